@@ -114,7 +114,7 @@ verify: $(INSTALLED) ## Check that generated files are current
 
 .PHONY: soak
 soak: build ## Look for growing memory: MINUTES=60 of calls and churn, into bench/results/soak.json
-	@node bench/soak.ts
+	@node bench/bench.ts soak
 
 .PHONY: clean
 clean: ## Remove what was built and installed here (not the cached control plane)

@@ -103,11 +103,6 @@ function structural(schema: Schema): Schema {
   );
 }
 
-/** As src/policy/validation/schema.ts takes it. Descriptions are for kubectl explain: the bundle is half as large without. */
-function bundled(schema: Schema): Schema {
-  return edited(schema, ({ "x-type": _, "x-only": __, description: ___, ...rest }) => rest);
-}
-
 function crdOf({ kind, plural, shortName, scope, columns, schema }: Kind): object {
   return {
     apiVersion: "apiextensions.k8s.io/v1",
@@ -206,7 +201,10 @@ async function generateTypes(kinds: readonly Kind[]): Promise<string> {
   return tidy(source);
 }
 
-/** Drops the empty root type, and the notes that each definition carries about where it was defined. */
+/**
+ * Drops the empty root type, and the notes that each definition carries about where it was defined. A description of one
+ * line takes one line.
+ */
 function tidy(source: string): string {
   return source
     .replace("export interface Unused {}\n", "")
@@ -217,19 +215,61 @@ function tidy(source: string): string {
     .replaceAll(
       / \*\n \* This interface was referenced by `Unused`'s JSON-Schema\n \* via the `definition` "[^"]*"\.\n/g,
       "",
-    );
+    )
+    .replaceAll(/^( *)\/\*\*\n *\* (.{1,104})\n *\*\/$/gm, "$1/** $2 */");
 }
 
-function generateSchemas(kinds: readonly Kind[]): string {
+/** The names of the constants in schemas.gen.ts, by their text. */
+type Constants = Map<string, string>;
+
+/**
+ * The text of `schema`, in which each value of a named type is a constant. A type that differs between kinds, because a
+ * field is only for some, has a constant for each form; the later one's has its kind before its name.
+ */
+function schemaText(schema: Schema, kind: string, constants: Constants): string {
+  const { "x-type": name, "x-only": _, description: __, ...keywords } = schema;
+  const { properties, items, additionalProperties } = keywords;
+  const inner = (part: Schema): string => schemaText(part, kind, constants);
+  const text = objectText({
+    ...mapped(keywords, (value) => JSON.stringify(value)),
+    ...(properties !== undefined && { properties: objectText(mapped(properties, inner)) }),
+    ...(items !== undefined && { items: inner(items) }),
+    ...(additionalProperties !== undefined && { additionalProperties: inner(additionalProperties) }),
+  });
+  if (name === undefined) return text;
+  const known = constants.get(text);
+  if (known !== undefined) return known;
+  const isTaken = constants.values().some((taken) => taken === name);
+  const constant = isTaken ? `${kind}${name}` : name;
+  constants.set(text, constant);
+  return constant;
+}
+
+function mapped<T>(fields: Readonly<Record<string, T>>, map: (value: T) => string): Record<string, string> {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, map(value)]));
+}
+
+function objectText(fields: Readonly<Record<string, string>>): string {
+  return `{ ${Object.entries(fields)
+    .map(([name, text]) => `${JSON.stringify(name)}: ${text}`)
+    .join(", ")} }`;
+}
+
+/** As src/policy/validation/schema.ts takes it. Descriptions are for kubectl explain: the bundle is half as large without. */
+async function generateSchemas(kinds: readonly Kind[]): Promise<string> {
+  const constants: Constants = new Map();
+  const schemas = kinds.map(({ kind, schema }) => [kind, schemaText(schema, kind, constants)]);
   const names = kinds.map(({ kind }) => JSON.stringify(kind)).join(" | ");
-  const schemas = kinds.map(({ kind, schema }) => [kind, bundled(schema)]);
-  return `// ${NOTE}
+  const source = `// ${NOTE}
 
 import type { CrdSchema } from "./crdschema.ts";
 
+${[...constants].map(([text, name]) => `const ${name}: CrdSchema = ${text};`).join("\n\n")}
+
 /** The openAPIV3Schema of each kind, without descriptions. */
-export const CRD_SCHEMAS: Readonly<Record<${names}, CrdSchema>> = ${JSON.stringify(Object.fromEntries(schemas), undefined, 2)};
+export const CRD_SCHEMAS: Readonly<Record<${names}, CrdSchema>> = ${objectText(Object.fromEntries(schemas))};
 `;
+  return await format(source, { parser: "typescript", printWidth: 110 });
 }
 
 const DRAFT = "http://json-schema.org/draft-07/schema#";
@@ -314,4 +354,4 @@ const suite = {
 await writeEditorSchema(fileName(SUITE_KIND), { ...suite, ...forEditors(SUITE_SCHEMA, false) });
 await writeEditorSchema("all", anyKind([...kinds.map(({ kind }) => kind), SUITE_KIND]));
 writeFileSync(join(ROOT, "src/api/hookpolicy.gen.ts"), await generateTypes(kinds));
-writeFileSync(join(ROOT, "src/api/schemas.gen.ts"), generateSchemas(kinds));
+writeFileSync(join(ROOT, "src/api/schemas.gen.ts"), await generateSchemas(kinds));

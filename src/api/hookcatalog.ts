@@ -39,6 +39,14 @@ export const CATALOG: Readonly<Record<HookName, CatalogEntry>> = {
   BeforeClusterDelete: { since: 2, blocksSince: 2 },
 };
 
+/** The hooks that are called for every step of an upgrade. */
+export const STEP_HOOKS: ReadonlySet<HookName> = new Set([
+  "BeforeControlPlaneUpgrade",
+  "AfterControlPlaneUpgrade",
+  "BeforeWorkersUpgrade",
+  "AfterWorkersUpgrade",
+]);
+
 /** The first minor that checks its mark of an upgrade before it calls BeforeClusterUpgrade. */
 const MARKS_UPGRADES_SINCE = 12;
 

@@ -3,17 +3,11 @@
 import type {Condition, LabelSelector} from "./meta.ts";
 import type {HookName} from "./runtimehooks.ts";
 
-/**
- * A condition that must be true, or the rule does not apply.
- */
+/** A condition that must be true, or the rule does not apply. */
 export interface MatchCondition {
-  /**
-   * Names the condition in messages, unique within the rule.
-   */
+  /** Names the condition in messages, unique within the rule. */
   name: string;
-  /**
-   * The condition, a CEL expression that is true or false.
-   */
+  /** The condition, a CEL expression that is true or false. */
   expression: string;
 }
 /**
@@ -21,13 +15,9 @@ export interface MatchCondition {
  * it is a confirmation, not an authorisation.
  */
 export interface AnnotationGateSpec {
-  /**
-   * The annotation's key.
-   */
+  /** The annotation's key. */
   key: string;
-  /**
-   * Where the annotation is looked up, on the Cluster (the default) or on its Namespace.
-   */
+  /** Where the annotation is looked up, on the Cluster (the default) or on its Namespace. */
   from?: "Cluster" | "Namespace";
   /**
    * The annotation must have exactly this value. With neither value nor valueFrom, it is enough
@@ -46,13 +36,9 @@ export interface AnnotationGateSpec {
  * it is a confirmation, not an authorisation.
  */
 export interface LabelGateSpec {
-  /**
-   * The label's key.
-   */
+  /** The label's key. */
   key: string;
-  /**
-   * Where the label is looked up, on the Cluster (the default) or on its Namespace.
-   */
+  /** Where the label is looked up, on the Cluster (the default) or on its Namespace. */
   from?: "Cluster" | "Namespace";
   /**
    * The label must have exactly this value. With neither value nor valueFrom, it is enough that
@@ -66,18 +52,14 @@ export interface LabelGateSpec {
    */
   valueFrom?: "ClusterName" | "ClusterUID" | "TargetVersion";
 }
-/**
- * A time that recurs, as schedule and duration, or a single one, as from and to.
- */
+/** A time that recurs, as schedule and duration, or a single one, as from and to. */
 export interface WindowEntry {
   /**
    * When it starts, in cron's five fields: minute, hour, day of month, month, day of week; on the clock of
    * timeZone.
    */
   schedule?: string;
-  /**
-   * How long it lasts, in hours, minutes and seconds, such as 8h or 1h30m.
-   */
+  /** How long it lasts, in hours, minutes and seconds, such as 8h or 1h30m. */
   duration?: string;
   /**
    * The first instant, such as 2026-12-20T00:00:00Z, or a time or date of timeZone, such as 2026-12-20T18:00 or
@@ -118,13 +100,9 @@ export interface WindowGateSpec {
    */
   deny?: WindowEntry[];
 }
-/**
- * Met while the Kubernetes version that the call is about lies in a range. For upgrade hooks only.
- */
+/** Met while the Kubernetes version that the call is about lies in a range. For upgrade hooks only. */
 export interface VersionGateSpec {
-  /**
-   * A semver range as npm writes it, such as >=1.34.0 <1.36.0 or 1.34.x || 1.35.x. A space means and.
-   */
+  /** A semver range as npm writes it, such as >=1.34.0 <1.36.0 or 1.34.x || 1.35.x. A space means and. */
   range: string;
 }
 /**
@@ -133,46 +111,28 @@ export interface VersionGateSpec {
  * label hookpolicy.dev/aggregate-to-operator gives it. Secrets are out of reach.
  */
 export interface ObjectGateSpec {
-  /**
-   * The objects' group and version, such as velero.io/v1, or v1 for the core group.
-   */
+  /** The objects' group and version, such as velero.io/v1, or v1 for the core group. */
   apiVersion: string;
-  /**
-   * The objects' kind, such as Backup.
-   */
+  /** The objects' kind, such as Backup. */
   kind: string;
-  /**
-   * The namespace in which the objects are looked for. Absent, it is the Cluster's.
-   */
+  /** The namespace in which the objects are looked for. Absent, it is the Cluster's. */
   namespace?: string;
   /**
    * Selects the namespaces in which the objects are looked for, by their labels; at most 100. Empty, {}, it selects
    * every namespace.
    */
   namespaceSelector?: LabelSelector;
-  /**
-   * The name of the object.
-   */
+  /** The name of the object. */
   name?: string;
-  /**
-   * A CEL expression over cluster, namespaceObject and request that gives the name of the object.
-   */
+  /** A CEL expression over cluster, namespaceObject and request that gives the name of the object. */
   nameExpression?: string;
-  /**
-   * Selects the objects by their labels. Empty, {}, it selects every object of the kind.
-   */
+  /** Selects the objects by their labels. Empty, {}, it selects every object of the kind. */
   selector?: LabelSelector;
-  /**
-   * A CEL expression over object, cluster, request and now: only objects for which it is true count.
-   */
+  /** A CEL expression over object, cluster, request and now: only objects for which it is true count. */
   expression?: string;
-  /**
-   * How many objects there must be at least; if absent, 1, or none where maxCount is set.
-   */
+  /** How many objects there must be at least; if absent, 1, or none where maxCount is set. */
   minCount?: number;
-  /**
-   * How many objects there may be at most, with those that are being deleted.
-   */
+  /** How many objects there may be at most, with those that are being deleted. */
   maxCount?: number;
   /**
    * Met while there is no such object, or none for which expression is true. Like maxCount, it does not hold in the
@@ -185,18 +145,12 @@ export interface ObjectGateSpec {
  * for, if there are none.
  */
 export interface WaitGateSpec {
-  /**
-   * How long, in hours, minutes and seconds, such as 24h or 1h30m.
-   */
+  /** How long, in hours, minutes and seconds, such as 24h or 1h30m. */
   duration: string;
 }
-/**
- * A gate of anyOf, with a name and exactly one condition.
- */
+/** A gate of anyOf, with a name and exactly one condition. */
 export interface AnyOfGateSpec {
-  /**
-   * Names the gate in messages and in the status, unique within anyOf.
-   */
+  /** Names the gate in messages and in the status, unique within anyOf. */
   name: string;
   /**
    * Met while the Cluster or its Namespace has an annotation. Everyone who can edit the Cluster can set it:
@@ -217,9 +171,7 @@ export interface AnyOfGateSpec {
    * Met inside of an allow entry and outside of every deny entry. Without allow, met outside of every deny entry.
    */
   window?: WindowGateSpec;
-  /**
-   * Met while the Kubernetes version that the call is about lies in a range. For upgrade hooks only.
-   */
+  /** Met while the Kubernetes version that the call is about lies in a range. For upgrade hooks only. */
   version?: VersionGateSpec;
   /**
    * Met while objects of some kind exist, and expression holds for them; or, with absent, while none does. They are
@@ -228,13 +180,9 @@ export interface AnyOfGateSpec {
    */
   object?: ObjectGateSpec;
 }
-/**
- * A gate, with a name and exactly one condition.
- */
+/** A gate, with a name and exactly one condition. */
 export interface GateSpec {
-  /**
-   * Names the gate in messages and in the status, unique within the rule.
-   */
+  /** Names the gate in messages and in the status, unique within the rule. */
   name: string;
   /**
    * Met while the Cluster or its Namespace has an annotation. Everyone who can edit the Cluster can set it:
@@ -255,9 +203,7 @@ export interface GateSpec {
    * Met inside of an allow entry and outside of every deny entry. Without allow, met outside of every deny entry.
    */
   window?: WindowGateSpec;
-  /**
-   * Met while the Kubernetes version that the call is about lies in a range. For upgrade hooks only.
-   */
+  /** Met while the Kubernetes version that the call is about lies in a range. For upgrade hooks only. */
   version?: VersionGateSpec;
   /**
    * Met while objects of some kind exist, and expression holds for them; or, with absent, while none does. They are
@@ -280,13 +226,9 @@ export interface GateSpec {
    */
   anyOf?: AnyOfGateSpec[];
 }
-/**
- * How long the rule holds an operation at most. A rule that cannot be evaluated is never released by it.
- */
+/** How long the rule holds an operation at most. A rule that cannot be evaluated is never released by it. */
 export interface DeadlineSpec {
-  /**
-   * The time since the rule first held the operation, in hours, minutes and seconds, such as 72h or 1h30m.
-   */
+  /** The time since the rule first held the operation, in hours, minutes and seconds, such as 72h or 1h30m. */
   after: string;
   /**
    * Allow releases the operation when the time is up, whatever the gates say. KeepBlocking continues to hold it,
@@ -299,13 +241,9 @@ export interface DeadlineSpec {
    */
   warnBefore?: string;
 }
-/**
- * A rule holds an operation until its gates are met; without gates it only observes.
- */
+/** A rule holds an operation until its gates are met; without gates it only observes. */
 export interface RuleSpec {
-  /**
-   * Names the rule in messages and in the status, unique within the policy.
-   */
+  /** Names the rule in messages and in the status, unique within the policy. */
   name: string;
   /**
    * The lifecycle hooks that the rule is about. AfterControlPlaneInitialized can only be observed: Cluster
@@ -341,9 +279,7 @@ export interface RuleSpec {
    * Items: A gate, with a name and exactly one condition.
    */
   until?: GateSpec[];
-  /**
-   * How long the rule holds an operation at most. A rule that cannot be evaluated is never released by it.
-   */
+  /** How long the rule holds an operation at most. A rule that cannot be evaluated is never released by it. */
   deadline?: DeadlineSpec;
   /**
    * Appended to the message that users read in the Cluster's conditions while the rule holds it: whom to
@@ -356,9 +292,7 @@ export interface RuleSpec {
    */
   retryAfterSeconds?: number;
 }
-/**
- * What to hold, and until when.
- */
+/** What to hold, and until when. */
 export interface ClusterHookPolicySpec {
   /**
    * Enforce holds Clusters. Audit releases every operation, and records in the status what Enforce would
@@ -375,9 +309,7 @@ export interface ClusterHookPolicySpec {
    * namespace; it cannot be left out.
    */
   namespaceSelector: LabelSelector;
-  /**
-   * Selects Clusters by their labels. Absent or empty, it selects every Cluster in reach of the policy.
-   */
+  /** Selects Clusters by their labels. Absent or empty, it selects every Cluster in reach of the policy. */
   clusterSelector?: LabelSelector;
   /**
    * The rules of the policy, each on its own: for every hook, all rules that name it must agree
@@ -391,47 +323,27 @@ export interface ClusterHookPolicySpec {
   rules: RuleSpec[];
 }
 export interface RuleTimers {
-  /**
-   * The rule.
-   */
+  /** The rule. */
   rule: string;
-  /**
-   * When the rule first held the operation; its deadline counts from here.
-   */
+  /** When the rule first held the operation; its deadline counts from here. */
   blockedSince?: string;
-  /**
-   * Since when the rule's other gates are met; its wait counts from here.
-   */
+  /** Since when the rule's other gates are met; its wait counts from here. */
   gatesMetSince?: string;
 }
 export interface DecisionRow {
-  /**
-   * The Cluster's namespace.
-   */
+  /** The Cluster's namespace. */
   namespace: string;
-  /**
-   * The Cluster's name.
-   */
+  /** The Cluster's name. */
   cluster: string;
-  /**
-   * The hook that Cluster API has called.
-   */
+  /** The hook that Cluster API has called. */
   hook: HookName;
-  /**
-   * The Cluster's UID.
-   */
+  /** The Cluster's UID. */
   clusterUID: string;
-  /**
-   * The Kubernetes version that the operation leads to, for upgrades.
-   */
+  /** The Kubernetes version that the operation leads to, for upgrades. */
   targetVersion?: string;
-  /**
-   * The rule that decided.
-   */
+  /** The rule that decided. */
   rule: string;
-  /**
-   * The first gate of the rule that is not met.
-   */
+  /** The first gate of the rule that is not met. */
   gate?: string;
   /**
    * Blocked: the operation is held. WouldBlock: it went on because the mode is Audit. NotEvaluable:
@@ -439,25 +351,15 @@ export interface DecisionRow {
    * and Cluster API has not asked again yet.
    */
   verdict: "Blocked" | "WouldBlock" | "NotEvaluable" | "Allowed";
-  /**
-   * Why, in one CamelCase word.
-   */
+  /** Why, in one CamelCase word. */
   reason: string;
-  /**
-   * What the operation waits for, and how to release it.
-   */
+  /** What the operation waits for, and how to release it. */
   message: string;
-  /**
-   * When Cluster API first asked for the operation; for a deletion, when it was requested.
-   */
+  /** When Cluster API first asked for the operation; for a deletion, when it was requested. */
   firstAsked: string;
-  /**
-   * Since when the verdict and the rule are these.
-   */
+  /** Since when the verdict and the rule are these. */
   since: string;
-  /**
-   * The earliest instant at which time alone could release the operation; absent if time alone does not.
-   */
+  /** The earliest instant at which time alone could release the operation; absent if time alone does not. */
   earliestRelease?: string;
   /**
    * Since when each rule with a deadline or a wait has held the operation, and since when its other gates are
@@ -468,25 +370,15 @@ export interface DecisionRow {
   timers?: RuleTimers[];
 }
 export interface RecentResult {
-  /**
-   * The Cluster's namespace.
-   */
+  /** The Cluster's namespace. */
   namespace: string;
-  /**
-   * The Cluster's name.
-   */
+  /** The Cluster's name. */
   cluster: string;
-  /**
-   * The Cluster's UID.
-   */
+  /** The Cluster's UID. */
   clusterUID: string;
-  /**
-   * The hook that Cluster API has called.
-   */
+  /** The hook that Cluster API has called. */
   hook: HookName;
-  /**
-   * The Kubernetes version that the operation leads to, for upgrades.
-   */
+  /** The Kubernetes version that the operation leads to, for upgrades. */
   targetVersion?: string;
   /**
    * Allowed: the operation was released. Observed: only rules without gates were about it. WouldBlock:
@@ -500,34 +392,20 @@ export interface RecentResult {
    * whose deadline released it; absent if no single rule decided.
    */
   rule?: string;
-  /**
-   * The first gate of the rule that was not met.
-   */
+  /** The first gate of the rule that was not met. */
   gate?: string;
-  /**
-   * Why, in one CamelCase word.
-   */
+  /** Why, in one CamelCase word. */
   reason?: string;
-  /**
-   * What the rule waited for.
-   */
+  /** What the rule waited for. */
   message?: string;
-  /**
-   * The HookOverride that released the operation, if one did.
-   */
+  /** The HookOverride that released the operation, if one did. */
   override?: string;
-  /**
-   * When the operation was released, or the request refused.
-   */
+  /** When the operation was released, or the request refused. */
   time: string;
 }
-/**
- * What the policy holds now, and why. Written by the operator.
- */
+/** What the policy holds now, and why. Written by the operator. */
 export interface HookPolicyStatus {
-  /**
-   * The generation of the spec that this status is about; -1 until the operator has seen the policy.
-   */
+  /** The generation of the spec that this status is about; -1 until the operator has seen the policy. */
   observedGeneration?: number;
   /**
    * Ready: the policy is in force (a policy that holds Clusters is Ready). Reconciling: it is not yet.
@@ -536,26 +414,18 @@ export interface HookPolicyStatus {
    * @maxItems 16
    */
   conditions?: Condition[];
-  /**
-   * The hooks that the policy's rules are about, in the order of a Cluster's life, separated by commas.
-   */
+  /** The hooks that the policy's rules are about, in the order of a Cluster's life, separated by commas. */
   hooks?: string;
-  /**
-   * The number of Clusters that the policy selects.
-   */
+  /** The number of Clusters that the policy selects. */
   matchedClusters?: number;
-  /**
-   * The number of Clusters with an operation that Cluster API has asked for and that this policy holds now.
-   */
+  /** The number of Clusters with an operation that Cluster API has asked for and that this policy holds now. */
   blocked?: number;
   /**
    * The number of Clusters with an operation that Cluster API has asked for and that this policy would
    * hold if its mode were Enforce.
    */
   wouldBlock?: number;
-  /**
-   * The earliest instant at which time alone changes what the policy says about any Cluster; absent if none.
-   */
+  /** The earliest instant at which time alone changes what the policy says about any Cluster; absent if none. */
   nextTransitionTime?: string;
   /**
    * Operations that the policy holds, would hold in mode Enforce, or cannot judge: those with a running
@@ -564,9 +434,7 @@ export interface HookPolicyStatus {
    * @maxItems 50
    */
   decisions?: DecisionRow[];
-  /**
-   * The number of rows that found no place in decisions.
-   */
+  /** The number of rows that found no place in decisions. */
   decisionsOmitted?: number;
   /**
    * The last results, the newest first; at most 10: operations that went on, and requests that were refused at
@@ -576,9 +444,7 @@ export interface HookPolicyStatus {
    */
   recent?: RecentResult[];
 }
-/**
- * What to hold, and until when.
- */
+/** What to hold, and until when. */
 export interface HookPolicySpec {
   /**
    * Enforce holds Clusters. Audit releases every operation, and records in the status what Enforce would
@@ -590,9 +456,7 @@ export interface HookPolicySpec {
    * operation, Ignore releases it. It concerns that rule and its hooks only, never the whole policy.
    */
   failurePolicy?: "Fail" | "Ignore";
-  /**
-   * Selects Clusters by their labels. Absent or empty, it selects every Cluster in reach of the policy.
-   */
+  /** Selects Clusters by their labels. Absent or empty, it selects every Cluster in reach of the policy. */
   clusterSelector?: LabelSelector;
   /**
    * The rules of the policy, each on its own: for every hook, all rules that name it must agree
@@ -605,47 +469,29 @@ export interface HookPolicySpec {
    */
   rules: RuleSpec[];
 }
-/**
- * The Cluster.
- */
+/** The Cluster. */
 export interface ClusterRefSpec {
-  /**
-   * The Cluster's namespace.
-   */
+  /** The Cluster's namespace. */
   namespace: string;
-  /**
-   * The Cluster's name.
-   */
+  /** The Cluster's name. */
   name: string;
-  /**
-   * The Cluster's UID. Absent, the override also concerns a later Cluster with the same name.
-   */
+  /** The Cluster's UID. Absent, the override also concerns a later Cluster with the same name. */
   uid?: string;
 }
-/**
- * A policy.
- */
+/** A policy. */
 export interface PolicyRefSpec {
-  /**
-   * The policy's kind.
-   */
+  /** The policy's kind. */
   kind: "HookPolicy" | "ClusterHookPolicy" | "HookRollout";
-  /**
-   * The policy's name.
-   */
+  /** The policy's name. */
   name: string;
-  /**
-   * The policy's namespace; for a HookPolicy only.
-   */
+  /** The policy's namespace; for a HookPolicy only. */
   namespace?: string;
 }
 /**
  * Which operations are released, why and until when. It cannot be changed, except for an earlier expiresAt.
  */
 export interface HookOverrideSpec {
-  /**
-   * The Cluster.
-   */
+  /** The Cluster. */
   clusterRef: ClusterRefSpec;
   /**
    * The hooks at which the Cluster is no longer held.
@@ -663,31 +509,19 @@ export interface HookOverrideSpec {
    * Items: A policy.
    */
   policyRefs?: PolicyRefSpec[];
-  /**
-   * Why, for those who look into it later. One line.
-   */
+  /** Why, for those who look into it later. One line. */
   reason: string;
-  /**
-   * When the override ends, such as 2026-11-27T21:00:00Z. It stays as a record.
-   */
+  /** When the override ends, such as 2026-11-27T21:00:00Z. It stays as a record. */
   expiresAt: string;
 }
 export interface OverrideUse {
-  /**
-   * The hook that Cluster API has called.
-   */
+  /** The hook that Cluster API has called. */
   hook: HookName;
-  /**
-   * The Cluster's UID.
-   */
+  /** The Cluster's UID. */
   clusterUID: string;
-  /**
-   * The Kubernetes version that the operation leads to, for upgrades.
-   */
+  /** The Kubernetes version that the operation leads to, for upgrades. */
   targetVersion?: string;
-  /**
-   * When the operation was released.
-   */
+  /** When the operation was released. */
   time: string;
   /**
    * The policies that would have held it, such as HookPolicy team-a/protect; at most 10.
@@ -696,13 +530,9 @@ export interface OverrideUse {
    */
   policies: string[];
 }
-/**
- * Whether the override is in force, and what it was used for. Written by the operator.
- */
+/** Whether the override is in force, and what it was used for. Written by the operator. */
 export interface HookOverrideStatus {
-  /**
-   * The generation of the spec that this status is about; -1 until the operator has seen the override.
-   */
+  /** The generation of the spec that this status is about; -1 until the operator has seen the override. */
   observedGeneration?: number;
   /**
    * Active: the override is in force.
@@ -716,18 +546,12 @@ export interface HookOverrideStatus {
    * @maxItems 20
    */
   used?: OverrideUse[];
-  /**
-   * How many operations went on because of the override.
-   */
+  /** How many operations went on because of the override. */
   usedCount?: number;
 }
-/**
- * A limit for the Clusters that have the same value of a label.
- */
+/** A limit for the Clusters that have the same value of a label. */
 export interface RolloutSpreadSpec {
-  /**
-   * The label's key. The Clusters without the label count as Clusters of one value.
-   */
+  /** The label's key. The Clusters without the label count as Clusters of one value. */
   labelKey: string;
   /**
    * How many Clusters with the same value may be in operation at the same time: a number, or a percentage of
@@ -735,26 +559,16 @@ export interface RolloutSpreadSpec {
    */
   maxConcurrency: number | string;
 }
-/**
- * A condition that must be true, or the Cluster is not healthy.
- */
+/** A condition that must be true, or the Cluster is not healthy. */
 export interface RolloutHealthCheck {
-  /**
-   * Names the condition in messages, unique within the rollout.
-   */
+  /** Names the condition in messages, unique within the rollout. */
   name: string;
-  /**
-   * The condition, a CEL expression that is true or false.
-   */
+  /** The condition, a CEL expression that is true or false. */
   expression: string;
 }
-/**
- * A gate of a stage, with a name and exactly one condition.
- */
+/** A gate of a stage, with a name and exactly one condition. */
 export interface StageGateSpec {
-  /**
-   * Names the gate in messages and in the status, unique within the stage.
-   */
+  /** Names the gate in messages and in the status, unique within the stage. */
   name: string;
   /**
    * Met while the Cluster or its Namespace has an annotation. Everyone who can edit the Cluster can set it:
@@ -775,9 +589,7 @@ export interface StageGateSpec {
    * Met inside of an allow entry and outside of every deny entry. Without allow, met outside of every deny entry.
    */
   window?: WindowGateSpec;
-  /**
-   * Met while the Kubernetes version that the call is about lies in a range. For upgrade hooks only.
-   */
+  /** Met while the Kubernetes version that the call is about lies in a range. For upgrade hooks only. */
   version?: VersionGateSpec;
   /**
    * Met while objects of some kind exist, and expression holds for them; or, with absent, while none does. They are
@@ -800,18 +612,14 @@ export interface StageGateSpec {
  * that selects it.
  */
 export interface RolloutStageSpec {
-  /**
-   * Names the stage in messages and in the status, unique within the rollout.
-   */
+  /** Names the stage in messages and in the status, unique within the rollout. */
   name: string;
   /**
    * Selects Clusters by their labels. A stage without any selector takes every Cluster that the earlier ones do not
    * select, and must be the last one.
    */
   clusterSelector?: LabelSelector;
-  /**
-   * Selects the namespaces of the Clusters by their labels.
-   */
+  /** Selects the namespaces of the Clusters by their labels. */
   namespaceSelector?: LabelSelector;
   /**
    * How many Clusters of the stage may be in operation at the same time: a number, or a percentage of the stage's
@@ -844,30 +652,20 @@ export interface RolloutStageSpec {
    */
   until?: StageGateSpec[];
 }
-/**
- * Which operations begin, in which order, and how many at the same time.
- */
+/** Which operations begin, in which order, and how many at the same time. */
 export interface HookRolloutSpec {
-  /**
-   * The operation that the rollout is about. It cannot be changed.
-   */
+  /** The operation that the rollout is about. It cannot be changed. */
   operation: "Create" | "Upgrade" | "Delete";
-  /**
-   * Enforce holds Clusters. Audit holds none, and records in the status what Enforce would do.
-   */
+  /** Enforce holds Clusters. Audit holds none, and records in the status what Enforce would do. */
   mode?: "Enforce" | "Audit";
-  /**
-   * While true, no further operation begins. Those that run proceed.
-   */
+  /** While true, no further operation begins. Those that run proceed. */
   paused?: boolean;
   /**
    * Selects the namespaces whose Clusters the rollout is about, by their labels. Empty, {}, it selects every
    * namespace; it cannot be left out.
    */
   namespaceSelector: LabelSelector;
-  /**
-   * Selects Clusters by their labels. Absent or empty, it selects every Cluster of the selected namespaces.
-   */
+  /** Selects Clusters by their labels. Absent or empty, it selects every Cluster of the selected namespaces. */
   clusterSelector?: LabelSelector;
   /**
    * How many Clusters may be in operation at the same time, in all stages together: a number, or a percentage of all
@@ -907,9 +705,7 @@ export interface HookRolloutSpec {
    * Items: A condition that must be true, or the Cluster is not healthy.
    */
   healthyWhen?: RolloutHealthCheck[];
-  /**
-   * Failures before this instant, such as 2026-11-27T21:00:00Z, no longer halt the rollout.
-   */
+  /** Failures before this instant, such as 2026-11-27T21:00:00Z, no longer halt the rollout. */
   ignoreFailuresBefore?: string;
   /**
    * The parts of the rollout, one after the other; for upgrades only. Absent, all Clusters are one stage. A Cluster
@@ -922,111 +718,61 @@ export interface HookRolloutSpec {
    */
   stages?: RolloutStageSpec[];
 }
-/**
- * The numbers of Clusters, of all stages of the target together.
- */
+/** The numbers of Clusters, of all stages of the target together. */
 export interface RolloutSummary {
-  /**
-   * The Clusters in operation.
-   */
+  /** The Clusters in operation. */
   running: number;
-  /**
-   * The Clusters whose operation has ended and that are healthy.
-   */
+  /** The Clusters whose operation has ended and that are healthy. */
   succeeded: number;
-  /**
-   * The Clusters that have failed.
-   */
+  /** The Clusters that have failed. */
   failed: number;
-  /**
-   * The Clusters with an operation that Cluster API has asked for and that is held.
-   */
+  /** The Clusters with an operation that Cluster API has asked for and that is held. */
   waiting: number;
 }
 export interface RolloutClaim {
-  /**
-   * The Cluster's namespace.
-   */
+  /** The Cluster's namespace. */
   namespace: string;
-  /**
-   * The Cluster's name.
-   */
+  /** The Cluster's name. */
   name: string;
-  /**
-   * The Cluster's UID.
-   */
+  /** The Cluster's UID. */
   uid: string;
-  /**
-   * The Kubernetes version that the operation leads to, for upgrades.
-   */
+  /** The Kubernetes version that the operation leads to, for upgrades. */
   target?: string;
-  /**
-   * The name of the stage.
-   */
+  /** The name of the stage. */
   stage?: string;
-  /**
-   * When the operator first granted the operation, or first saw it without having granted it.
-   */
+  /** When the operator first granted the operation, or first saw it without having granted it. */
   claimedAt: string;
-  /**
-   * When the operator last granted the operation.
-   */
+  /** When the operator last granted the operation. */
   renewedAt: string;
-  /**
-   * How often the operator has granted the operation.
-   */
+  /** How often the operator has granted the operation. */
   attempts: number;
-  /**
-   * When the operator first saw that the operation had begun.
-   */
+  /** When the operator first saw that the operation had begun. */
   markedAt?: string;
-  /**
-   * Whether the operator granted the operation; false if it began without being granted.
-   */
+  /** Whether the operator granted the operation; false if it began without being granted. */
   claimed: boolean;
 }
 export interface RolloutStageStatus {
-  /**
-   * The name of the stage.
-   */
+  /** The name of the stage. */
   name: string;
-  /**
-   * The Clusters of the stage.
-   */
+  /** The Clusters of the stage. */
   members: number;
-  /**
-   * The Clusters without an operation to this target that Cluster API has asked for.
-   */
+  /** The Clusters without an operation to this target that Cluster API has asked for. */
   notAsked: number;
-  /**
-   * The Clusters with an operation that Cluster API has asked for and that is held.
-   */
+  /** The Clusters with an operation that Cluster API has asked for and that is held. */
   waiting: number;
-  /**
-   * The Clusters in operation.
-   */
+  /** The Clusters in operation. */
   running: number;
-  /**
-   * The Clusters whose operation has ended and that are healthy.
-   */
+  /** The Clusters whose operation has ended and that are healthy. */
   succeeded: number;
-  /**
-   * The Clusters that have failed.
-   */
+  /** The Clusters that have failed. */
   failed: number;
-  /**
-   * Since when the operator has seen minSucceeded reached; minSuccessTime counts from here.
-   */
+  /** Since when the operator has seen minSucceeded reached; minSuccessTime counts from here. */
   soakingSince?: string;
-  /**
-   * Whether the next stage may begin.
-   */
+  /** Whether the next stage may begin. */
   passed: boolean;
 }
 export interface RolloutTarget {
-  /**
-   * The Kubernetes version that the operation leads to, for upgrades.
-   */
+  /** The Kubernetes version that the operation leads to, for upgrades. */
   version?: string;
   /**
    * The stages in their order; without stages a single one, all.
@@ -1036,72 +782,40 @@ export interface RolloutTarget {
   stages: RolloutStageStatus[];
 }
 export interface RolloutFailure {
-  /**
-   * The Cluster's namespace.
-   */
+  /** The Cluster's namespace. */
   namespace: string;
-  /**
-   * The Cluster's name.
-   */
+  /** The Cluster's name. */
   name: string;
-  /**
-   * The Cluster's UID.
-   */
+  /** The Cluster's UID. */
   uid: string;
-  /**
-   * The Kubernetes version that the operation leads to, for upgrades.
-   */
+  /** The Kubernetes version that the operation leads to, for upgrades. */
   target?: string;
-  /**
-   * The name of the stage.
-   */
+  /** The name of the stage. */
   stage?: string;
-  /**
-   * Why, in one CamelCase word.
-   */
+  /** Why, in one CamelCase word. */
   reason: string;
-  /**
-   * When the operator saw the failure.
-   */
+  /** When the operator saw the failure. */
   time: string;
-  /**
-   * Why the Cluster counts as failed.
-   */
+  /** Why the Cluster counts as failed. */
   message: string;
 }
 export interface RolloutCandidate {
-  /**
-   * The Cluster's namespace.
-   */
+  /** The Cluster's namespace. */
   namespace: string;
-  /**
-   * The Cluster's name.
-   */
+  /** The Cluster's name. */
   name: string;
-  /**
-   * The Kubernetes version that the operation leads to, for upgrades.
-   */
+  /** The Kubernetes version that the operation leads to, for upgrades. */
   target?: string;
-  /**
-   * The name of the stage.
-   */
+  /** The name of the stage. */
   stage?: string;
-  /**
-   * Since when the Cluster has waited.
-   */
+  /** Since when the Cluster has waited. */
   since: string;
-  /**
-   * Why, in one CamelCase word.
-   */
+  /** Why, in one CamelCase word. */
   reason?: string;
 }
-/**
- * Which Clusters are in operation, and how far each stage is. Written by the operator.
- */
+/** Which Clusters are in operation, and how far each stage is. Written by the operator. */
 export interface HookRolloutStatus {
-  /**
-   * The generation of the spec that this status is about; -1 until the operator has seen the rollout.
-   */
+  /** The generation of the spec that this status is about; -1 until the operator has seen the rollout. */
   observedGeneration?: number;
   /**
    * Ready: the rollout is in force. Reconciling: it is not yet. Stalled: it cannot be, until a user edits it.
@@ -1110,21 +824,13 @@ export interface HookRolloutStatus {
    * @maxItems 16
    */
   conditions?: Condition[];
-  /**
-   * The newest Kubernetes version that Clusters are upgraded to, for upgrades.
-   */
+  /** The newest Kubernetes version that Clusters are upgraded to, for upgrades. */
   target?: string;
-  /**
-   * The name of the stage.
-   */
+  /** The name of the stage. */
   stage?: string;
-  /**
-   * Tells which mode and selectors the status is about; the operator compares it.
-   */
+  /** Tells which mode and selectors the status is about; the operator compares it. */
   scope?: string;
-  /**
-   * The numbers of Clusters, of all stages of the target together.
-   */
+  /** The numbers of Clusters, of all stages of the target together. */
   summary?: RolloutSummary;
   /**
    * The Clusters that are in operation; at most 200.

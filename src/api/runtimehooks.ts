@@ -32,20 +32,21 @@ export interface HookCall {
 
 export type VersionField = Exclude<keyof HookCall, "hook" | "settings">;
 
+const NONE = [] as const;
 const FROM_TO = ["fromKubernetesVersion", "toKubernetesVersion"] as const;
 const OF_CLUSTER = ["kubernetesVersion"] as const;
 
 /** The version fields of each hook's requests; every request has all of them. */
 export const VERSION_FIELDS: Readonly<Record<HookName, readonly VersionField[]>> = {
-  BeforeClusterCreate: [],
-  AfterControlPlaneInitialized: [],
+  BeforeClusterCreate: NONE,
+  AfterControlPlaneInitialized: NONE,
   BeforeClusterUpgrade: FROM_TO,
   BeforeControlPlaneUpgrade: FROM_TO,
   AfterControlPlaneUpgrade: OF_CLUSTER,
   BeforeWorkersUpgrade: FROM_TO,
   AfterWorkersUpgrade: OF_CLUSTER,
   AfterClusterUpgrade: OF_CLUSTER,
-  BeforeClusterDelete: [],
+  BeforeClusterDelete: NONE,
 };
 
 /** The JSON of a blocking hook's response; AfterControlPlaneInitialized has no retryAfterSeconds. */

@@ -2,5983 +2,1943 @@
 
 import type { CrdSchema } from "./crdschema.ts";
 
+const LabelSelector: CrdSchema = {
+  type: "object",
+  "x-kubernetes-map-type": "atomic",
+  properties: {
+    matchLabels: {
+      type: "object",
+      maxProperties: 16,
+      additionalProperties: {
+        type: "string",
+        maxLength: 63,
+        "x-kubernetes-validations": [
+          {
+            rule: "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
+            messageExpression:
+              "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
+            message:
+              "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last",
+          },
+        ],
+      },
+      "x-kubernetes-validations": [
+        {
+          rule: "self.all(k, k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",
+          messageExpression:
+            "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+          message: "every key must be a label key, as name or as prefix/name",
+        },
+      ],
+    },
+    matchExpressions: {
+      type: "array",
+      maxItems: 16,
+      "x-kubernetes-list-type": "atomic",
+      items: {
+        type: "object",
+        required: ["key", "operator"],
+        properties: {
+          key: {
+            type: "string",
+            minLength: 1,
+            maxLength: 317,
+            "x-kubernetes-validations": [
+              {
+                rule: "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
+                messageExpression:
+                  "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+                message: "must be a label key, as name or as prefix/name",
+              },
+            ],
+          },
+          operator: { type: "string", enum: ["In", "NotIn", "Exists", "DoesNotExist"] },
+          values: {
+            type: "array",
+            maxItems: 32,
+            "x-kubernetes-list-type": "atomic",
+            items: {
+              type: "string",
+              maxLength: 63,
+              "x-kubernetes-validations": [
+                {
+                  rule: "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
+                  messageExpression:
+                    "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
+                  message:
+                    "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last",
+                },
+              ],
+            },
+          },
+        },
+        "x-kubernetes-validations": [
+          {
+            rule: "!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",
+            messageExpression:
+              '"operator " + self.operator + " needs at least one value: list the values, or use the operator " + (self.operator == "In" ? "Exists" : "DoesNotExist")',
+            message: "operators In and NotIn need at least one value",
+            reason: "FieldValueRequired",
+            fieldPath: ".values",
+          },
+          {
+            rule: "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0",
+            messageExpression:
+              '"operator " + self.operator + " takes no values: remove them, or use the operator " + (self.operator == "Exists" ? "In" : "NotIn")',
+            message: "operators Exists and DoesNotExist take no values",
+            reason: "FieldValueForbidden",
+            fieldPath: ".values",
+          },
+        ],
+      },
+    },
+  },
+};
+
+const HookName: CrdSchema = {
+  type: "string",
+  enum: [
+    "BeforeClusterCreate",
+    "AfterControlPlaneInitialized",
+    "BeforeClusterUpgrade",
+    "BeforeControlPlaneUpgrade",
+    "AfterControlPlaneUpgrade",
+    "BeforeWorkersUpgrade",
+    "AfterWorkersUpgrade",
+    "AfterClusterUpgrade",
+    "BeforeClusterDelete",
+  ],
+};
+
+const MatchCondition: CrdSchema = {
+  type: "object",
+  required: ["name", "expression"],
+  properties: {
+    name: {
+      type: "string",
+      minLength: 1,
+      maxLength: 63,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+          messageExpression:
+            '"\\"" + self + "\\" is not a name: use at most 63 lower-case letters, digits and \'-\', and start and end it with a letter or digit"',
+          message:
+            "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last",
+        },
+      ],
+    },
+    expression: { type: "string", minLength: 1, maxLength: 1024 },
+  },
+};
+
+const AnnotationGateSpec: CrdSchema = {
+  type: "object",
+  required: ["key"],
+  properties: {
+    key: {
+      type: "string",
+      minLength: 1,
+      maxLength: 317,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
+          messageExpression:
+            "\"\\\"\" + self + \"\\\" is not an annotation key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+          message: "must be an annotation key, as name or as prefix/name",
+        },
+      ],
+    },
+    from: { type: "string", enum: ["Cluster", "Namespace"] },
+    value: { type: "string", maxLength: 1024 },
+    valueFrom: { type: "string", enum: ["ClusterName", "ClusterUID", "TargetVersion"] },
+  },
+  "x-kubernetes-validations": [
+    {
+      rule: "!(has(self.value) && has(self.valueFrom))",
+      message: "value and valueFrom exclude each other, and both are set. Remove one of them",
+      reason: "FieldValueForbidden",
+      fieldPath: ".valueFrom",
+    },
+  ],
+};
+
+const LabelGateSpec: CrdSchema = {
+  type: "object",
+  required: ["key"],
+  properties: {
+    key: {
+      type: "string",
+      minLength: 1,
+      maxLength: 317,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
+          messageExpression:
+            "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+          message: "must be a label key, as name or as prefix/name",
+        },
+      ],
+    },
+    from: { type: "string", enum: ["Cluster", "Namespace"] },
+    value: {
+      type: "string",
+      maxLength: 63,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
+          messageExpression:
+            "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
+          message:
+            "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last",
+        },
+      ],
+    },
+    valueFrom: { type: "string", enum: ["ClusterName", "ClusterUID", "TargetVersion"] },
+  },
+  "x-kubernetes-validations": [
+    {
+      rule: "!(has(self.value) && has(self.valueFrom))",
+      message: "value and valueFrom exclude each other, and both are set. Remove one of them",
+      reason: "FieldValueForbidden",
+      fieldPath: ".valueFrom",
+    },
+  ],
+};
+
+const WindowEntry: CrdSchema = {
+  type: "object",
+  properties: {
+    schedule: { type: "string", minLength: 1, maxLength: 100 },
+    duration: {
+      type: "string",
+      minLength: 1,
+      maxLength: 16,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
+          messageExpression:
+            '"\\"" + self + "\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"',
+          message:
+            "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h",
+        },
+      ],
+    },
+    from: {
+      type: "string",
+      maxLength: 35,
+      pattern:
+        "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+      "x-expected":
+        "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00",
+    },
+    to: {
+      type: "string",
+      maxLength: 35,
+      pattern:
+        "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+      "x-expected":
+        "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00",
+    },
+  },
+  "x-kubernetes-validations": [
+    {
+      rule: "has(self.schedule) == has(self.duration) && has(self.from) == has(self.to) && has(self.schedule) != has(self.from)",
+      messageExpression:
+        '"has " + [[has(self.schedule) ? "schedule" : "", has(self.duration) ? "duration" : "", has(self.from) ? "from" : "", has(self.to) ? "to" : ""].filter(field, field != "")] .map(set, set.size() == 0 ? "no field" : set.join(" and "))[0] + ": set either schedule and duration, or from and to"',
+      message: "an entry must have either schedule and duration, or from and to",
+    },
+    {
+      rule: "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
+      messageExpression: '"to is " + self.to + ", which is not after from, " + self.from',
+      message: "to must be after from",
+      reason: "FieldValueInvalid",
+      fieldPath: ".to",
+    },
+  ],
+};
+
+const WindowGateSpec: CrdSchema = {
+  type: "object",
+  properties: {
+    timeZone: {
+      type: "string",
+      minLength: 1,
+      maxLength: 64,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^[-\\w+]+(/[-\\w+]+)*$')",
+          messageExpression:
+            '"\\"" + self + "\\" is not an IANA time zone: write it like Europe/Berlin or UTC"',
+          message: "must be an IANA time zone such as Europe/Berlin or UTC",
+        },
+      ],
+    },
+    allow: {
+      type: "array",
+      minItems: 1,
+      maxItems: 16,
+      "x-kubernetes-list-type": "atomic",
+      items: WindowEntry,
+    },
+    deny: {
+      type: "array",
+      minItems: 1,
+      maxItems: 32,
+      "x-kubernetes-list-type": "atomic",
+      items: WindowEntry,
+    },
+  },
+  "x-kubernetes-validations": [
+    {
+      rule: "has(self.allow) || has(self.deny)",
+      message: "has neither allow nor deny: set at least one of them",
+    },
+    {
+      rule: "has(self.timeZone) || !((has(self.allow) && self.allow.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))) || (has(self.deny) && self.deny.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))))",
+      message:
+        "a schedule needs a time zone, and so does a date or time without an offset. Set one, such as Europe/Berlin or UTC",
+      reason: "FieldValueRequired",
+      fieldPath: ".timeZone",
+    },
+  ],
+};
+
+const VersionGateSpec: CrdSchema = {
+  type: "object",
+  required: ["range"],
+  properties: {
+    range: {
+      type: "string",
+      minLength: 1,
+      maxLength: 256,
+      "x-kubernetes-validations": [
+        {
+          rule: "!self.contains(',')",
+          messageExpression:
+            '"\\"" + self + "\\" has a comma, as Helm writes it: use a space for and, \\"" + self.replace(", ", " ").replace(",", " ") + "\\""',
+          message: "must not have a comma, as Helm writes it. Use a space for and",
+        },
+      ],
+    },
+  },
+};
+
+const HookPolicyLabelSelector: CrdSchema = {
+  type: "object",
+  "x-kubernetes-map-type": "atomic",
+  properties: {
+    matchLabels: {
+      type: "object",
+      maxProperties: 8,
+      additionalProperties: {
+        type: "string",
+        maxLength: 63,
+        pattern: "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
+        "x-expected":
+          "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last",
+      },
+      "x-kubernetes-validations": [
+        {
+          rule: "self.all(k, k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",
+          messageExpression:
+            "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+          message: "every key must be a label key, as name or as prefix/name",
+        },
+      ],
+    },
+    matchExpressions: {
+      type: "array",
+      maxItems: 8,
+      "x-kubernetes-list-type": "atomic",
+      items: {
+        type: "object",
+        required: ["key", "operator"],
+        properties: {
+          key: {
+            type: "string",
+            minLength: 1,
+            maxLength: 317,
+            pattern: "^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$",
+            "x-expected":
+              "a label key, as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case",
+            "x-kubernetes-validations": [
+              {
+                rule: "self.indexOf('/') <= 253",
+                message: "is not a label key, as its prefix has more than 253 characters. Shorten it",
+              },
+            ],
+          },
+          operator: { type: "string", enum: ["In", "NotIn", "Exists", "DoesNotExist"] },
+          values: {
+            type: "array",
+            maxItems: 16,
+            "x-kubernetes-list-type": "atomic",
+            items: {
+              type: "string",
+              maxLength: 63,
+              pattern: "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
+              "x-expected":
+                "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last",
+            },
+          },
+        },
+        "x-kubernetes-validations": [
+          {
+            rule: "!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",
+            messageExpression:
+              '"operator " + self.operator + " needs at least one value: list the values, or use the operator " + (self.operator == "In" ? "Exists" : "DoesNotExist")',
+            message: "operators In and NotIn need at least one value",
+            reason: "FieldValueRequired",
+            fieldPath: ".values",
+          },
+          {
+            rule: "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0",
+            messageExpression:
+              '"operator " + self.operator + " takes no values: remove them, or use the operator " + (self.operator == "Exists" ? "In" : "NotIn")',
+            message: "operators Exists and DoesNotExist take no values",
+            reason: "FieldValueForbidden",
+            fieldPath: ".values",
+          },
+        ],
+      },
+    },
+  },
+};
+
+const ObjectGateSpec: CrdSchema = {
+  type: "object",
+  required: ["apiVersion", "kind"],
+  properties: {
+    apiVersion: {
+      type: "string",
+      minLength: 1,
+      maxLength: 317,
+      "x-kubernetes-validations": [
+        {
+          rule: "self == 'v1' || self.matches(r'^[a-z0-9]+((\\.|-+)[a-z0-9]+)*/[a-z][a-z0-9]*$')",
+          messageExpression:
+            '"\\"" + self + "\\" is not an apiVersion: write it as group/version, such as velero.io/v1, or v1 for the core group"',
+          message: "must be group/version, such as velero.io/v1, or v1 for the core group",
+        },
+      ],
+    },
+    kind: {
+      type: "string",
+      minLength: 1,
+      maxLength: 63,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^[A-Z][A-Za-z0-9]*$')",
+          messageExpression:
+            '"\\"" + self + "\\" is not a kind: write it in CamelCase and in the singular, such as Backup"',
+          message: "must be a kind in CamelCase and in the singular, such as Backup",
+        },
+      ],
+    },
+    name: {
+      type: "string",
+      minLength: 1,
+      maxLength: 253,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^[-\\w.:]+$') && !(self in ['.', '..'])",
+          messageExpression:
+            "\"\\\"\" + self + \"\\\" is not the name of an object: use letters, digits, '-', '_', '.' and ':'\"",
+          message: "must be the name of an object, of letters, digits, '-', '_', '.' and ':'",
+        },
+      ],
+    },
+    nameExpression: { type: "string", minLength: 1, maxLength: 1024 },
+    selector: HookPolicyLabelSelector,
+    expression: { type: "string", minLength: 1, maxLength: 1024 },
+    minCount: { type: "integer", format: "int32", minimum: 1, maximum: 1000 },
+    maxCount: { type: "integer", format: "int32", minimum: 1, maximum: 1000 },
+    absent: { type: "boolean", enum: [true] },
+  },
+  "x-kubernetes-validations": [
+    {
+      rule: "[has(self.name), has(self.nameExpression), has(self.selector)].exists_one(set, set)",
+      messageExpression:
+        '"has " + [[has(self.name) ? "name" : "", has(self.nameExpression) ? "nameExpression" : "", has(self.selector) ? "selector" : ""].filter(field, field != "")] .map(set, set.size() == 0 ? "no way to find an object" : set.join(" and "))[0] + ": set exactly one of name, nameExpression and selector"',
+      message: "must have exactly one of name, nameExpression and selector",
+    },
+    {
+      rule: "self.apiVersion != 'v1' || self.kind != 'Secret'",
+      message:
+        "Secrets are out of reach, so that the operator needs no right to read them. Look at another object",
+      reason: "FieldValueForbidden",
+      fieldPath: ".kind",
+    },
+    {
+      rule: "!has(self.minCount) || !has(self.absent)",
+      message: "minCount and absent exclude each other, and both are set. Remove one of them",
+      reason: "FieldValueForbidden",
+      fieldPath: ".minCount",
+    },
+    {
+      rule: "!has(self.maxCount) || !has(self.absent)",
+      message: "maxCount and absent exclude each other, and both are set. Remove one of them",
+      reason: "FieldValueForbidden",
+      fieldPath: ".maxCount",
+    },
+    {
+      rule: "!has(self.minCount) || !has(self.maxCount) || self.minCount <= self.maxCount",
+      message: "maxCount is less than minCount. Raise it",
+      reason: "FieldValueInvalid",
+      fieldPath: ".maxCount",
+    },
+    {
+      rule: "!has(self.minCount) || self.minCount == 1 || has(self.selector)",
+      message: "there is at most one object of a name. Use selector, or remove minCount",
+      reason: "FieldValueInvalid",
+      fieldPath: ".minCount",
+    },
+    {
+      rule: "!has(self.maxCount) || has(self.selector)",
+      message: "there is at most one object of a name. Use selector, or remove maxCount",
+      reason: "FieldValueInvalid",
+      fieldPath: ".maxCount",
+    },
+  ],
+};
+
+const WaitGateSpec: CrdSchema = {
+  type: "object",
+  required: ["duration"],
+  properties: {
+    duration: {
+      type: "string",
+      minLength: 1,
+      maxLength: 16,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
+          messageExpression:
+            '"\\"" + self + "\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"',
+          message:
+            "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h",
+        },
+      ],
+    },
+  },
+};
+
+const AnyOfGateSpec: CrdSchema = {
+  type: "object",
+  required: ["name"],
+  properties: {
+    name: {
+      type: "string",
+      minLength: 1,
+      maxLength: 63,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+          messageExpression:
+            '"\\"" + self + "\\" is not a name: use at most 63 lower-case letters, digits and \'-\', and start and end it with a letter or digit"',
+          message:
+            "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last",
+        },
+      ],
+    },
+    annotation: AnnotationGateSpec,
+    label: LabelGateSpec,
+    expression: { type: "string", minLength: 1, maxLength: 1024 },
+    window: WindowGateSpec,
+    version: VersionGateSpec,
+    object: ObjectGateSpec,
+  },
+  "x-kubernetes-validations": [
+    {
+      rule: "[has(self.annotation), has(self.label), has(self.expression), has(self.window), has(self.version), has(self.object)].exists_one(set, set)",
+      messageExpression:
+        '"gate \\"" + self.name + "\\" has " + [[has(self.annotation) ? "annotation" : "", has(self.label) ? "label" : "", has(self.expression) ? "expression" : "", has(self.window) ? "window" : "", has(self.version) ? "version" : "", has(self.object) ? "object" : ""] .filter(kind, kind != "")].map(set, set.size() == 0 ? "no condition" : set.join(" and "))[0] + ": set exactly one of annotation, label, expression, window, version and object"',
+      message:
+        "a gate of anyOf must have exactly one of annotation, label, expression, window, version and object",
+    },
+  ],
+};
+
+const GateSpec: CrdSchema = {
+  type: "object",
+  required: ["name"],
+  properties: {
+    name: {
+      type: "string",
+      minLength: 1,
+      maxLength: 63,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+          messageExpression:
+            '"\\"" + self + "\\" is not a name: use at most 63 lower-case letters, digits and \'-\', and start and end it with a letter or digit"',
+          message:
+            "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last",
+        },
+      ],
+    },
+    annotation: AnnotationGateSpec,
+    label: LabelGateSpec,
+    expression: { type: "string", minLength: 1, maxLength: 1024 },
+    window: WindowGateSpec,
+    version: VersionGateSpec,
+    object: ObjectGateSpec,
+    wait: WaitGateSpec,
+    anyOf: {
+      type: "array",
+      minItems: 2,
+      maxItems: 8,
+      "x-kubernetes-list-type": "map",
+      "x-kubernetes-list-map-keys": ["name"],
+      items: AnyOfGateSpec,
+    },
+  },
+  "x-kubernetes-validations": [
+    {
+      rule: "[has(self.annotation), has(self.label), has(self.expression), has(self.window), has(self.version), has(self.object), has(self.wait), has(self.anyOf)].exists_one(set, set)",
+      messageExpression:
+        '"gate \\"" + self.name + "\\" has " + [[has(self.annotation) ? "annotation" : "", has(self.label) ? "label" : "", has(self.expression) ? "expression" : "", has(self.window) ? "window" : "", has(self.version) ? "version" : "", has(self.object) ? "object" : "", has(self.wait) ? "wait" : "", has(self.anyOf) ? "anyOf" : ""] .filter(kind, kind != "")].map(set, set.size() == 0 ? "no condition" : set.join(" and "))[0] + ": set exactly one of annotation, label, expression, window, version, object, wait and anyOf"',
+      message:
+        "a gate must have exactly one of annotation, label, expression, window, version, object, wait and anyOf",
+    },
+  ],
+};
+
+const DeadlineSpec: CrdSchema = {
+  type: "object",
+  required: ["after", "onExpiry"],
+  properties: {
+    after: {
+      type: "string",
+      minLength: 1,
+      maxLength: 16,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
+          messageExpression:
+            '"\\"" + self + "\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"',
+          message:
+            "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h",
+        },
+      ],
+    },
+    onExpiry: { type: "string", enum: ["Allow", "KeepBlocking"] },
+    warnBefore: {
+      type: "string",
+      minLength: 1,
+      maxLength: 16,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
+          messageExpression:
+            '"\\"" + self + "\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"',
+          message:
+            "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h",
+        },
+      ],
+    },
+  },
+  "x-kubernetes-validations": [
+    {
+      rule: "!has(self.warnBefore) || duration(self.warnBefore) < duration(self.after)",
+      messageExpression:
+        '"warnBefore is " + self.warnBefore + ", which is not shorter than after, " + self.after + ": the rule would warn from its first block on"',
+      message: "warnBefore must be shorter than after",
+      reason: "FieldValueInvalid",
+      fieldPath: ".warnBefore",
+    },
+  ],
+};
+
+const RuleSpec: CrdSchema = {
+  type: "object",
+  required: ["name", "hooks"],
+  properties: {
+    name: {
+      type: "string",
+      minLength: 1,
+      maxLength: 63,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+          messageExpression:
+            '"\\"" + self + "\\" is not a name: use at most 63 lower-case letters, digits and \'-\', and start and end it with a letter or digit"',
+          message:
+            "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last",
+        },
+      ],
+    },
+    hooks: { type: "array", minItems: 1, maxItems: 9, "x-kubernetes-list-type": "set", items: HookName },
+    admission: { type: "string", enum: ["None", "Warn", "Deny"] },
+    matchConditions: {
+      type: "array",
+      minItems: 1,
+      maxItems: 16,
+      "x-kubernetes-list-type": "map",
+      "x-kubernetes-list-map-keys": ["name"],
+      items: MatchCondition,
+    },
+    until: {
+      type: "array",
+      minItems: 1,
+      maxItems: 16,
+      "x-kubernetes-list-type": "map",
+      "x-kubernetes-list-map-keys": ["name"],
+      items: GateSpec,
+    },
+    deadline: DeadlineSpec,
+    message: {
+      type: "string",
+      minLength: 1,
+      maxLength: 256,
+      "x-kubernetes-validations": [
+        {
+          rule: "!self.matches(r'[\\x00-\\x1f\\x7f-\\x{9f}\\x{2028}\\x{2029}]')",
+          message:
+            "must be one line without control characters such as line breaks and tabs. In YAML, write it in quotes, or with >- instead of |",
+        },
+      ],
+    },
+    retryAfterSeconds: { type: "integer", format: "int32", minimum: 5, maximum: 300 },
+  },
+  "x-kubernetes-validations": [
+    {
+      rule: "!has(self.until) || !('AfterControlPlaneInitialized' in self.hooks)",
+      message:
+        "until cannot hold AfterControlPlaneInitialized, which Cluster API does not wait for. Remove until, or move that hook to a rule of its own without until",
+      reason: "FieldValueForbidden",
+      fieldPath: ".until",
+    },
+    {
+      rule: "!has(self.until) || self.hooks.all(h, h.endsWith('Upgrade')) || !self.until.exists(g, (has(g.annotation) && has(g.annotation.valueFrom) && g.annotation.valueFrom == 'TargetVersion') || (has(g.label) && has(g.label.valueFrom) && g.label.valueFrom == 'TargetVersion') || (has(g.anyOf) && g.anyOf.exists(a, (has(a.annotation) && has(a.annotation.valueFrom) && a.annotation.valueFrom == 'TargetVersion') || (has(a.label) && has(a.label.valueFrom) && a.label.valueFrom == 'TargetVersion'))))",
+      messageExpression:
+        '"valueFrom TargetVersion needs an upgrade, and " + self.hooks.filter(h, !h.endsWith(\'Upgrade\'))[0] + " is none. Use ClusterUID or ClusterName, or move that hook to another rule"',
+      message: "valueFrom TargetVersion is for upgrade hooks only",
+      reason: "FieldValueInvalid",
+      fieldPath: ".until",
+    },
+    {
+      rule: "!has(self.until) || self.hooks.all(h, h.endsWith('Upgrade')) || !self.until.exists(g, has(g.version) || (has(g.anyOf) && g.anyOf.exists(a, has(a.version))))",
+      messageExpression:
+        '"a version gate needs an upgrade, and " + self.hooks.filter(h, !h.endsWith(\'Upgrade\'))[0] + " is none. Move that hook to another rule"',
+      message: "version gates are for upgrade hooks only",
+      reason: "FieldValueInvalid",
+      fieldPath: ".until",
+    },
+    {
+      rule: "!has(self.deadline) || has(self.until)",
+      message: "deadline needs until, as a rule without gates holds nothing. Remove it, or add until",
+      reason: "FieldValueForbidden",
+      fieldPath: ".deadline",
+    },
+    {
+      rule: "!has(self.admission) || self.admission == 'None' || self.hooks.exists(h, h in ['BeforeClusterCreate', 'BeforeClusterUpgrade', 'BeforeClusterDelete'])",
+      message:
+        "admission is for BeforeClusterCreate, BeforeClusterUpgrade and BeforeClusterDelete, and the rule has none of them. Remove admission",
+      reason: "FieldValueForbidden",
+      fieldPath: ".admission",
+    },
+    {
+      rule: "!has(self.admission) || self.admission == 'None' || (has(self.until) && self.until.exists(g, !has(g.wait)))",
+      message:
+        "admission needs a gate other than wait, which counts from the hook's first call. Remove admission, or add a gate to until",
+      reason: "FieldValueForbidden",
+      fieldPath: ".admission",
+    },
+  ],
+};
+
+const HookPolicySpec: CrdSchema = {
+  type: "object",
+  required: ["rules"],
+  properties: {
+    mode: { type: "string", enum: ["Enforce", "Audit"], default: "Enforce" },
+    failurePolicy: { type: "string", enum: ["Fail", "Ignore"], default: "Fail" },
+    clusterSelector: LabelSelector,
+    rules: {
+      type: "array",
+      minItems: 1,
+      maxItems: 16,
+      "x-kubernetes-list-type": "map",
+      "x-kubernetes-list-map-keys": ["name"],
+      items: RuleSpec,
+    },
+  },
+};
+
+const Condition: CrdSchema = {
+  type: "object",
+  required: ["type", "status", "lastTransitionTime", "reason", "message"],
+  properties: {
+    type: {
+      type: "string",
+      minLength: 1,
+      maxLength: 316,
+      pattern:
+        "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
+    },
+    status: { type: "string", enum: ["True", "False", "Unknown"] },
+    observedGeneration: { type: "integer", format: "int64", minimum: 0 },
+    lastTransitionTime: { type: "string", format: "date-time", maxLength: 64 },
+    reason: {
+      type: "string",
+      maxLength: 128,
+      pattern: "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
+      minLength: 1,
+    },
+    message: { type: "string", maxLength: 1024 },
+  },
+};
+
+const RuleTimers: CrdSchema = {
+  type: "object",
+  required: ["rule"],
+  properties: {
+    rule: { type: "string", maxLength: 63 },
+    blockedSince: { type: "string", format: "date-time", maxLength: 64 },
+    gatesMetSince: { type: "string", format: "date-time", maxLength: 64 },
+  },
+};
+
+const DecisionRow: CrdSchema = {
+  type: "object",
+  required: [
+    "namespace",
+    "cluster",
+    "hook",
+    "clusterUID",
+    "rule",
+    "verdict",
+    "reason",
+    "message",
+    "firstAsked",
+    "since",
+  ],
+  properties: {
+    namespace: { type: "string", maxLength: 63 },
+    cluster: { type: "string", maxLength: 253 },
+    hook: HookName,
+    clusterUID: { type: "string", maxLength: 64 },
+    targetVersion: { type: "string", maxLength: 64 },
+    rule: { type: "string", maxLength: 63 },
+    gate: { type: "string", maxLength: 63 },
+    verdict: { type: "string", enum: ["Blocked", "WouldBlock", "NotEvaluable", "Allowed"] },
+    reason: { type: "string", maxLength: 128, pattern: "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$" },
+    message: { type: "string", maxLength: 256 },
+    firstAsked: { type: "string", format: "date-time", maxLength: 64 },
+    since: { type: "string", format: "date-time", maxLength: 64 },
+    earliestRelease: { type: "string", format: "date-time", maxLength: 64 },
+    timers: {
+      type: "array",
+      maxItems: 16,
+      "x-kubernetes-list-type": "map",
+      "x-kubernetes-list-map-keys": ["rule"],
+      items: RuleTimers,
+    },
+  },
+};
+
+const RecentResult: CrdSchema = {
+  type: "object",
+  required: ["namespace", "cluster", "clusterUID", "hook", "verdict", "time"],
+  properties: {
+    namespace: { type: "string", maxLength: 63 },
+    cluster: { type: "string", maxLength: 253 },
+    clusterUID: { type: "string", maxLength: 64 },
+    hook: HookName,
+    targetVersion: { type: "string", maxLength: 64 },
+    verdict: { type: "string", enum: ["Allowed", "Observed", "WouldBlock", "NotEvaluable", "Refused"] },
+    rule: { type: "string", maxLength: 63 },
+    gate: { type: "string", maxLength: 63 },
+    reason: { type: "string", maxLength: 128, pattern: "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$" },
+    message: { type: "string", maxLength: 256 },
+    override: { type: "string", maxLength: 63 },
+    time: { type: "string", format: "date-time", maxLength: 64 },
+  },
+};
+
+const HookPolicyStatus: CrdSchema = {
+  type: "object",
+  default: { observedGeneration: -1 },
+  properties: {
+    observedGeneration: { type: "integer", format: "int64" },
+    conditions: {
+      type: "array",
+      maxItems: 16,
+      "x-kubernetes-list-type": "map",
+      "x-kubernetes-list-map-keys": ["type"],
+      items: Condition,
+    },
+    hooks: { type: "string", maxLength: 256 },
+    matchedClusters: { type: "integer", format: "int32", minimum: 0 },
+    blocked: { type: "integer", format: "int32", minimum: 0 },
+    wouldBlock: { type: "integer", format: "int32", minimum: 0 },
+    nextTransitionTime: { type: "string", format: "date-time", maxLength: 64 },
+    decisions: {
+      type: "array",
+      maxItems: 50,
+      "x-kubernetes-list-type": "map",
+      "x-kubernetes-list-map-keys": ["namespace", "cluster", "hook"],
+      items: DecisionRow,
+    },
+    decisionsOmitted: { type: "integer", format: "int32", minimum: 0 },
+    recent: { type: "array", maxItems: 10, "x-kubernetes-list-type": "atomic", items: RecentResult },
+  },
+};
+
+const ClusterHookPolicyObjectGateSpec: CrdSchema = {
+  type: "object",
+  required: ["apiVersion", "kind"],
+  properties: {
+    apiVersion: {
+      type: "string",
+      minLength: 1,
+      maxLength: 317,
+      "x-kubernetes-validations": [
+        {
+          rule: "self == 'v1' || self.matches(r'^[a-z0-9]+((\\.|-+)[a-z0-9]+)*/[a-z][a-z0-9]*$')",
+          messageExpression:
+            '"\\"" + self + "\\" is not an apiVersion: write it as group/version, such as velero.io/v1, or v1 for the core group"',
+          message: "must be group/version, such as velero.io/v1, or v1 for the core group",
+        },
+      ],
+    },
+    kind: {
+      type: "string",
+      minLength: 1,
+      maxLength: 63,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^[A-Z][A-Za-z0-9]*$')",
+          messageExpression:
+            '"\\"" + self + "\\" is not a kind: write it in CamelCase and in the singular, such as Backup"',
+          message: "must be a kind in CamelCase and in the singular, such as Backup",
+        },
+      ],
+    },
+    namespace: {
+      type: "string",
+      minLength: 1,
+      maxLength: 63,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+          messageExpression:
+            '"\\"" + self + "\\" is not a name: use at most 63 lower-case letters, digits and \'-\', and start and end it with a letter or digit"',
+          message:
+            "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last",
+        },
+      ],
+    },
+    namespaceSelector: HookPolicyLabelSelector,
+    name: {
+      type: "string",
+      minLength: 1,
+      maxLength: 253,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^[-\\w.:]+$') && !(self in ['.', '..'])",
+          messageExpression:
+            "\"\\\"\" + self + \"\\\" is not the name of an object: use letters, digits, '-', '_', '.' and ':'\"",
+          message: "must be the name of an object, of letters, digits, '-', '_', '.' and ':'",
+        },
+      ],
+    },
+    nameExpression: { type: "string", minLength: 1, maxLength: 1024 },
+    selector: HookPolicyLabelSelector,
+    expression: { type: "string", minLength: 1, maxLength: 1024 },
+    minCount: { type: "integer", format: "int32", minimum: 1, maximum: 1000 },
+    maxCount: { type: "integer", format: "int32", minimum: 1, maximum: 1000 },
+    absent: { type: "boolean", enum: [true] },
+  },
+  "x-kubernetes-validations": [
+    {
+      rule: "[has(self.name), has(self.nameExpression), has(self.selector)].exists_one(set, set)",
+      messageExpression:
+        '"has " + [[has(self.name) ? "name" : "", has(self.nameExpression) ? "nameExpression" : "", has(self.selector) ? "selector" : ""].filter(field, field != "")] .map(set, set.size() == 0 ? "no way to find an object" : set.join(" and "))[0] + ": set exactly one of name, nameExpression and selector"',
+      message: "must have exactly one of name, nameExpression and selector",
+    },
+    {
+      rule: "self.apiVersion != 'v1' || self.kind != 'Secret'",
+      message:
+        "Secrets are out of reach, so that the operator needs no right to read them. Look at another object",
+      reason: "FieldValueForbidden",
+      fieldPath: ".kind",
+    },
+    {
+      rule: "!has(self.minCount) || !has(self.absent)",
+      message: "minCount and absent exclude each other, and both are set. Remove one of them",
+      reason: "FieldValueForbidden",
+      fieldPath: ".minCount",
+    },
+    {
+      rule: "!has(self.maxCount) || !has(self.absent)",
+      message: "maxCount and absent exclude each other, and both are set. Remove one of them",
+      reason: "FieldValueForbidden",
+      fieldPath: ".maxCount",
+    },
+    {
+      rule: "!has(self.minCount) || !has(self.maxCount) || self.minCount <= self.maxCount",
+      message: "maxCount is less than minCount. Raise it",
+      reason: "FieldValueInvalid",
+      fieldPath: ".maxCount",
+    },
+    {
+      rule: "!has(self.minCount) || self.minCount == 1 || has(self.selector) || has(self.namespaceSelector)",
+      message: "there is at most one object of a name. Use selector or namespaceSelector, or remove minCount",
+      reason: "FieldValueInvalid",
+      fieldPath: ".minCount",
+    },
+    {
+      rule: "!has(self.maxCount) || has(self.selector) || has(self.namespaceSelector)",
+      message: "there is at most one object of a name. Use selector or namespaceSelector, or remove maxCount",
+      reason: "FieldValueInvalid",
+      fieldPath: ".maxCount",
+    },
+    {
+      rule: "!has(self.namespace) || !has(self.namespaceSelector)",
+      message: "namespace and namespaceSelector exclude each other, and both are set. Remove one of them",
+      reason: "FieldValueForbidden",
+      fieldPath: ".namespaceSelector",
+    },
+  ],
+};
+
+const ClusterHookPolicyAnyOfGateSpec: CrdSchema = {
+  type: "object",
+  required: ["name"],
+  properties: {
+    name: {
+      type: "string",
+      minLength: 1,
+      maxLength: 63,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+          messageExpression:
+            '"\\"" + self + "\\" is not a name: use at most 63 lower-case letters, digits and \'-\', and start and end it with a letter or digit"',
+          message:
+            "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last",
+        },
+      ],
+    },
+    annotation: AnnotationGateSpec,
+    label: LabelGateSpec,
+    expression: { type: "string", minLength: 1, maxLength: 1024 },
+    window: WindowGateSpec,
+    version: VersionGateSpec,
+    object: ClusterHookPolicyObjectGateSpec,
+  },
+  "x-kubernetes-validations": [
+    {
+      rule: "[has(self.annotation), has(self.label), has(self.expression), has(self.window), has(self.version), has(self.object)].exists_one(set, set)",
+      messageExpression:
+        '"gate \\"" + self.name + "\\" has " + [[has(self.annotation) ? "annotation" : "", has(self.label) ? "label" : "", has(self.expression) ? "expression" : "", has(self.window) ? "window" : "", has(self.version) ? "version" : "", has(self.object) ? "object" : ""] .filter(kind, kind != "")].map(set, set.size() == 0 ? "no condition" : set.join(" and "))[0] + ": set exactly one of annotation, label, expression, window, version and object"',
+      message:
+        "a gate of anyOf must have exactly one of annotation, label, expression, window, version and object",
+    },
+  ],
+};
+
+const ClusterHookPolicyGateSpec: CrdSchema = {
+  type: "object",
+  required: ["name"],
+  properties: {
+    name: {
+      type: "string",
+      minLength: 1,
+      maxLength: 63,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+          messageExpression:
+            '"\\"" + self + "\\" is not a name: use at most 63 lower-case letters, digits and \'-\', and start and end it with a letter or digit"',
+          message:
+            "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last",
+        },
+      ],
+    },
+    annotation: AnnotationGateSpec,
+    label: LabelGateSpec,
+    expression: { type: "string", minLength: 1, maxLength: 1024 },
+    window: WindowGateSpec,
+    version: VersionGateSpec,
+    object: ClusterHookPolicyObjectGateSpec,
+    wait: WaitGateSpec,
+    anyOf: {
+      type: "array",
+      minItems: 2,
+      maxItems: 8,
+      "x-kubernetes-list-type": "map",
+      "x-kubernetes-list-map-keys": ["name"],
+      items: ClusterHookPolicyAnyOfGateSpec,
+    },
+  },
+  "x-kubernetes-validations": [
+    {
+      rule: "[has(self.annotation), has(self.label), has(self.expression), has(self.window), has(self.version), has(self.object), has(self.wait), has(self.anyOf)].exists_one(set, set)",
+      messageExpression:
+        '"gate \\"" + self.name + "\\" has " + [[has(self.annotation) ? "annotation" : "", has(self.label) ? "label" : "", has(self.expression) ? "expression" : "", has(self.window) ? "window" : "", has(self.version) ? "version" : "", has(self.object) ? "object" : "", has(self.wait) ? "wait" : "", has(self.anyOf) ? "anyOf" : ""] .filter(kind, kind != "")].map(set, set.size() == 0 ? "no condition" : set.join(" and "))[0] + ": set exactly one of annotation, label, expression, window, version, object, wait and anyOf"',
+      message:
+        "a gate must have exactly one of annotation, label, expression, window, version, object, wait and anyOf",
+    },
+  ],
+};
+
+const ClusterHookPolicyRuleSpec: CrdSchema = {
+  type: "object",
+  required: ["name", "hooks"],
+  properties: {
+    name: {
+      type: "string",
+      minLength: 1,
+      maxLength: 63,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+          messageExpression:
+            '"\\"" + self + "\\" is not a name: use at most 63 lower-case letters, digits and \'-\', and start and end it with a letter or digit"',
+          message:
+            "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last",
+        },
+      ],
+    },
+    hooks: { type: "array", minItems: 1, maxItems: 9, "x-kubernetes-list-type": "set", items: HookName },
+    admission: { type: "string", enum: ["None", "Warn", "Deny"] },
+    matchConditions: {
+      type: "array",
+      minItems: 1,
+      maxItems: 16,
+      "x-kubernetes-list-type": "map",
+      "x-kubernetes-list-map-keys": ["name"],
+      items: MatchCondition,
+    },
+    until: {
+      type: "array",
+      minItems: 1,
+      maxItems: 16,
+      "x-kubernetes-list-type": "map",
+      "x-kubernetes-list-map-keys": ["name"],
+      items: ClusterHookPolicyGateSpec,
+    },
+    deadline: DeadlineSpec,
+    message: {
+      type: "string",
+      minLength: 1,
+      maxLength: 256,
+      "x-kubernetes-validations": [
+        {
+          rule: "!self.matches(r'[\\x00-\\x1f\\x7f-\\x{9f}\\x{2028}\\x{2029}]')",
+          message:
+            "must be one line without control characters such as line breaks and tabs. In YAML, write it in quotes, or with >- instead of |",
+        },
+      ],
+    },
+    retryAfterSeconds: { type: "integer", format: "int32", minimum: 5, maximum: 300 },
+  },
+  "x-kubernetes-validations": [
+    {
+      rule: "!has(self.until) || !('AfterControlPlaneInitialized' in self.hooks)",
+      message:
+        "until cannot hold AfterControlPlaneInitialized, which Cluster API does not wait for. Remove until, or move that hook to a rule of its own without until",
+      reason: "FieldValueForbidden",
+      fieldPath: ".until",
+    },
+    {
+      rule: "!has(self.until) || self.hooks.all(h, h.endsWith('Upgrade')) || !self.until.exists(g, (has(g.annotation) && has(g.annotation.valueFrom) && g.annotation.valueFrom == 'TargetVersion') || (has(g.label) && has(g.label.valueFrom) && g.label.valueFrom == 'TargetVersion') || (has(g.anyOf) && g.anyOf.exists(a, (has(a.annotation) && has(a.annotation.valueFrom) && a.annotation.valueFrom == 'TargetVersion') || (has(a.label) && has(a.label.valueFrom) && a.label.valueFrom == 'TargetVersion'))))",
+      messageExpression:
+        '"valueFrom TargetVersion needs an upgrade, and " + self.hooks.filter(h, !h.endsWith(\'Upgrade\'))[0] + " is none. Use ClusterUID or ClusterName, or move that hook to another rule"',
+      message: "valueFrom TargetVersion is for upgrade hooks only",
+      reason: "FieldValueInvalid",
+      fieldPath: ".until",
+    },
+    {
+      rule: "!has(self.until) || self.hooks.all(h, h.endsWith('Upgrade')) || !self.until.exists(g, has(g.version) || (has(g.anyOf) && g.anyOf.exists(a, has(a.version))))",
+      messageExpression:
+        '"a version gate needs an upgrade, and " + self.hooks.filter(h, !h.endsWith(\'Upgrade\'))[0] + " is none. Move that hook to another rule"',
+      message: "version gates are for upgrade hooks only",
+      reason: "FieldValueInvalid",
+      fieldPath: ".until",
+    },
+    {
+      rule: "!has(self.deadline) || has(self.until)",
+      message: "deadline needs until, as a rule without gates holds nothing. Remove it, or add until",
+      reason: "FieldValueForbidden",
+      fieldPath: ".deadline",
+    },
+    {
+      rule: "!has(self.admission) || self.admission == 'None' || self.hooks.exists(h, h in ['BeforeClusterCreate', 'BeforeClusterUpgrade', 'BeforeClusterDelete'])",
+      message:
+        "admission is for BeforeClusterCreate, BeforeClusterUpgrade and BeforeClusterDelete, and the rule has none of them. Remove admission",
+      reason: "FieldValueForbidden",
+      fieldPath: ".admission",
+    },
+    {
+      rule: "!has(self.admission) || self.admission == 'None' || (has(self.until) && self.until.exists(g, !has(g.wait)))",
+      message:
+        "admission needs a gate other than wait, which counts from the hook's first call. Remove admission, or add a gate to until",
+      reason: "FieldValueForbidden",
+      fieldPath: ".admission",
+    },
+  ],
+};
+
+const ClusterHookPolicySpec: CrdSchema = {
+  type: "object",
+  required: ["namespaceSelector", "rules"],
+  properties: {
+    mode: { type: "string", enum: ["Enforce", "Audit"], default: "Enforce" },
+    failurePolicy: { type: "string", enum: ["Fail", "Ignore"], default: "Fail" },
+    namespaceSelector: LabelSelector,
+    clusterSelector: LabelSelector,
+    rules: {
+      type: "array",
+      minItems: 1,
+      maxItems: 16,
+      "x-kubernetes-list-type": "map",
+      "x-kubernetes-list-map-keys": ["name"],
+      items: ClusterHookPolicyRuleSpec,
+    },
+  },
+};
+
+const ClusterRefSpec: CrdSchema = {
+  type: "object",
+  required: ["namespace", "name"],
+  "x-kubernetes-map-type": "atomic",
+  properties: {
+    namespace: {
+      type: "string",
+      minLength: 1,
+      maxLength: 63,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+          messageExpression:
+            '"\\"" + self + "\\" is not a name: use at most 63 lower-case letters, digits and \'-\', and start and end it with a letter or digit"',
+          message:
+            "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last",
+        },
+      ],
+    },
+    name: {
+      type: "string",
+      minLength: 1,
+      maxLength: 253,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^[a-z0-9]+((\\.|-+)[a-z0-9]+)*$')",
+          messageExpression:
+            '"\\"" + self + "\\" is not a name: use lower-case letters, digits, \'-\' and \'.\', with a letter or digit first and last"',
+          message:
+            "must be a name of lower-case letters, digits, '-' and '.', with a letter or digit first and last",
+        },
+      ],
+    },
+    uid: { type: "string", minLength: 1, maxLength: 64 },
+  },
+};
+
+const PolicyRefSpec: CrdSchema = {
+  type: "object",
+  required: ["kind", "name"],
+  properties: {
+    kind: { type: "string", enum: ["HookPolicy", "ClusterHookPolicy", "HookRollout"] },
+    name: {
+      type: "string",
+      minLength: 1,
+      maxLength: 63,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^[a-z0-9]+((\\.|-+)[a-z0-9]+)*$')",
+          messageExpression:
+            '"\\"" + self + "\\" is not a name: use lower-case letters, digits, \'-\' and \'.\', with a letter or digit first and last"',
+          message:
+            "must be a name of lower-case letters, digits, '-' and '.', with a letter or digit first and last",
+        },
+      ],
+    },
+    namespace: {
+      type: "string",
+      minLength: 1,
+      maxLength: 63,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+          messageExpression:
+            '"\\"" + self + "\\" is not a name: use at most 63 lower-case letters, digits and \'-\', and start and end it with a letter or digit"',
+          message:
+            "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last",
+        },
+      ],
+    },
+  },
+  "x-kubernetes-validations": [
+    {
+      rule: "self.kind != 'HookPolicy' || has(self.namespace)",
+      message: "a HookPolicy lies in a namespace, which must be named",
+      reason: "FieldValueRequired",
+      fieldPath: ".namespace",
+    },
+    {
+      rule: "self.kind == 'HookPolicy' || !has(self.namespace)",
+      messageExpression: '"a " + self.kind + " lies in no namespace. Remove it, or refer to a HookPolicy"',
+      message: "the kind lies in no namespace. Remove it, or refer to a HookPolicy",
+      reason: "FieldValueForbidden",
+      fieldPath: ".namespace",
+    },
+  ],
+};
+
+const HookOverrideSpec: CrdSchema = {
+  type: "object",
+  required: ["clusterRef", "hooks", "reason", "expiresAt"],
+  properties: {
+    clusterRef: ClusterRefSpec,
+    hooks: { type: "array", minItems: 1, maxItems: 9, "x-kubernetes-list-type": "set", items: HookName },
+    policyRefs: {
+      type: "array",
+      minItems: 1,
+      maxItems: 32,
+      "x-kubernetes-list-type": "atomic",
+      items: PolicyRefSpec,
+    },
+    reason: {
+      type: "string",
+      minLength: 1,
+      maxLength: 512,
+      "x-kubernetes-validations": [
+        {
+          rule: "!self.matches(r'[\\x00-\\x1f\\x7f-\\x{9f}\\x{2028}\\x{2029}]')",
+          message:
+            "must be one line without control characters such as line breaks and tabs. In YAML, write it in quotes, or with >- instead of |",
+        },
+      ],
+    },
+    expiresAt: {
+      type: "string",
+      maxLength: 35,
+      pattern:
+        "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
+      "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00",
+    },
+  },
+  "x-kubernetes-validations": [
+    {
+      rule: "self.clusterRef == oldSelf.clusterRef",
+      message: "cannot be changed. Create another HookOverride",
+      reason: "FieldValueForbidden",
+      fieldPath: ".clusterRef",
+    },
+    {
+      rule: "self.hooks == oldSelf.hooks",
+      message: "cannot be changed. Create another HookOverride",
+      reason: "FieldValueForbidden",
+      fieldPath: ".hooks",
+    },
+    {
+      rule: "has(self.policyRefs) == has(oldSelf.policyRefs) && (!has(self.policyRefs) || self.policyRefs == oldSelf.policyRefs)",
+      message: "cannot be changed. Create another HookOverride",
+      reason: "FieldValueForbidden",
+      fieldPath: ".policyRefs",
+    },
+    {
+      rule: "self.reason == oldSelf.reason",
+      message: "cannot be changed. Create another HookOverride",
+      reason: "FieldValueForbidden",
+      fieldPath: ".reason",
+    },
+    {
+      rule: "timestamp(self.expiresAt) <= timestamp(oldSelf.expiresAt)",
+      messageExpression:
+        '"can only become earlier than " + oldSelf.expiresAt + ". Create another HookOverride"',
+      message: "can only become earlier. Create another HookOverride",
+      reason: "FieldValueForbidden",
+      fieldPath: ".expiresAt",
+    },
+  ],
+};
+
+const OverrideUse: CrdSchema = {
+  type: "object",
+  required: ["hook", "clusterUID", "time", "policies"],
+  properties: {
+    hook: HookName,
+    clusterUID: { type: "string", maxLength: 64 },
+    targetVersion: { type: "string", maxLength: 64 },
+    time: { type: "string", format: "date-time", maxLength: 64 },
+    policies: {
+      type: "array",
+      maxItems: 10,
+      "x-kubernetes-list-type": "atomic",
+      items: { type: "string", maxLength: 256 },
+    },
+  },
+};
+
+const HookOverrideStatus: CrdSchema = {
+  type: "object",
+  default: { observedGeneration: -1 },
+  properties: {
+    observedGeneration: { type: "integer", format: "int64" },
+    conditions: {
+      type: "array",
+      maxItems: 16,
+      "x-kubernetes-list-type": "map",
+      "x-kubernetes-list-map-keys": ["type"],
+      items: Condition,
+    },
+    used: { type: "array", maxItems: 20, "x-kubernetes-list-type": "atomic", items: OverrideUse },
+    usedCount: { type: "integer", format: "int32", minimum: 0 },
+  },
+};
+
+const RolloutSpreadSpec: CrdSchema = {
+  type: "object",
+  required: ["labelKey", "maxConcurrency"],
+  properties: {
+    labelKey: {
+      type: "string",
+      minLength: 1,
+      maxLength: 317,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
+          messageExpression:
+            "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+          message: "must be a label key, as name or as prefix/name",
+        },
+      ],
+    },
+    maxConcurrency: {
+      type: ["integer", "string"],
+      minimum: 0,
+      maxLength: 4,
+      pattern: "^(100|[1-9]?[0-9])%$",
+      "x-expected": "a number without quotes, or a percentage from 0% to 100%",
+      maximum: 200,
+    },
+  },
+};
+
+const HookRolloutObjectGateSpec: CrdSchema = {
+  type: "object",
+  required: ["apiVersion", "kind"],
+  properties: {
+    apiVersion: {
+      type: "string",
+      minLength: 1,
+      maxLength: 317,
+      "x-kubernetes-validations": [
+        {
+          rule: "self == 'v1' || self.matches(r'^[a-z0-9]+((\\.|-+)[a-z0-9]+)*/[a-z][a-z0-9]*$')",
+          messageExpression:
+            '"\\"" + self + "\\" is not an apiVersion: write it as group/version, such as velero.io/v1, or v1 for the core group"',
+          message: "must be group/version, such as velero.io/v1, or v1 for the core group",
+        },
+      ],
+    },
+    kind: {
+      type: "string",
+      minLength: 1,
+      maxLength: 63,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^[A-Z][A-Za-z0-9]*$')",
+          messageExpression:
+            '"\\"" + self + "\\" is not a kind: write it in CamelCase and in the singular, such as Backup"',
+          message: "must be a kind in CamelCase and in the singular, such as Backup",
+        },
+      ],
+    },
+    namespace: {
+      type: "string",
+      minLength: 1,
+      maxLength: 63,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+          messageExpression:
+            '"\\"" + self + "\\" is not a name: use at most 63 lower-case letters, digits and \'-\', and start and end it with a letter or digit"',
+          message:
+            "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last",
+        },
+      ],
+    },
+    name: {
+      type: "string",
+      minLength: 1,
+      maxLength: 253,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^[-\\w.:]+$') && !(self in ['.', '..'])",
+          messageExpression:
+            "\"\\\"\" + self + \"\\\" is not the name of an object: use letters, digits, '-', '_', '.' and ':'\"",
+          message: "must be the name of an object, of letters, digits, '-', '_', '.' and ':'",
+        },
+      ],
+    },
+    nameExpression: { type: "string", minLength: 1, maxLength: 1024 },
+    selector: HookPolicyLabelSelector,
+    expression: { type: "string", minLength: 1, maxLength: 1024 },
+    minCount: { type: "integer", format: "int32", minimum: 1, maximum: 1000 },
+    maxCount: { type: "integer", format: "int32", minimum: 1, maximum: 1000 },
+    absent: { type: "boolean", enum: [true] },
+  },
+  "x-kubernetes-validations": [
+    {
+      rule: "[has(self.name), has(self.nameExpression), has(self.selector)].exists_one(set, set)",
+      messageExpression:
+        '"has " + [[has(self.name) ? "name" : "", has(self.nameExpression) ? "nameExpression" : "", has(self.selector) ? "selector" : ""].filter(field, field != "")] .map(set, set.size() == 0 ? "no way to find an object" : set.join(" and "))[0] + ": set exactly one of name, nameExpression and selector"',
+      message: "must have exactly one of name, nameExpression and selector",
+    },
+    {
+      rule: "self.apiVersion != 'v1' || self.kind != 'Secret'",
+      message:
+        "Secrets are out of reach, so that the operator needs no right to read them. Look at another object",
+      reason: "FieldValueForbidden",
+      fieldPath: ".kind",
+    },
+    {
+      rule: "!has(self.minCount) || !has(self.absent)",
+      message: "minCount and absent exclude each other, and both are set. Remove one of them",
+      reason: "FieldValueForbidden",
+      fieldPath: ".minCount",
+    },
+    {
+      rule: "!has(self.maxCount) || !has(self.absent)",
+      message: "maxCount and absent exclude each other, and both are set. Remove one of them",
+      reason: "FieldValueForbidden",
+      fieldPath: ".maxCount",
+    },
+    {
+      rule: "!has(self.minCount) || !has(self.maxCount) || self.minCount <= self.maxCount",
+      message: "maxCount is less than minCount. Raise it",
+      reason: "FieldValueInvalid",
+      fieldPath: ".maxCount",
+    },
+    {
+      rule: "!has(self.minCount) || self.minCount == 1 || has(self.selector)",
+      message: "there is at most one object of a name. Use selector, or remove minCount",
+      reason: "FieldValueInvalid",
+      fieldPath: ".minCount",
+    },
+    {
+      rule: "!has(self.maxCount) || has(self.selector)",
+      message: "there is at most one object of a name. Use selector, or remove maxCount",
+      reason: "FieldValueInvalid",
+      fieldPath: ".maxCount",
+    },
+  ],
+};
+
+const HookRolloutAnyOfGateSpec: CrdSchema = {
+  type: "object",
+  required: ["name"],
+  properties: {
+    name: {
+      type: "string",
+      minLength: 1,
+      maxLength: 63,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+          messageExpression:
+            '"\\"" + self + "\\" is not a name: use at most 63 lower-case letters, digits and \'-\', and start and end it with a letter or digit"',
+          message:
+            "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last",
+        },
+      ],
+    },
+    annotation: AnnotationGateSpec,
+    label: LabelGateSpec,
+    expression: { type: "string", minLength: 1, maxLength: 1024 },
+    window: WindowGateSpec,
+    version: VersionGateSpec,
+    object: HookRolloutObjectGateSpec,
+  },
+  "x-kubernetes-validations": [
+    {
+      rule: "[has(self.annotation), has(self.label), has(self.expression), has(self.window), has(self.version), has(self.object)].exists_one(set, set)",
+      messageExpression:
+        '"gate \\"" + self.name + "\\" has " + [[has(self.annotation) ? "annotation" : "", has(self.label) ? "label" : "", has(self.expression) ? "expression" : "", has(self.window) ? "window" : "", has(self.version) ? "version" : "", has(self.object) ? "object" : ""] .filter(kind, kind != "")].map(set, set.size() == 0 ? "no condition" : set.join(" and "))[0] + ": set exactly one of annotation, label, expression, window, version and object"',
+      message:
+        "a gate of anyOf must have exactly one of annotation, label, expression, window, version and object",
+    },
+  ],
+};
+
+const StageGateSpec: CrdSchema = {
+  type: "object",
+  required: ["name"],
+  properties: {
+    name: {
+      type: "string",
+      minLength: 1,
+      maxLength: 63,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+          messageExpression:
+            '"\\"" + self + "\\" is not a name: use at most 63 lower-case letters, digits and \'-\', and start and end it with a letter or digit"',
+          message:
+            "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last",
+        },
+      ],
+    },
+    annotation: AnnotationGateSpec,
+    label: LabelGateSpec,
+    expression: { type: "string", minLength: 1, maxLength: 1024 },
+    window: WindowGateSpec,
+    version: VersionGateSpec,
+    object: HookRolloutObjectGateSpec,
+    anyOf: {
+      type: "array",
+      minItems: 2,
+      maxItems: 8,
+      "x-kubernetes-list-type": "map",
+      "x-kubernetes-list-map-keys": ["name"],
+      items: HookRolloutAnyOfGateSpec,
+    },
+  },
+  "x-kubernetes-validations": [
+    {
+      rule: "[has(self.annotation), has(self.label), has(self.expression), has(self.window), has(self.version), has(self.object), has(self.anyOf)].exists_one(set, set)",
+      messageExpression:
+        '"gate \\"" + self.name + "\\" has " + [[has(self.annotation) ? "annotation" : "", has(self.label) ? "label" : "", has(self.expression) ? "expression" : "", has(self.window) ? "window" : "", has(self.version) ? "version" : "", has(self.object) ? "object" : "", has(self.anyOf) ? "anyOf" : ""] .filter(kind, kind != "")].map(set, set.size() == 0 ? "no condition" : set.join(" and "))[0] + ": set exactly one of annotation, label, expression, window, version, object and anyOf"',
+      message:
+        "a gate must have exactly one of annotation, label, expression, window, version, object and anyOf",
+    },
+  ],
+};
+
+const RolloutStageSpec: CrdSchema = {
+  type: "object",
+  required: ["name"],
+  properties: {
+    name: {
+      type: "string",
+      minLength: 1,
+      maxLength: 63,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+          messageExpression:
+            '"\\"" + self + "\\" is not a name: use at most 63 lower-case letters, digits and \'-\', and start and end it with a letter or digit"',
+          message:
+            "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last",
+        },
+      ],
+    },
+    clusterSelector: HookPolicyLabelSelector,
+    namespaceSelector: HookPolicyLabelSelector,
+    maxConcurrency: {
+      type: ["integer", "string"],
+      minimum: 0,
+      maxLength: 4,
+      pattern: "^(100|[1-9]?[0-9])%$",
+      "x-expected": "a number without quotes, or a percentage from 0% to 100%",
+      maximum: 200,
+    },
+    minSucceeded: {
+      type: ["integer", "string"],
+      minimum: 0,
+      maxLength: 4,
+      pattern: "^(100|[1-9]?[0-9])%$",
+      "x-expected": "a number without quotes, or a percentage from 0% to 100%",
+      maximum: 10000,
+      default: "100%",
+    },
+    minSuccessTime: {
+      type: "string",
+      minLength: 1,
+      maxLength: 16,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) <= duration('8784h')",
+          messageExpression:
+            '"\\"" + self + "\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, at most 8784h"',
+          message: "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, at most 8784h",
+        },
+      ],
+      default: "0s",
+    },
+    maxFailures: {
+      type: ["integer", "string"],
+      minimum: 0,
+      maxLength: 4,
+      pattern: "^(100|[1-9]?[0-9])%$",
+      "x-expected": "a number without quotes, or a percentage from 0% to 100%",
+      maximum: 50,
+      default: 0,
+    },
+    until: {
+      type: "array",
+      minItems: 1,
+      maxItems: 16,
+      "x-kubernetes-list-type": "map",
+      "x-kubernetes-list-map-keys": ["name"],
+      items: StageGateSpec,
+    },
+  },
+};
+
+const HookRolloutSpec: CrdSchema = {
+  type: "object",
+  required: ["operation", "namespaceSelector", "progressDeadline"],
+  properties: {
+    operation: {
+      type: "string",
+      enum: ["Create", "Upgrade", "Delete"],
+      "x-kubernetes-validations": [
+        {
+          rule: "self == oldSelf",
+          message: "cannot be changed. Create another HookRollout",
+          reason: "FieldValueForbidden",
+        },
+      ],
+    },
+    mode: { type: "string", enum: ["Enforce", "Audit"], default: "Enforce" },
+    paused: { type: "boolean", default: false },
+    namespaceSelector: LabelSelector,
+    clusterSelector: LabelSelector,
+    maxConcurrency: {
+      type: ["integer", "string"],
+      minimum: 0,
+      maxLength: 4,
+      pattern: "^(100|[1-9]?[0-9])%$",
+      "x-expected": "a number without quotes, or a percentage from 0% to 100%",
+      maximum: 200,
+      default: 1,
+    },
+    spread: {
+      type: "array",
+      maxItems: 8,
+      "x-kubernetes-list-type": "map",
+      "x-kubernetes-list-map-keys": ["labelKey"],
+      items: RolloutSpreadSpec,
+    },
+    orderLabelKey: {
+      type: "string",
+      minLength: 1,
+      maxLength: 317,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
+          messageExpression:
+            "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+          message: "must be a label key, as name or as prefix/name",
+        },
+      ],
+    },
+    retryAfterSeconds: { type: "integer", format: "int32", minimum: 5, maximum: 300 },
+    progressDeadline: {
+      type: "string",
+      minLength: 1,
+      maxLength: 16,
+      "x-kubernetes-validations": [
+        {
+          rule: "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
+          messageExpression:
+            '"\\"" + self + "\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"',
+          message:
+            "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h",
+        },
+      ],
+    },
+    healthyWhen: {
+      type: "array",
+      minItems: 1,
+      maxItems: 16,
+      "x-kubernetes-list-type": "map",
+      "x-kubernetes-list-map-keys": ["name"],
+      items: MatchCondition,
+    },
+    ignoreFailuresBefore: {
+      type: "string",
+      maxLength: 35,
+      pattern:
+        "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
+      "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00",
+    },
+    stages: {
+      type: "array",
+      maxItems: 16,
+      "x-kubernetes-list-type": "map",
+      "x-kubernetes-list-map-keys": ["name"],
+      items: RolloutStageSpec,
+    },
+  },
+  "x-kubernetes-validations": [
+    {
+      rule: "!has(self.stages) || self.stages.size() == 0 || self.operation == 'Upgrade'",
+      messageExpression:
+        '"stages are for upgrades only, and operation is " + self.operation + ". Remove them, and limit the operations with maxConcurrency and spread"',
+      message: "stages are for upgrades only. Remove them",
+      reason: "FieldValueForbidden",
+      fieldPath: ".stages",
+    },
+    {
+      rule: "!has(self.stages) || self.stages.all(s, s.name == self.stages[self.stages.size() - 1].name || (has(s.clusterSelector) && ((has(s.clusterSelector.matchLabels) && s.clusterSelector.matchLabels.size() > 0) || (has(s.clusterSelector.matchExpressions) && s.clusterSelector.matchExpressions.size() > 0))) || (has(s.namespaceSelector) && ((has(s.namespaceSelector.matchLabels) && s.namespaceSelector.matchLabels.size() > 0) || (has(s.namespaceSelector.matchExpressions) && s.namespaceSelector.matchExpressions.size() > 0))))",
+      message:
+        "only the last stage may be without a selector, as no Cluster comes to the stages after it. Put it last",
+      reason: "FieldValueInvalid",
+      fieldPath: ".stages",
+    },
+  ],
+};
+
+const RolloutSummary: CrdSchema = {
+  type: "object",
+  required: ["running", "succeeded", "failed", "waiting"],
+  properties: {
+    running: { type: "integer", format: "int32", minimum: 0 },
+    succeeded: { type: "integer", format: "int32", minimum: 0 },
+    failed: { type: "integer", format: "int32", minimum: 0 },
+    waiting: { type: "integer", format: "int32", minimum: 0 },
+  },
+};
+
+const RolloutClaim: CrdSchema = {
+  type: "object",
+  required: ["namespace", "name", "uid", "claimedAt", "renewedAt", "attempts", "claimed"],
+  properties: {
+    namespace: { type: "string", maxLength: 63 },
+    name: { type: "string", maxLength: 253 },
+    uid: { type: "string", maxLength: 64 },
+    target: { type: "string", maxLength: 64 },
+    stage: { type: "string", maxLength: 63 },
+    claimedAt: { type: "string", format: "date-time", maxLength: 64 },
+    renewedAt: { type: "string", format: "date-time", maxLength: 64 },
+    attempts: { type: "integer", format: "int32", minimum: 0 },
+    markedAt: { type: "string", format: "date-time", maxLength: 64 },
+    claimed: { type: "boolean" },
+  },
+};
+
+const RolloutStageStatus: CrdSchema = {
+  type: "object",
+  required: ["name", "members", "notAsked", "waiting", "running", "succeeded", "failed", "passed"],
+  properties: {
+    name: { type: "string", maxLength: 63 },
+    members: { type: "integer", format: "int32", minimum: 0 },
+    notAsked: { type: "integer", format: "int32", minimum: 0 },
+    waiting: { type: "integer", format: "int32", minimum: 0 },
+    running: { type: "integer", format: "int32", minimum: 0 },
+    succeeded: { type: "integer", format: "int32", minimum: 0 },
+    failed: { type: "integer", format: "int32", minimum: 0 },
+    soakingSince: { type: "string", format: "date-time", maxLength: 64 },
+    passed: { type: "boolean" },
+  },
+};
+
+const RolloutTarget: CrdSchema = {
+  type: "object",
+  required: ["stages"],
+  properties: {
+    version: { type: "string", maxLength: 64 },
+    stages: { type: "array", maxItems: 16, "x-kubernetes-list-type": "atomic", items: RolloutStageStatus },
+  },
+};
+
+const RolloutFailure: CrdSchema = {
+  type: "object",
+  required: ["namespace", "name", "uid", "reason", "time", "message"],
+  properties: {
+    namespace: { type: "string", maxLength: 63 },
+    name: { type: "string", maxLength: 253 },
+    uid: { type: "string", maxLength: 64 },
+    target: { type: "string", maxLength: 64 },
+    stage: { type: "string", maxLength: 63 },
+    reason: { type: "string", maxLength: 128, pattern: "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$" },
+    time: { type: "string", format: "date-time", maxLength: 64 },
+    message: { type: "string", maxLength: 256 },
+  },
+};
+
+const RolloutCandidate: CrdSchema = {
+  type: "object",
+  required: ["namespace", "name", "since"],
+  properties: {
+    namespace: { type: "string", maxLength: 63 },
+    name: { type: "string", maxLength: 253 },
+    target: { type: "string", maxLength: 64 },
+    stage: { type: "string", maxLength: 63 },
+    since: { type: "string", format: "date-time", maxLength: 64 },
+    reason: { type: "string", maxLength: 128, pattern: "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$" },
+  },
+};
+
+const HookRolloutStatus: CrdSchema = {
+  type: "object",
+  default: { observedGeneration: -1 },
+  properties: {
+    observedGeneration: { type: "integer", format: "int64" },
+    conditions: {
+      type: "array",
+      maxItems: 16,
+      "x-kubernetes-list-type": "map",
+      "x-kubernetes-list-map-keys": ["type"],
+      items: Condition,
+    },
+    target: { type: "string", maxLength: 64 },
+    stage: { type: "string", maxLength: 63 },
+    scope: { type: "string", maxLength: 16 },
+    summary: RolloutSummary,
+    running: { type: "array", maxItems: 200, "x-kubernetes-list-type": "atomic", items: RolloutClaim },
+    targets: { type: "array", maxItems: 16, "x-kubernetes-list-type": "atomic", items: RolloutTarget },
+    failed: { type: "array", maxItems: 50, "x-kubernetes-list-type": "atomic", items: RolloutFailure },
+    next: { type: "array", maxItems: 10, "x-kubernetes-list-type": "atomic", items: RolloutCandidate },
+  },
+};
+
 /** The openAPIV3Schema of each kind, without descriptions. */
-export const CRD_SCHEMAS: Readonly<Record<"HookPolicy" | "ClusterHookPolicy" | "HookOverride" | "HookRollout", CrdSchema>> = {
-  "HookPolicy": {
-    "type": "object",
-    "required": [
-      "spec"
-    ],
-    "properties": {
-      "apiVersion": {
-        "type": "string"
-      },
-      "kind": {
-        "type": "string"
-      },
-      "metadata": {
-        "type": "object",
-        "properties": {
-          "name": {
-            "type": "string",
-            "maxLength": 63
-          }
-        }
-      },
-      "spec": {
-        "type": "object",
-        "required": [
-          "rules"
-        ],
-        "properties": {
-          "mode": {
-            "type": "string",
-            "enum": [
-              "Enforce",
-              "Audit"
-            ],
-            "default": "Enforce"
-          },
-          "failurePolicy": {
-            "type": "string",
-            "enum": [
-              "Fail",
-              "Ignore"
-            ],
-            "default": "Fail"
-          },
-          "clusterSelector": {
-            "type": "object",
-            "x-kubernetes-map-type": "atomic",
-            "properties": {
-              "matchLabels": {
-                "type": "object",
-                "maxProperties": 16,
-                "additionalProperties": {
-                  "type": "string",
-                  "maxLength": 63,
-                  "x-kubernetes-validations": [
-                    {
-                      "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
-                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                      "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                    }
-                  ]
-                },
-                "x-kubernetes-validations": [
-                  {
-                    "rule": "self.all(k, k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",
-                    "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                    "message": "every key must be a label key, as name or as prefix/name"
-                  }
-                ]
-              },
-              "matchExpressions": {
-                "type": "array",
-                "maxItems": 16,
-                "x-kubernetes-list-type": "atomic",
-                "items": {
-                  "type": "object",
-                  "required": [
-                    "key",
-                    "operator"
-                  ],
-                  "properties": {
-                    "key": {
-                      "type": "string",
-                      "minLength": 1,
-                      "maxLength": 317,
-                      "x-kubernetes-validations": [
-                        {
-                          "rule": "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
-                          "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                          "message": "must be a label key, as name or as prefix/name"
-                        }
-                      ]
-                    },
-                    "operator": {
-                      "type": "string",
-                      "enum": [
-                        "In",
-                        "NotIn",
-                        "Exists",
-                        "DoesNotExist"
-                      ]
-                    },
-                    "values": {
-                      "type": "array",
-                      "maxItems": 32,
-                      "x-kubernetes-list-type": "atomic",
-                      "items": {
-                        "type": "string",
-                        "maxLength": 63,
-                        "x-kubernetes-validations": [
-                          {
-                            "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
-                            "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                            "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                          }
-                        ]
-                      }
-                    }
-                  },
-                  "x-kubernetes-validations": [
-                    {
-                      "rule": "!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",
-                      "messageExpression": "\"operator \" + self.operator + \" needs at least one value: list the values, or use the operator \" + (self.operator == \"In\" ? \"Exists\" : \"DoesNotExist\")",
-                      "message": "operators In and NotIn need at least one value",
-                      "reason": "FieldValueRequired",
-                      "fieldPath": ".values"
-                    },
-                    {
-                      "rule": "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0",
-                      "messageExpression": "\"operator \" + self.operator + \" takes no values: remove them, or use the operator \" + (self.operator == \"Exists\" ? \"In\" : \"NotIn\")",
-                      "message": "operators Exists and DoesNotExist take no values",
-                      "reason": "FieldValueForbidden",
-                      "fieldPath": ".values"
-                    }
-                  ]
-                }
-              }
-            }
-          },
-          "rules": {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": 16,
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": [
-              "name"
-            ],
-            "items": {
-              "type": "object",
-              "required": [
-                "name",
-                "hooks"
-              ],
-              "properties": {
-                "name": {
-                  "type": "string",
-                  "minLength": 1,
-                  "maxLength": 63,
-                  "x-kubernetes-validations": [
-                    {
-                      "rule": "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use at most 63 lower-case letters, digits and '-', and start and end it with a letter or digit\"",
-                      "message": "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last"
-                    }
-                  ]
-                },
-                "hooks": {
-                  "type": "array",
-                  "minItems": 1,
-                  "maxItems": 9,
-                  "x-kubernetes-list-type": "set",
-                  "items": {
-                    "type": "string",
-                    "enum": [
-                      "BeforeClusterCreate",
-                      "AfterControlPlaneInitialized",
-                      "BeforeClusterUpgrade",
-                      "BeforeControlPlaneUpgrade",
-                      "AfterControlPlaneUpgrade",
-                      "BeforeWorkersUpgrade",
-                      "AfterWorkersUpgrade",
-                      "AfterClusterUpgrade",
-                      "BeforeClusterDelete"
-                    ]
-                  }
-                },
-                "admission": {
-                  "type": "string",
-                  "enum": [
-                    "None",
-                    "Warn",
-                    "Deny"
-                  ]
-                },
-                "matchConditions": {
-                  "type": "array",
-                  "minItems": 1,
-                  "maxItems": 16,
-                  "x-kubernetes-list-type": "map",
-                  "x-kubernetes-list-map-keys": [
-                    "name"
-                  ],
-                  "items": {
-                    "type": "object",
-                    "required": [
-                      "name",
-                      "expression"
-                    ],
-                    "properties": {
-                      "name": {
-                        "type": "string",
-                        "minLength": 1,
-                        "maxLength": 63,
-                        "x-kubernetes-validations": [
-                          {
-                            "rule": "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-                            "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use at most 63 lower-case letters, digits and '-', and start and end it with a letter or digit\"",
-                            "message": "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last"
-                          }
-                        ]
-                      },
-                      "expression": {
-                        "type": "string",
-                        "minLength": 1,
-                        "maxLength": 1024
-                      }
-                    }
-                  }
-                },
-                "until": {
-                  "type": "array",
-                  "minItems": 1,
-                  "maxItems": 16,
-                  "x-kubernetes-list-type": "map",
-                  "x-kubernetes-list-map-keys": [
-                    "name"
-                  ],
-                  "items": {
-                    "type": "object",
-                    "required": [
-                      "name"
-                    ],
-                    "properties": {
-                      "name": {
-                        "type": "string",
-                        "minLength": 1,
-                        "maxLength": 63,
-                        "x-kubernetes-validations": [
-                          {
-                            "rule": "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-                            "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use at most 63 lower-case letters, digits and '-', and start and end it with a letter or digit\"",
-                            "message": "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last"
-                          }
-                        ]
-                      },
-                      "annotation": {
-                        "type": "object",
-                        "required": [
-                          "key"
-                        ],
-                        "properties": {
-                          "key": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 317,
-                            "x-kubernetes-validations": [
-                              {
-                                "rule": "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
-                                "messageExpression": "\"\\\"\" + self + \"\\\" is not an annotation key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                                "message": "must be an annotation key, as name or as prefix/name"
-                              }
-                            ]
-                          },
-                          "from": {
-                            "type": "string",
-                            "enum": [
-                              "Cluster",
-                              "Namespace"
-                            ]
-                          },
-                          "value": {
-                            "type": "string",
-                            "maxLength": 1024
-                          },
-                          "valueFrom": {
-                            "type": "string",
-                            "enum": [
-                              "ClusterName",
-                              "ClusterUID",
-                              "TargetVersion"
-                            ]
-                          }
-                        },
-                        "x-kubernetes-validations": [
-                          {
-                            "rule": "!(has(self.value) && has(self.valueFrom))",
-                            "message": "value and valueFrom exclude each other, and both are set. Remove one of them",
-                            "reason": "FieldValueForbidden",
-                            "fieldPath": ".valueFrom"
-                          }
-                        ]
-                      },
-                      "label": {
-                        "type": "object",
-                        "required": [
-                          "key"
-                        ],
-                        "properties": {
-                          "key": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 317,
-                            "x-kubernetes-validations": [
-                              {
-                                "rule": "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
-                                "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                                "message": "must be a label key, as name or as prefix/name"
-                              }
-                            ]
-                          },
-                          "from": {
-                            "type": "string",
-                            "enum": [
-                              "Cluster",
-                              "Namespace"
-                            ]
-                          },
-                          "value": {
-                            "type": "string",
-                            "maxLength": 63,
-                            "x-kubernetes-validations": [
-                              {
-                                "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
-                                "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                                "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                              }
-                            ]
-                          },
-                          "valueFrom": {
-                            "type": "string",
-                            "enum": [
-                              "ClusterName",
-                              "ClusterUID",
-                              "TargetVersion"
-                            ]
-                          }
-                        },
-                        "x-kubernetes-validations": [
-                          {
-                            "rule": "!(has(self.value) && has(self.valueFrom))",
-                            "message": "value and valueFrom exclude each other, and both are set. Remove one of them",
-                            "reason": "FieldValueForbidden",
-                            "fieldPath": ".valueFrom"
-                          }
-                        ]
-                      },
-                      "expression": {
-                        "type": "string",
-                        "minLength": 1,
-                        "maxLength": 1024
-                      },
-                      "window": {
-                        "type": "object",
-                        "properties": {
-                          "timeZone": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 64,
-                            "x-kubernetes-validations": [
-                              {
-                                "rule": "self.matches(r'^[-\\w+]+(/[-\\w+]+)*$')",
-                                "messageExpression": "\"\\\"\" + self + \"\\\" is not an IANA time zone: write it like Europe/Berlin or UTC\"",
-                                "message": "must be an IANA time zone such as Europe/Berlin or UTC"
-                              }
-                            ]
-                          },
-                          "allow": {
-                            "type": "array",
-                            "minItems": 1,
-                            "maxItems": 16,
-                            "x-kubernetes-list-type": "atomic",
-                            "items": {
-                              "type": "object",
-                              "properties": {
-                                "schedule": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 100
-                                },
-                                "duration": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 16,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
-                                      "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
-                                    }
-                                  ]
-                                },
-                                "from": {
-                                  "type": "string",
-                                  "maxLength": 35,
-                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
-                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
-                                },
-                                "to": {
-                                  "type": "string",
-                                  "maxLength": 35,
-                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
-                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
-                                }
-                              },
-                              "x-kubernetes-validations": [
-                                {
-                                  "rule": "has(self.schedule) == has(self.duration) && has(self.from) == has(self.to) && has(self.schedule) != has(self.from)",
-                                  "messageExpression": "\"has \" + [[has(self.schedule) ? \"schedule\" : \"\", has(self.duration) ? \"duration\" : \"\", has(self.from) ? \"from\" : \"\", has(self.to) ? \"to\" : \"\"].filter(field, field != \"\")] .map(set, set.size() == 0 ? \"no field\" : set.join(\" and \"))[0] + \": set either schedule and duration, or from and to\"",
-                                  "message": "an entry must have either schedule and duration, or from and to"
-                                },
-                                {
-                                  "rule": "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
-                                  "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
-                                  "message": "to must be after from",
-                                  "reason": "FieldValueInvalid",
-                                  "fieldPath": ".to"
-                                }
-                              ]
-                            }
-                          },
-                          "deny": {
-                            "type": "array",
-                            "minItems": 1,
-                            "maxItems": 32,
-                            "x-kubernetes-list-type": "atomic",
-                            "items": {
-                              "type": "object",
-                              "properties": {
-                                "schedule": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 100
-                                },
-                                "duration": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 16,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
-                                      "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
-                                    }
-                                  ]
-                                },
-                                "from": {
-                                  "type": "string",
-                                  "maxLength": 35,
-                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
-                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
-                                },
-                                "to": {
-                                  "type": "string",
-                                  "maxLength": 35,
-                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
-                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
-                                }
-                              },
-                              "x-kubernetes-validations": [
-                                {
-                                  "rule": "has(self.schedule) == has(self.duration) && has(self.from) == has(self.to) && has(self.schedule) != has(self.from)",
-                                  "messageExpression": "\"has \" + [[has(self.schedule) ? \"schedule\" : \"\", has(self.duration) ? \"duration\" : \"\", has(self.from) ? \"from\" : \"\", has(self.to) ? \"to\" : \"\"].filter(field, field != \"\")] .map(set, set.size() == 0 ? \"no field\" : set.join(\" and \"))[0] + \": set either schedule and duration, or from and to\"",
-                                  "message": "an entry must have either schedule and duration, or from and to"
-                                },
-                                {
-                                  "rule": "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
-                                  "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
-                                  "message": "to must be after from",
-                                  "reason": "FieldValueInvalid",
-                                  "fieldPath": ".to"
-                                }
-                              ]
-                            }
-                          }
-                        },
-                        "x-kubernetes-validations": [
-                          {
-                            "rule": "has(self.allow) || has(self.deny)",
-                            "message": "has neither allow nor deny: set at least one of them"
-                          },
-                          {
-                            "rule": "has(self.timeZone) || !((has(self.allow) && self.allow.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))) || (has(self.deny) && self.deny.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))))",
-                            "message": "a schedule needs a time zone, and so does a date or time without an offset. Set one, such as Europe/Berlin or UTC",
-                            "reason": "FieldValueRequired",
-                            "fieldPath": ".timeZone"
-                          }
-                        ]
-                      },
-                      "version": {
-                        "type": "object",
-                        "required": [
-                          "range"
-                        ],
-                        "properties": {
-                          "range": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 256,
-                            "x-kubernetes-validations": [
-                              {
-                                "rule": "!self.contains(',')",
-                                "messageExpression": "\"\\\"\" + self + \"\\\" has a comma, as Helm writes it: use a space for and, \\\"\" + self.replace(\", \", \" \").replace(\",\", \" \") + \"\\\"\"",
-                                "message": "must not have a comma, as Helm writes it. Use a space for and"
-                              }
-                            ]
-                          }
-                        }
-                      },
-                      "object": {
-                        "type": "object",
-                        "required": [
-                          "apiVersion",
-                          "kind"
-                        ],
-                        "properties": {
-                          "apiVersion": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 317,
-                            "x-kubernetes-validations": [
-                              {
-                                "rule": "self == 'v1' || self.matches(r'^[a-z0-9]+((\\.|-+)[a-z0-9]+)*/[a-z][a-z0-9]*$')",
-                                "messageExpression": "\"\\\"\" + self + \"\\\" is not an apiVersion: write it as group/version, such as velero.io/v1, or v1 for the core group\"",
-                                "message": "must be group/version, such as velero.io/v1, or v1 for the core group"
-                              }
-                            ]
-                          },
-                          "kind": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 63,
-                            "x-kubernetes-validations": [
-                              {
-                                "rule": "self.matches(r'^[A-Z][A-Za-z0-9]*$')",
-                                "messageExpression": "\"\\\"\" + self + \"\\\" is not a kind: write it in CamelCase and in the singular, such as Backup\"",
-                                "message": "must be a kind in CamelCase and in the singular, such as Backup"
-                              }
-                            ]
-                          },
-                          "name": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 253,
-                            "x-kubernetes-validations": [
-                              {
-                                "rule": "self.matches(r'^[-\\w.:]+$') && !(self in ['.', '..'])",
-                                "messageExpression": "\"\\\"\" + self + \"\\\" is not the name of an object: use letters, digits, '-', '_', '.' and ':'\"",
-                                "message": "must be the name of an object, of letters, digits, '-', '_', '.' and ':'"
-                              }
-                            ]
-                          },
-                          "nameExpression": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 1024
-                          },
-                          "selector": {
-                            "type": "object",
-                            "x-kubernetes-map-type": "atomic",
-                            "properties": {
-                              "matchLabels": {
-                                "type": "object",
-                                "maxProperties": 8,
-                                "additionalProperties": {
-                                  "type": "string",
-                                  "maxLength": 63,
-                                  "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
-                                  "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                                },
-                                "x-kubernetes-validations": [
-                                  {
-                                    "rule": "self.all(k, k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",
-                                    "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                                    "message": "every key must be a label key, as name or as prefix/name"
-                                  }
-                                ]
-                              },
-                              "matchExpressions": {
-                                "type": "array",
-                                "maxItems": 8,
-                                "x-kubernetes-list-type": "atomic",
-                                "items": {
-                                  "type": "object",
-                                  "required": [
-                                    "key",
-                                    "operator"
-                                  ],
-                                  "properties": {
-                                    "key": {
-                                      "type": "string",
-                                      "minLength": 1,
-                                      "maxLength": 317,
-                                      "pattern": "^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$",
-                                      "x-expected": "a label key, as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case",
-                                      "x-kubernetes-validations": [
-                                        {
-                                          "rule": "self.indexOf('/') <= 253",
-                                          "message": "is not a label key, as its prefix has more than 253 characters. Shorten it"
-                                        }
-                                      ]
-                                    },
-                                    "operator": {
-                                      "type": "string",
-                                      "enum": [
-                                        "In",
-                                        "NotIn",
-                                        "Exists",
-                                        "DoesNotExist"
-                                      ]
-                                    },
-                                    "values": {
-                                      "type": "array",
-                                      "maxItems": 16,
-                                      "x-kubernetes-list-type": "atomic",
-                                      "items": {
-                                        "type": "string",
-                                        "maxLength": 63,
-                                        "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
-                                        "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                                      }
-                                    }
-                                  },
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",
-                                      "messageExpression": "\"operator \" + self.operator + \" needs at least one value: list the values, or use the operator \" + (self.operator == \"In\" ? \"Exists\" : \"DoesNotExist\")",
-                                      "message": "operators In and NotIn need at least one value",
-                                      "reason": "FieldValueRequired",
-                                      "fieldPath": ".values"
-                                    },
-                                    {
-                                      "rule": "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0",
-                                      "messageExpression": "\"operator \" + self.operator + \" takes no values: remove them, or use the operator \" + (self.operator == \"Exists\" ? \"In\" : \"NotIn\")",
-                                      "message": "operators Exists and DoesNotExist take no values",
-                                      "reason": "FieldValueForbidden",
-                                      "fieldPath": ".values"
-                                    }
-                                  ]
-                                }
-                              }
-                            }
-                          },
-                          "expression": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 1024
-                          },
-                          "minCount": {
-                            "type": "integer",
-                            "format": "int32",
-                            "minimum": 1,
-                            "maximum": 1000
-                          },
-                          "maxCount": {
-                            "type": "integer",
-                            "format": "int32",
-                            "minimum": 1,
-                            "maximum": 1000
-                          },
-                          "absent": {
-                            "type": "boolean",
-                            "enum": [
-                              true
-                            ]
-                          }
-                        },
-                        "x-kubernetes-validations": [
-                          {
-                            "rule": "[has(self.name), has(self.nameExpression), has(self.selector)].exists_one(set, set)",
-                            "messageExpression": "\"has \" + [[has(self.name) ? \"name\" : \"\", has(self.nameExpression) ? \"nameExpression\" : \"\", has(self.selector) ? \"selector\" : \"\"].filter(field, field != \"\")] .map(set, set.size() == 0 ? \"no way to find an object\" : set.join(\" and \"))[0] + \": set exactly one of name, nameExpression and selector\"",
-                            "message": "must have exactly one of name, nameExpression and selector"
-                          },
-                          {
-                            "rule": "self.apiVersion != 'v1' || self.kind != 'Secret'",
-                            "message": "Secrets are out of reach, so that the operator needs no right to read them. Look at another object",
-                            "reason": "FieldValueForbidden",
-                            "fieldPath": ".kind"
-                          },
-                          {
-                            "rule": "!has(self.minCount) || !has(self.absent)",
-                            "message": "minCount and absent exclude each other, and both are set. Remove one of them",
-                            "reason": "FieldValueForbidden",
-                            "fieldPath": ".minCount"
-                          },
-                          {
-                            "rule": "!has(self.maxCount) || !has(self.absent)",
-                            "message": "maxCount and absent exclude each other, and both are set. Remove one of them",
-                            "reason": "FieldValueForbidden",
-                            "fieldPath": ".maxCount"
-                          },
-                          {
-                            "rule": "!has(self.minCount) || !has(self.maxCount) || self.minCount <= self.maxCount",
-                            "message": "maxCount is less than minCount. Raise it",
-                            "reason": "FieldValueInvalid",
-                            "fieldPath": ".maxCount"
-                          },
-                          {
-                            "rule": "!has(self.minCount) || self.minCount == 1 || has(self.selector)",
-                            "message": "there is at most one object of a name. Use selector, or remove minCount",
-                            "reason": "FieldValueInvalid",
-                            "fieldPath": ".minCount"
-                          },
-                          {
-                            "rule": "!has(self.maxCount) || has(self.selector)",
-                            "message": "there is at most one object of a name. Use selector, or remove maxCount",
-                            "reason": "FieldValueInvalid",
-                            "fieldPath": ".maxCount"
-                          }
-                        ]
-                      },
-                      "wait": {
-                        "type": "object",
-                        "required": [
-                          "duration"
-                        ],
-                        "properties": {
-                          "duration": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 16,
-                            "x-kubernetes-validations": [
-                              {
-                                "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
-                                "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
-                                "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
-                              }
-                            ]
-                          }
-                        }
-                      },
-                      "anyOf": {
-                        "type": "array",
-                        "minItems": 2,
-                        "maxItems": 8,
-                        "x-kubernetes-list-type": "map",
-                        "x-kubernetes-list-map-keys": [
-                          "name"
-                        ],
-                        "items": {
-                          "type": "object",
-                          "required": [
-                            "name"
-                          ],
-                          "properties": {
-                            "name": {
-                              "type": "string",
-                              "minLength": 1,
-                              "maxLength": 63,
-                              "x-kubernetes-validations": [
-                                {
-                                  "rule": "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-                                  "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use at most 63 lower-case letters, digits and '-', and start and end it with a letter or digit\"",
-                                  "message": "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last"
-                                }
-                              ]
-                            },
-                            "annotation": {
-                              "type": "object",
-                              "required": [
-                                "key"
-                              ],
-                              "properties": {
-                                "key": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 317,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not an annotation key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                                      "message": "must be an annotation key, as name or as prefix/name"
-                                    }
-                                  ]
-                                },
-                                "from": {
-                                  "type": "string",
-                                  "enum": [
-                                    "Cluster",
-                                    "Namespace"
-                                  ]
-                                },
-                                "value": {
-                                  "type": "string",
-                                  "maxLength": 1024
-                                },
-                                "valueFrom": {
-                                  "type": "string",
-                                  "enum": [
-                                    "ClusterName",
-                                    "ClusterUID",
-                                    "TargetVersion"
-                                  ]
-                                }
-                              },
-                              "x-kubernetes-validations": [
-                                {
-                                  "rule": "!(has(self.value) && has(self.valueFrom))",
-                                  "message": "value and valueFrom exclude each other, and both are set. Remove one of them",
-                                  "reason": "FieldValueForbidden",
-                                  "fieldPath": ".valueFrom"
-                                }
-                              ]
-                            },
-                            "label": {
-                              "type": "object",
-                              "required": [
-                                "key"
-                              ],
-                              "properties": {
-                                "key": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 317,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                                      "message": "must be a label key, as name or as prefix/name"
-                                    }
-                                  ]
-                                },
-                                "from": {
-                                  "type": "string",
-                                  "enum": [
-                                    "Cluster",
-                                    "Namespace"
-                                  ]
-                                },
-                                "value": {
-                                  "type": "string",
-                                  "maxLength": 63,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                                      "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                                    }
-                                  ]
-                                },
-                                "valueFrom": {
-                                  "type": "string",
-                                  "enum": [
-                                    "ClusterName",
-                                    "ClusterUID",
-                                    "TargetVersion"
-                                  ]
-                                }
-                              },
-                              "x-kubernetes-validations": [
-                                {
-                                  "rule": "!(has(self.value) && has(self.valueFrom))",
-                                  "message": "value and valueFrom exclude each other, and both are set. Remove one of them",
-                                  "reason": "FieldValueForbidden",
-                                  "fieldPath": ".valueFrom"
-                                }
-                              ]
-                            },
-                            "expression": {
-                              "type": "string",
-                              "minLength": 1,
-                              "maxLength": 1024
-                            },
-                            "window": {
-                              "type": "object",
-                              "properties": {
-                                "timeZone": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 64,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "self.matches(r'^[-\\w+]+(/[-\\w+]+)*$')",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not an IANA time zone: write it like Europe/Berlin or UTC\"",
-                                      "message": "must be an IANA time zone such as Europe/Berlin or UTC"
-                                    }
-                                  ]
-                                },
-                                "allow": {
-                                  "type": "array",
-                                  "minItems": 1,
-                                  "maxItems": 16,
-                                  "x-kubernetes-list-type": "atomic",
-                                  "items": {
-                                    "type": "object",
-                                    "properties": {
-                                      "schedule": {
-                                        "type": "string",
-                                        "minLength": 1,
-                                        "maxLength": 100
-                                      },
-                                      "duration": {
-                                        "type": "string",
-                                        "minLength": 1,
-                                        "maxLength": 16,
-                                        "x-kubernetes-validations": [
-                                          {
-                                            "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
-                                            "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
-                                            "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
-                                          }
-                                        ]
-                                      },
-                                      "from": {
-                                        "type": "string",
-                                        "maxLength": 35,
-                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
-                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
-                                      },
-                                      "to": {
-                                        "type": "string",
-                                        "maxLength": 35,
-                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
-                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
-                                      }
-                                    },
-                                    "x-kubernetes-validations": [
-                                      {
-                                        "rule": "has(self.schedule) == has(self.duration) && has(self.from) == has(self.to) && has(self.schedule) != has(self.from)",
-                                        "messageExpression": "\"has \" + [[has(self.schedule) ? \"schedule\" : \"\", has(self.duration) ? \"duration\" : \"\", has(self.from) ? \"from\" : \"\", has(self.to) ? \"to\" : \"\"].filter(field, field != \"\")] .map(set, set.size() == 0 ? \"no field\" : set.join(\" and \"))[0] + \": set either schedule and duration, or from and to\"",
-                                        "message": "an entry must have either schedule and duration, or from and to"
-                                      },
-                                      {
-                                        "rule": "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
-                                        "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
-                                        "message": "to must be after from",
-                                        "reason": "FieldValueInvalid",
-                                        "fieldPath": ".to"
-                                      }
-                                    ]
-                                  }
-                                },
-                                "deny": {
-                                  "type": "array",
-                                  "minItems": 1,
-                                  "maxItems": 32,
-                                  "x-kubernetes-list-type": "atomic",
-                                  "items": {
-                                    "type": "object",
-                                    "properties": {
-                                      "schedule": {
-                                        "type": "string",
-                                        "minLength": 1,
-                                        "maxLength": 100
-                                      },
-                                      "duration": {
-                                        "type": "string",
-                                        "minLength": 1,
-                                        "maxLength": 16,
-                                        "x-kubernetes-validations": [
-                                          {
-                                            "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
-                                            "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
-                                            "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
-                                          }
-                                        ]
-                                      },
-                                      "from": {
-                                        "type": "string",
-                                        "maxLength": 35,
-                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
-                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
-                                      },
-                                      "to": {
-                                        "type": "string",
-                                        "maxLength": 35,
-                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
-                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
-                                      }
-                                    },
-                                    "x-kubernetes-validations": [
-                                      {
-                                        "rule": "has(self.schedule) == has(self.duration) && has(self.from) == has(self.to) && has(self.schedule) != has(self.from)",
-                                        "messageExpression": "\"has \" + [[has(self.schedule) ? \"schedule\" : \"\", has(self.duration) ? \"duration\" : \"\", has(self.from) ? \"from\" : \"\", has(self.to) ? \"to\" : \"\"].filter(field, field != \"\")] .map(set, set.size() == 0 ? \"no field\" : set.join(\" and \"))[0] + \": set either schedule and duration, or from and to\"",
-                                        "message": "an entry must have either schedule and duration, or from and to"
-                                      },
-                                      {
-                                        "rule": "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
-                                        "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
-                                        "message": "to must be after from",
-                                        "reason": "FieldValueInvalid",
-                                        "fieldPath": ".to"
-                                      }
-                                    ]
-                                  }
-                                }
-                              },
-                              "x-kubernetes-validations": [
-                                {
-                                  "rule": "has(self.allow) || has(self.deny)",
-                                  "message": "has neither allow nor deny: set at least one of them"
-                                },
-                                {
-                                  "rule": "has(self.timeZone) || !((has(self.allow) && self.allow.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))) || (has(self.deny) && self.deny.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))))",
-                                  "message": "a schedule needs a time zone, and so does a date or time without an offset. Set one, such as Europe/Berlin or UTC",
-                                  "reason": "FieldValueRequired",
-                                  "fieldPath": ".timeZone"
-                                }
-                              ]
-                            },
-                            "version": {
-                              "type": "object",
-                              "required": [
-                                "range"
-                              ],
-                              "properties": {
-                                "range": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 256,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "!self.contains(',')",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" has a comma, as Helm writes it: use a space for and, \\\"\" + self.replace(\", \", \" \").replace(\",\", \" \") + \"\\\"\"",
-                                      "message": "must not have a comma, as Helm writes it. Use a space for and"
-                                    }
-                                  ]
-                                }
-                              }
-                            },
-                            "object": {
-                              "type": "object",
-                              "required": [
-                                "apiVersion",
-                                "kind"
-                              ],
-                              "properties": {
-                                "apiVersion": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 317,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "self == 'v1' || self.matches(r'^[a-z0-9]+((\\.|-+)[a-z0-9]+)*/[a-z][a-z0-9]*$')",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not an apiVersion: write it as group/version, such as velero.io/v1, or v1 for the core group\"",
-                                      "message": "must be group/version, such as velero.io/v1, or v1 for the core group"
-                                    }
-                                  ]
-                                },
-                                "kind": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 63,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "self.matches(r'^[A-Z][A-Za-z0-9]*$')",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a kind: write it in CamelCase and in the singular, such as Backup\"",
-                                      "message": "must be a kind in CamelCase and in the singular, such as Backup"
-                                    }
-                                  ]
-                                },
-                                "name": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 253,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "self.matches(r'^[-\\w.:]+$') && !(self in ['.', '..'])",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not the name of an object: use letters, digits, '-', '_', '.' and ':'\"",
-                                      "message": "must be the name of an object, of letters, digits, '-', '_', '.' and ':'"
-                                    }
-                                  ]
-                                },
-                                "nameExpression": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 1024
-                                },
-                                "selector": {
-                                  "type": "object",
-                                  "x-kubernetes-map-type": "atomic",
-                                  "properties": {
-                                    "matchLabels": {
-                                      "type": "object",
-                                      "maxProperties": 8,
-                                      "additionalProperties": {
-                                        "type": "string",
-                                        "maxLength": 63,
-                                        "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
-                                        "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                                      },
-                                      "x-kubernetes-validations": [
-                                        {
-                                          "rule": "self.all(k, k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",
-                                          "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                                          "message": "every key must be a label key, as name or as prefix/name"
-                                        }
-                                      ]
-                                    },
-                                    "matchExpressions": {
-                                      "type": "array",
-                                      "maxItems": 8,
-                                      "x-kubernetes-list-type": "atomic",
-                                      "items": {
-                                        "type": "object",
-                                        "required": [
-                                          "key",
-                                          "operator"
-                                        ],
-                                        "properties": {
-                                          "key": {
-                                            "type": "string",
-                                            "minLength": 1,
-                                            "maxLength": 317,
-                                            "pattern": "^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$",
-                                            "x-expected": "a label key, as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case",
-                                            "x-kubernetes-validations": [
-                                              {
-                                                "rule": "self.indexOf('/') <= 253",
-                                                "message": "is not a label key, as its prefix has more than 253 characters. Shorten it"
-                                              }
-                                            ]
-                                          },
-                                          "operator": {
-                                            "type": "string",
-                                            "enum": [
-                                              "In",
-                                              "NotIn",
-                                              "Exists",
-                                              "DoesNotExist"
-                                            ]
-                                          },
-                                          "values": {
-                                            "type": "array",
-                                            "maxItems": 16,
-                                            "x-kubernetes-list-type": "atomic",
-                                            "items": {
-                                              "type": "string",
-                                              "maxLength": 63,
-                                              "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
-                                              "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                                            }
-                                          }
-                                        },
-                                        "x-kubernetes-validations": [
-                                          {
-                                            "rule": "!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",
-                                            "messageExpression": "\"operator \" + self.operator + \" needs at least one value: list the values, or use the operator \" + (self.operator == \"In\" ? \"Exists\" : \"DoesNotExist\")",
-                                            "message": "operators In and NotIn need at least one value",
-                                            "reason": "FieldValueRequired",
-                                            "fieldPath": ".values"
-                                          },
-                                          {
-                                            "rule": "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0",
-                                            "messageExpression": "\"operator \" + self.operator + \" takes no values: remove them, or use the operator \" + (self.operator == \"Exists\" ? \"In\" : \"NotIn\")",
-                                            "message": "operators Exists and DoesNotExist take no values",
-                                            "reason": "FieldValueForbidden",
-                                            "fieldPath": ".values"
-                                          }
-                                        ]
-                                      }
-                                    }
-                                  }
-                                },
-                                "expression": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 1024
-                                },
-                                "minCount": {
-                                  "type": "integer",
-                                  "format": "int32",
-                                  "minimum": 1,
-                                  "maximum": 1000
-                                },
-                                "maxCount": {
-                                  "type": "integer",
-                                  "format": "int32",
-                                  "minimum": 1,
-                                  "maximum": 1000
-                                },
-                                "absent": {
-                                  "type": "boolean",
-                                  "enum": [
-                                    true
-                                  ]
-                                }
-                              },
-                              "x-kubernetes-validations": [
-                                {
-                                  "rule": "[has(self.name), has(self.nameExpression), has(self.selector)].exists_one(set, set)",
-                                  "messageExpression": "\"has \" + [[has(self.name) ? \"name\" : \"\", has(self.nameExpression) ? \"nameExpression\" : \"\", has(self.selector) ? \"selector\" : \"\"].filter(field, field != \"\")] .map(set, set.size() == 0 ? \"no way to find an object\" : set.join(\" and \"))[0] + \": set exactly one of name, nameExpression and selector\"",
-                                  "message": "must have exactly one of name, nameExpression and selector"
-                                },
-                                {
-                                  "rule": "self.apiVersion != 'v1' || self.kind != 'Secret'",
-                                  "message": "Secrets are out of reach, so that the operator needs no right to read them. Look at another object",
-                                  "reason": "FieldValueForbidden",
-                                  "fieldPath": ".kind"
-                                },
-                                {
-                                  "rule": "!has(self.minCount) || !has(self.absent)",
-                                  "message": "minCount and absent exclude each other, and both are set. Remove one of them",
-                                  "reason": "FieldValueForbidden",
-                                  "fieldPath": ".minCount"
-                                },
-                                {
-                                  "rule": "!has(self.maxCount) || !has(self.absent)",
-                                  "message": "maxCount and absent exclude each other, and both are set. Remove one of them",
-                                  "reason": "FieldValueForbidden",
-                                  "fieldPath": ".maxCount"
-                                },
-                                {
-                                  "rule": "!has(self.minCount) || !has(self.maxCount) || self.minCount <= self.maxCount",
-                                  "message": "maxCount is less than minCount. Raise it",
-                                  "reason": "FieldValueInvalid",
-                                  "fieldPath": ".maxCount"
-                                },
-                                {
-                                  "rule": "!has(self.minCount) || self.minCount == 1 || has(self.selector)",
-                                  "message": "there is at most one object of a name. Use selector, or remove minCount",
-                                  "reason": "FieldValueInvalid",
-                                  "fieldPath": ".minCount"
-                                },
-                                {
-                                  "rule": "!has(self.maxCount) || has(self.selector)",
-                                  "message": "there is at most one object of a name. Use selector, or remove maxCount",
-                                  "reason": "FieldValueInvalid",
-                                  "fieldPath": ".maxCount"
-                                }
-                              ]
-                            }
-                          },
-                          "x-kubernetes-validations": [
-                            {
-                              "rule": "[has(self.annotation), has(self.label), has(self.expression), has(self.window), has(self.version), has(self.object)].exists_one(set, set)",
-                              "messageExpression": "\"gate \\\"\" + self.name + \"\\\" has \" + [[has(self.annotation) ? \"annotation\" : \"\", has(self.label) ? \"label\" : \"\", has(self.expression) ? \"expression\" : \"\", has(self.window) ? \"window\" : \"\", has(self.version) ? \"version\" : \"\", has(self.object) ? \"object\" : \"\"] .filter(kind, kind != \"\")].map(set, set.size() == 0 ? \"no condition\" : set.join(\" and \"))[0] + \": set exactly one of annotation, label, expression, window, version and object\"",
-                              "message": "a gate of anyOf must have exactly one of annotation, label, expression, window, version and object"
-                            }
-                          ]
-                        }
-                      }
-                    },
-                    "x-kubernetes-validations": [
-                      {
-                        "rule": "[has(self.annotation), has(self.label), has(self.expression), has(self.window), has(self.version), has(self.object), has(self.wait), has(self.anyOf)].exists_one(set, set)",
-                        "messageExpression": "\"gate \\\"\" + self.name + \"\\\" has \" + [[has(self.annotation) ? \"annotation\" : \"\", has(self.label) ? \"label\" : \"\", has(self.expression) ? \"expression\" : \"\", has(self.window) ? \"window\" : \"\", has(self.version) ? \"version\" : \"\", has(self.object) ? \"object\" : \"\", has(self.wait) ? \"wait\" : \"\", has(self.anyOf) ? \"anyOf\" : \"\"] .filter(kind, kind != \"\")].map(set, set.size() == 0 ? \"no condition\" : set.join(\" and \"))[0] + \": set exactly one of annotation, label, expression, window, version, object, wait and anyOf\"",
-                        "message": "a gate must have exactly one of annotation, label, expression, window, version, object, wait and anyOf"
-                      }
-                    ]
-                  }
-                },
-                "deadline": {
-                  "type": "object",
-                  "required": [
-                    "after",
-                    "onExpiry"
-                  ],
-                  "properties": {
-                    "after": {
-                      "type": "string",
-                      "minLength": 1,
-                      "maxLength": 16,
-                      "x-kubernetes-validations": [
-                        {
-                          "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
-                          "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
-                          "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
-                        }
-                      ]
-                    },
-                    "onExpiry": {
-                      "type": "string",
-                      "enum": [
-                        "Allow",
-                        "KeepBlocking"
-                      ]
-                    },
-                    "warnBefore": {
-                      "type": "string",
-                      "minLength": 1,
-                      "maxLength": 16,
-                      "x-kubernetes-validations": [
-                        {
-                          "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
-                          "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
-                          "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
-                        }
-                      ]
-                    }
-                  },
-                  "x-kubernetes-validations": [
-                    {
-                      "rule": "!has(self.warnBefore) || duration(self.warnBefore) < duration(self.after)",
-                      "messageExpression": "\"warnBefore is \" + self.warnBefore + \", which is not shorter than after, \" + self.after + \": the rule would warn from its first block on\"",
-                      "message": "warnBefore must be shorter than after",
-                      "reason": "FieldValueInvalid",
-                      "fieldPath": ".warnBefore"
-                    }
-                  ]
-                },
-                "message": {
-                  "type": "string",
-                  "minLength": 1,
-                  "maxLength": 256,
-                  "x-kubernetes-validations": [
-                    {
-                      "rule": "!self.matches(r'[\\x00-\\x1f\\x7f-\\x{9f}\\x{2028}\\x{2029}]')",
-                      "message": "must be one line without control characters such as line breaks and tabs. In YAML, write it in quotes, or with >- instead of |"
-                    }
-                  ]
-                },
-                "retryAfterSeconds": {
-                  "type": "integer",
-                  "format": "int32",
-                  "minimum": 5,
-                  "maximum": 300
-                }
-              },
-              "x-kubernetes-validations": [
-                {
-                  "rule": "!has(self.until) || !('AfterControlPlaneInitialized' in self.hooks)",
-                  "message": "until cannot hold AfterControlPlaneInitialized, which Cluster API does not wait for. Remove until, or move that hook to a rule of its own without until",
-                  "reason": "FieldValueForbidden",
-                  "fieldPath": ".until"
-                },
-                {
-                  "rule": "!has(self.until) || self.hooks.all(h, h.endsWith('Upgrade')) || !self.until.exists(g, (has(g.annotation) && has(g.annotation.valueFrom) && g.annotation.valueFrom == 'TargetVersion') || (has(g.label) && has(g.label.valueFrom) && g.label.valueFrom == 'TargetVersion') || (has(g.anyOf) && g.anyOf.exists(a, (has(a.annotation) && has(a.annotation.valueFrom) && a.annotation.valueFrom == 'TargetVersion') || (has(a.label) && has(a.label.valueFrom) && a.label.valueFrom == 'TargetVersion'))))",
-                  "messageExpression": "\"valueFrom TargetVersion needs an upgrade, and \" + self.hooks.filter(h, !h.endsWith('Upgrade'))[0] + \" is none. Use ClusterUID or ClusterName, or move that hook to another rule\"",
-                  "message": "valueFrom TargetVersion is for upgrade hooks only",
-                  "reason": "FieldValueInvalid",
-                  "fieldPath": ".until"
-                },
-                {
-                  "rule": "!has(self.until) || self.hooks.all(h, h.endsWith('Upgrade')) || !self.until.exists(g, has(g.version) || (has(g.anyOf) && g.anyOf.exists(a, has(a.version))))",
-                  "messageExpression": "\"a version gate needs an upgrade, and \" + self.hooks.filter(h, !h.endsWith('Upgrade'))[0] + \" is none. Move that hook to another rule\"",
-                  "message": "version gates are for upgrade hooks only",
-                  "reason": "FieldValueInvalid",
-                  "fieldPath": ".until"
-                },
-                {
-                  "rule": "!has(self.deadline) || has(self.until)",
-                  "message": "deadline needs until, as a rule without gates holds nothing. Remove it, or add until",
-                  "reason": "FieldValueForbidden",
-                  "fieldPath": ".deadline"
-                },
-                {
-                  "rule": "!has(self.admission) || self.admission == 'None' || self.hooks.exists(h, h in ['BeforeClusterCreate', 'BeforeClusterUpgrade', 'BeforeClusterDelete'])",
-                  "message": "admission is for BeforeClusterCreate, BeforeClusterUpgrade and BeforeClusterDelete, and the rule has none of them. Remove admission",
-                  "reason": "FieldValueForbidden",
-                  "fieldPath": ".admission"
-                },
-                {
-                  "rule": "!has(self.admission) || self.admission == 'None' || (has(self.until) && self.until.exists(g, !has(g.wait)))",
-                  "message": "admission needs a gate other than wait, which counts from the hook's first call. Remove admission, or add a gate to until",
-                  "reason": "FieldValueForbidden",
-                  "fieldPath": ".admission"
-                }
-              ]
-            }
-          }
-        }
-      },
-      "status": {
-        "type": "object",
-        "default": {
-          "observedGeneration": -1
-        },
-        "properties": {
-          "observedGeneration": {
-            "type": "integer",
-            "format": "int64"
-          },
-          "conditions": {
-            "type": "array",
-            "maxItems": 16,
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": [
-              "type"
-            ],
-            "items": {
-              "type": "object",
-              "required": [
-                "type",
-                "status",
-                "lastTransitionTime",
-                "reason",
-                "message"
-              ],
-              "properties": {
-                "type": {
-                  "type": "string",
-                  "minLength": 1,
-                  "maxLength": 316,
-                  "pattern": "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
-                },
-                "status": {
-                  "type": "string",
-                  "enum": [
-                    "True",
-                    "False",
-                    "Unknown"
-                  ]
-                },
-                "observedGeneration": {
-                  "type": "integer",
-                  "format": "int64",
-                  "minimum": 0
-                },
-                "lastTransitionTime": {
-                  "type": "string",
-                  "format": "date-time",
-                  "maxLength": 64
-                },
-                "reason": {
-                  "type": "string",
-                  "maxLength": 128,
-                  "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
-                  "minLength": 1
-                },
-                "message": {
-                  "type": "string",
-                  "maxLength": 1024
-                }
-              }
-            }
-          },
-          "hooks": {
-            "type": "string",
-            "maxLength": 256
-          },
-          "matchedClusters": {
-            "type": "integer",
-            "format": "int32",
-            "minimum": 0
-          },
-          "blocked": {
-            "type": "integer",
-            "format": "int32",
-            "minimum": 0
-          },
-          "wouldBlock": {
-            "type": "integer",
-            "format": "int32",
-            "minimum": 0
-          },
-          "nextTransitionTime": {
-            "type": "string",
-            "format": "date-time",
-            "maxLength": 64
-          },
-          "decisions": {
-            "type": "array",
-            "maxItems": 50,
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": [
-              "namespace",
-              "cluster",
-              "hook"
-            ],
-            "items": {
-              "type": "object",
-              "required": [
-                "namespace",
-                "cluster",
-                "hook",
-                "clusterUID",
-                "rule",
-                "verdict",
-                "reason",
-                "message",
-                "firstAsked",
-                "since"
-              ],
-              "properties": {
-                "namespace": {
-                  "type": "string",
-                  "maxLength": 63
-                },
-                "cluster": {
-                  "type": "string",
-                  "maxLength": 253
-                },
-                "hook": {
-                  "type": "string",
-                  "enum": [
-                    "BeforeClusterCreate",
-                    "AfterControlPlaneInitialized",
-                    "BeforeClusterUpgrade",
-                    "BeforeControlPlaneUpgrade",
-                    "AfterControlPlaneUpgrade",
-                    "BeforeWorkersUpgrade",
-                    "AfterWorkersUpgrade",
-                    "AfterClusterUpgrade",
-                    "BeforeClusterDelete"
-                  ]
-                },
-                "clusterUID": {
-                  "type": "string",
-                  "maxLength": 64
-                },
-                "targetVersion": {
-                  "type": "string",
-                  "maxLength": 64
-                },
-                "rule": {
-                  "type": "string",
-                  "maxLength": 63
-                },
-                "gate": {
-                  "type": "string",
-                  "maxLength": 63
-                },
-                "verdict": {
-                  "type": "string",
-                  "enum": [
-                    "Blocked",
-                    "WouldBlock",
-                    "NotEvaluable",
-                    "Allowed"
-                  ]
-                },
-                "reason": {
-                  "type": "string",
-                  "maxLength": 128,
-                  "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
-                },
-                "message": {
-                  "type": "string",
-                  "maxLength": 256
-                },
-                "firstAsked": {
-                  "type": "string",
-                  "format": "date-time",
-                  "maxLength": 64
-                },
-                "since": {
-                  "type": "string",
-                  "format": "date-time",
-                  "maxLength": 64
-                },
-                "earliestRelease": {
-                  "type": "string",
-                  "format": "date-time",
-                  "maxLength": 64
-                },
-                "timers": {
-                  "type": "array",
-                  "maxItems": 16,
-                  "x-kubernetes-list-type": "map",
-                  "x-kubernetes-list-map-keys": [
-                    "rule"
-                  ],
-                  "items": {
-                    "type": "object",
-                    "required": [
-                      "rule"
-                    ],
-                    "properties": {
-                      "rule": {
-                        "type": "string",
-                        "maxLength": 63
-                      },
-                      "blockedSince": {
-                        "type": "string",
-                        "format": "date-time",
-                        "maxLength": 64
-                      },
-                      "gatesMetSince": {
-                        "type": "string",
-                        "format": "date-time",
-                        "maxLength": 64
-                      }
-                    }
-                  }
-                }
-              }
-            }
-          },
-          "decisionsOmitted": {
-            "type": "integer",
-            "format": "int32",
-            "minimum": 0
-          },
-          "recent": {
-            "type": "array",
-            "maxItems": 10,
-            "x-kubernetes-list-type": "atomic",
-            "items": {
-              "type": "object",
-              "required": [
-                "namespace",
-                "cluster",
-                "clusterUID",
-                "hook",
-                "verdict",
-                "time"
-              ],
-              "properties": {
-                "namespace": {
-                  "type": "string",
-                  "maxLength": 63
-                },
-                "cluster": {
-                  "type": "string",
-                  "maxLength": 253
-                },
-                "clusterUID": {
-                  "type": "string",
-                  "maxLength": 64
-                },
-                "hook": {
-                  "type": "string",
-                  "enum": [
-                    "BeforeClusterCreate",
-                    "AfterControlPlaneInitialized",
-                    "BeforeClusterUpgrade",
-                    "BeforeControlPlaneUpgrade",
-                    "AfterControlPlaneUpgrade",
-                    "BeforeWorkersUpgrade",
-                    "AfterWorkersUpgrade",
-                    "AfterClusterUpgrade",
-                    "BeforeClusterDelete"
-                  ]
-                },
-                "targetVersion": {
-                  "type": "string",
-                  "maxLength": 64
-                },
-                "verdict": {
-                  "type": "string",
-                  "enum": [
-                    "Allowed",
-                    "Observed",
-                    "WouldBlock",
-                    "NotEvaluable",
-                    "Refused"
-                  ]
-                },
-                "rule": {
-                  "type": "string",
-                  "maxLength": 63
-                },
-                "gate": {
-                  "type": "string",
-                  "maxLength": 63
-                },
-                "reason": {
-                  "type": "string",
-                  "maxLength": 128,
-                  "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
-                },
-                "message": {
-                  "type": "string",
-                  "maxLength": 256
-                },
-                "override": {
-                  "type": "string",
-                  "maxLength": 63
-                },
-                "time": {
-                  "type": "string",
-                  "format": "date-time",
-                  "maxLength": 64
-                }
-              }
-            }
-          }
-        }
-      }
-    }
+export const CRD_SCHEMAS: Readonly<
+  Record<"HookPolicy" | "ClusterHookPolicy" | "HookOverride" | "HookRollout", CrdSchema>
+> = {
+  HookPolicy: {
+    type: "object",
+    required: ["spec"],
+    properties: {
+      apiVersion: { type: "string" },
+      kind: { type: "string" },
+      metadata: { type: "object", properties: { name: { type: "string", maxLength: 63 } } },
+      spec: HookPolicySpec,
+      status: HookPolicyStatus,
+    },
   },
-  "ClusterHookPolicy": {
-    "type": "object",
-    "required": [
-      "spec"
-    ],
-    "properties": {
-      "apiVersion": {
-        "type": "string"
-      },
-      "kind": {
-        "type": "string"
-      },
-      "metadata": {
-        "type": "object",
-        "properties": {
-          "name": {
-            "type": "string",
-            "maxLength": 63
-          }
-        }
-      },
-      "spec": {
-        "type": "object",
-        "required": [
-          "namespaceSelector",
-          "rules"
-        ],
-        "properties": {
-          "mode": {
-            "type": "string",
-            "enum": [
-              "Enforce",
-              "Audit"
-            ],
-            "default": "Enforce"
-          },
-          "failurePolicy": {
-            "type": "string",
-            "enum": [
-              "Fail",
-              "Ignore"
-            ],
-            "default": "Fail"
-          },
-          "namespaceSelector": {
-            "type": "object",
-            "x-kubernetes-map-type": "atomic",
-            "properties": {
-              "matchLabels": {
-                "type": "object",
-                "maxProperties": 16,
-                "additionalProperties": {
-                  "type": "string",
-                  "maxLength": 63,
-                  "x-kubernetes-validations": [
-                    {
-                      "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
-                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                      "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                    }
-                  ]
-                },
-                "x-kubernetes-validations": [
-                  {
-                    "rule": "self.all(k, k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",
-                    "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                    "message": "every key must be a label key, as name or as prefix/name"
-                  }
-                ]
-              },
-              "matchExpressions": {
-                "type": "array",
-                "maxItems": 16,
-                "x-kubernetes-list-type": "atomic",
-                "items": {
-                  "type": "object",
-                  "required": [
-                    "key",
-                    "operator"
-                  ],
-                  "properties": {
-                    "key": {
-                      "type": "string",
-                      "minLength": 1,
-                      "maxLength": 317,
-                      "x-kubernetes-validations": [
-                        {
-                          "rule": "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
-                          "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                          "message": "must be a label key, as name or as prefix/name"
-                        }
-                      ]
-                    },
-                    "operator": {
-                      "type": "string",
-                      "enum": [
-                        "In",
-                        "NotIn",
-                        "Exists",
-                        "DoesNotExist"
-                      ]
-                    },
-                    "values": {
-                      "type": "array",
-                      "maxItems": 32,
-                      "x-kubernetes-list-type": "atomic",
-                      "items": {
-                        "type": "string",
-                        "maxLength": 63,
-                        "x-kubernetes-validations": [
-                          {
-                            "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
-                            "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                            "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                          }
-                        ]
-                      }
-                    }
-                  },
-                  "x-kubernetes-validations": [
-                    {
-                      "rule": "!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",
-                      "messageExpression": "\"operator \" + self.operator + \" needs at least one value: list the values, or use the operator \" + (self.operator == \"In\" ? \"Exists\" : \"DoesNotExist\")",
-                      "message": "operators In and NotIn need at least one value",
-                      "reason": "FieldValueRequired",
-                      "fieldPath": ".values"
-                    },
-                    {
-                      "rule": "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0",
-                      "messageExpression": "\"operator \" + self.operator + \" takes no values: remove them, or use the operator \" + (self.operator == \"Exists\" ? \"In\" : \"NotIn\")",
-                      "message": "operators Exists and DoesNotExist take no values",
-                      "reason": "FieldValueForbidden",
-                      "fieldPath": ".values"
-                    }
-                  ]
-                }
-              }
-            }
-          },
-          "clusterSelector": {
-            "type": "object",
-            "x-kubernetes-map-type": "atomic",
-            "properties": {
-              "matchLabels": {
-                "type": "object",
-                "maxProperties": 16,
-                "additionalProperties": {
-                  "type": "string",
-                  "maxLength": 63,
-                  "x-kubernetes-validations": [
-                    {
-                      "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
-                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                      "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                    }
-                  ]
-                },
-                "x-kubernetes-validations": [
-                  {
-                    "rule": "self.all(k, k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",
-                    "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                    "message": "every key must be a label key, as name or as prefix/name"
-                  }
-                ]
-              },
-              "matchExpressions": {
-                "type": "array",
-                "maxItems": 16,
-                "x-kubernetes-list-type": "atomic",
-                "items": {
-                  "type": "object",
-                  "required": [
-                    "key",
-                    "operator"
-                  ],
-                  "properties": {
-                    "key": {
-                      "type": "string",
-                      "minLength": 1,
-                      "maxLength": 317,
-                      "x-kubernetes-validations": [
-                        {
-                          "rule": "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
-                          "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                          "message": "must be a label key, as name or as prefix/name"
-                        }
-                      ]
-                    },
-                    "operator": {
-                      "type": "string",
-                      "enum": [
-                        "In",
-                        "NotIn",
-                        "Exists",
-                        "DoesNotExist"
-                      ]
-                    },
-                    "values": {
-                      "type": "array",
-                      "maxItems": 32,
-                      "x-kubernetes-list-type": "atomic",
-                      "items": {
-                        "type": "string",
-                        "maxLength": 63,
-                        "x-kubernetes-validations": [
-                          {
-                            "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
-                            "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                            "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                          }
-                        ]
-                      }
-                    }
-                  },
-                  "x-kubernetes-validations": [
-                    {
-                      "rule": "!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",
-                      "messageExpression": "\"operator \" + self.operator + \" needs at least one value: list the values, or use the operator \" + (self.operator == \"In\" ? \"Exists\" : \"DoesNotExist\")",
-                      "message": "operators In and NotIn need at least one value",
-                      "reason": "FieldValueRequired",
-                      "fieldPath": ".values"
-                    },
-                    {
-                      "rule": "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0",
-                      "messageExpression": "\"operator \" + self.operator + \" takes no values: remove them, or use the operator \" + (self.operator == \"Exists\" ? \"In\" : \"NotIn\")",
-                      "message": "operators Exists and DoesNotExist take no values",
-                      "reason": "FieldValueForbidden",
-                      "fieldPath": ".values"
-                    }
-                  ]
-                }
-              }
-            }
-          },
-          "rules": {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": 16,
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": [
-              "name"
-            ],
-            "items": {
-              "type": "object",
-              "required": [
-                "name",
-                "hooks"
-              ],
-              "properties": {
-                "name": {
-                  "type": "string",
-                  "minLength": 1,
-                  "maxLength": 63,
-                  "x-kubernetes-validations": [
-                    {
-                      "rule": "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use at most 63 lower-case letters, digits and '-', and start and end it with a letter or digit\"",
-                      "message": "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last"
-                    }
-                  ]
-                },
-                "hooks": {
-                  "type": "array",
-                  "minItems": 1,
-                  "maxItems": 9,
-                  "x-kubernetes-list-type": "set",
-                  "items": {
-                    "type": "string",
-                    "enum": [
-                      "BeforeClusterCreate",
-                      "AfterControlPlaneInitialized",
-                      "BeforeClusterUpgrade",
-                      "BeforeControlPlaneUpgrade",
-                      "AfterControlPlaneUpgrade",
-                      "BeforeWorkersUpgrade",
-                      "AfterWorkersUpgrade",
-                      "AfterClusterUpgrade",
-                      "BeforeClusterDelete"
-                    ]
-                  }
-                },
-                "admission": {
-                  "type": "string",
-                  "enum": [
-                    "None",
-                    "Warn",
-                    "Deny"
-                  ]
-                },
-                "matchConditions": {
-                  "type": "array",
-                  "minItems": 1,
-                  "maxItems": 16,
-                  "x-kubernetes-list-type": "map",
-                  "x-kubernetes-list-map-keys": [
-                    "name"
-                  ],
-                  "items": {
-                    "type": "object",
-                    "required": [
-                      "name",
-                      "expression"
-                    ],
-                    "properties": {
-                      "name": {
-                        "type": "string",
-                        "minLength": 1,
-                        "maxLength": 63,
-                        "x-kubernetes-validations": [
-                          {
-                            "rule": "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-                            "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use at most 63 lower-case letters, digits and '-', and start and end it with a letter or digit\"",
-                            "message": "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last"
-                          }
-                        ]
-                      },
-                      "expression": {
-                        "type": "string",
-                        "minLength": 1,
-                        "maxLength": 1024
-                      }
-                    }
-                  }
-                },
-                "until": {
-                  "type": "array",
-                  "minItems": 1,
-                  "maxItems": 16,
-                  "x-kubernetes-list-type": "map",
-                  "x-kubernetes-list-map-keys": [
-                    "name"
-                  ],
-                  "items": {
-                    "type": "object",
-                    "required": [
-                      "name"
-                    ],
-                    "properties": {
-                      "name": {
-                        "type": "string",
-                        "minLength": 1,
-                        "maxLength": 63,
-                        "x-kubernetes-validations": [
-                          {
-                            "rule": "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-                            "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use at most 63 lower-case letters, digits and '-', and start and end it with a letter or digit\"",
-                            "message": "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last"
-                          }
-                        ]
-                      },
-                      "annotation": {
-                        "type": "object",
-                        "required": [
-                          "key"
-                        ],
-                        "properties": {
-                          "key": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 317,
-                            "x-kubernetes-validations": [
-                              {
-                                "rule": "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
-                                "messageExpression": "\"\\\"\" + self + \"\\\" is not an annotation key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                                "message": "must be an annotation key, as name or as prefix/name"
-                              }
-                            ]
-                          },
-                          "from": {
-                            "type": "string",
-                            "enum": [
-                              "Cluster",
-                              "Namespace"
-                            ]
-                          },
-                          "value": {
-                            "type": "string",
-                            "maxLength": 1024
-                          },
-                          "valueFrom": {
-                            "type": "string",
-                            "enum": [
-                              "ClusterName",
-                              "ClusterUID",
-                              "TargetVersion"
-                            ]
-                          }
-                        },
-                        "x-kubernetes-validations": [
-                          {
-                            "rule": "!(has(self.value) && has(self.valueFrom))",
-                            "message": "value and valueFrom exclude each other, and both are set. Remove one of them",
-                            "reason": "FieldValueForbidden",
-                            "fieldPath": ".valueFrom"
-                          }
-                        ]
-                      },
-                      "label": {
-                        "type": "object",
-                        "required": [
-                          "key"
-                        ],
-                        "properties": {
-                          "key": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 317,
-                            "x-kubernetes-validations": [
-                              {
-                                "rule": "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
-                                "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                                "message": "must be a label key, as name or as prefix/name"
-                              }
-                            ]
-                          },
-                          "from": {
-                            "type": "string",
-                            "enum": [
-                              "Cluster",
-                              "Namespace"
-                            ]
-                          },
-                          "value": {
-                            "type": "string",
-                            "maxLength": 63,
-                            "x-kubernetes-validations": [
-                              {
-                                "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
-                                "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                                "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                              }
-                            ]
-                          },
-                          "valueFrom": {
-                            "type": "string",
-                            "enum": [
-                              "ClusterName",
-                              "ClusterUID",
-                              "TargetVersion"
-                            ]
-                          }
-                        },
-                        "x-kubernetes-validations": [
-                          {
-                            "rule": "!(has(self.value) && has(self.valueFrom))",
-                            "message": "value and valueFrom exclude each other, and both are set. Remove one of them",
-                            "reason": "FieldValueForbidden",
-                            "fieldPath": ".valueFrom"
-                          }
-                        ]
-                      },
-                      "expression": {
-                        "type": "string",
-                        "minLength": 1,
-                        "maxLength": 1024
-                      },
-                      "window": {
-                        "type": "object",
-                        "properties": {
-                          "timeZone": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 64,
-                            "x-kubernetes-validations": [
-                              {
-                                "rule": "self.matches(r'^[-\\w+]+(/[-\\w+]+)*$')",
-                                "messageExpression": "\"\\\"\" + self + \"\\\" is not an IANA time zone: write it like Europe/Berlin or UTC\"",
-                                "message": "must be an IANA time zone such as Europe/Berlin or UTC"
-                              }
-                            ]
-                          },
-                          "allow": {
-                            "type": "array",
-                            "minItems": 1,
-                            "maxItems": 16,
-                            "x-kubernetes-list-type": "atomic",
-                            "items": {
-                              "type": "object",
-                              "properties": {
-                                "schedule": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 100
-                                },
-                                "duration": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 16,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
-                                      "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
-                                    }
-                                  ]
-                                },
-                                "from": {
-                                  "type": "string",
-                                  "maxLength": 35,
-                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
-                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
-                                },
-                                "to": {
-                                  "type": "string",
-                                  "maxLength": 35,
-                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
-                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
-                                }
-                              },
-                              "x-kubernetes-validations": [
-                                {
-                                  "rule": "has(self.schedule) == has(self.duration) && has(self.from) == has(self.to) && has(self.schedule) != has(self.from)",
-                                  "messageExpression": "\"has \" + [[has(self.schedule) ? \"schedule\" : \"\", has(self.duration) ? \"duration\" : \"\", has(self.from) ? \"from\" : \"\", has(self.to) ? \"to\" : \"\"].filter(field, field != \"\")] .map(set, set.size() == 0 ? \"no field\" : set.join(\" and \"))[0] + \": set either schedule and duration, or from and to\"",
-                                  "message": "an entry must have either schedule and duration, or from and to"
-                                },
-                                {
-                                  "rule": "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
-                                  "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
-                                  "message": "to must be after from",
-                                  "reason": "FieldValueInvalid",
-                                  "fieldPath": ".to"
-                                }
-                              ]
-                            }
-                          },
-                          "deny": {
-                            "type": "array",
-                            "minItems": 1,
-                            "maxItems": 32,
-                            "x-kubernetes-list-type": "atomic",
-                            "items": {
-                              "type": "object",
-                              "properties": {
-                                "schedule": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 100
-                                },
-                                "duration": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 16,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
-                                      "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
-                                    }
-                                  ]
-                                },
-                                "from": {
-                                  "type": "string",
-                                  "maxLength": 35,
-                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
-                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
-                                },
-                                "to": {
-                                  "type": "string",
-                                  "maxLength": 35,
-                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
-                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
-                                }
-                              },
-                              "x-kubernetes-validations": [
-                                {
-                                  "rule": "has(self.schedule) == has(self.duration) && has(self.from) == has(self.to) && has(self.schedule) != has(self.from)",
-                                  "messageExpression": "\"has \" + [[has(self.schedule) ? \"schedule\" : \"\", has(self.duration) ? \"duration\" : \"\", has(self.from) ? \"from\" : \"\", has(self.to) ? \"to\" : \"\"].filter(field, field != \"\")] .map(set, set.size() == 0 ? \"no field\" : set.join(\" and \"))[0] + \": set either schedule and duration, or from and to\"",
-                                  "message": "an entry must have either schedule and duration, or from and to"
-                                },
-                                {
-                                  "rule": "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
-                                  "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
-                                  "message": "to must be after from",
-                                  "reason": "FieldValueInvalid",
-                                  "fieldPath": ".to"
-                                }
-                              ]
-                            }
-                          }
-                        },
-                        "x-kubernetes-validations": [
-                          {
-                            "rule": "has(self.allow) || has(self.deny)",
-                            "message": "has neither allow nor deny: set at least one of them"
-                          },
-                          {
-                            "rule": "has(self.timeZone) || !((has(self.allow) && self.allow.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))) || (has(self.deny) && self.deny.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))))",
-                            "message": "a schedule needs a time zone, and so does a date or time without an offset. Set one, such as Europe/Berlin or UTC",
-                            "reason": "FieldValueRequired",
-                            "fieldPath": ".timeZone"
-                          }
-                        ]
-                      },
-                      "version": {
-                        "type": "object",
-                        "required": [
-                          "range"
-                        ],
-                        "properties": {
-                          "range": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 256,
-                            "x-kubernetes-validations": [
-                              {
-                                "rule": "!self.contains(',')",
-                                "messageExpression": "\"\\\"\" + self + \"\\\" has a comma, as Helm writes it: use a space for and, \\\"\" + self.replace(\", \", \" \").replace(\",\", \" \") + \"\\\"\"",
-                                "message": "must not have a comma, as Helm writes it. Use a space for and"
-                              }
-                            ]
-                          }
-                        }
-                      },
-                      "object": {
-                        "type": "object",
-                        "required": [
-                          "apiVersion",
-                          "kind"
-                        ],
-                        "properties": {
-                          "apiVersion": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 317,
-                            "x-kubernetes-validations": [
-                              {
-                                "rule": "self == 'v1' || self.matches(r'^[a-z0-9]+((\\.|-+)[a-z0-9]+)*/[a-z][a-z0-9]*$')",
-                                "messageExpression": "\"\\\"\" + self + \"\\\" is not an apiVersion: write it as group/version, such as velero.io/v1, or v1 for the core group\"",
-                                "message": "must be group/version, such as velero.io/v1, or v1 for the core group"
-                              }
-                            ]
-                          },
-                          "kind": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 63,
-                            "x-kubernetes-validations": [
-                              {
-                                "rule": "self.matches(r'^[A-Z][A-Za-z0-9]*$')",
-                                "messageExpression": "\"\\\"\" + self + \"\\\" is not a kind: write it in CamelCase and in the singular, such as Backup\"",
-                                "message": "must be a kind in CamelCase and in the singular, such as Backup"
-                              }
-                            ]
-                          },
-                          "namespace": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 63,
-                            "x-kubernetes-validations": [
-                              {
-                                "rule": "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-                                "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use at most 63 lower-case letters, digits and '-', and start and end it with a letter or digit\"",
-                                "message": "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last"
-                              }
-                            ]
-                          },
-                          "namespaceSelector": {
-                            "type": "object",
-                            "x-kubernetes-map-type": "atomic",
-                            "properties": {
-                              "matchLabels": {
-                                "type": "object",
-                                "maxProperties": 8,
-                                "additionalProperties": {
-                                  "type": "string",
-                                  "maxLength": 63,
-                                  "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
-                                  "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                                },
-                                "x-kubernetes-validations": [
-                                  {
-                                    "rule": "self.all(k, k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",
-                                    "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                                    "message": "every key must be a label key, as name or as prefix/name"
-                                  }
-                                ]
-                              },
-                              "matchExpressions": {
-                                "type": "array",
-                                "maxItems": 8,
-                                "x-kubernetes-list-type": "atomic",
-                                "items": {
-                                  "type": "object",
-                                  "required": [
-                                    "key",
-                                    "operator"
-                                  ],
-                                  "properties": {
-                                    "key": {
-                                      "type": "string",
-                                      "minLength": 1,
-                                      "maxLength": 317,
-                                      "pattern": "^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$",
-                                      "x-expected": "a label key, as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case",
-                                      "x-kubernetes-validations": [
-                                        {
-                                          "rule": "self.indexOf('/') <= 253",
-                                          "message": "is not a label key, as its prefix has more than 253 characters. Shorten it"
-                                        }
-                                      ]
-                                    },
-                                    "operator": {
-                                      "type": "string",
-                                      "enum": [
-                                        "In",
-                                        "NotIn",
-                                        "Exists",
-                                        "DoesNotExist"
-                                      ]
-                                    },
-                                    "values": {
-                                      "type": "array",
-                                      "maxItems": 16,
-                                      "x-kubernetes-list-type": "atomic",
-                                      "items": {
-                                        "type": "string",
-                                        "maxLength": 63,
-                                        "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
-                                        "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                                      }
-                                    }
-                                  },
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",
-                                      "messageExpression": "\"operator \" + self.operator + \" needs at least one value: list the values, or use the operator \" + (self.operator == \"In\" ? \"Exists\" : \"DoesNotExist\")",
-                                      "message": "operators In and NotIn need at least one value",
-                                      "reason": "FieldValueRequired",
-                                      "fieldPath": ".values"
-                                    },
-                                    {
-                                      "rule": "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0",
-                                      "messageExpression": "\"operator \" + self.operator + \" takes no values: remove them, or use the operator \" + (self.operator == \"Exists\" ? \"In\" : \"NotIn\")",
-                                      "message": "operators Exists and DoesNotExist take no values",
-                                      "reason": "FieldValueForbidden",
-                                      "fieldPath": ".values"
-                                    }
-                                  ]
-                                }
-                              }
-                            }
-                          },
-                          "name": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 253,
-                            "x-kubernetes-validations": [
-                              {
-                                "rule": "self.matches(r'^[-\\w.:]+$') && !(self in ['.', '..'])",
-                                "messageExpression": "\"\\\"\" + self + \"\\\" is not the name of an object: use letters, digits, '-', '_', '.' and ':'\"",
-                                "message": "must be the name of an object, of letters, digits, '-', '_', '.' and ':'"
-                              }
-                            ]
-                          },
-                          "nameExpression": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 1024
-                          },
-                          "selector": {
-                            "type": "object",
-                            "x-kubernetes-map-type": "atomic",
-                            "properties": {
-                              "matchLabels": {
-                                "type": "object",
-                                "maxProperties": 8,
-                                "additionalProperties": {
-                                  "type": "string",
-                                  "maxLength": 63,
-                                  "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
-                                  "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                                },
-                                "x-kubernetes-validations": [
-                                  {
-                                    "rule": "self.all(k, k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",
-                                    "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                                    "message": "every key must be a label key, as name or as prefix/name"
-                                  }
-                                ]
-                              },
-                              "matchExpressions": {
-                                "type": "array",
-                                "maxItems": 8,
-                                "x-kubernetes-list-type": "atomic",
-                                "items": {
-                                  "type": "object",
-                                  "required": [
-                                    "key",
-                                    "operator"
-                                  ],
-                                  "properties": {
-                                    "key": {
-                                      "type": "string",
-                                      "minLength": 1,
-                                      "maxLength": 317,
-                                      "pattern": "^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$",
-                                      "x-expected": "a label key, as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case",
-                                      "x-kubernetes-validations": [
-                                        {
-                                          "rule": "self.indexOf('/') <= 253",
-                                          "message": "is not a label key, as its prefix has more than 253 characters. Shorten it"
-                                        }
-                                      ]
-                                    },
-                                    "operator": {
-                                      "type": "string",
-                                      "enum": [
-                                        "In",
-                                        "NotIn",
-                                        "Exists",
-                                        "DoesNotExist"
-                                      ]
-                                    },
-                                    "values": {
-                                      "type": "array",
-                                      "maxItems": 16,
-                                      "x-kubernetes-list-type": "atomic",
-                                      "items": {
-                                        "type": "string",
-                                        "maxLength": 63,
-                                        "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
-                                        "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                                      }
-                                    }
-                                  },
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",
-                                      "messageExpression": "\"operator \" + self.operator + \" needs at least one value: list the values, or use the operator \" + (self.operator == \"In\" ? \"Exists\" : \"DoesNotExist\")",
-                                      "message": "operators In and NotIn need at least one value",
-                                      "reason": "FieldValueRequired",
-                                      "fieldPath": ".values"
-                                    },
-                                    {
-                                      "rule": "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0",
-                                      "messageExpression": "\"operator \" + self.operator + \" takes no values: remove them, or use the operator \" + (self.operator == \"Exists\" ? \"In\" : \"NotIn\")",
-                                      "message": "operators Exists and DoesNotExist take no values",
-                                      "reason": "FieldValueForbidden",
-                                      "fieldPath": ".values"
-                                    }
-                                  ]
-                                }
-                              }
-                            }
-                          },
-                          "expression": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 1024
-                          },
-                          "minCount": {
-                            "type": "integer",
-                            "format": "int32",
-                            "minimum": 1,
-                            "maximum": 1000
-                          },
-                          "maxCount": {
-                            "type": "integer",
-                            "format": "int32",
-                            "minimum": 1,
-                            "maximum": 1000
-                          },
-                          "absent": {
-                            "type": "boolean",
-                            "enum": [
-                              true
-                            ]
-                          }
-                        },
-                        "x-kubernetes-validations": [
-                          {
-                            "rule": "[has(self.name), has(self.nameExpression), has(self.selector)].exists_one(set, set)",
-                            "messageExpression": "\"has \" + [[has(self.name) ? \"name\" : \"\", has(self.nameExpression) ? \"nameExpression\" : \"\", has(self.selector) ? \"selector\" : \"\"].filter(field, field != \"\")] .map(set, set.size() == 0 ? \"no way to find an object\" : set.join(\" and \"))[0] + \": set exactly one of name, nameExpression and selector\"",
-                            "message": "must have exactly one of name, nameExpression and selector"
-                          },
-                          {
-                            "rule": "self.apiVersion != 'v1' || self.kind != 'Secret'",
-                            "message": "Secrets are out of reach, so that the operator needs no right to read them. Look at another object",
-                            "reason": "FieldValueForbidden",
-                            "fieldPath": ".kind"
-                          },
-                          {
-                            "rule": "!has(self.minCount) || !has(self.absent)",
-                            "message": "minCount and absent exclude each other, and both are set. Remove one of them",
-                            "reason": "FieldValueForbidden",
-                            "fieldPath": ".minCount"
-                          },
-                          {
-                            "rule": "!has(self.maxCount) || !has(self.absent)",
-                            "message": "maxCount and absent exclude each other, and both are set. Remove one of them",
-                            "reason": "FieldValueForbidden",
-                            "fieldPath": ".maxCount"
-                          },
-                          {
-                            "rule": "!has(self.minCount) || !has(self.maxCount) || self.minCount <= self.maxCount",
-                            "message": "maxCount is less than minCount. Raise it",
-                            "reason": "FieldValueInvalid",
-                            "fieldPath": ".maxCount"
-                          },
-                          {
-                            "rule": "!has(self.minCount) || self.minCount == 1 || has(self.selector) || has(self.namespaceSelector)",
-                            "message": "there is at most one object of a name. Use selector or namespaceSelector, or remove minCount",
-                            "reason": "FieldValueInvalid",
-                            "fieldPath": ".minCount"
-                          },
-                          {
-                            "rule": "!has(self.maxCount) || has(self.selector) || has(self.namespaceSelector)",
-                            "message": "there is at most one object of a name. Use selector or namespaceSelector, or remove maxCount",
-                            "reason": "FieldValueInvalid",
-                            "fieldPath": ".maxCount"
-                          },
-                          {
-                            "rule": "!has(self.namespace) || !has(self.namespaceSelector)",
-                            "message": "namespace and namespaceSelector exclude each other, and both are set. Remove one of them",
-                            "reason": "FieldValueForbidden",
-                            "fieldPath": ".namespaceSelector"
-                          }
-                        ]
-                      },
-                      "wait": {
-                        "type": "object",
-                        "required": [
-                          "duration"
-                        ],
-                        "properties": {
-                          "duration": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 16,
-                            "x-kubernetes-validations": [
-                              {
-                                "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
-                                "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
-                                "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
-                              }
-                            ]
-                          }
-                        }
-                      },
-                      "anyOf": {
-                        "type": "array",
-                        "minItems": 2,
-                        "maxItems": 8,
-                        "x-kubernetes-list-type": "map",
-                        "x-kubernetes-list-map-keys": [
-                          "name"
-                        ],
-                        "items": {
-                          "type": "object",
-                          "required": [
-                            "name"
-                          ],
-                          "properties": {
-                            "name": {
-                              "type": "string",
-                              "minLength": 1,
-                              "maxLength": 63,
-                              "x-kubernetes-validations": [
-                                {
-                                  "rule": "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-                                  "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use at most 63 lower-case letters, digits and '-', and start and end it with a letter or digit\"",
-                                  "message": "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last"
-                                }
-                              ]
-                            },
-                            "annotation": {
-                              "type": "object",
-                              "required": [
-                                "key"
-                              ],
-                              "properties": {
-                                "key": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 317,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not an annotation key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                                      "message": "must be an annotation key, as name or as prefix/name"
-                                    }
-                                  ]
-                                },
-                                "from": {
-                                  "type": "string",
-                                  "enum": [
-                                    "Cluster",
-                                    "Namespace"
-                                  ]
-                                },
-                                "value": {
-                                  "type": "string",
-                                  "maxLength": 1024
-                                },
-                                "valueFrom": {
-                                  "type": "string",
-                                  "enum": [
-                                    "ClusterName",
-                                    "ClusterUID",
-                                    "TargetVersion"
-                                  ]
-                                }
-                              },
-                              "x-kubernetes-validations": [
-                                {
-                                  "rule": "!(has(self.value) && has(self.valueFrom))",
-                                  "message": "value and valueFrom exclude each other, and both are set. Remove one of them",
-                                  "reason": "FieldValueForbidden",
-                                  "fieldPath": ".valueFrom"
-                                }
-                              ]
-                            },
-                            "label": {
-                              "type": "object",
-                              "required": [
-                                "key"
-                              ],
-                              "properties": {
-                                "key": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 317,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                                      "message": "must be a label key, as name or as prefix/name"
-                                    }
-                                  ]
-                                },
-                                "from": {
-                                  "type": "string",
-                                  "enum": [
-                                    "Cluster",
-                                    "Namespace"
-                                  ]
-                                },
-                                "value": {
-                                  "type": "string",
-                                  "maxLength": 63,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                                      "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                                    }
-                                  ]
-                                },
-                                "valueFrom": {
-                                  "type": "string",
-                                  "enum": [
-                                    "ClusterName",
-                                    "ClusterUID",
-                                    "TargetVersion"
-                                  ]
-                                }
-                              },
-                              "x-kubernetes-validations": [
-                                {
-                                  "rule": "!(has(self.value) && has(self.valueFrom))",
-                                  "message": "value and valueFrom exclude each other, and both are set. Remove one of them",
-                                  "reason": "FieldValueForbidden",
-                                  "fieldPath": ".valueFrom"
-                                }
-                              ]
-                            },
-                            "expression": {
-                              "type": "string",
-                              "minLength": 1,
-                              "maxLength": 1024
-                            },
-                            "window": {
-                              "type": "object",
-                              "properties": {
-                                "timeZone": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 64,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "self.matches(r'^[-\\w+]+(/[-\\w+]+)*$')",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not an IANA time zone: write it like Europe/Berlin or UTC\"",
-                                      "message": "must be an IANA time zone such as Europe/Berlin or UTC"
-                                    }
-                                  ]
-                                },
-                                "allow": {
-                                  "type": "array",
-                                  "minItems": 1,
-                                  "maxItems": 16,
-                                  "x-kubernetes-list-type": "atomic",
-                                  "items": {
-                                    "type": "object",
-                                    "properties": {
-                                      "schedule": {
-                                        "type": "string",
-                                        "minLength": 1,
-                                        "maxLength": 100
-                                      },
-                                      "duration": {
-                                        "type": "string",
-                                        "minLength": 1,
-                                        "maxLength": 16,
-                                        "x-kubernetes-validations": [
-                                          {
-                                            "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
-                                            "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
-                                            "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
-                                          }
-                                        ]
-                                      },
-                                      "from": {
-                                        "type": "string",
-                                        "maxLength": 35,
-                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
-                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
-                                      },
-                                      "to": {
-                                        "type": "string",
-                                        "maxLength": 35,
-                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
-                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
-                                      }
-                                    },
-                                    "x-kubernetes-validations": [
-                                      {
-                                        "rule": "has(self.schedule) == has(self.duration) && has(self.from) == has(self.to) && has(self.schedule) != has(self.from)",
-                                        "messageExpression": "\"has \" + [[has(self.schedule) ? \"schedule\" : \"\", has(self.duration) ? \"duration\" : \"\", has(self.from) ? \"from\" : \"\", has(self.to) ? \"to\" : \"\"].filter(field, field != \"\")] .map(set, set.size() == 0 ? \"no field\" : set.join(\" and \"))[0] + \": set either schedule and duration, or from and to\"",
-                                        "message": "an entry must have either schedule and duration, or from and to"
-                                      },
-                                      {
-                                        "rule": "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
-                                        "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
-                                        "message": "to must be after from",
-                                        "reason": "FieldValueInvalid",
-                                        "fieldPath": ".to"
-                                      }
-                                    ]
-                                  }
-                                },
-                                "deny": {
-                                  "type": "array",
-                                  "minItems": 1,
-                                  "maxItems": 32,
-                                  "x-kubernetes-list-type": "atomic",
-                                  "items": {
-                                    "type": "object",
-                                    "properties": {
-                                      "schedule": {
-                                        "type": "string",
-                                        "minLength": 1,
-                                        "maxLength": 100
-                                      },
-                                      "duration": {
-                                        "type": "string",
-                                        "minLength": 1,
-                                        "maxLength": 16,
-                                        "x-kubernetes-validations": [
-                                          {
-                                            "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
-                                            "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
-                                            "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
-                                          }
-                                        ]
-                                      },
-                                      "from": {
-                                        "type": "string",
-                                        "maxLength": 35,
-                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
-                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
-                                      },
-                                      "to": {
-                                        "type": "string",
-                                        "maxLength": 35,
-                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
-                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
-                                      }
-                                    },
-                                    "x-kubernetes-validations": [
-                                      {
-                                        "rule": "has(self.schedule) == has(self.duration) && has(self.from) == has(self.to) && has(self.schedule) != has(self.from)",
-                                        "messageExpression": "\"has \" + [[has(self.schedule) ? \"schedule\" : \"\", has(self.duration) ? \"duration\" : \"\", has(self.from) ? \"from\" : \"\", has(self.to) ? \"to\" : \"\"].filter(field, field != \"\")] .map(set, set.size() == 0 ? \"no field\" : set.join(\" and \"))[0] + \": set either schedule and duration, or from and to\"",
-                                        "message": "an entry must have either schedule and duration, or from and to"
-                                      },
-                                      {
-                                        "rule": "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
-                                        "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
-                                        "message": "to must be after from",
-                                        "reason": "FieldValueInvalid",
-                                        "fieldPath": ".to"
-                                      }
-                                    ]
-                                  }
-                                }
-                              },
-                              "x-kubernetes-validations": [
-                                {
-                                  "rule": "has(self.allow) || has(self.deny)",
-                                  "message": "has neither allow nor deny: set at least one of them"
-                                },
-                                {
-                                  "rule": "has(self.timeZone) || !((has(self.allow) && self.allow.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))) || (has(self.deny) && self.deny.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))))",
-                                  "message": "a schedule needs a time zone, and so does a date or time without an offset. Set one, such as Europe/Berlin or UTC",
-                                  "reason": "FieldValueRequired",
-                                  "fieldPath": ".timeZone"
-                                }
-                              ]
-                            },
-                            "version": {
-                              "type": "object",
-                              "required": [
-                                "range"
-                              ],
-                              "properties": {
-                                "range": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 256,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "!self.contains(',')",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" has a comma, as Helm writes it: use a space for and, \\\"\" + self.replace(\", \", \" \").replace(\",\", \" \") + \"\\\"\"",
-                                      "message": "must not have a comma, as Helm writes it. Use a space for and"
-                                    }
-                                  ]
-                                }
-                              }
-                            },
-                            "object": {
-                              "type": "object",
-                              "required": [
-                                "apiVersion",
-                                "kind"
-                              ],
-                              "properties": {
-                                "apiVersion": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 317,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "self == 'v1' || self.matches(r'^[a-z0-9]+((\\.|-+)[a-z0-9]+)*/[a-z][a-z0-9]*$')",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not an apiVersion: write it as group/version, such as velero.io/v1, or v1 for the core group\"",
-                                      "message": "must be group/version, such as velero.io/v1, or v1 for the core group"
-                                    }
-                                  ]
-                                },
-                                "kind": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 63,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "self.matches(r'^[A-Z][A-Za-z0-9]*$')",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a kind: write it in CamelCase and in the singular, such as Backup\"",
-                                      "message": "must be a kind in CamelCase and in the singular, such as Backup"
-                                    }
-                                  ]
-                                },
-                                "namespace": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 63,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use at most 63 lower-case letters, digits and '-', and start and end it with a letter or digit\"",
-                                      "message": "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last"
-                                    }
-                                  ]
-                                },
-                                "namespaceSelector": {
-                                  "type": "object",
-                                  "x-kubernetes-map-type": "atomic",
-                                  "properties": {
-                                    "matchLabels": {
-                                      "type": "object",
-                                      "maxProperties": 8,
-                                      "additionalProperties": {
-                                        "type": "string",
-                                        "maxLength": 63,
-                                        "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
-                                        "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                                      },
-                                      "x-kubernetes-validations": [
-                                        {
-                                          "rule": "self.all(k, k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",
-                                          "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                                          "message": "every key must be a label key, as name or as prefix/name"
-                                        }
-                                      ]
-                                    },
-                                    "matchExpressions": {
-                                      "type": "array",
-                                      "maxItems": 8,
-                                      "x-kubernetes-list-type": "atomic",
-                                      "items": {
-                                        "type": "object",
-                                        "required": [
-                                          "key",
-                                          "operator"
-                                        ],
-                                        "properties": {
-                                          "key": {
-                                            "type": "string",
-                                            "minLength": 1,
-                                            "maxLength": 317,
-                                            "pattern": "^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$",
-                                            "x-expected": "a label key, as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case",
-                                            "x-kubernetes-validations": [
-                                              {
-                                                "rule": "self.indexOf('/') <= 253",
-                                                "message": "is not a label key, as its prefix has more than 253 characters. Shorten it"
-                                              }
-                                            ]
-                                          },
-                                          "operator": {
-                                            "type": "string",
-                                            "enum": [
-                                              "In",
-                                              "NotIn",
-                                              "Exists",
-                                              "DoesNotExist"
-                                            ]
-                                          },
-                                          "values": {
-                                            "type": "array",
-                                            "maxItems": 16,
-                                            "x-kubernetes-list-type": "atomic",
-                                            "items": {
-                                              "type": "string",
-                                              "maxLength": 63,
-                                              "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
-                                              "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                                            }
-                                          }
-                                        },
-                                        "x-kubernetes-validations": [
-                                          {
-                                            "rule": "!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",
-                                            "messageExpression": "\"operator \" + self.operator + \" needs at least one value: list the values, or use the operator \" + (self.operator == \"In\" ? \"Exists\" : \"DoesNotExist\")",
-                                            "message": "operators In and NotIn need at least one value",
-                                            "reason": "FieldValueRequired",
-                                            "fieldPath": ".values"
-                                          },
-                                          {
-                                            "rule": "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0",
-                                            "messageExpression": "\"operator \" + self.operator + \" takes no values: remove them, or use the operator \" + (self.operator == \"Exists\" ? \"In\" : \"NotIn\")",
-                                            "message": "operators Exists and DoesNotExist take no values",
-                                            "reason": "FieldValueForbidden",
-                                            "fieldPath": ".values"
-                                          }
-                                        ]
-                                      }
-                                    }
-                                  }
-                                },
-                                "name": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 253,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "self.matches(r'^[-\\w.:]+$') && !(self in ['.', '..'])",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not the name of an object: use letters, digits, '-', '_', '.' and ':'\"",
-                                      "message": "must be the name of an object, of letters, digits, '-', '_', '.' and ':'"
-                                    }
-                                  ]
-                                },
-                                "nameExpression": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 1024
-                                },
-                                "selector": {
-                                  "type": "object",
-                                  "x-kubernetes-map-type": "atomic",
-                                  "properties": {
-                                    "matchLabels": {
-                                      "type": "object",
-                                      "maxProperties": 8,
-                                      "additionalProperties": {
-                                        "type": "string",
-                                        "maxLength": 63,
-                                        "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
-                                        "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                                      },
-                                      "x-kubernetes-validations": [
-                                        {
-                                          "rule": "self.all(k, k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",
-                                          "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                                          "message": "every key must be a label key, as name or as prefix/name"
-                                        }
-                                      ]
-                                    },
-                                    "matchExpressions": {
-                                      "type": "array",
-                                      "maxItems": 8,
-                                      "x-kubernetes-list-type": "atomic",
-                                      "items": {
-                                        "type": "object",
-                                        "required": [
-                                          "key",
-                                          "operator"
-                                        ],
-                                        "properties": {
-                                          "key": {
-                                            "type": "string",
-                                            "minLength": 1,
-                                            "maxLength": 317,
-                                            "pattern": "^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$",
-                                            "x-expected": "a label key, as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case",
-                                            "x-kubernetes-validations": [
-                                              {
-                                                "rule": "self.indexOf('/') <= 253",
-                                                "message": "is not a label key, as its prefix has more than 253 characters. Shorten it"
-                                              }
-                                            ]
-                                          },
-                                          "operator": {
-                                            "type": "string",
-                                            "enum": [
-                                              "In",
-                                              "NotIn",
-                                              "Exists",
-                                              "DoesNotExist"
-                                            ]
-                                          },
-                                          "values": {
-                                            "type": "array",
-                                            "maxItems": 16,
-                                            "x-kubernetes-list-type": "atomic",
-                                            "items": {
-                                              "type": "string",
-                                              "maxLength": 63,
-                                              "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
-                                              "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                                            }
-                                          }
-                                        },
-                                        "x-kubernetes-validations": [
-                                          {
-                                            "rule": "!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",
-                                            "messageExpression": "\"operator \" + self.operator + \" needs at least one value: list the values, or use the operator \" + (self.operator == \"In\" ? \"Exists\" : \"DoesNotExist\")",
-                                            "message": "operators In and NotIn need at least one value",
-                                            "reason": "FieldValueRequired",
-                                            "fieldPath": ".values"
-                                          },
-                                          {
-                                            "rule": "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0",
-                                            "messageExpression": "\"operator \" + self.operator + \" takes no values: remove them, or use the operator \" + (self.operator == \"Exists\" ? \"In\" : \"NotIn\")",
-                                            "message": "operators Exists and DoesNotExist take no values",
-                                            "reason": "FieldValueForbidden",
-                                            "fieldPath": ".values"
-                                          }
-                                        ]
-                                      }
-                                    }
-                                  }
-                                },
-                                "expression": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 1024
-                                },
-                                "minCount": {
-                                  "type": "integer",
-                                  "format": "int32",
-                                  "minimum": 1,
-                                  "maximum": 1000
-                                },
-                                "maxCount": {
-                                  "type": "integer",
-                                  "format": "int32",
-                                  "minimum": 1,
-                                  "maximum": 1000
-                                },
-                                "absent": {
-                                  "type": "boolean",
-                                  "enum": [
-                                    true
-                                  ]
-                                }
-                              },
-                              "x-kubernetes-validations": [
-                                {
-                                  "rule": "[has(self.name), has(self.nameExpression), has(self.selector)].exists_one(set, set)",
-                                  "messageExpression": "\"has \" + [[has(self.name) ? \"name\" : \"\", has(self.nameExpression) ? \"nameExpression\" : \"\", has(self.selector) ? \"selector\" : \"\"].filter(field, field != \"\")] .map(set, set.size() == 0 ? \"no way to find an object\" : set.join(\" and \"))[0] + \": set exactly one of name, nameExpression and selector\"",
-                                  "message": "must have exactly one of name, nameExpression and selector"
-                                },
-                                {
-                                  "rule": "self.apiVersion != 'v1' || self.kind != 'Secret'",
-                                  "message": "Secrets are out of reach, so that the operator needs no right to read them. Look at another object",
-                                  "reason": "FieldValueForbidden",
-                                  "fieldPath": ".kind"
-                                },
-                                {
-                                  "rule": "!has(self.minCount) || !has(self.absent)",
-                                  "message": "minCount and absent exclude each other, and both are set. Remove one of them",
-                                  "reason": "FieldValueForbidden",
-                                  "fieldPath": ".minCount"
-                                },
-                                {
-                                  "rule": "!has(self.maxCount) || !has(self.absent)",
-                                  "message": "maxCount and absent exclude each other, and both are set. Remove one of them",
-                                  "reason": "FieldValueForbidden",
-                                  "fieldPath": ".maxCount"
-                                },
-                                {
-                                  "rule": "!has(self.minCount) || !has(self.maxCount) || self.minCount <= self.maxCount",
-                                  "message": "maxCount is less than minCount. Raise it",
-                                  "reason": "FieldValueInvalid",
-                                  "fieldPath": ".maxCount"
-                                },
-                                {
-                                  "rule": "!has(self.minCount) || self.minCount == 1 || has(self.selector) || has(self.namespaceSelector)",
-                                  "message": "there is at most one object of a name. Use selector or namespaceSelector, or remove minCount",
-                                  "reason": "FieldValueInvalid",
-                                  "fieldPath": ".minCount"
-                                },
-                                {
-                                  "rule": "!has(self.maxCount) || has(self.selector) || has(self.namespaceSelector)",
-                                  "message": "there is at most one object of a name. Use selector or namespaceSelector, or remove maxCount",
-                                  "reason": "FieldValueInvalid",
-                                  "fieldPath": ".maxCount"
-                                },
-                                {
-                                  "rule": "!has(self.namespace) || !has(self.namespaceSelector)",
-                                  "message": "namespace and namespaceSelector exclude each other, and both are set. Remove one of them",
-                                  "reason": "FieldValueForbidden",
-                                  "fieldPath": ".namespaceSelector"
-                                }
-                              ]
-                            }
-                          },
-                          "x-kubernetes-validations": [
-                            {
-                              "rule": "[has(self.annotation), has(self.label), has(self.expression), has(self.window), has(self.version), has(self.object)].exists_one(set, set)",
-                              "messageExpression": "\"gate \\\"\" + self.name + \"\\\" has \" + [[has(self.annotation) ? \"annotation\" : \"\", has(self.label) ? \"label\" : \"\", has(self.expression) ? \"expression\" : \"\", has(self.window) ? \"window\" : \"\", has(self.version) ? \"version\" : \"\", has(self.object) ? \"object\" : \"\"] .filter(kind, kind != \"\")].map(set, set.size() == 0 ? \"no condition\" : set.join(\" and \"))[0] + \": set exactly one of annotation, label, expression, window, version and object\"",
-                              "message": "a gate of anyOf must have exactly one of annotation, label, expression, window, version and object"
-                            }
-                          ]
-                        }
-                      }
-                    },
-                    "x-kubernetes-validations": [
-                      {
-                        "rule": "[has(self.annotation), has(self.label), has(self.expression), has(self.window), has(self.version), has(self.object), has(self.wait), has(self.anyOf)].exists_one(set, set)",
-                        "messageExpression": "\"gate \\\"\" + self.name + \"\\\" has \" + [[has(self.annotation) ? \"annotation\" : \"\", has(self.label) ? \"label\" : \"\", has(self.expression) ? \"expression\" : \"\", has(self.window) ? \"window\" : \"\", has(self.version) ? \"version\" : \"\", has(self.object) ? \"object\" : \"\", has(self.wait) ? \"wait\" : \"\", has(self.anyOf) ? \"anyOf\" : \"\"] .filter(kind, kind != \"\")].map(set, set.size() == 0 ? \"no condition\" : set.join(\" and \"))[0] + \": set exactly one of annotation, label, expression, window, version, object, wait and anyOf\"",
-                        "message": "a gate must have exactly one of annotation, label, expression, window, version, object, wait and anyOf"
-                      }
-                    ]
-                  }
-                },
-                "deadline": {
-                  "type": "object",
-                  "required": [
-                    "after",
-                    "onExpiry"
-                  ],
-                  "properties": {
-                    "after": {
-                      "type": "string",
-                      "minLength": 1,
-                      "maxLength": 16,
-                      "x-kubernetes-validations": [
-                        {
-                          "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
-                          "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
-                          "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
-                        }
-                      ]
-                    },
-                    "onExpiry": {
-                      "type": "string",
-                      "enum": [
-                        "Allow",
-                        "KeepBlocking"
-                      ]
-                    },
-                    "warnBefore": {
-                      "type": "string",
-                      "minLength": 1,
-                      "maxLength": 16,
-                      "x-kubernetes-validations": [
-                        {
-                          "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
-                          "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
-                          "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
-                        }
-                      ]
-                    }
-                  },
-                  "x-kubernetes-validations": [
-                    {
-                      "rule": "!has(self.warnBefore) || duration(self.warnBefore) < duration(self.after)",
-                      "messageExpression": "\"warnBefore is \" + self.warnBefore + \", which is not shorter than after, \" + self.after + \": the rule would warn from its first block on\"",
-                      "message": "warnBefore must be shorter than after",
-                      "reason": "FieldValueInvalid",
-                      "fieldPath": ".warnBefore"
-                    }
-                  ]
-                },
-                "message": {
-                  "type": "string",
-                  "minLength": 1,
-                  "maxLength": 256,
-                  "x-kubernetes-validations": [
-                    {
-                      "rule": "!self.matches(r'[\\x00-\\x1f\\x7f-\\x{9f}\\x{2028}\\x{2029}]')",
-                      "message": "must be one line without control characters such as line breaks and tabs. In YAML, write it in quotes, or with >- instead of |"
-                    }
-                  ]
-                },
-                "retryAfterSeconds": {
-                  "type": "integer",
-                  "format": "int32",
-                  "minimum": 5,
-                  "maximum": 300
-                }
-              },
-              "x-kubernetes-validations": [
-                {
-                  "rule": "!has(self.until) || !('AfterControlPlaneInitialized' in self.hooks)",
-                  "message": "until cannot hold AfterControlPlaneInitialized, which Cluster API does not wait for. Remove until, or move that hook to a rule of its own without until",
-                  "reason": "FieldValueForbidden",
-                  "fieldPath": ".until"
-                },
-                {
-                  "rule": "!has(self.until) || self.hooks.all(h, h.endsWith('Upgrade')) || !self.until.exists(g, (has(g.annotation) && has(g.annotation.valueFrom) && g.annotation.valueFrom == 'TargetVersion') || (has(g.label) && has(g.label.valueFrom) && g.label.valueFrom == 'TargetVersion') || (has(g.anyOf) && g.anyOf.exists(a, (has(a.annotation) && has(a.annotation.valueFrom) && a.annotation.valueFrom == 'TargetVersion') || (has(a.label) && has(a.label.valueFrom) && a.label.valueFrom == 'TargetVersion'))))",
-                  "messageExpression": "\"valueFrom TargetVersion needs an upgrade, and \" + self.hooks.filter(h, !h.endsWith('Upgrade'))[0] + \" is none. Use ClusterUID or ClusterName, or move that hook to another rule\"",
-                  "message": "valueFrom TargetVersion is for upgrade hooks only",
-                  "reason": "FieldValueInvalid",
-                  "fieldPath": ".until"
-                },
-                {
-                  "rule": "!has(self.until) || self.hooks.all(h, h.endsWith('Upgrade')) || !self.until.exists(g, has(g.version) || (has(g.anyOf) && g.anyOf.exists(a, has(a.version))))",
-                  "messageExpression": "\"a version gate needs an upgrade, and \" + self.hooks.filter(h, !h.endsWith('Upgrade'))[0] + \" is none. Move that hook to another rule\"",
-                  "message": "version gates are for upgrade hooks only",
-                  "reason": "FieldValueInvalid",
-                  "fieldPath": ".until"
-                },
-                {
-                  "rule": "!has(self.deadline) || has(self.until)",
-                  "message": "deadline needs until, as a rule without gates holds nothing. Remove it, or add until",
-                  "reason": "FieldValueForbidden",
-                  "fieldPath": ".deadline"
-                },
-                {
-                  "rule": "!has(self.admission) || self.admission == 'None' || self.hooks.exists(h, h in ['BeforeClusterCreate', 'BeforeClusterUpgrade', 'BeforeClusterDelete'])",
-                  "message": "admission is for BeforeClusterCreate, BeforeClusterUpgrade and BeforeClusterDelete, and the rule has none of them. Remove admission",
-                  "reason": "FieldValueForbidden",
-                  "fieldPath": ".admission"
-                },
-                {
-                  "rule": "!has(self.admission) || self.admission == 'None' || (has(self.until) && self.until.exists(g, !has(g.wait)))",
-                  "message": "admission needs a gate other than wait, which counts from the hook's first call. Remove admission, or add a gate to until",
-                  "reason": "FieldValueForbidden",
-                  "fieldPath": ".admission"
-                }
-              ]
-            }
-          }
-        }
-      },
-      "status": {
-        "type": "object",
-        "default": {
-          "observedGeneration": -1
-        },
-        "properties": {
-          "observedGeneration": {
-            "type": "integer",
-            "format": "int64"
-          },
-          "conditions": {
-            "type": "array",
-            "maxItems": 16,
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": [
-              "type"
-            ],
-            "items": {
-              "type": "object",
-              "required": [
-                "type",
-                "status",
-                "lastTransitionTime",
-                "reason",
-                "message"
-              ],
-              "properties": {
-                "type": {
-                  "type": "string",
-                  "minLength": 1,
-                  "maxLength": 316,
-                  "pattern": "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
-                },
-                "status": {
-                  "type": "string",
-                  "enum": [
-                    "True",
-                    "False",
-                    "Unknown"
-                  ]
-                },
-                "observedGeneration": {
-                  "type": "integer",
-                  "format": "int64",
-                  "minimum": 0
-                },
-                "lastTransitionTime": {
-                  "type": "string",
-                  "format": "date-time",
-                  "maxLength": 64
-                },
-                "reason": {
-                  "type": "string",
-                  "maxLength": 128,
-                  "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
-                  "minLength": 1
-                },
-                "message": {
-                  "type": "string",
-                  "maxLength": 1024
-                }
-              }
-            }
-          },
-          "hooks": {
-            "type": "string",
-            "maxLength": 256
-          },
-          "matchedClusters": {
-            "type": "integer",
-            "format": "int32",
-            "minimum": 0
-          },
-          "blocked": {
-            "type": "integer",
-            "format": "int32",
-            "minimum": 0
-          },
-          "wouldBlock": {
-            "type": "integer",
-            "format": "int32",
-            "minimum": 0
-          },
-          "nextTransitionTime": {
-            "type": "string",
-            "format": "date-time",
-            "maxLength": 64
-          },
-          "decisions": {
-            "type": "array",
-            "maxItems": 50,
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": [
-              "namespace",
-              "cluster",
-              "hook"
-            ],
-            "items": {
-              "type": "object",
-              "required": [
-                "namespace",
-                "cluster",
-                "hook",
-                "clusterUID",
-                "rule",
-                "verdict",
-                "reason",
-                "message",
-                "firstAsked",
-                "since"
-              ],
-              "properties": {
-                "namespace": {
-                  "type": "string",
-                  "maxLength": 63
-                },
-                "cluster": {
-                  "type": "string",
-                  "maxLength": 253
-                },
-                "hook": {
-                  "type": "string",
-                  "enum": [
-                    "BeforeClusterCreate",
-                    "AfterControlPlaneInitialized",
-                    "BeforeClusterUpgrade",
-                    "BeforeControlPlaneUpgrade",
-                    "AfterControlPlaneUpgrade",
-                    "BeforeWorkersUpgrade",
-                    "AfterWorkersUpgrade",
-                    "AfterClusterUpgrade",
-                    "BeforeClusterDelete"
-                  ]
-                },
-                "clusterUID": {
-                  "type": "string",
-                  "maxLength": 64
-                },
-                "targetVersion": {
-                  "type": "string",
-                  "maxLength": 64
-                },
-                "rule": {
-                  "type": "string",
-                  "maxLength": 63
-                },
-                "gate": {
-                  "type": "string",
-                  "maxLength": 63
-                },
-                "verdict": {
-                  "type": "string",
-                  "enum": [
-                    "Blocked",
-                    "WouldBlock",
-                    "NotEvaluable",
-                    "Allowed"
-                  ]
-                },
-                "reason": {
-                  "type": "string",
-                  "maxLength": 128,
-                  "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
-                },
-                "message": {
-                  "type": "string",
-                  "maxLength": 256
-                },
-                "firstAsked": {
-                  "type": "string",
-                  "format": "date-time",
-                  "maxLength": 64
-                },
-                "since": {
-                  "type": "string",
-                  "format": "date-time",
-                  "maxLength": 64
-                },
-                "earliestRelease": {
-                  "type": "string",
-                  "format": "date-time",
-                  "maxLength": 64
-                },
-                "timers": {
-                  "type": "array",
-                  "maxItems": 16,
-                  "x-kubernetes-list-type": "map",
-                  "x-kubernetes-list-map-keys": [
-                    "rule"
-                  ],
-                  "items": {
-                    "type": "object",
-                    "required": [
-                      "rule"
-                    ],
-                    "properties": {
-                      "rule": {
-                        "type": "string",
-                        "maxLength": 63
-                      },
-                      "blockedSince": {
-                        "type": "string",
-                        "format": "date-time",
-                        "maxLength": 64
-                      },
-                      "gatesMetSince": {
-                        "type": "string",
-                        "format": "date-time",
-                        "maxLength": 64
-                      }
-                    }
-                  }
-                }
-              }
-            }
-          },
-          "decisionsOmitted": {
-            "type": "integer",
-            "format": "int32",
-            "minimum": 0
-          },
-          "recent": {
-            "type": "array",
-            "maxItems": 10,
-            "x-kubernetes-list-type": "atomic",
-            "items": {
-              "type": "object",
-              "required": [
-                "namespace",
-                "cluster",
-                "clusterUID",
-                "hook",
-                "verdict",
-                "time"
-              ],
-              "properties": {
-                "namespace": {
-                  "type": "string",
-                  "maxLength": 63
-                },
-                "cluster": {
-                  "type": "string",
-                  "maxLength": 253
-                },
-                "clusterUID": {
-                  "type": "string",
-                  "maxLength": 64
-                },
-                "hook": {
-                  "type": "string",
-                  "enum": [
-                    "BeforeClusterCreate",
-                    "AfterControlPlaneInitialized",
-                    "BeforeClusterUpgrade",
-                    "BeforeControlPlaneUpgrade",
-                    "AfterControlPlaneUpgrade",
-                    "BeforeWorkersUpgrade",
-                    "AfterWorkersUpgrade",
-                    "AfterClusterUpgrade",
-                    "BeforeClusterDelete"
-                  ]
-                },
-                "targetVersion": {
-                  "type": "string",
-                  "maxLength": 64
-                },
-                "verdict": {
-                  "type": "string",
-                  "enum": [
-                    "Allowed",
-                    "Observed",
-                    "WouldBlock",
-                    "NotEvaluable",
-                    "Refused"
-                  ]
-                },
-                "rule": {
-                  "type": "string",
-                  "maxLength": 63
-                },
-                "gate": {
-                  "type": "string",
-                  "maxLength": 63
-                },
-                "reason": {
-                  "type": "string",
-                  "maxLength": 128,
-                  "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
-                },
-                "message": {
-                  "type": "string",
-                  "maxLength": 256
-                },
-                "override": {
-                  "type": "string",
-                  "maxLength": 63
-                },
-                "time": {
-                  "type": "string",
-                  "format": "date-time",
-                  "maxLength": 64
-                }
-              }
-            }
-          }
-        }
-      }
-    }
+  ClusterHookPolicy: {
+    type: "object",
+    required: ["spec"],
+    properties: {
+      apiVersion: { type: "string" },
+      kind: { type: "string" },
+      metadata: { type: "object", properties: { name: { type: "string", maxLength: 63 } } },
+      spec: ClusterHookPolicySpec,
+      status: HookPolicyStatus,
+    },
   },
-  "HookOverride": {
-    "type": "object",
-    "required": [
-      "spec"
-    ],
-    "properties": {
-      "apiVersion": {
-        "type": "string"
-      },
-      "kind": {
-        "type": "string"
-      },
-      "metadata": {
-        "type": "object",
-        "properties": {
-          "name": {
-            "type": "string",
-            "maxLength": 63
-          }
-        }
-      },
-      "spec": {
-        "type": "object",
-        "required": [
-          "clusterRef",
-          "hooks",
-          "reason",
-          "expiresAt"
-        ],
-        "properties": {
-          "clusterRef": {
-            "type": "object",
-            "required": [
-              "namespace",
-              "name"
-            ],
-            "x-kubernetes-map-type": "atomic",
-            "properties": {
-              "namespace": {
-                "type": "string",
-                "minLength": 1,
-                "maxLength": 63,
-                "x-kubernetes-validations": [
-                  {
-                    "rule": "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-                    "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use at most 63 lower-case letters, digits and '-', and start and end it with a letter or digit\"",
-                    "message": "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last"
-                  }
-                ]
-              },
-              "name": {
-                "type": "string",
-                "minLength": 1,
-                "maxLength": 253,
-                "x-kubernetes-validations": [
-                  {
-                    "rule": "self.matches(r'^[a-z0-9]+((\\.|-+)[a-z0-9]+)*$')",
-                    "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use lower-case letters, digits, '-' and '.', with a letter or digit first and last\"",
-                    "message": "must be a name of lower-case letters, digits, '-' and '.', with a letter or digit first and last"
-                  }
-                ]
-              },
-              "uid": {
-                "type": "string",
-                "minLength": 1,
-                "maxLength": 64
-              }
-            }
-          },
-          "hooks": {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": 9,
-            "x-kubernetes-list-type": "set",
-            "items": {
-              "type": "string",
-              "enum": [
-                "BeforeClusterCreate",
-                "AfterControlPlaneInitialized",
-                "BeforeClusterUpgrade",
-                "BeforeControlPlaneUpgrade",
-                "AfterControlPlaneUpgrade",
-                "BeforeWorkersUpgrade",
-                "AfterWorkersUpgrade",
-                "AfterClusterUpgrade",
-                "BeforeClusterDelete"
-              ]
-            }
-          },
-          "policyRefs": {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": 32,
-            "x-kubernetes-list-type": "atomic",
-            "items": {
-              "type": "object",
-              "required": [
-                "kind",
-                "name"
-              ],
-              "properties": {
-                "kind": {
-                  "type": "string",
-                  "enum": [
-                    "HookPolicy",
-                    "ClusterHookPolicy",
-                    "HookRollout"
-                  ]
-                },
-                "name": {
-                  "type": "string",
-                  "minLength": 1,
-                  "maxLength": 63,
-                  "x-kubernetes-validations": [
-                    {
-                      "rule": "self.matches(r'^[a-z0-9]+((\\.|-+)[a-z0-9]+)*$')",
-                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use lower-case letters, digits, '-' and '.', with a letter or digit first and last\"",
-                      "message": "must be a name of lower-case letters, digits, '-' and '.', with a letter or digit first and last"
-                    }
-                  ]
-                },
-                "namespace": {
-                  "type": "string",
-                  "minLength": 1,
-                  "maxLength": 63,
-                  "x-kubernetes-validations": [
-                    {
-                      "rule": "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use at most 63 lower-case letters, digits and '-', and start and end it with a letter or digit\"",
-                      "message": "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last"
-                    }
-                  ]
-                }
-              },
-              "x-kubernetes-validations": [
-                {
-                  "rule": "self.kind != 'HookPolicy' || has(self.namespace)",
-                  "message": "a HookPolicy lies in a namespace, which must be named",
-                  "reason": "FieldValueRequired",
-                  "fieldPath": ".namespace"
-                },
-                {
-                  "rule": "self.kind == 'HookPolicy' || !has(self.namespace)",
-                  "messageExpression": "\"a \" + self.kind + \" lies in no namespace. Remove it, or refer to a HookPolicy\"",
-                  "message": "the kind lies in no namespace. Remove it, or refer to a HookPolicy",
-                  "reason": "FieldValueForbidden",
-                  "fieldPath": ".namespace"
-                }
-              ]
-            }
-          },
-          "reason": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 512,
-            "x-kubernetes-validations": [
-              {
-                "rule": "!self.matches(r'[\\x00-\\x1f\\x7f-\\x{9f}\\x{2028}\\x{2029}]')",
-                "message": "must be one line without control characters such as line breaks and tabs. In YAML, write it in quotes, or with >- instead of |"
-              }
-            ]
-          },
-          "expiresAt": {
-            "type": "string",
-            "maxLength": 35,
-            "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-            "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
-          }
-        },
-        "x-kubernetes-validations": [
-          {
-            "rule": "self.clusterRef == oldSelf.clusterRef",
-            "message": "cannot be changed. Create another HookOverride",
-            "reason": "FieldValueForbidden",
-            "fieldPath": ".clusterRef"
-          },
-          {
-            "rule": "self.hooks == oldSelf.hooks",
-            "message": "cannot be changed. Create another HookOverride",
-            "reason": "FieldValueForbidden",
-            "fieldPath": ".hooks"
-          },
-          {
-            "rule": "has(self.policyRefs) == has(oldSelf.policyRefs) && (!has(self.policyRefs) || self.policyRefs == oldSelf.policyRefs)",
-            "message": "cannot be changed. Create another HookOverride",
-            "reason": "FieldValueForbidden",
-            "fieldPath": ".policyRefs"
-          },
-          {
-            "rule": "self.reason == oldSelf.reason",
-            "message": "cannot be changed. Create another HookOverride",
-            "reason": "FieldValueForbidden",
-            "fieldPath": ".reason"
-          },
-          {
-            "rule": "timestamp(self.expiresAt) <= timestamp(oldSelf.expiresAt)",
-            "messageExpression": "\"can only become earlier than \" + oldSelf.expiresAt + \". Create another HookOverride\"",
-            "message": "can only become earlier. Create another HookOverride",
-            "reason": "FieldValueForbidden",
-            "fieldPath": ".expiresAt"
-          }
-        ]
-      },
-      "status": {
-        "type": "object",
-        "default": {
-          "observedGeneration": -1
-        },
-        "properties": {
-          "observedGeneration": {
-            "type": "integer",
-            "format": "int64"
-          },
-          "conditions": {
-            "type": "array",
-            "maxItems": 16,
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": [
-              "type"
-            ],
-            "items": {
-              "type": "object",
-              "required": [
-                "type",
-                "status",
-                "lastTransitionTime",
-                "reason",
-                "message"
-              ],
-              "properties": {
-                "type": {
-                  "type": "string",
-                  "minLength": 1,
-                  "maxLength": 316,
-                  "pattern": "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
-                },
-                "status": {
-                  "type": "string",
-                  "enum": [
-                    "True",
-                    "False",
-                    "Unknown"
-                  ]
-                },
-                "observedGeneration": {
-                  "type": "integer",
-                  "format": "int64",
-                  "minimum": 0
-                },
-                "lastTransitionTime": {
-                  "type": "string",
-                  "format": "date-time",
-                  "maxLength": 64
-                },
-                "reason": {
-                  "type": "string",
-                  "maxLength": 128,
-                  "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
-                  "minLength": 1
-                },
-                "message": {
-                  "type": "string",
-                  "maxLength": 1024
-                }
-              }
-            }
-          },
-          "used": {
-            "type": "array",
-            "maxItems": 20,
-            "x-kubernetes-list-type": "atomic",
-            "items": {
-              "type": "object",
-              "required": [
-                "hook",
-                "clusterUID",
-                "time",
-                "policies"
-              ],
-              "properties": {
-                "hook": {
-                  "type": "string",
-                  "enum": [
-                    "BeforeClusterCreate",
-                    "AfterControlPlaneInitialized",
-                    "BeforeClusterUpgrade",
-                    "BeforeControlPlaneUpgrade",
-                    "AfterControlPlaneUpgrade",
-                    "BeforeWorkersUpgrade",
-                    "AfterWorkersUpgrade",
-                    "AfterClusterUpgrade",
-                    "BeforeClusterDelete"
-                  ]
-                },
-                "clusterUID": {
-                  "type": "string",
-                  "maxLength": 64
-                },
-                "targetVersion": {
-                  "type": "string",
-                  "maxLength": 64
-                },
-                "time": {
-                  "type": "string",
-                  "format": "date-time",
-                  "maxLength": 64
-                },
-                "policies": {
-                  "type": "array",
-                  "maxItems": 10,
-                  "x-kubernetes-list-type": "atomic",
-                  "items": {
-                    "type": "string",
-                    "maxLength": 256
-                  }
-                }
-              }
-            }
-          },
-          "usedCount": {
-            "type": "integer",
-            "format": "int32",
-            "minimum": 0
-          }
-        }
-      }
-    }
+  HookOverride: {
+    type: "object",
+    required: ["spec"],
+    properties: {
+      apiVersion: { type: "string" },
+      kind: { type: "string" },
+      metadata: { type: "object", properties: { name: { type: "string", maxLength: 63 } } },
+      spec: HookOverrideSpec,
+      status: HookOverrideStatus,
+    },
   },
-  "HookRollout": {
-    "type": "object",
-    "required": [
-      "spec"
-    ],
-    "properties": {
-      "apiVersion": {
-        "type": "string"
-      },
-      "kind": {
-        "type": "string"
-      },
-      "metadata": {
-        "type": "object",
-        "properties": {
-          "name": {
-            "type": "string",
-            "maxLength": 63
-          }
-        }
-      },
-      "spec": {
-        "type": "object",
-        "required": [
-          "operation",
-          "namespaceSelector",
-          "progressDeadline"
-        ],
-        "properties": {
-          "operation": {
-            "type": "string",
-            "enum": [
-              "Create",
-              "Upgrade",
-              "Delete"
-            ],
-            "x-kubernetes-validations": [
-              {
-                "rule": "self == oldSelf",
-                "message": "cannot be changed. Create another HookRollout",
-                "reason": "FieldValueForbidden"
-              }
-            ]
-          },
-          "mode": {
-            "type": "string",
-            "enum": [
-              "Enforce",
-              "Audit"
-            ],
-            "default": "Enforce"
-          },
-          "paused": {
-            "type": "boolean",
-            "default": false
-          },
-          "namespaceSelector": {
-            "type": "object",
-            "x-kubernetes-map-type": "atomic",
-            "properties": {
-              "matchLabels": {
-                "type": "object",
-                "maxProperties": 16,
-                "additionalProperties": {
-                  "type": "string",
-                  "maxLength": 63,
-                  "x-kubernetes-validations": [
-                    {
-                      "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
-                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                      "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                    }
-                  ]
-                },
-                "x-kubernetes-validations": [
-                  {
-                    "rule": "self.all(k, k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",
-                    "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                    "message": "every key must be a label key, as name or as prefix/name"
-                  }
-                ]
-              },
-              "matchExpressions": {
-                "type": "array",
-                "maxItems": 16,
-                "x-kubernetes-list-type": "atomic",
-                "items": {
-                  "type": "object",
-                  "required": [
-                    "key",
-                    "operator"
-                  ],
-                  "properties": {
-                    "key": {
-                      "type": "string",
-                      "minLength": 1,
-                      "maxLength": 317,
-                      "x-kubernetes-validations": [
-                        {
-                          "rule": "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
-                          "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                          "message": "must be a label key, as name or as prefix/name"
-                        }
-                      ]
-                    },
-                    "operator": {
-                      "type": "string",
-                      "enum": [
-                        "In",
-                        "NotIn",
-                        "Exists",
-                        "DoesNotExist"
-                      ]
-                    },
-                    "values": {
-                      "type": "array",
-                      "maxItems": 32,
-                      "x-kubernetes-list-type": "atomic",
-                      "items": {
-                        "type": "string",
-                        "maxLength": 63,
-                        "x-kubernetes-validations": [
-                          {
-                            "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
-                            "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                            "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                          }
-                        ]
-                      }
-                    }
-                  },
-                  "x-kubernetes-validations": [
-                    {
-                      "rule": "!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",
-                      "messageExpression": "\"operator \" + self.operator + \" needs at least one value: list the values, or use the operator \" + (self.operator == \"In\" ? \"Exists\" : \"DoesNotExist\")",
-                      "message": "operators In and NotIn need at least one value",
-                      "reason": "FieldValueRequired",
-                      "fieldPath": ".values"
-                    },
-                    {
-                      "rule": "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0",
-                      "messageExpression": "\"operator \" + self.operator + \" takes no values: remove them, or use the operator \" + (self.operator == \"Exists\" ? \"In\" : \"NotIn\")",
-                      "message": "operators Exists and DoesNotExist take no values",
-                      "reason": "FieldValueForbidden",
-                      "fieldPath": ".values"
-                    }
-                  ]
-                }
-              }
-            }
-          },
-          "clusterSelector": {
-            "type": "object",
-            "x-kubernetes-map-type": "atomic",
-            "properties": {
-              "matchLabels": {
-                "type": "object",
-                "maxProperties": 16,
-                "additionalProperties": {
-                  "type": "string",
-                  "maxLength": 63,
-                  "x-kubernetes-validations": [
-                    {
-                      "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
-                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                      "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                    }
-                  ]
-                },
-                "x-kubernetes-validations": [
-                  {
-                    "rule": "self.all(k, k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",
-                    "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                    "message": "every key must be a label key, as name or as prefix/name"
-                  }
-                ]
-              },
-              "matchExpressions": {
-                "type": "array",
-                "maxItems": 16,
-                "x-kubernetes-list-type": "atomic",
-                "items": {
-                  "type": "object",
-                  "required": [
-                    "key",
-                    "operator"
-                  ],
-                  "properties": {
-                    "key": {
-                      "type": "string",
-                      "minLength": 1,
-                      "maxLength": 317,
-                      "x-kubernetes-validations": [
-                        {
-                          "rule": "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
-                          "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                          "message": "must be a label key, as name or as prefix/name"
-                        }
-                      ]
-                    },
-                    "operator": {
-                      "type": "string",
-                      "enum": [
-                        "In",
-                        "NotIn",
-                        "Exists",
-                        "DoesNotExist"
-                      ]
-                    },
-                    "values": {
-                      "type": "array",
-                      "maxItems": 32,
-                      "x-kubernetes-list-type": "atomic",
-                      "items": {
-                        "type": "string",
-                        "maxLength": 63,
-                        "x-kubernetes-validations": [
-                          {
-                            "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
-                            "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                            "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                          }
-                        ]
-                      }
-                    }
-                  },
-                  "x-kubernetes-validations": [
-                    {
-                      "rule": "!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",
-                      "messageExpression": "\"operator \" + self.operator + \" needs at least one value: list the values, or use the operator \" + (self.operator == \"In\" ? \"Exists\" : \"DoesNotExist\")",
-                      "message": "operators In and NotIn need at least one value",
-                      "reason": "FieldValueRequired",
-                      "fieldPath": ".values"
-                    },
-                    {
-                      "rule": "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0",
-                      "messageExpression": "\"operator \" + self.operator + \" takes no values: remove them, or use the operator \" + (self.operator == \"Exists\" ? \"In\" : \"NotIn\")",
-                      "message": "operators Exists and DoesNotExist take no values",
-                      "reason": "FieldValueForbidden",
-                      "fieldPath": ".values"
-                    }
-                  ]
-                }
-              }
-            }
-          },
-          "maxConcurrency": {
-            "type": [
-              "integer",
-              "string"
-            ],
-            "minimum": 0,
-            "maxLength": 4,
-            "pattern": "^(100|[1-9]?[0-9])%$",
-            "x-expected": "a number without quotes, or a percentage from 0% to 100%",
-            "maximum": 200,
-            "default": 1
-          },
-          "spread": {
-            "type": "array",
-            "maxItems": 8,
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": [
-              "labelKey"
-            ],
-            "items": {
-              "type": "object",
-              "required": [
-                "labelKey",
-                "maxConcurrency"
-              ],
-              "properties": {
-                "labelKey": {
-                  "type": "string",
-                  "minLength": 1,
-                  "maxLength": 317,
-                  "x-kubernetes-validations": [
-                    {
-                      "rule": "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
-                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                      "message": "must be a label key, as name or as prefix/name"
-                    }
-                  ]
-                },
-                "maxConcurrency": {
-                  "type": [
-                    "integer",
-                    "string"
-                  ],
-                  "minimum": 0,
-                  "maxLength": 4,
-                  "pattern": "^(100|[1-9]?[0-9])%$",
-                  "x-expected": "a number without quotes, or a percentage from 0% to 100%",
-                  "maximum": 200
-                }
-              }
-            }
-          },
-          "orderLabelKey": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 317,
-            "x-kubernetes-validations": [
-              {
-                "rule": "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
-                "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                "message": "must be a label key, as name or as prefix/name"
-              }
-            ]
-          },
-          "retryAfterSeconds": {
-            "type": "integer",
-            "format": "int32",
-            "minimum": 5,
-            "maximum": 300
-          },
-          "progressDeadline": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 16,
-            "x-kubernetes-validations": [
-              {
-                "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
-                "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
-                "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
-              }
-            ]
-          },
-          "healthyWhen": {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": 16,
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": [
-              "name"
-            ],
-            "items": {
-              "type": "object",
-              "required": [
-                "name",
-                "expression"
-              ],
-              "properties": {
-                "name": {
-                  "type": "string",
-                  "minLength": 1,
-                  "maxLength": 63,
-                  "x-kubernetes-validations": [
-                    {
-                      "rule": "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use at most 63 lower-case letters, digits and '-', and start and end it with a letter or digit\"",
-                      "message": "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last"
-                    }
-                  ]
-                },
-                "expression": {
-                  "type": "string",
-                  "minLength": 1,
-                  "maxLength": 1024
-                }
-              }
-            }
-          },
-          "ignoreFailuresBefore": {
-            "type": "string",
-            "maxLength": 35,
-            "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-            "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00"
-          },
-          "stages": {
-            "type": "array",
-            "maxItems": 16,
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": [
-              "name"
-            ],
-            "items": {
-              "type": "object",
-              "required": [
-                "name"
-              ],
-              "properties": {
-                "name": {
-                  "type": "string",
-                  "minLength": 1,
-                  "maxLength": 63,
-                  "x-kubernetes-validations": [
-                    {
-                      "rule": "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use at most 63 lower-case letters, digits and '-', and start and end it with a letter or digit\"",
-                      "message": "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last"
-                    }
-                  ]
-                },
-                "clusterSelector": {
-                  "type": "object",
-                  "x-kubernetes-map-type": "atomic",
-                  "properties": {
-                    "matchLabels": {
-                      "type": "object",
-                      "maxProperties": 8,
-                      "additionalProperties": {
-                        "type": "string",
-                        "maxLength": 63,
-                        "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
-                        "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                      },
-                      "x-kubernetes-validations": [
-                        {
-                          "rule": "self.all(k, k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",
-                          "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                          "message": "every key must be a label key, as name or as prefix/name"
-                        }
-                      ]
-                    },
-                    "matchExpressions": {
-                      "type": "array",
-                      "maxItems": 8,
-                      "x-kubernetes-list-type": "atomic",
-                      "items": {
-                        "type": "object",
-                        "required": [
-                          "key",
-                          "operator"
-                        ],
-                        "properties": {
-                          "key": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 317,
-                            "pattern": "^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$",
-                            "x-expected": "a label key, as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case",
-                            "x-kubernetes-validations": [
-                              {
-                                "rule": "self.indexOf('/') <= 253",
-                                "message": "is not a label key, as its prefix has more than 253 characters. Shorten it"
-                              }
-                            ]
-                          },
-                          "operator": {
-                            "type": "string",
-                            "enum": [
-                              "In",
-                              "NotIn",
-                              "Exists",
-                              "DoesNotExist"
-                            ]
-                          },
-                          "values": {
-                            "type": "array",
-                            "maxItems": 16,
-                            "x-kubernetes-list-type": "atomic",
-                            "items": {
-                              "type": "string",
-                              "maxLength": 63,
-                              "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
-                              "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                            }
-                          }
-                        },
-                        "x-kubernetes-validations": [
-                          {
-                            "rule": "!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",
-                            "messageExpression": "\"operator \" + self.operator + \" needs at least one value: list the values, or use the operator \" + (self.operator == \"In\" ? \"Exists\" : \"DoesNotExist\")",
-                            "message": "operators In and NotIn need at least one value",
-                            "reason": "FieldValueRequired",
-                            "fieldPath": ".values"
-                          },
-                          {
-                            "rule": "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0",
-                            "messageExpression": "\"operator \" + self.operator + \" takes no values: remove them, or use the operator \" + (self.operator == \"Exists\" ? \"In\" : \"NotIn\")",
-                            "message": "operators Exists and DoesNotExist take no values",
-                            "reason": "FieldValueForbidden",
-                            "fieldPath": ".values"
-                          }
-                        ]
-                      }
-                    }
-                  }
-                },
-                "namespaceSelector": {
-                  "type": "object",
-                  "x-kubernetes-map-type": "atomic",
-                  "properties": {
-                    "matchLabels": {
-                      "type": "object",
-                      "maxProperties": 8,
-                      "additionalProperties": {
-                        "type": "string",
-                        "maxLength": 63,
-                        "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
-                        "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                      },
-                      "x-kubernetes-validations": [
-                        {
-                          "rule": "self.all(k, k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",
-                          "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                          "message": "every key must be a label key, as name or as prefix/name"
-                        }
-                      ]
-                    },
-                    "matchExpressions": {
-                      "type": "array",
-                      "maxItems": 8,
-                      "x-kubernetes-list-type": "atomic",
-                      "items": {
-                        "type": "object",
-                        "required": [
-                          "key",
-                          "operator"
-                        ],
-                        "properties": {
-                          "key": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 317,
-                            "pattern": "^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$",
-                            "x-expected": "a label key, as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case",
-                            "x-kubernetes-validations": [
-                              {
-                                "rule": "self.indexOf('/') <= 253",
-                                "message": "is not a label key, as its prefix has more than 253 characters. Shorten it"
-                              }
-                            ]
-                          },
-                          "operator": {
-                            "type": "string",
-                            "enum": [
-                              "In",
-                              "NotIn",
-                              "Exists",
-                              "DoesNotExist"
-                            ]
-                          },
-                          "values": {
-                            "type": "array",
-                            "maxItems": 16,
-                            "x-kubernetes-list-type": "atomic",
-                            "items": {
-                              "type": "string",
-                              "maxLength": 63,
-                              "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
-                              "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                            }
-                          }
-                        },
-                        "x-kubernetes-validations": [
-                          {
-                            "rule": "!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",
-                            "messageExpression": "\"operator \" + self.operator + \" needs at least one value: list the values, or use the operator \" + (self.operator == \"In\" ? \"Exists\" : \"DoesNotExist\")",
-                            "message": "operators In and NotIn need at least one value",
-                            "reason": "FieldValueRequired",
-                            "fieldPath": ".values"
-                          },
-                          {
-                            "rule": "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0",
-                            "messageExpression": "\"operator \" + self.operator + \" takes no values: remove them, or use the operator \" + (self.operator == \"Exists\" ? \"In\" : \"NotIn\")",
-                            "message": "operators Exists and DoesNotExist take no values",
-                            "reason": "FieldValueForbidden",
-                            "fieldPath": ".values"
-                          }
-                        ]
-                      }
-                    }
-                  }
-                },
-                "maxConcurrency": {
-                  "type": [
-                    "integer",
-                    "string"
-                  ],
-                  "minimum": 0,
-                  "maxLength": 4,
-                  "pattern": "^(100|[1-9]?[0-9])%$",
-                  "x-expected": "a number without quotes, or a percentage from 0% to 100%",
-                  "maximum": 200
-                },
-                "minSucceeded": {
-                  "type": [
-                    "integer",
-                    "string"
-                  ],
-                  "minimum": 0,
-                  "maxLength": 4,
-                  "pattern": "^(100|[1-9]?[0-9])%$",
-                  "x-expected": "a number without quotes, or a percentage from 0% to 100%",
-                  "maximum": 10000,
-                  "default": "100%"
-                },
-                "minSuccessTime": {
-                  "type": "string",
-                  "minLength": 1,
-                  "maxLength": 16,
-                  "x-kubernetes-validations": [
-                    {
-                      "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) <= duration('8784h')",
-                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, at most 8784h\"",
-                      "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, at most 8784h"
-                    }
-                  ],
-                  "default": "0s"
-                },
-                "maxFailures": {
-                  "type": [
-                    "integer",
-                    "string"
-                  ],
-                  "minimum": 0,
-                  "maxLength": 4,
-                  "pattern": "^(100|[1-9]?[0-9])%$",
-                  "x-expected": "a number without quotes, or a percentage from 0% to 100%",
-                  "maximum": 50,
-                  "default": 0
-                },
-                "until": {
-                  "type": "array",
-                  "minItems": 1,
-                  "maxItems": 16,
-                  "x-kubernetes-list-type": "map",
-                  "x-kubernetes-list-map-keys": [
-                    "name"
-                  ],
-                  "items": {
-                    "type": "object",
-                    "required": [
-                      "name"
-                    ],
-                    "properties": {
-                      "name": {
-                        "type": "string",
-                        "minLength": 1,
-                        "maxLength": 63,
-                        "x-kubernetes-validations": [
-                          {
-                            "rule": "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-                            "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use at most 63 lower-case letters, digits and '-', and start and end it with a letter or digit\"",
-                            "message": "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last"
-                          }
-                        ]
-                      },
-                      "annotation": {
-                        "type": "object",
-                        "required": [
-                          "key"
-                        ],
-                        "properties": {
-                          "key": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 317,
-                            "x-kubernetes-validations": [
-                              {
-                                "rule": "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
-                                "messageExpression": "\"\\\"\" + self + \"\\\" is not an annotation key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                                "message": "must be an annotation key, as name or as prefix/name"
-                              }
-                            ]
-                          },
-                          "from": {
-                            "type": "string",
-                            "enum": [
-                              "Cluster",
-                              "Namespace"
-                            ]
-                          },
-                          "value": {
-                            "type": "string",
-                            "maxLength": 1024
-                          },
-                          "valueFrom": {
-                            "type": "string",
-                            "enum": [
-                              "ClusterName",
-                              "ClusterUID",
-                              "TargetVersion"
-                            ]
-                          }
-                        },
-                        "x-kubernetes-validations": [
-                          {
-                            "rule": "!(has(self.value) && has(self.valueFrom))",
-                            "message": "value and valueFrom exclude each other, and both are set. Remove one of them",
-                            "reason": "FieldValueForbidden",
-                            "fieldPath": ".valueFrom"
-                          }
-                        ]
-                      },
-                      "label": {
-                        "type": "object",
-                        "required": [
-                          "key"
-                        ],
-                        "properties": {
-                          "key": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 317,
-                            "x-kubernetes-validations": [
-                              {
-                                "rule": "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
-                                "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                                "message": "must be a label key, as name or as prefix/name"
-                              }
-                            ]
-                          },
-                          "from": {
-                            "type": "string",
-                            "enum": [
-                              "Cluster",
-                              "Namespace"
-                            ]
-                          },
-                          "value": {
-                            "type": "string",
-                            "maxLength": 63,
-                            "x-kubernetes-validations": [
-                              {
-                                "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
-                                "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                                "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                              }
-                            ]
-                          },
-                          "valueFrom": {
-                            "type": "string",
-                            "enum": [
-                              "ClusterName",
-                              "ClusterUID",
-                              "TargetVersion"
-                            ]
-                          }
-                        },
-                        "x-kubernetes-validations": [
-                          {
-                            "rule": "!(has(self.value) && has(self.valueFrom))",
-                            "message": "value and valueFrom exclude each other, and both are set. Remove one of them",
-                            "reason": "FieldValueForbidden",
-                            "fieldPath": ".valueFrom"
-                          }
-                        ]
-                      },
-                      "expression": {
-                        "type": "string",
-                        "minLength": 1,
-                        "maxLength": 1024
-                      },
-                      "window": {
-                        "type": "object",
-                        "properties": {
-                          "timeZone": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 64,
-                            "x-kubernetes-validations": [
-                              {
-                                "rule": "self.matches(r'^[-\\w+]+(/[-\\w+]+)*$')",
-                                "messageExpression": "\"\\\"\" + self + \"\\\" is not an IANA time zone: write it like Europe/Berlin or UTC\"",
-                                "message": "must be an IANA time zone such as Europe/Berlin or UTC"
-                              }
-                            ]
-                          },
-                          "allow": {
-                            "type": "array",
-                            "minItems": 1,
-                            "maxItems": 16,
-                            "x-kubernetes-list-type": "atomic",
-                            "items": {
-                              "type": "object",
-                              "properties": {
-                                "schedule": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 100
-                                },
-                                "duration": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 16,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
-                                      "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
-                                    }
-                                  ]
-                                },
-                                "from": {
-                                  "type": "string",
-                                  "maxLength": 35,
-                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
-                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
-                                },
-                                "to": {
-                                  "type": "string",
-                                  "maxLength": 35,
-                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
-                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
-                                }
-                              },
-                              "x-kubernetes-validations": [
-                                {
-                                  "rule": "has(self.schedule) == has(self.duration) && has(self.from) == has(self.to) && has(self.schedule) != has(self.from)",
-                                  "messageExpression": "\"has \" + [[has(self.schedule) ? \"schedule\" : \"\", has(self.duration) ? \"duration\" : \"\", has(self.from) ? \"from\" : \"\", has(self.to) ? \"to\" : \"\"].filter(field, field != \"\")] .map(set, set.size() == 0 ? \"no field\" : set.join(\" and \"))[0] + \": set either schedule and duration, or from and to\"",
-                                  "message": "an entry must have either schedule and duration, or from and to"
-                                },
-                                {
-                                  "rule": "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
-                                  "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
-                                  "message": "to must be after from",
-                                  "reason": "FieldValueInvalid",
-                                  "fieldPath": ".to"
-                                }
-                              ]
-                            }
-                          },
-                          "deny": {
-                            "type": "array",
-                            "minItems": 1,
-                            "maxItems": 32,
-                            "x-kubernetes-list-type": "atomic",
-                            "items": {
-                              "type": "object",
-                              "properties": {
-                                "schedule": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 100
-                                },
-                                "duration": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 16,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
-                                      "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
-                                    }
-                                  ]
-                                },
-                                "from": {
-                                  "type": "string",
-                                  "maxLength": 35,
-                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
-                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
-                                },
-                                "to": {
-                                  "type": "string",
-                                  "maxLength": 35,
-                                  "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
-                                  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
-                                }
-                              },
-                              "x-kubernetes-validations": [
-                                {
-                                  "rule": "has(self.schedule) == has(self.duration) && has(self.from) == has(self.to) && has(self.schedule) != has(self.from)",
-                                  "messageExpression": "\"has \" + [[has(self.schedule) ? \"schedule\" : \"\", has(self.duration) ? \"duration\" : \"\", has(self.from) ? \"from\" : \"\", has(self.to) ? \"to\" : \"\"].filter(field, field != \"\")] .map(set, set.size() == 0 ? \"no field\" : set.join(\" and \"))[0] + \": set either schedule and duration, or from and to\"",
-                                  "message": "an entry must have either schedule and duration, or from and to"
-                                },
-                                {
-                                  "rule": "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
-                                  "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
-                                  "message": "to must be after from",
-                                  "reason": "FieldValueInvalid",
-                                  "fieldPath": ".to"
-                                }
-                              ]
-                            }
-                          }
-                        },
-                        "x-kubernetes-validations": [
-                          {
-                            "rule": "has(self.allow) || has(self.deny)",
-                            "message": "has neither allow nor deny: set at least one of them"
-                          },
-                          {
-                            "rule": "has(self.timeZone) || !((has(self.allow) && self.allow.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))) || (has(self.deny) && self.deny.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))))",
-                            "message": "a schedule needs a time zone, and so does a date or time without an offset. Set one, such as Europe/Berlin or UTC",
-                            "reason": "FieldValueRequired",
-                            "fieldPath": ".timeZone"
-                          }
-                        ]
-                      },
-                      "version": {
-                        "type": "object",
-                        "required": [
-                          "range"
-                        ],
-                        "properties": {
-                          "range": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 256,
-                            "x-kubernetes-validations": [
-                              {
-                                "rule": "!self.contains(',')",
-                                "messageExpression": "\"\\\"\" + self + \"\\\" has a comma, as Helm writes it: use a space for and, \\\"\" + self.replace(\", \", \" \").replace(\",\", \" \") + \"\\\"\"",
-                                "message": "must not have a comma, as Helm writes it. Use a space for and"
-                              }
-                            ]
-                          }
-                        }
-                      },
-                      "object": {
-                        "type": "object",
-                        "required": [
-                          "apiVersion",
-                          "kind"
-                        ],
-                        "properties": {
-                          "apiVersion": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 317,
-                            "x-kubernetes-validations": [
-                              {
-                                "rule": "self == 'v1' || self.matches(r'^[a-z0-9]+((\\.|-+)[a-z0-9]+)*/[a-z][a-z0-9]*$')",
-                                "messageExpression": "\"\\\"\" + self + \"\\\" is not an apiVersion: write it as group/version, such as velero.io/v1, or v1 for the core group\"",
-                                "message": "must be group/version, such as velero.io/v1, or v1 for the core group"
-                              }
-                            ]
-                          },
-                          "kind": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 63,
-                            "x-kubernetes-validations": [
-                              {
-                                "rule": "self.matches(r'^[A-Z][A-Za-z0-9]*$')",
-                                "messageExpression": "\"\\\"\" + self + \"\\\" is not a kind: write it in CamelCase and in the singular, such as Backup\"",
-                                "message": "must be a kind in CamelCase and in the singular, such as Backup"
-                              }
-                            ]
-                          },
-                          "namespace": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 63,
-                            "x-kubernetes-validations": [
-                              {
-                                "rule": "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-                                "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use at most 63 lower-case letters, digits and '-', and start and end it with a letter or digit\"",
-                                "message": "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last"
-                              }
-                            ]
-                          },
-                          "name": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 253,
-                            "x-kubernetes-validations": [
-                              {
-                                "rule": "self.matches(r'^[-\\w.:]+$') && !(self in ['.', '..'])",
-                                "messageExpression": "\"\\\"\" + self + \"\\\" is not the name of an object: use letters, digits, '-', '_', '.' and ':'\"",
-                                "message": "must be the name of an object, of letters, digits, '-', '_', '.' and ':'"
-                              }
-                            ]
-                          },
-                          "nameExpression": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 1024
-                          },
-                          "selector": {
-                            "type": "object",
-                            "x-kubernetes-map-type": "atomic",
-                            "properties": {
-                              "matchLabels": {
-                                "type": "object",
-                                "maxProperties": 8,
-                                "additionalProperties": {
-                                  "type": "string",
-                                  "maxLength": 63,
-                                  "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
-                                  "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                                },
-                                "x-kubernetes-validations": [
-                                  {
-                                    "rule": "self.all(k, k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",
-                                    "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                                    "message": "every key must be a label key, as name or as prefix/name"
-                                  }
-                                ]
-                              },
-                              "matchExpressions": {
-                                "type": "array",
-                                "maxItems": 8,
-                                "x-kubernetes-list-type": "atomic",
-                                "items": {
-                                  "type": "object",
-                                  "required": [
-                                    "key",
-                                    "operator"
-                                  ],
-                                  "properties": {
-                                    "key": {
-                                      "type": "string",
-                                      "minLength": 1,
-                                      "maxLength": 317,
-                                      "pattern": "^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$",
-                                      "x-expected": "a label key, as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case",
-                                      "x-kubernetes-validations": [
-                                        {
-                                          "rule": "self.indexOf('/') <= 253",
-                                          "message": "is not a label key, as its prefix has more than 253 characters. Shorten it"
-                                        }
-                                      ]
-                                    },
-                                    "operator": {
-                                      "type": "string",
-                                      "enum": [
-                                        "In",
-                                        "NotIn",
-                                        "Exists",
-                                        "DoesNotExist"
-                                      ]
-                                    },
-                                    "values": {
-                                      "type": "array",
-                                      "maxItems": 16,
-                                      "x-kubernetes-list-type": "atomic",
-                                      "items": {
-                                        "type": "string",
-                                        "maxLength": 63,
-                                        "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
-                                        "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                                      }
-                                    }
-                                  },
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",
-                                      "messageExpression": "\"operator \" + self.operator + \" needs at least one value: list the values, or use the operator \" + (self.operator == \"In\" ? \"Exists\" : \"DoesNotExist\")",
-                                      "message": "operators In and NotIn need at least one value",
-                                      "reason": "FieldValueRequired",
-                                      "fieldPath": ".values"
-                                    },
-                                    {
-                                      "rule": "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0",
-                                      "messageExpression": "\"operator \" + self.operator + \" takes no values: remove them, or use the operator \" + (self.operator == \"Exists\" ? \"In\" : \"NotIn\")",
-                                      "message": "operators Exists and DoesNotExist take no values",
-                                      "reason": "FieldValueForbidden",
-                                      "fieldPath": ".values"
-                                    }
-                                  ]
-                                }
-                              }
-                            }
-                          },
-                          "expression": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": 1024
-                          },
-                          "minCount": {
-                            "type": "integer",
-                            "format": "int32",
-                            "minimum": 1,
-                            "maximum": 1000
-                          },
-                          "maxCount": {
-                            "type": "integer",
-                            "format": "int32",
-                            "minimum": 1,
-                            "maximum": 1000
-                          },
-                          "absent": {
-                            "type": "boolean",
-                            "enum": [
-                              true
-                            ]
-                          }
-                        },
-                        "x-kubernetes-validations": [
-                          {
-                            "rule": "[has(self.name), has(self.nameExpression), has(self.selector)].exists_one(set, set)",
-                            "messageExpression": "\"has \" + [[has(self.name) ? \"name\" : \"\", has(self.nameExpression) ? \"nameExpression\" : \"\", has(self.selector) ? \"selector\" : \"\"].filter(field, field != \"\")] .map(set, set.size() == 0 ? \"no way to find an object\" : set.join(\" and \"))[0] + \": set exactly one of name, nameExpression and selector\"",
-                            "message": "must have exactly one of name, nameExpression and selector"
-                          },
-                          {
-                            "rule": "self.apiVersion != 'v1' || self.kind != 'Secret'",
-                            "message": "Secrets are out of reach, so that the operator needs no right to read them. Look at another object",
-                            "reason": "FieldValueForbidden",
-                            "fieldPath": ".kind"
-                          },
-                          {
-                            "rule": "!has(self.minCount) || !has(self.absent)",
-                            "message": "minCount and absent exclude each other, and both are set. Remove one of them",
-                            "reason": "FieldValueForbidden",
-                            "fieldPath": ".minCount"
-                          },
-                          {
-                            "rule": "!has(self.maxCount) || !has(self.absent)",
-                            "message": "maxCount and absent exclude each other, and both are set. Remove one of them",
-                            "reason": "FieldValueForbidden",
-                            "fieldPath": ".maxCount"
-                          },
-                          {
-                            "rule": "!has(self.minCount) || !has(self.maxCount) || self.minCount <= self.maxCount",
-                            "message": "maxCount is less than minCount. Raise it",
-                            "reason": "FieldValueInvalid",
-                            "fieldPath": ".maxCount"
-                          },
-                          {
-                            "rule": "!has(self.minCount) || self.minCount == 1 || has(self.selector)",
-                            "message": "there is at most one object of a name. Use selector, or remove minCount",
-                            "reason": "FieldValueInvalid",
-                            "fieldPath": ".minCount"
-                          },
-                          {
-                            "rule": "!has(self.maxCount) || has(self.selector)",
-                            "message": "there is at most one object of a name. Use selector, or remove maxCount",
-                            "reason": "FieldValueInvalid",
-                            "fieldPath": ".maxCount"
-                          }
-                        ]
-                      },
-                      "anyOf": {
-                        "type": "array",
-                        "minItems": 2,
-                        "maxItems": 8,
-                        "x-kubernetes-list-type": "map",
-                        "x-kubernetes-list-map-keys": [
-                          "name"
-                        ],
-                        "items": {
-                          "type": "object",
-                          "required": [
-                            "name"
-                          ],
-                          "properties": {
-                            "name": {
-                              "type": "string",
-                              "minLength": 1,
-                              "maxLength": 63,
-                              "x-kubernetes-validations": [
-                                {
-                                  "rule": "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-                                  "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use at most 63 lower-case letters, digits and '-', and start and end it with a letter or digit\"",
-                                  "message": "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last"
-                                }
-                              ]
-                            },
-                            "annotation": {
-                              "type": "object",
-                              "required": [
-                                "key"
-                              ],
-                              "properties": {
-                                "key": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 317,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not an annotation key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                                      "message": "must be an annotation key, as name or as prefix/name"
-                                    }
-                                  ]
-                                },
-                                "from": {
-                                  "type": "string",
-                                  "enum": [
-                                    "Cluster",
-                                    "Namespace"
-                                  ]
-                                },
-                                "value": {
-                                  "type": "string",
-                                  "maxLength": 1024
-                                },
-                                "valueFrom": {
-                                  "type": "string",
-                                  "enum": [
-                                    "ClusterName",
-                                    "ClusterUID",
-                                    "TargetVersion"
-                                  ]
-                                }
-                              },
-                              "x-kubernetes-validations": [
-                                {
-                                  "rule": "!(has(self.value) && has(self.valueFrom))",
-                                  "message": "value and valueFrom exclude each other, and both are set. Remove one of them",
-                                  "reason": "FieldValueForbidden",
-                                  "fieldPath": ".valueFrom"
-                                }
-                              ]
-                            },
-                            "label": {
-                              "type": "object",
-                              "required": [
-                                "key"
-                              ],
-                              "properties": {
-                                "key": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 317,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                                      "message": "must be a label key, as name or as prefix/name"
-                                    }
-                                  ]
-                                },
-                                "from": {
-                                  "type": "string",
-                                  "enum": [
-                                    "Cluster",
-                                    "Namespace"
-                                  ]
-                                },
-                                "value": {
-                                  "type": "string",
-                                  "maxLength": 63,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                                      "message": "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                                    }
-                                  ]
-                                },
-                                "valueFrom": {
-                                  "type": "string",
-                                  "enum": [
-                                    "ClusterName",
-                                    "ClusterUID",
-                                    "TargetVersion"
-                                  ]
-                                }
-                              },
-                              "x-kubernetes-validations": [
-                                {
-                                  "rule": "!(has(self.value) && has(self.valueFrom))",
-                                  "message": "value and valueFrom exclude each other, and both are set. Remove one of them",
-                                  "reason": "FieldValueForbidden",
-                                  "fieldPath": ".valueFrom"
-                                }
-                              ]
-                            },
-                            "expression": {
-                              "type": "string",
-                              "minLength": 1,
-                              "maxLength": 1024
-                            },
-                            "window": {
-                              "type": "object",
-                              "properties": {
-                                "timeZone": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 64,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "self.matches(r'^[-\\w+]+(/[-\\w+]+)*$')",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not an IANA time zone: write it like Europe/Berlin or UTC\"",
-                                      "message": "must be an IANA time zone such as Europe/Berlin or UTC"
-                                    }
-                                  ]
-                                },
-                                "allow": {
-                                  "type": "array",
-                                  "minItems": 1,
-                                  "maxItems": 16,
-                                  "x-kubernetes-list-type": "atomic",
-                                  "items": {
-                                    "type": "object",
-                                    "properties": {
-                                      "schedule": {
-                                        "type": "string",
-                                        "minLength": 1,
-                                        "maxLength": 100
-                                      },
-                                      "duration": {
-                                        "type": "string",
-                                        "minLength": 1,
-                                        "maxLength": 16,
-                                        "x-kubernetes-validations": [
-                                          {
-                                            "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
-                                            "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
-                                            "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
-                                          }
-                                        ]
-                                      },
-                                      "from": {
-                                        "type": "string",
-                                        "maxLength": 35,
-                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
-                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
-                                      },
-                                      "to": {
-                                        "type": "string",
-                                        "maxLength": 35,
-                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
-                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
-                                      }
-                                    },
-                                    "x-kubernetes-validations": [
-                                      {
-                                        "rule": "has(self.schedule) == has(self.duration) && has(self.from) == has(self.to) && has(self.schedule) != has(self.from)",
-                                        "messageExpression": "\"has \" + [[has(self.schedule) ? \"schedule\" : \"\", has(self.duration) ? \"duration\" : \"\", has(self.from) ? \"from\" : \"\", has(self.to) ? \"to\" : \"\"].filter(field, field != \"\")] .map(set, set.size() == 0 ? \"no field\" : set.join(\" and \"))[0] + \": set either schedule and duration, or from and to\"",
-                                        "message": "an entry must have either schedule and duration, or from and to"
-                                      },
-                                      {
-                                        "rule": "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
-                                        "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
-                                        "message": "to must be after from",
-                                        "reason": "FieldValueInvalid",
-                                        "fieldPath": ".to"
-                                      }
-                                    ]
-                                  }
-                                },
-                                "deny": {
-                                  "type": "array",
-                                  "minItems": 1,
-                                  "maxItems": 32,
-                                  "x-kubernetes-list-type": "atomic",
-                                  "items": {
-                                    "type": "object",
-                                    "properties": {
-                                      "schedule": {
-                                        "type": "string",
-                                        "minLength": 1,
-                                        "maxLength": 100
-                                      },
-                                      "duration": {
-                                        "type": "string",
-                                        "minLength": 1,
-                                        "maxLength": 16,
-                                        "x-kubernetes-validations": [
-                                          {
-                                            "rule": "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
-                                            "messageExpression": "\"\\\"\" + self + \"\\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h\"",
-                                            "message": "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"
-                                          }
-                                        ]
-                                      },
-                                      "from": {
-                                        "type": "string",
-                                        "maxLength": 35,
-                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
-                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
-                                      },
-                                      "to": {
-                                        "type": "string",
-                                        "maxLength": 35,
-                                        "pattern": "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
-                                        "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00"
-                                      }
-                                    },
-                                    "x-kubernetes-validations": [
-                                      {
-                                        "rule": "has(self.schedule) == has(self.duration) && has(self.from) == has(self.to) && has(self.schedule) != has(self.from)",
-                                        "messageExpression": "\"has \" + [[has(self.schedule) ? \"schedule\" : \"\", has(self.duration) ? \"duration\" : \"\", has(self.from) ? \"from\" : \"\", has(self.to) ? \"to\" : \"\"].filter(field, field != \"\")] .map(set, set.size() == 0 ? \"no field\" : set.join(\" and \"))[0] + \": set either schedule and duration, or from and to\"",
-                                        "message": "an entry must have either schedule and duration, or from and to"
-                                      },
-                                      {
-                                        "rule": "!has(self.from) || !has(self.to) || (self.from.size() >= 20 && self.to.size() >= 20 ? timestamp(self.from) < timestamp(self.to) : self.from.size() >= 20 || self.to.size() >= 20 || self.from < self.to)",
-                                        "messageExpression": "\"to is \" + self.to + \", which is not after from, \" + self.from",
-                                        "message": "to must be after from",
-                                        "reason": "FieldValueInvalid",
-                                        "fieldPath": ".to"
-                                      }
-                                    ]
-                                  }
-                                }
-                              },
-                              "x-kubernetes-validations": [
-                                {
-                                  "rule": "has(self.allow) || has(self.deny)",
-                                  "message": "has neither allow nor deny: set at least one of them"
-                                },
-                                {
-                                  "rule": "has(self.timeZone) || !((has(self.allow) && self.allow.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))) || (has(self.deny) && self.deny.exists(e, has(e.schedule) || (has(e.from) && e.from.size() < 20) || (has(e.to) && e.to.size() < 20))))",
-                                  "message": "a schedule needs a time zone, and so does a date or time without an offset. Set one, such as Europe/Berlin or UTC",
-                                  "reason": "FieldValueRequired",
-                                  "fieldPath": ".timeZone"
-                                }
-                              ]
-                            },
-                            "version": {
-                              "type": "object",
-                              "required": [
-                                "range"
-                              ],
-                              "properties": {
-                                "range": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 256,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "!self.contains(',')",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" has a comma, as Helm writes it: use a space for and, \\\"\" + self.replace(\", \", \" \").replace(\",\", \" \") + \"\\\"\"",
-                                      "message": "must not have a comma, as Helm writes it. Use a space for and"
-                                    }
-                                  ]
-                                }
-                              }
-                            },
-                            "object": {
-                              "type": "object",
-                              "required": [
-                                "apiVersion",
-                                "kind"
-                              ],
-                              "properties": {
-                                "apiVersion": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 317,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "self == 'v1' || self.matches(r'^[a-z0-9]+((\\.|-+)[a-z0-9]+)*/[a-z][a-z0-9]*$')",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not an apiVersion: write it as group/version, such as velero.io/v1, or v1 for the core group\"",
-                                      "message": "must be group/version, such as velero.io/v1, or v1 for the core group"
-                                    }
-                                  ]
-                                },
-                                "kind": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 63,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "self.matches(r'^[A-Z][A-Za-z0-9]*$')",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a kind: write it in CamelCase and in the singular, such as Backup\"",
-                                      "message": "must be a kind in CamelCase and in the singular, such as Backup"
-                                    }
-                                  ]
-                                },
-                                "namespace": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 63,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not a name: use at most 63 lower-case letters, digits and '-', and start and end it with a letter or digit\"",
-                                      "message": "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last"
-                                    }
-                                  ]
-                                },
-                                "name": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 253,
-                                  "x-kubernetes-validations": [
-                                    {
-                                      "rule": "self.matches(r'^[-\\w.:]+$') && !(self in ['.', '..'])",
-                                      "messageExpression": "\"\\\"\" + self + \"\\\" is not the name of an object: use letters, digits, '-', '_', '.' and ':'\"",
-                                      "message": "must be the name of an object, of letters, digits, '-', '_', '.' and ':'"
-                                    }
-                                  ]
-                                },
-                                "nameExpression": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 1024
-                                },
-                                "selector": {
-                                  "type": "object",
-                                  "x-kubernetes-map-type": "atomic",
-                                  "properties": {
-                                    "matchLabels": {
-                                      "type": "object",
-                                      "maxProperties": 8,
-                                      "additionalProperties": {
-                                        "type": "string",
-                                        "maxLength": 63,
-                                        "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
-                                        "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                                      },
-                                      "x-kubernetes-validations": [
-                                        {
-                                          "rule": "self.all(k, k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",
-                                          "messageExpression": "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                                          "message": "every key must be a label key, as name or as prefix/name"
-                                        }
-                                      ]
-                                    },
-                                    "matchExpressions": {
-                                      "type": "array",
-                                      "maxItems": 8,
-                                      "x-kubernetes-list-type": "atomic",
-                                      "items": {
-                                        "type": "object",
-                                        "required": [
-                                          "key",
-                                          "operator"
-                                        ],
-                                        "properties": {
-                                          "key": {
-                                            "type": "string",
-                                            "minLength": 1,
-                                            "maxLength": 317,
-                                            "pattern": "^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$",
-                                            "x-expected": "a label key, as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case",
-                                            "x-kubernetes-validations": [
-                                              {
-                                                "rule": "self.indexOf('/') <= 253",
-                                                "message": "is not a label key, as its prefix has more than 253 characters. Shorten it"
-                                              }
-                                            ]
-                                          },
-                                          "operator": {
-                                            "type": "string",
-                                            "enum": [
-                                              "In",
-                                              "NotIn",
-                                              "Exists",
-                                              "DoesNotExist"
-                                            ]
-                                          },
-                                          "values": {
-                                            "type": "array",
-                                            "maxItems": 16,
-                                            "x-kubernetes-list-type": "atomic",
-                                            "items": {
-                                              "type": "string",
-                                              "maxLength": 63,
-                                              "pattern": "^([A-Za-z0-9]([-\\w.]*[A-Za-z0-9])?)?$",
-                                              "x-expected": "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last"
-                                            }
-                                          }
-                                        },
-                                        "x-kubernetes-validations": [
-                                          {
-                                            "rule": "!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",
-                                            "messageExpression": "\"operator \" + self.operator + \" needs at least one value: list the values, or use the operator \" + (self.operator == \"In\" ? \"Exists\" : \"DoesNotExist\")",
-                                            "message": "operators In and NotIn need at least one value",
-                                            "reason": "FieldValueRequired",
-                                            "fieldPath": ".values"
-                                          },
-                                          {
-                                            "rule": "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0",
-                                            "messageExpression": "\"operator \" + self.operator + \" takes no values: remove them, or use the operator \" + (self.operator == \"Exists\" ? \"In\" : \"NotIn\")",
-                                            "message": "operators Exists and DoesNotExist take no values",
-                                            "reason": "FieldValueForbidden",
-                                            "fieldPath": ".values"
-                                          }
-                                        ]
-                                      }
-                                    }
-                                  }
-                                },
-                                "expression": {
-                                  "type": "string",
-                                  "minLength": 1,
-                                  "maxLength": 1024
-                                },
-                                "minCount": {
-                                  "type": "integer",
-                                  "format": "int32",
-                                  "minimum": 1,
-                                  "maximum": 1000
-                                },
-                                "maxCount": {
-                                  "type": "integer",
-                                  "format": "int32",
-                                  "minimum": 1,
-                                  "maximum": 1000
-                                },
-                                "absent": {
-                                  "type": "boolean",
-                                  "enum": [
-                                    true
-                                  ]
-                                }
-                              },
-                              "x-kubernetes-validations": [
-                                {
-                                  "rule": "[has(self.name), has(self.nameExpression), has(self.selector)].exists_one(set, set)",
-                                  "messageExpression": "\"has \" + [[has(self.name) ? \"name\" : \"\", has(self.nameExpression) ? \"nameExpression\" : \"\", has(self.selector) ? \"selector\" : \"\"].filter(field, field != \"\")] .map(set, set.size() == 0 ? \"no way to find an object\" : set.join(\" and \"))[0] + \": set exactly one of name, nameExpression and selector\"",
-                                  "message": "must have exactly one of name, nameExpression and selector"
-                                },
-                                {
-                                  "rule": "self.apiVersion != 'v1' || self.kind != 'Secret'",
-                                  "message": "Secrets are out of reach, so that the operator needs no right to read them. Look at another object",
-                                  "reason": "FieldValueForbidden",
-                                  "fieldPath": ".kind"
-                                },
-                                {
-                                  "rule": "!has(self.minCount) || !has(self.absent)",
-                                  "message": "minCount and absent exclude each other, and both are set. Remove one of them",
-                                  "reason": "FieldValueForbidden",
-                                  "fieldPath": ".minCount"
-                                },
-                                {
-                                  "rule": "!has(self.maxCount) || !has(self.absent)",
-                                  "message": "maxCount and absent exclude each other, and both are set. Remove one of them",
-                                  "reason": "FieldValueForbidden",
-                                  "fieldPath": ".maxCount"
-                                },
-                                {
-                                  "rule": "!has(self.minCount) || !has(self.maxCount) || self.minCount <= self.maxCount",
-                                  "message": "maxCount is less than minCount. Raise it",
-                                  "reason": "FieldValueInvalid",
-                                  "fieldPath": ".maxCount"
-                                },
-                                {
-                                  "rule": "!has(self.minCount) || self.minCount == 1 || has(self.selector)",
-                                  "message": "there is at most one object of a name. Use selector, or remove minCount",
-                                  "reason": "FieldValueInvalid",
-                                  "fieldPath": ".minCount"
-                                },
-                                {
-                                  "rule": "!has(self.maxCount) || has(self.selector)",
-                                  "message": "there is at most one object of a name. Use selector, or remove maxCount",
-                                  "reason": "FieldValueInvalid",
-                                  "fieldPath": ".maxCount"
-                                }
-                              ]
-                            }
-                          },
-                          "x-kubernetes-validations": [
-                            {
-                              "rule": "[has(self.annotation), has(self.label), has(self.expression), has(self.window), has(self.version), has(self.object)].exists_one(set, set)",
-                              "messageExpression": "\"gate \\\"\" + self.name + \"\\\" has \" + [[has(self.annotation) ? \"annotation\" : \"\", has(self.label) ? \"label\" : \"\", has(self.expression) ? \"expression\" : \"\", has(self.window) ? \"window\" : \"\", has(self.version) ? \"version\" : \"\", has(self.object) ? \"object\" : \"\"] .filter(kind, kind != \"\")].map(set, set.size() == 0 ? \"no condition\" : set.join(\" and \"))[0] + \": set exactly one of annotation, label, expression, window, version and object\"",
-                              "message": "a gate of anyOf must have exactly one of annotation, label, expression, window, version and object"
-                            }
-                          ]
-                        }
-                      }
-                    },
-                    "x-kubernetes-validations": [
-                      {
-                        "rule": "[has(self.annotation), has(self.label), has(self.expression), has(self.window), has(self.version), has(self.object), has(self.anyOf)].exists_one(set, set)",
-                        "messageExpression": "\"gate \\\"\" + self.name + \"\\\" has \" + [[has(self.annotation) ? \"annotation\" : \"\", has(self.label) ? \"label\" : \"\", has(self.expression) ? \"expression\" : \"\", has(self.window) ? \"window\" : \"\", has(self.version) ? \"version\" : \"\", has(self.object) ? \"object\" : \"\", has(self.anyOf) ? \"anyOf\" : \"\"] .filter(kind, kind != \"\")].map(set, set.size() == 0 ? \"no condition\" : set.join(\" and \"))[0] + \": set exactly one of annotation, label, expression, window, version, object and anyOf\"",
-                        "message": "a gate must have exactly one of annotation, label, expression, window, version, object and anyOf"
-                      }
-                    ]
-                  }
-                }
-              }
-            }
-          }
-        },
-        "x-kubernetes-validations": [
-          {
-            "rule": "!has(self.stages) || self.stages.size() == 0 || self.operation == 'Upgrade'",
-            "messageExpression": "\"stages are for upgrades only, and operation is \" + self.operation + \". Remove them, and limit the operations with maxConcurrency and spread\"",
-            "message": "stages are for upgrades only. Remove them",
-            "reason": "FieldValueForbidden",
-            "fieldPath": ".stages"
-          },
-          {
-            "rule": "!has(self.stages) || self.stages.all(s, s.name == self.stages[self.stages.size() - 1].name || (has(s.clusterSelector) && ((has(s.clusterSelector.matchLabels) && s.clusterSelector.matchLabels.size() > 0) || (has(s.clusterSelector.matchExpressions) && s.clusterSelector.matchExpressions.size() > 0))) || (has(s.namespaceSelector) && ((has(s.namespaceSelector.matchLabels) && s.namespaceSelector.matchLabels.size() > 0) || (has(s.namespaceSelector.matchExpressions) && s.namespaceSelector.matchExpressions.size() > 0))))",
-            "message": "only the last stage may be without a selector, as no Cluster comes to the stages after it. Put it last",
-            "reason": "FieldValueInvalid",
-            "fieldPath": ".stages"
-          }
-        ]
-      },
-      "status": {
-        "type": "object",
-        "default": {
-          "observedGeneration": -1
-        },
-        "properties": {
-          "observedGeneration": {
-            "type": "integer",
-            "format": "int64"
-          },
-          "conditions": {
-            "type": "array",
-            "maxItems": 16,
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": [
-              "type"
-            ],
-            "items": {
-              "type": "object",
-              "required": [
-                "type",
-                "status",
-                "lastTransitionTime",
-                "reason",
-                "message"
-              ],
-              "properties": {
-                "type": {
-                  "type": "string",
-                  "minLength": 1,
-                  "maxLength": 316,
-                  "pattern": "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
-                },
-                "status": {
-                  "type": "string",
-                  "enum": [
-                    "True",
-                    "False",
-                    "Unknown"
-                  ]
-                },
-                "observedGeneration": {
-                  "type": "integer",
-                  "format": "int64",
-                  "minimum": 0
-                },
-                "lastTransitionTime": {
-                  "type": "string",
-                  "format": "date-time",
-                  "maxLength": 64
-                },
-                "reason": {
-                  "type": "string",
-                  "maxLength": 128,
-                  "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
-                  "minLength": 1
-                },
-                "message": {
-                  "type": "string",
-                  "maxLength": 1024
-                }
-              }
-            }
-          },
-          "target": {
-            "type": "string",
-            "maxLength": 64
-          },
-          "stage": {
-            "type": "string",
-            "maxLength": 63
-          },
-          "scope": {
-            "type": "string",
-            "maxLength": 16
-          },
-          "summary": {
-            "type": "object",
-            "required": [
-              "running",
-              "succeeded",
-              "failed",
-              "waiting"
-            ],
-            "properties": {
-              "running": {
-                "type": "integer",
-                "format": "int32",
-                "minimum": 0
-              },
-              "succeeded": {
-                "type": "integer",
-                "format": "int32",
-                "minimum": 0
-              },
-              "failed": {
-                "type": "integer",
-                "format": "int32",
-                "minimum": 0
-              },
-              "waiting": {
-                "type": "integer",
-                "format": "int32",
-                "minimum": 0
-              }
-            }
-          },
-          "running": {
-            "type": "array",
-            "maxItems": 200,
-            "x-kubernetes-list-type": "atomic",
-            "items": {
-              "type": "object",
-              "required": [
-                "namespace",
-                "name",
-                "uid",
-                "claimedAt",
-                "renewedAt",
-                "attempts",
-                "claimed"
-              ],
-              "properties": {
-                "namespace": {
-                  "type": "string",
-                  "maxLength": 63
-                },
-                "name": {
-                  "type": "string",
-                  "maxLength": 253
-                },
-                "uid": {
-                  "type": "string",
-                  "maxLength": 64
-                },
-                "target": {
-                  "type": "string",
-                  "maxLength": 64
-                },
-                "stage": {
-                  "type": "string",
-                  "maxLength": 63
-                },
-                "claimedAt": {
-                  "type": "string",
-                  "format": "date-time",
-                  "maxLength": 64
-                },
-                "renewedAt": {
-                  "type": "string",
-                  "format": "date-time",
-                  "maxLength": 64
-                },
-                "attempts": {
-                  "type": "integer",
-                  "format": "int32",
-                  "minimum": 0
-                },
-                "markedAt": {
-                  "type": "string",
-                  "format": "date-time",
-                  "maxLength": 64
-                },
-                "claimed": {
-                  "type": "boolean"
-                }
-              }
-            }
-          },
-          "targets": {
-            "type": "array",
-            "maxItems": 16,
-            "x-kubernetes-list-type": "atomic",
-            "items": {
-              "type": "object",
-              "required": [
-                "stages"
-              ],
-              "properties": {
-                "version": {
-                  "type": "string",
-                  "maxLength": 64
-                },
-                "stages": {
-                  "type": "array",
-                  "maxItems": 16,
-                  "x-kubernetes-list-type": "atomic",
-                  "items": {
-                    "type": "object",
-                    "required": [
-                      "name",
-                      "members",
-                      "notAsked",
-                      "waiting",
-                      "running",
-                      "succeeded",
-                      "failed",
-                      "passed"
-                    ],
-                    "properties": {
-                      "name": {
-                        "type": "string",
-                        "maxLength": 63
-                      },
-                      "members": {
-                        "type": "integer",
-                        "format": "int32",
-                        "minimum": 0
-                      },
-                      "notAsked": {
-                        "type": "integer",
-                        "format": "int32",
-                        "minimum": 0
-                      },
-                      "waiting": {
-                        "type": "integer",
-                        "format": "int32",
-                        "minimum": 0
-                      },
-                      "running": {
-                        "type": "integer",
-                        "format": "int32",
-                        "minimum": 0
-                      },
-                      "succeeded": {
-                        "type": "integer",
-                        "format": "int32",
-                        "minimum": 0
-                      },
-                      "failed": {
-                        "type": "integer",
-                        "format": "int32",
-                        "minimum": 0
-                      },
-                      "soakingSince": {
-                        "type": "string",
-                        "format": "date-time",
-                        "maxLength": 64
-                      },
-                      "passed": {
-                        "type": "boolean"
-                      }
-                    }
-                  }
-                }
-              }
-            }
-          },
-          "failed": {
-            "type": "array",
-            "maxItems": 50,
-            "x-kubernetes-list-type": "atomic",
-            "items": {
-              "type": "object",
-              "required": [
-                "namespace",
-                "name",
-                "uid",
-                "reason",
-                "time",
-                "message"
-              ],
-              "properties": {
-                "namespace": {
-                  "type": "string",
-                  "maxLength": 63
-                },
-                "name": {
-                  "type": "string",
-                  "maxLength": 253
-                },
-                "uid": {
-                  "type": "string",
-                  "maxLength": 64
-                },
-                "target": {
-                  "type": "string",
-                  "maxLength": 64
-                },
-                "stage": {
-                  "type": "string",
-                  "maxLength": 63
-                },
-                "reason": {
-                  "type": "string",
-                  "maxLength": 128,
-                  "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
-                },
-                "time": {
-                  "type": "string",
-                  "format": "date-time",
-                  "maxLength": 64
-                },
-                "message": {
-                  "type": "string",
-                  "maxLength": 256
-                }
-              }
-            }
-          },
-          "next": {
-            "type": "array",
-            "maxItems": 10,
-            "x-kubernetes-list-type": "atomic",
-            "items": {
-              "type": "object",
-              "required": [
-                "namespace",
-                "name",
-                "since"
-              ],
-              "properties": {
-                "namespace": {
-                  "type": "string",
-                  "maxLength": 63
-                },
-                "name": {
-                  "type": "string",
-                  "maxLength": 253
-                },
-                "target": {
-                  "type": "string",
-                  "maxLength": 64
-                },
-                "stage": {
-                  "type": "string",
-                  "maxLength": 63
-                },
-                "since": {
-                  "type": "string",
-                  "format": "date-time",
-                  "maxLength": 64
-                },
-                "reason": {
-                  "type": "string",
-                  "maxLength": 128,
-                  "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
-                }
-              }
-            }
-          }
-        }
-      }
-    }
-  }
+  HookRollout: {
+    type: "object",
+    required: ["spec"],
+    properties: {
+      apiVersion: { type: "string" },
+      kind: { type: "string" },
+      metadata: { type: "object", properties: { name: { type: "string", maxLength: 63 } } },
+      spec: HookRolloutSpec,
+      status: HookRolloutStatus,
+    },
+  },
 };

@@ -179,7 +179,7 @@ function describe(decision: Decision, basis: Basis, call: HookRequest["call"], n
   const policies = bounded(matched);
   return {
     source: basis.source,
-    ...(basis.world.asked !== undefined && { firstAsked: basis.world.asked.firstAsked.toISOString() }),
+    ...(basis.world.state !== undefined && { firstAsked: basis.world.state.firstAsked.toISOString() }),
     inputs: describeInputs(matched, basis, call, now),
     policies,
     policiesOmitted: matched.length - policies.length,

@@ -2,6 +2,7 @@
 
 import { constants, type Stats } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
+import { codeOf } from "../api/thrown.ts";
 import type { LineTarget } from "./linewriter.ts";
 
 /** Non-blocking: a named pipe without a reader must not occupy a thread of the pool forever. */
@@ -95,8 +96,4 @@ async function statOf(path: string): Promise<Stats | undefined> {
     if (codeOf(error) === "ENOENT") return undefined;
     throw error;
   }
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "";
 }

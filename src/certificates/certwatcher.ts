@@ -7,6 +7,7 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
+import { codeOf } from "../api/thrown.ts";
 import type { Logger } from "../api/logger.ts";
 import { SayOnce } from "../api/sayonce.ts";
 import { errorText } from "../log/errortext.ts";
@@ -118,8 +119,7 @@ async function readPem(path: string, flag: string): Promise<string> {
 }
 
 function isMissing(error: unknown): boolean {
-  const cause = error instanceof Error ? error.cause : undefined;
-  return cause instanceof Error && "code" in cause && cause.code === "ENOENT";
+  return error instanceof Error && codeOf(error.cause) === "ENOENT";
 }
 
 function fingerprint({ cert, key }: KeyPair): string {

@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { codeOf } from "../api/thrown.ts";
 import type { Logger } from "../api/logger.ts";
 import type { Watched } from "./expiry.ts";
 import { CertificateKeeper, type Step } from "./keeper.ts";
@@ -79,7 +80,7 @@ export function authorityFile(dir: string): () => Promise<string | undefined> {
     try {
       return await readFile(join(dir, "ca.crt"), "utf8");
     } catch (error) {
-      if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+      if (codeOf(error) === "ENOENT") return undefined;
       throw error;
     }
   };

@@ -1,7 +1,7 @@
 /** Common parts of all commands: examples, choices, and the exit code. */
 
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
+import { HOOK_NAMES } from "../api/runtimehooks.ts";
 import { nearest } from "../policy/validation/fieldmessage.ts";
 import { parseInstant } from "../policy/window/moment.ts";
 
@@ -39,15 +39,27 @@ function rootOf(command: Command): Command {
 /** `-o json` and the like: one of `values`, by default the first one. */
 export function choice(flags: string, description: string, values: readonly string[]): Option {
   const [standard] = values;
-  return new Option(flags, description)
-    .default(standard)
-    .choices(values)
-    .argParser((value: string) => {
-      if (values.includes(value)) return value;
-      const meant = nearest(value, values);
-      const hint = meant === undefined ? "" : ` (did you mean ${meant}?)`;
-      throw new InvalidArgumentError(`Allowed: ${values.join(", ")}${hint}`);
-    });
+  return new Option(flags, description).default(standard).choices(values).argParser(oneOf(values));
+}
+
+function oneOf<T extends string>(values: readonly T[]): (text: string) => T {
+  return (text) => {
+    const value = values.find((each) => each === text);
+    if (value !== undefined) return value;
+    throw new InvalidArgumentError(`Allowed: ${values.join(", ")}${meantText(nearest(text, values))}`);
+  };
+}
+
+/** `--hook`; absent by default. */
+export function hookOption(description: string): Option {
+  return new Option("--hook <name>", description).choices(HOOK_NAMES).argParser(hookName);
+}
+
+export const hookName = oneOf(HOOK_NAMES);
+
+/** The end of an error on the command line: what the user may have meant; "" if that is not known. */
+export function meantText(meant: string | undefined): string {
+  return meant === undefined ? "" : ` (did you mean ${meant}?)`;
 }
 
 /** A whole number from `min` to `max`. */
@@ -70,21 +82,13 @@ export function instant(text: string): Date {
   throw new InvalidArgumentError("Allowed: a time with its offset such as 2026-11-21T12:00:00Z");
 }
 
-export function hookName(text: string): HookName {
-  const hook = HOOK_NAMES.find((name) => name === text);
-  if (hook !== undefined) return hook;
-  const meant = nearest(text, HOOK_NAMES);
-  const hint = meant === undefined ? "" : ` (did you mean ${meant}?)`;
-  throw new InvalidArgumentError(`Allowed: ${HOOK_NAMES.join(", ")}${hint}`);
-}
-
 const SEMVER = /^v?\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/;
 
 /** A full Kubernetes version, as in a Cluster's spec.topology.version. */
 export function version(text: string): string {
   if (SEMVER.test(text)) return text;
   const [, short] = /^v?(\d+\.\d+)$/.exec(text) ?? [];
-  const hint = short === undefined ? "" : ` (did you mean v${short}.0?)`;
+  const hint = meantText(short && `v${short}.0`);
   throw new InvalidArgumentError(`Allowed: a version in full, such as v1.35.0${hint}`);
 }
 

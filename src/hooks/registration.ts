@@ -1,6 +1,6 @@
 /** Whether Cluster API calls this extension, by its ExtensionConfigs. Decisions never depend on it. */
 
-import { type Fields, isFields, fieldsOf, listOf, nonEmptyText } from "../api/fields.ts";
+import { type Fields, isFields, fieldsOf, listOf, nonEmptyText, textOf } from "../api/fields.ts";
 import { REASON } from "../api/hookpolicy.ts";
 import type { LabelSelector, ObjectMeta } from "../api/meta.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
@@ -58,8 +58,8 @@ export function viewRegistration(raw: unknown): Registration {
     metadata,
     ...(isFields(config["service"]) && {
       service: {
-        namespace: nonEmptyText(service["namespace"]) ?? "",
-        name: nonEmptyText(service["name"]) ?? "",
+        namespace: textOf(service["namespace"]),
+        name: textOf(service["name"]),
       },
     }),
     ...(url !== undefined && { url }),
@@ -68,7 +68,7 @@ export function viewRegistration(raw: unknown): Registration {
     // A metav1.LabelSelector, by the CRD's schema.
     ...(isFields(selector) && { namespaceSelector: selector }),
     ...(typeof status === "string" && { discovered: status }),
-    message: nonEmptyText(message) ?? "",
+    message: textOf(message),
     current: typeof observedGeneration !== "number" || observedGeneration >= (metadata.generation ?? 0),
     handlers: listOf(fieldsOf(object["status"])["handlers"]).map((each) => viewHandler(each, metadata.name)),
   };
@@ -89,7 +89,7 @@ function discoveredIn(status: Fields): Fields {
 function viewHandler(raw: unknown, extension: string): Handler {
   const { name, requestHook } = fieldsOf(raw);
   return {
-    name: (nonEmptyText(name) ?? "").replace(`.${extension}`, ""),
+    name: textOf(name).replace(`.${extension}`, ""),
     hook: nonEmptyText(fieldsOf(requestHook)["hook"]) ?? "",
   };
 }

@@ -2,7 +2,7 @@
 
 import { isFields } from "../api/fields.ts";
 import type { KubeClient } from "./kubeclient.ts";
-import { KubeError } from "./kubeerror.ts";
+import { invalidResponse, KubeError } from "./kubeerror.ts";
 import type { Resource } from "./resource.ts";
 
 /** Reasons of the KubeErrors (404, 404, 405) that discoverResource throws in addition to those of the request. */
@@ -54,12 +54,12 @@ export async function servesResource(
 ): Promise<boolean> {
   const attempt = `discover ${plural}.${group}`;
   const groups = listOf(attempt, "groups", await client.getPath("/apis")).filter(isFields);
-  if (!groups.some(({ name }) => name === besides)) throw invalid(attempt, `no group ${besides}`);
+  if (!groups.some(({ name }) => name === besides)) throw invalidResponse(attempt, `no group ${besides}`);
   const found = groups.find(({ name }) => name === group);
   if (found === undefined) return false;
   for (const each of listOf(attempt, "versions", found)) {
     const version = isFields(each) ? each["version"] : undefined;
-    if (typeof version !== "string") throw invalid(attempt, "a version without a name");
+    if (typeof version !== "string") throw invalidResponse(attempt, "a version without a name");
     const resources = listOf(attempt, "resources", await client.getPath(`/apis/${group}/${version}`));
     if (resources.some((resource) => isFields(resource) && resource["name"] === plural)) return true;
   }
@@ -68,12 +68,8 @@ export async function servesResource(
 
 function listOf(attempt: string, field: string, body: unknown): readonly unknown[] {
   const list = isFields(body) ? body[field] : undefined;
-  if (!Array.isArray(list)) throw invalid(attempt, `no list of ${field}`);
+  if (!Array.isArray(list)) throw invalidResponse(attempt, `no list of ${field}`);
   return list;
-}
-
-function invalid(attempt: string, what: string): KubeError {
-  return new KubeError(`${attempt}: invalid response: ${what}`, { code: 0, reason: "InvalidResponse" });
 }
 
 /** Leaves out subresources, which have a kind of their own ("deployments/scale" is a Scale). */

@@ -1,6 +1,7 @@
 import type { RequestOptions } from "node:https";
 import type { SecureContextOptions } from "node:tls";
 import type { KubeConfig } from "@kubernetes/client-node/dist/config.js";
+import { messageOf } from "../api/thrown.ts";
 import { KubeError, cleanLine } from "./kubeerror.ts";
 import type { Attempt } from "./kubeerror.ts";
 
@@ -48,7 +49,7 @@ function addAnonymousUser(config: KubeConfig): void {
 function problem(error: unknown): string {
   // JSON.parse quotes the text that it could not read, which here is a credential printed by a plugin.
   if (error instanceof SyntaxError) return "the credentials plugin did not print JSON";
-  const line = cleanLine(error instanceof Error ? error.message : String(error));
+  const line = cleanLine(messageOf(error));
   return line === "" ? "the credentials plugin failed" : line;
 }
 

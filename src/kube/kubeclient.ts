@@ -1,13 +1,12 @@
 import { setImmediate } from "node:timers/promises";
 
-import { isFields } from "../api/fields.ts";
+import { isFields, textOf } from "../api/fields.ts";
 import type { KubeConfig } from "./kubeconfig.ts";
-import { KubeError, isGone } from "./kubeerror.ts";
-import type { Attempt } from "./kubeerror.ts";
+import { type Attempt, invalidResponse, isGone, KubeError } from "./kubeerror.ts";
 import { collectionPath, keyOf, objectPath, resourceName } from "./resource.ts";
 import type { KubeObject, ObjectKey, Resource } from "./resource.ts";
 import type { ServerClock } from "./serverclock.ts";
-import { Transport } from "./transport.ts";
+import { type HttpRequest, Transport } from "./transport.ts";
 import { isKubeObject, watchEvents } from "./watchstream.ts";
 import type { WatchEvent } from "./watchstream.ts";
 
@@ -175,29 +174,22 @@ export class KubeClient {
   ): Promise<KubeObject> {
     const attempt = describe("create", resource, value.metadata);
     const path = collectionPath(resource, value.metadata.namespace);
-    const body = { type: JSON_TYPE, json: value };
-    const { signal } = options;
-    const request = { attempt, method: "POST", path, accept: JSON_TYPE, body, signal } as const;
-    return object(attempt, await this.#transport.json(request));
+    return object(attempt, await this.#send({ attempt, method: "POST", path }, value, options));
   }
 
   /** Like create(), with admission but without storing the object (dry run). */
   async tryCreate(resource: Resource, value: { readonly metadata: ObjectKey } & object): Promise<void> {
     const attempt = describe("create", resource, value.metadata);
     const path = `${collectionPath(resource, value.metadata.namespace)}?dryRun=All`;
-    const body = { type: JSON_TYPE, json: value };
-    await this.#transport.json({ attempt, method: "POST", path, accept: JSON_TYPE, body });
+    await this.#send({ attempt, method: "POST", path }, value);
   }
 
   /** Posts a review that is never stored, such as a SubjectAccessReview, and returns its status. */
   async review(resource: Resource, spec: object, options: RequestOptions = {}): Promise<unknown> {
     const attempt = `create ${resourceName(resource)}`;
-    const apiVersion = `${resource.group}/${resource.version}`;
-    const body = { type: JSON_TYPE, json: { apiVersion, kind: resource.kind, spec } };
-    const { signal } = options;
+    const value = { apiVersion: `${resource.group}/${resource.version}`, kind: resource.kind, spec };
     const path = collectionPath(resource);
-    const request = { attempt, method: "POST", path, accept: JSON_TYPE, body, signal } as const;
-    const answer = await this.#transport.json(request);
+    const answer = await this.#send({ attempt, method: "POST", path }, value, options);
     return isFields(answer) ? answer["status"] : undefined;
   }
 
@@ -213,10 +205,7 @@ export class KubeClient {
       throw new KubeError(`${attempt}: bad request: no resourceVersion`, { code: 400, reason: "BadRequest" });
     }
     const path = `${objectPath(resource, value.metadata)}/status`;
-    const body = { type: JSON_TYPE, json: value };
-    const { signal } = options;
-    const request = { attempt, method: "PUT", path, accept: JSON_TYPE, body, signal } as const;
-    return object(attempt, await this.#transport.json(request));
+    return object(attempt, await this.#send({ attempt, method: "PUT", path }, value, options));
   }
 
   /** JSON merge patch (RFC 7386); put metadata.resourceVersion into it to detect conflicts. */
@@ -226,8 +215,8 @@ export class KubeClient {
     patch: unknown,
     options: RequestOptions = {},
   ): Promise<KubeObject> {
-    const body = { type: "application/merge-patch+json", json: patch };
-    return await this.#patch(resource, key, body, options);
+    const type = "application/merge-patch+json";
+    return await this.#patch(resource, key, { type, patch }, options);
   }
 
   /** JSON patch (RFC 6902), which can change a single item of a list; a "test" operation guards the others. */
@@ -237,8 +226,8 @@ export class KubeClient {
     operations: readonly JsonPatchOperation[],
     options: RequestOptions = {},
   ): Promise<KubeObject> {
-    const body = { type: "application/json-patch+json", json: operations };
-    return await this.#patch(resource, key, body, options);
+    const type = "application/json-patch+json";
+    return await this.#patch(resource, key, { type, patch: operations }, options);
   }
 
   /** Requests deletion; finalizers may keep the object longer. */
@@ -263,13 +252,21 @@ export class KubeClient {
   async #patch(
     resource: Resource,
     key: ObjectKey,
-    body: { readonly type: string; readonly json: unknown },
-    { signal }: RequestOptions,
+    { type, patch }: { readonly type: string; readonly patch: unknown },
+    options: RequestOptions,
   ): Promise<KubeObject> {
     const attempt = describe("patch", resource, key);
     const path = objectPath(resource, key);
-    const request = { attempt, method: "PATCH", path, accept: JSON_TYPE, body, signal } as const;
-    return object(attempt, await this.#transport.json(request));
+    return object(attempt, await this.#send({ attempt, method: "PATCH", path, type }, patch, options));
+  }
+
+  /** Sends a document; `type` is JSON by default. */
+  async #send(
+    { type = JSON_TYPE, ...request }: Pick<HttpRequest, "attempt" | "method" | "path"> & { type?: string },
+    json: unknown,
+    { signal }: RequestOptions = {},
+  ): Promise<unknown> {
+    return await this.#transport.json({ ...request, accept: JSON_TYPE, body: { type, json }, signal });
   }
 
   async #listOnce<U>(resource: Resource, options: ListOptions<U>): Promise<List<U | KubeObject>> {
@@ -342,7 +339,7 @@ function describe(verb: string, resource: Resource, key: ObjectKey): Attempt {
 
 function object(attempt: Attempt, body: unknown): KubeObject {
   if (isKubeObject(body)) return body;
-  throw new KubeError(`${attempt}: invalid response: not an object`, { code: 0, reason: "InvalidResponse" });
+  throw invalidResponse(attempt, "not an object");
 }
 
 /** A response without items or resourceVersion is not an empty list. */
@@ -352,8 +349,8 @@ function page(attempt: Attempt, body: unknown, bytes: number): Page {
   const items = isFields(body) && body["items"] === null ? [] : isFields(body) && body["items"];
   const version = isFields(metadata) ? metadata["resourceVersion"] : undefined;
   if (!isFields(metadata) || !Array.isArray(items) || typeof version !== "string" || version === "") {
-    throw new KubeError(`${attempt}: invalid response: not a list`, { code: 0, reason: "InvalidResponse" });
+    throw invalidResponse(attempt, "not a list");
   }
   const token = metadata["continue"];
-  return { items, resourceVersion: version, continue: typeof token === "string" ? token : "", bytes };
+  return { items, resourceVersion: version, continue: textOf(token), bytes };
 }

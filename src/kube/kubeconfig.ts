@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { KubeConfig } from "@kubernetes/client-node/dist/config.js";
+import { messageOf } from "../api/thrown.ts";
 import { isFields } from "../api/fields.ts";
 import { KubeError, cleanLine } from "./kubeerror.ts";
 
@@ -110,8 +111,4 @@ function checked(config: KubeConfig, where: string): KubeConfig {
 
 function invalid(message: string): KubeError {
   return new KubeError(message, { code: 0, reason: "InvalidKubeConfig" });
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

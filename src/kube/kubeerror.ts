@@ -3,7 +3,8 @@
  * Messages are one bounded line without credentials: texts of client-node and undici are cleaned first.
  */
 
-import { isFields, fieldsOf } from "../api/fields.ts";
+import { messageOf } from "../api/thrown.ts";
+import { isFields, fieldsOf, textOf } from "../api/fields.ts";
 
 export interface KubeErrorDetails {
   /** The HTTP status; 0 when there was no response (transport, credentials, abort). */
@@ -125,7 +126,7 @@ export function fromStatus(
 ): KubeError {
   const status = fieldsOf(body);
   const code = typeof status["code"] === "number" ? status["code"] : httpCode;
-  const given = typeof status["reason"] === "string" ? status["reason"] : "";
+  const given = textOf(status["reason"]);
   const stated = given === "" ? (REASONS[code] ?? `HTTP${code}`) : given;
   const reason = hasCause(status["details"], NAMESPACE_TERMINATING) ? NAMESPACE_TERMINATING : stated;
   const said =
@@ -156,13 +157,22 @@ function retryAfterOf(details: unknown, header: string | undefined): number | un
   return Math.min(seconds, MAX_RETRY_AFTER_SECONDS);
 }
 
+/** The API server answered with something else than it should. */
+export function invalidResponse(attempt: Attempt, what: string): KubeError {
+  return new KubeError(`${attempt}: invalid response: ${what}`, { code: 0, reason: "InvalidResponse" });
+}
+
+export function responseTooLarge(attempt: Attempt, what: string): KubeError {
+  return new KubeError(`${attempt}: response too large: ${what}`, { code: 0, reason: "ResponseTooLarge" });
+}
+
 /** Converts what a failed request threw; returns a KubeError unchanged. */
 export function fromTransport(attempt: Attempt, error: unknown): KubeError {
   if (error instanceof KubeError) return error;
   const root = rootOf(error);
   const code = codeOf(root);
   const reason = root instanceof Error && root.name === "AbortError" ? "Aborted" : transportReason(code);
-  const detail = cleanLine(root instanceof Error ? root.message : String(root));
+  const detail = cleanLine(messageOf(root));
   return new KubeError(`${attempt}: ${words(reason)}: ${detail}`, { code: 0, reason, cause: error });
 }
 

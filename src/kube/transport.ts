@@ -6,8 +6,14 @@ import { currentCredentials } from "./credentials.ts";
 import type { TlsOptions } from "./credentials.ts";
 import { childOf, withDeadline } from "./deadline.ts";
 import { ServerClock } from "./serverclock.ts";
-import { KubeError, fromStatus, fromTransport } from "./kubeerror.ts";
-import type { Attempt } from "./kubeerror.ts";
+import {
+  type Attempt,
+  fromStatus,
+  fromTransport,
+  invalidResponse,
+  KubeError,
+  responseTooLarge,
+} from "./kubeerror.ts";
 
 export interface HttpRequest {
   readonly attempt: Attempt;
@@ -207,12 +213,7 @@ async function readBody(attempt: Attempt, body: Answer["body"], maxBytes: number
   for await (const chunk of body as AsyncIterable<Buffer>) {
     size += chunk.length;
     // Leaving the loop destroys the body and its connection.
-    if (size > maxBytes) {
-      throw new KubeError(`${attempt}: response too large: more than ${maxBytes} bytes`, {
-        code: 0,
-        reason: "ResponseTooLarge",
-      });
-    }
+    if (size > maxBytes) throw responseTooLarge(attempt, `more than ${maxBytes} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks, size);
@@ -222,6 +223,6 @@ function parse(attempt: Attempt, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new KubeError(`${attempt}: invalid response: not JSON`, { code: 0, reason: "InvalidResponse" });
+    throw invalidResponse(attempt, "not JSON");
   }
 }

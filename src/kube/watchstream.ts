@@ -1,6 +1,12 @@
 import { isFields } from "../api/fields.ts";
-import { KubeError, fromStatus, fromTransport } from "./kubeerror.ts";
-import type { Attempt } from "./kubeerror.ts";
+import {
+  type Attempt,
+  fromStatus,
+  fromTransport,
+  invalidResponse,
+  type KubeError,
+  responseTooLarge,
+} from "./kubeerror.ts";
 import type { KubeObject } from "./resource.ts";
 
 export type WatchEvent =
@@ -22,15 +28,8 @@ export async function* watchEvents(
   try {
     for await (const chunk of body) {
       for (const line of lines.of(decoder.decode(chunk, { stream: true }))) yield parseEvent(attempt, line);
-      if (lines.pending > MAX_EVENT_CHARS) {
-        throw new KubeError(
-          `${attempt}: response too large: an event of more than ${MAX_EVENT_CHARS} characters`,
-          {
-            code: 0,
-            reason: "ResponseTooLarge",
-          },
-        );
-      }
+      if (lines.pending > MAX_EVENT_CHARS)
+        throw responseTooLarge(attempt, `an event of more than ${MAX_EVENT_CHARS} characters`);
     }
   } catch (error) {
     throw fromTransport(attempt, error);
@@ -96,9 +95,5 @@ export function isKubeObject(value: unknown): value is KubeObject {
 }
 
 function unreadable(attempt: Attempt, what: string): WatchEvent {
-  const error = new KubeError(`${attempt}: invalid response: ${what}`, {
-    code: 0,
-    reason: "InvalidResponse",
-  });
-  return { type: "ERROR", error };
+  return { type: "ERROR", error: invalidResponse(attempt, what) };
 }

@@ -1,3 +1,4 @@
+import { messageOf } from "../api/thrown.ts";
 import { FairTurns } from "../api/fairturns.ts";
 import type { Logger } from "../api/logger.ts";
 import { backoffMs } from "./deadline.ts";
@@ -191,7 +192,7 @@ export class WorkQueue {
 
   #report(key: string, error: unknown, retryInMs: number): void {
     const { log, onError } = this.#options;
-    const fields = { key, error: error instanceof Error ? error.message : String(error), retryInMs };
+    const fields = { key, error: messageOf(error), retryInMs };
     if (isConflict(error)) log.debug("Object changed meanwhile", fields);
     // A stack helps with a bug, but not with an error that the API server returned.
     else if (error instanceof KubeError) log.error("Reconcile failed", fields);

@@ -17,43 +17,6 @@ export interface Mirror<Label extends string> {
   follow(read: () => Iterable<Sample<Label>> | Promise<Iterable<Sample<Label>>>): void;
 }
 
-export interface Metrics {
-  readonly hookCalls: Counter<"hook" | "verdict">;
-  readonly hookCallDuration: Histogram<"hook">;
-  readonly heldClusters: Mirror<"hook">;
-  readonly discoveryCalls: Counter;
-  readonly policies: Mirror<"kind" | "mode" | "ready">;
-  readonly policiesNotCalled: Mirror<"reason">;
-  readonly clusters: Mirror<"coverage">;
-  readonly policyDecisions: Mirror<"kind" | "namespace" | "policy" | "hook" | "verdict">;
-  readonly wouldBlock: Mirror<"kind" | "namespace" | "policy" | "hook">;
-  readonly oldestHold: Mirror<"kind" | "namespace" | "policy" | "hook">;
-  readonly seriesOmitted: Mirror<"metric">;
-  readonly decisionLatency: Histogram;
-  readonly windowsOpen: Mirror<"kind" | "namespace" | "policy" | "rule" | "gate">;
-  readonly deadlines: Mirror<"kind" | "namespace" | "policy" | "passed">;
-  readonly overrides: Mirror<"state">;
-  readonly rolloutClusters: Mirror<"rollout" | "stage" | "state">;
-  readonly rolloutHalted: Mirror<"rollout">;
-  readonly informerContactAge: Mirror<"resource">;
-  readonly informerRestarts: Mirror<"resource">;
-  readonly informerObjects: Mirror<"resource">;
-  readonly statusWrites: Counter<"kind" | "result">;
-  readonly unconfirmedReleases: Counter<"reason">;
-  readonly admissionReviews: Counter<"hook" | "verdict">;
-  readonly admissionReviewDuration: Histogram<"hook">;
-  readonly workqueueDepth: Mirror<never>;
-  readonly reconcileErrors: Counter<"reason">;
-  readonly events: Counter<"result">;
-  readonly auditLines: Counter<"result">;
-  readonly certificateExpiry: Mirror<"certificate">;
-  /** 1 or 0; without leader election there is no series. */
-  readonly leader: Mirror<never>;
-  readonly contentType: string;
-  /** The exposition text; rejects when a `follow` callback throws. */
-  text(): Promise<string>;
-}
-
 /** From a decision in memory to one that used all of Cluster API's timeout. */
 const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 /** From a decision in the same turn of the event loop to one behind ten thousand others. */
@@ -61,6 +24,12 @@ const LATENCY_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10
 
 /** Gauges of prom-client with the suffix of a counter, which promtool refuses; sums of nodejs_active_… by type. */
 const MISNAMED = ["handles", "requests", "resources"].map((what) => `nodejs_active_${what}_total`);
+
+export type Metrics = ReturnType<typeof allMetrics> & {
+  readonly contentType: string;
+  /** The exposition text; rejects when a `follow` callback throws. */
+  text(): Promise<string>;
+};
 
 /** `capiVersion` is the minor that `--capi-version` chose, such as `1.14`. */
 export function createMetrics({ capiVersion }: { readonly capiVersion: string }): Metrics {
@@ -73,7 +42,17 @@ export function createMetrics({ capiVersion }: { readonly capiVersion: string })
     labelNames: ["version", "capi_version", "node_version"],
     registers: [registry],
   }).set({ version: VERSION, capi_version: capiVersion, node_version: process.version }, 1);
-  const metrics = {
+  const metrics = allMetrics(registry);
+  startAtZero(metrics);
+  return {
+    ...metrics,
+    contentType: registry.contentType,
+    text: async (): Promise<string> => await registry.metrics(),
+  };
+}
+
+function allMetrics(registry: Registry) {
+  return {
     ...hookMetrics(registry),
     ...admissionMetrics(registry),
     ...informerMetrics(registry),
@@ -81,12 +60,6 @@ export function createMetrics({ capiVersion }: { readonly capiVersion: string })
     ...policyMetrics(registry),
     ...rolloutMetrics(registry),
     ...coverageMetrics(registry),
-  };
-  startAtZero(metrics);
-  return {
-    ...metrics,
-    contentType: registry.contentType,
-    text: async (): Promise<string> => await registry.metrics(),
   };
 }
 
@@ -103,12 +76,7 @@ function startAtZero(metrics: Pick<Metrics, "hookCalls" | "events" | "auditLines
 /** Verdicts without a decision. */
 const MISTAKES = ["NotLoaded", "NotConfirmed", "InternalError", "Undecodable", "Unauthenticated"];
 
-function hookMetrics(
-  registry: Registry,
-): Pick<
-  Metrics,
-  "hookCalls" | "hookCallDuration" | "discoveryCalls" | "heldClusters" | "unconfirmedReleases" | "auditLines"
-> {
+function hookMetrics(registry: Registry) {
   const registers = [registry];
   return {
     discoveryCalls: new Counter({
@@ -149,7 +117,7 @@ function hookMetrics(
   };
 }
 
-function admissionMetrics(registry: Registry): Pick<Metrics, "admissionReviews" | "admissionReviewDuration"> {
+function admissionMetrics(registry: Registry) {
   return {
     admissionReviews: new Counter({
       name: "hookpolicy_admission_reviews_total",
@@ -167,9 +135,7 @@ function admissionMetrics(registry: Registry): Pick<Metrics, "admissionReviews" 
   };
 }
 
-function informerMetrics(
-  registry: Registry,
-): Pick<Metrics, "informerContactAge" | "informerRestarts" | "informerObjects"> {
+function informerMetrics(registry: Registry) {
   return {
     informerContactAge: mirror(registry, {
       name: "hookpolicy_informer_contact_age_seconds",
@@ -189,12 +155,7 @@ function informerMetrics(
   };
 }
 
-function controllerMetrics(
-  registry: Registry,
-): Pick<
-  Metrics,
-  "statusWrites" | "workqueueDepth" | "reconcileErrors" | "events" | "certificateExpiry" | "leader"
-> {
+function controllerMetrics(registry: Registry) {
   return {
     statusWrites: new Counter({
       name: "hookpolicy_status_writes_total",
@@ -224,6 +185,7 @@ function controllerMetrics(
       help: "When a certificate ends, in Unix time.",
       labelNames: ["certificate"],
     }),
+    /** Without leader election there is no series. */
     leader: mirror(registry, {
       name: "hookpolicy_leader",
       help: "Whether this replica runs the tasks that only one replica should run: 1 or 0.",
@@ -232,19 +194,7 @@ function controllerMetrics(
   };
 }
 
-function policyMetrics(
-  registry: Registry,
-): Pick<
-  Metrics,
-  | "policyDecisions"
-  | "wouldBlock"
-  | "oldestHold"
-  | "seriesOmitted"
-  | "decisionLatency"
-  | "windowsOpen"
-  | "deadlines"
-  | "overrides"
-> {
+function policyMetrics(registry: Registry) {
   return {
     policyDecisions: mirror(registry, {
       name: "hookpolicy_policy_decisions",
@@ -290,7 +240,7 @@ function policyMetrics(
   };
 }
 
-function rolloutMetrics(registry: Registry): Pick<Metrics, "rolloutClusters" | "rolloutHalted"> {
+function rolloutMetrics(registry: Registry) {
   return {
     rolloutClusters: mirror(registry, {
       name: "hookpolicy_rollout_clusters",
@@ -305,7 +255,7 @@ function rolloutMetrics(registry: Registry): Pick<Metrics, "rolloutClusters" | "
   };
 }
 
-function coverageMetrics(registry: Registry): Pick<Metrics, "policies" | "policiesNotCalled" | "clusters"> {
+function coverageMetrics(registry: Registry) {
   return {
     policies: mirror(registry, {
       name: "hookpolicy_policies",
@@ -331,28 +281,32 @@ interface MirrorConfiguration<Label extends string> {
   readonly labelNames: Label[];
 }
 
+class Source<Label extends string> implements Mirror<Label> {
+  read: Parameters<Mirror<Label>["follow"]>[0] = () => [];
+
+  follow(read: typeof this.read): void {
+    this.read = read;
+  }
+}
+
 function mirror<Label extends string>(
   registry: Registry,
   configuration: MirrorConfiguration<Label>,
 ): Mirror<Label> {
-  let read: Parameters<Mirror<Label>["follow"]>[0] | undefined;
+  const source = new Source<Label>();
   const gauge = new Gauge<Label>({
     ...configuration,
     registers: [registry],
     async collect(): Promise<void> {
       // Before the reset: another scrape may read in the meantime.
-      const samples = (await read?.()) ?? [];
+      const samples = await source.read();
       gauge.reset();
       // A gauge without labels starts at 0; an unknown value is not 0.
       if (configuration.labelNames.length === 0) gauge.remove();
       for (const { labels, value } of samples) gauge.set(labels, value);
     },
   });
-  return {
-    follow: (source): void => {
-      read = source;
-    },
-  };
+  return source;
 }
 
 /** For a count that is kept elsewhere. */
@@ -360,19 +314,15 @@ function mirrorCounter<Label extends string>(
   registry: Registry,
   configuration: MirrorConfiguration<Label>,
 ): Mirror<Label> {
-  let read: Parameters<Mirror<Label>["follow"]>[0] | undefined;
+  const source = new Source<Label>();
   const counter = new Counter<Label>({
     ...configuration,
     registers: [registry],
     async collect(): Promise<void> {
-      const samples = (await read?.()) ?? [];
+      const samples = await source.read();
       counter.reset();
       for (const { labels, value } of samples) counter.inc(labels, value);
     },
   });
-  return {
-    follow: (source): void => {
-      read = source;
-    },
-  };
+  return source;
 }

@@ -15,7 +15,7 @@ import { type AdmissionServerOptions, createAdmissionServer } from "../server/ad
 import { createHookServer, type HookServerOptions } from "../server/hookserver.ts";
 import type { TlsServer } from "../server/tlsserver.ts";
 import { VERSION } from "../version.ts";
-import { createAdmission } from "./admission.ts";
+import { createAdmission } from "./admissionwiring.ts";
 import { openAuditLog, recordAll } from "../audit/auditing.ts";
 import { Certificates, type Listener, type TlsOptions } from "../certificates/certificates.ts";
 import { createController } from "./controller.ts";

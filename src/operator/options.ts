@@ -238,10 +238,10 @@ export function parseOptions(values: FlagValues): Options {
     certManagement: parseChoice("cert-management", text("cert-management"), CERT_MANAGEMENT),
     webhookServiceName: parseName("webhook-service-name", text("webhook-service-name")),
     webhookSecretName: parseName("webhook-secret-name", text("webhook-secret-name")),
-    ...optionalClients("clients", "client", values),
-    ...optionalClients("admissionClients", "admission-client", values),
-    ...optionalAddress("healthAddress", "health-addr", text("health-addr")),
-    ...optionalAddress("diagnosticsAddress", "diagnostics-address", text("diagnostics-address")),
+    ...optional("clients", parseClients("client", values)),
+    ...optional("admissionClients", parseClients("admission-client", values)),
+    ...optional("healthAddress", parseListener("health-addr", text("health-addr"))),
+    ...optional("diagnosticsAddress", parseListener("diagnostics-address", text("diagnostics-address"))),
     metricsSecure: parseChoice("metrics-secure", text("metrics-secure"), BOOLEANS) === "true",
     ...(values["audit-log"] !== undefined && { auditLog: parsePath("audit-log", values["audit-log"]) }),
     logFormat: parseChoice("log-format", text("log-format"), LOG_FORMATS),
@@ -256,6 +256,12 @@ export function parseOptions(values: FlagValues): Options {
     throw new UsageError("--admission-port and --webhook-port are the same: each has a listener of its own");
   }
   return Object.freeze(options);
+}
+
+/** No field without a value. */
+function optional<K extends string, T>(key: K, value: T | undefined): { readonly [P in K]?: T };
+function optional(key: string, value: unknown): object {
+  return value === undefined ? {} : { [key]: value };
 }
 
 function parsePort(name: FlagName, text: string): number {
@@ -279,23 +285,14 @@ function parseName(name: FlagName, text: string): string {
   return text;
 }
 
-function optionalClients<K extends string>(
-  key: K,
-  prefix: "client" | "admission-client",
-  values: FlagValues,
-): { readonly [P in K]?: ClientSettings };
-function optionalClients(
-  key: string,
-  prefix: "client" | "admission-client",
-  values: FlagValues,
-): Record<string, ClientSettings> {
+function parseClients(prefix: "client" | "admission-client", values: FlagValues): ClientSettings | undefined {
   const [caFlag, cnFlag] = [`${prefix}-ca-file`, `${prefix}-cn`] as const;
   const [caFile, cn] = [values[caFlag], values[cnFlag]];
   const names = cn === undefined ? [] : cn.split(",").map((name) => name.trim());
   if (names.includes("")) throw wrong(cnFlag, cn ?? "", "common names, separated by commas");
-  if (caFile !== undefined) return { [key]: { caFile: parsePath(caFlag, caFile), names } };
+  if (caFile !== undefined) return { caFile: parsePath(caFlag, caFile), names };
   if (cn !== undefined) throw new UsageError(`--${cnFlag} has no effect without --${caFlag}`);
-  return {};
+  return undefined;
 }
 
 function parseChoice<T extends string>(name: FlagName, text: string, choices: readonly T[]): T {
@@ -304,15 +301,11 @@ function parseChoice<T extends string>(name: FlagName, text: string, choices: re
   return choice;
 }
 
-function optionalAddress<K extends string>(
-  key: K,
-  name: FlagName,
-  text: string,
-): { readonly [P in K]?: Address };
-function optionalAddress(key: string, name: FlagName, text: string): Record<string, Address> {
+/** `undefined`: none. */
+function parseListener(name: FlagName, text: string): Address | undefined {
   const address = parseAddress(text);
   if (address instanceof Error) throw wrong(name, text, "host:port, :port, or 0 for none");
-  return address === undefined ? {} : { [key]: Object.freeze(address) };
+  return address && Object.freeze(address);
 }
 
 function parseDelay(name: FlagName, text: string): number {

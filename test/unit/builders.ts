@@ -159,7 +159,7 @@ export function gated(until: readonly GateSpec[], over: Partial<RuleSpec> = {}):
 export class Operation {
   readonly policies: readonly CompiledPolicy[];
   readonly call: HookCall;
-  asked: OperationState | undefined;
+  state: OperationState | undefined;
 
   constructor(policies: readonly PolicyObject[], call: HookCall = DELETE) {
     this.policies = policies.map(compiled);
@@ -167,9 +167,9 @@ export class Operation {
   }
 
   at(now: Date, over: Partial<World> = {}): Decision {
-    const { asked = { firstAsked: now, rules: new Map() } } = this;
-    const decision = decide(this.policies, world({ ...over, asked }), this.call, now);
-    this.asked = remember(asked, this.policies, decision.trace);
+    const { state = { firstAsked: now, rules: new Map() } } = this;
+    const decision = decide(this.policies, world({ ...over, state }), this.call, now);
+    this.state = remember(state, this.policies, decision.trace);
     return decision;
   }
 }

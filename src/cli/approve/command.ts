@@ -1,11 +1,11 @@
 /** `hookpolicy approve`: releases a Cluster that waits for an approval. */
 
 import { type Command, Option } from "commander";
-import { HOOK_NAMES, type HookName } from "../../api/runtimehooks.ts";
+import type { HookName } from "../../api/runtimehooks.ts";
 import type { ApprovalPlan } from "./approval.ts";
 import type { ApprovalOutcome } from "./report.ts";
 import { colourFor } from "../terminal/colour.ts";
-import { addExamples, choice, clusterName, CommandError, FAILED, hookName } from "../command.ts";
+import { addExamples, choice, clusterName, CommandError, FAILED, hookOption } from "../command.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { confirm } from "../terminal/confirm.ts";
 import {
@@ -51,14 +51,7 @@ export function addApprove(program: Command): void {
     .description(
       "Sets the annotations and labels that the gates of a held Cluster wait for, and waits until it proceeds. Gates of other kinds are listed with the time at which they open.\n\nExit code: 0 it proceeds, 1 something still holds it, 2 input that cannot be read or wrong usage. With --dry-run and --no-wait, 0 also if it is not seen to proceed.",
     )
-    .addOption(
-      new Option(
-        "--hook <name>",
-        "only what this hook holds, also before Cluster API asks; default: what is held",
-      )
-        .choices(HOOK_NAMES)
-        .argParser(hookName),
-    )
+    .addOption(hookOption("only what this hook holds, also before Cluster API asks; default: what is held"))
     .option("--dry-run", "only show what would be set")
     .option("--no-wait", "do not wait until the Cluster proceeds")
     .addOption(

@@ -1,6 +1,6 @@
 /** Checks whether rules that speak at admission are heard there, and by whom else requests are judged. */
 
-import { type Fields, fieldsOf, listOf } from "../../api/fields.ts";
+import { type Fields, fieldsOf, listOf, textOf } from "../../api/fields.ts";
 import { CLUSTER_API_GROUP } from "../../api/meta.ts";
 import { EXTENSION_NAME } from "../../hooks/registration.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
@@ -8,7 +8,6 @@ import type { RawObject } from "../fleet/kinds.ts";
 import { apiServerTrust } from "./checkcertificate.ts";
 import { nameOf, type Surveyed } from "./checkcoverage.ts";
 import { error, type Evidence, type Finding, ok, type Settings, some, unread, warning } from "./doctor.ts";
-import { textOf } from "./objectsfields.ts";
 
 const INSTALL =
   "set admission.clusters=true in the chart's values, or add the component manifests/cluster-admission";

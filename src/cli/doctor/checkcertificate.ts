@@ -4,10 +4,19 @@ import type { X509Certificate } from "node:crypto";
 import { warningOf } from "../../certificates/lifetime.ts";
 import { isSignedBy, parseCertificates } from "../../certificates/pem.ts";
 import type { Registration } from "../../hooks/registration.ts";
-import { error, type Evidence, type Finding, ok, type Settings, unknown, unread, warning } from "./doctor.ts";
-import { fieldsOf, listOf } from "../../api/fields.ts";
+import {
+  error,
+  type Evidence,
+  type Finding,
+  ok,
+  type Settings,
+  unknown,
+  unread,
+  warning,
+  worse,
+} from "./doctor.ts";
+import { fieldsOf, listOf, textOf } from "../../api/fields.ts";
 import type { RawObject } from "../fleet/kinds.ts";
-import { textOf } from "./objectsfields.ts";
 import { foundOurs } from "./checkregistration.ts";
 
 const INJECTED_FROM = "runtime.cluster.x-k8s.io/inject-ca-from-secret";
@@ -21,10 +30,7 @@ export function secretOf({ metadata, service }: Registration): string | undefine
 export function trust(evidence: Evidence, settings: Settings): Finding {
   const found = foundOurs(evidence, settings);
   if ("state" in found) return found;
-  const order = ["error", "warning", "unknown", "ok"];
-  return found
-    .map((each) => trusts(each, evidence, settings))
-    .reduce((a, b) => (order.indexOf(b.state) < order.indexOf(a.state) ? b : a));
+  return found.map((each) => trusts(each, evidence, settings)).reduce((a, b) => (worse(b, a) < 0 ? b : a));
 }
 
 function trusts(registration: Registration, evidence: Evidence, { now }: Settings): Finding {

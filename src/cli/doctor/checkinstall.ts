@@ -1,6 +1,7 @@
 /** Checks whether all parts are installed, running and compatible. */
 
-import { fieldsOf, isFields, listOf } from "../../api/fields.ts";
+import { compareText } from "../../api/comparetext.ts";
+import { fieldsOf, isFields, listOf, textOf } from "../../api/fields.ts";
 import { GROUP, VERSION } from "../../api/hookpolicy.ts";
 import type { CrdSchema } from "../../api/crdschema.ts";
 import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
@@ -15,8 +16,8 @@ import {
   unknown,
   unread,
   warning,
+  worse,
 } from "./doctor.ts";
-import { textOf } from "./objectsfields.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 
 const APPLY = "apply the manifests of this release: kubectl apply -k .";
@@ -30,10 +31,9 @@ export function definitions({ definitions: read }: Evidence): Finding {
         : unread(crd),
     ];
   });
-  const worst = ["error", "warning", "unknown"].flatMap((state) =>
-    problems.filter((each) => each.state === state),
+  return (
+    problems.toSorted(worse)[0] ?? ok(`${[...read.keys()].join(", ")} are served as ${GROUP}/${VERSION}`)
   );
-  return worst[0] ?? ok(`${[...read.keys()].join(", ")} are served as ${GROUP}/${VERSION}`);
 }
 
 const APPLY_CRDS = "kubectl apply --server-side --force-conflicts -k crds";
@@ -96,7 +96,7 @@ function programs({ deployments }: Evidence, label: string, value: string): Prog
   return deployments.value
     .filter((each) => viewMetadata(each["metadata"]).labels?.[label] === value)
     .map(viewProgram)
-    .toSorted((a, b) => (a.namespace < b.namespace ? -1 : Number(a.namespace > b.namespace)));
+    .toSorted((a, b) => compareText(a.namespace, b.namespace));
 }
 
 export const operators = (evidence: Evidence): Program[] =>

@@ -1,6 +1,6 @@
 /** Checks what the statuses of policies say, and which overrides lift them. */
 
-import { fieldsOf, listOf } from "../../api/fields.ts";
+import { fieldsOf, listOf, textOf } from "../../api/fields.ts";
 import { CONDITION, REASON } from "../../api/hookpolicy.ts";
 import type { Override } from "../../policy/override.ts";
 import { timestamp } from "../../policy/instant.ts";
@@ -21,7 +21,6 @@ import {
   unread,
   warning,
 } from "./doctor.ts";
-import { textOf } from "./objectsfields.ts";
 
 export function ready(evidence: Evidence, { fleet }: Surveyed): Finding {
   const { policies, deployments } = evidence;

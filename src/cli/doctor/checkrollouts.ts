@@ -25,11 +25,13 @@ function unready(all: readonly FleetRollout[]): Finding | undefined {
         (!isTrue(each, CONDITION.Ready) || each.status.observedGeneration !== each.compiled.generation)),
   );
   if (bad[0] === undefined) return undefined;
-  const message =
-    bad[0].compiled.problem ?? messageOf(bad[0], CONDITION.Ready) ?? "the operator has not looked at it";
+  const told = isTrue(bad[0], CONDITION.Ready) ? undefined : messageOf(bad[0], CONDITION.Ready);
+  const message = bad[0].compiled.problem ?? told;
   return error(
-    `${count(bad.length, "HookRollout")} not Ready, so no Cluster begins: ${some(bad.map(nameOf))} (${message})`,
-    `do what the message says: kubectl edit hookrollout ${nameOf(bad[0])}`,
+    `${count(bad.length, "HookRollout")} not Ready, so no Cluster begins: ${some(bad.map(nameOf))} (${message ?? "the operator has not looked at its spec"})`,
+    message === undefined
+      ? "see whether the operator runs, and what its log says of HookRollouts"
+      : `do what the message says: kubectl edit hookrollout ${nameOf(bad[0])}`,
   );
 }
 

@@ -12,9 +12,13 @@ import { stdout } from "../terminal/output.ts";
 const FORMATS = ["text", "json"] as const;
 const FAIL_ON = ["error", "warning"] as const;
 
-interface Flags extends ConnectionFlags {
-  readonly output: (typeof FORMATS)[number];
+/** Of what is examined. */
+interface Sought extends ConnectionFlags {
   readonly capiVersion?: string;
+}
+
+interface Flags extends Sought {
+  readonly output: (typeof FORMATS)[number];
   readonly failOn: (typeof FAIL_ON)[number];
   readonly color: boolean;
 }
@@ -49,10 +53,20 @@ export function addDoctor(program: Command): void {
 }
 
 async function runDoctor(flags: Flags): Promise<void> {
+  const { doctorJson, doctorLines } = await import("./report.ts");
+  const checks = await diagnose(flags);
+  if (flags.output === "json") stdout.document(doctorJson(checks));
+  else stdout.lines(doctorLines(checks, colourFor(process.stdout, flags, process.env)));
+  if (checks.some(isWrong(flags))) throw new CommandError(FAILED);
+  if (checks.some(isBlind)) throw new CommandError(USAGE);
+}
+
+/** What the command prints. */
+export async function diagnose(flags: Sought): Promise<Check[]> {
   const { withApiServer } = await import("../fleet/livefleet.ts");
   const { gather } = await import("./evidence.ts");
   const { kindsIn } = await import("./checkcoverage.ts");
-  const { doctorJson, doctorLines, examine } = await import("./report.ts");
+  const { examine } = await import("./report.ts");
   const settings = await settingsFor({});
   // A version that is none is refused, as by the operator.
   const toldCapi = flags.capiVersion && parseOptions({ "capi-version": flags.capiVersion }).capiVersion.text;
@@ -60,14 +74,10 @@ async function runDoctor(flags: Flags): Promise<void> {
   const evidence = await reading(
     withApiServer(connectionOf(flags), async (client) => await gather(client, kinds)),
   );
-  const checks = examine(evidence, {
+  return examine(evidence, {
     ...(await settingsOf(evidence, settings)),
     ...(toldCapi !== undefined && { toldCapi }),
   });
-  if (flags.output === "json") stdout.document(doctorJson(checks));
-  else stdout.lines(doctorLines(checks, colourFor(process.stdout, flags, process.env)));
-  if (checks.some(isWrong(flags))) throw new CommandError(FAILED);
-  if (checks.some(isBlind)) throw new CommandError(USAGE);
 }
 
 /** If these could not be read, the absence of problems proves nothing. */

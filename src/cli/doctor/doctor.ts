@@ -132,9 +132,14 @@ export function count(number: number, noun: string): string {
   return `${number} ${number === 1 ? noun : plural}`;
 }
 
+const WORST_FIRST: readonly State[] = ["error", "warning", "unknown", "ok"];
+
+/** Sorts the worst first. */
+export function worse(a: Finding, b: Finding): number {
+  return WORST_FIRST.indexOf(a.state) - WORST_FIRST.indexOf(b.state);
+}
+
 /** The worst state of the checks. */
 export function worst(checks: readonly Check[]): State {
-  return (
-    (["error", "warning", "unknown"] as const).find((state) => checks.some((c) => c.state === state)) ?? "ok"
-  );
+  return checks.toSorted(worse)[0]?.state ?? "ok";
 }

@@ -1,5 +1,6 @@
 /** Reads the evidence of `hookpolicy doctor` once. Nothing is written: the only creation is a dry run. */
 
+import { messageOf } from "../../api/thrown.ts";
 import { isFields } from "../../api/fields.ts";
 import { GROUP } from "../../api/hookpolicy.ts";
 import { CLUSTER_API_GROUP } from "../../api/meta.ts";
@@ -21,6 +22,7 @@ import {
   ROLLOUTS,
 } from "../../kube/resources.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
+import { isAllowed } from "../../kube/accessreview.ts";
 import { discoverResource } from "../../kube/apidiscovery.ts";
 import { isForbidden, isNotFound, isUnreachable } from "../../kube/kubeerror.ts";
 import { type KubeObject, type ObjectKey, type Resource, resourceName } from "../../kube/resource.ts";
@@ -60,54 +62,46 @@ export type KindsIn = (policies: readonly RawObject[]) => readonly ObjectKind[];
 /** Rejects if the API server does not answer; any other failure becomes part of the evidence. */
 export async function gather(client: KubeClient, kindsIn: KindsIn): Promise<Evidence> {
   const version = await client.getPath("/version");
-  const [deployments, providers, coreProviders, registrations, policies, overrides, rollouts] =
-    await Promise.all([
-      read(listTyped(client, DEPLOYMENTS)),
-      read(listTyped(client, PROVIDERS)),
-      read(listTyped(client, CORE_PROVIDERS)),
-      read(listRegistrations(client)),
-      read(listPolicies(client)),
-      read(listTyped(client, OVERRIDES)),
-      read(listIfServed(client, ROLLOUTS)),
-    ]);
-  const [definitions, clusterDefinition, clusters, namespaces, webhook, clusterWebhook, creation, secrets] =
-    await Promise.all([
-      readDefinitions(client),
-      read(client.get(DEFINITIONS, { name: `clusters.${CLUSTER_API_GROUP}` }).then(raw)),
-      read(listClusters(client)),
-      read(listTyped(client, NAMESPACES)),
-      read(client.get(VALIDATING_WEBHOOKS, { name: EXTENSION_NAME }).then(raw)),
-      read(client.get(VALIDATING_WEBHOOKS, { name: `${EXTENSION_NAME}-clusters` }).then(raw)),
-      read(tryCreation(client)),
-      readSecrets(client, registrations),
-    ]);
-  const [clusterEndpoints, webhooks] = await Promise.all([
-    readEndpoints(client, clusterWebhook),
-    read(listWebhooks(client)),
-  ]);
+  const first = await allOf({
+    deployments: read(listTyped(client, DEPLOYMENTS)),
+    providers: read(listTyped(client, PROVIDERS)),
+    coreProviders: read(listTyped(client, CORE_PROVIDERS)),
+    registrations: read(listRegistrations(client)),
+    policies: read(listPolicies(client)),
+    overrides: read(listTyped(client, OVERRIDES)),
+    rollouts: read(listIfServed(client, ROLLOUTS)),
+  });
+  const second = await allOf({
+    definitions: readDefinitions(client),
+    clusterDefinition: read(client.get(DEFINITIONS, { name: `clusters.${CLUSTER_API_GROUP}` }).then(raw)),
+    clusters: read(listClusters(client)),
+    namespaces: read(listTyped(client, NAMESPACES)),
+    webhook: read(client.get(VALIDATING_WEBHOOKS, { name: EXTENSION_NAME }).then(raw)),
+    clusterWebhook: read(client.get(VALIDATING_WEBHOOKS, { name: `${EXTENSION_NAME}-clusters` }).then(raw)),
+    creation: read(tryCreation(client)),
+    secrets: readSecrets(client, first.registrations),
+  });
+  const third = await allOf({
+    clusterEndpoints: readEndpoints(client, second.clusterWebhook),
+    webhooks: read(listWebhooks(client)),
+  });
   const evidence = {
     serverVersion: isFields(version) ? String(version["gitVersion"]) : "",
-    definitions,
-    deployments,
-    providers,
-    coreProviders,
-    clusterDefinition,
-    registrations,
-    creation,
-    secrets,
-    webhook,
-    clusterWebhook,
-    clusterEndpoints,
-    webhooks,
-    policies,
-    overrides,
-    rollouts,
-    clusters,
-    namespaces,
+    ...first,
+    ...second,
+    ...third,
     grants: [],
   };
-  const kinds = policies.ok ? kindsIn(policies.value) : [];
+  const kinds = first.policies.ok ? kindsIn(first.policies.value) : [];
   return { ...evidence, grants: await readGrants(client, kinds, evidence) };
+}
+
+/** Like Promise.all(), of named work. */
+async function allOf<T extends object>(work: {
+  readonly [K in keyof T]: Promise<T[K]>;
+}): Promise<T> {
+  const entries = Object.entries<Promise<unknown>>(work).map(async ([name, each]) => [name, await each]);
+  return Object.fromEntries(await Promise.all(entries));
 }
 
 const raw = (object: KubeObject): RawObject => ({ ...object });
@@ -118,12 +112,8 @@ async function read<T>(work: Promise<T>): Promise<Read<T>> {
     return { ok: true, value: await work };
   } catch (error) {
     if (isUnreachable(error)) throw error;
-    const message = error instanceof Error ? error.message : String(error);
-    return {
-      ok: false,
-      why: isNotFound(error) ? "NotFound" : isForbidden(error) ? "Forbidden" : "Failed",
-      message,
-    };
+    const why = isNotFound(error) ? "NotFound" : isForbidden(error) ? "Forbidden" : "Failed";
+    return { ok: false, why, message: messageOf(error) };
   }
 }
 
@@ -235,7 +225,7 @@ async function missingVerbs(
   const answers = verbs.map(async (verb) => {
     const resourceAttributes = { group, resource: plural, verb };
     const status = await client.review(SUBJECT_REVIEWS, { user, groups, resourceAttributes });
-    return isFields(status) && status["allowed"] === true ? [] : [verb];
+    return isAllowed(status) ? [] : [verb];
   });
   return (await Promise.all(answers)).flat();
 }

@@ -1,13 +1,13 @@
 /** `hookpolicy explain`: why a Cluster is held or may proceed, and how to release it. */
 
 import { type Command, Option } from "commander";
-import { HOOK_NAMES, type HookName } from "../../api/runtimehooks.ts";
+import type { HookName } from "../../api/runtimehooks.ts";
 import { colourFor } from "../terminal/colour.ts";
 import {
   addExamples,
   choice,
   collect,
-  hookName,
+  hookOption,
   instant,
   programName,
   shortClusterName,
@@ -67,11 +67,7 @@ export function addExplain(program: Command): void {
     .description(
       "Explains what every policy, rule and gate says about an operation of a Cluster, and how to release it. Without --hook: the operations that wait now. Nothing is written anywhere.\n\nExit code: 0 explained, held or not; 2 input that cannot be read or wrong usage.",
     )
-    .addOption(
-      new Option("--hook <name>", "as if Cluster API called this hook")
-        .choices(HOOK_NAMES)
-        .argParser(hookName),
-    )
+    .addOption(hookOption("as if Cluster API called this hook"))
     .addOption(
       new Option(
         "--admission <request>",

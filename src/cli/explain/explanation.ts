@@ -108,8 +108,8 @@ export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
 /** The objects that gates look at for the whole explanation. */
 export function queriesFor(fleet: Fleet, options: ExplainOptions): readonly ObjectQuery[] {
   const { cluster, now, at = now } = options;
-  return subjects(fleet, options).flatMap(({ attempt, call, asked }) => {
-    const world = fleet.world(attempt?.cluster ?? cluster, asked);
+  return subjects(fleet, options).flatMap(({ attempt, call, state }) => {
+    const world = fleet.world(attempt?.cluster ?? cluster, state);
     const ofPolicies = fleet
       .policiesFor(cluster.metadata.namespace ?? "")
       .filter((policy) => matches(policy, world) !== "no")
@@ -123,8 +123,8 @@ export function queriesFor(fleet: Fleet, options: ExplainOptions): readonly Obje
 export function spansAhead(fleet: Fleet, options: ExplainOptions, to: Date): readonly (readonly Span[])[] {
   const { cluster, now } = options;
   const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
-  return subjects(fleet, options).map(({ call, asked }) => {
-    const operation = { policies, world: fleet.world(cluster), call, asked };
+  return subjects(fleet, options).map(({ call, state }) => {
+    const operation = { policies, world: fleet.world(cluster), call, state };
     const seconds = (to.getTime() - now.getTime()) / 1000 / MAX_SAMPLES;
     const followed = readsClock(operation, lookAt(operation, now))
       ? { ...operation, lookAgain: () => seconds }
@@ -140,7 +140,7 @@ interface Subject {
   /** The Cluster as the request would store it. */
   readonly attempt?: Attempt;
   readonly call: HookCall;
-  readonly asked: PendingOperation;
+  readonly state: PendingOperation;
   /** Whether Cluster API is waiting for the answer. */
   readonly isPending: boolean;
 }
@@ -152,16 +152,16 @@ function subjects(fleet: Fleet, options: ExplainOptions): readonly Subject[] {
   if (hook === undefined) {
     return [...pending, ...heldByRollouts(fleet, pending, options)]
       .toSorted((a, b) => HOOK_NAMES.indexOf(a.call.hook) - HOOK_NAMES.indexOf(b.call.hook))
-      .map((asked) => ({ call: comingFrom(asked.call, options.fromVersion), asked, isPending: true }));
+      .map((state) => ({ call: comingFrom(state.call, options.fromVersion), state, isPending: true }));
   }
   const known = pending.find(({ call }) => call.hook === hook);
   const call =
     known === undefined || options.toVersion !== undefined
       ? expectedCall(hook, cluster, options.toVersion)
       : known.call;
-  const asked = newOperation(comingFrom(call, options.fromVersion), cluster, options.at ?? now, known);
+  const state = newOperation(comingFrom(call, options.fromVersion), cluster, options.at ?? now, known);
   const isPending = known !== undefined && targetVersion(known.call) === targetVersion(call);
-  return [{ call: asked.call, asked, isPending }];
+  return [{ call: state.call, state, isPending }];
 }
 
 function requested(request: RequestName, options: ExplainOptions): readonly Subject[] {
@@ -169,7 +169,7 @@ function requested(request: RequestName, options: ExplainOptions): readonly Subj
   const attempt = requestOf(request, cluster, { to, from });
   if ("why" in attempt) return [];
   const { call } = attempt;
-  return [{ attempt, call, asked: newOperation(call, attempt.cluster, at, undefined), isPending: false }];
+  return [{ attempt, call, state: newOperation(call, attempt.cluster, at, undefined), isPending: false }];
 }
 
 function notReviewedNote(
@@ -200,15 +200,15 @@ function heldByRollouts(
 
 function explainOperation(
   fleet: Fleet,
-  { call, asked: before, isPending }: Subject,
+  { call, state: before, isPending }: Subject,
   options: ExplainOptions,
 ): ExplainedOperation {
   const { cluster, now, at = now } = options;
   const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
-  const operation = { policies, world: fleet.world(cluster), call, asked: before };
-  const { decision, asked } = isPending && at > now ? lookAhead(operation, now, at) : lookAt(operation, at);
-  const world = fleet.world(cluster, asked);
-  const status = statusContext(options, isPending ? asked : undefined);
+  const operation = { policies, world: fleet.world(cluster), call, state: before };
+  const { decision, state } = isPending && at > now ? lookAhead(operation, now, at) : lookAt(operation, at);
+  const world = fleet.world(cluster, state);
+  const status = statusContext(options, isPending ? state : undefined);
   const situation = { fleet, world, call, at, policies, before, ...(status !== undefined && { status }) };
   const version = targetVersion(call);
   const rollouts = decision.holds ? [] : explainRollouts(fleet, { world, call, at });
@@ -258,10 +258,10 @@ function admissionOf(
 /** The operator's status is of now. */
 function statusContext(
   { live, at, cluster, now, unread }: ExplainOptions,
-  asked: PendingOperation | undefined,
+  pending: PendingOperation | undefined,
 ): StatusContext | undefined {
   if (!live || at !== undefined) return undefined;
-  return { cluster, now, unread, ...(asked !== undefined && { asked }) };
+  return { cluster, now, unread, ...(pending !== undefined && { pending }) };
 }
 
 /** The timers of waits and deadlines at that instant, computed like the operator does. */
@@ -270,9 +270,9 @@ function lookAhead(
   now: Date,
   at: Date,
 ): Look<PendingOperation> {
-  let { asked } = operation;
-  for (const look of walk(operation, now, at)) ({ asked } = look);
-  return lookAt({ ...operation, asked }, at);
+  let { state } = operation;
+  for (const look of walk(operation, now, at)) ({ state } = look);
+  return lookAt({ ...operation, state }, at);
 }
 
 function answerOf(

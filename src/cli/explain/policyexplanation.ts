@@ -54,7 +54,7 @@ export function explainPolicy(
       ? undefined
       : compareStatus(known, trace, {
           ...context,
-          ...(context.asked !== undefined && { asked: remember(context.asked, [policy], [trace]) }),
+          ...(context.pending !== undefined && { pending: remember(context.pending, [policy], [trace]) }),
         });
   const lifting = fleet.overrides.find((override) => override.name === trace.overriddenBy);
   return {

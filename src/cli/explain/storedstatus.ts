@@ -28,7 +28,7 @@ export interface StatusContext {
   readonly now: Date;
   readonly unread: readonly Unread[];
   /** The operation that Cluster API waits for; absent: none, so no row is expected. */
-  readonly asked?: PendingOperation;
+  readonly pending?: PendingOperation;
 }
 
 /** Undefined: there is nothing to compare. */
@@ -37,12 +37,12 @@ export function compareStatus(
   trace: PolicyTrace,
   context: StatusContext,
 ): StatusComparison | undefined {
-  const { asked, cluster, now } = context;
+  const { pending, cluster, now } = context;
   const generation = generationProblem(compiled.generation, status);
   const stale = generation === undefined ? undefined : { differences: [generation], because: STALE };
-  if (asked === undefined) return stale;
-  const row = rowOf(status, asked, cluster);
-  const expected = heldRow(asked, { trace, policyUID: compiled.uid }, undefined, now);
+  if (pending === undefined) return stale;
+  const row = rowOf(status, pending, cluster);
+  const expected = heldRow(pending, { trace, policyUID: compiled.uid }, undefined, now);
   const isFull = (status.decisionsOmitted ?? 0) > 0;
   if (row === undefined && (expected === undefined || isFull)) return stale;
   const differences = [...(generation === undefined ? [] : [generation]), ...differencesOf(row, expected)];

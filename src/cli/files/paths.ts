@@ -4,7 +4,8 @@ import type { Stats } from "node:fs";
 // Node.js 20 has no glob: a named import would end the program before it can print which version it needs.
 import * as fs from "node:fs/promises";
 import { join, resolve } from "node:path";
-import type { Progress } from "../terminal/progress.ts";
+import { codeOf } from "../../api/thrown.ts";
+import type { Progress } from "../terminal/progressline.ts";
 import type { FileProblem } from "./parsed.ts";
 
 export interface Source {
@@ -51,7 +52,7 @@ async function expand(path: string, cwd: string): Promise<readonly Source[] | Fi
     if (found.isDirectory()) return await ofFolder(path, cwd);
     return isEndless(path, found) ? { file: path, message: PIPE } : [{ name: path, named: true }];
   } catch (error) {
-    if (errorCode(error) === "ENOENT" && /[*?[{]/.test(path)) return await ofPattern(path, cwd);
+    if (codeOf(error) === "ENOENT" && /[*?[{]/.test(path)) return await ofPattern(path, cwd);
     return { file: path, message: readProblem(error) };
   }
 }
@@ -109,10 +110,6 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 };
 
 export function readProblem(error: unknown): string {
-  const code = errorCode(error);
+  const code = codeOf(error) || "unknown error";
   return PROBLEMS[code] ?? `cannot be read (${code})`;
-}
-
-function errorCode(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "unknown error";
 }

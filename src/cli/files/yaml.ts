@@ -5,7 +5,7 @@
 
 import { type Document, LineCounter, parseAllDocuments, type Tags, YAMLError } from "yaml";
 import { type Chunk, chunksOf } from "./yamlchunks.ts";
-import type { Progress } from "../terminal/progress.ts";
+import type { Progress } from "../terminal/progressline.ts";
 import type { FileProblem, Parsed, ParsedDocument, Part, Position } from "./parsed.ts";
 import { offsetOf } from "./position.ts";
 import { whyUnreadable } from "./spaces.ts";

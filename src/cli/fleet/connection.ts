@@ -1,6 +1,7 @@
 /** Flags of commands that use the API server, and their failures. */
 
 import { type Command, InvalidArgumentError } from "commander";
+import { messageOf } from "../../api/thrown.ts";
 import { CommandError, USAGE } from "../command.ts";
 import type { Connection } from "./livefleet.ts";
 import { parseDuration } from "../../policy/duration.ts";
@@ -49,7 +50,7 @@ export async function reading<T>(work: Promise<T>): Promise<T> {
     return await work;
   } catch (error) {
     if (error instanceof CommandError) throw error;
-    throw new CommandError(USAGE, error instanceof Error ? error.message : String(error));
+    throw new CommandError(USAGE, messageOf(error));
   }
 }
 

@@ -1,5 +1,6 @@
 /** The world of decide(), built from objects of files or of an API server. */
 
+import { compareText } from "../../api/comparetext.ts";
 import { type Fields, fieldsOf, isFields } from "../../api/fields.ts";
 import {
   CONDITION,
@@ -95,11 +96,11 @@ export class Fleet {
     this.overrides = unique
       .filter((raw) => ownKind(raw) === "HookOverride")
       .map((raw) => fleetOverride(raw, options))
-      .toSorted((a, b) => compare(a.name, b.name));
+      .toSorted((a, b) => compareText(a.name, b.name));
     this.rollouts = unique
       .filter((raw) => ownKind(raw) === "HookRollout")
       .map(fleetRollout)
-      .toSorted((a, b) => compare(a.compiled.name, b.compiled.name));
+      .toSorted((a, b) => compareText(a.compiled.name, b.compiled.name));
     this.#overrides = Map.groupBy(
       this.overrides,
       ({ clusterRef: { namespace, name } }) => `${namespace}/${name}`,
@@ -109,7 +110,7 @@ export class Fleet {
         .filter(isCluster)
         .map((raw) => withUID(viewCluster(raw)))
         .map((cluster): [string, Cluster] => [clusterKey(cluster), cluster])
-        .toSorted(([a], [b]) => compare(a, b)),
+        .toSorted(([a], [b]) => compareText(a, b)),
     );
     this.#namespaces = new Map(
       unique.filter(isNamespace).map((raw) => [viewMetadata(raw["metadata"]).name, viewNamespace(raw)]),
@@ -153,14 +154,14 @@ export class Fleet {
     return candidates;
   }
 
-  world(cluster: Cluster, asked?: OperationState): World {
+  world(cluster: Cluster, state?: OperationState): World {
     return {
       cluster,
       namespace: this.#namespaces.get(cluster.metadata.namespace ?? ""),
       ...(this.#allNamespaces && { namespaces: () => this.#namespaces.values() }),
       objects: this.#objects,
       overrides: this.#overrides.get(clusterKey(cluster)) ?? [],
-      ...(asked !== undefined && { asked }),
+      ...(state !== undefined && { state }),
     };
   }
 
@@ -284,9 +285,5 @@ function rowsOf({ decisions }: Partial<HookPolicyStatus>, cluster: Cluster): rea
 }
 
 function byName(a: FleetPolicy, b: FleetPolicy): number {
-  return compare(policyName(a.compiled.ref), policyName(b.compiled.ref));
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : Number(a > b);
+  return compareText(policyName(a.compiled.ref), policyName(b.compiled.ref));
 }

@@ -1,16 +1,10 @@
 /** The kinds of objects that the command line knows, and their views for policy/. */
 
 import { withoutNulls } from "../../api/fields.ts";
-import {
-  type ClusterHookPolicy,
-  GROUP,
-  type HookOverride,
-  type HookPolicy,
-  type HookRollout,
-  VERSION,
-} from "../../api/hookpolicy.ts";
-import { CLUSTER_API_GROUP, type ObjectMeta } from "../../api/meta.ts";
-import { viewMetadata } from "../../policy/cluster.ts";
+import { GROUP, type HookOverride, type HookRollout } from "../../api/hookpolicy.ts";
+import { CLUSTER_API_GROUP } from "../../api/meta.ts";
+import type { PolicyObject } from "../../controller/policyset.ts";
+import * as stored from "../../controller/storedviews.ts";
 import { type PolicyKind, policyName } from "../../policy/policyref.ts";
 
 export type RawObject = Readonly<Record<string, unknown>>;
@@ -42,31 +36,31 @@ export function isNamespace({ apiVersion, kind }: RawObject): boolean {
 }
 
 /** A policy that is not created yet has no uid, but timers need one: its name is used instead. */
-export function viewPolicy(kind: PolicyKind, raw: RawObject): HookPolicy | ClusterHookPolicy {
-  const metadata = viewMetadata(raw["metadata"]);
-  const { name, namespace } = metadata;
-  const uid = metadata.uid || policyName({ kind, name, ...(namespace !== undefined && { namespace }) });
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- compilePolicy checks whether the spec is valid
-  return view(kind, raw, { ...metadata, uid }) as unknown as HookPolicy | ClusterHookPolicy;
+export function viewPolicy(kind: PolicyKind, raw: RawObject): PolicyObject {
+  const policy = stored.viewPolicy(kind, withoutNullsIn(raw));
+  const { name, namespace, uid } = policy.metadata;
+  const ref = { kind, name, ...(namespace !== undefined && { namespace }) };
+  return { ...policy, metadata: { ...policy.metadata, uid: uid || policyName(ref) } };
 }
 
 /** An override that is not created yet is created at `now`. */
 export function viewOverride(raw: RawObject, now: Date): HookOverride {
-  const metadata = viewMetadata(raw["metadata"]);
-  const { name, creationTimestamp = now.toISOString() } = metadata;
-  const uid = metadata.uid || `HookOverride ${name}`;
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- compileOverride checks whether the spec is valid
-  return view("HookOverride", raw, { ...metadata, uid, creationTimestamp }) as unknown as HookOverride;
+  const override = stored.viewOverride(withoutNullsIn(raw));
+  const { name, uid, creationTimestamp = now.toISOString() } = override.metadata;
+  return {
+    ...override,
+    metadata: { ...override.metadata, uid: uid || `HookOverride ${name}`, creationTimestamp },
+  };
 }
 
 /** A rollout that is not created yet has no uid. */
 export function viewRollout(raw: RawObject): HookRollout {
-  const metadata = viewMetadata(raw["metadata"]);
-  const uid = metadata.uid || `HookRollout ${metadata.name}`;
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the schema checks whether the spec is valid
-  return view("HookRollout", raw, { ...metadata, uid }) as unknown as HookRollout;
+  const rollout = stored.viewRollout(withoutNullsIn(raw));
+  const { name, uid } = rollout.metadata;
+  return { ...rollout, metadata: { ...rollout.metadata, uid: uid || `HookRollout ${name}` } };
 }
 
-function view(kind: OwnKind, { spec, status }: RawObject, metadata: ObjectMeta): object {
-  return { apiVersion: `${GROUP}/${VERSION}`, kind, metadata, spec: withoutNulls(spec), status };
+/** In a file, null means absent. */
+function withoutNullsIn({ metadata, spec, status }: RawObject): stored.StoredObject {
+  return { metadata, spec: withoutNulls(spec), status };
 }

@@ -1,7 +1,7 @@
 /** One Cluster and everything that applies to it, from the API server or from files. */
 
 import type { Cluster } from "../../api/meta.ts";
-import { type clusterName, CommandError, USAGE } from "../command.ts";
+import { type clusterName, CommandError, meantText, USAGE } from "../command.ts";
 import type { Fleet } from "./fleet.ts";
 import type { RawObject } from "./kinds.ts";
 import type { KubeClient } from "../approve/livemarks.ts";
@@ -120,6 +120,5 @@ function noCluster(
 ): CommandError {
   const names = others.map((other) => `${other.namespace ?? namespace}/${other.name}`);
   const meant = nearest(`${namespace}/${name}`, names) ?? names.find((each) => each.endsWith(`/${name}`));
-  const hint = meant === undefined ? "" : ` (did you mean ${meant}?)`;
-  return new CommandError(USAGE, `there is no Cluster ${namespace}/${name}${hint}`);
+  return new CommandError(USAGE, `there is no Cluster ${namespace}/${name}${meantText(meant)}`);
 }

@@ -1,5 +1,6 @@
 /** Lists what policies hold, from their statuses. */
 
+import { compareText } from "../../api/comparetext.ts";
 import { isFields } from "../../api/fields.ts";
 import type { DecisionRow, GateSpec, RuleSpec } from "../../api/hookpolicy.ts";
 import { policyName, type PolicyRef } from "../../policy/policyref.ts";
@@ -117,15 +118,11 @@ function isApprovable(gate: Partial<GateSpec> | undefined): boolean {
 }
 
 function oldestFirst(a: Held, b: Held): number {
-  return compare(sortKey(a), sortKey(b));
+  return compareText(sortKey(a), sortKey(b));
 }
 
 function sortKey({ policy, row: { firstAsked, namespace, cluster, hook } }: Held): string {
   return [firstAsked, namespace, cluster, hook, policyName(policy)].join(" ");
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : Number(a > b);
 }
 
 /** Identifies a row of a policy, also after it has changed. */

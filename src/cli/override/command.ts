@@ -1,10 +1,20 @@
 /** `hookpolicy override`: break-glass for one Cluster, for some hooks and hours. */
 
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import type { Cluster, Condition } from "../../api/meta.ts";
-import { HOOK_NAMES, type HookName } from "../../api/runtimehooks.ts";
+import type { HookName } from "../../api/runtimehooks.ts";
 import { type Colour, colourFor } from "../terminal/colour.ts";
-import { addExamples, choice, clusterName, collect, CommandError, FAILED, hookName } from "../command.ts";
+import {
+  addExamples,
+  choice,
+  clusterName,
+  collect,
+  CommandError,
+  FAILED,
+  hookName,
+  hookOption,
+  meantText,
+} from "../command.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import type { Lifted, NewOverride, OverrideWish } from "./newoverride.ts";
 import { parseOptions, UsageError } from "../../operator/options.ts";
@@ -50,12 +60,7 @@ export function addOverride(program: Command): void {
     .description(
       "Creates a HookOverride: while it is in force, policies do not hold the Cluster at these hooks. It ends by itself, and stays as a record.\n\nExit code: 0 in force, 1 not created or without effect, 2 input that cannot be read or wrong usage.",
     )
-    .addOption(
-      new Option("--hook <name>", "the hook; repeatable")
-        .choices(HOOK_NAMES)
-        .argParser(collectHooks)
-        .makeOptionMandatory(),
-    )
+    .addOption(hookOption("the hook; repeatable").argParser(collectHooks).makeOptionMandatory())
     .requiredOption("--reason <text>", "why, for those who look into it later", reason)
     .requiredOption("--for <duration>", "how long, such as 1h30m; at most 168h", howLong)
     .option("--policy <name>", "only this policy, as NAME or KIND/NAME; repeatable; default: all", collect)
@@ -118,9 +123,7 @@ async function policiesNamed(
     const found = findPolicy(fleet, cluster, name);
     if (found.ok) return found.policy;
     const meant = nearest(name, [...found.known, ...found.known.map((each) => each.split("/")[1] ?? "")]);
-    throw new UsageError(
-      `--policy: ${found.problem}${meant === undefined || meant === name ? "" : ` (did you mean ${meant}?)`}`,
-    );
+    throw new UsageError(`--policy: ${found.problem}${meant === name ? "" : meantText(meant)}`);
   });
 }
 

@@ -217,7 +217,7 @@ async function keepPrinting(client: KubeClient, name: string | undefined, flags:
 
 async function plan(name: string | undefined, flags: Flags): Promise<void> {
   const { readPlanned } = await import("./planned.ts");
-  const { planFleet } = await import("./plan.ts");
+  const { planFleet } = await import("./fleetplan.ts");
   const { planJson, planLines, planSvg } = await import("./planreport.ts");
   const { duration: durationMs = 0, from = new Date(), toVersion, filename = [], output } = flags;
   const { rollout: object, fleet } = await reading(readPlanned(name, filename, connectionOf(flags)));

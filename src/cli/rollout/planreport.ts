@@ -3,7 +3,7 @@
 import { durationText } from "../../policy/duration.ts";
 import type { PlannedStage } from "../../rollouts/plan.ts";
 import { tableLines } from "../terminal/table.ts";
-import type { FleetPlan } from "./plan.ts";
+import type { FleetPlan } from "./fleetplan.ts";
 
 const MAX_LISTED = 20;
 

@@ -7,6 +7,7 @@ import {
   type RolloutTarget,
 } from "../../api/hookpolicy.ts";
 import type { Condition } from "../../api/meta.ts";
+import { compileRollout } from "../../rollouts/rollout.ts";
 import { since } from "../terminal/age.ts";
 import type { Colour } from "../terminal/colour.ts";
 import { tableLines } from "../terminal/table.ts";
@@ -37,23 +38,31 @@ function linesOf(rollout: HookRollout, view: RolloutView): string[] {
   ];
 }
 
-function heading({ metadata, spec, status }: HookRollout, { colour }: RolloutView): string {
+function heading(rollout: HookRollout, { colour }: RolloutView): string {
+  const { metadata, spec } = rollout;
   const mode = spec.mode === "Audit" ? ", Audit" : "";
-  return `${colour.bold(`HookRollout ${metadata.name}`)} (${spec.operation}${mode}): ${rolloutState(spec, status?.conditions ?? [], colour)}`;
+  return `${colour.bold(`HookRollout ${metadata.name}`)} (${spec.operation}${mode}): ${rolloutState(rollout, colour)}`;
 }
 
-export function rolloutState(
-  spec: HookRollout["spec"],
-  conditions: readonly Condition[],
-  colour: Colour,
-): string {
-  const find = (type: string): Condition | undefined => conditions.find((each) => each.type === type);
+export function rolloutState(rollout: HookRollout, colour: Colour): string {
+  const { spec, status } = rollout;
+  const problem = unseenProblem(rollout);
+  if (problem !== undefined) return colour.red(`holds every Cluster that it may select: ${problem}`);
+  const find = (type: string): Condition | undefined =>
+    status?.conditions?.find((each) => each.type === type);
   const halted = find(CONDITION.Halted);
   const ready = find(CONDITION.Ready);
-  if (ready === undefined) return colour.yellow("the operator has not seen it yet");
+  if (ready === undefined)
+    return colour.yellow("the operator has not seen it yet; if that stays, hookpolicy doctor");
   if (ready.status !== "True") return colour.red(ready.message);
   if (halted?.status === "True") return colour.red(`halted. ${halted.message}`);
   return spec.paused === true ? colour.yellow("paused: nothing more begins") : "in force";
+}
+
+/** The errors of a spec that no condition tells yet. */
+function unseenProblem(rollout: HookRollout): string | undefined {
+  const isSeen = rollout.status?.observedGeneration === rollout.metadata.generation;
+  return isSeen ? undefined : compileRollout(rollout).problem;
 }
 
 function stageLines(

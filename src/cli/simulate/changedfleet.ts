@@ -8,7 +8,7 @@ import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { type CompiledPolicy, demandsOf, type ObjectDemand } from "../../policy/policy.ts";
 import { createFleet, type Fleet, type FleetOptions, type FleetPolicy } from "../fleet/fleet.ts";
 import { groupOf, ownKind, policyKind, type RawObject, viewPolicy, viewRollout } from "../fleet/kinds.ts";
-import { editsBetween, type PolicyEdit } from "../fleet/edits.ts";
+import { editsBetween, type PolicyEdit } from "../fleet/policyedits.ts";
 import { compileRollout } from "../../rollouts/rollout.ts";
 import { policyName } from "../../policy/policyref.ts";
 

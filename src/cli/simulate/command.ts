@@ -16,14 +16,20 @@ import {
   version,
 } from "../command.ts";
 import type { RawObject } from "../fleet/kinds.ts";
-import { Progress } from "../terminal/progress.ts";
+import { Progress } from "../terminal/progressline.ts";
 import { problemLine } from "../terminal/problemline.ts";
 import type { ChangeKind } from "./comparison.ts";
 import type { Simulation } from "./simulation.ts";
 import type { Prepared, Present } from "./preparation.ts";
 import type { Times } from "./report.ts";
 import { parseOptions, UsageError } from "../../operator/options.ts";
-import { addConnectionFlags, columnsOf, type ConnectionFlags, connectionOf } from "../fleet/connection.ts";
+import {
+  addConnectionFlags,
+  columnsOf,
+  type ConnectionFlags,
+  connectionOf,
+  reading,
+} from "../fleet/connection.ts";
 import { readAllObjects } from "../fleet/objectfiles.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 
@@ -159,11 +165,9 @@ async function readPresent(flags: Flags, applied: readonly RawObject[]): Promise
     return { objects: (await readAllObjects([flags.against])).map(({ object }) => object) };
   const { withApiServer } = await import("../fleet/livefleet.ts");
   const { readPresentFleet } = await import("./preparation.ts");
-  try {
-    return await withApiServer(connectionOf(flags), async (client) => readPresentFleet(client, applied));
-  } catch (error) {
-    throw new CommandError(USAGE, error instanceof Error ? error.message : String(error));
-  }
+  return await reading(
+    withApiServer(connectionOf(flags), async (client) => readPresentFleet(client, applied)),
+  );
 }
 
 async function compare({ pair, served }: Prepared, flags: Flags, times: Times): Promise<Simulation> {

@@ -123,7 +123,7 @@ function lookAt(fleet: Fleet, attempt: Attempt, at: Date): Look {
   const answer = { ...answerOf(decision), verdict, holds: verdict === "Denied", message };
   const edges = [...found.denial.trace, ...found.warning.trace].map(({ changesAt }) => changesAt);
   return {
-    turn: { at, answer, key: keyOf(answer), asked: { firstAsked: at, rules: new Map() } },
+    turn: { at, answer, key: keyOf(answer), state: { firstAsked: at, rules: new Map() } },
     next: edges.includes("Unknown") ? "Unknown" : earliest(edges),
   };
 }

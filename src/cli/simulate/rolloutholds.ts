@@ -5,6 +5,7 @@ import type { Cluster } from "../../api/meta.ts";
 import type { HookCall } from "../../api/runtimehooks.ts";
 import { RolloutQueue, type Waiting } from "../../controller/rolloutqueue.ts";
 import { computeRolloutStatus } from "../../controller/rolloutstatus.ts";
+import { isAtVersion } from "../../operations/shows.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { covers, isActive } from "../../policy/override.ts";
 import { targetVersion } from "../../policy/targetversion.ts";
@@ -56,15 +57,15 @@ function holdsOf({ compiled, status: stored }: FleetRollout, scene: Scene): Hold
   const byKey = new Map(members.map(({ member, cluster }) => [clusterKey(cluster), member]));
   const holds = new Map<string, Hold>();
   const waiting: Waiting[] = [];
-  for (const asked of operations) {
-    const key = clusterKey(asked.cluster);
+  for (const operation of operations) {
+    const key = clusterKey(operation.cluster);
     const member = byKey.get(key);
-    if (member === undefined || member.marked || isOverridden(compiled, asked, scene)) continue;
-    const target = targetOf(compiled, asked.call);
-    const hold = closedFor(compiled, { asked, member, status, target }, scene);
+    if (member === undefined || member.marked || isOverridden(compiled, operation, scene)) continue;
+    const target = targetOf(compiled, operation.call);
+    const hold = closedFor(compiled, { operation, member, status, target }, scene);
     if (hold !== undefined) holds.set(key, hold);
-    else if (asked.released && member.stage !== undefined)
-      waiting.push({ member: { ...member, stage: member.stage }, target, firstAsked: asked.firstAsked });
+    else if (operation.released && member.stage !== undefined)
+      waiting.push({ member: { ...member, stage: member.stage }, target, firstAsked: operation.firstAsked });
   }
   const own = members.map(({ member }) => member);
   for (const { metadata, stage } of withoutSlot(compiled, new Slots(compiled, status, own, at), waiting, at))
@@ -88,6 +89,7 @@ function statusOf(
       members: members.map((each) => ({
         ...each,
         health: healthOf(rollout, each.cluster, at),
+        hasReached: isAtVersion(each.cluster),
         lastsUnhealthy: false,
       })),
       ended: new Set(),
@@ -104,7 +106,7 @@ function targetOf({ operation }: CompiledRollout, call: HookCall): string {
 }
 
 interface Candidate {
-  readonly asked: AwaitedOperation;
+  readonly operation: AwaitedOperation;
   readonly member: Member;
   readonly status: HookRolloutStatus;
   readonly target: string;
@@ -113,12 +115,13 @@ interface Candidate {
 /** Whatever slots are free. */
 function closedFor(
   rollout: CompiledRollout,
-  { asked, member: { stage }, status, target }: Candidate,
+  { operation, member: { stage }, status, target }: Candidate,
   { fleet, at }: Scene,
 ): Hold | undefined {
   const refusal = refusalOf(rollout, status, { stage, target }, at);
   if (refusal !== undefined) return holdOf(rollout, refusal.reason, refusal.stage ?? stage?.name);
-  const open = stage && openGate(stage, { world: fleet.world(asked.cluster), call: asked.call, now: at });
+  const open =
+    stage && openGate(stage, { world: fleet.world(operation.cluster), call: operation.call, now: at });
   if (open === undefined) return undefined;
   const wanted = `gate ${open.gate} waits for ${open.wanted}`;
   return { ...holdOf(rollout, "GateOpen", stage?.name), wanted };

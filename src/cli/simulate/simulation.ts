@@ -11,7 +11,7 @@ import { editOf, forgetEdited } from "../../operations/timers.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { changedPolicies, type FleetPair } from "./changedfleet.ts";
-import type { PolicyEdit } from "../fleet/edits.ts";
+import type { PolicyEdit } from "../fleet/policyedits.ts";
 import { lookAt, type OperationInputs } from "../../operations/timeline.ts";
 import { answerOf, keyOf } from "./answer.ts";
 import { type Answer, type Answered, type Change, type ChangeKind, Comparison } from "./comparison.ts";
@@ -115,12 +115,12 @@ function heldBy(fleet: Fleet, clusters: readonly Cluster[], options: SimulationO
       const cluster = fleet.cluster(namespace, name);
       if (cluster === undefined) return [];
       const operation = operationOf(
-        { fleet, cluster, asked: fleet.pendingOperations(cluster) },
+        { fleet, cluster, pending: fleet.pendingOperations(cluster) },
         hook,
         options,
       );
       const { decision } = lookAt(operation, options.from);
-      const { firstAsked } = operation.asked;
+      const { firstAsked } = operation.state;
       return [{ cluster, call: operation.call, firstAsked, released: !decision.holds }];
     });
     return [...rolloutHolds(fleet, operations, options.from)].map(
@@ -169,7 +169,7 @@ function count(found: Map<string, NotEvaluableRule>, rule: NotEvaluableRule): vo
 interface Place {
   readonly fleet: Fleet;
   readonly cluster: Cluster;
-  readonly asked: readonly PendingOperation[];
+  readonly pending: readonly PendingOperation[];
 }
 
 interface Side extends Place {
@@ -190,13 +190,13 @@ function sidesOf(
   const { namespace = "", name } = cluster.metadata;
   const known = before.cluster(namespace, name) ?? cluster;
   // The present state still counts when the policies change.
-  const asked = before.pendingOperations(known);
+  const pending = before.pendingOperations(known);
   return {
-    before: { fleet: before, cluster: known, asked, walks: walks.before },
+    before: { fleet: before, cluster: known, pending, walks: walks.before },
     after: {
       fleet: after,
       cluster,
-      asked: asked.map((operation) => edited(operation, edits)),
+      pending: pending.map((operation) => edited(operation, edits)),
       walks: walks.after,
     },
     sameWorld,
@@ -248,18 +248,18 @@ function answers(side: Side, hook: HookName, options: SimulationOptions): Answer
 }
 
 function operationOf(
-  { fleet, cluster, asked }: Place,
+  { fleet, cluster, pending }: Place,
   hook: HookName,
   { from, version, fromVersion }: SimulationOptions,
 ): OperationInputs<PendingOperation> {
-  const known = asked.find(({ call }) => call.hook === hook);
+  const known = pending.find(({ call }) => call.hook === hook);
   const expected = (version === undefined ? known?.call : undefined) ?? expectedCall(hook, cluster, version);
   const call = comingFrom(expected, fromVersion);
   return {
     policies: fleet.policiesFor(cluster.metadata.namespace ?? ""),
     world: fleet.world(cluster),
     call,
-    asked: newOperation(call, cluster, from, known),
+    state: newOperation(call, cluster, from, known),
   };
 }
 

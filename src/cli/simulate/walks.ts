@@ -16,7 +16,7 @@ export interface Turn<T> {
   /** The same for the same answer. */
   readonly key: string;
   /** The state of the operation before the look. */
-  readonly asked: OperationState;
+  readonly state: OperationState;
 }
 
 /** `keyOf`: answers with the same key are the same. */
@@ -32,7 +32,7 @@ export class Walks<T> {
 
   /** `first`: the look at the beginning. `to`: absent for this look alone. */
   turns(operation: OperationInputs, first: Look, to: Date | undefined): readonly Turn<T>[] {
-    if (to === undefined) return [this.#turn(first, operation.asked)];
+    if (to === undefined) return [this.#turn(first, operation.state)];
     const facts = factsOf(operation, first);
     const known = facts === undefined ? undefined : this.#known.get(facts);
     if (known !== undefined) return known;
@@ -43,25 +43,25 @@ export class Walks<T> {
 
   #follow(operation: OperationInputs, first: Look, to: Date): readonly Turn<T>[] {
     const turns: Turn<T>[] = [];
-    let { asked }: { asked: OperationState } = operation;
+    let { state }: { state: OperationState } = operation;
     const policies = operation.policies.filter((_, index) => first.decision.trace[index]?.matched === true);
     for (const look of walk({ ...operation, policies }, first.at, to)) {
-      const turn = this.#turn(look, asked);
+      const turn = this.#turn(look, state);
       if (turns.at(-1)?.key !== turn.key) turns.push(turn);
-      ({ asked } = look);
+      ({ state } = look);
     }
     return turns;
   }
 
-  #turn({ at, decision }: Look, asked: OperationState): Turn<T> {
+  #turn({ at, decision }: Look, state: OperationState): Turn<T> {
     const answer = this.#answerOf(decision);
-    return { at, answer, key: this.#keyOf(answer), asked };
+    return { at, answer, key: this.#keyOf(answer), state };
   }
 }
 
 /** The decision about another operation with the same turns at one of them. */
-export function decisionAt(operation: OperationInputs, { at, asked }: Turn<unknown>): Decision {
-  return lookAt({ ...operation, asked: { ...operation.asked, rules: asked.rules } }, at).decision;
+export function decisionAt(operation: OperationInputs, { at, state }: Turn<unknown>): Decision {
+  return lookAt({ ...operation, state: { ...operation.state, rules: state.rules } }, at).decision;
 }
 
 /** Whether the answer can change at an instant that no edge tells. */
@@ -86,9 +86,9 @@ function clocked({ matchConditions, gates }: Pick<CompiledRule, "matchConditions
  * `undefined`: that is not known.
  */
 function factsOf(operation: OperationInputs, { decision }: Look): string | undefined {
-  const { policies, world, call, asked } = operation;
-  if (asked.rules.size > 0 || asked.saidBy !== undefined || world.overrides.length > 0) return undefined;
-  const facts: unknown[] = [call, asked.firstAsked];
+  const { policies, world, call, state } = operation;
+  if (state.rules.size > 0 || state.saidBy !== undefined || world.overrides.length > 0) return undefined;
+  const facts: unknown[] = [call, state.firstAsked];
   for (const [index, trace] of decision.trace.entries()) {
     if (!trace.matched) continue;
     const rules = policies[index]?.rules.filter(({ hooks }) => hooks.has(call.hook)) ?? [];

@@ -1,48 +1,21 @@
 /** Instants on the wall clock of a time zone, and durations, for people. */
 
-const MINUTE = 60_000;
-const formats = new Map<string, Intl.DateTimeFormat>();
+import { offsetReader } from "../../policy/window/zone.ts";
 
-function formatOf(timeZone: string): Intl.DateTimeFormat {
-  const known = formats.get(timeZone);
-  if (known !== undefined) return known;
-  const format = new Intl.DateTimeFormat("en-US", {
-    timeZone,
-    calendar: "gregory",
-    numberingSystem: "latn",
-    hourCycle: "h23",
-    weekday: "short",
-    year: "numeric",
-    month: "2-digit",
-    day: "2-digit",
-    hour: "2-digit",
-    minute: "2-digit",
-    second: "2-digit",
-  });
-  formats.set(timeZone, format);
-  return format;
-}
+const MINUTE = 60_000;
 
 /** The wall clock at an instant, as the instant at which UTC shows the same time. */
 export function wallTime(instant: Date, timeZone: string): Date {
-  const part = partsOf(instant, timeZone);
-  const date = Date.UTC(Number(part("year")), Number(part("month")) - 1, Number(part("day")));
-  const time =
-    Number(part("hour")) * 60 * MINUTE + Number(part("minute")) * MINUTE + Number(part("second")) * 1000;
-  return new Date(date + time);
-}
-
-function partsOf(instant: Date, timeZone: string): (type: Intl.DateTimeFormatPartTypes) => string {
-  const parts = formatOf(timeZone).formatToParts(instant);
-  return (wanted) => parts.find(({ type }) => type === wanted)?.value ?? "";
+  const second = Math.floor(instant.getTime() / 1000) * 1000;
+  return new Date(second + offsetReader(timeZone)(second));
 }
 
 /** "Fri 2026-11-27 22:00 +01:00"; with seconds if they are not zero. */
 export function dateText(instant: Date, timeZone: string): string {
-  const part = partsOf(instant, timeZone);
-  const offset = Math.round((wallTime(instant, timeZone).getTime() - instant.getTime()) / MINUTE);
-  const date = [part("year"), part("month"), part("day")].join("-");
-  return [part("weekday"), date, clockText(wallTime(instant, timeZone)), offsetText(offset)].join(" ");
+  const wall = wallTime(instant, timeZone);
+  const offset = Math.round((wall.getTime() - instant.getTime()) / MINUTE);
+  const [weekday, date] = [wall.toUTCString().slice(0, 3), wall.toISOString().slice(0, 10)];
+  return [weekday, date, clockText(wall), offsetText(offset)].join(" ");
 }
 
 /** "22:00", of a wall time. */

@@ -1,6 +1,6 @@
 /** Checks the names in a suite: a misspelt name must not make a test pass. */
 
-import { nearest } from "../../policy/validation/fieldmessage.ts";
+import { didYouMean } from "../../policy/validation/fieldmessage.ts";
 import type { CompiledPolicy, CompiledRule } from "../../policy/policy.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { SuiteError } from "./suiteerror.ts";
@@ -75,7 +75,6 @@ function unknown(
   name: string,
   names: readonly string[],
 ): SuiteError {
-  const meant = nearest(name, names);
-  const hint = meant === undefined ? "" : `; did you mean ${JSON.stringify(meant)}?`;
+  const hint = didYouMean(name, names);
   return new SuiteError(`${what} ${JSON.stringify(name)}${hint}`, field);
 }

@@ -63,7 +63,7 @@ export function addTest(program: Command): void {
     const flags = self.optsWithGlobals<Flags>();
     checkFlags(flags);
     if (flags.record === undefined) return await runTests(paths, flags);
-    const { recordSuite } = await import("./record/run.ts");
+    const { recordSuite } = await import("./record/recordsuite.ts");
     const { record, write } = flags;
     await recordSuite(paths, { record, ...(write !== undefined && { write }) });
   });
@@ -80,7 +80,7 @@ async function runTests(paths: readonly string[], flags: Flags): Promise<void> {
   if (flags.mutate === true && !passed) stderr.line("no mutants: every suite has to pass first");
   if (!passed || (found === 0 && flags.requireTests === true)) throw new CommandError(FAILED);
   if (flags.mutate !== true) return;
-  const { testMutants } = await import("./mutate/run.ts");
+  const { testMutants } = await import("./mutate/testmutants.ts");
   await testMutants(suites, flags);
 }
 

@@ -1,7 +1,7 @@
 /** Compares the Events and metrics that a step expects with those that the operator would report. */
 
 import { RE2JS } from "@bufbuild/re2";
-import { nearest } from "../../policy/validation/fieldmessage.ts";
+import { didYouMean } from "../../policy/validation/fieldmessage.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { checkNames, checkRolloutNames } from "./checknames.ts";
@@ -81,8 +81,6 @@ export function compareMetric(
 function checkLabel(name: MetricSpec["name"], label: string): void {
   const known: readonly string[] = METRIC_LABELS[name];
   if (known.includes(label)) return;
-  const meant = nearest(label, known);
-  const hint =
-    meant === undefined ? `; it has ${known.join(", ")}` : `; did you mean ${JSON.stringify(meant)}?`;
+  const hint = didYouMean(label, known) || `; it has ${known.join(", ")}`;
   throw new SuiteError(`${name} has no label ${JSON.stringify(label)}${hint}`, "labels");
 }

@@ -1,7 +1,7 @@
 /** Compares what a step expects of HookRollouts with their statuses. */
 
 import { CONDITION, type HookRollout, type HookRolloutStatus } from "../../api/hookpolicy.ts";
-import { nearest } from "../../policy/validation/fieldmessage.ts";
+import { didYouMean } from "../../policy/validation/fieldmessage.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { checkRolloutNames } from "./checknames.ts";
 import { type Compared, NONE } from "./expect.ts";
@@ -68,8 +68,7 @@ function shownBy({
 function checkClusters(field: string, names: readonly string[], clusters: readonly string[]): void {
   const missing = names.find((name) => !clusters.includes(name));
   if (missing === undefined) return;
-  const meant = nearest(missing, clusters);
-  const hint = meant === undefined ? "" : `; did you mean ${JSON.stringify(meant)}?`;
+  const hint = didYouMean(missing, clusters);
   throw new SuiteError(`there is no Cluster ${missing}${hint}`, field);
 }
 

@@ -12,7 +12,7 @@ import { type Decision, speaks } from "../../policy/decision.ts";
 import { targetVersion } from "../../policy/targetversion.ts";
 import type { FleetPolicy } from "../fleet/fleet.ts";
 import { type AdmissionAnswer, admitted, answerOf } from "../fleet/admissionrequest.ts";
-import { editsBetween } from "../fleet/edits.ts";
+import { editsBetween } from "../fleet/policyedits.ts";
 import {
   type Look,
   lookAt,
@@ -146,10 +146,10 @@ export class Session {
     }
   }
 
-  #put({ asked, decision, at }: Look<PendingOperation>): void {
-    this.#pending.put(asked);
+  #put({ state, decision, at }: Look<PendingOperation>): void {
+    this.#pending.put(state);
     this.coverage.see(decision);
-    this.reported?.decided(asked, decision, at);
+    this.reported?.decided(state, decision, at);
   }
 
   #allInputs(): OperationInputs<PendingOperation>[] {
@@ -167,7 +167,7 @@ export class Session {
       policies,
       world: fleet.world(cluster),
       call: { settings: {}, ...operation.call },
-      asked: operation,
+      state: operation,
       ...(usesNow && { lookAgain: asOftenAsCalled }),
       ...(this.reported !== undefined && {
         alsoAt: ({ at, decision }: Look) => nextDeadlineStep(policies, decision.trace, at),

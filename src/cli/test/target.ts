@@ -5,7 +5,7 @@ import { type HookCall, VERSION_FIELDS } from "../../api/runtimehooks.ts";
 import type { Attempt } from "../../operations/attempt.ts";
 import { expectedCall } from "../../operations/call.ts";
 import { VERSIONED } from "../../operations/step.ts";
-import { nearest } from "../../policy/validation/fieldmessage.ts";
+import { didYouMean } from "../../policy/validation/fieldmessage.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { isVersion, targetVersion } from "../../policy/targetversion.ts";
 import { requestOf } from "../fleet/admissionrequest.ts";
@@ -92,11 +92,8 @@ function clusterOf({ world }: Session, key: string): Cluster {
   const [namespace = "", name = ""] = key.split("/");
   const cluster = world.fleet.cluster(namespace, name);
   if (cluster !== undefined) return cluster;
-  const meant = nearest(key, world.fleet.clusters().map(clusterKey));
-  throw new SuiteError(
-    `there is no Cluster ${key}${meant === undefined ? "" : `; did you mean ${JSON.stringify(meant)}?`}`,
-    "cluster",
-  );
+  const hint = didYouMean(key, world.fleet.clusters().map(clusterKey));
+  throw new SuiteError(`there is no Cluster ${key}${hint}`, "cluster");
 }
 
 const VERSIONS = ["fromKubernetesVersion", "toKubernetesVersion", "kubernetesVersion"] as const;

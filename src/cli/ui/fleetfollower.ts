@@ -108,8 +108,9 @@ async function followRollouts(
   }
 }
 
-function rolloutRow({ metadata, spec, status }: HookRollout, now: Date): RolloutRow {
-  const state = rolloutState(spec, status?.conditions ?? [], PLAIN);
+function rolloutRow(rollout: HookRollout, now: Date): RolloutRow {
+  const { metadata, spec, status } = rollout;
+  const state = rolloutState(rollout, PLAIN);
   return {
     name: metadata.name,
     operation: spec.operation,

@@ -7,6 +7,7 @@ import { timingSafeEqual } from "node:crypto";
 import type { AddressInfo } from "node:net";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 
+import { messageOf } from "../../api/thrown.ts";
 import { KubeError } from "../../kube/kubeerror.ts";
 import { CommandError } from "../command.ts";
 import type { FeedEvent, LiveFeed } from "./livefeed.ts";
@@ -154,5 +155,5 @@ function codeOf(error: unknown): number {
 
 function textOf(error: unknown): string {
   if (codeOf(error) === 413) return `the file is larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB`;
-  return error instanceof Error ? error.message : String(error);
+  return messageOf(error);
 }

@@ -1,13 +1,14 @@
 /** The page with everything behind it, until the user ends it. */
 
 import { randomBytes } from "node:crypto";
+import { codeOf } from "../../api/thrown.ts";
 import { loadKubeConfig } from "../../kube/kubeconfig.ts";
 import { VERSION } from "../../version.ts";
 import type { About } from "../../ui/wire.ts";
 import { CommandError, FAILED } from "../command.ts";
 import type { Connection } from "../fleet/livefleet.ts";
 import { readHeld } from "../get/followheld.ts";
-import { calendar, clusterRows, explained, hooksOf, plan, simulated, type Source } from "./answers.ts";
+import { calendar, clusterRows, explained, hooksOf, plan, simulated, type Source } from "./pageanswers.ts";
 import { followFleet } from "./fleetfollower.ts";
 import { LiveFeed } from "./livefeed.ts";
 import { pageFiles } from "./pagefiles.ts";
@@ -69,7 +70,7 @@ async function listening(page: Promise<RunningPage>, port: number): Promise<Runn
   try {
     return await page;
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
+    const code = codeOf(error) || String(error);
     throw new CommandError(FAILED, `cannot listen on 127.0.0.1:${port} (--port): ${code}`);
   }
 }

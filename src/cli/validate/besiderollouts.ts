@@ -1,9 +1,11 @@
 /** Finds rollouts that get in each other's way, and policies that get in the way of a rollout. */
 
+import { STEP_HOOKS } from "../../api/hookcatalog.ts";
 import type { HookRollout } from "../../api/hookpolicy.ts";
 import type { LabelSelector } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtimehooks.ts";
 import type { PolicyKind } from "../../policy/policyref.ts";
+import { KEPT_SLOT, SHARED_CLUSTERS } from "../../policy/validation/accepted.ts";
 import { areDisjoint } from "../../policy/validation/selectoroverlap.ts";
 import type { SourceObject } from "../files/load.ts";
 import { ownKind, policyKind, viewPolicy, viewRollout } from "../fleet/kinds.ts";
@@ -11,6 +13,7 @@ import { ownKind, policyKind, viewPolicy, viewRollout } from "../fleet/kinds.ts"
 interface Beside {
   readonly source: SourceObject;
   readonly path: string;
+  readonly id: string;
   readonly message: string;
 }
 
@@ -24,13 +27,7 @@ interface Rollout extends HookRollout {
 }
 
 /** The hooks that Cluster API calls, and waits for, while an upgrade runs. */
-const WITHIN_UPGRADE: readonly HookName[] = [
-  "BeforeControlPlaneUpgrade",
-  "AfterControlPlaneUpgrade",
-  "BeforeWorkersUpgrade",
-  "AfterWorkersUpgrade",
-  "AfterClusterUpgrade",
-];
+const WITHIN_UPGRADE: readonly HookName[] = [...STEP_HOOKS, "AfterClusterUpgrade"];
 
 /** `sources`: without errors. A rollout or policy in mode Audit holds nothing. */
 export function besideRollouts(sources: readonly SourceObject[]): readonly Beside[] {
@@ -58,7 +55,7 @@ function sharedClusters(rollout: Rollout, earlier: readonly Rollout[]): readonly
   );
   if (other === undefined) return [];
   const message = `selects Clusters that HookRollout ${other.metadata.name} (${placeOf(other)}) may select for ${spec.operation}, too: such a Cluster waits for a slot of each. Make their selectors exclude each other, or make one rollout of them`;
-  return [{ source, path: "spec.namespaceSelector", message }];
+  return [{ source, path: "spec.namespaceSelector", id: SHARED_CLUSTERS, message }];
 }
 
 function placeOf({ source }: Rollout): string {
@@ -76,7 +73,7 @@ function heldSlots(source: SourceObject, kind: PolicyKind, upgrades: readonly Ro
     const at = hooks.findIndex((hook) => WITHIN_UPGRADE.includes(hook));
     if (until === undefined || at < 0) return [];
     const message = `a Cluster that this rule holds at ${hooks[at]} keeps its slot of HookRollout ${rollout.metadata.name} (${placeOf(rollout)}), and counts as failed after progressDeadline, ${rollout.spec.progressDeadline}. Its gates must not wait for other Clusters`;
-    return [{ source, path: `spec.rules[${index}].hooks[${at}]`, message }];
+    return [{ source, path: `spec.rules[${index}].hooks[${at}]`, id: KEPT_SLOT, message }];
   });
 }
 

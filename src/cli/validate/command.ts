@@ -1,7 +1,7 @@
 /** `hookpolicy validate`: finds errors and warnings in policy files. */
 
 import type { Command } from "commander";
-import { Progress } from "../terminal/progress.ts";
+import { Progress } from "../terminal/progressline.ts";
 import { colourFor } from "../terminal/colour.ts";
 import { addExamples, choice, CommandError, FAILED, USAGE } from "../command.ts";
 import { columnsOf } from "../fleet/connection.ts";

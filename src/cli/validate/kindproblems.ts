@@ -3,7 +3,7 @@
 import { GROUP, VERSION } from "../../api/hookpolicy.ts";
 import type { SourceObject } from "../files/load.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
-import { found, nearest } from "../../policy/validation/fieldmessage.ts";
+import { didYouMean, found } from "../../policy/validation/fieldmessage.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { groupOf, OWN_KINDS, ownKind, type RawObject } from "../fleet/kinds.ts";
 import { SUITE_GROUP, SUITE_KIND } from "../test/suiteschema.ts";
@@ -23,7 +23,10 @@ export function kindProblem(object: RawObject): FieldError | undefined {
   const expected = own[group];
   if (expected !== undefined && !expected.includes(kind)) {
     const choices = expected.length === 1 ? expected[0] : `one of ${expected.join(", ")}`;
-    return { path: "kind", message: `found ${found(kind)}, expected ${choices}${meant(kind, expected)}` };
+    return {
+      path: "kind",
+      message: `found ${found(kind)}, expected ${choices}${didYouMean(kind, expected)}`,
+    };
   }
   const home = Object.keys(own).find((each) => own[each]?.includes(kind) === true);
   if (home === undefined || home === group) return undefined;
@@ -32,11 +35,6 @@ export function kindProblem(object: RawObject): FieldError | undefined {
     path: "apiVersion",
     message: `found ${found(object["apiVersion"])}, expected ${version} for a ${kind}`,
   };
-}
-
-function meant(word: string, words: readonly string[]): string {
-  const near = nearest(word, words);
-  return near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;
 }
 
 /** Problems that keep a command from knowing which policy an object is, or whose Clusters it is about. */

@@ -3,7 +3,7 @@
 import type { CrdSchema } from "../../api/crdschema.ts";
 import { isFields } from "../../api/fields.ts";
 import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
-import { found, nearest } from "../../policy/validation/fieldmessage.ts";
+import { didYouMean, found } from "../../policy/validation/fieldmessage.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import type { OwnKind, RawObject } from "../fleet/kinds.ts";
 
@@ -73,9 +73,5 @@ function unknownFields(
 ): readonly FieldError[] {
   return given
     .filter((field) => !known.includes(field))
-    .map((field) => {
-      const meant = nearest(field, known);
-      const hint = meant === undefined ? "" : `; did you mean ${JSON.stringify(meant)}?`;
-      return { path: `${path}.${field}`, message: `unknown field${hint}` };
-    });
+    .map((field) => ({ path: `${path}.${field}`, message: `unknown field${didYouMean(field, known)}` }));
 }

@@ -60,18 +60,20 @@ function headline(place: string, severity: Finding["severity"], what: string, co
   return `${colour.bold(`${place}:`)} ${label} ${what}`;
 }
 
-function findingLines(
-  { source, severity, id, line, column, path, message, suggestion }: Finding,
-  { colour, columns }: Terminal,
-): string[] {
-  const named = id === undefined ? message : `${message} [${id}]`;
-  const what = path === "" ? named : `${path}: ${named}`;
+function findingLines(finding: Finding, { colour, columns }: Terminal): string[] {
+  const { source, severity, line, column, suggestion } = finding;
   const help = suggestion === undefined ? [] : [`  ${colour.cyan("help:")} ${suggestion}`];
   return [
-    headline(`${source.file}:${line}:${column}`, severity, what, colour),
+    headline(`${source.file}:${line}:${column}`, severity, textOf(finding), colour),
     ...codeFrame(source.lines(), { line, column }, colour, columns),
     ...help,
   ];
+}
+
+/** "spec.rules[0].until: holds for ever [id-of-a-warning]" */
+function textOf({ id, path, message }: Finding): string {
+  const named = id === undefined ? message : `${message} [${id}]`;
+  return path === "" ? named : `${path}: ${named}`;
 }
 
 function summary(
@@ -138,13 +140,10 @@ function jsonFinding({ source: { file, object }, ...finding }: Finding): object 
 export function validationGithub({ findings, problems }: ValidationReport): string {
   const commands = [
     ...problems.map(({ message, ...where }) => githubCommand("error", where, message)),
-    ...findings.map(({ severity, id, source: { file }, line, column, path, message, suggestion }) => {
-      const named = id === undefined ? message : `${message} [${id}]`;
-      const text = [
-        path === "" ? named : `${path}: ${named}`,
-        ...(suggestion === undefined ? [] : [suggestion]),
-      ];
-      return githubCommand(severity, { file, line, column }, text.join("; "));
+    ...findings.map((finding) => {
+      const { severity, source, line, column, suggestion } = finding;
+      const text = [textOf(finding), ...(suggestion === undefined ? [] : [suggestion])];
+      return githubCommand(severity, { file: source.file, line, column }, text.join("; "));
     }),
   ];
   return commands.map((command) => `${command}\n`).join("");

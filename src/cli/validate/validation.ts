@@ -8,7 +8,7 @@ import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { found } from "../../policy/validation/fieldmessage.ts";
 import { acceptWarnings } from "../../policy/validation/accepted.ts";
 import { compileOverride } from "../../policy/override.ts";
-import type { Progress } from "../terminal/progress.ts";
+import type { Progress } from "../terminal/progressline.ts";
 import { SpecMemo } from "./specmemo.ts";
 import { type FieldError, validatePolicy } from "../../policy/validation/schema.ts";
 import { checkRollout } from "../../policy/validation/rolloutsemantics.ts";
@@ -67,7 +67,10 @@ export interface ValidationOptions {
 
 interface Judgement {
   readonly is: OwnKind | "suite" | "other" | "unknown";
-  readonly findings: readonly Finding[];
+  readonly errors: readonly FieldError[];
+  readonly warnings: readonly FieldError[];
+  /** Not every part of an object with an invalid spec has been looked at. */
+  readonly isSound: boolean;
 }
 
 export function validateObjects(sources: readonly SourceObject[], options: ValidationOptions): Validation {
@@ -76,15 +79,18 @@ export function validateObjects(sources: readonly SourceObject[], options: Valid
     options.progress?.tell(() => `checked ${index} of ${sources.length} objects`);
     return judge(source, specs, options);
   });
-  const sound = sources.filter((_, index) => judged[index]?.findings.every(isWarning));
+  const sound = sources.filter((_, index) => judged[index]?.errors.length === 0);
+  const beside = Map.groupBy(besideRollouts(sound), ({ source }) => source);
   const count = (is: Judgement["is"]): number => judged.filter((each) => each.is === is).length;
   return {
     findings: [
-      ...judged.flatMap(({ findings }) => findings),
+      ...sources.flatMap((source, index) => {
+        const judgement = judged[index];
+        return judgement === undefined ? [] : findingsOf(source, judgement, beside.get(source));
+      }),
       ...repeated(sources).map(({ source, message }) =>
         finding(source, "warning", { path: "metadata.name", id: "duplicate-object", message }),
       ),
-      ...besideRollouts(sound).map(({ source, ...warning }) => finding(source, "warning", warning)),
     ],
     unknown: count("unknown"),
     checked: {
@@ -98,32 +104,41 @@ export function validateObjects(sources: readonly SourceObject[], options: Valid
   };
 }
 
-function isWarning({ severity }: Finding): boolean {
-  return severity === "warning";
-}
-
 function judge(source: SourceObject, specs: SpecMemo, options: ValidationOptions): Judgement {
+  const nothing = { errors: [], warnings: [], isSound: false };
   const problem = kindProblem(source.object);
-  if (problem !== undefined) return { is: "unknown", findings: [finding(source, "error", problem)] };
+  if (problem !== undefined) return { ...nothing, is: "unknown", errors: [problem] };
   const group = groupOf(source.object);
-  if (group === SUITE_GROUP) return { is: "suite", findings: [] };
+  if (group === SUITE_GROUP) return { ...nothing, is: "suite" };
   const kind = OWN_KINDS.find((each) => each === source.object["kind"]);
-  if (group !== GROUP || kind === undefined) return { is: "other", findings: [] };
+  if (group !== GROUP || kind === undefined) return { ...nothing, is: "other" };
   const { errors, warnings } = check(kind, source, specs, options);
   const place = namespaceFindings(source.object);
-  const all = [
-    ...errors,
-    ...metadataErrors(source.object),
-    ...place.errors,
-    ...statusErrors(kind, source.object),
-  ];
-  const given = [...warnings, ...place.warnings, ...cutMessages(source)];
-  const accepted = acceptance(source.object, given, errors.length === 0);
-  const inOrder = [
-    ...all.map((error) => finding(source, "error", error)),
+  return {
+    is: kind,
+    errors: [
+      ...errors,
+      ...metadataErrors(source.object),
+      ...place.errors,
+      ...statusErrors(kind, source.object),
+    ],
+    warnings: [...warnings, ...place.warnings, ...cutMessages(source)],
+    isSound: errors.length === 0,
+  };
+}
+
+/** In the order of their places; `beside`: what other objects of the files make of it. */
+function findingsOf(
+  source: SourceObject,
+  { errors, warnings, isSound }: Judgement,
+  beside: readonly FieldError[] = [],
+): readonly Finding[] {
+  const accepted = acceptance(source.object, [...warnings, ...beside], isSound);
+  const findings = [
+    ...errors.map((error) => finding(source, "error", error)),
     ...accepted.map((warning) => finding(source, "warning", warning)),
   ];
-  return { is: kind, findings: inOrder.toSorted((a, b) => a.line - b.line || a.column - b.column) };
+  return findings.toSorted((a, b) => a.line - b.line || a.column - b.column);
 }
 
 function check(
@@ -143,14 +158,15 @@ function check(
   return { errors: [...schemaErrors, ...errors], warnings };
 }
 
-/** Not every rule of an invalid policy has been looked at, so that what accepts nothing there may be right. */
+/** What accepts nothing in an invalid object may be right. */
 function acceptance(
   object: RawObject,
   warnings: readonly FieldError[],
   isSound: boolean,
 ): readonly FieldError[] {
   const { annotations } = fieldsOf(object["metadata"]);
-  const { left, unused } = acceptWarnings(annotations, rulesOf({ spec: object["spec"] }), warnings);
+  const field = ownKind(object) === "HookRollout" ? "stages" : "rules";
+  const { left, unused } = acceptWarnings(annotations, listOf(object["spec"], field), warnings, field);
   return isSound ? [...left, ...unused] : left;
 }
 
@@ -185,6 +201,11 @@ function checkSpec(
 function rulesOf({ spec }: { readonly spec: unknown }): readonly RuleSpec[] {
   if (typeof spec !== "object" || spec === null || !("rules" in spec)) return [];
   return Array.isArray(spec.rules) ? spec.rules : [];
+}
+
+function listOf(spec: unknown, field: "rules" | "stages"): readonly unknown[] {
+  const list: unknown = isFields(spec) ? spec[field] : undefined;
+  return Array.isArray(list) ? list : [];
 }
 
 /** Its effect depends on the time of its creation and on a flag of the operator. */

@@ -9,6 +9,7 @@ import {
   CommandError,
   FAILED,
   instant,
+  meantText,
   USAGE,
   wholeNumber,
 } from "../command.ts";
@@ -149,7 +150,6 @@ function unknownName(wanted: string, { policies }: PolicyWindows, { filename }: 
   ]);
   const meant = nearest(wanted, names);
   const isPath = filename === undefined && /(?:\.ya?ml|\.json|\/)$/.test(wanted);
-  const likely = isPath ? `-f ${wanted}` : meant;
-  const hint = likely === undefined ? "" : ` (did you mean ${likely}?)`;
+  const hint = meantText(isPath ? `-f ${wanted}` : meant);
   return new UsageError(`no policy is named ${JSON.stringify(wanted)}${hint}`);
 }

@@ -22,7 +22,7 @@ import type {
   TimersSpec,
 } from "../spec.ts";
 import { type Answered, requestOf } from "./auditlines.ts";
-import { type Mark, marksOf } from "./marks.ts";
+import { type Mark, marksOf } from "./gatemarks.ts";
 
 export interface Recorded {
   readonly spec: Pick<SuiteSpec, "at" | "asked" | "steps">;

@@ -34,12 +34,17 @@ describe("rollouts", () => {
       "error",
       /not Ready.*upgrades \(the status was lost\) → .*kubectl edit hookrollout upgrades/,
     ],
-    "that the operator has not seen": ["rollouts", has(rollout({}, [])), "error", /has not looked at it/],
+    "that the operator has not seen": [
+      "rollouts",
+      has(rollout({}, [])),
+      "error",
+      /has not looked at its spec\) → see whether the operator runs/,
+    ],
     "that were edited since": [
       "rollouts",
       has(rollout({}, [READY], { generation: 2 })),
       "error",
-      /1 HookRollout not Ready/,
+      /1 HookRollout not Ready.*has not looked at its spec\) → see whether the operator runs/,
     ],
     "whose operator was removed: another check tells that none runs": [
       "rollouts",

@@ -132,7 +132,18 @@ describe("the heading says", () => {
       readyStatus({ conditions: [{ ...READY!, status: "False", message: "is wrong" }, halted] }),
       "is wrong",
     ],
-    ["that no operator has seen it", {}, undefined, "the operator has not seen it yet"],
+    [
+      "that no operator has seen it",
+      {},
+      undefined,
+      "the operator has not seen it yet; if that stays, hookpolicy doctor",
+    ],
+    [
+      "what is wrong with a spec that no operator has seen, as after an edit",
+      { healthyWhen: [{ name: "ok", expression: "cluster.(" }] },
+      readyStatus({ observedGeneration: 0 }),
+      "holds every Cluster that it may select: spec.healthyWhen[0].expression: column 9: not a CEL expression: ( is not closed: write )",
+    ],
   ];
   for (const [title, spec, status, words] of cases)
     test(title, () => {

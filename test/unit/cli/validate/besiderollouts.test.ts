@@ -46,7 +46,7 @@ test("two rollouts that may select one Cluster for the same operation are a warn
   const [found = "", ...more] = await warnings(t, rollout("a"), rollout("b", { clusterSelector: {} }));
   assert.match(
     found,
-    /^a\.yaml:3:\d+: warning: spec\.namespaceSelector: selects Clusters that HookRollout a \(a\.yaml:1\) may select for Upgrade, too/,
+    /^a\.yaml:3:\d+: warning: spec\.namespaceSelector: selects Clusters that HookRollout a \(a\.yaml:1\) may select for Upgrade, too.* \[shared-clusters\]$/,
   );
   assert.deepEqual(more, []);
 });
@@ -63,7 +63,7 @@ test("a rule that holds a running upgrade keeps a slot of the rollout beside it"
   const [found = "", ...more] = await warnings(t, rollout("a"), policy("AfterClusterUpgrade"));
   assert.match(
     found,
-    /^a\.yaml:3:\d+: warning: spec\.rules\[0\]\.hooks\[0\]: a Cluster that this rule holds at AfterClusterUpgrade keeps its slot of HookRollout a \(a\.yaml:1\), and counts as failed after progressDeadline, 6h/,
+    /^a\.yaml:3:\d+: warning: spec\.rules\[0\]\.hooks\[0\]: a Cluster that this rule holds at AfterClusterUpgrade keeps its slot of HookRollout a \(a\.yaml:1\), and counts as failed after progressDeadline, 6h.* \[kept-slot\]$/,
   );
   assert.deepEqual(more, []);
 });
@@ -82,4 +82,12 @@ test("a rule before the upgrade, of another operation or for other Clusters keep
   assert.deepEqual(await warnings(t, rollout("a"), policy("AfterClusterUpgrade", { mode: "Audit" })), []);
   const fleet = policy("AfterClusterUpgrade", own, "ClusterHookPolicy");
   assert.equal((await warnings(t, rollout("a"), fleet)).length, 1);
+});
+
+test("what another object makes of a policy or rollout can be accepted", async (t) => {
+  const accepting = (document: string, accept: string): string =>
+    document.replace('"metadata":{', `"metadata":{"annotations":{"hookpolicy.dev/accept":"${accept}"},`);
+  const kept = accepting(policy("AfterClusterUpgrade"), "r/kept-slot");
+  assert.deepEqual(await warnings(t, rollout("a"), kept), []);
+  assert.deepEqual(await warnings(t, rollout("a"), accepting(rollout("b"), "shared-clusters")), []);
 });

@@ -4,7 +4,7 @@ import { servedHooks } from "../../../api/hookcatalog.ts";
 import { CommandError, FAILED } from "../../command.ts";
 import { colourFor } from "../../terminal/colour.ts";
 import { stderr, stdout } from "../../terminal/output.ts";
-import { Progress } from "../../terminal/progress.ts";
+import { Progress } from "../../terminal/progressline.ts";
 import { DEFAULT_CAPI_MINOR } from "../begin.ts";
 import type { Suite } from "../suite.ts";
 import { mutatedPolicies } from "./mutants.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { type Coverage, followCoverage } from "../../../src/metrics/coverage.ts";
+import { type Coverage, followCoverage } from "../../../src/metrics/coveragegauges.ts";
 import { createMetrics } from "../../../src/metrics/metrics.ts";
 import { cluster, hookPolicy } from "../builders.ts";
 import { storeWith } from "../controller/fixtures.ts";

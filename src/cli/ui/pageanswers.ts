@@ -3,9 +3,10 @@
 import { Readable } from "node:stream";
 import { setImmediate as breathe } from "node:timers/promises";
 
+import { messageOf } from "../../api/thrown.ts";
 import { HOOK_NAMES } from "../../api/runtimehooks.ts";
 import { servedHooks } from "../../api/hookcatalog.ts";
-import { fieldsOf } from "../../api/fields.ts";
+import { fieldsOf, textOf } from "../../api/fields.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
 import type { Options } from "../../operator/options.ts";
 import { timestamp } from "../../policy/instant.ts";
@@ -19,7 +20,7 @@ import { loadPaths } from "../files/load.ts";
 import { parseTime } from "../fleet/connection.ts";
 import { clusterResource } from "../fleet/liveobjects.ts";
 import { readHeld } from "../get/followheld.ts";
-import { planFleet } from "../rollout/plan.ts";
+import { planFleet } from "../rollout/fleetplan.ts";
 import { readLivePlanned } from "../rollout/planned.ts";
 import { planJson } from "../rollout/planreport.ts";
 import { prepare, readPresentFleet, warningsOf } from "../simulate/preparation.ts";
@@ -53,10 +54,6 @@ export async function clusterRows({ client }: Source): Promise<readonly ClusterR
     },
   });
   return items.toSorted((a, b) => (a.cluster < b.cluster ? -1 : 1));
-}
-
-function textOf(value: unknown): string {
-  return typeof value === "string" ? value : "";
 }
 
 /** ?cluster=NAMESPACE/NAME&hook=&at=&toVersion= */
@@ -164,6 +161,6 @@ function parsed<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {
-    throw new CommandError(USAGE, error instanceof Error ? error.message : String(error));
+    throw new CommandError(USAGE, messageOf(error));
   }
 }

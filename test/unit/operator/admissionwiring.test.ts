@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import type { Selection } from "../../../src/admission/reviewworld.ts";
-import { ApiServerReviewer, worldOf } from "../../../src/operator/admission.ts";
+import { ApiServerReviewer, worldOf } from "../../../src/operator/admissionwiring.ts";
 import { cluster, clusterHookPolicy, hookPolicy, namespace } from "../builders.ts";
 import { storeWith } from "../controller/fixtures.ts";
 import { json, type Recorded, status } from "../kube/fakeapiserver.ts";

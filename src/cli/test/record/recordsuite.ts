@@ -3,6 +3,7 @@
 import { writeFile } from "node:fs/promises";
 import { dirname, relative, resolve } from "node:path";
 import { stringify } from "yaml";
+import { messageOf } from "../../../api/thrown.ts";
 import { fieldsOf } from "../../../api/fields.ts";
 import { servedHooks } from "../../../api/hookcatalog.ts";
 import { viewMetadata } from "../../../policy/cluster.ts";
@@ -198,7 +199,7 @@ async function put(text: string, file: string | undefined): Promise<void> {
   try {
     await writeFile(file, text, { flag: "wx" });
   } catch (error) {
-    throw new CommandError(USAGE, `${file}: ${error instanceof Error ? error.message : String(error)}`);
+    throw new CommandError(USAGE, `${file}: ${messageOf(error)}`);
   }
   stderr.line(`wrote ${file}`);
 }
