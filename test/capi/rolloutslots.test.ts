@@ -64,10 +64,16 @@ describe("a slot is given back", { concurrency: true }, () => {
     await upgrade(cp, other, "next-0");
     await topologySays(cp, other, "next-0", /HookRollout vetoed: waits for a free slot/);
     // Cluster API joins what its extensions say in no order.
-    await waitForRollout({ cp, name: "vetoed" }, "vetoed-0 to say that it had its slot", async () => {
-      const message = await topologyMessage(cp, vetoed, "vetoed-0");
-      return /had a slot and did not begin/.test(message) && /not today/.test(message);
-    });
+    // It says so a minute after it took the slot.
+    await waitForRollout(
+      { cp, name: "vetoed" },
+      "vetoed-0 to say that it had its slot",
+      async () => {
+        const message = await topologyMessage(cp, vetoed, "vetoed-0");
+        return /had a slot and did not begin/.test(message) && /not today/.test(message);
+      },
+      180_000,
+    );
     await waitForRollout({ cp, name: "vetoed" }, "next-0 to begin", () => observer.begun.length > 0, 360_000);
     extension.allow(UPGRADE);
     await waitForRollout(

@@ -4,7 +4,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** A machine that does much else at the time is slow, which is no failure. */
-const WAIT_TIMEOUT_MS = 60_000;
+const WAIT_TIMEOUT_MS = 120_000;
 
 export interface WaitOptions {
   readonly timeoutMs?: number;
