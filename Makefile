@@ -55,8 +55,14 @@ release: dist/THIRD_PARTY_LICENSES.txt executable ## Make every artefact of a re
 	@node release/release.ts
 
 .PHONY: demo
-demo: build ## Hold and release a Cluster on a real local control plane (KEEP=1 leaves it running)
+demo: ## Hold and release a Cluster on a real local control plane (KEEP=1 leaves it running)
+	@$(MAKE) --no-print-directory --jobs=2 build modules
 	@node test/demo/demo.ts
+
+# The first build of Cluster API's manager begins with this download. If it fails, that build says why.
+.PHONY: modules
+modules:
+	@cd test/controlplane/cluster-api && go list -deps sigs.k8s.io/cluster-api/core >/dev/null 2>&1 || true
 
 .PHONY: test
 test: build $(if $(COVERAGE),coverage,test-unit) test-integration ## Run every test (FULL=1: all generated cases; COVERAGE=1: as CI does)

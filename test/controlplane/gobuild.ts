@@ -36,7 +36,8 @@ export async function build(request: GoBuild, progress: Progress = toStderr): Pr
   progress(headline);
   const timer = setInterval(() => progress(`${headline} … ${elapsed()}`), PROGRESS_EVERY_MS);
   try {
-    const output = ["-ldflags", ldflags, "-o", partial];
+    // -s -w drops what debuggers need, so that it need not be compiled either.
+    const output = ["-gcflags=all=-dwarf=false", "-ldflags", ldflags, "-o", partial];
     await go(["build", "-mod=readonly", "-buildvcs=false", `-tags=${tags}`, ...output, main], folder, title);
     await rename(partial, target);
   } finally {
@@ -52,7 +53,7 @@ function about(seconds: number): string {
 
 async function go(args: readonly string[], folder: string, title: string): Promise<void> {
   // The compiler would spend a sixth of its time on garbage for which there is room.
-  const env = { ...process.env, GOGC: "400" };
+  const env = { ...process.env, GOGC: "off", GOMEMLIMIT: "2GiB" };
   const child = spawn("go", args, { cwd: folder, env, stdio: ["ignore", "pipe", "pipe"] });
   const output: string[] = [];
   for (const stream of [child.stdout, child.stderr]) {
