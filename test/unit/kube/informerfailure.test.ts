@@ -113,7 +113,7 @@ for (const [name, line] of Object.entries(lostEvents)) {
 }
 
 test("a silent watch is dropped and taken up from its last position", async (t) => {
-  const { server, informer, caughtUp } = await startInformer(t, { tuning: { idleTimeoutMs: 150 } });
+  const { server, informer, caughtUp } = await startInformer(t, { tuning: { idleTimeoutMs: 500 } });
   server.put("team-a/w1", 1);
   await caughtUp();
   const position = server.version;
@@ -140,10 +140,10 @@ test("a watch that stays silent from its position is given up for a list", async
 });
 
 test("bookmarks keep a quiet watch alive", async (t) => {
-  const { server, informer } = await startInformer(t, { tuning: { idleTimeoutMs: 150 } });
+  const { server, informer } = await startInformer(t, { tuning: { idleTimeoutMs: 1_000 } });
   await until("watching", () => server.watchCount === 1);
-  for (let i = 0; i < 8; i++) {
-    await new Promise((resolve) => setTimeout(resolve, 30));
+  for (let i = 0; i < 12; i++) {
+    await new Promise((resolve) => setTimeout(resolve, 100));
     server.bookmark();
   }
   assert.deepEqual([server.count("watch"), informer.restarts], [1, 0]);
