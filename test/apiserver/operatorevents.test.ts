@@ -223,14 +223,10 @@ describe("Events", () => {
       await createCluster(cp, { namespace: "burst", name, version: NEXT_VERSION });
       await lab.operator.ask(HOOK, await lab.requestFor("burst", name));
     }
-    const passed = await cp.waitFor(
-      "the Event that counts",
-      async () => {
-        const found = (await events("burst")).filter((event) => event["reason"] === "DeadlinePassed");
-        return found.some((event) => event["regarding"].kind === "HookPolicy") && found;
-      },
-      90_000,
-    );
+    const passed = await cp.waitFor("the Event that counts", async () => {
+      const found = (await events("burst")).filter((event) => event["reason"] === "DeadlinePassed");
+      return found.some((event) => event["regarding"].kind === "HookPolicy") && found;
+    });
     const counting = passed.find((event) => event["regarding"].kind === "HookPolicy");
     assert.equal(counting?.["series"].count, 5);
     assert.match(counting?.["note"], /^5 more at about the same time: burst\/c/);

@@ -140,11 +140,7 @@ export const HOOK_POLICY_DEFINITION: Ref = {
 
 export async function removeDefinition(cp: ControlPlane, definition: Ref): Promise<void> {
   await cp.delete(definition);
-  await cp.waitFor(
-    `${definition.name} to be gone`,
-    async () => (await cp.find(definition)) === undefined,
-    60_000,
-  );
+  await cp.waitFor(`${definition.name} to be gone`, async () => (await cp.find(definition)) === undefined);
 }
 
 /** What the operator has written so far to paths that begin so. */

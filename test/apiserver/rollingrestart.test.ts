@@ -186,6 +186,6 @@ test("a rolling restart under load fails no call and lets nothing go that is not
     `${calls.length} calls, ${goes} goes, ${[...service.routed().values()].join("/")} connections`,
   );
   assert.ok(goes > 20, `${goes} goes`);
-  assert.ok(calls.length - goes > 1000);
+  assert.ok(calls.length - goes > 200, `${calls.length - goes} calls that are held`);
   for (const { daemon } of old) assert.match(daemon.log(), /"msg":"Stopped"/);
 });

@@ -182,7 +182,7 @@ describe("what the docs say", () => {
         );
         await sh("hookpolicy approve team-a/prod-1 --yes");
         const team = { apiVersion: "v1", kind: "Namespace", name: TEAM };
-        await cp.waitFor("the namespace to be gone", async () => (await cp.find(team)) === undefined, 90_000);
+        await cp.waitFor("the namespace to be gone", async () => (await cp.find(team)) === undefined);
       },
   };
 

@@ -82,7 +82,7 @@ describe("a held Cluster stays", () => {
     await cp.apiServer.start();
     await stays("outage");
     await approve(cp, "outage", "c1");
-    await waitUntilGone(cp, "outage", "c1", 90_000);
+    await waitUntilGone(cp, "outage", "c1");
   });
 
   test("when its policy appears while the operator's watches are stalled", async () => {

@@ -80,7 +80,7 @@ export async function startHeldCluster(): Promise<HeldCluster> {
     await holdAnother(cp, policy);
     await cp.waitFor("the Cluster to say so", async () => (await sh(WHY)).includes(HOOK));
   };
-  const gone = async (): Promise<void> => await waitUntilGone(cp, TEAM, CLUSTER, 90_000);
+  const gone = async (): Promise<void> => await waitUntilGone(cp, TEAM, CLUSTER);
   return { cp, capi, sh, serving, enforced, held, gone, kill: () => operator.daemon.stop("SIGKILL") };
 }
 

@@ -34,7 +34,7 @@ describe("the lab", () => {
 
   const called = async (...hooks: readonly HookName[]): Promise<void> => {
     const all = () => hooks.every((hook) => extension.hooks().includes(hook));
-    await cp.waitFor(`${hooks.join(", ")} to be called`, all, 60_000);
+    await cp.waitFor(`${hooks.join(", ")} to be called`, all);
   };
 
   test("discovers the extension's handlers", async () => {
@@ -67,7 +67,8 @@ describe("the lab", () => {
     extension.allow("BeforeClusterDelete");
     await lab.waitUntilGone(cp, "team-a", "one");
 
-    assert.deepEqual(extension.hooks(), HOOK_NAMES);
+    // Cluster API repeats what it was answered, if it could not note it.
+    assert.deepEqual([...new Set(extension.hooks())], HOOK_NAMES);
   });
 
   test("converts a Cluster for those who ask for the older version", async () => {

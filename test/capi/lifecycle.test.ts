@@ -187,11 +187,7 @@ describe("a Cluster's life", () => {
 });
 
 async function called({ cp, operator }: SharedFleet, cluster: string, hook: HookName): Promise<void> {
-  await cp.waitFor(
-    `${hook} of ${cluster} to be called`,
-    () => hooksCalled(operator, cluster).includes(hook),
-    60_000,
-  );
+  await cp.waitFor(`${hook} of ${cluster} to be called`, () => hooksCalled(operator, cluster).includes(hook));
 }
 
 /** Cluster API has been told to go on. */

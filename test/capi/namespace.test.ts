@@ -53,7 +53,6 @@ describe("a namespace with a policy", () => {
     await cp.waitFor(
       "the namespace to be gone",
       async () => (await cp.find({ apiVersion: "v1", kind: "Namespace", name: "team-a" })) === undefined,
-      60_000,
     );
   });
 

@@ -334,14 +334,10 @@ export class Recipe {
     const ref = await this.created(cluster);
     const { namespace = "", name } = ref;
     await provision(this.cp, namespace, name);
-    await this.cp.waitFor(
-      `Cluster ${namespace}/${name} to be up`,
-      async () => {
-        const { metadata } = await this.cp.get(ref);
-        return metadata.annotations?.["runtime.cluster.x-k8s.io/pending-hooks"] === undefined;
-      },
-      60_000,
-    );
+    await this.cp.waitFor(`Cluster ${namespace}/${name} to be up`, async () => {
+      const { metadata } = await this.cp.get(ref);
+      return metadata.annotations?.["runtime.cluster.x-k8s.io/pending-hooks"] === undefined;
+    });
     return ref;
   }
 }

@@ -75,16 +75,12 @@ async function gone({ namespace = "", name }: Ref): Promise<void> {
 
 /** The control plane has been told the new version. */
 async function upgrading({ namespace = "", name }: Ref): Promise<void> {
-  await fleet.cp.waitFor(
-    `Cluster ${namespace}/${name} to upgrade`,
-    async () => {
-      const { spec } = await fleet.cp.get(clusterRef(namespace, name));
-      const { kind, name: controlPlane } = spec.controlPlaneRef;
-      const ref = { apiVersion: LAB_CONTROL_PLANE, kind, namespace, name: controlPlane };
-      return (await fleet.cp.get(ref))["spec"]?.version === NEXT_VERSION;
-    },
-    60_000,
-  );
+  await fleet.cp.waitFor(`Cluster ${namespace}/${name} to upgrade`, async () => {
+    const { spec } = await fleet.cp.get(clusterRef(namespace, name));
+    const { kind, name: controlPlane } = spec.controlPlaneRef;
+    const ref = { apiVersion: LAB_CONTROL_PLANE, kind, namespace, name: controlPlane };
+    return (await fleet.cp.get(ref))["spec"]?.version === NEXT_VERSION;
+  });
 }
 
 function only(refs: readonly Ref[]): Ref {

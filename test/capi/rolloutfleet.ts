@@ -94,11 +94,7 @@ export async function createFleet(
   }
   await Promise.all(
     named.map(({ namespace, name }) =>
-      cp.waitFor(
-        `Cluster ${namespace}/${name} to be Available`,
-        () => isAvailable(cp, namespace, name),
-        90_000,
-      ),
+      cp.waitFor(`Cluster ${namespace}/${name} to be Available`, () => isAvailable(cp, namespace, name)),
     ),
   );
   return named.map(({ name }) => name);

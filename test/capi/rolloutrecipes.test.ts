@@ -134,10 +134,8 @@ describe("the recipe", () => {
       );
     const [first = ""] = begun;
     await provision(cp, namespace, first);
-    const next = await cp.waitFor(
-      "the next to begin",
-      async () => (await runningCreations(cp, namespace)).find((each) => !begun.has(each)),
-      90_000,
+    const next = await cp.waitFor("the next to begin", async () =>
+      (await runningCreations(cp, namespace)).find((each) => !begun.has(each)),
     );
     assert.ok(names.includes(next));
     assert.ok((await runningCreations(cp, namespace)).length <= 2);

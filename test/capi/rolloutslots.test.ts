@@ -74,7 +74,7 @@ describe("a slot is given back", { concurrency: true }, () => {
       },
       180_000,
     );
-    await waitForRollout({ cp, name: "vetoed" }, "next-0 to begin", () => observer.begun.length > 0, 360_000);
+    await waitForRollout({ cp, name: "vetoed" }, "next-0 to begin", () => observer.begun.length > 0, 600_000);
     extension.allow(UPGRADE);
     await waitForRollout(
       { cp, name: "vetoed" },
@@ -128,10 +128,8 @@ describe("a slot is given back", { concurrency: true }, () => {
         .map(({ metadata }) => metadata.name);
     };
     const another = async (...others: readonly string[]): Promise<string> =>
-      await cp.waitFor(
-        `another deletion than ${others.join()} to begin`,
-        async () => (await begun()).find((name) => !others.includes(name)),
-        90_000,
+      await cp.waitFor(`another deletion than ${others.join()} to begin`, async () =>
+        (await begun()).find((name) => !others.includes(name)),
       );
     const waiting = (...others: readonly string[]): string =>
       names.find((name) => !others.includes(name)) ?? assert.fail("all have begun");

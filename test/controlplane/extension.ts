@@ -37,7 +37,7 @@ export function extensionRef(name: string): Ref {
 export async function registerExtension(
   cp: ControlPlane,
   extension: Extension & ExtensionAddress,
-  timeoutMs = 60_000,
+  timeoutMs?: number,
 ): Promise<readonly ExtensionHandler[]> {
   const { name, namespaceSelector = {}, settings, caBundle = cp.authority.caBundle } = extension;
   const address = "url" in extension ? { url: extension.url } : { service: extension.service };

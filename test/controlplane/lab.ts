@@ -128,7 +128,7 @@ export async function finishControlPlaneUpgrade(
   cp: ControlPlane,
   namespace: string,
   name: string,
-  timeoutMs = 60_000,
+  timeoutMs?: number,
 ): Promise<void> {
   const { version, controlPlane } = await partsOf(cp, namespace, name);
   const released = async (): Promise<boolean> => (await cp.get(controlPlane))["spec"]?.version === version;
@@ -159,7 +159,7 @@ export async function waitUntilGone(
   cp: ControlPlane,
   namespace: string,
   name: string,
-  timeoutMs = 60_000,
+  timeoutMs?: number,
 ): Promise<void> {
   const gone = async (): Promise<boolean> => (await cp.find(clusterRef(namespace, name))) === undefined;
   await cp.waitFor(`Cluster ${namespace}/${name} to be gone`, gone, timeoutMs);
