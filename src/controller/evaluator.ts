@@ -17,7 +17,6 @@ import { BUDGET_EXHAUSTED } from "../policy/budget.ts";
 import { lookAt } from "../operations/timeline.ts";
 import { notAhead } from "../operations/timers.ts";
 import { adoptRow } from "../operations/adoptrow.ts";
-import { hasEnded } from "../operations/ended.ts";
 import { type PendingOperation, operationKey } from "../operations/operation.ts";
 import { type HeldRow, sameRow, storedRow } from "../operations/rows.ts";
 import type { Candidates } from "./policyset.ts";
@@ -344,7 +343,7 @@ export class Evaluator {
       now: this.#options.now(),
       served: this.#options.served,
     });
-    if (operation === undefined || hasEnded(operation, cluster, this.#options.served)) return;
+    if (operation === undefined) return;
     entry.adopt(key, row);
     if (this.#turn.isOver()) {
       this.#memory.operations.put(operation);

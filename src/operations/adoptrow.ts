@@ -8,6 +8,7 @@ import type { CompiledPolicy } from "../policy/policy.ts";
 import { isVersion, targetVersion } from "../policy/targetversion.ts";
 import { firstAskedBy } from "../policy/world.ts";
 import { about, shownCall } from "./call.ts";
+import { hasEnded } from "./ended.ts";
 import { type PendingOperation, newOperation } from "./operation.ts";
 import { isPossible, type Served } from "./shows.ts";
 import { adoptTimers, storedTimers } from "./timers.ts";
@@ -24,7 +25,7 @@ export interface RowContext {
 
 /**
  * The operation that a row tells of, written by another replica or before a restart, with what is known of it; nothing if
- * the Cluster shows no such operation. What the row says counts for its own policy only.
+ * the Cluster shows no such operation, or that it has ended. What the row says counts for its own policy only.
  */
 export function adoptRow(
   row: DecisionRow,
@@ -33,7 +34,8 @@ export function adoptRow(
   const firstAsked = readTimestamp(row.firstAsked);
   if (firstAsked === undefined || !isRowOf(policy, row)) return undefined;
   const operation = known ?? hearsay(row, cluster, firstAsked, served);
-  if (operation === undefined || !isSameStep(operation, row)) return undefined;
+  if (operation === undefined || !isSameStep(operation, row) || hasEnded(operation, cluster, served))
+    return undefined;
   const own = firstAskedBy(operation, policy.uid);
   const isNews = row.hook !== "BeforeClusterDelete" && (own === undefined || firstAsked < own);
   const saidBy = isNews ? new Map(operation.saidBy).set(policy.uid, firstAsked) : operation.saidBy;

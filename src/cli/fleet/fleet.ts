@@ -11,7 +11,6 @@ import {
 import type { Cluster, Namespace } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtimehooks.ts";
 import { adoptRow } from "../../operations/adoptrow.ts";
-import { hasEnded } from "../../operations/ended.ts";
 import { type PendingOperation, pendingDeletion } from "../../operations/operation.ts";
 import { clusterKey, viewCluster, viewMetadata, viewNamespace } from "../../policy/cluster.ts";
 import { compilePolicy } from "../../policy/compile.ts";
@@ -181,9 +180,7 @@ export class Fleet {
         if (operation !== undefined) operations.set(row.hook, operation);
       }
     }
-    return [...operations.values()]
-      .filter((operation) => !hasEnded(operation, cluster, this.served))
-      .map(firstOfAll);
+    return [...operations.values()].map(firstOfAll);
   }
 }
 
