@@ -13,7 +13,7 @@ import { compileInSteps } from "../policy/compile.ts";
 import type { Decision } from "../policy/decision.ts";
 import { type ObjectKind, objectKindKey } from "../policy/objects.ts";
 import type { CompiledPolicy, ObjectDemand } from "../policy/policy.ts";
-import { type PendingOperation, operationKey } from "../operations/operation.ts";
+import type { PendingOperation } from "../operations/operation.ts";
 import { PendingOperations } from "../operations/operations.ts";
 import { Compiling } from "./compiling.ts";
 import { isSameLife, isSameSpec } from "./samespec.ts";
@@ -21,7 +21,7 @@ import { Evaluator } from "./evaluator.ts";
 import { demandsInTurns } from "./kindshares.ts";
 import { overrideKey, OverrideSet } from "./overrideset.ts";
 import { parsePolicyKey, type PolicyObject, PolicySet } from "./policyset.ts";
-import { PassedOperations } from "./passed.ts";
+import { OperationLife } from "./operationlife.ts";
 import { sameCluster } from "./samecluster.ts";
 import { windowEdge, windowTransitions } from "./transitions.ts";
 import type { DecisionRequest, StoreOptions } from "./ports.ts";
@@ -37,7 +37,7 @@ export class DecisionStore {
   readonly #operations = new PendingOperations();
   readonly #schedule: Schedule;
   readonly #evaluator: Evaluator;
-  readonly #passed: PassedOperations;
+  readonly #life: OperationLife;
   readonly #compiling: Compiling;
   #loaded = false;
   #clusterGone: (uid: string) => void = () => undefined;
@@ -59,7 +59,7 @@ export class DecisionStore {
     const schedule = this.#schedule;
     const memory = { policies, overrides, operations, clusters, namespaces, objects, schedule };
     this.#evaluator = new Evaluator(memory, options);
-    this.#passed = new PassedOperations(memory, this.#evaluator, options);
+    this.#life = new OperationLife(memory, this.#evaluator, options);
     this.answers = new Answers(memory, served);
   }
 
@@ -164,7 +164,6 @@ export class DecisionStore {
     if (before !== undefined) this.#operations.policyEdited(compiled.uid, before.object.spec, object.spec);
     const entry = this.policies.set(key, object, compiled);
     if (!isDeepStrictEqual(demands, entry.demands)) this.#options.onDemands();
-    entry.specChanged();
     this.#watchWindows(entry);
     if (this.#loaded) this.#evaluator.evaluatePolicy(entry);
   }
@@ -177,19 +176,12 @@ export class DecisionStore {
     if (!this.#loaded) return;
     const withStatus = this.policies.haveExpressions;
     if (before !== undefined && now !== undefined && sameCluster(before, now, { withStatus })) return;
-    const gone = before !== undefined && before.metadata.uid !== now?.metadata.uid;
-    if (before !== undefined) this.#passed.follow(before, gone ? undefined : now);
-    if (gone) this.#forget(before);
-    if (now !== undefined) this.#follow(now);
-  }
-
-  /** Operations begin and end as the Cluster shows it, and are re-evaluated. */
-  #follow(cluster: Cluster): void {
-    const { served, now } = this.#options;
-    const { ended, hasBegun } = this.#operations.follow(cluster, { now: now(), served });
-    for (const operation of ended) this.#ended(operation);
-    if (hasBegun) this.#evaluator.adoptRowsOf(cluster);
-    this.#evaluator.evaluateCluster(cluster);
+    const { ended, hasBegun, isGone } = this.#life.clusterChanged(before, now);
+    for (const operation of ended) this.#schedule.set(ofOperation("operation", operation), undefined);
+    if (before !== undefined && isGone) this.#clusterGone(before.metadata.uid);
+    if (now === undefined) return;
+    if (hasBegun) this.#evaluator.adoptRowsOf(now);
+    this.#evaluator.evaluateCluster(now);
   }
 
   /** The labels of a Namespace select policies, and gates may look at it, and at the objects in it. */
@@ -215,7 +207,7 @@ export class DecisionStore {
    * each attempt has another uid.
    */
   requestRefused(request: DecisionRequest, decision: Decision): void {
-    if (this.answers.knows(request.cluster)) this.#passed.refused(request, decision);
+    if (this.answers.knows(request.cluster)) this.#life.refused(request, decision);
   }
 
   overrideChanged(name: string, object: HookOverride | undefined): void {
@@ -279,7 +271,7 @@ export class DecisionStore {
     objects: ({ policy }) => this.#objectsDue(this.policies.get(policy)),
     rest: ({ policy }) => this.#restDue(this.policies.get(policy)),
     rows: ({ policy }) => this.#rowsDue(this.policies.get(policy)),
-    passed: ({ clusterUID, namespace }) => this.#passed.recordRest(clusterUID, namespace),
+    passed: ({ clusterUID, namespace }) => this.#life.recordRest(clusterUID, namespace),
     override: ({ name }) => this.#options.onDirty(overrideKey(name)),
     cluster: ({ cluster }) => this.clusterChanged(undefined, this.#options.clusters.get(cluster)),
     operation: ({ clusterUID, hook }) =>
@@ -315,24 +307,5 @@ export class DecisionStore {
     this.#evaluator.evaluateMatched(entry);
     // Whether the objects can be read at all is part of the status.
     this.#options.onDirty(entry.key);
-  }
-
-  /** The Cluster is gone, or another Cluster has its name. */
-  #forget(cluster: Cluster): void {
-    const { uid, namespace = "" } = cluster.metadata;
-    for (const operation of this.#operations.forget(uid)) this.#ended(operation);
-    const key = clusterKey(cluster);
-    for (const entry of this.policies.candidates(namespace).entries) {
-      if (entry.forget(uid, key)) this.#options.onDirty(entry.key);
-    }
-    this.#clusterGone(uid);
-  }
-
-  #ended(operation: PendingOperation): void {
-    const key = operationKey(operation.clusterUID, operation.call.hook);
-    this.#schedule.set(ofOperation("operation", operation), undefined);
-    for (const entry of this.policies.candidates(operation.namespace).entries) {
-      if (entry.end(key)) this.#options.onDirty(entry.key);
-    }
   }
 }

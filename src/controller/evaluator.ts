@@ -182,10 +182,7 @@ export class Evaluator {
     now: Date,
   ): void {
     const key = operationKey(operation.clusterUID, operation.call.hook);
-    for (const [index, trace] of decision.trace.entries()) {
-      const entry = entries[index];
-      if (entry === undefined) continue;
-      const { before, row, transitions } = note(entry, operation, trace, now);
+    for (const { entry, before, row, transitions } of note(entries, operation, decision, now)) {
       for (const transition of transitions) this.#options.onTransition(transition);
       if (sameRow(before, row)) continue;
       entry.setRow(key, row);

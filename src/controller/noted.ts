@@ -1,19 +1,35 @@
 /** What a policy says of an operation now, beside what it said before, and what users learn of that. */
 
-import type { PolicyTrace } from "../policy/decision.ts";
+import type { Decision, PolicyTrace } from "../policy/decision.ts";
 import { type PendingOperation, operationKey } from "../operations/operation.ts";
 import { type HeldRow, heldRow } from "../operations/rows.ts";
 import type { PolicyEntry } from "./policyentry.ts";
 import { beginsToHold, deadlineSteps, type Transition } from "./transitions.ts";
 
 export interface Noted {
+  readonly entry: PolicyEntry;
   readonly before: HeldRow | undefined;
   readonly row: HeldRow | undefined;
   readonly transitions: readonly Transition[];
 }
 
-/** Remembers in the entry the hold and the steps of its deadline; the caller sets the row. */
-export function note(entry: PolicyEntry, operation: PendingOperation, trace: PolicyTrace, now: Date): Noted {
+/**
+ * Remembers in each entry the hold and the steps of its deadline; the caller sets the row. `entries`: in the order of the
+ * trace.
+ */
+export function note(
+  entries: readonly PolicyEntry[],
+  operation: PendingOperation,
+  { trace }: Decision,
+  now: Date,
+): readonly Noted[] {
+  return trace.flatMap((said, index) => {
+    const entry = entries[index];
+    return entry === undefined ? [] : [noteOne(entry, operation, said, now)];
+  });
+}
+
+function noteOne(entry: PolicyEntry, operation: PendingOperation, trace: PolicyTrace, now: Date): Noted {
   const key = operationKey(operation.clusterUID, operation.call.hook);
   const { ref: policy, uid: policyUID } = entry.compiled;
   const steps = deadlineSteps(entry, operation, trace, now);
@@ -23,5 +39,5 @@ export function note(entry: PolicyEntry, operation: PendingOperation, trace: Pol
   const held: readonly Transition[] = beginsToHold(entry, before, row)
     ? [{ type: "Held", policy, policyUID, row }]
     : [];
-  return { before, row, transitions: [...steps, ...held] };
+  return { entry, before, row, transitions: [...steps, ...held] };
 }

@@ -78,16 +78,14 @@ export class PolicyEntry {
 
   /** Takes a newer copy of the same policy, and keeps what is known about its Clusters. */
   replace(object: PolicyEntry["object"], compiled: CompiledPolicy): void {
-    if (this.compiled !== compiled) {
-      this.demands = mergeDemands(demandsOf(compiled));
-      this.selectsNamespaces = selectsNamespaces(compiled);
-    }
     this.object = object;
-    this.compiled = compiled;
+    if (this.compiled !== compiled) this.#specChanged(compiled);
   }
 
-  /** The compiled spec has changed. */
-  specChanged(): void {
+  #specChanged(compiled: CompiledPolicy): void {
+    this.compiled = compiled;
+    this.demands = mergeDemands(demandsOf(compiled));
+    this.selectsNamespaces = selectsNamespaces(compiled);
     // These timers follow from the old spec: a restart must not find them under the new one, which is evaluated in turns.
     for (const [operation, { timers, ...row }] of this.held)
       if (timers !== undefined) this.held.set(operation, row);

@@ -20,6 +20,8 @@ export interface FollowContext {
 export interface Followed {
   readonly ended: readonly PendingOperation[];
   readonly hasBegun: boolean;
+  /** Another Cluster may have its name. */
+  readonly isGone: boolean;
 }
 
 export class PendingOperations {
@@ -46,43 +48,35 @@ export class PendingOperations {
 
   /** The policy is gone, so nothing needs what was remembered for its rules. */
   forgetPolicy(policyUID: string): void {
-    for (const operations of this.#operations.values()) {
-      for (const [hook, operation] of operations) {
-        const without = forgetPolicy(operation, policyUID);
-        if (without !== operation) operations.set(hook, without);
-      }
-    }
+    this.#changeAll((operation) => forgetPolicy(operation, policyUID));
   }
 
   /** Stops the clocks that the edit of a policy stops. */
   policyEdited(policyUID: string, before: HookPolicySpec, now: HookPolicySpec): void {
     const edit = editOf(before, now);
-    for (const operations of this.#operations.values()) {
-      for (const [hook, operation] of operations)
-        operations.set(hook, forgetEdited(operation, policyUID, edit));
-    }
+    this.#changeAll((operation) => forgetEdited(operation, policyUID, edit));
   }
 
-  delete({ clusterUID, call: { hook } }: PendingOperation): void {
+  #changeAll(change: (operation: PendingOperation) => PendingOperation): void {
+    for (const operations of this.#operations.values())
+      for (const [hook, operation] of operations) operations.set(hook, change(operation));
+  }
+
+  /** The Cluster is new, has changed or is gone, so operations of it may have ended or begun. */
+  clusterChanged(before: Cluster | undefined, now: Cluster | undefined, context: FollowContext): Followed {
+    const uids = new Set([before, now].map((cluster) => cluster?.metadata.uid ?? ""));
+    const ended = [...uids]
+      .flatMap((uid) => this.of(uid))
+      .filter((operation) => now === undefined || hasEnded(operation, now, context.served));
+    for (const operation of ended) this.#delete(operation);
+    const isGone = before !== undefined && before.metadata.uid !== now?.metadata.uid;
+    return { ended, hasBegun: now !== undefined && this.begin(now, context), isGone };
+  }
+
+  #delete({ clusterUID, call: { hook } }: PendingOperation): void {
     const operations = this.#operations.get(clusterUID);
     operations?.delete(hook);
     if (operations?.size === 0) this.#operations.delete(clusterUID);
-  }
-
-  /** The Cluster is gone: forgets its operations, and returns them. */
-  forget(clusterUID: string): readonly PendingOperation[] {
-    const operations = this.of(clusterUID);
-    this.#operations.delete(clusterUID);
-    return operations;
-  }
-
-  /** The Cluster has changed, so operations of it may have ended or begun. */
-  follow(cluster: Cluster, context: FollowContext): Followed {
-    const ended = this.of(cluster.metadata.uid).filter((operation) =>
-      hasEnded(operation, cluster, context.served),
-    );
-    for (const operation of ended) this.delete(operation);
-    return { ended, hasBegun: this.begin(cluster, context) };
   }
 
   /** Begins what the Cluster shows, unless it has begun before. Returns whether something has begun. */

@@ -42,10 +42,8 @@ export function remember<T extends OperationState>(
 /** Policies come and go while an operation can be held for months. */
 export function forgetPolicy<T extends OperationState>(operation: T, policyUID: string): T {
   const prefix = timerKey(policyUID, "");
-  if (!operation.rules.keys().some((key) => key.startsWith(prefix))) return operation;
-  const rules = new Map(operation.rules);
-  for (const key of operation.rules.keys()) if (key.startsWith(prefix)) rules.delete(key);
-  return { ...operation, rules };
+  const rules = new Map([...operation.rules].filter(([key]) => !key.startsWith(prefix)));
+  return rules.size === operation.rules.size ? operation : { ...operation, rules };
 }
 
 /**

@@ -19,6 +19,7 @@ import type { ObjectReader } from "../../policy/objects.ts";
 import { compileOverride, type Override } from "../../policy/override.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
 import type { OperationState, World } from "../../policy/world.ts";
+import type { PolicyObject } from "../../controller/policyset.ts";
 import { objectReader } from "./fleetobjects.ts";
 import { PAUSE_REASON } from "./pausereason.ts";
 import {
@@ -57,6 +58,7 @@ export interface FleetOptions {
 /** A policy, and the past that its status records. */
 export interface FleetPolicy {
   readonly compiled: CompiledPolicy;
+  readonly object: PolicyObject;
   readonly status: Partial<HookPolicyStatus>;
   readonly raw: RawObject;
 }
@@ -239,6 +241,7 @@ function fleetPolicy(raw: RawObject, served: ServedHooks): FleetPolicy[] {
   return [
     {
       compiled: compilePolicy(kind, object, served),
+      object,
       status: isFields(raw["status"]) ? (object.status ?? {}) : {},
       raw,
     },

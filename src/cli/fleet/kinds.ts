@@ -1,6 +1,6 @@
 /** The kinds of objects that the command line knows, and their views for policy/. */
 
-import { withoutNulls } from "../../api/fields.ts";
+import { isFields, withoutNulls } from "../../api/fields.ts";
 import { GROUP, type HookOverride, type HookRollout } from "../../api/hookpolicy.ts";
 import { CLUSTER_API_GROUP } from "../../api/meta.ts";
 import type { PolicyObject } from "../../controller/policyset.ts";
@@ -35,9 +35,14 @@ export function isNamespace({ apiVersion, kind }: RawObject): boolean {
   return apiVersion === "v1" && kind === "Namespace";
 }
 
-/** A policy that is not created yet has no uid, but timers need one: its name is used instead. */
+/**
+ * A policy that is not created yet has no uid, but timers need one: its name is used instead. Its mode is the API server's
+ * default, because an edit that names it is none.
+ */
 export function viewPolicy(kind: PolicyKind, raw: RawObject): PolicyObject {
-  const policy = stored.viewPolicy(kind, withoutNullsIn(raw));
+  const { spec, ...rest } = withoutNullsIn(raw);
+  const defaulted = isFields(spec) ? { mode: "Enforce", ...spec } : spec;
+  const policy = stored.viewPolicy(kind, { ...rest, spec: defaulted });
   const { name, namespace, uid } = policy.metadata;
   const ref = { kind, name, ...(namespace !== undefined && { namespace }) };
   return { ...policy, metadata: { ...policy.metadata, uid: uid || policyName(ref) } };

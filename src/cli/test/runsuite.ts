@@ -167,7 +167,7 @@ function checkTimeline({ session, rollouts }: Running, timeline: TimelineSpec): 
 
 /** Events are of one step, whether it expects some or not. */
 function checkReports({ session, rollouts }: Running, step: StepSpec): Compared[] {
-  const { reported, world } = session;
+  const { reported, world, now } = session;
   const { events, metrics = [] } = step;
   const compared = (step.rollouts ?? []).flatMap((expect, index) =>
     within(`rollouts[${index}]`, () => checkRollout(expect, { session, rollouts })),
@@ -181,7 +181,9 @@ function checkReports({ session, rollouts }: Running, step: StepSpec): Compared[
     ...compared,
     ...(events === undefined ? [] : compareEvents(events, caused)),
     ...metrics.map((metric, index) =>
-      within(`metrics[${index}]`, () => compareMetric(metric, reported.samples(metric.name, objects), known)),
+      within(`metrics[${index}]`, () =>
+        compareMetric(metric, reported.samples(metric.name, objects, now), known),
+      ),
     ),
   ];
 }

@@ -2,17 +2,15 @@
 
 import type { Cluster } from "../../api/meta.ts";
 import type { HookCall, HookName } from "../../api/runtimehooks.ts";
+import { worldOf } from "../../controller/memory.ts";
 import { nextDeadlineStep } from "../../controller/transitions.ts";
 import type { Attempt } from "../../operations/attempt.ts";
 import { hasEnded } from "../../operations/ended.ts";
 import { type PendingOperation, newOperation } from "../../operations/operation.ts";
-import { PendingOperations } from "../../operations/operations.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { type Decision, speaks } from "../../policy/decision.ts";
 import { targetVersion } from "../../policy/targetversion.ts";
-import type { FleetPolicy } from "../fleet/fleet.ts";
 import { type AdmissionAnswer, admitted, answerOf } from "../fleet/admissionrequest.ts";
-import { editsBetween } from "../fleet/policyedits.ts";
 import {
   type Look,
   lookAt,
@@ -23,6 +21,7 @@ import {
 } from "../../operations/timeline.ts";
 import { Coverage } from "./coverage.ts";
 import { Reported } from "./reported.ts";
+import { SuiteMemory } from "./suitememory.ts";
 import type { SuiteWorld } from "./suiteworld.ts";
 
 export interface SessionOptions {
@@ -38,16 +37,19 @@ export class Session {
   /** Absent: not wanted. */
   readonly reported?: Reported;
   readonly coverage = new Coverage();
-  readonly #pending = new PendingOperations();
-  #clusters: readonly Cluster[] = [];
-  #policies: readonly FleetPolicy[] = [];
+  readonly #memory: SuiteMemory;
   #now: Date;
 
   constructor(world: SuiteWorld, { served, now, reports = false }: SessionOptions) {
     this.world = world;
     this.served = served;
     this.#now = now;
-    if (reports) this.reported = new Reported(world, { operations: this.#pending, served, now });
+    this.#memory = new SuiteMemory(world, {
+      served,
+      now: () => this.#now,
+      onTransition: (transition) => this.reported?.emit([transition], this.#now),
+    });
+    if (reports) this.reported = new Reported(this.#memory);
   }
 
   get now(): Date {
@@ -63,7 +65,7 @@ export class Session {
 
   /** Does what the operator's alarm does between calls. */
   advanceTo(to: Date): void {
-    this.reported?.advanceTo(to);
+    this.reported?.pass(this.#now, to);
     for (const inputs of this.#allInputs()) {
       for (const look of walk(inputs, this.#now, to)) this.#put(look);
     }
@@ -73,49 +75,29 @@ export class Session {
   /** Called after objects have changed: operations begin, end, and are re-evaluated. */
   worldChanged(): void {
     this.#policiesChanged();
-    const clusters = this.world.fleet.clusters();
-    const byUID = new Map(clusters.map((cluster) => [cluster.metadata.uid, cluster]));
-    for (const before of this.#clusters) {
-      const { uid } = before.metadata;
-      this.reported?.clusterChanged(before, byUID.get(uid));
-      if (!byUID.has(uid)) for (const operation of this.#pending.forget(uid)) this.reported?.ended(operation);
-    }
-    this.#clusters = clusters;
-    for (const cluster of clusters) {
-      const { ended } = this.#pending.follow(cluster, { now: this.#now, served: this.served });
-      for (const operation of ended) this.reported?.ended(operation);
-    }
+    this.#memory.clustersChanged();
     for (const inputs of this.#allInputs()) this.#put(lookAt(inputs, this.#now));
   }
 
   #policiesChanged(): void {
-    const now = this.world.fleet.policies;
-    for (const { compiled } of this.#policies) {
-      if (!now.some((policy) => policy.compiled.uid === compiled.uid))
-        this.#pending.forgetPolicy(compiled.uid);
-    }
-    for (const { uid, before, after } of editsBetween(this.#policies, now)) {
-      this.#pending.policyEdited(uid, before, after);
-    }
-    this.#policies = now;
-    this.coverage.know(now.map(({ compiled }) => compiled));
-    this.reported?.objectsChanged(now);
+    this.#memory.policiesChanged();
+    this.coverage.know(this.world.fleet.policies.map(({ compiled }) => compiled));
   }
 
   /** When the pending operation of the Cluster began; `undefined`: there is none. */
   firstAsked(clusterUID: string, hook: HookName): Date | undefined {
-    return this.#pending.get(clusterUID, hook)?.firstAsked;
+    return this.#memory.operations.get(clusterUID, hook)?.firstAsked;
   }
 
   ask(cluster: Cluster, call: HookCall): Decision {
-    const before = this.#pending.get(cluster.metadata.uid, call.hook);
+    const before = this.#known(cluster, call);
     const operation = newOperation(call, cluster, this.#now, before);
     const look = lookAt(this.#inputs(cluster, operation), this.#now);
     this.coverage.see(look.decision);
     const waits = this.served.blocking.has(call.hook) && look.decision.trace.some(speaks);
     if (waits && !hasEnded(operation, cluster, this.served)) {
       if (before !== undefined && targetVersion(before.call) !== targetVersion(call))
-        this.reported?.ended(before);
+        this.#memory.life.ended(before);
       this.#put(look);
     }
     return look.decision;
@@ -130,13 +112,12 @@ export class Session {
 
   /** The answers from now on if only time passes; changes no state. */
   timeline(cluster: Cluster, call: HookCall, to: Date): Span[] {
-    const operation = newOperation(
-      call,
-      cluster,
-      this.#now,
-      this.#pending.get(cluster.metadata.uid, call.hook),
-    );
+    const operation = newOperation(call, cluster, this.#now, this.#known(cluster, call));
     return spansOf(this.#seen(walk(this.#inputs(cluster, operation), this.#now, to)), to);
+  }
+
+  #known({ metadata }: Cluster, { hook }: HookCall): PendingOperation | undefined {
+    return this.#memory.operations.get(metadata.uid, hook);
   }
 
   *#seen(looks: Iterable<Look<PendingOperation>>): Generator<Look<PendingOperation>> {
@@ -147,7 +128,7 @@ export class Session {
   }
 
   #put({ state, decision, at }: Look<PendingOperation>): void {
-    this.#pending.put(state);
+    this.#memory.operations.put(state);
     this.coverage.see(decision);
     this.reported?.decided(state, decision, at);
   }
@@ -156,19 +137,18 @@ export class Session {
     return this.world.fleet
       .clusters()
       .flatMap((cluster) =>
-        this.#pending.of(cluster.metadata.uid).map((operation) => this.#inputs(cluster, operation)),
+        this.#memory.operations.of(cluster.metadata.uid).map((operation) => this.#inputs(cluster, operation)),
       );
   }
 
   #inputs(cluster: Cluster, operation: PendingOperation): OperationInputs<PendingOperation> {
-    const { fleet, usesNow } = this.world;
-    const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
+    const policies = this.#memory.policies.candidates(cluster.metadata.namespace ?? "").compiled;
     return {
       policies,
-      world: fleet.world(cluster),
+      world: worldOf(this.#memory, cluster),
       call: { settings: {}, ...operation.call },
       state: operation,
-      ...(usesNow && { lookAgain: asOftenAsCalled }),
+      ...(this.world.usesNow && { lookAgain: asOftenAsCalled }),
       ...(this.reported !== undefined && {
         alsoAt: ({ at, decision }: Look) => nextDeadlineStep(policies, decision.trace, at),
       }),

@@ -52,22 +52,13 @@ export class SuiteRollouts {
     this.#api = new SuiteRolloutApi(world);
     const shared = {
       api: this.#api,
-      clusters: {
-        get: (key: string) => this.#find(key),
-        byNamespace: (name: string) =>
-          world.fleet.clusters().filter(({ metadata }) => metadata.namespace === name),
-        list: () => world.fleet.clusters(),
-      },
+      clusters: world.clusters,
       now: () => session.now,
       nowMs: () => session.now.getTime(),
     };
     this.#rollouts = new Rollouts({
       ...shared,
-      namespaces: {
-        get: (name) => world.fleet.namespace(name),
-        byNamespace: () => [],
-        list: () => world.fleet.namespaces(),
-      },
+      namespaces: world.namespaces,
       served,
       firstAsked: (uid, hook) => session.firstAsked(uid, hook),
       refreshMs: 0,
@@ -281,8 +272,7 @@ export class SuiteRollouts {
   }
 
   #find(key: string): Cluster | undefined {
-    const [namespace = "", name = ""] = key.split("/");
-    return this.#session.world.fleet.cluster(namespace, name);
+    return this.#session.world.clusters.get(key);
   }
 
   #write(

@@ -2,18 +2,37 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { isFields } from "../../api/fields.ts";
+import type { HookOverride } from "../../api/hookpolicy.ts";
+import type { Cluster, Namespace } from "../../api/meta.ts";
+import type { Lister } from "../../controller/ports.ts";
 import type { ObjectKey } from "../../kube/resource.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
+import type { ObjectReader } from "../../policy/objects.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { nearest } from "../../policy/validation/fieldmessage.ts";
 import { policyName } from "../../policy/policyref.ts";
 import { createFleet, type Fleet, type FleetOptions } from "../fleet/fleet.ts";
-import { groupOf, isCluster, ownKind, type RawObject } from "../fleet/kinds.ts";
+import { groupOf, isCluster, ownKind, type RawObject, viewOverride } from "../fleet/kinds.ts";
 import { SuiteError } from "./suiteerror.ts";
 import type { ObjectRefSpec } from "./spec.ts";
 import { looksAtClock } from "../fleet/looksatclock.ts";
 
 export class SuiteWorld {
+  /** As informers give them, and so the next two. */
+  readonly clusters: Lister<Cluster> = {
+    get: (key) => {
+      const [namespace = "", name = ""] = key.split("/");
+      return this.fleet.cluster(namespace, name);
+    },
+    byNamespace: (name) => this.fleet.clusters().filter(({ metadata }) => metadata.namespace === name),
+    list: () => this.fleet.clusters(),
+  };
+  readonly namespaces: Lister<Namespace> = {
+    get: (name) => this.fleet.namespace(name),
+    byNamespace: () => [],
+    list: () => this.fleet.namespaces(),
+  };
+  readonly objects: ObjectReader = { find: (...query) => this.fleet.objects.find(...query) };
   readonly #options: FleetOptions;
   #objects: readonly RawObject[] = [];
   #fleet: Fleet | undefined;
@@ -37,8 +56,11 @@ export class SuiteWorld {
     return this.#usesNow;
   }
 
-  overrides(): readonly RawObject[] {
-    return this.#objects.filter((object) => ownKind(object) === "HookOverride");
+  overrides(): readonly HookOverride[] {
+    const { now } = this.#options;
+    return this.#objects
+      .filter((object) => ownKind(object) === "HookOverride")
+      .map((raw) => viewOverride(raw, now));
   }
 
   rollouts(): readonly RawObject[] {

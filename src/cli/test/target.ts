@@ -43,9 +43,9 @@ export function target(session: Session, spec: CallSpec): Target {
 export function targetOfCall(session: Session, spec: CallSpec): Target {
   const asked = target(session, spec);
   const { topology, metadata } = asked.cluster;
-  const { fleet } = session.world;
   const { namespace = "", name } = metadata;
-  if (topology !== undefined && topology.version !== fleet.cluster(namespace, name)?.topology?.version) {
+  const known = session.world.clusters.get(spec.cluster);
+  if (topology !== undefined && topology.version !== known?.topology?.version) {
     session.world.wantVersion({ namespace, name }, topology.version);
     session.worldChanged();
   }
@@ -89,8 +89,7 @@ function wanting(cluster: Cluster, call: HookCall): Cluster {
 }
 
 function clusterOf({ world }: Session, key: string): Cluster {
-  const [namespace = "", name = ""] = key.split("/");
-  const cluster = world.fleet.cluster(namespace, name);
+  const cluster = world.clusters.get(key);
   if (cluster !== undefined) return cluster;
   const hint = didYouMean(key, world.fleet.clusters().map(clusterKey));
   throw new SuiteError(`there is no Cluster ${key}${hint}`, "cluster");

@@ -1,9 +1,15 @@
-/** Records operations that have proceeded; decides when there is time, on the inputs that were known when it saw them. */
+/**
+ * The life of operations, as Clusters show it: they proceed, end and begin. The operator's store follows the changes that
+ * its informers report, a test suite those that its steps make. What has proceeded is recorded when there is time, on the
+ * inputs that were known then.
+ */
 
 import type { Cluster } from "../api/meta.ts";
-import { answering, operationKey } from "../operations/operation.ts";
+import { answering, type PendingOperation, operationKey } from "../operations/operation.ts";
+import type { Followed } from "../operations/operations.ts";
 import { passedHooks } from "../operations/shows.ts";
 import { passedCall } from "../operations/call.ts";
+import { clusterKey } from "../policy/cluster.ts";
 import { decide } from "../policy/decide.ts";
 import type { Decision } from "../policy/decision.ts";
 import type { Evaluator } from "./evaluator.ts";
@@ -15,24 +21,24 @@ import type { Schedule } from "./workschedule.ts";
 /** For one Cluster: nine hooks, a few times over. If it passes more often, the newest operations are not recorded. */
 const MAX_WAITING = 32;
 
-interface PassedMemory extends Surroundings, Pick<Memory, "operations" | "policies"> {
+interface LifeMemory extends Surroundings, Pick<Memory, "operations" | "policies"> {
   readonly schedule: Pick<Schedule, "set">;
 }
 
-type PassedOptions = Pick<StoreOptions, "served" | "now" | "onDirty" | "onTransition">;
+type LifeOptions = Pick<StoreOptions, "served" | "now" | "onDirty" | "onTransition">;
 
-export class PassedOperations {
-  readonly #memory: PassedMemory;
+export class OperationLife {
+  readonly #memory: LifeMemory;
   readonly #evaluator: Pick<Evaluator, "withSettings" | "isTurnOver">;
-  readonly #options: PassedOptions;
+  readonly #options: LifeOptions;
   readonly #results: Results;
   /** By the Cluster's uid, the oldest first. */
   readonly #waiting = new Map<string, Passed[]>();
 
   constructor(
-    memory: PassedMemory,
+    memory: LifeMemory,
     evaluator: Pick<Evaluator, "withSettings" | "isTurnOver">,
-    options: PassedOptions,
+    options: LifeOptions,
   ) {
     this.#memory = memory;
     this.#evaluator = evaluator;
@@ -40,8 +46,34 @@ export class PassedOperations {
     this.#results = new Results(memory, options);
   }
 
+  /** `undefined`: the Cluster is new, or gone; another one may have its name. The caller evaluates it. */
+  clusterChanged(before: Cluster | undefined, now: Cluster | undefined): Followed {
+    const { served } = this.#options;
+    if (before !== undefined)
+      this.#follow(before, now?.metadata.uid === before.metadata.uid ? now : undefined);
+    const context = { now: this.#options.now(), served };
+    const followed = this.#memory.operations.clusterChanged(before, now, context);
+    for (const operation of followed.ended) this.ended(operation);
+    if (before !== undefined && followed.isGone) this.#forget(before);
+    return followed;
+  }
+
+  ended(operation: PendingOperation): void {
+    const key = operationKey(operation.clusterUID, operation.call.hook);
+    for (const entry of this.#memory.policies.candidates(operation.namespace).entries) {
+      if (entry.end(key)) this.#options.onDirty(entry.key);
+    }
+  }
+
+  #forget(cluster: Cluster): void {
+    const { uid, namespace = "" } = cluster.metadata;
+    for (const entry of this.#memory.policies.candidates(namespace).entries) {
+      if (entry.forget(uid, clusterKey(cluster))) this.#options.onDirty(entry.key);
+    }
+  }
+
   /** Calls and their answers do not count: the Cluster shows what became of the operation. */
-  follow(before: Cluster, now: Cluster | undefined): void {
+  #follow(before: Cluster, now: Cluster | undefined): void {
     const { served } = this.#options;
     const { operations, policies } = this.#memory;
     const cluster = now ?? before;
