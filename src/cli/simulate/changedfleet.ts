@@ -1,6 +1,8 @@
 /** The fleet as it is, and as it would be with the new objects applied. */
 
+import { isDeepStrictEqual } from "node:util";
 import { fieldsOf, isFields } from "../../api/fields.ts";
+import type { HookPolicySpec } from "../../api/hookpolicy.ts";
 import { HOOK_NAMES, type HookName } from "../../api/runtimehooks.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import { compilePolicy } from "../../policy/compile.ts";
@@ -8,9 +10,15 @@ import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { type CompiledPolicy, demandsOf, type ObjectDemand } from "../../policy/policy.ts";
 import { createFleet, type Fleet, type FleetOptions, type FleetPolicy } from "../fleet/fleet.ts";
 import { groupOf, ownKind, policyKind, type RawObject, viewPolicy, viewRollout } from "../fleet/kinds.ts";
-import { editsBetween, type PolicyEdit } from "../fleet/policyedits.ts";
 import { compileRollout } from "../../rollouts/rollout.ts";
 import { policyName } from "../../policy/policyref.ts";
+
+/** Some clocks of a policy restart when its spec changes. */
+export interface PolicyEdit {
+  readonly uid: string;
+  readonly before: HookPolicySpec;
+  readonly after: HookPolicySpec;
+}
 
 export interface FleetPair {
   readonly before: Fleet;
@@ -48,6 +56,14 @@ export function fleetPair(
     applied: after.policies.filter(({ raw }) => names.has(identityOf(raw, namespace))),
     sameWorld: applied.every((object) => policyKind(object) !== undefined),
   };
+}
+
+function editsBetween(before: readonly FleetPolicy[], after: readonly FleetPolicy[]): PolicyEdit[] {
+  return before.flatMap(({ compiled: { uid }, object: { spec } }) => {
+    const now = after.find(({ compiled }) => compiled.uid === uid)?.object.spec;
+    const isSame = now === undefined || isDeepStrictEqual(spec, now);
+    return isSame ? [] : [{ uid, before: spec, after: now }];
+  });
 }
 
 function holdsOperations(object: RawObject): boolean {
