@@ -1,4 +1,4 @@
-/** The operator's memory with a simulated clock: known calls, and since when rules wait. */
+/** A suite's clock and Cluster API's calls, over the operator's memory: since when rules wait. */
 
 import type { Cluster } from "../../api/meta.ts";
 import type { HookCall, HookName } from "../../api/runtimehooks.ts";
