@@ -271,6 +271,19 @@ test("an operation of a Cluster that is gone is forgotten", async () => {
   assert.deepEqual(found, ["passed", "done", "passed"]);
 });
 
+test("another Cluster that has the name begins its own operations", async () => {
+  const deadline = { after: "2h", onExpiry: "Allow" };
+  const other = { kind: "Cluster", metadata: { name: "prod-1", uid: "uid-2" } };
+  const held = { name: "hookpolicy_held_clusters", value: 0 };
+  const steps = [
+    { call: UPGRADE, expect: { nextChange: "2026-11-21T14:00:00Z" } },
+    { advance: "1h", patch: [other], metrics: [held] },
+    { call: UPGRADE, expect: { nextChange: "2026-11-21T15:00:00Z" } },
+  ];
+  const found = await statuses({ policies: [policy([APPROVED], { deadline })], steps });
+  assert.deepEqual(found, ["passed", "passed", "passed"]);
+});
+
 test("a timeline tells every span of the verdicts that it names, and remembers nothing", async () => {
   const timeline = { ...UPGRADE, to: "2026-11-23T12:00:00Z" };
   const nights = [
@@ -355,4 +368,34 @@ test("a call about another version is the owner's edit of spec.topology.version,
     steps: [{ call: UPGRADE, expect: { gate: "soak" } }],
   });
   assert.equal(first?.status, "passed");
+});
+
+test("a call about the deletion of a Cluster leaves its other operations and their clocks alone", async () => {
+  const steps = [
+    { call: UPGRADE, expect: { verdict: "Blocked", nextChange: "2026-11-21T13:00:00Z" } },
+    { advance: "30m", call: DELETE, expect: { nextChange: "2026-11-21T13:30:00Z" } },
+    { advance: "30m", call: UPGRADE, expect: { verdict: "Allowed" } },
+    { advance: "30m", call: DELETE, expect: { verdict: "Allowed" } },
+  ];
+  assert.deepEqual(await statuses({ policies: [policy([SOAK])], steps }), Array(4).fill("passed"));
+});
+
+test("a call writes on its Cluster nothing that an expression reads", async () => {
+  const untouched = {
+    name: "untouched",
+    expression: "!has(cluster.metadata.deletionTimestamp) && size(cluster.status.conditions) == 0",
+  };
+  const steps = [UPGRADE, DELETE, UPGRADE].map((call) => ({ call, expect: { verdict: "Allowed" } }));
+  assert.deepEqual(await statuses({ policies: [policy([untouched])], steps }), Array(3).fill("passed"));
+});
+
+test("an edit that names the mode of the API server's default is none", async () => {
+  const deadline = { after: "2h", onExpiry: "Allow" };
+  const edit = { kind: "HookPolicy", metadata: { name: "protect" }, spec: { mode: "Enforce" } };
+  const steps = [
+    { call: UPGRADE, expect: { nextChange: "2026-11-21T14:00:00Z" } },
+    { advance: "1h", patch: [edit], call: UPGRADE, expect: { nextChange: "2026-11-21T14:00:00Z" } },
+  ];
+  const found = await statuses({ policies: [policy([APPROVED], { deadline })], steps });
+  assert.deepEqual(found, ["passed", "passed"]);
 });
