@@ -100,6 +100,7 @@ export class Lab {
         namespace,
         name,
         version: NEXT_VERSION,
+        workers: true,
         ...more.cluster,
       });
       added.push(newSubject(object, { ...GATED, ...more.facts }));

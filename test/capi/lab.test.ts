@@ -49,7 +49,8 @@ describe("the lab", () => {
   });
 
   test("calls every hook of a Cluster's life in its order", async () => {
-    await lab.createCluster(cp, { namespace: "team-a", name: "one", labels: { tier: "production" } });
+    const labels = { tier: "production" };
+    await lab.createCluster(cp, { namespace: "team-a", name: "one", labels, workers: true });
     await lab.provision(cp, "team-a", "one");
     await called("AfterControlPlaneInitialized");
     await lab.upgrade(cp, "team-a", "one");

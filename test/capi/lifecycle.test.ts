@@ -38,7 +38,7 @@ describe("a Cluster's life", () => {
     const ref = clusterPolicyRef("audit-trail");
     const namespaceSelector = { matchLabels: { "kubernetes.io/metadata.name": "observed" } };
     await applyPolicy(cp, ref, { namespaceSelector, rules: [{ name: "all", hooks: HOOK_NAMES }] });
-    await createCluster(cp, { namespace: "observed", name: "c1" });
+    await createCluster(cp, { namespace: "observed", name: "c1", workers: true });
     await provision(cp, "observed", "c1");
     await called(fleet, "observed/c1", "AfterControlPlaneInitialized");
     await upgrade(cp, "observed", "c1");
@@ -73,7 +73,7 @@ describe("a Cluster's life", () => {
       await noRow(cp, ref, "c1", hook);
       await released(fleet, "held/c1", hook);
     };
-    await createCluster(cp, { namespace: "held", name: "c1" });
+    await createCluster(cp, { namespace: "held", name: "c1", workers: true });
     await held("BeforeClusterCreate");
     await provision(cp, "held", "c1");
     await called(fleet, "held/c1", "AfterControlPlaneInitialized");

@@ -68,6 +68,7 @@ export interface Wave {
   readonly count: number;
   /** Default: that of the fleet. */
   readonly namespace?: string;
+  readonly workers?: boolean;
 }
 
 /** Clusters wave-0, wave-1, … that are Available, in two regions in turn, in the order of their last to their first. */
@@ -76,11 +77,12 @@ export async function createFleet(
   fleet: string,
   waves: readonly Wave[],
 ): Promise<readonly string[]> {
-  const named = waves.flatMap(({ wave, count, namespace = fleet }) =>
+  const named = waves.flatMap(({ wave, count, namespace = fleet, workers = false }) =>
     Array.from({ length: count }, (_, index) => ({
       namespace,
       name: `${wave}-${index}`,
       labels: { [WAVE]: wave, [REGION]: "ab"[index % 2] ?? "a", [ORDER]: String(count - index) },
+      workers,
     })),
   );
   for (const wave of waves) {

@@ -55,7 +55,7 @@ describe("a HookRollout", () => {
   test("upgrades stage by stage within its limits while a replica is killed", async () => {
     const namespace = "fleet";
     const names = await createFleet(cp, namespace, [
-      { wave: "canary", count: 2 },
+      { wave: "canary", count: 2, workers: true },
       { wave: "staging", count: 4 },
       { wave: "production", count: 6 },
     ]);

@@ -26,7 +26,11 @@ export interface LabCluster {
   readonly version?: string;
   /** The value of the class's variable; absent: not set. */
   readonly tier?: string;
+  /** A MachineDeployment: Cluster API writes twice as much for it. Hooks: BeforeWorkersUpgrade, AfterWorkersUpgrade. */
+  readonly workers?: boolean;
 }
+
+const WORKERS = { machineDeployments: [{ class: LAB_WORKER_CLASS, name: "md", replicas: 0 }] };
 
 /** The provider kinds and the ClusterClass; after installClusterApi, whose webhook judges the class. */
 export async function installLab(cp: ControlPlane): Promise<void> {
@@ -45,7 +49,7 @@ export function clusterRef(namespace: string, name: string): Ref {
 
 /** Creates the Namespace, too, where it is missing. Hook: BeforeClusterCreate. */
 export async function createCluster(cp: ControlPlane, cluster: LabCluster): Promise<KubeObject> {
-  const { namespace, name, labels = {}, annotations = {}, version = FIRST_VERSION, tier } = cluster;
+  const { namespace, name, labels = {}, annotations = {}, version = FIRST_VERSION, tier, workers } = cluster;
   await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
   // What an earlier Cluster of that name has left to the garbage collector: Cluster API would make it the owner of the new
   // Cluster's parts (topology/cluster/reconcile_state.go, reconcileClusterShim), and they would be collected with it.
@@ -59,7 +63,7 @@ export async function createCluster(cp: ControlPlane, cluster: LabCluster): Prom
         classRef: { name: LAB_CLASS, namespace: LAB_NAMESPACE },
         version,
         ...(tier !== undefined && { variables: [{ name: LAB_VARIABLE, value: tier }] }),
-        workers: { machineDeployments: [{ class: LAB_WORKER_CLASS, name: "md", replicas: 0 }] },
+        ...(workers === true && { workers: WORKERS }),
       },
     },
   });
@@ -121,8 +125,8 @@ export async function upgrade(
 }
 
 /**
- * What the control plane's provider does once the version has reached it. Hooks: AfterControlPlaneUpgrade,
- * BeforeWorkersUpgrade, AfterWorkersUpgrade, AfterClusterUpgrade.
+ * What the control plane's provider does once the version has reached it. Hooks: AfterControlPlaneUpgrade, those of
+ * workers, AfterClusterUpgrade.
  */
 export async function finishControlPlaneUpgrade(
   cp: ControlPlane,
