@@ -1,7 +1,7 @@
 /** Cluster API's own manifests on the nodes, with certificates of our own in place of cert-manager. */
 
 import { clusterApiBinaries } from "../controlplane/binaries.ts";
-import { type KubeObject, objectsOf } from "../controlplane/client.ts";
+import type { KubeObject } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/controlplane.ts";
 import { isRolledOut } from "./cluster.ts";
 import { clusterApiImage } from "./images.ts";
@@ -16,12 +16,12 @@ const VARIABLES: Readonly<Record<string, string>> = { CLUSTER_TOPOLOGY: "true", 
 export async function installClusterApiPods(cluster: ControlPlane): Promise<void> {
   const { manifests } = await clusterApiBinaries();
   const { tag } = await clusterApiImage();
-  const text = manifests.replaceAll(
+  const text = JSON.stringify(manifests).replaceAll(
     /\$\{(\w+):=([^}]*)\}/g,
     (_, name: string, fallback: string) => VARIABLES[name] ?? fallback,
   );
   const { certificate, key } = await cluster.authority.issue({ commonName: "capi", names: [SERVICE] });
-  const objects = objectsOf(text)
+  const objects = (JSON.parse(text) as readonly KubeObject[])
     .filter(({ kind }) => !CERTIFICATE_KINDS.has(kind))
     .map((object) => withAuthority(object, cluster.authority.caBundle))
     .map((object) => (object.kind === "Deployment" ? onFirstNode(object, tag) : object));

@@ -5,6 +5,7 @@ import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { assetOf, downloadedAsset } from "./assets.ts";
+import { type KubeObject, objectsOf } from "./client.ts";
 import { build, type Progress, withLock } from "./gobuild.ts";
 import { moduleOf, type Part, PARTS } from "./parts.ts";
 
@@ -22,8 +23,7 @@ export interface ControlPlaneBinaries {
 export interface ClusterApiBinaries {
   readonly manager: string;
   readonly version: string;
-  /** YAML of `core/config/default`, as Cluster API's own release would be made from it. */
-  readonly manifests: string;
+  readonly manifests: readonly KubeObject[];
 }
 
 /** `anyVersion`: what was downloaded once (see assets.ts) is taken before anything is built. */
@@ -62,11 +62,14 @@ export async function clusterApiBinaries(progress?: Progress): Promise<ClusterAp
   return { manager, version, manifests: await clusterApiManifests(progress) };
 }
 
-/** There long before the manager, where that has to be built. */
-export async function clusterApiManifests(progress?: Progress): Promise<string> {
-  const file = join(moduleOf("cluster-api").cache, "core.yaml");
+/**
+ * `core/config/default`, as Cluster API's own release would be made from it, without the descriptions of schemas. There
+ * long before the manager, where that has to be built.
+ */
+export async function clusterApiManifests(progress?: Progress): Promise<readonly KubeObject[]> {
+  const file = join(moduleOf("cluster-api").cache, "core.json");
   if (!existsSync(file)) await renderManifests(file, progress);
-  return await readFile(file, "utf8");
+  return JSON.parse(await readFile(file, "utf8")) as readonly KubeObject[];
 }
 
 /** Of the same version as the manager. */
@@ -182,8 +185,15 @@ async function renderManifests(target: string, progress?: Progress): Promise<voi
     { maxBuffer: 64 * 1024 * 1024 },
   );
   await mkdir(dirname(target), { recursive: true });
-  await writeFile(`${target}.${process.pid}.new`, stdout);
+  await writeFile(`${target}.${process.pid}.new`, withoutDescriptions(objectsOf(stdout)));
   await rename(`${target}.${process.pid}.new`, target);
+}
+
+/** Nine tenths of a schema. They change no answer, and the API server copies and merges schemas again and again. */
+function withoutDescriptions(objects: readonly KubeObject[]): string {
+  return JSON.stringify(objects, (key, value: unknown) =>
+    key === "description" && typeof value === "string" ? undefined : value,
+  );
 }
 
 /** The folder with the source of a module, which is downloaded first. */

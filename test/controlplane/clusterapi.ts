@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { clusterApiBinaries, clusterApiManifests } from "./binaries.ts";
-import { type KubeObject, objectsOf, type Ref } from "./client.ts";
+import type { KubeObject, Ref } from "./client.ts";
 import type { ControlPlane } from "./controlplane.ts";
 import type { Progress } from "./gobuild.ts";
 import { type Daemon, goEnvironment, flags } from "./processes.ts";
@@ -53,8 +53,7 @@ export async function installClusterApi(cp: ControlPlane, options: InstallOption
     options.webhookPort ?? (cp.seeded?.name === "clusterApi" ? cp.seeded.webhookPort : undefined);
   const webhookPort = definedFor ?? freePort;
   const certDir = await servingCertificate(cp);
-  const missing = manifestsIn(
-    binaries.manifests,
+  const missing = binaries.manifests.filter(
     ({ kind }) => KEPT_KINDS.has(kind) && !(definedFor !== undefined && kind === DEFINITION),
   );
   const manifests = localized(missing, webhookPort, cp.authority.caBundle);
@@ -105,16 +104,16 @@ export async function installClusterApi(cp: ControlPlane, options: InstallOption
 /** What a manager whose webhooks answer at that port finds defined. */
 export async function createClusterApiDefinitions(cp: ControlPlane, webhookPort: number): Promise<void> {
   const manifests = await clusterApiManifests();
-  const definitions = manifestsIn(manifests, ({ kind }) => kind === DEFINITION);
+  const definitions = manifests.filter(({ kind }) => kind === DEFINITION);
   await cp.createAll(localized(definitions, webhookPort, cp.authority.caBundle));
 }
 
 /** One of its definitions, without the webhook that converts between versions: behind it nothing would answer. */
 export async function clusterApiDefinition(name: string): Promise<KubeObject> {
   const manifests = await clusterApiManifests();
-  const [crd] = manifestsIn(manifests, (each) => each.kind === DEFINITION && each.name === name);
+  const crd = manifests.find(({ kind, metadata }) => kind === DEFINITION && metadata.name === name);
   if (crd === undefined) throw new Error(`Cluster API's manifests define no ${name}`);
-  return withoutDescriptions({ ...crd, spec: { ...crd["spec"], conversion: { strategy: "None" } } });
+  return { ...crd, spec: { ...crd["spec"], conversion: { strategy: "None" } } };
 }
 
 /** Only the definition of Cluster: for tests that play Cluster API's part themselves. */
@@ -147,35 +146,13 @@ interface ClientConfig {
   readonly service?: { readonly path: string };
 }
 
-/** Parses only the documents that are wanted: all of them take most of a second. */
-function manifestsIn(
-  yaml: string,
-  wanted: (document: { readonly kind: string; readonly name: string }) => boolean,
-): readonly KubeObject[] {
-  const first = (text: string, line: RegExp): string => line.exec(text)?.[1] ?? "";
-  const documents = yaml
-    .split(/^---\n/m)
-    .filter((text) =>
-      wanted({ kind: first(text, /^kind: (\S+)$/m), name: first(text, /^ {2}name: (\S+)$/m) }),
-    );
-  return objectsOf(documents.join("---\n"));
-}
-
 /** kube-apiserver cannot reach a Service here, so its webhooks are named by URL. */
 function localized(objects: readonly KubeObject[], port: number, caBundle: string): KubeObject[] {
   const local = ({ service }: ClientConfig): unknown => ({
     url: `https://127.0.0.1:${port}${service?.path ?? ""}`,
     caBundle,
   });
-  return objects.map((object) => withLocalWebhooks(withoutDescriptions(object), local));
-}
-
-/** Nine tenths of a schema. They change no answer, and the API server copies and merges schemas again and again. */
-function withoutDescriptions(object: KubeObject): KubeObject {
-  const text = JSON.stringify(object, (key, value: unknown) =>
-    key === "description" && typeof value === "string" ? undefined : value,
-  );
-  return JSON.parse(text) as KubeObject;
+  return objects.map((object) => withLocalWebhooks(object, local));
 }
 
 function withLocalWebhooks(object: KubeObject, local: (config: ClientConfig) => unknown): KubeObject {
