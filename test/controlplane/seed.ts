@@ -1,8 +1,8 @@
 /**
  * What many control planes of a run begin with. An API server works eight seconds on Cluster API's definitions when they
  * are created, and on HookPolicy's, its roles and its own ones; those that find them in etcd do not. It is the state of
- * a real API server after real installations, made at the beginning of the run (test/setup.ts); a file that runs alone
- * installs everything itself.
+ * a real API server after real installations, made at the beginning of a run (test/setup.ts) or of an earlier one; a file
+ * that runs alone installs everything itself.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import type { KubeObject } from "./client.ts";
@@ -44,7 +44,7 @@ const OF_ONE_SERVER =
   /^\/registry\/(masterleases|leases|events|endpointslices|services\/endpoints|configmaps\/kube-system|validatingwebhook|mutatingwebhook)/;
 const CLUSTER_API = /(^|\.)cluster\.x-k8s\.io$/;
 
-/** For the files of this run. Of an etcd whose API server has `clusterApi` installed. */
+/** Of an etcd whose API server has `clusterApi` installed. */
 export async function saveSeed(etcdUrl: string, file: string): Promise<void> {
   const everything = Buffer.from("\0").toString("base64");
   const { kvs } = await ask<{ kvs: KeyValue[] }>(etcdUrl, "range", {
@@ -55,6 +55,10 @@ export async function saveSeed(etcdUrl: string, file: string): Promise<void> {
     .filter(({ key }) => !OF_ONE_SERVER.test(decoded(key)))
     .map(({ key, value }) => ({ key, value }));
   await writeFile(file, JSON.stringify(kept));
+}
+
+/** For the files of this run. */
+export function useSeed(file: string): void {
   process.env[VARIABLE] = file;
 }
 

@@ -7,6 +7,7 @@ import { mkdtempSync } from "node:fs";
 import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { controlPlaneBinaries } from "./binaries.ts";
 import { clusterApiDefinition, createClusterApiDefinitions, installClusterDefinition } from "./clusterapi.ts";
 import {
   attachControlPlane,
@@ -14,9 +15,10 @@ import {
   type ControlPlaneAddress,
   startControlPlane,
 } from "./controlplane.ts";
+import { ingredientsOf, keptSeed } from "./keptseed.ts";
 import { labDefinitions } from "./labkinds.ts";
 import { installHookPolicy, type OperatorAddress } from "./operator.ts";
-import { saveSeed } from "./seed.ts";
+import { saveSeed, useSeed } from "./seed.ts";
 import { waitFor } from "./waits.ts";
 
 /** Names the folder in which the addresses of what is shared appear, each as soon as it runs. */
@@ -62,15 +64,10 @@ export class Shared {
 
   /** For what is started from now on, here and in the files. */
   async sow(): Promise<void> {
-    const cp = await startControlPlane({ controllers: false });
-    try {
-      await installHookPolicy(cp);
-      await createClusterApiDefinitions(cp, 1);
-      await cp.apply(labDefinitions());
-      await saveSeed(cp.etcdUrl, join(this.#folder, "seed"));
-    } finally {
-      await cp.stop();
-    }
+    const { etcd, kubeApiserver } = await controlPlaneBinaries();
+    const file = join(this.#folder, "seed");
+    await keptSeed(file, ingredientsOf([etcd, kubeApiserver]), makeSeed);
+    useSeed(file);
   }
 
   async stop(): Promise<void> {
@@ -83,6 +80,18 @@ export class Shared {
     const file = join(this.#folder, what);
     await writeFile(`${file}.new`, JSON.stringify(outcome));
     await rename(`${file}.new`, file);
+  }
+}
+
+async function makeSeed(file: string): Promise<void> {
+  const cp = await startControlPlane({ controllers: false });
+  try {
+    await installHookPolicy(cp);
+    await createClusterApiDefinitions(cp, 1);
+    await cp.apply(labDefinitions());
+    await saveSeed(cp.etcdUrl, file);
+  } finally {
+    await cp.stop();
   }
 }
 

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { type TestContext } from "node:test";
 import { portOf } from "../../controlplane/ports.ts";
-import { plantSeed, saveSeed, type SeedName } from "../../controlplane/seed.ts";
+import { plantSeed, saveSeed, type SeedName, useSeed } from "../../controlplane/seed.ts";
 
 const DEFINITIONS = "/registry/apiextensions.k8s.io/customresourcedefinitions/";
 const APISERVICES = "/registry/apiregistration.k8s.io/apiservices/";
@@ -82,6 +82,7 @@ async function planted(t: TestContext, seed: SeedName, installed = INSTALLED): P
     await rm(folder, { recursive: true });
   });
   await saveSeed((await startEtcd(t, installed)).url, join(folder, "seed"));
+  useSeed(join(folder, "seed"));
   const etcd = await startEtcd(t);
   assert.deepEqual(await plantSeed(etcd.url, seed, TARGET), { name: seed, webhookPort: TARGET.webhookPort });
   return etcd;
