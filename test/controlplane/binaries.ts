@@ -13,6 +13,8 @@ const run = promisify(execFile);
 
 /** `kubectl kustomize` and everything asked of it here have been stable for longer than this. */
 const MIN_KUBECTL_MINOR = 28;
+/** What the host's kubectl says of itself, for the processes that this one starts. */
+const HOST_KUBECTL = "HOOKPOLICY_TEST_HOST_KUBECTL";
 
 export interface ControlPlaneBinaries {
   readonly etcd: string;
@@ -142,8 +144,8 @@ export async function benchBinaries(
 async function kubectlBinary(progress?: Progress): Promise<string> {
   const asset = assetOf("kubectl");
   if (asset !== undefined) return asset;
-  const host = await hostKubectlMinor();
-  if (host !== undefined && host >= MIN_KUBECTL_MINOR) return "kubectl";
+  process.env[HOST_KUBECTL] ??= String(await hostKubectlMinor());
+  if (Number(process.env[HOST_KUBECTL]) >= MIN_KUBECTL_MINOR) return "kubectl";
   return downloadedAsset("kubectl") ?? (await built("kubectl", progress));
 }
 
