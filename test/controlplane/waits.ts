@@ -13,12 +13,10 @@ export interface WaitOptions {
   readonly failure?: () => Error | undefined;
 }
 
-/** What has waited for so long is not the first to know, and asks less often: a wait costs both processes. */
-const PATIENCE = [
-  { afterMs: 10_000, everyMs: 500 },
-  { afterMs: 2000, everyMs: 250 },
-  { afterMs: 0, everyMs: 100 },
-] as const;
+/** What has waited for long is not the first to know, and asks less often: a look costs both processes. */
+const OFTEN_MS = 100;
+const SELDOM_MS = 1000;
+const LOST = 1 / 8;
 
 /** What the probe that runs now has seen. A wait within a wait adds to it. */
 interface Seen {
@@ -53,9 +51,13 @@ export async function waitFor<T>(
     if (failure !== undefined)
       throw new Error(`While waiting for ${description}: ${failure.message}`, { cause: failure });
     if (Date.now() >= deadline) throw timedOut(description, timeoutMs, { error, sight });
-    const waited = Date.now() - (deadline - timeoutMs);
-    await sleep(options.everyMs ?? PATIENCE.find(({ afterMs }) => waited >= afterMs)?.everyMs);
+    await sleep(options.everyMs ?? nextLook(Date.now() - (deadline - timeoutMs)));
   }
+}
+
+/** So that a wait lasts an eighth longer than it had to, and a second at most. */
+function nextLook(waitedMs: number): number {
+  return Math.min(SELDOM_MS, Math.max(OFTEN_MS, waitedMs * LOST));
 }
 
 interface Look<T> {
