@@ -13,7 +13,7 @@ import { CLUSTER_DEFINITION, installClusterDefinition } from "../controlplane/cl
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
 import { extensionRef } from "../controlplane/extension.ts";
 import { clusterRef, createCluster, FIRST_VERSION } from "../controlplane/lab.ts";
-import { type Operator, startOperator } from "../controlplane/operator.ts";
+import { crdsEstablished, CRDS, type Operator, startOperator } from "../controlplane/operator.ts";
 import {
   applyPolicy,
   approvalRule,
@@ -67,8 +67,9 @@ after(async () => await cp?.stop());
 
 /** As on a management cluster that is in use: held Clusters, a status, a finalizer, an override, Secrets, a Lease. */
 beforeEach(async () => {
-  await cp.apply(shipped);
-  await cp.kubectl("wait", "--for=condition=Established", "crd", "--all");
+  await cp.apply(shipped.filter(({ kind }) => kind === "Namespace"));
+  await cp.createAll(shipped.filter(({ kind }) => kind !== "Namespace"));
+  await crdsEstablished(cp);
   starts += 1;
   const flags = { "leader-elect": "true" };
   operator = asClusterApi(cp, await startOperator(cp, { name: `hookpolicy-${starts}`, flags }));
@@ -185,10 +186,6 @@ const deleteManifests = async (): Promise<string> => await type(DELETE);
 async function deleteWithoutWaiting(...args: readonly string[]): Promise<void> {
   await cp.kubectl("delete", ...args, "--wait=false");
 }
-
-const CRDS = ["hookpolicies", "clusterhookpolicies", "hookoverrides", "hookrollouts"].map(
-  (plural) => `${plural}.hookpolicy.dev`,
-);
 
 /** Deleted, and still there: without somebody who takes its finalizer away it stays so for ever. */
 async function stays(what: string, ref: Ref): Promise<void> {

@@ -13,6 +13,7 @@ import { objectsOf } from "./client.ts";
 import { ADMIN_TOKEN, type ControlPlane } from "./controlplane.ts";
 import { LogReader } from "./logreader.ts";
 import { attachDaemon, type Daemon, environment, flags, type Processes } from "./processes.ts";
+import { condition } from "./policies.ts";
 import { freePorts } from "./ports.ts";
 import { note } from "./waits.ts";
 
@@ -20,6 +21,10 @@ const ROOT = join(import.meta.dirname, "../..");
 export const NAMESPACE = "hookpolicy-system";
 /** The name of the shipped Service, which the serving certificate has to be for. */
 export const SERVICE_HOST = `hookpolicy-webhook-service.${NAMESPACE}.svc`;
+
+export const CRDS = ["hookpolicies", "clusterhookpolicies", "hookoverrides", "hookrollouts"].map(
+  (plural) => `${plural}.hookpolicy.dev`,
+);
 
 export interface OperatorOptions {
   /** Default: a ServiceAccount token under the shipped ClusterRole. */
@@ -83,18 +88,15 @@ export async function installHookPolicy(cp: ControlPlane): Promise<void> {
     "ValidatingWebhookConfiguration",
   ]);
   await cp.apply(objectsOf(rendered).filter(({ kind }) => !without.has(kind)));
+  await crdsEstablished(cp);
+}
+
+/** HookPolicy's CRDs. Discovery may still name those that were there before. */
+export async function crdsEstablished(cp: ControlPlane): Promise<void> {
+  const definition = { apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition" };
   await cp.waitFor("the CRDs to be established", async () => {
-    const crds = await cp.kubectl(
-      "get",
-      "crd",
-      "hookpolicies.hookpolicy.dev",
-      "clusterhookpolicies.hookpolicy.dev",
-      "hookoverrides.hookpolicy.dev",
-      "hookrollouts.hookpolicy.dev",
-      "-o",
-      "jsonpath={.items[*].status.conditions[?(@.type=='Established')].status}",
-    );
-    return crds === "True True True True";
+    const crds = await Promise.all(CRDS.map(async (name) => await cp.get({ ...definition, name })));
+    return crds.every((crd) => condition(crd, "Established")?.status === "True");
   });
 }
 
