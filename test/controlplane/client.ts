@@ -262,7 +262,10 @@ export class Client {
     if (kind !== "CustomResourceDefinition") return;
     const versions: readonly { name: string; served: boolean }[] = spec.versions;
     const version = versions.find(({ served }) => served)?.name;
-    if (version !== undefined) await this.#resourceOf(`${spec.group}/${version}`, spec.names.kind);
+    if (version === undefined) return;
+    const apiVersion = `${spec.group}/${version}`;
+    this.#resources.delete(`${apiVersion}/${spec.names.kind}`); // known, perhaps, by a definition that was deleted
+    await this.#resourceOf(apiVersion, spec.names.kind);
   }
 
   async #discover(apiVersion: string, kind: string): Promise<Resource | undefined> {
