@@ -125,6 +125,7 @@ describe("a hook that Cluster API waits for", () => {
     const [policy = compiled(hookPolicy())] = policies;
     const gate = {
       name: "sundial",
+      requestFields: new Set<never>(),
       evaluate: () => ({
         holds: false,
         reason: "Waiting",
