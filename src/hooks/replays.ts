@@ -76,7 +76,7 @@ export class Replays {
 
   #put(body: WholeBody, replay: Replay): void {
     const { clusterUID } = replay.subject;
-    const head = replay.stands.forAnyCall ? headWith(clusterUID, body) : undefined;
+    const head = replay.stands.forAnyCall ? headOf(clusterUID, body) : undefined;
     const kept = { replay, print: head === undefined ? undefined : body.print(), head: head ?? "" };
     if (kept.print !== undefined) this.#byPrint.set(kept.print, kept);
     this.#kept.set(clusterUID, kept);
@@ -105,9 +105,6 @@ const UID = '"uid":"';
  * The body up to the first uid in it, which is that of the Cluster in all that Cluster API sends: quotes in names and
  * values are escaped there. `undefined`: this uid is another one, or comes late.
  */
-function headWith(clusterUID: string, body: WholeBody): string | undefined {
-  const head = body.head(MAX_HEAD);
-  const at = head.indexOf(UID);
-  const end = at + UID.length + clusterUID.length + 1;
-  return at >= 0 && head.slice(at + UID.length, end) === `${clusterUID}"` ? head.slice(0, end) : undefined;
+function headOf(clusterUID: string, body: WholeBody): string | undefined {
+  return body.headWith(UID, `${clusterUID}"`, MAX_HEAD);
 }
