@@ -119,7 +119,6 @@ export function decodeRequest(hook: HookName, text: string): ReceivedRequest | u
   if (Object.entries(raw.settings ?? {}).join("").length > MAX_SETTINGS) return undefined;
   const fields = VERSION_FIELDS[hook];
   const settings = raw.settings ?? {};
-  const call = { hook, ...Object.fromEntries(fields.map((field) => [field, raw[field]])), settings };
   const { namespace, name, uid } = raw.cluster.metadata;
   return {
     subject: {
@@ -127,7 +126,10 @@ export function decodeRequest(hook: HookName, text: string): ReceivedRequest | u
       operation: [namespace, name, uid, ...fields.map((field) => raw[field])].join("/"), // which none of them has
       settings: shortened(JSON.stringify(settings)),
     },
-    read: () => ({ call, cluster: viewRequested(raw.cluster) }),
+    read: () => {
+      const versions = Object.fromEntries(fields.map((field) => [field, raw[field]]));
+      return { call: { hook, ...versions, settings }, cluster: viewRequested(raw.cluster) };
+    },
   };
 }
 
