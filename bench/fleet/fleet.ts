@@ -102,6 +102,12 @@ export async function createMatching(cp: ControlPlane, count: number): Promise<v
   }
 }
 
+/** A rule about every Cluster that reads the settings of a call, so that other settings are another decision. */
+export async function createReader(cp: ControlPlane): Promise<void> {
+  const rules = [rule({ name: "told", expression: "request.settings.foo != ''" })];
+  await storePolicy(cp, clusterPolicyRef("told"), { namespaceSelector: {}, rules });
+}
+
 /** It stays, being deleted, until it has no finalizer. */
 export async function deleteCluster(cp: Client, ref: Ref): Promise<KubeObject> {
   await cp.delete(ref);

@@ -26,14 +26,21 @@ type RawRequest = Omit<HookCall, "hook"> & {
   readonly cluster: { readonly metadata: Pick<ObjectMeta, "name" | "namespace" | "uid"> & Fields };
 };
 
-/** A valid request; each part is decoded when it is first read. */
-export interface ReceivedRequest {
+/** What a request is about, in texts to compare. */
+export interface Subject {
   readonly clusterUID: string;
   /**
-   * The same for every request about the same Cluster that says the same of the operation. The version of the Cluster
-   * does not count: a Cluster in memory is decided from memory, and no answer about another is repeated.
+   * The same for every request with this Cluster, hook and versions. The version of the Cluster does not count: a Cluster
+   * in memory is decided from memory, and no answer about another is repeated.
    */
-  readonly subject: string;
+  readonly operation: string;
+  /** The same for every request with these settings. */
+  readonly settings: string;
+}
+
+/** A valid request; each part is decoded when it is first read. */
+export interface ReceivedRequest {
+  readonly subject: Subject;
   read(): HookRequest;
 }
 
@@ -55,7 +62,7 @@ const VERSION = upTo(MAX_VERSION, VERSION_PATTERN);
 /** In characters. */
 const MAX_SETTINGS = 64 * 1024;
 /** In characters; longer ones are kept as a digest. */
-const MAX_SUBJECT = 512;
+const MAX_KEPT_SETTINGS = 512;
 
 /** Checks only the fields that are read: this is the hot path, and Cluster API may add fields in any minor version. */
 const ajv = new Ajv({
@@ -110,13 +117,19 @@ export function decodeRequest(hook: HookName, text: string): ReceivedRequest | u
   const validate = VALIDATORS.get(VERSION_FIELDS[hook]);
   if (validate === undefined || !validate(raw)) return undefined;
   if (Object.entries(raw.settings ?? {}).join("").length > MAX_SETTINGS) return undefined;
-  const versions = VERSION_FIELDS[hook].map((field) => [field, raw[field]]);
-  const call = { hook, ...Object.fromEntries(versions), settings: raw.settings ?? {} };
+  const fields = VERSION_FIELDS[hook];
+  const settings = raw.settings ?? {};
   const { namespace, name, uid } = raw.cluster.metadata;
   return {
-    clusterUID: uid,
-    subject: shortened(JSON.stringify([namespace, name, uid, call])),
-    read: () => ({ call, cluster: viewRequested(raw.cluster) }),
+    subject: {
+      clusterUID: uid,
+      operation: [namespace, name, uid, ...fields.map((field) => raw[field])].join("/"), // which none of them has
+      settings: shortened(JSON.stringify(settings)),
+    },
+    read: () => {
+      const versions = Object.fromEntries(fields.map((field) => [field, raw[field]]));
+      return { call: { hook, ...versions, settings }, cluster: viewRequested(raw.cluster) };
+    },
   };
 }
 
@@ -132,7 +145,7 @@ function viewRequested(raw: Fields): Cluster {
 
 /** Thousands are kept. */
 function shortened(text: string): string {
-  return text.length <= MAX_SUBJECT ? text : hash("sha256", text, "base64");
+  return text.length <= MAX_KEPT_SETTINGS ? text : hash("sha256", text, "base64");
 }
 
 function parseJson(text: string): unknown {

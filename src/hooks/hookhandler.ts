@@ -69,9 +69,9 @@ export interface HookHandler {
 /** `waits`: Cluster API waits for this hook; where it does not, the answer is always Success. */
 export function createHandler(hook: HookName, waits: boolean, deps: HandlerDeps): HookHandler {
   const replays = new Replays();
-  const again = ({ verdict, clusterUID, text }: Replay, started: number): string => {
+  const again = ({ verdict, subject, text }: Replay, started: number): string => {
     deps.metrics.answered(hook, verdict, secondsSince(started));
-    deps.answers.repeat(hook, clusterUID, deps.now());
+    deps.answers.repeat(hook, subject.clusterUID, deps.now());
     return text;
   };
   const handle = (body: WholeBody): string | Promise<string> => {
@@ -84,8 +84,8 @@ export function createHandler(hook: HookName, waits: boolean, deps: HandlerDeps)
       deps.metrics.answered(hook, "Undecodable", secondsSince(started));
       return undecodableResponse(hook, waits);
     }
-    const { clusterUID, subject } = received;
-    const replay = replays.findSubject(received, body, deps.now());
+    const { subject } = received;
+    const replay = replays.findSubject(subject, body, deps.now());
     if (replay !== undefined) return again(replay, started);
     const request = received.read();
     const finish = (outcome: Outcome): string => {
@@ -93,8 +93,8 @@ export function createHandler(hook: HookName, waits: boolean, deps: HandlerDeps)
       deps.answers.record(request, outcome, deps.now());
       const text = encodeResponse(hook, outcome.answer, waits);
       const { verdict, stands } = outcome;
-      if (stands === undefined) replays.forget(clusterUID);
-      else replays.keep(body, { clusterUID, subject, verdict, text, stands });
+      if (stands === undefined) replays.forget(subject.clusterUID);
+      else replays.keep(body, { subject, verdict, text, stands });
       return text;
     };
     const bug = (error: unknown): Outcome => {
@@ -106,7 +106,7 @@ export function createHandler(hook: HookName, waits: boolean, deps: HandlerDeps)
       return encodeResponse(hook, refused(request, deps, waits), waits);
     };
     const decide = (): string | Promise<string> => {
-      const meanwhile = replays.findSubject(received, body, deps.now());
+      const meanwhile = replays.findSubject(subject, body, deps.now());
       if (meanwhile !== undefined) return again(meanwhile, started);
       const outcome = waits ? answer(request, deps) : observe(request, deps);
       return outcome instanceof Promise ? outcome.catch(bug).then(finish) : finish(outcome);

@@ -7,12 +7,10 @@
 import type { Standing } from "../policy/standing.ts";
 import type { WholeBody } from "../server/wholebody.ts";
 import type { AnswerVerdict } from "./answerlog.ts";
-import type { ReceivedRequest } from "./codec.ts";
+import type { Subject } from "./codec.ts";
 
-type Subject = Pick<ReceivedRequest, "clusterUID" | "subject">;
-
-/** The parts of a request that identify what it is about. */
-export interface Replay extends Subject {
+export interface Replay {
+  readonly subject: Subject;
   readonly verdict: AnswerVerdict;
   /** The JSON text of the answer. */
   readonly text: string;
@@ -47,10 +45,10 @@ export class Replays {
     return kept !== undefined && body.startsWith(kept.head) ? this.#standing(kept.replay, now) : undefined;
   }
 
-  /** Finds the answer to the same request in other bytes, and expects those bytes from now on. */
-  findSubject({ clusterUID, subject }: Subject, body: WholeBody, now: Date): Replay | undefined {
-    const kept = this.#kept.get(clusterUID);
-    if (kept?.replay.subject !== subject) return undefined;
+  /** Finds the answer to a request in other bytes, and expects those bytes from now on. */
+  findSubject(subject: Subject, body: WholeBody, now: Date): Replay | undefined {
+    const kept = this.#kept.get(subject.clusterUID);
+    if (kept === undefined || !isAbout(kept.replay, subject)) return undefined;
     const replay = this.#standing(kept.replay, now);
     if (replay === undefined) return undefined;
     this.#drop(kept);
@@ -59,7 +57,7 @@ export class Replays {
   }
 
   keep(body: WholeBody, replay: Replay): void {
-    this.forget(replay.clusterUID);
+    this.forget(replay.subject.clusterUID);
     this.#put(body, replay);
     const oldest = this.#kept.keys().next();
     if (this.#kept.size > MAX_REPLAYS && oldest.done !== true) this.forget(oldest.value);
@@ -77,10 +75,11 @@ export class Replays {
   }
 
   #put(body: WholeBody, replay: Replay): void {
-    const head = replay.stands.forAnyCall ? headWith(replay.clusterUID, body) : undefined;
+    const { clusterUID } = replay.subject;
+    const head = replay.stands.forAnyCall ? headOf(clusterUID, body) : undefined;
     const kept = { replay, print: head === undefined ? undefined : body.print(), head: head ?? "" };
     if (kept.print !== undefined) this.#byPrint.set(kept.print, kept);
-    this.#kept.set(replay.clusterUID, kept);
+    this.#kept.set(clusterUID, kept);
   }
 
   /** Another Cluster may have taken over the print. */
@@ -90,9 +89,14 @@ export class Replays {
 
   #standing(replay: Replay, now: Date): Replay | undefined {
     if (replay.stands(now)) return replay;
-    this.forget(replay.clusterUID);
+    this.forget(replay.subject.clusterUID);
     return undefined;
   }
+}
+
+/** Whether a request about the subject gets the same answer while that stands. */
+function isAbout({ subject: { operation, settings }, stands }: Replay, subject: Subject): boolean {
+  return operation === subject.operation && (stands.forAnyCall || settings === subject.settings);
 }
 
 const UID = '"uid":"';
@@ -101,9 +105,6 @@ const UID = '"uid":"';
  * The body up to the first uid in it, which is that of the Cluster in all that Cluster API sends: quotes in names and
  * values are escaped there. `undefined`: this uid is another one, or comes late.
  */
-function headWith(clusterUID: string, body: WholeBody): string | undefined {
-  const head = body.head(MAX_HEAD);
-  const at = head.indexOf(UID);
-  const end = at + UID.length + clusterUID.length + 1;
-  return at >= 0 && head.slice(at + UID.length, end) === `${clusterUID}"` ? head.slice(0, end) : undefined;
+function headOf(clusterUID: string, body: WholeBody): string | undefined {
+  return body.headWith(UID, `${clusterUID}"`, MAX_HEAD);
 }

@@ -26,6 +26,7 @@ import { type FieldError, firstOfEachRule, isWithin, validateInSteps } from "./v
 import { compileSelector, describeSelector } from "./selector.ts";
 import { checkInSteps } from "./validation/semantics.ts";
 import type { PolicyKind, PolicyRef } from "./policyref.ts";
+import { READS_NOTHING } from "./targetversion.ts";
 
 const DEFAULT_RETRY_AFTER_SECONDS = 10;
 
@@ -223,7 +224,7 @@ function broken(source: string): Expression {
     usesNow: false,
     readsWholeObject: false,
     clusterPaths: [],
-    requestFields: new Set(),
+    requestFields: READS_NOTHING,
     prepared: [],
     evaluate: () => result,
   };

@@ -85,8 +85,8 @@ export interface CompiledGate {
   opensAt?(now: Date): Date | "Never" | "Unknown";
   /** An expression of the gate reads the clock. */
   readonly usesNow?: boolean;
-  /** What its expressions read of the call. */
-  readonly requestFields?: ReadonlySet<RequestField>;
+  /** What it reads of the call. */
+  readonly requestFields: ReadonlySet<RequestField>;
   /** The parts of the Cluster that its expressions with the clock read; absent: not known. */
   readonly clusterPaths?: readonly (readonly string[])[];
   /** The time windows of the gate, for the status, events and metrics. */

@@ -30,7 +30,7 @@ export function standsUntil(
 export function readsCall(policies: readonly CompiledPolicy[], { trace }: Decision): boolean {
   return speaking(policies, trace).some(({ matchConditions, gates }) =>
     [...matchConditions.map(({ expression }) => expression), ...gates].some(
-      ({ requestFields }) => requestFields?.has("settings") || requestFields?.has("fromKubernetesVersion"),
+      ({ requestFields }) => requestFields.has("settings") || requestFields.has("fromKubernetesVersion"),
     ),
   );
 }

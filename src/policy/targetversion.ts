@@ -18,6 +18,9 @@ export const REQUEST_FIELDS = [
 
 export type RequestField = (typeof REQUEST_FIELDS)[number];
 
+export const READS_NOTHING: ReadonlySet<RequestField> = new Set();
+export const READS_VERSION: ReadonlySet<RequestField> = new Set(["targetVersion"] as const);
+
 /**
  * Why the field is unknown: Cluster API's requests always have it, but this call was built without it. `undefined`: the
  * call has what a request would have.

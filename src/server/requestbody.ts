@@ -71,6 +71,7 @@ export function readBody(
     if (isDone) return;
     isDone = true;
     if (via !== undefined) via.reading -= 1;
+    if (via?.onBreak === onBreak) via.onBreak = undefined; // otherwise an idle connection keeps its last request
     done(body);
   };
   const drop = (last: Buffer = NOTHING): void => {
@@ -84,12 +85,11 @@ export function readBody(
     drop();
     finish(refused);
   };
+  const onBreak = (): void => {
+    if (!request.complete) giveUp();
+  };
   // Of pipelined requests only one is still being read.
-  if (via !== undefined && !request.complete) {
-    via.onBreak = () => {
-      if (!request.complete) giveUp();
-    };
-  }
+  if (via !== undefined && !request.complete) via.onBreak = onBreak;
   request.on("data", (chunk: Buffer) => {
     size += chunk.length;
     if (refused === undefined && size > HEAD_BYTES && shareOf !== undefined && taken.share === undefined)

@@ -56,8 +56,15 @@ export class WholeBody {
     );
   }
 
-  /** The first `limit` characters, each of which is a byte, as far as they arrived together. */
-  head(limit: number): string {
-    return this.#chunks[0]?.toString("latin1", 0, limit) ?? "";
+  /**
+   * The beginning up to and with `mark` followed by `rest`, where these are the first `mark`, within `limit` characters,
+   * and arrived together; each character is a byte.
+   */
+  headWith(mark: string, rest: string, limit: number): string | undefined {
+    const head = this.#chunks[0]?.subarray(0, limit);
+    const at = head?.indexOf(mark, 0, "latin1") ?? -1;
+    const end = at + mark.length + rest.length;
+    const isRest = at >= 0 && head?.toString("latin1", at + mark.length, end) === rest;
+    return isRest ? head.toString("latin1", 0, end) : undefined;
   }
 }

@@ -8,11 +8,17 @@ import { CallTurns, shareOf } from "../../src/controller/callturns.ts";
 import { Confirmer } from "../../src/controller/confirmation.ts";
 import { createHandler } from "../../src/hooks/hookhandler.ts";
 import { WholeBody } from "../../src/server/wholebody.ts";
-import { APPROVED, cluster, DELETE, hookPolicy, namespace } from "../unit/builders.ts";
+import { APPROVED, cluster, DELETE, hookPolicy, namespace, rule } from "../unit/builders.ts";
 import { silent, storeWith } from "../unit/controller/fixtures.ts";
 
 const NAMES = Array.from({ length: 50 }, (_, index) => `prod-${index}`);
 const POLICIES = ["team-a", "team-b"].map((ns) => hookPolicy({}, { namespace: ns, uid: `uid-${ns}` }));
+/** A call with other settings is decided anew. */
+const READING = ["team-a", "team-b"].map((ns) => {
+  const told = { name: "told", expression: "request.settings.version != ''" };
+  const rules = [rule({ until: [{ name: "approved", annotation: { key: APPROVED } }, told] })];
+  return hookPolicy({ rules }, { namespace: ns, uid: `uid-${ns}` });
+});
 
 function clusterOf(ns: string, name: string, approved = false): Cluster {
   const annotations = approved ? { [APPROVED]: "" } : {};
@@ -33,7 +39,7 @@ interface Lab {
 /** `turnMs`: -Infinity gives each decision a turn of the event loop of its own. */
 function lab(turnMs = -Infinity): Lab {
   const { store, clock } = storeWith({
-    policies: POLICIES,
+    policies: READING,
     namespaces: ["team-a", "team-b"].map((name) => namespace({ name, uid: name })),
     clusters: [...NAMES.map((name) => clusterOf("team-a", name)), clusterOf("team-b", "prod-0")],
   });

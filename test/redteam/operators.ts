@@ -36,6 +36,8 @@ interface Given {
   readonly count?: number;
   /** Absent: by the newest Cluster API. */
   readonly served?: ServedHooks;
+  /** They decide about each call, whatever they have answered before. */
+  readonly decidesAnew?: boolean;
 }
 
 /** They see each change at once, but for what is only written; and each other's statuses when these are written. */
@@ -60,6 +62,7 @@ export class Operators {
   readonly #overrides: readonly HookOverride[];
   readonly #operators: readonly Operator[];
   readonly #served: ServedHooks;
+  readonly #decidesAnew: boolean;
   #now = NOW;
   #version = 1000;
 
@@ -70,6 +73,7 @@ export class Operators {
     objects = [],
     count = 2,
     served = ALL_HOOKS,
+    decidesAnew = false,
   }: Given) {
     this.objects = objects;
     this.#seenObjects = objects;
@@ -77,6 +81,7 @@ export class Operators {
     for (const cluster of clusters) this.clusters.set(clusterKey(cluster), cluster);
     this.#overrides = overrides;
     this.#served = served;
+    this.#decidesAnew = decidesAnew;
     this.#operators = Array.from({ length: count }, () => this.#start());
   }
 
@@ -99,7 +104,7 @@ export class Operators {
         loaded: () => store.loaded,
         inTurn: <T>(_: unknown, decide: () => T): T => decide(),
         ask: store.answers.ask.bind(store.answers),
-        standing: store.answers.standing.bind(store.answers),
+        standing: this.#decidesAnew ? () => undefined : store.answers.standing.bind(store.answers),
         confirm: confirmer.confirm.bind(confirmer),
       },
       metrics: {

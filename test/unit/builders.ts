@@ -212,7 +212,7 @@ export const range = (count: number): number[] => Array.from({ length: count }, 
 export const manyAnnotations = (count: number): Record<string, string> =>
   Object.fromEntries(range(count).map((i) => [`a${i.toString(36)}`, ""]));
 
-/** Whether a decision stands that follows from the operation alone. */
-export function standing(stands: () => boolean = () => true): Standing {
-  return Object.assign(() => stands(), { forAnyCall: true });
+/** Whether a decision stands; `forAnyCall`: it follows from the operation alone. */
+export function standing(stands: () => boolean = () => true, forAnyCall = true): Standing {
+  return Object.assign(() => stands(), { forAnyCall });
 }

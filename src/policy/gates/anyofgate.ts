@@ -11,13 +11,12 @@ export function anyOfGate(name: string, members: readonly CompiledGate[]): Compi
     .flatMap((member) => member.windows ?? [])
     .map((window) => ({ ...window, alone: false }));
   const demands = members.flatMap((member) => member.demands ?? []);
-  const requestFields = new Set(members.flatMap((member) => [...(member.requestFields ?? [])]));
   const clocked = members.filter(({ usesNow }) => usesNow);
   return {
     name,
     evaluate: (world, call, now) => evaluateAny(members, { world, call, now }),
     ...(windows.length > 0 && { windows }),
-    ...(requestFields.size > 0 && { requestFields }),
+    requestFields: new Set(members.flatMap((member) => [...member.requestFields])),
     ...(demands.length > 0 && {
       demands,
       queries: (world, call, now) => members.flatMap((member) => member.queries?.(world, call, now) ?? []),

@@ -5,17 +5,18 @@ import { truncate } from "../message.ts";
 import { type CompiledGate, type GateResult, unevaluable } from "../policy.ts";
 import type { World } from "../world.ts";
 import type { HookCall } from "../../api/runtimehooks.ts";
+import { READS_NOTHING } from "../targetversion.ts";
 
 const MAX_QUOTED = 120;
 
 /** `source` has been checked (semantics.ts). */
 export function expressionGate(name: string, source: string): CompiledGate {
   const { expression } = compileExpression(source, "gate");
-  if (expression === undefined) return { name, evaluate: () => broken(source) };
+  if (expression === undefined) return { name, requestFields: READS_NOTHING, evaluate: () => broken(source) };
   return {
     name,
+    requestFields: expression.requestFields,
     evaluate: (world, call, now) => evaluate(expression, world, call, now),
-    ...(expression.requestFields.size > 0 && { requestFields: expression.requestFields }),
     ...(expression.usesNow && {
       usesNow: true,
       clusterPaths: expression.clusterPaths,

@@ -11,6 +11,7 @@ import { versionGate } from "./versiongate.ts";
 import { MAX_ASKS } from "../window/window.ts";
 import { windowGate } from "./windowgate.ts";
 import type { PolicyRef } from "../policyref.ts";
+import { READS_NOTHING } from "../targetversion.ts";
 
 /** The spec has been validated: exactly one kind is set, and it is not `wait`. */
 export function compileGate(spec: GateSpec, policy: PolicyRef): CompiledGate {
@@ -49,5 +50,5 @@ function compileSimpleGate(spec: AnyOfGateSpec, { policy, asks }: Surroundings):
 function unknownGate(name: string): CompiledGate {
   const wanted = "a kind of gate that this version of the operator knows";
   const result = unevaluable("UnknownGate", wanted, "none that it knows");
-  return { name, evaluate: () => result };
+  return { name, requestFields: READS_NOTHING, evaluate: () => result };
 }

@@ -4,7 +4,7 @@ import type { Cluster, Namespace, ObjectMeta } from "../../api/meta.ts";
 import type { HookCall } from "../../api/runtimehooks.ts";
 import type { MetadataGateSpec } from "../../api/hookpolicy.ts";
 import { type CompiledGate, type GateResult, unevaluable } from "../policy.ts";
-import { targetVersion } from "../targetversion.ts";
+import { READS_NOTHING, READS_VERSION, targetVersion } from "../targetversion.ts";
 import { found as shortForm } from "../validation/fieldmessage.ts";
 import { shellQuote } from "../message.ts";
 import { lookup } from "../selector.ts";
@@ -14,7 +14,11 @@ import type { World } from "../world.ts";
 export type MetadataField = "annotation" | "label";
 
 export function metadataGate(name: string, field: MetadataField, spec: MetadataGateSpec): CompiledGate {
-  return { name, evaluate: (world, call) => evaluateMetadata(field, spec, world, call) };
+  return {
+    name,
+    requestFields: spec.valueFrom === "TargetVersion" ? READS_VERSION : READS_NOTHING,
+    evaluate: (world, call) => evaluateMetadata(field, spec, world, call),
+  };
 }
 
 function evaluateMetadata(

@@ -12,6 +12,7 @@ import { compileSelector, type LabelMatcher } from "../selector.ts";
 import { afford, exhausted } from "../budget.ts";
 import type { World } from "../world.ts";
 import type { PolicyRef } from "../policyref.ts";
+import { READS_NOTHING, type RequestField } from "../targetversion.ts";
 
 interface CompiledObjectGate {
   readonly kind: ObjectKind;
@@ -38,11 +39,12 @@ export function objectGate(name: string, spec: ObjectGateSpec, policy: PolicyRef
   const gate = compile(spec, policy);
   if (gate === undefined) {
     const result = unevaluable("InvalidExpression", spec.kind, "an expression does not compile");
-    return { name, evaluate: () => result };
+    return { name, requestFields: READS_NOTHING, evaluate: () => result };
   }
   const usesNow = gate.expression?.usesNow === true;
   return {
     name,
+    requestFields: readOf(gate),
     demands: [{ kind: gate.kind, whole: gate.whole }],
     ...(gate.selectsNamespaces && { selectsNamespaces: true }),
     queries: (world, call, now) => queries(gate, { world, call, now }),
@@ -77,6 +79,10 @@ function compile(spec: ObjectGateSpec, policy: PolicyRef): CompiledObjectGate | 
     lookSteps: lookStepsOf(spec),
     ...conditionOf(spec),
   };
+}
+
+function readOf({ nameExpression, expression }: CompiledObjectGate): ReadonlySet<RequestField> {
+  return (nameExpression?.requestFields ?? READS_NOTHING).union(expression?.requestFields ?? READS_NOTHING);
 }
 
 function conditionOf({

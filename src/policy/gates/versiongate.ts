@@ -2,7 +2,7 @@
 
 import type { VersionGateSpec } from "../../api/hookpolicy.ts";
 import type { HookCall } from "../../api/runtimehooks.ts";
-import { targetVersion } from "../targetversion.ts";
+import { READS_VERSION, targetVersion } from "../targetversion.ts";
 import { type CompiledGate, type GateResult, unevaluable } from "../policy.ts";
 import { compileRange } from "./versionrange.ts";
 
@@ -10,7 +10,11 @@ import { compileRange } from "./versionrange.ts";
 export function versionGate(name: string, { range }: VersionGateSpec): CompiledGate {
   const satisfies = compileRange(range);
   const wanted = `a Kubernetes version in the range ${JSON.stringify(range)}`;
-  return { name, evaluate: (_world, call) => evaluate(satisfies, wanted, call) };
+  return {
+    name,
+    requestFields: READS_VERSION,
+    evaluate: (_world, call) => evaluate(satisfies, wanted, call),
+  };
 }
 
 function evaluate(

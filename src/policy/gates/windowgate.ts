@@ -4,6 +4,7 @@ import type { WindowGateSpec } from "../../api/hookpolicy.ts";
 import { timestamp } from "../instant.ts";
 import type { CompiledGate, GateResult } from "../policy.ts";
 import { affordWindow, exhausted } from "../budget.ts";
+import { READS_NOTHING } from "../targetversion.ts";
 import { compileWindow, type Window } from "../window/window.ts";
 
 /** The spec has been checked (semantics.ts). */
@@ -11,6 +12,7 @@ export function windowGate(name: string, spec: WindowGateSpec, asks?: number): C
   const window = compileWindow(spec, asks);
   return {
     name,
+    requestFields: READS_NOTHING,
     windows: [{ gate: name, alone: true, window }],
     evaluate: (_world, _call, now) => evaluate(window, now),
     opensAt: (now) => window.nextOpen(now) ?? "Never",

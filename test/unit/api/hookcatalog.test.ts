@@ -5,7 +5,12 @@ import test, { describe } from "node:test";
 import { HOOK_NAMES } from "../../../src/api/runtimehooks.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import { handlerName, hookPath, servedHooks } from "../../../src/api/hookcatalog.ts";
-import { decodeRequest, encodeResponse, undecodableResponse } from "../../../src/hooks/codec.ts";
+import {
+  decodeRequest,
+  encodeResponse,
+  type Subject,
+  undecodableResponse,
+} from "../../../src/hooks/codec.ts";
 import { discoveryResponse } from "../../../src/hooks/discoveryresponse.ts";
 
 test("a path is the hook in lower case and the handler in kebab-case", () => {
@@ -63,21 +68,31 @@ describe("a request", () => {
     assert.equal(request?.cluster.metadata.uid, "u");
   });
 
-  test("of another version is about something else", () => {
-    const to = (version: string): string | undefined =>
-      decodeRequest(
-        "BeforeClusterUpgrade",
-        body({ fromKubernetesVersion: "v1.31.0", toKubernetesVersion: version }),
-      )?.subject;
-    assert.equal(to("v1.32.0"), to("v1.32.0"));
-    assert.notEqual(to("v1.32.0"), to("v1.33.0"));
-  });
+  const fromTo = { fromKubernetesVersion: "v1.31.0", toKubernetesVersion: "v1.32.0" };
+  const upgrade = (over: object): Subject | undefined =>
+    decodeRequest("BeforeClusterUpgrade", body({ ...fromTo, ...over }))?.subject;
+
+  const others = {
+    "to another version": { toKubernetesVersion: "v1.33.0" },
+    "from another version": { fromKubernetesVersion: "v1.30.0" },
+    "of another Cluster of the name": { cluster: { metadata: { ...metadata, uid: "u2" } } },
+    "of a Cluster of another name": { cluster: { metadata: { ...metadata, name: "c2" } } },
+    "of a Cluster of another namespace": { cluster: { metadata: { ...metadata, namespace: "n2" } } },
+  };
+  for (const [which, over] of Object.entries(others)) {
+    test(`${which} is about another operation`, () => {
+      assert.notEqual(upgrade(over)?.operation, upgrade({})?.operation);
+    });
+  }
 
   test("about a later version of the Cluster is about the same", () => {
-    const at = (resourceVersion: string): string | undefined =>
-      decodeRequest("BeforeClusterDelete", body({ cluster: { metadata: { ...metadata, resourceVersion } } }))
-        ?.subject;
-    assert.equal(at("1"), at("2"));
+    assert.deepEqual(upgrade({ cluster: { metadata: { ...metadata, resourceVersion: "2" } } }), upgrade({}));
+  });
+
+  test("with other settings, however long, differs by them alone", () => {
+    const [one, other] = ["1", "2"].map((end) => upgrade({ settings: { a: "x".repeat(1000) + end } }));
+    assert.notEqual(one?.settings, other?.settings);
+    assert.equal(one?.operation, other?.operation);
   });
 
   test("has the topology of the Cluster where it has one", () => {

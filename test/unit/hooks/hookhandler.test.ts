@@ -125,6 +125,7 @@ describe("a hook that Cluster API waits for", () => {
     const [policy = compiled(hookPolicy())] = policies;
     const gate = {
       name: "sundial",
+      requestFields: new Set<never>(),
       evaluate: () => ({
         holds: false,
         reason: "Waiting",
@@ -204,6 +205,7 @@ describe("a request that comes again", () => {
   const same = {
     "in other bytes": Buffer.from(body.toString().replace("{", "{ ")),
     "with another version of the Cluster": say({ resourceVersion: "101" }),
+    "with other settings, which no rule reads": other,
   };
   for (const [how, bytes] of Object.entries(same)) {
     test(`is answered the same ${how}, and so are those bytes`, async () => {
@@ -218,7 +220,6 @@ describe("a request that comes again", () => {
     "another Cluster": say({ uid: "uid-2" }),
     "a Cluster of another name": say({ name: "prod-2" }),
     "a Cluster of another namespace": say({ namespace: "team-b" }),
-    "other settings": say({}, { settings: { a: "b" } }),
   };
   for (const [what, bytes] of Object.entries(different)) {
     test(`is decided for ${what}`, async () => {
@@ -228,15 +229,24 @@ describe("a request that comes again", () => {
     });
   }
 
+  const settled = { standing: () => standing(() => true, false) };
+
+  test("is decided for other settings, where a rule reads them", async () => {
+    const { source, asked } = counting(settled);
+    await run(source, { bytes: [body, other] });
+    assert.equal(asked(), 2);
+  });
+
   test("is decided again after another one about the Cluster: there is one per Cluster", async () => {
-    const { source, asked } = counting({});
+    const { source, asked } = counting(settled);
     await run(source, { bytes: [body, other, body] });
     assert.equal(asked(), 3);
   });
 
   test("is decided again once another answer was given about the Cluster: what is repeated is what was recorded last", async () => {
     const { source, asked } = counting({});
-    const standsOnce: DecisionSource["standing"] = () => (asked() === 1 ? standing() : undefined);
+    const standsOnce: DecisionSource["standing"] = () =>
+      asked() === 1 ? standing(() => true, false) : undefined;
     await run({ ...source, standing: standsOnce }, { bytes: [body, other, body] });
     assert.equal(asked(), 3);
   });

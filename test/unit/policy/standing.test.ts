@@ -2,11 +2,12 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
+import { isDeepStrictEqual } from "node:util";
 import * as fc from "fast-check";
 import type { GateSpec } from "../../../src/api/hookpolicy.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
 import { decide } from "../../../src/policy/decide.ts";
-import { standsUntil } from "../../../src/policy/standing.ts";
+import { readsCall, standsUntil } from "../../../src/policy/standing.ts";
 import { remember } from "../../../src/operations/timers.ts";
 import type { World } from "../../../src/policy/world.ts";
 import { APPROVED, at, compiled, DELETE, gated, NOW, rule, world } from "../builders.ts";
@@ -62,6 +63,128 @@ describe("a decision stands", () => {
     assert.equal(untilOf(elsewhere, unmatched), "Never");
   });
 });
+
+const READING = [
+  "request.settings.region == 'eu'",
+  ".request.settings.region == 'eu'",
+  "request['settings']['region'] == 'eu'",
+  "has(request.settings.region)",
+  "'region' in request.settings",
+  "cluster.metadata.name == 'prod-1' || request.settings.region == 'eu'",
+  "cluster.metadata.labels.exists(key, [key].all(each, each in request.settings))",
+  "[request].exists(call, call.settings.size() > 0)",
+  "{'call': request}.call.settings.size() > 0",
+  "dyn(request).settings.size() > 0",
+  "request == request",
+  "request.fromKubernetesVersion == 'v1.34.0'",
+];
+const NOT_READING = [
+  "request.hook == 'BeforeClusterDelete'",
+  "has(request.targetVersion)",
+  "cluster.metadata.labels.exists(settings, settings == 'region')",
+  "'request.settings' in cluster.metadata.annotations",
+];
+const object = { apiVersion: "v1", kind: "ConfigMap" };
+const name = (text: string): string => `${text} ? 'a' : 'b'`;
+const PLACES: Readonly<Record<string, (text: string) => PolicyObject>> = {
+  "a gate": (expression) => gated([APPROVAL, { name: "e", expression }]),
+  "a member of anyOf": (expression) =>
+    gated([{ name: "any", anyOf: [APPROVAL, LATER, { name: "e", expression }] as never }]),
+  "a match condition": (expression) =>
+    gated([APPROVAL], {
+      matchConditions: [
+        { name: "c", expression },
+        { name: "no", expression: "false" },
+      ],
+    }),
+  "the name of an object": (text) =>
+    gated([{ name: "o", object: { ...object, nameExpression: name(text) } }]),
+  "a gate on objects": (expression) =>
+    gated([{ name: "o", object: { ...object, selector: {}, expression } }]),
+  "an Audit policy": (expression) => {
+    const policy = gated([{ name: "e", expression }]);
+    policy.spec.mode = "Audit";
+    return policy;
+  },
+};
+
+describe("a decision follows from the operation alone", () => {
+  const reads = (...objects: readonly PolicyObject[]): boolean => {
+    const policies = objects.map(compiled);
+    return readsCall(policies, decide(policies, world(), { ...DELETE, settings: {} }, NOW));
+  };
+
+  for (const [place, policyWith] of Object.entries(PLACES)) {
+    for (const text of READING) {
+      test(`not where ${place} has ${text}`, () => {
+        const policy = policyWith(text);
+        assert.deepEqual(compiled(policy).errors, []);
+        assert.equal(reads(gated([APPROVAL]), policy), true);
+      });
+    }
+    test(`where ${place} reads other parts of the call at most`, () => {
+      for (const text of NOT_READING) assert.equal(reads(policyWith(text)), false, text);
+    });
+  }
+
+  test("where it waits for an annotation or a version that the operation has", () => {
+    assert.equal(
+      reads(gated([{ ...APPROVAL, annotation: { key: APPROVED, valueFrom: "TargetVersion" } }])),
+      false,
+    );
+  });
+
+  test("whatever rules on other hooks, and policies that do not match, read", () => {
+    const until: GateSpec[] = [{ name: "e", expression: "has(request.settings.region)" }];
+    const elsewhere = gated([APPROVAL]);
+    elsewhere.spec.rules.push(rule({ name: "other", hooks: ["BeforeClusterUpgrade"], until }));
+    const unmatched = gated(until);
+    unmatched.spec.clusterSelector = { matchLabels: { no: "such" } };
+    assert.equal(reads(elsewhere, unmatched), false);
+  });
+});
+
+/** Some of them read settings. */
+const texts = fc.infiniteStream(
+  fc.oneof(
+    { weight: 1, arbitrary: fc.constantFrom(...READING) },
+    { weight: 6, arbitrary: fc.constantFrom(...NOT_READING) },
+  ),
+);
+
+test("a decision that follows from the operation alone is the same whatever else the call says", () => {
+  const size = runs(3000);
+  let [held, different] = [0, 0];
+  const settings = fc.constantFrom({}, { region: "eu" }, { region: "us", a: "x" });
+  fc.assert(
+    fc.property(
+      any.policies(true),
+      texts,
+      any.situation,
+      settings,
+      (objects, stream, { at: on, call }, other) => {
+        const policies = withExpressions(objects, stream).map(compiled);
+        const from = call.fromKubernetesVersion === undefined ? {} : { fromKubernetesVersion: "v1.33.0" };
+        const decision = decide(policies, on, { ...call, settings: { region: "asia" } }, NOW);
+        const again = decide(policies, on, { ...call, ...from, settings: other }, NOW);
+        if (readsCall(policies, decision))
+          return void (different += Number(!isDeepStrictEqual(again, decision)));
+        assert.deepEqual(again, decision);
+        held += Number(decision.holds);
+      },
+    ),
+    size,
+  );
+  assert.ok(held > size.numRuns / 50, `${held} held`);
+  assert.ok(different > size.numRuns / 100, `${different} differ`);
+});
+
+/** Each expression about the Cluster becomes the next of the texts. */
+function withExpressions(objects: readonly PolicyObject[], stream: Iterator<string>): PolicyObject[] {
+  return JSON.parse(JSON.stringify(objects), (key, value) =>
+    key === "expression" && !value.includes("object.") ? stream.next().value : value,
+  );
+}
 
 test("while a decision stands, deciding again says the same to the byte", () => {
   const size = runs(300);

@@ -61,6 +61,16 @@ test("a request that is complete takes nothing from the one behind it, which is 
   assert.equal(await Promise.race([behind, nextTurn("still read")]), "incomplete");
 });
 
+test("a connection that waits for its next request keeps nothing of the last one", async () => {
+  const via = new Connection(new Socket());
+  const request = requestVia(via);
+  const body = read(request, new BodyRoom(LIMIT, 0));
+  assert.notEqual(via.onBreak, undefined);
+  request.push(null);
+  await body;
+  assert.equal(via.onBreak, undefined);
+});
+
 test("a share has its first body whole, further ones only while they leave as much, and all again once it has left", () => {
   const room = new BodyRoom(LIMIT, 0);
   const take = (name: string, bytes: number): { taken: Taken; isTaken: boolean } => {

@@ -114,5 +114,5 @@ test("what its members look at is what it looks at", () => {
     { kind, whole: false, namespace: "team-a", name: "go" },
   ]);
   const plain = compileGate({ name: "any", anyOf: [approval, labelled] }, { kind: "HookPolicy", name: "p" });
-  assert.deepEqual(Object.keys(plain), ["name", "evaluate"]);
+  assert.deepEqual(Object.keys(plain), ["name", "evaluate", "requestFields"]);
 });
