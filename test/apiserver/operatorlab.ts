@@ -139,8 +139,28 @@ export const HOOK_POLICY_DEFINITION: Ref = {
 };
 
 export async function removeDefinition(cp: ControlPlane, definition: Ref): Promise<void> {
+  const { spec } = await cp.get(definition);
+  const versions: readonly { name: string; served: boolean }[] = spec.versions;
+  const paths = versions
+    .filter(({ served }) => served)
+    .map(({ name }) => `/apis/${spec.group}/${name}/${spec.names.plural}`);
   await cp.delete(definition);
   await cp.waitFor(`${definition.name} to be gone`, async () => (await cp.find(definition)) === undefined);
+  // For a moment the API server still lists what is not defined any more, and says that there is none.
+  await cp.waitFor(`${definition.name} to be served no more`, async () => {
+    const answers = await Promise.all(paths.map(async (path) => await isServed(cp, path)));
+    return !answers.includes(true);
+  });
+}
+
+async function isServed(cp: ControlPlane, path: string): Promise<boolean> {
+  try {
+    await cp.request("GET", path);
+    return true;
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 404) return false;
+    throw error;
+  }
 }
 
 /** What the operator has written so far to paths that begin so. */
