@@ -148,19 +148,16 @@ export async function removeDefinition(cp: ControlPlane, definition: Ref): Promi
   await cp.waitFor(`${definition.name} to be gone`, async () => (await cp.find(definition)) === undefined);
   // For a moment the API server still lists what is not defined any more, and says that there is none.
   await cp.waitFor(`${definition.name} to be served no more`, async () => {
-    const answers = await Promise.all(paths.map(async (path) => await isServed(cp, path)));
-    return !answers.includes(true);
+    const unserved = await Promise.all(paths.map(async (path) => await isNotFound(cp.request("GET", path))));
+    return !unserved.includes(false);
   });
 }
 
-async function isServed(cp: ControlPlane, path: string): Promise<boolean> {
-  try {
-    await cp.request("GET", path);
-    return true;
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 404) return false;
-    throw error;
-  }
+async function isNotFound(request: Promise<unknown>): Promise<boolean> {
+  return await request.then(
+    () => false,
+    (error: unknown) => error instanceof ApiError && error.code === 404,
+  );
 }
 
 /** What the operator has written so far to paths that begin so. */

@@ -37,7 +37,6 @@ export function extensionRef(name: string): Ref {
 export async function registerExtension(
   cp: ControlPlane,
   extension: Extension & ExtensionAddress,
-  timeoutMs?: number,
 ): Promise<readonly ExtensionHandler[]> {
   const { name, namespaceSelector = {}, settings, caBundle = cp.authority.caBundle } = extension;
   const address = "url" in extension ? { url: extension.url } : { service: extension.service };
@@ -54,7 +53,7 @@ export async function registerExtension(
     return discoveredHandlers(last);
   };
   try {
-    return await cp.waitFor(`ExtensionConfig ${name} to be discovered`, discovered, timeoutMs);
+    return await cp.waitFor(`ExtensionConfig ${name} to be discovered`, discovered);
   } catch (error) {
     const status = JSON.stringify(last?.["status"], undefined, 2);
     throw new Error(`${String(error)}\nIts status: ${status}`, { cause: error });

@@ -159,14 +159,9 @@ export async function deleteCluster(cp: ControlPlane, namespace: string, name: s
   await cp.delete(clusterRef(namespace, name));
 }
 
-export async function waitUntilGone(
-  cp: ControlPlane,
-  namespace: string,
-  name: string,
-  timeoutMs?: number,
-): Promise<void> {
+export async function waitUntilGone(cp: ControlPlane, namespace: string, name: string): Promise<void> {
   const gone = async (): Promise<boolean> => (await cp.find(clusterRef(namespace, name))) === undefined;
-  await cp.waitFor(`Cluster ${namespace}/${name} to be gone`, gone, timeoutMs);
+  await cp.waitFor(`Cluster ${namespace}/${name} to be gone`, gone);
 }
 
 /** Where Cluster API tells users which hooks hold a Cluster; empty before its first reconciliation. */
