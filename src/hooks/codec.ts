@@ -15,6 +15,7 @@ import {
 } from "../api/runtimehooks.ts";
 import { MAX_VERSION, VERSION_PATTERN } from "../policy/targetversion.ts";
 import { asRequested, viewCluster } from "../policy/cluster.ts";
+import { operationOf, type Subject } from "./subject.ts";
 
 export interface HookRequest {
   readonly call: HookCall;
@@ -25,18 +26,6 @@ export interface HookRequest {
 type RawRequest = Omit<HookCall, "hook"> & {
   readonly cluster: { readonly metadata: Pick<ObjectMeta, "name" | "namespace" | "uid"> & Fields };
 };
-
-/** What a request is about, in texts to compare. */
-export interface Subject {
-  readonly clusterUID: string;
-  /**
-   * The same for every request with this Cluster, hook and versions. The version of the Cluster does not count: a Cluster
-   * in memory is decided from memory, and no answer about another is repeated.
-   */
-  readonly operation: string;
-  /** The same for every request with these settings. */
-  readonly settings: string;
-}
 
 /** A valid request; each part is decoded when it is first read. */
 export interface ReceivedRequest {
@@ -119,16 +108,17 @@ export function decodeRequest(hook: HookName, text: string): ReceivedRequest | u
   if (Object.entries(raw.settings ?? {}).join("").length > MAX_SETTINGS) return undefined;
   const fields = VERSION_FIELDS[hook];
   const settings = raw.settings ?? {};
-  const { namespace, name, uid } = raw.cluster.metadata;
+  const { metadata } = raw.cluster;
+  const versions = fields.map((field) => raw[field]);
   return {
     subject: {
-      clusterUID: uid,
-      operation: [namespace, name, uid, ...fields.map((field) => raw[field])].join("/"), // which none of them has
+      clusterUID: metadata.uid,
+      operation: operationOf(metadata, versions),
       settings: shortened(JSON.stringify(settings)),
     },
     read: () => {
-      const versions = Object.fromEntries(fields.map((field) => [field, raw[field]]));
-      return { call: { hook, ...versions, settings }, cluster: viewRequested(raw.cluster) };
+      const ofCall = Object.fromEntries(fields.map((field, index) => [field, versions[index]]));
+      return { call: { hook, ...ofCall, settings }, cluster: viewRequested(raw.cluster) };
     },
   };
 }

@@ -14,6 +14,7 @@ import {
   undecodableResponse,
 } from "./codec.ts";
 import { type Replay, Replays } from "./replays.ts";
+import { seenSubject } from "./subject.ts";
 
 /** The source of decisions (controller/store.ts and controller/confirmation.ts). */
 export interface DecisionSource {
@@ -60,6 +61,8 @@ const TEXT = {
 } as const;
 
 export interface HookHandler {
+  /** Returns the last answer about the Cluster that the body names, if it holds, still stands, and rests on nothing else in a body. */
+  readonly repeat: (body: WholeBody) => string | undefined;
   /** Returns the JSON text of the answer: the last one, if it holds and is still valid. */
   readonly handle: (body: WholeBody) => string | Promise<string>;
   /** The Cluster is deleted. */
@@ -74,10 +77,14 @@ export function createHandler(hook: HookName, waits: boolean, deps: HandlerDeps)
     deps.answers.repeat(hook, subject.clusterUID, deps.now());
     return text;
   };
+  const repeat = (body: WholeBody): string | undefined => {
+    const started = performance.now();
+    const seen = seenSubject(hook, body);
+    const replay = seen && replays.find(seen, deps.now());
+    return replay && again(replay, started);
+  };
   const handle = (body: WholeBody): string | Promise<string> => {
     const started = performance.now();
-    const repeated = replays.find(body, deps.now());
-    if (repeated !== undefined) return again(repeated, started);
     const received = decodeRequest(hook, body.text());
     if (received === undefined) {
       deps.complain("Refusing a request that cannot be decoded", { hook, bytes: body.size });
@@ -85,7 +92,7 @@ export function createHandler(hook: HookName, waits: boolean, deps: HandlerDeps)
       return undecodableResponse(hook, waits);
     }
     const { subject } = received;
-    const replay = replays.findSubject(subject, body, deps.now());
+    const replay = replays.find(subject, deps.now());
     if (replay !== undefined) return again(replay, started);
     const request = received.read();
     const finish = (outcome: Outcome): string => {
@@ -94,7 +101,7 @@ export function createHandler(hook: HookName, waits: boolean, deps: HandlerDeps)
       const text = encodeResponse(hook, outcome.answer, waits);
       const { verdict, stands } = outcome;
       if (stands === undefined) replays.forget(subject.clusterUID);
-      else replays.keep(body, { subject, verdict, text, stands });
+      else replays.keep({ subject, verdict, text, stands });
       return text;
     };
     const bug = (error: unknown): Outcome => {
@@ -106,7 +113,7 @@ export function createHandler(hook: HookName, waits: boolean, deps: HandlerDeps)
       return encodeResponse(hook, refused(request, deps, waits), waits);
     };
     const decide = (): string | Promise<string> => {
-      const meanwhile = replays.findSubject(subject, body, deps.now());
+      const meanwhile = replays.find(subject, deps.now());
       if (meanwhile !== undefined) return again(meanwhile, started);
       const outcome = waits ? answer(request, deps) : observe(request, deps);
       return outcome instanceof Promise ? outcome.catch(bug).then(finish) : finish(outcome);
@@ -118,7 +125,7 @@ export function createHandler(hook: HookName, waits: boolean, deps: HandlerDeps)
       return finish(bug(error));
     }
   };
-  return { handle, forget: (clusterUID) => replays.forget(clusterUID) };
+  return { repeat, handle, forget: (clusterUID) => replays.forget(clusterUID) };
 }
 
 function secondsSince(started: number): number {

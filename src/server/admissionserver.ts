@@ -7,7 +7,7 @@ import type { ServerResponse } from "node:http";
 import fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 import { sparing } from "../log/sparing.ts";
 import type { HookRoute, HookServerOptions, UndecodableReason } from "./hookserver.ts";
-import { type Body, type Bounds, type HookRequest, readBody } from "./requestbody.ts";
+import { type Body, type Bounds, type HookRequest, parsable, readBody } from "./requestbody.ts";
 import {
   createGuard,
   createTlsServer,
@@ -60,7 +60,6 @@ function createApp(options: AdmissionServerOptions, listening: Listening): App {
   const { log, shareOf } = options;
   const guard = createGuard(options);
   const complain = sparing(log);
-  trackRequests(listening);
   const app = fastify<NodeServer, HookRequest, ServerResponse<HookRequest>>({
     logger: false,
     return503OnClosing: false, // a call that still arrives is answered like any other
@@ -112,20 +111,8 @@ function createApp(options: AdmissionServerOptions, listening: Listening): App {
   return app;
 }
 
-/** Before Fastify sees a request. */
-function trackRequests({ server, connections, room }: Listening): void {
-  server.on("request", (request, response) => {
-    const via = connections.asked(request.socket);
-    request.via = via;
-    response.once("close", () => {
-      room.leave(request.taken);
-      connections.answered(via);
-    });
-  });
-}
-
 async function bodyOf(request: HookRequest, bounds: Bounds): Promise<Body> {
-  return await new Promise((resolve) => readBody(request, bounds, resolve));
+  return parsable(request, await new Promise<Body>((resolve) => readBody(request, bounds, resolve)));
 }
 
 function send(reply: FastifyReply, status: number, text: string): FastifyReply {

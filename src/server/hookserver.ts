@@ -10,7 +10,7 @@
 
 import type { ServerResponse } from "node:http";
 import { sparing } from "../log/sparing.ts";
-import { type Body, type HookRequest, readBody } from "./requestbody.ts";
+import { type Body, type HookRequest, parsable, readBody } from "./requestbody.ts";
 import {
   createGuard,
   createTlsServer,
@@ -27,6 +27,8 @@ export interface HookRoute {
   readonly authenticated?: boolean;
   /** `handle` gets an empty body, and nothing of that of the request is kept: anyone may send one. */
   readonly ignoresBody?: boolean;
+  /** Returns the JSON text of an answer that is known without parsing `body`, whose rest may be anything. */
+  repeat?(body: WholeBody): string | undefined;
   /** Returns the JSON text of the answer for any `body`; it should not throw. */
   handle(body: WholeBody): string | Promise<string>;
 }
@@ -53,12 +55,6 @@ export function createHookServer(options: HookServerOptions): TlsServer {
   const complain = sparing(log);
 
   function receive(request: HookRequest, response: Response): void {
-    const via = connections.asked(request.socket);
-    request.via = via;
-    response.once("close", () => {
-      room.leave(request.taken);
-      connections.answered(via);
-    });
     const exchange = { request, response };
     const route = request.method === "POST" ? routes.get(pathOf(request)) : undefined;
     if (route === undefined) return respond(exchange, { status: 404, text: NOT_FOUND });
@@ -84,12 +80,15 @@ export function createHookServer(options: HookServerOptions): TlsServer {
       refuse("internal");
     };
     if (exchange.isRefused) return refuse("unauthenticated");
-    if (typeof body === "string" && body !== "unread") {
-      complain("Refused a call", { path: route.path, reason: body });
-      return refuse(body);
-    }
     try {
-      const text = route.handle(body === "unread" ? NO_BODY : body);
+      const repeated = typeof body === "string" ? undefined : route.repeat?.(body);
+      if (repeated !== undefined) return answer(repeated);
+      const received = parsable(exchange.request, body);
+      if (typeof received === "string" && received !== "unread") {
+        complain("Refused a call", { path: route.path, reason: received });
+        return refuse(received);
+      }
+      const text = route.handle(received === "unread" ? NO_BODY : received);
       if (typeof text === "string") answer(text);
       else text.then(answer, fail);
     } catch (error) {

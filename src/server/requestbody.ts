@@ -106,11 +106,16 @@ export function readBody(
   request.once("end", () => {
     const body = refused ?? new WholeBody(chunks);
     chunks = []; // otherwise they stay in memory beside the whole body as long as the request
-    if (typeof body === "string" || !hasTooManyValues(body)) return finish(body);
-    request.head = headOf([body.bytes()]);
-    finish("too-large");
+    finish(body);
   });
   request.once("close", giveUp); // without a listener for errors, Node.js emits none when the client goes away
+}
+
+/** The body, or "too-large" where parsing it would take too much. */
+export function parsable(request: HookRequest, body: Body): Body {
+  if (typeof body === "string" || !hasTooManyValues(body)) return body;
+  request.head = headOf([body.bytes()]);
+  return "too-large";
 }
 
 /** A copy: the chunks take room. */

@@ -109,13 +109,15 @@ export function createTlsServer(options: TlsServerOptions): TlsServer & Listenin
   const connections = new Connections(server, limits.connections, () =>
     complain("Too many connections, closing idle ones", { limit: limits.connections }),
   );
+  const room = new BodyRoom(limits.bodiesBytes, SMALL_BODY_BYTES);
+  trackRequests(server, connections, room);
   const { host, port, flags = "--webhook-host, --webhook-port" } = options;
   const address = { ...(host !== undefined && { host }), port };
   return {
     server,
     connections,
     limits,
-    room: new BodyRoom(limits.bodiesBytes, SMALL_BODY_BYTES),
+    room,
     breakOff: (error, socket) => {
       log.debug("Broke off a connection", { code: error.code });
       connections.breakOff(socket);
@@ -137,6 +139,18 @@ export function createTlsServer(options: TlsServerOptions): TlsServer & Listenin
       await closed;
     },
   };
+}
+
+/** Before what answers them sees them. */
+function trackRequests(server: NodeServer, connections: Connections, room: BodyRoom): void {
+  server.on("request", (request, response) => {
+    const via = connections.asked(request.socket);
+    request.via = via;
+    response.once("close", () => {
+      room.leave(request.taken);
+      connections.answered(via);
+    });
+  });
 }
 
 /** A change of the certificate has to pass all of these options again. */

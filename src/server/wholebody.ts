@@ -1,9 +1,5 @@
-/** A body as it arrived: many calls are answered by its print, and need it neither parsed nor in one piece. */
+/** A body as it arrived: many calls are answered by its beginning and end, and need it neither parsed nor in one piece. */
 
-import { crc32 } from "node:zlib";
-
-/** No Cluster that etcd accepts is larger; larger bodies are rarely repeated. */
-const PRINTED_BYTES = 2 * 1024 * 1024;
 /**
  * Enough for the bodies that Cluster API usually sends. They share one buffer: a buffer per call would make the garbage
  * collector traverse all memory several times a second, because it counts memory outside of its heap.
@@ -14,7 +10,6 @@ const gathered = Buffer.allocUnsafeSlow(GATHERED_BYTES);
 export class WholeBody {
   readonly size: number;
   #chunks: readonly Buffer[];
-  #print: number | undefined;
 
   constructor(chunks: readonly Buffer[]) {
     this.#chunks = chunks;
@@ -37,34 +32,14 @@ export class WholeBody {
     return gathered.toString("utf8", 0, end);
   }
 
-  /**
-   * The same for the same bytes. Other bytes with the same print are improbable, but a client can find some.
-   * `undefined`: too large to be worth the time.
-   */
-  print(): number | undefined {
-    if (this.size > PRINTED_BYTES) return undefined;
-    this.#print ??=
-      this.#chunks.reduce((crc, chunk) => crc32(chunk, crc), 0) * 2 ** 21 + (this.size % 2 ** 21);
-    return this.#print;
+  /** At most that many bytes of its first piece, each a character. */
+  head(limit: number): string {
+    return this.#chunks[0]?.toString("latin1", 0, limit) ?? "";
   }
 
-  /** Whether the body begins with these characters, each of which is a byte. */
-  startsWith(head: string): boolean {
-    const [first] = this.#chunks;
-    return (
-      first !== undefined && first.length >= head.length && first.toString("latin1", 0, head.length) === head
-    );
-  }
-
-  /**
-   * The beginning up to and with `mark` followed by `rest`, where these are the first `mark`, within `limit` characters,
-   * and arrived together; each character is a byte.
-   */
-  headWith(mark: string, rest: string, limit: number): string | undefined {
-    const head = this.#chunks[0]?.subarray(0, limit);
-    const at = head?.indexOf(mark, 0, "latin1") ?? -1;
-    const end = at + mark.length + rest.length;
-    const isRest = at >= 0 && head?.toString("latin1", at + mark.length, end) === rest;
-    return isRest ? head.toString("latin1", 0, end) : undefined;
+  /** At most that many bytes at the end of its last piece, each a character. */
+  tail(limit: number): string {
+    const last = this.#chunks.at(-1);
+    return last?.toString("latin1", Math.max(0, last.length - limit)) ?? "";
   }
 }

@@ -240,7 +240,8 @@ export class Operators {
   async askInBytes(index: number, hook: HookName, body: Buffer): Promise<HookResponse> {
     const handler = this.#operators[index]?.handlers.get(hook);
     if (handler === undefined) throw new Error(`no operator ${index}`);
-    return JSON.parse(await handler.handle(new WholeBody([body])));
+    const whole = new WholeBody([body]);
+    return JSON.parse(handler.repeat(whole) ?? (await handler.handle(whole)));
   }
 
   /** All that they told, in order, but for when. */

@@ -5,12 +5,8 @@ import test, { describe } from "node:test";
 import { HOOK_NAMES } from "../../../src/api/runtimehooks.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import { handlerName, hookPath, servedHooks } from "../../../src/api/hookcatalog.ts";
-import {
-  decodeRequest,
-  encodeResponse,
-  type Subject,
-  undecodableResponse,
-} from "../../../src/hooks/codec.ts";
+import { decodeRequest, encodeResponse, undecodableResponse } from "../../../src/hooks/codec.ts";
+import type { Subject } from "../../../src/hooks/subject.ts";
 import { discoveryResponse } from "../../../src/hooks/discoveryresponse.ts";
 
 test("a path is the hook in lower case and the handler in kebab-case", () => {

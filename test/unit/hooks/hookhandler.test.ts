@@ -36,7 +36,7 @@ async function run(
   const write = (message: string, fields?: LogFields): number => lines.push([message, fields]);
   const log: Logger = { debug: write, info: write, warn: write, error: write, child: () => log };
   const answers = new AnswerLog({ log, everyCall });
-  const { handle, forget } = createHandler("BeforeClusterDelete", waits, {
+  const { repeat, handle, forget } = createHandler("BeforeClusterDelete", waits, {
     source: {
       loaded: () => true,
       inTurn: (_, work) => work(),
@@ -62,7 +62,8 @@ async function run(
       answers.forget("uid-prod-1");
       continue;
     }
-    text = await handle(new WholeBody([each]));
+    const whole = new WholeBody([each]);
+    text = repeat(whole) ?? (await handle(whole));
   }
   return { answer: JSON.parse(text), verdicts, lines };
 }

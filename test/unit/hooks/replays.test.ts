@@ -1,11 +1,10 @@
-/** Which bodies are taken for a repetition of another one. */
+/** Which requests are taken for a repetition of another one. */
 
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import type { Subject } from "../../../src/hooks/codec.ts";
 import { type Replay, Replays } from "../../../src/hooks/replays.ts";
-import { WholeBody } from "../../../src/server/wholebody.ts";
+import type { Subject } from "../../../src/hooks/subject.ts";
 import { NOW, standing } from "../builders.ts";
 
 const subject = (clusterUID: string, settings = "{}"): Subject => ({
@@ -19,83 +18,42 @@ const held = (clusterUID: string, stands = true, forAnyCall = true): Replay => (
   text: `held ${clusterUID}`,
   stands: standing(() => stands, forAnyCall),
 });
-const about = (uid: string, rest = ""): Buffer => Buffer.from(`{"uid":"${uid}","rest":"${rest}"}`);
+const { settings: _, ...unread } = subject("a");
 
-/** All of them have the same print. */
-class Colliding extends WholeBody {
-  override print(): number {
-    return 1;
-  }
-}
-
-test("the same bytes are a repetition, in one piece or in many", () => {
-  const replays = new Replays();
-  const bytes = about("a", "x".repeat(100));
-  replays.keep(new WholeBody([bytes]), held("a"));
-  const pieces = [bytes.subarray(0, 20), bytes.subarray(20, 50), bytes.subarray(50)];
-  assert.equal(replays.find(new WholeBody(pieces), NOW)?.subject.clusterUID, "a");
-  assert.equal(replays.find(new WholeBody([about("a", "x".repeat(99))]), NOW), undefined);
-});
-
-test("bytes about another Cluster are none, even with the same print", () => {
-  const replays = new Replays();
-  replays.keep(new Colliding([about("a")]), held("a"));
-  assert.equal(replays.find(new Colliding([about("b")]), NOW), undefined);
-  assert.equal(replays.find(new Colliding([about("a")]), NOW)?.subject.clusterUID, "a");
-});
-
-test("a print that another Cluster has taken over stays with it", () => {
-  const replays = new Replays();
-  replays.keep(new Colliding([about("a")]), held("a"));
-  replays.keep(new Colliding([about("b")]), held("b"));
-  replays.forget("a");
-  assert.equal(replays.find(new Colliding([about("b")]), NOW)?.subject.clusterUID, "b");
-});
-
-const UNPRINTED = {
-  "that do not begin with the uid": [Buffer.concat([Buffer.alloc(4096, " "), about("a")])],
-  "in which another uid comes first": [Buffer.from('{"settings":{"uid":"b"},"uid":"a"}')],
-  "that have the uid elsewhere": [Buffer.from('{"name":"a"}')],
-  "whose first piece ends before the uid": [about("a").subarray(0, 4), about("a").subarray(4)],
-  "of more than 2 MiB": [about("a"), Buffer.alloc(2 * 1024 * 1024, " ")],
+const FOUND: Readonly<Record<string, { asked: Subject; forAnyCall: boolean; found: boolean }>> = {
+  "the same settings": { asked: subject("a"), forAnyCall: false, found: true },
+  "other settings": { asked: subject("a", '{"a":"b"}'), forAnyCall: false, found: false },
+  "other settings, which no rule reads": { asked: subject("a", '{"a":"b"}'), forAnyCall: true, found: true },
+  "settings that were not read": { asked: unread, forAnyCall: false, found: false },
+  "settings that were not read, which no rule reads": { asked: unread, forAnyCall: true, found: true },
+  "another operation": {
+    asked: { ...subject("a"), operation: "team-b/prod-1/a" },
+    forAnyCall: true,
+    found: false,
+  },
+  "another Cluster": { asked: subject("b"), forAnyCall: true, found: false },
 };
-for (const [what, chunks] of Object.entries(UNPRINTED)) {
-  test(`bytes ${what} are parsed each time, and still recognized by what they say`, () => {
+for (const [what, { asked, forAnyCall, found }] of Object.entries(FOUND)) {
+  test(`a request with ${what} is ${found ? "a" : "no"} repetition`, () => {
     const replays = new Replays();
-    replays.keep(new WholeBody(chunks), held("a"));
-    assert.equal(replays.find(new WholeBody(chunks), NOW), undefined);
-    assert.equal(replays.findSubject(subject("a"), new WholeBody(chunks), NOW)?.text, "held a");
+    replays.keep(held("a", true, forAnyCall));
+    assert.equal(replays.find(asked, NOW)?.text, found ? "held a" : undefined);
   });
 }
 
-test("an answer that follows from more than the operation is found by what the call says, not by its bytes", () => {
+test("an answer that does not stand is not repeated, and is forgotten", () => {
   const replays = new Replays();
-  const body = new WholeBody([about("a")]);
-  replays.keep(body, held("a", true, false));
-  assert.equal(replays.find(body, NOW), undefined);
-  assert.equal(replays.findSubject(subject("a"), body, NOW)?.text, "held a");
+  let looks = 0;
+  replays.keep({ ...held("a"), stands: standing(() => ((looks += 1), false)) });
+  for (let times = 0; times < 2; times++) assert.equal(replays.find(subject("a"), NOW), undefined);
+  assert.equal(looks, 1);
 });
 
-test("an answer that follows from the operation alone is found whatever the settings, another one is not", () => {
-  const body = new WholeBody([about("a")]);
-  const find = (forAnyCall: boolean, asked: Subject): string | undefined => {
-    const replays = new Replays();
-    replays.keep(body, held("a", true, forAnyCall));
-    return replays.findSubject(asked, body, NOW)?.text;
-  };
-  const other = subject("a", '{"a":"b"}');
-  assert.equal(find(true, other), "held a");
-  assert.equal(find(false, other), undefined);
-  assert.equal(find(true, { ...other, operation: "team-b/prod-1/a" }), undefined);
-});
-
-test("only the last bytes about a Cluster are expected again, and none once the answer does not stand", () => {
+test("the oldest answers give way, each once", () => {
   const replays = new Replays();
-  const [first, second] = [new WholeBody([about("a", "1")]), new WholeBody([about("a", "2")])];
-  replays.keep(first, held("a"));
-  replays.findSubject(subject("a"), second, NOW);
-  assert.equal(replays.find(first, NOW), undefined);
-  assert.equal(replays.find(second, NOW)?.text, "held a");
-  replays.keep(second, held("a", false));
-  assert.equal(replays.find(second, NOW), undefined);
+  for (let n = 0; n < 20_001; n++) replays.keep(held(`${n}`));
+  assert.deepEqual(
+    ["0", "1", "20000"].map((uid) => replays.find(subject(uid), NOW)?.text),
+    [undefined, "held 1", "held 20000"],
+  );
 });

@@ -216,7 +216,8 @@ export class Replica {
   }
 
   #handle(body: Buffer): string | Promise<string> {
-    return this.#handler.handle(new WholeBody([body]));
+    const whole = new WholeBody([body]);
+    return this.#handler.repeat(whole) ?? this.#handler.handle(whole);
   }
 
   /** Everything was read, and nothing is left to do. */

@@ -5,7 +5,9 @@ import { connect as connectTcp } from "node:net";
 import { before, test, type TestContext } from "node:test";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 
+import { MAX_VALUES } from "../../../src/server/bodyvalues.ts";
 import type { KeyPair } from "../../../src/server/tls.ts";
+import type { WholeBody } from "../../../src/server/wholebody.ts";
 import { createHookServer, type HookRoute, type HookServerOptions } from "../../../src/server/hookserver.ts";
 import { issue } from "./certificates.ts";
 import { createRecorder } from "./recorder.ts";
@@ -137,6 +139,16 @@ for (const [name, { body, headers = {}, size }] of Object.entries(BODIES)) {
     assert.equal(text, JSON.stringify({ size }));
   });
 }
+
+test("an answer that is known from a look at the body needs no handler, however many values the body has", async (t) => {
+  const repeat = (body: WholeBody): string | undefined =>
+    body.head(5) === "known" ? '{"again":1}' : undefined;
+  const { port } = await start(t, { routes: [{ ...echoSize, repeat }] });
+  const values = "[".repeat(MAX_VALUES + 1);
+  assert.equal((await send(port, [`known${values}`])).text, '{"again":1}');
+  assert.deepEqual(JSON.parse((await send(port, [values])).text), { undecodable: "too-large", path: HOOK });
+  assert.equal((await send(port, ["new"])).text, '{"size":3}');
+});
 
 test("an answer ends a connection that is to end", async (t) => {
   const { port, server } = await start(t);
