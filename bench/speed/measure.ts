@@ -13,7 +13,7 @@ export interface Work {
   readonly bytes: number;
   /** Whether each call has bytes that were never sent before. */
   readonly fresh: boolean;
-  /** In those bytes, other settings each time: what was decided before does not count. */
+  /** In those bytes, other settings each time, which no rule reads. */
   readonly newSettings?: boolean;
   readonly connections?: number;
   readonly reconnect?: boolean;
