@@ -62,7 +62,7 @@ export async function open(
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   const page = await context.newPage();
-  page.setDefaultTimeout(15_000); // of a busy machine
+  page.setDefaultTimeout(60_000); // of a busy machine
   const [complaints, requests]: [string[], string[]] = [[], []];
   page.on("console", (message) => {
     if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
