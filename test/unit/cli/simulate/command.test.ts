@@ -255,6 +255,7 @@ test("--from-version says where upgrades come from, and a step that leaves out a
     "fleet",
     "-f",
     "new",
+    ...AT,
   ];
   const told = await hookpolicy([...explain, ...versions, "--to-version", "v1.36.0"], { cwd });
   assert.match(told.stdout, /^note: Cluster API upgrades a control plane by one minor version at a time/);
