@@ -1,9 +1,9 @@
 /** The checks in order, and their output. */
 
+import { counted } from "../terminal/counted.ts";
 import type { Colour } from "../terminal/colour.ts";
 import {
   type Check,
-  count,
   type Evidence,
   type Finding,
   type Problem,
@@ -79,7 +79,7 @@ export function doctorLines(checks: readonly Check[], colour: Colour): string[] 
   const summary = counts
     .filter(([, number]) => number > 0)
     .map(([state, number]) =>
-      state === "error" || state === "warning" ? count(number, state) : `${number} ${state}`,
+      state === "error" || state === "warning" ? counted(number, state) : `${number} ${state}`,
     );
   return [...tableLines(["STATE", "CHECK", "FOUND"], rows), "", summary.join(", ")];
 }

@@ -4,7 +4,6 @@ import { Argument, type Command } from "commander";
 import type { HookRollout } from "../../api/hookpolicy.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
 import { UsageError } from "../../operator/options.ts";
-import { nearest } from "../../policy/validation/fieldmessage.ts";
 import { addExamples, choice, collect, CommandError, instant, USAGE, version } from "../command.ts";
 import {
   addConnectionFlags,
@@ -169,12 +168,8 @@ async function find(client: KubeClient, name: string): Promise<HookRollout> {
   }
   const found = all.find(({ metadata }) => metadata.name === name);
   if (found !== undefined) return found;
-  const meant = nearest(
-    name,
-    all.map(({ metadata }) => metadata.name),
-  );
-  const hint = meant === undefined ? "" : ` (did you mean ${meant}?)`;
-  throw new CommandError(USAGE, `there is no HookRollout ${name}${hint}`);
+  const { noRollout } = await import("./planned.ts");
+  throw noRollout(name, all);
 }
 
 async function print(client: KubeClient, name: string | undefined, flags: Flags): Promise<void> {
