@@ -58,8 +58,8 @@ function problemRows({ detail, remedy }: Partial<Problem>): string[][] {
 }
 
 /** Schema: schemas/output/doctor.json. */
-export function doctorJson(checks: readonly Check[]): string {
-  return `${JSON.stringify({ state: worst(checks), checks }, undefined, 2)}\n`;
+export function doctorJson(checks: readonly Check[]): object {
+  return { state: worst(checks), checks };
 }
 
 export function doctorLines(checks: readonly Check[], colour: Colour): string[] {

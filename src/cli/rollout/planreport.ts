@@ -63,8 +63,8 @@ function minute(at: Date): string {
   return `${at.toISOString().slice(0, 16)}Z`;
 }
 
-export function planJson({ rollout, from, stages, clusters, never }: FleetPlan): string {
-  return `${JSON.stringify({ rollout: rollout.name, from, stages, clusters, never }, undefined, 2)}\n`;
+export function planJson({ rollout, from, stages, clusters, never }: FleetPlan): object {
+  return { rollout: rollout.name, from, stages, clusters, never };
 }
 
 const WIDTH = 960;

@@ -1,5 +1,6 @@
 /** Prints a validation as text, as JSON and as workflow commands of GitHub. */
 
+import type { Terminal } from "../terminal/terminal.ts";
 import { counted } from "../terminal/counted.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
@@ -15,12 +16,6 @@ export interface ValidationReport extends Validation {
   readonly broken: ReadonlyMap<string, readonly string[]>;
   /** Documents in folders that are not Kubernetes objects. */
   readonly ignored: number;
-}
-
-export interface Terminal {
-  readonly colour: Colour;
-  /** Absent: not a terminal. */
-  readonly columns?: number | undefined;
 }
 
 export function validationLines(report: ValidationReport, terminal: Terminal): string[] {
