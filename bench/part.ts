@@ -4,6 +4,7 @@ import { installClusterDefinition } from "../test/controlplane/clusterapi.ts";
 import { type ControlPlane, startControlPlane } from "../test/controlplane/controlplane.ts";
 import { installHookPolicy } from "../test/controlplane/operator.ts";
 import { describeMachine } from "./measure/machine.ts";
+import { Noise } from "./measure/noise.ts";
 import type { PartName, PartResult } from "./result.ts";
 
 export type Progress = (line: string) => void;
@@ -11,23 +12,44 @@ export type Progress = (line: string) => void;
 /** BENCH_QUICK=1: everything is small, to see that it works; the figures are printed and not kept. */
 export const QUICK = process.env["BENCH_QUICK"] === "1";
 
-/** A control plane of its own, with the kinds of HookPolicy and of Cluster API; it ends with the work. */
+/** Where a part is measured. */
+export interface Site {
+  readonly cp: ControlPlane;
+  readonly noise: Noise;
+  readonly progress: Progress;
+}
+
+/** On a control plane of its own, with the kinds of HookPolicy and of Cluster API; it ends with the work. */
 export async function onControlPlane<T>(
   progress: Progress,
-  work: (cp: ControlPlane) => Promise<T>,
+  work: (site: Site) => Promise<T>,
   options: { readonly controllers?: boolean } = {},
 ): Promise<T> {
   const cp = await startControlPlane({ progress, ...options });
   try {
     await installHookPolicy(cp);
     await installClusterDefinition(cp);
-    return await work(cp);
+    return await work({ cp, noise: new Noise(), progress });
   } finally {
     await cp.stop();
   }
 }
 
-export async function kubeVersionOf(cp: ControlPlane): Promise<string> {
+/** One after the other, with the noise of the machine before each. `work`: of rounds counted from 0. */
+export async function inRounds<T>(
+  { noise }: Pick<Site, "noise">,
+  count: number,
+  work: (round: number) => Promise<T>,
+): Promise<T[]> {
+  const results: T[] = [];
+  for (let round = 0; round < count; round++) {
+    noise.sample();
+    results.push(await work(round));
+  }
+  return results;
+}
+
+export async function kubeVersionOf({ cp }: Pick<Site, "cp">): Promise<string> {
   const { gitVersion } = await cp.request<{ gitVersion: string }>("GET", "/version");
   return gitVersion;
 }

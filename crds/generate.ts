@@ -46,9 +46,17 @@ interface Kind {
   readonly schema: Schema;
 }
 
-function readKinds(): readonly Kind[] {
+interface Source {
+  readonly kinds: readonly Kind[];
+  readonly definitions: Definitions;
+}
+
+/** Schemas and CEL rules that several fields share. */
+type Definitions = Readonly<Record<string, Schema | object[]>>;
+
+function readSource(): Source {
   const source = readFileSync(join(ROOT, "crds/source/crds.yaml"), "utf8");
-  return parse(source, { merge: true, maxAliasCount: -1 }).kinds;
+  return parse(source, { merge: true, maxAliasCount: -1 });
 }
 
 /** `schema` with `edit` done to it, its fields first. */
@@ -155,20 +163,20 @@ function styleOf(text: string): Scalar.Type {
 }
 
 /** Each x-type once, by its name; the first kind that has it wins. */
-type Definitions = Record<string, JSONSchema>;
+type Types = Record<string, JSONSchema>;
 
 /**
  * The schema for json-schema-to-typescript. Named types become definitions, referred to by name: a $ref beside a
  * description would make it copy the type.
  */
-function typed(schema: Schema, definitions: Definitions): JSONSchema {
+function typed(schema: Schema, definitions: Types): JSONSchema {
   const { "x-type": name, description } = schema;
   if (name === undefined) return typedBody(schema, definitions);
   if (!IMPORTED.includes(name)) definitions[name] ??= typedBody(schema, definitions);
   return { ...(description !== undefined && { description }), tsType: name };
 }
 
-function typedBody(schema: Schema, definitions: Definitions): JSONSchema {
+function typedBody(schema: Schema, definitions: Types): JSONSchema {
   const { properties, items, additionalProperties, "x-type": _type, "x-only": _only, ...rest } = schema;
   const fields = Object.entries(properties ?? {});
   return {
@@ -185,7 +193,7 @@ function typedBody(schema: Schema, definitions: Definitions): JSONSchema {
 }
 
 async function generateTypes(kinds: readonly Kind[]): Promise<string> {
-  const definitions: Definitions = {};
+  const definitions: Types = {};
   // What several kinds have is named after the widest one, ClusterHookPolicy's.
   for (const { schema } of [...kinds.filter(({ kind }) => kind === "ClusterHookPolicy"), ...kinds]) {
     for (const field of ["spec", "status"]) typed(schema.properties?.[field] ?? {}, definitions);
@@ -219,34 +227,94 @@ function tidy(source: string): string {
     .replaceAll(/^( *)\/\*\*\n *\* (.{1,104})\n *\*\/$/gm, "$1/** $2 */");
 }
 
-/** The names of the constants in schemas.gen.ts, by their text. */
-type Constants = Map<string, string>;
+/** The constants of schemas.gen.ts: what more than one field has. */
+class Constants {
+  /** By their text: name and type. */
+  readonly #written = new Map<string, readonly [name: string, type: string]>();
+  readonly #definitions: ReadonlyMap<string, string>;
+  readonly #sharedRules: ReadonlySet<string>;
 
-/**
- * The text of `schema`, in which each value of a named type is a constant. A type that differs between kinds, because a
- * field is only for some, has a constant for each form; the later one's has its kind before its name.
- */
-function schemaText(schema: Schema, kind: string, constants: Constants): string {
-  const { "x-type": name, "x-only": _, description: __, ...keywords } = schema;
-  const { properties, items, additionalProperties } = keywords;
-  const inner = (part: Schema): string => schemaText(part, kind, constants);
-  const text = objectText({
-    ...mapped(keywords, (value) => JSON.stringify(value)),
-    ...(properties !== undefined && { properties: objectText(mapped(properties, inner)) }),
-    ...(items !== undefined && { items: inner(items) }),
-    ...(additionalProperties !== undefined && { additionalProperties: inner(additionalProperties) }),
-  });
-  if (name === undefined) return text;
-  const known = constants.get(text);
-  if (known !== undefined) return known;
-  const isTaken = constants.values().some((taken) => taken === name);
-  const constant = isTaken ? `${kind}${name}` : name;
-  constants.set(text, constant);
-  return constant;
+  constructor(kinds: readonly Kind[], definitions: Definitions) {
+    const texts = Object.entries(definitions).map(
+      ([name, value]) => [JSON.stringify(Array.isArray(value) ? value : bare(value)), name] as const,
+    );
+    this.#definitions = new Map(texts);
+    this.#sharedRules = sharedRulesOf(kinds);
+  }
+
+  text(): string {
+    return [...this.#written].map(([text, [name, type]]) => `const ${name}: ${type} = ${text};`).join("\n\n");
+  }
+
+  /**
+   * The text of `schema`, in which each value of a named type or definition is a constant. A type that differs between
+   * kinds, because a field is only for some, has a constant for each form; the later one's has its kind before its name.
+   * `place`: the type around it, and the field.
+   */
+  schema(schema: Schema, kind: string, place: string): string {
+    const { "x-type": type, "x-only": _, description: __, ...keywords } = schema;
+    const { properties, items, additionalProperties, "x-kubernetes-validations": rules } = keywords;
+    const at = type ?? place;
+    const inner = (part: Schema, field: string): string =>
+      this.schema(part, kind, `${at}${capitalized(field)}`);
+    const text = objectText({
+      ...mapped(keywords, (value) => JSON.stringify(value)),
+      ...(rules !== undefined && { "x-kubernetes-validations": this.#rules(rules, kind, at) }),
+      ...(properties !== undefined && { properties: objectText(mapped(properties, inner)) }),
+      ...(items !== undefined && { items: inner(items, "item") }),
+      ...(additionalProperties !== undefined && {
+        additionalProperties: inner(additionalProperties, "value"),
+      }),
+    });
+    const name = type ?? this.#definitions.get(JSON.stringify(bare(keywords)));
+    return name === undefined ? text : this.#constant(text, [name, "CrdSchema"], kind);
+  }
+
+  #rules(rules: readonly object[], kind: string, place: string): string {
+    const text = JSON.stringify(rules);
+    const name = this.#definitions.get(text) ?? `${place}Rules`;
+    return this.#sharedRules.has(text)
+      ? this.#constant(text, [name, "readonly ValidationRule[]"], kind)
+      : text;
+  }
+
+  #constant(text: string, [name, type]: readonly [string, string], kind: string): string {
+    const [known] = this.#written.get(text) ?? [];
+    if (known !== undefined) return known;
+    const isTaken = this.#written.values().some(([taken]) => taken === name);
+    const constant = isTaken ? `${kind}${capitalized(name)}` : name;
+    this.#written.set(text, [constant, type]);
+    return constant;
+  }
 }
 
-function mapped<T>(fields: Readonly<Record<string, T>>, map: (value: T) => string): Record<string, string> {
-  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, map(value)]));
+/** The CEL rules that different schemas have. */
+function sharedRulesOf(kinds: readonly Kind[]): ReadonlySet<string> {
+  const users = new Map<string, Set<string>>();
+  for (const { schema } of kinds) {
+    edited(bare(schema), (part) => {
+      const rules = JSON.stringify(part["x-kubernetes-validations"]);
+      users.set(rules, (users.get(rules) ?? new Set()).add(JSON.stringify(part)));
+      return part;
+    });
+  }
+  return new Set([...users].filter(([, parts]) => parts.size > 1).map(([rules]) => rules));
+}
+
+/** What the operator evaluates of it. */
+function bare(schema: Schema): Schema {
+  return edited(schema, ({ description: _, "x-type": __, "x-only": ___, ...keywords }) => keywords);
+}
+
+function capitalized(word: string): string {
+  return word.charAt(0).toUpperCase() + word.slice(1);
+}
+
+function mapped<T>(
+  fields: Readonly<Record<string, T>>,
+  map: (value: T, name: string) => string,
+): Record<string, string> {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, map(value, name)]));
 }
 
 function objectText(fields: Readonly<Record<string, string>>): string {
@@ -256,15 +324,15 @@ function objectText(fields: Readonly<Record<string, string>>): string {
 }
 
 /** As src/policy/validation/schema.ts takes it. Descriptions are for kubectl explain: the bundle is half as large without. */
-async function generateSchemas(kinds: readonly Kind[]): Promise<string> {
-  const constants: Constants = new Map();
-  const schemas = kinds.map(({ kind, schema }) => [kind, schemaText(schema, kind, constants)]);
+async function generateSchemas(kinds: readonly Kind[], definitions: Definitions): Promise<string> {
+  const constants = new Constants(kinds, definitions);
+  const schemas = kinds.map(({ kind, schema }) => [kind, constants.schema(schema, kind, kind)]);
   const names = kinds.map(({ kind }) => JSON.stringify(kind)).join(" | ");
   const source = `// ${NOTE}
 
-import type { CrdSchema } from "./crdschema.ts";
+import type { CrdSchema, ValidationRule } from "./crdschema.ts";
 
-${[...constants].map(([text, name]) => `const ${name}: CrdSchema = ${text};`).join("\n\n")}
+${constants.text()}
 
 /** The openAPIV3Schema of each kind, without descriptions. */
 export const CRD_SCHEMAS: Readonly<Record<${names}, CrdSchema>> = ${objectText(Object.fromEntries(schemas))};
@@ -341,7 +409,8 @@ function anyKind(names: readonly string[]): object {
   };
 }
 
-const kinds = readKinds().map((kind) => ({ ...kind, schema: withoutOthers(kind.schema, kind.kind) }));
+const { definitions, ...source } = readSource();
+const kinds = source.kinds.map((kind) => ({ ...kind, schema: withoutOthers(kind.schema, kind.kind) }));
 for (const kind of kinds) {
   writeFileSync(join(ROOT, `crds/${GROUP}_${kind.plural}.yaml`), await generateCrd(kind));
   await writeEditorSchema(fileName(kind.kind), editorSchema(kind));
@@ -354,4 +423,4 @@ const suite = {
 await writeEditorSchema(fileName(SUITE_KIND), { ...suite, ...forEditors(SUITE_SCHEMA, false) });
 await writeEditorSchema("all", anyKind([...kinds.map(({ kind }) => kind), SUITE_KIND]));
 writeFileSync(join(ROOT, "src/api/hookpolicy.gen.ts"), await generateTypes(kinds));
-writeFileSync(join(ROOT, "src/api/schemas.gen.ts"), await generateSchemas(kinds));
+writeFileSync(join(ROOT, "src/api/schemas.gen.ts"), await generateSchemas(kinds, definitions));

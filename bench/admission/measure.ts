@@ -12,10 +12,9 @@ import {
   writeServingCertificate,
 } from "../../test/controlplane/operator.ts";
 import { applyPolicy, APPROVED, approvalRule, policyRef } from "../../test/controlplane/policies.ts";
-import { freePorts } from "../../test/controlplane/ports.ts";
 import { AT_A_TIME, createClusters, kindOf, NAMESPACES, namespaceOf, range, refOf } from "../fleet/fleet.ts";
-import { Noise } from "../measure/noise.ts";
-import { kubeVersionOf, onControlPlane, type Progress } from "../part.ts";
+import type { Noise } from "../measure/noise.ts";
+import { inRounds, kubeVersionOf, onControlPlane, type Progress, type Site } from "../part.ts";
 import { startShipped } from "../shipped.ts";
 import { startBareServer } from "../speed/servers.ts";
 
@@ -71,19 +70,17 @@ const isApproved = (index: number): boolean => kindOf(index, 2) === 1;
 
 /** With a control plane of its own. */
 export async function measureAdmission(size: AdmissionSize, progress: Progress): Promise<Measured> {
-  const work = async (cp: ControlPlane): Promise<Measured> => {
-    const kubeVersion = await kubeVersionOf(cp);
+  const work = async (site: Site): Promise<Measured> => {
+    const { cp, noise } = site;
     const operator = await startShipped(cp, {});
     await createFleet(cp, size, progress);
     const lab = { cp, size, operator, barePort: await startBare(cp) };
-    const noise = new Noise();
-    const rounds: Round[] = [];
-    for (const round of range(size.rounds)) {
-      noise.sample();
-      rounds.push(await measureRound(lab));
+    const rounds = await inRounds(site, size.rounds, async (round) => {
+      const measured = await measureRound(lab);
       progress(`round ${round + 1} of ${size.rounds} is measured`);
-    }
-    return { size, kubeVersion, rounds, noise };
+      return measured;
+    });
+    return { size, kubeVersion: await kubeVersionOf(site), rounds, noise };
   };
   return await onControlPlane(progress, work, { controllers: false });
 }
@@ -105,11 +102,9 @@ async function createFleet(cp: ControlPlane, { clusters }: AdmissionSize, progre
 }
 
 async function startBare(cp: ControlPlane): Promise<number> {
-  const [port = 0] = await freePorts(1);
   const certDir = join(cp.folder, "bare-certs");
   await writeServingCertificate(certDir, await issueServingCertificate(cp));
-  await startBareServer(cp, { port, certDir, work: "review" });
-  return port;
+  return (await startBareServer(cp, certDir, "review")).port;
 }
 
 async function measureRound(lab: Lab): Promise<Round> {

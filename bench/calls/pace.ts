@@ -1,4 +1,4 @@
-/** Calls at a steady pace, whatever becomes of the answers. */
+/** Work that is done again and again: at a steady pace, whatever becomes of it, or with a pause in between. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -23,4 +23,16 @@ export async function atPace(
     }
   }
   await Promise.all(underWay);
+}
+
+/** One after the other, until `signal` aborts; rejects with what `work` throws. */
+export async function repeat(
+  pauseMs: number,
+  signal: AbortSignal,
+  work: () => Promise<unknown>,
+): Promise<void> {
+  while (!signal.aborted) {
+    await work();
+    await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
+  }
 }

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createCertificateAuthority } from "../../test/controlplane/certificates.ts";
 import { objectsOf, type Ref } from "../../test/controlplane/client.ts";
 import { NAMESPACE, SERVICE_HOST, writeServingCertificate } from "../../test/controlplane/operator.ts";
+import { repeat } from "../calls/pace.ts";
 import { arrangeDefault, type Lab } from "./lab.ts";
 import type { Scenario } from "./scenario.ts";
 
@@ -84,13 +85,9 @@ async function published({ cp }: Lab): Promise<string> {
 
 function followPublished(lab: Lab): void {
   const stop = new AbortController();
-  const follow = async (): Promise<void> => {
-    while (!stop.signal.aborted) {
-      lab.trusted = await published(lab).catch(() => lab.trusted);
-      await sleep(200);
-    }
-  };
-  const following = follow();
+  const following = repeat(200, stop.signal, async () => {
+    lab.trusted = await published(lab).catch(() => lab.trusted);
+  });
   lab.onStop(async () => {
     stop.abort();
     await following;

@@ -8,7 +8,7 @@ import { startBalancer } from "../../test/controlplane/balancer.ts";
 import { startControlPlane } from "../../test/controlplane/controlplane.ts";
 import { clusterRef } from "../../test/controlplane/lab.ts";
 import { installHookPolicy } from "../../test/controlplane/operator.ts";
-import { freePorts } from "../../test/controlplane/ports.ts";
+import { repeat } from "../calls/pace.ts";
 import { startBareServer } from "../speed/servers.ts";
 import { type Call, type Judgement, judge } from "./judge.ts";
 import { arrangeDefault, Lab } from "./lab.ts";
@@ -156,27 +156,18 @@ type Timed = Pick<Call, "from" | "to">;
 async function readAgain({ cp, subjects }: Lab, reads: Timed[], signal: AbortSignal): Promise<void> {
   const [subject] = subjects;
   if (subject === undefined) return;
-  while (!signal.aborted) {
+  await repeat(READ_EVERY_MS, signal, async () => {
     const from = performance.now();
     await cp.get(clusterRef(subject.namespace, subject.name));
     reads.push({ from, to: performance.now() });
-    await sleep(READ_EVERY_MS);
-  }
+  });
 }
 
 async function askBare(lab: Lab, calls: Timed[], signal: AbortSignal): Promise<void> {
   const { cp, hook, subjects } = lab;
-  const [port = 0] = await freePorts(1);
-  const [replica] = lab.replicas;
-  if (replica === undefined) throw new Error("there is no replica whose certificate could be served");
-  await startBareServer(cp, { port, certDir: replica.operator.certDir, work: "discard" });
-  const options = {
-    port: () => port,
-    hook,
-    subjects,
-    trusted: () => lab.trusted,
-    perSecond: BARE_PER_SECOND,
-  };
+  const { port } = await startBareServer(cp, lab.replica(0).operator.certDir, "discard");
+  const trusted = (): string => lab.trusted;
+  const options = { port: () => port, hook, subjects, trusted, perSecond: BARE_PER_SECOND };
   await load(options, (call) => calls.push(call), signal);
 }
 

@@ -10,6 +10,7 @@ import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 import { clusterRef, createCluster, type LabCluster, NEXT_VERSION } from "../../test/controlplane/lab.ts";
 import { createProcesses, type Processes } from "../../test/controlplane/processes.ts";
 import { APPROVED, approvalRule, policyRef, storePolicy } from "../../test/controlplane/policies.ts";
+import { repeat } from "../calls/pace.ts";
 import type { Facts } from "./expectation.ts";
 import { createReplica, type Replica, type ReplicaOptions } from "./replica.ts";
 import { assume, newSubject, seen, type Subject, uncertain } from "./subjects.ts";
@@ -174,13 +175,7 @@ export class Lab {
   /** Again and again, until the fault is healed; what fails is tried again. */
   inBackground(everyMs: number, work: () => Promise<unknown>): void {
     const { signal } = this.#background;
-    const loop = async (): Promise<void> => {
-      while (!signal.aborted) {
-        await work().catch(() => undefined);
-        await sleep(everyMs);
-      }
-    };
-    this.#running.push(loop());
+    this.#running.push(repeat(everyMs, signal, async () => await work().catch(() => undefined)));
   }
 
   async endBackground(): Promise<void> {

@@ -1,7 +1,7 @@
 /** Asks for the health of an operator again and again: what keeps its event loop keeps the answer. */
 
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Operator } from "../../test/controlplane/operator.ts";
+import { repeat } from "../calls/pace.ts";
 
 const PAUSE_MS = 5;
 
@@ -9,15 +9,11 @@ const PAUSE_MS = 5;
 export function startProbes({ ports }: Operator): () => Promise<number> {
   let longest = 0;
   const stop = new AbortController();
-  const run = async (): Promise<void> => {
-    while (!stop.signal.aborted) {
-      const sent = performance.now();
-      await (await fetch(`http://127.0.0.1:${ports.health}/healthz`)).text();
-      longest = Math.max(longest, performance.now() - sent);
-      await sleep(PAUSE_MS);
-    }
-  };
-  const running = run();
+  const running = repeat(PAUSE_MS, stop.signal, async () => {
+    const sent = performance.now();
+    await (await fetch(`http://127.0.0.1:${ports.health}/healthz`)).text();
+    longest = Math.max(longest, performance.now() - sent);
+  });
   return async () => {
     stop.abort();
     await running;

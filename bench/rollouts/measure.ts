@@ -11,10 +11,10 @@ import { HookCaller } from "../calls/caller.ts";
 import { callUnderLoad, hookUrl, type LoadResult, writeBodies } from "../calls/generator.ts";
 import { rests } from "../fleet/settled.ts";
 import { cpuSeconds } from "../measure/cpu.ts";
-import { Noise } from "../measure/noise.ts";
+import type { Noise } from "../measure/noise.ts";
 import { startProbes } from "../measure/probes.ts";
 import { countRequests, type Requests } from "../measure/requests.ts";
-import { kubeVersionOf, onControlPlane, type Progress } from "../part.ts";
+import { kubeVersionOf, onControlPlane, type Progress, type Site } from "../part.ts";
 import { startShipped } from "../shipped.ts";
 import { Callers, type Go } from "./callers.ts";
 import {
@@ -82,32 +82,28 @@ interface Replicas {
   readonly called: Operator;
 }
 
-interface Lab extends Replicas {
-  readonly cp: ControlPlane;
+interface Lab extends Replicas, Site {
   readonly size: RolloutSize;
   readonly rollout: Ref;
   readonly clusters: readonly KubeObject[];
   /** The load generator. */
   readonly generator: string;
-  readonly noise: Noise;
-  readonly progress: Progress;
 }
 
 /** With a control plane of its own. */
 export async function measureRollout(size: RolloutSize, progress: Progress): Promise<Measured> {
   const { load: generator } = await benchBinaries(progress);
-  return await onControlPlane(progress, async (cp) => {
-    const kubeVersion = await kubeVersionOf(cp);
+  return await onControlPlane(progress, async (site) => {
+    const { cp, noise } = site;
     const clusters = await createWaiting(cp, size.clusters, progress);
     const rollout = await storeRollout(cp, "upgrades", rolloutSpec(size.slots));
-    const noise = new Noise();
-    const lab = { cp, size, rollout, clusters, generator, noise, progress, ...(await startReplicas(cp)) };
+    const lab = { ...site, size, rollout, clusters, generator, ...(await startReplicas(cp)) };
     const { waiting, ...turnover } = await measureTurnover(lab);
     progress(`turnover: ${JSON.stringify({ ...turnover, heldMs: undefined })}`);
     const statusBytes = Buffer.byteLength(JSON.stringify((await cp.get(rollout)).status));
     const load = await measureLoad(lab, waiting);
     const rest = await measureRest(lab);
-    return { size, kubeVersion, turnover, statusBytes, load, rest, noise };
+    return { size, kubeVersion: await kubeVersionOf(site), turnover, statusBytes, load, rest, noise };
   });
 }
 

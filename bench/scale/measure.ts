@@ -8,13 +8,13 @@ import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 import type { Operator } from "../../test/controlplane/operator.ts";
 import { HookCaller } from "../calls/caller.ts";
 import { callUnderLoad, hookUrl, type LoadResult, writeBodies } from "../calls/generator.ts";
-import { createFleet, EVERYTHING, type FleetSize, range } from "../fleet/fleet.ts";
+import { createFleet, EVERYTHING, type FleetSize } from "../fleet/fleet.ts";
 import { requestAbout } from "../fleet/requests.ts";
 import { settled } from "../fleet/settled.ts";
 import { cpuSeconds } from "../measure/cpu.ts";
-import { Noise } from "../measure/noise.ts";
+import type { Noise } from "../measure/noise.ts";
 import { countRequests } from "../measure/requests.ts";
-import { kubeVersionOf, onControlPlane, type Progress } from "../part.ts";
+import { inRounds, kubeVersionOf, onControlPlane, type Progress, type Site } from "../part.ts";
 import { approvals } from "./changes.ts";
 import { type Edit, measureEdit } from "./edits.ts";
 import { type Resident, startInspected } from "./memory.ts";
@@ -50,37 +50,33 @@ const ASK_PERIOD_SECONDS = 10;
 const CONNECTIONS = 100;
 const ROUNDTRIP_SECONDS = 2;
 
-interface Lab {
-  readonly cp: ControlPlane;
+interface Lab extends Site {
   readonly size: ScaleSize;
   readonly clusters: readonly KubeObject[];
   /** The load generator, and what it sends. */
   readonly generator: string;
   readonly bodiesFile: string;
-  readonly noise: Noise;
-  readonly progress: Progress;
 }
 
 /** With a control plane of its own. */
 export async function measureSize(size: ScaleSize, progress: Progress): Promise<Measured> {
   const { load: generator } = await benchBinaries(progress);
-  return await onControlPlane(progress, async (cp) => {
-    const noise = new Noise();
-    const kubeVersion = await kubeVersionOf(cp);
+  return await onControlPlane(progress, async (site) => {
+    const { cp, noise } = site;
     const idle = await idleMemory(cp);
     const clusters = await createFleet(cp, size, progress);
     const bodiesFile = join(cp.folder, "bodies");
     await writeBodies(bodiesFile, clusters, (cluster) => requestAbout(cluster));
-    const lab: Lab = { cp, size, clusters, generator, bodiesFile, noise, progress };
+    const lab: Lab = { ...site, size, clusters, generator, bodiesFile };
     const memory = await usedMemory(lab);
     const { starts, operator } = await measureStarts(lab);
-    await settled(cp, operator);
     const caller = new HookCaller(cp, operator, CONNECTIONS);
     const approved = await measureApprovals(lab, caller);
+    await settled(cp, operator);
     const edits = await measureEdits(lab, operator, caller);
     caller.close();
-    await settled(cp, operator);
     const rest = await measureRest(lab, operator);
+    const kubeVersion = await kubeVersionOf(site);
     return { size, kubeVersion, idle, ...memory, starts, approvals: approved, edits, ...rest, noise };
   });
 }
@@ -118,55 +114,42 @@ async function ask(
   return await callUnderLoad(generator, { url, bodiesFile, seconds, connections, rate, fresh: false });
 }
 
-async function measureStarts({
-  cp,
-  size,
-  noise,
-  progress,
-}: Lab): Promise<{ starts: Start[]; operator: Operator }> {
+/** The operator of the last round is left running. */
+async function measureStarts(lab: Lab): Promise<{ starts: Start[]; operator: Operator }> {
+  const { cp, size, progress } = lab;
   const list = await bundleList(cp);
-  const starts: Start[] = [];
-  for (let round = 1; ; round++) {
-    noise.sample();
-    const { start, operator } = await measureStart(cp, list, { round, clusters: size.clusters });
-    starts.push(start);
-    progress(`start ${round}: ${JSON.stringify(start)}`);
-    if (round === size.startRounds) return { starts, operator };
-    await settled(cp, operator);
-    await operator.daemon.stop();
-  }
+  const rounds = await inRounds(lab, size.startRounds, async (round) => {
+    const started = await measureStart(cp, list, { round, clusters: size.clusters });
+    progress(`start ${round + 1}: ${JSON.stringify(started.start)}`);
+    await settled(cp, started.operator);
+    if (round + 1 < size.startRounds) await started.operator.daemon.stop();
+    return started;
+  });
+  const last = rounds.at(-1);
+  if (last === undefined) throw new Error("no operator was started");
+  return { starts: rounds.map(({ start }) => start), operator: last.operator };
 }
 
-async function measureApprovals(
-  { cp, clusters, size, noise, progress }: Lab,
-  caller: HookCaller,
-): Promise<number[][]> {
+async function measureApprovals(lab: Lab, caller: HookCaller): Promise<number[][]> {
+  const { cp, clusters, size, progress } = lab;
   const { approvalRounds, approvalsPerRound } = size;
-  const rounds: number[][] = [];
-  for (const round of range(approvalRounds)) {
-    noise.sample();
+  return await inRounds(lab, approvalRounds, async (round) => {
     const chosen = clusters.slice(round * approvalsPerRound, (round + 1) * approvalsPerRound);
-    rounds.push(await approvals(cp, caller, chosen));
+    const latencies = await approvals(cp, caller, chosen);
     progress(`approvals: round ${round + 1} of ${approvalRounds}`);
-  }
-  return rounds;
+    return latencies;
+  });
 }
 
-async function measureEdits(
-  { cp, clusters, size, noise, progress }: Lab,
-  operator: Operator,
-  caller: HookCaller,
-): Promise<Edit[]> {
-  const edits: Edit[] = [];
-  for (const round of range(size.editRounds)) {
-    await settled(cp, operator);
-    noise.sample();
+async function measureEdits(lab: Lab, operator: Operator, caller: HookCaller): Promise<Edit[]> {
+  const { cp, clusters, size, progress } = lab;
+  return await inRounds(lab, size.editRounds, async (round) => {
     const edit = await measureEdit({ cp, operator, caller, clusters }, round);
-    edits.push(edit);
     const { calls, ...rest } = edit;
     progress(`edit ${round + 1}: ${JSON.stringify({ ...rest, slowest: Math.max(...calls) })}`);
-  }
-  return edits;
+    await settled(cp, operator);
+    return edit;
+  });
 }
 
 /** Nothing changes; all Clusters ask for a while, and then none. */

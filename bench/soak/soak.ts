@@ -5,8 +5,8 @@ import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 import { NAMESPACE, type Operator } from "../../test/controlplane/operator.ts";
 import { startProxy } from "../../test/controlplane/proxy.ts";
 import { HookCaller } from "../calls/caller.ts";
-import { atPace } from "../calls/pace.ts";
-import { Noise } from "../measure/noise.ts";
+import { atPace, repeat } from "../calls/pace.ts";
+import type { Noise } from "../measure/noise.ts";
 import { kubeVersionOf, onControlPlane, type Progress, QUICK, resultOf } from "../part.ts";
 import type { PartResult } from "../result.ts";
 import { startShipped } from "../shipped.ts";
@@ -30,17 +30,17 @@ const MAX_FAILURES_KEPT = 10;
 export async function runSoak(progress: Progress): Promise<PartResult> {
   const minutes = Number(process.env["MINUTES"] ?? (QUICK ? 2 : 60));
   if (!(minutes > 0)) throw new Error(`MINUTES is ${process.env["MINUTES"]}; allowed: a number above 0`);
-  return await onControlPlane(progress, async (cp) => {
+  return await onControlPlane(progress, async (site) => {
+    const { cp, noise } = site;
     const { soak, stop } = await prepare(cp, minutes);
     progress(`${minutes} minutes of calls and churn begin`);
     try {
-      const noise = new Noise();
       const readings = await run(soak, { minutes, noise, progress });
       const { traffic, lives, churn } = soak;
       const lived = { minutes, readings, traffic, lives: lives.counts, churn: churn.counts, noise };
       return resultOf("soak", {
         command: `make soak MINUTES=${minutes}`,
-        versions: { "kube-apiserver": await kubeVersionOf(cp) },
+        versions: { "kube-apiserver": await kubeVersionOf(site) },
         tables: [tableOf(lived)],
         notes: notesOf(lived),
       });
@@ -117,14 +117,6 @@ async function run(soak: Soak, { minutes, noise, progress }: Run): Promise<Readi
     await Promise.allSettled([calling, churning, reading]);
   }
   return readings;
-}
-
-/** Until `signal` aborts; rejects with what `work` throws. */
-async function repeat(ms: number, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
-  while (!signal.aborted) {
-    await work();
-    await sleep(ms, undefined, { signal }).catch(() => undefined);
-  }
 }
 
 async function ask({ caller, lives, traffic }: Soak): Promise<void> {

@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import type { KubeObject } from "../../test/controlplane/client.ts";
-import { callUnderLoad, writeBodies } from "../calls/generator.ts";
+import { callUnderLoad, hookUrl, writeBodies } from "../calls/generator.ts";
 import { requestAbout } from "../fleet/requests.ts";
 import { cpuSeconds } from "../measure/cpu.ts";
 import { between, bucketsOf, quantileOf } from "../measure/histogram.ts";
@@ -46,13 +46,15 @@ const DURATION = "hookpolicy_hook_call_duration_seconds";
 
 export async function measure(lab: Lab, work: Work, seconds: number): Promise<Sample> {
   const { server, fresh, reconnect, rate, connections = CONNECTIONS } = work;
-  const { urls, pids, operator } = lab.servers;
+  const { operator, servers } = lab.servers;
+  const { port, pid } = servers[server];
   const bodiesFile = bodiesOf(lab, work);
   const before = await bucketsOf(operator, DURATION);
-  const cpuBefore = cpuSeconds(pids[server]);
-  const options = { url: urls[server], bodiesFile, seconds, connections, reconnect, rate, fresh };
+  const cpuBefore = cpuSeconds(pid);
+  const url = hookUrl("BeforeClusterDelete", port);
+  const options = { url, bodiesFile, seconds, connections, reconnect, rate, fresh };
   const result = await callUnderLoad(lab.load, options);
-  const cpu = cpuSeconds(pids[server]) - cpuBefore;
+  const cpu = cpuSeconds(pid) - cpuBefore;
   const { calls, p99 } = result;
   const answered = between(before, await bucketsOf(operator, DURATION));
   return {

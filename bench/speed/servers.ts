@@ -6,15 +6,18 @@ import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 import { NAMESPACE, type Operator } from "../../test/controlplane/operator.ts";
 import { flags } from "../../test/controlplane/processes.ts";
 import { freePorts } from "../../test/controlplane/ports.ts";
-import { hookUrl } from "../calls/generator.ts";
 import { startShipped } from "../shipped.ts";
 
 export type ServerName = "hookpolicy" | "peer" | "discard" | "parse";
 
 export interface Servers {
   readonly operator: Operator;
-  readonly urls: Readonly<Record<ServerName, string>>;
-  readonly pids: Readonly<Record<ServerName, number>>;
+  readonly servers: Readonly<Record<ServerName, Server>>;
+}
+
+export interface Server {
+  readonly port: number;
+  readonly pid: number;
 }
 
 /** What there is to decide is there already: HookPolicy is ready when it has loaded that. */
@@ -24,48 +27,36 @@ export async function startServers(cp: ControlPlane, peer: string): Promise<Serv
     flags: { "leader-elect": "true", namespace: NAMESPACE, "log-format": "text" },
   });
   const { certDir } = operator;
-  const [peerPort = 0, discardPort = 0, parsePort = 0] = await freePorts(3);
-  const bare = async (port: number, work: "discard" | "parse"): Promise<number> =>
-    await startBareServer(cp, { port, certDir, work });
-  return {
-    operator,
-    urls: {
-      hookpolicy: urlOf(operator.ports.webhook),
-      peer: urlOf(peerPort),
-      discard: urlOf(discardPort),
-      parse: urlOf(parsePort),
-    },
-    pids: {
-      hookpolicy: operator.daemon.pid,
-      peer: await start(cp, peerPort, {
-        name: "peer",
-        command: peer,
-        args: flags({ port: peerPort, "cert-dir": certDir }),
-      }),
-      discard: await bare(discardPort, "discard"),
-      parse: await bare(parsePort, "parse"),
-    },
+  const servers: Readonly<Record<ServerName, Server>> = {
+    hookpolicy: { port: operator.ports.webhook, pid: operator.daemon.pid },
+    peer: await start(cp, "peer", peer, (port) => flags({ port, "cert-dir": certDir })),
+    discard: await startBareServer(cp, certDir, "discard"),
+    parse: await startBareServer(cp, certDir, "parse"),
   };
+  return { operator, servers };
 }
 
+/** What it does with a body: bareserver.ts. */
 export async function startBareServer(
   cp: ControlPlane,
-  { port, certDir, work }: { port: number; certDir: string; work: "discard" | "parse" | "review" },
-): Promise<number> {
+  certDir: string,
+  work: "discard" | "parse" | "review",
+): Promise<Server> {
   const script = join(import.meta.dirname, "bareserver.ts");
-  const args = [script, String(port), certDir, work];
-  return await start(cp, port, { name: `bare-${work}`, command: process.execPath, args });
+  const args = (port: number): string[] => [script, String(port), certDir, work];
+  return await start(cp, `bare-${work}`, process.execPath, args);
 }
 
 async function start(
   cp: ControlPlane,
-  port: number,
-  program: { readonly name: string; readonly command: string; readonly args: readonly string[] },
-): Promise<number> {
-  const { name } = program;
-  const { pid } = cp.processes.start({ ...program, stopSignal: "SIGKILL" });
+  name: string,
+  command: string,
+  args: (port: number) => string[],
+): Promise<Server> {
+  const [port = 0] = await freePorts(1);
+  const { pid } = cp.processes.start({ name, command, args: args(port), stopSignal: "SIGKILL" });
   await cp.waitFor(`${name} to listen`, () => listens(port));
-  return pid;
+  return { port, pid };
 }
 
 async function listens(port: number): Promise<boolean> {
@@ -74,8 +65,4 @@ async function listens(port: number): Promise<boolean> {
     socket.once("error", () => resolve(false));
     socket.once("connect", () => socket.destroy());
   });
-}
-
-function urlOf(port: number): string {
-  return hookUrl("BeforeClusterDelete", port);
 }

@@ -11,10 +11,9 @@ import {
 } from "../fleet/fleet.ts";
 import { COMMON_BYTES } from "../fleet/requests.ts";
 import { settled } from "../fleet/settled.ts";
-import { Noise } from "../measure/noise.ts";
 import { rounded } from "../measure/statistics.ts";
 import { row } from "../report/rows.ts";
-import { onControlPlane, type Progress, QUICK, resultOf } from "../part.ts";
+import { inRounds, onControlPlane, type Progress, QUICK, resultOf, type Site } from "../part.ts";
 import { VERSION } from "../../src/version.ts";
 import type { PartResult, Row } from "../result.ts";
 import { type Lab, measure, type Sample, writeAllBodies } from "./measure.ts";
@@ -36,13 +35,13 @@ const SKETCH: Size = { clusters: 100, policies: 100, rounds: 1, seconds: 1, warm
 
 export async function runSpeed(progress: Progress, size = QUICK ? SKETCH : FULL): Promise<PartResult> {
   const { peer, load, clusterApi } = await benchBinaries(progress);
-  return await onControlPlane(progress, async (cp) => {
+  return await onControlPlane(progress, async (site) => {
+    const { cp, noise } = site;
     const clusters = await createFleet(cp, size, progress);
     const servers = await startServers(cp, peer);
     await settled(cp, servers.operator);
     const lab: Lab = { load, folder: cp.folder, servers, clusters };
-    const noise = new Noise();
-    const rounds = await measureRounds(lab, size, { noise, progress });
+    const rounds = await measureRounds(lab, size, site);
     const growth = await growthRow(cp, lab, size);
     return resultOf("speed", {
       versions: { HookPolicy: VERSION, "Go peer": `(sigs.k8s.io/cluster-api) ${clusterApi}` },
@@ -56,24 +55,21 @@ export async function runSpeed(progress: Progress, size = QUICK ? SKETCH : FULL)
 async function measureRounds(
   lab: Lab,
   { rounds, seconds, warmupSeconds }: Size,
-  { noise, progress }: { readonly noise: Noise; readonly progress: Progress },
+  site: Site,
 ): Promise<Round[]> {
   const works = MEASUREMENTS.map(({ work }) => work);
   await writeAllBodies(lab, works);
-  progress("warming up");
+  site.progress("warming up");
   for (const work of works) await measure(lab, work, warmupSeconds);
-  const measured: Round[] = [];
-  for (let round = 0; round < rounds; round++) {
+  return await inRounds(site, rounds, async (round) => {
     const samples = new Map<string, Sample>();
-    noise.sample();
     for (const { name, work } of round % 2 === 0 ? MEASUREMENTS : MEASUREMENTS.toReversed()) {
       const sample = await measure(lab, work, seconds);
       samples.set(name, sample);
-      progress(`round ${round + 1} of ${rounds}: ${name}: ${describe(sample)}`);
+      site.progress(`round ${round + 1} of ${rounds}: ${name}: ${describe(sample)}`);
     }
-    measured.push(samples);
-  }
-  return measured;
+    return samples;
+  });
 }
 
 /** What more policies cost; nothing can be measured without them afterwards. */

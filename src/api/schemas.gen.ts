@@ -1,6 +1,62 @@
 // Generated from crds/source/crds.yaml by crds/generate.ts (npm run generate): change that instead.
 
-import type { CrdSchema } from "./crdschema.ts";
+import type { CrdSchema, ValidationRule } from "./crdschema.ts";
+
+const LabelSelectorMatchLabelsRules: readonly ValidationRule[] = [
+  {
+    rule: "self.all(k, k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",
+    messageExpression:
+      "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+    message: "every key must be a label key, as name or as prefix/name",
+  },
+];
+
+const labelValue: CrdSchema = {
+  type: "string",
+  maxLength: 63,
+  "x-kubernetes-validations": [
+    {
+      rule: "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
+      messageExpression:
+        "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
+      message:
+        "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last",
+    },
+  ],
+};
+
+const LabelSelectorMatchExpressionsItemRules: readonly ValidationRule[] = [
+  {
+    rule: "!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",
+    messageExpression:
+      '"operator " + self.operator + " needs at least one value: list the values, or use the operator " + (self.operator == "In" ? "Exists" : "DoesNotExist")',
+    message: "operators In and NotIn need at least one value",
+    reason: "FieldValueRequired",
+    fieldPath: ".values",
+  },
+  {
+    rule: "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0",
+    messageExpression:
+      '"operator " + self.operator + " takes no values: remove them, or use the operator " + (self.operator == "Exists" ? "In" : "NotIn")',
+    message: "operators Exists and DoesNotExist take no values",
+    reason: "FieldValueForbidden",
+    fieldPath: ".values",
+  },
+];
+
+const labelKey: CrdSchema = {
+  type: "string",
+  minLength: 1,
+  maxLength: 317,
+  "x-kubernetes-validations": [
+    {
+      rule: "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
+      messageExpression:
+        "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+      message: "must be a label key, as name or as prefix/name",
+    },
+  ],
+};
 
 const LabelSelector: CrdSchema = {
   type: "object",
@@ -9,27 +65,8 @@ const LabelSelector: CrdSchema = {
     matchLabels: {
       type: "object",
       maxProperties: 16,
-      additionalProperties: {
-        type: "string",
-        maxLength: 63,
-        "x-kubernetes-validations": [
-          {
-            rule: "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
-            messageExpression:
-              "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-            message:
-              "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last",
-          },
-        ],
-      },
-      "x-kubernetes-validations": [
-        {
-          rule: "self.all(k, k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",
-          messageExpression:
-            "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-          message: "every key must be a label key, as name or as prefix/name",
-        },
-      ],
+      additionalProperties: labelValue,
+      "x-kubernetes-validations": LabelSelectorMatchLabelsRules,
     },
     matchExpressions: {
       type: "array",
@@ -39,60 +76,75 @@ const LabelSelector: CrdSchema = {
         type: "object",
         required: ["key", "operator"],
         properties: {
-          key: {
-            type: "string",
-            minLength: 1,
-            maxLength: 317,
-            "x-kubernetes-validations": [
-              {
-                rule: "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
-                messageExpression:
-                  "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-                message: "must be a label key, as name or as prefix/name",
-              },
-            ],
-          },
+          key: labelKey,
           operator: { type: "string", enum: ["In", "NotIn", "Exists", "DoesNotExist"] },
-          values: {
-            type: "array",
-            maxItems: 32,
-            "x-kubernetes-list-type": "atomic",
-            items: {
-              type: "string",
-              maxLength: 63,
-              "x-kubernetes-validations": [
-                {
-                  rule: "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
-                  messageExpression:
-                    "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-                  message:
-                    "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last",
-                },
-              ],
-            },
-          },
+          values: { type: "array", maxItems: 32, "x-kubernetes-list-type": "atomic", items: labelValue },
         },
-        "x-kubernetes-validations": [
-          {
-            rule: "!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",
-            messageExpression:
-              '"operator " + self.operator + " needs at least one value: list the values, or use the operator " + (self.operator == "In" ? "Exists" : "DoesNotExist")',
-            message: "operators In and NotIn need at least one value",
-            reason: "FieldValueRequired",
-            fieldPath: ".values",
-          },
-          {
-            rule: "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0",
-            messageExpression:
-              '"operator " + self.operator + " takes no values: remove them, or use the operator " + (self.operator == "Exists" ? "In" : "NotIn")',
-            message: "operators Exists and DoesNotExist take no values",
-            reason: "FieldValueForbidden",
-            fieldPath: ".values",
-          },
-        ],
+        "x-kubernetes-validations": LabelSelectorMatchExpressionsItemRules,
       },
     },
   },
+};
+
+const RuleSpecRules: readonly ValidationRule[] = [
+  {
+    rule: "!has(self.until) || !('AfterControlPlaneInitialized' in self.hooks)",
+    message:
+      "until cannot hold AfterControlPlaneInitialized, which Cluster API does not wait for. Remove until, or move that hook to a rule of its own without until",
+    reason: "FieldValueForbidden",
+    fieldPath: ".until",
+  },
+  {
+    rule: "!has(self.until) || self.hooks.all(h, h.endsWith('Upgrade')) || !self.until.exists(g, (has(g.annotation) && has(g.annotation.valueFrom) && g.annotation.valueFrom == 'TargetVersion') || (has(g.label) && has(g.label.valueFrom) && g.label.valueFrom == 'TargetVersion') || (has(g.anyOf) && g.anyOf.exists(a, (has(a.annotation) && has(a.annotation.valueFrom) && a.annotation.valueFrom == 'TargetVersion') || (has(a.label) && has(a.label.valueFrom) && a.label.valueFrom == 'TargetVersion'))))",
+    messageExpression:
+      '"valueFrom TargetVersion needs an upgrade, and " + self.hooks.filter(h, !h.endsWith(\'Upgrade\'))[0] + " is none. Use ClusterUID or ClusterName, or move that hook to another rule"',
+    message: "valueFrom TargetVersion is for upgrade hooks only",
+    reason: "FieldValueInvalid",
+    fieldPath: ".until",
+  },
+  {
+    rule: "!has(self.until) || self.hooks.all(h, h.endsWith('Upgrade')) || !self.until.exists(g, has(g.version) || (has(g.anyOf) && g.anyOf.exists(a, has(a.version))))",
+    messageExpression:
+      '"a version gate needs an upgrade, and " + self.hooks.filter(h, !h.endsWith(\'Upgrade\'))[0] + " is none. Move that hook to another rule"',
+    message: "version gates are for upgrade hooks only",
+    reason: "FieldValueInvalid",
+    fieldPath: ".until",
+  },
+  {
+    rule: "!has(self.deadline) || has(self.until)",
+    message: "deadline needs until, as a rule without gates holds nothing. Remove it, or add until",
+    reason: "FieldValueForbidden",
+    fieldPath: ".deadline",
+  },
+  {
+    rule: "!has(self.admission) || self.admission == 'None' || self.hooks.exists(h, h in ['BeforeClusterCreate', 'BeforeClusterUpgrade', 'BeforeClusterDelete'])",
+    message:
+      "admission is for BeforeClusterCreate, BeforeClusterUpgrade and BeforeClusterDelete, and the rule has none of them. Remove admission",
+    reason: "FieldValueForbidden",
+    fieldPath: ".admission",
+  },
+  {
+    rule: "!has(self.admission) || self.admission == 'None' || (has(self.until) && self.until.exists(g, !has(g.wait)))",
+    message:
+      "admission needs a gate other than wait, which counts from the hook's first call. Remove admission, or add a gate to until",
+    reason: "FieldValueForbidden",
+    fieldPath: ".admission",
+  },
+];
+
+const name: CrdSchema = {
+  type: "string",
+  minLength: 1,
+  maxLength: 63,
+  "x-kubernetes-validations": [
+    {
+      rule: "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+      messageExpression:
+        '"\\"" + self + "\\" is not a name: use at most 63 lower-case letters, digits and \'-\', and start and end it with a letter or digit"',
+      message:
+        "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last",
+    },
+  ],
 };
 
 const HookName: CrdSchema = {
@@ -110,136 +162,102 @@ const HookName: CrdSchema = {
   ],
 };
 
+const celExpression: CrdSchema = { type: "string", minLength: 1, maxLength: 1024 };
+
 const MatchCondition: CrdSchema = {
   type: "object",
   required: ["name", "expression"],
-  properties: {
-    name: {
-      type: "string",
-      minLength: 1,
-      maxLength: 63,
-      "x-kubernetes-validations": [
-        {
-          rule: "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-          messageExpression:
-            '"\\"" + self + "\\" is not a name: use at most 63 lower-case letters, digits and \'-\', and start and end it with a letter or digit"',
-          message:
-            "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last",
-        },
-      ],
-    },
-    expression: { type: "string", minLength: 1, maxLength: 1024 },
+  properties: { name: name, expression: celExpression },
+};
+
+const GateSpecRules: readonly ValidationRule[] = [
+  {
+    rule: "[has(self.annotation), has(self.label), has(self.expression), has(self.window), has(self.version), has(self.object), has(self.wait), has(self.anyOf)].exists_one(set, set)",
+    messageExpression:
+      '"gate \\"" + self.name + "\\" has " + [[has(self.annotation) ? "annotation" : "", has(self.label) ? "label" : "", has(self.expression) ? "expression" : "", has(self.window) ? "window" : "", has(self.version) ? "version" : "", has(self.object) ? "object" : "", has(self.wait) ? "wait" : "", has(self.anyOf) ? "anyOf" : ""] .filter(kind, kind != "")].map(set, set.size() == 0 ? "no condition" : set.join(" and "))[0] + ": set exactly one of annotation, label, expression, window, version, object, wait and anyOf"',
+    message:
+      "a gate must have exactly one of annotation, label, expression, window, version, object, wait and anyOf",
   },
+];
+
+const AnnotationGateSpecRules: readonly ValidationRule[] = [
+  {
+    rule: "!(has(self.value) && has(self.valueFrom))",
+    message: "value and valueFrom exclude each other, and both are set. Remove one of them",
+    reason: "FieldValueForbidden",
+    fieldPath: ".valueFrom",
+  },
+];
+
+const annotationKey: CrdSchema = {
+  type: "string",
+  minLength: 1,
+  maxLength: 317,
+  "x-kubernetes-validations": [
+    {
+      rule: "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
+      messageExpression:
+        "\"\\\"\" + self + \"\\\" is not an annotation key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
+      message: "must be an annotation key, as name or as prefix/name",
+    },
+  ],
 };
 
 const AnnotationGateSpec: CrdSchema = {
   type: "object",
   required: ["key"],
   properties: {
-    key: {
-      type: "string",
-      minLength: 1,
-      maxLength: 317,
-      "x-kubernetes-validations": [
-        {
-          rule: "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
-          messageExpression:
-            "\"\\\"\" + self + \"\\\" is not an annotation key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-          message: "must be an annotation key, as name or as prefix/name",
-        },
-      ],
-    },
+    key: annotationKey,
     from: { type: "string", enum: ["Cluster", "Namespace"] },
     value: { type: "string", maxLength: 1024 },
     valueFrom: { type: "string", enum: ["ClusterName", "ClusterUID", "TargetVersion"] },
   },
-  "x-kubernetes-validations": [
-    {
-      rule: "!(has(self.value) && has(self.valueFrom))",
-      message: "value and valueFrom exclude each other, and both are set. Remove one of them",
-      reason: "FieldValueForbidden",
-      fieldPath: ".valueFrom",
-    },
-  ],
+  "x-kubernetes-validations": AnnotationGateSpecRules,
 };
 
 const LabelGateSpec: CrdSchema = {
   type: "object",
   required: ["key"],
   properties: {
-    key: {
-      type: "string",
-      minLength: 1,
-      maxLength: 317,
-      "x-kubernetes-validations": [
-        {
-          rule: "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
-          messageExpression:
-            "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-          message: "must be a label key, as name or as prefix/name",
-        },
-      ],
-    },
+    key: labelKey,
     from: { type: "string", enum: ["Cluster", "Namespace"] },
-    value: {
-      type: "string",
-      maxLength: 63,
-      "x-kubernetes-validations": [
-        {
-          rule: "self.matches(r'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
-          messageExpression:
-            "\"\\\"\" + self + \"\\\" is not a label value: use at most 63 letters, digits, '-', '_' and '.', and start and end it with a letter or digit\"",
-          message:
-            "must be a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last",
-        },
-      ],
-    },
+    value: labelValue,
     valueFrom: { type: "string", enum: ["ClusterName", "ClusterUID", "TargetVersion"] },
   },
+  "x-kubernetes-validations": AnnotationGateSpecRules,
+};
+
+const duration: CrdSchema = {
+  type: "string",
+  minLength: 1,
+  maxLength: 16,
   "x-kubernetes-validations": [
     {
-      rule: "!(has(self.value) && has(self.valueFrom))",
-      message: "value and valueFrom exclude each other, and both are set. Remove one of them",
-      reason: "FieldValueForbidden",
-      fieldPath: ".valueFrom",
+      rule: "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
+      messageExpression:
+        '"\\"" + self + "\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"',
+      message:
+        "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h",
     },
   ],
+};
+
+const moment: CrdSchema = {
+  type: "string",
+  maxLength: 35,
+  pattern:
+    "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
+  "x-expected":
+    "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00",
 };
 
 const WindowEntry: CrdSchema = {
   type: "object",
   properties: {
     schedule: { type: "string", minLength: 1, maxLength: 100 },
-    duration: {
-      type: "string",
-      minLength: 1,
-      maxLength: 16,
-      "x-kubernetes-validations": [
-        {
-          rule: "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
-          messageExpression:
-            '"\\"" + self + "\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"',
-          message:
-            "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h",
-        },
-      ],
-    },
-    from: {
-      type: "string",
-      maxLength: 35,
-      pattern:
-        "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
-      "x-expected":
-        "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00",
-    },
-    to: {
-      type: "string",
-      maxLength: 35,
-      pattern:
-        "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)(T([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d((\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d))?)?)?$",
-      "x-expected":
-        "an instant of RFC 3339 such as 2026-12-20T00:00:00Z, or a date or time of timeZone such as 2026-12-20 or 2026-12-20T18:00",
-    },
+    duration: duration,
+    from: moment,
+    to: moment,
   },
   "x-kubernetes-validations": [
     {
@@ -324,6 +342,52 @@ const VersionGateSpec: CrdSchema = {
   },
 };
 
+const ObjectGateSpecRules: readonly ValidationRule[] = [
+  {
+    rule: "[has(self.name), has(self.nameExpression), has(self.selector)].exists_one(set, set)",
+    messageExpression:
+      '"has " + [[has(self.name) ? "name" : "", has(self.nameExpression) ? "nameExpression" : "", has(self.selector) ? "selector" : ""].filter(field, field != "")] .map(set, set.size() == 0 ? "no way to find an object" : set.join(" and "))[0] + ": set exactly one of name, nameExpression and selector"',
+    message: "must have exactly one of name, nameExpression and selector",
+  },
+  {
+    rule: "self.apiVersion != 'v1' || self.kind != 'Secret'",
+    message:
+      "Secrets are out of reach, so that the operator needs no right to read them. Look at another object",
+    reason: "FieldValueForbidden",
+    fieldPath: ".kind",
+  },
+  {
+    rule: "!has(self.minCount) || !has(self.absent)",
+    message: "minCount and absent exclude each other, and both are set. Remove one of them",
+    reason: "FieldValueForbidden",
+    fieldPath: ".minCount",
+  },
+  {
+    rule: "!has(self.maxCount) || !has(self.absent)",
+    message: "maxCount and absent exclude each other, and both are set. Remove one of them",
+    reason: "FieldValueForbidden",
+    fieldPath: ".maxCount",
+  },
+  {
+    rule: "!has(self.minCount) || !has(self.maxCount) || self.minCount <= self.maxCount",
+    message: "maxCount is less than minCount. Raise it",
+    reason: "FieldValueInvalid",
+    fieldPath: ".maxCount",
+  },
+  {
+    rule: "!has(self.minCount) || self.minCount == 1 || has(self.selector)",
+    message: "there is at most one object of a name. Use selector, or remove minCount",
+    reason: "FieldValueInvalid",
+    fieldPath: ".minCount",
+  },
+  {
+    rule: "!has(self.maxCount) || has(self.selector)",
+    message: "there is at most one object of a name. Use selector, or remove maxCount",
+    reason: "FieldValueInvalid",
+    fieldPath: ".maxCount",
+  },
+];
+
 const HookPolicyLabelSelector: CrdSchema = {
   type: "object",
   "x-kubernetes-map-type": "atomic",
@@ -338,14 +402,7 @@ const HookPolicyLabelSelector: CrdSchema = {
         "x-expected":
           "a label value of at most 63 letters, digits, '-', '_' and '.', with a letter or digit first and last",
       },
-      "x-kubernetes-validations": [
-        {
-          rule: "self.all(k, k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253)",
-          messageExpression:
-            "\"\\\"\" + self.filter(k, !(k.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && k.indexOf('/') <= 253))[0] + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-          message: "every key must be a label key, as name or as prefix/name",
-        },
-      ],
+      "x-kubernetes-validations": LabelSelectorMatchLabelsRules,
     },
     matchExpressions: {
       type: "array",
@@ -383,24 +440,7 @@ const HookPolicyLabelSelector: CrdSchema = {
             },
           },
         },
-        "x-kubernetes-validations": [
-          {
-            rule: "!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",
-            messageExpression:
-              '"operator " + self.operator + " needs at least one value: list the values, or use the operator " + (self.operator == "In" ? "Exists" : "DoesNotExist")',
-            message: "operators In and NotIn need at least one value",
-            reason: "FieldValueRequired",
-            fieldPath: ".values",
-          },
-          {
-            rule: "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0",
-            messageExpression:
-              '"operator " + self.operator + " takes no values: remove them, or use the operator " + (self.operator == "Exists" ? "In" : "NotIn")',
-            message: "operators Exists and DoesNotExist take no values",
-            reason: "FieldValueForbidden",
-            fieldPath: ".values",
-          },
-        ],
+        "x-kubernetes-validations": LabelSelectorMatchExpressionsItemRules,
       },
     },
   },
@@ -449,138 +489,55 @@ const ObjectGateSpec: CrdSchema = {
         },
       ],
     },
-    nameExpression: { type: "string", minLength: 1, maxLength: 1024 },
+    nameExpression: celExpression,
     selector: HookPolicyLabelSelector,
-    expression: { type: "string", minLength: 1, maxLength: 1024 },
+    expression: celExpression,
     minCount: { type: "integer", format: "int32", minimum: 1, maximum: 1000 },
     maxCount: { type: "integer", format: "int32", minimum: 1, maximum: 1000 },
     absent: { type: "boolean", enum: [true] },
   },
-  "x-kubernetes-validations": [
-    {
-      rule: "[has(self.name), has(self.nameExpression), has(self.selector)].exists_one(set, set)",
-      messageExpression:
-        '"has " + [[has(self.name) ? "name" : "", has(self.nameExpression) ? "nameExpression" : "", has(self.selector) ? "selector" : ""].filter(field, field != "")] .map(set, set.size() == 0 ? "no way to find an object" : set.join(" and "))[0] + ": set exactly one of name, nameExpression and selector"',
-      message: "must have exactly one of name, nameExpression and selector",
-    },
-    {
-      rule: "self.apiVersion != 'v1' || self.kind != 'Secret'",
-      message:
-        "Secrets are out of reach, so that the operator needs no right to read them. Look at another object",
-      reason: "FieldValueForbidden",
-      fieldPath: ".kind",
-    },
-    {
-      rule: "!has(self.minCount) || !has(self.absent)",
-      message: "minCount and absent exclude each other, and both are set. Remove one of them",
-      reason: "FieldValueForbidden",
-      fieldPath: ".minCount",
-    },
-    {
-      rule: "!has(self.maxCount) || !has(self.absent)",
-      message: "maxCount and absent exclude each other, and both are set. Remove one of them",
-      reason: "FieldValueForbidden",
-      fieldPath: ".maxCount",
-    },
-    {
-      rule: "!has(self.minCount) || !has(self.maxCount) || self.minCount <= self.maxCount",
-      message: "maxCount is less than minCount. Raise it",
-      reason: "FieldValueInvalid",
-      fieldPath: ".maxCount",
-    },
-    {
-      rule: "!has(self.minCount) || self.minCount == 1 || has(self.selector)",
-      message: "there is at most one object of a name. Use selector, or remove minCount",
-      reason: "FieldValueInvalid",
-      fieldPath: ".minCount",
-    },
-    {
-      rule: "!has(self.maxCount) || has(self.selector)",
-      message: "there is at most one object of a name. Use selector, or remove maxCount",
-      reason: "FieldValueInvalid",
-      fieldPath: ".maxCount",
-    },
-  ],
+  "x-kubernetes-validations": ObjectGateSpecRules,
 };
 
 const WaitGateSpec: CrdSchema = {
   type: "object",
   required: ["duration"],
-  properties: {
-    duration: {
-      type: "string",
-      minLength: 1,
-      maxLength: 16,
-      "x-kubernetes-validations": [
-        {
-          rule: "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
-          messageExpression:
-            '"\\"" + self + "\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"',
-          message:
-            "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h",
-        },
-      ],
-    },
-  },
+  properties: { duration: duration },
 };
+
+const AnyOfGateSpecRules: readonly ValidationRule[] = [
+  {
+    rule: "[has(self.annotation), has(self.label), has(self.expression), has(self.window), has(self.version), has(self.object)].exists_one(set, set)",
+    messageExpression:
+      '"gate \\"" + self.name + "\\" has " + [[has(self.annotation) ? "annotation" : "", has(self.label) ? "label" : "", has(self.expression) ? "expression" : "", has(self.window) ? "window" : "", has(self.version) ? "version" : "", has(self.object) ? "object" : ""] .filter(kind, kind != "")].map(set, set.size() == 0 ? "no condition" : set.join(" and "))[0] + ": set exactly one of annotation, label, expression, window, version and object"',
+    message:
+      "a gate of anyOf must have exactly one of annotation, label, expression, window, version and object",
+  },
+];
 
 const AnyOfGateSpec: CrdSchema = {
   type: "object",
   required: ["name"],
   properties: {
-    name: {
-      type: "string",
-      minLength: 1,
-      maxLength: 63,
-      "x-kubernetes-validations": [
-        {
-          rule: "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-          messageExpression:
-            '"\\"" + self + "\\" is not a name: use at most 63 lower-case letters, digits and \'-\', and start and end it with a letter or digit"',
-          message:
-            "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last",
-        },
-      ],
-    },
+    name: name,
     annotation: AnnotationGateSpec,
     label: LabelGateSpec,
-    expression: { type: "string", minLength: 1, maxLength: 1024 },
+    expression: celExpression,
     window: WindowGateSpec,
     version: VersionGateSpec,
     object: ObjectGateSpec,
   },
-  "x-kubernetes-validations": [
-    {
-      rule: "[has(self.annotation), has(self.label), has(self.expression), has(self.window), has(self.version), has(self.object)].exists_one(set, set)",
-      messageExpression:
-        '"gate \\"" + self.name + "\\" has " + [[has(self.annotation) ? "annotation" : "", has(self.label) ? "label" : "", has(self.expression) ? "expression" : "", has(self.window) ? "window" : "", has(self.version) ? "version" : "", has(self.object) ? "object" : ""] .filter(kind, kind != "")].map(set, set.size() == 0 ? "no condition" : set.join(" and "))[0] + ": set exactly one of annotation, label, expression, window, version and object"',
-      message:
-        "a gate of anyOf must have exactly one of annotation, label, expression, window, version and object",
-    },
-  ],
+  "x-kubernetes-validations": AnyOfGateSpecRules,
 };
 
 const GateSpec: CrdSchema = {
   type: "object",
   required: ["name"],
   properties: {
-    name: {
-      type: "string",
-      minLength: 1,
-      maxLength: 63,
-      "x-kubernetes-validations": [
-        {
-          rule: "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-          messageExpression:
-            '"\\"" + self + "\\" is not a name: use at most 63 lower-case letters, digits and \'-\', and start and end it with a letter or digit"',
-          message:
-            "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last",
-        },
-      ],
-    },
+    name: name,
     annotation: AnnotationGateSpec,
     label: LabelGateSpec,
-    expression: { type: "string", minLength: 1, maxLength: 1024 },
+    expression: celExpression,
     window: WindowGateSpec,
     version: VersionGateSpec,
     object: ObjectGateSpec,
@@ -594,50 +551,16 @@ const GateSpec: CrdSchema = {
       items: AnyOfGateSpec,
     },
   },
-  "x-kubernetes-validations": [
-    {
-      rule: "[has(self.annotation), has(self.label), has(self.expression), has(self.window), has(self.version), has(self.object), has(self.wait), has(self.anyOf)].exists_one(set, set)",
-      messageExpression:
-        '"gate \\"" + self.name + "\\" has " + [[has(self.annotation) ? "annotation" : "", has(self.label) ? "label" : "", has(self.expression) ? "expression" : "", has(self.window) ? "window" : "", has(self.version) ? "version" : "", has(self.object) ? "object" : "", has(self.wait) ? "wait" : "", has(self.anyOf) ? "anyOf" : ""] .filter(kind, kind != "")].map(set, set.size() == 0 ? "no condition" : set.join(" and "))[0] + ": set exactly one of annotation, label, expression, window, version, object, wait and anyOf"',
-      message:
-        "a gate must have exactly one of annotation, label, expression, window, version, object, wait and anyOf",
-    },
-  ],
+  "x-kubernetes-validations": GateSpecRules,
 };
 
 const DeadlineSpec: CrdSchema = {
   type: "object",
   required: ["after", "onExpiry"],
   properties: {
-    after: {
-      type: "string",
-      minLength: 1,
-      maxLength: 16,
-      "x-kubernetes-validations": [
-        {
-          rule: "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
-          messageExpression:
-            '"\\"" + self + "\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"',
-          message:
-            "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h",
-        },
-      ],
-    },
+    after: duration,
     onExpiry: { type: "string", enum: ["Allow", "KeepBlocking"] },
-    warnBefore: {
-      type: "string",
-      minLength: 1,
-      maxLength: 16,
-      "x-kubernetes-validations": [
-        {
-          rule: "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
-          messageExpression:
-            '"\\"" + self + "\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"',
-          message:
-            "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h",
-        },
-      ],
-    },
+    warnBefore: duration,
   },
   "x-kubernetes-validations": [
     {
@@ -651,24 +574,19 @@ const DeadlineSpec: CrdSchema = {
   ],
 };
 
+const oneLine: readonly ValidationRule[] = [
+  {
+    rule: "!self.matches(r'[\\x00-\\x1f\\x7f-\\x{9f}\\x{2028}\\x{2029}]')",
+    message:
+      "must be one line without control characters such as line breaks and tabs. In YAML, write it in quotes, or with >- instead of |",
+  },
+];
+
 const RuleSpec: CrdSchema = {
   type: "object",
   required: ["name", "hooks"],
   properties: {
-    name: {
-      type: "string",
-      minLength: 1,
-      maxLength: 63,
-      "x-kubernetes-validations": [
-        {
-          rule: "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-          messageExpression:
-            '"\\"" + self + "\\" is not a name: use at most 63 lower-case letters, digits and \'-\', and start and end it with a letter or digit"',
-          message:
-            "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last",
-        },
-      ],
-    },
+    name: name,
     hooks: { type: "array", minItems: 1, maxItems: 9, "x-kubernetes-list-type": "set", items: HookName },
     admission: { type: "string", enum: ["None", "Warn", "Deny"] },
     matchConditions: {
@@ -688,65 +606,10 @@ const RuleSpec: CrdSchema = {
       items: GateSpec,
     },
     deadline: DeadlineSpec,
-    message: {
-      type: "string",
-      minLength: 1,
-      maxLength: 256,
-      "x-kubernetes-validations": [
-        {
-          rule: "!self.matches(r'[\\x00-\\x1f\\x7f-\\x{9f}\\x{2028}\\x{2029}]')",
-          message:
-            "must be one line without control characters such as line breaks and tabs. In YAML, write it in quotes, or with >- instead of |",
-        },
-      ],
-    },
+    message: { type: "string", minLength: 1, maxLength: 256, "x-kubernetes-validations": oneLine },
     retryAfterSeconds: { type: "integer", format: "int32", minimum: 5, maximum: 300 },
   },
-  "x-kubernetes-validations": [
-    {
-      rule: "!has(self.until) || !('AfterControlPlaneInitialized' in self.hooks)",
-      message:
-        "until cannot hold AfterControlPlaneInitialized, which Cluster API does not wait for. Remove until, or move that hook to a rule of its own without until",
-      reason: "FieldValueForbidden",
-      fieldPath: ".until",
-    },
-    {
-      rule: "!has(self.until) || self.hooks.all(h, h.endsWith('Upgrade')) || !self.until.exists(g, (has(g.annotation) && has(g.annotation.valueFrom) && g.annotation.valueFrom == 'TargetVersion') || (has(g.label) && has(g.label.valueFrom) && g.label.valueFrom == 'TargetVersion') || (has(g.anyOf) && g.anyOf.exists(a, (has(a.annotation) && has(a.annotation.valueFrom) && a.annotation.valueFrom == 'TargetVersion') || (has(a.label) && has(a.label.valueFrom) && a.label.valueFrom == 'TargetVersion'))))",
-      messageExpression:
-        '"valueFrom TargetVersion needs an upgrade, and " + self.hooks.filter(h, !h.endsWith(\'Upgrade\'))[0] + " is none. Use ClusterUID or ClusterName, or move that hook to another rule"',
-      message: "valueFrom TargetVersion is for upgrade hooks only",
-      reason: "FieldValueInvalid",
-      fieldPath: ".until",
-    },
-    {
-      rule: "!has(self.until) || self.hooks.all(h, h.endsWith('Upgrade')) || !self.until.exists(g, has(g.version) || (has(g.anyOf) && g.anyOf.exists(a, has(a.version))))",
-      messageExpression:
-        '"a version gate needs an upgrade, and " + self.hooks.filter(h, !h.endsWith(\'Upgrade\'))[0] + " is none. Move that hook to another rule"',
-      message: "version gates are for upgrade hooks only",
-      reason: "FieldValueInvalid",
-      fieldPath: ".until",
-    },
-    {
-      rule: "!has(self.deadline) || has(self.until)",
-      message: "deadline needs until, as a rule without gates holds nothing. Remove it, or add until",
-      reason: "FieldValueForbidden",
-      fieldPath: ".deadline",
-    },
-    {
-      rule: "!has(self.admission) || self.admission == 'None' || self.hooks.exists(h, h in ['BeforeClusterCreate', 'BeforeClusterUpgrade', 'BeforeClusterDelete'])",
-      message:
-        "admission is for BeforeClusterCreate, BeforeClusterUpgrade and BeforeClusterDelete, and the rule has none of them. Remove admission",
-      reason: "FieldValueForbidden",
-      fieldPath: ".admission",
-    },
-    {
-      rule: "!has(self.admission) || self.admission == 'None' || (has(self.until) && self.until.exists(g, !has(g.wait)))",
-      message:
-        "admission needs a gate other than wait, which counts from the hook's first call. Remove admission, or add a gate to until",
-      reason: "FieldValueForbidden",
-      fieldPath: ".admission",
-    },
-  ],
+  "x-kubernetes-validations": RuleSpecRules,
 };
 
 const HookPolicySpec: CrdSchema = {
@@ -767,6 +630,8 @@ const HookPolicySpec: CrdSchema = {
   },
 };
 
+const time: CrdSchema = { type: "string", format: "date-time", maxLength: 64 };
+
 const Condition: CrdSchema = {
   type: "object",
   required: ["type", "status", "lastTransitionTime", "reason", "message"],
@@ -780,7 +645,7 @@ const Condition: CrdSchema = {
     },
     status: { type: "string", enum: ["True", "False", "Unknown"] },
     observedGeneration: { type: "integer", format: "int64", minimum: 0 },
-    lastTransitionTime: { type: "string", format: "date-time", maxLength: 64 },
+    lastTransitionTime: time,
     reason: {
       type: "string",
       maxLength: 128,
@@ -791,14 +656,26 @@ const Condition: CrdSchema = {
   },
 };
 
+const conditions: CrdSchema = {
+  type: "array",
+  maxItems: 16,
+  "x-kubernetes-list-type": "map",
+  "x-kubernetes-list-map-keys": ["type"],
+  items: Condition,
+};
+
+const clusterUID: CrdSchema = { type: "string", maxLength: 64 };
+
+const reason: CrdSchema = {
+  type: "string",
+  maxLength: 128,
+  pattern: "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
+};
+
 const RuleTimers: CrdSchema = {
   type: "object",
   required: ["rule"],
-  properties: {
-    rule: { type: "string", maxLength: 63 },
-    blockedSince: { type: "string", format: "date-time", maxLength: 64 },
-    gatesMetSince: { type: "string", format: "date-time", maxLength: 64 },
-  },
+  properties: { rule: { type: "string", maxLength: 63 }, blockedSince: time, gatesMetSince: time },
 };
 
 const DecisionRow: CrdSchema = {
@@ -819,16 +696,16 @@ const DecisionRow: CrdSchema = {
     namespace: { type: "string", maxLength: 63 },
     cluster: { type: "string", maxLength: 253 },
     hook: HookName,
-    clusterUID: { type: "string", maxLength: 64 },
-    targetVersion: { type: "string", maxLength: 64 },
+    clusterUID: clusterUID,
+    targetVersion: clusterUID,
     rule: { type: "string", maxLength: 63 },
     gate: { type: "string", maxLength: 63 },
     verdict: { type: "string", enum: ["Blocked", "WouldBlock", "NotEvaluable", "Allowed"] },
-    reason: { type: "string", maxLength: 128, pattern: "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$" },
+    reason: reason,
     message: { type: "string", maxLength: 256 },
-    firstAsked: { type: "string", format: "date-time", maxLength: 64 },
-    since: { type: "string", format: "date-time", maxLength: 64 },
-    earliestRelease: { type: "string", format: "date-time", maxLength: 64 },
+    firstAsked: time,
+    since: time,
+    earliestRelease: time,
     timers: {
       type: "array",
       maxItems: 16,
@@ -845,16 +722,16 @@ const RecentResult: CrdSchema = {
   properties: {
     namespace: { type: "string", maxLength: 63 },
     cluster: { type: "string", maxLength: 253 },
-    clusterUID: { type: "string", maxLength: 64 },
+    clusterUID: clusterUID,
     hook: HookName,
-    targetVersion: { type: "string", maxLength: 64 },
+    targetVersion: clusterUID,
     verdict: { type: "string", enum: ["Allowed", "Observed", "WouldBlock", "NotEvaluable", "Refused"] },
     rule: { type: "string", maxLength: 63 },
     gate: { type: "string", maxLength: 63 },
-    reason: { type: "string", maxLength: 128, pattern: "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$" },
+    reason: reason,
     message: { type: "string", maxLength: 256 },
     override: { type: "string", maxLength: 63 },
-    time: { type: "string", format: "date-time", maxLength: 64 },
+    time: time,
   },
 };
 
@@ -863,18 +740,12 @@ const HookPolicyStatus: CrdSchema = {
   default: { observedGeneration: -1 },
   properties: {
     observedGeneration: { type: "integer", format: "int64" },
-    conditions: {
-      type: "array",
-      maxItems: 16,
-      "x-kubernetes-list-type": "map",
-      "x-kubernetes-list-map-keys": ["type"],
-      items: Condition,
-    },
+    conditions: conditions,
     hooks: { type: "string", maxLength: 256 },
     matchedClusters: { type: "integer", format: "int32", minimum: 0 },
     blocked: { type: "integer", format: "int32", minimum: 0 },
     wouldBlock: { type: "integer", format: "int32", minimum: 0 },
-    nextTransitionTime: { type: "string", format: "date-time", maxLength: 64 },
+    nextTransitionTime: time,
     decisions: {
       type: "array",
       maxItems: 50,
@@ -917,20 +788,7 @@ const ClusterHookPolicyObjectGateSpec: CrdSchema = {
         },
       ],
     },
-    namespace: {
-      type: "string",
-      minLength: 1,
-      maxLength: 63,
-      "x-kubernetes-validations": [
-        {
-          rule: "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-          messageExpression:
-            '"\\"" + self + "\\" is not a name: use at most 63 lower-case letters, digits and \'-\', and start and end it with a letter or digit"',
-          message:
-            "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last",
-        },
-      ],
-    },
+    namespace: name,
     namespaceSelector: HookPolicyLabelSelector,
     name: {
       type: "string",
@@ -945,9 +803,9 @@ const ClusterHookPolicyObjectGateSpec: CrdSchema = {
         },
       ],
     },
-    nameExpression: { type: "string", minLength: 1, maxLength: 1024 },
+    nameExpression: celExpression,
     selector: HookPolicyLabelSelector,
-    expression: { type: "string", minLength: 1, maxLength: 1024 },
+    expression: celExpression,
     minCount: { type: "integer", format: "int32", minimum: 1, maximum: 1000 },
     maxCount: { type: "integer", format: "int32", minimum: 1, maximum: 1000 },
     absent: { type: "boolean", enum: [true] },
@@ -1009,59 +867,25 @@ const ClusterHookPolicyAnyOfGateSpec: CrdSchema = {
   type: "object",
   required: ["name"],
   properties: {
-    name: {
-      type: "string",
-      minLength: 1,
-      maxLength: 63,
-      "x-kubernetes-validations": [
-        {
-          rule: "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-          messageExpression:
-            '"\\"" + self + "\\" is not a name: use at most 63 lower-case letters, digits and \'-\', and start and end it with a letter or digit"',
-          message:
-            "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last",
-        },
-      ],
-    },
+    name: name,
     annotation: AnnotationGateSpec,
     label: LabelGateSpec,
-    expression: { type: "string", minLength: 1, maxLength: 1024 },
+    expression: celExpression,
     window: WindowGateSpec,
     version: VersionGateSpec,
     object: ClusterHookPolicyObjectGateSpec,
   },
-  "x-kubernetes-validations": [
-    {
-      rule: "[has(self.annotation), has(self.label), has(self.expression), has(self.window), has(self.version), has(self.object)].exists_one(set, set)",
-      messageExpression:
-        '"gate \\"" + self.name + "\\" has " + [[has(self.annotation) ? "annotation" : "", has(self.label) ? "label" : "", has(self.expression) ? "expression" : "", has(self.window) ? "window" : "", has(self.version) ? "version" : "", has(self.object) ? "object" : ""] .filter(kind, kind != "")].map(set, set.size() == 0 ? "no condition" : set.join(" and "))[0] + ": set exactly one of annotation, label, expression, window, version and object"',
-      message:
-        "a gate of anyOf must have exactly one of annotation, label, expression, window, version and object",
-    },
-  ],
+  "x-kubernetes-validations": AnyOfGateSpecRules,
 };
 
 const ClusterHookPolicyGateSpec: CrdSchema = {
   type: "object",
   required: ["name"],
   properties: {
-    name: {
-      type: "string",
-      minLength: 1,
-      maxLength: 63,
-      "x-kubernetes-validations": [
-        {
-          rule: "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-          messageExpression:
-            '"\\"" + self + "\\" is not a name: use at most 63 lower-case letters, digits and \'-\', and start and end it with a letter or digit"',
-          message:
-            "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last",
-        },
-      ],
-    },
+    name: name,
     annotation: AnnotationGateSpec,
     label: LabelGateSpec,
-    expression: { type: "string", minLength: 1, maxLength: 1024 },
+    expression: celExpression,
     window: WindowGateSpec,
     version: VersionGateSpec,
     object: ClusterHookPolicyObjectGateSpec,
@@ -1075,35 +899,14 @@ const ClusterHookPolicyGateSpec: CrdSchema = {
       items: ClusterHookPolicyAnyOfGateSpec,
     },
   },
-  "x-kubernetes-validations": [
-    {
-      rule: "[has(self.annotation), has(self.label), has(self.expression), has(self.window), has(self.version), has(self.object), has(self.wait), has(self.anyOf)].exists_one(set, set)",
-      messageExpression:
-        '"gate \\"" + self.name + "\\" has " + [[has(self.annotation) ? "annotation" : "", has(self.label) ? "label" : "", has(self.expression) ? "expression" : "", has(self.window) ? "window" : "", has(self.version) ? "version" : "", has(self.object) ? "object" : "", has(self.wait) ? "wait" : "", has(self.anyOf) ? "anyOf" : ""] .filter(kind, kind != "")].map(set, set.size() == 0 ? "no condition" : set.join(" and "))[0] + ": set exactly one of annotation, label, expression, window, version, object, wait and anyOf"',
-      message:
-        "a gate must have exactly one of annotation, label, expression, window, version, object, wait and anyOf",
-    },
-  ],
+  "x-kubernetes-validations": GateSpecRules,
 };
 
 const ClusterHookPolicyRuleSpec: CrdSchema = {
   type: "object",
   required: ["name", "hooks"],
   properties: {
-    name: {
-      type: "string",
-      minLength: 1,
-      maxLength: 63,
-      "x-kubernetes-validations": [
-        {
-          rule: "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-          messageExpression:
-            '"\\"" + self + "\\" is not a name: use at most 63 lower-case letters, digits and \'-\', and start and end it with a letter or digit"',
-          message:
-            "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last",
-        },
-      ],
-    },
+    name: name,
     hooks: { type: "array", minItems: 1, maxItems: 9, "x-kubernetes-list-type": "set", items: HookName },
     admission: { type: "string", enum: ["None", "Warn", "Deny"] },
     matchConditions: {
@@ -1123,65 +926,10 @@ const ClusterHookPolicyRuleSpec: CrdSchema = {
       items: ClusterHookPolicyGateSpec,
     },
     deadline: DeadlineSpec,
-    message: {
-      type: "string",
-      minLength: 1,
-      maxLength: 256,
-      "x-kubernetes-validations": [
-        {
-          rule: "!self.matches(r'[\\x00-\\x1f\\x7f-\\x{9f}\\x{2028}\\x{2029}]')",
-          message:
-            "must be one line without control characters such as line breaks and tabs. In YAML, write it in quotes, or with >- instead of |",
-        },
-      ],
-    },
+    message: { type: "string", minLength: 1, maxLength: 256, "x-kubernetes-validations": oneLine },
     retryAfterSeconds: { type: "integer", format: "int32", minimum: 5, maximum: 300 },
   },
-  "x-kubernetes-validations": [
-    {
-      rule: "!has(self.until) || !('AfterControlPlaneInitialized' in self.hooks)",
-      message:
-        "until cannot hold AfterControlPlaneInitialized, which Cluster API does not wait for. Remove until, or move that hook to a rule of its own without until",
-      reason: "FieldValueForbidden",
-      fieldPath: ".until",
-    },
-    {
-      rule: "!has(self.until) || self.hooks.all(h, h.endsWith('Upgrade')) || !self.until.exists(g, (has(g.annotation) && has(g.annotation.valueFrom) && g.annotation.valueFrom == 'TargetVersion') || (has(g.label) && has(g.label.valueFrom) && g.label.valueFrom == 'TargetVersion') || (has(g.anyOf) && g.anyOf.exists(a, (has(a.annotation) && has(a.annotation.valueFrom) && a.annotation.valueFrom == 'TargetVersion') || (has(a.label) && has(a.label.valueFrom) && a.label.valueFrom == 'TargetVersion'))))",
-      messageExpression:
-        '"valueFrom TargetVersion needs an upgrade, and " + self.hooks.filter(h, !h.endsWith(\'Upgrade\'))[0] + " is none. Use ClusterUID or ClusterName, or move that hook to another rule"',
-      message: "valueFrom TargetVersion is for upgrade hooks only",
-      reason: "FieldValueInvalid",
-      fieldPath: ".until",
-    },
-    {
-      rule: "!has(self.until) || self.hooks.all(h, h.endsWith('Upgrade')) || !self.until.exists(g, has(g.version) || (has(g.anyOf) && g.anyOf.exists(a, has(a.version))))",
-      messageExpression:
-        '"a version gate needs an upgrade, and " + self.hooks.filter(h, !h.endsWith(\'Upgrade\'))[0] + " is none. Move that hook to another rule"',
-      message: "version gates are for upgrade hooks only",
-      reason: "FieldValueInvalid",
-      fieldPath: ".until",
-    },
-    {
-      rule: "!has(self.deadline) || has(self.until)",
-      message: "deadline needs until, as a rule without gates holds nothing. Remove it, or add until",
-      reason: "FieldValueForbidden",
-      fieldPath: ".deadline",
-    },
-    {
-      rule: "!has(self.admission) || self.admission == 'None' || self.hooks.exists(h, h in ['BeforeClusterCreate', 'BeforeClusterUpgrade', 'BeforeClusterDelete'])",
-      message:
-        "admission is for BeforeClusterCreate, BeforeClusterUpgrade and BeforeClusterDelete, and the rule has none of them. Remove admission",
-      reason: "FieldValueForbidden",
-      fieldPath: ".admission",
-    },
-    {
-      rule: "!has(self.admission) || self.admission == 'None' || (has(self.until) && self.until.exists(g, !has(g.wait)))",
-      message:
-        "admission needs a gate other than wait, which counts from the hook's first call. Remove admission, or add a gate to until",
-      reason: "FieldValueForbidden",
-      fieldPath: ".admission",
-    },
-  ],
+  "x-kubernetes-validations": RuleSpecRules,
 };
 
 const ClusterHookPolicySpec: CrdSchema = {
@@ -1203,41 +951,28 @@ const ClusterHookPolicySpec: CrdSchema = {
   },
 };
 
+const ClusterRefSpecNameRules: readonly ValidationRule[] = [
+  {
+    rule: "self.matches(r'^[a-z0-9]+((\\.|-+)[a-z0-9]+)*$')",
+    messageExpression:
+      '"\\"" + self + "\\" is not a name: use lower-case letters, digits, \'-\' and \'.\', with a letter or digit first and last"',
+    message:
+      "must be a name of lower-case letters, digits, '-' and '.', with a letter or digit first and last",
+  },
+];
+
+const objectName: CrdSchema = {
+  type: "string",
+  minLength: 1,
+  maxLength: 253,
+  "x-kubernetes-validations": ClusterRefSpecNameRules,
+};
+
 const ClusterRefSpec: CrdSchema = {
   type: "object",
   required: ["namespace", "name"],
   "x-kubernetes-map-type": "atomic",
-  properties: {
-    namespace: {
-      type: "string",
-      minLength: 1,
-      maxLength: 63,
-      "x-kubernetes-validations": [
-        {
-          rule: "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-          messageExpression:
-            '"\\"" + self + "\\" is not a name: use at most 63 lower-case letters, digits and \'-\', and start and end it with a letter or digit"',
-          message:
-            "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last",
-        },
-      ],
-    },
-    name: {
-      type: "string",
-      minLength: 1,
-      maxLength: 253,
-      "x-kubernetes-validations": [
-        {
-          rule: "self.matches(r'^[a-z0-9]+((\\.|-+)[a-z0-9]+)*$')",
-          messageExpression:
-            '"\\"" + self + "\\" is not a name: use lower-case letters, digits, \'-\' and \'.\', with a letter or digit first and last"',
-          message:
-            "must be a name of lower-case letters, digits, '-' and '.', with a letter or digit first and last",
-        },
-      ],
-    },
-    uid: { type: "string", minLength: 1, maxLength: 64 },
-  },
+  properties: { namespace: name, name: objectName, uid: { type: "string", minLength: 1, maxLength: 64 } },
 };
 
 const PolicyRefSpec: CrdSchema = {
@@ -1249,30 +984,9 @@ const PolicyRefSpec: CrdSchema = {
       type: "string",
       minLength: 1,
       maxLength: 63,
-      "x-kubernetes-validations": [
-        {
-          rule: "self.matches(r'^[a-z0-9]+((\\.|-+)[a-z0-9]+)*$')",
-          messageExpression:
-            '"\\"" + self + "\\" is not a name: use lower-case letters, digits, \'-\' and \'.\', with a letter or digit first and last"',
-          message:
-            "must be a name of lower-case letters, digits, '-' and '.', with a letter or digit first and last",
-        },
-      ],
+      "x-kubernetes-validations": ClusterRefSpecNameRules,
     },
-    namespace: {
-      type: "string",
-      minLength: 1,
-      maxLength: 63,
-      "x-kubernetes-validations": [
-        {
-          rule: "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-          messageExpression:
-            '"\\"" + self + "\\" is not a name: use at most 63 lower-case letters, digits and \'-\', and start and end it with a letter or digit"',
-          message:
-            "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last",
-        },
-      ],
-    },
+    namespace: name,
   },
   "x-kubernetes-validations": [
     {
@@ -1291,6 +1005,14 @@ const PolicyRefSpec: CrdSchema = {
   ],
 };
 
+const instant: CrdSchema = {
+  type: "string",
+  maxLength: 35,
+  pattern:
+    "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
+  "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00",
+};
+
 const HookOverrideSpec: CrdSchema = {
   type: "object",
   required: ["clusterRef", "hooks", "reason", "expiresAt"],
@@ -1304,25 +1026,8 @@ const HookOverrideSpec: CrdSchema = {
       "x-kubernetes-list-type": "atomic",
       items: PolicyRefSpec,
     },
-    reason: {
-      type: "string",
-      minLength: 1,
-      maxLength: 512,
-      "x-kubernetes-validations": [
-        {
-          rule: "!self.matches(r'[\\x00-\\x1f\\x7f-\\x{9f}\\x{2028}\\x{2029}]')",
-          message:
-            "must be one line without control characters such as line breaks and tabs. In YAML, write it in quotes, or with >- instead of |",
-        },
-      ],
-    },
-    expiresAt: {
-      type: "string",
-      maxLength: 35,
-      pattern:
-        "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-      "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00",
-    },
+    reason: { type: "string", minLength: 1, maxLength: 512, "x-kubernetes-validations": oneLine },
+    expiresAt: instant,
   },
   "x-kubernetes-validations": [
     {
@@ -1365,9 +1070,9 @@ const OverrideUse: CrdSchema = {
   required: ["hook", "clusterUID", "time", "policies"],
   properties: {
     hook: HookName,
-    clusterUID: { type: "string", maxLength: 64 },
-    targetVersion: { type: "string", maxLength: 64 },
-    time: { type: "string", format: "date-time", maxLength: 64 },
+    clusterUID: clusterUID,
+    targetVersion: clusterUID,
+    time: time,
     policies: {
       type: "array",
       maxItems: 10,
@@ -1382,13 +1087,7 @@ const HookOverrideStatus: CrdSchema = {
   default: { observedGeneration: -1 },
   properties: {
     observedGeneration: { type: "integer", format: "int64" },
-    conditions: {
-      type: "array",
-      maxItems: 16,
-      "x-kubernetes-list-type": "map",
-      "x-kubernetes-list-map-keys": ["type"],
-      items: Condition,
-    },
+    conditions: conditions,
     used: { type: "array", maxItems: 20, "x-kubernetes-list-type": "atomic", items: OverrideUse },
     usedCount: { type: "integer", format: "int32", minimum: 0 },
   },
@@ -1398,19 +1097,7 @@ const RolloutSpreadSpec: CrdSchema = {
   type: "object",
   required: ["labelKey", "maxConcurrency"],
   properties: {
-    labelKey: {
-      type: "string",
-      minLength: 1,
-      maxLength: 317,
-      "x-kubernetes-validations": [
-        {
-          rule: "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
-          messageExpression:
-            "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-          message: "must be a label key, as name or as prefix/name",
-        },
-      ],
-    },
+    labelKey: labelKey,
     maxConcurrency: {
       type: ["integer", "string"],
       minimum: 0,
@@ -1452,20 +1139,7 @@ const HookRolloutObjectGateSpec: CrdSchema = {
         },
       ],
     },
-    namespace: {
-      type: "string",
-      minLength: 1,
-      maxLength: 63,
-      "x-kubernetes-validations": [
-        {
-          rule: "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-          messageExpression:
-            '"\\"" + self + "\\" is not a name: use at most 63 lower-case letters, digits and \'-\', and start and end it with a letter or digit"',
-          message:
-            "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last",
-        },
-      ],
-    },
+    namespace: name,
     name: {
       type: "string",
       minLength: 1,
@@ -1479,117 +1153,39 @@ const HookRolloutObjectGateSpec: CrdSchema = {
         },
       ],
     },
-    nameExpression: { type: "string", minLength: 1, maxLength: 1024 },
+    nameExpression: celExpression,
     selector: HookPolicyLabelSelector,
-    expression: { type: "string", minLength: 1, maxLength: 1024 },
+    expression: celExpression,
     minCount: { type: "integer", format: "int32", minimum: 1, maximum: 1000 },
     maxCount: { type: "integer", format: "int32", minimum: 1, maximum: 1000 },
     absent: { type: "boolean", enum: [true] },
   },
-  "x-kubernetes-validations": [
-    {
-      rule: "[has(self.name), has(self.nameExpression), has(self.selector)].exists_one(set, set)",
-      messageExpression:
-        '"has " + [[has(self.name) ? "name" : "", has(self.nameExpression) ? "nameExpression" : "", has(self.selector) ? "selector" : ""].filter(field, field != "")] .map(set, set.size() == 0 ? "no way to find an object" : set.join(" and "))[0] + ": set exactly one of name, nameExpression and selector"',
-      message: "must have exactly one of name, nameExpression and selector",
-    },
-    {
-      rule: "self.apiVersion != 'v1' || self.kind != 'Secret'",
-      message:
-        "Secrets are out of reach, so that the operator needs no right to read them. Look at another object",
-      reason: "FieldValueForbidden",
-      fieldPath: ".kind",
-    },
-    {
-      rule: "!has(self.minCount) || !has(self.absent)",
-      message: "minCount and absent exclude each other, and both are set. Remove one of them",
-      reason: "FieldValueForbidden",
-      fieldPath: ".minCount",
-    },
-    {
-      rule: "!has(self.maxCount) || !has(self.absent)",
-      message: "maxCount and absent exclude each other, and both are set. Remove one of them",
-      reason: "FieldValueForbidden",
-      fieldPath: ".maxCount",
-    },
-    {
-      rule: "!has(self.minCount) || !has(self.maxCount) || self.minCount <= self.maxCount",
-      message: "maxCount is less than minCount. Raise it",
-      reason: "FieldValueInvalid",
-      fieldPath: ".maxCount",
-    },
-    {
-      rule: "!has(self.minCount) || self.minCount == 1 || has(self.selector)",
-      message: "there is at most one object of a name. Use selector, or remove minCount",
-      reason: "FieldValueInvalid",
-      fieldPath: ".minCount",
-    },
-    {
-      rule: "!has(self.maxCount) || has(self.selector)",
-      message: "there is at most one object of a name. Use selector, or remove maxCount",
-      reason: "FieldValueInvalid",
-      fieldPath: ".maxCount",
-    },
-  ],
+  "x-kubernetes-validations": ObjectGateSpecRules,
 };
 
 const HookRolloutAnyOfGateSpec: CrdSchema = {
   type: "object",
   required: ["name"],
   properties: {
-    name: {
-      type: "string",
-      minLength: 1,
-      maxLength: 63,
-      "x-kubernetes-validations": [
-        {
-          rule: "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-          messageExpression:
-            '"\\"" + self + "\\" is not a name: use at most 63 lower-case letters, digits and \'-\', and start and end it with a letter or digit"',
-          message:
-            "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last",
-        },
-      ],
-    },
+    name: name,
     annotation: AnnotationGateSpec,
     label: LabelGateSpec,
-    expression: { type: "string", minLength: 1, maxLength: 1024 },
+    expression: celExpression,
     window: WindowGateSpec,
     version: VersionGateSpec,
     object: HookRolloutObjectGateSpec,
   },
-  "x-kubernetes-validations": [
-    {
-      rule: "[has(self.annotation), has(self.label), has(self.expression), has(self.window), has(self.version), has(self.object)].exists_one(set, set)",
-      messageExpression:
-        '"gate \\"" + self.name + "\\" has " + [[has(self.annotation) ? "annotation" : "", has(self.label) ? "label" : "", has(self.expression) ? "expression" : "", has(self.window) ? "window" : "", has(self.version) ? "version" : "", has(self.object) ? "object" : ""] .filter(kind, kind != "")].map(set, set.size() == 0 ? "no condition" : set.join(" and "))[0] + ": set exactly one of annotation, label, expression, window, version and object"',
-      message:
-        "a gate of anyOf must have exactly one of annotation, label, expression, window, version and object",
-    },
-  ],
+  "x-kubernetes-validations": AnyOfGateSpecRules,
 };
 
 const StageGateSpec: CrdSchema = {
   type: "object",
   required: ["name"],
   properties: {
-    name: {
-      type: "string",
-      minLength: 1,
-      maxLength: 63,
-      "x-kubernetes-validations": [
-        {
-          rule: "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-          messageExpression:
-            '"\\"" + self + "\\" is not a name: use at most 63 lower-case letters, digits and \'-\', and start and end it with a letter or digit"',
-          message:
-            "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last",
-        },
-      ],
-    },
+    name: name,
     annotation: AnnotationGateSpec,
     label: LabelGateSpec,
-    expression: { type: "string", minLength: 1, maxLength: 1024 },
+    expression: celExpression,
     window: WindowGateSpec,
     version: VersionGateSpec,
     object: HookRolloutObjectGateSpec,
@@ -1617,20 +1213,7 @@ const RolloutStageSpec: CrdSchema = {
   type: "object",
   required: ["name"],
   properties: {
-    name: {
-      type: "string",
-      minLength: 1,
-      maxLength: 63,
-      "x-kubernetes-validations": [
-        {
-          rule: "self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
-          messageExpression:
-            '"\\"" + self + "\\" is not a name: use at most 63 lower-case letters, digits and \'-\', and start and end it with a letter or digit"',
-          message:
-            "must be a name of at most 63 lower-case letters, digits and '-', with a letter or digit first and last",
-        },
-      ],
-    },
+    name: name,
     clusterSelector: HookPolicyLabelSelector,
     namespaceSelector: HookPolicyLabelSelector,
     maxConcurrency: {
@@ -1719,34 +1302,9 @@ const HookRolloutSpec: CrdSchema = {
       "x-kubernetes-list-map-keys": ["labelKey"],
       items: RolloutSpreadSpec,
     },
-    orderLabelKey: {
-      type: "string",
-      minLength: 1,
-      maxLength: 317,
-      "x-kubernetes-validations": [
-        {
-          rule: "self.matches(r'^([a-z0-9]+((\\.|-+)[a-z0-9]+)*/)?[A-Za-z0-9]([-\\w.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",
-          messageExpression:
-            "\"\\\"\" + self + \"\\\" is not a label key: write it as name or as prefix/name, the name at most 63 letters, digits, '-', '_' and '.', the prefix a DNS name in lower case of at most 253 characters\"",
-          message: "must be a label key, as name or as prefix/name",
-        },
-      ],
-    },
+    orderLabelKey: labelKey,
     retryAfterSeconds: { type: "integer", format: "int32", minimum: 5, maximum: 300 },
-    progressDeadline: {
-      type: "string",
-      minLength: 1,
-      maxLength: 16,
-      "x-kubernetes-validations": [
-        {
-          rule: "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) > duration('0s') && duration(self) <= duration('8784h')",
-          messageExpression:
-            '"\\"" + self + "\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h"',
-          message:
-            "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, more than 0 and at most 8784h",
-        },
-      ],
-    },
+    progressDeadline: duration,
     healthyWhen: {
       type: "array",
       minItems: 1,
@@ -1755,13 +1313,7 @@ const HookRolloutSpec: CrdSchema = {
       "x-kubernetes-list-map-keys": ["name"],
       items: MatchCondition,
     },
-    ignoreFailuresBefore: {
-      type: "string",
-      maxLength: 35,
-      pattern:
-        "^2(\\d{3}-((0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8]))|(\\d(0[48]|[2468][048]|[13579][26])|[048]00)-02-29)T([01]\\d|2[0-3])(:[0-5]\\d){2}(\\.\\d{1,9})?(Z|[-+]([01]\\d|2[0-3]):[0-5]\\d)$",
-      "x-expected": "an instant of RFC 3339 such as 2026-12-20T00:00:00Z or 2026-12-20T00:00:00+01:00",
-    },
+    ignoreFailuresBefore: instant,
     stages: {
       type: "array",
       maxItems: 16,
@@ -1806,13 +1358,13 @@ const RolloutClaim: CrdSchema = {
   properties: {
     namespace: { type: "string", maxLength: 63 },
     name: { type: "string", maxLength: 253 },
-    uid: { type: "string", maxLength: 64 },
-    target: { type: "string", maxLength: 64 },
+    uid: clusterUID,
+    target: clusterUID,
     stage: { type: "string", maxLength: 63 },
-    claimedAt: { type: "string", format: "date-time", maxLength: 64 },
-    renewedAt: { type: "string", format: "date-time", maxLength: 64 },
+    claimedAt: time,
+    renewedAt: time,
     attempts: { type: "integer", format: "int32", minimum: 0 },
-    markedAt: { type: "string", format: "date-time", maxLength: 64 },
+    markedAt: time,
     claimed: { type: "boolean" },
   },
 };
@@ -1828,7 +1380,7 @@ const RolloutStageStatus: CrdSchema = {
     running: { type: "integer", format: "int32", minimum: 0 },
     succeeded: { type: "integer", format: "int32", minimum: 0 },
     failed: { type: "integer", format: "int32", minimum: 0 },
-    soakingSince: { type: "string", format: "date-time", maxLength: 64 },
+    soakingSince: time,
     passed: { type: "boolean" },
   },
 };
@@ -1837,7 +1389,7 @@ const RolloutTarget: CrdSchema = {
   type: "object",
   required: ["stages"],
   properties: {
-    version: { type: "string", maxLength: 64 },
+    version: clusterUID,
     stages: { type: "array", maxItems: 16, "x-kubernetes-list-type": "atomic", items: RolloutStageStatus },
   },
 };
@@ -1848,11 +1400,11 @@ const RolloutFailure: CrdSchema = {
   properties: {
     namespace: { type: "string", maxLength: 63 },
     name: { type: "string", maxLength: 253 },
-    uid: { type: "string", maxLength: 64 },
-    target: { type: "string", maxLength: 64 },
+    uid: clusterUID,
+    target: clusterUID,
     stage: { type: "string", maxLength: 63 },
-    reason: { type: "string", maxLength: 128, pattern: "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$" },
-    time: { type: "string", format: "date-time", maxLength: 64 },
+    reason: reason,
+    time: time,
     message: { type: "string", maxLength: 256 },
   },
 };
@@ -1863,10 +1415,10 @@ const RolloutCandidate: CrdSchema = {
   properties: {
     namespace: { type: "string", maxLength: 63 },
     name: { type: "string", maxLength: 253 },
-    target: { type: "string", maxLength: 64 },
+    target: clusterUID,
     stage: { type: "string", maxLength: 63 },
-    since: { type: "string", format: "date-time", maxLength: 64 },
-    reason: { type: "string", maxLength: 128, pattern: "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$" },
+    since: time,
+    reason: reason,
   },
 };
 
@@ -1875,14 +1427,8 @@ const HookRolloutStatus: CrdSchema = {
   default: { observedGeneration: -1 },
   properties: {
     observedGeneration: { type: "integer", format: "int64" },
-    conditions: {
-      type: "array",
-      maxItems: 16,
-      "x-kubernetes-list-type": "map",
-      "x-kubernetes-list-map-keys": ["type"],
-      items: Condition,
-    },
-    target: { type: "string", maxLength: 64 },
+    conditions: conditions,
+    target: clusterUID,
     stage: { type: "string", maxLength: 63 },
     scope: { type: "string", maxLength: 16 },
     summary: RolloutSummary,

@@ -16,7 +16,7 @@ import { policyName } from "../policy/policyref.ts";
 import { BUDGET_EXHAUSTED } from "../policy/budget.ts";
 import { lookAt } from "../operations/timeline.ts";
 import { notAhead } from "../operations/timers.ts";
-import { adoptRow } from "../operations/adoptrow.ts";
+import { adoptRow, oncePerOperation } from "../operations/adoptrow.ts";
 import { type PendingOperation, operationKey } from "../operations/operation.ts";
 import { type HeldRow, sameRow, storedRow } from "../operations/rows.ts";
 import type { Candidates } from "./policyset.ts";
@@ -326,14 +326,13 @@ export class Evaluator {
   }
 
   #adoptRow(entry: PolicyEntry, row: DecisionRow, cluster: Cluster): void {
-    if (!this.#options.served.blocking.has(row.hook)) return;
-    if (matches(entry.compiled, worldOf(this.#memory, cluster)) === "no") return;
     const key = operationKey(row.clusterUID, row.hook);
     const mine = entry.held.get(key);
     // Nearly always this replica has written the row itself.
     if (mine !== undefined && isDeepStrictEqual(storedRow(mine), row)) return;
     const operation = adoptRow(row, {
       cluster,
+      namespace: this.#options.namespaces.get(row.namespace),
       policy: entry.compiled,
       status: entry.object.status,
       known: this.#memory.operations.get(row.clusterUID, row.hook),
@@ -353,12 +352,6 @@ export class Evaluator {
     const shares = mine?.reason === BUDGET_EXHAUSTED || row.reason === BUDGET_EXHAUSTED;
     return shares ? this.#memory.policies.sharers(entry) : { entries: [entry], compiled: [entry.compiled] };
   }
-}
-
-/** The operator writes one row per operation, so further rows about the same operation are ignored. */
-function oncePerOperation(rows: readonly DecisionRow[]): DecisionRow[] {
-  const keys = new Set<string>();
-  return rows.filter(({ clusterUID, hook }) => keys.size !== keys.add(operationKey(clusterUID, hook)).size);
 }
 
 /** A row in the status of a policy starts no clock of another policy. */

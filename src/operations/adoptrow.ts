@@ -1,38 +1,45 @@
 /** Reads from a row of a policy's status what it records of an operation; rows.ts wrote it, here or at another replica. */
 
-import { STEP_HOOKS } from "../api/hookcatalog.ts";
+import { STEP_HOOKS, type ServedHooks } from "../api/hookcatalog.ts";
 import type { DecisionRow, HookPolicyStatus } from "../api/hookpolicy.ts";
-import type { Cluster } from "../api/meta.ts";
+import type { Cluster, Namespace } from "../api/meta.ts";
+import { matches } from "../policy/decide.ts";
+import type { HookName } from "../api/runtimehooks.ts";
 import { readTimestamp } from "../policy/instant.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import { isVersion, targetVersion } from "../policy/targetversion.ts";
 import { firstAskedBy } from "../policy/world.ts";
 import { about, shownCall } from "./call.ts";
 import { hasEnded } from "./ended.ts";
-import { type PendingOperation, newOperation } from "./operation.ts";
+import { type PendingOperation, newOperation, operationKey } from "./operation.ts";
 import { isPossible, type Served } from "./shows.ts";
 import { adoptTimers, storedTimers } from "./timers.ts";
 
 /** Where a status row comes from, and what else is known. */
 export interface RowContext {
   readonly cluster: Cluster;
+  readonly namespace: Namespace | undefined;
   readonly policy: CompiledPolicy;
   readonly status: HookPolicyStatus | undefined;
   readonly known: PendingOperation | undefined;
   readonly now: Date;
-  readonly served: Served;
+  readonly served: ServedHooks;
+}
+
+/** The operator writes one row per operation, so further rows about the same operation are ignored. */
+export function oncePerOperation(rows: readonly DecisionRow[]): DecisionRow[] {
+  const keys = new Set<string>();
+  return rows.filter(({ clusterUID, hook }) => keys.size !== keys.add(operationKey(clusterUID, hook)).size);
 }
 
 /**
  * The operation that a row tells of, written by another replica or before a restart, with what is known of it; nothing if
  * the Cluster shows no such operation, or that it has ended. What the row says counts for its own policy only.
  */
-export function adoptRow(
-  row: DecisionRow,
-  { cluster, policy, status, known, now, served }: RowContext,
-): PendingOperation | undefined {
+export function adoptRow(row: DecisionRow, context: RowContext): PendingOperation | undefined {
+  const { cluster, policy, status, known, now, served } = context;
   const firstAsked = readTimestamp(row.firstAsked);
-  if (firstAsked === undefined || !isRowOf(policy, row)) return undefined;
+  if (firstAsked === undefined || !canHold(policy, row.hook, context)) return undefined;
   const operation = known ?? hearsay(row, cluster, firstAsked, served);
   if (operation === undefined || !isSameStep(operation, row) || hasEnded(operation, cluster, served))
     return undefined;
@@ -43,10 +50,14 @@ export function adoptRow(
   return adoptTimers(adopted, policy.uid, storedTimers(policy, status, row, now), now);
 }
 
-/** Other writers can change a status, so a row counts only if it is about a Cluster and a rule of the policy. */
-function isRowOf({ ref, rules }: CompiledPolicy, row: DecisionRow): boolean {
-  if (ref.kind === "HookPolicy" && ref.namespace !== row.namespace) return false;
-  return rules.some(({ hooks }) => hooks.has(row.hook));
+/** Other writers can change a status, so a row counts only if the policy can hold the Cluster at the row's hook. */
+function canHold(
+  policy: CompiledPolicy,
+  hook: HookName,
+  { cluster, namespace, served }: RowContext,
+): boolean {
+  const isAsked = served.blocking.has(hook) && policy.rules.some(({ hooks }) => hooks.has(hook));
+  return isAsked && matches(policy, { cluster, namespace }) !== "no";
 }
 
 /** Rows tell steps apart by their version alone. */

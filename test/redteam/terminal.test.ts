@@ -204,7 +204,7 @@ const EXITS = ["audit/auditing.ts", "cli/terminal/confirm.ts", "cli/terminal/out
 
 test("text leaves the program by these exits, and by no other", () => {
   const looks =
-    /(?:colourFor|columnsOf|survivePipeErrors|failOnLostOutput)\(process\.std\w+|\{ stream: process\.stderr \}/g;
+    /(?:colourFor|terminalOf|survivePipeErrors|failOnLostOutput)\(process\.std\w+|\{ stream: process\.stderr \}/g;
   const writes = /\bconsole\.|\bprocess\[|\bprocess\.std(?:out|err)\b(?!\.(?:isTTY|columns|on)\b)/;
   const found = globSync("**/*.ts", { cwd: SRC }).filter((file) =>
     writes.test(readFileSync(join(SRC, file), "utf8").replaceAll(looks, "")),

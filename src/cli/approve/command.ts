@@ -4,19 +4,18 @@ import { type Command, Option } from "commander";
 import type { HookName } from "../../api/runtimehooks.ts";
 import type { ApprovalPlan } from "./approval.ts";
 import type { ApprovalOutcome } from "./report.ts";
-import { colourFor } from "../terminal/colour.ts";
 import { addExamples, choice, clusterName, CommandError, FAILED, hookOption } from "../command.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { confirm } from "../terminal/confirm.ts";
 import {
   addConnectionFlags,
   type ConnectionFlags,
-  columnsOf,
   connectionOf,
   connectionWords,
   parseTime,
 } from "../fleet/connection.ts";
 import { type ClusterName, type LiveCluster, withLiveCluster } from "../fleet/livecluster.ts";
+import { terminalOf } from "../terminal/terminal.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 
 const FORMATS = ["text", "json"] as const;
@@ -72,7 +71,7 @@ async function approve(name: ClusterName, flags: Flags): Promise<void> {
     const done = await carryOut(plan, live, flags);
     if (flags.output === "json") {
       const { approvalJson } = await import("./report.ts");
-      stdout.document(approvalJson(plan, done.outcome));
+      stdout.json(approvalJson(plan, done.outcome));
     }
     if (done.problem !== undefined) throw new CommandError(FAILED, done.problem);
   });
@@ -106,9 +105,8 @@ async function carryOut(plan: LivePlan, live: LiveCluster, flags: Flags): Promis
     say(notHeld(plan, flags.hook));
     return { outcome: nothing };
   }
-  const colour = colourFor(process.stdout, flags, process.env);
-  const show = (shown: LivePlan): string[] =>
-    planLines(shown, { now: new Date(), colour, ...columnsOf(process.stdout) });
+  const terminal = terminalOf(process.stdout, flags);
+  const show = (shown: LivePlan): string[] => planLines(shown, { now: new Date(), ...terminal });
   if (flags.output === "text") say(...show(plan));
   if (plan.marks.length === 0) return { outcome: nothing, problem: "no gate that holds it can be approved" };
   if (flags.dryRun === true) {

@@ -1,5 +1,6 @@
 /** Prints what an approval sets and releases, for people and as JSON. */
 
+import type { Terminal } from "../terminal/terminal.ts";
 import type { Cluster } from "../../api/meta.ts";
 import type { HookCall, HookName } from "../../api/runtimehooks.ts";
 import { targetVersion } from "../../policy/targetversion.ts";
@@ -18,7 +19,6 @@ import type {
   Operation,
   OperationPlan,
 } from "./approval.ts";
-import type { Colour } from "../terminal/colour.ts";
 import { ageText } from "../terminal/age.ts";
 import { indented } from "../get/report.ts";
 import type { Detail } from "../terminal/tree.ts";
@@ -49,11 +49,8 @@ export function nameOf(cluster: Cluster): string {
   return `Cluster ${clusterKey(cluster)}`;
 }
 
-export interface PlanView {
+export interface PlanView extends Terminal {
   readonly now: Date;
-  readonly colour: Colour;
-  /** Width of the terminal; absent: lines are not wrapped. */
-  readonly columns?: number;
 }
 
 export function planLines(plan: ApprovalPlan, view: PlanView): string[] {
@@ -135,16 +132,15 @@ export interface ApprovalOutcome {
   readonly ended: readonly { readonly hook: HookName; readonly how: Ending }[];
 }
 
-export function approvalJson(plan: ApprovalPlan, outcome: ApprovalOutcome): string {
+export function approvalJson(plan: ApprovalPlan, outcome: ApprovalOutcome): object {
   const { cluster, operations, alsoReleases } = plan;
-  const document = {
+  return {
     cluster: clusterKey(cluster),
     clusterUID: cluster.metadata.uid,
     operations: operations.map((operation) => operationJson(plan, operation)),
     alsoReleases: alsoReleases.map(({ call }) => call.hook),
     ...outcome,
   };
-  return `${JSON.stringify(document, null, 2)}\n`;
 }
 
 function operationJson(plan: ApprovalPlan, operation: OperationPlan): object {

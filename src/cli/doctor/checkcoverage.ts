@@ -1,22 +1,13 @@
 /** Checks which Clusters are protected by which policies, and which policies hold nothing. */
 
+import { counted } from "../terminal/counted.ts";
 import { GROUP } from "../../api/hookpolicy.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { matches } from "../../policy/decide.ts";
 import { type ObjectKind, objectKindKey } from "../../policy/objects.ts";
 import { demandsOf, isGated } from "../../policy/policy.ts";
-import {
-  count,
-  error,
-  type Evidence,
-  type Finding,
-  ok,
-  type Settings,
-  some,
-  unread,
-  warning,
-} from "./doctor.ts";
+import { error, type Evidence, type Finding, ok, type Settings, some, unread, warning } from "./doctor.ts";
 import { selectedBy } from "../fleet/rolloutmembers.ts";
 import { createFleet, type Fleet, type FleetPolicy } from "../fleet/fleet.ts";
 import type { RawObject } from "../fleet/kinds.ts";
@@ -82,7 +73,7 @@ export function effective(evidence: Evidence, { fleet, gated }: Surveyed): Findi
   const idle = [...gated].filter(([, found]) => found.length === 0).map(([policy]) => nameOf(policy));
   if (idle.length === 0) return ok(`every policy matches a Cluster, of ${fleet.clusters().length}`);
   return warning(
-    `${count(idle.length, "policy")} without a Cluster: ${some(idle)}`,
+    `${counted(idle.length, "policy")} without a Cluster: ${some(idle)}`,
     "correct spec.clusterSelector or the labels of the Clusters, or delete them",
   );
 }
@@ -104,12 +95,12 @@ export function topology({ clusters }: Evidence, { fleet, gated }: Surveyed): Fi
   if (without.length === 0) return ok("every Cluster has one");
   const believed = new Set([...gated.values()].flat().map(clusterKey));
   const misled = without.filter((key) => believed.has(key));
-  const detail = `Cluster API calls no hook for Clusters without spec.topology: ${count(without.length, "Cluster")} (${some(without)})`;
+  const detail = `Cluster API calls no hook for Clusters without spec.topology: ${counted(without.length, "Cluster")} (${some(without)})`;
   const refuse =
     "refuse their deletion at admission instead: kubectl apply -k manifests/admission/refuse-deletion";
   if (misled.length === 0) return warning(detail, refuse);
   return error(
-    `policies match ${count(misled.length, "Cluster")} without spec.topology, for which Cluster API calls no hook: ${some(misled)}`,
+    `policies match ${counted(misled.length, "Cluster")} without spec.topology, for which Cluster API calls no hook: ${some(misled)}`,
     `leave them out by spec.clusterSelector, and ${refuse}`,
   );
 }
@@ -121,9 +112,9 @@ export function unmatched(evidence: Evidence, { fleet, matched }: Surveyed): Fin
     .clusters()
     .map(clusterKey)
     .filter((key) => !matched.has(key));
-  if (alone.length === 0) return ok(`a policy for each of ${count(fleet.clusters().length, "Cluster")}`);
+  if (alone.length === 0) return ok(`a policy for each of ${counted(fleet.clusters().length, "Cluster")}`);
   return warning(
-    `no policy matches ${count(alone.length, "Cluster")}: ${some(alone)}`,
+    `no policy matches ${counted(alone.length, "Cluster")}: ${some(alone)}`,
     "a ClusterHookPolicy with namespaceSelector: {} matches every Cluster",
   );
 }

@@ -1,5 +1,6 @@
 /** Checks what the statuses of policies say, and which overrides lift them. */
 
+import { counted } from "../terminal/counted.ts";
 import { fieldsOf, listOf, textOf } from "../../api/fields.ts";
 import { CONDITION, REASON } from "../../api/hookpolicy.ts";
 import type { Override } from "../../policy/override.ts";
@@ -8,7 +9,6 @@ import type { Fleet, FleetPolicy } from "../fleet/fleet.ts";
 import { nameOf, type Surveyed } from "./checkcoverage.ts";
 import { operators } from "./checkinstall.ts";
 import {
-  count,
   error,
   type Evidence,
   type Finding,
@@ -28,12 +28,12 @@ export function ready(evidence: Evidence, { fleet }: Surveyed): Finding {
   if (fleet.policies.length === 0) return warning("there is no policy: nothing is held", "hookpolicy init");
   const [bad, ...others] = fleet.policies.flatMap(notReady);
   if (bad !== undefined) {
-    return problems("error", `${count(others.length + 1, "policy")} not Ready`, [bad, ...others]);
+    return problems("error", `${counted(others.length + 1, "policy")} not Ready`, [bad, ...others]);
   }
-  const all = count(fleet.policies.length, "policy");
+  const all = counted(fleet.policies.length, "policy");
   const gone = fleet.policies.filter(isGone);
   if (gone.length > 0) {
-    const detail = `prepare-uninstall has stopped the operator, which holds nothing any more for ${count(gone.length, "policy")}: ${some(gone.map(nameOf))}`;
+    const detail = `prepare-uninstall has stopped the operator, which holds nothing any more for ${counted(gone.length, "policy")}: ${some(gone.map(nameOf))}`;
     return error(detail, "do what the check operator says, or delete the policies");
   }
   if (deployments.ok && !operators(evidence).some(({ available }) => available > 0)) {
@@ -95,7 +95,7 @@ export function called(evidence: Evidence, { fleet }: Surveyed): Finding {
   if (!evidence.policies.ok) return unread(evidence.policies);
   const [silent, ...others] = fleet.policies.flatMap(notCalled);
   if (silent === undefined) return ok("no policy says that Cluster API does not ask it");
-  return problems("error", `Cluster API does not ask ${count(others.length + 1, "policy")}`, [
+  return problems("error", `Cluster API does not ask ${counted(others.length + 1, "policy")}`, [
     silent,
     ...others,
   ]);
@@ -115,7 +115,7 @@ export function overrides(evidence: Evidence, { fleet }: Surveyed, { now }: Sett
   );
   const [first, ...others] = active.map((override) => lifting(override, now));
   if (first === undefined) return ok("none is active");
-  return problems("warning", `policies do not hold what ${count(active.length, "HookOverride")} lift`, [
+  return problems("warning", `policies do not hold what ${counted(active.length, "HookOverride")} lift`, [
     first,
     ...others,
   ]);

@@ -1,12 +1,13 @@
 /** Checks whether rollouts let Clusters begin, and whether they hold what they select. */
 
+import { counted } from "../terminal/counted.ts";
 import { CONDITION, REASON } from "../../api/hookpolicy.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import type { FleetRollout } from "../fleet/fleet.ts";
 import { selectedBy } from "../fleet/rolloutmembers.ts";
 import type { Surveyed } from "./checkcoverage.ts";
-import { count, error, type Evidence, type Finding, ok, some, unread, warning } from "./doctor.ts";
+import { error, type Evidence, type Finding, ok, some, unread, warning } from "./doctor.ts";
 
 const NONE = ok("there is no HookRollout");
 
@@ -14,7 +15,7 @@ export function rollouts({ rollouts: read }: Evidence, { fleet }: Surveyed): Fin
   if (!read.ok) return unread(read);
   const all = fleet.rollouts;
   if (all.length === 0) return NONE;
-  return unready(all) ?? halted(all) ?? paused(all) ?? ok(`${count(all.length, "HookRollout")}, all Ready`);
+  return unready(all) ?? halted(all) ?? paused(all) ?? ok(`${counted(all.length, "HookRollout")}, all Ready`);
 }
 
 function unready(all: readonly FleetRollout[]): Finding | undefined {
@@ -28,7 +29,7 @@ function unready(all: readonly FleetRollout[]): Finding | undefined {
   const told = isTrue(bad[0], CONDITION.Ready) ? undefined : messageOf(bad[0], CONDITION.Ready);
   const message = bad[0].compiled.problem ?? told;
   return error(
-    `${count(bad.length, "HookRollout")} not Ready, so no Cluster begins: ${some(bad.map(nameOf))} (${message ?? "the operator has not looked at its spec"})`,
+    `${counted(bad.length, "HookRollout")} not Ready, so no Cluster begins: ${some(bad.map(nameOf))} (${message ?? "the operator has not looked at its spec"})`,
     message === undefined
       ? "see whether the operator runs, and what its log says of HookRollouts"
       : `do what the message says: kubectl edit hookrollout ${nameOf(bad[0])}`,
@@ -39,7 +40,7 @@ function halted(all: readonly FleetRollout[]): Finding | undefined {
   const stopped = all.filter((each) => isTrue(each, CONDITION.Halted));
   if (stopped[0] === undefined) return undefined;
   return error(
-    `${count(stopped.length, "HookRollout")} halted: ${some(stopped.map(nameOf))} (${messageOf(stopped[0], CONDITION.Halted)})`,
+    `${counted(stopped.length, "HookRollout")} halted: ${some(stopped.map(nameOf))} (${messageOf(stopped[0], CONDITION.Halted)})`,
     `hookpolicy rollout status ${nameOf(stopped[0])}, then repair what failed, or hookpolicy rollout resume ${nameOf(stopped[0])}`,
   );
 }
@@ -52,7 +53,7 @@ function paused(all: readonly FleetRollout[]): Finding | undefined {
     return pauseReason === undefined ? nameOf(each) : `${nameOf(each)} (${pauseReason})`;
   });
   return warning(
-    `${count(stopped.length, "HookRollout")} paused, so nothing more begins: ${some(told)}`,
+    `${counted(stopped.length, "HookRollout")} paused, so nothing more begins: ${some(told)}`,
     `hookpolicy rollout resume ${nameOf(stopped[0])}`,
   );
 }
@@ -68,7 +69,7 @@ export function rolloutClusters({ rollouts: read, clusters }: Evidence, { fleet 
   );
   if (without.size > 0)
     return warning(
-      `rollouts select ${count(without.size, "Cluster")} without spec.topology, for which Cluster API calls no hook: ${some([...without].map(clusterKey))}`,
+      `rollouts select ${counted(without.size, "Cluster")} without spec.topology, for which Cluster API calls no hook: ${some([...without].map(clusterKey))}`,
       "leave them out by spec.clusterSelector: they begin without a slot",
     );
   for (const [index, { rollout, members }] of selected.entries())
@@ -81,7 +82,7 @@ export function rolloutClusters({ rollouts: read, clusters }: Evidence, { fleet 
       if (finding !== undefined) return finding;
     }
   return ok(
-    `every rollout alone decides on its ${count(selected.flatMap((each) => each.members).length, "Cluster")}`,
+    `every rollout alone decides on its ${counted(selected.flatMap((each) => each.members).length, "Cluster")}`,
   );
 }
 
@@ -90,7 +91,7 @@ function shared(a: FleetRollout, b: FleetRollout, both: readonly Cluster[]): Fin
   const isHeld = a.compiled.mode === "Enforce" && b.compiled.mode === "Enforce";
   if (!isSame || !isHeld || both.length === 0) return undefined;
   return warning(
-    `HookRollouts ${nameOf(a)} and ${nameOf(b)} select the same ${count(both.length, "Cluster")}, which need a slot of each: ${some(both.map(clusterKey))}`,
+    `HookRollouts ${nameOf(a)} and ${nameOf(b)} select the same ${counted(both.length, "Cluster")}, which need a slot of each: ${some(both.map(clusterKey))}`,
     "make their selectors exclude each other, or make one rollout of them",
   );
 }

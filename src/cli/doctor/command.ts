@@ -55,8 +55,8 @@ export function addDoctor(program: Command): void {
 async function runDoctor(flags: Flags): Promise<void> {
   const { doctorJson, doctorLines } = await import("./report.ts");
   const checks = await diagnose(flags);
-  if (flags.output === "json") stdout.document(doctorJson(checks));
-  else stdout.lines(doctorLines(checks, colourFor(process.stdout, flags, process.env)));
+  if (flags.output === "json") stdout.json(doctorJson(checks));
+  else stdout.lines(doctorLines(checks, colourFor(process.stdout, flags)));
   if (checks.some(isWrong(flags))) throw new CommandError(FAILED);
   if (checks.some(isBlind)) throw new CommandError(USAGE);
 }

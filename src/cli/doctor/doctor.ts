@@ -127,11 +127,6 @@ export function some(names: readonly string[]): string {
   return names.length > SHOWN ? `${shown} and ${names.length - SHOWN} more` : shown;
 }
 
-export function count(number: number, noun: string): string {
-  const plural = noun.endsWith("y") ? `${noun.slice(0, -1)}ies` : `${noun}s`;
-  return `${number} ${number === 1 ? noun : plural}`;
-}
-
 const WORST_FIRST: readonly State[] = ["error", "warning", "unknown", "ok"];
 
 /** Sorts the worst first. */

@@ -1,9 +1,9 @@
 /** The checks in order, and their output. */
 
+import { counted } from "../terminal/counted.ts";
 import type { Colour } from "../terminal/colour.ts";
 import {
   type Check,
-  count,
   type Evidence,
   type Finding,
   type Problem,
@@ -58,8 +58,8 @@ function problemRows({ detail, remedy }: Partial<Problem>): string[][] {
 }
 
 /** Schema: schemas/output/doctor.json. */
-export function doctorJson(checks: readonly Check[]): string {
-  return `${JSON.stringify({ state: worst(checks), checks }, undefined, 2)}\n`;
+export function doctorJson(checks: readonly Check[]): object {
+  return { state: worst(checks), checks };
 }
 
 export function doctorLines(checks: readonly Check[], colour: Colour): string[] {
@@ -79,7 +79,7 @@ export function doctorLines(checks: readonly Check[], colour: Colour): string[] 
   const summary = counts
     .filter(([, number]) => number > 0)
     .map(([state, number]) =>
-      state === "error" || state === "warning" ? count(number, state) : `${number} ${state}`,
+      state === "error" || state === "warning" ? counted(number, state) : `${number} ${state}`,
     );
   return [...tableLines(["STATE", "CHECK", "FOUND"], rows), "", summary.join(", ")];
 }

@@ -2,7 +2,6 @@
 
 import { type Command, Option } from "commander";
 import type { HookName } from "../../api/runtimehooks.ts";
-import { colourFor } from "../terminal/colour.ts";
 import {
   addExamples,
   choice,
@@ -20,13 +19,13 @@ import { type Options, parseOptions, UsageError } from "../../operator/options.t
 import {
   addConnectionFlags,
   type ConnectionFlags,
-  columnsOf,
   connectionOf,
   connectionWords,
   reading,
 } from "../fleet/connection.ts";
 import { clusterIn, type ClusterName, fleetOf } from "../fleet/livecluster.ts";
 import { readAllObjects } from "../fleet/objectfiles.ts";
+import { terminalOf } from "../terminal/terminal.ts";
 import { stdout } from "../terminal/output.ts";
 
 const FORMATS = ["text", "json"] as const;
@@ -133,13 +132,12 @@ async function explainCluster(name: ClusterName, flags: Flags, program: string):
       : await explainFiles(name, flags.filename, { flags, options });
   if (flags.output === "json") {
     const { explanationJson } = await import("./explanationjson.ts");
-    stdout.document(explanationJson(explanation));
+    stdout.json(explanationJson(explanation));
     return;
   }
   const { explanationLines } = await import("./report.ts");
   const lines = explanationLines(explanation, {
-    colour: colourFor(process.stdout, flags, process.env),
-    ...columnsOf(process.stdout),
+    ...terminalOf(process.stdout, flags),
     program,
     connection: connectionWords(flags),
     chosen: flags.at !== undefined,

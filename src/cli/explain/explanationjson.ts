@@ -6,9 +6,8 @@ import type { ExplainedOperation, Explanation } from "./explanation.ts";
 import type { ExplainedPolicy, ExplainedRule } from "./policyexplanation.ts";
 import type { Release } from "./wayout.ts";
 
-export function explanationJson({ cluster, at, notes, operations }: Explanation): string {
-  const report = { cluster, at: timestamp(at), notes, operations: operations.map(operationJson) };
-  return `${JSON.stringify(report, undefined, 2)}\n`;
+export function explanationJson({ cluster, at, notes, operations }: Explanation): object {
+  return { cluster, at: timestamp(at), notes, operations: operations.map(operationJson) };
 }
 
 function operationJson({

@@ -1,11 +1,11 @@
 /** Prints an explanation for people: first what to do, then why. */
 
+import type { Terminal } from "../terminal/terminal.ts";
 import type { Admitted } from "../../policy/admission.ts";
 import type { Verdict } from "../../policy/decision.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { WHOLE } from "../../rollouts/rollout.ts";
 import { policyName } from "../../policy/policyref.ts";
-import type { Colour } from "../terminal/colour.ts";
 import type { ExplainedOperation, Explanation } from "./explanation.ts";
 import type { ExplainedPolicy } from "./policyexplanation.ts";
 import { byTime, commandText, painted, policyBranch, ranked, ruleName } from "./policytree.ts";
@@ -13,10 +13,7 @@ import type { Step } from "./wayout.ts";
 import type { ExplainedRollout } from "./rollouthold.ts";
 import { type Branch, type Detail, detailLines, paragraphs, treeLines, wrapped } from "../terminal/tree.ts";
 
-export interface TextOptions {
-  readonly colour: Colour;
-  /** Width of the terminal; absent: lines are not wrapped. */
-  readonly columns?: number;
+export interface TextOptions extends Terminal {
   /** The program's name as it was called, for printed commands. */
   readonly program: string;
   /** Appended to printed commands, so that they use the same cluster: " --context prod". */

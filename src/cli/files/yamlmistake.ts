@@ -1,5 +1,6 @@
 /** The common mistakes in YAML, in words that say what to type, and where. */
 
+import { counted } from "../terminal/counted.ts";
 import type { YAMLError } from "yaml";
 import { fieldsAbove, indentOf, nearestField } from "./yamlfields.ts";
 import { openBefore, quoteBefore } from "./yamltokens.ts";
@@ -110,7 +111,7 @@ function indentation({ text, line, start }: Place): Mistake | undefined {
 
 function indentedBy(count: number): string {
   if (count === 0) return "do not indent it";
-  return `indent it by ${count === 1 ? "1 space" : `${count} spaces`}`;
+  return `indent it by ${counted(count, "space")}`;
 }
 
 function noSpaceAfterDash({ line, start }: Place): Mistake | undefined {

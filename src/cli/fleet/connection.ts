@@ -58,14 +58,3 @@ export async function reading<T>(work: Promise<T>): Promise<T> {
 export function tellLost(message: string): void {
   stderr.line(`warning: ${message}; trying again`);
 }
-
-/** Of a terminal that does not know its own: some have none or 0. */
-const USUAL_COLUMNS = 80;
-
-/** Width of a terminal; absent for any other stream, whose lines are not wrapped. */
-export function columnsOf({
-  isTTY,
-  columns,
-}: Pick<NodeJS.WriteStream, "isTTY"> & { readonly columns?: number }): { readonly columns?: number } {
-  return isTTY ? { columns: columns || USUAL_COLUMNS } : {};
-}

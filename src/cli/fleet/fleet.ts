@@ -10,7 +10,7 @@ import {
 } from "../../api/hookpolicy.ts";
 import type { Cluster, Namespace } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtimehooks.ts";
-import { adoptRow } from "../../operations/adoptrow.ts";
+import { adoptRow, oncePerOperation } from "../../operations/adoptrow.ts";
 import { type PendingOperation, pendingDeletion } from "../../operations/operation.ts";
 import { clusterKey, viewCluster, viewMetadata, viewNamespace } from "../../policy/cluster.ts";
 import { compilePolicy } from "../../policy/compile.ts";
@@ -86,6 +86,7 @@ export class Fleet {
   readonly #allNamespaces: boolean;
   readonly #overrides: ReadonlyMap<string, readonly Override[]>;
   readonly #objects: ObjectReader;
+  readonly #rows: ReadonlyMap<string, readonly RecordedRow[]>;
   readonly #candidates = new Map<string, readonly CompiledPolicy[]>();
 
   constructor(given: readonly RawObject[], options: FleetOptions) {
@@ -94,6 +95,7 @@ export class Fleet {
     this.served = options.served;
     this.#now = options.now;
     this.policies = unique.flatMap((raw) => fleetPolicy(raw, options.served)).toSorted(byName);
+    this.#rows = Map.groupBy(this.policies.flatMap(rowsOf), ({ row }) => `${row.namespace}/${row.cluster}`);
     this.overrides = unique
       .filter((raw) => ownKind(raw) === "HookOverride")
       .map((raw) => fleetOverride(raw, options))
@@ -171,16 +173,15 @@ export class Fleet {
    * after a restart.
    */
   pendingOperations(cluster: Cluster): readonly PendingOperation[] {
+    const { namespace: name = "", uid } = cluster.metadata;
+    const context = { cluster, namespace: this.namespace(name), now: this.#now, served: this.served };
     const operations = new Map<HookName, PendingOperation>();
     const deletion = pendingDeletion(cluster, this.served);
     if (deletion !== undefined) operations.set("BeforeClusterDelete", deletion);
-    for (const { compiled, status } of this.policies) {
-      for (const row of rowsOf(status, cluster)) {
-        const known = operations.get(row.hook);
-        const context = { cluster, policy: compiled, status, known, now: this.#now, served: this.served };
-        const operation = adoptRow(row, context);
-        if (operation !== undefined) operations.set(row.hook, operation);
-      }
+    for (const { row, policy, status } of this.#rows.get(clusterKey(cluster)) ?? []) {
+      if (row.clusterUID !== uid) continue;
+      const operation = adoptRow(row, { ...context, policy, status, known: operations.get(row.hook) });
+      if (operation !== undefined) operations.set(row.hook, operation);
     }
     return [...operations.values()].map(firstOfAll);
   }
@@ -277,11 +278,16 @@ function withUID(cluster: Cluster): Cluster {
   return { ...cluster, metadata: { ...cluster.metadata, uid: `uid-of-${clusterKey(cluster)}` } };
 }
 
-function rowsOf({ decisions }: Partial<HookPolicyStatus>, cluster: Cluster): readonly DecisionRow[] {
-  const { namespace, name, uid } = cluster.metadata;
-  return (Array.isArray(decisions) ? decisions : []).filter(
-    (row: DecisionRow) => row.namespace === namespace && row.cluster === name && row.clusterUID === uid,
-  );
+/** A row of a policy's status. */
+interface RecordedRow {
+  readonly row: DecisionRow;
+  readonly policy: CompiledPolicy;
+  readonly status: Partial<HookPolicyStatus>;
+}
+
+function rowsOf({ compiled: policy, status }: FleetPolicy): readonly RecordedRow[] {
+  const rows = Array.isArray(status.decisions) ? status.decisions : [];
+  return oncePerOperation(rows).map((row) => ({ row, policy, status }));
 }
 
 function byName(a: FleetPolicy, b: FleetPolicy): number {

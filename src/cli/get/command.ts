@@ -1,7 +1,6 @@
 /** `hookpolicy get`: what policies hold across the fleet. */
 
 import type { Command } from "commander";
-import { colourFor } from "../terminal/colour.ts";
 import { addExamples, choice, programName } from "../command.ts";
 import type { HeldFleet } from "./held.ts";
 import type { Grouping, HeldView } from "./report.ts";
@@ -11,13 +10,13 @@ import { UsageError } from "../../operator/options.ts";
 import {
   addConnectionFlags,
   type ConnectionFlags,
-  columnsOf,
   connectionOf,
   connectionWords,
   reading,
   tellLost,
 } from "../fleet/connection.ts";
-import { stderr, stdout } from "../terminal/output.ts";
+import { terminalOf } from "../terminal/terminal.ts";
+import { stderr, stdout, untilReaderIsGone } from "../terminal/output.ts";
 
 const FORMATS = ["text", "json"] as const;
 const GROUPINGS = ["operation", "policy", "cluster"] as const satisfies readonly Grouping[];
@@ -85,10 +84,9 @@ async function get(flags: Flags, program: string): Promise<void> {
       }
       const { followHeld } = await import("./followheld.ts");
       const scope = { cluster: view.unread === undefined, ...(namespace !== undefined && { namespace }) };
-      const stop = new AbortController();
-      process.stdout.on("error", () => stop.abort()); // the reader is gone
+      const readerIsGone = untilReaderIsGone();
       const watcher = await watcherFor(flags, { program, namespace });
-      await followHeld(client, scope, { onPolicies: watcher, onLost: tellLost }, stop.signal);
+      await followHeld(client, scope, { onPolicies: watcher, onLost: tellLost }, readerIsGone);
     }),
   );
 }
@@ -104,8 +102,7 @@ function viewFor({ flags, program }: Place): HeldView {
     by: flags.by,
     program,
     connection: connectionWords(flags),
-    colour: colourFor(process.stdout, flags, process.env),
-    ...columnsOf(process.stdout),
+    ...terminalOf(process.stdout, flags),
   };
 }
 
@@ -117,7 +114,7 @@ async function print(
   const { heldBy } = await import("./held.ts");
   const { heldJson, heldLines } = await import("./report.ts");
   const fleet = { ...heldBy(policies, namespace), ...(seen && { operatorSeen: seen }) };
-  if (place.flags.output === "json") stdout.document(heldJson(fleet, new Date()));
+  if (place.flags.output === "json") stdout.json(heldJson(fleet, new Date()));
   else {
     if (isEmpty(fleet)) stderr.line(`nothing is held${inNamespace(namespace)}`);
     stdout.lines(heldLines(fleet, viewFor(place)));

@@ -1,9 +1,10 @@
 /** Prints what is held: as tables, as blocks for narrow terminals, and as JSON. */
 
+import type { Terminal } from "../terminal/terminal.ts";
 import { policyName, type PolicyRef } from "../../policy/policyref.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { shellQuote } from "../../policy/message.ts";
-import { type Colour, width } from "../terminal/colour.ts";
+import { width } from "../terminal/colour.ts";
 import { type Due, type Held, type HeldFleet, overdue, silentSince } from "./held.ts";
 import { ageText, since, until } from "../terminal/age.ts";
 import { tableLines } from "../terminal/table.ts";
@@ -12,16 +13,13 @@ import { type Detail, detailLines, wrapped } from "../terminal/tree.ts";
 /** One line for each operation, policy or Cluster. */
 export type Grouping = "operation" | "policy" | "cluster";
 
-export interface HeldView {
+export interface HeldView extends Terminal {
   readonly now: Date;
   readonly by: Grouping;
   /** The program's name as it was called, for printed commands. */
   readonly program: string;
   /** Appended to those commands, so that they use the same cluster: " --context prod". */
   readonly connection: string;
-  /** Width of the terminal; absent: unlimited. */
-  readonly columns?: number;
-  readonly colour: Colour;
 }
 
 type CommandView = "program" | "connection";
@@ -181,17 +179,16 @@ function overdueNote([first, ...others]: readonly Due[], now: Date): string[] {
   ];
 }
 
-export function heldJson(fleet: HeldFleet, now: Date): string {
+export function heldJson(fleet: HeldFleet, now: Date): object {
   const { held, omitted, wouldBlock } = fleet;
   const { operatorSeen } = fleet;
-  const report = {
+  return {
     held: held.map(heldObject),
     omitted,
     wouldBlock,
     overdue: overdue(fleet, now),
     ...(operatorSeen !== undefined && { operatorSeen: timestamp(operatorSeen) }),
   };
-  return `${JSON.stringify(report, null, 2)}\n`;
 }
 
 /** The JSON form. */

@@ -3,7 +3,6 @@
 import { type Command, InvalidArgumentError } from "commander";
 import type { Cluster, Condition } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtimehooks.ts";
-import { type Colour, colourFor } from "../terminal/colour.ts";
 import {
   addExamples,
   choice,
@@ -21,14 +20,9 @@ import { parseOptions, UsageError } from "../../operator/options.ts";
 import { nearest } from "../../policy/validation/fieldmessage.ts";
 import type { PolicyRef } from "../../policy/policyref.ts";
 import { confirm } from "../terminal/confirm.ts";
-import {
-  addConnectionFlags,
-  type ConnectionFlags,
-  columnsOf,
-  connectionOf,
-  parseTime,
-} from "../fleet/connection.ts";
+import { addConnectionFlags, type ConnectionFlags, connectionOf, parseTime } from "../fleet/connection.ts";
 import { type ClusterName, type LiveCluster, withLiveCluster } from "../fleet/livecluster.ts";
+import { terminalOf } from "../terminal/terminal.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 
 const FORMATS = ["text", "json"] as const;
@@ -133,8 +127,8 @@ async function create(
   { live, flags }: { readonly live: LiveCluster; readonly flags: Flags },
 ): Promise<void> {
   const { liftedLines, overrideJson, overrideYaml } = await import("./report.ts");
-  const colour: Colour = colourFor(process.stderr, flags, process.env);
-  stderr.lines(liftedLines(made, lifted, { forMs: flags.for, colour, ...columnsOf(process.stderr) }));
+  const view = { forMs: flags.for, ...terminalOf(process.stderr, flags) };
+  stderr.lines(liftedLines(made, lifted, view));
   const dryRun = flags.dryRun === true;
   if (dryRun && flags.output === "text") {
     stdout.document(overrideYaml(made));
@@ -147,7 +141,7 @@ async function create(
     active = await createOverride(live.client, made, ANSWER_MS);
   }
   const inForce = active?.status === "True";
-  if (flags.output === "json") stdout.document(overrideJson(made, lifted, { dryRun, inForce }));
+  if (flags.output === "json") stdout.json(overrideJson(made, lifted, { dryRun, inForce }));
   else stdout.line(`created HookOverride ${made.metadata.name}: ${stateOf(active, made)}`);
   if (!dryRun && !inForce) throw new CommandError(FAILED, "it is not known to be in force");
 }

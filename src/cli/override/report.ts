@@ -1,20 +1,17 @@
 /** Prints a new HookOverride for people, for Git and as JSON. */
 
+import type { Terminal } from "../terminal/terminal.ts";
 import { Document, isScalar, Scalar, visit } from "yaml";
 import { isPrintable, printable, replaceUnprintable } from "../../api/printable.ts";
 import { policyName } from "../../policy/policyref.ts";
 import { effectOf } from "../approve/report.ts";
-import type { Colour } from "../terminal/colour.ts";
 import type { Lifted, NewOverride } from "./newoverride.ts";
 import { indented } from "../get/report.ts";
 import { durationText } from "../../policy/duration.ts";
 import type { Detail } from "../terminal/tree.ts";
 
-interface LiftedView {
+interface LiftedView extends Terminal {
   readonly forMs: number;
-  readonly colour: Colour;
-  /** Width of the terminal; absent: lines are not wrapped. */
-  readonly columns?: number;
 }
 
 export function liftedLines({ spec }: NewOverride, lifted: readonly Lifted[], view: LiftedView): string[] {
@@ -59,7 +56,7 @@ export function overrideJson(
   override: NewOverride,
   lifted: readonly Lifted[],
   outcome: { readonly dryRun: boolean; readonly inForce: boolean },
-): string {
+): object {
   const operations = lifted.map(({ call, asked, lifts, stays }) => ({
     hook: call.hook,
     effect: effectOf(call),
@@ -67,5 +64,5 @@ export function overrideJson(
     lifts,
     stays,
   }));
-  return `${JSON.stringify({ override, operations, ...outcome }, null, 2)}\n`;
+  return { override, operations, ...outcome };
 }

@@ -4,6 +4,7 @@
  * be repeated.
  */
 
+import { counted } from "../terminal/counted.ts";
 import { FINALIZER } from "../../api/hookpolicy.ts";
 import { DEPLOYMENTS, VALIDATING_WEBHOOKS, POLICY_RESOURCES, ROLLOUTS } from "../../kube/resources.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
@@ -164,7 +165,7 @@ function release(client: Client, policies: readonly Policy[]): Step | undefined 
   const marked = policies.filter(isMarked).length;
   if (marked === 0) return undefined;
   return {
-    does: `remove the finalizer ${FINALIZER} from ${marked} HookPolic${marked === 1 ? "y" : "ies"}`,
+    does: `remove the finalizer ${FINALIZER} from ${counted(marked, "HookPolicy")}`,
     run: async () => {
       for (const policy of (await listPolicies(client)).filter(isMarked)) await unmark(client, policy);
     },
@@ -176,10 +177,11 @@ function takeLeave(
   policies: readonly Policy[],
   rollouts: readonly KubeObject[],
 ): Step | undefined {
-  const counts = [
-    counted(policies.filter(claims).length, "policy", "policies"),
-    counted(rollouts.filter(claims).length, "rollout", "rollouts"),
-  ].filter((text) => text !== undefined);
+  const claiming = [
+    [policies.filter(claims).length, "policy"],
+    [rollouts.filter(claims).length, "rollout"],
+  ] as const;
+  const counts = claiming.filter(([count]) => count > 0).map(([count, noun]) => counted(count, noun));
   if (counts.length === 0) return undefined;
   return {
     does: `say in the status of ${counts.join(" and ")} that the operator is gone`,
@@ -190,10 +192,6 @@ function takeLeave(
       for (const rollout of await listRollouts(client)) await sayGone(client, ROLLOUTS, rollout);
     },
   };
-}
-
-function counted(count: number, one: string, several: string): string | undefined {
-  return count === 0 ? undefined : `${count} ${count === 1 ? one : several}`;
 }
 
 /** Keeps the finalizers of other controllers, including those added meanwhile. */

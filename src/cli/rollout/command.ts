@@ -4,7 +4,6 @@ import { Argument, type Command } from "commander";
 import type { HookRollout } from "../../api/hookpolicy.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
 import { UsageError } from "../../operator/options.ts";
-import { nearest } from "../../policy/validation/fieldmessage.ts";
 import { addExamples, choice, collect, CommandError, instant, USAGE, version } from "../command.ts";
 import {
   addConnectionFlags,
@@ -16,7 +15,7 @@ import {
 } from "../fleet/connection.ts";
 import { colourFor } from "../terminal/colour.ts";
 import { confirm } from "../terminal/confirm.ts";
-import { stderr, stdout } from "../terminal/output.ts";
+import { stderr, stdout, untilReaderIsGone } from "../terminal/output.ts";
 
 const ACTIONS = ["status", "plan", "pause", "resume"] as const;
 type Action = (typeof ACTIONS)[number];
@@ -169,12 +168,8 @@ async function find(client: KubeClient, name: string): Promise<HookRollout> {
   }
   const found = all.find(({ metadata }) => metadata.name === name);
   if (found !== undefined) return found;
-  const meant = nearest(
-    name,
-    all.map(({ metadata }) => metadata.name),
-  );
-  const hint = meant === undefined ? "" : ` (did you mean ${meant}?)`;
-  throw new CommandError(USAGE, `there is no HookRollout ${name}${hint}`);
+  const { noRollout } = await import("./planned.ts");
+  throw noRollout(name, all);
 }
 
 async function print(client: KubeClient, name: string | undefined, flags: Flags): Promise<void> {
@@ -187,7 +182,7 @@ async function print(client: KubeClient, name: string | undefined, flags: Flags)
 
 async function linesOf(rollouts: readonly HookRollout[], flags: Flags): Promise<string[]> {
   const { rolloutLines } = await import("./statusreport.ts");
-  return rolloutLines(rollouts, { now: new Date(), colour: colourFor(process.stdout, flags, process.env) });
+  return rolloutLines(rollouts, { now: new Date(), colour: colourFor(process.stdout, flags) });
 }
 
 /** A terminal is redrawn; any other output gets the whole status again after each change. */
@@ -197,8 +192,6 @@ async function keepPrinting(client: KubeClient, name: string | undefined, flags:
   const { ROLLOUTS } = await import("../../kube/resources.ts");
   const { viewRollout } = await import("../../controller/storedviews.ts");
   const { rolloutsJson } = await import("./statusreport.ts");
-  const stop = new AbortController();
-  process.stdout.on("error", () => stop.abort()); // the reader is gone
   const show = async (rollouts: readonly HookRollout[]): Promise<void> => {
     if (flags.output === "json") stdout.document(rolloutsJson(rollouts));
     else if (process.stdout.isTTY) stdout.screen(await linesOf(rollouts, flags));
@@ -211,7 +204,7 @@ async function keepPrinting(client: KubeClient, name: string | undefined, flags:
       onObjects: (objects) => void show(objects.map((each) => viewRollout(each))),
       onLost: (error) => tellLost(error.message),
     },
-    stop.signal,
+    untilReaderIsGone(),
   );
 }
 
@@ -229,7 +222,7 @@ async function plan(name: string | undefined, flags: Flags): Promise<void> {
   const { problem } = planned.rollout;
   if (problem !== undefined)
     throw new CommandError(USAGE, `HookRollout ${object.metadata.name} is not valid: ${problem}`);
-  if (output === "json") stdout.document(planJson(planned));
+  if (output === "json") stdout.json(planJson(planned));
   else if (output === "svg") stdout.document(planSvg(planned));
   else stdout.lines(planLines(planned, durationMs));
 }

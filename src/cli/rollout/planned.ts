@@ -3,13 +3,14 @@
 import { servedHooks } from "../../api/hookcatalog.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
 import type { HookRollout } from "../../api/hookpolicy.ts";
+import type { ObjectMeta } from "../../api/meta.ts";
 import { viewRollout } from "../../controller/storedviews.ts";
 import { parseOptions } from "../../operator/options.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import { demandsOf } from "../../policy/policy.ts";
 import { nearest } from "../../policy/validation/fieldmessage.ts";
-import { CommandError, USAGE } from "../command.ts";
-import { createFleet, type Fleet } from "../fleet/fleet.ts";
+import { CommandError, meantText, USAGE } from "../command.ts";
+import { createFleet, type Fleet, type FleetOptions } from "../fleet/fleet.ts";
 import { isCluster, ownKind, type RawObject } from "../fleet/kinds.ts";
 import { type Connection, readFleet, readObjects, withApiServer } from "../fleet/livefleet.ts";
 import { readAllObjects } from "../fleet/objectfiles.ts";
@@ -41,18 +42,13 @@ export async function readLivePlanned(
   const objects = await readFleet(client);
   const rollout = rolloutIn(files ?? objects, name);
   const demands = fleetOf(objects).policies.flatMap(({ compiled }) => demandsOf(compiled));
-  const { capiVersion, maxOverrideMs } = parseOptions({});
-  const served = servedHooks(capiVersion.minor);
-  const reader = await readObjects(client, demands);
-  return {
-    rollout,
-    fleet: createFleet(objects, { served, maxOverrideMs, now: new Date(), objects: reader }),
-  };
+  return { rollout, fleet: fleetOf(objects, { objects: await readObjects(client, demands) }) };
 }
 
-function fleetOf(objects: readonly RawObject[]): Fleet {
+function fleetOf(objects: readonly RawObject[], more: Pick<FleetOptions, "objects"> = {}): Fleet {
   const { capiVersion, maxOverrideMs } = parseOptions({});
-  return createFleet(objects, { served: servedHooks(capiVersion.minor), maxOverrideMs, now: new Date() });
+  const served = servedHooks(capiVersion.minor);
+  return createFleet(objects, { served, maxOverrideMs, now: new Date(), ...more });
 }
 
 function rolloutIn(objects: readonly RawObject[], name: string | undefined): HookRollout {
@@ -64,10 +60,14 @@ function rolloutIn(objects: readonly RawObject[], name: string | undefined): Hoo
     throw new CommandError(USAGE, "the files have several HookRollouts: name one of them");
   if (only !== undefined) return viewRollout({ ...only.raw, metadata: only.metadata });
   if (name === undefined) throw new CommandError(USAGE, "the files have no HookRollout");
-  const meant = nearest(
-    name,
-    named.map(({ metadata }) => metadata.name),
-  );
-  const hint = meant === undefined ? "" : ` (did you mean ${meant}?)`;
-  throw new CommandError(USAGE, `there is no HookRollout ${name}${hint}`);
+  throw noRollout(name, named);
+}
+
+/** `others`: those that there are. */
+export function noRollout(
+  name: string,
+  others: readonly { readonly metadata: Pick<ObjectMeta, "name"> }[],
+): CommandError {
+  const names = others.map(({ metadata }) => metadata.name);
+  return new CommandError(USAGE, `there is no HookRollout ${name}${meantText(nearest(name, names))}`);
 }

@@ -1,5 +1,6 @@
 /** Prints the plan of a rollout: as tables, as JSON, and as a picture. */
 
+import { counted } from "../terminal/counted.ts";
 import { durationText } from "../../policy/duration.ts";
 import type { PlannedStage } from "../../rollouts/plan.ts";
 import { tableLines } from "../terminal/table.ts";
@@ -21,11 +22,13 @@ export function planLines(plan: FleetPlan, durationMs: number): string[] {
     ...(needy === 0
       ? []
       : [
-          `${countOf(needy)} must be released by an action first, such as an approval; the plan takes that as done.`,
+          `${counted(needy, "Cluster")} must be released by an action first, such as an approval; the plan takes that as done.`,
         ]),
     ...(never.length === 0
       ? []
-      : [`${countOf(never.length)} never ${never.length === 1 ? "begins" : "begin"}: ${listed(never)}`]),
+      : [
+          `${counted(never.length, "Cluster")} never ${never.length === 1 ? "begins" : "begin"}: ${listed(never)}`,
+        ]),
     ...emptyStage(stages),
   ];
 }
@@ -56,16 +59,12 @@ function listed(names: readonly string[]): string {
   return `${names.slice(0, MAX_LISTED).join(", ")}${more}`;
 }
 
-function countOf(count: number): string {
-  return count === 1 ? "1 Cluster" : `${count} Clusters`;
-}
-
 function minute(at: Date): string {
   return `${at.toISOString().slice(0, 16)}Z`;
 }
 
-export function planJson({ rollout, from, stages, clusters, never }: FleetPlan): string {
-  return `${JSON.stringify({ rollout: rollout.name, from, stages, clusters, never }, undefined, 2)}\n`;
+export function planJson({ rollout, from, stages, clusters, never }: FleetPlan): object {
+  return { rollout: rollout.name, from, stages, clusters, never };
 }
 
 const WIDTH = 960;

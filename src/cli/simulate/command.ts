@@ -3,7 +3,6 @@
 import { type Command, InvalidArgumentError } from "commander";
 import type { HookName } from "../../api/runtimehooks.ts";
 import { HOOK_NAMES } from "../../api/runtimehooks.ts";
-import { colourFor } from "../terminal/colour.ts";
 import {
   addExamples,
   choice,
@@ -23,14 +22,9 @@ import type { Simulation } from "./simulation.ts";
 import type { Prepared, Present } from "./preparation.ts";
 import type { Times } from "./report.ts";
 import { parseOptions, UsageError } from "../../operator/options.ts";
-import {
-  addConnectionFlags,
-  columnsOf,
-  type ConnectionFlags,
-  connectionOf,
-  reading,
-} from "../fleet/connection.ts";
+import { addConnectionFlags, type ConnectionFlags, connectionOf, reading } from "../fleet/connection.ts";
 import { readAllObjects } from "../fleet/objectfiles.ts";
+import { terminalOf } from "../terminal/terminal.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 
 const FORMATS = ["text", "json", "markdown"] as const;
@@ -191,13 +185,7 @@ async function compare({ pair, served }: Prepared, flags: Flags, times: Times): 
 
 async function report(simulation: Simulation, times: Times, flags: Flags): Promise<void> {
   const writers = await import("./report.ts");
-  if (flags.output === "json") stdout.document(writers.simulationJson(simulation, times));
+  if (flags.output === "json") stdout.json(writers.simulationJson(simulation, times));
   else if (flags.output === "markdown") stdout.document(writers.simulationMarkdown(simulation, times));
-  else
-    stdout.lines(
-      writers.simulationLines(simulation, times, {
-        colour: colourFor(process.stdout, flags, process.env),
-        ...columnsOf(process.stdout),
-      }),
-    );
+  else stdout.lines(writers.simulationLines(simulation, times, terminalOf(process.stdout, flags)));
 }

@@ -1,5 +1,6 @@
 /** Prints the result of a simulation as text, JSON and Markdown. */
 
+import type { Terminal } from "../terminal/terminal.ts";
 import { durationText } from "../../policy/duration.ts";
 import { timestamp } from "../../policy/instant.ts";
 import type { Colour } from "../terminal/colour.ts";
@@ -27,7 +28,7 @@ const MAX_NAMED = 5;
 export function simulationLines(
   simulation: Simulation,
   times: Times,
-  { colour, columns = Infinity }: { readonly colour: Colour; readonly columns?: number },
+  { colour, columns = Infinity }: Terminal,
 ): string[] {
   const groups = groupsOf(simulation);
   const fitting = (lines: readonly string[], indent: string): string[] =>
@@ -182,10 +183,10 @@ export function simulationMarkdown(simulation: Simulation, times: Times): string
 }
 
 /** Schema: schemas/output/simulate.json. */
-export function simulationJson(simulation: Simulation, { from, to }: Times): string {
+export function simulationJson(simulation: Simulation, { from, to }: Times): object {
   const { changes, notEvaluable: _, skippingMinor: _skipping, ...counted } = simulation;
   const counts = CHANGES.map((kind) => [camelCase(kind), countOf(simulation, kind)] as const);
-  const report = {
+  return {
     from: timestamp(from),
     ...(to !== undefined && { to: timestamp(to) }),
     totals: { ...counted, ...Object.fromEntries(counts) },
@@ -194,7 +195,6 @@ export function simulationJson(simulation: Simulation, { from, to }: Times): str
       ...(to !== undefined && { from: timestamp(first), seconds }),
     })),
   };
-  return `${JSON.stringify(report, undefined, 2)}\n`;
 }
 
 function camelCase(kind: ChangeKind): string {

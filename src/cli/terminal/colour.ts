@@ -37,7 +37,7 @@ const ANSI: Colour = {
   cyan: paint(36),
 };
 
-interface Wish {
+export interface ColourWish {
   /** The value of --no-color. */
   readonly color?: boolean;
 }
@@ -45,7 +45,11 @@ interface Wish {
 type Env = Readonly<Record<string, string | undefined>>;
 
 /** `stream` is the output stream. The flag comes first, then NO_COLOR, then FORCE_COLOR (https://force-color.org). */
-export function colourFor(stream: { readonly isTTY?: boolean }, { color }: Wish, env: Env): Colour {
+export function colourFor(
+  stream: { readonly isTTY?: boolean },
+  { color }: ColourWish,
+  env: Env = process.env,
+): Colour {
   if (color === false || (env["NO_COLOR"] ?? "") !== "") return PLAIN;
   const forced = env["FORCE_COLOR"] ?? "";
   if (forced !== "") return ["0", "false"].includes(forced) ? PLAIN : ANSI;

@@ -40,6 +40,10 @@ class Output {
     );
   }
 
+  json(value: object): void {
+    this.document(`${JSON.stringify(value, undefined, 2)}\n`);
+  }
+
   /** On a terminal: replaces the whole screen. */
   screen(lines: readonly string[]): void {
     this.#write(`${CLEAR_SCREEN}${joined(lines)}`);
@@ -57,6 +61,13 @@ class Output {
 
 function joined(lines: readonly string[]): string {
   return lines.map((line) => `${shown(line)}\n`).join("");
+}
+
+/** Aborted when nothing reads standard output any more. */
+export function untilReaderIsGone(): AbortSignal {
+  const gone = new AbortController();
+  process.stdout.on("error", () => gone.abort());
+  return gone.signal;
 }
 
 export const stdout = new Output("stdout");

@@ -139,7 +139,7 @@ async function report(results: readonly SuiteResult[], flags: Flags): Promise<vo
 
 async function reportText(results: readonly SuiteResult[], flags: Flags): Promise<void> {
   if (results.length === 0) return;
-  const colour = colourFor(process.stdout, flags, process.env);
+  const colour = colourFor(process.stdout, flags);
   const { suitesLines } = await import("./report.ts");
   stdout.lines(suitesLines(results, colour));
   if (flags.coverage !== true) return;

@@ -1,5 +1,6 @@
 /** Prints the results of `hookpolicy test` as text and as JSON. */
 
+import { counted } from "../terminal/counted.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import type { Colour } from "../terminal/colour.ts";
 import { type Compared, fullComparison } from "./expect.ts";
@@ -88,10 +89,10 @@ export function totalsText({ suites, passed, failed, errors, skipped }: Totals):
   const counts = [
     `${passed} passed`,
     ...(failed > 0 ? [`${failed} failed`] : []),
-    ...(errors > 0 ? [`${errors} ${errors === 1 ? "error" : "errors"}`] : []),
+    ...(errors > 0 ? [counted(errors, "error")] : []),
     ...(skipped > 0 ? [`${skipped} skipped`] : []),
   ];
-  return `${counts.join(", ")}; ${suites} ${suites === 1 ? "suite" : "suites"}`;
+  return `${counts.join(", ")}; ${counted(suites, "suite")}`;
 }
 
 function totalsLine(totals: Totals, colour: Colour): string {

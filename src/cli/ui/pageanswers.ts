@@ -72,7 +72,7 @@ export async function explained({ client, options, words }: Source, query: Query
   const { at: _, ...present } = read.options;
   const name = `${wish.name.namespace}/${wish.name.name}`;
   return {
-    report: JSON.parse(explanationJson(explanation)),
+    report: JSON.parse(JSON.stringify(explanationJson(explanation))),
     spans: spansAhead(read.fleet, present, end).map((spans) =>
       spans.map(({ verdict, from, to }) => ({ verdict, from: timestamp(from), to: timestamp(to) })),
     ),
@@ -106,7 +106,7 @@ export async function plan(
   const { problem } = planned.rollout;
   if (problem !== undefined)
     throw new CommandError(USAGE, `HookRollout ${object.metadata.name} is not valid: ${problem}`);
-  return JSON.parse(planJson(planned));
+  return planJson(planned);
 }
 
 /** ?file=NAME&prune=true, with the text of a file. */

@@ -4,10 +4,10 @@ import type { Command } from "commander";
 import { Progress } from "../terminal/progressline.ts";
 import { colourFor } from "../terminal/colour.ts";
 import { addExamples, choice, CommandError, FAILED, USAGE } from "../command.ts";
-import { columnsOf } from "../fleet/connection.ts";
 import type { ValidationReport } from "./report.ts";
 import { parseOptions, UsageError } from "../../operator/options.ts";
-import { stderr, stdout } from "../terminal/output.ts";
+import { terminalOf } from "../terminal/terminal.ts";
+import { stderr, stdout, untilReaderIsGone } from "../terminal/output.ts";
 
 const FORMATS = ["text", "json", "github", "sarif"] as const;
 
@@ -77,14 +77,12 @@ async function validate(paths: readonly string[], flags: Flags): Promise<void> {
 /** Until the user ends it, or nothing reads its output any more. */
 async function watch(paths: readonly string[], flags: Flags): Promise<void> {
   const { checkOnChange } = await import("./watchfiles.ts");
-  const stop = new AbortController();
-  process.stdout.on("error", () => stop.abort());
   const again = async (): Promise<void> => {
     const { unread, lines } = await textOf(await check(paths, flags), flags);
     if (process.stdout.isTTY) stdout.screen([...unread, ...lines]);
     else stdout.lines([...unread, ...lines, ""]);
   };
-  await checkOnChange(paths, again, stop.signal);
+  await checkOnChange(paths, again, untilReaderIsGone());
 }
 
 async function check(paths: readonly string[], flags: Flags): Promise<ValidationReport> {
@@ -108,10 +106,9 @@ interface Text {
 
 async function textOf(report: ValidationReport, flags: Flags): Promise<Text> {
   const { unreadLines, validationLines } = await import("./report.ts");
-  const colour = colourFor(process.stdout, flags, process.env);
   return {
-    unread: unreadLines(report, colourFor(process.stderr, flags, process.env)),
-    lines: validationLines(report, { colour, ...columnsOf(process.stdout) }),
+    unread: unreadLines(report, colourFor(process.stderr, flags)),
+    lines: validationLines(report, terminalOf(process.stdout, flags)),
   };
 }
 

@@ -1,5 +1,7 @@
 /** Prints a validation as text, as JSON and as workflow commands of GitHub. */
 
+import type { Terminal } from "../terminal/terminal.ts";
+import { counted } from "../terminal/counted.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import { codeFrame } from "./codeframe.ts";
@@ -14,12 +16,6 @@ export interface ValidationReport extends Validation {
   readonly broken: ReadonlyMap<string, readonly string[]>;
   /** Documents in folders that are not Kubernetes objects. */
   readonly ignored: number;
-}
-
-export interface Terminal {
-  readonly colour: Colour;
-  /** Absent: not a terminal. */
-  readonly columns?: number | undefined;
 }
 
 export function validationLines(report: ValidationReport, terminal: Terminal): string[] {
@@ -81,35 +77,26 @@ function summary(
   colour: Colour,
 ): string {
   const kinds = Object.entries(checked).filter(([, count]) => count > 0);
-  const what =
-    kinds.map(([kind, count]) => plural(count, kind, pluralKind(kind))).join(", ") || "no policies";
+  const what = kinds.map(([kind, count]) => counted(count, kind)).join(", ") || "no policies";
   const errors = countOf(findings, "error");
   const warnings = countOf(findings, "warning");
   const parts = [
-    errors === 0 && problems.length === 0 ? colour.green("no errors") : colour.red(plural(errors, "error")),
+    errors === 0 && problems.length === 0 ? colour.green("no errors") : colour.red(counted(errors, "error")),
     ...(problems.length > 0
-      ? [colour.red(plural(problems.length, "problem with files", "problems with files"))]
+      ? [colour.red(counted(problems.length, "problem with files", "problems with files"))]
       : []),
-    ...(warnings > 0 ? [colour.yellow(plural(warnings, "warning"))] : []),
+    ...(warnings > 0 ? [colour.yellow(counted(warnings, "warning"))] : []),
   ];
   const left = [
-    ...(suites > 0 ? [`${plural(suites, "suite")} left to \`hookpolicy test\``] : []),
-    ...(others > 0 ? [`${plural(others, "object")} of other kinds ignored`] : []),
+    ...(suites > 0 ? [`${counted(suites, "suite")} left to \`hookpolicy test\``] : []),
+    ...(others > 0 ? [`${counted(others, "object")} of other kinds ignored`] : []),
     ...(ignored > 0
       ? [
-          `${ignored === 1 ? "1 document that is no Kubernetes object" : `${ignored} documents that are no Kubernetes objects`} ignored`,
+          `${counted(ignored, "document that is no Kubernetes object", "documents that are no Kubernetes objects")} ignored`,
         ]
       : []),
   ];
   return [`${what}: ${parts.join(", ")}`, ...left].join("; ");
-}
-
-function pluralKind(kind: string): string {
-  return kind.replace(/y$/, "ie") + "s";
-}
-
-function plural(count: number, noun: string, many = `${noun}s`): string {
-  return `${count} ${count === 1 ? noun : many}`;
 }
 
 function countOf(findings: readonly Finding[], severity: Finding["severity"]): number {

@@ -27,6 +27,7 @@ import { kindProblem, repeated } from "./kindproblems.ts";
 import { SUITE_GROUP } from "../test/suiteschema.ts";
 import type { Position } from "../files/parsed.ts";
 import { timeWarnings } from "./timelint.ts";
+import { suiteWarnings } from "./suiteblanks.ts";
 import { placeOf, suggestionFor } from "./suggestion.ts";
 import { namespaceFindings } from "./namespacefield.ts";
 import { metadataErrors, statusErrors } from "./objectfields.ts";
@@ -195,7 +196,10 @@ function checkSpec(
   const { errors, warnings } = checkRules(rules, schemaErrors, served);
   const all = [...schemaErrors, ...errors];
   if (all.length > 0) return { errors: all, warnings };
-  return { errors: notEnforceable(rules, served), warnings: [...warnings, ...timeWarnings(rules, now)] };
+  return {
+    errors: notEnforceable(rules, served),
+    warnings: [...warnings, ...timeWarnings(rules, now), ...suiteWarnings(rules)],
+  };
 }
 
 function rulesOf({ spec }: { readonly spec: unknown }): readonly RuleSpec[] {

@@ -138,9 +138,9 @@ async function print(found: PolicyWindows["windows"], flags: Flags): Promise<voi
   const { next, zone, at = new Date(), output } = flags;
   const { listOpenings, windowsJson, windowsLines } = await import("./windowlist.ts");
   const listed = listOpenings(found, at, next);
-  if (output === "json") stdout.document(windowsJson(listed));
+  if (output === "json") stdout.json(windowsJson(listed));
   else if (listed.length === 0) stderr.line("no window was found");
-  else stdout.lines(windowsLines(listed, zone, colourFor(process.stdout, flags, process.env)));
+  else stdout.lines(windowsLines(listed, zone, colourFor(process.stdout, flags)));
 }
 
 function unknownName(wanted: string, { policies }: PolicyWindows, { filename }: Flags): UsageError {

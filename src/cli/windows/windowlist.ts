@@ -126,7 +126,7 @@ function windowLines(
 }
 
 /** Schema: schemas/output/windows.json. */
-export function windowsJson(listed: readonly ListedWindow[]): string {
+export function windowsJson(listed: readonly ListedWindow[]): object {
   const windows = listed.map(({ policy, rule, gate, spec: { timeZone }, openings, searchedUntil }) => ({
     policy,
     rule,
@@ -139,5 +139,5 @@ export function windowsJson(listed: readonly ListedWindow[]): string {
     })),
     ...(searchedUntil !== undefined && { searchedUntil: timestamp(searchedUntil) }),
   }));
-  return `${JSON.stringify({ windows }, undefined, 2)}\n`;
+  return { windows };
 }

@@ -14,10 +14,10 @@ import {
   children,
   countNodes,
   type Expr,
+  findNode,
   identifier,
   parseExpression,
   qualifiedName,
-  someNode,
   type Syntax,
 } from "./syntax.ts";
 import { fits, METADATA_FIELDS, type Type, VARIABLES } from "./celtypes.ts";
@@ -161,7 +161,7 @@ function locate({ expr, message }: Finding, { position }: Syntax): ExpressionPro
 }
 
 function mentions(root: Expr, name: VariableName): boolean {
-  return someNode(root, (expr) => identifier(expr) === name);
+  return findNode(root, (expr) => identifier(expr) === name) !== undefined;
 }
 
 function expressionOf(

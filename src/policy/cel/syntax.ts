@@ -108,8 +108,14 @@ export function countNodes(expr: Expr): number {
   return children(expr).reduce((sum, child) => sum + countNodes(child), 1);
 }
 
-export function someNode(expr: Expr, test: (expr: Expr) => boolean): boolean {
-  return test(expr) || children(expr).some((child) => someNode(child, test));
+/** The first node in textual order, a parent before its children. */
+export function findNode(expr: Expr, test: (expr: Expr) => boolean): Expr | undefined {
+  if (test(expr)) return expr;
+  for (const child of children(expr)) {
+    const found = findNode(child, test);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 export function stringLiteral(expr: Expr | undefined): string | undefined {

@@ -78,7 +78,7 @@ export function* checkTogether(
     asks: 0,
   });
   const texts = [
-    ...rules.flatMap(({ rule }) => expressionsOf(rule)),
+    ...rules.flatMap(({ rule, path }) => expressionsOf(rule, path).map(({ source }) => source)),
     ...health.map((each) => each.expression),
   ];
   const letters = texts.reduce((sum, { length }) => sum + length, 0);
@@ -108,15 +108,35 @@ const TOO_MANY_LETTERS = `the expressions have more than ${MAX_EXPRESSION_LETTER
 const TOO_MANY_ENTRIES = `the different windows have more than ${MAX_WINDOW_ENTRIES} entries together`;
 const TOO_MANY_PATTERNS = "the patterns of all expressions together repeat too much";
 
-function expressionsOf({ matchConditions = [], until = [] }: RuleSpec): string[] {
-  const gates = until.flatMap((gate): AnyOfGateSpec[] => [gate, ...(gate.anyOf ?? [])]);
+export interface PlacedExpression {
+  readonly source: string;
+  readonly use: ExpressionUse;
+  readonly path: string;
+}
+
+/** All expressions of the rule at the path. */
+export function expressionsOf(
+  { matchConditions = [], until = [] }: RuleSpec,
+  path: string,
+): readonly PlacedExpression[] {
   return [
-    ...matchConditions.map(({ expression }) => expression),
-    ...gates.flatMap(({ expression, object }) => [
-      expression ?? "",
-      object?.nameExpression ?? "",
-      object?.expression ?? "",
+    ...matchConditions.map(({ expression: source }, i): PlacedExpression => {
+      return { source, use: "matchCondition", path: `${path}.matchConditions[${i}].expression` };
+    }),
+    ...until.flatMap((gate, i) => [
+      ...expressionsOfGate(gate, `${path}.until[${i}]`),
+      ...(gate.anyOf ?? []).flatMap((each, j) => expressionsOfGate(each, `${path}.until[${i}].anyOf[${j}]`)),
     ]),
+  ];
+}
+
+function expressionsOfGate({ expression, object }: AnyOfGateSpec, path: string): readonly PlacedExpression[] {
+  const placed = (source: string | undefined, use: ExpressionUse, field: string): PlacedExpression[] =>
+    source === undefined ? [] : [{ source, use, path: `${path}.${field}` }];
+  return [
+    ...placed(expression, "gate", "expression"),
+    ...placed(object?.nameExpression, "objectName", "object.nameExpression"),
+    ...placed(object?.expression, "object", "object.expression"),
   ];
 }
 
@@ -200,15 +220,20 @@ function checkExpression(
   return {
     errors: problems.map(({ message, line, column }) => ({
       path,
-      message: `${position(line, column)}${message}`,
+      message: `${atPosition(line, column)}${message}`,
     })),
     warnings: warnings
       .flatMap((warning) => forHooks(warning, hooks) ?? [])
-      .map(({ id, message, line, column }) => ({ path, id, message: `${position(line, column)}${message}` })),
+      .map(({ id, message, line, column }) => ({
+        path,
+        id,
+        message: `${atPosition(line, column)}${message}`,
+      })),
   };
 }
 
-function position(line: number | undefined, column: number | undefined): string {
+/** The begin of a message about a place within an expression. */
+export function atPosition(line: number | undefined, column: number | undefined): string {
   if (column === undefined) return "";
   return line === undefined || line === 1 ? `column ${column}: ` : `line ${line}, column ${column}: `;
 }
@@ -259,24 +284,12 @@ function unshown(rule: RuleSpec, path: string, { capiVersion, showsVersions }: S
   const { hooks, until, deadline } = rule;
   const index = hooks.findIndex((hook) => SHOWN_BY_STATUS.includes(hook));
   const hasClock = deadline !== undefined || until?.some(({ wait }) => wait !== undefined) === true;
-  if (showsVersions || index < 0 || !hasClock || !readsFrom(rule)) return NOTHING;
+  if (showsVersions || index < 0 || !hasClock) return NOTHING;
+  const readsFrom = expressionsOf(rule, path).some(({ source, use }) =>
+    compileExpression(source, use).expression?.requestFields.has("fromKubernetesVersion"),
+  );
+  if (!readsFrom) return NOTHING;
   const message = `Cluster API ${capiVersion} shows request.fromKubernetesVersion of ${hooks[index]} in its calls only, not on the Cluster: the rule is not evaluable in between, and its \`wait\` and \`deadline\` never begin. Put them into a rule that does not read it (--capi-version)`;
   const warning = { path: `${path}.hooks[${index}]`, id: "from-version-not-shown", message };
   return { errors: [], warnings: [warning] };
-}
-
-function readsFrom({ matchConditions = [], until = [] }: RuleSpec): boolean {
-  const gates = until.flatMap((gate): AnyOfGateSpec[] => [gate, ...(gate.anyOf ?? [])]);
-  return [
-    ...matchConditions.map(({ expression }) => compileExpression(expression, "matchCondition")),
-    ...gates.flatMap(({ expression }) =>
-      expression === undefined ? [] : [compileExpression(expression, "gate")],
-    ),
-    ...gates.flatMap(({ object }) =>
-      object?.nameExpression === undefined ? [] : [compileExpression(object.nameExpression, "objectName")],
-    ),
-    ...gates.flatMap(({ object }) =>
-      object?.expression === undefined ? [] : [compileExpression(object.expression, "object")],
-    ),
-  ].some(({ expression }) => expression?.requestFields.has("fromKubernetesVersion"));
 }

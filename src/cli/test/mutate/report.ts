@@ -53,10 +53,9 @@ function totalLines(result: MutationResult, colour: Colour): string[] {
 }
 
 /** Schema: schemas/output/testmutants.json. */
-export function mutationJson(result: MutationResult): string {
+export function mutationJson(result: MutationResult): object {
   const { mutants, run, noticed, survivors } = result;
   const score = scoreOf(result);
   const listed = survivors.map(({ object: _, ...mutant }) => mutant);
-  const report = { mutants, run, noticed, ...(score !== undefined && { score }), survivors: listed };
-  return `${JSON.stringify(report, undefined, 2)}\n`;
+  return { mutants, run, noticed, ...(score !== undefined && { score }), survivors: listed };
 }

@@ -28,8 +28,8 @@ export async function testMutants(suites: readonly Suite[], flags: MutationFlags
     onProgress: (done, of) => progress.tell(() => `${done} of ${of} changes of policies`),
   });
   progress.end();
-  if (flags.output === "json") stdout.document(mutationJson(result));
-  else stdout.lines(mutationLines(result, colourFor(process.stdout, flags, process.env)));
+  if (flags.output === "json") stdout.json(mutationJson(result));
+  else stdout.lines(mutationLines(result, colourFor(process.stdout, flags)));
   const missed = missedTarget(result, flags.failUnder);
   if (missed === undefined) return;
   stderr.line(missed);

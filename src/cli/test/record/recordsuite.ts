@@ -1,5 +1,6 @@
 /** `hookpolicy test --record`: a suite of what a running operator decided. */
 
+import { counted } from "../../terminal/counted.ts";
 import { writeFile } from "node:fs/promises";
 import { dirname, relative, resolve } from "node:path";
 import { stringify } from "yaml";
@@ -59,7 +60,7 @@ export async function recordSuite(
   const rollouts = objects.filter((object) => ownKind(object) === "HookRollout").length;
   if (rollouts > 0)
     stderr.line(
-      `left out ${rollouts} HookRollout${rollouts === 1 ? "" : "s"}: the log does not tell which Clusters had a slot. Answers of a rollout are not repeated`,
+      `left out ${counted(rollouts, "HookRollout")}: the log does not tell which Clusters had a slot. Answers of a rollout are not repeated`,
     );
   if (meant.length === 0) {
     throw new CommandError(

@@ -154,6 +154,10 @@ const row = (over: object = {}): object => ({
   verdict: "Blocked",
   ...over,
 });
+const narrowed = (policy: RawObject, selectors: object): RawObject => ({
+  ...policy,
+  spec: { ...(policy["spec"] as object), ...selectors },
+});
 const withRows = (name: string, ...decisions: readonly object[]): RawObject => ({
   ...rawPolicy(name, [byUID]),
   status: { decisions },
@@ -193,6 +197,34 @@ test("what the Cluster shows to have gone on does not wait any more", () => {
   const [cluster] = world.clusters();
   assert.ok(cluster !== undefined);
   assert.deepEqual(world.pendingOperations(cluster), []);
+});
+
+test("a row about a Cluster that its policy does not match, or no longer matches, tells of nothing", () => {
+  const waitingFor = (selectors: object): readonly string[] => {
+    const policy = { ...rawPolicy("a", [byUID]), status: { decisions: [row()] } };
+    const world = fleet([
+      rawCluster({ uid: "u1", labels: { tier: "production" } }),
+      narrowed(policy, selectors),
+    ]);
+    return world
+      .clusters()
+      .flatMap((cluster) => world.pendingOperations(cluster))
+      .map(({ call: { hook } }) => hook);
+  };
+  const selecting = (tier: string): object => ({ clusterSelector: { matchLabels: { tier } } });
+  assert.deepEqual(waitingFor(selecting("production")), ["BeforeClusterUpgrade"]);
+  assert.deepEqual(waitingFor(selecting("development")), []);
+});
+
+test("of several rows about one operation the first one counts, as in the operator", () => {
+  const rows = withRows("a", row(), row({ firstAsked: "2026-11-19T12:00:00Z" }));
+  const world = fleet([rawCluster({ uid: "u1" }), rows]);
+  const [cluster] = world.clusters();
+  assert.ok(cluster !== undefined);
+  assert.deepEqual(
+    world.pendingOperations(cluster).map(({ firstAsked }) => firstAsked.toISOString()),
+    ["2026-11-20T12:00:00.000Z"],
+  );
 });
 
 test("a Namespace of a file has the label that the API server gives it, for selectors, gates and objects", () => {

@@ -84,11 +84,11 @@ test("rows are out of date where the operator has missed what was due, and only 
     heldText(late, view()),
     /^the operator should have updated the status of HookPolicy team-a\/a 60m ago: it seems not to run, .*doctor'$/m,
   );
-  assert.deepEqual(JSON.parse(heldJson(late, NOW)).overdue.length, 1);
+  assert.deepEqual(JSON.parse(JSON.stringify(heldJson(late, NOW))).overdue.length, 1);
   for (const due of ["2026-11-21T11:59:30Z", "2026-11-21T13:00:00Z"]) {
     const inTime = heldBy([withDue(due)]);
     assert.doesNotMatch(heldText(inTime, view()), /operator/);
-    assert.deepEqual(JSON.parse(heldJson(inTime, NOW)).overdue, []);
+    assert.deepEqual(JSON.parse(JSON.stringify(heldJson(inTime, NOW))).overdue, []);
   }
 });
 
@@ -103,7 +103,7 @@ test("rows are out of date where the operator has shown no sign of life since", 
     /^the operator's last sign of life is 30m old: it seems not to run, and these rows are as of then; .*doctor'$/m,
   );
   assert.doesNotMatch(heldText(silent, view()), /should have updated/);
-  assert.equal(JSON.parse(heldJson(silent, NOW)).operatorSeen, "2026-11-21T11:30:00Z");
+  assert.equal(JSON.parse(JSON.stringify(heldJson(silent, NOW))).operatorSeen, "2026-11-21T11:30:00Z");
   for (const alive of [
     seen("2026-11-21T11:59:30Z"),
     seen("2020-01-01T00:00:00Z", [row("c1", { since: "2026-11-21T11:59:30Z" })]),

@@ -3,7 +3,7 @@ import { globSync, readFileSync } from "node:fs";
 import test from "node:test";
 import { isPrintable } from "../../../../src/api/printable.ts";
 import { codeFrame } from "../../../../src/cli/validate/codeframe.ts";
-import { columnsOf } from "../../../../src/cli/fleet/connection.ts";
+import { columnsOf } from "../../../../src/cli/terminal/terminal.ts";
 import { colourFor, PLAIN, shown } from "../../../../src/cli/terminal/colour.ts";
 import { tableLines } from "../../../../src/cli/terminal/table.ts";
 

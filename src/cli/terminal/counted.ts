@@ -1,0 +1,8 @@
+/** "1 error", "2 policies"; `several` where the plural is not regular. */
+export function counted(
+  number: number,
+  noun: string,
+  several = noun.endsWith("y") ? `${noun.slice(0, -1)}ies` : `${noun}s`,
+): string {
+  return `${number} ${number === 1 ? noun : several}`;
+}
