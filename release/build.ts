@@ -7,6 +7,7 @@ import { chmodSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build, type Plugin } from "esbuild";
+import { compiledValidators } from "./validators.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 
@@ -67,6 +68,7 @@ async function reviewThread(): Promise<string> {
     target: "node22",
     format: "cjs",
     legalComments: "none",
+    plugins: [compiledValidators],
     logOverride: { "empty-import-meta": "silent" }, // it starts no thread of its own
   });
   return outputFiles[0]?.text ?? "";
@@ -109,7 +111,7 @@ await build({
   // The process keeps the text; without comments it is a third shorter, and ASCII, which V8 keeps in half the space.
   minifyWhitespace: true,
   lineLimit: 160,
-  plugins: [withoutUnused],
+  plugins: [withoutUnused, compiledValidators],
   define: {
     HOOKPOLICY_PAGE: JSON.stringify(await page()),
     HOOKPOLICY_REVIEW_THREAD: JSON.stringify(await reviewThread()),
