@@ -25,7 +25,7 @@ $(INSTALLED): package.json package-lock.json
 	npm ci --loglevel=error
 	@touch $(INSTALLED)
 
-dist/main.js: $(INSTALLED) $(shell find src -type f) release/build.ts tsconfig.json
+dist/main.js: $(INSTALLED) $(shell find src -type f) release/build.ts release/validators.ts tsconfig.json
 	npm run --silent build
 
 .PHONY: build

@@ -22,7 +22,13 @@ export const COMPILE_CACHE = join(DIST, "compile-cache");
 
 /** Its path. Processes that build at the same time do not disturb each other: what they build is put there at once. */
 export function bundle(): string {
-  const sources = ["package.json", "package-lock.json", "release/build.ts", ...filesOf("src")];
+  const sources = [
+    "package.json",
+    "package-lock.json",
+    ...filesOf("src"),
+    "release/build.ts",
+    "release/validators.ts",
+  ];
   const newest = Math.max(...sources.map((source) => modified(join(ROOT, source))));
   if (modified(MAIN) < newest) build();
   return MAIN;

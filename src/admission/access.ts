@@ -11,7 +11,7 @@
 import { objectKindKey } from "../policy/objects.ts";
 import type { FieldError } from "../policy/validation/schema.ts";
 import type { ObjectGate } from "./objectgates.ts";
-import type { UserInfo } from "./review.ts";
+import type { UserInfo } from "./reviewvalidators.ts";
 import type { Access, AccessReviewer, LocatedKind } from "./reviewworld.ts";
 
 export interface AccessFindings {

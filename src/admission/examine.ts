@@ -9,7 +9,8 @@ import { type Denial, invalid, type Subject, tooLarge } from "./denial.ts";
 import { newGates, type ObjectGate, type WithGates } from "./objectgates.ts";
 import { checkOverride, type OverrideFindings } from "./overridereview.ts";
 import { checkNewRollout, checkPolicy, type PolicyFindings, type Selection } from "./policyreview.ts";
-import { decodeReview, type Review, type UserInfo } from "./review.ts";
+import { decodeReview, type Review } from "./review.ts";
+import type { UserInfo } from "./reviewvalidators.ts";
 import { isTooLarge } from "./reviewsize.ts";
 
 export interface Settings {

@@ -1,6 +1,5 @@
 /** AdmissionReview of admission.k8s.io/v1: decodes a policy change and encodes a verdict. */
 
-import { Ajv } from "ajv";
 import {
   GROUP,
   type ClusterHookPolicy,
@@ -10,16 +9,9 @@ import {
 } from "../api/hookpolicy.ts";
 import { joinWarnings } from "./reviewtext.ts";
 import type { Denial } from "./denial.ts";
+import { isReview, isStored, type UserInfo } from "./reviewvalidators.ts";
 
 const REVIEWED_KINDS = ["HookPolicy", "ClusterHookPolicy", "HookOverride", "HookRollout"] as const;
-
-/** authentication.k8s.io/v1 UserInfo: the user who sends the request. */
-export interface UserInfo {
-  readonly username: string;
-  readonly uid?: string;
-  readonly groups?: readonly string[];
-  readonly extra?: Readonly<Record<string, readonly string[]>>;
-}
 
 /** A create or an update, as the API server would store it. */
 export interface Review {
@@ -39,79 +31,6 @@ export interface Verdict {
 export interface DecodedReview {
   readonly review?: Review;
 }
-
-interface RawReview {
-  readonly request: {
-    readonly uid: string;
-    readonly kind: { readonly group: string; readonly kind: string };
-    readonly subResource?: string;
-    readonly namespace?: string;
-    readonly operation: string;
-    readonly userInfo: UserInfo;
-    readonly object?: unknown;
-    readonly oldObject?: unknown;
-  };
-}
-
-interface Stored {
-  readonly kind: string;
-  readonly metadata: {
-    readonly name: string;
-    readonly namespace?: string;
-    readonly deletionTimestamp?: string;
-  };
-  readonly spec: object;
-}
-
-const STRING = { type: "string" } as const;
-const STRINGS = { type: "array", items: STRING } as const;
-const object = (properties: object, required: readonly string[] = Object.keys(properties)): object => ({
-  type: "object",
-  properties,
-  required,
-});
-
-/** Checks only the fields that are read; the specs have a schema of their own. */
-const ajv = new Ajv({ allErrors: false, strict: true, strictRequired: false, validateSchema: false });
-
-const isReview = ajv.compile<RawReview>(
-  object({
-    request: object(
-      {
-        uid: { type: "string", minLength: 1, maxLength: 128 },
-        kind: object({ group: STRING, kind: STRING }),
-        subResource: STRING,
-        namespace: STRING,
-        operation: STRING,
-        userInfo: object(
-          {
-            username: STRING,
-            uid: STRING,
-            groups: STRINGS,
-            extra: { type: "object", additionalProperties: STRINGS },
-          },
-          ["username"],
-        ),
-      },
-      ["uid", "kind", "operation", "userInfo"],
-    ),
-  }),
-);
-
-const isStored = ajv.compile<Stored>(
-  object({
-    kind: STRING,
-    metadata: object(
-      {
-        name: { type: "string", maxLength: 253 },
-        namespace: { type: "string", maxLength: 63 },
-        deletionTimestamp: STRING,
-      },
-      ["name"],
-    ),
-    spec: { type: "object" },
-  }),
-);
 
 /** `undefined`: not a review. Never throws for any bytes. */
 export function decodeReview(body: Buffer): DecodedReview | undefined {

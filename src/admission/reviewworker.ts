@@ -40,7 +40,7 @@ function serve(port: MessagePort, settings: Settings): void {
   port.postMessage("ready"); // oxlint-disable-line unicorn/require-post-message-target-origin -- no window
 }
 
-/** The first policy compiles the schema, which is part of the start. */
+/** The first policy compiles the rules of the schema, which is part of the start. */
 const WARM_UP = Buffer.from(
   JSON.stringify({
     request: {

@@ -3,7 +3,7 @@
 import type { Cluster, LabelSelector } from "../api/meta.ts";
 import type { ObjectKind } from "../policy/objects.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
-import type { UserInfo } from "./review.ts";
+import type { UserInfo } from "./reviewvalidators.ts";
 import type { PolicyKind } from "../policy/policyref.ts";
 
 /** The contents of memory: only for warnings. */

@@ -1,20 +1,19 @@
 /** Decodes hook requests and encodes responses. */
 
 import { hash } from "node:crypto";
-import { Ajv, type ValidateFunction } from "ajv";
+import type { ValidateFunction } from "ajv";
 import { type Fields, fieldsOf, isFields } from "../api/fields.ts";
-import type { Cluster, ClusterTopology, ObjectMeta } from "../api/meta.ts";
+import type { Cluster, ClusterTopology } from "../api/meta.ts";
 import {
   HOOKS_GROUP_VERSION,
-  HOOK_NAMES,
   type HookCall,
   type HookName,
   type HookResponse,
   VERSION_FIELDS,
   type VersionField,
 } from "../api/runtimehooks.ts";
-import { MAX_VERSION, VERSION_PATTERN } from "../policy/targetversion.ts";
 import { asRequested, viewCluster } from "../policy/cluster.ts";
+import { isRequest, isUpgradedRequest, isUpgradeRequest, type RawRequest } from "./requestvalidators.ts";
 import { operationOf, type Subject } from "./subject.ts";
 
 export interface HookRequest {
@@ -23,82 +22,23 @@ export interface HookRequest {
   readonly cluster: Cluster;
 }
 
-type RawRequest = Omit<HookCall, "hook"> & {
-  readonly cluster: { readonly metadata: Pick<ObjectMeta, "name" | "namespace" | "uid"> & Fields };
-};
-
 /** A valid request; each part is decoded when it is first read. */
 export interface ReceivedRequest {
   readonly subject: Subject;
   read(): HookRequest;
 }
 
-const STRINGS = { type: "object", additionalProperties: { type: "string" } } as const;
-/**
- * Kubernetes' own limits: longer names or other characters cannot belong to a Cluster, and would be stored and logged.
- */
-const upTo = (maxLength: number, pattern: string): object => ({
-  type: "string",
-  minLength: 1,
-  maxLength,
-  pattern,
-});
-const NAME = upTo(253, "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$");
-const NAMESPACE = upTo(63, "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$");
-/** Opaque, but without characters that a log or a terminal could interpret. */
-const UID = upTo(128, "^[-._:a-zA-Z0-9]+$");
-const VERSION = upTo(MAX_VERSION, VERSION_PATTERN);
 /** In characters. */
 const MAX_SETTINGS = 64 * 1024;
 /** In characters; longer ones are kept as a digest. */
 const MAX_KEPT_SETTINGS = 512;
 
-/** Checks only the fields that are read: this is the hot path, and Cluster API may add fields in any minor version. */
-const ajv = new Ajv({
-  allErrors: false,
-  strict: true,
-  coerceTypes: false,
-  removeAdditional: false,
-  validateSchema: false,
-  code: { optimize: false }, // takes most of the time, and shortens only the text of the code
-});
-
-/** Hooks with the same fields share one: each delays every start of the operator. */
-const VALIDATORS = new Map<readonly VersionField[], ValidateFunction<RawRequest>>(
-  [...new Set(HOOK_NAMES.map((hook) => VERSION_FIELDS[hook]))].map((versions) => [
-    versions,
-    ajv.compile<RawRequest>(requestSchema(versions)),
-  ]),
-);
-
-function requestSchema(versions: readonly VersionField[]): object {
-  return {
-    type: "object",
-    required: ["cluster", ...versions],
-    properties: {
-      settings: STRINGS,
-      ...Object.fromEntries(versions.map((field) => [field, VERSION])),
-      cluster: {
-        type: "object",
-        required: ["metadata"],
-        properties: {
-          metadata: {
-            type: "object",
-            required: ["name", "namespace", "uid"],
-            properties: {
-              name: NAME,
-              namespace: NAMESPACE,
-              uid: UID,
-              resourceVersion: { type: "string", maxLength: 32, pattern: "^[-._a-zA-Z0-9]*$" },
-              labels: STRINGS,
-              annotations: STRINGS,
-            },
-          },
-        },
-      },
-    },
-  };
-}
+/** Hooks with the same fields share one. */
+const VALIDATORS = new Map<readonly VersionField[], ValidateFunction<RawRequest>>([
+  [VERSION_FIELDS.BeforeClusterDelete, isRequest],
+  [VERSION_FIELDS.BeforeClusterUpgrade, isUpgradeRequest],
+  [VERSION_FIELDS.AfterClusterUpgrade, isUpgradedRequest],
+]);
 
 /** `undefined`: not a request for this hook. Never throws for any text. */
 export function decodeRequest(hook: HookName, text: string): ReceivedRequest | undefined {

@@ -5,7 +5,7 @@ import { setImmediate } from "node:timers/promises";
 import type { Settings } from "../admission/examine.ts";
 import type { ClusterDecisions } from "../admission/clusterhandler.ts";
 import { ThreadExaminer } from "../admission/examiner.ts";
-import type { UserInfo } from "../admission/review.ts";
+import type { UserInfo } from "../admission/reviewvalidators.ts";
 import { type AdmissionRoutes, createAdmissionRoutes } from "../admission/reviewroute.ts";
 import { Turns } from "../server/turns.ts";
 import type {

@@ -25,7 +25,6 @@ import type { Metrics } from "../metrics/metrics.ts";
 import type { ServedHooks } from "../api/hookcatalog.ts";
 import type { ObjectKind } from "../policy/objects.ts";
 import type { PolicyKind } from "../policy/policyref.ts";
-import { prepareValidation } from "../policy/validation/schema.ts";
 import type { Memory } from "./admissionwiring.ts";
 import { ApiServer } from "./apiserver.ts";
 import { createInformers, type Informers, nameInformers } from "./informers.ts";
@@ -276,7 +275,7 @@ interface Parts {
 async function run(parts: Parts, signal: AbortSignal): Promise<void> {
   const { informers, objects, registrations, named, store, queues, log } = parts;
   const polling = setInterval(watchAvailability(parts), AVAILABILITY_POLL_MS);
-  const load = Promise.all([whenRead(parts, signal), prepare()]).then(
+  const load = whenRead(parts, signal).then(
     () => {
       store.load();
       log.info("Loaded policies, Clusters and Namespaces", {
@@ -290,11 +289,6 @@ async function run(parts: Parts, signal: AbortSignal): Promise<void> {
   await Promise.all([load, ...queues.map((queue) => queue.run(signal)), objects.run(signal), ...informing]);
   clearInterval(polling);
   store.stop();
-}
-
-/** Before calls come: the first policy of a kind must not keep them waiting. */
-async function prepare(): Promise<void> {
-  for (const _ of prepareValidation()) await nextTurn();
 }
 
 function watchAvailability({ informers, registrations, lookAgain, registered, log }: Parts): () => void {

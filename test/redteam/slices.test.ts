@@ -2,14 +2,12 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import { Ajv } from "ajv";
 import type { DecisionRow, GateSpec } from "../../src/api/hookpolicy.ts";
 import { PENDING_HOOKS_ANNOTATION } from "../../src/api/meta.ts";
 import { atOnce } from "../../src/api/steps.ts";
 import type { PolicyObject } from "../../src/controller/policyset.ts";
 import { compileInSteps } from "../../src/policy/compile.ts";
 import type { ObjectReader } from "../../src/policy/objects.ts";
-import type * as Schema from "../../src/policy/validation/schema.ts";
 import {
   ALL_HOOKS,
   APPROVED,
@@ -121,18 +119,6 @@ describe("a policy of 256 expressions", () => {
     rings(fixture, () => fixture.store.loaded);
     assert.ok(fixture.store.policies.get(keyOf(large("p"))));
   });
-});
-
-test("the schema of a kind is compiled before the first policy of that kind comes", async (t) => {
-  const path = "../../src/policy/validation/schema.ts";
-  const fresh: typeof Schema = await import(`${path}?fresh`);
-  const { mock } = t.mock.method(Ajv.prototype, "compile");
-  let steps = 0;
-  for (const _ of fresh.prepareValidation()) steps += 1;
-  assert.deepEqual([steps, mock.callCount()], [4, 4]);
-  for (const policy of [hookPolicy(), clusterHookPolicy()])
-    assert.deepEqual(fresh.validatePolicy(policy.kind, policy), []);
-  assert.equal(mock.callCount(), 4);
 });
 
 describe("2,000 Clusters", () => {

@@ -6,7 +6,8 @@ import { GROUP } from "../../api/hookpolicy.ts";
 import type { Loaded, SourceObject } from "../files/load.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { groupOf, isCluster, isNamespace, ownKind, policyKind, type RawObject } from "../fleet/kinds.ts";
-import { checkSuite, SUITE_GROUP, SUITE_KIND } from "./suiteschema.ts";
+import { checkSuite } from "./suitecheck.ts";
+import { SUITE_GROUP, SUITE_KIND } from "./suiteschema.ts";
 import { type Section, SECTIONS, type Sources, type SuiteSpec } from "./spec.ts";
 import type { FileProblem } from "../files/parsed.ts";
 

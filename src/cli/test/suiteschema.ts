@@ -1,18 +1,9 @@
 /** The JSON Schema of a HookPolicyTest, for `hookpolicy test` and for completion in editors. */
 
-import { RE2JS } from "@bufbuild/re2";
-import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
-import type { CrdSchema } from "../../api/crdschema.ts";
-import { isFields } from "../../api/fields.ts";
 import { HOOK_NAMES } from "../../api/runtimehooks.ts";
 import { ADMISSION_VERDICTS } from "../../policy/admission.ts";
-import { parseDuration } from "../../policy/duration.ts";
-import { describeSchemaError } from "../../policy/validation/fieldmessage.ts";
-import type { FieldError } from "../../policy/validation/schema.ts";
-import { parseInstant } from "../../policy/window/moment.ts";
 import { REQUESTS } from "../fleet/requestnames.ts";
-import { toType } from "../validate/suggestion.ts";
-import { EVENT_REASONS, METRIC_LABELS, type SuiteObject } from "./spec.ts";
+import { EVENT_REASONS, METRIC_LABELS } from "./spec.ts";
 
 export const SUITE_GROUP = "cli.hookpolicy.dev";
 export const SUITE_API_VERSION = `${SUITE_GROUP}/v1alpha1`;
@@ -302,75 +293,3 @@ export const SUITE_SCHEMA = {
     ["apiVersion", "kind", "metadata", "spec"],
   ),
 };
-
-function isRegex(value: string): boolean {
-  try {
-    RE2JS.compile(value);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-let validator: ValidateFunction<SuiteObject> | undefined;
-
-function compiled(): ValidateFunction<SuiteObject> {
-  if (validator !== undefined) return validator;
-  const options = { strict: true, strictRequired: false, allowUnionTypes: true };
-  const ajv = new Ajv({ allErrors: true, verbose: true, ...options });
-  ajv.addKeyword("x-expected");
-  ajv.addFormat("date-time", { type: "string", validate: (value) => parseInstant(value) !== undefined });
-  ajv.addFormat("duration", { type: "string", validate: (value) => parseDuration(value) !== undefined });
-  ajv.addFormat("regex", { type: "string", validate: isRegex });
-  validator = ajv.compile<SuiteObject>(SUITE_SCHEMA);
-  return validator;
-}
-
-/** Returns the object as a suite, or all errors in the order of the file. */
-export function checkSuite(
-  object: unknown,
-): { readonly suite: SuiteObject } | { readonly errors: readonly FieldError[] } {
-  const validate = compiled();
-  if (validate(object)) return { suite: object };
-  const errors = (validate.errors ?? []).filter(
-    ({ keyword, schemaPath }) => keyword !== "if" && !/(?:anyOf|oneOf)\/\d/.test(schemaPath),
-  );
-  return { errors: errors.map(fieldError) };
-}
-
-function fieldError(error: ErrorObject): FieldError {
-  const [path, message] = [pathOf(error), describe(error)];
-  const { keyword, data, parentSchema, params } = error;
-  const wrongValue = keyword === "format" || (keyword === "type" && !Array.isArray(params["type"]));
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a part of SUITE_SCHEMA, which has no other keywords that toType() reads
-  const hint = wrongValue ? toType(parentSchema as CrdSchema, data, path) : undefined;
-  return { path, message: hint === undefined ? message : `${message}; ${hint}` };
-}
-
-const FORMATS: Readonly<Record<string, string>> = {
-  "date-time": 'an instant such as "2026-11-21T12:00:00Z"',
-  duration: 'a duration such as "90s", "1h30m" or "168h"',
-  regex: "a regular expression (RE2)",
-};
-
-function describe(error: ErrorObject): string {
-  const { keyword, params, data, parentSchema } = error;
-  const shown = JSON.stringify(data);
-  if (keyword === "format") return `found ${shown}, expected ${FORMATS[String(params["format"])]}`;
-  if (keyword === "anyOf" && isFields(data)) return "needs policies, rollouts or both";
-  if (keyword === "anyOf") return `found ${shown}, expected ${parentSchema?.["x-expected"]}`;
-  if (keyword === "oneOf") return "needs hook or admission, one of them";
-  if (keyword === "minProperties") return "must not be empty";
-  if (keyword === "dependencies") return `${params["property"]} needs ${params["missingProperty"]} beside it`;
-  if (keyword === "type" && Array.isArray(params["type"])) return "expected a path or an object";
-  return describeSchemaError(error);
-}
-
-/** spec.steps[0].call.hook, in the API server's notation. */
-function pathOf({ instancePath, keyword, params }: ErrorObject): string {
-  const keys = instancePath.split("/").slice(1);
-  const path = keys.map((key) => (/^\d+$/.test(key) ? `[${key}]` : `.${key}`)).join("");
-  const extra: unknown = params["missingProperty"] ?? params["additionalProperty"];
-  const field = typeof extra === "string" && keyword !== "dependencies" ? `.${extra}` : "";
-  return `${path}${field}`.slice(1);
-}

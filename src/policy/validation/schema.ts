@@ -5,12 +5,13 @@
  * server. Only the API server checks rules about changes (oldSelf).
  */
 
-import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
+import type { ErrorObject, ValidateFunction } from "ajv";
 import { type Fields, isFields, fieldsOf } from "../../api/fields.ts";
 import type { CrdSchema } from "../../api/crdschema.ts";
 import { GROUP, VERSION } from "../../api/hookpolicy.ts";
 import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
 import { atOnce, type Steps } from "../../api/steps.ts";
+import { isClusterHookPolicy, isHookOverride, isHookPolicy, isHookRollout } from "./crdvalidators.ts";
 import { brokenRules } from "./schemarules.ts";
 import { describeSchemaError, found } from "./fieldmessage.ts";
 
@@ -34,7 +35,12 @@ interface Place {
 
 const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const byPath = new Intl.Collator("en", { numeric: true });
-const validators = new Map<Kind, ValidateFunction>();
+const VALIDATORS: Readonly<Record<Kind, ValidateFunction>> = {
+  HookPolicy: isHookPolicy,
+  ClusterHookPolicy: isClusterHookPolicy,
+  HookOverride: isHookOverride,
+  HookRollout: isHookRollout,
+};
 
 /**
  * Returns every error in the order of the paths; empty: valid. Never throws for any object (except cycles). CEL rules
@@ -163,7 +169,7 @@ function child({ additionalProperties }: CrdSchema, path: string, key: string): 
 }
 
 function schemaErrors(kind: Kind, input: Fields): FieldError[] {
-  const validate = validatorOf(kind);
+  const validate = VALIDATORS[kind];
   if (validate(input)) return [];
   const errors = (validate.errors ?? []).map((error) => ({ error, path: pathOf(CRD_SCHEMAS[kind], error) }));
   const wrongType = new Set(errors.filter(({ error }) => error.keyword === "type").map(({ path }) => path));
@@ -182,57 +188,6 @@ function pathOf(root: CrdSchema, { instancePath, params }: ErrorObject): string 
   }
   const missing: unknown = params["missingProperty"] ?? params["additionalProperty"];
   return typeof missing === "string" ? child(schema ?? root, path, missing) : path;
-}
-
-/** Does what the first object of each kind would have to wait for, tens of milliseconds each: one kind in a step. */
-export function* prepareValidation(): Steps<void> {
-  let kind: Kind;
-  for (kind in CRD_SCHEMAS) {
-    validatorOf(kind);
-    yield;
-  }
-}
-
-function validatorOf(kind: Kind): ValidateFunction {
-  const known = validators.get(kind);
-  if (known !== undefined) return known;
-  const ajv = new Ajv({
-    allErrors: true,
-    verbose: true,
-    strict: true,
-    allowUnionTypes: true,
-    // The schemas are this program's own: to check them, and to make shorter code of them, would take two thirds of the time.
-    validateSchema: false,
-    code: { optimize: false },
-  });
-  ajv.addKeyword("x-expected"); // words for fieldmessage.ts
-  // Ranges narrower than the formats' own are in the schemas. A format without an entry here does not compile.
-  ajv.addFormat("int32", { type: "number", validate: (n: number) => Math.abs(n) < 2 ** 31 });
-  const { properties: { status: _, ...properties } = {}, ...root } = CRD_SCHEMAS[kind];
-  const validate = ajv.compile(strict({ ...root, properties }));
-  validators.set(kind, validate);
-  return validate;
-}
-
-/** Removes Kubernetes' keywords, which ajv does not know, and forbids unknown fields. */
-function strict(schema: CrdSchema): object {
-  const { properties, items, additionalProperties, default: _, ...rest } = schema;
-  const keywords = Object.entries(rest).filter(([keyword]) => !keyword.startsWith("x-kubernetes-"));
-  const fields = Object.entries(properties ?? {});
-  return {
-    ...Object.fromEntries(keywords),
-    ...(items !== undefined && { items: strict(items) }),
-    ...(additionalProperties !== undefined && { additionalProperties: strict(additionalProperties) }),
-    ...(properties !== undefined && {
-      properties: Object.fromEntries(fields.map(([key, field]) => [key, strictField(key, field)])),
-      additionalProperties: false,
-    }),
-  };
-}
-
-/** The API server itself checks the fields of metadata. */
-function strictField(key: string, schema: CrdSchema): object {
-  return key === "metadata" ? { ...strict(schema), additionalProperties: true } : strict(schema);
 }
 
 function duplicates({ schema, value, path }: Place): FieldError[] {

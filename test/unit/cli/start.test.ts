@@ -5,7 +5,7 @@ import { execFile } from "node:child_process";
 import { resolve } from "node:path";
 import test from "node:test";
 import { promisify } from "node:util";
-import { folder } from "./program.ts";
+import { folder, hookpolicy } from "./program.ts";
 
 /** Which packages are loaded cannot be seen of the bundle. */
 const SOURCE = resolve(import.meta.dirname, "../../../src/main.ts");
@@ -69,3 +69,16 @@ for (const [args, without] of [
     );
   });
 }
+
+test("objects are validated by code that was made when the program was built", async (t) => {
+  const policy =
+    '{"apiVersion":"hookpolicy.dev/v1alpha1","kind":"HookPolicy","metadata":{"name":"p"},"spec":{}}';
+  const suite = '{"apiVersion":"cli.hookpolicy.dev/v1alpha1","kind":"HookPolicyTest","spec":{}}';
+  const cwd = await folder(t, { "p.json": policy, "s.json": suite });
+  const env = { NODE_OPTIONS: "--disallow-code-generation-from-strings" };
+  const { stdout, stderr } = await hookpolicy(["validate", "."], { cwd, env });
+  assert.equal(stderr, "");
+  assert.match(stdout, /spec\.rules: required field is missing/);
+  const tested = await hookpolicy(["test", "s.json"], { cwd, env });
+  assert.match(tested.stdout + tested.stderr, /spec\.clusters: required field is missing/);
+});

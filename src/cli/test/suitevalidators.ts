@@ -1,0 +1,9 @@
+/** Whether an object is a HookPolicyTest. */
+
+import { compiler, sharing } from "../../policy/validation/compiler.ts";
+import type { SuiteObject } from "./spec.ts";
+import { SUITE_SCHEMA } from "./suiteschema.ts";
+
+export const ajv = compiler({ allErrors: true, verbose: true, strictRequired: false, allowUnionTypes: true });
+
+export const isSuite = ajv.compile<SuiteObject>({ $id: "isSuite", ...sharing(ajv)(SUITE_SCHEMA) });

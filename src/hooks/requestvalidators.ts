@@ -1,0 +1,72 @@
+/** What a hook request has to have: one validator for all hooks with the same version fields. */
+
+import type { ObjectMeta } from "../api/meta.ts";
+import type { Fields } from "../api/fields.ts";
+import { type HookCall, VERSION_FIELDS, type VersionField } from "../api/runtimehooks.ts";
+import { MAX_VERSION, VERSION_PATTERN } from "../policy/targetversion.ts";
+import { compiler } from "../policy/validation/compiler.ts";
+
+export type RawRequest = Omit<HookCall, "hook"> & {
+  readonly cluster: { readonly metadata: Pick<ObjectMeta, "name" | "namespace" | "uid"> & Fields };
+};
+
+const STRINGS = { type: "object", additionalProperties: { type: "string" } } as const;
+/**
+ * Kubernetes' own limits: longer names or other characters cannot belong to a Cluster, and would be stored and logged.
+ */
+const upTo = (maxLength: number, pattern: string): object => ({
+  type: "string",
+  minLength: 1,
+  maxLength,
+  pattern,
+});
+const NAME = upTo(253, "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$");
+const NAMESPACE = upTo(63, "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$");
+/** Opaque, but without characters that a log or a terminal could interpret. */
+const UID = upTo(128, "^[-._:a-zA-Z0-9]+$");
+const VERSION = upTo(MAX_VERSION, VERSION_PATTERN);
+
+/** Checks only the fields that are read: this is the hot path, and Cluster API may add fields in any minor version. */
+export const ajv = compiler({ allErrors: false });
+
+export const isRequest = ajv.compile<RawRequest>({
+  $id: "isRequest",
+  ...requestSchema(VERSION_FIELDS.BeforeClusterDelete),
+});
+export const isUpgradeRequest = ajv.compile<RawRequest>({
+  $id: "isUpgradeRequest",
+  ...requestSchema(VERSION_FIELDS.BeforeClusterUpgrade),
+});
+export const isUpgradedRequest = ajv.compile<RawRequest>({
+  $id: "isUpgradedRequest",
+  ...requestSchema(VERSION_FIELDS.AfterClusterUpgrade),
+});
+
+function requestSchema(versions: readonly VersionField[]): object {
+  return {
+    type: "object",
+    required: ["cluster", ...versions],
+    properties: {
+      settings: STRINGS,
+      ...Object.fromEntries(versions.map((field) => [field, VERSION])),
+      cluster: {
+        type: "object",
+        required: ["metadata"],
+        properties: {
+          metadata: {
+            type: "object",
+            required: ["name", "namespace", "uid"],
+            properties: {
+              name: NAME,
+              namespace: NAMESPACE,
+              uid: UID,
+              resourceVersion: { type: "string", maxLength: 32, pattern: "^[-._a-zA-Z0-9]*$" },
+              labels: STRINGS,
+              annotations: STRINGS,
+            },
+          },
+        },
+      },
+    },
+  };
+}
