@@ -8,7 +8,7 @@ import type { HookName } from "../../src/api/runtimehooks.ts";
 import type { ControlPlane } from "../controlplane/controlplane.ts";
 import { clusterRef, createCluster } from "../controlplane/lab.ts";
 import { applyPolicy, approvalRule, policyRef } from "../controlplane/policies.ts";
-import { NAMESPACE } from "./operatorpods.ts";
+import { NAMESPACE, SERVING } from "./operatorpods.ts";
 
 const HOOK: HookName = "BeforeClusterDelete";
 const SERVICE = "hookpolicy-webhook-service";
@@ -66,12 +66,7 @@ async function heldTarget(cp: ControlPlane): Promise<Target> {
   const cluster =
     (await cp.find(clusterRef(namespace, "held"))) ?? (await createCluster(cp, { namespace, name: "held" }));
   const service = await cp.get({ apiVersion: "v1", kind: "Service", namespace: NAMESPACE, name: SERVICE });
-  const secret = await cp.get({
-    apiVersion: "v1",
-    kind: "Secret",
-    namespace: NAMESPACE,
-    name: `hookpolicy-webhook-service-cert`,
-  });
+  const secret = await cp.get(SERVING);
   return {
     url: `https://${service["spec"].clusterIP}${hookPath(HOOK)}?timeout=10s`,
     ca: Buffer.from(secret["data"]["ca.crt"], "base64").toString(),

@@ -126,6 +126,15 @@ export async function nodeBinaries(progress?: Progress): Promise<NodeBinaries> {
   return Object.fromEntries(found) as NodeBinaries;
 }
 
+/** Of test/controlplane/cert-manager: its three programs in one, and the folder of the chart that runs them. */
+export async function certManagerBinary(
+  progress?: Progress,
+): Promise<{ readonly program: string; readonly chart: string }> {
+  const program = await built("cert-manager", progress);
+  const { folder, path } = moduleOf("cert-manager");
+  return { program, chart: join(await sourceOf(path, folder), "deploy/charts/cert-manager") };
+}
+
 /** What installs plugins of kubectl, and what its index asks of their manifests. */
 export async function krewBinaries(
   progress?: Progress,

@@ -58,6 +58,7 @@ export const PARTS = {
   },
   portmap: { module: "cni", main: "github.com/containernetworking/plugins/plugins/meta/portmap", seconds: 5 },
   coredns: { module: "coredns", main: ".", seconds: 280 },
+  "cert-manager": { module: "cert-manager", main: ".", seconds: 150 },
 } as const;
 
 export type Part = keyof typeof PARTS;
@@ -91,6 +92,7 @@ export function moduleOf(name: ModuleName): Module {
     containerd: "github.com/containerd/containerd/v2",
     cni: "github.com/containernetworking/plugins",
     coredns: "github.com/coredns/coredns",
+    "cert-manager": "github.com/cert-manager/cert-manager",
     gitops: "github.com/fluxcd/cli-utils",
     krew: "sigs.k8s.io/krew",
     peer: "sigs.k8s.io/cluster-api",
@@ -153,6 +155,7 @@ function stamp(name: ModuleName, version: string): string {
     containerd: `-X github.com/containerd/containerd/v2/version.Version=${version}`,
     cni: "",
     coredns: "",
+    "cert-manager": "",
     gitops: "",
     krew: "",
     peer: "",
