@@ -116,6 +116,7 @@ const NODE_PARTS = [
   "host-local",
   "portmap",
   "coredns",
+  "network-policies",
 ] as const satisfies readonly Part[];
 
 export type NodeBinaries = Readonly<Record<(typeof NODE_PARTS)[number], string>>;
