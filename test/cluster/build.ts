@@ -1,13 +1,14 @@
 /** Everything that the cluster is made of, once: a process of its own, so that test/cluster/run.ts can give it a limit of time. */
 
 import {
+  certManagerBinary,
   clusterApiBinaries,
   clusterctlBinary,
   controlPlaneBinaries,
   helmBinary,
   nodeBinaries,
 } from "../controlplane/binaries.ts";
-import { clusterApiImage, dnsImage, nodeJsImage, pauseImage } from "./images.ts";
+import { certManagerImage, clusterApiImage, dnsImage, nodeJsImage, pauseImage } from "./images.ts";
 import { imagePackages, nodePackages, NO_PACKAGES } from "./packages.ts";
 
 async function havePackages(): Promise<boolean> {
@@ -27,5 +28,6 @@ if (await havePackages()) {
   await clusterApiBinaries();
   await helmBinary();
   await clusterctlBinary();
-  for (const image of [pauseImage, dnsImage, clusterApiImage, nodeJsImage]) await image();
+  await certManagerBinary();
+  for (const image of [pauseImage, dnsImage, clusterApiImage, certManagerImage, nodeJsImage]) await image();
 } else process.exitCode = NO_PACKAGES;

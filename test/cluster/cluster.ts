@@ -14,7 +14,7 @@ import { waitFor } from "../controlplane/waits.ts";
 import { API_SERVER } from "./addresses.ts";
 import { writeCredentials } from "./credentials.ts";
 import { RUN_FOLDER } from "./folders.ts";
-import { clusterApiImage, dnsImage, type Image, pauseImage } from "./images.ts";
+import { certManagerImage, clusterApiImage, dnsImage, type Image, pauseImage } from "./images.ts";
 import { linkBinaries, loadImage, NODES, onNode, startNode } from "./nodes.ts";
 
 const ADDRESS_FILE = join(RUN_FOLDER, "address.json");
@@ -32,8 +32,9 @@ export async function startCluster(images: readonly Image[]): Promise<void> {
   await linkBinaries();
   for (let node = 1; node <= NODES; node++) await startNode(node);
   for (let node = 1; node <= NODES; node++) await containersRun(node);
-  for (const image of [await pauseImage(), await dnsImage(), await clusterApiImage(), ...images])
-    await loadImage(image);
+  for (const image of [pauseImage, dnsImage, clusterApiImage, certManagerImage])
+    await loadImage(await image());
+  for (const image of images) await loadImage(image);
 }
 
 /** For a process in the network of a node. */

@@ -6,7 +6,7 @@ import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { clusterApiBinaries, nodeBinaries } from "../controlplane/binaries.ts";
+import { certManagerBinary, clusterApiBinaries, nodeBinaries } from "../controlplane/binaries.ts";
 import { CLUSTER_CACHE, NODES_FOLDER } from "./folders.ts";
 
 const run = promisify(execFile);
@@ -42,6 +42,11 @@ export async function dnsImage(): Promise<Image> {
 export async function clusterApiImage(): Promise<Image> {
   const { manager } = await clusterApiBinaries();
   return await image({ name: "cluster-api", tag: "test/cluster-api:1", program: manager, path: "/manager" });
+}
+
+export async function certManagerImage(): Promise<Image> {
+  const { program } = await certManagerBinary();
+  return await image({ name: "cert-manager", tag: "test/cert-manager:1", program, path: "/cert-manager" });
 }
 
 /** What stands for the base of the Dockerfile: Node.js where distroless has it. */

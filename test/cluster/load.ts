@@ -8,14 +8,15 @@ import type { HookName } from "../../src/api/runtimehooks.ts";
 import type { ControlPlane } from "../controlplane/controlplane.ts";
 import { clusterRef, createCluster } from "../controlplane/lab.ts";
 import { applyPolicy, approvalRule, policyRef } from "../controlplane/policies.ts";
-import { NAMESPACE } from "./operatorpods.ts";
+import { NAMESPACE, SERVING } from "./operatorpods.ts";
 
 const HOOK: HookName = "BeforeClusterDelete";
 const SERVICE = "hookpolicy-webhook-service";
 /** Cluster API's own default for an extension. */
 const TIMEOUT_MS = 10_000;
-const WORKERS = 8;
-const PAUSE_MS = 20;
+/** So many that not all of them wait at the same time for a replica that is gone, which says nothing of the other. */
+const WORKERS = 16;
+const PAUSE_MS = 40;
 
 export interface Call {
   /** Cluster API keeps its connections; older ones open one per call. */
@@ -65,12 +66,7 @@ async function heldTarget(cp: ControlPlane): Promise<Target> {
   const cluster =
     (await cp.find(clusterRef(namespace, "held"))) ?? (await createCluster(cp, { namespace, name: "held" }));
   const service = await cp.get({ apiVersion: "v1", kind: "Service", namespace: NAMESPACE, name: SERVICE });
-  const secret = await cp.get({
-    apiVersion: "v1",
-    kind: "Secret",
-    namespace: NAMESPACE,
-    name: `hookpolicy-webhook-service-cert`,
-  });
+  const secret = await cp.get(SERVING);
   return {
     url: `https://${service["spec"].clusterIP}${hookPath(HOOK)}?timeout=10s`,
     ca: Buffer.from(secret["data"]["ca.crt"], "base64").toString(),

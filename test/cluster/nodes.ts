@@ -15,6 +15,9 @@ import { nodePackages } from "./packages.ts";
 const run = promisify(execFile);
 
 export const NODES = 2;
+const FORWARDED = "FORWARD";
+/** The number is that of nodes/inside.sh. */
+const QUEUED = [FORWARDED, ..."-m conntrack --ctstate NEW -j NFQUEUE --queue-num 100".split(" ")];
 const BIN = join(CLUSTER_CACHE, "bin");
 
 /** What a node runs in its PATH, under the names by which the parts look for each other. */
@@ -44,6 +47,16 @@ export async function stopNodes(): Promise<void> {
 /** What the command prints that runs on the node, as its root would. */
 export async function onNode(node: number, ...command: readonly string[]): Promise<string> {
   return await nodeScript("enter", String(node), ...command);
+}
+
+/** New connections through the nodes, as those of Pods, are decided about by network-policies, which runs on each. */
+export async function enforceNetworkPolicies(): Promise<void> {
+  await ignoreNetworkPolicies();
+  for (let node = 1; node <= NODES; node++) await onNode(node, "iptables-nft", "--append", ...QUEUED);
+}
+
+export async function ignoreNetworkPolicies(): Promise<void> {
+  for (let node = 1; node <= NODES; node++) await onNode(node, "iptables-nft", "--flush", FORWARDED);
 }
 
 /** There is no registry: each node is given the image. */

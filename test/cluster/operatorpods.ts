@@ -12,6 +12,9 @@ import { RELEASE } from "./product.ts";
 
 const run = promisify(execFile);
 
+/** Of the release: everything, for kubectl. */
+const MANIFEST = "hookpolicy.yaml";
+
 export const NAMESPACE = "hookpolicy-system";
 export const DEPLOYMENT = {
   apiVersion: "apps/v1",
@@ -19,10 +22,17 @@ export const DEPLOYMENT = {
   namespace: NAMESPACE,
   name: "hookpolicy",
 };
-const EXTENSION = {
+export const EXTENSION = {
   apiVersion: "runtime.cluster.x-k8s.io/v1beta2",
   kind: "ExtensionConfig",
   name: "hookpolicy",
+};
+/** With what the operator serves, whoever has issued it. */
+export const SERVING = {
+  apiVersion: "v1",
+  kind: "Secret",
+  namespace: NAMESPACE,
+  name: "hookpolicy-webhook-service-cert",
 };
 export const CRDS = ["hookpolicies", "clusterhookpolicies", "hookoverrides", "hookrollouts"].map(
   (plural) => `${plural}.hookpolicy.dev`,
@@ -30,8 +40,8 @@ export const CRDS = ["hookpolicies", "clusterhookpolicies", "hookoverrides", "ho
 export const SELECTOR = "app.kubernetes.io/name=hookpolicy";
 
 /** As docs/install.md says it for kubectl; Cluster API has discovered it when this resolves. */
-export async function installRelease(cp: ControlPlane): Promise<void> {
-  await cp.kubectl("apply", "-f", join(RELEASE, "hookpolicy.yaml"));
+export async function installRelease(cp: ControlPlane, manifest = MANIFEST): Promise<void> {
+  await cp.kubectl("apply", "-f", join(RELEASE, manifest));
   await isInstalled(cp);
 }
 
@@ -96,9 +106,9 @@ export async function hookpolicy(cp: ControlPlane, ...args: readonly string[]): 
 }
 
 /** As docs/install.md says it for kubectl; CRDs and policies, too. */
-export async function removeRelease(cp: ControlPlane): Promise<void> {
+export async function removeRelease(cp: ControlPlane, manifest = MANIFEST): Promise<void> {
   await hookpolicy(cp, "prepare-uninstall", "--yes");
-  await cp.kubectl("delete", "--ignore-not-found", "-f", join(RELEASE, "hookpolicy.yaml"));
+  await cp.kubectl("delete", "--ignore-not-found", "-f", join(RELEASE, manifest));
 }
 
 const KINDS = `deployment,pod,job,service,serviceaccount,role,rolebinding,configmap,poddisruptionbudget,resourcequota,\

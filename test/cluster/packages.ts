@@ -1,6 +1,7 @@
 /** Programs that are not built here: from the packages of the distribution, unpacked into the cache and not installed. */
 
 import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -24,7 +25,8 @@ export async function nodePackages(): Promise<string> {
     "libjansson4",
     "libgmp10",
   ];
-  return await unpacked("node-packages", [...runc, ...nft, "libedit2", "libbsd0", "libmd0"]);
+  const iptables = ["iptables", "libip4tc2", "libip6tc2", "libnetfilter-conntrack3", "libnfnetlink0"];
+  return await unpacked("node-packages", [...runc, ...nft, ...iptables, "libedit2", "libbsd0", "libmd0"]);
 }
 
 /** What builds the Dockerfile without a daemon. */
@@ -35,7 +37,8 @@ export async function imagePackages(): Promise<string> {
 
 /** Only their /usr: a folder /lib in a layer over this machine's root would hide its link. */
 async function unpacked(name: string, packages: readonly string[]): Promise<string> {
-  const target = join(CLUSTER_CACHE, name);
+  const key = createHash("sha256").update(packages.join()).digest("hex").slice(0, 12);
+  const target = join(CLUSTER_CACHE, `${name}-${key}`);
   if (existsSync(target)) return target;
   const partial = `${target}.new`;
   await rm(partial, { recursive: true, force: true });

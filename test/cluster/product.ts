@@ -12,7 +12,7 @@ import { imagePackages } from "./packages.ts";
 const run = promisify(execFile);
 
 /** An example's name: no registry is asked, because the nodes have it. */
-const PRODUCT_IMAGE = "registry.example.com/hookpolicy:0.1.0";
+export const PRODUCT_IMAGE = "registry.example.com/hookpolicy:0.1.0";
 export const RELEASE = join(ROOT, "dist/release");
 
 /** `make image`, `docker save` and `make release`. */

@@ -116,6 +116,7 @@ const NODE_PARTS = [
   "host-local",
   "portmap",
   "coredns",
+  "network-policies",
 ] as const satisfies readonly Part[];
 
 export type NodeBinaries = Readonly<Record<(typeof NODE_PARTS)[number], string>>;
@@ -124,6 +125,15 @@ export async function nodeBinaries(progress?: Progress): Promise<NodeBinaries> {
   const found: [string, string][] = [];
   for (const part of NODE_PARTS) found.push([part, await built(part, progress)]);
   return Object.fromEntries(found) as NodeBinaries;
+}
+
+/** Of test/controlplane/cert-manager: its three programs in one, and the folder of the chart that runs them. */
+export async function certManagerBinary(
+  progress?: Progress,
+): Promise<{ readonly program: string; readonly chart: string }> {
+  const program = await built("cert-manager", progress);
+  const { folder, path } = moduleOf("cert-manager");
+  return { program, chart: join(await sourceOf(path, folder), "deploy/charts/cert-manager") };
 }
 
 /** What installs plugins of kubectl, and what its index asks of their manifests. */

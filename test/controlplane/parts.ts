@@ -58,6 +58,8 @@ export const PARTS = {
   },
   portmap: { module: "cni", main: "github.com/containernetworking/plugins/plugins/meta/portmap", seconds: 5 },
   coredns: { module: "coredns", main: ".", seconds: 280 },
+  "network-policies": { module: "network-policies", main: ".", seconds: 40 },
+  "cert-manager": { module: "cert-manager", main: ".", seconds: 150 },
 } as const;
 
 export type Part = keyof typeof PARTS;
@@ -91,6 +93,8 @@ export function moduleOf(name: ModuleName): Module {
     containerd: "github.com/containerd/containerd/v2",
     cni: "github.com/containernetworking/plugins",
     coredns: "github.com/coredns/coredns",
+    "network-policies": "sigs.k8s.io/kube-network-policies",
+    "cert-manager": "github.com/cert-manager/cert-manager",
     gitops: "github.com/fluxcd/cli-utils",
     krew: "sigs.k8s.io/krew",
     peer: "sigs.k8s.io/cluster-api",
@@ -153,6 +157,8 @@ function stamp(name: ModuleName, version: string): string {
     containerd: `-X github.com/containerd/containerd/v2/version.Version=${version}`,
     cni: "",
     coredns: "",
+    "network-policies": "",
+    "cert-manager": "",
     gitops: "",
     krew: "",
     peer: "",

@@ -127,6 +127,7 @@ fi
 keep containerd containerd
 keep kubelet kubelet --config /etc/kubelet.yaml --kubeconfig "$RUN/pki/n$I.kubeconfig" --node-ip "10.250.0.$I" --hostname-override "n$I" --v 2
 keep kube-proxy kube-proxy --config /etc/kube-proxy.yaml
+keep network-policies network-policies --kubeconfig "$RUN/pki/admin.kubeconfig" --node "n$I" --queue 100 # idle until a test has it asked
 set +e
 trap 'exit 0' TERM
 while :; do wait -n || sleep 1; done
