@@ -25,18 +25,27 @@ export function operationOf(
 
 /** In bytes. Cluster API writes the settings and the metadata first, and the versions last. */
 const SEEN_BYTES = 2 * 1024;
+const METADATA = '"metadata":';
 /** The fields in Go's order (k8s.io/apimachinery, ObjectMeta). In a text of JSON these quotes would be escaped. */
-const METADATA = /"metadata": ?\{"name": ?"([^"\\]+)", ?"namespace": ?"([^"\\]+)", ?"uid": ?"([^"\\]+)"/;
+const NAMES =
+  / ?\{"name": ?"([^"\\/]+)", ?(?:"generateName": ?"[^"\\]*", ?)?"namespace": ?"([^"\\/]+)", ?"uid": ?"([^"\\/]+)"/y;
 
 /**
  * What a request says that it is about, if it has the form in which Cluster API writes it. The rest may be anything: only
  * good for an answer that holds, and is the same whatever the rest says.
  */
 export function seenSubject(hook: HookName, body: WholeBody): Subject | undefined {
-  const [, name, namespace, uid] = METADATA.exec(body.head(SEEN_BYTES)) ?? [];
+  const [name, namespace, uid] = seenNames(body.head(SEEN_BYTES));
   if (name === undefined || namespace === undefined || uid === undefined) return undefined;
   const versions = seenVersions(VERSION_FIELDS[hook], body);
   return versions && { clusterUID: uid, operation: operationOf({ namespace, name, uid }, versions) };
+}
+
+/** The first ones: only texts come before them, but the variables after them may hold any object. */
+function seenNames(head: string): readonly (string | undefined)[] {
+  const at = head.indexOf(METADATA);
+  NAMES.lastIndex = at + METADATA.length;
+  return at < 0 ? [] : (NAMES.exec(head)?.slice(1) ?? []);
 }
 
 /** The last ones: within the Cluster, variables may have fields of the same names. */
@@ -53,6 +62,6 @@ function seenVersions(fields: readonly VersionField[], body: WholeBody): readonl
 const PATTERNS = new Map<readonly VersionField[], RegExp>(
   Object.values(VERSION_FIELDS).map((fields) => [
     fields,
-    new RegExp(fields.map((field) => `"${field}": ?"([^"\\\\]+)"`).join(", ?"), "y"),
+    new RegExp(fields.map((field) => `"${field}": ?"([^"\\\\/]+)"`).join(", ?"), "y"),
   ]),
 );

@@ -67,7 +67,7 @@ const MEANT: Readonly<
   },
 };
 
-/** \`text\` with more fields. Of two fields with one name the last counts. */
+/** `text` with more fields. Of two fields with one name the last counts. */
 const withMore = (text: string, more: object): string =>
   `${text.slice(0, -1)},${JSON.stringify(more).slice(1)}`;
 
@@ -89,7 +89,7 @@ const [approved, waiting] = [
 ];
 const hook = "BeforeClusterDelete";
 
-/** Begins as a call about \`first\`, and is one about \`last\`. */
+/** Begins as a call about `first`, and is one about `last`. */
 const twofold = (first: typeof approved, last: typeof approved): Buffer =>
   Buffer.from(withMore(callAbout(first.metadata, {}), { cluster: { metadata: last.metadata } }));
 
@@ -119,6 +119,23 @@ for (const [first, last] of [
     }
   });
 }
+
+test("a call about a Cluster whose variables look like a held one is about itself", async () => {
+  const operators = operatorsOfBoth();
+  const { name, namespace, uid } = waiting.metadata;
+  await operators.askInBytes(0, hook, Buffer.from(callAbout(waiting.metadata, {})));
+  for (const fields of [
+    ["name", "generateName", "namespace", "uid"],
+    ["uid", "namespace", "name"],
+  ]) {
+    const own: Readonly<Record<string, unknown>> = { ...approved.metadata, generateName: "prod-" };
+    const metadata = Object.fromEntries(fields.map((field) => [field, own[field]]));
+    const variables = [{ name: "peer", value: { metadata: { name, namespace, uid } } }];
+    const call = JSON.stringify({ settings: {}, cluster: { metadata, spec: { topology: { variables } } } });
+    const go = await operators.askInBytes(0, hook, Buffer.from(call));
+    assert.equal(go.retryAfterSeconds, 0, go.message);
+  }
+});
 
 test("a call that begins as one about a held Cluster is held, even where the rest is no JSON", async () => {
   const operators = operatorsOfBoth();

@@ -44,6 +44,12 @@ const UNSEEN: Readonly<Record<string, readonly Buffer[]>> = {
   "in a first piece that ends before the uid": [whole.subarray(0, uid), whole.subarray(uid)],
   "in a last piece that begins after the versions": [whole.subarray(0, -20), whole.subarray(-20)],
   "in fields of another order": [upgrade({}, { metadata: { ...unnamed, name } })],
+  "in the metadata of a variable": [
+    upgrade(
+      {},
+      { metadata: { ...unnamed, name }, spec: { variables: [{ name: "v", value: { metadata } }] } },
+    ),
+  ],
   "in versions of another order": [
     upgrade({}, { metadata }, Object.fromEntries(Object.entries(versions).toReversed())),
   ],
@@ -54,6 +60,12 @@ const UNSEEN: Readonly<Record<string, readonly Buffer[]>> = {
 for (const [where, pieces] of Object.entries(UNSEEN)) {
   test(`is not seen ${where}`, () => assert.equal(seen("BeforeClusterUpgrade", ...pieces), undefined));
 }
+
+test("is seen where the name was generated", () => {
+  const { namespace, uid: own } = metadata;
+  const body = upgrade({}, { metadata: { name, generateName: "prod-", namespace, uid: own } });
+  assert.deepEqual(seen("BeforeClusterUpgrade", body), said("BeforeClusterUpgrade", body));
+});
 
 test("is that of the call, whatever texts and variables look like it", () => {
   const other = { metadata: { name: "dev-1", namespace: "team-b", uid: "uid-2" }, ...versions };
@@ -73,12 +85,16 @@ test("is that of the call, whatever texts and variables look like it", () => {
       texts,
       texts,
       fc.array(fc.record({ name: text, value })),
-      (hook, settings, annotations, variables) => {
-        const cluster = { kind: "Cluster", metadata: { ...metadata, annotations }, spec: { variables } };
+      fc.shuffledSubarray(Object.entries({ ...metadata, generateName: "prod-" }), { minLength: 3 }),
+      fc.nat(2500),
+      (hook, settings, annotations, variables, fields, cut) => {
+        const named = Object.fromEntries([...fields, ["annotations", annotations]]);
+        const cluster = { kind: "Cluster", metadata: named, spec: { variables } };
         const own = Object.fromEntries(VERSION_FIELDS[hook].map((field) => [field, "v1.34.0"]));
         const body = upgrade(settings, cluster, own);
-        const what = seen(hook, body);
-        if (what !== undefined) assert.deepEqual(what, said(hook, body));
+        const at = Math.min(cut, body.length);
+        for (const what of [seen(hook, body), seen(hook, body.subarray(0, at), body.subarray(at))])
+          if (what !== undefined) assert.deepEqual(what, said(hook, body));
       },
     ),
   );

@@ -5,6 +5,7 @@ import { request as httpsRequest, type RequestOptions } from "node:https";
 import { before, test, type TestContext } from "node:test";
 
 import { type AdmissionServerOptions, createAdmissionServer } from "../../../src/server/admissionserver.ts";
+import { MAX_VALUES } from "../../../src/server/bodyvalues.ts";
 import type { KeyPair } from "../../../src/server/tls.ts";
 import { issue } from "./certificates.ts";
 import { createRecorder } from "./recorder.ts";
@@ -78,6 +79,15 @@ test("a body that is too large is said to be, with status 200, and ends the conn
   const { port } = await start(t);
   const { status, connection, text } = await send(port, "x".repeat(1025));
   assert.deepEqual([status, connection, text], [200, "close", '"too-large"']);
+});
+
+test("a review with too many values is not parsed", async (t) => {
+  const { port } = await start(t, {
+    limits: {},
+    routes: [{ path: PATH, handle: () => assert.fail("parsed") }],
+  });
+  const { status, text } = await send(port, "[".repeat(MAX_VALUES + 1));
+  assert.deepEqual([status, text], [200, '"too-large"']);
 });
 
 test("a handler that throws is said to, and logged", async (t) => {
