@@ -34,7 +34,8 @@ export function requestAbout(
 ): string {
   const model = bytes > BARE_BYTES ? LARGE : SMALL;
   const annotations = { ...metadata.annotations, ...(!newSettings && { [ANNOTATION]: COUNTER }) };
-  const own = JSON.stringify({ ...metadata, annotations, managedFields: undefined });
+  const { name, namespace, uid, ...rest } = metadata; // the API server sorts them, Cluster API does not
+  const own = JSON.stringify({ name, namespace, uid, ...rest, annotations, managedFields: undefined });
   const begin = model.indexOf('{"name": "c2"');
   const end = model.indexOf(', "spec": {');
   const head = model.slice(0, begin);
