@@ -82,12 +82,14 @@ test("is that of the call, whatever texts and variables look like it", () => {
   fc.assert(
     fc.property(
       fc.constantFrom(...HOOK_NAMES),
-      texts,
-      texts,
-      fc.array(fc.record({ name: text, value })),
-      fc.shuffledSubarray(Object.entries({ ...metadata, generateName: "prod-" }), { minLength: 3 }),
-      fc.nat(2500),
-      (hook, settings, annotations, variables, fields, cut) => {
+      fc.record({
+        settings: texts,
+        annotations: texts,
+        variables: fc.array(fc.record({ name: text, value })),
+        fields: fc.shuffledSubarray(Object.entries({ ...metadata, generateName: "prod-" }), { minLength: 3 }),
+        cut: fc.nat(2500),
+      }),
+      (hook, { settings, annotations, variables, fields, cut }) => {
         const named = Object.fromEntries([...fields, ["annotations", annotations]]);
         const cluster = { kind: "Cluster", metadata: named, spec: { variables } };
         const own = Object.fromEntries(VERSION_FIELDS[hook].map((field) => [field, "v1.34.0"]));
