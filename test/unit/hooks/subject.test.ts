@@ -8,6 +8,7 @@ import { HOOK_NAMES, type HookName, VERSION_FIELDS } from "../../../src/api/runt
 import { decodeRequest } from "../../../src/hooks/codec.ts";
 import { seenSubject, type Subject } from "../../../src/hooks/subject.ts";
 import { WholeBody } from "../../../src/server/wholebody.ts";
+import { runs } from "../../generated.ts";
 import { CLUSTER_VERSIONS, goldenRequest } from "../../contract/golden.ts";
 
 const seen = (hook: HookName, ...pieces: readonly Buffer[]): Subject | undefined =>
@@ -99,5 +100,6 @@ test("is that of the call, whatever texts and variables look like it", () => {
           if (what !== undefined) assert.deepEqual(what, said(hook, body));
       },
     ),
+    runs(10_000),
   );
 });
