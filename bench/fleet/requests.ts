@@ -34,14 +34,18 @@ export function requestAbout(
 ): string {
   const model = bytes > BARE_BYTES ? LARGE : SMALL;
   const annotations = { ...metadata.annotations, ...(!newSettings && { [ANNOTATION]: COUNTER }) };
-  const { name, namespace, uid, ...rest } = metadata; // the API server sorts them, Cluster API does not
-  const own = JSON.stringify({ name, namespace, uid, ...rest, annotations, managedFields: undefined });
+  const own = JSON.stringify({ ...asSent(metadata), annotations });
   const begin = model.indexOf('{"name": "c2"');
   const end = model.indexOf(', "spec": {');
   const head = model.slice(0, begin);
   const settings = newSettings ? SETTINGS.replace('"bar"', JSON.stringify(COUNTER)) : SETTINGS;
   const request = head.replace(SETTINGS, settings) + own + model.slice(end);
   return model === LARGE ? withVariables(request, bytes) : request;
+}
+
+/** The API server sorts the fields; Cluster API, which sends no managedFields, begins with the names. */
+function asSent({ name, namespace, uid, ...rest }: KubeObject["metadata"]): object {
+  return { name, namespace, uid, ...rest, managedFields: undefined };
 }
 
 const LIST_BEGIN = '"variables": [';
@@ -65,7 +69,7 @@ export function requestOf({ status: _, ...cluster }: KubeObject, more: object): 
       ...cluster,
       apiVersion: CLUSTER_API,
       kind: "Cluster",
-      metadata: { ...cluster.metadata, managedFields: undefined },
+      metadata: asSent(cluster.metadata),
     },
   });
 }
