@@ -4,6 +4,7 @@
  */
 
 import type { TestEvent } from "node:test/reporters";
+import { failed } from "./failed.ts";
 import failures from "./failures.ts";
 import { slowest } from "./slowest.ts";
 
@@ -19,4 +20,5 @@ export default async function* report(source: AsyncIterable<TestEvent>): AsyncGe
   const ended: TestEvent[] = [];
   yield* failures(keeping(source, ended));
   yield* slowest(ended);
+  yield* failed(ended);
 }
