@@ -1,6 +1,10 @@
 import { type Params, withParams } from "./route.ts";
 
-/** Changes the address without a new entry of the history. */
+/**
+ * Changes the address without a new entry of the history. The page follows at once: a browser tells of a new address
+ * later, and what is drawn until then would put the old value back into a field that somebody types in.
+ */
 export function setParams(changes: Params): void {
-  location.replace(withParams(location.hash || "#/held", changes));
+  history.replaceState(null, "", withParams(location.hash || "#/held", changes));
+  dispatchEvent(new HashChangeEvent("hashchange"));
 }

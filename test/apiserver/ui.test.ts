@@ -123,6 +123,15 @@ describe("hookpolicy ui", () => {
     );
   });
 
+  test("the list follows a typed letter at once, so that nothing that is drawn meanwhile puts the old text back", async (t) => {
+    if ("missing" in started) return t.skip(started.missing);
+    const { page } = await opened(t);
+    await page.getByRole("heading", { name: "1 held" }).waitFor();
+    assert.equal(await page.evaluate(TYPED), "Nothing that is held matches.");
+    await page.getByText("Nothing that is held matches.").waitFor();
+    assert.equal(await page.getByRole("searchbox").inputValue(), "§");
+  });
+
   test("the keyboard alone filters, moves, opens a Cluster and goes to every page", async (t) => {
     if ("missing" in started) return t.skip(started.missing);
     const { page } = await opened(t);
@@ -299,3 +308,12 @@ spec:
     assert.match(lost.stderr, /^error: [^\n]*connection refused[^\n]*\n$/);
   });
 });
+
+/** In the page: types, and says what the page shows before the browser has told of the new address. */
+const TYPED = `(async () => {
+  const input = document.querySelector("[data-search]");
+  input.value = "§";
+  input.dispatchEvent(new Event("input", { bubbles: true }));
+  for (let drawn = 0; drawn < 20; drawn += 1) await undefined;
+  return document.querySelector(".empty")?.textContent;
+})()`;
