@@ -22,13 +22,15 @@ export interface GoBuild {
   readonly ldflags: string;
   /** Build tags, separated by commas. */
   readonly tags?: string;
+  /** Of the compiler, for every package. */
+  readonly gcflags?: string;
   readonly target: string;
 }
 
 const toStderr: Progress = (line) => void process.stderr.write(`${line}\n`);
 
 export async function build(request: GoBuild, progress: Progress = toStderr): Promise<void> {
-  const { title, folder, main, ldflags, tags = "", target } = request;
+  const { title, folder, main, ldflags, tags = "", gcflags = "", target } = request;
   const partial = `${target}.${process.pid}.new`;
   const headline = `Building ${title} (once, about ${about(request.seconds)})`;
   const started = Date.now();
@@ -37,7 +39,7 @@ export async function build(request: GoBuild, progress: Progress = toStderr): Pr
   const timer = setInterval(() => progress(`${headline} … ${elapsed()}`), PROGRESS_EVERY_MS);
   try {
     // -s -w drops what debuggers need, so that it need not be compiled either.
-    const output = ["-gcflags=all=-dwarf=false", "-ldflags", ldflags, "-o", partial];
+    const output = [`-gcflags=all=-dwarf=false ${gcflags}`.trimEnd(), "-ldflags", ldflags, "-o", partial];
     await go(["build", "-mod=readonly", "-buildvcs=false", `-tags=${tags}`, ...output, main], folder, title);
     await rename(partial, target);
   } finally {

@@ -124,7 +124,7 @@ async function hold({ cp, operator, showLog }: Stage): Promise<void> {
   await kubectl(cp, "delete", "-n", NAMESPACE, CLUSTERS, CLUSTER, "--wait=false");
   say("\n  Cluster API asks every 5 s:");
   const calls = (): number => operator.daemon.log().split("BeforeClusterDelete is called").length - 1;
-  for (let seen = 1; seen <= 3; seen += 1) {
+  for (let seen = 1; seen <= 2; seen += 1) {
     await cp.waitFor("Cluster API to ask again", () => calls() >= seen);
     stop.signal.throwIfAborted();
     showLog();
