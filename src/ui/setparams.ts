@@ -2,7 +2,7 @@ import { type Params, withParams } from "./route.ts";
 
 /**
  * Changes the address without a new entry of the history. The page follows at once: a browser tells of a new address
- * later, and what is drawn until then would put the old value back into a field that somebody types in.
+ * later, and what is drawn until then would put the old value back into the field in which the user types.
  */
 export function setParams(changes: Params): void {
   history.replaceState(null, "", withParams(location.hash || "#/held", changes));

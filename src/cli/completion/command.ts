@@ -3,8 +3,9 @@
 import { Argument, type Command } from "commander";
 import { isPrintable } from "../../api/printable.ts";
 import { addExamples } from "../command.ts";
-import { completionScript, type Live, type Shell, SHELLS } from "./completionscript.ts";
 import { answerText, answerTo, flagValue, offer } from "./completionanswer.ts";
+import { SCRIPTS } from "./completionscript.ts";
+import type { Live } from "./subcommands.ts";
 import type { KubeClient } from "../approve/livemarks.ts";
 import type { NamesOptions } from "../fleet/objectnames.ts";
 import { connectionOf } from "../fleet/connection.ts";
@@ -23,14 +24,14 @@ const EXAMPLES = `\
 export function addCompletion(program: Command): void {
   const command = program
     .command("completion")
-    .addArgument(new Argument("<shell>", "your shell").choices(SHELLS))
+    .addArgument(new Argument("<shell>", "your shell").choices(Object.keys(SCRIPTS)))
     .summary("completion for bash, zsh and fish")
     .description(
       "Prints a script that completes commands, flags, their values, and names of Clusters, policies and rollouts.",
     );
   addExamples(command, EXAMPLES);
-  command.action((shell: Shell) => {
-    stdout.document(completionScript(shell, program));
+  command.action((shell: keyof typeof SCRIPTS) => {
+    stdout.document(SCRIPTS[shell]);
   });
 }
 

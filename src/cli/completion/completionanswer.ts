@@ -1,14 +1,7 @@
 /** Computes the completions of a command line, as kubectl's plugins and shell scripts request them. */
 
 import type { Command } from "commander";
-import {
-  type Flag,
-  isLive,
-  type Live,
-  type Subcommand,
-  subcommands,
-  type Values,
-} from "./completionscript.ts";
+import { type Flag, isLive, type Live, type Subcommand, subcommands, type Values } from "./subcommands.ts";
 
 /** Cobra's ShellCompDirective: complete files when nothing else matches, or never. */
 export const FILES = 0;

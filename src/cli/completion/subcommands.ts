@@ -1,0 +1,86 @@
+/** The program's commands, and which values each of their flags and operands can have. */
+
+import type { Argument, Command, Option } from "commander";
+import { HOOK_NAMES } from "../../api/runtimehooks.ts";
+
+/** Kinds of names that only the API server knows. */
+export const LIVE = ["cluster", "policy", "policyref", "namespace", "rollout"] as const;
+export type Live = (typeof LIVE)[number];
+
+/** The possible values at a position: one of some words, a file, "live" or a file, a name, free text; absent: none. */
+export type Values = readonly string[] | "file" | "fleet" | "text" | Live | undefined;
+
+export interface Flag {
+  /** "--output" */
+  readonly long: string;
+  /** "-o" */
+  readonly short?: string;
+  readonly description: string;
+  readonly values: Values;
+}
+
+export interface Subcommand {
+  readonly name: string;
+  readonly summary: string;
+  readonly flags: readonly Flag[];
+  readonly operand: Values;
+  /** Behind the first operand, if that is one of some words; absent: there is none. */
+  readonly second?: Values;
+}
+
+export function subcommands(program: Command): readonly Subcommand[] {
+  return program.commands.map((command) => describe(command, program));
+}
+
+export function isLive(values: Values): values is Live {
+  return LIVE.some((live) => live === values);
+}
+
+function describe(command: Command, program: Command): Subcommand {
+  const summary = command.summary() || command.description();
+  const flags = [...command.options, ...program.options.filter(({ long }) => long !== "--version")].map(
+    flagOf,
+  );
+  const help: Flag = {
+    long: "--help",
+    short: "-h",
+    description: "print this help",
+    values: undefined,
+  };
+  const [first, second] = command.registeredArguments;
+  return {
+    name: command.name(),
+    summary,
+    flags: [...flags, help],
+    operand: operandOf(first, program),
+    ...(first?.argChoices !== undefined && second !== undefined && { second: operandOf(second, program) }),
+  };
+}
+
+function flagOf({ long, short, description, argChoices, required, optional, flags }: Option): Flag {
+  const takesValue = required || optional;
+  return {
+    long: long ?? "",
+    ...(short !== undefined && { short }),
+    description,
+    values: takesValue ? (argChoices ?? valuesOf(long, flags)) : undefined,
+  };
+}
+
+function valuesOf(long: string | undefined, flags: string): Values {
+  if (long === "--hook") return HOOK_NAMES;
+  if (long === "--namespace") return "namespace";
+  if (long === "--policy") return "policyref"; // KIND/NAME, of those that can apply to the Cluster
+  if (long === "--against") return "fleet";
+  return /<(?:path|file|dir|folder)>/.test(flags) ? "file" : "text";
+}
+
+function operandOf(first: Argument | undefined, program: Command): Values {
+  if (first === undefined) return undefined;
+  if (first.name() === "command") return program.commands.map((each) => each.name());
+  if (first.argChoices !== undefined) return first.argChoices;
+  const name = first.name();
+  return LIVE.find((live) => live === name) ?? (FILES.has(name) ? "file" : "text");
+}
+
+const FILES: ReadonlySet<string> = new Set(["path", "file", "dir", "folder"]);
