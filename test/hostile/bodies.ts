@@ -13,6 +13,8 @@ const LIMIT = 20 * MIB;
 const LEVELS = 100_000;
 const TIMEOUT_MS = 40_000;
 const AT_A_TIME = 16;
+/** A body that takes longer is refused while it is sent, so that the client may see the end of the connection alone. */
+const REQUEST_LIMIT_MS = 30_000;
 
 /** `unit` again and again until it is `size` long. */
 function filled(size: number, unit: string, [before, after]: readonly [string, string] = ["", ""]): Buffer {
@@ -129,12 +131,15 @@ async function sendAll(
 ): Promise<void> {
   const agent = new Agent({ ca: target.ca, servername: "localhost", keepAlive: true, maxSockets: AT_A_TIME });
   const send = async (route: Route, [name, body]: readonly [string, Buffer]): Promise<void> => {
+    const begun = performance.now();
     try {
       const port = portOf(target, route);
       const answer = await post({ port, path: route.path, body, agent, timeoutMs: TIMEOUT_MS });
       judge(tally, route, answer, name);
     } catch (error) {
-      tally.wrong("invalid", `${name} on ${route.path}: ${String(error)}`);
+      const took = performance.now() - begun;
+      if (took > REQUEST_LIMIT_MS && took < TIMEOUT_MS) tally.refusal();
+      else tally.wrong("invalid", `${name} on ${route.path}: ${String(error)}`);
     }
   };
   try {
