@@ -89,10 +89,9 @@ const UNUSED: Readonly<Record<string, string>> = {
 const withoutUnused: Plugin = {
   name: "without-unused",
   setup: (bundler) => {
-    bundler.onResolve({ filter: /^(?:\.\/gen\/index\.js|@fastify\/.+-compiler)$/ }, ({ path }) => ({
-      path,
-      namespace: "unused",
-    }));
+    bundler.onResolve({ filter: /^(?:\.\/gen|@fastify)\// }, ({ path }) =>
+      Object.hasOwn(UNUSED, path) ? { path, namespace: "unused" } : undefined,
+    );
     bundler.onLoad({ filter: /.*/, namespace: "unused" }, ({ path }) => ({ contents: UNUSED[path] ?? "" }));
   },
 };
