@@ -5,6 +5,6 @@ import { type Params, withParams } from "./route.ts";
  * later, and what is drawn until then would put the old value back into the field in which the user types.
  */
 export function setParams(changes: Params): void {
-  history.replaceState(null, "", withParams(location.hash || "#/held", changes));
+  location.replace(withParams(location.hash || "#/held", changes));
   dispatchEvent(new HashChangeEvent("hashchange"));
 }

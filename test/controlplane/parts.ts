@@ -84,7 +84,7 @@ const TAGS: Partial<Record<ModuleName, string>> = {
 };
 
 /**
- * Without inlining, Cluster API's manager is compiled in an eighth less time, which is most of the time of a first
+ * Without inlining, Cluster API is compiled in an eighth less time, which is most of the time of a first
  * `make demo`; tests take as long as before.
  */
 const GCFLAGS: Partial<Record<ModuleName, string>> = { "cluster-api": "-l" };
@@ -110,22 +110,15 @@ export function moduleOf(name: ModuleName): Module {
   }[name];
   const version = versionOf(path, goMod);
   const ldflags = `-s -w ${stamp(name, version)}`.trim();
+  const [tags, gcflags] = [TAGS[name] ?? "", GCFLAGS[name] ?? ""];
   const hash = createHash("sha256")
     .update(goMod)
-    .update(readFileSync(join(folder, "go.sum")))
-    .update(ldflags);
+    .update(readFileSync(join(folder, "go.sum")));
+  hash.update(ldflags).update(tags).update(gcflags);
   for (const source of globSync("*.go", { cwd: folder }).toSorted())
     hash.update(readFileSync(join(folder, source)));
   const key = `${name}-${version}-${process.platform}-${process.arch}-${hash.digest("hex").slice(0, 12)}`;
-  return {
-    folder,
-    path,
-    version,
-    ldflags,
-    tags: TAGS[name] ?? "",
-    gcflags: GCFLAGS[name] ?? "",
-    cache: join(cacheRoot(), key),
-  };
+  return { folder, path, version, ldflags, tags, gcflags, cache: join(cacheRoot(), key) };
 }
 
 function isBench(name: ModuleName): boolean {

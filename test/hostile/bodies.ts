@@ -137,8 +137,8 @@ async function sendAll(
       const answer = await post({ port, path: route.path, body, agent, timeoutMs: TIMEOUT_MS });
       judge(tally, route, answer, name);
     } catch (error) {
-      const took = performance.now() - begun;
-      if (took > REQUEST_LIMIT_MS && took < TIMEOUT_MS) tally.refusal();
+      const isEnd = /EPIPE|ECONNRESET|socket hang up/.test(String(error));
+      if (isEnd && performance.now() - begun > REQUEST_LIMIT_MS) tally.refusal();
       else tally.wrong("invalid", `${name} on ${route.path}: ${String(error)}`);
     }
   };

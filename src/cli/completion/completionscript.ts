@@ -5,28 +5,31 @@
 
 const BASH = `# Completion for bash: source <(hookpolicy completion bash)
 _hookpolicy() {
-  local cur=\${COMP_WORDS[COMP_CWORD]} before="" word value flag="" words=()
-  # bash splits --flag=value into three words
-  for word in "\${COMP_WORDS[@]:1:COMP_CWORD}"; do
-    flag=""
-    if [[ $word == "=" && $before == --* ]]; then words[\${#words[@]}-1]+="="; flag=$before=
-    elif [[ $before == "=" ]]; then flag=\${words[\${#words[@]}-1]}; words[\${#words[@]}-1]+=$word
-    else words+=("$word")
+  local rest=$COMP_LINE program=\${COMP_WORDS[0]} breaks=\${COMP_WORDBREAKS//[^=:@]/} words=() at word cur value
+  # What is typed as one word, bash splits at = and the like
+  for ((at = 0; at <= COMP_CWORD; at++)); do
+    word=\${COMP_WORDS[at]}
+    if ((at > 1)) && [[ -n $word && $rest != [[:space:]]* ]]; then words[\${#words[@]}-1]+=$word
+    elif ((at > 0)); then words+=("$word")
     fi
-    before=$word
+    rest=\${rest#*"$word"}
   done
-  [[ $cur != "=" ]] || cur=""
+  # and replaces only what is behind the last of them
+  word=\${words[\${#words[@]}-1]} cur=$word
+  [[ -z $breaks ]] || cur=\${word##*[$breaks]}
+  [[ $program != "~/"* ]] || program=$HOME/\${program#"~/"}
+  case $(type -t "$program") in file | function) ;; *) program=hookpolicy ;; esac # as of an alias
   COMPREPLY=()
   while IFS=$'\\t' read -r value _; do
     case $value in
       :0)
         compopt -o filenames 2>/dev/null
-        while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -f -- "$cur")
+        while IFS= read -r value; do COMPREPLY+=("$value"); done < <(compgen -f -- "$cur")
         ;;
       :*) ;;
-      *) COMPREPLY+=("\${value#"$flag"}") ;;
+      *) COMPREPLY+=("\${value#"\${word%"$cur"}"}") ;;
     esac
-  done < <("\${COMP_WORDS[0]}" __complete "\${words[@]}" 2>/dev/null)
+  done < <("$program" __complete "\${words[@]}" 2>/dev/null)
 }
 
 complete -F _hookpolicy hookpolicy kubectl-hookpolicy
@@ -35,7 +38,7 @@ complete -F _hookpolicy hookpolicy kubectl-hookpolicy
 const ZSH = `#compdef hookpolicy kubectl-hookpolicy
 # Completion for zsh: source <(hookpolicy completion zsh)
 _hookpolicy() {
-  local value about files
+  local value about files= ret=1
   local -a values
   while IFS=$'\\t' read -r value about; do
     case $value in
@@ -43,9 +46,13 @@ _hookpolicy() {
       :*) ;;
       *) values+=("\${value//:/\\\\:}\${about:+:$about}") ;;
     esac
-  done < <("$words[1]" __complete "\${(@Q)words[2,CURRENT]}" 2>/dev/null)
-  (( \${#values} )) && _describe value values
-  [[ -z $files ]] || _files
+  done < <("\${words[1]/#\\~\\//$HOME/}" __complete "\${(@Q)words[2,CURRENT]}" 2>/dev/null)
+  (( \${#values} )) && _describe value values && ret=0
+  if [[ -n $files ]]; then
+    compset -P '--*='
+    _files && ret=0
+  fi
+  return ret
 }
 
 if [[ $funcstack[1] == _hookpolicy ]]; then _hookpolicy "$@"; else compdef _hookpolicy hookpolicy kubectl-hookpolicy; fi
@@ -54,9 +61,16 @@ if [[ $funcstack[1] == _hookpolicy ]]; then _hookpolicy "$@"; else compdef _hook
 const FISH = `# Completion for fish: hookpolicy completion fish | source
 function __hookpolicy_complete
   set -l before (commandline -opc)
-  set -l lines ($before[1] __complete $before[2..-1] (commandline -ct) 2>/dev/null)
+  set -l typed (commandline -ct)
+  set -l program (string replace -r '^~/' "$HOME/" -- $before[1])
+  type -q $program; or return
+  set -l lines ($program __complete $before[2..-1] "$typed" 2>/dev/null)
   string match -v ':*' -- $lines
-  contains -- :0 $lines; and __fish_complete_path (commandline -ct)
+  if contains -- :0 $lines
+    set -l flag (string match -r '^--[a-z-]+=' -- "$typed")
+    set -l files (__fish_complete_path (string replace -r '^--[a-z-]+=' '' -- "$typed"))
+    string replace -r -- '^' "$flag" $files
+  end
 end
 complete -c hookpolicy -f -a '(__hookpolicy_complete)'
 complete -c kubectl-hookpolicy -f -a '(__hookpolicy_complete)'

@@ -8,14 +8,21 @@ import { hookpolicy } from "../resident.ts";
 
 const { stdout: BASH } = await hookpolicy(["completion", "bash"]);
 
-/** What bash offers behind these words, the last of which is being typed. */
-function completed(words: readonly string[], cwd?: string): string[] {
-  const quoted = words.map((word) => `'${word}'`).join(" ");
+/** Where bash splits a line into words: since version 4 also at signs. */
+const SPLITS = { "bash 3": / /, bash: / |(?=[=:@])|(?<=[=:@])/ };
+
+/** What bash offers at the end of this line. */
+function completed(
+  line: string,
+  { cwd, split = SPLITS.bash }: { cwd?: string; split?: RegExp } = {},
+): string[] {
+  const words = line.split(split).map((word) => `'${word}'`);
   const script = `${BASH}
 hookpolicy() { '${process.execPath}' '${MAIN}' "$@"; }
-COMP_WORDS=(${quoted}); COMP_CWORD=${words.length - 1}; _hookpolicy; printf '%s\\n' "\${COMPREPLY[@]}"`;
+COMP_LINE='${line}'; COMP_WORDS=(${words.join(" ")}); COMP_CWORD=${words.length - 1}
+_hookpolicy; printf '%s\n' "\${COMPREPLY[@]}"`;
   const output = execFileSync("bash", ["-c", script], { cwd, encoding: "utf8" });
-  return output.split("\n").filter((line) => line !== "");
+  return output.split("\n").filter((each) => each !== "");
 }
 
 test("the script registers itself for the program and for kubectl's plugin", () => {
@@ -25,24 +32,16 @@ test("the script registers itself for the program and for kubectl's plugin", () 
   assert.equal(output, "complete -F _hookpolicy hookpolicy\ncomplete -F _hookpolicy kubectl-hookpolicy\n");
 });
 
-const CASES: Record<string, { words: string[]; offers: string[] }> = {
-  "a flag after the program's own": {
-    words: ["hookpolicy", "--no-color", "windows", "--z"],
-    offers: ["--zone"],
-  },
-  "a value behind =": {
-    words: ["hookpolicy", "simulate", "--output", "=", "json", "--hook", "=", "BeforeClusterD"],
-    offers: ["BeforeClusterDelete"],
-  },
-  "all values behind =": {
-    words: ["hookpolicy", "validate", "--output", "="],
-    offers: ["text", "json", "github", "sarif"],
-  },
+const CASES: Record<string, string[]> = {
+  "hookpolicy --no-color windows --z": ["--zone"],
+  "hookpolicy simulate --output=json --hook=BeforeClusterD": ["BeforeClusterDelete"],
+  "hookpolicy validate --output=": ["text", "json", "github", "sarif"],
+  "~/bin/hookpolicy explain --context admin@arn:aws:eks --kube": ["--kubeconfig"],
 };
-for (const [name, { words, offers }] of Object.entries(CASES)) {
-  test(`bash completes ${name}`, () => {
-    assert.deepEqual(completed(words), offers);
-  });
+for (const [line, offers] of Object.entries(CASES)) {
+  for (const [shell, split] of Object.entries(SPLITS)) {
+    test(`${shell} completes ${line}`, () => assert.deepEqual(completed(line, { split }), offers));
+  }
 }
 
 /** What kubectl is told behind these words, the last of which is being typed. */
@@ -58,7 +57,7 @@ test("--against completes live and folders", async () => {
   assert.deepEqual(await answered("simulate", "--against", "l"), ["live\tthe API server's", ":0"]);
   assert.deepEqual(await answered("simulate", "--against=l"), ["--against=live\tthe API server's", ":0"]);
   assert.deepEqual(await answered("simulate", "--against", "fleet/"), [":0"]);
-  const offered = completed(["hookpolicy", "simulate", "--against", ""]);
+  const offered = completed("hookpolicy simulate --against ");
   assert.ok(offered.includes("live") && offered.includes("src"), offered.join(" "));
 });
 
@@ -110,8 +109,9 @@ test("as the program that kubectl runs for completion, it answers the same", asy
 
 test("bash completes files, with spaces in their names, where files are meant", async (t) => {
   const cwd = await folder(t, { "my policy.yaml": "", "other.yaml": "" });
-  assert.deepEqual(completed(["hookpolicy", "validate", "my"], cwd), ["my policy.yaml"]);
-  assert.deepEqual(completed(["hookpolicy", "windows", "-f", "o"], cwd), ["other.yaml"]);
+  assert.deepEqual(completed("hookpolicy validate my", { cwd }), ["my policy.yaml"]);
+  assert.deepEqual(completed("hookpolicy windows -f o", { cwd }), ["other.yaml"]);
+  assert.deepEqual(completed("hookpolicy windows --filename=o", { cwd }), ["other.yaml"]);
 });
 
 const missing = (shell: string): string | false =>
@@ -137,6 +137,7 @@ test(
     assert.deepEqual(lines("hookpolicy val"), ["validate\tcheck policy files"]);
     assert.deepEqual(lines("hookpolicy simulate --hook=AfterW"), ["--hook=AfterWorkersUpgrade"]);
     assert.deepEqual(lines("hookpolicy validate my"), ["my policy.yaml"]);
+    assert.deepEqual(lines("hookpolicy windows --filename=m"), ["--filename=my policy.yaml"]);
   },
 );
 
