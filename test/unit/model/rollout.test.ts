@@ -9,11 +9,10 @@ import { FULL } from "../../generated.ts";
 import { rolloutScenarios, weakRollouts } from "./rollout.ts";
 import { exploreScenario } from "./worker.ts";
 
-/** The others take a minute or more; with FULL=1. */
+/** The others take up to a minute or more; with FULL=1. */
 const SMALL: readonly string[] = [
   "both replicas are asked about both Clusters",
   "both Clusters have the same value of a label that is limited",
-  "three Clusters have two slots, one of them runs, and only writes take their time",
   "a Cluster of a stage that soaks is scaled",
   "the rollout is paused, and resumed",
   "a second upgrade is wanted where stages wait",

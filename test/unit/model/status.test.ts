@@ -7,7 +7,11 @@ import { statusScenarios } from "./status.ts";
 import { exploreScenario } from "./worker.ts";
 
 /** Many times as many states as the others together; with FULL=1. */
-const LARGEST: readonly string[] = ["see two Clusters held", "see the end of a hold"];
+const LARGEST: readonly string[] = [
+  "see two Clusters held",
+  "see the end of a hold",
+  "see one Cluster held, one after the other",
+];
 
 describe("the status is right in the end, and no row gets lost, where replicas", () => {
   for (const name of Object.keys(statusScenarios).filter((each) => FULL || !LARGEST.includes(each))) {
