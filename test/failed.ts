@@ -15,10 +15,17 @@ export function* failed(events: Iterable<TestEvent>): Generator<string> {
       continue;
     const { name, file = "", details } = data;
     const { error, duration_ms: ms } = details;
-    const because = error.cause instanceof Error ? (error.cause.stack ?? error.cause.message) : error.message;
-    const lines = because.split("\n").slice(0, SHOWN_LINES);
+    const lines = reasonOf(error).split("\n").slice(0, SHOWN_LINES);
     yield `\nFailed after ${(ms / 1000).toFixed(1)} s: ${relative(process.cwd(), file)}: ${name}\n  ${lines.join("\n  ")}\n`;
   }
+}
+
+/** `error` is the runner's; its cause is the test's, whose own cause says what "fetch failed" does not. */
+function reasonOf({ cause, message }: Error): string {
+  if (!(cause instanceof Error)) return message;
+  const because = cause.cause instanceof Error ? [`because of ${cause.cause.message}`] : [];
+  const [first, ...stack] = (cause.stack ?? cause.message).split("\n");
+  return [first, ...because, ...stack].join("\n");
 }
 
 function failureOf(error: Error): string {

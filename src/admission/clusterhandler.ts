@@ -3,7 +3,7 @@
  * confirmed with the API server passes; a request is refused when anything about the decision is unknown.
  */
 
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import type { HookName } from "../api/runtimehooks.ts";
 import { type Attempt, attemptOf } from "../operations/attempt.ts";
 import { holdTexts } from "../policy/decide.ts";
@@ -78,6 +78,12 @@ export interface ClusterAdmissionDeps {
   readonly now: () => Date;
 }
 
+/**
+ * A policy and a Cluster of one `kubectl apply`: a replica's watch tells it of the policy some milliseconds after the API
+ * server has both. Short enough that the API server still waits for the last attempt (manifests/cluster-admission/webhook.yaml).
+ */
+const CATCHES_UP_MS = [50, 200, 500];
+
 /** To parse a larger body takes milliseconds. */
 const LARGE_BYTES = 100 * 1024;
 
@@ -132,7 +138,7 @@ async function judge(attempt: Attempt, deps: ClusterAdmissionDeps): Promise<Admi
     const decide = async (): Promise<AdmissionOutcome> => {
       const refusal = deps.source.refusal(request, deps.now());
       if (refusal !== undefined) return refused(attempt, refusal);
-      const confirmation = await deps.source.confirm(request);
+      const confirmation = await confirmed(request, deps.source);
       if (!confirmation.ok) return without("NotConfirmed", confirmation.reason);
       const { decision } = confirmation;
       return decision.holds ? refused(attempt, decision) : passed(request, decision, deps);
@@ -142,6 +148,17 @@ async function judge(attempt: Attempt, deps: ClusterAdmissionDeps): Promise<Admi
     deps.recorder.failed(attempt.call.hook, error);
     return without("InternalError");
   }
+}
+
+/** Waits for memory that is behind the API server: a refusal would tell a person to do what this does. */
+async function confirmed(request: AdmissionRequest, source: ClusterDecisions): Promise<Confirmation> {
+  let confirmation = await source.confirm(request);
+  for (const ms of CATCHES_UP_MS) {
+    if (confirmation.ok || confirmation.reason !== "PolicyNotInMemory") break;
+    await sleep(ms);
+    confirmation = await source.confirm(request);
+  }
+  return confirmation;
 }
 
 function refused(attempt: Attempt, decision: Decision): AdmissionOutcome {

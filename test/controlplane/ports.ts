@@ -9,8 +9,11 @@ export function portOf(server: Server): number {
   return address.port;
 }
 
-/** Below what the kernel gives to connections that go out (Linux: from 32768): one of those would take a port again. */
-const PORTS = { from: 10_000, to: 32_767 };
+/**
+ * Below what the kernel gives to connections that go out (Linux: from 32768): one of those would take a port again. Above
+ * 10080, the highest of the ports to which fetch() refuses to connect (WHATWG Fetch, "bad port").
+ */
+const PORTS = { from: 10_240, to: 32_767 };
 const BLOCK = 64;
 const BLOCKS = Math.floor((PORTS.to + 1 - PORTS.from) / BLOCK);
 

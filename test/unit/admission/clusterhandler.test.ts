@@ -271,6 +271,17 @@ describe("a deletion that every policy would let pass is refused", () => {
   }
 });
 
+test("a deletion passes as soon as memory has every policy that the API server has", async () => {
+  let reads = 0;
+  const policies: LiveReader["policies"] = async (kind) => {
+    const known = kind === "HookPolicy" ? [deny().metadata] : [];
+    const unknown = { name: "new", namespace: "team-a", uid: "n", resourceVersion: "1" };
+    return await Promise.resolve(kind === "HookPolicy" && reads++ < 2 ? [...known, unknown] : known);
+  };
+  const { allowed } = await lab({ reader: { policies } }).ask(deletion(APPROVES));
+  assert.equal(allowed, true);
+});
+
 describe("what is no review of a Cluster is refused", () => {
   const cases: Record<string, object> = {
     nothing: {},
