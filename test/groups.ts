@@ -15,13 +15,14 @@ const SPLIT = "model";
 /** Begun first, so that none of them runs alone in the end. */
 const LONGEST = [
   "test-redteam",
-  "published",
-  "model-rollout",
-  "model-status",
-  "model-finalizer",
-  "test-unit",
   "cli",
+  "kube",
+  "model-rollout",
+  "published",
+  "test-unit",
+  "events",
   "policy",
+  "model-finalizer",
   "model-release",
 ];
 
