@@ -2,7 +2,7 @@
 
 import type { Cluster } from "../api/meta.ts";
 import type { HookCall, HookName } from "../api/runtimehooks.ts";
-import { readTimestamp } from "../policy/instant.ts";
+import { readTimestamp, timestamp } from "../policy/instant.ts";
 import { targetVersion } from "../policy/targetversion.ts";
 import type { OperationState } from "../policy/world.ts";
 import { shownCall } from "./call.ts";
@@ -63,6 +63,20 @@ export function answering(
 function isAbout(operation: PendingOperation, call: HookCall): boolean {
   const version = targetVersion(operation.call);
   return version === undefined || version === targetVersion(call);
+}
+
+/**
+ * The Cluster as it is when Cluster API calls about the operation: it is being deleted before BeforeClusterDelete is called
+ * (core/reconcilers/topology/cluster/cluster_controller.go, reconcileDelete). For calls to come; the operator decides on the
+ * Cluster as it is.
+ */
+export function asCalled(
+  cluster: Cluster,
+  { call, firstAsked }: Pick<PendingOperation, "call" | "firstAsked">,
+): Cluster {
+  const { metadata } = cluster;
+  if (call.hook !== "BeforeClusterDelete" || metadata.deletionTimestamp !== undefined) return cluster;
+  return { ...cluster, metadata: { ...metadata, deletionTimestamp: timestamp(firstAsked) } };
 }
 
 export interface ShownContext {

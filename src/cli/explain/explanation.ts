@@ -109,7 +109,7 @@ export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
 export function queriesFor(fleet: Fleet, options: ExplainOptions): readonly ObjectQuery[] {
   const { cluster, now, at = now } = options;
   return subjects(fleet, options).flatMap(({ attempt, call, state }) => {
-    const world = fleet.world(attempt?.cluster ?? cluster, state);
+    const world = attempt === undefined ? fleet.world(cluster, state) : fleet.world(attempt.cluster);
     const ofPolicies = fleet
       .policiesFor(cluster.metadata.namespace ?? "")
       .filter((policy) => matches(policy, world) !== "no")
@@ -124,7 +124,7 @@ export function spansAhead(fleet: Fleet, options: ExplainOptions, to: Date): rea
   const { cluster, now } = options;
   const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
   return subjects(fleet, options).map(({ call, state }) => {
-    const operation = { policies, world: fleet.world(cluster), call, state };
+    const operation = { policies, world: fleet.world(cluster, state), call, state };
     const seconds = (to.getTime() - now.getTime()) / 1000 / MAX_SAMPLES;
     const followed = readsClock(operation, lookAt(operation, now))
       ? { ...operation, lookAgain: () => seconds }
@@ -205,7 +205,7 @@ function explainOperation(
 ): ExplainedOperation {
   const { cluster, now, at = now } = options;
   const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
-  const operation = { policies, world: fleet.world(cluster), call, state: before };
+  const operation = { policies, world: fleet.world(cluster, before), call, state: before };
   const { decision, state } = isPending && at > now ? lookAhead(operation, now, at) : lookAt(operation, at);
   const world = fleet.world(cluster, state);
   const status = statusContext(options, isPending ? state : undefined);

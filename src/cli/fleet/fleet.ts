@@ -11,14 +11,14 @@ import {
 import type { Cluster, Namespace } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtimehooks.ts";
 import { adoptRow, oncePerOperation } from "../../operations/adoptrow.ts";
-import { type PendingOperation, pendingDeletion } from "../../operations/operation.ts";
+import { asCalled, type PendingOperation, pendingDeletion } from "../../operations/operation.ts";
 import { clusterKey, viewCluster, viewMetadata, viewNamespace } from "../../policy/cluster.ts";
 import { compilePolicy } from "../../policy/compile.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import type { ObjectReader } from "../../policy/objects.ts";
 import { compileOverride, type Override } from "../../policy/override.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
-import type { OperationState, World } from "../../policy/world.ts";
+import type { World } from "../../policy/world.ts";
 import type { PolicyObject } from "../../controller/policyset.ts";
 import { objectReader } from "./fleetobjects.ts";
 import { PAUSE_REASON } from "./pausereason.ts";
@@ -157,14 +157,15 @@ export class Fleet {
     return candidates;
   }
 
-  world(cluster: Cluster, state?: OperationState): World {
+  /** At a call about the operation; without one, as the Cluster is. */
+  world(cluster: Cluster, operation?: PendingOperation): World {
     return {
-      cluster,
+      cluster: operation === undefined ? cluster : asCalled(cluster, operation),
       namespace: this.#namespaces.get(cluster.metadata.namespace ?? ""),
       ...(this.#allNamespaces && { namespaces: () => this.#namespaces.values() }),
       objects: this.#objects,
       overrides: this.#overrides.get(clusterKey(cluster)) ?? [],
-      ...(state !== undefined && { state }),
+      ...(operation !== undefined && { state: operation }),
     };
   }
 

@@ -254,12 +254,9 @@ function operationOf(
   const known = pending.find(({ call }) => call.hook === hook);
   const expected = (version === undefined ? known?.call : undefined) ?? expectedCall(hook, cluster, version);
   const call = comingFrom(expected, fromVersion);
-  return {
-    policies: fleet.policiesFor(cluster.metadata.namespace ?? ""),
-    world: fleet.world(cluster),
-    call,
-    state: newOperation(call, cluster, from, known),
-  };
+  const state = newOperation(call, cluster, from, known);
+  const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
+  return { policies, world: fleet.world(cluster, state), call, state };
 }
 
 export function countOf({ changes }: Simulation, kind: ChangeKind): number {

@@ -6,7 +6,7 @@ import { worldOf } from "../../controller/memory.ts";
 import { nextDeadlineStep } from "../../controller/transitions.ts";
 import type { Attempt } from "../../operations/attempt.ts";
 import { hasEnded } from "../../operations/ended.ts";
-import { type PendingOperation, newOperation } from "../../operations/operation.ts";
+import { asCalled, type PendingOperation, newOperation } from "../../operations/operation.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { type Decision, speaks } from "../../policy/decision.ts";
 import { targetVersion } from "../../policy/targetversion.ts";
@@ -145,7 +145,7 @@ export class Session {
     const policies = this.#memory.policies.candidates(cluster.metadata.namespace ?? "").compiled;
     return {
       policies,
-      world: worldOf(this.#memory, cluster),
+      world: worldOf(this.#memory, asCalled(cluster, operation)),
       call: { settings: {}, ...operation.call },
       state: operation,
       ...(this.world.usesNow && { lookAgain: asOftenAsCalled }),

@@ -96,6 +96,15 @@ HookPolicy team-a/dev: does not match
   );
 });
 
+test("of a deletion that nobody has asked for yet is said what Cluster API would be told at its first call", async (t) => {
+  const rule = deletion([{ name: "deleted", expression: "has(cluster.metadata.deletionTimestamp)" }]);
+  const objects = [cluster(), policy("protect", [rule])];
+  assert.match(
+    await explained(t, objects, "--hook", "BeforeClusterDelete"),
+    /^Allowed: BeforeClusterDelete /,
+  );
+});
+
 test("an operation that only waits for time shows when it proceeds", async (t) => {
   const stdout = await explained(t, [
     cluster(DELETING),

@@ -36,6 +36,16 @@ const FLEET = {
 };
 const simulate = (...args: readonly string[]): string[] => ["simulate", "--against", "fleet", ...args];
 
+test("a Cluster is being deleted when Cluster API asks about its deletion", async (t) => {
+  const deleted = { name: "deleted", expression: "has(cluster.metadata.deletionTimestamp)" };
+  const cwd = await folder(t, {
+    ...FLEET,
+    "new/policies.yaml": many(policy("protect", [{ ...confirmed, until: [deleted] }])),
+  });
+  const { stdout } = await hookpolicy(simulate("-f", "new", ...AT), { cwd });
+  assert.match(stdout, /^newly allowed: BeforeClusterDelete$/m);
+});
+
 test("what the new policies block, allow and hold for another reason is told, with totals", async (t) => {
   const other = { ...confirmed, until: [{ name: "signed", annotation: { key: "example.com/signed" } }] };
   const files = {
