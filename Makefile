@@ -8,7 +8,7 @@ SHELL := bash
 TEST := node --test --test-reporter=./test/report.ts --test-reporter-destination=stdout
 # The tests of a folder share a process.
 UNIT_FILES := $$(node test/groups.ts test/unit test/contract test/redteam)
-# One more than cores: two of the groups mostly wait.
+# Two of the groups mostly wait: one more than two cores.
 UNIT_TEST := $(TEST) --test-concurrency=3
 # Coverage of the same tests; release/coverage.ts sums it up.
 COVERAGE_FLAGS := --import ./test/coverage.ts --experimental-test-coverage --test-coverage-include='src/**' --test-coverage-exclude='**/*.gen.ts' \

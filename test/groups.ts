@@ -46,9 +46,10 @@ function nameOf(folder: string, file: string): string {
   return folder === SPLIT ? `${folder}-${basename(file, ".test.ts")}` : folder;
 }
 
-/** The runner begins files in the order of their names. */
-function placeOf(name: string): number {
-  return LONGEST.includes(name) ? LONGEST.indexOf(name) : LONGEST.length;
+/** The runner begins files in the order of their names, as texts. */
+function placeOf(name: string): string {
+  const place = LONGEST.includes(name) ? LONGEST.indexOf(name) : LONGEST.length;
+  return String(place).padStart(2, "0");
 }
 
 rmSync(OUT, { recursive: true, force: true });

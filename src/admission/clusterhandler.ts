@@ -3,12 +3,13 @@
  * confirmed with the API server passes; a request is refused when anything about the decision is unknown.
  */
 
-import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { HookName } from "../api/runtimehooks.ts";
 import { type Attempt, attemptOf } from "../operations/attempt.ts";
 import { holdTexts } from "../policy/decide.ts";
 import type { Confirmation, Decision } from "../policy/decision.ts";
 import { Turns } from "../server/turns.ts";
+import { CatchUp } from "./catchup.ts";
 import { type ClusterReview, decodeClusterReview } from "./clusterreview.ts";
 import { refusedBy, undecided } from "./clusterdenial.ts";
 import { type Denial, tooBusy } from "./denial.ts";
@@ -78,17 +79,12 @@ export interface ClusterAdmissionDeps {
   readonly now: () => Date;
 }
 
-/**
- * A policy and a Cluster of one `kubectl apply`: a replica's watch tells it of the policy some milliseconds after the API
- * server has both. Short enough that the API server still waits for the last attempt (manifests/cluster-admission/webhook.yaml).
- */
-const CATCHES_UP_MS = [50, 200, 500];
-
 /** To parse a larger body takes milliseconds. */
 const LARGE_BYTES = 100 * 1024;
 
 export function createClusterHandler(deps: ClusterAdmissionDeps): (body: Buffer) => Promise<string> {
   const turns = new Turns({ atOnce: 1 });
+  const catchUp = new CatchUp();
   return async (body) => {
     const started = performance.now();
     const review = body.length > LARGE_BYTES ? await decodeInTurn(body, turns) : decodeClusterReview(body);
@@ -102,7 +98,7 @@ export function createClusterHandler(deps: ClusterAdmissionDeps): (body: Buffer)
       deps.recorder.unconcerned();
       return encodeVerdict(review.uid, { warnings: [] });
     }
-    const outcome = await judge(attempt, deps);
+    const outcome = await catchUp.decided(started, async () => await judge(attempt, deps));
     deps.recorder.decided(review, attempt, outcome, (performance.now() - started) / 1000);
     return encodeVerdict(review.uid, outcome);
   };
@@ -138,7 +134,7 @@ async function judge(attempt: Attempt, deps: ClusterAdmissionDeps): Promise<Admi
     const decide = async (): Promise<AdmissionOutcome> => {
       const refusal = deps.source.refusal(request, deps.now());
       if (refusal !== undefined) return refused(attempt, refusal);
-      const confirmation = await confirmed(request, deps.source);
+      const confirmation = await deps.source.confirm(request);
       if (!confirmation.ok) return without("NotConfirmed", confirmation.reason);
       const { decision } = confirmation;
       return decision.holds ? refused(attempt, decision) : passed(request, decision, deps);
@@ -148,17 +144,6 @@ async function judge(attempt: Attempt, deps: ClusterAdmissionDeps): Promise<Admi
     deps.recorder.failed(attempt.call.hook, error);
     return without("InternalError");
   }
-}
-
-/** Waits for memory that is behind the API server: a refusal would tell a person to do what this does. */
-async function confirmed(request: AdmissionRequest, source: ClusterDecisions): Promise<Confirmation> {
-  let confirmation = await source.confirm(request);
-  for (const ms of CATCHES_UP_MS) {
-    if (confirmation.ok || confirmation.reason !== "PolicyNotInMemory") break;
-    await sleep(ms);
-    confirmation = await source.confirm(request);
-  }
-  return confirmation;
 }
 
 function refused(attempt: Attempt, decision: Decision): AdmissionOutcome {

@@ -1,7 +1,7 @@
 /** The page of `hookpolicy ui`. */
 
 import { render } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { useAnswer } from "./ask.ts";
 import { ClusterPage } from "./cluster.tsx";
 import { ClustersPage } from "./clusters.tsx";
@@ -98,9 +98,9 @@ function Bar({ route, live, server }: { route: Route; live: Live; server: string
 }
 
 function useRoute(): Route {
-  const [route, setRoute] = useState(() => readRoute(location.hash));
+  const [hash, setHash] = useState(location.hash);
   useEffect(() => {
-    const changed = (): void => setRoute(readRoute(location.hash));
+    const changed = (): void => setHash(location.hash);
     const typed = (event: KeyboardEvent): void => {
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
       const page = PAGES[Number(event.key) - 1];
@@ -117,7 +117,7 @@ function useRoute(): Route {
       removeEventListener("keydown", typed);
     };
   }, []);
-  return route;
+  return useMemo(() => readRoute(hash), [hash]);
 }
 
 function isTyping(target: EventTarget | null): boolean {

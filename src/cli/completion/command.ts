@@ -1,5 +1,6 @@
 /** `hookpolicy completion`: completion scripts for shells, and the completions that they and kubectl request. */
 
+import { homedir } from "node:os";
 import { Argument, type Command } from "commander";
 import { isPrintable } from "../../api/printable.ts";
 import { addExamples } from "../command.ts";
@@ -55,7 +56,8 @@ export async function answerCompletion(words: readonly string[], program: Comman
 
 async function liveNames(kind: Live, words: readonly string[], typed: string): Promise<readonly string[]> {
   const { withApiServer } = await import("../fleet/livefleet.ts");
-  const kubeconfig = flagValue(words, "--kubeconfig");
+  // As typed: the shell has expanded nothing.
+  const kubeconfig = flagValue(words, "--kubeconfig")?.replace(/^~(?=\/)/, homedir());
   const context = flagValue(words, "--context");
   const named = (kind === "policyref" ? words.slice(1).find(isClusterName) : typed)?.match(/^([^/]*)\//)?.[1];
   const namespace = named ?? flagValue(words, "-n", "--namespace");
