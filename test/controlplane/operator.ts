@@ -175,11 +175,12 @@ function defaultFlags(ports: OperatorPorts): Record<string, string | number> {
   };
 }
 
-export async function issueServingCertificate(cp: ControlPlane): Promise<KeyPair> {
-  return await cp.authority.issue({
-    commonName: SERVICE_HOST,
-    names: [SERVICE_HOST, "localhost", "127.0.0.1"],
-  });
+export async function issueServingCertificate(
+  { authority }: Pick<ControlPlane, "authority">,
+  validity: { readonly validMs?: number } = {},
+): Promise<KeyPair> {
+  const names = [SERVICE_HOST, "localhost", "127.0.0.1"];
+  return await authority.issue({ commonName: SERVICE_HOST, names, ...validity });
 }
 
 export async function writeServingCertificate(dir: string, { certificate, key }: KeyPair): Promise<void> {
