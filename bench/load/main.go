@@ -34,34 +34,36 @@ func main() {
 	flag.BoolVar(&o.reconnect, "reconnect", false, "a new connection for every call")
 	flag.BoolVar(&o.fresh, "fresh", false, "count in the placeholder of every body, so that no two requests are the same")
 	flag.Parse()
-	if o.rate > 0 && o.reconnect {
-		fail(fmt.Errorf("-rate and -reconnect exclude each other"))
+	result, err := load(o, *address, *bodies)
+	if err == nil {
+		err = json.NewEncoder(os.Stdout).Encode(result)
 	}
-	var err error
-	if o.url, err = url.Parse(*address); err != nil {
-		fail(err)
-	}
-	text, err := os.ReadFile(*bodies)
 	if err != nil {
-		fail(err)
+		fmt.Fprintln(os.Stderr, "load:", err)
+		os.Exit(1)
+	}
+}
+
+func load(o options, address, bodies string) (result Result, err error) {
+	if o.url, err = url.Parse(address); err != nil {
+		return
+	}
+	text, err := os.ReadFile(bodies)
+	if err != nil {
+		return
 	}
 	requests, err := buildRequests(o.url, bytes.Split(bytes.TrimSpace(text), []byte("\n")), o.connections)
 	if err != nil {
-		fail(err)
+		return
 	}
 	// One core is left to the server. The dispatcher of an open loop must not wait for its turn.
 	runtime.GOMAXPROCS(1)
 	if o.rate > 0 {
 		runtime.GOMAXPROCS(2)
 	}
-	result, err := run(o, requests)
-	if err != nil {
-		fail(err)
-	}
+	result, err = run(o, requests)
 	result.CPUSeconds = cpuSeconds()
-	if err := json.NewEncoder(os.Stdout).Encode(result); err != nil {
-		fail(err)
-	}
+	return
 }
 
 func cpuSeconds() float64 {
@@ -70,9 +72,4 @@ func cpuSeconds() float64 {
 		return 0
 	}
 	return float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e9
-}
-
-func fail(err error) {
-	fmt.Fprintln(os.Stderr, "load:", err)
-	os.Exit(1)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/url"
+	"regexp"
 )
 
 // Stands in an annotation that no rule reads.
@@ -49,14 +50,9 @@ func (r request) patch(value uint64) {
 	}
 }
 
-var retryField = []byte(`"retryAfterSeconds":`)
+var retry = regexp.MustCompile(`"retryAfterSeconds": *[1-9]`)
 
 // isBlocked: the answer tells Cluster API to wait.
 func isBlocked(body []byte) bool {
-	at := bytes.Index(body, retryField)
-	if at < 0 {
-		return false
-	}
-	rest := bytes.TrimLeft(body[at+len(retryField):], " ")
-	return len(rest) > 0 && rest[0] >= '1' && rest[0] <= '9'
+	return retry.Match(body)
 }

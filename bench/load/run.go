@@ -26,10 +26,7 @@ type Result struct {
 	FirstFailure string  `json:"firstFailure,omitempty"`
 	Seconds      float64 `json:"seconds"`
 	P50          float64 `json:"p50"`
-	P90          float64 `json:"p90"`
 	P99          float64 `json:"p99"`
-	P999         float64 `json:"p999"`
-	Max          float64 `json:"max"`
 	// Of this process.
 	CPUSeconds float64 `json:"cpuSeconds"`
 }
@@ -59,14 +56,9 @@ func (r *recorder) record(begun time.Time, right bool, err error) {
 	_ = r.histogram.RecordValue(min(took, r.histogram.HighestTrackableValue()))
 }
 
-func newRecorder() *recorder {
+func run(o options, requests [][]request) (Result, error) {
 	r := &recorder{histogram: hdrhistogram.New(1, time.Minute.Microseconds(), 3)}
 	r.counter.Store(uint64(time.Now().UnixMicro()))
-	return r
-}
-
-func run(o options, requests [][]request) (Result, error) {
-	r := newRecorder()
 	connections := make([]*connection, o.connections)
 	for i := range connections {
 		connections[i] = newConnection(o.url, i)
@@ -87,10 +79,8 @@ func run(o options, requests [][]request) (Result, error) {
 	} else {
 		closedLoop(o, connections, requests, r)
 	}
-	r.result.Seconds = time.Since(begun).Seconds()
 	ms := func(quantile float64) float64 { return float64(r.histogram.ValueAtQuantile(quantile)) / 1000 }
-	r.result.P50, r.result.P90, r.result.P99, r.result.P999 = ms(50), ms(90), ms(99), ms(99.9)
-	r.result.Max = float64(r.histogram.Max()) / 1000
+	r.result.Seconds, r.result.P50, r.result.P99 = time.Since(begun).Seconds(), ms(50), ms(99)
 	return r.result, nil
 }
 
