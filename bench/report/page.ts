@@ -1,9 +1,11 @@
 /** docs/benchmarks.md and the pages below it, from what was measured. */
 
 import { median } from "../measure/statistics.ts";
-import type { Machine, PartResult, Row } from "../result.ts";
-import { isMet } from "./goal.ts";
-import { ANSWERS, PART_NAMES, PARTS, type RowId, TOLD_ELSEWHERE } from "./parts.ts";
+import type { Goal, Machine, PartName, PartResult, Row } from "../result.ts";
+import { ANSWERS, PARTS, type RowId, TOLD_ELSEWHERE } from "./parts.ts";
+
+const isPart = (name: string): name is PartName => Object.hasOwn(PARTS, name);
+const PART_NAMES = Object.keys(PARTS).filter(isPart);
 
 const INTRODUCTION = `# Benchmarks
 
@@ -107,8 +109,7 @@ function rowsOf(result: PartResult, ids: readonly RowId[]): readonly Titled[] {
   const all = allRows(result);
   return ids.flatMap((id) => {
     if (id.endsWith("*")) return total(all.filter((row) => row.id.startsWith(id.slice(0, -1))));
-    const found = id.split("|").flatMap((each) => all.filter((row) => row.id === each));
-    return found.slice(0, 1);
+    return all.filter((row) => row.id === id);
   });
 }
 
@@ -118,6 +119,25 @@ function total(rows: readonly Titled[]): Titled[] {
   if (first === undefined) return [];
   const sum = rows.reduce((before, { samples }) => before + median(samples), 0);
   return [{ ...first, work: `all ${rows.length} together`, samples: [sum] }];
+}
+
+/** `undefined`: the row has no goal. A row without samples misses its goal. */
+function isMet({ goal, samples }: Row): boolean | undefined {
+  if (goal === undefined) return undefined;
+  return holds(goal, median(samples)); // no comparison with NaN is true
+}
+
+function holds({ is, value }: Goal, measured: number): boolean {
+  switch (is) {
+    case "at least":
+      return measured >= value;
+    case "at most":
+      return measured <= value;
+    case "below":
+      return measured < value;
+    case "exactly":
+      return measured === value;
+  }
 }
 
 function machineText({ cpu, cores, memoryGiB, kernel, versions }: Machine): string {

@@ -2,13 +2,10 @@
 
 import type { PartName } from "../result.ts";
 
-/**
- * The id of a row. "a|b": the first that was measured, as rows come and go with the bench; "a*": all that begin so, added
- * up.
- */
+/** The id of a row. "a*": all that begin so, added up. */
 export type RowId = string;
 
-export interface Part {
+interface Part {
   readonly title: string;
   /** The rows that stand for the part, as they are shown. */
   readonly key: readonly RowId[];
@@ -21,9 +18,9 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
   speed: {
     title: "Speed",
     key: [
-      "settings-26k/peer|fresh-26k/peer-cpu",
+      "settings-26k/peer",
       "same-26k/peer",
-      "settings-1k/peer|fresh-1k/peer-cpu",
+      "settings-1k/peer",
       "same-1k/peer",
       "reconnect/peer-cpu",
       "open/server-p99",
@@ -101,17 +98,7 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
   },
 };
 
-export const PART_NAMES: readonly PartName[] = [
-  "speed",
-  "scale",
-  "rollouts",
-  "admission",
-  "faults",
-  "hostile",
-  "soak",
-];
-
-export interface Answer {
+interface Answer {
   /** What a reader wants to know before anything else; the row's figure and goal follow. */
   readonly text: string;
   readonly id: RowId;
@@ -127,7 +114,7 @@ export const ANSWERS: readonly Answer[] = [
   { text: "From an approval until the release, p99:", id: "scale-10000-annotation" },
   {
     text: "Calls of 26 KB with new content, beside Cluster API's own Go server, which decides nothing:",
-    id: "settings-26k/peer-cpu|fresh-26k/peer-cpu",
+    id: "settings-26k/peer-cpu",
   },
   {
     text: "From a free slot of a rollout until the next release, p99, beyond the 10 s after which Cluster API asks again:",
