@@ -1,11 +1,11 @@
 /** What every part of the bench begins and ends with. */
 
+import { availableParallelism, cpus, release, totalmem } from "node:os";
 import { installClusterDefinition } from "../test/controlplane/clusterapi.ts";
 import { type ControlPlane, startControlPlane } from "../test/controlplane/controlplane.ts";
 import { installHookPolicy } from "../test/controlplane/operator.ts";
-import { describeMachine } from "./measure/machine.ts";
 import { Noise } from "./measure/noise.ts";
-import type { PartName, PartResult } from "./result.ts";
+import type { Machine, PartName, PartResult } from "./result.ts";
 
 export type Progress = (line: string) => void;
 
@@ -15,6 +15,8 @@ export const QUICK = process.env["BENCH_QUICK"] === "1";
 /** Where a part is measured. */
 export interface Site {
   readonly cp: ControlPlane;
+  /** Of what is measured with. */
+  readonly versions: { readonly "kube-apiserver": string };
   readonly noise: Noise;
   readonly progress: Progress;
 }
@@ -29,7 +31,8 @@ export async function onControlPlane<T>(
   try {
     await installHookPolicy(cp);
     await installClusterDefinition(cp);
-    return await work({ cp, noise: new Noise(), progress });
+    const { gitVersion } = await cp.request<{ gitVersion: string }>("GET", "/version");
+    return await work({ cp, versions: { "kube-apiserver": gitVersion }, noise: new Noise(), progress });
   } finally {
     await cp.stop();
   }
@@ -49,11 +52,6 @@ export async function inRounds<T>(
   return results;
 }
 
-export async function kubeVersionOf({ cp }: Pick<Site, "cp">): Promise<string> {
-  const { gitVersion } = await cp.request<{ gitVersion: string }>("GET", "/version");
-  return gitVersion;
-}
-
 interface Measured extends Pick<PartResult, "tables" | "notes"> {
   /** Of what is measured or measured with, besides Node.js. */
   readonly versions?: Readonly<Record<string, string>>;
@@ -66,4 +64,14 @@ export function resultOf(
 ): PartResult {
   const date = new Date().toISOString().slice(0, 10);
   return { part, command, date, machine: describeMachine(versions), tables, notes };
+}
+
+function describeMachine(versions: Readonly<Record<string, string>>): Machine {
+  return {
+    cpu: cpus()[0]?.model.trim() ?? "unknown",
+    cores: availableParallelism(),
+    memoryGiB: Math.round(totalmem() / 2 ** 30),
+    kernel: release(),
+    versions: { node: process.versions.node, ...versions },
+  };
 }

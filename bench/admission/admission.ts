@@ -1,65 +1,224 @@
 /** The webhook of Clusters: what a refusal and a confirmed passage take, and that other updates do not reach the operator. */
 
+import { join } from "node:path";
+import { inParallel } from "../../test/apiserver/operatorlab.ts";
+import { ApiError } from "../../test/controlplane/client.ts";
+import { clusterWebhook } from "../../test/controlplane/clusterwebhook.ts";
+import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
+import { CLUSTER_API } from "../../test/controlplane/labkinds.ts";
+import {
+  issueServingCertificate,
+  type Operator,
+  writeServingCertificate,
+} from "../../test/controlplane/operator.ts";
+import { applyPolicy, APPROVED, approvalRule, policyRef } from "../../test/controlplane/policies.ts";
+import { AT_A_TIME, createClusters, kindOf, NAMESPACES, namespaceOf, range, refOf } from "../fleet/fleet.ts";
 import { median, quantile, rounded } from "../measure/statistics.ts";
-import { type Progress, QUICK, resultOf } from "../part.ts";
-import { below, NONE, row } from "../report/rows.ts";
-import type { PartResult, Row, Table } from "../result.ts";
-import { type AdmissionSize, measureAdmission, type Measured, type Round } from "./measure.ts";
+import { inRounds, onControlPlane, type Progress, QUICK, resultOf } from "../part.ts";
+import { below, NONE, type PartResult, row, type Row } from "../result.ts";
+import { startShipped } from "../shipped.ts";
+import { startBareServer } from "../speed/servers.ts";
 
-const FULL: AdmissionSize = { clusters: 1000, requests: 1000, updates: 30_000, rounds: 3 };
-const SKETCH: AdmissionSize = { clusters: 50, requests: 50, updates: 1000, rounds: 1 };
+interface Size {
+  readonly clusters: number;
+  /** Of each kind, in a round. */
+  readonly requests: number;
+  readonly updates: number;
+  readonly rounds: number;
+}
+
+const FULL: Size = { clusters: 1000, requests: 1000, updates: 30_000, rounds: 3 };
+const SKETCH: Size = { clusters: 50, requests: 50, updates: 1000, rounds: 1 };
+
+/** Milliseconds of each request, as a row names it. */
+type Times = "none" | "bare" | "denied" | "confirmed" | "parallel";
+
+interface Round extends Readonly<Record<Times, readonly number[]>> {
+  /** Per second. */
+  readonly updatesWithout: number;
+  readonly updatesWith: number;
+  /** Reviews that the operator got meanwhile. */
+  readonly reviews: number;
+}
+
+const REVIEWS = "hookpolicy_admission_reviews_total";
+const CONFIGURATION = {
+  apiVersion: "admissionregistration.k8s.io/v1",
+  kind: "ValidatingWebhookConfiguration",
+  name: "hookpolicy-clusters",
+};
+
+interface Lab {
+  readonly cp: ControlPlane;
+  readonly size: Size;
+  readonly operator: Operator;
+  readonly barePort: number;
+}
+
+/** Half of them. */
+const isApproved = (index: number): boolean => kindOf(index, 2) === 1;
 
 export async function runAdmission(progress: Progress): Promise<PartResult> {
-  const measured = await measureAdmission(QUICK ? SKETCH : FULL, progress);
-  return resultOf("admission", {
-    versions: { "kube-apiserver": measured.kubeVersion },
-    tables: [tableOf(measured)],
-    notes: notesOf(measured),
+  const size = QUICK ? SKETCH : FULL;
+  const { clusters, updates: updated } = size;
+  return await onControlPlane(
+    progress,
+    async (site) => {
+      const { cp, versions, noise } = site;
+      const operator = await startShipped(cp, {});
+      await createFleet(cp, size, progress);
+      const lab = { cp, size, operator, barePort: await startBare(cp) };
+      const rounds = await inRounds(site, size.rounds, async (round) => {
+        const measured = await measureRound(lab);
+        progress(`round ${round + 1} of ${size.rounds} is measured`);
+        return measured;
+      });
+      const title = `Deletions of ${clusters.toLocaleString("en")} Clusters, and ${updated.toLocaleString("en")} updates of other fields`;
+      const rows = [...rowsOf(rounds), noise.row("admission")];
+      return resultOf("admission", { versions, tables: [{ title, rows }], notes: notesOf(size) });
+    },
+    { controllers: false },
+  );
+}
+
+async function createFleet(cp: ControlPlane, { clusters }: Size, progress: Progress): Promise<void> {
+  const annotations = { [APPROVED]: "true" };
+  await createClusters(cp, {
+    count: clusters,
+    size: "1k",
+    finish: async (ref, index) =>
+      isApproved(index) ? await cp.patch(ref, { metadata: { annotations } }) : undefined,
+    progress,
+  });
+  for (const index of range(NAMESPACES)) {
+    await applyPolicy(cp, policyRef(namespaceOf(index), "protect"), {
+      rules: [{ ...approvalRule("BeforeClusterDelete"), admission: "Deny" }],
+    });
+  }
+}
+
+async function startBare(cp: ControlPlane): Promise<number> {
+  const certDir = join(cp.folder, "bare-certs");
+  await writeServingCertificate(certDir, await issueServingCertificate(cp));
+  return (await startBareServer(cp, certDir, "review")).port;
+}
+
+async function measureRound(lab: Lab): Promise<Round> {
+  const { cp, size, operator, barePort } = lab;
+  const [held, approved] = [false, true].map((which) =>
+    range(size.clusters).filter((index) => isApproved(index) === which),
+  );
+  await cp.delete(CONFIGURATION);
+  await until(cp, held, undefined);
+  const none = await oneByOne(lab, held, true);
+  const updatesWithout = await updates(lab);
+  await install(cp, barePort);
+  await until(cp, held, /bare server/);
+  const bare = await oneByOne(lab, held, false);
+  await install(cp, operator.ports.admission);
+  await until(cp, held, /cannot be deleted yet/);
+  const denied = await oneByOne(lab, held, false);
+  const confirmed = await oneByOne(lab, approved, true);
+  const parallel: number[] = [];
+  await inParallel(range(size.requests), AT_A_TIME, async (index) => {
+    parallel.push(await timed(cp, approved?.[index % approved.length] ?? 0, true));
+  });
+  const before = await operator.metric(REVIEWS);
+  const updatesWith = await updates(lab);
+  const reviews = (await operator.metric(REVIEWS)) - before;
+  return { none, bare, denied, confirmed, parallel, updatesWithout, updatesWith, reviews };
+}
+
+async function install(cp: ControlPlane, port: number): Promise<void> {
+  await cp.apply(await clusterWebhook(port, cp.authority.caBundle));
+}
+
+/** The message of the refusal; a dry run, so that the Cluster stays. */
+async function tryDeletion(cp: ControlPlane, index: number): Promise<string | undefined> {
+  const { namespace, name } = refOf(index);
+  const path = `/apis/${CLUSTER_API}/namespaces/${namespace}/clusters/${name}?dryRun=All`;
+  try {
+    await cp.request("DELETE", path);
+    return undefined;
+  } catch (error) {
+    if (error instanceof ApiError) return error.message;
+    throw error;
+  }
+}
+
+/** The API server needs a moment to see another configuration. */
+async function until(
+  cp: ControlPlane,
+  [index = 0]: readonly number[] = [],
+  refusal: RegExp | undefined,
+): Promise<void> {
+  await cp.waitFor("the API server to see the webhook", async () => {
+    const said = await tryDeletion(cp, index);
+    return refusal === undefined ? said === undefined : said !== undefined && refusal.test(said);
   });
 }
 
-type Times = "none" | "bare" | "denied" | "confirmed" | "parallel";
-
-function tableOf({ rounds, size, noise }: Measured): Table {
-  const ms = (of: Times, work: string, limit?: number): Row => {
-    const p99 = rounds.map((round) => rounded(quantile(round[of], 0.99), 2));
-    const p50 = rounded(median(rounds.flatMap((round) => round[of])), 2);
-    const goal = limit === undefined ? undefined : below(limit);
-    return row(`admission-${of}`, `${work}, p99`, p99, { unit: "ms", goal, note: `p50 ${p50} ms` });
-  };
-  const perSecond = (of: "updatesWith" | "updatesWithout"): number =>
-    rounded(median(rounds.map((round: Round) => round[of])), 0);
-  return {
-    title: `Deletions of ${size.clusters.toLocaleString("en")} Clusters, and ${size.updates.toLocaleString("en")} updates of other fields`,
-    rows: [
-      ms("none", "a deletion (dry run) without webhook"),
-      ms("bare", "refused by a server that only parses the review"),
-      ms("denied", "refused by the operator, from the Cluster alone", 10),
-      ms("confirmed", "confirmed with the API server, and passed", 120),
-      ms("parallel", "the same, 16 at a time"),
-      row(
-        "admission-reviews",
-        "reviews that the operator gets of the updates",
-        rounds.map(({ reviews }) => reviews),
-        { unit: "reviews", goal: NONE },
-      ),
-      row(
-        "admission-updates",
-        "updates per second with the webhook, beside those without",
-        rounds.map((round) => rounded(round.updatesWith / round.updatesWithout, 2)),
-        {
-          unit: "× without",
-          note: `${perSecond("updatesWith")} with it, ${perSecond("updatesWithout")} without`,
-        },
-      ),
-      noise.row("admission"),
-    ],
-  };
+/** Another answer than the expected one has cost something else. */
+async function timed(cp: ControlPlane, index: number, passes: boolean): Promise<number> {
+  const begun = performance.now();
+  const said = await tryDeletion(cp, index);
+  const ms = performance.now() - begun;
+  if ((said === undefined) !== passes) throw new Error(`unexpected: ${said ?? "the deletion passed"}`);
+  return ms;
 }
 
-function notesOf({ size }: Measured): string[] {
+async function oneByOne(
+  { cp, size }: Lab,
+  clusters: readonly number[] = [],
+  passes: boolean,
+): Promise<number[]> {
+  const times: number[] = [];
+  for (let count = 0; count < size.requests; count += 1)
+    times.push(await timed(cp, clusters[count % clusters.length] ?? 0, passes));
+  return times;
+}
+
+/** Updates of an annotation per second, as many at a time as fill the API server. */
+async function updates({ cp, size }: Lab): Promise<number> {
+  const begun = performance.now();
+  await inParallel(range(size.updates), AT_A_TIME, async (count) => {
+    const annotations = { "example.com/count": `${count}` };
+    await cp.patch(refOf(count % size.clusters), { metadata: { annotations } });
+  });
+  return (1000 * size.updates) / (performance.now() - begun);
+}
+
+function rowsOf(rounds: readonly Round[]): Row[] {
+  const ms = (of: Times, work: string, limit?: number): Row => {
+    const p99 = rounds.map((round) => rounded(quantile(round[of], 0.99), 2));
+    const note = `p50 ${rounded(median(rounds.flatMap((round) => round[of])), 2)} ms`;
+    const goal = limit === undefined ? undefined : below(limit);
+    return row(`admission-${of}`, `${work}, p99`, p99, { unit: "ms", goal, note });
+  };
+  const reviews = rounds.map((round) => round.reviews);
+  const ratios = rounds.map((round) => rounded(round.updatesWith / round.updatesWithout, 2));
+  const perSecond = (of: "updatesWith" | "updatesWithout"): number =>
+    rounded(median(rounds.map((round) => round[of])), 0);
   return [
-    `One kube-apiserver, one etcd, one replica. Each figure is the whole request, from the client to the API server, its webhook and back, ${size.requests.toLocaleString("en")} requests in a round, one after the other unless it says otherwise. Deletions are dry runs, which the webhook decides in the same way, so that the Clusters stay; half of the Clusters are approved.`,
+    ms("none", "a deletion (dry run) without webhook"),
+    ms("bare", "refused by a server that only parses the review"),
+    ms("denied", "refused by the operator, from the Cluster alone", 10),
+    ms("confirmed", "confirmed with the API server, and passed", 120),
+    ms("parallel", "the same, 16 at a time"),
+    row("admission-reviews", "reviews that the operator gets of the updates", reviews, {
+      unit: "reviews",
+      goal: NONE,
+    }),
+    row("admission-updates", "updates per second with the webhook, beside those without", ratios, {
+      unit: "× without",
+      note: `${perSecond("updatesWith")} with it, ${perSecond("updatesWithout")} without`,
+    }),
+  ];
+}
+
+function notesOf({ requests }: Size): string[] {
+  return [
+    `One kube-apiserver, one etcd, one replica. Each figure is the whole request, from the client to the API server, its webhook and back, ${requests.toLocaleString("en")} requests in a round, one after the other unless it says otherwise. Deletions are dry runs, which the webhook decides in the same way, so that the Clusters stay; half of the Clusters are approved.`,
     "The rows without the operator are the reference on the same machine in the same round: what lies between them and the operator's is its share.",
     "The updates set an annotation, 16 at a time, as fast as the API server stores them. Its matchConditions leave them out, so they reach the operator by its watch alone, as without the webhook.",
   ];

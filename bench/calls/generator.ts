@@ -5,12 +5,15 @@ import { writeFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { hookPath } from "../../src/api/hookcatalog.ts";
 import type { HookName } from "../../src/api/runtimehooks.ts";
+import { flags } from "../../test/controlplane/processes.ts";
 
 const run = promisify(execFile);
 
 export interface Load {
-  readonly url: string;
-  readonly bodiesFile: string;
+  readonly hook: HookName;
+  readonly port: number;
+  /** A file of request bodies, one per line. */
+  readonly bodies: string;
   readonly seconds: number;
   readonly connections: number;
   /** Calls per second, whether answers come or not; absent: the next call follows the answer. */
@@ -18,7 +21,7 @@ export interface Load {
   /** A new connection for every call. */
   readonly reconnect?: boolean | undefined;
   /** Other bytes in every call. */
-  readonly fresh: boolean;
+  readonly fresh?: boolean;
 }
 
 /** Times in milliseconds. */
@@ -37,10 +40,6 @@ interface Output extends LoadResult {
   readonly firstFailure?: string;
 }
 
-export function hookUrl(hook: HookName, port: number): string {
-  return `https://127.0.0.1:${port}${hookPath(hook)}?timeout=10s`;
-}
-
 /** Request after request: together they are as long as memory would be for something better. */
 export async function writeBodies<T>(
   file: string,
@@ -56,21 +55,15 @@ function* lines<T>(items: readonly T[], request: (item: T) => string): Iterable<
 
 /** Rejects where a call failed or was not blocked: then nothing was measured. */
 export async function callUnderLoad(binary: string, load: Load): Promise<LoadResult> {
-  const args = [
-    `-url=${load.url}`,
-    `-bodies=${load.bodiesFile}`,
-    `-duration=${load.seconds}s`,
-    `-connections=${load.connections}`,
-    `-rate=${load.rate ?? 0}`,
-    `-reconnect=${load.reconnect ?? false}`,
-    `-fresh=${load.fresh}`,
-  ];
-  const { stdout } = await run(binary, args, { timeout: (load.seconds + 60) * 1000 });
+  const { hook, port, bodies, seconds, connections, rate = 0, reconnect = false, fresh = false } = load;
+  const url = `https://127.0.0.1:${port}${hookPath(hook)}?timeout=10s`;
+  const args = flags({ url, bodies, duration: `${seconds}s`, connections, rate, reconnect, fresh });
+  const { stdout } = await run(binary, args, { timeout: (seconds + 60) * 1000 });
   const output: Output = JSON.parse(stdout);
-  if (output.failed > 0 || output.wrong > 0) {
-    const why = output.firstFailure ?? "they were not blocked";
+  const { failed, wrong, calls, firstFailure = "they were not blocked" } = output;
+  if (failed > 0 || wrong > 0) {
     throw new Error(
-      `${output.failed} calls failed and ${output.wrong} were answered wrong of ${output.calls} to ${load.url}: ${why}`,
+      `${failed} calls failed and ${wrong} were answered wrong of ${calls} to ${url}: ${firstFailure}`,
     );
   }
   return output;

@@ -1,25 +1,18 @@
 /** Clusters of a realistic size. */
 
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import type { KubeObject } from "../../test/controlplane/client.ts";
 import { CLUSTER_API } from "../../test/controlplane/labkinds.ts";
+import { GOLDEN, type Size } from "./requests.ts";
 
 /** Cluster API's own: with it a deleted Cluster stays until the hook has released it. */
 const FINALIZER = "cluster.cluster.x-k8s.io";
-
-/** What their BeforeClusterDelete request is long. */
-export type Size = "1k" | "26k";
 
 /** Of the Clusters in requests that Cluster API 1.14 has sent. */
 const SPECS: Readonly<Record<Size, KubeObject>> = { "1k": specOf("1k"), "26k": specOf("26k") };
 
 function specOf(size: Size): KubeObject {
-  const file = `before-cluster-delete-${size}.json`;
-  const body: { cluster: KubeObject } = JSON.parse(
-    readFileSync(join(import.meta.dirname, "../bodies", file), "utf8"),
-  );
+  const body: { cluster: KubeObject } = JSON.parse(GOLDEN[size]);
   return body.cluster["spec"];
 }
 

@@ -88,7 +88,7 @@ export async function createFleet(
   for (const index of range(policies).slice(1)) {
     await storePolicy(cp, policyRef(namespaceOf(index), `policy-${index}`), {
       clusterSelector: { matchLabels: { group: `g${kindOf(index, GROUPS)}` } },
-      rules: [rule(GATES[index % GATES.length] ?? GATES[0])],
+      rules: [ruleOf(index)],
     });
   }
   return created;
@@ -97,8 +97,10 @@ export async function createFleet(
 /** So many policies more that match every Cluster. */
 export async function createMatching(cp: ControlPlane, count: number): Promise<void> {
   for (const index of range(count)) {
-    const rules = [rule(GATES[index % GATES.length] ?? GATES[0])];
-    await storePolicy(cp, clusterPolicyRef(`all-${index}`), { namespaceSelector: {}, rules });
+    await storePolicy(cp, clusterPolicyRef(`all-${index}`), {
+      namespaceSelector: {},
+      rules: [ruleOf(index)],
+    });
   }
 }
 
@@ -130,4 +132,8 @@ const GATES: readonly [GateSpec, ...GateSpec[]] = [
 
 function rule(gate: GateSpec): RuleSpec {
   return { name: "confirmed-delete", hooks: ["BeforeClusterDelete"], until: [gate] };
+}
+
+function ruleOf(index: number): RuleSpec {
+  return rule(GATES[index % GATES.length] ?? GATES[0]);
 }

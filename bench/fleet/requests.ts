@@ -12,16 +12,18 @@ const ANNOTATION = "bench.hookpolicy.dev/counter";
 /** Of the golden requests. */
 const SETTINGS = '"settings": {"foo": "bar"}';
 
-const SMALL = golden("before-cluster-delete-1k.json");
-const LARGE = golden("before-cluster-delete-26k.json");
+/** What a BeforeClusterDelete request is long: about a Cluster without variables, and about one with many. */
+export type Size = "1k" | "26k";
 
-function golden(file: string): string {
-  return readFileSync(join(import.meta.dirname, "../bodies", file), "utf8");
+/** Cluster API 1.14 has sent them. */
+export const GOLDEN: Readonly<Record<Size, string>> = { "1k": golden("1k"), "26k": golden("26k") };
+
+function golden(size: Size): string {
+  return readFileSync(join(import.meta.dirname, `../bodies/before-cluster-delete-${size}.json`), "utf8");
 }
 
-/** Of the request that Cluster API 1.14 has sent about a Cluster without variables, and about one with many. */
-export const BARE_BYTES = SMALL.length;
-export const COMMON_BYTES = LARGE.length;
+export const BARE_BYTES = GOLDEN["1k"].length;
+export const COMMON_BYTES = GOLDEN["26k"].length;
 
 /**
  * The golden request with this Cluster's metadata and as many topology variables as fit into `bytes`. The counter is a
@@ -32,7 +34,7 @@ export function requestAbout(
   bytes: number = COMMON_BYTES,
   newSettings = false,
 ): string {
-  const model = bytes > BARE_BYTES ? LARGE : SMALL;
+  const model = GOLDEN[bytes > BARE_BYTES ? "26k" : "1k"];
   const annotations = { ...metadata.annotations, ...(!newSettings && { [ANNOTATION]: COUNTER }) };
   const own = JSON.stringify({ ...asSent(metadata), annotations });
   const begin = model.indexOf('{"name": "c2"');
@@ -40,7 +42,7 @@ export function requestAbout(
   const head = model.slice(0, begin);
   const settings = newSettings ? SETTINGS.replace('"bar"', JSON.stringify(COUNTER)) : SETTINGS;
   const request = head.replace(SETTINGS, settings) + own + model.slice(end);
-  return model === LARGE ? withVariables(request, bytes) : request;
+  return bytes > BARE_BYTES ? withVariables(request, bytes) : request;
 }
 
 /** The API server sorts the fields; Cluster API, which sends no managedFields, begins with the names. */

@@ -10,8 +10,7 @@ import { startTarget, type Target } from "../../test/hostile/target.ts";
 import { Noise } from "../measure/noise.ts";
 import { quantile, rounded } from "../measure/statistics.ts";
 import { type Progress, QUICK, resultOf } from "../part.ts";
-import { atLeast, atMost, below, NONE, row } from "../report/rows.ts";
-import type { PartResult, Row } from "../result.ts";
+import { atLeast, atMost, below, NONE, type PartResult, row, type Row } from "../result.ts";
 
 const FULL: Omit<Scale, "seed"> = { mutants: 100_000, connections: 1000, rounds: 5 };
 const SKETCH: Omit<Scale, "seed"> = { mutants: 2000, connections: 100, rounds: 1 };
@@ -100,31 +99,20 @@ function describe({ attack, tally, calls, growth, survived }: Outcome): string {
 function totals({ outcomes, kept, errors, logLines }: Siege): Row[] {
   const sum = (of: (outcome: Outcome) => number): number =>
     outcomes.reduce((total, each) => total + of(each), 0);
-  const peak = Math.max(...outcomes.map(({ peak: own }) => own));
+  const peak = Math.max(...outcomes.map((outcome) => outcome.peak));
   const mutated = outcomes.find(({ attack }) => attack.id === "mutated")?.tally.sent ?? 0;
-  const [sent, answered, refused] = (["sent", "answered", "refused"] as const).map((what) =>
-    sum(({ tally }) => tally[what]),
-  );
   const failed = sum(({ calls }) => calls.failures.length);
-  const crashes = sum(({ survived }) => (survived ? 0 : 1));
+  const crashes = outcomes.filter(({ survived }) => !survived).length;
+  const total = (what: "sent" | "answered" | "refused" | "invalid" | "wrongAllows"): number =>
+    sum(({ tally }) => tally[what]);
+  const answers = { unit: "answers", goal: NONE };
   return [
     row("hostile-mutated", "mutated requests", mutated, { unit: "requests", goal: atLeast(FULL.mutants) }),
-    row(
-      "hostile-invalid",
-      "neither a valid answer nor a clean refusal",
-      sum(({ tally }) => tally.invalid),
-      {
-        unit: "answers",
-        goal: NONE,
-        note: `of ${sent} requests and connections; ${answered} were answered, ${refused} refused`,
-      },
-    ),
-    row(
-      "hostile-wrong-allows",
-      "a go for a Cluster that is held",
-      sum(({ tally }) => tally.wrongAllows),
-      { unit: "answers", goal: NONE },
-    ),
+    row("hostile-invalid", "neither a valid answer nor a clean refusal", total("invalid"), {
+      ...answers,
+      note: `of ${total("sent")} requests and connections; ${total("answered")} were answered, ${total("refused")} refused`,
+    }),
+    row("hostile-wrong-allows", "a go for a Cluster that is held", total("wrongAllows"), answers),
     row("hostile-crashes", "the process ended", crashes, { unit: "times", goal: NONE }),
     row("hostile-errors", "errors in the operator's log", errors.length, {
       unit: "lines",

@@ -1,7 +1,6 @@
 /** What the machine's neighbours take from it: one loop, always the same, timed beside each round. */
 
-import type { Row } from "../result.ts";
-import { row } from "../report/rows.ts";
+import { row, type Row } from "../result.ts";
 import { rounded } from "./statistics.ts";
 
 const TURNS = 20_000_000;

@@ -25,12 +25,12 @@ const ROLLOUT_STATUS = /resource="hookrollouts".*subresource="status"/;
 export async function countRequests(cp: ControlPlane): Promise<() => Promise<Requests>> {
   const before = await requestsUntilNow(cp);
   return async () => {
-    const after = await requestsUntilNow(cp);
+    const { reads, megabytes, writes, rolloutWrites } = await requestsUntilNow(cp);
     return {
-      reads: after.reads - before.reads,
-      megabytes: after.megabytes - before.megabytes,
-      writes: after.writes - before.writes,
-      rolloutWrites: after.rolloutWrites - before.rolloutWrites,
+      reads: reads - before.reads,
+      megabytes: megabytes - before.megabytes,
+      writes: writes - before.writes,
+      rolloutWrites: rolloutWrites - before.rolloutWrites,
     };
   };
 }

@@ -1,5 +1,7 @@
 /** Cluster API's part of every Cluster that waits: it asks, asks again as soon as the answer says, and begins after a go. */
 
+import { setMaxListeners } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { KubeObject } from "../../test/controlplane/client.ts";
 import type { HookCaller } from "../calls/caller.ts";
 import { RETRY_SECONDS, upgradeRequest } from "./fleet.ts";
@@ -15,65 +17,56 @@ export interface Go {
 
 export interface CallersOptions {
   readonly caller: HookCaller;
-  readonly clusters: readonly KubeObject[];
   /** The Cluster begins. */
   readonly onGo: (go: Go) => void;
 }
 
 export class Callers {
   readonly #options: CallersOptions;
-  readonly #pending = new Set<Promise<void>>();
-  readonly #timers = new Map<KubeObject, NodeJS.Timeout>();
-  #stopped = false;
+  readonly #stop = new AbortController();
+  readonly #waiting = new Map<KubeObject, Promise<void>>();
   /** Milliseconds of each call that was held. */
   held: number[] = [];
   /** Calls without an answer in Cluster API's time: it asks again later. */
   unanswered = 0;
 
-  constructor(options: CallersOptions) {
+  /** Each Cluster asks first within one round, evenly. */
+  constructor(clusters: readonly KubeObject[], options: CallersOptions) {
     this.#options = options;
-  }
-
-  /** Evenly over the first round. */
-  start(): void {
-    const { clusters } = this.#options;
+    setMaxListeners(clusters.length, this.#stop.signal);
     for (const [index, cluster] of clusters.entries())
-      this.#askIn(cluster, (index / clusters.length) * RETRY_SECONDS * 1000);
+      this.#waiting.set(cluster, this.#wait(cluster, (index / clusters.length) * RETRY_SECONDS));
   }
 
   /** Those that still wait. */
   async stop(): Promise<KubeObject[]> {
-    this.#stopped = true;
-    await Promise.all(this.#pending);
-    const waiting = [...this.#timers.keys()];
-    for (const timer of this.#timers.values()) clearTimeout(timer);
-    return waiting;
+    this.#stop.abort();
+    await Promise.all(this.#waiting.values());
+    return [...this.#waiting.keys()];
   }
 
-  #askIn(cluster: KubeObject, ms: number): void {
-    const ask = (): void => {
-      if (this.#stopped) return;
-      const call = this.#ask(cluster).finally(() => this.#pending.delete(call));
-      this.#pending.add(call);
-    };
-    this.#timers.set(cluster, setTimeout(ask, ms));
+  async #wait(cluster: KubeObject, firstSeconds: number): Promise<void> {
+    const { signal } = this.#stop;
+    for (let seconds = firstSeconds; ;) {
+      await sleep(seconds * 1000, undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) return;
+      seconds = await this.#ask(cluster);
+      if (seconds === 0) break;
+    }
+    this.#waiting.delete(cluster);
   }
 
-  async #ask(cluster: KubeObject): Promise<void> {
+  /** When to ask again, in seconds; 0: never. */
+  async #ask(cluster: KubeObject): Promise<number> {
     const { caller, onGo } = this.#options;
     const answer = await caller.call("BeforeClusterUpgrade", upgradeRequest(cluster)).catch(() => undefined);
     if (answer === undefined) {
       this.unanswered += 1;
-      this.#askIn(cluster, RETRY_SECONDS * 1000);
-      return;
+      return RETRY_SECONDS;
     }
     const { retryAfterSeconds, ms } = answer;
-    if (retryAfterSeconds > 0) {
-      this.held.push(ms);
-      this.#askIn(cluster, retryAfterSeconds * 1000);
-      return;
-    }
-    this.#timers.delete(cluster);
-    onGo({ cluster, at: performance.now(), ms });
+    if (retryAfterSeconds > 0) this.held.push(ms);
+    else onGo({ cluster, at: performance.now(), ms });
+    return retryAfterSeconds;
   }
 }

@@ -2,7 +2,7 @@
 
 import { PENDING_HOOKS_ANNOTATION } from "../../src/api/meta.ts";
 import type { HookRolloutSpec } from "../../src/api/hookpolicy.ts";
-import type { KubeObject, Ref } from "../../test/controlplane/client.ts";
+import type { KubeObject } from "../../test/controlplane/client.ts";
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 import { clusterRef } from "../../test/controlplane/lab.ts";
 import { createClusters, kindOf } from "../fleet/fleet.ts";
@@ -63,23 +63,11 @@ function statusOf(reconciled: "True" | "False", message: string): object {
   };
 }
 
-/** Cluster API does so in the reconcile that was answered "go". */
-export async function beginUpgrade(cp: ControlPlane, cluster: KubeObject): Promise<void> {
-  await mark(cp, refOf(cluster), "AfterClusterUpgrade");
-}
-
 /** When it resolves, the Cluster is not in operation any more. */
-export async function endUpgrade(cp: ControlPlane, cluster: KubeObject): Promise<void> {
-  await cp.patchStatus(refOf(cluster), statusOf("True", ""));
-  await mark(cp, refOf(cluster), null);
-}
-
-function refOf({ metadata: { namespace = "", name } }: KubeObject): Ref {
-  return clusterRef(namespace, name);
-}
-
-async function mark(cp: ControlPlane, ref: Ref, hook: string | null): Promise<void> {
-  await cp.patch(ref, { metadata: { annotations: { [PENDING_HOOKS_ANNOTATION]: hook } } });
+export async function endUpgrade(cp: ControlPlane, namespace: string, name: string): Promise<void> {
+  const ref = clusterRef(namespace, name);
+  await cp.patchStatus(ref, statusOf("True", ""));
+  await cp.patch(ref, { metadata: { annotations: { [PENDING_HOOKS_ANNOTATION]: null } } });
 }
 
 /** Of the common size. */

@@ -2,29 +2,24 @@
 
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { beginUpgrade } from "../../test/apiserver/operatorlab.ts";
 import { benchBinaries } from "../../test/controlplane/binaries.ts";
 import type { KubeObject, Ref } from "../../test/controlplane/client.ts";
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 import { NAMESPACE, type Operator } from "../../test/controlplane/operator.ts";
 import { storeRollout } from "../../test/controlplane/policies.ts";
 import { HookCaller } from "../calls/caller.ts";
-import { callUnderLoad, hookUrl, type LoadResult, writeBodies } from "../calls/generator.ts";
+import { callUnderLoad, writeBodies } from "../calls/generator.ts";
 import { rests } from "../fleet/settled.ts";
 import { cpuSeconds } from "../measure/cpu.ts";
-import type { Noise } from "../measure/noise.ts";
 import { startProbes } from "../measure/probes.ts";
 import { countRequests, type Requests } from "../measure/requests.ts";
-import { kubeVersionOf, onControlPlane, type Progress, type Site } from "../part.ts";
+import { median, quantile, rounded } from "../measure/statistics.ts";
+import type { Site } from "../part.ts";
+import { atMost, below, NONE, row, type Row } from "../result.ts";
 import { startShipped } from "../shipped.ts";
 import { Callers, type Go } from "./callers.ts";
-import {
-  beginUpgrade,
-  createWaiting,
-  endUpgrade,
-  RETRY_SECONDS,
-  rolloutSpec,
-  upgradeRequest,
-} from "./fleet.ts";
+import { createWaiting, endUpgrade, RETRY_SECONDS, rolloutSpec, upgradeRequest } from "./fleet.ts";
 
 export interface RolloutSize {
   readonly clusters: number;
@@ -37,40 +32,13 @@ export interface RolloutSize {
 }
 
 /** Of the replica that is called, and of the one that leads. */
-export interface Both {
+interface Both {
   readonly called: number;
   readonly leader: number;
 }
 
-/** `cpu`: CPU seconds per second. */
+/** `cpu`: percent of a core. */
 type Cost = Requests & { readonly cpu: Both };
-
-export interface Turnover {
-  /** Seconds from the first call until every slot is taken. */
-  readonly fillSeconds: number;
-  /** Milliseconds from the end of an upgrade until the go that took its slot. */
-  readonly freeFor: readonly number[];
-  /** Of each call that was answered with a go while upgrades ended, and of those that were held meanwhile. */
-  readonly goMs: readonly number[];
-  readonly heldMs: readonly number[];
-  /** From the first call on. */
-  readonly unanswered: number;
-  readonly cost: Cost;
-  /** The longest that the health checks took to answer meanwhile. */
-  readonly blockedMs: Both;
-}
-
-export interface Measured {
-  readonly size: RolloutSize;
-  readonly kubeVersion: string;
-  readonly turnover: Turnover;
-  readonly statusBytes: number;
-  /** All slots are taken, and all others ask. */
-  readonly load: LoadResult & { readonly cpu: Both };
-  /** Nothing changes and nothing asks. */
-  readonly rest: Cost;
-  readonly noise: Noise;
-}
 
 /** A call that is being confirmed keeps one; those that are held must not wait for it. */
 const CONNECTIONS = 300;
@@ -90,21 +58,21 @@ interface Lab extends Replicas, Site {
   readonly generator: string;
 }
 
-/** With a control plane of its own. */
-export async function measureRollout(size: RolloutSize, progress: Progress): Promise<Measured> {
+export async function measureRollout(size: RolloutSize, site: Site): Promise<Row[]> {
+  const { cp, progress } = site;
   const { load: generator } = await benchBinaries(progress);
-  return await onControlPlane(progress, async (site) => {
-    const { cp, noise } = site;
-    const clusters = await createWaiting(cp, size.clusters, progress);
-    const rollout = await storeRollout(cp, "upgrades", rolloutSpec(size.slots));
-    const lab = { ...site, size, rollout, clusters, generator, ...(await startReplicas(cp)) };
-    const { waiting, ...turnover } = await measureTurnover(lab);
-    progress(`turnover: ${JSON.stringify({ ...turnover, heldMs: undefined })}`);
-    const statusBytes = Buffer.byteLength(JSON.stringify((await cp.get(rollout)).status));
-    const load = await measureLoad(lab, waiting);
-    const rest = await measureRest(lab);
-    return { size, kubeVersion: await kubeVersionOf(site), turnover, statusBytes, load, rest, noise };
-  });
+  const clusters = await createWaiting(cp, size.clusters, progress);
+  const rollout = await storeRollout(cp, "upgrades", rolloutSpec(size.slots));
+  const lab = { ...site, size, rollout, clusters, generator, ...(await startReplicas(cp)) };
+  const { gos, meanwhile, waiting } = await measureTurnover(lab);
+  const kib = rounded(Buffer.byteLength(JSON.stringify((await cp.get(rollout)).status)) / 1024);
+  return [
+    ...gos,
+    await waitingRow(lab, waiting),
+    ...meanwhile,
+    row("status", "size of the status, with every slot taken", kib, { unit: "KiB", goal: atMost(256) }),
+    ...(await restRows(lab)),
+  ];
 }
 
 async function startReplicas(cp: ControlPlane): Promise<Replicas> {
@@ -115,18 +83,18 @@ async function startReplicas(cp: ControlPlane): Promise<Replicas> {
   return { leader, called: await start("hookpolicy-called") };
 }
 
-async function measureTurnover(lab: Lab): Promise<Turnover & { readonly waiting: KubeObject[] }> {
+/** Rows of the gos, and of what else is seen while upgrades end; and the Clusters that still wait. */
+async function measureTurnover(lab: Lab): Promise<{ gos: Row[]; meanwhile: Row[]; waiting: KubeObject[] }> {
   const { cp, called, leader, size, clusters, noise, progress } = lab;
   const caller = new HookCaller(cp, called, CONNECTIONS);
   const gos: Go[] = [];
   const begins = new Set<Promise<void>>();
   const onGo = (go: Go): void => {
     gos.push(go);
-    begins.add(beginUpgrade(cp, go.cluster));
+    begins.add(beginUpgrade(cp, ...namesOf(go.cluster)));
   };
-  const callers = new Callers({ caller, clusters, onGo });
   const begun = performance.now();
-  callers.start();
+  const callers = new Callers(clusters, { caller, onGo });
   await cp.waitFor("every slot to be taken", () => gos.length >= size.slots, LIMIT_MS);
   const fillSeconds = (performance.now() - begun) / 1000;
   progress(`${gos.length} slots taken in ${fillSeconds.toFixed(1)} s`);
@@ -138,68 +106,131 @@ async function measureTurnover(lab: Lab): Promise<Turnover & { readonly waiting:
   const cost = await costOf(lab);
   const freed: number[] = [];
   for (const { cluster } of running.slice(0, size.ends)) {
-    await Promise.all([endUpgrade(cp, cluster), sleep(1000 / size.endsPerSecond)]);
+    await Promise.all([endUpgrade(cp, ...namesOf(cluster)), sleep(1000 / size.endsPerSecond)]);
     freed.push(performance.now());
   }
   await cp.waitFor("every free slot to be taken", () => gos.length >= size.ends, LIMIT_MS);
   const spent = await cost();
-  const blockedMs = { called: await probes.called(), leader: await probes.leader() };
+  const blocked = { called: await probes.called(), leader: await probes.leader() };
   await Promise.all(begins);
   const waiting = await callers.stop();
   caller.close();
+  const freeFor = freed.map((at, index) => ((gos[index]?.at ?? NaN) - at) / 1000);
+  progress(`turnover: ${JSON.stringify({ fillSeconds, freeFor, cost: spent, blocked })}`);
   return {
-    fillSeconds,
-    freeFor: freed.map((at, index) => (gos[index]?.at ?? NaN) - at),
-    goMs: gos.map(({ ms }) => ms),
-    heldMs: callers.held,
-    unanswered: callers.unanswered,
-    cost: spent,
-    blockedMs,
+    gos: [...slotRows(size, freeFor, fillSeconds), ...goRows(gos, spent)],
+    meanwhile: meanwhileRows(callers, spent, blocked),
     waiting,
   };
 }
 
-/** Begins to count; the function gives what it has cost until then. */
-async function costOf({ cp, called, leader }: Lab): Promise<() => Promise<Cost>> {
-  const read = (): Both => ({ called: cpuSeconds(called.daemon.pid), leader: cpuSeconds(leader.daemon.pid) });
-  const requests = await countRequests(cp);
-  const [began, before] = [performance.now(), read()];
-  return async () => {
-    const [seconds, now] = [(performance.now() - began) / 1000, read()];
-    const cpu = {
-      called: (now.called - before.called) / seconds,
-      leader: (now.leader - before.leader) / seconds,
-    };
-    return { ...(await requests()), cpu };
-  };
+function namesOf({ metadata: { namespace = "", name } }: KubeObject): [namespace: string, name: string] {
+  return [namespace, name];
 }
 
-async function measureLoad(lab: Lab, waiting: readonly KubeObject[]): Promise<Measured["load"]> {
+function slotRows({ slots, endsPerSecond }: RolloutSize, freeFor: readonly number[], fill: number): Row[] {
+  const [p50, p99] = [median(freeFor), quantile(freeFor, 0.99)];
+  const work = `an upgrade has ended → the next one is released, p99, beyond the ${RETRY_SECONDS} s after which Cluster API asks again`;
+  return [
+    row("free-slot", work, rounded(Math.max(0, p99 - RETRY_SECONDS), 2), {
+      unit: "s",
+      goal: below(2),
+      note: `in all p50 ${rounded(p50, 2)} s, p99 ${rounded(p99, 2)} s; ${freeFor.length} slots, ${endsPerSecond} per second`,
+    }),
+    row("fill", `the first call → all ${slots} slots are taken`, rounded(fill), { unit: "s" }),
+  ];
+}
+
+function goRows(gos: readonly Go[], { reads, rolloutWrites, megabytes }: Requests): Row[] {
+  const ms = gos.map((go) => go.ms);
+  const each = (of: number, digits = 1): number => rounded(of / gos.length, digits);
+  return [
+    row("go-ms", "one go: the answer to its call, p50", rounded(median(ms), 0), {
+      unit: "ms",
+      note: `p99 ${rounded(quantile(ms, 0.99), 0)} ms`,
+    }),
+    row("go-reads", "one go: reads of the API server, by both replicas", each(reads), {
+      unit: "requests",
+      note: `pages of lists count each; ${each(rolloutWrites)} writes of the status`,
+    }),
+    row("go-bytes", "one go: what these reads answer", each(megabytes, 2), { unit: "MB" }),
+  ];
+}
+
+function meanwhileRows({ held, unanswered }: Callers, { cpu }: Cost, blocked: Both): Row[] {
+  const busy = "the longest that the event loop is busy meanwhile, in the replica that is called";
+  return [
+    row("turnover-cpu", "the same while upgrades end and begin", rounded(cpu.called), {
+      unit: "% of a core",
+      note: `the leader ${rounded(cpu.leader)} %`,
+    }),
+    row("held-ms", "answers that hold meanwhile, p99", rounded(quantile(held, 0.99)), {
+      unit: "ms",
+      note: `p50 ${rounded(median(held))} ms, ${held.length} calls; ${unanswered} calls had no answer within 10 s`,
+    }),
+    row("blocked", busy, rounded(blocked.called), {
+      unit: "ms",
+      note: `in the leader ${rounded(blocked.leader)} ms`,
+    }),
+  ];
+}
+
+/** Begins to count; the function gives what it has cost until then. */
+async function costOf({ cp, called, leader }: Lab): Promise<() => Promise<Cost>> {
+  const requests = await countRequests(cp);
+  const began = performance.now();
+  const percentOf = ({ daemon }: Operator): (() => number) => {
+    const before = cpuSeconds(daemon.pid);
+    return () => (100 * (cpuSeconds(daemon.pid) - before)) / ((performance.now() - began) / 1000);
+  };
+  const cpu = { called: percentOf(called), leader: percentOf(leader) };
+  return async () => ({ cpu: { called: cpu.called(), leader: cpu.leader() }, ...(await requests()) });
+}
+
+/** All slots are taken, and all others ask. */
+async function waitingRow(lab: Lab, waiting: readonly KubeObject[]): Promise<Row> {
   const { cp, called, generator, size, progress } = lab;
-  const bodiesFile = join(cp.folder, "bodies");
-  await writeBodies(bodiesFile, waiting, upgradeRequest);
+  const bodies = join(cp.folder, "bodies");
+  await writeBodies(bodies, waiting, upgradeRequest);
   await settled(lab);
   const cost = await costOf(lab);
-  const result = await callUnderLoad(generator, {
-    url: hookUrl("BeforeClusterUpgrade", called.ports.webhook),
-    bodiesFile,
+  const load = await callUnderLoad(generator, {
+    hook: "BeforeClusterUpgrade",
+    port: called.ports.webhook,
+    bodies,
     seconds: size.loadSeconds,
     connections: Math.min(CONNECTIONS, waiting.length),
     rate: Math.ceil(waiting.length / RETRY_SECONDS),
-    fresh: false,
   });
   const { cpu } = await cost();
-  progress(`all ask: ${JSON.stringify({ ...result, cpu })}`);
-  return { ...result, cpu };
+  progress(`all ask: ${JSON.stringify({ ...load, cpu })}`);
+  const others = (size.clusters - size.slots).toLocaleString("en");
+  const work = `the ${others} others at most wait, and ask every ${RETRY_SECONDS} s: the replica that is called`;
+  return row("waiting-cpu", work, rounded(cpu.called), {
+    unit: "% of a core",
+    goal: atMost(50),
+    note: `the leader ${rounded(cpu.leader)} %; ${load.calls} calls of 26 KB in ${rounded(load.seconds, 0)} s, p50 ${rounded(load.p50)} ms, p99 ${rounded(load.p99)} ms`,
+  });
 }
 
-async function measureRest(lab: Lab): Promise<Cost> {
+/** Nothing changes and nothing asks. */
+async function restRows(lab: Lab): Promise<Row[]> {
+  const { restSeconds } = lab.size;
   await settled(lab);
   const cost = await costOf(lab);
-  await sleep(lab.size.restSeconds * 1000);
-  const rest = await cost();
-  lab.progress(`rest: ${JSON.stringify(rest)}`);
-  return rest;
+  await sleep(restSeconds * 1000);
+  const { rolloutWrites, reads, cpu } = await cost();
+  return [
+    row("rest-writes", `writes of the status in ${restSeconds} s of rest`, rolloutWrites, {
+      unit: "writes",
+      goal: NONE,
+      note: `${reads} reads`,
+    }),
+    row("rest-cpu", "at rest: the leader", rounded(cpu.leader, 2), {
+      unit: "% of a core",
+      note: `the other replica ${rounded(cpu.called, 2)} %`,
+    }),
+  ];
 }
 
 /** The status tells every slot, and nothing is written any more. */

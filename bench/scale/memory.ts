@@ -1,4 +1,4 @@
-/** Resident memory of an operator: as it is, and once the garbage is gone. */
+/** Resident memory of an operator over that of an idle one: as it is, and once the garbage is gone. */
 
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -6,24 +6,72 @@ import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 import type { Operator } from "../../test/controlplane/operator.ts";
 import { freePorts } from "../../test/controlplane/ports.ts";
 import { memoryOf } from "../../test/hostile/memory.ts";
+import { settled } from "../fleet/settled.ts";
+import { rounded } from "../measure/statistics.ts";
+import { atMost, below, row, type Row } from "../result.ts";
 import { startShipped } from "../shipped.ts";
+import { allAsk, ASK_PERIOD_SECONDS, type Lab } from "./lab.ts";
+import { allHeld } from "./startup.ts";
 
 /** MB (10^6 bytes) */
-export interface Resident {
+interface Resident {
   readonly asIs: number;
   readonly collected: number;
 }
 
-/** An operator whose garbage can be collected from outside. */
-export interface InspectedOperator {
-  readonly operator: Operator;
-  readonly resident: () => Promise<Resident>;
-}
-
+const ROUNDTRIP_SECONDS = 2;
 const SETTLE_MS = 5000;
 const INSPECTOR_MS = 60_000;
+/** Of the resident memory over an idle process, in MB, by Clusters. */
+const GOALS: ReadonlyMap<number, number> = new Map([
+  [1000, 40],
+  [10_000, 200],
+]);
 
-export async function startInspected(cp: ControlPlane, name: string): Promise<InspectedOperator> {
+export async function idleMemory(cp: ControlPlane): Promise<Resident> {
+  const { operator, resident } = await startInspected(cp, "hookpolicy-idle");
+  const memory = await resident();
+  await operator.daemon.stop();
+  return memory;
+}
+
+export async function memoryRows(lab: Lab, idle: Resident): Promise<Row[]> {
+  const { cp, size, progress } = lab;
+  const { operator, resident } = await startInspected(cp, "hookpolicy-memory");
+  await allHeld(cp, operator, size.clusters);
+  await settled(cp, operator);
+  const loaded = await resident();
+  await allAsk(lab, operator, ASK_PERIOD_SECONDS + ROUNDTRIP_SECONDS);
+  await settled(cp, operator);
+  const asked = await resident();
+  progress(`memory: ${JSON.stringify({ loaded, asked })}`);
+  await operator.daemon.stop();
+  const limit = GOALS.get(size.clusters);
+  const goal = limit === undefined ? undefined : atMost(limit);
+  const over = (id: string, work: string, { collected, asIs }: Resident): Row[] => [
+    row(id, `resident memory over the idle process, ${work}`, rounded(collected - idle.collected), {
+      unit: "MB",
+      goal,
+      note: `${rounded(collected, 0)} MB; idle ${rounded(idle.collected, 0)} MB, both after garbage collection`,
+    }),
+    row(`${id}-as-is`, `the same with the garbage that is there, ${work}`, rounded(asIs - idle.asIs), {
+      unit: "MB",
+      note: `${rounded(asIs, 0)} MB; idle ${rounded(idle.asIs, 0)} MB`,
+    }),
+  ];
+  const alone = "resident memory of the idle process, after garbage collection";
+  return [
+    row("memory-idle", alone, rounded(idle.collected), { unit: "MB", goal: below(90) }),
+    ...over("memory-loaded", "loaded", loaded),
+    ...over("memory-asked", "all have asked", asked),
+  ];
+}
+
+/** An operator whose garbage can be collected from outside. */
+async function startInspected(
+  cp: ControlPlane,
+  name: string,
+): Promise<{ operator: Operator; resident: () => Promise<Resident> }> {
   const [port = 0] = await freePorts(1);
   const operator = await startShipped(cp, { name, nodeFlags: [`--inspect=127.0.0.1:${port}`] });
   const now = async (): Promise<number> => {

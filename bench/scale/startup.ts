@@ -5,16 +5,22 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { build } from "esbuild";
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
-import { NAMESPACE, type Operator } from "../../test/controlplane/operator.ts";
+import { type LogLine, NAMESPACE, type Operator } from "../../test/controlplane/operator.ts";
 import { environment } from "../../test/controlplane/processes.ts";
+import { settled } from "../fleet/settled.ts";
+import { median, rounded } from "../measure/statistics.ts";
+import { inRounds } from "../part.ts";
+import { atMost, row, type Row } from "../result.ts";
 import { startShipped } from "../shipped.ts";
+import type { Lab } from "./lab.ts";
 
-export interface Start {
-  /** Milliseconds; spawn until the last page is listed. */
+/** Milliseconds from the spawn of the process. */
+interface Start {
+  /** Until the last page is listed, by a process that does nothing else. */
   readonly list: number;
-  /** Spawn until every call is decided. */
+  /** Until every call is decided. */
   readonly loaded: number;
-  /** Spawn until the metrics, too, tell that every Cluster is held. */
+  /** Until the metrics, too, tell that every Cluster is held. */
   readonly held: number;
 }
 
@@ -22,7 +28,7 @@ const LOADED = "Loaded policies, Clusters and Namespaces";
 const TIMEOUT_MS = 180_000;
 
 /** Bundled as the operator is, so that both load one file. */
-export async function bundleList(cp: ControlPlane): Promise<string> {
+async function bundleList(cp: ControlPlane): Promise<string> {
   const outfile = join(cp.folder, "list.mjs");
   const js = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
   await build({
@@ -38,32 +44,47 @@ export async function bundleList(cp: ControlPlane): Promise<string> {
   return outfile;
 }
 
+/** The operator of the last round is left running. */
+export async function measureStarts(lab: Lab): Promise<{ start: Row; operator: Operator }> {
+  const { cp, size, progress } = lab;
+  const list = await bundleList(cp);
+  const operators: Operator[] = [];
+  const starts = await inRounds(lab, size.startRounds, async (round) => {
+    await operators.at(-1)?.daemon.stop();
+    const { start, operator } = await startOnce(lab, list, `hookpolicy-${round}`);
+    progress(`start ${round + 1}: ${JSON.stringify(start)}`);
+    await settled(cp, operator);
+    operators.push(operator);
+    return start;
+  });
+  const operator = operators.at(-1);
+  if (operator === undefined) throw new Error("no operator was started");
+  return { start: startRow(starts), operator };
+}
+
+function startRow(starts: readonly Start[]): Row {
+  const seconds = (of: keyof Start): number => rounded(median(starts.map((start) => start[of])) / 1000, 2);
+  const work = "start until every call is decided, against the bare LIST of the same objects";
+  const ratios = starts.map(({ list, loaded }) => rounded(loaded / list, 2));
+  const note = `${seconds("loaded")} s; LIST ${seconds("list")} s; every Cluster's decision in the metrics after ${seconds("held")} s`;
+  return row("start", work, ratios, { unit: "× bare LIST", goal: atMost(1.3), note });
+}
+
 /** One after the other; the operator is left running. */
-export async function measureStart(
-  cp: ControlPlane,
-  list: string,
-  at: { readonly round: number; readonly clusters: number },
+async function startOnce(
+  { cp, size }: Lab,
+  program: string,
+  name: string,
 ): Promise<{ start: Start; operator: Operator }> {
   const kubeconfig = await cp.kubeconfigFor(NAMESPACE, "hookpolicy");
-  const listed = await listOnce(list, kubeconfig);
+  const list = await listOnce(program, kubeconfig);
   const spawned = Date.now();
-  const operator = await startShipped(cp, {
-    kubeconfig,
-    name: `hookpolicy-${at.round}`,
-    waitReady: false,
-  });
-  const loaded = await cp.waitFor(
-    "the operator to load",
-    () => operator.lines().find(({ msg }) => msg === LOADED),
-    TIMEOUT_MS,
-  );
-  await allHeld(cp, operator, at.clusters);
-  const start = {
-    list: listed,
-    loaded: Date.parse(String(loaded["ts"])) - spawned,
-    held: Date.now() - spawned,
-  };
-  return { start, operator };
+  const operator = await startShipped(cp, { kubeconfig, name, waitReady: false });
+  const isLoaded = (): LogLine | undefined => operator.lines().find(({ msg }) => msg === LOADED);
+  const line = await cp.waitFor("the operator to load", isLoaded, TIMEOUT_MS);
+  await allHeld(cp, operator, size.clusters);
+  const held = Date.now() - spawned;
+  return { start: { list, loaded: Date.parse(String(line["ts"])) - spawned, held }, operator };
 }
 
 async function listOnce(program: string, kubeconfig: string): Promise<number> {

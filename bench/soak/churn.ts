@@ -7,11 +7,10 @@ import {
   type Operator,
   writeServingCertificate,
 } from "../../test/controlplane/operator.ts";
-import { policyRef } from "../../test/controlplane/policies.ts";
+import { policyRef, storePolicy } from "../../test/controlplane/policies.ts";
 import type { Proxy } from "../../test/controlplane/proxy.ts";
-import { type Lives, refOf } from "./lives.ts";
-import { patiently } from "./patience.ts";
-import { overrideRef, passingOverride, passingPolicy } from "./policies.ts";
+import { type Lives, patiently, refOf } from "./lives.ts";
+import { overrideRef, PASSING, passingOverride } from "./policies.ts";
 
 export interface ChurnParts {
   readonly cp: ControlPlane;
@@ -57,7 +56,7 @@ const DISTURBANCES: readonly Disturbance[] = [
     run: async ({ cp, namespaces }, count) => {
       const ref = (index: number): Ref =>
         policyRef(namespaces[index % namespaces.length] ?? "", `passing-${index}`);
-      await cp.apply(passingPolicy(ref(count)));
+      await storePolicy(cp, ref(count), PASSING);
       if (count > 0) await cp.delete(ref(count - 1));
     },
   },
@@ -67,7 +66,8 @@ const DISTURBANCES: readonly Disturbance[] = [
     run: async ({ cp, lives }, count) => {
       const life = lives.any();
       if (count > 0) await cp.delete(overrideRef(`passing-${count - 1}`));
-      if (life !== undefined) await cp.apply(passingOverride(overrideRef(`passing-${count}`), refOf(life)));
+      if (life === undefined) return;
+      await storePolicy(cp, overrideRef(`passing-${count}`), passingOverride(refOf(life)));
     },
   },
   {
@@ -75,10 +75,8 @@ const DISTURBANCES: readonly Disturbance[] = [
     everySeconds: 30,
     run: async ({ cp, namespaces }, count) => {
       const name = namespaces[count % namespaces.length] ?? "";
-      await cp.patch(
-        { apiVersion: "v1", kind: "Namespace", name },
-        { metadata: { labels: { "soak.example.com/count": String(count) } } },
-      );
+      const labels = { "soak.example.com/count": String(count) };
+      await cp.patch({ apiVersion: "v1", kind: "Namespace", name }, { metadata: { labels } });
     },
   },
   {
@@ -108,14 +106,11 @@ const DISTURBANCES: readonly Disturbance[] = [
 
 export class Churn {
   readonly #parts: ChurnParts;
-  readonly #done = new Map<string, number>();
-  readonly #dueAt = new Map<string, number>();
+  readonly #begun = performance.now();
+  readonly #done = new Map(DISTURBANCES.map(({ name }) => [name, 0]));
 
   constructor(parts: ChurnParts) {
     this.#parts = parts;
-    for (const { name, everySeconds } of DISTURBANCES) {
-      this.#dueAt.set(name, performance.now() + everySeconds * 1000);
-    }
   }
 
   /** "policies edited" → how often. */
@@ -125,11 +120,10 @@ export class Churn {
 
   /** Does what is due; call it often. */
   async advance(): Promise<void> {
-    const now = performance.now();
+    const seconds = (performance.now() - this.#begun) / 1000;
     for (const { name, everySeconds, run } of DISTURBANCES) {
-      if (now < (this.#dueAt.get(name) ?? 0)) continue;
-      this.#dueAt.set(name, now + everySeconds * 1000);
       const count = this.#done.get(name) ?? 0;
+      if (seconds < (count + 1) * everySeconds) continue;
       this.#done.set(name, count + 1);
       await patiently(() => run(this.#parts, count));
     }

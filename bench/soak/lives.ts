@@ -1,5 +1,6 @@
 /** Clusters from their creation to their end, each a driver's step at a time; Cluster API's part is played here. */
 
+import { setTimeout as sleep } from "node:timers/promises";
 import type { HookName } from "../../src/api/runtimehooks.ts";
 import { ApiError, type Client, type KubeObject, type Ref } from "../../test/controlplane/client.ts";
 import { clusterRef } from "../../test/controlplane/lab.ts";
@@ -7,7 +8,6 @@ import type { Answer } from "../calls/caller.ts";
 import { createdPatch, newCluster } from "../fleet/clusters.ts";
 import { deleteCluster } from "../fleet/fleet.ts";
 import { requestOf } from "../fleet/requests.ts";
-import { patiently } from "./patience.ts";
 import { MAY_CREATE, MAY_DELETE } from "./policies.ts";
 
 /** In the order of a life. While it is being asked about, a Cluster is held unless it is approved. */
@@ -27,12 +27,12 @@ export interface Life {
 }
 
 export interface Counts {
-  readonly born: number;
-  readonly gone: number;
+  born: number;
+  gone: number;
   /** A go for a Cluster that was not approved. */
-  readonly wrongAllows: number;
+  wrongAllows: number;
   /** Held a minute after it was approved. */
-  readonly late: number;
+  late: number;
 }
 
 /** How long a Cluster stays; with the population it says how often one is born. */
@@ -42,24 +42,17 @@ const LARGE_EVERY = 4;
 const LATE_MS = 60_000;
 
 export class Lives {
+  readonly counts: Counts = { born: 0, gone: 0, wrongAllows: 0, late: 0 };
   readonly #api: Client;
   readonly #namespaces: readonly string[];
-  readonly #lives: Life[] = [];
   readonly #population: number;
+  #lives: Life[] = [];
   #next = 0;
-  #born = 0;
-  #gone = 0;
-  #wrongAllows = 0;
-  #late = 0;
 
   constructor(api: Client, namespaces: readonly string[], population: number) {
     this.#api = api;
     this.#namespaces = namespaces;
     this.#population = population;
-  }
-
-  get counts(): Counts {
-    return { born: this.#born, gone: this.#gone, wrongAllows: this.#wrongAllows, late: this.#late };
   }
 
   /** Another one each time. */
@@ -82,9 +75,7 @@ export class Lives {
     const now = performance.now();
     const due = this.#lives.filter((life) => !life.busy && now >= life.due);
     await Promise.all([...due.map((life) => this.#step(life)), this.#bear()]);
-    for (let index = this.#lives.length - 1; index >= 0; index--) {
-      if (this.#lives[index]?.stage === "gone") this.#lives.splice(index, 1);
-    }
+    this.#lives = this.#lives.filter(({ stage }) => stage !== "gone");
   }
 
   /** Something that no policy looks at: the informer gets news, and the next request has other bytes. */
@@ -98,7 +89,7 @@ export class Lives {
     const isGo = answer.status === "Success" && answer.retryAfterSeconds === 0;
     if (!isGo || hookOf(life.stage) !== hook) return;
     if (life.stage === "creating" || life.stage === "deleting") {
-      this.#wrongAllows += 1;
+      this.counts.wrongAllows += 1;
       return;
     }
     if (life.busy) return; // asked again soon
@@ -106,26 +97,20 @@ export class Lives {
     life.stage = isCreated ? "running" : "gone";
     life.due = after(STAGE_MS.running);
     const end = { metadata: { finalizers: [] } };
-    if (!isCreated) this.#gone += 1;
+    if (!isCreated) this.counts.gone += 1;
     await this.#write(life, () => this.#api.patch(refOf(life), isCreated ? createdPatch() : end));
   }
 
   /** A few per second until the population is there; afterwards one for each that is gone. */
   async #bear(): Promise<void> {
     if (this.#lives.length >= this.#population) return;
-    const namespace = this.#namespaces[this.#born % this.#namespaces.length] ?? "";
-    const name = `soak-${this.#born++}`;
-    const life: Life = {
-      namespace,
-      name,
-      stage: "creating",
-      due: after(STAGE_MS.creating),
-      uid: "",
-      body: undefined,
-      busy: false,
-    };
+    const number = this.counts.born++;
+    const namespace = this.#namespaces[number % this.#namespaces.length] ?? "";
+    const name = `soak-${number}`;
+    const due = after(STAGE_MS.creating);
+    const life: Life = { namespace, name, stage: "creating", due, uid: "", body: undefined, busy: false };
     this.#lives.push(life);
-    const size = this.#born % LARGE_EVERY === 0 ? "26k" : "1k";
+    const size = number % LARGE_EVERY === 0 ? "26k" : "1k";
     await this.#write(life, () => this.#api.create(newCluster({ namespace, name, size, created: false })));
   }
 
@@ -141,7 +126,7 @@ export class Lives {
         return await this.#approve(life, "delete approved", { [MAY_DELETE]: life.uid });
       case "create approved":
       case "delete approved":
-        this.#late += 1;
+        this.counts.late += 1;
         life.due = Infinity;
         return;
       case "gone":
@@ -172,6 +157,14 @@ export class Lives {
 
 export function refOf({ namespace, name }: Life): Ref {
   return clusterRef(namespace, name);
+}
+
+/** An hour is long: what the API server refuses in a bad moment is tried once more. */
+export async function patiently<T>(work: () => Promise<T>): Promise<T> {
+  return await work().catch(async () => {
+    await sleep(1000);
+    return await work();
+  });
 }
 
 function hookOf(stage: Stage): HookName | undefined {

@@ -1,8 +1,15 @@
 /** The policies of the soak: one of each kind of gate, clock and mode that can keep something in memory. */
 
 import type { GateSpec, RuleSpec } from "../../src/api/hookpolicy.ts";
-import type { KubeObject, Ref } from "../../test/controlplane/client.ts";
-import { clusterPolicyRef, inSeconds, policyRef } from "../../test/controlplane/policies.ts";
+import type { Ref } from "../../test/controlplane/client.ts";
+import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
+import {
+  approvalRule,
+  clusterPolicyRef,
+  inSeconds,
+  policyRef,
+  storePolicy,
+} from "../../test/controlplane/policies.ts";
 
 /** What all of them wait for: the driver then knows when a go is right. */
 export const MAY_CREATE = "soak.example.com/may-create";
@@ -10,37 +17,12 @@ export const MAY_DELETE = "soak.example.com/may-delete";
 
 const OVERRIDE_SECONDS = 20;
 
-/** In each namespace. */
-export function namespacedPolicies(namespace: string): KubeObject[] {
-  const create: RuleSpec = {
-    name: "create",
-    hooks: ["BeforeClusterCreate"],
-    until: [{ name: "approved", annotation: { key: MAY_CREATE } }],
-  };
-  const named = { name: "named", expression: "cluster.metadata.name.startsWith('soak-')" };
-  const ofUid = { key: MAY_DELETE, valueFrom: "ClusterUID" } as const;
-  const computed = { name: "approved", expression: `'${MAY_DELETE}' in cluster.metadata.annotations` };
-  const everyOther = { timeZone: "UTC", allow: [{ schedule: "*/2 * * * *", duration: "1m" }] };
-  const objectOf = (name: string, spec: object): KubeObject => toObject(policyRef(namespace, name), spec);
-  return [
-    objectOf("approved", { rules: [create, deletion([{ name: "approved", annotation: ofUid }])] }),
-    objectOf("computed", { rules: [{ ...deletion([computed]), matchConditions: [named] }] }),
-    // Audit: a Cluster that is approved need not wait for the window, too.
-    objectOf("minutes", { mode: "Audit", rules: [deletion([{ name: "even", window: everyOther }])] }),
-  ];
-}
-
-export function waitingPolicy(): KubeObject {
-  const rule: RuleSpec = {
-    ...deletion([APPROVED, { name: "thought-over", wait: { duration: "5s" } }]),
-    deadline: { after: "24h", onExpiry: "KeepBlocking" },
-  };
-  return toObject(clusterPolicyRef("waited"), { namespaceSelector: {}, rules: [rule] });
-}
-
-/** Comes and goes, with its finalizer. */
-export function passingPolicy(ref: Ref): KubeObject {
-  return toObject(ref, { rules: [deletion([APPROVED])] });
+export async function storeAll(cp: ControlPlane, namespaces: readonly string[]): Promise<void> {
+  for (const namespace of namespaces) {
+    for (const [name, spec] of Object.entries(NAMESPACED))
+      await storePolicy(cp, policyRef(namespace, name), spec);
+  }
+  await storePolicy(cp, clusterPolicyRef("waited"), { namespaceSelector: {}, rules: [WAITED] });
 }
 
 export function overrideRef(name: string): Ref {
@@ -48,22 +30,38 @@ export function overrideRef(name: string): Ref {
 }
 
 /** Of a policy that holds nothing, so that it releases nothing that must stay. */
-export function passingOverride(ref: Ref, { namespace = "", name }: Ref): KubeObject {
-  return toObject(ref, {
+export function passingOverride({ namespace = "", name }: Ref): object {
+  return {
     clusterRef: { namespace, name },
     hooks: ["BeforeClusterDelete"],
     policyRefs: [{ kind: "HookPolicy", namespace, name: "minutes" }],
     reason: "soak",
     expiresAt: inSeconds(OVERRIDE_SECONDS),
-  });
+  };
 }
 
-const APPROVED: GateSpec = { name: "approved", annotation: { key: MAY_DELETE } };
-
-function deletion(until: readonly GateSpec[]): RuleSpec {
+function deletion(...until: readonly GateSpec[]): RuleSpec {
   return { name: "delete", hooks: ["BeforeClusterDelete"], until: [...until] };
 }
 
-function toObject({ apiVersion, kind, ...metadata }: Ref, spec: object): KubeObject {
-  return { apiVersion, kind, metadata, spec };
-}
+const APPROVED: GateSpec = { name: "approved", annotation: { key: MAY_DELETE } };
+const NAMED = { name: "named", expression: "cluster.metadata.name.startsWith('soak-')" };
+const EVERY_OTHER = { timeZone: "UTC", allow: [{ schedule: "*/2 * * * *", duration: "1m" }] };
+const OF_UID: GateSpec = { name: "approved", annotation: { key: MAY_DELETE, valueFrom: "ClusterUID" } };
+const COMPUTED = { name: "approved", expression: `'${MAY_DELETE}' in cluster.metadata.annotations` };
+
+/** In each namespace. */
+const NAMESPACED = {
+  approved: { rules: [approvalRule("BeforeClusterCreate", MAY_CREATE), deletion(OF_UID)] },
+  computed: { rules: [{ ...deletion(COMPUTED), matchConditions: [NAMED] }] },
+  // Audit: a Cluster that is approved need not wait for the window, too.
+  minutes: { mode: "Audit", rules: [deletion({ name: "even", window: EVERY_OTHER })] },
+};
+
+const WAITED: RuleSpec = {
+  ...deletion(APPROVED, { name: "thought-over", wait: { duration: "5s" } }),
+  deadline: { after: "24h", onExpiry: "KeepBlocking" },
+};
+
+/** Comes and goes, with its finalizer. */
+export const PASSING = { rules: [deletion(APPROVED)] };

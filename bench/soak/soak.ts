@@ -7,14 +7,13 @@ import { startProxy } from "../../test/controlplane/proxy.ts";
 import { HookCaller } from "../calls/caller.ts";
 import { atPace, repeat } from "../calls/pace.ts";
 import type { Noise } from "../measure/noise.ts";
-import { kubeVersionOf, onControlPlane, type Progress, QUICK, resultOf } from "../part.ts";
+import { onControlPlane, type Progress, QUICK, resultOf } from "../part.ts";
 import type { PartResult } from "../result.ts";
 import { startShipped } from "../shipped.ts";
 import { Churn } from "./churn.ts";
 import { Lives } from "./lives.ts";
-import { namespacedPolicies, waitingPolicy } from "./policies.ts";
-import { type Reading, read, tell, type Traffic } from "./readings.ts";
-import { notesOf, tableOf } from "./report.ts";
+import { storeAll } from "./policies.ts";
+import { notesOf, type Reading, read, tableOf, tell, type Traffic } from "./report.ts";
 
 const NAMESPACES = ["soak-a", "soak-b", "soak-c", "soak-d"];
 const POPULATION = 120;
@@ -31,7 +30,7 @@ export async function runSoak(progress: Progress): Promise<PartResult> {
   const minutes = Number(process.env["MINUTES"] ?? (QUICK ? 2 : 60));
   if (!(minutes > 0)) throw new Error(`MINUTES is ${process.env["MINUTES"]}; allowed: a number above 0`);
   return await onControlPlane(progress, async (site) => {
-    const { cp, noise } = site;
+    const { cp, versions, noise } = site;
     const { soak, stop } = await prepare(cp, minutes);
     progress(`${minutes} minutes of calls and churn begin`);
     try {
@@ -40,7 +39,7 @@ export async function runSoak(progress: Progress): Promise<PartResult> {
       const lived = { minutes, readings, traffic, lives: lives.counts, churn: churn.counts, noise };
       return resultOf("soak", {
         command: `make soak MINUTES=${minutes}`,
-        versions: { "kube-apiserver": await kubeVersionOf(site) },
+        versions,
         tables: [tableOf(lived)],
         notes: notesOf(lived),
       });
@@ -63,11 +62,7 @@ async function prepare(
   cp: ControlPlane,
   minutes: number,
 ): Promise<{ soak: Soak; stop: () => Promise<void> }> {
-  for (const name of NAMESPACES) {
-    await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name } });
-    await cp.apply(namespacedPolicies(name));
-  }
-  await cp.apply(waitingPolicy());
+  await storeAll(cp, NAMESPACES);
   const proxy = await startProxy({ upstream: cp.apiServer.url, authority: cp.authority });
   const kubeconfig = await cp.kubeconfigFor(NAMESPACE, "hookpolicy", {
     server: proxy.url,
@@ -126,7 +121,7 @@ async function ask({ caller, lives, traffic }: Soak): Promise<void> {
   const isNew = traffic.calls++ % NEW_CONNECTION_EVERY === 0;
   try {
     const answer = await (isNew ? caller.callOnNewConnection(hook, body) : caller.call(hook, body));
-    if (answer.status !== "Success" || typeof answer.retryAfterSeconds !== "number") {
+    if (answer.status !== "Success") {
       throw new Error(`unexpected answer: ${answer.status} ${answer.message}`);
     }
     await lives.judge(life, hook, answer);

@@ -33,14 +33,15 @@ const WORKS: Readonly<Record<string, (body: string) => string>> = {
   },
 };
 
+const answerOf = WORKS[work ?? ""];
+
 function serve(request: IncomingMessage, response: ServerResponse): void {
-  const answerOf = WORKS[work ?? ""];
   const chunks: Buffer[] = [];
   if (answerOf === undefined) request.resume();
   else request.on("data", (chunk: Buffer) => chunks.push(chunk));
   request.once("end", () => {
     response.setHeader("content-type", "application/json");
-    response.end(answerOf === undefined ? ANSWER : answerOf(Buffer.concat(chunks).toString()));
+    response.end(answerOf?.(Buffer.concat(chunks).toString()) ?? ANSWER);
   });
 }
 

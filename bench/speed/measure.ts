@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import type { KubeObject } from "../../test/controlplane/client.ts";
-import { callUnderLoad, hookUrl, writeBodies } from "../calls/generator.ts";
+import { callUnderLoad, writeBodies } from "../calls/generator.ts";
 import { requestAbout } from "../fleet/requests.ts";
 import { cpuSeconds } from "../measure/cpu.ts";
 import { between, bucketsOf, quantileOf } from "../measure/histogram.ts";
@@ -48,19 +48,22 @@ export async function measure(lab: Lab, work: Work, seconds: number): Promise<Sa
   const { server, fresh, reconnect, rate, connections = CONNECTIONS } = work;
   const { operator, servers } = lab.servers;
   const { port, pid } = servers[server];
-  const bodiesFile = bodiesOf(lab, work);
+  const load = {
+    hook: "BeforeClusterDelete",
+    port,
+    bodies: bodiesOf(lab, work),
+    seconds,
+    connections,
+  } as const;
   const before = await bucketsOf(operator, DURATION);
   const cpuBefore = cpuSeconds(pid);
-  const url = hookUrl("BeforeClusterDelete", port);
-  const options = { url, bodiesFile, seconds, connections, reconnect, rate, fresh };
-  const result = await callUnderLoad(lab.load, options);
+  const result = await callUnderLoad(lab.load, { ...load, reconnect, rate, fresh });
   const cpu = cpuSeconds(pid) - cpuBefore;
-  const { calls, p99 } = result;
   const answered = between(before, await bucketsOf(operator, DURATION));
   return {
-    callsPerSecond: calls / result.seconds,
-    callsPerCpuSecond: calls / cpu,
-    p99,
+    callsPerSecond: result.calls / result.seconds,
+    callsPerCpuSecond: result.calls / cpu,
+    p99: result.p99,
     clientCores: result.cpuSeconds / result.seconds,
     serverP99: server === "hookpolicy" ? quantileOf(answered, 0.99) * 1000 : undefined,
   };

@@ -2,12 +2,9 @@
 
 import { BARE_BYTES, COMMON_BYTES } from "../fleet/requests.ts";
 import { median } from "../measure/statistics.ts";
-import { atLeast, below, row } from "../report/rows.ts";
-import type { Goal, Row } from "../result.ts";
+import { atLeast, below, type Goal, row, type Row } from "../result.ts";
 import type { Sample, Work } from "./measure.ts";
 import type { ServerName } from "./servers.ts";
-
-const BIG_BYTES = 250_000;
 
 /** One kind of load, under which HookPolicy, the peer and `besides` are measured. */
 interface Scene extends Omit<Work, "server"> {
@@ -23,16 +20,12 @@ interface Scene extends Omit<Work, "server"> {
 const LARGE = { bytes: COMMON_BYTES, fresh: true };
 const SMALL = { bytes: BARE_BYTES, fresh: true };
 const IN_TURN = "26 KB body, 1,000 Clusters in turn";
+const SETTINGS = "other settings in every call";
+const CONNECTION = "a new TLS connection per call, 26 KB body";
 
 const SCENES: readonly Scene[] = [
   { id: "fresh-26k", title: `${IN_TURN}, new bytes in every call`, ...LARGE, besides: "parse" },
-  {
-    id: "settings-26k",
-    title: `${IN_TURN}, other settings in every call`,
-    ...LARGE,
-    newSettings: true,
-    goal: atLeast(1.5),
-  },
+  { id: "settings-26k", title: `${IN_TURN}, ${SETTINGS}`, ...LARGE, newSettings: true, goal: atLeast(1.5) },
   {
     id: "same-26k",
     title: `${IN_TURN}, each with the same bytes again`,
@@ -42,13 +35,7 @@ const SCENES: readonly Scene[] = [
     goal: atLeast(2.5),
   },
   { id: "fresh-1k", title: "1 KB body, new bytes in every call", ...SMALL, besides: "parse" },
-  {
-    id: "settings-1k",
-    title: "1 KB body, other settings in every call",
-    ...SMALL,
-    newSettings: true,
-    goal: atLeast(0.9),
-  },
+  { id: "settings-1k", title: `1 KB body, ${SETTINGS}`, ...SMALL, newSettings: true, goal: atLeast(0.9) },
   {
     id: "same-1k",
     title: "1 KB body, the same bytes again",
@@ -60,20 +47,14 @@ const SCENES: readonly Scene[] = [
   {
     id: "fresh-250k",
     title: "250 KB body, new bytes in every call",
-    bytes: BIG_BYTES,
-    fresh: true,
+    ...LARGE,
+    bytes: 250_000,
     goal: atLeast(1.5),
   },
-  {
-    id: "reconnect",
-    title: "a new TLS connection per call, 26 KB body, new bytes",
-    ...LARGE,
-    reconnect: true,
-    cpuGoal: atLeast(1),
-  },
+  { id: "reconnect", title: `${CONNECTION}, new bytes`, ...LARGE, reconnect: true, cpuGoal: atLeast(1) },
   {
     id: "reconnect-same",
-    title: "a new TLS connection per call, 26 KB body, the same bytes again",
+    title: `${CONNECTION}, the same bytes again`,
     ...LARGE,
     fresh: false,
     reconnect: true,
@@ -111,27 +92,22 @@ export function rowsOf(rounds: readonly Round[]): Row[] {
 
 function ratioRows(scene: Scene, rounds: readonly Round[]): Row[] {
   const { id, title, besides, goal, cpuGoal } = scene;
-  const ratio = (
-    suffix: string,
-    by: ServerName,
-    [figure, unit]: readonly ["callsPerSecond" | "callsPerCpuSecond", string],
-    ratioGoal?: Goal,
-  ): Row => {
-    const of = (server: ServerName): number[] =>
-      rounds.map((round) => sampleOf(round, scene, server)[figure]);
-    const [own, other] = [of("hookpolicy"), of(by)];
+  const ratio = (by: ServerName, of: keyof typeof UNITS, rowGoal?: Goal): Row => {
+    const figures = (server: ServerName): number[] =>
+      rounds.map((round) => sampleOf(round, scene, server)[of]);
+    const [own, other] = [figures("hookpolicy"), figures(by)];
     const samples = own.map((value, index) => value / (other[index] ?? NaN));
-    const note = `${whole(own)} against ${whole(other)} ${unit}`;
-    return row(`${id}/${suffix}`, title, samples, {
-      unit: `× ${TITLES[by]}, ${unit}`,
-      goal: ratioGoal,
-      note,
+    const suffix = of === "callsPerCpuSecond" ? "-cpu" : "";
+    return row(`${id}/${by}${suffix}`, title, samples, {
+      unit: `× ${TITLES[by]}, ${UNITS[of]}`,
+      goal: rowGoal,
+      note: `${whole(own)} against ${whole(other)} ${UNITS[of]}`,
     });
   };
   return [
-    ratio("peer", "peer", ["callsPerSecond", "calls/s"], goal),
-    ratio("peer-cpu", "peer", ["callsPerCpuSecond", "calls per CPU second"], cpuGoal),
-    ...(besides === undefined ? [] : [ratio(besides, besides, ["callsPerSecond", "calls/s"])]),
+    ratio("peer", "callsPerSecond", goal),
+    ratio("peer", "callsPerCpuSecond", cpuGoal),
+    ...(besides === undefined ? [] : [ratio(besides, "callsPerSecond")]),
   ];
 }
 
@@ -164,6 +140,8 @@ const TITLES: Readonly<Record<ServerName, string>> = {
   discard: "node:https",
   parse: "node:https with JSON.parse",
 };
+
+const UNITS = { callsPerSecond: "calls/s", callsPerCpuSecond: "calls per CPU second" } as const;
 
 function whole(values: readonly number[]): string {
   return Math.round(median(values)).toLocaleString("en");

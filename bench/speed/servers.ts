@@ -1,5 +1,6 @@
 /** The servers that are compared: HookPolicy, the Go peer and bare Node.js, with one certificate and one client. */
 
+import { once } from "node:events";
 import { connect } from "node:net";
 import { join } from "node:path";
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
@@ -55,14 +56,10 @@ async function start(
 ): Promise<Server> {
   const [port = 0] = await freePorts(1);
   const { pid } = cp.processes.start({ name, command, args: args(port), stopSignal: "SIGKILL" });
-  await cp.waitFor(`${name} to listen`, () => listens(port));
-  return { port, pid };
-}
-
-async function listens(port: number): Promise<boolean> {
-  return await new Promise((resolve) => {
-    const socket = connect(port, "127.0.0.1", () => resolve(true));
-    socket.once("error", () => resolve(false));
-    socket.once("connect", () => socket.destroy());
+  await cp.waitFor(`${name} to listen`, async () => {
+    const socket = connect(port, "127.0.0.1");
+    await once(socket, "connect");
+    return socket.destroy();
   });
+  return { port, pid };
 }

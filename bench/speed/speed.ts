@@ -12,10 +12,9 @@ import {
 import { COMMON_BYTES } from "../fleet/requests.ts";
 import { settled } from "../fleet/settled.ts";
 import { rounded } from "../measure/statistics.ts";
-import { row } from "../report/rows.ts";
+import { type PartResult, row, type Row } from "../result.ts";
 import { inRounds, onControlPlane, type Progress, QUICK, resultOf, type Site } from "../part.ts";
 import { VERSION } from "../../src/version.ts";
-import type { PartResult, Row } from "../result.ts";
 import { type Lab, measure, type Sample, writeAllBodies } from "./measure.ts";
 import { MEASUREMENTS, type Round, rowsOf } from "./rows.ts";
 import { startServers } from "./servers.ts";

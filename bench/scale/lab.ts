@@ -1,0 +1,43 @@
+/** A fleet of one size, and what asks about it. */
+
+import type { KubeObject } from "../../test/controlplane/client.ts";
+import type { Operator } from "../../test/controlplane/operator.ts";
+import { callUnderLoad, type LoadResult } from "../calls/generator.ts";
+import type { FleetSize } from "../fleet/fleet.ts";
+import type { Site } from "../part.ts";
+
+export interface ScaleSize extends FleetSize {
+  readonly startRounds: number;
+  readonly editRounds: number;
+  readonly approvalRounds: number;
+  readonly approvalsPerRound: number;
+  readonly loadSeconds: number;
+  readonly restSeconds: number;
+}
+
+export interface Lab extends Site {
+  readonly size: ScaleSize;
+  readonly clusters: readonly KubeObject[];
+  /** The load generator, and what it sends. */
+  readonly generator: string;
+  readonly bodies: string;
+}
+
+export const ASK_PERIOD_SECONDS = 10;
+export const CONNECTIONS = 100;
+
+/** Each Cluster every 10 s. */
+export async function allAsk(
+  { size: { clusters }, generator, bodies }: Lab,
+  { ports }: Operator,
+  seconds: number,
+): Promise<LoadResult> {
+  return await callUnderLoad(generator, {
+    hook: "BeforeClusterDelete",
+    port: ports.webhook,
+    bodies,
+    seconds,
+    connections: Math.min(CONNECTIONS, clusters),
+    rate: Math.ceil(clusters / ASK_PERIOD_SECONDS),
+  });
+}
