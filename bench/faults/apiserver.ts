@@ -1,12 +1,8 @@
 /** An API server that is away, slow or refuses, for both replicas. */
 
 import type { Proxy } from "../../test/controlplane/proxy.ts";
-import { type Lab, POLICY } from "./lab.ts";
+import { POLICY } from "./lab.ts";
 import type { Scenario } from "./scenario.ts";
-
-export function eachProxy(lab: Lab, work: (proxy: Proxy) => void): void {
-  for (const { proxy } of lab.replicas) work(proxy);
-}
 
 const stopped: Scenario = {
   id: "api-server-stopped",
@@ -23,25 +19,22 @@ const frozen: Scenario = {
   heal: async ({ cp }) => cp.apiServer.thaw(),
 };
 
-const slow: Scenario = {
-  id: "api-server-slow",
-  title: "API server slow: 2 s for every request",
-  inject: async (lab) => eachProxy(lab, (proxy) => proxy.delay(2000)),
-  heal: async (lab) => eachProxy(lab, (proxy) => proxy.resume()),
-};
+/** Of the way of both replicas to the API server. */
+export function onTheWay(id: string, title: string, harm: (proxy: Proxy) => void): Scenario {
+  return {
+    id,
+    title,
+    inject: async ({ replicas }) => replicas.forEach(({ proxy }) => harm(proxy)),
+    heal: async ({ replicas }) => replicas.forEach(({ proxy }) => proxy.resume()),
+  };
+}
 
 /** Watches that are open end, so that they have to be begun anew. */
-function answering(code: number, title: string): Scenario {
-  return {
-    id: `api-server-${code}`,
-    title,
-    inject: async (lab) =>
-      eachProxy(lab, (proxy) => {
-        proxy.failAll(code);
-        proxy.dropConnections();
-      }),
-    heal: async (lab) => eachProxy(lab, (proxy) => proxy.resume()),
-  };
+function answering(code: number): Scenario {
+  return onTheWay(`api-server-${code}`, `API server answers ${code}`, (proxy) => {
+    proxy.failAll(code);
+    proxy.dropConnections();
+  });
 }
 
 /** Whatever replicas write to the status has been overtaken by then. */
@@ -60,9 +53,9 @@ const conflictStorm: Scenario = {
 export const API_SERVER: readonly Scenario[] = [
   stopped,
   frozen,
-  slow,
-  answering(429, "API server answers 429"),
-  answering(500, "API server answers 500"),
-  answering(410, "API server answers 410"),
+  onTheWay("api-server-slow", "API server slow: 2 s for every request", (proxy) => proxy.delay(2000)),
+  answering(429),
+  answering(500),
+  answering(410),
   conflictStorm,
 ];

@@ -4,7 +4,11 @@ import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createCertificateAuthority } from "../../test/controlplane/certificates.ts";
 import { objectsOf, type Ref } from "../../test/controlplane/client.ts";
-import { NAMESPACE, SERVICE_HOST, writeServingCertificate } from "../../test/controlplane/operator.ts";
+import {
+  issueServingCertificate,
+  NAMESPACE,
+  writeServingCertificate,
+} from "../../test/controlplane/operator.ts";
 import { repeat } from "../calls/pace.ts";
 import { arrangeDefault, type Lab } from "./lab.ts";
 import type { Scenario } from "./scenario.ts";
@@ -34,13 +38,8 @@ const files: Scenario = {
     const authority = await createCertificateAuthority("the next authority");
     lab.trusted = `${lab.trusted}\n${authority.certificate}`;
     await sleep(CALLS_END_MS);
-    const names = [SERVICE_HOST, "localhost", "127.0.0.1"];
-    for (const { operator } of lab.replicas) {
-      await writeServingCertificate(
-        operator.certDir,
-        await authority.issue({ commonName: SERVICE_HOST, names }),
-      );
-    }
+    for (const { operator } of lab.replicas)
+      await writeServingCertificate(operator.certDir, await issueServingCertificate({ authority }));
     await changedEverywhere(lab, 30_000);
     await sleep(CALLS_END_MS);
     lab.trusted = authority.certificate;

@@ -8,7 +8,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { WindowGateSpec } from "../../src/api/hookpolicy.ts";
 import { installClusterDefinition } from "../../test/controlplane/clusterapi.ts";
-import { SERVICE_HOST, writeServingCertificate } from "../../test/controlplane/operator.ts";
+import { issueServingCertificate, writeServingCertificate } from "../../test/controlplane/operator.ts";
 import { inSeconds, policyRef, storePolicy } from "../../test/controlplane/policies.ts";
 import type { Truth } from "./expectation.ts";
 import { type Lab, numbered } from "./lab.ts";
@@ -125,8 +125,7 @@ const clockFile = (lab: Lab): string => join(lab.cp.folder, "clock");
 
 /** The certificate has to be good by both clocks. */
 async function withClock(lab: Lab, index: number, offset: number): Promise<ReplicaOptions> {
-  const names = [SERVICE_HOST, "localhost", "127.0.0.1"];
-  const pair = await lab.cp.authority.issue({ commonName: SERVICE_HOST, names, validMs: 2 * YEAR_MS });
+  const pair = await issueServingCertificate(lab.cp, { validMs: 2 * YEAR_MS });
   const certDir = join(lab.cp.folder, `clock-certs-${index}`);
   await writeServingCertificate(certDir, pair);
   await writeFile(clockFile(lab), String(offset));

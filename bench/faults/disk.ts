@@ -17,7 +17,7 @@ read -r _
 umount -l "$1"
 `;
 
-const full: Scenario = {
+export const DISK: Scenario = {
   id: "disk-full",
   title: "Disk full for the audit log",
   replica: async (lab, index) => {
@@ -63,5 +63,3 @@ async function fill(folder: string): Promise<void> {
     if (!String(error).includes("ENOSPC")) throw error;
   });
 }
-
-export const DISK: readonly Scenario[] = [full];

@@ -11,7 +11,7 @@ import { installHookPolicy } from "../../test/controlplane/operator.ts";
 import { repeat } from "../calls/pace.ts";
 import { startBareServer } from "../speed/servers.ts";
 import { type Call, type Judgement, judge } from "./judge.ts";
-import { arrangeDefault, Lab } from "./lab.ts";
+import { arrangeDefault, HELD, Lab } from "./lab.ts";
 import { load } from "./load.ts";
 import type { Stretch } from "./looptimes.ts";
 import { yieldCores } from "./priority.ts";
@@ -21,7 +21,7 @@ import { DEFAULT_HOOK } from "./subjects.ts";
 export interface Run extends Judgement {
   /** Seen otherwise than in an answer. */
   readonly wrongAllowsBesides: number;
-  /** During the fault, in milliseconds, the fastest first. */
+  /** During the fault, in milliseconds. */
   readonly durations: Durations;
   /** Long stretches of the replicas' event loops during the fault. */
   readonly stretches: readonly Stretch[];
@@ -47,18 +47,14 @@ const FULL = { beforeMs: 3000, faultMs: 12_000, afterMs: 8000, afterAtMostMs: 60
 const QUICK = { beforeMs: 1500, faultMs: 3000, afterMs: 3000, afterAtMostMs: 10_000 };
 
 export async function runScenario(scenario: Scenario, quick: boolean): Promise<Run> {
-  const lab = await startLab(scenario, quick);
+  const { hook = DEFAULT_HOOK, controlPlane } = scenario;
+  const lab = new Lab(await startControlPlane(controlPlane), await startBalancer(), { hook, quick });
   try {
     await prepare(lab, scenario);
     return await runLoaded(lab, scenario);
   } finally {
     await lab.stop();
   }
-}
-
-async function startLab({ hook = DEFAULT_HOOK, controlPlane }: Scenario, quick: boolean): Promise<Lab> {
-  const cp = await startControlPlane(controlPlane);
-  return new Lab(cp, await startBalancer(), { hook, quick });
 }
 
 async function prepare(lab: Lab, scenario: Scenario): Promise<void> {
@@ -85,12 +81,9 @@ function stretchesFile({ cp }: Lab, index: number): string {
 }
 
 async function readStretches(lab: Lab): Promise<Stretch[]> {
-  const texts = await Promise.all(
-    lab.replicas.map(async (_, index) => await readFile(stretchesFile(lab, index), "utf8").catch(() => "")),
-  );
-  return texts
-    .flatMap((text) => text.split("\n").filter((line) => line !== ""))
-    .map((line) => JSON.parse(line));
+  const files = lab.replicas.map((_, index) => stretchesFile(lab, index));
+  const texts = await Promise.all(files.map(async (file) => await readFile(file, "utf8").catch(() => "")));
+  return texts.flatMap((text) => text.match(/.+/g) ?? []).map((line) => JSON.parse(line));
 }
 
 async function runLoaded(lab: Lab, scenario: Scenario): Promise<Run> {
@@ -123,24 +116,19 @@ async function runLoaded(lab: Lab, scenario: Scenario): Promise<Run> {
     await Promise.all([minds, loading, ...beside]);
   }
   const wrongAllowsBesides = (await scenario.wrongAllowsBesides?.(lab)) ?? 0;
-  const neverReleased = new Set(lab.neverReleased());
+  const isDuring = (at: number): boolean => injectedAt <= at && at < healedAt;
   const during = (all: readonly Timed[]): number[] =>
-    all
-      .filter(({ from }) => injectedAt <= from && from < healedAt)
-      .map(({ from, to }) => to - from)
-      .toSorted((a, b) => a - b);
-  const durations = {
-    held: during(calls.filter(({ cluster }) => neverReleased.has(cluster))),
+    all.filter(({ from }) => isDuring(from)).map(({ from, to }) => to - from);
+  const durations: Durations = {
+    held: during(calls.filter(({ cluster }) => cluster.includes(`/${HELD}-`))),
     released: during(calls.filter(({ result }) => result === "Go")),
     read: during(reads),
     bare: during(bare),
   };
-  const stretches = (await readStretches(lab)).filter(({ at }) => {
-    const end = at - performance.timeOrigin;
-    return injectedAt <= end && end < healedAt;
-  });
-  const unconfirmed = unconfirmedBy(lab);
-  return { ...judge(calls, healedAt), wrongAllowsBesides, durations, stretches, unconfirmed };
+  const all = await readStretches(lab);
+  const stretches = all.filter(({ at }) => isDuring(at - performance.timeOrigin));
+  const judgement = judge(calls, healedAt);
+  return { ...judgement, wrongAllowsBesides, durations, stretches, unconfirmed: unconfirmedBy(lab) };
 }
 
 /** Where the next call goes: what the driver puts in between would be felt as well where durations count. */

@@ -24,11 +24,11 @@ const SCENARIOS: readonly Scenario[] = [
   ...API_SERVER,
   ...WATCHES,
   ...POLICIES,
-  ...NEIGHBOURS,
+  NEIGHBOURS,
   ...CLOCK,
   ...CERTIFICATES,
-  ...DISK,
-  ...CLUSTER_API,
+  DISK,
+  CLUSTER_API,
 ];
 
 const NOTES = [

@@ -32,10 +32,8 @@ const QUIET_MS = 1000;
 export function judge(calls: readonly Call[], healedAt: number): Judgement {
   const failed = calls.filter(({ result }) => result === "Failed");
   const wrongAllows = calls.filter(isWrongAllow);
-  const lastWrong = calls
-    .filter((call) => call.to > healedAt && isWrong(call))
-    .toSorted((a, b) => a.to - b.to)
-    .at(-1);
+  const wrong = calls.filter((call) => call.to > healedAt && isWrong(call));
+  const lastWrong = wrong.toSorted((a, b) => a.to - b.to).at(-1);
   const rightAt = lastWrong?.to ?? healedAt;
   const end = Math.max(healedAt, ...calls.map(({ to }) => to));
   return {

@@ -1,6 +1,5 @@
 /** Two replicas behind what a Service is, Clusters that a policy holds, and somebody who approves some of them. */
 
-import { setTimeout as sleep } from "node:timers/promises";
 import type { HookName } from "../../src/api/runtimehooks.ts";
 import { inParallel } from "../../test/apiserver/operatorlab.ts";
 import type { Balancer } from "../../test/controlplane/balancer.ts";
@@ -27,11 +26,12 @@ interface Counts {
   /** Approved, and not any more, again and again. */
   readonly changing: number;
 }
-export const COUNTS: Counts = { held: 60, approved: 8, changing: 6 };
+const COUNTS: Counts = { held: 60, approved: 8, changing: 6 };
 export const FEW: Counts = { held: 10, approved: 2, changing: 2 };
 
+/** Begins the names of those that addSubjects() makes and nothing approves. */
+export const HELD = "held";
 const GATED: Facts = { inForce: "Yes", evaluable: "Yes", satisfied: "No" };
-const RETRY_MS = 200;
 const MIND_MS = 700;
 
 export class Lab {
@@ -47,11 +47,10 @@ export class Lab {
   /** The real one, in scenarios that install it. */
   clusterApi: ClusterApi | undefined;
   readonly #processes: Processes;
-  readonly #held: Subject[] = [];
   readonly #changing: Subject[] = [];
   readonly #cleanups: (() => Promise<void> | void)[] = [];
-  #background = new AbortController();
-  #running: Promise<void>[] = [];
+  readonly #background = new AbortController();
+  readonly #running: Promise<void>[] = [];
 
   constructor(cp: ControlPlane, service: Balancer, options: { hook: HookName; quick: boolean }) {
     this.cp = cp;
@@ -82,7 +81,7 @@ export class Lab {
 
   /** Held by the policy of the namespace until they are approved. */
   async addSubjects(namespace: string, counts: Counts): Promise<void> {
-    this.#held.push(...(await this.addClusters(namespace, numbered(counts.held, "held"))));
+    await this.addClusters(namespace, numbered(counts.held, HELD));
     await this.addClusters(namespace, numbered(counts.approved, "approved"), {
       cluster: { annotations: { [APPROVED]: "true" } },
       facts: { satisfied: "Yes" },
@@ -110,22 +109,13 @@ export class Lab {
     return added;
   }
 
-  /** "namespace/name" of those that addSubjects() made and nothing approves. */
-  neverReleased(): readonly string[] {
-    return this.#held.map(({ namespace, name }) => `${namespace}/${name}`);
-  }
-
   of(namespace: string): readonly Subject[] {
     return this.subjects.filter((subject) => subject.namespace === namespace);
   }
 
   /** POLICY, or one like it elsewhere; replicas may hear of it later. */
   async storePolicy(ref = POLICY): Promise<KubeObject> {
-    return await storePolicy(this.cp, ref, this.policySpec());
-  }
-
-  policySpec(): object {
-    return { rules: [approvalRule(this.hook)] };
+    return await storePolicy(this.cp, ref, { rules: [approvalRule(this.hook)] });
   }
 
   /** Writes, however often it takes; nobody knows before the API server has said yes which facts are so. */
@@ -135,36 +125,27 @@ export class Lab {
     write: () => Promise<unknown>,
   ): Promise<void> {
     assume(subjects, uncertain(facts));
-    await this.insist(write);
+    await this.cp.waitFor("the API server to take a write", async () => {
+      await write();
+      return true;
+    });
     assume(subjects, facts);
-  }
-
-  /** Until it succeeds, or 2 minutes are over. */
-  async insist<T>(write: () => Promise<T>): Promise<T> {
-    const deadline = performance.now() + 120_000;
-    for (;;) {
-      try {
-        return await write();
-      } catch (error) {
-        if (performance.now() > deadline) throw error;
-        await sleep(RETRY_MS);
-      }
-    }
   }
 
   /** Approves and takes it back, Cluster by Cluster, until `signal` aborts. */
   async changeMinds(signal: AbortSignal): Promise<void> {
     await Promise.all(
       this.#changing.map(async (subject) => {
-        for (let approved = true; !signal.aborted; approved = !approved) {
-          await this.approve(subject, approved);
-          await sleep(MIND_MS);
-        }
+        let approved = false;
+        await repeat(MIND_MS, signal, async () => {
+          approved = !approved;
+          await this.#approve(subject, approved);
+        });
       }),
     );
   }
 
-  async approve(subject: Subject, approved: boolean): Promise<void> {
+  async #approve(subject: Subject, approved: boolean): Promise<void> {
     const ref = clusterRef(subject.namespace, subject.name);
     const patch = { metadata: { annotations: { [APPROVED]: approved ? "true" : null } } };
     await this.change([subject], { satisfied: approved ? "Yes" : "No" }, async () => {
@@ -180,8 +161,7 @@ export class Lab {
 
   async endBackground(): Promise<void> {
     this.#background.abort();
-    await Promise.all(this.#running.splice(0));
-    this.#background = new AbortController();
+    await Promise.all(this.#running);
   }
 
   onStop(cleanup: () => Promise<void> | void): void {
@@ -191,7 +171,7 @@ export class Lab {
   async stop(): Promise<void> {
     await this.endBackground();
     await this.#processes.stopAll();
-    for (const cleanup of this.#cleanups.splice(0).toReversed()) await cleanup();
+    for (const cleanup of this.#cleanups.toReversed()) await cleanup();
     for (const { proxy } of this.replicas) await proxy.stop();
     await this.service.stop();
     await this.cp.stop();

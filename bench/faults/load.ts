@@ -1,10 +1,9 @@
 /** Calls of one hook as Cluster API makes them, whatever becomes of the answers. */
 
 import { Agent } from "node:https";
-import type { HookName, HookResponse } from "../../src/api/runtimehooks.ts";
-import { hookPath } from "../../src/api/hookcatalog.ts";
+import type { HookName } from "../../src/api/runtimehooks.ts";
 import { SERVICE_HOST } from "../../test/controlplane/operator.ts";
-import { post } from "../../test/controlplane/post.ts";
+import { type Answer, callHook } from "../calls/caller.ts";
 import { atPace } from "../calls/pace.ts";
 import type { Call } from "./judge.ts";
 import type { Subject } from "./subjects.ts";
@@ -43,32 +42,25 @@ export async function load(
   kept.destroy();
 }
 
-type Connections = Agent | false;
-
-async function call(subject: Subject, body: string, agent: Connections, options: LoadOptions): Promise<Call> {
-  const { namespace, name, timeline } = subject;
+async function call(
+  { namespace, name, timeline }: Subject,
+  body: string,
+  agent: Agent | false,
+  { port, hook, trusted }: LoadOptions,
+): Promise<Call> {
   const from = performance.now();
-  const outcome = await answerOf(body, agent, options).then(resultOf, failed);
+  const to = { port: port(), ca: trusted(), servername: SERVICE_HOST };
+  const outcome = await callHook(hook, { ...to, agent, body }).then(resultOf, failed);
   return { cluster: `${namespace}/${name}`, timeline, from, to: performance.now(), ...outcome };
 }
 
 type Result = Pick<Call, "result" | "message">;
 
-/** As Cluster API reads it: a field that is missing is 0. */
-function resultOf({ status, retryAfterSeconds = 0, message = "" }: HookResponse): Result {
+function resultOf({ status, retryAfterSeconds, message }: Answer): Result {
   if (status !== "Success") return { result: "Failed", message: `${status}: ${message}` };
   return { result: retryAfterSeconds === 0 ? "Go" : "Held", message };
 }
 
 function failed(error: unknown): Result {
   return { result: "Failed", message: error instanceof Error ? error.message : String(error) };
-}
-
-async function answerOf(body: string, agent: Connections, options: LoadOptions): Promise<HookResponse> {
-  const path = `${hookPath(options.hook)}?timeout=10s`;
-  const address = { port: options.port(), path, ca: options.trusted(), servername: SERVICE_HOST };
-  const { status, text } = await post({ ...address, agent, body });
-  if (status !== 200) throw new Error(`HTTP ${status}: ${text.slice(0, 200)}`);
-  const parsed: HookResponse = JSON.parse(text);
-  return parsed;
 }

@@ -1,16 +1,14 @@
 /** Policies, their kind and their namespace change or go while they hold. */
 
 import { inParallel, removeDefinition, HOOK_POLICY_DEFINITION } from "../../test/apiserver/operatorlab.ts";
-import { installClusterDefinition } from "../../test/controlplane/clusterapi.ts";
 import { clusterRef } from "../../test/controlplane/lab.ts";
 import { installHookPolicy } from "../../test/controlplane/operator.ts";
 import { approvalRule, policyRef } from "../../test/controlplane/policies.ts";
-import { COUNTS, FEW, type Lab, OTHER_TEAM, POLICY, TEAM } from "./lab.ts";
+import { arrangeDefault, FEW, type Lab, numbered, OTHER_TEAM, POLICY, TEAM } from "./lab.ts";
 import type { Scenario } from "./scenario.ts";
 
 /** CEL that the API server takes, and nobody can evaluate. */
 const BROKEN = [{ name: "broken", expression: "cluster.metadata.name ==" }];
-const MANY = 100;
 
 /** Before Cluster API's own finalizer goes, the Cluster stays, also when it is deleted. */
 const GUARD = ["cluster.cluster.x-k8s.io"];
@@ -32,56 +30,36 @@ async function removePolicy({ cp }: Lab): Promise<void> {
   await cp.waitFor("the policy to be gone", async () => (await cp.find(POLICY)) === undefined);
 }
 
-const invalid: Scenario = {
-  id: "policy-invalid",
-  title: "Policy made invalid while it holds",
-  inject: async (lab) => await breakPolicies(lab, TEAM, [POLICY.name]),
-  heal: async (lab) => await mendPolicies(lab, TEAM, [POLICY.name]),
-};
-
-async function breakPolicies(lab: Lab, namespace: string, names: readonly string[]): Promise<void> {
-  await lab.change(
-    lab.of(namespace),
-    { evaluable: "No" },
-    async () => await setGates(lab, namespace, names, BROKEN),
-  );
+/** The API server takes the broken expression; what cannot be evaluated holds. */
+function broken(id: string, title: string, namespace: string, names: readonly string[]): Scenario {
+  const setGates = async (lab: Lab, evaluable: "Yes" | "No", until: unknown): Promise<void> => {
+    const patch = [{ op: "replace", path: "/spec/rules/0/until", value: until }];
+    await lab.change(lab.of(namespace), { evaluable }, async () => {
+      await inParallel(names, 10, async (name) => {
+        await lab.cp.patch(policyRef(namespace, name), patch, { type: "json" });
+      });
+    });
+  };
+  return {
+    id,
+    title,
+    inject: async (lab) => await setGates(lab, "No", BROKEN),
+    heal: async (lab) => await setGates(lab, "Yes", approvalRule(lab.hook).until),
+  };
 }
 
-async function mendPolicies(lab: Lab, namespace: string, names: readonly string[]): Promise<void> {
-  const { until } = approvalRule(lab.hook);
-  await lab.change(lab.of(namespace), { evaluable: "Yes" }, async () => {
-    await setGates(lab, namespace, names, until);
-  });
-}
+const invalid = broken("policy-invalid", "Policy made invalid while it holds", TEAM, [POLICY.name]);
 
-async function setGates(
-  lab: Lab,
-  namespace: string,
-  names: readonly string[],
-  until: unknown,
-): Promise<void> {
-  const patch = [{ op: "replace", path: "/spec/rules/0/until", value: until }];
-  await inParallel(
-    names,
-    10,
-    async (name) => await lab.cp.patch(policyRef(namespace, name), patch, { type: "json" }),
-  );
-}
-
-const manyNames = Array.from({ length: MANY }, (_, n) => `protect-${n}`);
+const manyNames = numbered(100, "protect");
+const manyTitle = "100 policies broken at once; another namespace keeps its own";
 
 const manyBroken: Scenario = {
-  id: "policies-broken",
-  title: "100 policies broken at once; another namespace keeps its own",
+  ...broken("policies-broken", manyTitle, OTHER_TEAM, manyNames),
   arrange: async (lab) => {
-    await installClusterDefinition(lab.cp);
-    await lab.addSubjects(TEAM, COUNTS);
+    await arrangeDefault(lab);
     await lab.addSubjects(OTHER_TEAM, FEW);
-    await lab.storePolicy();
     await inParallel(manyNames, 10, async (name) => await lab.storePolicy(policyRef(OTHER_TEAM, name)));
   },
-  inject: async (lab) => await breakPolicies(lab, OTHER_TEAM, manyNames),
-  heal: async (lab) => await mendPolicies(lab, OTHER_TEAM, manyNames),
 };
 
 /** While the definition is missing nobody knows what holds; once it is back and empty, nothing does. */

@@ -20,39 +20,14 @@ export interface ReplicaOptions extends Pick<OperatorOptions, "flags" | "nodeFla
   readonly direct?: boolean;
 }
 
-export class Replica {
+export interface Replica {
   readonly name: string;
   readonly ports: OperatorPorts;
   readonly proxy: Proxy;
-  readonly #cp: ControlPlane;
-  readonly #options: OperatorOptions;
-  #operator: Operator | undefined;
-  #starts = 0;
-
-  constructor(
-    cp: ControlPlane,
-    name: string,
-    proxy: Proxy,
-    options: OperatorOptions & { ports: OperatorPorts },
-  ) {
-    this.name = name;
-    this.ports = options.ports;
-    this.proxy = proxy;
-    this.#cp = cp;
-    this.#options = options;
-  }
-
-  get operator(): Operator {
-    if (this.#operator === undefined) throw new Error(`${this.name} was not started`);
-    return this.#operator;
-  }
-
+  /** Of the last start. */
+  readonly operator: Operator;
   /** Again on the same ports, with a log of its own. */
-  async start(options: { readonly waitReady: boolean }): Promise<void> {
-    this.#starts += 1;
-    const name = `${this.name}-${this.#starts}`;
-    this.#operator = await startOperator(this.#cp, { ...this.#options, name, ...options });
-  }
+  readonly start: (options: { readonly waitReady: boolean }) => Promise<void>;
 }
 
 export async function createReplica(
@@ -63,5 +38,20 @@ export async function createReplica(
   const proxy = await startProxy({ upstream: cp.apiServer.url, authority: cp.authority });
   const kubeconfig = await cp.kubeconfigFor(NAMESPACE, "hookpolicy", direct ? {} : { server: proxy.url });
   const flags = { ...FLAGS, ...options.flags };
-  return new Replica(cp, name, proxy, { ...options, flags, kubeconfig, ports: await operatorPorts() });
+  const ports = await operatorPorts();
+  let operator: Operator | undefined;
+  let starts = 0;
+  return {
+    name,
+    ports,
+    proxy,
+    get operator() {
+      if (operator === undefined) throw new Error(`${name} was not started`);
+      return operator;
+    },
+    start: async ({ waitReady }) => {
+      const own = { ...options, flags, kubeconfig, ports, name: `${name}-${++starts}`, waitReady };
+      operator = await startOperator(cp, own);
+    },
+  };
 }

@@ -21,19 +21,12 @@ const FILLERS = 400;
 /** The kubelet's first pause between an end and the next start. */
 const RESTART_MS = 10_000;
 
-const killed: Scenario = {
-  id: "sigkill",
-  title: "SIGKILL of a replica",
-  inject: async (lab) => await lab.replica(0).operator.daemon.stop("SIGKILL"),
+const ended = (signal: "SIGKILL" | "SIGTERM"): Scenario => ({
+  id: signal.toLowerCase(),
+  title: `${signal} of a replica`,
+  inject: async (lab) => await lab.replica(0).operator.daemon.stop(signal),
   heal: async (lab) => await lab.replica(0).start({ waitReady: true }),
-};
-
-const terminated: Scenario = {
-  id: "sigterm",
-  title: "SIGTERM of a replica",
-  inject: async (lab) => await lab.replica(0).operator.daemon.stop("SIGTERM"),
-  heal: async (lab) => await lab.replica(0).start({ waitReady: true }),
-};
+});
 
 /** As a Deployment with maxSurge 1 and maxUnavailable 0. */
 const rollingRestart: Scenario = {
@@ -92,4 +85,10 @@ const outOfMemory: Scenario = {
   },
 };
 
-export const REPLICAS: readonly Scenario[] = [killed, terminated, rollingRestart, leaseLost, outOfMemory];
+export const REPLICAS: readonly Scenario[] = [
+  ended("SIGKILL"),
+  ended("SIGTERM"),
+  rollingRestart,
+  leaseLost,
+  outOfMemory,
+];

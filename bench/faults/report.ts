@@ -1,8 +1,7 @@
 /** What is kept of the runs, as rows of tables. */
 
 import { quantile, rounded } from "../measure/statistics.ts";
-import { atMost, below, NONE, row } from "../report/rows.ts";
-import type { Goal, Row, Table } from "../result.ts";
+import { atMost, below, type Goal, NONE, row, type Row, type Table } from "../result.ts";
 import type { Durations, Run } from "./engine.ts";
 import type { Call } from "./judge.ts";
 import type { Scenario } from "./scenario.ts";

@@ -1,19 +1,16 @@
 /** News that comes late or not at all. */
 
-import { installClusterDefinition } from "../../test/controlplane/clusterapi.ts";
 import { policyRef } from "../../test/controlplane/policies.ts";
-import { eachProxy } from "./apiserver.ts";
-import { COUNTS, FEW, type Lab, OTHER_TEAM, TEAM } from "./lab.ts";
+import { onTheWay } from "./apiserver.ts";
+import { arrangeDefault, FEW, type Lab, OTHER_TEAM } from "./lab.ts";
 import type { Scenario } from "./scenario.ts";
 import { assume } from "./subjects.ts";
 
 /** Nothing holds the other team's Clusters yet. */
 async function arrangeTeams(lab: Lab): Promise<void> {
-  await installClusterDefinition(lab.cp);
-  await lab.addSubjects(TEAM, COUNTS);
+  await arrangeDefault(lab);
   await lab.addSubjects(OTHER_TEAM, FEW);
   assume(lab.of(OTHER_TEAM), { inForce: "No" });
-  await lab.storePolicy();
 }
 
 async function protectOther(lab: Lab): Promise<void> {
@@ -21,15 +18,16 @@ async function protectOther(lab: Lab): Promise<void> {
   await lab.change(lab.of(OTHER_TEAM), { inForce: "Yes" }, async () => await lab.storePolicy(ref));
 }
 
+const silent = onTheWay("watch-stalled", "All watches silently stalled; a new policy meanwhile", (proxy) => {
+  proxy.stallWatches();
+});
 const stalled: Scenario = {
-  id: "watch-stalled",
-  title: "All watches silently stalled; a new policy meanwhile",
+  ...silent,
   arrange: arrangeTeams,
   inject: async (lab) => {
-    eachProxy(lab, (proxy) => proxy.stallWatches());
+    await silent.inject(lab);
     await protectOther(lab);
   },
-  heal: async (lab) => eachProxy(lab, (proxy) => proxy.resume()),
 };
 
 const unseen: Scenario = {
@@ -47,22 +45,21 @@ const unseen: Scenario = {
  * The API server reads from etcd itself, which forgets what is older than a second or two; every watch begins later
  * than that after its list, and what changes meanwhile has been compacted.
  */
+const late = onTheWay("etcd-compaction", "etcd compacted between list and watch", (proxy) => {
+  proxy.delay(3000, ({ watch }) => watch);
+  proxy.forget();
+  proxy.dropConnections();
+});
 const compacted: Scenario = {
-  id: "etcd-compaction",
-  title: "etcd compacted between list and watch",
+  ...late,
   controlPlane: { apiServerArgs: ["--watch-cache=false", "--etcd-compaction-interval=1s"] },
   inject: async (lab) => {
-    eachProxy(lab, (proxy) => {
-      proxy.delay(3000, ({ watch }) => watch);
-      proxy.forget();
-      proxy.dropConnections();
-    });
+    await late.inject(lab);
     // A watch goes on from where it was, unless that is too old: only then there is a list.
     await lab.cp.waitFor("watches to be too old", () =>
       lab.replicas.every(({ proxy }) => proxy.count(({ path, watch }) => !watch && LIST.test(path)) > 0),
     );
   },
-  heal: async (lab) => eachProxy(lab, (proxy) => proxy.resume()),
 };
 
 /** Confirmations read single Clusters. */
