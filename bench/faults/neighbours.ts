@@ -4,11 +4,11 @@ import { inParallel } from "../../test/apiserver/operatorlab.ts";
 import { createCluster, clusterRef } from "../../test/controlplane/lab.ts";
 import { NAMESPACE } from "../../test/controlplane/operator.ts";
 import { policyRef, storePolicy } from "../../test/controlplane/policies.ts";
+import { FINALIZER } from "../fleet/clusters.ts";
 import { arrangeDefault, type Lab, numbered, OTHER_TEAM } from "./lab.ts";
 import type { Scenario } from "./scenario.ts";
 
 const DELETE = "BeforeClusterDelete";
-const GUARD = ["cluster.cluster.x-k8s.io"];
 const CLUSTERS = 40;
 const POLICIES = 20;
 const OBJECTS = 2000;
@@ -63,7 +63,7 @@ async function arrange(lab: Lab): Promise<void> {
       name,
       ...(name === "held-0" ? { tier } : { annotations }),
     });
-    await cp.patch(clusterRef(OTHER_TEAM, name), { metadata: { finalizers: GUARD } });
+    await cp.patch(clusterRef(OTHER_TEAM, name), { metadata: { finalizers: [FINALIZER] } });
     await cp.delete(clusterRef(OTHER_TEAM, name));
   });
   await inParallel(numbered(OBJECTS, "object"), 20, async (name) => {

@@ -4,14 +4,12 @@ import { inParallel, removeDefinition, HOOK_POLICY_DEFINITION } from "../../test
 import { clusterRef } from "../../test/controlplane/lab.ts";
 import { installHookPolicy } from "../../test/controlplane/operator.ts";
 import { approvalRule, policyRef } from "../../test/controlplane/policies.ts";
+import { FINALIZER } from "../fleet/clusters.ts";
 import { arrangeDefault, FEW, type Lab, numbered, OTHER_TEAM, POLICY, TEAM } from "./lab.ts";
 import type { Scenario } from "./scenario.ts";
 
 /** CEL that the API server takes, and nobody can evaluate. */
 const BROKEN = [{ name: "broken", expression: "cluster.metadata.name ==" }];
-
-/** Before Cluster API's own finalizer goes, the Cluster stays, also when it is deleted. */
-const GUARD = ["cluster.cluster.x-k8s.io"];
 
 const deleted: Scenario = {
   id: "policy-deleted",
@@ -88,7 +86,7 @@ const namespaceTerminated: Scenario = {
   hook: "BeforeClusterDelete",
   settle: async (lab) => {
     await inParallel(lab.subjects, 10, async ({ namespace, name }) => {
-      await lab.cp.patch(clusterRef(namespace, name), { metadata: { finalizers: GUARD } });
+      await lab.cp.patch(clusterRef(namespace, name), { metadata: { finalizers: [FINALIZER] } });
     });
     await lab.cp.waitFor("the policy to guard itself", async () => {
       return ((await lab.cp.get(POLICY)).metadata.finalizers ?? []).length > 0;

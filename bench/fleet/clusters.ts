@@ -6,7 +6,7 @@ import { CLUSTER_API } from "../../test/controlplane/labkinds.ts";
 import { GOLDEN, type Size } from "./requests.ts";
 
 /** Cluster API's own: with it a deleted Cluster stays until the hook has released it. */
-const FINALIZER = "cluster.cluster.x-k8s.io";
+export const FINALIZER = "cluster.cluster.x-k8s.io";
 
 /** Of the Clusters in requests that Cluster API 1.14 has sent. */
 const SPECS: Readonly<Record<Size, KubeObject>> = { "1k": specOf("1k"), "26k": specOf("26k") };
