@@ -1,6 +1,5 @@
 /** Cluster API's part of every Cluster that waits: it asks, asks again as soon as the answer says, and begins after a go. */
 
-import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { KubeObject } from "../../test/controlplane/client.ts";
 import type { HookCaller } from "../calls/caller.ts";
@@ -23,8 +22,8 @@ export interface CallersOptions {
 
 export class Callers {
   readonly #options: CallersOptions;
-  readonly #stop = new AbortController();
   readonly #waiting = new Map<KubeObject, Promise<void>>();
+  #stopped = false;
   /** Milliseconds of each call that was held. */
   held: number[] = [];
   /** Calls without an answer in Cluster API's time: it asks again later. */
@@ -33,23 +32,21 @@ export class Callers {
   /** Each Cluster asks first within one round, evenly. */
   constructor(clusters: readonly KubeObject[], options: CallersOptions) {
     this.#options = options;
-    setMaxListeners(clusters.length, this.#stop.signal);
     for (const [index, cluster] of clusters.entries())
       this.#waiting.set(cluster, this.#wait(cluster, (index / clusters.length) * RETRY_SECONDS));
   }
 
-  /** Those that still wait. */
+  /** Those that still wait; it takes as long as they wait until they ask again. */
   async stop(): Promise<KubeObject[]> {
-    this.#stop.abort();
+    this.#stopped = true;
     await Promise.all(this.#waiting.values());
     return [...this.#waiting.keys()];
   }
 
   async #wait(cluster: KubeObject, firstSeconds: number): Promise<void> {
-    const { signal } = this.#stop;
     for (let seconds = firstSeconds; ;) {
-      await sleep(seconds * 1000, undefined, { signal }).catch(() => undefined);
-      if (signal.aborted) return;
+      await sleep(seconds * 1000);
+      if (this.#stopped) return;
       seconds = await this.#ask(cluster);
       if (seconds === 0) break;
     }
