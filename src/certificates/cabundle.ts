@@ -43,10 +43,11 @@ export interface CaBundleOptions {
   readonly leading: () => boolean;
   readonly log: Logger;
   readonly now: () => Date;
-  /** Interval between looks at the authorities, default 5 s. */
+  /**
+   * Default 5 s. The API server refuses every request of a Cluster while the webhook of Clusters, which fails closed, has
+   * just been installed and has no caBundle.
+   */
   readonly intervalMs?: number;
-  /** The targets are checked on every n-th look at unchanged authorities, default 12. */
-  readonly looksPerCheck?: number;
 }
 
 export function validatingWebhookTarget(name: string): CaBundleTarget {
@@ -66,9 +67,6 @@ export function ownWebhooks(name: string): readonly CaBundleTarget[] {
 export class CaBundleKeeper {
   readonly #options: CaBundleOptions;
   readonly #trouble = new SayOnce();
-  /** The authorities at the last look that left nothing to do. */
-  #settled: string | undefined;
-  #looksLeft = 0;
 
   constructor(options: CaBundleOptions) {
     this.#options = options;
@@ -80,27 +78,19 @@ export class CaBundleKeeper {
     await every({ ms: intervalMs }, signal, async () => await this.look(signal));
   }
 
-  /** Looks once at the authorities, and at the targets when they are due. */
+  /** Looks once at the authorities and the targets. */
   async look(signal: AbortSignal): Promise<void> {
-    if (!this.#options.leading()) return this.#rest();
+    if (!this.#options.leading()) return;
     try {
       const pem = await this.#options.authorities();
-      if (pem === undefined || (pem === this.#settled && this.#looksLeft-- > 0)) return;
-      this.#settled = undefined;
+      if (pem === undefined) return;
       const wanted = parseCertificates(pem);
       if (wanted.length === 0) throw new Error("ca.crt beside the serving certificate holds no certificate");
       for (const target of this.#options.targets) await this.#keep(target, { pem, wanted }, signal);
-      this.#settled = pem;
-      this.#looksLeft = (this.#options.looksPerCheck ?? 12) - 1;
       this.#trouble.over();
     } catch (error) {
       if (!signal.aborted) this.#complain(error);
     }
-  }
-
-  /** While another replica writes, the settled state can become outdated. */
-  #rest(): void {
-    this.#settled = undefined;
   }
 
   async #keep(target: CaBundleTarget, authority: Authority, signal: AbortSignal): Promise<void> {
