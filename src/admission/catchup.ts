@@ -1,7 +1,7 @@
 /** Decides a review again while memory is behind the API server: a refusal would tell its user to do the same. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { AdmissionOutcome } from "./clusterhandler.ts";
+import type { AdmissionOutcome } from "./outcome.ts";
 
 /** A watch tells of a policy some milliseconds after the API server has it, for example before a Cluster of the same apply. */
 const REASONS: ReadonlySet<string | undefined> = new Set(["PolicyNotInMemory", "PoliciesChanging"]);

@@ -13,6 +13,7 @@ import { CatchUp } from "./catchup.ts";
 import { type ClusterReview, decodeClusterReview } from "./clusterreview.ts";
 import { refusedBy, undecided } from "./clusterdenial.ts";
 import { type Denial, tooBusy } from "./denial.ts";
+import type { AdmissionOutcome } from "./outcome.ts";
 import { encodeVerdict, NOT_REVIEWED, readHead, shareOf } from "./review.ts";
 
 export const CLUSTER_ADMISSION_PATH = "/validate-cluster-x-k8s-io";
@@ -31,27 +32,6 @@ export interface ClusterDecisions {
   confirm(request: AdmissionRequest): Promise<Confirmation>;
   /** The policies' warnings about a request that none refuses. */
   warnings(request: AdmissionRequest, now: Date): Decision;
-}
-
-/** Blocked, NotEvaluable: a policy refuses it. The verdicts without a decision refuse it, too. */
-export type AdmissionVerdict =
-  | Extract<Decision["verdict"], "Blocked" | "NotEvaluable">
-  | "Allowed"
-  | "Warned"
-  | "NotLoaded"
-  | "NotConfirmed"
-  | "TooManyCalls"
-  | "InternalError";
-
-export interface AdmissionOutcome {
-  readonly verdict: AdmissionVerdict;
-  /** Absent: the request passes. */
-  readonly denial?: Denial;
-  readonly warnings: readonly string[];
-  /** Absent: there was none. */
-  readonly decision?: Decision;
-  /** Why a decision could not be confirmed. */
-  readonly reason?: string;
 }
 
 /** A review whose request was refused. */

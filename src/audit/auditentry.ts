@@ -3,7 +3,8 @@
  * Contains only constants, names and versions, nothing observed of an object, and at most some 64 KiB.
  */
 
-import type { AdmissionVerdict, RefusedRequest } from "../admission/clusterhandler.ts";
+import type { RefusedRequest } from "../admission/clusterhandler.ts";
+import type { AdmissionVerdict } from "../admission/outcome.ts";
 import type { HookName } from "../api/runtimehooks.ts";
 import { targetVersion } from "../policy/targetversion.ts";
 import type { ObjectMeta } from "../api/meta.ts";

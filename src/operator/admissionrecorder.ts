@@ -1,6 +1,7 @@
 /** Records the answers to reviews of Clusters: in metrics, the log, the audit log and, where they refuse, the policies. */
 
-import type { AdmissionOutcome, AdmissionRecorder, RefusedRequest } from "../admission/clusterhandler.ts";
+import type { AdmissionRecorder, RefusedRequest } from "../admission/clusterhandler.ts";
+import type { AdmissionOutcome } from "../admission/outcome.ts";
 import type { Logger } from "../api/logger.ts";
 import type { DecisionRequest } from "../controller/ports.ts";
 import { sparing } from "../log/sparing.ts";

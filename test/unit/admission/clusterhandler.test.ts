@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import {
-  type AdmissionOutcome,
   type AdmissionRequest,
   type ClusterDecisions,
   createClusterHandler,
 } from "../../../src/admission/clusterhandler.ts";
+import type { AdmissionOutcome } from "../../../src/admission/outcome.ts";
 import type { HookPolicySpec, RuleSpec } from "../../../src/api/hookpolicy.ts";
 import { Confirmer } from "../../../src/controller/confirmation.ts";
 import type { LiveReader } from "../../../src/controller/ports.ts";

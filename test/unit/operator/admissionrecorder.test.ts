@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { AdmissionOutcome } from "../../../src/admission/clusterhandler.ts";
+import type { AdmissionOutcome } from "../../../src/admission/outcome.ts";
 import type { ClusterReview } from "../../../src/admission/clusterreview.ts";
 import { createMetrics } from "../../../src/metrics/metrics.ts";
 import { recordAdmission } from "../../../src/operator/admissionrecorder.ts";

@@ -1,0 +1,25 @@
+/** What the webhook of Clusters made of a review. */
+
+import type { Decision } from "../policy/decision.ts";
+import type { Denial } from "./denial.ts";
+
+/** Blocked, NotEvaluable: a policy refuses it. The verdicts without a decision refuse it, too. */
+export type AdmissionVerdict =
+  | Extract<Decision["verdict"], "Blocked" | "NotEvaluable">
+  | "Allowed"
+  | "Warned"
+  | "NotLoaded"
+  | "NotConfirmed"
+  | "TooManyCalls"
+  | "InternalError";
+
+export interface AdmissionOutcome {
+  readonly verdict: AdmissionVerdict;
+  /** Absent: the request passes. */
+  readonly denial?: Denial;
+  readonly warnings: readonly string[];
+  /** Absent: there was none. */
+  readonly decision?: Decision;
+  /** Why a decision could not be confirmed. */
+  readonly reason?: string;
+}
