@@ -4,7 +4,7 @@
  */
 
 import type { Logger } from "../api/logger.ts";
-import type { Cluster, ObjectMeta } from "../api/meta.ts";
+import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
 import type { Confirmation, Decision, RuleTrace } from "../policy/decision.ts";
 import { compareResourceVersions } from "../policy/cluster.ts";
 import {
@@ -20,7 +20,7 @@ import type { Override } from "../policy/override.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import type { LiveWorld } from "../policy/world.ts";
 import { type CallTurns, shareOf } from "./callturns.ts";
-import { type ConfirmationUnderWay, LiveReads } from "./livereads.ts";
+import { type ConfirmationUnderWay, type LivePolicy, LiveReads, samePolicies } from "./livereads.ts";
 import { policyKey } from "./policyset.ts";
 import { sameCluster } from "./samecluster.ts";
 import { confirmedWithin } from "./timebudget.ts";
@@ -40,6 +40,40 @@ export interface ConfirmationOptions {
   /** Memory is behind with policies of these kinds: read them again. */
   readonly onStale: (kinds: ReadonlySet<PolicyKind>) => void;
   readonly budgetMs?: number;
+}
+
+/** What can be read twice, to see that it has not changed. */
+interface Present {
+  readonly policies: readonly LivePolicy[];
+  readonly cluster: Cluster;
+  readonly namespace: Namespace;
+  /** Empty where no gate selects Namespaces, or they could not be read. */
+  readonly namespaces: Pick<LiveWorld, "namespaces">;
+}
+
+/** No policies: they changed while they were read. */
+type PresentAgain = Omit<Present, "policies"> & { readonly policies: Present["policies"] | undefined };
+
+/** What may decide besides policies, Cluster and Namespace. */
+interface Others {
+  readonly overrides: readonly Override[];
+  readonly selecting: boolean;
+  readonly namespaces: Present["namespaces"];
+  readonly queries: readonly ObjectQuery[];
+  readonly objects: ObjectReader;
+  /** Whether there is any of it. */
+  readonly decide: boolean;
+}
+
+interface AllRead {
+  readonly request: DecisionRequest;
+  /** As of performance.now(). */
+  readonly began: number;
+  /** The policies in memory when it began. */
+  readonly known: Known;
+  readonly others: Others;
+  readonly first: Present;
+  readonly again: PresentAgain;
 }
 
 /** The largest tolerated difference between this clock and the API server's. */
@@ -75,74 +109,136 @@ export class Confirmer {
   }
 
   /**
-   * Several reads are no snapshot. Policies and Namespace are therefore read twice, around all other reads: what is
-   * the same in both was so in between, when the Cluster was read. (A policy that moves from one kind to the other, by
-   * applying the new one and pruning the old, shows in at least one of the reads, or they differ.) Where objects or
-   * overrides decide, the Cluster is read twice, too: they and it may never have been true at the same time. So are all
-   * Namespaces, where gates select some of them. Not detected: a policy that is created and deleted in between, and objects that change one against the other.
+   * Several reads are no snapshot of the API server, so some must show that nothing changed between others. Where only
+   * policies, Cluster and Namespace decide, the policies are read between two reads of Cluster and Namespace: as each of
+   * these is the same in both, all were so when the policies were read. To read them once more would double the time to
+   * a release: a list takes up to 100 ms, as long as the API server may wait for etcd to tell how new its cache is
+   * (storage/cacher/progress, conditionalProgressRequester).
+   *
+   * Where objects, overrides or other Namespaces decide, too, or the Cluster has changed, the policies and the Namespace
+   * are read again after all of that: they were so in between. The Cluster is then read before and after the others,
+   * because they and it may never have been true at the same time, and so are all Namespaces, where gates select some of
+   * them. Not detected: a policy that is created and deleted in between, and objects that change one against the other.
    */
   async #confirm(request: DecisionRequest, underWay: ConfirmationUnderWay): Promise<Confirmation> {
-    const { store, reader, now } = this.#options;
     const began = performance.now();
-    const { namespace = "", name, uid } = request.cluster.metadata;
-    const before = this.#known(namespace);
-    const [policies, ns] = await Promise.all([
-      this.#policiesOf(underWay, namespace),
-      this.#reads.namespace(underWay, namespace),
-    ]);
+    const { namespace: ns = "", uid } = request.cluster.metadata;
+    const known = this.#known(ns);
+    const [earlier, namespace] = await this.#clusterAndNamespace(request, underWay);
+    const policies = await this.#reads.policies(underWay, ns);
+    if (policies === undefined) return { ok: false, reason: "PoliciesChanging" };
     // This comes before the reads for their gates, because memory tells which objects those are.
-    const unknown = policies.filter((policy) => !this.#isKnown(policy, before));
-    if (unknown.length > 0) {
-      // Memory has been told of the specs that are being compiled, so listing them again would tell no more.
-      const stale = unknown.filter(
-        ({ kind, metadata: m }) => !store.compiles(policyKey(kind, m.namespace, m.name)),
-      );
-      if (stale.length > 0) this.#options.onStale(new Set(stale.map(({ kind }) => kind)));
-      return { ok: false, reason: "PolicyNotInMemory" };
-    }
-    const isRead = request.admission !== true;
-    const cluster = isRead ? await this.#reads.cluster(underWay, namespace, name) : request.cluster;
+    const unknown = policies.filter((policy) => !this.#isKnown(policy, known));
+    if (unknown.length > 0) return this.#notInMemory(unknown);
+    const [cluster, namespaceAfter] = await this.#clusterAndNamespace(request, underWay);
     if (cluster.metadata.uid !== uid) return { ok: false, reason: "ClusterReplaced" };
-    const overrides = await this.#overrides(underWay, cluster);
-    const unread = { cluster, namespace: ns, overrides, objects: NOTHING_READ };
-    const selecting = store.answers.selectsNamespaces(request, unread);
-    const world = { ...unread, ...(await this.#allNamespaces(underWay, selecting)) };
-    const queries = [
-      ...store.answers.objectQueries(request, world, now()),
-      ...(this.#options.alsoReads?.(request, world) ?? []),
-    ];
-    const objects = await this.#objects(underWay, queries);
-    const decidesAlone = !isRead || (queries.length === 0 && overrides.length === 0);
-    const [again, nsAgain, clusterAgain, namespacesAgain] = await Promise.all([
-      this.#policiesOf(underWay, namespace),
-      this.#reads.namespace(underWay, namespace),
-      decidesAlone ? cluster : this.#reads.cluster(underWay, namespace, name),
-      this.#allNamespaces(underWay, selecting),
-    ]);
-    const worldAgain = { ...unread, ...namespacesAgain };
-    const decide = (): Confirmation => {
-      if (underWay.over) return { ok: false, reason: "Timeout" };
-      if (identities(policies) !== identities(again)) return { ok: false, reason: "PoliciesChanging" };
-      // Memory as it is now decides about these policies, and about all that it knew before.
-      const areKnown = again.every((policy) => this.#isKnown(policy, before));
-      if (!areKnown || !hasAll(this.#known(namespace), before))
-        return { ok: false, reason: "PoliciesChanging" };
-      if (ns.metadata.resourceVersion !== nsAgain.metadata.resourceVersion)
-        return { ok: false, reason: "NamespaceChanging" };
-      if (!sameCluster(cluster, clusterAgain, { withStatus: store.policies.haveExpressions }))
-        return { ok: false, reason: "ClusterChanging" };
-      const at = now();
-      if (selecting && !sameQueries(queries, store.answers.objectQueries(request, worldAgain, at)))
-        return { ok: false, reason: "NamespacesChanging" };
-      const wrongClock = clockProblem(reader.clockAheadMs(at, began));
-      if (wrongClock !== undefined) return { ok: false, reason: wrongClock };
-      const decision = store.answers.decideLive(request, { ...worldAgain, objects }, at);
-      if (restsOnWait(decision) && store.answers.isBehind({ ...worldAgain, cluster: clusterAgain }))
-        return { ok: false, reason: "ClusterNotInMemory" };
-      return { ok: true, decision };
-    };
+    const others = await this.#others(request, { cluster, namespace }, underWay);
+    const first = { policies, cluster, namespace, namespaces: others.namespaces };
+    const isUnchanged = earlier.metadata.resourceVersion === cluster.metadata.resourceVersion;
+    const again =
+      isUnchanged && !others.decide
+        ? { ...first, namespace: namespaceAfter }
+        : await this.#again(request, others, { first, underWay });
+    const decide = (): Confirmation =>
+      underWay.over
+        ? { ok: false, reason: "Timeout" }
+        : this.#decide({ request, began, known, others, first, again });
     const { turns } = this.#options;
     return turns === undefined ? decide() : await turns.run(underWay.share, decide);
+  }
+
+  async #clusterAndNamespace(
+    request: DecisionRequest,
+    underWay: ConfirmationUnderWay,
+  ): Promise<[Cluster, Namespace]> {
+    const { namespace = "" } = request.cluster.metadata;
+    return await Promise.all([this.#cluster(request, underWay), this.#reads.namespace(underWay, namespace)]);
+  }
+
+  /** A review brings its Cluster. */
+  async #cluster({ cluster, admission }: DecisionRequest, underWay: ConfirmationUnderWay): Promise<Cluster> {
+    if (admission === true) return cluster;
+    const { namespace = "", name } = cluster.metadata;
+    return await this.#reads.cluster(underWay, namespace, name);
+  }
+
+  #notInMemory(unknown: readonly LivePolicy[]): Confirmation {
+    const { store, onStale } = this.#options;
+    // Memory has been told of the specs that are being compiled, so listing them again would tell no more.
+    const stale = unknown.filter(
+      ({ kind, metadata: m }) => !store.compiles(policyKey(kind, m.namespace, m.name)),
+    );
+    if (stale.length > 0) onStale(new Set(stale.map(({ kind }) => kind)));
+    return { ok: false, reason: "PolicyNotInMemory" };
+  }
+
+  async #others(
+    request: DecisionRequest,
+    read: Pick<Present, "cluster" | "namespace">,
+    underWay: ConfirmationUnderWay,
+  ): Promise<Others> {
+    const { store, now, alsoReads } = this.#options;
+    const overrides = await this.#overrides(underWay, read.cluster);
+    const unread = { ...read, overrides, objects: NOTHING_READ };
+    const selecting = store.answers.selectsNamespaces(request, unread);
+    const namespaces = await this.#allNamespaces(underWay, selecting);
+    const world = { ...unread, ...namespaces };
+    const queries = [
+      ...store.answers.objectQueries(request, world, now()),
+      ...(alsoReads?.(request, world) ?? []),
+    ];
+    const objects = await this.#objects(underWay, queries);
+    const decide = selecting || queries.length > 0 || overrides.length > 0;
+    return { overrides, selecting, namespaces, queries, objects, decide };
+  }
+
+  async #again(
+    request: DecisionRequest,
+    { decide, selecting }: Others,
+    { first, underWay }: { readonly first: Present; readonly underWay: ConfirmationUnderWay },
+  ): Promise<PresentAgain> {
+    const { namespace: ns = "" } = request.cluster.metadata;
+    const [policies, cluster, namespace, namespaces] = await Promise.all([
+      this.#reads.policies(underWay, ns),
+      decide ? this.#cluster(request, underWay) : first.cluster,
+      this.#reads.namespace(underWay, ns),
+      this.#allNamespaces(underWay, selecting),
+    ]);
+    return { policies, cluster, namespace, namespaces };
+  }
+
+  #decide({ request, began, known, others, first, again }: AllRead): Confirmation {
+    const { store, reader, now } = this.#options;
+    const changing = this.#changing({ known, first, again });
+    if (changing !== undefined) return { ok: false, reason: changing };
+    const at = now();
+    const { overrides, selecting, queries, objects } = others;
+    const { cluster, namespace } = first;
+    const world = { cluster, namespace, overrides, objects, ...again.namespaces };
+    const worldUnread = { ...world, objects: NOTHING_READ };
+    if (selecting && !sameQueries(queries, store.answers.objectQueries(request, worldUnread, at)))
+      return { ok: false, reason: "NamespacesChanging" };
+    const wrongClock = clockProblem(reader.clockAheadMs(at, began));
+    if (wrongClock !== undefined) return { ok: false, reason: wrongClock };
+    const decision = store.answers.decideLive(request, world, at);
+    if (restsOnWait(decision) && store.answers.isBehind({ ...world, cluster: again.cluster }))
+      return { ok: false, reason: "ClusterNotInMemory" };
+    return { ok: true, decision };
+  }
+
+  /** A word for what was not the same in both reads, or is no longer what memory knows. */
+  #changing({ known, first, again }: Pick<AllRead, "known" | "first" | "again">): string | undefined {
+    const { store } = this.#options;
+    if (again.policies === undefined || !samePolicies(first.policies, again.policies))
+      return "PoliciesChanging";
+    // Memory as it is now decides about these policies, and about all that it knew before.
+    const areKnown = again.policies.every((policy) => this.#isKnown(policy, known));
+    const { namespace: ns = "" } = first.cluster.metadata;
+    if (!areKnown || !hasAll(this.#known(ns), known)) return "PoliciesChanging";
+    if (first.namespace.metadata.resourceVersion !== again.namespace.metadata.resourceVersion)
+      return "NamespaceChanging";
+    const withStatus = store.policies.haveExpressions;
+    return sameCluster(first.cluster, again.cluster, { withStatus }) ? undefined : "ClusterChanging";
   }
 
   /** As with objects, a failed read affects the gates that select namespaces, and no policy that proceeds without them. */
@@ -200,13 +296,13 @@ export class Confirmer {
    */
   #isKnown(
     { kind, metadata: { namespace, name, uid, generation, resourceVersion } }: LivePolicy,
-    before: Known,
+    knownBefore: Known,
   ): boolean {
     const key = policyKey(kind, namespace, name);
     const entry = this.#options.store.policies.get(key);
     if (entry === undefined || entry.compiled.uid !== uid || entry.compiled.generation !== generation)
       return false;
-    const known = before.get(`${key} ${uid}`);
+    const known = knownBefore.get(`${key} ${uid}`);
     return (
       known === undefined || (compareResourceVersions(resourceVersion, known.resourceVersion) ?? -1) >= 0
     );
@@ -218,15 +314,6 @@ export class Confirmer {
     return new Map(
       entries.map(({ key, compiled: { uid }, object: { metadata } }) => [`${key} ${uid}`, metadata]),
     );
-  }
-
-  /** All policies that could apply to Clusters of the namespace. */
-  async #policiesOf(underWay: ConfirmationUnderWay, namespace: string): Promise<readonly LivePolicy[]> {
-    const [own, clusterWide] = await Promise.all([
-      this.#reads.hookPolicies(underWay, namespace),
-      this.#reads.clusterHookPolicies(underWay),
-    ]);
-    return [...livePolicies("HookPolicy", own), ...livePolicies("ClusterHookPolicy", clusterWide)];
   }
 }
 
@@ -242,15 +329,6 @@ function restsOnWait({ holds, trace }: Decision): boolean {
 
 function hasWaited({ reason, timers }: RuleTrace): boolean {
   return reason === "GatesHold" && timers?.gatesMetSince !== undefined;
-}
-
-interface LivePolicy {
-  readonly kind: PolicyKind;
-  readonly metadata: ObjectMeta;
-}
-
-function livePolicies(kind: PolicyKind, live: readonly ObjectMeta[]): LivePolicy[] {
-  return live.map((metadata) => ({ kind, metadata }));
 }
 
 type Known = ReadonlyMap<string, ObjectMeta>;
@@ -281,13 +359,4 @@ function join(parts: readonly FoundObjects[]): FoundObjects {
     if (object.raw !== undefined || !objects.has(uid)) objects.set(uid, object);
   }
   return { ok: true, namespaced: first.namespaced, objects: [...objects.values()] };
-}
-
-function identities(policies: readonly LivePolicy[]): string {
-  return policies
-    .map(({ kind, metadata: { namespace, name, uid, generation } }) =>
-      [kind, namespace, name, uid, generation].join(" "),
-    )
-    .toSorted()
-    .join("\n");
 }

@@ -6,16 +6,29 @@
 
 import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
 import type { FoundObjects } from "../policy/objects.ts";
+import { compareResourceVersions } from "../policy/cluster.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
+import type { PolicyKind } from "../policy/policyref.ts";
 import { FairTurns } from "../api/fairturns.ts";
 import type { CallShare } from "./callturns.ts";
-import type { LiveReader } from "./ports.ts";
+import type { LiveReader, PolicyList } from "./ports.ts";
 
 /** A confirmation that is under way. */
 export interface ConfirmationUnderWay {
   readonly share: CallShare;
   /** The caller does not wait for its result any more. */
   over: boolean;
+}
+
+export interface LivePolicy {
+  readonly kind: PolicyKind;
+  readonly metadata: ObjectMeta;
+}
+
+interface ListedPolicies {
+  readonly kind: PolicyKind;
+  readonly resourceVersion: string;
+  readonly policies: readonly LivePolicy[];
 }
 
 /** Below the number of connections for requests (kube/transport.ts), which statuses, Events and the Lease need, too. */
@@ -28,7 +41,8 @@ type Share = readonly [group: string, member: string];
 
 export class LiveReads {
   readonly #reader: LiveReader;
-  readonly #policies: SharedReads<readonly ObjectMeta[]>;
+  readonly #policies: SharedReads<PolicyList>;
+  readonly #overrides: SharedReads<readonly ObjectMeta[]>;
   readonly #clusters: SharedReads<Cluster>;
   readonly #namespaces: SharedReads<Namespace>;
   readonly #allNamespaces: SharedReads<readonly Namespace[]>;
@@ -38,27 +52,48 @@ export class LiveReads {
     const turns = new FairTurns(places);
     this.#reader = reader;
     this.#policies = new SharedReads(turns);
+    this.#overrides = new SharedReads(turns);
     this.#clusters = new SharedReads(turns);
     this.#namespaces = new SharedReads(turns);
     this.#allNamespaces = new SharedReads(turns);
     this.#objects = new SharedReads(turns);
   }
 
-  clusterHookPolicies(underWay: ConfirmationUnderWay): Promise<readonly ObjectMeta[]> {
-    const kind = "ClusterHookPolicy";
-    const read = { underWay, share: [ALL_NAMESPACES, kind], key: kind } as const;
-    return this.#policies.read(read, () => this.#reader.policies(kind, undefined));
+  /**
+   * All policies that can apply to Clusters of the namespace, as they were at one instant since this call: of the kind
+   * whose list is newer, the list at the version of the older one. `undefined`: those of that kind have changed since.
+   */
+  async policies(
+    underWay: ConfirmationUnderWay,
+    namespace: string,
+  ): Promise<readonly LivePolicy[] | undefined> {
+    const list = async (kind: PolicyKind, at?: string): Promise<ListedPolicies> => {
+      const { resourceVersion, items } = await this.#list(underWay, { kind, namespace, at });
+      return { kind, resourceVersion, policies: items.map((metadata) => ({ kind, metadata })) };
+    };
+    const [own, clusterWide] = await Promise.all([list("HookPolicy"), list("ClusterHookPolicy")]);
+    const all = [...own.policies, ...clusterWide.policies];
+    if (own.resourceVersion === clusterWide.resourceVersion) return all;
+    const order = compareResourceVersions(own.resourceVersion, clusterWide.resourceVersion) ?? 0;
+    const [older, newer] = order > 0 ? [clusterWide, own] : [own, clusterWide];
+    const { policies } = await list(newer.kind, older.resourceVersion);
+    return samePolicies(policies, newer.policies) ? all : undefined;
   }
 
-  hookPolicies(underWay: ConfirmationUnderWay, namespace: string): Promise<readonly ObjectMeta[]> {
-    const read = { underWay, share: shareOf(underWay, "HookPolicy"), key: `HookPolicy ${namespace}` };
-    return this.#policies.read(read, () => this.#reader.policies("HookPolicy", namespace));
+  #list(
+    underWay: ConfirmationUnderWay,
+    { kind, namespace, at }: { kind: PolicyKind; namespace: string; at: string | undefined },
+  ): Promise<PolicyList> {
+    const isOwn = kind === "HookPolicy";
+    const share: Share = isOwn ? shareOf(underWay, kind) : [ALL_NAMESPACES, kind];
+    const read = { underWay, share, key: [kind, isOwn ? namespace : "", at ?? ""].join(" ") };
+    return this.#policies.read(read, () => this.#reader.policies(kind, isOwn ? namespace : undefined, at));
   }
 
   overrides(underWay: ConfirmationUnderWay): Promise<readonly ObjectMeta[]> {
     const kind = "HookOverride";
     const read = { underWay, share: [ALL_NAMESPACES, kind], key: kind } as const;
-    return this.#policies.read(read, () => this.#reader.overrides());
+    return this.#overrides.read(read, () => this.#reader.overrides());
   }
 
   namespace(underWay: ConfirmationUnderWay, name: string): Promise<Namespace> {
@@ -81,6 +116,20 @@ export class LiveReads {
     const read = { underWay, share: shareOf(underWay), key: JSON.stringify(query) };
     return this.#objects.read(read, () => this.#reader.objects(query));
   }
+}
+
+/** The same specs of the same policies; a status does not count. */
+export function samePolicies(a: readonly LivePolicy[], b: readonly LivePolicy[]): boolean {
+  return identities(a) === identities(b);
+}
+
+function identities(policies: readonly LivePolicy[]): string {
+  return policies
+    .map(({ kind, metadata: { namespace, name, uid, generation } }) =>
+      [kind, namespace, name, uid, generation].join(" "),
+    )
+    .toSorted()
+    .join("\n");
 }
 
 /** `kind`: of the reads that all Clusters of the namespace need. No Cluster has capital letters in its name. */

@@ -71,10 +71,19 @@ export interface Unavailable {
   readonly message: string;
 }
 
+/** Metadata of all policies of a kind, as they were at `resourceVersion`. */
+export interface PolicyList {
+  readonly resourceVersion: string;
+  readonly items: readonly ObjectMeta[];
+}
+
 /** Consistent reads (no resourceVersion) of the API server; each rejects when it cannot be answered. */
 export interface LiveReader {
-  /** Metadata of the ClusterHookPolicies, or of the HookPolicies of a namespace. */
-  policies(kind: PolicyKind, namespace: string | undefined): Promise<readonly ObjectMeta[]>;
+  /**
+   * The ClusterHookPolicies, or the HookPolicies of a namespace; `at`: as they were at this resourceVersion, of either
+   * kind. Both kinds count the same revisions of the same etcd, as all custom resources do.
+   */
+  policies(kind: PolicyKind, namespace: string | undefined, at?: string): Promise<PolicyList>;
   cluster(namespace: string, name: string): Promise<Cluster>;
   namespace(name: string): Promise<Namespace>;
   /** Metadata of all Namespaces. */

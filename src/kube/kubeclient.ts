@@ -41,6 +41,8 @@ export interface ListOptions<U> extends GetOptions, Scope {
   readonly limit?: number;
   /** Absent: a consistent read, as new as this call. "0": what the API server has in its cache. */
   readonly resourceVersion?: string;
+  /** "Exact": as it was at `resourceVersion`; absent: not older. */
+  readonly resourceVersionMatch?: "Exact";
   /** Applied page by page, so that a large list is never in memory as a whole. */
   readonly project?: (raw: KubeObject) => U;
 }
@@ -309,7 +311,7 @@ export class KubeClient {
     const query = new URLSearchParams({ limit: String(at.limit) });
     // The API server rejects a resourceVersion together with a continue token.
     if (at.token !== "") query.set("continue", at.token);
-    else if (options.resourceVersion !== undefined) query.set("resourceVersion", options.resourceVersion);
+    else selectVersion(query, options);
     select(query, options);
     const path = `${collectionPath(resource, options.namespace)}?${query.toString()}`;
     const accept = options.metadataOnly === true ? METADATA_LIST : JSON_TYPE;
@@ -331,6 +333,17 @@ function nextLimit(limit: number, { items, bytes }: Page, most: number): number 
 function select(query: URLSearchParams, { name, labelSelector = "" }: Scope): void {
   if (labelSelector !== "") query.set("labelSelector", labelSelector);
   if (name !== undefined) query.set("fieldSelector", `metadata.name=${name}`);
+}
+
+function selectVersion(
+  query: URLSearchParams,
+  {
+    resourceVersion,
+    resourceVersionMatch,
+  }: Pick<ListOptions<unknown>, "resourceVersion" | "resourceVersionMatch">,
+): void {
+  if (resourceVersion !== undefined) query.set("resourceVersion", resourceVersion);
+  if (resourceVersionMatch !== undefined) query.set("resourceVersionMatch", resourceVersionMatch);
 }
 
 function describe(verb: string, resource: Resource, key: ObjectKey): Attempt {

@@ -65,10 +65,17 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
     });
   }
 
-  async policies(kind: PolicyKind, namespace: string | undefined): ReturnType<LiveReader["policies"]> {
-    const options = { metadataOnly: true, ...(namespace !== undefined && { namespace }) };
-    const { items } = await this.#client.list(POLICY_RESOURCES[kind], options);
-    return items.map(({ metadata }) => viewMetadata(metadata));
+  async policies(
+    kind: PolicyKind,
+    namespace: string | undefined,
+    at?: string,
+  ): ReturnType<LiveReader["policies"]> {
+    return await this.#client.list(POLICY_RESOURCES[kind], {
+      metadataOnly: true,
+      project: metadataOf,
+      ...(namespace !== undefined && { namespace }),
+      ...(at !== undefined && { resourceVersion: at, resourceVersionMatch: "Exact" }),
+    });
   }
 
   async cluster(namespace: string, name: string): ReturnType<LiveReader["cluster"]> {

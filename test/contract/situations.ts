@@ -10,7 +10,7 @@ import { CATALOG } from "../../src/api/hookcatalog.ts";
 import type { DecisionSource } from "../../src/hooks/hookhandler.ts";
 import { viewCluster } from "../../src/policy/cluster.ts";
 import { clusterHookPolicy, hookPolicy, namespace } from "../unit/builders.ts";
-import { silent, storeWith } from "../unit/controller/fixtures.ts";
+import { policyList, silent, storeWith } from "../unit/controller/fixtures.ts";
 import { goldenRequest } from "./golden.ts";
 
 const TARGET = "v1.35.0"; // of the golden requests
@@ -121,7 +121,8 @@ export function replicaIn(name: SituationName, { late = false } = {}): Replica {
     metadata: { ...metadata, generation: (metadata.generation ?? 0) + Number(memoryBehind) },
   }));
   const reader: LiveReader = {
-    policies: async (kind) => live.filter((policy) => policy.kind === kind).map(({ metadata }) => metadata),
+    policies: async (kind) =>
+      policyList(live.filter((policy) => policy.kind === kind).map(({ metadata }) => metadata)),
     cluster: async (ns, clusterName) => {
       const { metadata } = cluster;
       if (ns !== metadata.namespace || clusterName !== metadata.name) throw new Error("not found");

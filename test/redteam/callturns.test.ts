@@ -9,7 +9,7 @@ import { Confirmer } from "../../src/controller/confirmation.ts";
 import { createHandler } from "../../src/hooks/hookhandler.ts";
 import { WholeBody } from "../../src/server/wholebody.ts";
 import { APPROVED, cluster, DELETE, hookPolicy, namespace, rule } from "../unit/builders.ts";
-import { silent, storeWith } from "../unit/controller/fixtures.ts";
+import { policyList, silent, storeWith } from "../unit/controller/fixtures.ts";
 
 const NAMES = Array.from({ length: 50 }, (_, index) => `prod-${index}`);
 const POLICIES = ["team-a", "team-b"].map((ns) => hookPolicy({}, { namespace: ns, uid: `uid-${ns}` }));
@@ -168,7 +168,7 @@ test("confirmations that share a read decide one by one, those of another namesp
     reader: {
       policies: async (_, ns) => {
         await begin;
-        return POLICIES.map(({ metadata }) => metadata).filter((each) => each.namespace === ns);
+        return policyList(POLICIES.map(({ metadata }) => metadata).filter((each) => each.namespace === ns));
       },
       cluster: async (ns, name) => clusterOf(ns, name, true),
       namespace: async (name) => namespace({ name, uid: name }),

@@ -12,7 +12,7 @@ import { Confirmer } from "../../src/controller/confirmation.ts";
 import { LiveReads } from "../../src/controller/livereads.ts";
 import type { Confirmation } from "../../src/policy/decision.ts";
 import { APPROVED, cluster, DELETE, hookPolicy, namespace } from "../unit/builders.ts";
-import { silent, storeWith } from "../unit/controller/fixtures.ts";
+import { policyList, silent, storeWith } from "../unit/controller/fixtures.ts";
 import type { DecisionRequest, LiveReader } from "../../src/controller/ports.ts";
 
 /** An API server that answers one read at a time, in the order in which they came. */
@@ -30,7 +30,7 @@ class SlowServer implements LiveReader {
 
   policies: LiveReader["policies"] = (kind, ns) =>
     this.#read(`list ${kind} ${ns ?? ""}`, () =>
-      this.#policies.map(({ metadata }) => metadata).filter((each) => each.namespace === ns),
+      policyList(this.#policies.map(({ metadata }) => metadata).filter((each) => each.namespace === ns)),
     );
   cluster: LiveReader["cluster"] = (ns, name) =>
     this.#read(`get Cluster ${ns}/${name}`, () => approved(ns, name));
@@ -104,8 +104,8 @@ async function readsUntil(server: SlowServer, confirmation: Promise<Confirmation
   return server.answered - before;
 }
 
-/** Two lists of policies and the Namespace, the Cluster, and the first three once more. */
-const READS_OF_ONE = 7;
+/** Cluster and Namespace, two lists of policies, and the first two once more. */
+const READS_OF_ONE = 6;
 /** Those that are under way when it is asked for, and its turns among others'. */
 const A_FEW = 60;
 

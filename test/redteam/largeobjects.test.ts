@@ -27,7 +27,7 @@ import {
   NOW,
   world,
 } from "../unit/builders.ts";
-import { keyOf, silent, storeWith } from "../unit/controller/fixtures.ts";
+import { keyOf, policyList, silent, storeWith } from "../unit/controller/fixtures.ts";
 
 const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap" };
 const GATES = Array.from({ length: 16 }, (_, index) => ({
@@ -89,7 +89,7 @@ function confirmerOf(
   return new Confirmer({
     store,
     reader: {
-      policies: async (of) => (of === policy.kind ? [policy.metadata] : []),
+      policies: async (of) => policyList(of === policy.kind ? [policy.metadata] : []),
       cluster: async () => cluster(),
       namespace: async () => namespace(),
       namespaces: async () => [],

@@ -11,7 +11,7 @@ import { createHandler } from "../../src/hooks/hookhandler.ts";
 import { WholeBody } from "../../src/server/wholebody.ts";
 import type { ObjectReader } from "../../src/policy/objects.ts";
 import { APPROVED, cluster, gated, namespace, objectsOf } from "../unit/builders.ts";
-import { silent, storeWith } from "../unit/controller/fixtures.ts";
+import { policyList, silent, storeWith } from "../unit/controller/fixtures.ts";
 
 const BACKUP: GateSpec = {
   name: "backup",
@@ -35,7 +35,7 @@ interface Told {
 async function call(sent: Cluster, objects: ObjectReader, known: Cluster | undefined): Promise<Told> {
   const { store, clock } = storeWith({ policies: [policy], clusters: known ? [known] : [], objects });
   const reader: LiveReader = {
-    policies: async (kind) => (kind === "HookPolicy" ? [policy.metadata] : []),
+    policies: async (kind) => policyList(kind === "HookPolicy" ? [policy.metadata] : []),
     cluster: async () => {
       if (known === undefined) throw new Error("not found");
       return known;

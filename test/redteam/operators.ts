@@ -14,7 +14,15 @@ import { describeTransition } from "../../src/events/eventtext.ts";
 import { clusterKey } from "../../src/policy/cluster.ts";
 import type { ServedHooks } from "../../src/api/hookcatalog.ts";
 import { ALL_HOOKS, namespace, NOW } from "../unit/builders.ts";
-import { type Fixture, keyOf, passTo, silent, statusOf, storeWith } from "../unit/controller/fixtures.ts";
+import {
+  type Fixture,
+  keyOf,
+  passTo,
+  policyList,
+  silent,
+  statusOf,
+  storeWith,
+} from "../unit/controller/fixtures.ts";
 
 export const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap" };
 
@@ -127,7 +135,7 @@ export class Operators {
     const metadataOf = (kind: string): PolicyObject["metadata"][] =>
       [...this.policies.values()].filter((policy) => policy.kind === kind).map(({ metadata }) => metadata);
     return {
-      policies: async (kind) => metadataOf(kind),
+      policies: async (kind) => policyList(metadataOf(kind)),
       cluster: async (ns, name) => {
         this.onRead();
         const cluster = this.clusters.get(`${ns}/${name}`);

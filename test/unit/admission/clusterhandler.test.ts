@@ -14,7 +14,7 @@ import type { LiveReader } from "../../../src/controller/ports.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
 import { viewCluster } from "../../../src/policy/cluster.ts";
 import { APPROVED, clusterHookPolicy, hookPolicy, namespace, NOW, objectsOf, rule } from "../builders.ts";
-import { silent, storeWith } from "../controller/fixtures.ts";
+import { policyList, silent, storeWith } from "../controller/fixtures.ts";
 
 interface Given {
   readonly policies?: readonly PolicyObject[];
@@ -44,7 +44,9 @@ function lab({ policies = [deny()], reader = {}, decisions = {} }: Given = {}): 
   const { store } = storeWith({ policies: [...policies] });
   const live: LiveReader = {
     policies: async (kind) =>
-      await Promise.resolve(policies.filter((each) => each.kind === kind).map(({ metadata }) => metadata)),
+      await Promise.resolve(
+        policyList(policies.filter((each) => each.kind === kind).map(({ metadata }) => metadata)),
+      ),
     cluster: async () => await Promise.reject(new Error("a review needs no read of the Cluster")),
     namespace: async () => await Promise.resolve(namespace()),
     namespaces: async () => await Promise.resolve([]),
@@ -236,7 +238,9 @@ describe("a deletion that every policy would let pass is refused", () => {
       given: {
         reader: {
           policies: async () =>
-            await Promise.resolve([{ name: "new", namespace: "team-a", uid: "n", resourceVersion: "1" }]),
+            await Promise.resolve(
+              policyList([{ name: "new", namespace: "team-a", uid: "n", resourceVersion: "1" }]),
+            ),
         },
       },
       says: /PolicyNotInMemory/,
@@ -277,7 +281,7 @@ test("a deletion passes as soon as memory has every policy that the API server h
   const policies: LiveReader["policies"] = async (kind) => {
     if (kind === "HookPolicy") lists += 1;
     const live = lists <= 2 ? [deny().metadata, unknown] : [deny().metadata];
-    return await Promise.resolve(kind === "HookPolicy" ? live : []);
+    return await Promise.resolve(policyList(kind === "HookPolicy" ? live : []));
   };
   assert.equal((await lab({ reader: { policies } }).ask(deletion(APPROVES))).allowed, true);
 });

@@ -5,9 +5,8 @@ import test, { describe } from "node:test";
 import type { Cluster, Namespace, ObjectMeta } from "../../../src/api/meta.ts";
 import { Confirmer } from "../../../src/controller/confirmation.ts";
 import type { LiveReader } from "../../../src/controller/ports.ts";
-import type { PolicyKind } from "../../../src/policy/policyref.ts";
 import { APPROVED, cluster, hookPolicy, namespace, NOW } from "../builders.ts";
-import { silent, storeWith } from "./fixtures.ts";
+import { policyList, silent, storeWith } from "./fixtures.ts";
 
 const approved = cluster({ annotations: { [APPROVED]: "true" } });
 const request = { call: { hook: "BeforeClusterDelete" }, cluster: approved } as const;
@@ -21,7 +20,7 @@ interface Live {
 
 function readerOf(live: Live, over: Partial<LiveReader> = {}): LiveReader {
   return {
-    policies: async (kind: PolicyKind) => (kind === "HookPolicy" ? live.own : live.clusterWide) ?? [],
+    policies: async (kind) => policyList((kind === "HookPolicy" ? live.own : live.clusterWide) ?? []),
     cluster: async () => live.cluster ?? approved,
     namespace: async () => live.namespace ?? namespace(),
     namespaces: async () => [],
@@ -75,7 +74,7 @@ test("a status that is written while the lists are read does not stand in the wa
         const read = kind === "HookPolicy" ? [protect] : [];
         const { metadata: meta, ...rest } = hookPolicy();
         fixture.setPolicy({ ...rest, metadata: { ...meta, resourceVersion: "101" } });
-        return read;
+        return policyList(read);
       },
     },
   );
@@ -125,35 +124,39 @@ describe("a release is not confirmed", () => {
     assert.equal(attempt.stale(), 1);
   });
 
-  test("while a policy moves from one kind to the other between the reads", async () => {
-    let reads = 0;
-    const policies = async (kind: PolicyKind): Promise<readonly ObjectMeta[]> => {
-      if (kind === "ClusterHookPolicy") return [];
-      reads += 1;
-      return reads === 1 ? [protect] : [];
-    };
+  test("while a policy moves from one kind to the other between the two lists", async () => {
+    // Of version 1 there was no ClusterHookPolicy yet; of version 2 there is no HookPolicy any more.
+    const policies: LiveReader["policies"] = async (kind, _, at = kind === "HookPolicy" ? "2" : "1") =>
+      policyList(kind === "HookPolicy" && at === "1" ? [protect] : [], at);
     assert.deepEqual(await confirm({}, { policies }).result, { ok: false, reason: "PoliciesChanging" });
   });
 
-  test("when a policy is created while the Cluster is read", async () => {
-    let reads = 0;
-    const policies = async (kind: PolicyKind): Promise<readonly ObjectMeta[]> => {
-      if (kind === "HookPolicy") return [protect];
-      reads += 1;
-      return reads === 1 ? [] : [{ name: "fleet", uid: "f", resourceVersion: "1", generation: 1 }];
+  test("when a policy is created while the Cluster changes", async () => {
+    let lists = 0;
+    const policies: LiveReader["policies"] = async (kind) => {
+      if (kind === "HookPolicy") return policyList([protect]);
+      lists += 1;
+      const fleet = { name: "fleet", uid: "f", resourceVersion: "1", generation: 1 };
+      return policyList(lists === 1 ? [] : [fleet]);
     };
-    assert.deepEqual(await confirm({}, { policies }).result, { ok: false, reason: "PoliciesChanging" });
+    let version = 101;
+    const changing = async (): Promise<Cluster> =>
+      cluster({ ...approved.metadata, resourceVersion: String(version++) });
+    const attempt = confirm({}, { policies, cluster: changing });
+    assert.deepEqual(await attempt.result, { ok: false, reason: "PoliciesChanging" });
   });
 
   test("by a policy that memory learns of while the Cluster is read: nothing was read for its gates", async () => {
     const fixture = storeWith({ policies: [hookPolicy()], clusters: [approved] });
     const late = hookPolicy();
     const metadata = { ...late.metadata, name: "late", uid: "late" };
+    let reads = 0;
     const reader = readerOf(
       { own: [protect, metadata] },
       {
         cluster: async () => {
-          fixture.setPolicy({ ...late, metadata });
+          reads += 1;
+          if (reads === 2) fixture.setPolicy({ ...late, metadata });
           return approved;
         },
       },

@@ -27,7 +27,7 @@ import {
   world,
   heldAt,
 } from "../builders.ts";
-import { silent, storeWith } from "./fixtures.ts";
+import { policyList, silent, storeWith } from "./fixtures.ts";
 import type { PolicyKind } from "../../../src/policy/policyref.ts";
 
 const deleting = cluster({ deletionTimestamp: "2026-11-21T11:00:00Z" });
@@ -67,7 +67,7 @@ async function confirm(scene: Scene): Promise<Attempt> {
   const clusters = [...(scene.clusters ?? [deleting])];
   const reader: LiveReader = {
     policies: async (kind: PolicyKind) =>
-      policies.filter((policy) => policy.kind === kind).map(({ metadata }) => metadata),
+      policyList(policies.filter((policy) => policy.kind === kind).map(({ metadata }) => metadata)),
     cluster: async () => (clusters.length > 1 ? clusters.shift() : clusters[0]) ?? deleting,
     namespace: async () => namespace(),
     namespaces: async () => [],
@@ -103,20 +103,21 @@ describe("a release for which the Cluster and something else count together", ()
   test("is not confirmed when the Cluster changes while an object is read: never were both good at a time", async () => {
     const policies = [policyWith(named)];
     assert.equal(
-      reasonOf(await confirm({ policies, ...both, clusters: [marked, meanwhile] })),
+      reasonOf(await confirm({ policies, ...both, clusters: [marked, marked, meanwhile] })),
       "ClusterChanging",
     );
   });
 
   test("is not confirmed when the Cluster changes while an override is read", async () => {
-    const scene = { policies: [hookPolicy()], overrides: [hookOverride()], clusters: [marked, meanwhile] };
+    const clusters = [marked, marked, meanwhile];
+    const scene = { policies: [hookPolicy()], overrides: [hookOverride()], clusters };
     assert.equal(reasonOf(await confirm(scene)), "ClusterChanging");
   });
 
   test("is confirmed when nothing of the Cluster changes but its resourceVersion", async () => {
     const same = { ...marked, metadata: { ...marked.metadata, resourceVersion: "102" } };
     assert.equal(
-      reasonOf(await confirm({ policies: [policyWith(named)], ...both, clusters: [marked, same] })),
+      reasonOf(await confirm({ policies: [policyWith(named)], ...both, clusters: [marked, marked, same] })),
       true,
     );
   });

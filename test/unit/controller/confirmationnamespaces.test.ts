@@ -17,7 +17,7 @@ import {
   objectsOf,
   rule,
 } from "../builders.ts";
-import { rowsOf, silent, storeWith } from "./fixtures.ts";
+import { policyList, rowsOf, silent, storeWith } from "./fixtures.ts";
 
 const deleting = cluster({ deletionTimestamp: "2026-11-21T11:00:00Z" });
 const GO = { apiVersion: "v1", kind: "ConfigMap", selector: {} };
@@ -65,7 +65,7 @@ async function confirm(scene: Scene): Promise<Attempt> {
   });
   let reads = 0;
   const reader: LiveReader = {
-    policies: async (kind) => (kind === "ClusterHookPolicy" ? [policy.metadata] : []),
+    policies: async (kind) => policyList(kind === "ClusterHookPolicy" ? [policy.metadata] : []),
     cluster: async () => deleting,
     namespace: async () => own,
     namespaces: async () => {

@@ -2,7 +2,7 @@
 
 import type { HookOverride, HookPolicyStatus } from "../../../src/api/hookpolicy.ts";
 import type { Logger } from "../../../src/api/logger.ts";
-import type { Cluster, Namespace } from "../../../src/api/meta.ts";
+import type { Cluster, Namespace, ObjectMeta } from "../../../src/api/meta.ts";
 import type { HookCall } from "../../../src/api/runtimehooks.ts";
 import type { HeldRow } from "../../../src/operations/rows.ts";
 import { policyKey, type PolicyObject } from "../../../src/controller/policyset.ts";
@@ -13,7 +13,7 @@ import type { ServedHooks } from "../../../src/api/hookcatalog.ts";
 import type { ObjectReader } from "../../../src/policy/objects.ts";
 import { ALL_HOOKS, MAX_OVERRIDE_MS, namespace, NO_OBJECTS, NOW } from "../builders.ts";
 import { knownOf } from "../../../src/controller/known.ts";
-import type { Lister } from "../../../src/controller/ports.ts";
+import type { Lister, PolicyList } from "../../../src/controller/ports.ts";
 import type { PolicyEntry } from "../../../src/controller/policyentry.ts";
 
 export const silent: Logger = {
@@ -57,6 +57,11 @@ export interface Fixture {
   setPolicy(object: PolicyObject): void;
   deletePolicy(object: PolicyObject): void;
   setOverride(object: HookOverride): void;
+}
+
+/** As a list of the API server; "1": another list is of the same moment. */
+export function policyList(items: readonly ObjectMeta[], resourceVersion = "1"): PolicyList {
+  return { resourceVersion, items };
 }
 
 export function keyOf({ kind, metadata }: PolicyObject): string {
