@@ -38,7 +38,7 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
       "scale-10000-status-size",
       "scale-10000-writes-at-rest",
     ],
-    why: "Most of the time to a release is the API server's own for two consistent lists; the idle process and V8's young space take the memory that does not grow with the fleet.",
+    why: "Most of the time to a release is the API server's own for a consistent list; the idle process and V8's young space take the memory that does not grow with the fleet.",
   },
   rollouts: {
     title: "Rollouts",
