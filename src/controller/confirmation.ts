@@ -47,22 +47,21 @@ interface Present {
   readonly policies: readonly LivePolicy[];
   readonly cluster: Cluster;
   readonly namespace: Namespace;
-  /** Empty where no gate selects Namespaces, or they could not be read. */
-  readonly namespaces: Pick<LiveWorld, "namespaces">;
 }
 
-/** No policies: they changed while they were read. */
-type PresentAgain = Omit<Present, "policies"> & { readonly policies: Present["policies"] | undefined };
+interface PresentAgain extends Pick<LiveWorld, "namespaces">, Pick<Present, "cluster" | "namespace"> {
+  /** `undefined`: they changed while they were read. */
+  readonly policies: readonly LivePolicy[] | undefined;
+}
 
-/** What may decide besides policies, Cluster and Namespace. */
+/** What may matter besides policies, Cluster and Namespace. */
 interface Others {
   readonly overrides: readonly Override[];
   readonly selecting: boolean;
-  readonly namespaces: Present["namespaces"];
   readonly queries: readonly ObjectQuery[];
   readonly objects: ObjectReader;
   /** Whether there is any of it. */
-  readonly decide: boolean;
+  readonly matter: boolean;
 }
 
 interface AllRead {
@@ -80,6 +79,8 @@ interface AllRead {
 const MAX_SKEW_MS = 10_000;
 /** With that of rollouts.ts well below the 10 s after which Cluster API gives up. */
 const BUDGET_MS = 3000;
+/** Of a Cluster that changes each time: Cluster API writes it often while an operation begins. */
+const MAX_ATTEMPTS = 3;
 
 export class Confirmer {
   readonly #options: ConfirmationOptions;
@@ -115,12 +116,15 @@ export class Confirmer {
    * a release: a list takes up to 100 ms, as long as the API server may wait for etcd to tell how new its cache is
    * (storage/cacher/progress, conditionalProgressRequester).
    *
-   * Where objects, overrides or other Namespaces decide, too, or the Cluster has changed, the policies and the Namespace
-   * are read again after all of that: they were so in between. The Cluster is then read before and after the others,
-   * because they and it may never have been true at the same time, and so are all Namespaces, where gates select some of
-   * them. Not detected: a policy that is created and deleted in between, and objects that change one against the other.
+   * Where objects, overrides or other Namespaces matter, too, the policies, the Namespace and the Cluster are read again
+   * after those: all were so in between. So are all Namespaces, where gates select some of them. Not detected: a policy
+   * that is created and deleted in between, and objects that change one against the other.
    */
-  async #confirm(request: DecisionRequest, underWay: ConfirmationUnderWay): Promise<Confirmation> {
+  async #confirm(
+    request: DecisionRequest,
+    underWay: ConfirmationUnderWay,
+    attempts = MAX_ATTEMPTS,
+  ): Promise<Confirmation> {
     const began = performance.now();
     const { namespace: ns = "", uid } = request.cluster.metadata;
     const known = this.#known(ns);
@@ -133,12 +137,14 @@ export class Confirmer {
     const [cluster, namespaceAfter] = await this.#clusterAndNamespace(request, underWay);
     if (cluster.metadata.uid !== uid) return { ok: false, reason: "ClusterReplaced" };
     const others = await this.#others(request, { cluster, namespace }, underWay);
-    const first = { policies, cluster, namespace, namespaces: others.namespaces };
-    const isUnchanged = earlier.metadata.resourceVersion === cluster.metadata.resourceVersion;
-    const again =
-      isUnchanged && !others.decide
-        ? { ...first, namespace: namespaceAfter }
-        : await this.#again(request, others, { first, underWay });
+    const first = { policies, cluster, namespace };
+    if (!others.matter && earlier.metadata.resourceVersion !== cluster.metadata.resourceVersion) {
+      if (attempts > 1) return await this.#confirm(request, underWay, attempts - 1);
+      return { ok: false, reason: "ClusterChanging" };
+    }
+    const again = others.matter
+      ? await this.#again(request, others, underWay)
+      : { ...first, namespace: namespaceAfter };
     const decide = (): Confirmation =>
       underWay.over
         ? { ok: false, reason: "Timeout" }
@@ -147,19 +153,16 @@ export class Confirmer {
     return turns === undefined ? decide() : await turns.run(underWay.share, decide);
   }
 
+  /** A review brings its Cluster. */
   async #clusterAndNamespace(
-    request: DecisionRequest,
+    { cluster, admission }: DecisionRequest,
     underWay: ConfirmationUnderWay,
   ): Promise<[Cluster, Namespace]> {
-    const { namespace = "" } = request.cluster.metadata;
-    return await Promise.all([this.#cluster(request, underWay), this.#reads.namespace(underWay, namespace)]);
-  }
-
-  /** A review brings its Cluster. */
-  async #cluster({ cluster, admission }: DecisionRequest, underWay: ConfirmationUnderWay): Promise<Cluster> {
-    if (admission === true) return cluster;
     const { namespace = "", name } = cluster.metadata;
-    return await this.#reads.cluster(underWay, namespace, name);
+    return await Promise.all([
+      admission === true ? cluster : this.#reads.cluster(underWay, namespace, name),
+      this.#reads.namespace(underWay, namespace),
+    ]);
   }
 
   #notInMemory(unknown: readonly LivePolicy[]): Confirmation {
@@ -181,30 +184,27 @@ export class Confirmer {
     const overrides = await this.#overrides(underWay, read.cluster);
     const unread = { ...read, overrides, objects: NOTHING_READ };
     const selecting = store.answers.selectsNamespaces(request, unread);
-    const namespaces = await this.#allNamespaces(underWay, selecting);
-    const world = { ...unread, ...namespaces };
+    const world = { ...unread, ...(await this.#allNamespaces(underWay, selecting)) };
     const queries = [
       ...store.answers.objectQueries(request, world, now()),
       ...(alsoReads?.(request, world) ?? []),
     ];
     const objects = await this.#objects(underWay, queries);
-    const decide = selecting || queries.length > 0 || overrides.length > 0;
-    return { overrides, selecting, namespaces, queries, objects, decide };
+    const matter = selecting || queries.length > 0 || overrides.length > 0;
+    return { overrides, selecting, queries, objects, matter };
   }
 
   async #again(
     request: DecisionRequest,
-    { decide, selecting }: Others,
-    { first, underWay }: { readonly first: Present; readonly underWay: ConfirmationUnderWay },
+    { selecting }: Others,
+    underWay: ConfirmationUnderWay,
   ): Promise<PresentAgain> {
-    const { namespace: ns = "" } = request.cluster.metadata;
-    const [policies, cluster, namespace, namespaces] = await Promise.all([
-      this.#reads.policies(underWay, ns),
-      decide ? this.#cluster(request, underWay) : first.cluster,
-      this.#reads.namespace(underWay, ns),
+    const [policies, [cluster, namespace], namespaces] = await Promise.all([
+      this.#reads.policies(underWay, request.cluster.metadata.namespace ?? ""),
+      this.#clusterAndNamespace(request, underWay),
       this.#allNamespaces(underWay, selecting),
     ]);
-    return { policies, cluster, namespace, namespaces };
+    return { policies, cluster, namespace, ...namespaces };
   }
 
   #decide({ request, began, known, others, first, again }: AllRead): Confirmation {
@@ -214,7 +214,8 @@ export class Confirmer {
     const at = now();
     const { overrides, selecting, queries, objects } = others;
     const { cluster, namespace } = first;
-    const world = { cluster, namespace, overrides, objects, ...again.namespaces };
+    const { namespaces } = again;
+    const world = { cluster, namespace, overrides, objects, ...(namespaces && { namespaces }) };
     const worldUnread = { ...world, objects: NOTHING_READ };
     if (selecting && !sameQueries(queries, store.answers.objectQueries(request, worldUnread, at)))
       return { ok: false, reason: "NamespacesChanging" };

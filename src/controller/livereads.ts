@@ -60,8 +60,9 @@ export class LiveReads {
   }
 
   /**
-   * All policies that can apply to Clusters of the namespace, as they were at one instant since this call: of the kind
+   * All policies that can apply to Clusters of the namespace, as they were at one moment since this call: of the kind
    * whose list is newer, the list at the version of the older one. `undefined`: those of that kind have changed since.
+   * Both kinds count the revisions of one etcd: --etcd-servers-overrides is for built-in resources alone.
    */
   async policies(
     underWay: ConfirmationUnderWay,
@@ -72,12 +73,14 @@ export class LiveReads {
       return { kind, resourceVersion, policies: items.map((metadata) => ({ kind, metadata })) };
     };
     const [own, clusterWide] = await Promise.all([list("HookPolicy"), list("ClusterHookPolicy")]);
-    const all = [...own.policies, ...clusterWide.policies];
-    if (own.resourceVersion === clusterWide.resourceVersion) return all;
+    if (own.resourceVersion === clusterWide.resourceVersion)
+      return [...own.policies, ...clusterWide.policies];
     const order = compareResourceVersions(own.resourceVersion, clusterWide.resourceVersion) ?? 0;
     const [older, newer] = order > 0 ? [clusterWide, own] : [own, clusterWide];
-    const { policies } = await list(newer.kind, older.resourceVersion);
-    return samePolicies(policies, newer.policies) ? all : undefined;
+    const then = await list(newer.kind, older.resourceVersion);
+    const isSame =
+      then.resourceVersion === older.resourceVersion && samePolicies(then.policies, newer.policies);
+    return isSame ? [...older.policies, ...then.policies] : undefined;
   }
 
   #list(
@@ -85,7 +88,9 @@ export class LiveReads {
     { kind, namespace, at }: { kind: PolicyKind; namespace: string; at: string | undefined },
   ): Promise<PolicyList> {
     const isOwn = kind === "HookPolicy";
-    const share: Share = isOwn ? shareOf(underWay, kind) : [ALL_NAMESPACES, kind];
+    // Other namespaces seldom want the same version.
+    const isShared = !isOwn && at === undefined;
+    const share: Share = isShared ? [ALL_NAMESPACES, kind] : shareOf(underWay, kind);
     const read = { underWay, share, key: [kind, isOwn ? namespace : "", at ?? ""].join(" ") };
     return this.#policies.read(read, () => this.#reader.policies(kind, isOwn ? namespace : undefined, at));
   }

@@ -80,8 +80,8 @@ export interface PolicyList {
 /** Consistent reads (no resourceVersion) of the API server; each rejects when it cannot be answered. */
 export interface LiveReader {
   /**
-   * The ClusterHookPolicies, or the HookPolicies of a namespace; `at`: as they were at this resourceVersion, of either
-   * kind. Both kinds count the same revisions of the same etcd, as all custom resources do.
+   * The ClusterHookPolicies, or the HookPolicies of a namespace; `at`: as they were at this resourceVersion, which may
+   * be that of a list of the other kind.
    */
   policies(kind: PolicyKind, namespace: string | undefined, at?: string): Promise<PolicyList>;
   cluster(namespace: string, name: string): Promise<Cluster>;

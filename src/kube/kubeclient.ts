@@ -39,10 +39,8 @@ export interface Scope {
 export interface ListOptions<U> extends GetOptions, Scope {
   /** The most objects per page; pages of large objects are smaller. */
   readonly limit?: number;
-  /** Absent: a consistent read, as new as this call. "0": what the API server has in its cache. */
-  readonly resourceVersion?: string;
-  /** "Exact": as it was at `resourceVersion`; absent: not older. */
-  readonly resourceVersionMatch?: "Exact";
+  /** As it was at this resourceVersion; absent: a consistent read, as new as this call. */
+  readonly at?: string | undefined;
   /** Applied page by page, so that a large list is never in memory as a whole. */
   readonly project?: (raw: KubeObject) => U;
 }
@@ -119,7 +117,7 @@ export class KubeClient {
   }
 
   /**
-   * Reads all pages of one resourceVersion. A 410 between pages (compaction) starts the list again; a page that is too
+   * Reads all pages of one resourceVersion. A 410 (compaction) starts a consistent list again; a page that is too
    * large is requested again with a quarter of the objects.
    */
   async list(resource: Resource, options?: ListOptions<KubeObject>): Promise<List<KubeObject>>;
@@ -132,7 +130,7 @@ export class KubeClient {
       try {
         return await this.#listOnce(resource, options);
       } catch (error) {
-        if (!isGone(error) || restarts >= MAX_LIST_RESTARTS) throw error;
+        if (!isGone(error) || options.at !== undefined || restarts >= MAX_LIST_RESTARTS) throw error;
       }
     }
   }
@@ -311,7 +309,7 @@ export class KubeClient {
     const query = new URLSearchParams({ limit: String(at.limit) });
     // The API server rejects a resourceVersion together with a continue token.
     if (at.token !== "") query.set("continue", at.token);
-    else selectVersion(query, options);
+    else selectVersion(query, options.at);
     select(query, options);
     const path = `${collectionPath(resource, options.namespace)}?${query.toString()}`;
     const accept = options.metadataOnly === true ? METADATA_LIST : JSON_TYPE;
@@ -335,15 +333,11 @@ function select(query: URLSearchParams, { name, labelSelector = "" }: Scope): vo
   if (name !== undefined) query.set("fieldSelector", `metadata.name=${name}`);
 }
 
-function selectVersion(
-  query: URLSearchParams,
-  {
-    resourceVersion,
-    resourceVersionMatch,
-  }: Pick<ListOptions<unknown>, "resourceVersion" | "resourceVersionMatch">,
-): void {
-  if (resourceVersion !== undefined) query.set("resourceVersion", resourceVersion);
-  if (resourceVersionMatch !== undefined) query.set("resourceVersionMatch", resourceVersionMatch);
+/** A limit and a resourceVersion alone would mean the same, but only as a legacy. */
+function selectVersion(query: URLSearchParams, at: string | undefined): void {
+  if (at === undefined) return;
+  query.set("resourceVersion", at);
+  query.set("resourceVersionMatch", "Exact");
 }
 
 function describe(verb: string, resource: Resource, key: ObjectKey): Attempt {

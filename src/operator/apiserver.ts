@@ -74,7 +74,7 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
       metadataOnly: true,
       project: metadataOf,
       ...(namespace !== undefined && { namespace }),
-      ...(at !== undefined && { resourceVersion: at, resourceVersionMatch: "Exact" }),
+      at,
     });
   }
 

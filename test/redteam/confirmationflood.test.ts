@@ -20,6 +20,7 @@ class SlowServer implements LiveReader {
   readonly #waiting: { readonly what: string; answer(): void }[] = [];
   readonly #policies: readonly ReturnType<typeof hookPolicy>[];
   readonly #stuck: (what: string) => boolean;
+  #version = 0;
   begun = 0;
   answered = 0;
 
@@ -28,9 +29,13 @@ class SlowServer implements LiveReader {
     this.#stuck = stuck;
   }
 
-  policies: LiveReader["policies"] = (kind, ns) =>
+  /** The two lists are never of the same version. */
+  policies: LiveReader["policies"] = (kind, ns, at = String((this.#version += 1))) =>
     this.#read(`list ${kind} ${ns ?? ""}`, () =>
-      policyList(this.#policies.map(({ metadata }) => metadata).filter((each) => each.namespace === ns)),
+      policyList(
+        this.#policies.map(({ metadata }) => metadata).filter((each) => each.namespace === ns),
+        at,
+      ),
     );
   cluster: LiveReader["cluster"] = (ns, name) =>
     this.#read(`get Cluster ${ns}/${name}`, () => approved(ns, name));
@@ -104,8 +109,8 @@ async function readsUntil(server: SlowServer, confirmation: Promise<Confirmation
   return server.answered - before;
 }
 
-/** Cluster and Namespace, two lists of policies, and the first two once more. */
-const READS_OF_ONE = 6;
+/** Cluster and Namespace, three lists of policies, and the first two once more. */
+const READS_OF_ONE = 7;
 /** Those that are under way when it is asked for, and its turns among others'. */
 const A_FEW = 60;
 

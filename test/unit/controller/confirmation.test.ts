@@ -57,6 +57,14 @@ describe("a release is confirmed", () => {
     assert.equal(confirmation.ok && confirmation.decision.verdict, "Allowed");
   });
 
+  test("when the Cluster has changed only before the policies were read again", async () => {
+    const versions = [101, 102];
+    const changed = async (): Promise<Cluster> =>
+      cluster({ ...approved.metadata, resourceVersion: String(versions.shift() ?? 102) });
+    const confirmation = await confirm({ own: [protect] }, { cluster: changed }).result;
+    assert.equal(confirmation.ok && confirmation.decision.verdict, "Allowed");
+  });
+
   test("when memory has a policy that the API server has not: it can only hold", async () => {
     const confirmation = await confirm({ own: [] }).result;
     assert.equal(confirmation.ok && confirmation.decision.verdict, "Allowed");
@@ -131,19 +139,17 @@ describe("a release is not confirmed", () => {
     assert.deepEqual(await confirm({}, { policies }).result, { ok: false, reason: "PoliciesChanging" });
   });
 
-  test("when a policy is created while the Cluster changes", async () => {
-    let lists = 0;
+  test("when the Cluster changes each time that the policies are read", async () => {
+    let [version, lists] = [101, 0];
     const policies: LiveReader["policies"] = async (kind) => {
-      if (kind === "HookPolicy") return policyList([protect]);
-      lists += 1;
-      const fleet = { name: "fleet", uid: "f", resourceVersion: "1", generation: 1 };
-      return policyList(lists === 1 ? [] : [fleet]);
+      if (kind === "HookPolicy") lists += 1;
+      return policyList(kind === "HookPolicy" ? [protect] : []);
     };
-    let version = 101;
     const changing = async (): Promise<Cluster> =>
       cluster({ ...approved.metadata, resourceVersion: String(version++) });
     const attempt = confirm({}, { policies, cluster: changing });
-    assert.deepEqual(await attempt.result, { ok: false, reason: "PoliciesChanging" });
+    assert.deepEqual(await attempt.result, { ok: false, reason: "ClusterChanging" });
+    assert.equal(lists, 3);
   });
 
   test("by a policy that memory learns of while the Cluster is read: nothing was read for its gates", async () => {

@@ -111,14 +111,19 @@ test("the version of a kind is that of a consistent list, asked for with one obj
   assert.deepEqual([query.get("limit"), query.get("resourceVersion")], ["1", null]);
 });
 
-test("a consistent list names no resourceVersion, on no page", async (t) => {
+test("a consistent list names no resourceVersion, one of the past does, on its first page alone", async (t) => {
   const { server, client } = await startLab(t);
   for (let i = 0; i < 3; i++) server.put(`team-a/w${i}`, i);
   await client.list(WIDGETS, { limit: 2 });
-  await client.list(WIDGETS, { limit: 2, resourceVersion: "0" });
+  await client.list(WIDGETS, { limit: 2, at: "7" });
   assert.deepEqual(
-    server.requests.map(({ query }) => query.get("resourceVersion")),
-    [null, null, "0", null],
+    server.requests.map(({ query }) => [query.get("resourceVersion"), query.get("resourceVersionMatch")]),
+    [
+      [null, null],
+      [null, null],
+      ["7", "Exact"],
+      [null, null],
+    ],
   );
 });
 
