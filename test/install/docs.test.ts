@@ -30,6 +30,9 @@ const FENCE = /^```(\w*)\n(.*?)^```$/gms;
 const IMAGE = `registry.example.com/hookpolicy:${metadata.version}`;
 /** Where the page has the provider of clusterctl. */
 const REPOSITORY = "/srv/clusterctl";
+/** Of definitions: what still keeps them. */
+const GOING =
+  '{range .items[?(@.metadata.deletionTimestamp)]}{.metadata.name}{.metadata.finalizers}{.status.conditions}{"\\n"}{end}';
 
 interface Section {
   readonly title: string;
@@ -159,7 +162,10 @@ describe("what docs/install.md says", () => {
     for (const command of section("Uninstalling").commands.filter((each) =>
       each.endsWith("--ignore-not-found"),
     )) {
-      await sh(command);
+      await sh(command).catch(async (error: unknown) => {
+        const going = await sh(`kubectl get crd -o jsonpath='${GOING}'`);
+        throw new Error(`${command}: being deleted are:\n${going}`, { cause: error });
+      });
     }
     const kinds =
       "crd,clusterrole,clusterrolebinding,validatingwebhookconfiguration,namespace,extensionconfig";
