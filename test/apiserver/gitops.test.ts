@@ -396,8 +396,11 @@ describe("nothing to correct", () => {
   test("for Helm", async () => {
     await cp.kubectl("delete", "-k", MANIFESTS, "--wait=false");
     await cp.patch(policy, { metadata: { finalizers: null } });
-    await cp.waitFor("the namespace to be gone", async () => {
-      return (await cp.find({ apiVersion: "v1", kind: "Namespace", name: NAMESPACE })) === undefined;
+    const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } };
+    const going = [namespace, ...(await kustomize(join(ROOT, "crds")))];
+    await cp.waitFor("the namespace and the definitions to be gone", async () => {
+      const found = await Promise.all(going.map((each) => cp.find({ ...each, name: each.metadata.name })));
+      return found.every((each) => each === undefined);
     });
     await helmIn(cp, "install", "hookpolicy", CHART, "--namespace", NAMESPACE, "--create-namespace");
     await cp.kubectl("wait", "--for=condition=Established", "crd", "hookpolicies.hookpolicy.dev");
