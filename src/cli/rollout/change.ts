@@ -1,11 +1,16 @@
 /** Pauses and resumes rollouts. */
 
+import { isDeepStrictEqual } from "node:util";
 import { CONDITION, type HookRollout } from "../../api/hookpolicy.ts";
+import { viewRollout } from "../../controller/storedviews.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
 import { isConflict } from "../../kube/kubeerror.ts";
 import { ROLLOUTS } from "../../kube/resources.ts";
 import { CommandError, FAILED } from "../command.ts";
 import { PAUSE_REASON } from "../fleet/pausereason.ts";
+
+/** Of a rollout whose status changes each time. */
+const MAX_ATTEMPTS = 5;
 
 export function isHalted({ status }: HookRollout): boolean {
   return (
@@ -24,41 +29,56 @@ export function resumption(rollout: HookRollout): string[] {
   ];
 }
 
+/** Also while the operator writes the status, as it does often while Clusters are in operation. */
 export async function pauseRollout(client: KubeClient, rollout: HookRollout, reason: string): Promise<void> {
-  await write(client, rollout, {
-    metadata: { annotations: { [PAUSE_REASON]: reason } },
-    spec: { paused: true },
-  });
+  const { uid } = rollout.metadata;
+  const metadata = { uid, annotations: { [PAUSE_REASON]: reason } };
+  await write(client, rollout, { metadata, spec: { paused: true } });
 }
 
-/** `now`: the API server's time, which failures are compared with. */
-export async function resumeRollout(client: KubeClient, rollout: HookRollout, now: Date): Promise<void> {
-  await write(client, rollout, {
-    metadata: { annotations: { [PAUSE_REASON]: null } },
-    spec: {
-      paused: false,
-      ...(isHalted(rollout) && {
-        ignoreFailuresBefore: new Date(Math.ceil(now.getTime() / 1000 + 1) * 1000)
-          .toISOString()
-          .replace(".000Z", "Z"),
-      }),
-    },
-  });
+/**
+ * `shown` is what the user has seen: no failure is ignored that came later. `now`: the API server's time, which failures
+ * are compared with.
+ */
+export async function resumeRollout(client: KubeClient, shown: HookRollout, now: Date): Promise<void> {
+  const annotations = { [PAUSE_REASON]: null };
+  if (!isHalted(shown)) {
+    const { uid } = shown.metadata;
+    return await write(client, shown, { metadata: { uid, annotations }, spec: { paused: false } });
+  }
+  const ignoreFailuresBefore = new Date(Math.ceil(now.getTime() / 1000 + 1) * 1000)
+    .toISOString()
+    .replace(".000Z", "Z");
+  for (let rollout = shown, attempt = 1; ; attempt += 1) {
+    const { uid, resourceVersion } = rollout.metadata;
+    const metadata = { uid, resourceVersion, annotations };
+    try {
+      return await write(client, shown, { metadata, spec: { paused: false, ignoreFailuresBefore } });
+    } catch (error) {
+      if (!(error instanceof CommandError) || attempt === MAX_ATTEMPTS) throw error;
+      rollout = viewRollout(await client.get(ROLLOUTS, { name: shown.metadata.name }));
+      if (!sameFailures(rollout, shown)) throw error;
+    }
+  }
+}
+
+function sameFailures(a: HookRollout, b: HookRollout): boolean {
+  return (
+    a.metadata.uid === b.metadata.uid &&
+    a.metadata.generation === b.metadata.generation &&
+    isDeepStrictEqual(a.status?.failed, b.status?.failed)
+  );
 }
 
 interface Patch {
+  /** With what must not have changed. */
   readonly metadata: object;
   readonly spec: object;
 }
 
-async function write(client: KubeClient, { metadata }: HookRollout, patch: Patch): Promise<void> {
-  const { name, resourceVersion } = metadata;
+async function write(client: KubeClient, { metadata: { name } }: HookRollout, patch: Patch): Promise<void> {
   try {
-    await client.mergePatch(
-      ROLLOUTS,
-      { name },
-      { ...patch, metadata: { ...patch.metadata, resourceVersion } },
-    );
+    await client.mergePatch(ROLLOUTS, { name }, patch);
   } catch (error) {
     if (!isConflict(error)) throw error;
     throw new CommandError(

@@ -15,6 +15,15 @@ const HALTED = {
 } as const;
 const rollout = (spec: Partial<HookRolloutSpec> = {}, halted = false) =>
   hookRollout(spec, readyStatus(halted ? { conditions: [HALTED] } : {}));
+const UID = rollout().metadata.uid;
+const CONFLICT = new KubeError("changed", { code: 409, reason: "Conflict" });
+const FAILURE = {
+  namespace: "team-a",
+  name: "prod-1",
+  uid: "u",
+  reason: "Deadline",
+  time: NOW.toISOString(),
+};
 
 /** Keeps what would be written. */
 function clientOf(answer: () => unknown = () => ({})) {
@@ -42,12 +51,12 @@ describe("what resuming changes", () => {
   });
 });
 
-test("a pause keeps its reason, and is written only onto what was seen", async () => {
+test("a pause keeps its reason, and is written whatever the status says by then", async () => {
   const { client, patches } = clientOf();
   await pauseRollout(client, rollout(), "INC-7");
   assert.deepEqual(patches, [
     {
-      metadata: { annotations: { "hookpolicy.dev/pause-reason": "INC-7" }, resourceVersion: "1" },
+      metadata: { uid: UID, annotations: { "hookpolicy.dev/pause-reason": "INC-7" } },
       spec: { paused: true },
     },
   ]);
@@ -57,22 +66,55 @@ test("resuming takes away the reason; failures are ignored only of a rollout tha
   const { client, patches } = clientOf();
   await resumeRollout(client, rollout({ paused: true }), NOW);
   await resumeRollout(client, rollout({}, true), new Date(NOW.getTime() + 1));
-  const metadata = { annotations: { "hookpolicy.dev/pause-reason": null }, resourceVersion: "1" };
+  const metadata = { uid: UID, annotations: { "hookpolicy.dev/pause-reason": null } };
   assert.deepEqual(patches, [
     { metadata, spec: { paused: false } },
-    { metadata, spec: { paused: false, ignoreFailuresBefore: "2026-11-23T12:00:02Z" } },
+    {
+      metadata: { ...metadata, resourceVersion: "1" },
+      spec: { paused: false, ignoreFailuresBefore: "2026-11-23T12:00:02Z" },
+    },
   ]);
 });
 
+describe("a halted rollout whose status changes meanwhile", () => {
+  const shown = rollout({}, true);
+  /** The first patch conflicts with what is read then. */
+  function conflicting(failed: readonly object[]) {
+    const { metadata, status } = shown;
+    const now = { ...shown, metadata: { ...metadata, resourceVersion: "2" }, status: { ...status, failed } };
+    let first = true;
+    const { client, patches } = clientOf(() => {
+      if (!first) return {};
+      first = false;
+      throw CONFLICT;
+    });
+    return { client: Object.assign(client, { get: async () => await Promise.resolve(now) }), patches };
+  }
+
+  test("is resumed if it shows the same failures", async () => {
+    const { client, patches } = conflicting([]);
+    await resumeRollout(client, { ...shown, status: { ...shown.status, failed: [] } }, NOW);
+    assert.deepEqual(
+      patches.map((patch) => (patch as { metadata: { resourceVersion: string } }).metadata.resourceVersion),
+      ["1", "2"],
+    );
+  });
+
+  test("is not resumed if a Cluster has failed that its user has not seen", async () => {
+    const { client, patches } = conflicting([FAILURE]);
+    await assert.rejects(resumeRollout(client, shown, NOW), /has changed meanwhile, and nothing was written/);
+    assert.equal(patches.length, 1);
+  });
+});
+
 test("a conflict is told, and other errors are passed on", async () => {
-  const conflict = new KubeError("changed", { code: 409, reason: "Conflict" });
   const failing = (error: unknown) =>
     clientOf(() => {
       throw error;
     }).client;
   await assert.rejects(pauseRollout(failing(new Error("gone")), rollout(), "why"), /gone/);
   await assert.rejects(
-    pauseRollout(failing(conflict), rollout(), "why"),
+    pauseRollout(failing(CONFLICT), rollout(), "why"),
     /has changed meanwhile, and nothing was written/,
   );
 });
