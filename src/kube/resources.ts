@@ -85,6 +85,14 @@ export const ENDPOINT_SLICES: Resource = {
   namespaced: true,
 };
 
+export const DEFINITIONS: Resource = {
+  group: "apiextensions.k8s.io",
+  version: "v1",
+  plural: "customresourcedefinitions",
+  kind: "CustomResourceDefinition",
+  namespaced: false,
+};
+
 export const TOKEN_REVIEWS: Resource = {
   group: "authentication.k8s.io",
   version: "v1",

@@ -13,6 +13,7 @@ import type { OverrideEntry } from "../controller/overrideset.ts";
 import type { PolicyEntry } from "../controller/policyentry.ts";
 import type { KubeClient } from "../kube/kubeclient.ts";
 import { servesResource } from "../kube/apidiscovery.ts";
+import { Definitions, isDefinitionChanging } from "../kube/definitions.ts";
 import {
   isConflict,
   isForbidden,
@@ -45,12 +46,14 @@ export interface ApiServerOptions {
 export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
   readonly #client: KubeClient;
   readonly #clusters: ClusterResource;
+  readonly #definitions: Definitions;
   readonly #objects: ObjectInformers;
   readonly #present: PresentClusters;
 
   constructor({ client, clusters, objects, memory, patienceMs }: ApiServerOptions) {
     this.#client = client;
     this.#clusters = clusters;
+    this.#definitions = new Definitions(client);
     this.#objects = objects;
     const list = async (signal: AbortSignal): Promise<readonly ObjectMeta[]> => {
       const options = { metadataOnly: true, project: metadataOf, signal };
@@ -70,12 +73,15 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
     namespace: string | undefined,
     at?: string,
   ): ReturnType<LiveReader["policies"]> {
-    return await this.#client.list(POLICY_RESOURCES[kind], {
-      metadataOnly: true,
-      project: metadataOf,
-      ...(namespace !== undefined && { namespace }),
-      at,
-    });
+    const resource = POLICY_RESOURCES[kind];
+    return await this.#definitions.whileDefined(resource, () =>
+      this.#client.list(resource, {
+        metadataOnly: true,
+        project: metadataOf,
+        ...(namespace !== undefined && { namespace }),
+        at,
+      }),
+    );
   }
 
   async cluster(namespace: string, name: string): ReturnType<LiveReader["cluster"]> {
@@ -123,6 +129,7 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
     if (isNotFound(error)) return "NotFound";
     if (isThrottled(error)) return "Throttled";
     if (isConflict(error)) return "Conflict";
+    if (isDefinitionChanging(error)) return "DefinitionChanging";
     return error instanceof KubeError ? "ApiServerUnavailable" : "InternalError";
   }
 
@@ -161,7 +168,9 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
   }
 
   async rollouts(): ReturnType<RolloutApi["rollouts"]> {
-    const { items } = await this.#client.list(ROLLOUTS, { metadataOnly: true });
+    const { items } = await this.#definitions.whileDefined(ROLLOUTS, () =>
+      this.#client.list(ROLLOUTS, { metadataOnly: true }),
+    );
     return items.map(({ metadata }) => viewMetadata(metadata));
   }
 

@@ -104,6 +104,35 @@ describe("without the definition of HookPolicy", () => {
     await installHookPolicy(cp);
     await cp.waitFor("the Cluster to be let go, which nothing holds any more", goes);
   });
+
+  test("holds everything while it is being removed, when its policies are gone already", async () => {
+    await create("leaving", "c1");
+    await protect("leaving");
+    assert.match((await lab.ask(HOOK, "leaving", "c1")).message ?? "", /^HookPolicy leaving\/protect/);
+    const last = policyOf("staying");
+    await applyPolicy(cp, last, { mode: "Audit", rules: [approvalRule(HOOK)] });
+    await cp.patch(last, { metadata: { finalizers: ["example.com/stays"] } });
+
+    await cp.delete(HOOK_POLICY_DEFINITION);
+    const isGone = async (): Promise<boolean> => (await cp.find(policyOf("leaving"))) === undefined;
+    await cp.waitFor("the API server to have deleted the policy", isGone);
+    const answers: HookResponse[] = [];
+    await cp.waitFor("memory to have no policy", async () => {
+      const answer = await lab.ask(HOOK, "leaving", "c1");
+      answers.push(answer);
+      return !answer.message?.startsWith("HookPolicy leaving/protect");
+    });
+    assert.match(answers.at(-1)?.message ?? "", NOT_CONFIRMED);
+    assert.deepEqual(
+      answers.filter(({ retryAfterSeconds }) => retryAfterSeconds === 0),
+      [],
+    );
+    const reason = 'reason="DefinitionChanging"';
+    assert.ok((await lab.operator.metric("hookpolicy_unconfirmed_releases_total", reason)) > 0);
+    await cp.patch(last, { metadata: { finalizers: [] } });
+    const isUndefined = async (): Promise<boolean> => (await cp.find(HOOK_POLICY_DEFINITION)) === undefined;
+    await cp.waitFor("the definition to be gone", isUndefined);
+  });
 });
 
 describe("without Cluster API", () => {

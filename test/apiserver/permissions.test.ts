@@ -316,6 +316,12 @@ const NEEDED: Readonly<Record<string, Case>> = {
     shows: logs(/Lost contact.*cannot list resource .*extensionconfigs/),
   },
   "watch extensionconfigs.runtime.cluster.x-k8s.io": follows("extensionconfigs"),
+  ...Object.fromEntries(
+    ["hookpolicies", "clusterhookpolicies", "hookrollouts"].map((plural) => [
+      `get customresourcedefinitions.apiextensions.k8s.io named ${plural}.hookpolicy.dev`,
+      confirms,
+    ]),
+  ),
   "create events.events.k8s.io": {
     when: "run",
     does: async () => await useOverride(),
