@@ -11,6 +11,7 @@ import { type AdmissionClient, createAdmissionClient } from "./admissionclient.t
 import { type KubeObject, objectsOf, type Ref } from "../controlplane/client.ts";
 import { installClusterDefinition } from "../controlplane/clusterapi.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import { may, type Question } from "../controlplane/may.ts";
 import {
   installHookPolicy,
   issueServingCertificate,
@@ -102,13 +103,8 @@ async function bind(user: string, name: string, rules: readonly object[]): Promi
 
 /** The API server's authorizer needs a moment, too. */
 async function untilMay(user: string, verb: string, resource: string): Promise<void> {
-  await cp.waitFor(`${user} to be allowed to ${verb} ${resource}`, async () => {
-    const answer = cp.kubectl("auth", "can-i", verb, resource, "-n", TEAM, `--as=${user}`);
-    return await answer.then(
-      () => true,
-      () => false,
-    );
-  });
+  const allowed = async (): Promise<boolean> => await may(cp, user, { verb, resource, namespace: TEAM });
+  await cp.waitFor(`${user} to be allowed to ${verb} ${resource}`, allowed);
 }
 
 async function mayWritePolicies(user: string): Promise<void> {
@@ -307,16 +303,12 @@ test("without the operator policies are admitted, and with failurePolicy Fail fi
 });
 
 test("the operator's ServiceAccount may ask and write exactly this", async () => {
-  const operatorUser = `--as=system:serviceaccount:${NAMESPACE}:hookpolicy`;
-  const may = async (...args: string[]): Promise<boolean> =>
-    await cp.kubectl("auth", "can-i", ...args, operatorUser).then(
-      () => true,
-      () => false,
-    );
-  const configurations = "validatingwebhookconfigurations.admissionregistration.k8s.io";
-  assert.ok(await may("create", "subjectaccessreviews.authorization.k8s.io"));
-  assert.ok(await may("patch", `${configurations}/hookpolicy`));
-  assert.ok(await may("patch", `${configurations}/hookpolicy-clusters`));
-  assert.ok(!(await may("patch", `${configurations}/other`)));
-  assert.ok(!(await may("list", configurations)));
+  const operatorMay = async (question: Question): Promise<boolean> =>
+    await may(cp, `system:serviceaccount:${NAMESPACE}:hookpolicy`, question);
+  const patch = { verb: "patch", resource: "validatingwebhookconfigurations.admissionregistration.k8s.io" };
+  assert.ok(await operatorMay({ verb: "create", resource: "subjectaccessreviews.authorization.k8s.io" }));
+  assert.ok(await operatorMay({ ...patch, name: "hookpolicy" }));
+  assert.ok(await operatorMay({ ...patch, name: "hookpolicy-clusters" }));
+  assert.ok(!(await operatorMay({ ...patch, name: "other" })));
+  assert.ok(!(await operatorMay({ ...patch, verb: "list" })));
 });

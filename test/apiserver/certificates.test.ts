@@ -25,6 +25,7 @@ import {
   startOperator,
   writeServingCertificate,
 } from "../controlplane/operator.ts";
+import { may } from "../controlplane/may.ts";
 import { type Proxy, startProxy } from "../controlplane/proxy.ts";
 import { eventAbout } from "../controlplane/policies.ts";
 
@@ -147,26 +148,14 @@ test("openssl finds nothing to say against the certificates", async () => {
 });
 
 test("the ServiceAccount may read and change these two Secrets, and no other", async () => {
-  const may = async (verb: string, name: string): Promise<string> =>
-    (
-      await cp
-        .kubectl(
-          "auth",
-          "can-i",
-          verb,
-          `secrets/${name}`,
-          "-n",
-          NAMESPACE,
-          "--as",
-          `system:serviceaccount:${NAMESPACE}:hookpolicy`,
-        )
-        .catch(() => "no")
-    ).trim();
+  const account = `system:serviceaccount:${NAMESPACE}:hookpolicy`;
+  const mayDo = async (verb: string, name: string): Promise<boolean> =>
+    await may(cp, account, { verb, resource: "secrets", name, namespace: NAMESPACE });
   for (const { name } of [SERVING, AUTHORITY]) {
-    for (const verb of ["get", "patch"]) assert.equal(await may(verb, name), "yes");
-    for (const verb of ["delete", "update", "list", "watch"]) assert.equal(await may(verb, name), "no");
+    for (const verb of ["get", "patch"]) assert.equal(await mayDo(verb, name), true);
+    for (const verb of ["delete", "update", "list", "watch"]) assert.equal(await mayDo(verb, name), false);
   }
-  for (const verb of ["get", "patch"]) assert.equal(await may(verb, "another"), "no");
+  for (const verb of ["get", "patch"]) assert.equal(await mayDo(verb, "another"), false);
 });
 
 test("a rotation by hand fails no handshake, with the authorities as they are published at each instant", async () => {

@@ -7,6 +7,7 @@ import { after, before, test } from "node:test";
 import { ADMISSION_PATH } from "../../src/admission/reviewhandler.ts";
 import { type KubeObject, objectsOf } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/controlplane.ts";
+import { may } from "../controlplane/may.ts";
 import { sharedControlPlane } from "../controlplane/shared.ts";
 import { kustomizeWith } from "../install/tools.ts";
 
@@ -159,13 +160,8 @@ test("the parts name each other", () => {
   assert.ok(container.args.includes(`--webhook-cert-dir=${container.volumeMounts[0].mountPath}`));
 });
 
-async function may(verb: string, resource: string, ...more: string[]): Promise<boolean> {
-  const answer = cp.kubectl("auth", "can-i", verb, resource, `--as=${OPERATOR}`, "--all-namespaces", ...more);
-  return await answer.then(
-    () => true,
-    () => false,
-  );
-}
+const operatorMay = async (verb: string, resource: string, subresource?: string): Promise<boolean> =>
+  await may(cp, OPERATOR, { verb, resource, ...(subresource !== undefined && { subresource }) });
 
 test("the operator may do what it needs, and nothing else", async () => {
   const own = ["hookpolicies", "clusterhookpolicies", "hookoverrides", "hookrollouts"].map(
@@ -173,19 +169,19 @@ test("the operator may do what it needs, and nothing else", async () => {
   );
   for (const verb of ["get", "list", "watch"]) {
     for (const resource of [...own, "namespaces"])
-      assert.ok(await may(verb, resource), `${verb} ${resource}`);
+      assert.ok(await operatorMay(verb, resource), `${verb} ${resource}`);
   }
-  for (const resource of own) assert.ok(await may("update", resource, "--subresource=status"), resource);
-  assert.ok(await may("patch", "hookpolicies.hookpolicy.dev"));
+  for (const resource of own) assert.ok(await operatorMay("update", resource, "status"), resource);
+  assert.ok(await operatorMay("patch", "hookpolicies.hookpolicy.dev"));
 
   for (const plural of ["clusterhookpolicies", "hookoverrides", "hookrollouts"])
-    assert.ok(!(await may("patch", `${plural}.hookpolicy.dev`)), plural);
+    assert.ok(!(await operatorMay("patch", `${plural}.hookpolicy.dev`)), plural);
   for (const verb of ["create", "update", "delete"]) {
-    for (const resource of own) assert.ok(!(await may(verb, resource)), `${verb} ${resource}`);
+    for (const resource of own) assert.ok(!(await operatorMay(verb, resource)), `${verb} ${resource}`);
   }
   for (const resource of ["secrets", "configmaps", "pods", "events"]) {
     for (const verb of ["get", "list", "create"])
-      assert.ok(!(await may(verb, resource)), `${verb} ${resource}`);
+      assert.ok(!(await operatorMay(verb, resource)), `${verb} ${resource}`);
   }
   const { rules } = find("ClusterRole");
   const clusters = rules.filter(({ apiGroups }: PolicyRule) => apiGroups.includes("cluster.x-k8s.io"));
@@ -200,7 +196,7 @@ test("the operator may ask who scrapes its metrics, and serves them securely; no
     "tokenreviews.authentication.k8s.io",
     "subjectaccessreviews.authorization.k8s.io",
   ]) {
-    assert.ok(await may("create", resource), resource);
+    assert.ok(await operatorMay("create", resource), resource);
   }
   const [container] = find("Deployment")["spec"].template.spec.containers;
   assert.ok(container.args.includes("--metrics-secure=true"));
@@ -218,16 +214,16 @@ test("the operator may look at what a labelled ClusterRole grants, for as long a
     rules: [{ apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["get", "list", "watch"] }],
   };
   const leases = "leases.coordination.k8s.io";
-  assert.ok(!(await may("list", leases)));
+  assert.ok(!(await operatorMay("list", leases)));
   await cp.apply(granted);
-  await cp.waitFor("the grant to work", async () => await may("list", leases));
-  assert.ok((await may("get", leases)) && (await may("watch", leases)));
-  assert.ok(!(await may("update", leases)));
+  await cp.waitFor("the grant to work", async () => await operatorMay("list", leases));
+  assert.ok((await operatorMay("get", leases)) && (await operatorMay("watch", leases)));
+  assert.ok(!(await operatorMay("update", leases)));
   const roles = rendered.filter(({ kind }) => kind === "ClusterRole");
   await cp.apply(roles);
-  assert.ok(await may("list", leases), "the manifests applied again take nothing away");
+  assert.ok(await operatorMay("list", leases), "the manifests applied again take nothing away");
   await cp.delete({ ...granted, ...granted.metadata });
-  await cp.waitFor("the grant to end", async () => !(await may("list", leases)));
+  await cp.waitFor("the grant to end", async () => !(await operatorMay("list", leases)));
 });
 
 test("the cert-manager component renders a certificate for the Service", async () => {

@@ -320,14 +320,27 @@ test("a read tells a missing object from a missing kind", async (t) => {
   assert.equal(namesOf(await objects.read(review, "default", { whole: false })), "ObjectsNotWatchable");
 });
 
+/** In one namespace: the other files look at what the operator may do everywhere. */
+async function grantSecrets(namespace: string): Promise<void> {
+  const apiGroup = "rbac.authorization.k8s.io";
+  const metadata = { namespace, name: "read-secrets" };
+  const rules = [{ apiGroups: [""], resources: ["secrets"], verbs: ["get", "list", "watch"] }];
+  const subjects = [{ kind: "ServiceAccount", namespace: NAMESPACE, name: "hookpolicy" }];
+  await cp.apply([
+    { apiVersion: `${apiGroup}/v1`, kind: "Role", metadata, rules },
+    {
+      apiVersion: `${apiGroup}/v1`,
+      kind: "RoleBinding",
+      metadata,
+      roleRef: { apiGroup, kind: "Role", name: metadata.name },
+      subjects,
+    },
+  ]);
+}
+
 test("a Secret is never read, even where the operator was granted it", async (t) => {
   const secret = { apiVersion: "v1", kind: "Secret" };
-  await cp.apply({
-    apiVersion: "rbac.authorization.k8s.io/v1",
-    kind: "ClusterRole",
-    metadata: { name: "read-secrets", labels: { "hookpolicy.dev/aggregate-to-operator": "true" } },
-    rules: [{ apiGroups: [""], resources: ["secrets"], verbs: ["get", "list", "watch"] }],
-  });
+  await grantSecrets("default");
   const seen = watching(t, wholeOf(secret), metadataOf({ apiVersion: "v1", kind: "Namespace" }));
   const kind = { apiVersion: "v1", kind: "Namespace" };
   await cp.waitFor("another kind to be read", () => namesOf(seen.objects.find(kind, "")).includes("default"));

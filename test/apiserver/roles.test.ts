@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { ControlPlane } from "../controlplane/controlplane.ts";
 import { createCluster } from "../controlplane/lab.ts";
+import { may, type Question } from "../controlplane/may.ts";
 import { approvalRule, clusterPolicyRef, storePolicy } from "../controlplane/policies.ts";
 import { sharedControlPlane } from "../controlplane/shared.ts";
 import { kustomize, ROOT } from "../install/tools.ts";
@@ -92,35 +93,16 @@ async function bind(user: string, { role, where }: Person): Promise<void> {
   });
 }
 
-interface Question {
-  readonly verb: string;
-  readonly resource: string;
-  readonly subresource?: string;
-  readonly namespace?: string;
-}
-
-async function may(user: string, question: Question): Promise<boolean> {
-  const apiVersion = "authorization.k8s.io/v1";
-  const spec = { user, resourceAttributes: { group: GROUP, ...question } };
-  const review = JSON.stringify({ apiVersion, kind: "SubjectAccessReview", spec });
-  const answer = await cp.request<{ status: { allowed: boolean } }>(
-    "POST",
-    `/apis/${apiVersion}/subjectaccessreviews`,
-    review,
-  );
-  return answer.status.allowed;
-}
-
-function inNamespace(resource: string, namespace: string): Pick<Question, "namespace"> {
-  return resource === "hookpolicies" ? { namespace } : {};
+function about(plural: string, namespace: string): Pick<Question, "resource" | "namespace"> {
+  return { resource: `${plural}.${GROUP}`, ...(plural === "hookpolicies" && { namespace }) };
 }
 
 async function rightsOf(user: string, namespace: string): Promise<Rights> {
   const rights = await Promise.all(
     KINDS.map(async (resource) => {
-      const at = inNamespace(resource, namespace);
+      const what = about(resource, namespace);
       const allowed = await Promise.all(
-        ALL.map(async (verb) => ((await may(user, { verb, resource, ...at })) ? [verb] : [])),
+        ALL.map(async (verb) => ((await may(cp, user, { verb, ...what })) ? [verb] : [])),
       );
       return [resource, allowed.flat()] as const;
     }),
@@ -135,15 +117,15 @@ describe("people:", () => {
       await bind(user, person);
       const [resource = "", verbs = []] = Object.entries(person.may).at(-1) ?? [];
       await cp.waitFor("the roles to be aggregated", async () =>
-        may(user, { verb: verbs.at(-1) ?? "", resource, ...inNamespace(resource, TEAM) }),
+        may(cp, user, { verb: verbs.at(-1) ?? "", ...about(resource, TEAM) }),
       );
       assert.deepEqual(await rightsOf(user, TEAM), person.may);
       const elsewhere = person.where === "cluster" ? person.may : {};
       assert.deepEqual(await rightsOf(user, ELSEWHERE), elsewhere);
       for (const kind of KINDS) {
         for (const verb of ["get", "update", "patch"]) {
-          const question = { verb, resource: kind, subresource: "status", ...inNamespace(kind, TEAM) };
-          assert.equal(await may(user, question), false, `${verb} ${kind}/status`);
+          const question = { verb, subresource: "status", ...about(kind, TEAM) };
+          assert.equal(await may(cp, user, question), false, `${verb} ${kind}/status`);
         }
       }
     });
