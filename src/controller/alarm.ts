@@ -1,4 +1,4 @@
-/** One timer for many instants: calls back for each key when its instant has come. */
+/** One timer for many pieces of work: calls back for each when its instant has come. */
 
 import { Allowance, type TimeAllowance } from "./allowance.ts";
 import { TURN_MS } from "./turn.ts";
@@ -7,16 +7,30 @@ import { TURN_MS } from "./turn.ts";
 const MAX_SLEEP_MS = 30_000;
 /** A clock that is set back by less counts as unchanged. */
 const SET_BACK_MS = 10_000;
-/** The keys, and the time, of one turn of the event loop: ten thousand Clusters may wait for the same window. */
+/** How much work one turn of the event loop does at most: ten thousand Clusters may wait for the same window. */
 const BATCH = 50;
 
-export class Alarm {
-  readonly #dueAt = new Map<string, number>();
-  readonly #now: () => Date;
-  readonly #onDue: (key: string, at: Date) => void;
-  readonly #onSetBack: () => void;
-  readonly #ownerOf: (key: string) => string;
-  readonly #turnMs: number;
+interface AlarmOptions<T> {
+  readonly now: () => Date;
+  /** The same work has the same key. */
+  readonly keyOf: (work: T) => string;
+  /** If much work is due, its owners take turns. */
+  readonly ownerOf: (work: T) => string;
+  readonly onDue: (work: T, at: Date) => void;
+  /** The clock was set back, so results computed before may lie in its future. */
+  readonly onSetBack: () => void;
+  readonly turnMs?: number | undefined;
+  readonly allowance?: TimeAllowance | undefined;
+}
+
+interface Entry<T> {
+  readonly work: T;
+  readonly at: number;
+}
+
+export class Alarm<T> {
+  readonly #entries = new Map<string, Entry<T>>();
+  readonly #options: AlarmOptions<T>;
   readonly #allowance: TimeAllowance;
   /** The owner whose turn was last. */
   #served = "";
@@ -26,77 +40,67 @@ export class Alarm {
   #seen = -Infinity;
   #stopped = false;
 
-  constructor(options: {
-    readonly now: () => Date;
-    readonly onDue: (key: string, at: Date) => void;
-    /** The clock was set back, so results computed before may lie in its future. */
-    readonly onSetBack?: () => void;
-    /** Where many keys are due, their owners take turns. */
-    readonly ownerOf?: (key: string) => string;
-    readonly turnMs?: number;
-    readonly allowance?: TimeAllowance;
-  }) {
-    this.#now = options.now;
-    this.#onDue = options.onDue;
-    this.#onSetBack = options.onSetBack ?? (() => undefined);
-    this.#ownerOf = options.ownerOf ?? (() => "");
-    this.#turnMs = options.turnMs ?? TURN_MS;
+  constructor(options: AlarmOptions<T>) {
+    this.#options = options;
     this.#allowance = options.allowance ?? new Allowance();
   }
 
-  /** Replaces the key's instant; `undefined` clears it. */
-  set(key: string, at: Date | undefined): void {
+  /** Replaces the instant of the same work; `undefined` clears it. */
+  set(work: T, at: Date | undefined): void {
+    const { keyOf, now } = this.#options;
+    const key = keyOf(work);
     if (at === undefined) {
-      this.#dueAt.delete(key);
+      this.#entries.delete(key);
       return;
     }
-    this.#dueAt.set(key, at.getTime());
-    this.#seen = Math.max(this.#seen, this.#now().getTime());
+    this.#entries.set(key, { work, at: at.getTime() });
+    this.#seen = Math.max(this.#seen, now().getTime());
     if (at.getTime() < this.#wakesAt) this.#sleepUntil(at.getTime());
   }
 
-  get(key: string): Date | undefined {
-    const at = this.#dueAt.get(key);
-    return at === undefined ? undefined : new Date(at);
+  get(work: T): Date | undefined {
+    const entry = this.#entries.get(this.#options.keyOf(work));
+    return entry && new Date(entry.at);
   }
 
-  /** Calls back for every key that is due. The callback may set the key again. */
+  /** Calls back for all work that is due. The callback may set the same work again. */
   ring(): void {
-    const now = this.#now().getTime();
+    const { onDue, onSetBack, ownerOf, turnMs = TURN_MS } = this.#options;
+    const now = this.#options.now().getTime();
     const isSetBack = now < this.#seen - SET_BACK_MS;
     this.#seen = now;
-    if (isSetBack) this.#onSetBack();
+    if (isSetBack) onSetBack();
     let due = this.#due(now);
-    // Where ten thousand keys are due, to find them takes longer than a turn: its time begins after that.
-    const end = performance.now() + this.#turnMs;
+    // Finding ten thousand pieces of work takes longer than a turn, so its time begins after that.
+    const end = performance.now() + turnMs;
     let rung = 0;
     const isOver = (): boolean => rung === BATCH || (rung > 0 && performance.now() > end);
     for (; due.size > 0 && !isOver(); due = this.#due(now)) {
       for (const [owner, key] of inTurns(due, this.#served)) {
         if (isOver()) break;
-        const at = this.#dueAt.get(key);
+        const entry = this.#entries.get(key);
         // An earlier callback may have cleared it.
-        if (at === undefined || at > now) continue;
+        if (entry === undefined || entry.at > now) continue;
         rung += 1;
         this.#served = owner;
-        this.#dueAt.delete(key);
+        this.#entries.delete(key);
         const began = performance.now();
-        this.#onDue(key, new Date(at));
+        onDue(entry.work, new Date(entry.at));
         this.#allowance.spend(owner, performance.now() - began);
       }
     }
     let next = Infinity;
-    for (const [key, at] of this.#dueAt)
-      next = Math.min(next, at > now ? at : now + this.#allowance.restMs(this.#ownerOf(key)));
+    for (const { work, at } of this.#entries.values())
+      next = Math.min(next, at > now ? at : now + this.#allowance.restMs(ownerOf(work)));
     this.#sleepUntil(next);
   }
 
-  /** The due keys by owner, longest wait first; owners that have used up their allowance are left out. */
+  /** The keys of due work by owner, longest wait first; owners that have used up their allowance are left out. */
   #due(now: number): Map<string, string[]> {
     const due = new Map<string, string[]>();
-    for (const [key, at] of this.#dueAt) {
+    for (const [key, { work, at }] of this.#entries) {
       if (at > now) continue;
-      const owner = this.#ownerOf(key);
+      const owner = this.#options.ownerOf(work);
       const keys = due.get(owner);
       if (keys === undefined) due.set(owner, [key]);
       else keys.push(key);
@@ -114,7 +118,7 @@ export class Alarm {
     clearTimeout(this.#timer);
     this.#wakesAt = at;
     if (at === Infinity || this.#stopped) return;
-    const sleep = Math.min(Math.max(at - this.#now().getTime(), 0), MAX_SLEEP_MS);
+    const sleep = Math.min(Math.max(at - this.#options.now().getTime(), 0), MAX_SLEEP_MS);
     this.#timer = setTimeout(() => this.ring(), sleep);
     // The timer alone must not keep a process alive.
     this.#timer.unref();

@@ -15,6 +15,7 @@ import { type ObjectKind, objectKindKey } from "../policy/objects.ts";
 import type { CompiledPolicy, ObjectDemand } from "../policy/policy.ts";
 import type { PendingOperation } from "../operations/operation.ts";
 import { PendingOperations } from "../operations/operations.ts";
+import { Alarm } from "./alarm.ts";
 import { Compiling } from "./compiling.ts";
 import { isSameLife, isSameSpec } from "./samespec.ts";
 import { Evaluator } from "./evaluator.ts";
@@ -25,7 +26,7 @@ import { OperationLife } from "./operationlife.ts";
 import { sameCluster } from "./samecluster.ts";
 import { windowEdge, windowTransitions } from "./transitions.ts";
 import type { DecisionRequest, StoreOptions } from "./ports.ts";
-import { ofOperation, perform, Schedule, type Works } from "./workschedule.ts";
+import { keyOf, ofOperation, ownerOf, perform, type Schedule, type Works } from "./workschedule.ts";
 import { Answers } from "./answers.ts";
 import type { PolicyEntry } from "./policyentry.ts";
 
@@ -46,12 +47,14 @@ export class DecisionStore {
     this.#options = options;
     this.overrides = new OverrideSet(options.maxOverrideMs);
     this.#compiling = new Compiling(options.compileMs ?? options.turnMs);
-    this.#schedule = new Schedule({
+    this.#schedule = new Alarm({
       now: options.now,
+      keyOf,
+      ownerOf,
       onDue: (due, at) => this.#evaluator.because(at, () => perform(this.#works, due)),
       onSetBack: () => this.#evaluateAll(),
-      ...(options.alarmMs !== undefined && { turnMs: options.alarmMs }),
-      ...(options.allowance !== undefined && { allowance: options.allowance }),
+      turnMs: options.alarmMs,
+      allowance: options.allowance,
     });
     const { policies, overrides } = this;
     const { clusters, namespaces, objects, served } = options;

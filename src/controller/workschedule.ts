@@ -2,8 +2,7 @@
 
 import type { HookName } from "../api/runtimehooks.ts";
 import type { PendingOperation } from "../operations/operation.ts";
-import { Alarm } from "./alarm.ts";
-import type { TimeAllowance } from "./allowance.ts";
+import type { Alarm } from "./alarm.ts";
 import { parsePolicyKey } from "./policyset.ts";
 
 interface OfPolicy {
@@ -63,58 +62,10 @@ export function ofOperation<W extends "operation" | "forecast">(
   return { what, clusterUID, hook, namespace };
 }
 
-export class Schedule {
-  readonly #alarm: Alarm;
-  /** The work that the alarm rings for, by keyOf(). */
-  readonly #due = new Map<string, Due>();
-
-  constructor(options: {
-    readonly now: () => Date;
-    readonly onDue: (due: Due, at: Date) => void;
-    /** The clock was set back, so results computed before may lie in its future. */
-    readonly onSetBack: () => void;
-    readonly turnMs?: number;
-    readonly allowance?: TimeAllowance;
-  }) {
-    const { now, onDue, onSetBack, turnMs, allowance } = options;
-    this.#alarm = new Alarm({
-      now,
-      ownerOf: (key) => ownerOf(this.#due.get(key)),
-      onDue: (key, at) => {
-        const due = this.#due.get(key);
-        this.#due.delete(key);
-        if (due !== undefined) onDue(due, at);
-      },
-      onSetBack,
-      ...(turnMs !== undefined && { turnMs }),
-      ...(allowance !== undefined && { allowance }),
-    });
-  }
-
-  /** Replaces the instant of the same work; `undefined` clears it. */
-  set(due: Due, at: Date | undefined): void {
-    const key = keyOf(due);
-    if (at === undefined) this.#due.delete(key);
-    else this.#due.set(key, due);
-    this.#alarm.set(key, at);
-  }
-
-  get(due: Due): Date | undefined {
-    return this.#alarm.get(keyOf(due));
-  }
-
-  /** Does the work that is due by the clock. */
-  ring(): void {
-    this.#alarm.ring();
-  }
-
-  stop(): void {
-    this.#alarm.stop();
-  }
-}
+export type Schedule = Alarm<Due>;
 
 /** The same work has the same key. */
-function keyOf(due: Due): string {
+export function keyOf(due: Due): string {
   const { what } = due;
   if ("policy" in due) return `${what} ${due.policy}`;
   if ("hook" in due) return `${what} ${due.clusterUID} ${due.hook} ${due.namespace}`;
@@ -133,8 +84,7 @@ function keyOf(due: Due): string {
 }
 
 /** The namespace that the work is for, "" for all of them: namespaces take turns. */
-function ownerOf(due: Due | undefined): string {
-  if (due === undefined) return "";
+export function ownerOf(due: Due): string {
   if ("namespace" in due) return due.namespace;
   if ("policy" in due) return parsePolicyKey(due.policy).namespace ?? "";
   return "cluster" in due ? due.cluster.slice(0, due.cluster.indexOf("/")) : "";

@@ -6,15 +6,18 @@ import { Alarm } from "../../../src/controller/alarm.ts";
 import { at, NOW } from "../builders.ts";
 
 interface Lab {
-  readonly alarm: Alarm;
+  readonly alarm: Alarm<string>;
   readonly rung: string[];
   readonly clock: { now: Date };
 }
 
-function alarmWith(onDue: (key: string, alarm: Alarm) => void = () => undefined): Lab {
+const NAMED = { keyOf: (key: string) => key, ownerOf: () => "", onSetBack: () => undefined };
+
+function alarmWith(onDue: (key: string, alarm: Alarm<string>) => void = () => undefined): Lab {
   const rung: string[] = [];
   const clock = { now: NOW };
-  const alarm: Alarm = new Alarm({
+  const alarm: Alarm<string> = new Alarm({
+    ...NAMED,
     now: () => clock.now,
     turnMs: Infinity,
     onDue: (key) => {
@@ -140,6 +143,7 @@ describe("its timer", () => {
     let told = 0;
     const clock = { now: NOW };
     const alarm = new Alarm({
+      ...NAMED,
       now: () => clock.now,
       onDue: () => undefined,
       onSetBack: () => (told += 1),
@@ -167,6 +171,7 @@ describe("its timer", () => {
 test("owners take turns, and the one that was served last waits for the others", () => {
   const rung: string[] = [];
   const alarm = new Alarm({
+    ...NAMED,
     now: () => NOW,
     onDue: (key) => rung.push(key),
     ownerOf: (key) => key.slice(0, 1),

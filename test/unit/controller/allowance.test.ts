@@ -36,6 +36,8 @@ describe("the allowance of a namespace", () => {
     const allowance = new Allowance(() => clock);
     const rung: string[] = [];
     const alarm = new Alarm({
+      keyOf: (key: string) => key,
+      onSetBack: () => undefined,
       now: () => new Date(NOW.getTime() + clock),
       ownerOf: (key) => key.split(" ")[1] ?? "",
       onDue: (key) => rung.push(key),
