@@ -14,57 +14,39 @@ import type { DeadlineStep, PolicyEntry, WindowLook } from "./policyentry.ts";
 import type { RolloutTransition } from "./rollouttransitions.ts";
 import type { PolicyRef } from "../policy/policyref.ts";
 
+interface OfPolicy<Type extends string> {
+  readonly type: Type;
+  readonly policy: PolicyRef;
+  readonly policyUID: string;
+}
+
+type WithResult<Type extends string> = OfPolicy<Type> & { readonly result: RecentResult };
+
 export type Transition =
   | RolloutTransition
-  | {
-      readonly type: "Held";
-      readonly policy: PolicyRef;
-      readonly policyUID: string;
-      readonly row: HeldRow;
-    }
-  | {
-      /** An operation that the policy has held proceeds. */
-      readonly type: "Released";
-      readonly policy: PolicyRef;
-      readonly policyUID: string;
-      readonly result: RecentResult;
-    }
-  | {
-      /** An operation has proceeded that the policy would have held, or could not evaluate. */
-      readonly type: "NotHeld";
-      readonly policy: PolicyRef;
-      readonly policyUID: string;
-      readonly result: RecentResult;
-    }
-  | {
-      /** A request was refused at admission: the first for the Cluster and the rule. */
-      readonly type: "Refused";
-      readonly policy: PolicyRef;
-      readonly policyUID: string;
-      readonly result: RecentResult;
-    }
-  | {
-      readonly type: "DeadlineStep";
-      readonly policy: PolicyRef;
-      readonly policyUID: string;
+  | (OfPolicy<"Held"> & { readonly row: HeldRow })
+  /** An operation that the policy has held proceeds. */
+  | WithResult<"Released">
+  /** An operation has proceeded that the policy would have held, or could not evaluate. */
+  | WithResult<"NotHeld">
+  /** A request was refused at admission, for the first time for its Cluster and rule. */
+  | WithResult<"Refused">
+  | (OfPolicy<"DeadlineStep"> & {
       readonly rule: string;
       readonly operation: PendingOperation;
       readonly step: DeadlineStep;
       readonly deadlineAt: Date;
-      /** Whether the operation then proceeds. */
+      /** Whether the deadline releases the operation. */
       readonly releases: boolean;
-    }
-  | {
-      readonly type: "WindowChanged";
-      readonly policy: PolicyRef;
-      readonly policyUID: string;
+    })
+  | (OfPolicy<"WindowChanged"> & {
       readonly rule: string;
       readonly gate: string;
       readonly open: boolean;
       readonly at: Date;
-      /** Absent: never again. */
+      /** Absent: the window never changes again. */
       readonly until?: Date;
-    }
+    })
   | {
       readonly type: "OverrideUsed";
       readonly override: Override;
@@ -72,15 +54,12 @@ export type Transition =
       readonly call: HookCall;
       readonly policies: readonly string[];
     }
-  | {
-      readonly type: "CallsChanged";
-      readonly policy: PolicyRef;
-      readonly policyUID: string;
+  | (OfPolicy<"CallsChanged"> & {
       /** Why Cluster API does not call; absent: it calls again. */
       readonly notCalled?: { readonly reason: string; readonly message: string };
       /** When the condition appeared, also once it is gone. */
       readonly since: string;
-    };
+    });
 
 /**
  * Whether the policy has just begun to hold the operation. A hold from before a restart is no news; a status that leaves

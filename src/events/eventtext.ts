@@ -1,11 +1,11 @@
 /** The Kubernetes Event (events.k8s.io/v1) for a transition. */
 
-import { GROUP, VERSION } from "../api/hookpolicy.ts";
+import { GROUP, type RecentResult, VERSION } from "../api/hookpolicy.ts";
 import { CLUSTER_API_GROUP } from "../api/meta.ts";
 import { operationKey } from "../operations/operation.ts";
 import type { Transition } from "../controller/transitions.ts";
 import { timestamp } from "../policy/instant.ts";
-import { policyName } from "../policy/policyref.ts";
+import { policyName, type PolicyRef } from "../policy/policyref.ts";
 
 export interface ObjectReference {
   readonly apiVersion: string;
@@ -62,75 +62,74 @@ export function aboutPolicy({ policyNote, related, identity, ...text }: EventTex
 }
 
 function held({ policy, policyUID, row }: Of<"Held">): EventText {
-  const {
-    namespace,
-    cluster,
-    clusterUID,
-    hook,
-    rule,
-    verdict,
-    reason,
-    message,
-    step,
-    targetVersion = "",
-  } = row;
+  const { namespace, cluster, hook, rule, verdict, reason, message, step } = row;
   return {
-    identity: ["Held", policyUID, operationKey(clusterUID, hook), targetVersion, step, rule].join(" "),
+    identity: ["Held", identityOf(policyUID, row), step, rule].join(" "),
     type: verdict === "NotEvaluable" ? "Warning" : "Normal",
     reason: "Held",
-    action: hook,
     note: `${hook} is held by ${policyName(policy)}, rule ${rule}: ${message}`,
     policyNote: `Rule ${rule} holds ${hook} of Cluster ${namespace}/${cluster} (${reason})`,
-    regarding: clusterReference(namespace, cluster, clusterUID),
-    related: policyReference(policy, policyUID),
+    ...aboutOperation(row, policy, policyUID),
   };
 }
 
 function released({ policy, policyUID, result }: Of<"Released">): EventText {
-  const { namespace, cluster, clusterUID, hook, reason, targetVersion = "" } = result;
+  const { namespace, cluster, hook, reason } = result;
   return {
-    identity: ["Released", policyUID, operationKey(clusterUID, hook), targetVersion].join(" "),
+    identity: ["Released", identityOf(policyUID, result)].join(" "),
     type: "Normal",
     reason: "Released",
-    action: hook,
     note: `${hook} proceeds: ${policyName(policy)} does not hold it any more (${reason})`,
     policyNote: `${hook} of Cluster ${namespace}/${cluster} proceeds (${reason})`,
-    regarding: clusterReference(namespace, cluster, clusterUID),
-    related: policyReference(policy, policyUID),
+    ...aboutOperation(result, policy, policyUID),
   };
 }
 
 function notHeld({ policy, policyUID, result }: Of<"NotHeld">): EventText {
-  const { namespace, cluster, clusterUID, hook, verdict, rule, reason, message, targetVersion = "" } = result;
+  const { namespace, cluster, hook, verdict, rule, reason, message } = result;
   const failed = verdict === "NotEvaluable";
   const by = `${policyName(policy)}, rule ${rule}`;
   const about = failed ? `although ${by} could not be evaluated` : `which ${by} would hold in mode Enforce`;
   const brief = failed ? "although it could not be evaluated" : "which it would hold in mode Enforce";
   return {
-    identity: ["NotHeld", policyUID, operationKey(clusterUID, hook), targetVersion, verdict].join(" "),
+    identity: ["NotHeld", identityOf(policyUID, result), verdict].join(" "),
     type: failed ? "Warning" : "Normal",
     reason: verdict,
-    action: hook,
     note: `${hook} has proceeded, ${about}: ${message ?? reason}`,
     policyNote: `Rule ${rule}: ${hook} of Cluster ${namespace}/${cluster} has proceeded, ${brief} (${reason})`,
-    regarding: clusterReference(namespace, cluster, clusterUID),
-    related: policyReference(policy, policyUID),
+    ...aboutOperation(result, policy, policyUID),
   };
 }
 
 function refused({ policy, policyUID, result }: Of<"Refused">): EventText {
-  const { namespace, cluster, clusterUID, hook, rule = "", reason = "", message, targetVersion } = result;
+  const { namespace, cluster, hook, rule = "", reason = "", message, targetVersion } = result;
   const request =
     hook === "BeforeClusterDelete" ? "deletion" : `upgrade to ${targetVersion ?? "its version"}`;
   return {
-    identity: ["Refused", policyUID, operationKey(clusterUID, hook), targetVersion ?? "", rule].join(" "),
+    identity: ["Refused", identityOf(policyUID, result), rule].join(" "),
     type: "Normal",
     reason: "Refused",
-    action: hook,
     note: `A request for the ${request} was refused by ${policyName(policy)}, rule ${rule}: ${message ?? reason}`,
     policyNote: `Rule ${rule} refused a request for the ${request} of Cluster ${namespace}/${cluster} (${reason})`,
+    ...aboutOperation(result, policy, policyUID),
+  };
+}
+
+type NamedOperation = Pick<RecentResult, "namespace" | "cluster" | "clusterUID" | "hook" | "targetVersion">;
+
+function identityOf(policyUID: string, { clusterUID, hook, targetVersion = "" }: NamedOperation): string {
+  return [policyUID, operationKey(clusterUID, hook), targetVersion].join(" ");
+}
+
+function aboutOperation(
+  { namespace, cluster, clusterUID, hook }: NamedOperation,
+  policy: PolicyRef,
+  policyUID: string,
+): Pick<EventText, "action" | "regarding" | "related"> {
+  return {
+    action: hook,
     regarding: clusterReference(namespace, cluster, clusterUID),
-    related: policyReference(policy, policyUID),
+    related: ownReference(policy, policyUID),
   };
 }
 
@@ -161,10 +160,8 @@ function deadlineStep({
     ),
     type: "Warning",
     reason: expired ? "DeadlinePassed" : "DeadlineApproaching",
-    action: hook,
     note: expired ? passed : coming,
-    regarding: clusterReference(operation.namespace, operation.cluster, operation.clusterUID),
-    related: policyReference(policy, policyUID),
+    ...aboutOperation({ ...operation, hook }, policy, policyUID),
   };
 }
 
@@ -176,7 +173,7 @@ function windowChanged({ policy, policyUID, rule, gate, open, at, until }: Of<"W
     reason: open ? "WindowOpened" : "WindowClosed",
     action: "Window",
     note: `Rule ${rule}, gate ${gate}: ${open ? "open" : "closed"} since ${timestamp(at)}, ${next}`,
-    regarding: policyReference(policy, policyUID),
+    regarding: ownReference(policy, policyUID),
   };
 }
 
@@ -190,12 +187,7 @@ function overrideUsed({ override, cluster, call, policies }: Of<"OverrideUsed">)
     action: call.hook,
     note: `${call.hook} proceeds because of HookOverride ${override.name}, without ${policies.join(", ")}`,
     regarding: clusterReference(namespace, name, uid),
-    related: {
-      apiVersion: `${GROUP}/${VERSION}`,
-      kind: "HookOverride",
-      name: override.name,
-      uid: override.uid,
-    },
+    related: ownReference({ kind: "HookOverride", name: override.name }, override.uid),
   };
 }
 
@@ -206,7 +198,7 @@ function callsChanged({ policy, policyUID, notCalled, since }: Of<"CallsChanged"
     reason: notCalled === undefined ? "Called" : "NotCalled",
     action: notCalled?.reason ?? "Called",
     note: notCalled?.message ?? "Cluster API asks about every hook of the policy",
-    regarding: policyReference(policy, policyUID),
+    regarding: ownReference(policy, policyUID),
   };
 }
 
@@ -217,7 +209,7 @@ function rolloutChanged({ rollout, rolloutUID, change, note, key }: Of<"RolloutC
     reason: change,
     action: "Rollout",
     note,
-    regarding: { apiVersion: `${GROUP}/${VERSION}`, kind: "HookRollout", name: rollout, uid: rolloutUID },
+    regarding: ownReference({ kind: "HookRollout", name: rollout }, rolloutUID),
   };
 }
 
@@ -225,6 +217,10 @@ function clusterReference(namespace: string, name: string, uid: string): ObjectR
   return { apiVersion: `${CLUSTER_API_GROUP}/v1beta2`, kind: "Cluster", namespace, name, uid };
 }
 
-function policyReference(policy: Of<"WindowChanged">["policy"], uid: string): ObjectReference {
-  return { apiVersion: `${GROUP}/${VERSION}`, ...policy, uid };
+/** A reference to an object of HookPolicy's own group. */
+function ownReference(
+  named: Pick<ObjectReference, "kind" | "namespace" | "name">,
+  uid: string,
+): ObjectReference {
+  return { apiVersion: `${GROUP}/${VERSION}`, ...named, uid };
 }
