@@ -5,7 +5,7 @@
 
 import type { RefusedRequest } from "../admission/clusterhandler.ts";
 import type { AdmissionVerdict } from "../admission/outcome.ts";
-import type { HookName } from "../api/runtimehooks.ts";
+import type { HookCall, HookName } from "../api/runtimehooks.ts";
 import { targetVersion } from "../policy/targetversion.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 import { objectQueries } from "../policy/gates/objectqueries.ts";
@@ -16,7 +16,8 @@ import type { CompiledPolicy, ObjectQuery } from "../policy/policy.ts";
 import type { World } from "../policy/world.ts";
 import type { AnswerVerdict, Outcome } from "../hooks/answerlog.ts";
 import type { Answer, HookRequest } from "../hooks/codec.ts";
-import type { PolicyKind } from "../policy/policyref.ts";
+import type { Override } from "../policy/override.ts";
+import type { PolicyRef } from "../policy/policyref.ts";
 
 interface AuditSubject {
   readonly time: string;
@@ -51,9 +52,7 @@ export interface AuditRefusal extends AuditSubject {
   readonly decision?: AuditDecision;
 }
 
-interface AuditDecision {
-  /** ApiServer: confirmed by reads that began after the call. */
-  readonly source: "Memory" | "ApiServer";
+interface AuditDecision extends Pick<Basis, "source"> {
   readonly firstAsked?: string;
   readonly inputs: AuditInputs;
   readonly policies: readonly AuditPolicy[];
@@ -61,40 +60,21 @@ interface AuditDecision {
 }
 
 interface AuditInputs {
-  readonly cluster: { readonly resourceVersion: string };
-  readonly namespace?: { readonly uid: string; readonly resourceVersion: string };
-  readonly overrides: readonly { readonly name: string; readonly uid: string; readonly generation: number }[];
+  readonly cluster: Pick<ObjectMeta, "resourceVersion">;
+  readonly namespace?: Pick<ObjectMeta, "uid" | "resourceVersion">;
+  readonly overrides: readonly Pick<Override, "name" | "uid" | "generation">[];
   readonly objects: readonly AuditObject[];
   readonly objectsOmitted: number;
 }
 
-interface AuditObject {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly namespace?: string;
-  readonly name: string;
-  readonly uid: string;
-  readonly resourceVersion: string;
-}
+type AuditObject = Pick<ObjectKind, "apiVersion" | "kind"> &
+  Pick<ObjectMeta, "namespace" | "name" | "uid" | "resourceVersion">;
 
-interface AuditPolicy {
-  readonly kind: PolicyKind;
-  readonly namespace?: string;
-  readonly name: string;
-  readonly uid?: string;
-  readonly generation?: number;
-  readonly mode: PolicyTrace["mode"];
-  readonly verdict: PolicyTrace["verdict"];
-  readonly holds: boolean;
-  readonly overriddenBy?: string;
-  readonly rules: readonly AuditRule[];
-}
+type AuditPolicy = PolicyRef &
+  Partial<Pick<CompiledPolicy, "uid" | "generation">> &
+  Pick<PolicyTrace, "mode" | "verdict" | "holds" | "overriddenBy"> & { readonly rules: readonly AuditRule[] };
 
-interface AuditRule {
-  readonly rule: string;
-  readonly verdict: RuleTrace["verdict"];
-  readonly holds: boolean;
-  readonly reason: string;
+interface AuditRule extends Pick<RuleTrace, "rule" | "verdict" | "holds" | "reason"> {
   readonly message?: string;
   readonly deadlineAt?: string;
   readonly gates: readonly {
@@ -112,20 +92,21 @@ const MAX_MESSAGE = 256;
 
 export interface AuditContext {
   readonly now: Date;
+  /** Name of this replica. */
   readonly instance: string;
-  readonly before: AnswerVerdict | undefined;
+  readonly before?: AnswerVerdict | undefined;
 }
 
 export function auditEntry(
   { call, cluster }: HookRequest,
   { verdict, answer, decision }: Outcome,
-  { before, ...context }: AuditContext,
+  context: AuditContext,
 ): AuditEntry {
   return {
     apiVersion: API_VERSION,
     kind: "Answer",
     ...subject({ call, cluster }, context),
-    ...(before !== undefined && { before }),
+    ...(context.before !== undefined && { before: context.before }),
     verdict,
     answer,
     ...described(decision, call, context.now),
@@ -134,7 +115,7 @@ export function auditEntry(
 
 export function auditRefusal(
   { review, attempt, outcome: { verdict, denial, decision } }: RefusedRequest,
-  context: Omit<AuditContext, "before">,
+  context: AuditContext,
 ): AuditRefusal {
   return {
     apiVersion: API_VERSION,
@@ -150,7 +131,7 @@ export function auditRefusal(
 
 function subject(
   { call, cluster }: Pick<HookRequest, "call" | "cluster">,
-  { now, instance }: Omit<AuditContext, "before">,
+  { now, instance }: AuditContext,
 ): AuditSubject {
   const { namespace = "", name, uid } = cluster.metadata;
   const version = targetVersion(call);
@@ -163,46 +144,35 @@ function subject(
   };
 }
 
-function described(
-  decision: Decision | undefined,
-  call: HookRequest["call"],
-  now: Date,
-): { readonly decision?: AuditDecision } {
-  return decision?.basis === undefined ? {} : { decision: describe(decision, decision.basis, call, now) };
-}
-
 type Matched = readonly { readonly trace: PolicyTrace; readonly compiled: CompiledPolicy | undefined }[];
 
-function describe(decision: Decision, basis: Basis, call: HookRequest["call"], now: Date): AuditDecision {
+function described(
+  decision: Decision | undefined,
+  call: HookCall,
+  now: Date,
+): { readonly decision?: AuditDecision } {
+  if (decision?.basis === undefined) return {};
+  const { source, world, policies: all } = decision.basis;
+  const { cluster, namespace, overrides, state } = world;
   const matched = decision.trace
-    .map((trace, index) => ({ trace, compiled: basis.policies[index] }))
+    .map((trace, index) => ({ trace, compiled: all[index] }))
     .filter(({ trace }) => trace.matched);
   const policies = bounded(matched);
   return {
-    source: basis.source,
-    ...(basis.world.state !== undefined && { firstAsked: basis.world.state.firstAsked.toISOString() }),
-    inputs: describeInputs(matched, basis, call, now),
-    policies,
-    policiesOmitted: matched.length - policies.length,
-  };
-}
-
-function describeInputs(
-  matched: Matched,
-  { world }: Basis,
-  call: HookRequest["call"],
-  now: Date,
-): AuditInputs {
-  const { cluster, namespace, overrides } = world;
-  const { objects, omitted } = objectsOf(matched, world, call, now);
-  return {
-    cluster: { resourceVersion: cluster.metadata.resourceVersion },
-    ...(namespace !== undefined && {
-      namespace: { uid: namespace.metadata.uid, resourceVersion: namespace.metadata.resourceVersion },
-    }),
-    overrides: overrides.map(({ name, uid, generation }) => ({ name, uid, generation })),
-    objects,
-    objectsOmitted: omitted,
+    decision: {
+      source,
+      ...(state !== undefined && { firstAsked: state.firstAsked.toISOString() }),
+      inputs: {
+        cluster: { resourceVersion: cluster.metadata.resourceVersion },
+        ...(namespace !== undefined && {
+          namespace: { uid: namespace.metadata.uid, resourceVersion: namespace.metadata.resourceVersion },
+        }),
+        overrides: overrides.map(({ name, uid, generation }) => ({ name, uid, generation })),
+        ...objectsOf(matched, world, call, now),
+      },
+      policies,
+      policiesOmitted: matched.length - policies.length,
+    },
   };
 }
 
@@ -217,9 +187,9 @@ interface Place {
 function objectsOf(
   matched: Matched,
   world: World,
-  call: HookRequest["call"],
+  call: HookCall,
   now: Date,
-): { readonly objects: readonly AuditObject[]; readonly omitted: number } {
+): Pick<AuditInputs, "objects" | "objectsOmitted"> {
   const policies = matched.flatMap(({ compiled }) => compiled ?? []);
   const objects: AuditObject[] = [];
   const seen = new Set<string>();
@@ -234,7 +204,7 @@ function objectsOf(
       if (objects.length < MAX_OBJECTS) objects.push(describeObject(kind, metadata));
     }
   }
-  return { objects, omitted: seen.size - objects.length };
+  return { objects, objectsOmitted: seen.size - objects.length };
 }
 
 function placesOf(queries: readonly ObjectQuery[]): Iterable<Place> {

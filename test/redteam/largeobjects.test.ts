@@ -128,7 +128,7 @@ test("an entry of the audit log goes through each place once, and counts what it
   const answer = { status: "Success" as const, retryAfterSeconds: 5, message: "" };
   const outcome = { verdict: decision.verdict, answer, decision: { ...decision, basis } };
   const about = { call: DELETE, cluster: from.cluster };
-  const entry = auditEntry(about, outcome, { now: NOW, instance: "x", before: undefined });
+  const entry = auditEntry(about, outcome, { now: NOW, instance: "x" });
   assert.equal(looks, 1);
   assert.equal(entry.decision?.inputs.objects.length, 32);
   assert.equal(entry.decision?.inputs.objectsOmitted, 68);
