@@ -45,9 +45,9 @@ export function decodeRequest(hook: HookName, text: string): ReceivedRequest | u
   const raw = parseJson(text);
   const validate = VALIDATORS.get(VERSION_FIELDS[hook]);
   if (validate === undefined || !validate(raw)) return undefined;
-  if (Object.entries(raw.settings ?? {}).join("").length > MAX_SETTINGS) return undefined;
+  const { settings = {} } = raw;
+  if (Object.entries(settings).join("").length > MAX_SETTINGS) return undefined;
   const fields = VERSION_FIELDS[hook];
-  const settings = raw.settings ?? {};
   const { metadata } = raw.cluster;
   const versions = fields.map((field) => raw[field]);
   return {
@@ -109,22 +109,23 @@ export function encodeResponse(
   return JSON.stringify(response);
 }
 
-/** Static text: the content of a request must not return in a condition. */
-export function undecodableResponse(hook: HookName, waits: boolean): string {
-  const message = `the request is not a valid ${hook}Request`;
-  return encodeResponse(hook, { status: "Failure", retryAfterSeconds: 0, message }, waits);
-}
+/** Why a call is not decided. */
+export type Failure = "undecodable" | "too-large" | "unauthenticated";
 
-/** For a body that was not read. */
-export function tooLargeResponse(hook: HookName, waits: boolean): string {
-  const message =
-    "the request is larger than HookPolicy takes: more than 20 MiB, or more than 32768 values (variables and their fields, labels, annotations)";
-  return encodeResponse(hook, { status: "Failure", retryAfterSeconds: 0, message }, waits);
-}
+/** Static texts: Cluster API writes them into a condition, which must not repeat the content of a request. */
+const FAILURES: Readonly<Record<Failure, (hook: HookName) => string>> = {
+  undecodable: (hook) => `the request is not a valid ${hook}Request`,
+  "too-large": () =>
+    "the request is larger than HookPolicy takes: more than 20 MiB, or more than 32768 values (variables and their fields, labels, annotations)",
+  // The operator's log names the client.
+  unauthenticated: () =>
+    "the call has no client certificate that HookPolicy accepts (its flags --client-ca-file and --client-cn, Cluster API's --runtime-extension-client-cert-file)",
+};
 
-/** The operator's log names the client. */
-export function unauthenticatedResponse(hook: HookName, waits: boolean): string {
-  const message =
-    "the call has no client certificate that HookPolicy accepts (its flags --client-ca-file and --client-cn, Cluster API's --runtime-extension-client-cert-file)";
-  return encodeResponse(hook, { status: "Failure", retryAfterSeconds: 0, message }, waits);
+export function failureResponse(hook: HookName, why: Failure, waits: boolean): string {
+  return encodeResponse(
+    hook,
+    { status: "Failure", retryAfterSeconds: 0, message: FAILURES[why](hook) },
+    waits,
+  );
 }

@@ -6,13 +6,7 @@ import type { Confirmation, Decision } from "../policy/decision.ts";
 import type { Standing } from "../policy/standing.ts";
 import type { WholeBody } from "../server/wholebody.ts";
 import type { AnswerRecorder, AnswerVerdict, Outcome } from "./answerlog.ts";
-import {
-  type Answer,
-  decodeRequest,
-  encodeResponse,
-  type HookRequest,
-  undecodableResponse,
-} from "./codec.ts";
+import { type Answer, decodeRequest, encodeResponse, failureResponse, type HookRequest } from "./codec.ts";
 import { type Replay, Replays } from "./replays.ts";
 import { seenSubject } from "./subject.ts";
 
@@ -89,7 +83,7 @@ export function createHandler(hook: HookName, waits: boolean, deps: HandlerDeps)
     if (received === undefined) {
       deps.complain("Refusing a request that cannot be decoded", { hook, bytes: body.size });
       deps.metrics.answered(hook, "Undecodable", secondsSince(started));
-      return undecodableResponse(hook, waits);
+      return failureResponse(hook, "undecodable", waits);
     }
     const { subject } = received;
     const replay = replays.find(subject, deps.now());

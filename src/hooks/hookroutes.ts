@@ -3,7 +3,7 @@
 import { type HookName, HOOK_NAMES } from "../api/runtimehooks.ts";
 import { DISCOVERY_PATH, hookPath, type ServedHooks } from "../api/hookcatalog.ts";
 import type { HookServerOptions } from "../server/hookserver.ts";
-import { tooLargeResponse, unauthenticatedResponse, undecodableResponse } from "./codec.ts";
+import { failureResponse } from "./codec.ts";
 import { discoveryResponse } from "./discoveryresponse.ts";
 import { createHandler, type HandlerDeps, internalErrorResponse } from "./hookhandler.ts";
 
@@ -38,10 +38,9 @@ export function createRoutes(served: ServedHooks, deps: HandlerDeps): Routes {
       if (hook === undefined) return discovery;
       const waits = served.blocking.has(hook);
       if (reason === "internal") return internalErrorResponse(hook, waits);
-      if (reason === "too-large") return tooLargeResponse(hook, waits);
-      if (reason !== "unauthenticated") return undecodableResponse(hook, waits);
-      deps.metrics.answered(hook, "Unauthenticated", 0);
-      return unauthenticatedResponse(hook, waits);
+      if (reason === "unauthenticated") deps.metrics.answered(hook, "Unauthenticated", 0);
+      const isUnread = reason === "no-room" || reason === "incomplete";
+      return failureResponse(hook, isUnread ? "undecodable" : reason, waits);
     },
   };
 }

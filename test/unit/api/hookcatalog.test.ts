@@ -5,7 +5,7 @@ import test, { describe } from "node:test";
 import { HOOK_NAMES } from "../../../src/api/runtimehooks.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import { handlerName, hookPath, servedHooks } from "../../../src/api/hookcatalog.ts";
-import { decodeRequest, encodeResponse, undecodableResponse } from "../../../src/hooks/codec.ts";
+import { decodeRequest, encodeResponse, failureResponse } from "../../../src/hooks/codec.ts";
 import type { Subject } from "../../../src/hooks/subject.ts";
 import { discoveryResponse } from "../../../src/hooks/discoveryresponse.ts";
 
@@ -180,7 +180,7 @@ describe("an answer", () => {
   });
 
   test("to what is no request is Failure with a static text", () => {
-    assert.deepEqual(JSON.parse(undecodableResponse("BeforeClusterDelete", true)), {
+    assert.deepEqual(JSON.parse(failureResponse("BeforeClusterDelete", "undecodable", true)), {
       apiVersion: "hooks.runtime.cluster.x-k8s.io/v1alpha1",
       kind: "BeforeClusterDeleteResponse",
       status: "Failure",
