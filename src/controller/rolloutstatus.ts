@@ -19,7 +19,7 @@ import type { Cluster } from "../api/meta.ts";
 import { durationText } from "../policy/duration.ts";
 import { after, readTimestamp, timestamp } from "../policy/instant.ts";
 import { type Health, isAtTarget, wants } from "../rollouts/health.ts";
-import { neededOf, toleratedOf } from "../rollouts/limit.ts";
+import { neededOf, needsNone, toleratedOf } from "../rollouts/limit.ts";
 import { type Member, targetOf } from "../rollouts/member.ts";
 import type { CompiledRollout, CompiledStage } from "../rollouts/rollout.ts";
 import { DEADLINE_EXCEEDED, isOverdue, UNCLAIMED, UNHEALTHY } from "../rollouts/slots.ts";
@@ -32,22 +32,22 @@ export interface MemberState {
   readonly member: Member;
   readonly cluster: Cluster;
   readonly health: Health;
-  /** It has the version of its topology, or had it when it was last seen to succeed. */
+  /** Whether it has the version of its topology, or had it when it was last seen to succeed. */
   readonly hasReached: boolean;
-  /** Unhealthy for so long on end that it counts. */
+  /** Whether it has been unhealthy for long enough to count as failed. */
   readonly lastsUnhealthy: boolean;
 }
 
 export interface RolloutInput {
   readonly rollout: CompiledRollout;
-  /** As just read: what is computed replaces it under its resourceVersion. */
+  /** The status that was just read; the computed one replaces it under the same resourceVersion. */
   readonly stored: HookRollout["status"];
   readonly members: readonly MemberState[];
   /** The slots that a consistent read has shown to be free. */
   readonly ended: ReadonlySet<string>;
   /** The claims may be incomplete: nothing may begin yet. */
   readonly isRebuilding: boolean;
-  /** Tells one set of members from another. */
+  /** Identifies the set of members: see scope.ts. */
   readonly scope: string;
   /** The first of the queue. */
   readonly next: readonly RolloutCandidate[];
@@ -58,17 +58,15 @@ export function computeRolloutStatus(input: RolloutInput, now: Date): HookRollou
   const running = runningNow(input, now);
   const failed = failedNow(input, now);
   const targets = targetsNow(input, { running, failed }, now);
-  const slots = { failed, targets };
-  const current = currentTarget(rollout, targets);
   return {
     observedGeneration: rollout.generation,
     conditions: withTransitions(
-      findings(input, slots),
+      [...readiness(input), halted(rollout, { failed, targets })],
       { stored: stored?.conditions, generation: rollout.generation },
       now,
     ),
     scope,
-    ...summaryOf(current, now, rollout),
+    ...summaryOf(rollout, targets, now),
     ...(running.length > 0 && { running }),
     ...(targets.length > 0 && { targets }),
     ...(failed.length > 0 && { failed }),
@@ -76,7 +74,7 @@ export function computeRolloutStatus(input: RolloutInput, now: Date): HookRollou
   };
 }
 
-/** Claims that have not ended, and Clusters that show the mark without one. */
+/** Claims that have not ended, and Clusters that show the mark without a claim. */
 function runningNow({ rollout, stored, members, ended }: RolloutInput, now: Date): RolloutClaim[] {
   const byUID = namedIn(stored, members);
   const kept = (stored?.running ?? [])
@@ -97,7 +95,7 @@ function runningNow({ rollout, stored, members, ended }: RolloutInput, now: Date
   return [...kept, ...unclaimed].slice(0, Math.max(MAX_RUNNING, kept.length));
 }
 
-/** The few of the members that the status names, by uid. */
+/** The members that the status names, by uid. */
 function namedIn(
   { running = [], failed = [] }: HookRolloutStatus = {},
   members: readonly MemberState[],
@@ -107,7 +105,7 @@ function namedIn(
   return new Map(found.map((state) => [state.member.metadata.uid, state]));
 }
 
-/** Memory can still show the mark of the upgrade before. */
+/** Memory can still show the mark of the previous upgrade. */
 function hasBegun(
   { operation }: CompiledRollout,
   { target = "" }: RolloutClaim,
@@ -144,13 +142,13 @@ function whoIs(
   };
 }
 
-/** Success, or leaving the membership, clears a failure. */
+/** A failure is cleared when the Cluster succeeds, or is no member any more. */
 function failedNow({ rollout, stored, members, ended }: RolloutInput, now: Date): RolloutFailure[] {
   const byUID = namedIn(stored, members);
   const old = (stored?.failed ?? []).filter((failure) =>
     stillFailed(rollout, failure, byUID.get(failure.uid)),
   );
-  // What never began has not failed, and could not begin any more if it halted the rollout.
+  // A Cluster that never began has not failed; if it halted the rollout, it could never begin.
   const overdue = (stored?.running ?? [])
     .filter((claim) => isOverdue(rollout, claim, now) && !ended.has(claim.uid))
     .filter((claim) => {
@@ -185,15 +183,18 @@ function stillFailed(
 
 function overdueFailure(
   { progressDeadlineMs }: CompiledRollout,
-  { namespace, name, uid, target, stage, claimed, claimedAt }: RolloutClaim,
+  {
+    claimed,
+    claimedAt,
+    renewedAt: _renewedAt,
+    markedAt: _markedAt,
+    attempts: _attempts,
+    ...about
+  }: RolloutClaim,
   now: Date,
 ): RolloutFailure {
   return {
-    namespace,
-    name,
-    uid,
-    ...(target !== undefined && { target }),
-    ...(stage !== undefined && { stage }),
+    ...about,
     reason: claimed ? DEADLINE_EXCEEDED : UNCLAIMED,
     time: timestamp(now),
     message: `it began at ${claimedAt} and has not ended within ${durationText(progressDeadlineMs)} (progressDeadline)`,
@@ -202,20 +203,14 @@ function overdueFailure(
 
 /** A stage that has passed is not judged again. */
 function isBeforePass(
-  { operation, stages }: CompiledRollout,
+  { operation }: CompiledRollout,
   { member: { stage, marked }, cluster }: MemberState,
   stored: HookRolloutStatus | undefined,
   now: Date,
 ): boolean {
-  if (operation !== "Upgrade" || stage === undefined || marked || stages.length === 0) return false;
+  if (operation !== "Upgrade" || stage === undefined || marked) return false;
   return (stored?.targets ?? []).some(
-    ({ version = "", stages: known }) =>
-      isAtTarget(cluster, version) &&
-      !hasPassed(
-        stage,
-        known.find(({ name }) => name === stage.name),
-        now,
-      ),
+    ({ version = "", stages: known }) => isAtTarget(cluster, version) && !hasPassed(stage, known, now),
   );
 }
 
@@ -224,7 +219,7 @@ interface Slots {
   readonly failed: readonly RolloutFailure[];
 }
 
-/** A target appears when a member waits for it or runs, and stays while a member wants it. */
+/** A target appears when a member waits for it or is upgraded to it, and stays while a member wants it. */
 function targetsNow(input: RolloutInput, slots: Slots, now: Date): RolloutTarget[] {
   const { rollout, stored, members } = input;
   if (rollout.operation !== "Upgrade") return [withoutVersion(input, slots)];
@@ -264,7 +259,7 @@ function stagesOf(
   return rollout.stages.map((stage) => {
     const own = slots.byStage.get(stage) ?? [];
     const counts = countStage(own, slots, { version, stage, rollout });
-    const isMet = counts.succeeded >= counts.needed && (own.length > 0 || needsNone(stage));
+    const isMet = counts.succeeded >= counts.needed && (own.length > 0 || needsNone(stage.minSucceeded));
     const since = before.find(({ name }) => name === stage.name)?.soakingSince;
     const soakingSince = isMet ? ((isRebuilding ? undefined : since) ?? timestamp(now)) : undefined;
     const soaked = readTimestamp(soakingSince);
@@ -278,14 +273,9 @@ function stagesOf(
   });
 }
 
-/** An empty stage passes only if its spec allows it: its Clusters may come later. */
-function needsNone({ minSucceeded }: CompiledStage): boolean {
-  return minSucceeded === 0 || minSucceeded === "0%" || minSucceeded === "0";
-}
-
 type Counts = Omit<RolloutStageStatus, "name" | "soakingSince" | "passed"> & { readonly needed: number };
 
-/** Failures that are ignored or tolerated leave the denominator. */
+/** Failures that are ignored or tolerated do not count among the members of which `minSucceeded` is a share. */
 function countStage(
   own: readonly MemberState[],
   { running, failed }: Slots,
@@ -318,7 +308,7 @@ function countStage(
   }
 }
 
-/** Creations and deletions have a budget alone. */
+/** Creations and deletions have no version, and their stages never pass: only the slots limit them. */
 function withoutVersion({ rollout, members }: RolloutInput, { running, failed }: Slots): RolloutTarget {
   const runs = new Set(running.map(({ uid }) => uid));
   const waits = ({ member: { metadata, marked }, cluster }: MemberState): boolean =>
@@ -339,32 +329,19 @@ function withoutVersion({ rollout, members }: RolloutInput, { running, failed }:
   };
 }
 
-/** The newest target of which something is left to do, else the newest. */
-function currentTarget(
-  { operation }: CompiledRollout,
-  targets: readonly RolloutTarget[],
-): RolloutTarget | undefined {
-  if (operation !== "Upgrade") return targets[0];
-  const open = targets.filter(({ stages }) => stages.some(({ waiting, running }) => waiting + running > 0));
-  return open[0] ?? targets[0];
-}
-
+/** The summary of the newest target with something left to do, or else of the newest. */
 function summaryOf(
-  current: RolloutTarget | undefined,
-  now: Date,
   { stages }: CompiledRollout,
-): Partial<HookRolloutStatus> {
+  targets: readonly RolloutTarget[],
+  now: Date,
+): Pick<HookRolloutStatus, "target" | "stage" | "summary"> {
+  const isOpen = ({ stages: known }: RolloutTarget): boolean =>
+    known.some(({ waiting, running }) => waiting + running > 0);
+  const current = targets.find(isOpen) ?? targets[0];
   if (current === undefined) return { summary: { running: 0, succeeded: 0, failed: 0, waiting: 0 } };
   const sum = (what: "running" | "succeeded" | "failed" | "waiting"): number =>
     current.stages.reduce((total, stage) => total + stage[what], 0);
-  const open = stages.find(
-    (stage) =>
-      !hasPassed(
-        stage,
-        current.stages.find(({ name }) => name === stage.name),
-        now,
-      ),
-  );
+  const open = stages.find((stage) => !hasPassed(stage, current.stages, now));
   return {
     ...(current.version !== undefined && { target: current.version }),
     stage: (open ?? stages.at(-1))?.name ?? "",
@@ -377,14 +354,7 @@ function summaryOf(
   };
 }
 
-function findings(
-  { rollout, isRebuilding }: RolloutInput,
-  slots: Pick<HookRolloutStatus, "failed" | "targets">,
-): Finding[] {
-  return [...readiness(rollout, isRebuilding), halted(rollout, slots)];
-}
-
-function readiness({ problem, mode, paused }: CompiledRollout, isRebuilding: boolean): Finding[] {
+function readiness({ rollout: { problem, mode, paused }, isRebuilding }: RolloutInput): Finding[] {
   if (problem !== undefined) {
     const message = `Holds every Cluster that it may select: ${problem}`;
     return [

@@ -7,7 +7,7 @@ import { CONDITION, MAX_TARGETS, type HookRolloutStatus, type RolloutClaim } fro
 import type { ObjectMeta } from "../api/meta.ts";
 import { readTimestamp, timestamp } from "../policy/instant.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";
-import { closedBy, isHalted } from "./stages.ts";
+import { closedBy, haltingStage } from "./stages.ts";
 import { isOverdue, type Slots } from "./slots.ts";
 
 /** A Cluster that asks to begin. */
@@ -125,7 +125,7 @@ export function refusalOf(
   if (rollout.problem !== undefined) return { begins: false, reason: "InvalidSpec" };
   if (!isReady(rollout, status)) return { begins: false, reason: "NotReady" };
   if (rollout.paused) return { begins: false, reason: "Paused" };
-  if (isHalted(rollout, status)) return { begins: false, reason: "Halted" };
+  if (haltingStage(rollout, status) !== undefined) return { begins: false, reason: "Halted" };
   if (stage === undefined) return { begins: false, reason: "NoStage" };
   if (rollout.operation !== "Upgrade") return undefined;
   const targets = status?.targets ?? [];

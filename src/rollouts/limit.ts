@@ -20,6 +20,11 @@ export function neededOf(limit: Limit, members: number): number {
   return clamp(fraction === undefined ? Number(limit) : Math.ceil(fraction * members), members);
 }
 
+/** An empty stage passes only if its spec allows it: its Clusters may come later. */
+export function needsNone(minSucceeded: Limit): boolean {
+  return minSucceeded === 0 || minSucceeded === "0%" || minSucceeded === "0";
+}
+
 /** Failures that are tolerated: a percentage rounds down. The status names every Cluster that has failed. */
 export function toleratedOf(limit: Limit, members: number): number {
   const fraction = percentOf(limit);

@@ -1,7 +1,7 @@
 /** The timeline of a rollout if every operation takes as long as said and none fails. */
 
 import { after } from "../policy/instant.ts";
-import { neededOf } from "./limit.ts";
+import { neededOf, needsNone } from "./limit.ts";
 import type { Member } from "./member.ts";
 import { compareOrder, orderOf } from "./order.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";
@@ -161,7 +161,7 @@ class Walk {
   #passes(stage: CompiledStage): Date | undefined {
     const size = this.#size(stage);
     const needed = neededOf(stage.minSucceeded, size);
-    if (size === 0) return needsNothing(stage) ? new Date(0) : undefined;
+    if (size === 0) return needsNone(stage.minSucceeded) ? new Date(0) : undefined;
     if (needed === 0) return new Date(0);
     const ends = this.#planned.filter((each) => each.stage === stage.name).map((each) => each.ends);
     const enough = ends.toSorted((a, b) => a.getTime() - b.getTime())[needed - 1];
@@ -181,10 +181,6 @@ class Walk {
       (nameOf(a.each) < nameOf(b.each) ? -1 : 1)
     );
   }
-}
-
-function needsNothing({ minSucceeded }: CompiledStage): boolean {
-  return neededOf(minSucceeded, 1) === 0;
 }
 
 function nameOf({ member: { metadata } }: PlanMember): string {

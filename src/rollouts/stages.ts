@@ -18,33 +18,25 @@ export function closedBy(
   status: Pick<HookRolloutStatus, "targets"> | undefined,
   { stage, target, now }: Begin,
 ): CompiledStage | undefined {
-  const known = status?.targets?.find(({ version = "" }) => version === target)?.stages ?? [];
-  const before = stages.slice(0, stages.indexOf(stage));
-  return before.find(
-    (each) =>
-      !hasPassed(
-        each,
-        known.find(({ name }) => name === each.name),
-        now,
-      ),
-  );
+  const known = status?.targets?.find(({ version = "" }) => version === target)?.stages;
+  return stages.slice(0, stages.indexOf(stage)).find((before) => !hasPassed(before, known, now));
 }
 
-/** The instant counts as well as the word: the soak may have become longer since. */
+/** `known`: the stages of one target. `passed` alone is not enough: the soak may have become longer since. */
 export function hasPassed(
-  { minSuccessTimeMs }: CompiledStage,
-  status: Pick<RolloutStageStatus, "passed" | "soakingSince"> | undefined,
+  { name, minSuccessTimeMs }: CompiledStage,
+  known: readonly RolloutStageStatus[] | undefined,
   now: Date,
 ): boolean {
+  const status = known?.find((stage) => stage.name === name);
   const since = readTimestamp(status?.soakingSince);
   return status?.passed === true && since !== undefined && after(since, minSuccessTimeMs) <= now;
 }
 
-/** More failures than the stage tolerates. Creations and deletions have a budget alone: one that hangs stops no other. */
-export function isHalted(rollout: CompiledRollout, status: HookRolloutStatus | undefined): boolean {
-  return haltingStage(rollout, status) !== undefined;
-}
-
+/**
+ * The first stage with more failures than it tolerates. Creations and deletions never halt a rollout: one that hangs
+ * stops no other.
+ */
 export function haltingStage(
   rollout: CompiledRollout,
   status: Pick<HookRolloutStatus, "failed" | "targets"> | undefined,
@@ -60,7 +52,7 @@ export function haltingStage(
   });
 }
 
-/** Failures of a stage that count. */
+/** The failures of a stage that can halt the rollout. */
 export function countingFailures(
   { ignoreFailuresBefore }: CompiledRollout,
   failed: readonly RolloutFailure[] = [],
