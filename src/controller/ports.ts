@@ -1,7 +1,13 @@
 /** The ports of the controller: the API server, its informers, and the listeners to its changes. */
 
 import type { ServedHooks } from "../api/hookcatalog.ts";
-import type { HookOverride, HookOverrideStatus, HookPolicyStatus } from "../api/hookpolicy.ts";
+import type {
+  HookOverride,
+  HookOverrideStatus,
+  HookPolicyStatus,
+  HookRollout,
+  HookRolloutStatus,
+} from "../api/hookpolicy.ts";
 import type { Logger } from "../api/logger.ts";
 import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
 import type { HookCall } from "../api/runtimehooks.ts";
@@ -122,4 +128,19 @@ export interface PolicyWriter extends FinalizerReader, OverrideWriter {
   get(entry: PolicyEntry): Promise<PolicyObject | undefined>;
   replaceStatus(entry: PolicyEntry, status: HookPolicyStatus): Promise<PolicyObject | undefined>;
   setFinalizers(entry: PolicyEntry, finalizers: readonly string[]): Promise<PolicyObject | undefined>;
+}
+
+/** The part of the API server that rollouts need. Reads are consistent; each rejects when it cannot be answered. */
+export interface RolloutApi {
+  /** Metadata of all HookRollouts. */
+  rollouts(): Promise<readonly ObjectMeta[]>;
+  /** `undefined`: there is none of this name. */
+  getRollout(name: string): Promise<HookRollout | undefined>;
+  /** Metadata of all Clusters. */
+  members(): Promise<readonly ObjectMeta[]>;
+  /** `undefined`: there is none of this name. */
+  findCluster(namespace: string, name: string): Promise<Cluster | undefined>;
+  /** Stores the status if the rollout is unchanged since `object` was read; rejects otherwise. */
+  replaceRolloutStatus(object: HookRollout, status: HookRolloutStatus): Promise<HookRollout | undefined>;
+  isConflict(error: unknown): boolean;
 }

@@ -17,7 +17,7 @@ import {
 import { type Member, memberOf } from "../rollouts/member.ts";
 import type { CompiledRollout } from "../rollouts/rollout.ts";
 import { Slots } from "../rollouts/slots.ts";
-import type { RolloutApi } from "./rolloutports.ts";
+import type { RolloutApi } from "./ports.ts";
 
 export type Taken =
   /** `claim`: what was stored for it. */

@@ -15,11 +15,10 @@ import type { CompiledRollout } from "../rollouts/rollout.ts";
 import { scopeOf } from "../rollouts/scope.ts";
 import type { Result } from "./policyreconciler.ts";
 import type { KnownMember, RolloutEntry } from "./rolloutentry.ts";
-import type { RolloutApi } from "./rolloutports.ts";
 import type { Rollouts } from "./rollouts.ts";
 import { untilDue } from "./rolloutdue.ts";
 import { computeRolloutStatus, type MemberState } from "./rolloutstatus.ts";
-import type { Lister } from "./ports.ts";
+import type { Lister, RolloutApi } from "./ports.ts";
 
 export interface RolloutReconcilerOptions {
   readonly rollouts: Rollouts;

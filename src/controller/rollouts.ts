@@ -18,10 +18,9 @@ import { type Candidate, ownClaim, refusalOf } from "../rollouts/claim.ts";
 import { type Hold, holdText } from "../rollouts/holdtext.ts";
 import { BEGINS, type Member, memberOf, operationOf, targetOf } from "../rollouts/member.ts";
 import { type CompiledRollout, compileRollout } from "../rollouts/rollout.ts";
-import type { DecisionRequest } from "./ports.ts";
+import type { DecisionRequest, RolloutApi } from "./ports.ts";
 import { RolloutClaims } from "./rolloutclaims.ts";
 import { RolloutEntry, type RolloutWorld } from "./rolloutentry.ts";
-import type { RolloutApi } from "./rolloutports.ts";
 import { confirmedWithin } from "./timebudget.ts";
 
 export interface RolloutsOptions extends RolloutWorld {

@@ -7,8 +7,7 @@ import {
   type HookRollout,
   type HookRolloutStatus,
 } from "../api/hookpolicy.ts";
-import type { LiveReader, PolicyWriter } from "../controller/ports.ts";
-import type { RolloutApi } from "../controller/rolloutports.ts";
+import type { LiveReader, PolicyWriter, RolloutApi } from "../controller/ports.ts";
 import type { OverrideEntry } from "../controller/overrideset.ts";
 import type { PolicyEntry } from "../controller/policyentry.ts";
 import type { KubeClient } from "../kube/kubeclient.ts";

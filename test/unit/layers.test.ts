@@ -79,7 +79,6 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "controller/ports.ts",
     "controller/rolloutdue.ts",
     "controller/rolloutentry.ts",
-    "controller/rolloutports.ts",
     "controller/rolloutqueue.ts",
     "controller/rolloutreconciler.ts",
     "controller/rollouts.ts",

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { HookRollout, HookRolloutStatus } from "../../api/hookpolicy.ts";
 import type { Cluster, ObjectMeta } from "../../api/meta.ts";
-import type { RolloutApi } from "../../controller/rolloutports.ts";
+import type { RolloutApi } from "../../controller/ports.ts";
 import { viewRollout } from "../fleet/kinds.ts";
 import type { SuiteWorld } from "./suiteworld.ts";
 

@@ -3,10 +3,9 @@
 import { servedHooks } from "../../../src/api/hookcatalog.ts";
 import type { HookRollout, HookRolloutSpec, HookRolloutStatus } from "../../../src/api/hookpolicy.ts";
 import type { Cluster, Namespace } from "../../../src/api/meta.ts";
-import type { DecisionRequest, Lister } from "../../../src/controller/ports.ts";
+import type { DecisionRequest, Lister, RolloutApi } from "../../../src/controller/ports.ts";
 import { RolloutReconciler } from "../../../src/controller/rolloutreconciler.ts";
 import { Rollouts, type RolloutsOptions } from "../../../src/controller/rollouts.ts";
-import type { RolloutApi } from "../../../src/controller/rolloutports.ts";
 import type { Confirmation, Decision } from "../../../src/policy/decision.ts";
 import type { Override } from "../../../src/policy/override.ts";
 import type { World } from "../../../src/policy/world.ts";

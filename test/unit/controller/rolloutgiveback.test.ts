@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { HookRollout } from "../../../src/api/hookpolicy.ts";
 import { RolloutClaims, type Taken } from "../../../src/controller/rolloutclaims.ts";
-import type { RolloutApi } from "../../../src/controller/rolloutports.ts";
+import type { RolloutApi } from "../../../src/controller/ports.ts";
 import { compileRollout } from "../../../src/rollouts/rollout.ts";
 import { candidate, clusterMeta, hookRollout, NOW, readyStatus } from "../rollouts/fixtures.ts";
 

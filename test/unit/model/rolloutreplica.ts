@@ -6,12 +6,11 @@
 import assert from "node:assert/strict";
 import type { HookRollout } from "../../../src/api/hookpolicy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
-import type { DecisionRequest } from "../../../src/controller/ports.ts";
+import type { DecisionRequest, RolloutApi } from "../../../src/controller/ports.ts";
 import { type KnownMember, RolloutEntry } from "../../../src/controller/rolloutentry.ts";
 import { RolloutReconciler } from "../../../src/controller/rolloutreconciler.ts";
 import { RolloutQueue } from "../../../src/controller/rolloutqueue.ts";
 import { Rollouts } from "../../../src/controller/rollouts.ts";
-import type { RolloutApi } from "../../../src/controller/rolloutports.ts";
 import { viewRollout } from "../../../src/controller/storedviews.ts";
 import { ClusterResource } from "../../../src/kube/clusterresource.ts";
 import { keyOf } from "../../../src/kube/resource.ts";
