@@ -1,4 +1,4 @@
-/** Answers from memory, to calls and to confirmations that have just read the objects. Answers do not change it. */
+/** Answers calls from memory, and confirmations from what they have just read. No answer changes memory. */
 
 import type { ServedHooks } from "../api/hookcatalog.ts";
 import type { Cluster } from "../api/meta.ts";
@@ -12,12 +12,11 @@ import type { Decision } from "../policy/decision.ts";
 import { NOTHING_READ } from "../policy/objects.ts";
 import { objectQueries } from "../policy/gates/objectqueries.ts";
 import { type CompiledPolicy, type ObjectQuery, selectsNamespaces } from "../policy/policy.ts";
+import { readsCall, type Standing, standsUntil } from "../policy/standing.ts";
+import { targetVersion } from "../policy/targetversion.ts";
 import type { LiveWorld } from "../policy/world.ts";
 import { type Memory, worldOf } from "./memory.ts";
-import type { Candidates } from "./policyset.ts";
 import type { DecisionRequest } from "./ports.ts";
-import type { Standing } from "../policy/standing.ts";
-import { standing } from "./standingdecision.ts";
 
 export class Answers {
   readonly #memory: Memory;
@@ -39,17 +38,17 @@ export class Answers {
   }
 
   /**
-   * The decision from memory, which it does not change. The request tells the operation, and describes the Cluster only
-   * where memory has no such Cluster.
+   * The decision from memory. The request names the operation; it describes the Cluster only if memory does not have it.
    */
   ask({ call, cluster: requested }: DecisionRequest, now: Date): Decision {
     const known = this.#known(requested);
     const cluster = known ?? asRequested(requested);
-    const { compiled } = this.#candidates(cluster);
+    const policies = this.#policies(cluster);
     const operation = known && this.#memory.operations.get(known.metadata.uid, call.hook);
     const world = worldOf(this.#memory, cluster, answering(operation, call, now));
-    const source = { source: "Memory" as const, ...(known === undefined && { fromRequest: true as const }) };
-    return { ...decide(compiled, world, call, now), basis: { ...source, world, policies: compiled } };
+    const fromRequest = known === undefined && { fromRequest: true as const };
+    const basis = { source: "Memory" as const, ...fromRequest, world, policies };
+    return { ...decide(policies, world, call, now), basis };
   }
 
   /**
@@ -57,7 +56,7 @@ export class Answers {
    * `undefined`: a confirmation decides.
    */
   refusal({ call, cluster }: DecisionRequest, now: Date): Decision | undefined {
-    const policies = denying(this.#candidates(cluster).compiled);
+    const policies = denying(this.#policies(cluster));
     const world = worldOf(this.#memory, cluster);
     const alone = { cluster, namespace: undefined, objects: NOTHING_READ, overrides: world.overrides };
     if (decide(policies, alone, call, now).verdict !== "Blocked") return undefined;
@@ -67,12 +66,18 @@ export class Answers {
 
   /** The policies' warnings about a request that none refuses. */
   warnings({ call, cluster }: DecisionRequest, now: Date): Decision {
-    const policies = warning(this.#candidates(cluster).compiled);
+    const policies = warning(this.#policies(cluster));
     return decide(policies, worldOf(this.#memory, cluster), call, now);
   }
 
-  #candidates({ metadata: { namespace } }: Cluster): Candidates {
-    return this.#memory.policies.candidates(namespace ?? "");
+  #policies({ metadata: { namespace } }: Cluster): readonly CompiledPolicy[] {
+    return this.#memory.policies.candidates(namespace ?? "").compiled;
+  }
+
+  /** A review is about the policies that deny at admission. */
+  #speaking({ admission }: DecisionRequest, cluster: Cluster): readonly CompiledPolicy[] {
+    const policies = this.#policies(cluster);
+    return admission === true ? denying(policies) : policies;
   }
 
   #known(requested: Cluster): Cluster | undefined {
@@ -81,47 +86,64 @@ export class Answers {
   }
 
   /**
-   * Tells whether ask() would decide the same again: it would if all inputs of `decision` are still identical.
-   * `undefined`: unknown.
+   * Returns a function that tells whether ask() would decide the same again: it would if all inputs of `decision`, made at
+   * `at`, are still identical. `undefined`: unknown.
    */
-  standing({ call, cluster }: DecisionRequest, decision: Decision, at: Date): Standing | undefined {
-    const known = this.#known(cluster);
-    const operation = known && this.#memory.operations.get(known.metadata.uid, call.hook);
-    if (decision.rollout !== undefined) return undefined;
+  standing(
+    { call, cluster: requested }: DecisionRequest,
+    decision: Decision,
+    at: Date,
+  ): Standing | undefined {
+    const { policies, overrides, operations, clusters, namespaces } = this.#memory;
+    const cluster = this.#known(requested);
+    if (cluster === undefined || decision.rollout !== undefined) return undefined;
+    const { namespace: ns = "", uid } = cluster.metadata;
+    const operation = operations.get(uid, call.hook);
     // Only a remembered operation stays identical from one call to the next.
-    if (known === undefined || operation === undefined || decision.basis?.world.state !== operation)
-      return undefined;
-    return standing(this.#memory, known, { decision, call, at });
+    if (operation === undefined || decision.basis?.world.state !== operation) return undefined;
+    const compiled = this.#policies(cluster);
+    const until = standsUntil(compiled, decision);
+    if (until === undefined) return undefined;
+    const before = { overrides: overrides.ofCluster(cluster), namespace: namespaces.get(ns) };
+    const key = clusterKey(cluster);
+    const stands = (now: Date): boolean =>
+      now >= at &&
+      (until === "Never" || now < until) &&
+      policies.candidates(ns).compiled === compiled &&
+      overrides.ofCluster(cluster) === before.overrides &&
+      operations.get(uid, call.hook) === operation &&
+      clusters.get(key) === cluster &&
+      namespaces.get(ns) === before.namespace;
+    const isShown = targetVersion(operation.call) === targetVersion(call);
+    return Object.assign(stands, { forAnyCall: isShown && !readsCall(compiled, decision) });
   }
 
   /**
-   * The decision for objects that were just read; if memory has learnt more since, memory must release, too. What is
-   * remembered of the operation counts only if the Cluster that was read shows the same operation. Nothing is stored,
-   * because a caller chooses when these reads are made.
+   * The decision for objects that were just read. A release needs a second decision, for what memory has learnt since.
+   * What is remembered of the operation counts only if the Cluster that was read shows the same operation. Nothing is
+   * stored, because a caller chooses when these reads are made.
    */
-  decideLive({ call, admission }: DecisionRequest, live: LiveWorld, now: Date): Decision {
-    const { clusters, namespaces, objects } = this.#memory;
-    const namespace = live.cluster.metadata.namespace ?? "";
-    const { compiled: all } = this.#candidates(live.cluster);
-    const compiled = admission === true ? denying(all) : all;
-    const remembered = this.#memory.operations.get(live.cluster.metadata.uid, call.hook);
-    const isOver = remembered !== undefined && hasEnded(remembered, live.cluster, this.#served);
-    const operation = isOver ? undefined : remembered;
-    const state = answering(operation, call, now);
+  decideLive(request: DecisionRequest, live: LiveWorld, now: Date): Decision {
+    const { clusters, namespaces, objects, operations } = this.#memory;
+    const { call, admission } = request;
+    const { cluster, namespace, overrides } = live;
+    const policies = this.#speaking(request, cluster);
+    const remembered = operations.get(cluster.metadata.uid, call.hook);
+    const isOver = remembered !== undefined && hasEnded(remembered, cluster, this.#served);
+    const state = answering(isOver ? undefined : remembered, call, now);
     const world = { ...live, state };
-    const basis = { source: "ApiServer" as const, world, policies: compiled };
-    const decision = decide(compiled, world, call, now);
+    const basis = { source: "ApiServer" as const, world, policies };
+    const decision = decide(policies, world, call, now);
     if (decision.holds) return { ...decision, basis };
     const learnt = {
-      cluster:
-        admission === true ? live.cluster : newerThan(live.cluster, clusters.get(clusterKey(live.cluster))),
-      namespace: live.namespace && newerThan(live.namespace, namespaces.get(namespace)),
+      cluster: admission === true ? cluster : newerThan(cluster, clusters.get(clusterKey(cluster))),
+      namespace: namespace && newerThan(namespace, namespaces.get(cluster.metadata.namespace ?? "")),
       namespaces: () => namespaces.list(),
-      overrides: live.overrides,
+      overrides,
       objects,
       state,
     };
-    return { ...decide(compiled, learnt, call, now), basis };
+    return { ...decide(policies, learnt, call, now), basis };
   }
 
   /** The API server has newer copies than memory, so memory has not seen what happened in between. */
@@ -136,23 +158,23 @@ export class Answers {
   }
 
   /**
-   * The objects that policies which may hold the operation look at; Audit policies hold nothing, so theirs are left out.
-   * Throws if the search takes too many steps, and then nothing is confirmed.
+   * The objects that the policies look at which may hold the operation; an Audit policy holds nothing. Throws if the search
+   * takes too many steps, so that nothing is confirmed.
    */
   objectQueries(request: DecisionRequest, world: LiveWorld, now: Date): readonly ObjectQuery[] {
     const queries = objectQueries(this.#holding(request, world), world, request.call, now);
-    if (queries === undefined) throw new Error("to find the objects that gates look at takes too many steps");
+    if (queries === undefined) throw new Error("finding the objects that gates look at takes too many steps");
     return queries;
   }
 
-  /** Whether those policies look into selected namespaces, so that all Namespaces have to be read. */
+  /** Whether these policies look into selected namespaces, so that all Namespaces have to be read. */
   selectsNamespaces(request: DecisionRequest, world: LiveWorld): boolean {
     return this.#holding(request, world).some((policy) => selectsNamespaces(policy, request.call.hook));
   }
 
-  #holding({ admission }: DecisionRequest, world: LiveWorld): readonly CompiledPolicy[] {
-    const { compiled } = this.#candidates(world.cluster);
-    const speaking = admission === true ? denying(compiled) : compiled;
-    return speaking.filter((policy) => policy.mode === "Enforce" && matches(policy, world) !== "no");
+  #holding(request: DecisionRequest, world: LiveWorld): readonly CompiledPolicy[] {
+    return this.#speaking(request, world.cluster).filter(
+      (policy) => policy.mode === "Enforce" && matches(policy, world) !== "no",
+    );
   }
 }
