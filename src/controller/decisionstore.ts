@@ -1,7 +1,7 @@
 /**
- * The decisions in memory: per Cluster and hook the pending operation, its begin, and what every policy says of it now.
+ * The decisions in memory: the pending operations of each Cluster, and what every policy says about each of them now.
  * Changes of policies, Clusters, Namespaces, objects, overrides and the time are applied as they arrive, without waiting
- * for a call; answers.ts answers calls and confirmations from it.
+ * for a call; answers.ts answers calls and confirmations.
  */
 
 import { isDeepStrictEqual } from "node:util";
@@ -70,7 +70,7 @@ export class DecisionStore {
     return this.#loaded;
   }
 
-  /** The listener gets the uids of Clusters that are gone; another Cluster may have the name. Late calls may come. */
+  /** The listener gets the uid of each Cluster that is gone. Calls about that Cluster may still come. */
   onClusterGone(listener: (uid: string) => void): void {
     this.#clusterGone = listener;
   }
@@ -85,7 +85,7 @@ export class DecisionStore {
     return this.#compiling.has(policy);
   }
 
-  /** The newest copy of the policy that memory has been told of: it may still be compiled. */
+  /** The newest copy of the policy that memory has been told of; its spec may not be compiled yet. */
   newest({ key, object }: PolicyEntry): PolicyObject {
     return this.#compiling.newest(key) ?? object;
   }
@@ -137,7 +137,7 @@ export class DecisionStore {
     else onDirty(key);
   }
 
-  /** Compiles while this turn has time; until then the old spec decides, and confirmations tell that it is old. */
+  /** Compiles while this turn has time. Until the spec is compiled the old one decides, and no release is confirmed. */
   #compile(key: string): void {
     const finished = this.#compiling.continue(key);
     if (finished === undefined) {
@@ -163,7 +163,7 @@ export class DecisionStore {
 
   #specChanged(key: string, object: PolicyObject, compiled: CompiledPolicy): void {
     const before = this.policies.get(key);
-    const demands = before?.demands;
+    const demands = before?.demands; // policies.set() may change `before`
     if (before !== undefined) this.#operations.policyEdited(compiled.uid, before.object.spec, object.spec);
     const entry = this.policies.set(key, object, compiled);
     if (!isDeepStrictEqual(demands, entry.demands)) this.#options.onDemands();
@@ -187,13 +187,13 @@ export class DecisionStore {
     this.#evaluator.evaluateCluster(now);
   }
 
-  /** The labels of a Namespace select policies, and gates may look at it, and at the objects in it. */
+  /** Selectors match the labels of a Namespace, and gates may look at it and at the objects in it. */
   namespaceChanged(name: string): void {
     if (!this.#loaded) return;
     const now = this.#options.now();
     for (const { key, selectsNamespaces } of this.policies.entries())
       if (selectsNamespaces) this.#schedule.set({ what: "objects", policy: key }, now);
-    this.#evaluator.because(this.#options.now(), () => {
+    this.#evaluator.because(now, () => {
       for (const cluster of this.#options.clusters.byNamespace(name)) this.#evaluator.visitCluster(cluster);
     });
   }
@@ -206,8 +206,8 @@ export class DecisionStore {
   }
 
   /**
-   * The API server was told to refuse a request. A new Cluster is not recorded: no object shows the Events about it, and
-   * each attempt has another uid.
+   * The operator told the API server to refuse a request. The refusal of a new Cluster is not recorded: no object shows
+   * Events about it, and each attempt has another uid.
    */
   requestRefused(request: DecisionRequest, decision: Decision): void {
     if (this.answers.knows(request.cluster)) this.#life.refused(request, decision);
@@ -226,7 +226,7 @@ export class DecisionStore {
     this.#options.onDirty(key);
   }
 
-  /** Re-evaluates soon, and once for many changes: objects of a kind can change by the hundred. */
+  /** Objects of a kind can change by the hundred, so policies are re-evaluated once for many changes. */
   objectsChanged(kind: ObjectKind): void {
     this.#schedule.set({ what: "kind", kind: objectKindKey(kind) }, this.#options.now());
   }
@@ -254,7 +254,7 @@ export class DecisionStore {
     }
   }
 
-  /** The kinds to watch, in the order that counts where there are too many. */
+  /** The kinds to watch, the most important first: there may be too many. */
   demands(): ObjectDemand[] {
     return demandsInTurns(this.policies.entries());
   }
@@ -268,12 +268,12 @@ export class DecisionStore {
 
   readonly #works: Works = {
     compile: ({ policy }) => this.#compile(policy),
-    windows: ({ policy }) => this.#watchWindows(this.policies.get(policy)),
+    windows: ({ policy }) => this.#forPolicy(policy, (entry) => this.#watchWindows(entry)),
     kind: ({ kind }) => this.#kindDue(kind),
     seen: ({ namespace, kind }) => this.#objectsSeen(namespace, kind),
-    objects: ({ policy }) => this.#objectsDue(this.policies.get(policy)),
-    rest: ({ policy }) => this.#restDue(this.policies.get(policy)),
-    rows: ({ policy }) => this.#rowsDue(this.policies.get(policy)),
+    objects: ({ policy }) => this.#forPolicy(policy, (entry) => this.#objectsDue(entry)),
+    rest: ({ policy }) => this.#forPolicy(policy, (entry) => this.#evaluator.evaluateRest(entry)),
+    rows: ({ policy }) => this.#forPolicy(policy, (entry) => this.#evaluator.adoptRest(entry)),
     passed: ({ clusterUID, namespace }) => this.#life.recordRest(clusterUID, namespace),
     override: ({ name }) => this.#options.onDirty(overrideKey(name)),
     cluster: ({ cluster }) => this.clusterChanged(undefined, this.#options.clusters.get(cluster)),
@@ -283,30 +283,26 @@ export class DecisionStore {
       this.#forOperation(clusterUID, hook, (operation) => this.#evaluator.foreseeRest(operation)),
   };
 
+  #forPolicy(key: string, work: (entry: PolicyEntry) => void): void {
+    const entry = this.policies.get(key);
+    if (entry !== undefined) work(entry);
+  }
+
   #forOperation(clusterUID: string, hook: HookName, work: (operation: PendingOperation) => void): void {
     const operation = this.#operations.get(clusterUID, hook);
     if (operation !== undefined) work(operation);
   }
 
-  /** Windows are the same for every Cluster, so their edges count whether or not an operation waits for them. */
-  #watchWindows(entry: PolicyEntry | undefined): void {
-    if (entry === undefined) return;
+  /** Reports every edge of the policy's windows, whether or not an operation waits for it. */
+  #watchWindows(entry: PolicyEntry): void {
     const now = this.#options.now();
     for (const transition of windowTransitions(entry, now)) this.#options.onTransition(transition);
     this.#schedule.set({ what: "windows", policy: entry.key }, windowEdge(entry, now));
     this.#options.onDirty(entry.key);
   }
 
-  #restDue(entry: PolicyEntry | undefined): void {
-    if (entry !== undefined) this.#evaluator.evaluateRest(entry);
-  }
-
-  #rowsDue(entry: PolicyEntry | undefined): void {
-    if (entry !== undefined) this.#evaluator.adoptRest(entry);
-  }
-
-  #objectsDue(entry: PolicyEntry | undefined): void {
-    if (entry === undefined || !this.#loaded) return;
+  #objectsDue(entry: PolicyEntry): void {
+    if (!this.#loaded) return;
     this.#evaluator.evaluateMatched(entry);
     // Whether the objects can be read at all is part of the status.
     this.#options.onDirty(entry.key);

@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 
-import type { DecisionRow } from "../api/hookpolicy.ts";
+import type { DecisionRow, RecentResult } from "../api/hookpolicy.ts";
 import type { LogFields } from "../api/logger.ts";
 import type { Cluster } from "../api/meta.ts";
 import type { HookCall } from "../api/runtimehooks.ts";
@@ -30,7 +30,7 @@ import type { PolicyEntry } from "./policyentry.ts";
 
 type NamedCluster = Pick<PendingOperation, "namespace" | "cluster" | "clusterUID">;
 
-/** Inputs that can change at any time trigger nothing, so they are re-evaluated about as often as Cluster API calls. */
+/** Some inputs change without an event, so they are re-evaluated about as often as Cluster API calls. */
 const LOOK_AGAIN_MS = 10_000;
 /** How many Clusters are compared with a policy's selectors before the clock is checked. */
 const MATCHES = 100;
@@ -60,7 +60,6 @@ export class Evaluator {
     }
   }
 
-  /** Whether this turn of the event loop has no time left for decisions. */
   isTurnOver(): boolean {
     return this.#turn.isOver();
   }
@@ -69,10 +68,6 @@ export class Evaluator {
   withSettings(call: HookCall, namespace: string): HookCall {
     const settings = this.#options.settings?.(namespace);
     return settings === undefined ? call : { ...call, settings };
-  }
-
-  #callOf({ call, namespace }: PendingOperation): HookCall {
-    return this.withSettings(call, namespace);
   }
 
   evaluatePolicy(entry: PolicyEntry): void {
@@ -90,7 +85,7 @@ export class Evaluator {
     this.evaluateRest(entry);
   }
 
-  /** Evaluates one of them, and more while this turn of the event loop has time; the schedule brings up the rest. */
+  /** Evaluates the policy for one Cluster, and for more while this turn has time; the schedule does the rest. */
   evaluateRest(entry: PolicyEntry): void {
     const { schedule, operations, policies } = this.#memory;
     const { key, rest } = entry;
@@ -98,9 +93,9 @@ export class Evaluator {
     const sharers = policies.sharers(entry);
     while (entry.unmatched.length === 0) {
       const cluster = this.#options.clusters.get(entry.takeRest() ?? "");
-      for (const operation of cluster === undefined ? [] : operations.of(cluster.metadata.uid)) {
-        if (cluster !== undefined) this.#evaluate(operation, cluster, sharers);
-      }
+      if (cluster !== undefined)
+        for (const operation of operations.of(cluster.metadata.uid))
+          this.#evaluate(operation, cluster, sharers);
       if (rest.length === 0) return this.#options.onDirty(key);
       if (this.#turn.isOver()) break;
     }
@@ -120,7 +115,7 @@ export class Evaluator {
     }
   }
 
-  /** Evaluates the Cluster now, or when its work is due in the schedule: a Namespace can have thousands of Clusters. */
+  /** Evaluates the Cluster now or, if this turn has no time left, later: a Namespace can have thousands of Clusters. */
   visitCluster(cluster: Cluster): void {
     if (!this.#turn.isOver()) return this.evaluateCluster(cluster);
     const due = { what: "cluster", cluster: clusterKey(cluster) } as const;
@@ -142,7 +137,7 @@ export class Evaluator {
     return this.#memory.policies.candidates(namespace ?? "");
   }
 
-  /** `undefined` also where another Cluster has its name. */
+  /** Also `undefined` if another Cluster has its name. */
   #clusterNamed({ namespace, cluster: name, clusterUID }: NamedCluster): Cluster | undefined {
     const cluster = this.#options.clusters.get(`${namespace}/${name}`);
     return cluster?.metadata.uid === clusterUID ? cluster : undefined;
@@ -154,7 +149,7 @@ export class Evaluator {
     if (entry.match(clusterKey(cluster), now)) this.#options.onDirty(entry.key);
   }
 
-  /** Leaves to the schedule what finds no time in this turn of the event loop, so that calls are answered in between. */
+  /** Leaves the rest to the schedule when this turn of the event loop has no time left, so that calls are answered. */
   #evaluateOperations(cluster: Cluster, candidates: Candidates): void {
     for (const operation of this.#memory.operations.of(cluster.metadata.uid)) {
       if (this.#turn.isOver())
@@ -168,7 +163,8 @@ export class Evaluator {
     const operation = notAhead(remembered, now);
     const candidates = knowing(operation, all);
     const world = worldOf(this.#memory, cluster);
-    const inputs = { policies: candidates.compiled, world, call: this.#callOf(operation), state: operation };
+    const call = this.withSettings(operation.call, operation.namespace);
+    const inputs = { policies: candidates.compiled, world, call, state: operation };
     const { state, decision } = lookAt(inputs, now);
     this.#memory.operations.put(state);
     this.#report(state, candidates, decision, now);
@@ -194,7 +190,7 @@ export class Evaluator {
     this.#wakeFor(operation, compiled, decision, now);
   }
 
-  /** The edges of other policies were scheduled when those were evaluated, and may be due just now. */
+  /** Keeps an earlier instant: the edges of other policies were scheduled when those policies were evaluated. */
   #wakeFor(
     operation: PendingOperation,
     policies: readonly CompiledPolicy[],
@@ -210,8 +206,8 @@ export class Evaluator {
   }
 
   /**
-   * Forecasts now, or when the work is due in the schedule: one decision can change the rows of thousands of policies. No
-   * decision depends on a forecast, so it may come late; the status waits for it for a while (policyreconciler.ts).
+   * Forecasts now or, if this turn has no time left, later: one decision can change the rows of thousands of policies. No
+   * decision depends on a forecast; the status waits for it for a while (policyreconciler.ts).
    */
   #foresee(entry: PolicyEntry, operation: PendingOperation, row: HeldRow): void {
     const key = operationKey(operation.clusterUID, operation.call.hook);
@@ -221,7 +217,7 @@ export class Evaluator {
     this.#memory.schedule.set(ofOperation("forecast", operation), now);
   }
 
-  /** Forecasts for one of them, and for more while this turn of the event loop has time. */
+  /** Forecasts for one policy, and for more while this turn of the event loop has time. */
   foreseeRest(operation: PendingOperation): void {
     const key = operationKey(operation.clusterUID, operation.call.hook);
     for (const entry of this.#candidates(operation.namespace).entries) {
@@ -236,7 +232,7 @@ export class Evaluator {
     }
   }
 
-  /** For an Audit policy, the forecast as if it enforced. A row that holds nothing is not released. */
+  /** An Audit policy gets the forecast that it would have in mode Enforce. A row that holds nothing has none. */
   #forecast(
     { compiled }: PolicyEntry,
     operation: PendingOperation,
@@ -247,7 +243,8 @@ export class Evaluator {
     if (cluster === undefined || reason === BUDGET_EXHAUSTED || !(holds || verdict === "WouldBlock"))
       return {};
     const world = worldOf(this.#memory, cluster, operation);
-    const at = forecast([{ ...compiled, mode: "Enforce" }], world, this.#callOf(operation), now);
+    const call = this.withSettings(operation.call, operation.namespace);
+    const at = forecast([{ ...compiled, mode: "Enforce" }], world, call, now);
     return at === undefined ? {} : { earliestRelease: timestamp(wholeSecond(at)) };
   }
 
@@ -275,57 +272,54 @@ export class Evaluator {
 
   /** Adopts the rows that other replicas, or this one before a restart, have written, about one Cluster or about all. */
   adoptRows(entry: PolicyEntry, uid?: string): void {
-    const { ref } = entry.compiled;
-    const isOwn = (named: NamedCluster): boolean =>
-      (uid === undefined || named.clusterUID === uid) &&
-      (ref.namespace === undefined || ref.namespace === named.namespace);
-    this.#adoptRecent(entry, isOwn);
-    for (const row of oncePerOperation(entry.object.status?.decisions ?? [])) {
-      if (isOwn(row)) this.#adoptOne(entry, row);
-    }
+    const { recent = [], decisions = [] } = entry.object.status ?? {};
+    const isWanted = ({ clusterUID }: NamedCluster): boolean => uid === undefined || clusterUID === uid;
+    this.#adoptRecent(entry, recent.filter(isWanted));
+    for (const row of oncePerOperation(decisions).filter(isWanted)) this.#adoptRow(entry, row);
   }
 
   /**
-   * Adopts a status that was written while this replica knows its operations: this replica's own findings stand, and of
-   * two instants the later one counts, so no adopted row releases an operation earlier.
+   * Adopts a status that was written while this replica runs. What this replica has found itself stands, and the later of
+   * two instants counts, so no adopted row releases an operation earlier.
    */
   adoptWritten(entry: PolicyEntry): void {
-    const { ref } = entry.compiled;
-    this.#adoptRecent(entry, ({ namespace }) => ref.namespace === undefined || ref.namespace === namespace);
-    entry.adoptLater(oncePerOperation(entry.object.status?.decisions ?? []));
+    const { recent = [], decisions = [] } = entry.object.status ?? {};
+    this.#adoptRecent(entry, recent);
+    entry.adoptLater(oncePerOperation(decisions));
     if (entry.rows.length === 0) return;
     if (this.#turn.isOver())
       this.#memory.schedule.set({ what: "rows", policy: entry.key }, this.#options.now());
     else this.adoptRest(entry);
   }
 
-  /** Adopts one of them, and more while this turn of the event loop has time. */
+  /** Adopts one row, and more while this turn of the event loop has time. */
   adoptRest(entry: PolicyEntry): void {
     for (let row = entry.takeRow(); row !== undefined; row = entry.takeRow()) {
-      this.#adoptOne(entry, row);
+      this.#adoptRow(entry, row);
       if (entry.rows.length > 0 && this.#turn.isOver())
         return this.#memory.schedule.set({ what: "rows", policy: entry.key }, this.#options.now());
     }
   }
 
-  #adoptRecent(entry: PolicyEntry, isOwn: (result: NamedCluster) => boolean): void {
-    for (const result of entry.object.status?.recent ?? [])
-      if (isOwn(result) && this.#clusterNamed(result) !== undefined) entry.recorded.add(result);
+  #adoptRecent(entry: PolicyEntry, recent: readonly RecentResult[]): void {
+    for (const result of recent)
+      if (this.#clusterInScope(entry, result) !== undefined) entry.recorded.add(result);
   }
 
-  #adoptOne(entry: PolicyEntry, row: DecisionRow): void {
-    const { ref } = entry.compiled;
-    const isInScope = ref.namespace === undefined || ref.namespace === row.namespace;
-    const cluster = isInScope ? this.#clusterNamed(row) : undefined;
-    if (cluster !== undefined) this.#adoptRow(entry, row, cluster);
+  /** Other clients may write a policy's status, and name Clusters of other namespaces in it. */
+  #clusterInScope({ compiled: { ref } }: PolicyEntry, named: NamedCluster): Cluster | undefined {
+    const isInScope = ref.namespace === undefined || ref.namespace === named.namespace;
+    return isInScope ? this.#clusterNamed(named) : undefined;
   }
 
-  /** Adopts what the policies' statuses say of operations that are new here and that they have known for longer. */
+  /** Adopts what the policies' statuses say of operations that are new to this replica. */
   adoptRowsOf({ metadata: { namespace, uid } }: Cluster): void {
     for (const entry of this.#candidates(namespace).entries) this.adoptRows(entry, uid);
   }
 
-  #adoptRow(entry: PolicyEntry, row: DecisionRow, cluster: Cluster): void {
+  #adoptRow(entry: PolicyEntry, row: DecisionRow): void {
+    const cluster = this.#clusterInScope(entry, row);
+    if (cluster === undefined) return;
     const key = operationKey(row.clusterUID, row.hook);
     const mine = entry.held.get(key);
     // Nearly always this replica has written the row itself.
@@ -347,7 +341,10 @@ export class Evaluator {
     } else this.#evaluate(operation, cluster, this.#adopting(entry, mine, row));
   }
 
-  /** The policy alone, so that no other policy's clock starts before its own row is read; not if a shared budget ran out. */
+  /**
+   * The policy alone, so that no other policy's clock starts before that policy's own row is read; or, if their shared
+   * budget ran out, every policy that shares it.
+   */
   #adopting(entry: PolicyEntry, mine: HeldRow | undefined, row: DecisionRow): Candidates {
     const shares = mine?.reason === BUDGET_EXHAUSTED || row.reason === BUDGET_EXHAUSTED;
     return shares ? this.#memory.policies.sharers(entry) : { entries: [entry], compiled: [entry.compiled] };
