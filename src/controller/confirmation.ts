@@ -1,6 +1,6 @@
 /**
- * "Memory may say not yet; only the present may say go": before the operator releases a Cluster, reads that began
- * after the call must agree with memory. This makes a lagging, stalled or restarted replica harmless.
+ * Confirms releases: before the operator releases a Cluster, reads that began after the call must agree with memory. This
+ * makes a lagging, stalled or restarted replica harmless.
  */
 
 import type { Logger } from "../api/logger.ts";
@@ -42,25 +42,25 @@ export interface ConfirmationOptions {
   readonly budgetMs?: number;
 }
 
-/** What can be read twice, to see that it has not changed. */
+/** The objects that are read twice, to see that they have not changed. */
 interface Present {
   readonly policies: readonly LivePolicy[];
   readonly cluster: Cluster;
   readonly namespace: Namespace;
 }
 
-interface PresentAgain extends Pick<LiveWorld, "namespaces">, Pick<Present, "cluster" | "namespace"> {
+interface PresentAgain extends Pick<LiveWorld, "namespaces">, Omit<Present, "policies"> {
   /** `undefined`: they changed while they were read. */
   readonly policies: readonly LivePolicy[] | undefined;
 }
 
-/** What may matter besides policies, Cluster and Namespace. */
+/** The other objects that a decision may depend on. */
 interface Others {
   readonly overrides: readonly Override[];
   readonly selecting: boolean;
   readonly queries: readonly ObjectQuery[];
   readonly objects: ObjectReader;
-  /** Whether there is any of it. */
+  /** Whether the decision depends on any of them. */
   readonly matter: boolean;
 }
 
@@ -77,9 +77,9 @@ interface AllRead {
 
 /** The largest tolerated difference between this clock and the API server's. */
 const MAX_SKEW_MS = 10_000;
-/** With that of rollouts.ts well below the 10 s after which Cluster API gives up. */
+/** Together with the budget of rollouts.ts, well below the 10 s after which Cluster API gives up. */
 const BUDGET_MS = 3000;
-/** Of a Cluster that changes each time: Cluster API writes it often while an operation begins. */
+/** Cluster API writes a Cluster often while an operation begins, so a Cluster that has changed is read again. */
 const MAX_ATTEMPTS = 3;
 
 export class Confirmer {
@@ -93,8 +93,8 @@ export class Confirmer {
 
   /** Never rejects: the operator does not release what it cannot confirm. */
   async confirm(request: DecisionRequest): Promise<Confirmation> {
-    const { reader, log, budgetMs = BUDGET_MS } = this.#options;
-    const underWay = this.#underWayFor(request);
+    const { store, reader, log, budgetMs = BUDGET_MS } = this.#options;
+    const underWay = { share: shareOf(request, store.answers), over: false };
     try {
       return await confirmedWithin(budgetMs, () => this.#confirm(request, underWay));
     } catch (error) {
@@ -105,20 +105,16 @@ export class Confirmer {
     }
   }
 
-  #underWayFor(request: DecisionRequest): ConfirmationUnderWay {
-    return { share: shareOf(request, this.#options.store.answers), over: false };
-  }
-
   /**
-   * Several reads are no snapshot of the API server, so some must show that nothing changed between others. Where only
-   * policies, Cluster and Namespace decide, the policies are read between two reads of Cluster and Namespace: as each of
-   * these is the same in both, all were so when the policies were read. To read them once more would double the time to
-   * a release: a list takes up to 100 ms, as long as the API server may wait for etcd to tell how new its cache is
-   * (storage/cacher/progress, conditionalProgressRequester).
+   * Several reads are no snapshot of the API server, so some of them must show that nothing changed between others. If
+   * only policies, Cluster and Namespace decide, the policies are read between two reads of Cluster and Namespace: if both
+   * are unchanged, all were so when the policies were read. Another read of the policies would double the time to a
+   * release: a list takes up to 100 ms, because the API server asks etcd how new its cache is (storage/cacher/progress,
+   * conditionalProgressRequester).
    *
-   * Where objects, overrides or other Namespaces matter, too, the policies, the Namespace and the Cluster are read again
-   * after those: all were so in between. So are all Namespaces, where gates select some of them. Not detected: a policy
-   * that is created and deleted in between, and objects that change one against the other.
+   * If objects, overrides or other Namespaces matter, too, the policies, the Namespace and the Cluster are read again after
+   * them: all were so in between. The same holds for all Namespaces if gates select some of them. Not detected: a policy
+   * that is created and deleted in between, and objects whose gates never held at the same time.
    */
   async #confirm(
     request: DecisionRequest,
@@ -131,7 +127,7 @@ export class Confirmer {
     const [earlier, namespace] = await this.#clusterAndNamespace(request, underWay);
     const policies = await this.#reads.policies(underWay, ns);
     if (policies === undefined) return { ok: false, reason: "PoliciesChanging" };
-    // This comes before the reads for their gates, because memory tells which objects those are.
+    // Memory tells which objects their gates look at, so this comes before the reads of these objects.
     const unknown = policies.filter((policy) => !this.#isKnown(policy, known));
     if (unknown.length > 0) return this.#notInMemory(unknown);
     const [cluster, namespaceAfter] = await this.#clusterAndNamespace(request, underWay);
@@ -153,7 +149,7 @@ export class Confirmer {
     return turns === undefined ? decide() : await turns.run(underWay.share, decide);
   }
 
-  /** A review brings its Cluster. */
+  /** A review contains its Cluster. */
   async #clusterAndNamespace(
     { cluster, admission }: DecisionRequest,
     underWay: ConfirmationUnderWay,
@@ -227,12 +223,12 @@ export class Confirmer {
     return { ok: true, decision };
   }
 
-  /** A word for what was not the same in both reads, or is no longer what memory knows. */
+  /** A word for what differs between the two reads, or from what memory knows. */
   #changing({ known, first, again }: Pick<AllRead, "known" | "first" | "again">): string | undefined {
     const { store } = this.#options;
     if (again.policies === undefined || !samePolicies(first.policies, again.policies))
       return "PoliciesChanging";
-    // Memory as it is now decides about these policies, and about all that it knew before.
+    // Memory as it is now must still have these policies, and every policy that it had before the reads.
     const areKnown = again.policies.every((policy) => this.#isKnown(policy, known));
     const { namespace: ns = "" } = first.cluster.metadata;
     if (!areKnown || !hasAll(this.#known(ns), known)) return "PoliciesChanging";
@@ -242,7 +238,7 @@ export class Confirmer {
     return sameCluster(first.cluster, again.cluster, { withStatus }) ? undefined : "ClusterChanging";
   }
 
-  /** As with objects, a failed read affects the gates that select namespaces, and no policy that proceeds without them. */
+  /** A failed read affects the gates that select namespaces, and no policy that proceeds without them. */
   async #allNamespaces(
     underWay: ConfirmationUnderWay,
     needed: boolean,
@@ -257,7 +253,7 @@ export class Confirmer {
     }
   }
 
-  /** The overrides in memory that still exist unchanged: one that memory does not have could only release. */
+  /** The overrides in memory that still exist unchanged. An override that memory does not have could only release. */
   async #overrides(underWay: ConfirmationUnderWay, cluster: Cluster): Promise<readonly Override[]> {
     const known = this.#options.store.overrides.ofCluster(cluster);
     if (known.length === 0) return known;
@@ -291,9 +287,9 @@ export class Confirmer {
   }
 
   /**
-   * A policy that memory has and the API server does not have can only hold, never release. A resource version below
-   * the one that memory had before the reads means a restored etcd, where the same generation may be another spec.
-   * (The version of now is not compared: this operator's own status write can overtake the answer to a list.)
+   * A policy that only memory has can hold, but never release. A resource version below the one that memory had before the
+   * reads means a restored etcd, where the same generation may be another spec. (The version in memory now is not
+   * compared: this operator's own status write can overtake the answer to a list.)
    */
   #isKnown(
     { kind, metadata: { namespace, name, uid, generation, resourceVersion } }: LivePolicy,
@@ -347,7 +343,7 @@ function placeOf(kind: ObjectKind, namespace: string): string {
   return `${objectKindKey(kind)} ${namespace}`;
 }
 
-/** Several gates can look at different objects of one kind; whole objects come before their bare metadata. */
+/** Several gates can look at different objects of one kind; a whole object replaces its bare metadata. */
 function join(parts: readonly FoundObjects[]): FoundObjects {
   const failed = parts.find(({ ok }) => !ok);
   if (failed !== undefined) return failed;

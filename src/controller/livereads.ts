@@ -1,7 +1,7 @@
 /**
- * The reads that confirmations need. Confirmations that wait for the same read share the next one, which begins after all
- * of them asked for it. Namespaces share the reads under way fairly, and so do the Clusters of a namespace: a flood of
- * calls about some Clusters delays no confirmation about others.
+ * The reads that confirmations need. Confirmations that wait for the same read share it, and it begins after each of them
+ * asked for it. Namespaces share the places for reads fairly, and so do the Clusters of a namespace: a flood of calls about
+ * some Clusters delays no confirmation about others.
  */
 
 import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
@@ -9,14 +9,14 @@ import type { FoundObjects } from "../policy/objects.ts";
 import { compareResourceVersions } from "../policy/cluster.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import type { PolicyKind } from "../policy/policyref.ts";
-import { FairTurns } from "../api/fairturns.ts";
+import { FairTurns, type Turn } from "../api/fairturns.ts";
 import type { CallShare } from "./callturns.ts";
 import type { LiveReader, PolicyList } from "./ports.ts";
 
 /** A confirmation that is under way. */
 export interface ConfirmationUnderWay {
   readonly share: CallShare;
-  /** The caller does not wait for its result any more. */
+  /** Whether the caller no longer waits for the result. */
   over: boolean;
 }
 
@@ -60,9 +60,9 @@ export class LiveReads {
   }
 
   /**
-   * All policies that can apply to Clusters of the namespace, as they were at one moment since this call: of the kind
-   * whose list is newer, the list at the version of the older one. `undefined`: those of that kind have changed since.
-   * Both kinds count the revisions of one etcd: --etcd-servers-overrides is for built-in resources alone.
+   * All policies that can apply to Clusters of the namespace, as they were at one moment since this call: the kind whose
+   * list is newer is listed again at the version of the other list. `undefined`: policies of that kind have changed since.
+   * The versions of both kinds are revisions of one etcd: --etcd-servers-overrides is only for built-in resources.
    */
   async policies(
     underWay: ConfirmationUnderWay,
@@ -137,7 +137,7 @@ function identities(policies: readonly LivePolicy[]): string {
     .join("\n");
 }
 
-/** `kind`: of the reads that all Clusters of the namespace need. No Cluster has capital letters in its name. */
+/** `kind`: set for a read that all Clusters of the namespace need. No Cluster has capital letters in its name. */
 function shareOf({ share: { namespace, cluster } }: ConfirmationUnderWay, kind?: string): Share {
   return [namespace, cluster === "" ? "" : (kind ?? cluster)];
 }
@@ -149,9 +149,14 @@ interface Read {
   readonly key: string;
 }
 
+/** A read that has not begun, as FairTurns queues it. */
+interface WaitingRead<T> extends Turn {
+  readonly confirmations: ConfirmationUnderWay[];
+  readonly answer: Promise<T>;
+}
+
 class SharedReads<T> {
   readonly #turns: FairTurns;
-  /** The reads that have not begun. */
   readonly #waiting = new Map<string, WaitingRead<T>>();
 
   constructor(turns: FairTurns) {
@@ -167,38 +172,22 @@ class SharedReads<T> {
   }
 
   #wait(key: string, start: () => Promise<T>): WaitingRead<T> {
-    const waiting: WaitingRead<T> = new WaitingRead(start, () => {
+    const { promise, resolve } = Promise.withResolvers<T>();
+    const confirmations: ConfirmationUnderWay[] = [];
+    let hasBegun = false;
+    const drop = (): void => {
       if (this.#waiting.get(key) === waiting) this.#waiting.delete(key);
-    });
+    };
+    const begin = (): Promise<T> => {
+      hasBegun = true;
+      drop(); // later requests need another read
+      const reading = start();
+      resolve(reading);
+      return reading;
+    };
+    const over = (): boolean => hasBegun || confirmations.every((each) => each.over);
+    const waiting = { confirmations, answer: promise, over, begin, drop };
     this.#waiting.set(key, waiting);
     return waiting;
   }
-}
-
-class WaitingRead<T> {
-  readonly confirmations: ConfirmationUnderWay[] = [];
-  readonly drop: () => void;
-  readonly #start: () => Promise<T>;
-  readonly #answer = Promise.withResolvers<T>();
-  #begun = false;
-
-  constructor(start: () => Promise<T>, drop: () => void) {
-    this.#start = start;
-    this.drop = drop;
-  }
-
-  get answer(): Promise<T> {
-    return this.#answer.promise;
-  }
-
-  readonly over = (): boolean => this.#begun || this.confirmations.every(({ over }) => over);
-
-  /** Later requests need another read. */
-  readonly begin = (): Promise<T> => {
-    this.#begun = true;
-    this.drop();
-    const reading = this.#start();
-    this.#answer.resolve(reading);
-    return reading;
-  };
 }
