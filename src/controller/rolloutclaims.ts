@@ -6,26 +6,18 @@
 import { isDeepStrictEqual } from "node:util";
 import type { HookRollout, HookRolloutStatus, RolloutClaim } from "../api/hookpolicy.ts";
 import type { Namespace, ObjectMeta } from "../api/meta.ts";
-import {
-  claim,
-  type Candidate,
-  type ClaimResult,
-  type HoldReason,
-  ownClaim,
-  type Round,
-} from "../rollouts/claim.ts";
+import { type Candidate, claim, ownClaim, type Refusal } from "../rollouts/claim.ts";
 import { type Member, memberOf } from "../rollouts/member.ts";
 import type { CompiledRollout } from "../rollouts/rollout.ts";
 import { Slots } from "../rollouts/slots.ts";
 import type { RolloutApi } from "./ports.ts";
 
 export type Taken =
-  /** `claim`: what was stored for it. */
-  | { readonly begins: true; readonly claim?: RolloutClaim }
-  | { readonly begins: false; readonly reason: HoldReason | "NotConfirmed"; readonly stage?: string };
+  /** `claim`: as it was stored. */
+  { readonly begins: true; readonly claim?: RolloutClaim } | Refusal | typeof NOT_CONFIRMED;
 
 interface ClaimRequest {
-  /** Memory has its claim: where that is so, no other Cluster has to be read. */
+  /** Memory has a claim of the Cluster, so no other Cluster has to be read. */
   readonly renews: boolean;
   readonly candidateOf: (rollout: CompiledRollout) => Candidate | undefined;
   readonly resolve: (taken: Taken) => void;
@@ -33,7 +25,7 @@ interface ClaimRequest {
 
 export interface RolloutClaimsOptions {
   readonly api: RolloutApi;
-  /** From memory: `undefined` where it is not known. */
+  /** From memory. */
   readonly namespaceOf: (name: string) => Namespace | undefined;
   /** Whether memory knows that the Cluster has no topology, so that no hook is called for it. */
   readonly isUnmanaged: (metadata: ObjectMeta) => boolean;
@@ -44,7 +36,7 @@ export interface RolloutClaimsOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** Other writes of the status come between all the time where upgrades begin and end. */
+/** Other writes of the status often come between a read and a write, because upgrades begin and end. */
 const ATTEMPTS = 5;
 const NOT_CONFIRMED = { begins: false, reason: "NotConfirmed" } as const;
 
@@ -58,7 +50,8 @@ export class RolloutClaims {
   }
 
   /**
-   * `candidateOf` is given the rollout as it was just read; `undefined`: it does not hold this Cluster. Never rejects.
+   * `candidateOf` is given the rollout that was just read; it returns `undefined` if that does not hold the Cluster. Never
+   * rejects.
    */
   async take(name: string, candidateOf: ClaimRequest["candidateOf"], renews = false): Promise<Taken> {
     const { promise, resolve } = Promise.withResolvers<Taken>();
@@ -68,8 +61,8 @@ export class RolloutClaims {
   }
 
   /**
-   * Gives back what was taken for a Cluster that another rollout refuses. If Cluster API did not wait for the answer,
-   * another replica may have renewed the claim and released the Cluster: it is not this replica's any more.
+   * Gives back the slot of a Cluster that another rollout refuses, unless its claim has changed: if Cluster API did not wait
+   * for this replica's answer, another replica may have renewed the claim and released the Cluster.
    */
   async giveBack(name: string, taken: RolloutClaim): Promise<void> {
     const { api, onStored, onError } = this.#options;
@@ -105,7 +98,7 @@ export class RolloutClaims {
     return requests;
   }
 
-  /** A renewal does not wait for the list, which can take longer than Cluster API waits. */
+  /** Renewals do not wait for the list, which can take longer than Cluster API waits. */
   async #round(name: string, requests: readonly ClaimRequest[]): Promise<void> {
     const { true: renewing = [], false: others = [] } = Object.groupBy(requests, ({ renews }) => `${renews}`);
     if (renewing.length > 0) await this.#take(name, renewing);
@@ -113,11 +106,10 @@ export class RolloutClaims {
   }
 
   /**
-   * The Clusters are listed before the rollout is read: the list takes long where there are thousands, and only the time
-   * from the read to the write is open to conflicts. The claims alone keep the limits, because each is stored before its
-   * Cluster begins and no other write comes between the read and the write; what the list is too old to show is a
-   * Cluster that was claimed since, and one that begins without a claim could begin after any list. Without a list only
-   * claims that are there can be renewed.
+   * The Clusters are listed before the rollout is read: a list of thousands takes long, and only the time between the read
+   * and the write is open to conflicts. The claims alone keep the limits, because each is stored before its Cluster begins
+   * and no other write comes between the read and the write. The list is only too old to show Clusters that were claimed
+   * since. Without a list, claims can only be renewed.
    */
   async #take(
     name: string,
@@ -132,7 +124,7 @@ export class RolloutClaims {
       if (object === undefined) return waiting.forEach(({ resolve }) => resolve({ begins: true }));
       const rollout = compiledOf(object);
       const members = listed && (await this.#membersOf(rollout, object.status, listed));
-      const { status, claims } = this.#judge(rollout, object.status, { members, requests: waiting });
+      const { status, claims } = this.#judge(rollout, object.status, members, waiting);
       waiting = [...claims.keys()];
       try {
         await this.#store(object, status);
@@ -146,36 +138,39 @@ export class RolloutClaims {
     }
   }
 
-  /** Returns what to store, and the claims that then begin. The others are answered at once: they wait for no write. */
+  /** Returns the status to store, and the requests that it grants. The other requests are answered at once. */
   #judge(
     rollout: CompiledRollout,
-    stored: HookRolloutStatus | undefined,
-    {
-      members,
-      requests,
-    }: { readonly members: readonly Member[] | undefined; readonly requests: readonly ClaimRequest[] },
+    before: HookRolloutStatus | undefined,
+    members: readonly Member[] | undefined,
+    requests: readonly ClaimRequest[],
   ): {
     readonly status: HookRolloutStatus | undefined;
     readonly claims: ReadonlyMap<ClaimRequest, RolloutClaim | undefined>;
   } {
     const now = this.#options.now();
-    const slots = new Slots(rollout, stored ?? {}, members ?? [], now);
+    const slots = new Slots(rollout, before ?? {}, members ?? [], now);
     const claims = new Map<ClaimRequest, RolloutClaim | undefined>();
-    let status = stored;
+    let status = before;
     for (const request of requests) {
       const candidate = request.candidateOf(rollout);
       const round = { rollout, status, slots, now };
-      const result = members === undefined ? renew(round, candidate) : begin(round, candidate);
+      // A rollout that does not hold the Cluster any more gives it no slot.
+      if (candidate === undefined) {
+        claims.set(request, undefined);
+        continue;
+      }
+      // Without the members the slots in use are not known.
+      const isUnknown = members === undefined && ownClaim(round, candidate) === undefined;
+      const result = isUnknown ? NOT_CONFIRMED : claim(round, candidate);
       if (!result.begins) {
         request.resolve(result);
         continue;
       }
       status = result.status ?? status;
-      const uid = candidate?.metadata.uid;
-      claims.set(
-        request,
-        result.status?.running?.find((each) => each.uid === uid),
-      );
+      const { uid } = candidate.metadata;
+      const stored = result.status?.running?.find((each) => each.uid === uid);
+      claims.set(request, stored);
     }
     return { status, claims };
   }
@@ -194,10 +189,13 @@ export class RolloutClaims {
     listed: readonly ObjectMeta[],
   ): Promise<readonly Member[]> {
     const metadata = [...listed, ...(await this.#unlisted(rollout, status, listed))];
-    return metadata.flatMap((each) => this.#memberOf(rollout, each));
+    const { namespaceOf, isUnmanaged } = this.#options;
+    return metadata
+      .filter((each) => !isUnmanaged(each))
+      .flatMap((each) => memberOf(rollout, each, namespaceOf(each.namespace ?? "")) ?? []);
   }
 
-  /** Clusters that were claimed after the list: their labels count where slots are spread. */
+  /** Clusters that were claimed after the list: if slots are spread, the labels of these count, too. */
   async #unlisted(
     { spread }: CompiledRollout,
     { running = [] }: HookRolloutStatus = {},
@@ -215,22 +213,4 @@ export class RolloutClaims {
       cluster !== undefined && missing.has(cluster.metadata.uid) ? [cluster.metadata] : [],
     );
   }
-
-  #memberOf(rollout: CompiledRollout, metadata: ObjectMeta): Member[] {
-    const { namespaceOf, isUnmanaged } = this.#options;
-    if (isUnmanaged(metadata)) return [];
-    const member = memberOf(rollout, metadata, namespaceOf(metadata.namespace ?? ""));
-    return member === undefined ? [] : [member];
-  }
-}
-
-/** A rollout that does not hold the Cluster any more gives it no slot. */
-function begin(round: Round, candidate: Candidate | undefined): ClaimResult {
-  return candidate === undefined ? { begins: true } : claim(round, candidate);
-}
-
-/** Only what is there already: the slots in use are not known. */
-function renew(round: Round, candidate: Candidate | undefined): ClaimResult | typeof NOT_CONFIRMED {
-  const isNew = candidate !== undefined && ownClaim(round, candidate) === undefined;
-  return isNew ? NOT_CONFIRMED : begin(round, candidate);
 }

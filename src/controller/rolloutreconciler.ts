@@ -11,7 +11,6 @@ import { isAtVersion } from "../operations/shows.ts";
 import { type Health, healthOf, isAtTarget, wantsNewer } from "../rollouts/health.ts";
 import { showsMark } from "../rollouts/member.ts";
 import { reachedVersion } from "../rollouts/reached.ts";
-import type { CompiledRollout } from "../rollouts/rollout.ts";
 import { scopeOf } from "../rollouts/scope.ts";
 import type { Result } from "./policyreconciler.ts";
 import type { KnownMember, RolloutEntry } from "./rolloutentry.ts";
@@ -38,33 +37,37 @@ export interface RolloutReconcilerOptions {
   ) => void;
 }
 
-/** Longer than an answer "go" takes to become a mark. */
+/** Longer than Cluster API takes to write the mark after a release. */
 export const CLAIM_MS = 3 * 60_000;
 /** A member that was at its version may be unhealthy for a moment. */
 export const UNHEALTHY_MS = 30_000;
 /** Memory may be behind what was just read, or another replica leads. */
 const POLL_MS = 2000;
-/** Everything that changes is followed, so this finds something only if that fails. */
+/** Finds something only if an event was missed. */
 const RESYNC_MS = 30_000;
 /** Instants have whole seconds, and timers fire early. */
 const LATER_MS = 50;
 const MAX_READS = 8;
 
-/** What is remembered of the members from one look to the next, by uid. */
+/** What the last look at the members found, by uid. */
 interface Look {
   readonly reached: Map<string, string>;
   readonly unhealthySince: Map<string, number>;
+}
+
+/** What this replica remembers of a rollout; its times are monotonic milliseconds. */
+interface Known {
+  look: Look;
+  rebuildUntil: number | undefined;
+  /** Since when a claim has been as it is, by claimKey(). */
+  readonly claimsSeen: Map<string, number>;
 }
 
 const newLook = (): Look => ({ reached: new Map(), unhealthySince: new Map() });
 
 export class RolloutReconciler {
   readonly #options: RolloutReconcilerOptions;
-  /** Since when this replica knows a claim as it is, by uid and last write. */
-  readonly #claimsSeen = new Map<string, number>();
-  readonly #rebuildUntil = new Map<string, number>();
-  /** By rollout, the last look at its members. */
-  readonly #looks = new Map<string, Look>();
+  readonly #known = new Map<string, Known>();
 
   constructor(options: RolloutReconcilerOptions) {
     this.#options = options;
@@ -74,12 +77,12 @@ export class RolloutReconciler {
     const { rollouts, leading, loaded } = this.#options;
     const entry = rollouts.get(name);
     if (entry === undefined) {
-      this.#forget(name);
+      this.#known.delete(name);
       return {};
     }
     if (!leading() || !loaded()) {
-      // What happens until it leads again, it does not see.
-      this.#looks.delete(name);
+      // It does not see what happens until it leads again.
+      this.#knownOf(entry).look = newLook();
       return { requeueAfterMs: POLL_MS };
     }
     const mayHaveEnded = this.#mayHaveEnded(entry);
@@ -93,23 +96,22 @@ export class RolloutReconciler {
   #untilDue(entry: RolloutEntry): number {
     const { rollout, status } = entry;
     const nowMs = this.#options.nowMs();
+    const { look, rebuildUntil = Infinity, claimsSeen } = this.#knownOf(entry);
     const claims = (status?.running ?? []).filter(({ markedAt }) => markedAt === undefined);
     const due = [
-      ...claims.map((claim) => (this.#claimsSeen.get(claimKey(entry, claim)) ?? nowMs) + CLAIM_MS),
-      ...this.#lastLook(entry)
-        .unhealthySince.values()
-        .map((since) => since + UNHEALTHY_MS),
-      this.#rebuildUntil.get(rollout.name) ?? Infinity,
+      ...claims.map((claim) => (claimsSeen.get(claimKey(claim)) ?? nowMs) + CLAIM_MS),
+      ...look.unhealthySince.values().map((since) => since + UNHEALTHY_MS),
+      rebuildUntil,
     ].map((at) => at - nowMs);
     const soonest = Math.min(...due.filter((ms) => ms > 0), untilDue(rollout, status, this.#options.now()));
     return Math.min(RESYNC_MS, soonest + LATER_MS);
   }
 
-  /** A conflict is the queue's to retry: everything is read again then. */
+  /** Rejects on a conflict: the work queue then retries, and everything is read again. */
   async #write(entry: RolloutEntry, mayHaveEnded: readonly RolloutClaim[]): Promise<void> {
     const { api, rollouts, onStored } = this.#options;
     const { name } = entry.rollout;
-    // Before the Clusters: a claim that is taken meanwhile is a conflict.
+    // The rollout is read before the Clusters, so that a claim which is taken meanwhile causes a conflict.
     const object = await api.getRollout(name);
     if (object === undefined) return;
     rollouts.rolloutChanged(name, object);
@@ -132,16 +134,17 @@ export class RolloutReconciler {
     const { rollout } = entry;
     const scope = scopeOf(object.spec);
     await entry.refreshed();
-    const [before, look] = [this.#lastLook(entry), newLook()];
-    const members = await entry.ofMembers((known) => this.#stateOf(entry, known, { before, look }));
-    this.#looks.set(rollout.name, look);
+    const known = this.#knownOf(entry);
+    const look = newLook();
+    const members = await entry.ofMembers((each) => this.#stateOf(entry, each, known.look, look));
+    known.look = look;
     return computeRolloutStatus(
       {
         rollout,
         stored: object.status,
         members,
         ended,
-        isRebuilding: this.#isRebuilding(object, rollout, scope),
+        isRebuilding: this.#isRebuilding(object, entry, scope),
         scope,
         next: entry.queue.head(),
       },
@@ -149,15 +152,17 @@ export class RolloutReconciler {
     );
   }
 
-  #lastLook({ rollout }: RolloutEntry): Look {
-    return this.#looks.get(rollout.name) ?? newLook();
+  #knownOf({ rollout: { name } }: RolloutEntry): Known {
+    const known = this.#known.get(name) ?? {
+      look: newLook(),
+      rebuildUntil: undefined,
+      claimsSeen: new Map(),
+    };
+    this.#known.set(name, known);
+    return known;
   }
 
-  #stateOf(
-    entry: RolloutEntry,
-    { member, cluster }: KnownMember,
-    { before, look }: { readonly before: Look; readonly look: Look },
-  ): MemberState {
+  #stateOf(entry: RolloutEntry, { member, cluster }: KnownMember, before: Look, look: Look): MemberState {
     const { uid } = cluster.metadata;
     const health = entry.health(cluster);
     const version = reachedVersion(cluster, health, before.reached);
@@ -176,31 +181,33 @@ export class RolloutReconciler {
     };
   }
 
-  /** A young rollout has lost nothing. The condition stays when another replica takes over. */
-  #isRebuilding({ status }: HookRollout, { name, createdAt, mode }: CompiledRollout, scope: string): boolean {
+  /** A young rollout has lost nothing. Another replica that takes over waits as long again. */
+  #isRebuilding({ status }: HookRollout, entry: RolloutEntry, scope: string): boolean {
+    const { createdAt, mode } = entry.rollout;
     if (mode === "Audit") return false;
     const { now, nowMs } = this.#options;
+    const known = this.#knownOf(entry);
     const isYoung = now().getTime() - createdAt.getTime() < CLAIM_MS;
     const isLost = status?.scope === undefined ? !isYoung : status.scope !== scope;
     const reason = readyReason(status);
-    const isInherited = reason === REASON.StatusLost && !this.#rebuildUntil.has(name);
-    // Until this operator was registered, Clusters began unasked.
+    const isInherited = reason === REASON.StatusLost && known.rebuildUntil === undefined;
+    // Before this operator was registered, Clusters began without a slot.
     const wasUnheld = reason === REASON.OperatorGone;
-    if (isLost || isInherited || wasUnheld) this.#rebuildUntil.set(name, nowMs() + CLAIM_MS);
-    return nowMs() < (this.#rebuildUntil.get(name) ?? -Infinity);
+    if (isLost || isInherited || wasUnheld) known.rebuildUntil = nowMs() + CLAIM_MS;
+    return nowMs() < (known.rebuildUntil ?? -Infinity);
   }
 
-  /** As memory tells; only a consistent read gives a slot back. */
+  /** The claims that have ended as far as memory tells. Only a consistent read gives a slot back. */
   #mayHaveEnded(entry: RolloutEntry): RolloutClaim[] {
     const { clusters, nowMs } = this.#options;
+    const { claimsSeen } = this.#knownOf(entry);
     const running = entry.status?.running ?? [];
-    const seen = new Set(running.map((claim) => claimKey(entry, claim)));
-    for (const key of this.#claimsSeen.keys())
-      if (key.startsWith(`${entry.rollout.name} `) && !seen.has(key)) this.#claimsSeen.delete(key);
+    const keys = new Set(running.map(claimKey));
+    for (const key of claimsSeen.keys()) if (!keys.has(key)) claimsSeen.delete(key);
     return running.filter((claim) => {
-      const key = claimKey(entry, claim);
-      const since = this.#claimsSeen.get(key) ?? nowMs();
-      this.#claimsSeen.set(key, since);
+      const key = claimKey(claim);
+      const since = claimsSeen.get(key) ?? nowMs();
+      claimsSeen.set(key, since);
       const cluster = clusters.get(`${claim.namespace}/${claim.name}`);
       return this.#hasEnded(entry, claim, cluster, nowMs() - since >= CLAIM_MS);
     });
@@ -208,13 +215,14 @@ export class RolloutReconciler {
 
   async #readEnded(entry: RolloutEntry, claims: readonly RolloutClaim[]): Promise<ReadonlySet<string>> {
     const { api, nowMs } = this.#options;
+    const { claimsSeen } = this.#knownOf(entry);
     const ended = new Set<string>();
     for (let at = 0; at < claims.length; at += MAX_READS) {
       const batch = claims.slice(at, at + MAX_READS);
       await Promise.all(
         batch.map(async (claim) => {
           const cluster = await api.findCluster(claim.namespace, claim.name);
-          const since = this.#claimsSeen.get(claimKey(entry, claim)) ?? nowMs();
+          const since = claimsSeen.get(claimKey(claim)) ?? nowMs();
           const isOld = nowMs() - since >= CLAIM_MS;
           if (this.#hasEnded(entry, claim, cluster, isOld)) ended.add(claim.uid);
         }),
@@ -240,15 +248,9 @@ export class RolloutReconciler {
     if (markedAt === undefined) return isOld;
     return rollout.operation === "Create";
   }
-
-  #forget(name: string): void {
-    this.#rebuildUntil.delete(name);
-    this.#looks.delete(name);
-    for (const key of this.#claimsSeen.keys()) if (key.startsWith(`${name} `)) this.#claimsSeen.delete(key);
-  }
 }
 
-/** Cluster API refuses another version while an upgrade runs: if a newer one waits, the one that was seen is over. */
+/** Cluster API accepts no other version while an upgrade runs: if a newer version waits, the upgrade that was seen is over. */
 function isUpgraded({ target = "", markedAt }: RolloutClaim, cluster: Cluster): boolean {
   return isAtTarget(cluster, target) || (markedAt !== undefined && wantsNewer(cluster, target));
 }
@@ -269,6 +271,7 @@ function hasFailed(status: HookRolloutStatus | undefined, uid: string): boolean 
   return status?.failed?.some((failure) => failure.uid === uid) === true;
 }
 
-function claimKey({ rollout }: RolloutEntry, { uid, target, attempts, renewedAt }: RolloutClaim): string {
-  return `${rollout.name} ${uid} ${target ?? ""} ${attempts} ${renewedAt}`;
+/** Every write of a claim changes its key. */
+function claimKey({ uid, target = "", attempts, renewedAt }: RolloutClaim): string {
+  return [uid, target, attempts, renewedAt].join(" ");
 }

@@ -1,6 +1,6 @@
 /**
- * Holds Clusters for HookRollouts, after every policy has released them. Memory may hold at no cost; a slot is taken in the
- * API server (rolloutclaims.ts).
+ * Holds Clusters for HookRollouts after every policy has released them. A hold from memory costs no read; a slot is taken in
+ * the API server (rolloutclaims.ts).
  */
 
 import { compareText } from "../api/comparetext.ts";
@@ -16,7 +16,7 @@ import { openGate, promotionQueries, type Situation } from "../rollouts/promotio
 import type { Confirmation, Decision } from "../policy/decision.ts";
 import { type Candidate, ownClaim, refusalOf } from "../rollouts/claim.ts";
 import { type Hold, holdText } from "../rollouts/holdtext.ts";
-import { BEGINS, type Member, memberOf, operationOf, targetOf } from "../rollouts/member.ts";
+import { type Member, memberOf, operationOf, targetOf } from "../rollouts/member.ts";
 import { type CompiledRollout, compileRollout } from "../rollouts/rollout.ts";
 import type { DecisionRequest, RolloutApi } from "./ports.ts";
 import { RolloutClaims } from "./rolloutclaims.ts";
@@ -37,9 +37,9 @@ export interface RolloutsOptions extends RolloutWorld {
   readonly budgetMs?: number;
 }
 
-/** Before the Cluster itself shows that it waits, a call alone tells it, and a call is no evidence. */
+/** For a Cluster that does not show yet that it waits: a call is no evidence. */
 const SOON_SECONDS = 5;
-/** After that of confirmation.ts: the two together are well below the 10 s after which Cluster API gives up. */
+/** Together with the budget of confirmation.ts, well below the 10 s after which Cluster API gives up. */
 const BUDGET_MS = 5000;
 
 export class Rollouts {
@@ -92,15 +92,12 @@ export class Rollouts {
   clusterChanged(before: Cluster | undefined, now: Cluster | undefined): void {
     const gone =
       before !== undefined && before.metadata.uid !== now?.metadata.uid ? before.metadata.uid : undefined;
-    for (const [name, entry] of this.#entries) {
-      if (gone !== undefined) entry.queue.forget(gone);
-      entry.membersChanged();
-      this.#options.onDirty(name);
-    }
+    if (gone !== undefined) for (const { queue } of this.#entries.values()) queue.forget(gone);
+    this.membersChanged();
   }
 
-  /** Of some namespace: which of its Clusters are members may have changed. */
-  namespaceChanged(): void {
+  /** A Cluster has changed, or a Namespace: its labels select Clusters. */
+  membersChanged(): void {
     for (const [name, entry] of this.#entries) {
       entry.membersChanged();
       this.#options.onDirty(name);
@@ -115,8 +112,8 @@ export class Rollouts {
   }
 
   /**
-   * Takes a slot of every rollout that selects the Cluster, after `decision` has just been confirmed. Never rejects: what
-   * cannot be stored in time is not released. A slot that is stored too late is there when Cluster API asks again.
+   * Takes a slot of every rollout that selects the Cluster, once `decision` is confirmed. Never rejects: without a slot that
+   * was stored in time, the Cluster stays held. A slot that is stored too late is there when Cluster API asks again.
    */
   async confirm(request: DecisionRequest, decision: Decision): Promise<Confirmation> {
     if (decision.holds || operationOf(request.call.hook) === undefined) return { ok: true, decision };
@@ -142,8 +139,8 @@ export class Rollouts {
   }
 
   /**
-   * Whether memory has all of these rollouts as they are, so that none of them is passed over. A resource version below
-   * the one that memory had before the read means a restored etcd, where the same generation may be another spec.
+   * Whether memory has all of these rollouts in the same generation, so that none of them is ignored. A resource version
+   * below the one that memory had before the read means a restored etcd, where the same generation may be another spec.
    */
   #hasAll(live: readonly ObjectMeta[], before: ReadonlyMap<string, ObjectMeta>): boolean {
     return live.every((metadata) => {
@@ -172,7 +169,7 @@ export class Rollouts {
     const member = entry.member(cluster);
     if (member === undefined || member.marked) return undefined;
     const { uid } = member.metadata;
-    // Also before its stage opens: the first slots go by the order, not to the quickest caller.
+    // Before its stage opens, too: the order decides about the first slots, not who calls first.
     entry.asked(uid);
     const target = targetOf(rollout.operation, cluster);
     const refusal = refusalOf(rollout, status, { stage: member.stage, target }, now());
@@ -187,53 +184,41 @@ export class Rollouts {
     return queue.mayBegin(uid) ? undefined : holdOf(rollout, { reason: "NoFreeSlot", stage });
   }
 
-  /** `undefined`: it may begin. */
+  /** `undefined`: the Cluster may begin. */
   async #take({ call }: DecisionRequest, live: LiveWorld): Promise<Hold | undefined> {
-    const operation = operationOf(call.hook);
-    if (operation === undefined) return undefined;
-    const { cluster, namespace, overrides } = live;
     const taken = new Map<string, RolloutClaim>();
-    for (const entry of this.#holding(call.hook, cluster, overrides)) {
-      const { rollout } = entry;
-      if (!this.#mayClaim(rollout, live)) {
-        await this.#giveBack(taken);
-        return soon(holdOf(rollout, { reason: "NotItsTurn" }));
-      }
-      const promotion = gateHold(rollout, memberOf(rollout, cluster.metadata, namespace), {
-        world: live,
-        call,
-        now: this.#options.now(),
-      });
-      if (promotion !== undefined) {
-        await this.#giveBack(taken);
-        return promotion;
-      }
-      const candidateOf = (current: CompiledRollout): Candidate | undefined => {
-        const member = memberOf(current, cluster.metadata, namespace);
-        return member && { ...member, stage: member.stage, target: targetOf(operation, cluster) };
-      };
-      const result = await this.#claims.take(rollout.name, candidateOf, this.#owns(entry, cluster));
-      if (result.begins) {
-        if (result.claim !== undefined) taken.set(rollout.name, result.claim);
-        continue;
-      }
+    for (const entry of this.#holding(call.hook, live.cluster, live.overrides)) {
+      const { hold, claim } = await this.#takeFrom(entry, call, live);
+      if (claim !== undefined) taken.set(entry.rollout.name, claim);
+      if (hold === undefined) continue;
       await this.#giveBack(taken);
-      return holdOf(rollout, result);
+      return hold;
     }
     return undefined;
   }
 
-  #owns({ rollout, status }: RolloutEntry, cluster: Cluster): boolean {
-    const candidate = { metadata: cluster.metadata, target: targetOf(rollout.operation, cluster) };
-    return ownClaim({ rollout, status, now: this.#options.now() }, candidate) !== undefined;
-  }
-
-  /** A slot is for a Cluster that shows that it waits: a caller must not be able to use them up. */
-  #mayClaim(rollout: CompiledRollout, { cluster, namespace }: LiveWorld): boolean {
-    if (rollout.mode === "Audit") return true;
-    const member = memberOf(rollout, cluster.metadata, namespace);
-    const { served } = this.#options;
-    return member === undefined || member.marked || isAwaited(BEGINS[rollout.operation], cluster, served);
+  async #takeFrom(
+    { rollout, status }: RolloutEntry,
+    call: HookCall,
+    live: LiveWorld,
+  ): Promise<{ readonly hold?: Hold; readonly claim?: RolloutClaim }> {
+    const { now, served } = this.#options;
+    const { cluster, namespace } = live;
+    const { metadata } = cluster;
+    const member = memberOf(rollout, metadata, namespace);
+    // A slot is for a Cluster that shows that it waits: otherwise a caller could use up all slots.
+    if (member !== undefined && !member.marked && !isAwaited(call.hook, cluster, served))
+      return { hold: soon(holdOf(rollout, { reason: "NotItsTurn" })) };
+    const gate = gateHold(rollout, member, { world: live, call, now: now() });
+    if (gate !== undefined) return { hold: gate };
+    const target = targetOf(rollout.operation, cluster);
+    const candidateOf = (current: CompiledRollout): Candidate | undefined => {
+      const found = memberOf(current, metadata, namespace);
+      return found && { ...found, stage: found.stage, target };
+    };
+    const renews = ownClaim({ rollout, status, now: now() }, { metadata, target }) !== undefined;
+    const taken = await this.#claims.take(rollout.name, candidateOf, renews);
+    return taken.begins ? taken : { hold: holdOf(rollout, taken) };
   }
 
   async #giveBack(taken: ReadonlyMap<string, RolloutClaim>): Promise<void> {

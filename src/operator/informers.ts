@@ -70,7 +70,7 @@ export function createInformers(
       project: viewNamespace,
       onChange: ({ key }) => {
         store().namespaceChanged(key);
-        rollouts().namespaceChanged();
+        rollouts().membersChanged();
         lookAgain(key);
       },
       log,

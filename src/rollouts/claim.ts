@@ -50,7 +50,7 @@ export function graceOf({ retryAfterSeconds }: CompiledRollout): number {
 }
 
 /** The objects that one round has read. */
-export interface Round {
+interface Round {
   readonly rollout: CompiledRollout;
   readonly status: HookRolloutStatus | undefined;
   readonly slots: Slots;
@@ -82,7 +82,7 @@ export function ownClaim(
   );
 }
 
-type Refusal = ClaimResult & { readonly begins: false };
+export type Refusal = ClaimResult & { readonly begins: false };
 
 function renewed(own: RolloutClaim, rollout: CompiledRollout, now: Date): RolloutClaim | Refusal {
   const since = readTimestamp(own.claimedAt);

@@ -357,7 +357,7 @@ test("a change of a namespace is looked at by every rollout, and moves its Clust
   assert.equal(ask(replica, A), "go");
   replica.seen.dirty = 0;
   replica.namespaces.set("fleet", { metadata: { ...replica.namespace.metadata, labels: { tier: "x" } } });
-  replica.rollouts.namespaceChanged();
+  replica.rollouts.membersChanged();
   assert.equal(replica.seen.dirty, 1);
   replica.put(marked("z"));
   assert.equal(ask(replica, A), "NoFreeSlot");
