@@ -9,7 +9,8 @@ export type Finding = Pick<Condition, "type" | "status" | "reason" | "message">;
 /** The findings at `now` as conditions; each keeps the stored transition time until its status changes. */
 export function withTransitions(
   found: readonly Finding[],
-  { stored, generation }: { readonly stored: readonly Condition[] | undefined; readonly generation: number },
+  stored: readonly Condition[] | undefined,
+  generation: number,
   now: Date,
 ): Condition[] {
   return found.map(({ type, status, reason, message }) => {

@@ -1,6 +1,6 @@
 /**
- * A HookPolicy that holds deletions must not vanish before the Clusters that it holds when their namespace
- * is deleted, because the namespace controller deletes policy and Clusters in any order.
+ * Keeps a HookPolicy that holds deletions until the Clusters that it holds are gone: when a namespace is deleted, the
+ * namespace controller deletes policies and Clusters in any order.
  */
 
 import { FINALIZER } from "../api/hookpolicy.ts";
@@ -8,7 +8,7 @@ import type { ObjectMeta } from "../api/meta.ts";
 import { type CompiledPolicy, isGated } from "../policy/policy.ts";
 import type { FinalizerReader } from "./ports.ts";
 
-/** Whether memory wants to add or remove it: before that is done, the policy may vanish too early or stay too long. */
+/** Whether the finalizer has to be added or removed, as far as memory tells. */
 export function finalizerIsDue(
   policy: CompiledPolicy,
   { deletionTimestamp, finalizers = [] }: ObjectMeta,
@@ -27,24 +27,16 @@ export async function wantedFinalizers(
   reader: FinalizerReader,
 ): Promise<readonly string[] | undefined> {
   if (!finalizerIsDue(policy, metadata, matchedClusters)) return undefined;
-  const present = metadata.finalizers ?? [];
-  const without = present.filter((finalizer) => finalizer !== FINALIZER);
-  if (metadata.deletionTimestamp !== undefined) {
-    return (await mayGo(policy, metadata, matchedClusters, reader)) ? without : undefined;
-  }
+  const { namespace = "", deletionTimestamp, finalizers = [] } = metadata;
+  const without = finalizers.filter((finalizer) => finalizer !== FINALIZER);
+  if (deletionTimestamp !== undefined)
+    return (await mayGo(policy, namespace, matchedClusters, reader)) ? without : undefined;
   const holds = holdsDeletion(policy);
   const wants = holds && matchedClusters > 0;
-  // Memory may be behind and another replica ahead: both would change it to and fro, and it would be missing at times.
-  if (holds && (await hasMatching(policy, metadata, reader)) !== wants) return undefined;
-  return wants ? [...present, FINALIZER] : without;
-}
-
-async function hasMatching(
-  { clusterSelector }: CompiledPolicy,
-  { namespace = "" }: ObjectMeta,
-  reader: FinalizerReader,
-): Promise<boolean> {
-  return (await reader.hasCluster(namespace, clusterSelector)) ?? false;
+  // Replicas whose memories differ would add and remove it in turn, and it would be missing at times.
+  if (holds && ((await reader.hasCluster(namespace, policy.clusterSelector)) ?? false) !== wants)
+    return undefined;
+  return wants ? [...finalizers, FINALIZER] : without;
 }
 
 function holdsDeletion({ ref, mode, rules }: CompiledPolicy): boolean {
@@ -55,16 +47,16 @@ function holdsDeletion({ ref, mode, rules }: CompiledPolicy): boolean {
   );
 }
 
-/** Its owner may delete it at once; in a namespace that is being deleted it stays until nothing is left to hold. */
+/** The owner of a policy may delete it at once; in a namespace that is being deleted it stays until it holds nothing. */
 async function mayGo(
   policy: CompiledPolicy,
-  metadata: ObjectMeta,
+  namespace: string,
   matchedClusters: number,
   reader: FinalizerReader,
 ): Promise<boolean> {
-  const live = await reader.findNamespace(metadata.namespace ?? "");
+  const live = await reader.findNamespace(namespace);
   if (live?.metadata.deletionTimestamp === undefined) return true;
-  const left = await reader.hasCluster(metadata.namespace ?? "", policy.clusterSelector);
+  const left = await reader.hasCluster(namespace, policy.clusterSelector);
   // Memory gets no more events about a kind that is gone.
   return left === undefined || (matchedClusters === 0 && !left);
 }

@@ -1,7 +1,7 @@
 /**
- * The life of operations, as Clusters show it: they proceed, end and begin. The operator's store follows the changes that
- * its informers report, a test suite those that its steps make. What has proceeded is recorded when there is time, on the
- * inputs that were known then.
+ * The life of operations, as Clusters show it: they begin, proceed and end. The operator follows the changes that its
+ * informers report, a test suite those of its steps. The result of an operation that has proceeded is recorded when there
+ * is time, from the inputs that were known when it proceeded.
  */
 
 import type { Cluster } from "../api/meta.ts";
@@ -18,35 +18,32 @@ import type { DecisionRequest, StoreOptions } from "./ports.ts";
 import { type Passed, Results } from "./results.ts";
 import type { Schedule } from "./workschedule.ts";
 
-/** For one Cluster: nine hooks, a few times over. If it passes more often, the newest operations are not recorded. */
+/** Per Cluster: nine hooks, a few times each. Operations beyond that are not recorded. */
 const MAX_WAITING = 32;
 
 interface LifeMemory extends Surroundings, Pick<Memory, "operations" | "policies"> {
   readonly schedule: Pick<Schedule, "set">;
 }
 
+type LifeEvaluator = Pick<Evaluator, "withSettings" | "isTurnOver">;
 type LifeOptions = Pick<StoreOptions, "served" | "now" | "onDirty" | "onTransition">;
 
 export class OperationLife {
   readonly #memory: LifeMemory;
-  readonly #evaluator: Pick<Evaluator, "withSettings" | "isTurnOver">;
+  readonly #evaluator: LifeEvaluator;
   readonly #options: LifeOptions;
   readonly #results: Results;
   /** By the Cluster's uid, the oldest first. */
   readonly #waiting = new Map<string, Passed[]>();
 
-  constructor(
-    memory: LifeMemory,
-    evaluator: Pick<Evaluator, "withSettings" | "isTurnOver">,
-    options: LifeOptions,
-  ) {
+  constructor(memory: LifeMemory, evaluator: LifeEvaluator, options: LifeOptions) {
     this.#memory = memory;
     this.#evaluator = evaluator;
     this.#options = options;
     this.#results = new Results(memory, options);
   }
 
-  /** `undefined`: the Cluster is new, or gone; another one may have its name. The caller evaluates it. */
+  /** `undefined`: the Cluster is new, or gone; another Cluster may have its name. The caller then evaluates it. */
   clusterChanged(before: Cluster | undefined, now: Cluster | undefined): Followed {
     const { served } = this.#options;
     if (before !== undefined)
@@ -72,7 +69,7 @@ export class OperationLife {
     }
   }
 
-  /** Calls and their answers do not count: the Cluster shows what became of the operation. */
+  /** Finds the operations that have proceeded. The Cluster shows that, not calls and their answers. */
   #follow(before: Cluster, now: Cluster | undefined): void {
     const { served } = this.#options;
     const { operations, policies } = this.#memory;
@@ -97,13 +94,12 @@ export class OperationLife {
     this.#results.refused(request, decision, this.#options.now());
   }
 
-  /** Records one of them, and more while this turn of the event loop has time. */
+  /** Records one operation, and more while this turn of the event loop has time. */
   recordRest(clusterUID: string, namespace: string): void {
     this.#recordOne(clusterUID);
     this.#recordInTime(clusterUID, namespace);
   }
 
-  /** Leaves to the schedule what finds no time in this turn of the event loop. */
   #recordInTime(clusterUID: string, namespace: string): void {
     while (this.#waiting.has(clusterUID)) {
       if (this.#evaluator.isTurnOver())
@@ -113,7 +109,9 @@ export class OperationLife {
   }
 
   #recordOne(clusterUID: string): void {
-    const passed = this.#take(clusterUID);
+    const waiting = this.#waiting.get(clusterUID);
+    const passed = waiting?.shift();
+    if (waiting?.length === 0) this.#waiting.delete(clusterUID);
     if (passed === undefined) return;
     const { policies, world, request, at } = passed;
     this.#results.record(passed, decide(policies, world, request.call, at));
@@ -124,12 +122,5 @@ export class OperationLife {
     if (waiting.length >= MAX_WAITING) return;
     waiting.push(passed);
     this.#waiting.set(clusterUID, waiting);
-  }
-
-  #take(clusterUID: string): Passed | undefined {
-    const waiting = this.#waiting.get(clusterUID);
-    const next = waiting?.shift();
-    if (waiting?.length === 0) this.#waiting.delete(clusterUID);
-    return next;
   }
 }

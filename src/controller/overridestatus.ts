@@ -13,11 +13,7 @@ export function computeOverrideStatus(entry: OverrideEntry, now: Date): HookOver
   const usedCount = (object.status?.usedCount ?? 0) + news.length;
   return {
     observedGeneration: compiled.generation,
-    conditions: withTransitions(
-      findings(entry, now),
-      { stored: object.status?.conditions, generation: compiled.generation },
-      now,
-    ),
+    conditions: withTransitions(findings(entry, now), object.status?.conditions, compiled.generation, now),
     ...(used.length > 0 && { used }),
     ...(usedCount > 0 && { usedCount }),
   };

@@ -64,18 +64,21 @@ export class PolicyReconciler {
     }
     // Before everything was read the finalizer can only be removed, which needs nothing from memory.
     const deleting = entry.object.metadata.deletionTimestamp !== undefined;
-    const finalizers = store.loaded || deleting ? await this.#tryFinalizers(entry) : undefined;
-    if (!store.loaded && clustersUnavailable() === undefined) return finish(finalizers);
+    const failure: unknown =
+      store.loaded || deleting
+        ? await this.#reconcileFinalizers(entry).catch((error: unknown) => error)
+        : undefined;
+    if (!store.loaded && clustersUnavailable() === undefined) return finish(failure);
     const wait = (this.#written.get(key) ?? -Infinity) + WRITE_INTERVAL_MS - performance.now();
     if (wait > 0) return { requeueAfterMs: wait };
     const behindMs = this.#behindMs(entry);
-    // Until then, the event that ends the wait makes the policy dirty.
-    if (behindMs > 0) return finish(finalizers, { requeueAfterMs: behindMs });
+    // The event that ends this wait earlier makes the policy dirty.
+    if (behindMs > 0) return finish(failure, { requeueAfterMs: behindMs });
     await this.#reconcileStatus(entry);
-    return finish(finalizers);
+    return finish(failure);
   }
 
-  /** How long at most a status would describe the spec before an edit, objects that were not read yet, or no forecast. */
+  /** How long the status may still wait for the evaluation of an edited spec, for objects to be read, or for a forecast. */
   #behindMs(entry: PolicyEntry): number {
     const { editedAt, rest, unmatched, unforeseen, unforeseenSince } = entry;
     // A forecast that comes after its row would cost a second write.
@@ -85,16 +88,6 @@ export class PolicyReconciler {
     if (left <= 0) return 0;
     const isReading = this.#refusals(entry).some(({ reason }) => reason === OBJECTS_NOT_LOADED);
     return isReading || rest.length + unmatched.length > 0 ? left : 0;
-  }
-
-  /** Returns the error instead of throwing it: a finalizer that cannot be set must not keep the status from users. */
-  async #tryFinalizers(entry: PolicyEntry): Promise<unknown> {
-    try {
-      await this.#reconcileFinalizers(entry);
-      return undefined;
-    } catch (error) {
-      return error;
-    }
   }
 
   async #reconcileFinalizers(entry: PolicyEntry): Promise<void> {
@@ -177,9 +170,9 @@ export class PolicyReconciler {
   }
 }
 
-/** The queue retries after an error, once everything else was done. */
-function finish(error: unknown, result: Result = {}): Result {
-  if (error !== undefined) throw error;
+/** A finalizer that cannot be set does not keep the status from users: its failure is thrown last, and the queue retries. */
+function finish(failure: unknown, result: Result = {}): Result {
+  if (failure !== undefined) throw failure;
   return result;
 }
 

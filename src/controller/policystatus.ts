@@ -45,13 +45,10 @@ export function computeStatus(
   const { policy, stored, clustersUnavailable } = input;
   const counts = clustersUnavailable === undefined ? count(input, known) : storedCounts(stored);
   const recent = mergeRecent(stored?.recent ?? [], input.recent);
+  const found = [...findings(input, now), ...calls(input)];
   return {
     observedGeneration: policy.generation,
-    conditions: withTransitions(
-      [...findings(input, now), ...calls(input)],
-      { stored: stored?.conditions, generation: policy.generation },
-      now,
-    ),
+    conditions: withTransitions(found, stored?.conditions, policy.generation, now),
     hooks: hooksText(policy),
     ...counts,
     ...nextTransition(input, now),

@@ -8,9 +8,8 @@ import type { HookRollout, HookRolloutStatus, RolloutClaim } from "../api/hookpo
 import { CONDITION, REASON } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
 import { isAtVersion } from "../operations/shows.ts";
-import { type Health, healthOf, isAtTarget, wantsNewer } from "../rollouts/health.ts";
+import { type Health, healthOf, isAtTarget, reachedVersion, wantsNewer } from "../rollouts/health.ts";
 import { showsMark } from "../rollouts/member.ts";
-import { reachedVersion } from "../rollouts/reached.ts";
 import { scopeOf } from "../rollouts/scope.ts";
 import type { Result } from "./policyreconciler.ts";
 import type { KnownMember, RolloutEntry } from "./rolloutentry.ts";

@@ -58,13 +58,10 @@ export function computeRolloutStatus(input: RolloutInput, now: Date): HookRollou
   const running = runningNow(input, now);
   const failed = failedNow(input, now);
   const targets = targetsNow(input, { running, failed }, now);
+  const findings = [...readiness(input), halted(rollout, { failed, targets })];
   return {
     observedGeneration: rollout.generation,
-    conditions: withTransitions(
-      [...readiness(input), halted(rollout, { failed, targets })],
-      { stored: stored?.conditions, generation: rollout.generation },
-      now,
-    ),
+    conditions: withTransitions(findings, stored?.conditions, rollout.generation, now),
     scope,
     ...summaryOf(rollout, targets, now),
     ...(running.length > 0 && { running }),

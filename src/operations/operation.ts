@@ -79,11 +79,6 @@ export function asCalled(
   return { ...cluster, metadata: { ...metadata, deletionTimestamp: timestamp(firstAsked) } };
 }
 
-export interface ShownContext {
-  readonly now: Date;
-  readonly served: Served;
-}
-
 /**
  * The operation for which Cluster API waits for this hook, or is going to, as the Cluster itself shows it: every replica
  * sees that without the others, also after a restart. Calls do not change it.
@@ -91,7 +86,7 @@ export interface ShownContext {
 export function shownOperation(
   hook: HookName,
   cluster: Cluster,
-  { now, served }: ShownContext,
+  { now, served }: { readonly now: Date; readonly served: Served },
 ): PendingOperation | undefined {
   return isAwaited(hook, cluster, served)
     ? newOperation(shownCall(hook, cluster), cluster, now, undefined)

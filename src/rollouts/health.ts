@@ -1,7 +1,8 @@
-/** How far a Cluster is, as its status shows it: read from memory, so it may only hold, or end what has ended. */
+/** How far a Cluster is, as its status in memory shows it. Memory may be behind, so this alone never begins an operation. */
 
 import { compare, parse, type SemVer } from "semver";
 import type { Cluster } from "../api/meta.ts";
+import { isPending } from "../operations/marks.ts";
 import { isAtVersion } from "../operations/shows.ts";
 import { Budgets, inOneDecision, within } from "../policy/budget.ts";
 import type { CompiledRollout } from "./rollout.ts";
@@ -9,7 +10,7 @@ import type { CompiledRollout } from "./rollout.ts";
 /** Unknown: an expression cannot be evaluated, which is neither success nor failure. */
 export type Health = "Healthy" | "Unhealthy" | "Unknown";
 
-/** All checks together have the steps of a ClusterHookPolicy: owners of Clusters choose how many annotations there are. */
+/** All checks together have the steps of one ClusterHookPolicy: a tenant chooses how many annotations a Cluster has. */
 export function healthOf(rollout: CompiledRollout, cluster: Cluster, now: Date): Health {
   const budget = new Budgets().of({ kind: "ClusterHookPolicy", name: rollout.name });
   return inOneDecision(() => within(budget, () => judgeHealth(rollout, cluster, now)));
@@ -25,7 +26,7 @@ function judgeHealth({ healthyWhen }: CompiledRollout, cluster: Cluster, now: Da
   return health;
 }
 
-/** Whether nothing of an upgrade to the target, or to a newer version, is left to do. spec alone is only a wish. */
+/** Whether an upgrade to the target, or to a newer version, is complete; the version in the spec does not show that. */
 export function isAtTarget(cluster: Cluster, target: string): boolean {
   return isAtVersion(cluster) && wants(cluster, target);
 }
@@ -38,6 +39,23 @@ export function wants(cluster: Cluster, target: string): boolean {
 /** Whether the Cluster was asked for a version after the target. */
 export function wantsNewer(cluster: Cluster, target: string): boolean {
   return beyond(cluster, target) > 0;
+}
+
+/**
+ * The version that the Cluster has reached; `before`: the versions at which this replica has seen Clusters succeed, by uid.
+ * `TopologyReconciled` has to be True only once for that: it is not True for a moment whenever a tenant scales a
+ * MachineDeployment. It has to be True again for another version, during another upgrade, and after the Cluster was
+ * unhealthy, because only then it may have been repaired.
+ */
+export function reachedVersion(
+  cluster: Cluster,
+  health: Health,
+  before: ReadonlyMap<string, string>,
+): string | undefined {
+  const { metadata, topology } = cluster;
+  if (health === "Unhealthy" || isPending(cluster, "AfterClusterUpgrade")) return undefined;
+  const succeeds = health === "Healthy" && isAtVersion(cluster);
+  return succeeds || before.get(metadata.uid) === topology?.version ? topology?.version : undefined;
 }
 
 function beyond({ topology }: Cluster, target: string): number {

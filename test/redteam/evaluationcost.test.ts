@@ -298,7 +298,8 @@ describe("C15: tens of thousands of mistakes", () => {
     const message = "ä".repeat(3000);
     const [condition] = withTransitions(
       [{ type: "Accepted", status: "False", reason: "InvalidSpec", message }],
-      { stored: undefined, generation: 1 },
+      undefined,
+      1,
       NOW,
     );
     assert.equal(condition?.message, `${"ä".repeat(1023)}…`);

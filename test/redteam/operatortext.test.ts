@@ -79,7 +79,7 @@ describe("a condition", () => {
 
   function conditions(message: string, stored?: ReturnType<typeof withTransitions>) {
     const found: Finding = { type: "Ready", status: "False", reason: "InvalidSpec", message };
-    return withTransitions([found], { stored, generation: 1 }, NOW);
+    return withTransitions([found], stored, 1, NOW);
   }
 
   test("is harmless, as long as the CRD lets it be, whole characters, and the same when it is carried on", () => {

@@ -18,7 +18,7 @@ import type { ObjectInformers } from "../../../src/objects/objectinformers.ts";
 import { ApiServer } from "../../../src/operator/apiserver.ts";
 import { viewCluster } from "../../../src/policy/cluster.ts";
 import type { Decision } from "../../../src/policy/decision.ts";
-import { reachedVersion } from "../../../src/rollouts/reached.ts";
+import { reachedVersion } from "../../../src/rollouts/health.ts";
 import { type CompiledRollout, compileRollout } from "../../../src/rollouts/rollout.ts";
 import { ALL_HOOKS, NO_OBJECTS } from "../builders.ts";
 import { type ApiModel, clientOf, type Request } from "./apiserver.ts";
