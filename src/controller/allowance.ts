@@ -1,13 +1,12 @@
 /**
- * How much time each namespace may use to evaluate ahead of calls. A namespace whose policies and Clusters change all
- * the time gets a tenth of a core in the long run, and its own rows and Events come later. Calls do not wait for it:
- * each is evaluated when it arrives.
+ * How much time each namespace may use for evaluations that no call waits for. A namespace whose policies and Clusters
+ * change all the time gets a tenth of a core in the long run, and its own rows and Events come later.
  */
 
 const SHARE = 0.1;
 /** A namespace that was quiet may use this much at once: enough to evaluate a few thousand Clusters together. */
 const BURST_MS = 1_000;
-/** Nothing waits for longer than a second: on a busy machine a step takes long without using much. */
+/** A namespace waits for a second at most: on a busy machine a step can take long without using much time. */
 const MAX_DEBT_MS = 100;
 
 interface Account {

@@ -16,7 +16,7 @@ export interface CallShare {
 /** Shared by all Clusters that memory does not have, because a caller may invent names. No namespace is called "?". */
 const NOT_IN_MEMORY: CallShare = { namespace: "?", cluster: "" };
 
-/** By all reviews of Clusters that memory does not have, where any client can send one. */
+/** Shared by all reviews of Clusters that memory does not have, if any client can send reviews. */
 const INVENTED_REVIEWS: CallShare = { namespace: "? reviews", cluster: "" };
 
 export function shareOf(
@@ -35,7 +35,7 @@ const MAX_WAITING_OF_ONE = 256;
 
 export class CallTurns {
   readonly #turn: Turn;
-  /** By namespace and Cluster; the one whose last turn is longest ago comes first. */
+  /** By namespace, then Cluster; the one whose last turn is longest ago comes first. */
   readonly #waiting = new Map<string, Map<string, (() => void)[]>>();
   #count = 0;
 
@@ -46,7 +46,7 @@ export class CallTurns {
 
   /**
    * Decides at once if nothing waits and this turn of the event loop has time left. If too many calls of the share wait,
-   * `refuse` gives the result; without `refuse` the call waits nevertheless.
+   * the result is that of `refuse`; without `refuse` the call waits, too.
    */
   run<T>({ namespace, cluster }: CallShare, decide: () => T | Promise<T>, refuse?: () => T): T | Promise<T> {
     if (this.#count === 0 && !this.#turn.isOver()) return decide();

@@ -1,4 +1,4 @@
-/** Compiles specs over several turns of the event loop, because the largest take longer than calls can wait. */
+/** Compiles specs over several turns of the event loop: the largest specs take longer than calls can wait. */
 
 import type { Steps } from "../api/steps.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
@@ -31,20 +31,20 @@ export class Compiling {
     return this.#jobs.has(key);
   }
 
-  /** The newest copy that memory has been told of, if its spec is not compiled yet. */
+  /** The newest copy of the policy, if its spec is not compiled yet. */
   newest(key: string): PolicyObject | undefined {
     const job = this.#jobs.get(key);
     return job?.next ?? job?.object;
   }
 
-  /** Runs the work once every compilation that is under way now has ended; later ones do not count. */
+  /** Runs the work once every compilation that is under way now has ended. */
   afterAll(work: () => void): void {
     const keys = new Set(this.#jobs.keys());
     if (keys.size === 0) return work();
     this.#awaited.push({ keys, work });
   }
 
-  /** The compiled spec decides by now, or the policy is gone. */
+  /** The compiled spec decides now, or the policy is gone. */
   ended(key: string): void {
     for (const { keys } of this.#awaited) keys.delete(key);
     const over = this.#awaited.filter(({ keys }) => keys.size === 0);
@@ -60,7 +60,7 @@ export class Compiling {
     this.#jobs.delete(key);
   }
 
-  /** Whether an older copy of the same policy is being compiled; this copy then comes after it. */
+  /** Whether an older copy of the same policy is being compiled; this copy is then compiled next. */
   isNewer(key: string, object: PolicyObject): boolean {
     const job = this.#jobs.get(key);
     if (job === undefined || job.object.metadata.uid !== object.metadata.uid) return false;

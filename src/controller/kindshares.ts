@@ -1,13 +1,13 @@
 /**
- * The order in which the kinds that gates look at are watched, where there are too many. Namespaces take turns, so that
- * no tenant can name so many that none is left for others.
+ * The order in which the kinds that gates look at are watched, if there are too many. Namespaces take turns, so that no
+ * tenant can take all places.
  */
 
 import type { ObjectDemand } from "../policy/policy.ts";
 import type { PolicyEntry } from "./policyentry.ts";
 import type { PolicyObject } from "./policyset.ts";
 
-/** Places of the 50 that are reserved for ClusterHookPolicies while those name as many kinds. */
+/** How many of the 50 places are reserved for ClusterHookPolicies. */
 const CLUSTER_KINDS = 25;
 
 /**
@@ -28,9 +28,8 @@ export function demandsInTurns(policies: Iterable<PolicyEntry>): ObjectDemand[] 
   const ordered = platform.slice(0, CLUSTER_KINDS);
   const owners = [...demands.values(), platform.slice(CLUSTER_KINDS)];
   const rounds = Math.max(0, ...owners.map(({ length }) => length));
-  for (let round = 0; round < rounds; round += 1) {
+  for (let round = 0; round < rounds; round += 1)
     ordered.push(...owners.flatMap((kinds) => kinds[round] ?? []));
-  }
   return ordered;
 }
 

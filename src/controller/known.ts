@@ -1,11 +1,12 @@
-/** The numbers of a status that a replica knows by itself: see mayHideRows() in policystatus.ts. */
+/** What a replica knows without the stored status: see mayHideRows() in policystatus.ts. */
 
 import { operationKey } from "../operations/operation.ts";
 import type { HeldRow } from "../operations/rows.ts";
 
 export interface Known {
+  /** By operationKey. */
   readonly rows: ReadonlySet<string>;
-  /** Uids of Clusters. */
+  /** By uid of the Cluster. */
   readonly blocked: ReadonlySet<string>;
   readonly wouldBlock: ReadonlySet<string>;
 }

@@ -1,4 +1,4 @@
-/** The state in memory. A change replaces the value as a whole, so an identical value is not a change. */
+/** The state in memory. A change replaces a value as a whole, so an identical value has not changed. */
 
 import type { Cluster, Namespace } from "../api/meta.ts";
 import type { PendingOperations } from "../operations/operations.ts";

@@ -1,4 +1,4 @@
-/** What a policy says of an operation now, beside what it said before, and what users learn of that. */
+/** Compares what a policy says about an operation now with what it said before, for users. */
 
 import type { Decision, PolicyTrace } from "../policy/decision.ts";
 import { type PendingOperation, operationKey } from "../operations/operation.ts";
@@ -14,8 +14,8 @@ export interface Noted {
 }
 
 /**
- * Remembers in each entry the hold and the steps of its deadline; the caller sets the row. `entries`: in the order of the
- * trace.
+ * Notes in each entry that it holds the operation, and the steps of its deadlines; the caller sets the row. `entries`: in
+ * the order of the trace.
  */
 export function note(
   entries: readonly PolicyEntry[],

@@ -8,7 +8,7 @@ export interface OverrideEntry {
   readonly key: string;
   object: HookOverride;
   compiled: Override;
-  /** The operations that this replica has released because of it, newest first; merging them again changes nothing. */
+  /** The operations that this replica has released because of it, newest first. */
   used: readonly OverrideUse[];
 }
 
@@ -60,9 +60,7 @@ export class OverrideSet {
       this.#entries.set(key, { key, object, compiled, used: same ? before.used : [] });
     }
     const now = this.#entries.get(key);
-    const clusters = new Set(
-      [before, now].flatMap((entry) => (entry === undefined ? [] : [clusterOf(entry)])),
-    );
+    const clusters = new Set([before, now].filter((entry) => entry !== undefined).map(clusterOf));
     for (const cluster of clusters) this.#index(cluster);
     return [...clusters];
   }
@@ -80,10 +78,8 @@ export class OverrideSet {
   use(name: string, use: OverrideUse): OverrideEntry | undefined {
     const entry = this.#entries.get(overrideKey(name));
     if (entry === undefined) return undefined;
-    const known = [...entry.used, ...(entry.object.status?.used ?? [])].some(
-      (other) => useKey(other) === useKey(use),
-    );
-    if (known) return undefined;
+    const known = [...entry.used, ...(entry.object.status?.used ?? [])].map(useKey);
+    if (known.includes(useKey(use))) return undefined;
     entry.used = [use, ...entry.used].slice(0, MAX_USED);
     return entry;
   }

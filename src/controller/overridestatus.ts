@@ -1,4 +1,4 @@
-/** The status of a HookOverride as a pure function of what is known, what is stored and the time. */
+/** The status of a HookOverride as a pure function of what this replica knows, the stored status, and the time. */
 
 import { CONDITION, type HookOverrideStatus, type OverrideUse } from "../api/hookpolicy.ts";
 import { timestamp } from "../policy/instant.ts";
@@ -19,7 +19,7 @@ export function computeOverrideStatus(entry: OverrideEntry, now: Date): HookOver
   };
 }
 
-/** A use that a full list has dropped was counted when it came. */
+/** A use that is older than all of a full list was counted before the list dropped it. */
 function isNews(use: OverrideUse, stored: readonly OverrideUse[]): boolean {
   if (stored.some((other) => useKey(other) === useKey(use))) return false;
   return stored.length < MAX_USED || stored.some((other) => newestFirst(use, other) < 0);

@@ -19,14 +19,14 @@ import {
 import { type Known, NOTHING_KNOWN } from "./known.ts";
 import { RecordedResults } from "./recorded.ts";
 
-/** In per cent of the deadline's time; "Near": less than the rule's warnBefore is left. */
+/** The share of the deadline's time that has passed, in per cent; "Near": less than the rule's warnBefore is left. */
 export type DeadlineStep = 50 | 80 | "Near" | 100;
 
 export interface WindowLook {
   readonly rule: string;
   readonly gate: string;
   readonly open: boolean;
-  /** Absent: never again. */
+  /** Absent: the window never changes again. */
   readonly changesAt?: Date;
 }
 
@@ -34,7 +34,7 @@ export class PolicyEntry {
   readonly key: string;
   object: HookPolicy | ClusterHookPolicy;
   compiled: CompiledPolicy;
-  /** When memory learnt of its spec, in milliseconds on a monotonic clock; -Infinity before everything was read. */
+  /** When memory learnt of the spec, in monotonic milliseconds; -Infinity before everything was read. */
   editedAt = -Infinity;
   /** Keys of the Clusters that it matches. */
   readonly matched = new Set<string>();
@@ -46,11 +46,11 @@ export class PolicyEntry {
   rows: DecisionRow[] = [];
   /** Rows in `held` whose forecast has still to be made, by operationKey. */
   readonly unforeseen = new Set<string>();
-  /** Since when there have been any, on the clock of `editedAt`. */
+  /** Since when there have been any, in monotonic milliseconds. */
   unforeseenSince = -Infinity;
   /** The kinds of objects that its gates look at, by objectKindKey. */
   demands: ReadonlyMap<string, ObjectDemand>;
-  /** Whether one of them looks into selected namespaces. */
+  /** Whether one of its gates looks into selected namespaces. */
   selectsNamespaces: boolean;
   /** What it holds, would hold or cannot evaluate, by operationKey. */
   readonly held = new Map<string, HeldRow>();
@@ -86,7 +86,7 @@ export class PolicyEntry {
     this.compiled = compiled;
     this.demands = mergeDemands(demandsOf(compiled));
     this.selectsNamespaces = selectsNamespaces(compiled);
-    // These timers follow from the old spec: a restart must not find them under the new one, which is evaluated in turns.
+    // The status must not show timers of the old spec under the new one, or a restart would adopt them.
     for (const [operation, { timers, ...row }] of this.held)
       if (timers !== undefined) this.held.set(operation, row);
     // A window that an edit opens or closes is not an edge.
@@ -100,12 +100,10 @@ export class PolicyEntry {
     this.editedAt = performance.now();
   }
 
-  /** Takes the next Clusters that have still to be compared. */
   takeUnmatched(count: number): string[] {
     return this.unmatched.splice(-count).toReversed();
   }
 
-  /** It has to be evaluated for a Cluster that was just compared. */
   evaluateFor(clusterKey: string): void {
     this.rest.push(clusterKey);
   }
@@ -120,7 +118,7 @@ export class PolicyEntry {
     return this.rest.pop();
   }
 
-  /** Returns whether that is news. */
+  /** Returns whether that has changed. */
   match(clusterKey: string, matches: boolean): boolean {
     if (matches === this.matched.has(clusterKey)) return false;
     if (matches) this.matched.add(clusterKey);
@@ -138,7 +136,7 @@ export class PolicyEntry {
     return this.hasHeld.delete(operation);
   }
 
-  /** Sets what it says of the operation now; `undefined`: nothing. */
+  /** Sets what the policy says about the operation now. */
   setRow(operation: string, row: HeldRow | undefined): void {
     this.unforeseen.delete(operation);
     if (row === undefined) this.held.delete(operation);
@@ -199,7 +197,6 @@ export class PolicyEntry {
     return before;
   }
 
-  /** A status was computed from what this replica knows. */
   statusComputed(known: Known): void {
     this.known = known;
   }

@@ -1,4 +1,4 @@
-/** The policies in memory, in stable order, and which Clusters each of them matches. */
+/** The policies in memory, in stable order. */
 
 import type { CompiledPolicy } from "../policy/policy.ts";
 import { type PolicyKind, policyName, type PolicyRef } from "../policy/policyref.ts";
@@ -52,11 +52,11 @@ export class PolicySet {
     return this.#entries.values();
   }
 
-  /** The same uid keeps what is known about its Clusters. */
+  /** Keeps what is known about the policy's Clusters, unless another policy has its name now. */
   set(key: string, object: PolicyObject, compiled: CompiledPolicy): PolicyEntry {
     const before = this.#entries.get(key);
     if (before?.compiled !== compiled) this.#forgetCandidates(compiled.ref);
-    // Stays true once set: one look too many does no harm.
+    // Stays true: it only makes more changes of Clusters count.
     this.#haveExpressions ||= compiled.hasExpressions;
     if (before !== undefined && before.compiled.uid === compiled.uid) {
       before.replace(object, compiled);
@@ -79,7 +79,7 @@ export class PolicySet {
     else this.#candidates.delete(namespace);
   }
 
-  /** The policies that share their steps with this one, so that none of them can be evaluated without the others. */
+  /** The policies that share a budget of steps with this one: none of them can be evaluated without the others. */
   sharers(entry: PolicyEntry): Candidates {
     const { ref } = entry.compiled;
     if (ref.namespace === undefined) return candidatesOf([entry]);
@@ -92,13 +92,11 @@ export class PolicySet {
   candidates(namespace: string): Candidates {
     const cached = this.#candidates.get(namespace);
     if (cached !== undefined) return cached;
-    const named: (readonly [name: string, entry: PolicyEntry])[] = [];
-    for (const entry of this.#entries.values()) {
-      const { ref } = entry.compiled;
-      if (ref.kind === "ClusterHookPolicy" || ref.namespace === namespace)
-        named.push([policyName(ref), entry]);
-    }
-    const entries = named.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => entry);
+    const entries = [...this.#entries.values()]
+      .filter(({ compiled: { ref } }) => ref.kind === "ClusterHookPolicy" || ref.namespace === namespace)
+      .map((entry) => ({ entry, name: policyName(entry.compiled.ref) }))
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+      .map(({ entry }) => entry);
     if (this.#candidates.size >= MAX_CACHED_NAMESPACES) this.#candidates.clear();
     const candidates = candidatesOf(entries);
     this.#candidates.set(namespace, candidates);

@@ -1,4 +1,4 @@
-/** The status of a policy as a pure function of what is known, what is stored and the time. */
+/** The status of a policy as a pure function of what this replica knows, the stored status, and the time. */
 
 import { compareText } from "../api/comparetext.ts";
 import {
@@ -25,18 +25,18 @@ export interface StatusInput {
   readonly stored: HookPolicyStatus | undefined;
   readonly matchedClusters: number;
   readonly held: readonly HeldRow[];
-  /** The numbers that this replica knew when it last computed the status: see mayHideRows(). */
+  /** What this replica knew when it last computed the status: see mayHideRows(). */
   readonly before: Known;
   readonly recent: readonly RecentResult[];
-  /** Why Clusters cannot be read; absent when they can. */
+  /** Why Clusters cannot be read; absent: they can. */
   readonly clustersUnavailable?: Unavailable;
-  /** Why objects that gates look at cannot be read; absent when they can. */
+  /** Why objects that gates look at cannot be read; absent: they can. */
   readonly objectsUnavailable?: Unavailable;
-  /** Why Cluster API does not call; absent when it does, "Unknown" while that is being found out. */
+  /** Why Cluster API does not call the policy's hooks; absent: it does; "Unknown": the operator does not know yet. */
   readonly notCalled?: Unavailable | "Unknown";
 }
 
-/** `known` follows from what is held; a caller that needs it, too, passes it. */
+/** `known`: of `input.held`; passed by a caller that has computed it already. */
 export function computeStatus(
   input: StatusInput,
   now: Date,
@@ -80,7 +80,7 @@ function count({ held, before, stored, matchedClusters }: StatusInput, now: Know
   };
 }
 
-/** Builds no union: with ten thousand Clusters that takes longer than all else. */
+/** Builds no union: for ten thousand Clusters that would take longer than everything else. */
 function sizeOfUnion(a: ReadonlySet<string>, b: ReadonlySet<string>): number {
   let size = a.size;
   for (const each of b) if (!a.has(each)) size += 1;
@@ -88,17 +88,16 @@ function sizeOfUnion(a: ReadonlySet<string>, b: ReadonlySet<string>): number {
 }
 
 /**
- * A full list of rows may hide Clusters that this replica does not know, because another replica got their calls. They
- * stay counted, or two replicas with different knowledge would correct each other for ever. A list that is not full
- * hides nothing: its writer knew them all.
+ * Whether the stored list may leave out Clusters that this replica does not know: only a full list can. These Clusters stay
+ * counted, or two replicas with different knowledge would correct each other forever.
  */
 function mayHideRows(stored: HookPolicyStatus | undefined): boolean {
   return (stored?.decisionsOmitted ?? 0) > 0 && (stored?.decisions?.length ?? 0) >= MAX_DECISIONS;
 }
 
 /**
- * The next edge of the policy's windows, or of what runs for the Clusters that it holds. Where this replica does not
- * know all of those Clusters, the instant that another replica wrote stands until it has come.
+ * The next edge of the policy's windows, or of a rule for a Cluster that it holds. If this replica may not know all of
+ * these Clusters, the instant that another replica wrote stands until it has come.
  */
 function nextTransition(
   { policy, held, stored }: StatusInput,
@@ -127,9 +126,9 @@ function storedCounts(stored: HookPolicyStatus | undefined): Counts {
   };
 }
 
-/** Rows whose release is only a matter of time come first, soonest first; then the oldest operation. */
+/** Rows that time alone releases come first, the soonest of them first; then those of the oldest operations. */
 function oldestFirst(rows: readonly HeldRow[]): HeldRow[] {
-  // Calls wait while ten thousand rows are compared, so each key is computed once.
+  // Calls wait while ten thousand rows are sorted, so each key is computed once.
   const keyed = rows.map((row) => ({ row, key: sortKey(row) }));
   return keyed.toSorted((a, b) => compareText(a.key, b.key)).map(({ row }) => row);
 }
@@ -145,7 +144,7 @@ function sortKey({
   return [earliestRelease, firstAsked, namespace, cluster, hook].join(" ");
 }
 
-/** Idempotent: a result that is there already is not a change, no matter which replica reports it. */
+/** Adds only results that no replica has stored yet. */
 function mergeRecent(stored: readonly RecentResult[], learnt: readonly RecentResult[]): RecentResult[] {
   const known = new Set(stored.map(resultKey));
   const merged = [...stored, ...learnt.filter((result) => !known.has(resultKey(result)))];
@@ -154,7 +153,7 @@ function mergeRecent(stored: readonly RecentResult[], learnt: readonly RecentRes
     .slice(0, MAX_RECENT);
 }
 
-/** For the HOOKS column: kubectl does not print a list inside a list well. */
+/** For the column HOOKS, because kubectl prints lists badly. */
 function hooksText({ rules }: CompiledPolicy): string {
   return HOOK_NAMES.filter((hook) => rules.some(({ hooks }) => hooks.has(hook))).join(",");
 }
@@ -186,7 +185,7 @@ function findings(
   ];
 }
 
-/** The stored finding about this generation: perhaps only this replica has not read the objects yet. */
+/** The stored findings about this generation stand, because other replicas may have read the objects already. */
 function saidOf({ generation }: CompiledPolicy, stored: HookPolicyStatus | undefined): readonly Finding[] {
   const said =
     stored?.conditions?.filter(({ observedGeneration }) => observedGeneration === generation) ?? [];
@@ -211,7 +210,7 @@ function stalledBy(policy: CompiledPolicy): { reason: string; message: string } 
   return { reason: REASON.HookNotEnforceable, message: describeErrors(policy.notEnforceable) };
 }
 
-/** Whether some rule holds what time alone never releases, judged for Clusters in general. */
+/** Whether some rule can hold an operation that time alone never releases, whatever the Cluster. */
 function restrictive({ rules }: CompiledPolicy, now: Date): Finding {
   const holding = rules.filter(isGated);
   const type = CONDITION.Restrictive;

@@ -25,8 +25,8 @@ export interface DecisionRequest {
   readonly call: HookCall;
   readonly cluster: Cluster;
   /**
-   * A review asks whether a request may begin the operation. `cluster` is the object of the review: the API server stores
-   * the request only if nothing else has changed the Cluster, so no read could be newer.
+   * Set for a review, which asks whether a request may begin the operation. `cluster` is the object of the review: the API
+   * server stores it only if nothing else has changed the Cluster, so no read could be newer.
    */
   readonly admission?: true;
   /** No other client can have sent the review, so its names are not invented. */
@@ -53,21 +53,21 @@ export interface StoreOptions {
   readonly now: () => Date;
   /** The status or finalizer of the policy, or the status of the override, may have to change: reconcile it. */
   readonly onDirty: (key: string) => void;
-  /** Only the status changed, and its writer knows what it wrote, so reconciling is not urgent. */
+  /** Only the status has changed: reconciling is not urgent. */
   readonly onStatusWritten: (policyKey: string) => void;
   /** The kinds of objects that gates look at may have changed. */
   readonly onDemands: () => void;
   /** Reports a transition to users: once, when it happens. */
   readonly onTransition: (transition: Transition) => void;
-  /** What a policy says in memory has changed, this long after the cause was seen, or was due. */
+  /** A decision in memory has changed, this long after its cause was seen or was due. */
   readonly onAnswerChanged?: (latencyMs: number) => void;
-  /** How long evaluations may keep the event loop from answering calls. */
+  /** How long evaluations may block the event loop at a time. */
   readonly turnMs?: number;
-  /** How long compiling policies may keep it; absent: as long. */
+  /** The same for compiling policies; absent: as long as evaluations. */
   readonly compileMs?: number;
-  /** How long the work that is due may keep it, at a time. */
+  /** The same for work that is due. */
   readonly alarmMs?: number;
-  /** How much of it each namespace may use. */
+  /** How much time each namespace may use for work that is due. */
   readonly allowance?: TimeAllowance;
 }
 
@@ -86,8 +86,8 @@ export interface PolicyList {
 /** Consistent reads (no resourceVersion) of the API server; each rejects when it cannot be answered. */
 export interface LiveReader {
   /**
-   * The ClusterHookPolicies, or the HookPolicies of a namespace; `at`: as they were at this resourceVersion, which may
-   * be that of a list of the other kind.
+   * The ClusterHookPolicies, or the HookPolicies of a namespace; `at`: as they were at this resourceVersion, which may come
+   * from a list of the other kind.
    */
   policies(kind: PolicyKind, namespace: string | undefined, at?: string): Promise<PolicyList>;
   cluster(namespace: string, name: string): Promise<Cluster>;
@@ -99,7 +99,7 @@ export interface LiveReader {
   objects(query: ObjectQuery): Promise<FoundObjects>;
   /**
    * By how much `now` is certainly ahead of the API server's clock; negative: behind. `undefined`: unknown, because no
-   * response to a read that began since `since` (performance.now) has told it.
+   * response to a read that began after `since` (performance.now) had a date.
    */
   clockAheadMs(now: Date, since: number): number | undefined;
   /** A word for why a read failed, such as "Forbidden": bounded, it becomes a metric's label. */
@@ -110,8 +110,8 @@ export interface FinalizerReader {
   /** Consistent read; `undefined`: there is no such namespace. */
   findNamespace(name: string): Promise<Namespace | undefined>;
   /**
-   * Consistent read: whether a namespace has a Cluster that `selector` matches, which is as `kubectl get -l` takes it.
-   * `undefined`: the API server has no such kind, so none can exist.
+   * Consistent read: whether the namespace has a Cluster that `selector` matches, in the syntax of `kubectl get -l`.
+   * `undefined`: the API server does not serve Clusters.
    */
   hasCluster(namespace: string, selector: string): Promise<boolean | undefined>;
 }

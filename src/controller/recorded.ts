@@ -8,10 +8,10 @@ export function resultKey({ clusterUID, hook, targetVersion: version, verdict, r
 
 /** Any caller can invent Clusters. Beyond this bound a result may be recorded twice. */
 const MAX_RESULTS = 10_000;
-/** Requests choose versions as they like: with this many results a Cluster gets no further refusal. */
+/** A request can name any version, so a Cluster with this many results gets no further refusals. */
 const MAX_WITH_REFUSALS = 32;
 
-/** The results that were recorded already: a repeated call about an operation is not a new result. */
+/** The results that were recorded already. */
 export class RecordedResults {
   /** resultKeys, by the Cluster's uid. */
   readonly #byCluster = new Map<string, Set<string>>();

@@ -1,6 +1,6 @@
 /**
- * Records the results of operations that proceed, for every policy that spoke about one and for overrides; and which
- * requests were refused.
+ * Records the results of operations that have proceeded and of requests that were refused: for every policy that spoke
+ * about them, and for overrides.
  */
 
 import type { RecentResult } from "../api/hookpolicy.ts";
@@ -16,17 +16,13 @@ import type { PolicyEntry } from "./policyentry.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { World } from "../policy/world.ts";
 
-/**
- * An operation that has proceeded. Policies, the Cluster, its Namespace, overrides and what is remembered are immutable.
- * Objects are those at the time of the decision, never those at the time of Cluster API's call, because a watch reports
- * changes later.
- */
+/** An operation that has proceeded, with inputs that do not change. Only objects are looked up when it is recorded. */
 export interface Passed {
   readonly request: DecisionRequest;
   readonly policies: readonly CompiledPolicy[];
   readonly world: World;
   readonly at: Date;
-  /** Keys of the policies that have held it: memory does not tell once it has ended. */
+  /** Keys of the policies that have held it; entries forget that once it has ended. */
   readonly heldBy: ReadonlySet<string>;
 }
 
@@ -44,9 +40,9 @@ export class Results {
     this.#options = options;
   }
 
-  /** The Cluster shows that the operation has proceeded; `decision`: what the policies say of it. */
+  /** `decision`: what the policies say about the operation. */
   record({ request: { call, cluster }, policies, heldBy, at: now }: Passed, decision: Decision): void {
-    // A user released it by Cluster API's mark.
+    // A user has released it by writing Cluster API's mark.
     if (decision.holds) return;
     for (const [index, trace] of decision.trace.entries()) {
       const entry = this.#entryOf(trace, policies[index]);
@@ -57,10 +53,7 @@ export class Results {
     this.#useOverrides({ call, cluster }, decision, now);
   }
 
-  /**
-   * A request about a Cluster in memory was refused at admission. Each rule's first refusal counts: a pipeline repeats
-   * its request for days.
-   */
+  /** Only the first refusal by each rule counts: a pipeline repeats its request for days. */
   refused({ call, cluster }: DecisionRequest, { trace, basis }: Decision, now: Date): void {
     for (const [index, said] of trace.entries()) {
       const entry = said.holds ? this.#entryOf(said, basis?.policies[index]) : undefined;

@@ -2,7 +2,7 @@
 
 import type { HookRollout, HookRolloutStatus } from "../api/hookpolicy.ts";
 import type { ServedHooks } from "../api/hookcatalog.ts";
-import type { Cluster } from "../api/meta.ts";
+import type { Cluster, Namespace } from "../api/meta.ts";
 import type { HookName } from "../api/runtimehooks.ts";
 import { isAwaited } from "../operations/shows.ts";
 import { graceOf, refusalOf } from "../rollouts/claim.ts";
@@ -15,7 +15,6 @@ import { isSameSpec } from "./samespec.ts";
 import { RolloutQueue, type Waiting } from "./rolloutqueue.ts";
 import { inSlices } from "./slices.ts";
 import { atOnce, COSTLY, type Steps } from "../api/steps.ts";
-import type { Namespace } from "../api/meta.ts";
 
 export interface RolloutWorld {
   readonly clusters: Lister<Cluster>;
@@ -34,7 +33,7 @@ export interface RolloutWorld {
   readonly compile?: (object: HookRollout) => CompiledRollout;
 }
 
-/** A member, and the Cluster that it was made of. */
+/** A member, and the copy of its Cluster in memory. */
 export interface KnownMember {
   readonly member: Member;
   readonly cluster: Cluster;
@@ -45,18 +44,19 @@ interface Remembered {
   readonly namespace: Namespace | undefined;
   /** Absent: the rollout does not select the Cluster. */
   readonly known?: KnownMember;
-  /** Whether it shows that it waits, and then how it does. */
+  /** Whether the Cluster shows that it waits. */
   waits?: boolean;
+  /** Its place in the queue, as last computed. */
   waiting?: Waiting;
   health?: Health;
 }
 
-/** The queue is sorted again after this long at the earliest, and after twenty times what it costs. */
+/** The queue is sorted again after this long at the earliest, and after twenty times as long as sorting takes. */
 const REFRESH_MS = 50;
 const REFRESH_SHARE = 20;
-/** Where nothing has changed but the time. */
+/** The same, if nothing but the time has changed. */
 const REST_MS = 2000;
-/** A slot that is given back sooner was not unused: another rollout refused the Cluster. */
+/** A slot that is given back sooner was not left unused: another rollout refused the Cluster. */
 const UNUSED_MS = 60_000;
 
 export class RolloutEntry {
@@ -104,7 +104,7 @@ export class RolloutEntry {
     this.#members = new WeakMap();
   }
 
-  /** Every replica sees which slots ended unused, and may be the one that is asked next. */
+  /** Every replica notes which Clusters left their slot unused, because any replica may be called next. */
   #putBehind({ running = [] }: HookRolloutStatus = {}): void {
     const { now, nowMs } = this.#world;
     const kept = new Set(running.map(({ uid }) => uid));
@@ -114,7 +114,7 @@ export class RolloutEntry {
     }
   }
 
-  /** Of a copy of the object that memory may not have. */
+  /** Compiles a copy of the object that may be newer than the one in memory. */
   compiledOf(object: HookRollout): CompiledRollout {
     return isSameSpec(this.#object, object) ? this.#compiled : this.#compile(object);
   }
@@ -124,7 +124,7 @@ export class RolloutEntry {
     return compile(object);
   }
 
-  /** Of a Cluster, or of its namespace. */
+  /** A Cluster or a Namespace has changed. */
   membersChanged(): void {
     this.#hasChanged = true;
   }
@@ -141,7 +141,7 @@ export class RolloutEntry {
     return this.#remembered(cluster).known?.member;
   }
 
-  /** An expression reads nothing but the Cluster, so the answer lasts as long as this copy of it. */
+  /** Kept for as long as this copy of the Cluster: the expressions read nothing else. */
   health(cluster: Cluster): Health {
     const remembered = this.#remembered(cluster);
     if (remembered.known === undefined) return "Unknown";
@@ -149,7 +149,7 @@ export class RolloutEntry {
     return remembered.health;
   }
 
-  /** Works on each member, at once or in slices. */
+  /** Applies `work` to each member, at once or in slices. */
   ofMembers<T>(work: (known: KnownMember) => T): T[] | Promise<T[]> {
     return this.#run(this.#eachMember(work));
   }
@@ -178,7 +178,7 @@ export class RolloutEntry {
     if (nowMs() - this.#refreshedAt >= pause) void this.refreshed();
   }
 
-  /** Brings the queue up to date now; where that takes more than a turn, it is when the promise resolves. */
+  /** Brings the queue up to date. Returns a promise if that takes more than one turn of the event loop. */
   refreshed(): Promise<void> | undefined {
     if (this.#refreshing !== undefined) return this.#refreshing;
     const result = this.#run(this.#refresh());
@@ -208,7 +208,7 @@ export class RolloutEntry {
     this.#cost = nowMs() - began;
   }
 
-  /** Whether Clusters of a stage may begin for a target: the same for thousands of them. */
+  /** Whether Clusters of a stage may begin for a target, computed once for thousands of Clusters. */
   #openPlaces(): (stage: CompiledStage, target: string) => boolean {
     const places = new Map<CompiledStage, Map<string, boolean>>();
     const now = this.#world.now();
@@ -245,8 +245,7 @@ export class RolloutEntry {
     const before = this.#members.get(cluster);
     if (before !== undefined && before.namespace === namespace) return before;
     const member = topology === undefined ? undefined : memberOf(this.#compiled, metadata, namespace);
-    const remembered: Remembered =
-      member === undefined ? { namespace } : { namespace, known: { member, cluster } };
+    const remembered: Remembered = { namespace, ...(member && { known: { member, cluster } }) };
     this.#members.set(cluster, remembered);
     return remembered;
   }

@@ -1,6 +1,6 @@
 /**
- * Whose turn it is to begin, in this replica's memory. It may only hold: a slot is taken in the API server, by
- * rolloutclaims.ts.
+ * Whose turn it is to begin, in this replica's memory. The queue can only hold: rolloutclaims.ts takes slots in the API
+ * server.
  */
 
 import { compareText } from "../api/comparetext.ts";
@@ -20,14 +20,14 @@ export interface Waiting {
   readonly firstAsked: Date;
 }
 
-/** A Cluster that was passed over queues behind the others for this long. */
+/** How long a Cluster that did not use its turn waits behind the others. */
 const BEHIND_MS = 10 * 60_000;
 
 /** By uid; all times are monotonic milliseconds. */
 export class RolloutQueue {
   /** The last call of each. */
   readonly #asked = new Map<string, number>();
-  /** Since when those who may begin could have. */
+  /** Since when each Cluster that may begin has been allowed to. */
   readonly #turnSince = new Map<string, number>();
   readonly #behindUntil = new Map<string, number>();
   #order: readonly Waiting[] = [];
@@ -38,7 +38,7 @@ export class RolloutQueue {
     this.#asked.set(uid, nowMs);
   }
 
-  /** It had its slot and never began: all others go first. */
+  /** The Cluster had a slot and never began, so all others go first. */
   putBehind(uid: string, nowMs: number): void {
     this.#behindUntil.set(uid, nowMs + BEHIND_MS);
   }
@@ -51,12 +51,11 @@ export class RolloutQueue {
     return this.#mayBegin.has(uid);
   }
 
-  /** First come first. */
   get order(): readonly Waiting[] {
     return this.#order;
   }
 
-  /** As the status tells it. */
+  /** The first Clusters of the queue, for the status. */
   head(): RolloutCandidate[] {
     return this.#order.slice(0, MAX_NEXT).map(({ member: { metadata, stage }, target, firstAsked }) => ({
       namespace: metadata.namespace ?? "",
@@ -67,7 +66,10 @@ export class RolloutQueue {
     }));
   }
 
-  /** `waiting`: those whose stage is open. The first of them that have room may begin; others do not wait for those that have none. */
+  /**
+   * `waiting`: Clusters whose stage is open. The first of them for which there is room may begin; a Cluster for which there
+   * is none does not keep back those behind it.
+   */
   update(rollout: CompiledRollout, slots: Slots, waiting: readonly Waiting[], nowMs: number): void {
     const graceMs = graceOf(rollout);
     // The status shows the order, so it must not depend on which replica was called.
@@ -88,7 +90,7 @@ export class RolloutQueue {
     for (const [uid, until] of this.#behindUntil) if (until <= nowMs) this.#behindUntil.delete(uid);
   }
 
-  /** Who was put behind stays so: another extension may have Cluster API ask seldom. */
+  /** Clusters that were put behind stay behind: another extension may make Cluster API call seldom. */
   #forgetSilent(since: number): void {
     const silent = [...this.#asked].filter(([, at]) => at < since);
     if (silent.length === 0) return;
@@ -104,7 +106,7 @@ export class RolloutQueue {
     return (this.#asked.get(uid) ?? -Infinity) >= since;
   }
 
-  /** As they were before: thousands that are nearly in order are sorted in a fraction of the time. */
+  /** Keeps the last order: thousands of Clusters that are nearly in order are sorted in a fraction of the time. */
   #asBefore(waiting: readonly Waiting[]): Waiting[] {
     const others = new Set(waiting);
     const before = this.#order.filter((each) => others.delete(each));

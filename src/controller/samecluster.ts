@@ -4,8 +4,8 @@ import type { Cluster, ClusterTopology, ObjectMeta } from "../api/meta.ts";
 import { packedVariables } from "../policy/cluster.ts";
 
 /**
- * Whether two versions of a Cluster are the same to policies. Most changes are of the status, which only expressions
- * can see.
+ * Whether two versions of a Cluster are the same for policies. Most changes are changes of the status, which only
+ * expressions can read.
  */
 export function sameCluster(
   before: Cluster,

@@ -1,13 +1,13 @@
-/** Work over thousands of Clusters, in slices between which calls are answered. */
+/** Does work over thousands of Clusters in slices, so that calls are answered in between. */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { COSTLY, type Steps } from "../api/steps.ts";
 import { TURN_MS } from "./turn.ts";
 
-/** The clock is looked at after so many cheap steps: a small fleet is always done at once. */
+/** The clock is checked after this many cheap steps, so a small fleet is always done at once. */
 const STEPS = 64;
 
-/** At once if that is quick. */
+/** Returns the result itself if one slice is enough. */
 export function inSlices<T>(steps: Steps<T>, turnMs: number = TURN_MS): T | Promise<T> {
   const first = slice(steps, turnMs);
   return first.done === true ? first.value : theRest(steps, turnMs);

@@ -2,7 +2,7 @@
 
 import type { Confirmation } from "../policy/decision.ts";
 
-/** Holds after `budgetMs`, whatever the work still finds out. Infinity: no limit. */
+/** Not confirmed after `budgetMs`, whatever the work finds out later. Infinity: no limit. */
 export async function confirmedWithin(
   budgetMs: number,
   work: () => Promise<Confirmation>,

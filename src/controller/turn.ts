@@ -1,6 +1,6 @@
-/** Measures how much of one turn of the event loop has been used, so that remaining work does not keep calls waiting. */
+/** Measures how much of one turn of the event loop is used, so that work leaves time for calls. */
 
-/** Even if one more decision, forecast or row of a status follows, no call waits longer than some 25 ms. */
+/** Short enough that no call waits longer than some 25 ms, even if one more decision, forecast or row follows. */
 export const TURN_MS = 3;
 
 export class Turn {

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { Cluster } from "../../../src/api/meta.ts";
-import type { Health } from "../../../src/rollouts/health.ts";
-import { reachedVersion } from "../../../src/rollouts/health.ts";
+import { type Health, reachedVersion } from "../../../src/rollouts/health.ts";
 import { clusterMeta, TARGET } from "./fixtures.ts";
 
 const NEWER = "v1.36.0";
