@@ -1,4 +1,4 @@
-/** Reads from a row of a policy's status what it records of an operation; rows.ts wrote it, here or at another replica. */
+/** Adopts operations from the rows of a policy's status, written by another replica or before a restart. */
 
 import { STEP_HOOKS, type ServedHooks } from "../api/hookcatalog.ts";
 import type { DecisionRow, HookPolicyStatus } from "../api/hookpolicy.ts";
@@ -15,7 +15,6 @@ import { type PendingOperation, newOperation, operationKey } from "./operation.t
 import { isPossible, type Served } from "./shows.ts";
 import { adoptTimers, storedTimers } from "./timers.ts";
 
-/** Where a status row comes from, and what else is known. */
 export interface RowContext {
   readonly cluster: Cluster;
   readonly namespace: Namespace | undefined;
@@ -26,15 +25,15 @@ export interface RowContext {
   readonly served: ServedHooks;
 }
 
-/** The operator writes one row per operation, so further rows about the same operation are ignored. */
+/** The operator writes one row per operation, so other rows about the same operation are ignored. */
 export function oncePerOperation(rows: readonly DecisionRow[]): DecisionRow[] {
   const keys = new Set<string>();
   return rows.filter(({ clusterUID, hook }) => keys.size !== keys.add(operationKey(clusterUID, hook)).size);
 }
 
 /**
- * The operation that a row tells of, written by another replica or before a restart, with what is known of it; nothing if
- * the Cluster shows no such operation, or that it has ended. What the row says counts for its own policy only.
+ * The operation of a row, with what this replica knows about it; `undefined`: the Cluster does not show that the operation
+ * is pending. What the row says counts for its own policy only.
  */
 export function adoptRow(row: DecisionRow, context: RowContext): PendingOperation | undefined {
   const { cluster, policy, status, known, now, served } = context;
@@ -60,13 +59,13 @@ function canHold(
   return isAsked && matches(policy, { cluster, namespace }) !== "no";
 }
 
-/** Rows tell steps apart by their version alone. */
+/** In a row, only the version distinguishes one step from another. */
 function isSameStep({ call }: PendingOperation, { hook, targetVersion: version }: DecisionRow): boolean {
   if (version === undefined && STEP_HOOKS.has(hook)) return false;
   return targetVersion(call) === version;
 }
 
-/** The Cluster may be waiting without saying so just now, for example because Cluster API's last call has failed. */
+/** The Cluster may wait without showing it at the moment, for example because Cluster API's last call failed. */
 function hearsay(
   { hook, targetVersion: version = "" }: DecisionRow,
   cluster: Cluster,
@@ -76,7 +75,7 @@ function hearsay(
   if (!isPossible(hook, cluster, served)) return undefined;
   const shown = shownCall(hook, cluster);
   const isShown = !STEP_HOOKS.has(hook) || targetVersion(shown) !== undefined;
-  // The version of the row stands until the Cluster shows another one; a row about the step before is over.
+  // The version of the row stands until the Cluster shows another one; a row about the previous step is over.
   if (!isShown && (!isVersion(version) || version === shown.fromKubernetesVersion)) return undefined;
   const call = isShown ? shown : about(shown, version);
   return { ...newOperation(call, cluster, firstAsked, undefined), hearsay: true };

@@ -1,7 +1,6 @@
 /** A request to the API server that would begin an operation, before it is stored. */
 
-import type { Cluster } from "../api/meta.ts";
-import { DELETE_FOR_MOVE_ANNOTATION } from "../api/meta.ts";
+import { type Cluster, DELETE_FOR_MOVE_ANNOTATION } from "../api/meta.ts";
 import type { HookCall } from "../api/runtimehooks.ts";
 import { lookup } from "../policy/selector.ts";
 import { isVersion } from "../policy/targetversion.ts";
@@ -14,11 +13,11 @@ export interface Change {
 
 export interface Attempt {
   readonly call: HookCall;
-  /** As stored, for a deletion; otherwise as it would be stored. */
+  /** The stored Cluster for a deletion, otherwise the Cluster as it would be stored. */
   readonly cluster: Cluster;
 }
 
-/** `undefined`: the request begins no operation, or one that the hook decides about later. */
+/** `undefined`: the request begins no operation, or an operation that the hook decides about later. */
 export function attemptOf({ before, after }: Change): Attempt | undefined {
   if (after === undefined) return before && deletionOf(before);
   if (after.paused) return undefined; // Cluster API calls the hook when the Cluster is resumed
@@ -30,7 +29,7 @@ export function attemptOf({ before, after }: Change): Attempt | undefined {
 function deletionOf(cluster: Cluster): Attempt | undefined {
   const { deletionTimestamp, annotations } = cluster.metadata;
   if (deletionTimestamp !== undefined) return undefined;
-  // clusterctl move marks the paused Cluster, which lives on elsewhere.
+  // clusterctl move marks the paused Cluster before it deletes this copy.
   if (cluster.paused && lookup(annotations, DELETE_FOR_MOVE_ANNOTATION) !== undefined) return undefined;
   return { call: { hook: "BeforeClusterDelete" }, cluster };
 }

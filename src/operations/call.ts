@@ -1,12 +1,10 @@
-/** The call that Cluster API makes, or would make, as far as the Cluster shows it. */
-
 import { STEP_HOOKS } from "../api/hookcatalog.ts";
 import type { Cluster } from "../api/meta.ts";
 import { type HookCall, type HookName, VERSION_FIELDS } from "../api/runtimehooks.ts";
 import { isVersion, targetVersion } from "../policy/targetversion.ts";
 import { stepVersion, VERSIONED } from "./step.ts";
 
-/** The call that Cluster API waits for, as far as the Cluster shows it. The settings do not come from the Cluster. */
+/** The call that Cluster API waits for, as far as the Cluster shows it. A Cluster does not show the settings. */
 export function shownCall(hook: HookName, cluster: Cluster): HookCall {
   const from = shownFrom(hook, cluster);
   const call = {
@@ -17,16 +15,16 @@ export function shownCall(hook: HookName, cluster: Cluster): HookCall {
 }
 
 /**
- * The call that Cluster API would make: about `version`, else about the one that the Cluster shows, else about the
- * one that its topology wants. What the Cluster does not show stays unknown, and an expression that reads it is not
- * evaluable: the version that an upgrade comes from, before Cluster API 1.14, and the ExtensionConfig's settings.
+ * The call that Cluster API would make: about `version`, else about the version that the Cluster shows, else about the
+ * version of its topology. Before Cluster API 1.14, a Cluster does not show the version that an upgrade comes from, and it
+ * never shows the settings: expressions that read them are not evaluable.
  */
 export function expectedCall(hook: HookName, cluster: Cluster, version?: string): HookCall {
   const shown = shownCall(hook, cluster);
   return about(shown, version ?? targetVersion(shown) ?? wantedVersion(cluster));
 }
 
-/** Adds what the Cluster shows by now of the same operation. */
+/** Adds what the Cluster shows about the same operation now. */
 export function shownSince(known: HookCall, cluster: Cluster): HookCall {
   const call = shownCall(known.hook, cluster);
   return about(call, targetVersion(call) ?? targetVersion(known));
@@ -38,13 +36,13 @@ export function about(call: HookCall, version: string | undefined): HookCall {
   return version === undefined || field === undefined ? call : { ...call, [field]: version };
 }
 
-/** The call that comes from `version`, where the Cluster does not show it; hooks without such a field keep their call. */
+/** The call of an upgrade from `version`; a hook without such a field keeps its call. */
 export function comingFrom(call: HookCall, version: string | undefined): HookCall {
   const has = version !== undefined && VERSION_FIELDS[call.hook].includes("fromKubernetesVersion");
   return has ? { ...call, fromKubernetesVersion: version } : call;
 }
 
-/** Whether the call leaves out a minor version, which Cluster API never does in one step of a control plane. */
+/** Whether the call skips a minor version, which one step of a control plane never does. */
 export function skipsMinor({
   hook,
   fromKubernetesVersion: from,
@@ -56,8 +54,8 @@ export function skipsMinor({
 }
 
 /**
- * The call after which the Cluster proceeded, where nothing had held it. The marks of a step come and go, more than once,
- * while the status still shows the plan of before, so the upgrade's version stands for that of its steps.
+ * The call after which the Cluster proceeded, if nothing had held it. The marks of steps come and go while the status still
+ * shows an old plan, so the upgrade's version stands for the versions of its steps.
  */
 export function passedCall(hook: HookName, cluster: Cluster): HookCall {
   return STEP_HOOKS.has(hook) ? about({ hook }, wantedVersion(cluster)) : shownCall(hook, cluster);
@@ -78,6 +76,6 @@ export function shownVersion(hook: HookName, cluster: Cluster): string | undefin
   if (!STEP_HOOKS.has(hook)) return undefined;
   const { plan } = cluster.progress ?? {};
   if (hook === "BeforeControlPlaneUpgrade") return plan?.[0];
-  // Without a version of the step, and without any version to come, it is the last step.
+  // A step without a version is the last one if the plan has no more versions.
   return stepVersion(cluster) ?? (plan?.length === 0 ? wantedVersion(cluster) : undefined);
 }

@@ -11,14 +11,14 @@ import { hasBegun, isAtVersion, isDeleted, type Served } from "./shows.ts";
 import { stepOf } from "./step.ts";
 
 /**
- * Whether the Cluster itself shows that the operation proceeded, or is not wanted any more; silence never tells that.
- * Marks: Cluster API's core:internal/hooks/tracking.go and where each hook is called (topology reconcilers).
+ * Whether the Cluster shows that the operation proceeded, or is not wanted any more; a missing call is no evidence. For the
+ * marks, see Cluster API's core:internal/hooks/tracking.go and the topology reconcilers that call the hooks.
  */
 export function hasEnded(operation: PendingOperation, cluster: Cluster, served: Served): boolean {
   const { hook } = operation.call;
   if (cluster.metadata.uid !== operation.clusterUID || stepOf(hook, cluster) !== operation.step) return true;
   const version = shownVersion(hook, cluster);
-  // A condition about an error shows no version, so it does not show another one either.
+  // A condition about an error shows no version, which does not end the operation.
   if (version !== undefined && version !== targetVersion(operation.call)) return true;
   if (isDeleted(cluster) && hook !== "BeforeClusterDelete") return true;
   return SHOWS_END[hook](operation, cluster, served);

@@ -8,12 +8,12 @@ import { withinForecastBudget } from "../policy/budget.ts";
 import { remember } from "./timers.ts";
 import type { OperationState, World } from "../policy/world.ts";
 
-/** Without this bound, the search for windows that never meet would not end. */
+/** The search for windows that never overlap would not end without this bound. */
 const MAX_STEPS = 100;
 
 /**
- * The earliest instant from `now` on at which `policies` release the operation if nothing but time passes;
- * `undefined`: none, or none that can be told.
+ * The earliest instant from `now` on at which `policies` release the operation if only the time changes; `undefined`: never,
+ * or it cannot be computed.
  */
 export function forecast(
   policies: readonly CompiledPolicy[],
@@ -45,7 +45,7 @@ function follow(
   return undefined;
 }
 
-/** No rule that holds releases before this instant (ms); Infinity: time alone does not help. */
+/** The rules that hold do not release before this instant (ms); Infinity: time alone does not release. */
 function releasedBefore(trace: readonly PolicyTrace[]): number {
   const holding = trace.filter(({ holds }) => holds).flatMap(({ rules }) => rules.filter((r) => r.holds));
   return Math.max(...holding.map(ruleReleasedBefore));
@@ -58,7 +58,7 @@ function ruleReleasedBefore({ verdict, gates, deadlineAt, deadlineReleases }: Ru
   return Math.min(deadline, gatesHold);
 }
 
-/** No timer begins or breaks off before this instant (ms), and the search must not leave out any of these edges. */
+/** No timer starts or stops before this instant (ms): the search must stop at each of these edges. */
 function nextTimer(policies: readonly CompiledPolicy[], trace: readonly PolicyTrace[]): number {
   const edges = trace.flatMap(({ rules }, index) =>
     rules.filter((rule) => mayStartTimer(policies[index], rule)).map(({ changesAt }) => toMs(changesAt)),
@@ -69,11 +69,11 @@ function nextTimer(policies: readonly CompiledPolicy[], trace: readonly PolicyTr
 function mayStartTimer(policy: CompiledPolicy | undefined, { rule, timers, gates }: RuleTrace): boolean {
   const { deadline, waits = [] } = policy?.rules.find(({ name }) => name === rule) ?? {};
   if (deadline !== undefined && timers?.blockedSince === undefined) return true;
-  // Where a user has to act, time alone never meets the gates of a wait.
+  // If a user has to act, time alone never starts a wait.
   return waits.length > 0 && openGates(gates).every(({ changesAt }) => changesAt !== undefined);
 }
 
-/** A wait that does not run yet follows the gates that it waits for. */
+/** The gates that do not hold, without waits that have not started: other gates start those. */
 function openGates(gates: readonly GateTrace[]): readonly GateTrace[] {
   return gates.filter(({ holds, reason }) => holds !== true && reason !== "WaitNotStarted");
 }

@@ -1,4 +1,4 @@
-/** Cluster API's marks on a Cluster, which name the hooks that it has still to call. */
+/** Cluster API's marks on a Cluster: the hooks that it still has to call. */
 
 import { type Cluster, PENDING_HOOKS_ANNOTATION } from "../api/meta.ts";
 import type { HookName } from "../api/runtimehooks.ts";
@@ -9,7 +9,7 @@ export function isPending(cluster: Pick<Cluster, "metadata">, hook: HookName): b
   return pending?.split(",").includes(hook) ?? false;
 }
 
-/** The mark that a call of the hook requires: its own or, for a step of the control plane, that of the whole upgrade. */
+/** The mark that a call of the hook requires: the hook's own or, for BeforeControlPlaneUpgrade, the upgrade's. */
 export function markOf(hook: HookName): HookName {
   return hook === "BeforeControlPlaneUpgrade" ? "AfterClusterUpgrade" : hook;
 }

@@ -1,4 +1,4 @@
-/** An operation that Cluster API waits for, or is going to wait for: what is remembered of it, and how it begins. */
+/** A pending operation: what is remembered about it, and how it begins. */
 
 import type { Cluster } from "../api/meta.ts";
 import type { HookCall, HookName } from "../api/runtimehooks.ts";
@@ -15,9 +15,9 @@ export interface PendingOperation extends OperationState {
   readonly namespace: string;
   readonly cluster: string;
   readonly call: HookCall;
-  /** The step of an upgrade that the Cluster shows; every step calls the same hook. */
+  /** The step of an upgrade that the Cluster shows: every step calls the same hooks. */
   readonly step: string;
-  /** Cluster API's own mark of the hook was there: when it disappears, the hook has released the Cluster. */
+  /** Whether Cluster API's mark of the hook was there: it disappears when the hook has released the Cluster. */
   readonly marked: boolean;
 }
 
@@ -48,7 +48,7 @@ export function newOperation(
   };
 }
 
-/** A call that is not about the remembered operation is decided like a first call. */
+/** A call that is not about the remembered operation is decided as a first call. */
 export function answering(
   operation: PendingOperation | undefined,
   call: HookCall,
@@ -59,16 +59,16 @@ export function answering(
     : { firstAsked: now, rules: new Map() };
 }
 
-/** The version in a call is the caller's word: a wrong one only makes the caller miss what is remembered. */
+/** A caller that names a wrong version does not profit from what is remembered. */
 function isAbout(operation: PendingOperation, call: HookCall): boolean {
   const version = targetVersion(operation.call);
   return version === undefined || version === targetVersion(call);
 }
 
 /**
- * The Cluster as it is when Cluster API calls about the operation: it is being deleted before BeforeClusterDelete is called
- * (core/reconcilers/topology/cluster/cluster_controller.go, reconcileDelete). For calls to come; the operator decides on the
- * Cluster as it is.
+ * The Cluster as it will be when Cluster API calls about the operation: BeforeClusterDelete is called only once the Cluster
+ * is being deleted (core/reconcilers/topology/cluster/cluster_controller.go, reconcileDelete). Not for the operator's own
+ * decisions, which are about the Cluster as it is.
  */
 export function asCalled(
   cluster: Cluster,
@@ -80,8 +80,8 @@ export function asCalled(
 }
 
 /**
- * The operation for which Cluster API waits for this hook, or is going to, as the Cluster itself shows it: every replica
- * sees that without the others, also after a restart. Calls do not change it.
+ * The operation that is pending at this hook, as the Cluster itself shows it: every replica sees the same, also after a
+ * restart, and calls change nothing.
  */
 export function shownOperation(
   hook: HookName,
@@ -93,7 +93,7 @@ export function shownOperation(
     : undefined;
 }
 
-/** Cluster API is going to call about a Cluster that is being deleted, if it has not called yet. */
+/** A Cluster that is being deleted has a pending operation even before Cluster API calls. */
 export function pendingDeletion(cluster: Cluster, served: Served): PendingOperation | undefined {
   const begun = readTimestamp(cluster.metadata.deletionTimestamp);
   return begun && shownOperation("BeforeClusterDelete", cluster, { now: begun, served });

@@ -1,4 +1,4 @@
-/** Every operation that Cluster API waits for, or is going to, by Cluster and hook. */
+/** Every pending operation, by Cluster and hook. */
 
 import { isDeepStrictEqual } from "node:util";
 
@@ -46,7 +46,6 @@ export class PendingOperations {
     this.#operations.set(operation.clusterUID, operations);
   }
 
-  /** The policy is gone, so nothing needs what was remembered for its rules. */
   forgetPolicy(policyUID: string): void {
     this.#changeAll((operation) => forgetPolicy(operation, policyUID));
   }
@@ -62,7 +61,6 @@ export class PendingOperations {
       for (const [hook, operation] of operations) operations.set(hook, change(operation));
   }
 
-  /** The Cluster is new, has changed or is gone, so operations of it may have ended or begun. */
   clusterChanged(before: Cluster | undefined, now: Cluster | undefined, context: FollowContext): Followed {
     const uids = new Set([before, now].map((cluster) => cluster?.metadata.uid ?? ""));
     const ended = [...uids]
@@ -79,7 +77,7 @@ export class PendingOperations {
     if (operations?.size === 0) this.#operations.delete(clusterUID);
   }
 
-  /** Begins what the Cluster shows, unless it has begun before. Returns whether something has begun. */
+  /** Begins the operations that the Cluster shows. Returns whether any of them is new. */
   begin(cluster: Cluster, context: FollowContext): boolean {
     const { uid } = cluster.metadata;
     let begun = false;
@@ -98,7 +96,6 @@ export class PendingOperations {
     return begun;
   }
 
-  /** Takes over what the Cluster shows by now of the same step. */
   #update(operation: PendingOperation, cluster: Cluster): void {
     const call = shownSince(operation.call, cluster);
     if (!isDeepStrictEqual(call, operation.call)) this.put({ ...operation, call });

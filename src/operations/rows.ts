@@ -1,7 +1,6 @@
-/** Rows of a policy's status: what the policy holds, would hold or cannot evaluate for a Cluster, and how that ended. */
+/** Rows of a policy's status: operations that it holds, would hold or cannot evaluate, and results of operations. */
 
-import type { DecisionRow, RecentResult } from "../api/hookpolicy.ts";
-import { MAX_ROW_MESSAGE } from "../api/hookpolicy.ts";
+import { type DecisionRow, MAX_ROW_MESSAGE, type RecentResult } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
 import { printable } from "../api/printable.ts";
 import type { HookCall } from "../api/runtimehooks.ts";
@@ -15,9 +14,9 @@ import { firstAskedBy } from "../policy/world.ts";
 import type { PendingOperation } from "./operation.ts";
 
 export interface HeldRow extends DecisionRow {
-  /** Counts as blocked; under failurePolicy Ignore, a row that is not evaluable does not. */
+  /** Whether the policy holds the operation: under failurePolicy Ignore, it holds nothing that is not evaluable. */
   readonly holds: boolean;
-  /** The instant at which time alone can change what the row says. */
+  /** When time alone can change the row. */
   readonly changesAt?: Date;
   /** The inputs of the forecast: every gate of every rule. */
   readonly basis: string;
@@ -30,7 +29,7 @@ const MAX_NAME = 63;
 const MAX_TIMERS = 16;
 const DEADLINE_PASSED = "the deadline has passed: the Cluster proceeds when Cluster API asks again";
 
-/** `undefined`: the policy has nothing to report about it. `before` keeps `since` while the row says the same. */
+/** `undefined`: the policy has nothing to report. `since` stays that of `before` while the row says the same. */
 export function heldRow(
   operation: PendingOperation,
   { trace, policyUID }: { readonly trace: PolicyTrace; readonly policyUID: string },
@@ -78,15 +77,15 @@ export function saysTheSame(a: Said, b: Said): boolean {
 }
 
 /**
- * The rule that decides. A rule that its deadline has released is reported until the operation has ended, or a restart
- * would forget how long it was held, and hold it for as long again.
+ * The rule to report. A rule whose deadline has released the operation is reported until the operation has ended; otherwise
+ * a restart would hold it for as long again.
  */
 function reportedRule(trace: PolicyTrace): RuleTrace | undefined {
   const isOut = trace.mode === "Audit" || trace.overriddenBy !== undefined;
   return trace.verdict === "Allowed" && isOut ? undefined : decidingRule(trace);
 }
 
-/** The rule that holds, or would without Audit or the override; else one whose deadline has released the operation. */
+/** The rule that holds, or would hold without Audit or the override; else a rule whose deadline has released. */
 function decidingRule({ verdict, overriddenBy, rules }: PolicyTrace): RuleTrace | undefined {
   if (verdict === "Observed") return undefined;
   if (verdict === "Allowed" && overriddenBy === undefined)
@@ -129,14 +128,14 @@ export function storedRow({
   return row;
 }
 
-/** Whether a stored row holds the operation, as far as the policy tells: the row itself does not. */
+/** Whether the operation of a stored row is held, by the policy as it is now: the row does not say so. */
 export function holdsOperation(row: DecisionRow, policy: CompiledPolicy): boolean {
   if (row.verdict === "Blocked") return true;
   const rule = policy.rules.find(({ name }) => shownName(name) === row.rule);
   return policy.mode === "Enforce" && rule !== undefined && isHeld(row, policy, rule);
 }
 
-/** Whether a row says the same apart from the forecast, which follows from the rest. */
+/** Whether two rows say the same; the forecast follows from the rest. */
 export function sameRow(a: HeldRow | undefined, b: HeldRow | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
   return (
@@ -153,7 +152,7 @@ export function sameRow(a: HeldRow | undefined, b: HeldRow | undefined): boolean
   );
 }
 
-/** The record of an operation that proceeded; nothing for one that the policy still holds. */
+/** The result of an operation that has proceeded; `undefined`: the policy still holds it. */
 export function recentResult(
   operation: NamedOperation,
   trace: PolicyTrace,
@@ -171,7 +170,7 @@ export function recentResult(
   };
 }
 
-/** The record of a request that the policy refused at admission. */
+/** The result of a request that the policy refused at admission. */
 export function refusedResult(operation: NamedOperation, trace: PolicyTrace, now: Date): RecentResult {
   return {
     ...namedBy(operation),
@@ -202,7 +201,7 @@ function namedBy({
   };
 }
 
-/** The facts by which users judge a policy that has not held the operation. */
+/** The rule and gate that decided, for users. */
 function decidedBy(trace: PolicyTrace): Pick<RecentResult, "rule" | "gate" | "message"> {
   const rule = decidingRule(trace);
   if (rule === undefined) return {};

@@ -1,4 +1,4 @@
-/** Reads from a Cluster which hooks Cluster API calls or is going to call, and which ones the Cluster has passed. */
+/** Reads from a Cluster which hooks Cluster API calls or will call, and which hooks the Cluster has passed. */
 
 import { STEP_HOOKS, type ServedHooks } from "../api/hookcatalog.ts";
 import { BEFORE_UPGRADE_ANNOTATION, type Cluster, OK_TO_DELETE_ANNOTATION } from "../api/meta.ts";
@@ -12,15 +12,15 @@ import { isOfEarlierStep } from "./step.ts";
 export type Served = Pick<ServedHooks, "marksUpgrades">;
 
 /**
- * Whether the Cluster itself shows that Cluster API waits for the hook, or is going to. A caller can ask anything, so
- * what is remembered, and above all what has a clock, must follow from what the API server says. A creation and a
- * deletion show in the Cluster; for all other hooks, Cluster API's condition has to say that they hold it.
+ * Whether the Cluster itself shows that an operation is pending at the hook. Any caller can send any call, so everything
+ * that is remembered must follow from the API server, above all clocks. A Cluster shows its creation and deletion; for all
+ * other hooks, Cluster API's condition has to say that they block it.
  */
 export function isAwaited(hook: HookName, cluster: Cluster, served: Served): boolean {
   const { topology, paused, progress, metadata } = cluster;
   if (topology === undefined || paused || !isPossible(hook, cluster, served)) return false;
   if (hook === "BeforeClusterCreate" || hook === "BeforeClusterDelete") return true;
-  // The condition says the same because of this annotation, but Cluster API then calls no extension.
+  // This annotation blocks the upgrade, too, with the same condition, but Cluster API then calls no extension.
   if (hook === "BeforeClusterUpgrade" && Object.keys(metadata.annotations ?? {}).some(isOwnHold))
     return false;
   return progress?.heldAt === hook && !(STEP_HOOKS.has(hook) && isOfEarlierStep(cluster));
@@ -34,7 +34,7 @@ export function isPossible(hook: HookName, cluster: Cluster, served: Served): bo
   return isDeleted(cluster) === (hook === "BeforeClusterDelete") && ALLOWS_BEGIN[hook](cluster, served);
 }
 
-/** Cluster API then calls no other hook (core/reconcilers/topology/cluster/cluster_controller.go, reconcileDelete). */
+/** Cluster API then calls only BeforeClusterDelete (topology/cluster/cluster_controller.go, reconcileDelete). */
 export function isDeleted({ metadata }: Cluster): boolean {
   return metadata.deletionTimestamp !== undefined;
 }
@@ -59,14 +59,14 @@ const ALLOWS_BEGIN: Readonly<Record<HookName, (cluster: Cluster, served: Served)
     lookup(metadata.annotations, OK_TO_DELETE_ANNOTATION) === undefined,
 };
 
-/** The upgrade is under way: BeforeClusterUpgrade is not called for it again. */
+/** Whether the upgrade is under way, so that BeforeClusterUpgrade is not called for it again. */
 export function hasBegun(cluster: Cluster, { marksUpgrades }: Served): boolean {
   if (!isPending(cluster, "AfterClusterUpgrade")) return false;
   const { begun, reconciled } = cluster.progress ?? {};
   return marksUpgrades || begun === true || reconciled === true;
 }
 
-/** Whether the Cluster has the version of its topology, and nothing of it is still to be done. */
+/** Whether the Cluster has the version of its topology, and no upgrade is under way. */
 export function isAtVersion(cluster: Cluster): boolean {
   return cluster.progress?.reconciled === true && !isPending(cluster, "AfterClusterUpgrade");
 }
@@ -94,7 +94,7 @@ const markWent =
 const SHOWS_PASSED: Readonly<Record<HookName, ShowsPassed>> = {
   BeforeClusterCreate: (before, now) => !before.created && now.created,
   AfterControlPlaneInitialized: markWent("AfterControlPlaneInitialized"),
-  // A mark on a Cluster that has nothing to do does not come from Cluster API.
+  // Cluster API does not write the mark on a Cluster that is up to date.
   BeforeClusterUpgrade: (before, now, served) =>
     !hasBegun(before, served) &&
     hasBegun(now, served) &&

@@ -12,9 +12,9 @@ export interface OperationInputs<T extends OperationState = OperationState> {
   readonly world: World;
   readonly call: HookCall;
   readonly state: T;
-  /** The seconds until the next look, for expressions that look at the clock: edges alone do not show when those change. */
+  /** The seconds until the next look, for expressions that read the clock: these have no edges. */
   readonly lookAgain?: (decision: Decision) => number;
-  /** Another instant to look at, where something passes that changes no decision. */
+  /** Another instant to look at, which changes no decision. */
   readonly alsoAt?: (look: Look) => Date | undefined;
 }
 
@@ -24,7 +24,7 @@ export interface Look<T extends OperationState = OperationState> {
   readonly state: T;
 }
 
-/** No rule changes so often: an expression looks at the clock, and the time is too long. */
+/** Too many looks for one walk: an expression reads the clock, and the time is too long. */
 export class TooManyChanges extends Error {
   override readonly name = "TooManyChanges";
 }

@@ -14,8 +14,8 @@ import type { Window } from "../policy/window/window.ts";
 import { type OperationState, type RuleTimers, timerKey } from "../policy/world.ts";
 
 /**
- * The timers that the policies of `trace` want remembered replace the former ones; absent ones are forgotten. A rule that
- * was looked at and has nothing running keeps an empty entry.
+ * Replaces the timers of the policies in `trace`, and keeps those of other policies. A rule that was evaluated and whose
+ * timers do not run keeps an empty entry.
  */
 export function remember<T extends OperationState>(
   before: T,
@@ -27,7 +27,7 @@ export function remember<T extends OperationState>(
   for (const [key, timers] of before.rules) {
     const owner = policyOf(key);
     if (!looked.has(owner)) rules.set(key, timers);
-    // Nothing is known of the gates, so a wait does not continue; a deadline does.
+    // The gates were not evaluated, so a wait does not continue; a deadline does.
     else if (looked.get(owner)?.unread === true)
       rules.set(key, present({ blockedSince: timers.blockedSince }));
   }
@@ -39,7 +39,7 @@ export function remember<T extends OperationState>(
   return { ...before, rules };
 }
 
-/** Policies come and go while an operation can be held for months. */
+/** Policies come and go while an operation is held, which can take months. */
 export function forgetPolicy<T extends OperationState>(operation: T, policyUID: string): T {
   const prefix = timerKey(policyUID, "");
   const rules = new Map([...operation.rules].filter(([key]) => !key.startsWith(prefix)));
@@ -47,8 +47,8 @@ export function forgetPolicy<T extends OperationState>(operation: T, policyUID: 
 }
 
 /**
- * A policy was edited: a wait starts again where the rule waits for something else now, and a deadline where the policy
- * did not enforce anything before. An entry that stays without an instant keeps older rows from being adopted.
+ * A policy was edited: a wait starts again if the gates of its rule have changed, and all timers do if the mode has. An
+ * empty entry stays, because it keeps older rows from being adopted.
  */
 export function forgetEdited<T extends OperationState>(
   operation: T,
@@ -79,7 +79,7 @@ export interface Edit {
   readonly hasSameGates: (rule: string) => boolean;
 }
 
-/** Computed once for thousands of operations. */
+/** Compares both specs once for thousands of operations. */
 export function editOf(before: PolicySpec, now: PolicySpec): Edit {
   const compared = new Map<string, boolean>();
   const hasSameGates = (name: string): boolean => {
@@ -109,8 +109,8 @@ function policyOf(key: string): string {
 }
 
 /**
- * The timers of a row that count: those that were written for this very spec and operation, because another one may
- * wait for something else. A wait whose window has closed since starts again, even if no replica saw that.
+ * The timers of a row that count: only those that were written for this spec and for rules on this hook. A wait whose
+ * window has closed since then starts again, even if no replica saw that.
  */
 export function storedTimers(
   policy: CompiledPolicy,
@@ -139,8 +139,8 @@ function staysOpen(window: Window, since: Date, now: Date): boolean {
 }
 
 /**
- * Adopts timers from a status row, written by another replica or before a restart. Where both know an instant, the later
- * one counts: replicas agree, and no stored timer releases an operation earlier.
+ * Adopts timers from a status row. If this replica knows an instant, too, the later one counts, so that replicas agree and
+ * no stored timer releases an operation earlier.
  */
 export function adoptTimers<T extends OperationState>(
   operation: T,
@@ -156,7 +156,7 @@ export function adoptTimers<T extends OperationState>(
   return { ...operation, rules };
 }
 
-/** An own entry without an instant is newer than the stored one. */
+/** An entry of this replica's own without an instant is newer than the stored timers. */
 function merge(own: RuleTimers | undefined, stored: RuleTimers): RuleTimers {
   if (own === undefined) return stored;
   return present({
@@ -169,10 +169,10 @@ function later(own: Date | undefined, stored: Date | undefined): Date | undefine
   return own !== undefined && stored !== undefined && stored > own ? stored : own;
 }
 
-/** A clock that is slightly ahead is tolerated; an instant that cannot be parsed counts as absent. */
+/** The writer's clock may be this far ahead; a later instant in a row counts as absent. */
 const MAX_AHEAD_MS = 60_000;
 
-/** Instants from a clock that was ahead and is right again count from now on. */
+/** Replaces instants from a clock that was ahead and is right again with the present. */
 export function notAhead<T extends OperationState>(operation: T, now: Date): T {
   const clamp = (at: Date): Date => (isAhead(at, now) ? wholeSecond(now) : at);
   const { firstAsked, saidBy = new Map<string, Date>(), rules } = operation;

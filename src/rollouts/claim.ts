@@ -1,6 +1,6 @@
 /**
- * Takes a slot. Pure: decides from a status that was just read, and from members that were read after it; what it returns
- * counts only once the API server has stored it under the same resourceVersion.
+ * Takes a slot. Pure: decides from a status and members that were just read. The result counts only once the API server has
+ * stored it under the same resourceVersion.
  */
 
 import { CONDITION, MAX_TARGETS, type HookRolloutStatus, type RolloutClaim } from "../api/hookpolicy.ts";
@@ -13,7 +13,7 @@ import { isOverdue, type Slots } from "./slots.ts";
 /** A Cluster that asks to begin. */
 export interface Candidate {
   readonly metadata: ObjectMeta;
-  /** A version; "" where the operation has none. */
+  /** A version; "" if the operation has none. */
   readonly target: string;
   readonly stage: CompiledStage | undefined;
   readonly marked: boolean;
@@ -38,18 +38,18 @@ export type ClaimResult =
   | { readonly begins: false; readonly reason: HoldReason; readonly stage?: string };
 
 /**
- * A Cluster that took its slot this long ago and never began waits until the claim has ended. Calls do not count: any
- * caller can ask often, and Cluster API has to find the slot when it asks again.
+ * A Cluster that took its slot this long ago and has not begun cannot renew its claim, and waits until the claim has ended.
+ * Until then each call renews it, because Cluster API has to find the slot when it calls again.
  */
 const RENEWABLE_MS = 60_000;
 const GRACE_MS = 5000;
 
-/** How long a Cluster may be silent that Cluster API asks about. */
+/** How long a Cluster stays in the queue without a call. */
 export function graceOf({ retryAfterSeconds }: CompiledRollout): number {
   return 2 * retryAfterSeconds * 1000 + GRACE_MS;
 }
 
-/** The objects that one round has read. */
+/** What one round of claims has read. */
 interface Round {
   readonly rollout: CompiledRollout;
   readonly status: HookRolloutStatus | undefined;
@@ -57,7 +57,7 @@ interface Round {
   readonly now: Date;
 }
 
-/** `slots` then counts the claim, too. */
+/** Adds the claim to `slots`. */
 export function claim(round: Round, candidate: Candidate): ClaimResult {
   const { rollout, status, now } = round;
   if (rollout.mode === "Audit" || candidate.marked) return { begins: true };
@@ -72,7 +72,7 @@ export function claim(round: Round, candidate: Candidate): ClaimResult {
   return "begins" in taken ? taken : { begins: true, status: { ...status, running: [...others, taken] } };
 }
 
-/** Its claim for the same target: to renew it, no slot has to be free. */
+/** The candidate's claim for the same target: it can be renewed even if no slot is free. */
 export function ownClaim(
   { rollout, status, now }: Omit<Round, "slots">,
   { metadata: { uid }, target }: Pick<Candidate, "metadata" | "target">,
@@ -92,7 +92,7 @@ function renewed(own: RolloutClaim, rollout: CompiledRollout, now: Date): Rollou
   return { ...own, attempts: own.attempts + 1, renewedAt: timestamp(now) };
 }
 
-/** In place of its claim for another target. */
+/** Replaces a claim of the Cluster for another target. */
 function newClaim(
   { slots, now }: Round,
   { metadata, stage, target }: Candidate & { readonly stage: CompiledStage },
@@ -115,7 +115,7 @@ function newClaim(
   };
 }
 
-/** Why nothing of this Cluster may begin, whatever slots are free. Memory asks it, too: it costs no read. */
+/** Why the Cluster may not begin, whatever slots are free. */
 export function refusalOf(
   rollout: CompiledRollout,
   status: HookRolloutStatus | undefined,
@@ -135,7 +135,7 @@ export function refusalOf(
   return closing === undefined ? undefined : { begins: false, reason: "StageClosed", stage: closing.name };
 }
 
-/** Its status describes this spec, and knows of every slot: see "StatusLost" in rolloutstatus.ts. */
+/** Whether the status describes this spec and has every claim: see "StatusLost" in rolloutstatus.ts. */
 function isReady({ generation }: CompiledRollout, status: HookRolloutStatus | undefined): boolean {
   const ready = status?.conditions?.find(({ type }) => type === CONDITION.Ready);
   return status?.observedGeneration === generation && ready?.status === "True";

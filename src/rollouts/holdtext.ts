@@ -1,4 +1,4 @@
-/** The text on a held Cluster. It has no counts: each change would make Cluster API write every Cluster that waits. */
+/** The text on a held Cluster, without counts: Cluster API would write every waiting Cluster at each change of it. */
 
 import type { RolloutHold } from "../policy/decision.ts";
 import type { HoldReason } from "./claim.ts";

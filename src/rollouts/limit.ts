@@ -2,19 +2,17 @@
 
 import { MAX_FAILED, MAX_RUNNING } from "../api/hookpolicy.ts";
 
-/** As in the object: an integer, or digits and "%". */
+/** An integer, or digits and "%". */
 export type Limit = number | string;
 
-/**
- * Slots: a percentage rounds down, but a small fleet gets one; "0%" is none. The status names every Cluster that has one.
- */
+/** Slots: a percentage rounds down, but to one slot at least; "0%" is none. A status can name MAX_RUNNING Clusters. */
 export function slotsOf(limit: Limit, members: number): number {
   const fraction = percentOf(limit);
   if (fraction === undefined) return clamp(Number(limit), MAX_RUNNING);
   return fraction === 0 ? 0 : clamp(Math.max(1, Math.floor(fraction * members)), MAX_RUNNING);
 }
 
-/** Successes that are needed: a percentage rounds up; never more than there can be. */
+/** Successes that are needed: a percentage rounds up. */
 export function neededOf(limit: Limit, members: number): number {
   const fraction = percentOf(limit);
   return clamp(fraction === undefined ? Number(limit) : Math.ceil(fraction * members), members);
@@ -25,7 +23,7 @@ export function needsNone(minSucceeded: Limit): boolean {
   return minSucceeded === 0 || minSucceeded === "0%" || minSucceeded === "0";
 }
 
-/** Failures that are tolerated: a percentage rounds down. The status names every Cluster that has failed. */
+/** Failures that are tolerated: a percentage rounds down. A status can name MAX_FAILED Clusters. */
 export function toleratedOf(limit: Limit, members: number): number {
   const fraction = percentOf(limit);
   return clamp(fraction === undefined ? Number(limit) : Math.floor(fraction * members), MAX_FAILED);

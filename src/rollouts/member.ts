@@ -19,16 +19,16 @@ export function operationOf(hook: HookName): Operation | undefined {
   return hook === BEGINS.Delete ? "Delete" : undefined;
 }
 
-/** A selected Cluster as its metadata shows it. */
+/** A Cluster that the rollout selects, as its metadata shows it. */
 export interface Member {
   readonly metadata: ObjectMeta;
   /** Absent: no stage selects it. */
   readonly stage?: CompiledStage;
-  /** Cluster API has begun the operation, and has not ended it. */
+  /** Whether Cluster API has begun the operation, and not ended it. */
   readonly marked: boolean;
 }
 
-/** `namespace` undefined: unknown. A Cluster that cannot be excluded counts. */
+/** `namespace` undefined: unknown. Then the Cluster counts as selected by its namespace. */
 export function memberOf(
   rollout: CompiledRollout,
   metadata: ObjectMeta,
@@ -45,7 +45,7 @@ export function memberOf(
   return { metadata, marked, ...(stage !== undefined && { stage }) };
 }
 
-/** Cluster API writes the mark in the reconcile that was answered "go" (core:internal/hooks/tracking.go). */
+/** Cluster API writes the mark in the reconcile in which it was released (core:internal/hooks/tracking.go). */
 export function showsMark(operation: Operation, metadata: ObjectMeta): boolean {
   const { annotations, deletionTimestamp } = metadata;
   if (operation === "Delete")
@@ -53,7 +53,7 @@ export function showsMark(operation: Operation, metadata: ObjectMeta): boolean {
   return deletionTimestamp === undefined && isPending({ metadata }, markOfOperation(operation));
 }
 
-/** The hook that Cluster API has still to call while the operation runs. */
+/** The hook that Cluster API still has to call while the operation runs. */
 export function markOfOperation(operation: "Create" | "Upgrade"): HookName {
   return operation === "Upgrade" ? "AfterClusterUpgrade" : "AfterControlPlaneInitialized";
 }

@@ -1,8 +1,8 @@
-/** In which order Clusters begin, as far as their labels say. */
+/** The order in which Clusters begin, by their labels. */
 
 import { type Labels, lookup } from "../policy/selector.ts";
 
-/** Smaller integers first; what is no integer comes last. 15 digits: every such number is exact. */
+/** Smaller integers come first, anything else last. Up to 15 digits, every integer is exact. */
 export function orderOf(labels: Labels, orderLabelKey: string | undefined): number {
   if (orderLabelKey === undefined) return 0;
   const label = lookup(labels, orderLabelKey);

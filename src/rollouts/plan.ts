@@ -1,6 +1,6 @@
-/** The timeline of a rollout if every operation takes as long as said and none fails. */
+/** The timeline of a rollout if every operation takes `durationMs` and none fails. */
 
-import { after } from "../policy/instant.ts";
+import { after, earliest } from "../policy/instant.ts";
 import { neededOf, needsNone } from "./limit.ts";
 import type { Member } from "./member.ts";
 import { compareOrder, orderOf } from "./order.ts";
@@ -19,14 +19,14 @@ export interface PlannedCluster {
   readonly stage: string;
   readonly begins: Date;
   readonly ends: Date;
-  /** A user must act first: the plan takes that as done. */
+  /** Whether a user has to act first; the plan assumes that this is done. */
   readonly needsAction: boolean;
 }
 
 export interface PlannedStage {
   readonly name: string;
   readonly clusters: number;
-  /** Absent: nothing of it ever begins. */
+  /** Absent: none of its Clusters ever begins. */
   readonly begins?: Date;
   readonly ends?: Date;
   /** When the next stage may begin; absent: never. */
@@ -36,16 +36,16 @@ export interface PlannedStage {
 export interface Plan {
   readonly from: Date;
   readonly stages: readonly PlannedStage[];
-  /** In the order of their begins. */
+  /** In the order in which they begin. */
   readonly clusters: readonly PlannedCluster[];
-  /** Members that never begin: no stage selects them, or there is no slot for them. */
+  /** Members that never begin, because no stage selects them or they never get a slot. */
   readonly never: readonly string[];
 }
 
 interface Waiting {
   readonly each: PlanMember;
   readonly stage: CompiledStage;
-  /** No policy releases it before; found out when it could begin. */
+  /** When the policies release it; absent until it could begin. */
   notBefore?: Date;
   needsAction: boolean;
 }
@@ -88,7 +88,7 @@ class Walk {
     for (const { stage } of this.#waiting) this.#sizes.set(stage.name, this.#size(stage) + 1);
   }
 
-  /** Ends and begins whatever can end and begin at this instant. */
+  /** Ends the operations that are over at this instant, and begins those that may begin. */
   begin(at: Date): void {
     for (const [uid, ends] of this.#running) {
       if (ends > at) continue;
@@ -118,25 +118,21 @@ class Walk {
     return true;
   }
 
-  /** The next instant at which something can change; `undefined`: nothing is left that can. */
+  /** The next instant at which something can change; `undefined`: nothing can. */
   next(at: Date): Date | undefined {
     if (this.#waiting.length === 0) return undefined;
     const passes = this.#rollout.stages.map((stage) => this.#passes(stage));
     const released = this.#waiting.map(({ notBefore }) => notBefore);
-    const later = [...this.#running.values(), ...passes, ...released].filter(
-      (each) => each !== undefined && each > at,
-    );
-    return later.length === 0
-      ? undefined
-      : new Date(Math.min(...later.map((each) => each?.getTime() ?? Infinity)));
+    const edges = [...this.#running.values(), ...passes, ...released];
+    const next = earliest(edges.filter((edge) => edge !== undefined && edge > at));
+    return next instanceof Date ? next : undefined;
   }
 
   plan(from: Date): Plan {
     const stages = this.#rollout.stages.map((stage): PlannedStage => {
       const own = this.#planned.filter((each) => each.stage === stage.name);
       const passes = this.#passes(stage);
-      const [first] = own;
-      const last = own.at(-1);
+      const [first, last] = [own[0], own.at(-1)];
       return {
         name: stage.name,
         clusters: this.#size(stage),
@@ -157,7 +153,7 @@ class Walk {
     });
   }
 
-  /** When enough have succeeded, and the soak is over; `undefined`: not known yet, or never. */
+  /** When enough Clusters have succeeded and the soak is over; `undefined`: not known yet, or never. */
   #passes(stage: CompiledStage): Date | undefined {
     const size = this.#size(stage);
     const needed = neededOf(stage.minSucceeded, size);

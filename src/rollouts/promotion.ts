@@ -1,4 +1,4 @@
-/** The gates of a stage, which hold for each Cluster before it may begin: as those of a policy, without waits. */
+/** The gates of a stage, which must hold for each Cluster before it may begin: gates as in a policy, without waits. */
 
 import type { HookCall } from "../api/runtimehooks.ts";
 import { Budgets, inOneDecision, lookAt, within } from "../policy/budget.ts";
@@ -6,7 +6,6 @@ import type { ObjectQuery } from "../policy/policy.ts";
 import type { World } from "../policy/world.ts";
 import type { CompiledStage } from "./rollout.ts";
 
-/** The conditions for a Cluster to begin besides a free slot. */
 export interface Situation {
   readonly world: World;
   readonly call: HookCall;

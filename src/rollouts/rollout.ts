@@ -1,4 +1,4 @@
-/** Compiles a HookRollout, valid or not. Total: an invalid rollout holds the Clusters that it may mean. */
+/** Compiles a HookRollout, valid or not: an invalid rollout holds every Cluster that it may select. */
 
 import { withoutNulls } from "../api/fields.ts";
 import type { HookRollout, HookRolloutSpec, RolloutStageSpec } from "../api/hookpolicy.ts";
@@ -32,9 +32,9 @@ export interface CompiledRollout {
   readonly progressDeadlineMs: number;
   readonly healthyWhen: readonly HealthCheck[];
   readonly ignoreFailuresBefore?: Date;
-  /** At least one: without stages all members are in one. */
+  /** At least one: without stages, all members are in a single one. */
   readonly stages: readonly CompiledStage[];
-  /** Why nothing may begin: errors of the spec. */
+  /** The errors of the spec, because of which nothing may begin. */
   readonly problem?: string;
 }
 
@@ -80,12 +80,12 @@ const AVAILABLE = {
   expression: "cluster.status.conditions.exists(c, c.type == 'Available' && c.status == 'True')",
 };
 
-/** The schema admits only valid durations; an invalid one must not end early. */
+/** For an invalid duration, which the schema does not admit: it must not end early. */
 const NEVER_MS = 100 * 366 * 86_400_000;
 
 export function compileRollout(object: HookRollout): CompiledRollout {
   const { name, uid, generation = 0, creationTimestamp } = object.metadata;
-  // A file can have a rollout without one.
+  // A rollout in a file may have no spec.
   const given: Partial<HookRolloutSpec> | undefined = object.spec;
   const spec = withoutNulls(given ?? {});
   const schemaErrors = validatePolicy("HookRollout", object).filter(({ path }) => isWithin(path, "spec"));
@@ -107,13 +107,14 @@ export function compileRollout(object: HookRollout): CompiledRollout {
   };
 }
 
-type Limits = Pick<CompiledRollout, "maxConcurrency" | "retryAfterSeconds" | "progressDeadlineMs">;
-
 function limitsOf({
   maxConcurrency = 1,
   retryAfterSeconds = 10,
   progressDeadline = "",
-}: Partial<HookRolloutSpec>): Limits {
+}: Partial<HookRolloutSpec>): Pick<
+  CompiledRollout,
+  "maxConcurrency" | "retryAfterSeconds" | "progressDeadlineMs"
+> {
   return {
     maxConcurrency,
     retryAfterSeconds,
@@ -167,12 +168,12 @@ function compileStage(spec: RolloutStageSpec): CompiledStage {
     minSucceeded: spec.minSucceeded ?? "100%",
     minSuccessTimeMs: soakMs(minSuccessTime),
     maxFailures: spec.maxFailures ?? 0,
-    // As a ClusterHookPolicy it may look into every namespace.
+    // Like a ClusterHookPolicy, a stage may look into every namespace.
     until: (spec.until ?? []).map((gate) => compileGate(gate, { kind: "ClusterHookPolicy", name })),
   };
 }
 
-/** No soak is the default, and may be written as 0s, 0m or 0h0m. */
+/** Without a soak the text is absent, or 0s, 0m or 0h0m. */
 function soakMs(text = "0s"): number {
   return /^(0+[hms])+$/.test(text) ? 0 : (parseDuration(text) ?? NEVER_MS);
 }

@@ -1,8 +1,8 @@
-/** Tells one set of members from another: slots that were taken under other selectors may be missing. */
+/** Identifies the set of members by the selectors: claims that were made under other selectors may be incomplete. */
 
 import type { HookRolloutSpec } from "../api/hookpolicy.ts";
 
-/** FNV-1a, 32 bits: no secret, and a collision means only that a change is not waited out. */
+/** FNV-1a, 32 bits. After a collision, the operator does not wait for claims that may be missing. */
 export function scopeOf({ mode, namespaceSelector, clusterSelector, stages = [] }: HookRolloutSpec): string {
   const selectors = stages.map((stage) => [stage.name, stage.namespaceSelector, stage.clusterSelector]);
   const text = JSON.stringify([mode, namespaceSelector, clusterSelector, selectors]);

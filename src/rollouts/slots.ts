@@ -1,4 +1,4 @@
-/** The slots in use: claims in the status, and Clusters that show Cluster API's mark. */
+/** The slots in use: those of claims in the status, and of Clusters that show Cluster API's mark. */
 
 import type { HookRolloutStatus, RolloutClaim } from "../api/hookpolicy.ts";
 import { readTimestamp } from "../policy/instant.ts";
@@ -7,7 +7,7 @@ import { slotsOf } from "./limit.ts";
 import type { Member } from "./member.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";
 
-/** One Cluster in operation. */
+/** The slot of one Cluster. */
 interface Slot {
   readonly stage: string | undefined;
   /** "Gone": the Cluster is no member any more. */
@@ -24,14 +24,13 @@ export class Slots {
   readonly #rollout: CompiledRollout;
   readonly #members: number;
   readonly #used = new Map<string, Slot>();
-  /** How many of these are in a stage, or have a value of a label that they are spread over. */
+  /** The slots in use by stage, and by the value of each label that they are spread over. */
   readonly #usedIn = new Tally();
   readonly #usedOf = new Map<string, Tally>();
-  /** Members by stage, and by the value of a label that they are spread over. */
+  /** The members by stage, and by the value of each of these labels. */
   readonly #sizes = new Tally();
   readonly #values = new Map<string, Tally>();
 
-  /** `members`: as they are at one instant. */
   constructor(
     rollout: CompiledRollout,
     status: Pick<HookRolloutStatus, "running" | "failed">,
@@ -91,12 +90,12 @@ export class Slots {
     for (const [labelKey, values] of this.#usedOf) values.add(lookup(labels, labelKey), by);
   }
 
-  /** How many more may begin, whatever their stage. */
+  /** How many more Clusters may begin, whatever their stage. */
   get left(): number {
     return Math.max(0, slotsOf(this.#rollout.maxConcurrency, this.#members) - this.#used.size);
   }
 
-  /** Whether one more fits in total, in its stage, and for its labels. */
+  /** Whether there is a slot: of the rollout, of the stage, and for the labels. */
   hasRoom(room: Room): boolean {
     return (
       this.left > 0 &&
@@ -118,7 +117,7 @@ export class Slots {
   }
 }
 
-/** Whether the deadline has passed: the Cluster has failed, and its slot is free. */
+/** Whether progressDeadline has passed: the Cluster has failed, and its slot is free. */
 export function isOverdue(
   { progressDeadlineMs }: CompiledRollout,
   { claimedAt }: Pick<RolloutClaim, "claimedAt">,
@@ -128,9 +127,9 @@ export function isOverdue(
   return since !== undefined && now.getTime() - since.getTime() >= progressDeadlineMs;
 }
 
-/** The failures of Clusters that may still show the mark. */
+/** The Cluster may still show the mark. */
 export const DEADLINE_EXCEEDED = "ProgressDeadlineExceeded";
-/** The mark of a Cluster that never had a slot: it counts until the deadline, and never halts the rollout. */
+/** The Cluster shows the mark and never had a slot: it counts until the deadline, and never halts the rollout. */
 export const UNCLAIMED = "UnclaimedOperation";
 export const UNHEALTHY = "Unhealthy";
 

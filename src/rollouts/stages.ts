@@ -1,4 +1,4 @@
-/** Which stages have passed for a target, and whether failures halt the rollout: as the status says. */
+/** Which stages have passed for a target, and whether failures halt the rollout, by the status. */
 
 import type { HookRolloutStatus, RolloutFailure, RolloutStageStatus } from "../api/hookpolicy.ts";
 import { after, readTimestamp } from "../policy/instant.ts";

@@ -1,11 +1,10 @@
-/** Which versions a rollout follows where there are too many: namespaces take turns, so that one of them keeps no other out. */
+/** Chooses the versions that a rollout follows if there are too many: namespaces take turns. */
 
 import { compare, parse } from "semver";
 
-/** Versions, each with the namespaces whose Clusters are on the way to it. */
+/** Versions, each with the namespaces whose Clusters are to be upgraded to it. */
 export type Wanted = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** For a sort of versions. */
 export function newestFirst(a: string, b: string): number {
   return compare(b, a) || (a < b ? -1 : Number(a > b));
 }
