@@ -1,6 +1,6 @@
 /**
- * The audit entry of one answer or refusal (schemas/output/audit.json): its inputs and the reasons for the verdict.
- * Contains only constants, names and versions, nothing observed of an object, and at most some 64 KiB.
+ * The audit entry of one answer or refusal (schemas/output/audit.json): its inputs and the reasons for the verdict. It
+ * contains only constants, names and versions, nothing that a gate has observed, and at most some 64 KiB.
  */
 
 import type { RefusedRequest } from "../admission/clusterhandler.ts";

@@ -1,6 +1,4 @@
-/**
- * Writes one line per changed answer, and one per refused request: what was answered, from which inputs, and why.
- */
+/** Writes one line per changed answer, and one per refused request: the answer, its inputs, and its reasons. */
 
 import { hash } from "node:crypto";
 import type { Logger } from "../api/logger.ts";
@@ -25,7 +23,7 @@ export interface AuditLogOptions {
 interface Last {
   readonly version: string | undefined;
   readonly verdict: AnswerVerdict;
-  /** Digest: the text of many policies is kilobytes, for each remembered answer. */
+  /** A digest, because the text can be kilobytes. */
   readonly said: string;
 }
 
@@ -47,7 +45,7 @@ export class AuditLog implements AnswerRecorder {
     }
   }
 
-  /** Every refusal is written: a user sent each request. Never throws. */
+  /** Every refusal is written. Never throws. */
   refused(request: RefusedRequest, now: Date): void {
     try {
       this.#write(auditRefusal(request, { now, instance: this.#options.instance }));

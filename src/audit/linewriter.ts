@@ -20,7 +20,7 @@ export interface LineWriterOptions {
   readonly minRetryMs?: number;
 }
 
-/** Some ten thousand lines: minutes of a fleet in which everything changes at once. */
+/** Some ten thousand lines, which is minutes of a fleet in which everything changes at once. */
 const MAX_BYTES = 16 * 1024 * 1024;
 const BATCH_BYTES = 256 * 1024;
 const MIN_RETRY_MS = 100;
@@ -52,7 +52,7 @@ export class LineWriter {
     this.#pumping ??= this.#pump().finally(() => (this.#pumping = undefined));
   }
 
-  /** Resolves when everything is written, or when that takes too long. */
+  /** Resolves when everything is written or after CLOSE_MS. */
   async close(): Promise<void> {
     this.#closing.abort();
     const enough = pause(CLOSE_MS, undefined, { ref: false });

@@ -50,7 +50,7 @@ export class FileTarget implements LineTarget {
     if (bytesWritten === bytes.length) return bytesWritten;
     const after = await file.stat();
     if (!after.isFile() || after.size !== size + bytesWritten) return bytesWritten;
-    // The disk is full: removes the partial line, or it would stay in a file that was rotated meanwhile.
+    // The disk is full: without the truncation, the partial line would stay if the file is rotated now.
     await file.truncate(size);
     throw new Error(`${this.#path}: no space is left`);
   }

@@ -1,6 +1,6 @@
 /**
- * Ten thousand Clusters can approach the same deadline at once. For each cause (a policy or an override), the first
- * Events of half a minute are written one by one, and the rest become a single Event with a count.
+ * Limits Events: ten thousand Clusters can approach the same deadline at once. For each cause (a policy or an override), the
+ * first Events of half a minute are written one by one, and the rest become a single Event with a count.
  */
 
 import { policyName } from "../policy/policyref.ts";
@@ -31,7 +31,7 @@ export class EventBursts {
   /** Number of open bursts by namespace. */
   readonly #begun = new Map<string, number>();
 
-  /** Whether the Event is written by itself; otherwise it is counted. */
+  /** Whether the Event is written as its own; otherwise it is counted. */
   admit({ text, at }: DatedText): boolean {
     const key = this.#keyOf(text);
     const burst = this.#bursts.get(key) ?? this.#begin(key, text.regarding.namespace ?? "", at);

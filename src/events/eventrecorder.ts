@@ -31,7 +31,7 @@ const CALM = 100;
 /** In bytes: limit of the API (apis/events/validation: NoteLengthLimit). */
 const MAX_NOTE = 1024;
 
-/** - repeated: another replica was quicker. - refused: the namespace is being deleted and accepts no Event. */
+/** - repeated: another replica has written it. - refused: the namespace is being deleted and accepts no Event. */
 export type EventResult = "written" | "repeated" | "refused" | "failed" | "dropped";
 
 export interface EventRecorderOptions {
@@ -72,7 +72,7 @@ export class EventRecorder {
     }
   }
 
-  /** Records an Event that is not a transition of a policy; the caller logs it. */
+  /** Records an Event that is no transition of a policy, and does not log it. */
   tell(text: EventText): void {
     this.#enqueue({ text, at: this.#options.now() });
   }
@@ -88,7 +88,7 @@ export class EventRecorder {
     this.#takeTurn(namespace);
   }
 
-  /** When all places are taken, the namespace with the most waiting Events drops its newest one. */
+  /** When all places are taken, the namespace with the most waiting Events loses its newest Event. */
   #makeRoom(own: number): boolean {
     let most: DatedText[] = [];
     for (const waiting of this.#waiting.values()) if (waiting.length > most.length) most = waiting;

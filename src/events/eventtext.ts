@@ -16,13 +16,13 @@ export interface ObjectReference {
 }
 
 export interface EventText {
-  /** The same on every replica, so that a transition gives one Event. */
+  /** The same on every replica, so that each transition is one Event. */
   readonly identity: string;
   readonly type: "Normal" | "Warning";
   readonly reason: string;
   readonly action: string;
   readonly note: string;
-  /** For the same Event about the policy (`related`): names the Cluster, and not what the gates wait for. */
+  /** The note of the same Event about the policy (`related`): it names the Cluster, and not what the gates wait for. */
   readonly policyNote?: string;
   readonly regarding: ObjectReference;
   readonly related?: ObjectReference;
@@ -55,7 +55,7 @@ export function describeTransition(transition: Transition): EventText {
   }
 }
 
-/** `kubectl describe` of the policy shows the Events about it alone. */
+/** The same Event about the policy, because `kubectl describe` of the policy shows no Events about Clusters. */
 export function aboutPolicy({ policyNote, related, identity, ...text }: EventText): EventText | undefined {
   if (policyNote === undefined || related === undefined) return undefined;
   return { ...text, identity: `${identity} policy`, note: policyNote, regarding: related };

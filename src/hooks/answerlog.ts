@@ -1,7 +1,4 @@
-/**
- * Logs one line per call; identical answers are combined, because Cluster API repeats a call every few seconds for
- * days.
- */
+/** Logs calls; identical answers are combined, because Cluster API repeats a call every few seconds for days. */
 
 import type { Logger } from "../api/logger.ts";
 import type { HookName } from "../api/runtimehooks.ts";
@@ -11,7 +8,7 @@ import type { Standing } from "../policy/standing.ts";
 import type { Answer, HookRequest } from "./codec.ts";
 import { LastAnswers } from "./lastanswers.ts";
 
-/** The verdict in logs and metrics: that of the decision, or why there was none. */
+/** The verdict in logs and metrics: of the decision, or why there was none. */
 export type AnswerVerdict =
   Decision["verdict"] | "NotLoaded" | "NotConfirmed" | "InternalError" | "Undecodable" | "Unauthenticated";
 
@@ -19,14 +16,13 @@ export interface Outcome {
   readonly verdict: AnswerVerdict;
   readonly answer: Answer;
   readonly decision?: Decision;
-  /** Whether the same request would get the same answer; absent where that is unknown. */
+  /** Whether the same request would get the same answer; absent: unknown. */
   readonly stands?: Standing | undefined;
 }
 
-/** Records answers. */
 export interface AnswerRecorder {
   record(request: HookRequest, outcome: Outcome, now: Date): void;
-  /** The last recorded answer about the Cluster and hook was repeated, to the same request. */
+  /** The last recorded answer about the Cluster and hook was given again. */
   repeat(hook: HookName, clusterUID: string, now: Date): void;
   /** The Cluster is deleted. */
   forget(clusterUID: string): void;
@@ -41,7 +37,7 @@ interface Entry {
   repeated: number;
 }
 
-/** An unchanged answer is logged once per interval, with a count. */
+/** How often an unchanged answer is logged, with a count. */
 const SUMMARY_EVERY_MS = 10 * 60 * 1000;
 
 export interface AnswerLogOptions {

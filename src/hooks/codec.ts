@@ -33,7 +33,7 @@ const MAX_SETTINGS = 64 * 1024;
 /** In characters; longer ones are kept as a digest. */
 const MAX_KEPT_SETTINGS = 512;
 
-/** Hooks with the same fields share one. */
+/** Hooks with the same version fields share a validator. */
 const VALIDATORS = new Map<readonly VersionField[], ValidateFunction<RawRequest>>([
   [VERSION_FIELDS.BeforeClusterDelete, isRequest],
   [VERSION_FIELDS.BeforeClusterUpgrade, isUpgradeRequest],
@@ -63,7 +63,7 @@ export function decodeRequest(hook: HookName, text: string): ReceivedRequest | u
   };
 }
 
-/** The topology is viewed when it is read: that of a Cluster in memory never is, and it is most of a request. */
+/** The topology is most of a request, and is decoded when it is read: never for a Cluster that is in memory. */
 function viewRequested(raw: Fields): Cluster {
   const { topology, ...spec } = fieldsOf(raw["spec"]);
   const cluster = asRequested(viewCluster({ ...raw, spec }));
@@ -73,7 +73,7 @@ function viewRequested(raw: Fields): Cluster {
   return Object.defineProperty(cluster, "topology", { get, enumerable: true });
 }
 
-/** Thousands are kept. */
+/** Thousands of settings are kept (replays.ts). */
 function shortened(text: string): string {
   return text.length <= MAX_KEPT_SETTINGS ? text : hash("sha256", text, "base64");
 }

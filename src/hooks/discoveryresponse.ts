@@ -1,14 +1,14 @@
-/** The response to Cluster API's first call; its manager exits when an extension does not answer for 60 s. */
+/** The response to Cluster API's first call. Its manager exits if an extension does not answer for 60 s. */
 
 import { HOOK_NAMES, HOOKS_GROUP_VERSION } from "../api/runtimehooks.ts";
 import { handlerName, type ServedHooks } from "../api/hookcatalog.ts";
 
-/** Cluster API's default, and three times the time budget of a consistent read. */
+/** Cluster API's default; longer than the budgets of confirmation.ts and rollouts.ts together. */
 const HANDLER_TIMEOUT_SECONDS = 10;
 
 /**
- * The text of the response, built once per process: the same bytes on every replica and handlers sorted by name, or
- * Cluster API patches the ExtensionConfig's status again and again.
+ * The text of the response. Handlers are sorted by name: if replicas answered differently, Cluster API would patch the
+ * status of the ExtensionConfig again and again.
  */
 export function discoveryResponse(served: ServedHooks): string {
   const handlers = HOOK_NAMES.filter((hook) => served.advertised.has(hook))

@@ -1,4 +1,4 @@
-/** Handles one hook call from bytes to bytes. Whatever fails, the answer is a decided one: hold rather than release. */
+/** Handles one hook call from bytes to bytes. Whatever fails, the Cluster is held. */
 
 import type { HookName } from "../api/runtimehooks.ts";
 import type { Logger } from "../api/logger.ts";
@@ -10,18 +10,18 @@ import { type Answer, decodeRequest, encodeResponse, failureResponse, type HookR
 import { type Replay, Replays } from "./replays.ts";
 import { seenSubject } from "./subject.ts";
 
-/** The source of decisions (controller/store.ts and controller/confirmation.ts). */
+/** The source of decisions (controller/answers.ts, controller/confirmation.ts and controller/rollouts.ts). */
 export interface DecisionSource {
   /** Whether all policies, Clusters and Namespaces are in memory. */
   loaded(): boolean;
   /**
-   * Decides at once or when it is the Cluster's turn: calls about one namespace must not delay those about others. When
-   * too many of them wait already, `refuse` gives the answer.
+   * Decides at once or when it is the Cluster's turn: calls about one namespace must not delay those about others. If too
+   * many calls about the Cluster wait already, the answer is that of `refuse`.
    */
   inTurn<T>(request: HookRequest, decide: () => T | Promise<T>, refuse: () => T): T | Promise<T>;
   /** Decides from memory, without changing any state. */
   ask(request: HookRequest, now: Date): Decision;
-  /** Returns a function that tells whether the decision that ask() has just made still stands. `undefined`: unknown. */
+  /** Tells whether the decision that ask() has just made still stands. `undefined`: unknown. */
   standing(request: HookRequest, decision: Decision, at: Date): Standing | undefined;
   /** Decides from a fresh read: a release needs it, because memory may lag behind. Never rejects. */
   confirm(request: HookRequest): Promise<Confirmation>;
@@ -43,7 +43,7 @@ export interface HandlerDeps {
   readonly now: () => Date;
 }
 
-/** Short: the reason passes by itself, and Cluster API never calls earlier than told. */
+/** Short, because the reason passes by itself, and Cluster API does not call earlier. */
 const SOON_SECONDS = 5;
 
 const TEXT = {
@@ -55,9 +55,9 @@ const TEXT = {
 } as const;
 
 export interface HookHandler {
-  /** Returns the last answer about the Cluster that the body names, if it holds, still stands, and rests on nothing else in a body. */
+  /** The last answer about the Cluster that the body names, if it holds, still stands, and depends on nothing else in a body. */
   readonly repeat: (body: WholeBody) => string | undefined;
-  /** Returns the JSON text of the answer: the last one, if it holds and is still valid. */
+  /** The JSON text of the answer. */
   readonly handle: (body: WholeBody) => string | Promise<string>;
   /** The Cluster is deleted. */
   readonly forget: (clusterUID: string) => void;
@@ -135,7 +135,7 @@ function answer(request: HookRequest, deps: HandlerDeps): Outcome | Promise<Outc
   return { ...decided(decision), stands: deps.source.standing(request, decision, at) };
 }
 
-/** Memory may decide to hold; a release, or any answer about a Cluster that is not in memory, needs a fresh read. */
+/** A release, or any answer about a Cluster that is not in memory, needs a fresh read. */
 async function confirm(request: HookRequest, before: Decision, deps: HandlerDeps): Promise<Outcome> {
   const confirmation = await deps.source.confirm(request);
   if (!confirmation.ok) return unconfirmed(request, confirmation.reason, deps);
@@ -155,7 +155,7 @@ function unconfirmed(request: HookRequest, reason: string, deps: HandlerDeps): O
   return undecided("NotConfirmed", true);
 }
 
-/** Changes nothing else: the last answer about the Cluster and its stored state stay. */
+/** The last answer about the Cluster stays recorded, and is still repeated. */
 function refused(request: HookRequest, deps: HandlerDeps, waits: boolean): Answer {
   deps.metrics.unconfirmed("TooManyCalls");
   deps.complain("Holding a Cluster because too many calls about it wait", {
@@ -169,7 +169,7 @@ function nameOf({ cluster: { metadata } }: HookRequest): string {
   return `${metadata.namespace}/${metadata.name}`;
 }
 
-/** Answers a hook that cannot hold: Cluster API stops the whole reconcile on anything but Success. */
+/** Answers a hook that cannot hold: at any other answer, Cluster API would stop the whole reconcile. */
 function observe(request: HookRequest, deps: HandlerDeps): Outcome {
   if (!deps.source.loaded()) return undecided("NotLoaded", false);
   const decision = deps.source.ask(request, deps.now());
@@ -184,7 +184,7 @@ function decided(decision: Decision): Outcome {
   return { verdict, decision, answer: holds ? wait : GO };
 }
 
-/** Without a decision the answer is to hold, where the hook can hold. */
+/** Without a decision the answer is to hold, if the hook can hold. */
 function undecided(why: keyof typeof TEXT, waits: boolean): Outcome {
   const wait: Answer = { status: "Success", retryAfterSeconds: SOON_SECONDS, message: TEXT[why] };
   return { verdict: why === "TooManyCalls" ? "NotConfirmed" : why, answer: waits ? wait : GO };

@@ -1,5 +1,3 @@
-/** The served paths, built once: the set is fixed per process. */
-
 import { type HookName, HOOK_NAMES } from "../api/runtimehooks.ts";
 import { DISCOVERY_PATH, hookPath, type ServedHooks } from "../api/hookcatalog.ts";
 import type { HookServerOptions } from "../server/hookserver.ts";
@@ -34,7 +32,7 @@ export function createRoutes(served: ServedHooks, deps: HandlerDeps): Routes {
     },
     undecodable: (path, reason) => {
       const hook = byPath.get(path);
-      // Discovery accepts any body: even an incomplete request is answered with what is served.
+      // Discovery accepts any body, even an incomplete one.
       if (hook === undefined) return discovery;
       const waits = served.blocking.has(hook);
       if (reason === "internal") return internalErrorResponse(hook, waits);

@@ -5,7 +5,7 @@ const MAX_ANSWERS = 20_000;
 
 /** The last recorded answer about each Cluster and hook. */
 export class LastAnswers<T> {
-  /** By uid; the entry that has not changed for longest comes first and is evicted first. */
+  /** By uid. The first entry is evicted first: it has not changed for the longest time. */
   readonly #byCluster = new Map<string, Map<HookName, T>>();
   #size = 0;
 

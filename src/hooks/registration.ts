@@ -29,7 +29,7 @@ export interface Registration {
   readonly namespaceSelector?: LabelSelector;
   /** The settings that Cluster API sends with each call. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Status of the condition Discovered; absent: discovery was never tried. */
+  /** Status of the condition Discovered; absent: Cluster API has not tried discovery yet. */
   readonly discovered?: string;
   /** Message of that condition. */
   readonly message: string;
@@ -94,7 +94,7 @@ function viewHandler(raw: unknown, extension: string): Handler {
   };
 }
 
-/** Recognized by name, or else by its discovered handlers, all of which must be ours. */
+/** Recognized by its name or Service, or by its discovered handlers if all of them are HookPolicy's. */
 export function isOurs(
   { metadata, service, handlers: discovered }: Registration,
   { handlers, serviceName }: Own,
@@ -129,8 +129,8 @@ function gatedHooks({ rules }: CompiledPolicy): HookName[] {
 }
 
 /**
- * Why Cluster API never calls for this policy; absent where it does. `ours`: the ExtensionConfigs that point to this
- * operator; `namespace`: the labels of a HookPolicy's namespace.
+ * Why Cluster API does not call the policy's hooks; `undefined`: it does. `ours`: the ExtensionConfigs of this operator;
+ * `namespace`: the labels of a HookPolicy's namespace.
  */
 export function notCalled(
   policy: CompiledPolicy,
@@ -172,7 +172,7 @@ export function isDiscovered({ discovered }: Registration): boolean {
   return discovered === "True";
 }
 
-/** By the labels of the Cluster's Namespace. */
+/** `labels`: of the Cluster's Namespace. */
 export function selectsNamespace({ namespaceSelector }: Registration, labels: Labels): boolean {
   return compileSelector(namespaceSelector)(labels);
 }

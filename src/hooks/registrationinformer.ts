@@ -1,4 +1,4 @@
-/** Keeps Cluster API's ExtensionConfigs in memory, which show whether policies are called at all. */
+/** Keeps Cluster API's ExtensionConfigs in memory: they show whether Cluster API calls the hooks of policies. */
 
 import { setTimeout as pause } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
@@ -56,7 +56,7 @@ export class Registrations {
     });
   }
 
-  /** The lasting state in one word; a change is a reason to check again, as is onChange. */
+  /** A change of this state is a reason to check again, as is onChange. */
   get state(): "Unknown" | "NotServed" | "Forbidden" | "Known" {
     const failure = this.informer.failure();
     if (isNotFound(failure)) return "NotServed";
@@ -64,9 +64,7 @@ export class Registrations {
     return this.informer.synced() ? "Known" : "Unknown";
   }
 
-  /**
-   * "Unknown" until the first list: the earlier result stays. Without permission to read, the result is `undefined`.
-   */
+  /** "Unknown" until the first list; `undefined` also if the operator may not read ExtensionConfigs. */
   readonly notCalled = (policy: CompiledPolicy): Unavailable | "Unknown" | undefined => {
     switch (this.state) {
       case "Unknown":
@@ -82,7 +80,7 @@ export class Registrations {
     }
   };
 
-  /** Settings of the ExtensionConfig that calls for Clusters of the namespace; none where several match and differ. */
+  /** The settings that Cluster API sends about Clusters of the namespace; none if matching ExtensionConfigs differ. */
   readonly settings = (namespace: string): Registration["settings"] => {
     const labels = this.#options.namespaces.get(namespace)?.metadata.labels;
     const [first, ...others] = this.#ours().filter((each) => selectsNamespace(each, labels));

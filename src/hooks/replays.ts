@@ -1,7 +1,7 @@
 /**
- * Repeats answers, because Cluster API repeats its call while it waits. While a decision stands it is not computed
- * again, and where it is the same whatever else a call says, the call is not even parsed. Only for answers that hold:
- * every release is confirmed again.
+ * Repeats answers, because Cluster API repeats its call while it waits. A decision that still stands is not computed again,
+ * and if it depends on nothing else in a call, the call is not even parsed. Only for answers that hold: every release is
+ * confirmed again.
  */
 
 import type { Standing } from "../policy/standing.ts";
@@ -39,16 +39,13 @@ export class Replays {
     if (this.#last.size > MAX_REPLAYS && oldest.done !== true) this.forget(oldest.value);
   }
 
-  /**
-   * Called when another answer is given about the Cluster, because only the last one is repeated, or when it is
-   * deleted.
-   */
+  /** Another answer was given about the Cluster, or the Cluster is deleted. */
   forget(clusterUID: string): void {
     this.#last.delete(clusterUID);
   }
 }
 
-/** Whether a request about the subject gets the same answer while that stands. */
+/** Whether a request about the subject gets the same answer while the decision stands. */
 function isAbout({ subject, stands }: Replay, asked: Subject): boolean {
   return subject.operation === asked.operation && (stands.forAnyCall || subject.settings === asked.settings);
 }

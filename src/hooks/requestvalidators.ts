@@ -1,4 +1,4 @@
-/** What a hook request has to have: one validator for all hooks with the same version fields. */
+/** Validators of hook requests: one for all hooks with the same version fields. */
 
 import type { ObjectMeta } from "../api/meta.ts";
 import type { Fields } from "../api/fields.ts";
@@ -11,9 +11,7 @@ export type RawRequest = Omit<HookCall, "hook"> & {
 };
 
 const STRINGS = { type: "object", additionalProperties: { type: "string" } } as const;
-/**
- * Kubernetes' own limits: longer names or other characters cannot belong to a Cluster, and would be stored and logged.
- */
+/** Kubernetes' own limits, because these texts are stored and logged. */
 const upTo = (maxLength: number, pattern: string): object => ({
   type: "string",
   minLength: 1,

@@ -1,4 +1,4 @@
-/** What a request is about, in texts to compare: from what it says, or seen in its bytes without parsing them. */
+/** What a request is about, as texts to compare: from the decoded request, or from its bytes without parsing them. */
 
 import type { ObjectMeta } from "../api/meta.ts";
 import { type HookName, VERSION_FIELDS, type VersionField } from "../api/runtimehooks.ts";
@@ -7,8 +7,8 @@ import type { WholeBody } from "../server/wholebody.ts";
 export interface Subject {
   readonly clusterUID: string;
   /**
-   * The same for every request with this Cluster, hook and versions. The version of the Cluster does not count: a Cluster
-   * in memory is decided from memory, and no answer about another is repeated.
+   * The same for every request with this Cluster, hook and versions. The Cluster's resourceVersion does not count: only
+   * answers about Clusters in memory are repeated, and these are decided from memory.
    */
   readonly operation: string;
   /** The same for every request with these settings. Absent: they were not read. */
@@ -26,13 +26,13 @@ export function operationOf(
 /** In bytes. Cluster API writes the settings and the metadata first, and the versions last. */
 const SEEN_BYTES = 2 * 1024;
 const METADATA = '"metadata":';
-/** The fields in Go's order (k8s.io/apimachinery, ObjectMeta). In a text of JSON these quotes would be escaped. */
+/** The fields in Go's order (k8s.io/apimachinery, ObjectMeta). Inside a JSON string these quotes would be escaped. */
 const NAMES =
   / ?\{"name": ?"([^"\\/]+)", ?(?:"generateName": ?"[^"\\]*", ?)?"namespace": ?"([^"\\/]+)", ?"uid": ?"([^"\\/]+)"/y;
 
 /**
- * What a request says that it is about, if it has the form in which Cluster API writes it. The rest may be anything: only
- * good for an answer that holds, and is the same whatever the rest says.
+ * The subject of a request in the form in which Cluster API writes it. The rest of the body may be anything, so this is only
+ * enough for an answer that holds and does not depend on the rest.
  */
 export function seenSubject(hook: HookName, body: WholeBody): Subject | undefined {
   const [name, namespace, uid] = seenNames(body.head(SEEN_BYTES));
@@ -41,14 +41,14 @@ export function seenSubject(hook: HookName, body: WholeBody): Subject | undefine
   return versions && { clusterUID: uid, operation: operationOf({ namespace, name, uid }, versions) };
 }
 
-/** The first ones: only texts come before them, but the variables after them may hold any object. */
+/** The first names count: only strings come before them, but variables after them may contain any object. */
 function seenNames(head: string): readonly (string | undefined)[] {
   const at = head.indexOf(METADATA);
   NAMES.lastIndex = at + METADATA.length;
   return at < 0 ? [] : (NAMES.exec(head)?.slice(1) ?? []);
 }
 
-/** The last ones: within the Cluster, variables may have fields of the same names. */
+/** The last versions count: the Cluster's variables may have fields of the same names. */
 function seenVersions(fields: readonly VersionField[], body: WholeBody): readonly string[] | undefined {
   const [first] = fields;
   if (first === undefined) return [];

@@ -2,7 +2,7 @@ import { inspect } from "node:util";
 
 const MAX_CAUSES = 4;
 
-/** Joins the messages of an error and its causes; an error without a message is described by its code. */
+/** The messages of an error and its causes; the code of an error without a message. */
 export function errorText(error: unknown): string {
   const parts: string[] = [];
   let current = error;

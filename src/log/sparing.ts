@@ -2,7 +2,7 @@ import type { Logger } from "../api/logger.ts";
 
 const REPORT_INTERVAL_MS = 60_000;
 
-/** Logs a warning that any caller can cause only now and then, however often it happens. */
+/** Logs a warning at most once a minute: any caller can cause it. */
 export function sparing(log: Logger): Logger["warn"] {
   let reportedAt = -Infinity;
   return (message, fields) => {
