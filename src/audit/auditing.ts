@@ -20,7 +20,7 @@ export async function openAuditLog(
   { metrics, log }: { readonly metrics: Pick<Metrics, "auditLines">; readonly log: Logger },
 ): Promise<Auditing> {
   if (to === undefined) return { recorders: [], close: async () => undefined };
-  const target = to === "-" ? new StreamTarget(process.stdout) : await openFile(to);
+  const target = to === "-" ? new StreamTarget(process.stdout) : await new FileTarget(to).open();
   const onLines = (result: string, count: number): void => metrics.auditLines.inc({ result }, count);
   const writer = new LineWriter({ target, log, onLines });
   const write = (line: string): void => writer.write(line);
@@ -28,12 +28,6 @@ export async function openAuditLog(
     recorders: [new AuditLog({ write, instance: hostname(), log })],
     close: async () => await writer.close(),
   };
-}
-
-async function openFile(path: string): Promise<FileTarget> {
-  const file = new FileTarget(path);
-  await file.open();
-  return file;
 }
 
 /** Records an answer with each of the recorders. */

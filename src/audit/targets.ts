@@ -34,11 +34,12 @@ export class FileTarget implements LineTarget {
   }
 
   /** Throws a one-line Error when the path can never be written. */
-  async open(): Promise<void> {
+  async open(): Promise<this> {
     try {
       await this.#current();
+      return this;
     } catch (error) {
-      if (!MISTAKES.has(codeOf(error))) return;
+      if (!MISTAKES.has(codeOf(error))) return this;
       throw new Error(`cannot write the audit log ${this.#path} (--audit-log)`, { cause: error });
     }
   }

@@ -1,7 +1,6 @@
 /** Compacts the Clusters that memory keeps by the thousand: variables take most of it, and few policies look at one. */
 
 import { deflateRawSync, inflateRawSync } from "node:zlib";
-
 import type { Cluster } from "../api/meta.ts";
 import { packedVariables, setPackedVariables } from "../policy/cluster.ts";
 

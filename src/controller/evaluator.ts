@@ -1,9 +1,7 @@
 /** Re-evaluates every policy where something has changed, and keeps what each policy holds. */
 
 import { isDeepStrictEqual } from "node:util";
-
 import type { DecisionRow, RecentResult } from "../api/hookpolicy.ts";
-import type { LogFields } from "../api/logger.ts";
 import type { Cluster } from "../api/meta.ts";
 import type { HookCall } from "../api/runtimehooks.ts";
 import { clusterKey } from "../policy/cluster.ts";
@@ -257,17 +255,15 @@ export class Evaluator {
     const from = before?.verdict ?? "Allowed";
     const to = row?.verdict ?? "Allowed";
     if (from === to && before?.rule === row?.rule) return;
-    const shown = row ?? before;
-    const fields: LogFields = {
+    this.#options.log.info("Decision changed", {
       hook: operation.call.hook,
       cluster: `${operation.namespace}/${operation.cluster}`,
       policy: policyName(entry.compiled.ref),
-      rule: shown?.rule,
+      rule: (row ?? before)?.rule,
       from,
       to,
       ...(row !== undefined && { reason: row.reason }),
-    };
-    this.#options.log.info("Decision changed", fields);
+    });
   }
 
   /** Adopts the rows that other replicas, or this one before a restart, have written, about one Cluster or about all. */

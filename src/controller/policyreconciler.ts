@@ -141,9 +141,7 @@ export class PolicyReconciler {
 
   #statusInput(entry: PolicyEntry): StatusInput {
     const { compiled, object, matched, held, known, recent } = entry;
-    const clustersUnavailable = this.#options.clustersUnavailable();
-    const objectsUnavailable = this.#objectsUnavailable(entry);
-    const notCalled = this.#options.notCalled(compiled);
+    const refusals = this.#refusals(entry);
     return {
       policy: compiled,
       stored: object.status,
@@ -151,18 +149,13 @@ export class PolicyReconciler {
       held: [...held.values()],
       before: known,
       recent,
-      ...(clustersUnavailable !== undefined && { clustersUnavailable }),
-      ...(objectsUnavailable !== undefined && { objectsUnavailable }),
-      ...(notCalled !== undefined && { notCalled }),
+      clustersUnavailable: this.#options.clustersUnavailable(),
+      objectsUnavailable: refusals.find(({ reason }) => reason !== OBJECTS_NOT_LOADED) ?? refusals[0],
+      notCalled: this.#options.notCalled(compiled),
     };
   }
 
-  #objectsUnavailable(entry: PolicyEntry): Unavailable | undefined {
-    const refusals = this.#refusals(entry);
-    return refusals.find(({ reason }) => reason !== OBJECTS_NOT_LOADED) ?? refusals[0];
-  }
-
-  /** Asks once about each kind that its gates look at; whether it can be read does not depend on the namespace. */
+  /** The kinds that its gates look at and that cannot be read, which does not depend on the namespace. */
   #refusals({ compiled: { ref }, demands }: PolicyEntry): Unavailable[] {
     return [...demands.values()]
       .map(({ kind }) => this.#options.objects.find(kind, ref.namespace ?? ""))

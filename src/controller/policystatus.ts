@@ -29,11 +29,11 @@ export interface StatusInput {
   readonly before: Known;
   readonly recent: readonly RecentResult[];
   /** Why Clusters cannot be read; absent: they can. */
-  readonly clustersUnavailable?: Unavailable;
+  readonly clustersUnavailable?: Unavailable | undefined;
   /** Why objects that gates look at cannot be read; absent: they can. */
-  readonly objectsUnavailable?: Unavailable;
+  readonly objectsUnavailable?: Unavailable | undefined;
   /** Why Cluster API does not call the policy's hooks; absent: it does; "Unknown": the operator does not know yet. */
-  readonly notCalled?: Unavailable | "Unknown";
+  readonly notCalled?: Unavailable | "Unknown" | undefined;
 }
 
 /** `known`: of `input.held`; passed by a caller that has computed it already. */

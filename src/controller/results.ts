@@ -26,16 +26,16 @@ export interface Passed {
   readonly heldBy: ReadonlySet<string>;
 }
 
+type ResultMemory = Pick<Memory, "policies" | "overrides">;
+type ResultOptions = Pick<StoreOptions, "onDirty" | "onTransition">;
+
 const NOT_HELD: ReadonlySet<RecentResult["verdict"]> = new Set(["WouldBlock", "NotEvaluable"]);
 
 export class Results {
-  readonly #memory: Pick<Memory, "policies" | "overrides">;
-  readonly #options: Pick<StoreOptions, "onDirty" | "onTransition">;
+  readonly #memory: ResultMemory;
+  readonly #options: ResultOptions;
 
-  constructor(
-    memory: Pick<Memory, "policies" | "overrides">,
-    options: Pick<StoreOptions, "onDirty" | "onTransition">,
-  ) {
+  constructor(memory: ResultMemory, options: ResultOptions) {
     this.#memory = memory;
     this.#options = options;
   }
@@ -87,9 +87,7 @@ export class Results {
       ({ mode, overriddenBy }) => mode === "Enforce" && overriddenBy !== undefined,
     );
     for (const name of new Set(overridden.map(({ overriddenBy }) => overriddenBy ?? ""))) {
-      const policies = overridden
-        .filter((t) => t.overriddenBy === name)
-        .map(({ policy }) => policyName(policy));
+      const policies = overridden.filter((t) => t.overriddenBy === name).map((t) => policyName(t.policy));
       const version = targetVersion(call);
       const use = {
         hook: call.hook,

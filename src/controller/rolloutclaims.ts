@@ -204,13 +204,10 @@ export class RolloutClaims {
     if (spread.length === 0) return [];
     const missing = new Map(running.map((each) => [each.uid, each]));
     for (const { uid } of listed) missing.delete(uid);
+    const { api } = this.#options;
     const found = await Promise.all(
-      [...missing.values()].map(
-        async ({ namespace, name }) => await this.#options.api.findCluster(namespace, name),
-      ),
+      [...missing.values()].map(async ({ namespace, name }) => await api.findCluster(namespace, name)),
     );
-    return found.flatMap((cluster) =>
-      cluster !== undefined && missing.has(cluster.metadata.uid) ? [cluster.metadata] : [],
-    );
+    return found.flatMap((cluster) => cluster?.metadata ?? []).filter(({ uid }) => missing.has(uid));
   }
 }

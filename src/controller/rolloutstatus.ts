@@ -332,16 +332,15 @@ function summaryOf(
   targets: readonly RolloutTarget[],
   now: Date,
 ): Pick<HookRolloutStatus, "target" | "stage" | "summary"> {
-  const isOpen = ({ stages: known }: RolloutTarget): boolean =>
-    known.some(({ waiting, running }) => waiting + running > 0);
-  const current = targets.find(isOpen) ?? targets[0];
+  const open = targets.find((target) => target.stages.some(({ waiting, running }) => waiting + running > 0));
+  const current = open ?? targets[0];
   if (current === undefined) return { summary: { running: 0, succeeded: 0, failed: 0, waiting: 0 } };
   const sum = (what: "running" | "succeeded" | "failed" | "waiting"): number =>
     current.stages.reduce((total, stage) => total + stage[what], 0);
-  const open = stages.find((stage) => !hasPassed(stage, current.stages, now));
+  const next = stages.find((stage) => !hasPassed(stage, current.stages, now));
   return {
     ...(current.version !== undefined && { target: current.version }),
-    stage: (open ?? stages.at(-1))?.name ?? "",
+    stage: (next ?? stages.at(-1))?.name ?? "",
     summary: {
       running: sum("running"),
       succeeded: sum("succeeded"),

@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from "node:util";
-
 import type { Cluster, ClusterTopology, ObjectMeta } from "../api/meta.ts";
 import { packedVariables } from "../policy/cluster.ts";
 

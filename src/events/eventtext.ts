@@ -133,16 +133,10 @@ function aboutOperation(
   };
 }
 
-function deadlineStep({
-  policy,
-  policyUID,
-  rule,
-  operation,
-  step,
-  deadlineAt,
-  releases,
-}: Of<"DeadlineStep">): EventText {
+function deadlineStep(transition: Of<"DeadlineStep">): EventText {
+  const { policy, policyUID, rule, operation, step, deadlineAt, releases } = transition;
   const { hook } = operation.call;
+  const key = operationKey(operation.clusterUID, hook);
   const expired = step === 100;
   const holder = `${policyName(policy)}, rule ${rule}`;
   const at = timestamp(deadlineAt);
@@ -155,9 +149,7 @@ function deadlineStep({
     ? `${hook} was held by ${holder} until its deadline, ${at}: it proceeds when Cluster API asks again`
     : `${hook} is held by ${holder}, although its deadline passed at ${at}`;
   return {
-    identity: [policyUID, rule, operationKey(operation.clusterUID, hook), deadlineAt.getTime(), step].join(
-      " ",
-    ),
+    identity: [policyUID, rule, key, deadlineAt.getTime(), step].join(" "),
     type: "Warning",
     reason: expired ? "DeadlinePassed" : "DeadlineApproaching",
     note: expired ? passed : coming,

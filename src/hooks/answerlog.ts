@@ -48,12 +48,10 @@ export interface AnswerLogOptions {
 
 export class AnswerLog implements AnswerRecorder {
   readonly #last = new LastAnswers<Entry>();
-  readonly #log: Logger;
-  readonly #everyCall: boolean;
+  readonly #options: AnswerLogOptions;
 
-  constructor({ log, everyCall }: AnswerLogOptions) {
-    this.#log = log;
-    this.#everyCall = everyCall;
+  constructor(options: AnswerLogOptions) {
+    this.#options = options;
   }
 
   record(request: HookRequest, outcome: Outcome, now: Date): void {
@@ -66,7 +64,7 @@ export class AnswerLog implements AnswerRecorder {
     const said = `${line} ${JSON.stringify(fields)}`;
     if (entry?.said === said) return this.#repeat(entry, now);
     if (entry !== undefined) this.#end(hook, entry);
-    this.#log.info(line, fields);
+    this.#options.log.info(line, fields);
     this.#last.set(uid, hook, { line, fields, said, loggedAt: now.getTime(), repeated: 0 });
   }
 
@@ -81,15 +79,19 @@ export class AnswerLog implements AnswerRecorder {
 
   #end(hook: HookName, { fields, repeated }: Entry): void {
     if (repeated === 0) return;
-    this.#log.info(`${hook} was answered the same until now`, { cluster: fields["cluster"], repeated });
+    this.#options.log.info(`${hook} was answered the same until now`, {
+      cluster: fields["cluster"],
+      repeated,
+    });
   }
 
   #repeat(entry: Entry, now: Date): void {
     const { line, fields } = entry;
-    if (this.#everyCall) return this.#log.info(line, fields);
+    const { log, everyCall } = this.#options;
+    if (everyCall) return log.info(line, fields);
     entry.repeated += 1;
     if (now.getTime() - entry.loggedAt < SUMMARY_EVERY_MS) return;
-    this.#log.info(line, { ...fields, repeated: entry.repeated });
+    log.info(line, { ...fields, repeated: entry.repeated });
     entry.loggedAt = now.getTime();
     entry.repeated = 0;
   }

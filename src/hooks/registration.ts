@@ -57,10 +57,7 @@ export function viewRegistration(raw: unknown): Registration {
   return {
     metadata,
     ...(isFields(config["service"]) && {
-      service: {
-        namespace: textOf(service["namespace"]),
-        name: textOf(service["name"]),
-      },
+      service: { namespace: textOf(service["namespace"]), name: textOf(service["name"]) },
     }),
     ...(url !== undefined && { url }),
     ...(caBundle !== undefined && { caBundle }),
@@ -178,8 +175,6 @@ export function selectsNamespace({ namespaceSelector }: Registration, labels: La
 }
 
 function names(registrations: readonly Registration[]): string {
-  return registrations
-    .map(({ metadata }) => metadata.name)
-    .toSorted()
-    .join(", ");
+  const all = registrations.map(({ metadata }) => metadata.name);
+  return all.toSorted().join(", ");
 }

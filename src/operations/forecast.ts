@@ -21,28 +21,21 @@ export function forecast(
   call: HookCall,
   now: Date,
 ): Date | undefined {
-  return withinForecastBudget(() => follow(policies, world, call, now));
-}
-
-function follow(
-  policies: readonly CompiledPolicy[],
-  world: World,
-  call: HookCall,
-  now: Date,
-): Date | undefined {
-  let state: OperationState = world.state ?? { firstAsked: now, rules: new Map() };
-  let at = now;
-  for (let step = 0; step < MAX_STEPS; step += 1) {
-    const { holds, trace } = decide(policies, { ...world, state }, call, at);
-    if (!holds) return at;
-    const soonest = releasedBefore(trace);
-    if (soonest === Infinity) return undefined;
-    const next = Math.min(soonest, nextTimer(policies, trace));
-    if (!(next > at.getTime())) return undefined;
-    state = remember(state, policies, trace);
-    at = new Date(next);
-  }
-  return undefined;
+  return withinForecastBudget(() => {
+    let state: OperationState = world.state ?? { firstAsked: now, rules: new Map() };
+    let at = now;
+    for (let step = 0; step < MAX_STEPS; step += 1) {
+      const { holds, trace } = decide(policies, { ...world, state }, call, at);
+      if (!holds) return at;
+      const soonest = releasedBefore(trace);
+      if (soonest === Infinity) return undefined;
+      const next = Math.min(soonest, nextTimer(policies, trace));
+      if (!(next > at.getTime())) return undefined;
+      state = remember(state, policies, trace);
+      at = new Date(next);
+    }
+    return undefined;
+  });
 }
 
 /** The rules that hold do not release before this instant (ms); Infinity: time alone does not release. */

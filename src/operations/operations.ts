@@ -1,7 +1,6 @@
 /** Every pending operation, by Cluster and hook. */
 
 import { isDeepStrictEqual } from "node:util";
-
 import type { ServedHooks } from "../api/hookcatalog.ts";
 import type { HookPolicySpec } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";

@@ -39,7 +39,6 @@ export function heldRow(
   const { verdict } = trace;
   const rule = reportedRule(trace);
   if (verdict === "Observed" || rule === undefined) return undefined;
-  const gate = rule.gates.find(({ holds }) => holds !== true)?.gate;
   const version = targetVersion(operation.call);
   const timers = trace.rules.flatMap(timersOf).slice(0, MAX_TIMERS);
   const row = {
@@ -48,10 +47,9 @@ export function heldRow(
     clusterUID: operation.clusterUID,
     hook: operation.call.hook,
     verdict,
-    rule: shownName(rule.rule),
-    ...(gate !== undefined && { gate: shownName(gate) }),
+    ...shownRule(rule),
     reason: rule.reason,
-    message: truncate(printable(rule.message || DEADLINE_PASSED), MAX_ROW_MESSAGE),
+    message: shownMessage(rule.message || DEADLINE_PASSED),
     firstAsked: timestamp(firstAskedBy(operation, policyUID) ?? now),
     since: timestamp(now),
     ...(version !== undefined && { targetVersion: version }),
@@ -67,6 +65,16 @@ export function heldRow(
 /** A rule whose name is too long or unprintable is not evaluable, but is still shown. */
 function shownName(name: string): string {
   return truncate(printable(name), MAX_NAME);
+}
+
+/** The rule, and the first of its gates that does not hold. */
+function shownRule({ rule, gates }: RuleTrace): { readonly rule: string; readonly gate?: string } {
+  const gate = gates.find(({ holds }) => holds !== true)?.gate;
+  return { rule: shownName(rule), ...(gate !== undefined && { gate: shownName(gate) }) };
+}
+
+function shownMessage(message: string): string {
+  return truncate(printable(message), MAX_ROW_MESSAGE);
 }
 
 type Said = Pick<HeldRow, "verdict" | "rule" | "targetVersion">;
@@ -205,13 +213,8 @@ function namedBy({
 function decidedBy(trace: PolicyTrace): Pick<RecentResult, "rule" | "gate" | "message"> {
   const rule = decidingRule(trace);
   if (rule === undefined) return {};
-  const gate = rule.gates.find(({ holds }) => holds !== true)?.gate;
-  const message = truncate(printable(rule.message), MAX_ROW_MESSAGE);
-  return {
-    rule: shownName(rule.rule),
-    ...(gate !== undefined && { gate: shownName(gate) }),
-    ...(message !== "" && { message }),
-  };
+  const message = shownMessage(rule.message);
+  return { ...shownRule(rule), ...(message !== "" && { message }) };
 }
 
 function reasonOf(trace: PolicyTrace): string {

@@ -131,16 +131,16 @@ const NOTHING_BEGINS: Parts = { spread: [], healthyWhen: [], stages: [WITHOUT_ST
 
 function partsOf({
   spread = [],
-  healthyWhen,
-  stages,
+  healthyWhen = [AVAILABLE],
+  stages = [],
   orderLabelKey,
   ...spec
 }: Partial<HookRolloutSpec>): Parts {
   const ignoreFailuresBefore = readTimestamp(spec.ignoreFailuresBefore ?? undefined);
   return {
     spread,
-    healthyWhen: (healthyWhen ?? [AVAILABLE]).map(compileHealthCheck),
-    stages: stagesOf(stages),
+    healthyWhen: healthyWhen.map(compileHealthCheck),
+    stages: stages.length === 0 ? [WITHOUT_STAGES] : stages.map(compileStage),
     ...(orderLabelKey !== undefined && { orderLabelKey }),
     ...(ignoreFailuresBefore !== undefined && { ignoreFailuresBefore }),
   };
@@ -152,10 +152,6 @@ function isBroken(path: string, errors: readonly FieldError[]): boolean {
 
 function compileHealthCheck({ name, expression: source }: typeof AVAILABLE): HealthCheck {
   return { name, expression: compileExpression(source, "health").expression };
-}
-
-function stagesOf(stages: readonly RolloutStageSpec[] = []): readonly CompiledStage[] {
-  return stages.length === 0 ? [WITHOUT_STAGES] : stages.map(compileStage);
 }
 
 function compileStage(spec: RolloutStageSpec): CompiledStage {
