@@ -1,21 +1,15 @@
-/** Values that depend only on their key: created once and kept while they are referenced. */
-export class Shared<T extends object> {
-  readonly #make: (key: string) => T;
-  readonly #known = new Map<string, WeakRef<T>>();
-  readonly #gone = new FinalizationRegistry<string>((key) => {
-    if (this.#known.get(key)?.deref() === undefined) this.#known.delete(key);
+/** Returns values that depend only on their key: each is created once and kept while it is referenced. */
+export function shared<T extends object>(make: (key: string) => T): (key: string) => T {
+  const known = new Map<string, WeakRef<T>>();
+  const gone = new FinalizationRegistry<string>((key) => {
+    if (known.get(key)?.deref() === undefined) known.delete(key);
   });
-
-  constructor(make: (key: string) => T) {
-    this.#make = make;
-  }
-
-  get(key: string): T {
-    const known = this.#known.get(key)?.deref();
-    if (known !== undefined) return known;
-    const made = this.#make(key);
-    this.#known.set(key, new WeakRef(made));
-    this.#gone.register(made, key);
+  return (key) => {
+    const found = known.get(key)?.deref();
+    if (found !== undefined) return found;
+    const made = make(key);
+    known.set(key, new WeakRef(made));
+    gone.register(made, key);
     return made;
-  }
+  };
 }

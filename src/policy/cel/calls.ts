@@ -10,7 +10,7 @@ import {
   calendarOf,
   calendarZoneProblem,
   windowArgumentsProblem,
-  windowOfLiterals,
+  windowOf,
 } from "./celtime.ts";
 import { comparable, DYN, either, fits, type Signature, SIGNATURES, type Type } from "./celtypes.ts";
 import { didYouMean, found } from "../validation/fieldmessage.ts";
@@ -18,7 +18,7 @@ import { rangeProblem } from "../gates/versionrange.ts";
 
 export interface CallProblem {
   readonly problem: string;
-  /** Values of other types would do. */
+  /** Whether values of other types would be accepted. */
   readonly isMistyped?: boolean;
 }
 
@@ -85,9 +85,8 @@ function neverTrue(name: string, [a = DYN, b = DYN]: readonly Type[]): string | 
 }
 
 function unknownFunction(name: string): string {
-  if (Object.hasOwn(MACROS, name)) return MACROS[name] ?? "";
-  const hint = didYouMean(name, WORDS);
-  return `unknown function ${found(name)}${hint}`;
+  const macro = Object.hasOwn(MACROS, name) ? MACROS[name] : undefined;
+  return macro ?? `unknown function ${found(name)}${didYouMean(name, WORDS)}`;
 }
 
 function wrongCount(name: string, signatures: readonly Signature[], count: number): string {
@@ -123,12 +122,11 @@ export function argumentProblem(expr: Expr, { function: name, target, args }: Ca
       ? `${displayName(name)} takes only strings that are written out`
       : check(given);
   }
-  const [range] = literals;
-  if (name === "satisfies" && range !== undefined) return rangeProblem(range);
+  const [text] = literals;
+  if (name === "satisfies" && text !== undefined) return rangeProblem(text);
   const constant = [target, ...args].every((part) => part === undefined || isConstant(part));
   if (!constant || !fails(expr)) return undefined;
   const wanted = CONVERSIONS[name];
-  const [text] = literals;
   return wanted === undefined || text === undefined
     ? `${displayName(name)} has no result for what it is given`
     : `found ${found(text)}, expected ${wanted}`;
@@ -148,8 +146,7 @@ export const CONVERSIONS: Readonly<Record<string, string>> = {
 /** Checks the arguments of functions that accept only literals. */
 const LITERAL_ARGUMENTS: Readonly<Record<string, (args: readonly string[]) => string | undefined>> = {
   matches: ([pattern = ""]) => patternProblem(pattern),
-  inWindow: ([schedule = "", duration = "", timeZone = ""]) =>
-    windowArgumentsProblem({ schedule, duration, timeZone }),
+  inWindow: windowArgumentsProblem,
   ...Object.fromEntries(CALENDAR_FUNCTIONS.map((name) => [name, ([zone = ""]) => calendarZoneProblem(zone)])),
 };
 
@@ -167,7 +164,7 @@ export function preparedFor({ function: name, args }: Call): object | undefined 
   const [first] = literals;
   if (first === undefined || literals.length < args.length) return undefined;
   if (name === "matches") return compilePattern(first);
-  if (name === "inWindow") return windowOfLiterals(literals);
+  if (name === "inWindow") return windowOf(literals);
   return CALENDAR_FUNCTIONS.includes(name) ? calendarOf(first) : undefined;
 }
 

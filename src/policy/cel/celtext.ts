@@ -15,41 +15,39 @@ import {
 } from "@bufbuild/cel";
 import { type Timestamp, timestampFromMs, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { RE2JS } from "@bufbuild/re2";
-import type { Meter } from "./meter.ts";
+import { meter } from "./meter.ts";
 import { found } from "../validation/fieldmessage.ts";
-import { Shared } from "../shared.ts";
+import { shared } from "../shared.ts";
 
 const { BOOL, DOUBLE, INT, STRING, UINT } = CelScalar;
 const TIMESTAMP = objectType(TimestampSchema);
 
-const MAX_INT = 2n ** 63n - 1n;
-const MIN_INT = -(2n ** 63n);
-const MAX_UINT = 2n ** 64n - 1n;
+export const MAX_INT = 2n ** 63n - 1n;
+export const MIN_INT = -(2n ** 63n);
+export const MAX_UINT = 2n ** 64n - 1n;
 
-export function textFunctions(meter: Meter): CelFunc[] {
-  return [
-    celFunc("int", [STRING], INT, (text) => parseInteger(text)),
-    celFunc("uint", [STRING], UINT, (text) => parseUnsigned(text)),
-    celFunc("double", [STRING], DOUBLE, (text) => parseDouble(text)),
-    celFunc("timestamp", [STRING], TIMESTAMP, (text) => parseTimestamp(text)),
-    celFunc("timestamp", [INT], TIMESTAMP, (seconds) => instant(Number(seconds) * 1000, 0)),
-    celMethod("matches", STRING, [STRING], BOOL, function (pattern) {
-      return matches(this, pattern, meter);
-    }),
-    celMethod("split", STRING, [STRING], listType(STRING), function (separator) {
-      return split(this, separator, -1, meter);
-    }),
-    celMethod("split", STRING, [STRING, INT], listType(STRING), function (separator, limit) {
-      return split(this, separator, Number(limit), meter);
-    }),
-    celMethod("replace", STRING, [STRING, STRING], STRING, function (part, by) {
-      return replace(this, { part, by, limit: -1 }, meter);
-    }),
-    celMethod("replace", STRING, [STRING, STRING, INT], STRING, function (part, by, limit) {
-      return replace(this, { part, by, limit: Number(limit) }, meter);
-    }),
-  ];
-}
+export const textFunctions: readonly CelFunc[] = [
+  celFunc("int", [STRING], INT, parseInteger),
+  celFunc("uint", [STRING], UINT, parseUnsigned),
+  celFunc("double", [STRING], DOUBLE, parseDouble),
+  celFunc("timestamp", [STRING], TIMESTAMP, parseTimestamp),
+  celFunc("timestamp", [INT], TIMESTAMP, (seconds) => instant(Number(seconds) * 1000, 0)),
+  celMethod("matches", STRING, [STRING], BOOL, function (pattern) {
+    return matches(this, pattern);
+  }),
+  celMethod("split", STRING, [STRING], listType(STRING), function (separator) {
+    return split(this, separator, -1);
+  }),
+  celMethod("split", STRING, [STRING, INT], listType(STRING), function (separator, limit) {
+    return split(this, separator, Number(limit));
+  }),
+  celMethod("replace", STRING, [STRING, STRING], STRING, function (part, by) {
+    return replace(this, part, by, -1);
+  }),
+  celMethod("replace", STRING, [STRING, STRING, INT], STRING, function (part, by, limit) {
+    return replace(this, part, by, Number(limit));
+  }),
+];
 
 /** The library reads "" as 0 and accepts 0x10 and blanks. */
 function parseInteger(text: string): bigint {
@@ -95,7 +93,7 @@ function instant(ms: number, nanos: number): Timestamp {
 }
 
 /** As in Go: the last part is the rest of the text, and a negative limit means no limit. */
-function split(text: string, separator: string, limit: number, meter: Meter): string[] {
+function split(text: string, separator: string, limit: number): string[] {
   meter.chargeSearch(text, separator);
   if (limit === 0) return [];
   const parts = separator === "" ? Array.from(text) : text.split(separator);
@@ -104,13 +102,7 @@ function split(text: string, separator: string, limit: number, meter: Meter): st
   return [...parts.slice(0, limit - 1), parts.slice(limit - 1).join(separator)];
 }
 
-interface Replacement {
-  readonly part: string;
-  readonly by: string;
-  readonly limit: number;
-}
-
-function replace(text: string, { part, by, limit }: Replacement, meter: Meter): string {
+function replace(text: string, part: string, by: string, limit: number): string {
   const parts = part === "" ? ["", ...Array.from(text), ""] : text.split(part);
   meter.chargeSearch(text, part);
   const count = limit < 0 ? parts.length - 1 : Math.min(limit, parts.length - 1);
@@ -130,20 +122,16 @@ export const MAX_PATTERN_WEIGHT = 1000;
 /** How many letters times parts of a pattern count as one step. */
 const TRIALS_PER_STEP = 2;
 
-/**
- * The library compiles the pattern again at each call. RE2 does not backtrack, and only checked patterns are compiled.
- * An expression keeps its patterns alive.
- */
-const patterns = new Shared((pattern) => RE2JS.compile(pattern));
-
-function matches(text: string, pattern: string, meter: Meter): boolean {
+function matches(text: string, pattern: string): boolean {
   meter.charge(Math.ceil(((text.length + 1) * patternWeight(pattern)) / TRIALS_PER_STEP));
   return compilePattern(pattern).test(text);
 }
 
-export function compilePattern(pattern: string): RE2JS {
-  return patterns.get(pattern);
-}
+/**
+ * The library compiles the pattern again at each call. RE2 does not backtrack, and only checked patterns are compiled.
+ * An expression keeps its patterns alive.
+ */
+export const compilePattern = shared((pattern) => RE2JS.compile(pattern));
 
 /** Finds a mistake in a regular expression; `undefined` if it is valid. */
 export function patternProblem(pattern: string): string | undefined {

@@ -5,7 +5,7 @@
 
 import { celMethod, type CelFunc, CelScalar, objectType } from "@bufbuild/cel";
 import { timestampDate, timestampMs, TimestampSchema } from "@bufbuild/protobuf/wkt";
-import type { Meter } from "./meter.ts";
+import { meter } from "./meter.ts";
 import { compileWindow, type Window, windowProblems, type WindowSpec } from "../window/window.ts";
 import { offsetReader, zoneProblem } from "../window/zone.ts";
 
@@ -34,8 +34,8 @@ const DAY = 1440 * MINUTE;
 const ZONE_STEPS = 100;
 const WINDOW_STEPS = 1000;
 
-export function timeFunctions(meter: Meter): CelFunc[] {
-  const fields = Object.entries(FIELDS).flatMap(([name, field]) => [
+export const timeFunctions: readonly CelFunc[] = [
+  ...Object.entries(FIELDS).flatMap(([name, field]) => [
     celMethod(name, TIMESTAMP, [], INT, function () {
       return BigInt(field(timestampDate(this.message)));
     }),
@@ -43,19 +43,12 @@ export function timeFunctions(meter: Meter): CelFunc[] {
       meter.charge(ZONE_STEPS);
       return BigInt(field(wallTime(timestampDate(this.message), zone)));
     }),
-  ]);
-  const inWindow = celMethod(
-    "inWindow",
-    TIMESTAMP,
-    [STRING, STRING, STRING],
-    BOOL,
-    function (schedule, duration, timeZone) {
-      meter.charge(WINDOW_STEPS);
-      return windowOf({ timeZone, schedule, duration }).isOpen(new Date(timestampMs(this.message)));
-    },
-  );
-  return [...fields, inWindow];
-}
+  ]),
+  celMethod("inWindow", TIMESTAMP, [STRING, STRING, STRING], BOOL, function (...args) {
+    meter.charge(WINDOW_STEPS);
+    return windowOf(args).isOpen(new Date(timestampMs(this.message)));
+  }),
+];
 
 function startOfYear(wall: Date): number {
   return new Date(wall).setUTCMonth(0, 1) - (wall.getTime() % DAY);
@@ -75,31 +68,22 @@ export function calendarZoneProblem(zone: string): string | undefined {
   return OFFSET.test(zone) ? undefined : zoneProblem(zone);
 }
 
-interface WindowArguments {
-  readonly schedule: string;
-  readonly duration: string;
-  readonly timeZone: string;
-}
-
-function windowOf(args: WindowArguments): Window {
-  return compileWindow(windowSpec(args));
-}
-
-function windowSpec({ schedule, duration, timeZone }: WindowArguments): WindowSpec {
+/** The arguments of inWindow(). */
+function windowSpec([schedule = "", duration = "", timeZone = ""]: readonly string[]): WindowSpec {
   return { timeZone, allow: [{ schedule, duration }] };
 }
 
 /** Finds a mistake in the arguments of inWindow(); `undefined` if it can be computed. */
-export function windowArgumentsProblem(args: WindowArguments): string | undefined {
+export function windowArgumentsProblem(args: readonly string[]): string | undefined {
   const [problem] = windowProblems(windowSpec(args));
   return problem === undefined ? undefined : `${problem.path.split(".").at(-1)}: ${problem.message}`;
 }
 
-/** The object that a call with these literals needs; created once, as its expression refers to it. */
-export function calendarOf(zone: string): object | undefined {
-  return OFFSET.test(zone) ? undefined : offsetReader(zone);
+export function windowOf(args: readonly string[]): Window {
+  return compileWindow(windowSpec(args));
 }
 
-export function windowOfLiterals([schedule = "", duration = "", timeZone = ""]: readonly string[]): object {
-  return windowOf({ schedule, duration, timeZone });
+/** The object that a call with this time zone needs; created once, as its expression refers to it. */
+export function calendarOf(zone: string): object | undefined {
+  return OFFSET.test(zone) ? undefined : offsetReader(zone);
 }

@@ -13,19 +13,20 @@ export type Type =
   | { readonly kind: "map"; readonly value: Type }
   | { readonly kind: "object"; readonly fields: Readonly<Record<string, Field>>; readonly open: boolean };
 
-type ScalarKind =
-  | "bool"
-  | "int"
-  | "uint"
-  | "double"
-  | "string"
-  | "bytes"
-  | "null_type"
-  | "type"
-  | "timestamp"
-  | "duration"
-  | "semver"
-  | "dyn";
+const SCALARS = [
+  "bool",
+  "int",
+  "uint",
+  "double",
+  "string",
+  "bytes",
+  "null_type",
+  "timestamp",
+  "duration",
+  "semver",
+] as const;
+
+type ScalarKind = (typeof SCALARS)[number] | "type" | "dyn";
 
 export interface Field {
   readonly type: Type;
@@ -160,25 +161,12 @@ function typeOf(type: CelType): Type {
   }
 }
 
-const SCALARS: readonly string[] = [
-  "bool",
-  "int",
-  "uint",
-  "double",
-  "string",
-  "bytes",
-  "null_type",
-  "timestamp",
-  "duration",
-  "semver",
-] satisfies ScalarKind[];
-
-/** The type of an observed value, by its name; `undefined` for one that calls do not distinguish. */
+/** The type of an observed value, by its name; `undefined`: no function takes such a value. */
 export function typeNamed(name: string): Type | undefined {
   if (name === "list") return list(DYN);
   if (name === "map") return map(DYN);
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- checked
-  return SCALARS.includes(name) ? { kind: name as ScalarKind } : undefined;
+  const kind = SCALARS.find((scalar) => scalar === name);
+  return kind && { kind };
 }
 
 const NUMBERS: readonly string[] = ["int", "uint", "double"];

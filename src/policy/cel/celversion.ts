@@ -2,7 +2,7 @@
 
 import { celFunc, type CelFunc, type CelMap, celMap, celMethod, CelScalar, mapType } from "@bufbuild/cel";
 import { parse, type SemVer } from "semver";
-import type { Meter } from "./meter.ts";
+import { meter } from "./meter.ts";
 import { compileRange } from "../gates/versionrange.ts";
 
 const { BOOL, DYN, INT, STRING } = CelScalar;
@@ -21,51 +21,47 @@ export const VERSION_FUNCTIONS = [
   "compareTo",
 ];
 
-function textOf(map: CelMap): string {
-  const text = map.get(TEXT);
-  return typeof text === "string" ? text : "";
-}
-
 const PARSE_STEPS = 5;
 const RANGE_STEPS = 100;
 
-export function versionFunctions(meter: Meter): CelFunc[] {
-  const toVersion = (text: string): SemVer => {
-    meter.charge(PARSE_STEPS);
-    meter.chargeText(text);
-    const version = parse(text);
-    if (version === null) throw new Error("not a semantic version");
-    return version;
-  };
-  const unwrap = (map: CelMap): SemVer => toVersion(textOf(map));
-  const number = (name: "major" | "minor" | "patch"): CelFunc =>
-    celMethod(name, VERSION, [], INT, function () {
-      return BigInt(unwrap(this)[name]);
-    });
-  return [
-    celFunc("isSemver", [STRING], BOOL, (text) => {
-      meter.chargeText(text);
-      return parse(text) !== null;
-    }),
-    celFunc("semver", [STRING], VERSION, (text) => celMap(new Map([[TEXT, toVersion(text).version]]))),
-    number("major"),
-    number("minor"),
-    number("patch"),
-    celMethod("isLessThan", VERSION, [VERSION], BOOL, function (other) {
-      return unwrap(this).compare(unwrap(other)) < 0;
-    }),
-    celMethod("isGreaterThan", VERSION, [VERSION], BOOL, function (other) {
-      return unwrap(this).compare(unwrap(other)) > 0;
-    }),
-    celMethod("compareTo", VERSION, [VERSION], INT, function (other) {
-      return BigInt(unwrap(this).compare(unwrap(other)));
-    }),
-    celMethod("satisfies", STRING, [STRING], BOOL, function (range) {
-      meter.charge(RANGE_STEPS);
-      meter.chargeText(this, range);
-      const satisfied = compileRange(range)(this);
-      if (satisfied === undefined) throw new Error("not a semantic version");
-      return satisfied;
-    }),
-  ];
+function toVersion(text: string): SemVer {
+  meter.charge(PARSE_STEPS);
+  meter.chargeText(text);
+  const version = parse(text);
+  if (version === null) throw new Error("not a semantic version");
+  return version;
 }
+
+function unwrap(map: CelMap): SemVer {
+  const text = map.get(TEXT);
+  return toVersion(typeof text === "string" ? text : "");
+}
+
+export const versionFunctions: readonly CelFunc[] = [
+  celFunc("isSemver", [STRING], BOOL, (text) => {
+    meter.chargeText(text);
+    return parse(text) !== null;
+  }),
+  celFunc("semver", [STRING], VERSION, (text) => celMap(new Map([[TEXT, toVersion(text).version]]))),
+  ...(["major", "minor", "patch"] as const).map((part) =>
+    celMethod(part, VERSION, [], INT, function () {
+      return BigInt(unwrap(this)[part]);
+    }),
+  ),
+  celMethod("isLessThan", VERSION, [VERSION], BOOL, function (other) {
+    return unwrap(this).compare(unwrap(other)) < 0;
+  }),
+  celMethod("isGreaterThan", VERSION, [VERSION], BOOL, function (other) {
+    return unwrap(this).compare(unwrap(other)) > 0;
+  }),
+  celMethod("compareTo", VERSION, [VERSION], INT, function (other) {
+    return BigInt(unwrap(this).compare(unwrap(other)));
+  }),
+  celMethod("satisfies", STRING, [STRING], BOOL, function (range) {
+    meter.charge(RANGE_STEPS);
+    meter.chargeText(this, range);
+    const satisfied = compileRange(range)(this);
+    if (satisfied === undefined) throw new Error("not a semantic version");
+    return satisfied;
+  }),
+];

@@ -5,7 +5,7 @@ import { CONVERSIONS, displayName } from "./calls.ts";
 import { fits, isJson, type Signature, SIGNATURES, type Type } from "./celtypes.ts";
 import { type Call, type Expr, stringLiteral } from "./syntax.ts";
 
-/** From which types the function named like the wanted type converts. */
+/** The types that the function named like the wanted type converts. */
 const CONVERTS: Readonly<Record<string, readonly string[]>> = {
   timestamp: ["string"],
   duration: ["string"],
@@ -75,7 +75,7 @@ export function describeNeverEqual(call: Call, [a, b]: readonly Type[]): string 
 
 type Accepts = (given: Type, taken: Type) => boolean;
 
-/** One for each signature that a single other type would fit, the most useful first; none if one fits as it is. */
+/** The signatures in which only one value has a wrong type, the most useful first; none if a signature fits. */
 function misfits(call: Call, given: Given, accepts: Accepts): readonly Misfit[] {
   const signatures = (SIGNATURES.get(call.function) ?? []).filter(
     ({ target, args }) =>
@@ -106,7 +106,7 @@ function wrongValues({ target, args }: Signature, call: Call, given: Given, acce
   );
 }
 
-/** A value with a path can be converted where it stands, and two values of one type are what is usually meant. */
+/** A value with a path is easy to convert, and usually both values are meant to have the same type. */
 function usefulness(misfit: Misfit, { target, args }: Given): number {
   const kind = isJson(misfit.given) ? "string" : misfit.given.kind;
   const others = [...(misfit.isTarget || target === undefined ? [] : [target]), ...args].filter(
@@ -125,7 +125,7 @@ function conversion(given: string, wanted: string): string | undefined {
   return CONVERTS[wanted]?.includes(given) === true ? wanted : undefined;
 }
 
-/** No text of a value is a size or a time. */
+/** To convert the value of size() or of a conversion first would not help. */
 function advice(misfit: Misfit, { function: name }: Call): string {
   const isOfText = name === "size" || Object.hasOwn(CONVERSIONS, name);
   return isOfText || conversion(misfit.given.kind, misfit.wanted.kind) === undefined
@@ -133,7 +133,7 @@ function advice(misfit: Misfit, { function: name }: Call): string {
     : `: ${write(misfit)}`;
 }
 
-/** Compared with a number, it is meant as one. */
+/** A number in quotes where a number is wanted. */
 function numberInQuotes({ expr, wanted }: Pick<Misfit, "expr" | "wanted">): string | undefined {
   const text = ["int", "uint", "double"].includes(wanted.kind) ? stringLiteral(expr) : undefined;
   return text !== undefined && /^-?\d+$/.test(text) ? text : undefined;

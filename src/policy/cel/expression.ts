@@ -17,32 +17,23 @@ import {
   findNode,
   identifier,
   parseExpression,
+  type Position,
   qualifiedName,
-  type Syntax,
 } from "./syntax.ts";
 import { fits, METADATA_FIELDS, type Type, VARIABLES } from "./celtypes.ts";
 import { type ExpressionVariables, type VariableName, viewVariable } from "./view.ts";
 
-export type { ExpressionVariables } from "./view.ts";
-
 /** The use of an expression decides which variables it can read and which type it must return. */
 export type ExpressionUse = "matchCondition" | "gate" | "objectName" | "object" | "health";
 
-/** Line and column start at 1. */
-export interface ExpressionProblem {
+export interface ExpressionProblem extends Partial<Position> {
   readonly message: string;
-  readonly line?: number;
-  readonly column?: number;
 }
 
 export type ExpressionResult =
   | { readonly ok: true; readonly value: boolean | string }
-  | {
-      readonly ok: false;
-      readonly problem: string;
-      /** The steps ran out. */
-      readonly exhausted?: true;
-    };
+  /** `exhausted`: the steps ran out. */
+  | { readonly ok: false; readonly problem: string; readonly exhausted?: true };
 
 export interface Expression {
   readonly source: string;
@@ -76,7 +67,7 @@ export interface CompiledExpression {
 
 /** The cost of each evaluation, in addition to one step per part of the expression and the cost of its calls. */
 const EVALUATION_STEPS = 15;
-/** That of an object gate, for each object: the gate tells one result of all. */
+/** The same for one object of an object gate, which reports one result for all its objects. */
 const OBJECT_STEPS = 8;
 /** The cost of an evaluation without a result. */
 const FAILURE_STEPS = 20;
@@ -95,7 +86,7 @@ const CONTRACTS: Readonly<Record<ExpressionUse, Contract>> = {
   health: { variables: ["cluster"], result: "bool" },
 };
 
-/** More than one policy may have: admission and the store each compile an expression to check it and to use it. */
+/** More than one policy may have: each expression is compiled twice, to check it and to use it. */
 const MAX_REMEMBERED_LETTERS = 32 * 1024;
 /** Memory of a compiled pattern per unit of weight. */
 const LETTERS_PER_WEIGHT = 4;
@@ -126,23 +117,21 @@ function compile(source: string, use: ExpressionUse): CompiledExpression {
   const parsed = parseExpression(source);
   if (!parsed.ok)
     return { problems: [{ message: parsed.message, ...parsed.position }], warnings: [], patternWeight: 0 };
-  const { syntax } = parsed;
+  const { root, position } = parsed.syntax;
   const contract = CONTRACTS[use];
   const checker = new Checker();
-  const type = checker.check(syntax.root, scopeOf(contract));
-  const problems = [...checker.problems, ...resultProblem(syntax.root, type, contract)];
+  const scope = Object.fromEntries(contract.variables.map((name) => [name, VARIABLES[name]]));
+  const type = checker.check(root, scope);
+  const problems = [...checker.problems, ...resultProblem(root, type, contract)].map(
+    ({ expr, ...problem }) => ({ ...problem, ...position(expr.id) }),
+  );
   const { patternWeight } = checker;
-  if (problems.length > 0)
-    return { problems: problems.map((each) => locate(each, syntax)), warnings: [], patternWeight };
+  if (problems.length > 0) return { problems, warnings: [], patternWeight };
   const warnings = [
-    ...checker.warnings.map(({ expr, ...warning }) => ({ ...warning, ...syntax.position(expr.id) })),
-    ...constantWarning(syntax.root, contract),
+    ...checker.warnings.map(({ expr, ...warning }) => ({ ...warning, ...position(expr.id) })),
+    ...constantWarning(root, contract),
   ];
-  return { expression: expressionOf(source, syntax.root, contract), problems: [], warnings, patternWeight };
-}
-
-function scopeOf({ variables }: Contract): Record<string, Type> {
-  return Object.fromEntries(variables.map((name) => [name, VARIABLES[name]]));
+  return { expression: expressionOf(source, root, contract), problems, warnings, patternWeight };
 }
 
 function resultProblem(root: Expr, type: Type, { result }: Contract): Finding[] {
@@ -154,10 +143,6 @@ function constantWarning(root: Expr, { variables }: Contract): ExpressionWarning
   if (variables.some((name) => mentions(root, name))) return [];
   const message = `the result is always the same: the expression reads none of ${variables.join(", ")}`;
   return [{ id: "constant-expression", message }];
-}
-
-function locate({ expr, message }: Finding, { position }: Syntax): ExpressionProblem {
-  return { message, ...position(expr.id) };
 }
 
 function mentions(root: Expr, name: VariableName): boolean {
@@ -177,7 +162,7 @@ function expressionOf(
   return {
     source,
     usesNow: used.includes("now"),
-    clusterPaths: clusterPathsIn(root),
+    clusterPaths: pathsIn(root, "cluster").map((path) => path.slice(0, 2)),
     readsWholeObject: readsWholeObject(root),
     requestFields,
     prepared: preparedIn(root),
@@ -232,7 +217,7 @@ function fails(problem: string): ExpressionResult {
   return { ok: false, problem };
 }
 
-/** An unknown field is not an absent one, so even has() has no answer. */
+/** An unknown field need not be absent, so even has() has no answer. */
 function unknownIn(fields: ReadonlySet<RequestField>, { call }: ExpressionVariables): string | undefined {
   if (call === undefined) return undefined;
   return fields
@@ -242,27 +227,24 @@ function unknownIn(fields: ReadonlySet<RequestField>, { call }: ExpressionVariab
 }
 
 /** All fields, if the expression uses `request` other than by field. */
-function requestFieldsIn(expr: Expr): readonly RequestField[] {
-  if (identifier(expr) === "request") return REQUEST_FIELDS;
-  const { exprKind } = expr;
-  if (exprKind.case === "selectExpr" && identifier(exprKind.value.operand) === "request") {
-    const { field: name } = exprKind.value;
-    return REQUEST_FIELDS.filter((field) => field === name);
-  }
-  return children(expr).flatMap(requestFieldsIn);
+function requestFieldsIn(root: Expr): readonly RequestField[] {
+  return pathsIn(root, "request").flatMap(([name]) =>
+    name === undefined ? REQUEST_FIELDS : REQUEST_FIELDS.filter((field) => field === name),
+  );
 }
 
-function clusterPathsIn(expr: Expr): readonly (readonly string[])[] {
-  const path = clusterPath(expr);
-  return path === undefined ? children(expr).flatMap(clusterPathsIn) : [path.slice(0, 2)];
+/** The chains of fields that begin with the variable, without it. */
+function pathsIn(expr: Expr, variable: VariableName): readonly (readonly string[])[] {
+  const path = pathAfter(expr, variable);
+  return path === undefined ? children(expr).flatMap((child) => pathsIn(child, variable)) : [path];
 }
 
-/** The fields after `cluster`; `undefined`: the expression is not such a chain. */
-function clusterPath(expr: Expr | undefined): readonly string[] | undefined {
-  if (identifier(expr) === "cluster") return [];
+/** `undefined`: the expression is not such a chain. */
+function pathAfter(expr: Expr | undefined, variable: VariableName): readonly string[] | undefined {
+  if (identifier(expr) === variable) return [];
   if (expr?.exprKind.case !== "selectExpr") return undefined;
   const { operand, field } = expr.exprKind.value;
-  const before = clusterPath(operand);
+  const before = pathAfter(operand, variable);
   return before && [...before, field];
 }
 
@@ -290,7 +272,9 @@ function readsWholeObject(expr: Expr): boolean {
 }
 
 function isMetadataField({ exprKind }: Expr): boolean {
-  if (exprKind.case !== "selectExpr" || !METADATA_FIELDS.includes(exprKind.value.field)) return false;
-  const { operand } = exprKind.value;
-  return qualifiedName(operand) === "object.metadata";
+  return (
+    exprKind.case === "selectExpr" &&
+    METADATA_FIELDS.includes(exprKind.value.field) &&
+    qualifiedName(exprKind.value.operand) === "object.metadata"
+  );
 }

@@ -6,8 +6,8 @@
 import { argumentProblem, type CallProblem, callType, displayName, isFunction, weightOf } from "./calls.ts";
 import { type Facts, factsWhen, isHas, iterationFact, keyFact, pathKey, pathText } from "./guards.ts";
 import { readLoop } from "./loops.ts";
-import { type Call, type Comprehension, type Expr, qualifiedName, stringLiteral } from "./syntax.ts";
-import { MAX_PATTERN_WEIGHT } from "./celtext.ts";
+import { type Call, type Expr, type Kind, qualifiedName, stringLiteral } from "./syntax.ts";
+import { MAX_INT, MAX_PATTERN_WEIGHT, MAX_UINT, MIN_INT } from "./celtext.ts";
 import { HOOK_NAMES } from "../../api/runtimehooks.ts";
 import {
   BOOL,
@@ -37,18 +37,17 @@ export interface Suspicion extends Finding {
   readonly requestField?: string;
 }
 
-/** The knowledge at one position in the expression. */
+/** What is known at one position in the expression. */
 interface Place {
   readonly scope: Readonly<Record<string, Type>>;
   readonly facts: Facts;
 }
 
 /** Names that denote types, as in type(x) == string. */
-const TYPE_NAMES = new Set(
-  "bool int uint double string bytes list map null_type type google.protobuf.Timestamp google.protobuf.Duration".split(
-    " ",
-  ),
-);
+const TYPE_NAMES: ReadonlySet<string> = new Set([
+  ...["bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type", "type"],
+  ...["google.protobuf.Timestamp", "google.protobuf.Duration"],
+]);
 
 const CONSTANT_TYPES: Readonly<Record<string, Type>> = {
   boolValue: BOOL,
@@ -63,13 +62,9 @@ const CONSTANT_TYPES: Readonly<Record<string, Type>> = {
 /** Limit per expression; more problems do not help a user. */
 const MAX_PROBLEMS = 8;
 
-const MAX_INT = 2n ** 63n - 1n;
-const MIN_INT = -(2n ** 63n);
-const MAX_UINT = 2n ** 64n - 1n;
-
 export class Checker {
   readonly problems: Finding[] = [];
-  /** What is compared as it stands. */
+  /** Operands of comparisons: an unknown name among them may be a text without quotes. */
   readonly #compared = new Set<Expr>();
   readonly warnings: Suspicion[] = [];
   /** Weight of all patterns so far. */
@@ -88,17 +83,17 @@ export class Checker {
   #infer(expr: Expr | undefined, place: Place): Type {
     switch (expr?.exprKind.case) {
       case "constExpr":
-        return this.#constant(expr);
+        return this.#constant(expr, expr.exprKind.value);
       case "identExpr":
         return this.#identifier(expr, expr.exprKind.value.name, place);
       case "selectExpr":
-        return this.#select(expr, place);
+        return this.#select(expr, expr.exprKind.value, place);
       case "callExpr":
         return this.#call(expr, expr.exprKind.value, place);
       case "listExpr":
         return list(this.#common(expr.exprKind.value.elements, place));
       case "structExpr":
-        return this.#map(expr, place);
+        return this.#map(expr, expr.exprKind.value, place);
       case "comprehensionExpr":
         return this.#loop(expr, expr.exprKind.value, place);
       case undefined:
@@ -112,9 +107,7 @@ export class Checker {
       this.#problem(expr, `${what} must be a bool, found ${type.kind}`);
   }
 
-  #constant(expr: Expr): Type {
-    if (expr.exprKind.case !== "constExpr") return DYN;
-    const { constantKind } = expr.exprKind.value;
+  #constant(expr: Expr, { constantKind }: Kind<"constExpr">): Type {
     const int =
       constantKind.case === "int64Value" && (constantKind.value > MAX_INT || constantKind.value < MIN_INT);
     const uint = constantKind.case === "uint64Value" && constantKind.value > MAX_UINT;
@@ -131,12 +124,9 @@ export class Checker {
     return this.#problem(expr, `unknown variable ${found(name)}, ${choice}${hint}`);
   }
 
-  #select(expr: Expr, place: Place): Type {
-    if (expr.exprKind.case !== "selectExpr") return DYN;
+  #select(expr: Expr, { operand, field, testOnly }: Kind<"selectExpr">, place: Place): Type {
     if (TYPE_NAMES.has(qualifiedName(expr) ?? "")) return { kind: "type" };
-    const { operand, field, testOnly } = expr.exprKind.value;
     const of = this.#infer(operand, place);
-    const path = pathText(operand);
     if (of.kind === "dyn") return testOnly ? BOOL : of;
     if (of.kind === "map") {
       if (testOnly) return BOOL;
@@ -144,7 +134,7 @@ export class Checker {
       return of.value;
     }
     if (of.kind !== "object") {
-      return this.#problem(expr, `${path}.${field}: a value of type ${of.kind} has no fields`);
+      return this.#problem(expr, `${pathText(expr)}: a value of type ${of.kind} has no fields`);
     }
     return this.#field(expr, of, [field, place]);
   }
@@ -187,7 +177,7 @@ export class Checker {
   }
 
   #call(expr: Expr, call: Call, place: Place): Type {
-    const { function: name, target, args } = call;
+    const { function: name, args } = call;
     const [a, b, c] = args;
     switch (name) {
       // An error on one side does not count if the other side decides.
@@ -205,7 +195,7 @@ export class Checker {
         return this.#index(expr, [a, b], place);
       default:
         if (COMPARISONS.has(name)) for (const arg of args) this.#compared.add(arg);
-        return this.#function(expr, call, target, place);
+        return this.#function(expr, call, place);
     }
   }
 
@@ -216,7 +206,8 @@ export class Checker {
       return fits(INT, by) ? of.element : this.#problem(expr, `a list is indexed by int, found ${by.kind}`);
     }
     if (of.kind === "map") {
-      if (!isStringMap(container) || fits(by, STRING)) {
+      // A map literal in the expression can have keys of any type.
+      if (pathKey(container) === undefined || fits(by, STRING)) {
         this.#expectKey(expr, container, place, keyFact(container, key));
         return of.value;
       }
@@ -226,14 +217,14 @@ export class Checker {
     return of.kind === "dyn" ? of : this.#problem(expr, `a value of type ${of.kind} cannot be indexed`);
   }
 
-  #function(expr: Expr, call: Call, target: Expr | undefined, place: Place): Type {
-    const namespace = qualifiedName(target);
-    const qualified = namespace !== undefined && isFunction(`${namespace}.${call.function}`);
-    const name = qualified ? `${namespace}.${call.function}` : call.function;
-    const receiver = target === undefined || qualified ? undefined : this.#infer(target, place);
-    const types = call.args.map((arg) => this.#infer(arg, place));
-    const given: Given = { target: receiver, args: types };
-    const result = callType(name, receiver, types);
+  #function(expr: Expr, call: Call, place: Place): Type {
+    const namespace = qualifiedName(call.target);
+    const qualified = `${namespace}.${call.function}`;
+    const isQualified = namespace !== undefined && isFunction(qualified);
+    const target = call.target === undefined || isQualified ? undefined : this.#infer(call.target, place);
+    const args = call.args.map((arg) => this.#infer(arg, place));
+    const given: Given = { target, args };
+    const result = callType(isQualified ? qualified : call.function, target, args);
     if ("problem" in result) return this.#problem(expr, callProblem(result, call, given));
     this.#suspect(expr, call, given);
     const weight = weightOf(call);
@@ -247,8 +238,8 @@ export class Checker {
   }
 
   #suspect(expr: Expr, call: Call, given: Given): void {
-    const comparison = call.function === "_==_" || call.function === "_!=_";
-    const never = comparison ? describeNeverEqual(call, given.args) : describeNeverJson(call, given);
+    const compares = call.function === "_==_" || call.function === "_!=_";
+    const never = compares ? describeNeverEqual(call, given.args) : describeNeverJson(call, given);
     if (never !== undefined) this.#warn({ expr, id: "json-type", message: never });
     const word = unknownHook(call);
     if (word !== undefined) this.#warn({ expr, id: "unknown-hook", message: word });
@@ -259,20 +250,14 @@ export class Checker {
     return others.reduce(either, first);
   }
 
-  #map(expr: Expr, place: Place): Type {
-    if (expr.exprKind.case !== "structExpr") return DYN;
-    const { messageName, entries } = expr.exprKind.value;
+  #map(expr: Expr, { messageName, entries }: Kind<"structExpr">, place: Place): Type {
     if (messageName !== "") return this.#problem(expr, "messages cannot be built, only maps and lists");
     for (const { keyKind } of entries) if (keyKind.case === "mapKey") this.#infer(keyKind.value, place);
-    return map(
-      this.#common(
-        entries.flatMap(({ value }) => value ?? []),
-        place,
-      ),
-    );
+    const values = entries.flatMap(({ value }) => value ?? []);
+    return map(this.#common(values, place));
   }
 
-  #loop(expr: Expr, comprehension: Comprehension, place: Place): Type {
+  #loop(expr: Expr, comprehension: Kind<"comprehensionExpr">, place: Place): Type {
     const { variable, range, test, item } = readLoop(comprehension);
     if (Object.hasOwn(place.scope, variable)) {
       this.#problem(expr, `the variable ${found(variable)} is there already, take another name`);
@@ -297,15 +282,13 @@ function assuming(place: Place, condition: Expr | undefined, value: boolean): Pl
   return facts.length === 0 ? place : { ...place, facts: new Set([...place.facts, ...facts]) };
 }
 
-/** `request.hook` compared with a word that no hook has. */
 function callProblem({ problem, isMistyped }: CallProblem, call: Call, given: Given): string {
   return (isMistyped === true ? describeMisfit(call, given) : undefined) ?? problem;
 }
 
+/** Finds a comparison of `request.hook` with a word that is no hook. */
 function unknownHook({ function: name, args }: Call): string | undefined {
-  const [a, b] = args;
-  if (!["_==_", "_!=_", "@in"].includes(name) || ![a, b].some((each) => pathText(each) === "request.hook"))
-    return undefined;
+  if (!COMPARISONS.has(name) || !args.some((each) => pathText(each) === "request.hook")) return undefined;
   const words = args.flatMap((arg) =>
     arg.exprKind.case === "listExpr" ? arg.exprKind.value.elements.map(stringLiteral) : [stringLiteral(arg)],
   );
@@ -317,7 +300,7 @@ function unknownHook({ function: name, args }: Call): string | undefined {
 
 const COMPARISONS: ReadonlySet<string> = new Set(["_==_", "_!=_", "@in"]);
 
-/** cluster.metadata.labels for cluster.labels */
+/** Suggests cluster.metadata.labels for cluster.labels. */
 function placeBelow(expr: Expr, { fields }: Type & { kind: "object" }, name: string): string {
   const { exprKind } = expr;
   const parent = exprKind.case === "selectExpr" ? pathText(exprKind.value.operand) : undefined;
@@ -341,16 +324,10 @@ function elementOf(type: Type): Type | undefined {
   return type.kind === "dyn" ? type : undefined;
 }
 
-/** A map literal in the expression can have keys of any type. */
-function isStringMap(expr: Expr | undefined): boolean {
-  return pathKey(expr) !== undefined;
-}
-
 function lastArgument({ exprKind }: Expr): Expr | undefined {
   return exprKind.case === "callExpr" ? exprKind.value.args.at(-1) : undefined;
 }
 
 function oneOf(words: readonly string[], word: string): string {
-  const hint = didYouMean(word, words);
-  return `expected one of ${words.toSorted().join(", ")}${hint}`;
+  return `expected one of ${words.toSorted().join(", ")}${didYouMean(word, words)}`;
 }

@@ -9,13 +9,13 @@ import { typeNamed } from "./celtypes.ts";
 import { VERSION_FUNCTIONS } from "./celversion.ts";
 import { describeMisfit, type Given, withArticle } from "./conversion.ts";
 import { pathKey, pathText } from "./guards.ts";
-import { type Call, callOf, children, type Expr, stringLiteral } from "./syntax.ts";
+import { type Call, callOf, type Expr, findNode, stringLiteral } from "./syntax.ts";
 import { FOR_USERS } from "./view.ts";
 
 export function describeFailure(error: CelError, root: Expr): string {
   const { message, exprId } = error;
   if (message.startsWith(FOR_USERS)) return message.slice(FOR_USERS.length);
-  const expr = exprId === undefined ? undefined : find(root, (each) => each.id === exprId);
+  const expr = exprId === undefined ? undefined : findNode(root, (each) => each.id === exprId);
   const looked = /^field not found: (?<key>.*)$|^index .* out of bounds/s.exec(message);
   if (looked !== null) return missing(root, exprId, looked.groups?.["key"]);
   return describeCall(message, expr);
@@ -39,7 +39,7 @@ function readable(types: string): string {
     .replaceAll(/(list|map)\([^()]*\)/g, "$1");
 }
 
-/** By call and types: an expression can fail in the same way for thousands of objects. */
+/** Texts by call and types: an expression can fail in the same way for thousands of objects. */
 const described = new WeakMap<Call, Map<string, string>>();
 
 function wrongTypes(call: Call | undefined, name: string, types: string): string {
@@ -72,7 +72,7 @@ function givenTypes(types: string): Given | undefined {
     : { target: receiver, args: args.filter((arg) => arg !== undefined) };
 }
 
-/** "expected bool, got string" of one side of && and ||, "iterable vs int" of a loop. */
+/** The library reports "expected bool, got string" for a side of && or ||, and "iterable vs int" for a loop. */
 function wrongPart(expr: Expr | undefined, name: string, mismatch: string): string {
   const { wanted, got } =
     /^(?:expected )?(?<wanted>\w+)(?:, got | vs )(?<got>[\w.]+)$/.exec(mismatch)?.groups ?? {};
@@ -86,7 +86,7 @@ function wrongPart(expr: Expr | undefined, name: string, mismatch: string): stri
   return `${subject} is ${withArticle(got)}, expected a list or a map to go through`;
 }
 
-/** A conversion of a text that has another form. */
+/** A conversion of text whose form is wrong. */
 function unreadable(call: Call | undefined): string | undefined {
   const wanted = call && CONVERSIONS[call.function];
   const [arg] = call?.args ?? [];
@@ -96,15 +96,15 @@ function unreadable(call: Call | undefined): string | undefined {
 
 /** For a field the library reports the selection, for a key only the start of the chain of selections. */
 function missing(root: Expr, id: bigint | undefined, key: string | undefined): string {
-  const field = find(root, (each) => each.id === id && each.exprKind.case === "selectExpr");
+  const field = findNode(root, (each) => each.id === id && each.exprKind.case === "selectExpr");
   if (field?.exprKind.case === "selectExpr" && field.exprKind.value.field === key) {
     const { operand } = field.exprKind.value;
     return `${pathText(operand)} has no field ${JSON.stringify(key)}; ask first, as in has(${pathText(field)}) && …`;
   }
   const ofChain = (each: Expr): boolean => callOf(each, "_[_]") !== undefined && startOfChain(each).id === id;
   const index =
-    find(root, (each) => ofChain(each) && stringLiteral(keyOf(each)) === key && key !== undefined) ??
-    find(root, (each) => ofChain(each) && stringLiteral(keyOf(each)) === undefined);
+    findNode(root, (each) => ofChain(each) && stringLiteral(keyOf(each)) === key && key !== undefined) ??
+    findNode(root, (each) => ofChain(each) && stringLiteral(keyOf(each)) === undefined);
   if (index === undefined) return "a key or element that it looks at is missing";
   const [container] = callOf(index, "_[_]")?.args ?? [];
   const literal = stringLiteral(keyOf(index));
@@ -120,13 +120,4 @@ function startOfChain(expr: Expr): Expr {
   const operand =
     expr.exprKind.case === "selectExpr" ? expr.exprKind.value.operand : callOf(expr, "_[_]")?.args[0];
   return operand === undefined ? expr : startOfChain(operand);
-}
-
-function find(expr: Expr, test: (expr: Expr) => boolean): Expr | undefined {
-  if (test(expr)) return expr;
-  for (const child of children(expr)) {
-    const result = find(child, test);
-    if (result !== undefined) return result;
-  }
-  return undefined;
 }

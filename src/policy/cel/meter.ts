@@ -25,7 +25,7 @@ export const MAX_STEPS = 50_000;
 /** Deeper values come only from hostile input, and comparing them recurses. */
 const MAX_VALUE_DEPTH = 64;
 const LETTERS_PER_STEP = 10;
-/** Of JSON: numbers and keys take longer to parse than text. */
+/** For JSON, because numbers and keys take longer to parse than text. */
 const PARSED_LETTERS_PER_STEP = 5;
 
 /** The message for users. */
@@ -214,11 +214,11 @@ export function meterFunctions(): CelFunc[] {
 export function instrument(expr: Expr): Expr {
   const { exprKind } = expr;
   switch (exprKind.case) {
-    case "selectExpr":
-      return {
-        ...expr,
-        exprKind: { ...exprKind, value: { ...exprKind.value, ...operand(exprKind.value.operand) } },
-      };
+    case "selectExpr": {
+      const { operand } = exprKind.value;
+      const part = operand === undefined ? {} : { operand: instrument(operand) };
+      return { ...expr, exprKind: { ...exprKind, value: { ...exprKind.value, ...part } } };
+    }
     case "callExpr": {
       const { target, args } = exprKind.value;
       const parts = {
@@ -248,10 +248,6 @@ export function instrument(expr: Expr): Expr {
     case undefined:
       return expr;
   }
-}
-
-function operand(expr: Expr | undefined): { operand?: Expr } {
-  return expr === undefined ? {} : { operand: instrument(expr) };
 }
 
 function instrumentLoop(id: bigint, loop: Comprehension): Comprehension {

@@ -1,10 +1,12 @@
 /** The syntax of CEL expressions: parses text to a tree within limits, with the position of each part. */
 
 import { parse } from "@bufbuild/cel";
+import { fieldsOf } from "../../api/fields.ts";
 
 export type Expr = NonNullable<ReturnType<typeof parse>["expr"]>;
-export type Comprehension = Extract<Expr["exprKind"], { case: "comprehensionExpr" }>["value"];
-export type Call = Extract<Expr["exprKind"], { case: "callExpr" }>["value"];
+export type Kind<Case extends string> = Extract<Expr["exprKind"], { case: Case }>["value"];
+export type Comprehension = Kind<"comprehensionExpr">;
+export type Call = Kind<"callExpr">;
 
 /** Both start at 1. */
 export interface Position {
@@ -193,15 +195,10 @@ function loneMark(source: string): { readonly offset: number; readonly problem: 
   return last && { offset: last.offset, problem: `${last.mark} is not closed: write ${PAIRS[last.mark]}` };
 }
 
+/** The library's error has `location.start.offset`. */
 function offsetOf(error: unknown): number | undefined {
-  const offset = field(field(field(error, "location"), "start"), "offset");
+  const { offset } = fieldsOf(fieldsOf(fieldsOf(error)["location"])["start"]);
   return typeof offset === "number" ? offset : undefined;
-}
-
-function field(value: unknown, name: string): unknown {
-  return typeof value === "object" && value !== null
-    ? Object.entries(value).find(([key]) => key === name)?.[1]
-    : undefined;
 }
 
 function withoutStrings(source: string): string {

@@ -4,7 +4,14 @@ import { celError, type CelInput, celList, celMap } from "@bufbuild/cel";
 import { reflect } from "@bufbuild/protobuf/reflect";
 import { timestampFromMs, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { type Fields, isFields } from "../../api/fields.ts";
-import type { Cluster, ClusterStatus, ClusterTopology, Namespace, ObjectMeta } from "../../api/meta.ts";
+import type {
+  Cluster,
+  ClusterCondition,
+  ClusterStatus,
+  ClusterTopology,
+  Namespace,
+  ObjectMeta,
+} from "../../api/meta.ts";
 import type { HookCall } from "../../api/runtimehooks.ts";
 import { targetVersion } from "../targetversion.ts";
 import { meter } from "./meter.ts";
@@ -84,17 +91,12 @@ function viewStatus({ phase, conditions, initialization }: ClusterStatus): CelIn
   });
 }
 
-function viewCondition({
-  type,
-  status,
-  reason,
-  lastTransitionTime,
-}: ClusterStatus["conditions"][number]): CelInput {
+function viewCondition(condition: ClusterCondition): CelInput {
   return struct({
-    type: () => type,
-    status: () => status,
-    reason: () => reason,
-    lastTransitionTime: viewTime(lastTransitionTime),
+    type: () => condition.type,
+    status: () => condition.status,
+    reason: () => condition.reason,
+    lastTransitionTime: viewTime(condition.lastTransitionTime),
   });
 }
 

@@ -12,7 +12,7 @@ export function parseInstant(text: string): number | undefined {
   return Date.parse(text);
 }
 
-/** A wall time, as in zone.ts: of a date its first instant. `undefined`: it is none, or has an offset. */
+/** Parses to a wall time (zone.ts); a date means its first instant. `undefined` for a time with an offset. */
 function parseLocal(text: string): number | undefined {
   const { day = "", time = "00:00", seconds = ":00", offset } = MOMENT.exec(text)?.groups ?? {};
   if (offset !== undefined || seconds.includes(".") || !exists(day)) return undefined;

@@ -1,7 +1,7 @@
 /** Schedules: the five fields of cron, and the wall times of their starts. */
 
 import { found } from "../validation/fieldmessage.ts";
-import { Shared } from "../shared.ts";
+import { shared } from "../shared.ts";
 
 /** Wall times are milliseconds, as in zone.ts. */
 export interface Schedule {
@@ -92,12 +92,8 @@ function isWeekly({ anyDay, months }: Fields): boolean {
   return anyDay && months.length === 12;
 }
 
-/** Returns one shared object per text. Throws for an invalid schedule. */
-export function compileSchedule(text: string): Schedule {
-  return schedules.get(text);
-}
-
-const schedules = new Shared((text) => newSchedule(parseFields(text)));
+/** Throws for an invalid schedule. */
+export const compileSchedule = shared((text) => newSchedule(parseFields(text)));
 
 /** The longest search for a day with a start: 29 February, which does not exist in 2100. */
 const MAX_MONTHS = 8 * 12 + 1;

@@ -3,7 +3,7 @@
 import { parseDuration } from "../duration.ts";
 import { parseMoment } from "./moment.ts";
 import { type WindowEntry, windowProblems, type WindowSpec } from "./windowcheck.ts";
-import { Shared } from "../shared.ts";
+import { shared } from "../shared.ts";
 import { compileSchedule } from "./schedule.ts";
 import { wallClock } from "./zone.ts";
 
@@ -21,10 +21,7 @@ export interface WindowState {
 export interface Window {
   at(now: Date): WindowState;
   isOpen(now: Date): boolean;
-  /**
-   * The earliest instant at or after `from` at which the window is open; `undefined`: none, or too far away to be
-   * found.
-   */
+  /** The earliest instant at or after `from` at which the window is open; `undefined`: none was found. */
   nextOpen(from: Date): Date | undefined;
   /** How many times at() asks its entries for the hour of `now`: the same number on every replica and at any time. */
   asks(now: Date): number;
@@ -57,21 +54,21 @@ const END = Date.UTC(2900, 0);
 /** How often a search may ask an entry. */
 export const MAX_ASKS = 2000;
 const DAY = 24 * HOUR;
-/** A week that repeats with every change of clocks in a year, which all are on a fixed day of the week, has no other edge. */
+/** More than a year, in which weekly schedules meet every change of clocks: changes are on a fixed day of the week. */
 const WEEKLY_HORIZON = 400 * DAY;
 /** 29 February falls on each day of the week within 40 years. */
 const HORIZON = 41 * 366 * DAY;
 /** The maximum number of consecutive searches. */
 const SEARCHES = 8;
 
-const windows = new Shared(newWindow);
+const windows = shared(newWindow);
 
 /**
  * The spec must be valid; the result never throws. Equal specs share one window, so that an hour is searched once. A
  * policy with many windows allows each of its searches fewer asks.
  */
 export function compileWindow({ timeZone, allow, deny = [] }: WindowSpec, asks = MAX_ASKS): Window {
-  return windows.get(JSON.stringify([asks, { timeZone, allow, deny }]));
+  return windows(JSON.stringify([asks, { timeZone, allow, deny }]));
 }
 
 function newWindow(key: string): Window {
@@ -141,32 +138,27 @@ function segmentAt({ segments }: Hour, instant: number): Segment {
 
 function lookAtHour(covers: Covers, start: number, rounds: number): Hour {
   const before = covers.tally.asks;
-  const segments = segmentsOf(start, (from) => search(covers, from, rounds));
-  return { start, segments, asks: covers.tally.asks - before };
-}
-
-function segmentsOf(start: number, segmentFrom: (instant: number) => Segment): Segment[] {
   const segments: Segment[] = [];
   for (let from = start; from < start + HOUR;) {
-    const segment = segmentFrom(from);
+    const segment = search(covers, from, rounds);
     segments.push(segment);
     from = segment.until;
   }
-  return segments;
+  return { start, segments, asks: covers.tally.asks - before };
 }
 
 interface Covers {
   readonly allow: Cover;
   readonly deny: Cover;
-  /** Whether schedules alone decide about all that comes after `until`, and every edge of theirs would lie before it. */
+  /** Whether only schedules matter from `until` on, and each of their edges would have been found before it. */
   readonly isSeen: (from: number, until: number) => boolean;
   /** When an entry that does not recur begins or ends next; Infinity: never. */
   readonly nextBound: (after: number) => number;
   readonly tally: Tally;
 }
 
-/** Counts how often entries were asked. */
 interface Tally {
+  /** How often entries were asked. */
   asks: number;
 }
 

@@ -39,11 +39,8 @@ export function windowProblems(spec: WindowSpec): readonly WindowProblem[] {
 }
 
 function emptyProblems({ allow, deny = [] }: WindowSpec): WindowProblem[] {
-  if (allow?.length === 0) {
-    return [
-      { path: ".allow", message: "must not be empty: leave it out to allow every time that is not denied" },
-    ];
-  }
+  const message = "must not be empty: leave it out to allow every time that is not denied";
+  if (allow?.length === 0) return [{ path: ".allow", message }];
   if (allow === undefined && deny.length === 0) return [{ path: "", message: "expected allow or deny" }];
   return [];
 }
@@ -117,10 +114,9 @@ function orderProblem(from: string, to: string, timeZone: string | undefined): s
 
 /** For a window without problems. */
 export function windowWarnings(spec: WindowSpec): readonly WindowProblem[] {
-  const days = entriesOf(spec).flatMap(({ path, entry }) => at(path, { schedule: daysWarning(entry) }));
   return [
     ...named("posix-time-zone", zoneWarnings(spec)),
-    ...named("day-of-month-or-week", days),
+    ...named("day-of-month-or-week", dayWarnings(spec)),
     ...named("no-pause", pauseWarnings(spec)),
     ...named("never-opens", deniedWarnings(spec)),
   ];
@@ -130,8 +126,10 @@ function named(id: string, warnings: readonly WindowProblem[]): WindowProblem[] 
   return warnings.map((warning) => ({ ...warning, id }));
 }
 
-function daysWarning({ schedule }: WindowEntry): string | undefined {
-  return schedule === undefined ? undefined : scheduleWarning(schedule);
+function dayWarnings(spec: WindowSpec): WindowProblem[] {
+  return entriesOf(spec).flatMap(({ path, entry: { schedule } }) =>
+    schedule === undefined ? [] : at(path, { schedule: scheduleWarning(schedule) }),
+  );
 }
 
 /** POSIX counts offsets westward. */

@@ -1,7 +1,7 @@
 /** The wall clock of a time zone, as a clock that only moves forward. */
 
 import { found, nearest } from "../validation/fieldmessage.ts";
-import { Shared } from "../shared.ts";
+import { shared } from "../shared.ts";
 
 /** From this instant until the next change, the wall clock is `offset` ahead of UTC. */
 interface Offset {
@@ -34,7 +34,7 @@ const NEAR = 2 * DAY;
 const AREAS =
   /^(Africa|America|Antarctica|Arctic|Asia|Atlantic|Australia|Brazil|Canada|Chile|Etc|Europe|Indian|Mexico|Pacific|US)\//;
 
-/** Testing a name is slow, so valid ones are kept: there are some hundred, and every zone that ICU lists has a clock. */
+/** Testing a name is slow, so the few hundred valid ones are kept. */
 let zoneNames: readonly string[] | undefined;
 let goodZones: Set<string> | undefined;
 
@@ -66,12 +66,8 @@ function resolve(zone: string): string | undefined {
   }
 }
 
-const clocks = new Shared(newWallClock);
-
 /** One clock per zone, since it caches the changes of the years that were used. */
-export function wallClock(zone: string): WallClock {
-  return clocks.get(zone);
-}
+export const wallClock = shared(newWallClock);
 
 /** Years whose changes a clock caches: windows look some ten years ahead. */
 const MAX_YEARS = 128;
@@ -145,7 +141,7 @@ function firstRead(offsets: readonly Offset[], wall: number): number {
   return wall;
 }
 
-function offsetsOf(year: number, offsetAt: (instant: number) => number): Offset[] {
+function offsetsOf(year: number, offsetAt: OffsetReader): Offset[] {
   const end = Date.UTC(year + 1, 0);
   let from = Date.UTC(year, 0);
   let offset = offsetAt(from);
@@ -162,12 +158,7 @@ function offsetsOf(year: number, offsetAt: (instant: number) => number): Offset[
 }
 
 /** The first instant whose offset differs from `offset`: always a whole second. */
-function change(
-  between: readonly [number, number],
-  offset: number,
-  offsetAt: (instant: number) => number,
-): number {
-  let [low, high] = between;
+function change([low, high]: [number, number], offset: number, offsetAt: OffsetReader): number {
   while (high - low > SECOND) {
     const middle = low + Math.floor((high - low) / (2 * SECOND)) * SECOND;
     if (offsetAt(middle) === offset) low = middle;
@@ -176,14 +167,10 @@ function change(
   return high;
 }
 
-export type OffsetReader = (instant: number) => number;
-
-const readers = new Shared<OffsetReader>(newOffsetReader);
+type OffsetReader = (instant: number) => number;
 
 /** How far the zone's wall clock is ahead of UTC. The underlying formats are large, so there is one per zone. */
-export function offsetReader(zone: string): OffsetReader {
-  return readers.get(zone);
-}
+export const offsetReader = shared<OffsetReader>(newOffsetReader);
 
 function newOffsetReader(timeZone: string): OffsetReader {
   const format = new Intl.DateTimeFormat("en-US", {

@@ -4,11 +4,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import * as fc from "fast-check";
 import { viewCluster } from "../../../../src/policy/cluster.ts";
-import {
-  compileExpression,
-  type ExpressionUse,
-  type ExpressionVariables,
-} from "../../../../src/policy/cel/expression.ts";
+import { compileExpression, type ExpressionUse } from "../../../../src/policy/cel/expression.ts";
+import type { ExpressionVariables } from "../../../../src/policy/cel/view.ts";
 import { namespace } from "../../builders.ts";
 import { runs } from "../../../generated.ts";
 
