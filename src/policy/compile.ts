@@ -5,7 +5,6 @@
 
 import { isFields, withoutNulls } from "../api/fields.ts";
 import type {
-  AnyOfGateSpec,
   ClusterHookPolicy,
   DeadlineSpec,
   HookPolicy,
@@ -24,7 +23,7 @@ import { describeErrors } from "./message.ts";
 import type { CompiledGate, CompiledPolicy, CompiledRule, Deadline, MatchCondition, Wait } from "./policy.ts";
 import { type FieldError, firstOfEachRule, isWithin, validateInSteps } from "./validation/schema.ts";
 import { compileSelector, describeSelector } from "./selector.ts";
-import { checkInSteps } from "./validation/semantics.ts";
+import { checkInSteps, expressionsOf } from "./validation/semantics.ts";
 import type { PolicyKind, PolicyRef } from "./policyref.ts";
 import { READS_NOTHING } from "./targetversion.ts";
 
@@ -113,7 +112,7 @@ function* compileEachRule(
     ...(kind === "ClusterHookPolicy" && { selectsNamespace: compileSelector(selector("namespaceSelector")) }),
     rules: compiled,
     hasExpressions: rules.some(
-      (rule, index) => problemsOf(index, errors).length === 0 && hasExpression(rule),
+      (rule, index) => problemsOf(index, errors).length === 0 && expressionsOf(rule, "").length > 0,
     ),
     errors,
     notEnforceable: errors.length > 0 ? [] : notEnforceable(rules, served),
@@ -251,14 +250,6 @@ function hooksOf(spec: unknown): readonly HookName[] {
   const hooks: unknown = isFields(spec) ? spec["hooks"] : undefined;
   if (!Array.isArray(hooks) || hooks.length === 0) return HOOK_NAMES;
   return HOOK_NAMES.filter((hook) => hooks.includes(hook));
-}
-
-function hasExpression({ matchConditions, until = [] }: RuleSpec): boolean {
-  return matchConditions !== undefined || until.some((gate) => [gate, ...(gate.anyOf ?? [])].some(looks));
-}
-
-function looks({ expression, object }: AnyOfGateSpec): boolean {
-  return (expression ?? object?.expression ?? object?.nameExpression) !== undefined;
 }
 
 export function notEnforceable(rules: readonly RuleSpec[], served: ServedHooks): readonly FieldError[] {

@@ -5,25 +5,17 @@ import type { AnyOfGateSpec, MetadataGateSpec, RuleSpec } from "../../api/hookpo
 import { parseDuration } from "../duration.ts";
 import { rangeProblem } from "../gates/versionrange.ts";
 import type { FieldError } from "./schema.ts";
+import { gatesOf, type PlacedGate } from "./soundparts.ts";
 
 /** For a rule, or its parts, that fit the schema. */
 export function contradictions(rule: RuleSpec, path: string): readonly FieldError[] {
   const gates = (rule.until ?? []).map((gate, index) => ({ gate, path: `${path}.until[${index}]` }));
-  const members = gates.flatMap(({ gate, path: at }) => [
-    { gate, path: at },
-    ...(gate.anyOf ?? []).map((member, index) => ({ gate: member, path: `${at}.anyOf[${index}]` })),
-  ]);
   return [
     ...lateWaits(rule, path),
-    ...members.flatMap(emptyRange),
+    ...gatesOf(rule, path).flatMap(emptyRange),
     ...disjointRanges(gates),
     ...twoValues(gates),
   ];
-}
-
-interface PlacedGate {
-  readonly gate: AnyOfGateSpec;
-  readonly path: string;
 }
 
 /** A deadline counts from the first block, and a wait begins then or later. */

@@ -5,9 +5,9 @@ import { isFields } from "../../api/fields.ts";
 import { atOnce } from "../../api/steps.ts";
 import { includes } from "./selectoroverlap.ts";
 import type { FieldError } from "./schema.ts";
-import { checkTogether, isSound, type Semantics } from "./semantics.ts";
+import { checkTogether, isSound, type Semantics, type Together } from "./semantics.ts";
 
-/** What a rule on other hooks, too, would be warned of: the call before an upgrade has its target. */
+/** A warning for rules on several hooks. The call before an upgrade always has this version. */
 const ABOUT_TARGET = /^request\.toKubernetesVersion can be missing/;
 
 /** Checks only what fits the schema: `schemaErrors` are those of validatePolicy(). */
@@ -17,20 +17,15 @@ export function checkRollout(spec: unknown, schemaErrors: readonly FieldError[])
     (Array.isArray(list) ? list : [])
       .map((item: T, index) => ({ item, path: `spec.${field}[${index}]` }))
       .filter(({ path }) => isSound(path, schemaErrors));
-  const { errors, warnings } = atOnce(
-    checkTogether(
-      {
-        path: "spec",
-        rules: sound(stages, "stages").map(({ item, path }) => ({ rule: asRule(item), path })),
-        health: sound(healthyWhen, "healthyWhen").map(({ item, path }) => ({
-          expression: item.expression,
-          path: `${path}.expression`,
-        })),
-        remedy: "shorten them, or make several rollouts",
-      },
-      undefined,
-    ),
-  );
+  const together: Together = {
+    path: "spec",
+    rules: sound(stages, "stages").map(({ item, path }) => ({ rule: asRule(item), path })),
+    health: sound(healthyWhen, "healthyWhen").map(({ item, path }) => {
+      return { source: item.expression, use: "health", path: `${path}.expression` };
+    }),
+    remedy: "shorten them, or make several rollouts",
+  };
+  const { errors, warnings } = atOnce(checkTogether(together));
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it fits the schema
   const suspicious = schemaErrors.length > 0 ? [] : suspects(spec as HookRolloutSpec);
   return {

@@ -1,25 +1,35 @@
 /** The parts of rules that fit the schema, so that one error hides none of the others. */
 
-import type { GateSpec, MatchCondition, RuleSpec } from "../../api/hookpolicy.ts";
+import type { AnyOfGateSpec, GateSpec, MatchCondition, RuleSpec } from "../../api/hookpolicy.ts";
 import { type FieldError, isWithin } from "./schema.ts";
 
 export interface SoundRule {
   readonly path: string;
-  /** Without the parts that do not fit: in a list, each of them is replaced, so that the others keep their index. */
+  /** Without the parts that do not fit; in a list they are replaced, so that the other items keep their index. */
   readonly rule: RuleSpec;
 }
 
-/** The errors of a rule may have been cut there, so that what they do not name can be unsound, too. */
+/** A rule with this many errors may have more, which were cut off. */
 const MANY = 32;
 const NO_GATE: GateSpec = { name: "" };
 /** The schema admits no empty expression. */
 const NO_CONDITION: MatchCondition = { name: "", expression: "" };
 
-export function isPresent({ expression }: MatchCondition): boolean {
-  return expression !== "";
+export interface PlacedGate {
+  readonly gate: AnyOfGateSpec;
+  readonly path: string;
 }
 
-/** A rule of which nothing can be read is left out. */
+/** The gates of the rule at the path, each before its members. */
+export function gatesOf({ until = [] }: RuleSpec, path: string): readonly PlacedGate[] {
+  return until.flatMap((gate, index) => {
+    const at = `${path}.until[${index}]`;
+    const members = (gate.anyOf ?? []).map((member, i) => ({ gate: member, path: `${at}.anyOf[${i}]` }));
+    return [{ gate, path: at }, ...members];
+  });
+}
+
+/** Leaves out a rule in which nothing can be read. */
 export function soundRules(
   rules: readonly RuleSpec[],
   schemaErrors: readonly FieldError[],

@@ -1,7 +1,8 @@
 /** Limits the cost of all windows of one policy together: each hour all of them are searched at once. */
 
-import type { AnyOfGateSpec, RuleSpec, WindowGateSpec } from "../../api/hookpolicy.ts";
+import type { RuleSpec } from "../../api/hookpolicy.ts";
 import type { Steps } from "../../api/steps.ts";
+import { gatesOf } from "../validation/soundparts.ts";
 import { MAX_ASKS } from "./window.ts";
 
 /** Entries of all different windows of a policy. */
@@ -9,18 +10,16 @@ export const MAX_WINDOW_ENTRIES = 256;
 /** Asks of all searches of a policy together. */
 const MAX_POLICY_ASKS = 16_000;
 
-export interface WindowUse {
-  readonly tooMany: boolean;
-  /** How many asks each search has. */
-  readonly asks: number;
-}
-
-/** For rules that fit the schema. */
-export function* countWindows(rules: Iterable<RuleSpec>): Steps<WindowUse> {
+/** For rules that fit the schema. `asks`: how often each search may ask an entry. */
+export function* countWindows(
+  rules: Iterable<RuleSpec>,
+): Steps<{ readonly tooMany: boolean; readonly asks: number }> {
   const different = new Set<string>();
   let entries = 0;
   for (const rule of rules) {
-    for (const window of windowsOf(rule)) {
+    for (const { gate } of gatesOf(rule, "")) {
+      const { window } = gate;
+      if (window === undefined) continue;
       const key = JSON.stringify(window);
       if (different.has(key)) continue;
       different.add(key);
@@ -31,9 +30,4 @@ export function* countWindows(rules: Iterable<RuleSpec>): Steps<WindowUse> {
   }
   const share = Math.floor(MAX_POLICY_ASKS / Math.max(1, different.size));
   return { tooMany: false, asks: Math.min(MAX_ASKS, share) };
-}
-
-function windowsOf({ until = [] }: RuleSpec): WindowGateSpec[] {
-  const gates = until.flatMap((gate): AnyOfGateSpec[] => [gate, ...(gate.anyOf ?? [])]);
-  return gates.flatMap(({ window }) => window ?? []);
 }
