@@ -1,5 +1,6 @@
-/** Warnings that the author of a policy or rollout accepts, in the annotation `hookpolicy.dev/accept: rule/warning[, ...]`. */
+/** Warnings that the author accepts with the annotation `hookpolicy.dev/accept: rule/warning[, ...]`. */
 
+import { fieldsOf } from "../../api/fields.ts";
 import { didYouMean, found } from "./fieldmessage.ts";
 import { type FieldError, isWithin } from "./schema.ts";
 
@@ -8,21 +9,21 @@ const ACCEPT = "hookpolicy.dev/accept";
 const PATH = `metadata.annotations[${ACCEPT}]`;
 
 export interface Acceptance {
-  /** Those that the annotation does not accept. */
+  /** The warnings that the annotation does not accept. */
   readonly left: readonly FieldError[];
-  /** A warning for each part of the annotation that accepts none. */
+  /** A warning for each part of the annotation that accepts nothing. */
   readonly unused: readonly FieldError[];
 }
 
 /** The named lists of a policy and of a rollout. */
 type Field = "rules" | "stages";
 
-/** Another object gives these to this one, and it need not be among the files. */
+/** Warnings that another object causes, which need not be among the files. */
 export const SHARED_CLUSTERS = "shared-clusters";
 export const KEPT_SLOT = "kept-slot";
 const OF_OTHERS = new RegExp(`/?(${SHARED_CLUSTERS}|${KEPT_SLOT})$`);
 
-/** `warnings`: of these rules, with their ids. The annotation and the rules may be invalid. */
+/** `warnings` are those of these rules. The annotation and the rules may be invalid. */
 export function acceptWarnings(
   annotations: unknown,
   rules: readonly unknown[],
@@ -43,15 +44,15 @@ export function acceptWarnings(
 }
 
 function partsOf(annotations: unknown): readonly string[] {
-  const text: unknown = fieldOf(annotations, ACCEPT);
+  const text = fieldsOf(annotations)[ACCEPT];
   return typeof text === "string" ? text.split(",").map((part) => part.trim()) : [];
 }
 
-/** "confirmed-delete/unbound-approval"; of a rollout as a whole, the warning alone; "": it cannot be accepted. */
+/** "confirmed-delete/unbound-approval"; only the id for a warning about a whole rollout; "": it cannot be accepted. */
 function nameOf({ path, id = "" }: FieldError, rules: readonly unknown[], field: Field): string {
   const index = rules.findIndex((_, at) => isWithin(path, `spec.${field}[${at}]`));
   if (index < 0) return field === "stages" && isWithin(path, "spec") ? id : "";
-  const name = fieldOf(rules[index], "name");
+  const { name } = fieldsOf(rules[index]);
   return id === "" || typeof name !== "string" ? "" : `${name}/${id}`;
 }
 
@@ -63,16 +64,7 @@ const EXPECTED: Readonly<Record<Field, string>> = {
 function describe(part: string, names: readonly string[], field: Field): string {
   const isWhole = field === "stages" && /^[^/]+$/.test(part);
   if (!isWhole && !/^[^/]+\/[^/]+$/.test(part)) return `found ${found(part)}, expected ${EXPECTED[field]}`;
-  const hint = didYouMean(
-    part,
-    names.filter((name) => name !== ""),
-  );
+  const acceptable = names.filter((name) => name !== "");
   const object = field === "rules" ? "policy" : "rollout";
-  return `${found(part)} accepts no warning of this ${object}: remove it${hint}`;
-}
-
-function fieldOf(value: unknown, field: string): unknown {
-  return typeof value === "object" && value !== null && Object.hasOwn(value, field)
-    ? Reflect.get(value, field)
-    : undefined;
+  return `${found(part)} accepts no warning of this ${object}: remove it${didYouMean(part, acceptable)}`;
 }

@@ -1,4 +1,4 @@
-/** Warns of what a rule does at admission and its author perhaps does not expect. */
+/** Warnings about effects of a rule at admission that its author may not expect. */
 
 import type { RuleSpec } from "../../api/hookpolicy.ts";
 import type { FieldError } from "./schema.ts";

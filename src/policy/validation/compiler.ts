@@ -1,6 +1,6 @@
 /**
- * ajv, for modules named …validators.ts. Such a module exports its `ajv`, and validators under the `$id` of their schemas;
- * release/validators.ts puts the code that ajv makes of them in its place, so the program starts without ajv.
+ * ajv for modules named …validators.ts. Such a module exports its `ajv`, and each validator under the `$id` of its schema.
+ * release/validators.ts replaces the module by the code that ajv generates, so that the program starts without ajv.
  */
 
 import { _, Ajv, type Options } from "ajv";
@@ -27,8 +27,8 @@ interface Schema {
 }
 
 /**
- * Makes references of the schemas of fields and items, without their descriptions. Equal ones are compiled once: the code
- * is a fifth as long.
+ * Replaces the schemas of fields and items by references, without their descriptions. Equal schemas are compiled once,
+ * which makes the code a fifth as long.
  */
 export function sharing(ajv: Ajv): (schema: Schema) => object {
   const references = new Map<string, object>();

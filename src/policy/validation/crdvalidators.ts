@@ -1,4 +1,4 @@
-/** What ajv can check of the schemas of the CRDs, without the status. */
+/** The validators that ajv makes of the CRDs' schemas, without the status. */
 
 import type { ValidateFunction } from "ajv";
 import type { CrdSchema } from "../../api/crdschema.ts";

@@ -99,14 +99,14 @@ export function nearest(word: string, words: readonly string[]): string | undefi
   );
 }
 
-/** Block for KeepBlocking. */
+/** Finds KeepBlocking for Block. */
 function onlyOneWith(part: string, words: readonly string[]): string | undefined {
   if (part.length < KEPT) return undefined;
   const alike = words.filter((each) => each.toLowerCase().includes(part));
   return alike.length === 1 ? alike[0] : undefined;
 }
 
-/** Letters at the end that tell a word from all others: onDelete for BeforeClusterDelete. */
+/** So many letters at the end may identify a word: onDelete means BeforeClusterDelete. */
 const TELLING = 6;
 
 function endsAlike(word: string, words: readonly string[]): string | undefined {
@@ -115,7 +115,7 @@ function endsAlike(word: string, words: readonly string[]): string | undefined {
   return alike.length === 1 ? alike[0] : undefined;
 }
 
-/** Letters that must be right before and after what was left out: BeforeDelete for BeforeClusterDelete. */
+/** So many letters before and after a missing part must be right: BeforeDelete means BeforeClusterDelete. */
 const KEPT = 4;
 
 /** Whether `word` is `full` without a part in the middle. */
@@ -132,10 +132,7 @@ function tolerated({ length }: string): number {
   return Math.max(1, Math.floor(length / 3));
 }
 
-/**
- * Levenshtein distance. Written here because the dependencies export none, and a package for ten lines is not worth its
- * upkeep.
- */
+/** Levenshtein distance; none of the dependencies exports it. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i++) {

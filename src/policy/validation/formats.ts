@@ -1,4 +1,4 @@
-/** The formats that schemas name, for ajv: what Kubernetes and HookPolicy mean by them. */
+/** The formats of the schemas, for ajv, with the meaning that Kubernetes and HookPolicy give them. */
 
 import { RE2JS } from "@bufbuild/re2";
 import { parseDuration } from "../duration.ts";

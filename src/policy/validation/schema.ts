@@ -6,13 +6,14 @@
  */
 
 import type { ErrorObject, ValidateFunction } from "ajv";
-import { type Fields, isFields, fieldsOf } from "../../api/fields.ts";
+import { type Fields, isFields, fieldsOf, nonEmptyText } from "../../api/fields.ts";
 import type { CrdSchema } from "../../api/crdschema.ts";
 import { GROUP, VERSION } from "../../api/hookpolicy.ts";
 import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
 import { atOnce, type Steps } from "../../api/steps.ts";
+import { messageOf } from "../../api/thrown.ts";
 import { isClusterHookPolicy, isHookOverride, isHookPolicy, isHookRollout } from "./crdvalidators.ts";
-import { brokenRules } from "./schemarules.ts";
+import { brokenRules, type Place } from "./schemarules.ts";
 import { describeSchemaError, found } from "./fieldmessage.ts";
 
 export interface FieldError {
@@ -25,13 +26,6 @@ export interface FieldError {
 }
 
 type Kind = keyof typeof CRD_SCHEMAS;
-
-/** A value of the object with the schema that it must fit. */
-interface Place {
-  readonly schema: CrdSchema;
-  readonly value: unknown;
-  readonly path: string;
-}
 
 const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const byPath = new Intl.Collator("en", { numeric: true });
@@ -57,12 +51,7 @@ export function* validateInSteps(kind: Kind, object: unknown, max = Infinity): S
     return yield* validateObject(kind, object, max);
   } catch (error) {
     // For example, a property that throws when it is read: not from JSON or YAML.
-    return [
-      {
-        path: "",
-        message: `cannot be validated: ${error instanceof Error ? error.message : "unknown error"}`,
-      },
-    ];
+    return [{ path: "", message: `cannot be validated: ${messageOf(error)}` }];
   }
 }
 
@@ -78,11 +67,9 @@ function* validateObject(kind: Kind, object: Fields, max: number): Steps<FieldEr
   const unsound = new Set(misfits.flatMap(({ path }) => withParents(path)));
   const sound = places.filter(({ path }) => !unsound.has(path));
   const broken: FieldError[] = [];
-  for (const { schema: rules, value, path } of sound) {
+  for (const place of sound) {
     yield;
-    broken.push(
-      ...brokenRules(rules, value).map(({ fieldPath, message }) => ({ path: path + fieldPath, message })),
-    );
+    broken.push(...brokenRules(place));
   }
   const errors = [...typeErrors(kind, input), ...nameErrors(input["metadata"]), ...misfits, ...broken];
   return errors.toSorted((a, b) => byPath.compare(a.path, b.path));
@@ -129,7 +116,7 @@ function fieldOf({ properties = {}, additionalProperties }: CrdSchema, key: stri
   return Object.hasOwn(properties, key) ? properties[key] : additionalProperties;
 }
 
-/** Places between two pauses. */
+/** How many places are visited between two pauses. */
 const PLACES = 500;
 
 /** The places whose schema has more keywords than ajv checks. */
@@ -199,12 +186,8 @@ function duplicates({ schema, value, path }: Place): FieldError[] {
     const earlier = key === undefined ? undefined : first.get(key);
     if (key !== undefined && earlier === undefined) first.set(key, index);
     if (earlier === undefined) return [];
-    return [
-      {
-        path: `${path}[${index}]`,
-        message: `duplicate of ${path}[${earlier}]: ${key}. Rename or remove one of them`,
-      },
-    ];
+    const message = `duplicate of ${path}[${earlier}]: ${key}. Rename or remove one of them`;
+    return [{ path: `${path}[${index}]`, message }];
   });
 }
 
@@ -225,17 +208,14 @@ function typeErrors(kind: Kind, input: Fields): FieldError[] {
 
 /** The API server's rules for every object's name beyond the CRD. With generateName, it makes the name. */
 function nameErrors(metadata: unknown): FieldError[] {
-  const { name, generateName } = fieldsOf(metadata);
-  if (typeof name === "string" && name !== "") {
-    if (SUBDOMAIN.test(name)) return [];
-    const message = `found ${found(name)}, expected lower-case letters, digits, '-' and '.', with a letter or digit first and last`;
-    return [{ path: "metadata.name", message }];
-  }
-  if (name === undefined || name === "") {
-    if (typeof generateName === "string" && generateName !== "") return [];
+  const { name = "", generateName } = fieldsOf(metadata);
+  if (name === "") {
+    if (nonEmptyText(generateName) !== undefined) return [];
     return [{ path: "metadata.name", message: "required field is missing" }];
   }
-  return [];
+  if (typeof name !== "string" || SUBDOMAIN.test(name)) return [];
+  const message = `found ${found(name)}, expected lower-case letters, digits, '-' and '.', with a letter or digit first and last`;
+  return [{ path: "metadata.name", message }];
 }
 
 /** `path` and all its parents. */

@@ -4,10 +4,11 @@ import { celEnv, type CelInput, isCelError, parse, plan } from "@bufbuild/cel";
 import { strings } from "@bufbuild/cel/ext";
 import type { CrdSchema, ValidationRule } from "../../api/crdschema.ts";
 
-interface BrokenRule {
-  /** Relative to the value that the rule is about; "" for the value itself. */
-  readonly fieldPath: string;
-  readonly message: string;
+/** A value of the object with the schema that it must fit. */
+export interface Place {
+  readonly schema: CrdSchema;
+  readonly value: unknown;
+  readonly path: string;
 }
 
 /** CEL over `self`; `undefined` if it is not evaluable. */
@@ -33,15 +34,15 @@ function compilePattern(pattern: string): RegExp {
   return known;
 }
 
-/** The rules of `schema` that `value`, which fits the schema, breaks; without rules about changes. */
-export function brokenRules(schema: CrdSchema, value: unknown): BrokenRule[] {
+/** The rules that the value, which fits the rest of its schema, breaks; without rules about changes. */
+export function brokenRules({ schema, value, path }: Place): { path: string; message: string }[] {
   const rules = rulesOf(schema);
   if (rules.length === 0) return [];
   const self = toCel(value);
   return rules
     .filter(({ rule }) => rule(self) !== true)
     .map(({ source, message }) => ({
-      fieldPath: source.fieldPath ?? "",
+      path: `${path}${source.fieldPath ?? ""}`,
       message: usable(message?.(self)) ?? source.message,
     }));
 }

@@ -39,10 +39,10 @@ function keysOf(requirements: Requirements): readonly string[] {
   return [...new Set(requirements.map(({ key }) => key))];
 }
 
-/** No label has it as its value. */
+/** A value that no label can have. */
 const ANOTHER = "\u0000";
 
-/** One of each sort of labels between which the requirements can tell: requirements on other keys do not matter. */
+/** A set of labels for each case that the requirements on this key distinguish. */
 function labelsFor(key: string, requirements: Requirements): readonly Labels[] {
   const values = requirements.flatMap((each) => (each.key === key ? (each.values ?? []) : []));
   return [{}, ...[...values, ANOTHER].map((value) => ({ [key]: value }))];
