@@ -86,9 +86,7 @@ function viewVariables(raw: unknown): string | undefined {
   return entries.length === 0 ? undefined : toJson(Object.fromEntries(entries.toReversed()));
 }
 
-/**
- * For values that nest too deeply to be serialized, returns text that is not JSON, so that no expression can read it.
- */
+/** Returns text that is not JSON, which no expression can read, for values that nest too deeply. */
 function toJson(value: unknown): string {
   try {
     return JSON.stringify(value);
@@ -103,11 +101,10 @@ function viewStatus(status: Fields): ClusterStatus {
   const marks = fieldsOf(status["initialization"]);
   const infrastructureProvisioned = marks["infrastructureProvisioned"] ?? status["infrastructureReady"];
   const controlPlaneInitialized = marks["controlPlaneInitialized"] ?? status["controlPlaneReady"];
+  const conditions = listOf(fieldsOf(status["v1beta2"])["conditions"] ?? status["conditions"]);
   return {
     ...(phase !== undefined && { phase }),
-    conditions: listOf(fieldsOf(status["v1beta2"])["conditions"] ?? status["conditions"]).flatMap(
-      viewCondition,
-    ),
+    conditions: conditions.flatMap(viewCondition),
     initialization: {
       ...(typeof infrastructureProvisioned === "boolean" && { infrastructureProvisioned }),
       ...(typeof controlPlaneInitialized === "boolean" && { controlPlaneInitialized }),
@@ -118,14 +115,7 @@ function viewStatus(status: Fields): ClusterStatus {
 function viewCondition(raw: unknown): ClusterCondition[] {
   const { type, status, reason, lastTransitionTime } = fieldsOf(raw);
   if (typeof type !== "string" || typeof status !== "string") return [];
-  return [
-    {
-      type,
-      status,
-      reason: textOf(reason),
-      lastTransitionTime: textOf(lastTransitionTime),
-    },
-  ];
+  return [{ type, status, reason: textOf(reason), lastTransitionTime: textOf(lastTransitionTime) }];
 }
 
 /** v1beta1 can contain an empty reference object; only a reference with a name shows that the object exists. */

@@ -8,16 +8,15 @@ import type {
   ClusterHookPolicy,
   DeadlineSpec,
   HookPolicy,
-  MatchCondition as MatchConditionSpec,
   RuleSpec,
   WaitGateSpec,
 } from "../api/hookpolicy.ts";
-import type { LabelSelector } from "../api/meta.ts";
+import type { LabelSelector, ObjectMeta } from "../api/meta.ts";
 import type { ServedHooks } from "../api/hookcatalog.ts";
 import { atOnce, type Steps } from "../api/steps.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
 import { parseDuration } from "./duration.ts";
-import { compileExpression, type Expression } from "./cel/expression.ts";
+import { expressionOrBroken } from "./cel/expression.ts";
 import { compileGateInSteps } from "./gates/gates.ts";
 import { describeErrors } from "./message.ts";
 import type { CompiledGate, CompiledPolicy, CompiledRule, Deadline, MatchCondition, Wait } from "./policy.ts";
@@ -25,7 +24,6 @@ import { type FieldError, firstOfEachRule, isWithin, validateInSteps } from "./v
 import { compileSelector, describeSelector } from "./selector.ts";
 import { checkInSteps, expressionsOf } from "./validation/semantics.ts";
 import type { PolicyKind, PolicyRef } from "./policyref.ts";
-import { READS_NOTHING } from "./targetversion.ts";
 
 const DEFAULT_RETRY_AFTER_SECONDS = 10;
 
@@ -61,10 +59,10 @@ function brokenPolicy(
   { metadata }: HookPolicy | ClusterHookPolicy,
   served: ServedHooks,
 ): CompiledPolicy {
-  const { name, namespace, uid, generation = 0 } = metadata;
+  const { uid, generation = 0 } = metadata;
   const errors = [{ path: "spec", message: "the operator failed to compile it (InternalError)" }];
   return {
-    ref: { kind, name, ...(kind === "HookPolicy" && namespace !== undefined && { namespace }) },
+    ref: refOf(kind, metadata),
     uid,
     generation,
     mode: "Enforce",
@@ -79,6 +77,10 @@ function brokenPolicy(
   };
 }
 
+function refOf(kind: PolicyKind, { name, namespace }: ObjectMeta): PolicyRef {
+  return { kind, name, ...(kind === "HookPolicy" && namespace !== undefined && { namespace }) };
+}
+
 function* compileEachRule(
   kind: PolicyKind,
   object: HookPolicy | ClusterHookPolicy,
@@ -91,8 +93,8 @@ function* compileEachRule(
     MAX_ERRORS,
   );
   const spec: Partial<ClusterHookPolicy["spec"]> = isFields(object.spec) ? withoutNulls(object.spec) : {};
-  const { name, namespace, uid, generation } = object.metadata;
-  const ref = { kind, name, ...(kind === "HookPolicy" && namespace !== undefined && { namespace }) };
+  const { uid, generation = 0 } = object.metadata;
+  const ref = refOf(kind, object.metadata);
   const rules = Array.isArray(spec.rules) ? spec.rules : [];
   const { errors: semanticErrors, asks } = yield* checkInSteps(rules, schemaErrors, served);
   const errors = firstOfEachRule([...schemaErrors, ...semanticErrors], MAX_ERRORS);
@@ -104,7 +106,7 @@ function* compileEachRule(
   return {
     ref,
     uid,
-    generation: generation ?? 0,
+    generation,
     mode: spec.mode === "Audit" && !errors.some(({ path }) => path === "spec.mode") ? "Audit" : "Enforce",
     failurePolicy: spec.failurePolicy === "Ignore" ? "Ignore" : "Fail",
     selectsCluster: compileSelector(selector("clusterSelector")),
@@ -132,7 +134,7 @@ function* compileRules(rules: readonly RuleSpec[], surroundings: Surroundings): 
   return compiled;
 }
 
-/** A spec whose rules are not distinguishable holds every hook. */
+/** A spec whose rules cannot be told apart holds every hook. */
 function brokenRules(errors: readonly FieldError[], { blocking }: ServedHooks): CompiledRule[] {
   return errors.length === 0 ? [] : [brokenRule({ name: "", hooks: blocking, admission: "Deny" }, errors)];
 }
@@ -146,7 +148,7 @@ function brokenRule(
   return { ...known, matchConditions: [], gates: [], waits: [], retryAfterSeconds, problem };
 }
 
-/** A value that this version does not know denies. */
+/** A value that this version does not know means Deny. */
 function admissionOf(spec: unknown): Pick<CompiledRule, "admission"> {
   const value: unknown = isFields(spec) ? spec["admission"] : undefined;
   if (value === undefined || value === null || value === "None") return {};
@@ -181,12 +183,16 @@ function* compileRule(
   }
   const { until = [], deadline, message } = spec;
   const hooks = until.length > 0 ? served.blocking : served.advertised;
-  const matchConditions = yield* compileConditions(spec.matchConditions);
+  const matchConditions: MatchCondition[] = [];
+  for (const { name, expression } of spec.matchConditions ?? []) {
+    yield;
+    matchConditions.push({ name, expression: expressionOrBroken(expression, "matchCondition") });
+  }
   const gates: CompiledGate[] = [];
   for (const gate of until) {
     if (gate.wait !== undefined) continue;
     yield;
-    gates.push(yield* compileGateInSteps(gate, { policy: ref, asks }));
+    gates.push(yield* compileGateInSteps(gate, ref, asks));
   }
   return {
     name: spec.name,
@@ -198,34 +204,6 @@ function* compileRule(
     retryAfterSeconds: spec.retryAfterSeconds ?? DEFAULT_RETRY_AFTER_SECONDS,
     ...(deadline !== undefined && { deadline: compileDeadline(deadline) }),
     ...(message !== undefined && { message }),
-  };
-}
-
-function* compileConditions(specs: readonly MatchConditionSpec[] = []): Steps<MatchCondition[]> {
-  const conditions: MatchCondition[] = [];
-  for (const spec of specs) {
-    yield;
-    conditions.push(compileCondition(spec));
-  }
-  return conditions;
-}
-
-/** The expression has been checked; if it still does not compile, it is never evaluable. */
-function compileCondition({ name, expression: source }: MatchConditionSpec): MatchCondition {
-  const { expression } = compileExpression(source, "matchCondition");
-  return { name, expression: expression ?? broken(source) };
-}
-
-function broken(source: string): Expression {
-  const result = { ok: false, problem: "the expression does not compile" } as const;
-  return {
-    source,
-    usesNow: false,
-    readsWholeObject: false,
-    clusterPaths: [],
-    requestFields: READS_NOTHING,
-    prepared: [],
-    evaluate: () => result,
   };
 }
 
@@ -253,23 +231,14 @@ function hooksOf(spec: unknown): readonly HookName[] {
 }
 
 export function notEnforceable(rules: readonly RuleSpec[], served: ServedHooks): readonly FieldError[] {
+  const capi = `Cluster API ${served.capiVersion}`;
   return rules.flatMap((rule, r) =>
     rule.hooks.flatMap((hook, h) => {
       const path = `spec.rules[${r}].hooks[${h}]`;
-      if (!served.advertised.has(hook)) {
-        return [
-          { path, message: `Cluster API ${served.capiVersion} does not call ${hook} (--capi-version)` },
-        ];
-      }
-      if (rule.until !== undefined && !served.blocking.has(hook)) {
-        return [
-          {
-            path,
-            message: `Cluster API ${served.capiVersion} does not wait for ${hook}, so \`until\` cannot hold it`,
-          },
-        ];
-      }
-      return [];
+      if (!served.advertised.has(hook))
+        return [{ path, message: `${capi} does not call ${hook} (--capi-version)` }];
+      if (rule.until === undefined || served.blocking.has(hook)) return [];
+      return [{ path, message: `${capi} does not wait for ${hook}, so \`until\` cannot hold it` }];
     }),
   );
 }

@@ -2,14 +2,14 @@
 
 import { compareText } from "../api/comparetext.ts";
 import type { HookCall } from "../api/runtimehooks.ts";
-import { type Decision, type PolicyTrace, type RuleTrace, type Verdict } from "./decision.ts";
+import type { Decision, PolicyTrace, RuleTrace, Verdict } from "./decision.ts";
 import { changesAtEarliest } from "./instant.ts";
 import { joinMessages } from "./message.ts";
 import { covers, isActive, type Override } from "./override.ts";
 import { type CompiledPolicy, type CompiledRule, isGated } from "./policy.ts";
-import { judgeRule, notEvaluable, type RuleFinding, type Situation } from "./rule.ts";
+import { judgeRule, notEvaluable, type RuleFinding } from "./rule.ts";
 import { BUDGET_EXHAUSTED, Budgets, describeExhausted, inOneDecision, isUsedUp, within } from "./budget.ts";
-import type { World } from "./world.ts";
+import type { Situation, World } from "./world.ts";
 import { policyName, type PolicyRef } from "./policyref.ts";
 
 /**
@@ -79,42 +79,30 @@ function judgePolicy(
         : tryJudge(policy, rule, situation);
     return { ...finding, holds: isHeld(finding, policy, rule) };
   });
-  const trace: PolicyTrace = {
-    policy: ref,
-    mode,
-    matched: true,
-    verdict: policyVerdict(mode, rules),
-    holds: mode === "Enforce" && rules.some((rule) => rule.holds),
-    rules,
-    ...changesAtEarliest(rules.map(({ changesAt }) => changesAt)),
-  };
-  return overridden(trace, overrides);
+  return overridden(traceOf(policy, rules), overrides);
+}
+
+function traceOf({ ref, mode }: CompiledPolicy, rules: readonly RuleTrace[]): PolicyTrace {
+  const holds = mode === "Enforce" && rules.some((rule) => rule.holds);
+  const changes = changesAtEarliest(rules.map(({ changesAt }) => changesAt));
+  return { policy: ref, mode, matched: true, verdict: policyVerdict(mode, rules), holds, rules, ...changes };
 }
 
 /**
  * One finding for all rules of a policy that the steps do not reach: thousands of findings would take long to write.
  */
-function outOfSteps({ ref, mode }: CompiledPolicy, rules: readonly CompiledRule[]): PolicyTrace | undefined {
+function outOfSteps(policy: CompiledPolicy, rules: readonly CompiledRule[]): PolicyTrace | undefined {
   const sound = rules.filter(({ problem }) => problem === undefined);
-  const rule = sound.find(isGated) ?? sound[0];
+  const gated = sound.filter(isGated);
+  const [rule] = gated.length > 0 ? gated : sound;
   if (rule === undefined) return undefined;
-  const holds = isGated(rule);
+  const retries = (gated.length > 0 ? gated : sound).map(({ retryAfterSeconds }) => retryAfterSeconds);
   const finding = {
-    ...notEvaluable(rule, BUDGET_EXHAUSTED, describeExhausted(ref)),
-    retryAfterSeconds: Math.min(
-      ...(holds ? sound.filter(isGated) : sound).map(({ retryAfterSeconds }) => retryAfterSeconds),
-    ),
-    holds,
+    ...notEvaluable(rule, BUDGET_EXHAUSTED, describeExhausted(policy.ref)),
+    retryAfterSeconds: Math.min(...retries),
+    holds: gated.length > 0,
   };
-  return {
-    policy: ref,
-    mode,
-    matched: true,
-    verdict: policyVerdict(mode, [finding]),
-    holds: mode === "Enforce" && holds,
-    rules: [finding],
-    unread: true,
-  };
+  return { ...traceOf(policy, [finding]), unread: true };
 }
 
 /** A rule never makes decide() fail: a bug in HookPolicy makes the rule not evaluable. */

@@ -41,9 +41,7 @@ interface Condition {
   readonly begun: boolean;
 }
 
-/**
- * Cluster API 1.11: internal/controllers/topology/cluster/conditions.go mentions workers only after the control plane.
- */
+/** Cluster API 1.11 mentions workers only after the control plane (topology/cluster/conditions.go). */
 const ABOUT_WORKERS = /^Machine(Deployment|Pool)s/;
 
 /**
@@ -75,23 +73,17 @@ function heldAtIn(message: string): HookName | undefined {
   return HOOK_NAMES.find((hook) => hook === name);
 }
 
+const PLAN = /^ {2}\* \w+ (?:pending upgrade to version|upgrading to version \S+ \()([^)]*?)(?: pending\))?$/;
+
 /**
  * If the status has no plan, the condition has it in a separate line (Cluster API 1.12 and 1.13), unless it reports an
  * error instead. A condition that names a hook has the line if there is a plan.
  */
 function planIn(message: string): readonly string[] | undefined {
-  for (const line of message.split("\n").slice(1)) {
-    const [, plan = ""] =
-      /^ {2}\* \w+ (?:pending upgrade to version|upgrading to version \S+ \()([^)]*?)(?: pending\))?$/.exec(
-        line,
-      ) ?? [];
-    if (plan !== "")
-      return plan
-        .split(",")
-        .map((text) => text.trim())
-        .filter(isVersion);
-  }
-  return undefined;
+  const lines = message.split("\n").slice(1);
+  const plan = lines.map((line) => PLAN.exec(line)?.[1] ?? "").find((text) => text !== "");
+  const versions = plan?.split(",").map((text) => text.trim());
+  return versions?.filter(isVersion);
 }
 
 function onlyVersion({ versions }: Fields): string | undefined {

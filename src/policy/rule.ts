@@ -1,86 +1,71 @@
 /** Evaluates one rule for one operation: match conditions, gates, waits and the deadline, in this order. */
 
-import type { HookCall } from "../api/runtimehooks.ts";
+import type { ExpressionResult } from "./cel/expression.ts";
 import { STEPS_EXCEEDED } from "./cel/meter.ts";
 import type { GateTrace, RuleTrace } from "./decision.ts";
 import { after, changesAtEarliest, earliest, timestamp, wholeSecond } from "./instant.ts";
-import type { CompiledGate, CompiledPolicy, CompiledRule, MatchCondition, Wait } from "./policy.ts";
+import { type CompiledGate, type CompiledPolicy, type CompiledRule, isGated, type Wait } from "./policy.ts";
 import { affordRule, BUDGET_EXHAUSTED, lookAt } from "./budget.ts";
-import { firstAskedBy, type RuleTimers, timerKey, type World } from "./world.ts";
-
-export interface Situation {
-  readonly world: World;
-  readonly call: HookCall;
-  readonly now: Date;
-}
+import { firstAskedBy, type RuleTimers, type Situation, timerKey } from "./world.ts";
 
 /** The result of judgeRule; whether it holds the Cluster also depends on the policy's failurePolicy. */
 export type RuleFinding = Omit<RuleTrace, "holds">;
 
 export function judgeRule(policy: CompiledPolicy, rule: CompiledRule, situation: Situation): RuleFinding {
   if (rule.problem !== undefined) return notEvaluable(rule, "InvalidSpec", rule.problem);
-  const before = timersOf(policy, rule, situation.world);
-  if (!affordRule()) return { ...outOfSteps(rule), ...timers(rule, { ...before, gatesMetSince: undefined }) };
-  const mismatch = judgeConditions(rule, situation);
+  const { state } = situation.world;
+  const before = state?.rules.get(timerKey(policy.uid, rule.name)) ?? {};
+  const mismatch = affordRule() ? judgeConditions(rule, situation) : outOfSteps(rule);
   if (mismatch !== undefined)
     return { ...mismatch, ...timers(rule, { ...before, gatesMetSince: undefined }) };
-  const { name, retryAfterSeconds } = rule;
+  if (!isGated(rule)) return withoutGates(rule, "Observed", "Observed", "");
   const gates = rule.gates.map((gate) => judgeGate(gate, situation));
-  if (gates.length + rule.waits.length === 0) {
-    return { rule: name, verdict: "Observed", reason: "Observed", message: "", retryAfterSeconds, gates };
-  }
-  const firstAsked = situation.world.state && firstAskedBy(situation.world.state, policy.uid);
-  return judgeGates(rule, gates, situation, { ...before, firstAsked });
+  const firstAsked = state && firstAskedBy(state, policy.uid);
+  return judgeGates(rule, gates, situation.now, { ...before, firstAsked });
 }
 
-export function notEvaluable(
+function withoutGates(
   { name, retryAfterSeconds }: CompiledRule,
+  verdict: RuleFinding["verdict"],
   reason: string,
   message: string,
 ): RuleFinding {
-  return { rule: name, verdict: "NotEvaluable", reason, message, retryAfterSeconds, gates: [] };
+  return { rule: name, verdict, reason, message, retryAfterSeconds, gates: [] };
+}
+
+export function notEvaluable(rule: CompiledRule, reason: string, message: string): RuleFinding {
+  return withoutGates(rule, "NotEvaluable", reason, message);
 }
 
 function outOfSteps(rule: CompiledRule): RuleFinding {
   return notEvaluable(rule, BUDGET_EXHAUSTED, STEPS_EXCEEDED);
 }
 
-function timersOf({ uid }: CompiledPolicy, { name }: CompiledRule, { state }: World): RuleTimers {
-  return state?.rules.get(timerKey(uid, name)) ?? {};
+/** `undefined`: the rule applies to the operation. */
+function judgeConditions(rule: CompiledRule, { world, call, now }: Situation): RuleFinding | undefined {
+  const { cluster, namespace } = world;
+  const results = rule.matchConditions.map(({ name, expression }) => {
+    return { name, result: expression.evaluate({ cluster, namespace, call, now }) };
+  });
+  const finding = judgeResults(rule, results);
+  const usesNow = rule.matchConditions.some(({ expression }) => expression.usesNow);
+  return finding && { ...finding, ...(usesNow && { changesAt: "Unknown" }) };
 }
 
 /** As in ValidatingAdmissionPolicy: a false condition decides even if others fail; otherwise a failed one does. */
-function judgeConditions(rule: CompiledRule, { world, call, now }: Situation): RuleFinding | undefined {
-  const variables = { cluster: world.cluster, namespace: world.namespace, call, now };
-  const results = rule.matchConditions.map((condition) => ({
-    condition,
-    result: condition.expression.evaluate(variables),
-  }));
-  const usesNow = rule.matchConditions.some(({ expression }) => expression.usesNow);
-  const changes = usesNow ? ({ changesAt: "Unknown" } as const) : {};
+function judgeResults(
+  rule: CompiledRule,
+  results: readonly { readonly name: string; readonly result: ExpressionResult }[],
+): RuleFinding | undefined {
   const mismatch = results.find(({ result }) => result.ok && result.value === false);
-  if (mismatch !== undefined) return { ...skipped(rule, mismatch.condition), ...changes };
-  if (results.some(({ result }) => !result.ok && result.exhausted))
-    return { ...outOfSteps(rule), ...changes };
-  for (const { condition, result } of results) {
-    if (result.ok && result.value === true) continue;
-    const problem = result.ok ? "it gives no boolean" : result.problem;
-    return { ...failedCondition(rule, condition, problem), ...changes };
-  }
-  return undefined;
-}
-
-function skipped({ name, retryAfterSeconds }: CompiledRule, condition: MatchCondition): RuleFinding {
-  const found = { reason: "MatchConditionFalse", condition: condition.name, message: "" };
-  return { rule: name, verdict: "Skipped", ...found, retryAfterSeconds, gates: [] };
-}
-
-function failedCondition(rule: CompiledRule, { name }: MatchCondition, problem: string): RuleFinding {
-  return notEvaluable(
-    rule,
-    "MatchConditionError",
-    `match condition ${name} cannot be evaluated (${problem})`,
-  );
+  if (mismatch !== undefined)
+    return { ...withoutGates(rule, "Skipped", "MatchConditionFalse", ""), condition: mismatch.name };
+  if (results.some(({ result }) => !result.ok && result.exhausted)) return outOfSteps(rule);
+  const failed = results.find(({ result }) => !result.ok || result.value !== true);
+  if (failed === undefined) return undefined;
+  const problem = failed.result.ok ? "it gives no boolean" : failed.result.problem;
+  const message = `match condition ${failed.name} cannot be evaluated (${problem})`;
+  return notEvaluable(rule, "MatchConditionError", message);
 }
 
 /** A gate never makes decide() fail: an exception makes its rule not evaluable. */
@@ -100,13 +85,14 @@ function judgeGate(gate: CompiledGate, { world, call, now }: Situation): GateTra
 
 function judgeGates(
   rule: CompiledRule,
-  conditions: readonly GateTrace[],
-  { now }: Situation,
+  gatesWithoutWaits: readonly GateTrace[],
+  now: Date,
   before: RuleTimers & { readonly firstAsked: Date | undefined },
 ): RuleFinding {
-  const met = conditions.every(({ holds }) => holds === true);
-  const gatesMetSince = met ? metSince(rule, before, now) : undefined;
-  const gates = [...conditions, ...rule.waits.map((wait) => judgeWait(wait, gatesMetSince, now))];
+  const met = gatesWithoutWaits.every(({ holds }) => holds === true);
+  const begin = rule.gates.length === 0 ? (before.firstAsked ?? now) : now;
+  const gatesMetSince = met ? (before.gatesMetSince ?? wholeSecond(begin)) : undefined;
+  const gates = [...gatesWithoutWaits, ...rule.waits.map((wait) => judgeWait(wait, gatesMetSince, now))];
   const open = gates.filter(({ holds }) => holds !== true);
   const blocked = open.some(({ holds }) => holds === false);
   const blockedSince = before.blockedSince ?? (blocked ? wholeSecond(now) : undefined);
@@ -178,14 +164,6 @@ function judgeDeadline(
   const at = after(blockedSince, deadline.afterMs);
   const evaluable = open.every(({ holds }) => holds === false);
   return { at, passed: now >= at, releases: deadline.onExpiry === "Allow" && evaluable };
-}
-
-function metSince(
-  rule: CompiledRule,
-  { gatesMetSince, firstAsked }: RuleTimers & { readonly firstAsked: Date | undefined },
-  now: Date,
-): Date {
-  return gatesMetSince ?? wholeSecond(rule.gates.length === 0 ? (firstAsked ?? now) : now);
 }
 
 /** A wait that has not begun does not hold, whatever the results of the gates that are not evaluable. */

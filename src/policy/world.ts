@@ -1,8 +1,15 @@
-/** The inputs of decide() besides the policies, the call and the clock: plain data, gathered by the caller. */
+/** The inputs of decide() besides the policies: plain data, gathered by the caller. */
 
 import type { Cluster, Namespace } from "../api/meta.ts";
+import type { HookCall } from "../api/runtimehooks.ts";
 import type { ObjectReader } from "./objects.ts";
 import type { Override } from "./override.ts";
+
+export interface Situation {
+  readonly world: World;
+  readonly call: HookCall;
+  readonly now: Date;
+}
 
 export interface World {
   readonly cluster: Cluster;

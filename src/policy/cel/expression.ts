@@ -3,7 +3,7 @@
  * fixed number of steps.
  */
 
-import { type RequestField, REQUEST_FIELDS, unknownField } from "../targetversion.ts";
+import { READS_NOTHING, type RequestField, REQUEST_FIELDS, unknownField } from "../targetversion.ts";
 import { type CelError, type CelInput, type CelValue, celType, isCelError, plan } from "@bufbuild/cel";
 import { preparedFor } from "./calls.ts";
 import { Checker, type Finding } from "./expressioncheck.ts";
@@ -92,6 +92,15 @@ const MAX_REMEMBERED_LETTERS = 32 * 1024;
 const LETTERS_PER_WEIGHT = 4;
 const remembered = new Map<string, CompiledExpression>();
 let rememberedLetters = 0;
+
+/** For a checked source: if it does not compile after all, the expression is never evaluable. */
+export function expressionOrBroken(source: string, use: ExpressionUse): Expression {
+  const { expression } = compileExpression(source, use);
+  if (expression !== undefined) return expression;
+  const nothing = { usesNow: false, readsWholeObject: false, clusterPaths: [], prepared: [] };
+  const result = fails("the expression does not compile");
+  return { source, ...nothing, requestFields: READS_NOTHING, evaluate: () => result };
+}
 
 /** Never throws. */
 export function compileExpression(source: string, use: ExpressionUse): CompiledExpression {

@@ -1,10 +1,9 @@
 /** A gate that holds when at least one of its members holds. */
 
-import type { HookCall } from "../../api/runtimehooks.ts";
 import { earliest } from "../instant.ts";
 import type { CompiledGate, GateResult } from "../policy.ts";
 import { lookAt } from "../budget.ts";
-import type { World } from "../world.ts";
+import type { Situation } from "../world.ts";
 
 export function anyOfGate(name: string, members: readonly CompiledGate[]): CompiledGate {
   const windows = members
@@ -31,12 +30,6 @@ export function anyOfGate(name: string, members: readonly CompiledGate[]): Compi
       opensAt: (now) => firstOpening(members, now),
     }),
   };
-}
-
-interface Situation {
-  readonly world: World;
-  readonly call: HookCall;
-  readonly now: Date;
 }
 
 /** True if one holds; otherwise not evaluable if one is not evaluable, because that one might hold. */

@@ -1,18 +1,16 @@
 /** A gate that holds when a CEL expression is true. */
 
-import { compileExpression, type Expression } from "../cel/expression.ts";
+import { type Expression, expressionOrBroken } from "../cel/expression.ts";
 import { truncate } from "../message.ts";
 import { type CompiledGate, type GateResult, unevaluable } from "../policy.ts";
 import type { World } from "../world.ts";
 import type { HookCall } from "../../api/runtimehooks.ts";
-import { READS_NOTHING } from "../targetversion.ts";
 
 const MAX_QUOTED = 120;
 
 /** `source` has been checked (semantics.ts). */
 export function expressionGate(name: string, source: string): CompiledGate {
-  const { expression } = compileExpression(source, "gate");
-  if (expression === undefined) return { name, requestFields: READS_NOTHING, evaluate: () => broken(source) };
+  const expression = expressionOrBroken(source, "gate");
   return {
     name,
     requestFields: expression.requestFields,
@@ -36,16 +34,12 @@ function evaluate(expression: Expression, world: World, call: HookCall, now: Dat
   return { holds, reason, ...wanted, observed: String(result.value), ...changes };
 }
 
-function broken(source: string): GateResult {
-  return unevaluable("InvalidExpression", quoted(source), "the expression does not compile");
-}
-
 /** For messages: one line of limited length. */
 export function quoted(source: string): string {
   return `expression ${truncate(oneLine(source), MAX_QUOTED)}`;
 }
 
-/** What quoted() has cut. */
+/** The whole source, if quoted() truncates it. */
 export function inFull(source: string): Pick<GateResult, "wantedInFull"> {
   const line = oneLine(source);
   return line.length <= MAX_QUOTED ? {} : { wantedInFull: `expression ${line}` };

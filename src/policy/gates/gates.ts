@@ -15,27 +15,21 @@ import { READS_NOTHING } from "../targetversion.ts";
 
 /** The spec has been validated: exactly one kind is set, and it is not `wait`. */
 export function compileGate(spec: GateSpec, policy: PolicyRef): CompiledGate {
-  return atOnce(compileGateInSteps(spec, { policy, asks: MAX_ASKS }));
+  return atOnce(compileGateInSteps(spec, policy, MAX_ASKS));
 }
 
-/** The facts about its policy that a gate needs. */
-interface Surroundings {
-  readonly policy: PolicyRef;
-  /** How often a search in a window may ask its entries. */
-  readonly asks: number;
-}
-
-export function* compileGateInSteps(spec: GateSpec, surroundings: Surroundings): Steps<CompiledGate> {
-  if (spec.anyOf === undefined) return compileSimpleGate(spec, surroundings);
+/** `asks`: how often a search in a window may ask its entries. */
+export function* compileGateInSteps(spec: GateSpec, policy: PolicyRef, asks: number): Steps<CompiledGate> {
+  if (spec.anyOf === undefined) return compileSimpleGate(spec, policy, asks);
   const members: CompiledGate[] = [];
   for (const member of spec.anyOf) {
     yield;
-    members.push(compileSimpleGate(member, surroundings));
+    members.push(compileSimpleGate(member, policy, asks));
   }
   return anyOfGate(spec.name, members);
 }
 
-function compileSimpleGate(spec: AnyOfGateSpec, { policy, asks }: Surroundings): CompiledGate {
+function compileSimpleGate(spec: AnyOfGateSpec, policy: PolicyRef, asks: number): CompiledGate {
   const { name } = spec;
   if (spec.annotation !== undefined) return metadataGate(name, "annotation", spec.annotation);
   if (spec.label !== undefined) return metadataGate(name, "label", spec.label);

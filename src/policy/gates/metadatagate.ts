@@ -28,13 +28,9 @@ function evaluateMetadata(
   call: HookCall,
 ): GateResult {
   const target = spec.from === "Namespace" ? world.namespace : world.cluster;
-  const reason = field === "annotation" ? "WaitingForAnnotation" : "WaitingForLabel";
   if (target === undefined) {
-    return unevaluable(
-      "NamespaceUnknown",
-      `${field} ${spec.key} on the Namespace`,
-      "the Namespace is not known",
-    );
+    const wanted = `${field} ${spec.key} on the Namespace`;
+    return unevaluable("NamespaceUnknown", wanted, "the Namespace is not known");
   }
   const value = wantedValue(field, spec, world.cluster, call);
   const on = describe(target, spec.from);
@@ -44,14 +40,14 @@ function evaluateMetadata(
   const wanted = `${field} ${spec.key}${value === undefined ? "" : `=${shellQuote(value)}`} on ${on}`;
   const found = lookup(target.metadata[field === "label" ? "labels" : "annotations"], spec.key);
   if (!affordComparison(found, value)) return exhausted();
-  const holds = found !== undefined && (value === undefined || found === value);
-  return {
-    holds,
-    reason: holds ? "Holds" : reason,
-    wanted,
-    observed: describeValue(found),
-    ...(!holds && { remedy: remedy(field, spec, target, { value, overwrite: found !== undefined }) }),
-  };
+  const observed = describeValue(found);
+  if (found !== undefined && (value === undefined || found === value))
+    return { holds: true, reason: "Holds", wanted, observed };
+  const reason = field === "annotation" ? "WaitingForAnnotation" : "WaitingForLabel";
+  const { key, from: kind = "Cluster" } = spec;
+  const settable = value ?? (field === "label" ? OWN_VALUE : ANY_VALUE);
+  const setting = { on: kind, field, key, value: settable, overwrite: found !== undefined };
+  return { holds: false, reason, wanted, observed, remedy: commandToSet(setting, target.metadata) };
 }
 
 /** Shortened, because every gate keeps a copy. */
@@ -61,12 +57,12 @@ function describeValue(value: string | undefined): string {
 
 /** The value that commands set if any value is accepted. */
 export const ANY_VALUE = "true";
-/** In a printed command: only a person knows the value of a label that has to be there. */
+/** A placeholder in commands: only a person knows a suitable value for the label. */
 const OWN_VALUE = "VALUE";
 
 export const MISSING = Symbol("missing");
 
-/** `undefined`: any value is accepted. MISSING: the value comes from something that this call lacks. */
+/** `undefined`: any value is accepted. MISSING: the call lacks what the value comes from. */
 export function wantedValue(
   field: MetadataField,
   spec: MetadataGateSpec,
@@ -97,18 +93,6 @@ function wantedVersion(field: MetadataField, call: HookCall): string | typeof MI
 function describe(target: Cluster | Namespace, from: MetadataGateSpec["from"]): string {
   const { namespace, name } = target.metadata;
   return from === "Namespace" ? `Namespace ${name}` : `Cluster ${namespace}/${name}`;
-}
-
-function remedy(
-  field: MetadataField,
-  { from: on = "Cluster", key }: MetadataGateSpec,
-  { metadata }: Cluster | Namespace,
-  {
-    value = field === "label" ? OWN_VALUE : ANY_VALUE,
-    overwrite,
-  }: { readonly value: string | undefined; readonly overwrite: boolean },
-): string {
-  return commandToSet({ on, field, key, value, overwrite }, metadata);
 }
 
 export interface Setting {

@@ -1,7 +1,6 @@
 /** A gate on other objects: that enough of them exist, that there are not too many, or that none is left. */
 
 import type { ObjectGateSpec } from "../../api/hookpolicy.ts";
-import type { HookCall } from "../../api/runtimehooks.ts";
 import { compileExpression, type Expression } from "../cel/expression.ts";
 import { inFull, quoted } from "./expressiongate.ts";
 import { compileCount, type Count, describeCounted, judge, provesByMissing } from "./objectcount.ts";
@@ -10,14 +9,13 @@ import type { ObjectKind, WatchedObject } from "../objects.ts";
 import { type CompiledGate, type GateResult, type ObjectQuery, unevaluable } from "../policy.ts";
 import { compileSelector, type LabelMatcher } from "../selector.ts";
 import { afford, exhausted } from "../budget.ts";
-import type { World } from "../world.ts";
+import type { Situation, World } from "../world.ts";
 import type { PolicyRef } from "../policyref.ts";
 import { READS_NOTHING, type RequestField } from "../targetversion.ts";
 
 interface CompiledObjectGate {
   readonly kind: ObjectKind;
   readonly places: Places;
-  /** It has a namespaceSelector. */
   readonly selectsNamespaces: boolean;
   /** A HookPolicy reaches only its own namespace. */
   readonly ownNamespaceOnly: boolean;
@@ -28,9 +26,9 @@ interface CompiledObjectGate {
   readonly whole: boolean;
   readonly count: Count;
   readonly lookSteps: number;
-  /** Says what the gate waits for, without names that depend on the Cluster. */
+  /** What the gate waits for, without names that depend on the Cluster. */
   readonly condition: string;
-  /** The same in full, where that is longer. */
+  /** Absent: `condition` is not truncated. */
   readonly conditionInFull?: string;
 }
 
@@ -44,7 +42,7 @@ export function objectGate(name: string, spec: ObjectGateSpec, policy: PolicyRef
   const usesNow = gate.expression?.usesNow === true;
   return {
     name,
-    requestFields: readOf(gate),
+    requestFields: readBy(gate.nameExpression).union(readBy(gate.expression)),
     demands: [{ kind: gate.kind, whole: gate.whole }],
     ...(gate.selectsNamespaces && { selectsNamespaces: true }),
     queries: (world, call, now) => queries(gate, { world, call, now }),
@@ -81,13 +79,13 @@ function compile(spec: ObjectGateSpec, policy: PolicyRef): CompiledObjectGate | 
   };
 }
 
-function readOf({ nameExpression, expression }: CompiledObjectGate): ReadonlySet<RequestField> {
-  return (nameExpression?.requestFields ?? READS_NOTHING).union(expression?.requestFields ?? READS_NOTHING);
+function readBy(expression: Expression | undefined): ReadonlySet<RequestField> {
+  return expression?.requestFields ?? READS_NOTHING;
 }
 
-function conditionOf({
-  expression,
-}: ObjectGateSpec): Pick<CompiledObjectGate, "condition" | "conditionInFull"> {
+type Condition = Pick<CompiledObjectGate, "condition" | "conditionInFull">;
+
+function conditionOf({ expression }: ObjectGateSpec): Condition {
   if (expression === undefined) return { condition: "" };
   const { wantedInFull } = inFull(expression);
   return {
@@ -101,12 +99,6 @@ function compileOptional(
   use: "object" | "objectName",
 ): Expression | undefined | "broken" {
   return source === undefined ? undefined : (compileExpression(source, use).expression ?? "broken");
-}
-
-interface Situation {
-  readonly world: World;
-  readonly call: HookCall;
-  readonly now: Date;
 }
 
 /** The cost of checking one object. */
@@ -123,12 +115,8 @@ function queries(gate: CompiledObjectGate, situation: Situation): readonly Objec
   const place = gate.places.find(situation.world, "");
   if ("holds" in place) return [];
   const { kind, whole } = gate;
-  return place.namespaces.map((namespace) => ({
-    kind,
-    whole,
-    namespace,
-    ...(name !== undefined && { name }),
-  }));
+  const named = name === undefined ? {} : { name };
+  return place.namespaces.map((namespace) => ({ kind, whole, namespace, ...named }));
 }
 
 /** `undefined`: objects of any name. */
@@ -155,7 +143,9 @@ function evaluate(gate: CompiledObjectGate, situation: Situation): GateResult {
   if ("holds" in found) return found;
   const { wanted, objects } = found;
   if (!afford(Math.ceil(objects.length * gate.lookSteps))) return exhausted();
-  const candidates = objects.filter((object) => isMeant(gate, name, object));
+  const candidates = objects.filter(({ metadata }) =>
+    name === undefined ? (gate.selector?.(metadata.labels) ?? true) : metadata.name === name,
+  );
   return judge(gate.count, candidates, wanted, (object) => fulfils(gate, object, situation));
 }
 
@@ -190,31 +180,16 @@ function outOfReach({ ownNamespaceOnly, selectsNamespaces }: CompiledObjectGate)
   return selectsNamespaces ? "the kind is cluster-scoped: remove namespaceSelector" : undefined;
 }
 
-function isMeant(
-  { selector }: CompiledObjectGate,
-  name: string | undefined,
-  { metadata }: WatchedObject,
-): boolean {
-  if (name !== undefined) return metadata.name === name;
-  return selector === undefined || selector(metadata.labels);
-}
-
 /** A text: why the expression is not evaluable for this object. */
 function fulfils(
   { expression }: CompiledObjectGate,
-  object: WatchedObject,
-  { world, call, now }: Situation,
+  { raw, metadata }: WatchedObject,
+  { world: { cluster }, call, now }: Situation,
 ): boolean | string {
   if (expression === undefined) return true;
-  const raw = object.raw ?? (expression.readsWholeObject ? undefined : { metadata: object.metadata });
-  if (raw === undefined) return "its fields are not known";
-  const result = expression.evaluate({
-    cluster: world.cluster,
-    call,
-    object: raw,
-    objectMetadata: object.metadata,
-    now,
-  });
+  if (raw === undefined && expression.readsWholeObject) return "its fields are not known";
+  const object = raw ?? { metadata };
+  const result = expression.evaluate({ cluster, call, object, objectMetadata: metadata, now });
   return result.ok ? result.value === true : result.problem;
 }
 

@@ -8,7 +8,7 @@ import { READS_NOTHING } from "../targetversion.ts";
 import { compileWindow, type Window } from "../window/window.ts";
 
 /** The spec has been checked (semantics.ts). */
-export function windowGate(name: string, spec: WindowGateSpec, asks?: number): CompiledGate {
+export function windowGate(name: string, spec: WindowGateSpec, asks: number): CompiledGate {
   const window = compileWindow(spec, asks);
   return {
     name,
