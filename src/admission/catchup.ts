@@ -3,44 +3,35 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AdmissionOutcome } from "./outcome.ts";
 
-/** A watch tells of a policy some milliseconds after the API server has it, for example before a Cluster of the same apply. */
+/** A watch reports a policy some milliseconds after the API server has stored it; a Cluster may follow at once. */
 const REASONS: ReadonlySet<string | undefined> = new Set(["PolicyNotInMemory", "PoliciesChanging"]);
 const PAUSES_MS = [50, 200, 500];
-/** Since the review came. With the 3 s of a confirmation, below the 5 s of manifests/cluster-admission/webhook.yaml. */
+/** Counts from the arrival of the review. A confirmation takes up to 3 s more, and the webhook times out after 5 s. */
 const LAST_BEGIN_MS = 1500;
-/** At the same time, of all namespaces: who keeps memory behind gets no more work done by asking more. */
+/** Limits the reviews that wait at the same time, in all namespaces together. */
 const MAX_WAITING = 32;
 
 export class CatchUp {
   #waiting = 0;
 
-  /** The outcome of `decide`, or of an attempt after it; `began` as of performance.now(). */
+  /** The outcome of `decide`, or of an attempt after it; `began` is a value of performance.now(). */
   async decided(
     began: number,
     decide: () => AdmissionOutcome | Promise<AdmissionOutcome>,
   ): Promise<AdmissionOutcome> {
-    const first = await decide();
-    if (!isBehind(first) || this.#waiting >= MAX_WAITING) return first;
+    let outcome = await decide();
+    if (!isBehind(outcome) || this.#waiting >= MAX_WAITING) return outcome;
     this.#waiting += 1;
     try {
-      return await this.#again(began, first, decide);
+      for (const ms of PAUSES_MS) {
+        if (!isBehind(outcome) || performance.now() - began + ms > LAST_BEGIN_MS) break;
+        await sleep(ms);
+        outcome = await decide();
+      }
+      return outcome;
     } finally {
       this.#waiting -= 1;
     }
-  }
-
-  async #again(
-    began: number,
-    first: AdmissionOutcome,
-    decide: () => AdmissionOutcome | Promise<AdmissionOutcome>,
-  ): Promise<AdmissionOutcome> {
-    let outcome = first;
-    for (const ms of PAUSES_MS) {
-      if (!isBehind(outcome) || performance.now() - began + ms > LAST_BEGIN_MS) break;
-      await sleep(ms);
-      outcome = await decide();
-    }
-    return outcome;
   }
 }
 

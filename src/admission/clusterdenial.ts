@@ -11,7 +11,7 @@ import type { Denial } from "./denial.ts";
 /** Longer than any message of a decision. */
 const MAX_MESSAGE = 2048;
 
-/** The condition of Cluster API would say the same of a Cluster that the hook holds. */
+/** The message is that of Cluster API's condition for a Cluster that the hook holds. */
 export function refusedBy(attempt: Attempt, { message }: Decision): Denial {
   const isNew = attempt.call.hook === "BeforeClusterCreate";
   const hint = isNew
@@ -31,14 +31,13 @@ const WITHOUT = {
 
 /** Without a decision the request is refused. */
 export function undecided(attempt: Attempt, why: keyof typeof WITHOUT, reason?: string): Denial {
-  const status =
-    why === "TooManyCalls"
-      ? ({ code: 429, reason: "TooManyRequests" } as const)
-      : ({ code: 503, reason: "ServiceUnavailable" } as const);
+  const isBusy = why === "TooManyCalls";
+  const status = isBusy
+    ? ({ code: 429, reason: "TooManyRequests" } as const)
+    : ({ code: 503, reason: "ServiceUnavailable" } as const);
   const detail = reason === undefined ? "" : ` (${reason}): try again`;
-  const { details, ...rest } = denial(attempt, status, `${subject(attempt)} now: ${WITHOUT[why]}${detail}`);
-  const retry = why === "TooManyCalls" ? { retryAfterSeconds: 1 } : {};
-  return { ...rest, ...(details !== undefined && { details: { ...details, ...retry } }) };
+  const message = `${subject(attempt)} now: ${WITHOUT[why]}${detail}`;
+  return denial(attempt, status, message, isBusy ? { retryAfterSeconds: 1 } : {});
 }
 
 function subject({ call, cluster: { metadata } }: Attempt): string {
@@ -52,7 +51,8 @@ function denial(
   { cluster: { metadata } }: Attempt,
   status: Pick<Denial, "code" | "reason">,
   message: string,
+  retry: { readonly retryAfterSeconds?: number } = {},
 ): Denial {
-  const details = { name: metadata.name, group: CLUSTER_API_GROUP, kind: "clusters" };
+  const details = { name: metadata.name, group: CLUSTER_API_GROUP, kind: "clusters", ...retry };
   return { ...status, message: truncate(printable(message), MAX_MESSAGE), details };
 }

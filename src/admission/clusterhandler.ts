@@ -24,7 +24,7 @@ export type AdmissionRequest = Attempt & { readonly admission: true; readonly fr
 export interface ClusterDecisions {
   /** Whether all policies and Namespaces are in memory. */
   loaded(): boolean;
-  /** Decides at once or when it is the Cluster's turn; too many that wait are refused. */
+  /** Decides at once or when it is the Cluster's turn; calls `refuse` if too many requests wait. */
   inTurn<T>(request: AdmissionRequest, decide: () => T | Promise<T>, refuse: () => T): T | Promise<T>;
   /** The refusal, if the object of the review alone is reason enough. */
   refusal(request: AdmissionRequest, now: Date): Decision | undefined;
@@ -59,7 +59,7 @@ export interface ClusterAdmissionDeps {
   readonly now: () => Date;
 }
 
-/** To parse a larger body takes milliseconds. */
+/** Parsing a larger body takes milliseconds. */
 const LARGE_BYTES = 100 * 1024;
 
 export function createClusterHandler(deps: ClusterAdmissionDeps): (body: Buffer) => Promise<string> {
@@ -85,8 +85,8 @@ export function createClusterHandler(deps: ClusterAdmissionDeps): (body: Buffer)
 }
 
 /**
- * One in a turn of the event loop, so that calls are answered in between. Namespaces take turns, and each rests for as
- * long as its last one took. Where too many wait, the result is the answer.
+ * Decodes one large review per turn of the event loop, so that calls are answered in between. Namespaces take turns, and
+ * each rests for as long as its last review took. A text is the answer when too many reviews wait.
  */
 async function decodeInTurn(body: Buffer, turns: Turns): Promise<ClusterReview | undefined | string> {
   const head = readHead(body);
@@ -106,8 +106,8 @@ async function judge(attempt: Attempt, deps: ClusterAdmissionDeps): Promise<Admi
   const sender = deps.authenticated ? { fromApiServer: true as const } : {};
   const request: AdmissionRequest = { ...attempt, admission: true, ...sender };
   const without = (verdict: Parameters<typeof undecided>[1], reason?: string): AdmissionOutcome => {
-    const why = reason === undefined ? {} : { reason };
-    return { verdict, denial: undecided(attempt, verdict, reason), warnings: [], ...why };
+    const denial = undecided(attempt, verdict, reason);
+    return { verdict, denial, warnings: [], ...(reason !== undefined && { reason }) };
   };
   try {
     if (!deps.source.loaded()) return without("NotLoaded");

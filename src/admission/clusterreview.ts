@@ -4,6 +4,7 @@ import { isFields } from "../api/fields.ts";
 import type { Cluster } from "../api/meta.ts";
 import type { Change } from "../operations/attempt.ts";
 import { viewCluster } from "../policy/cluster.ts";
+import { parseJson } from "./review.ts";
 import { isClusterReview, type RawClusterReview } from "./reviewvalidators.ts";
 import { MAX_REVIEW_BYTES } from "./reviewsize.ts";
 
@@ -16,11 +17,11 @@ export interface ClusterReview {
 }
 
 /**
- * `undefined`: not a review of a Cluster, or one that lacks an object which its operation has. The API server takes the
+ * `undefined`: not a review of a Cluster, or an object is missing that its operation must have. The API server takes the
  * answer to such a review for a failed call, and refuses the request. Never throws for any bytes.
  */
 export function decodeClusterReview(body: Buffer): ClusterReview | undefined {
-  const raw = body.length > MAX_REVIEW_BYTES ? undefined : parseJson(body);
+  const raw = body.length > MAX_REVIEW_BYTES ? undefined : parseJson(body.toString("utf8"));
   if (!isClusterReview(raw)) return undefined;
   const { uid, operation, userInfo, dryRun = false, object, oldObject } = raw.request;
   const change = changeOf(operation, viewed(oldObject), viewed(object));
@@ -37,18 +38,10 @@ function changeOf(
   return before && after && { before, after };
 }
 
-/** Without a name or a namespace no policy would match it. */
+/** `undefined` without a name or a namespace, because no policy would match such a Cluster. */
 function viewed(object: unknown): Cluster | undefined {
   if (!isFields(object)) return undefined;
   const cluster = viewCluster(object);
   const { name, namespace } = cluster.metadata;
   return name === "" || namespace === undefined ? undefined : cluster;
-}
-
-function parseJson(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString("utf8"));
-  } catch {
-    return undefined;
-  }
 }

@@ -1,4 +1,4 @@
-/** Refusals in the words and form of the API server's own (metav1.Status), so that clients print them alike. */
+/** Refusals in the form of the API server's own (metav1.Status), so that clients print them in the same way. */
 
 import {
   type ClusterHookPolicy,

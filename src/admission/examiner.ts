@@ -1,7 +1,6 @@
 /** Examines reviews one after another in a thread of its own. */
 
 import { once } from "node:events";
-
 import type { Logger } from "../api/logger.ts";
 import type { Examined, Settings } from "./examine.ts";
 import { startThread, type Task } from "./reviewworker.ts";
@@ -21,21 +20,22 @@ export interface Examiner {
 export interface ThreadOptions {
   readonly settings: Settings;
   readonly log: Logger;
-  /** A review that takes longer ends with its thread. Default 2 s: the largest legal one takes a fraction of it. */
-  readonly overrunMs?: number;
 }
+
+/** A review that takes longer ends with its thread; the largest legal review takes a fraction of it. */
+const OVERRUN_MS = 2000;
 
 type Thread = ReturnType<typeof startThread>;
 
 export class ThreadExaminer implements Examiner {
-  readonly #options: Required<ThreadOptions>;
+  readonly #options: ThreadOptions;
   #thread: Thread | undefined;
   /** Settles at the end of the last task. */
   #last: Promise<void> = Promise.resolve();
   #closed = false;
 
   constructor(options: ThreadOptions) {
-    this.#options = { overrunMs: 2000, ...options };
+    this.#options = options;
   }
 
   /** Starts the thread, so that the first review need not wait for it. Never rejects. */
@@ -72,7 +72,7 @@ export class ThreadExaminer implements Examiner {
     if (thread === undefined) return undefined;
     const copy = Uint8Array.prototype.slice.call(body); // a Buffer may be part of a larger one
     try {
-      const answer = once(thread, "message", { signal: AbortSignal.timeout(this.#options.overrunMs) });
+      const answer = once(thread, "message", { signal: AbortSignal.timeout(OVERRUN_MS) });
       thread.postMessage({ body: copy, now } satisfies Task, [copy.buffer]);
       const [examined]: Examined[] = await answer;
       return examined;
@@ -89,7 +89,7 @@ export class ThreadExaminer implements Examiner {
       const thread = startThread(this.#options.settings);
       this.#thread = thread;
       thread.unref();
-      thread.on("error", () => undefined); // callers that wait for a message are told
+      thread.on("error", () => undefined); // once() rejects for callers that wait for a message
       thread.once("exit", () => {
         if (this.#thread === thread) this.#thread = undefined;
       });

@@ -1,6 +1,6 @@
 /** Finds the object gates of a spec, valid or not: no gate may be missed because another part is invalid. */
 
-import { type Fields, isFields } from "../api/fields.ts";
+import { fieldsOf, listOf } from "../api/fields.ts";
 import type { ObjectKind } from "../policy/objects.ts";
 import type { Review } from "./review.ts";
 
@@ -21,12 +21,11 @@ export interface ObjectGate {
 export type WithGates = Exclude<Review["object"], { readonly kind: "HookOverride" }>;
 
 function objectGates(policy: WithGates): ObjectGate[] {
-  const spec: unknown = policy.spec;
   const field = policy.kind === "HookRollout" ? "stages" : "rules";
-  return children(spec, field, "spec").flatMap((rule) =>
+  return children(policy.spec, field, "spec").flatMap((rule) =>
     children(rule.value, "until", rule.path)
       .flatMap((gate) => [gate, ...children(gate.value, "anyOf", gate.path)])
-      .flatMap(({ value, path }) => readGate(fieldOf(value, "object"), `${path}.object`, policy)),
+      .flatMap(({ value, path }) => readGate(fieldsOf(value)["object"], `${path}.object`, policy)),
   );
 }
 
@@ -37,13 +36,12 @@ export function newGates(policy: WithGates, old: WithGates | undefined): ObjectG
 }
 
 function readGate(value: unknown, path: string, policy: WithGates): ObjectGate[] {
-  const [apiVersion, kind] = [fieldOf(value, "apiVersion"), fieldOf(value, "kind")];
+  const { apiVersion, kind, name, namespace: own, namespaceSelector } = fieldsOf(value);
   if (typeof apiVersion !== "string" || typeof kind !== "string") return [];
-  const [name, own] = [fieldOf(value, "name"), fieldOf(value, "namespace")];
-  const selectsNamespaces = (fieldOf(value, "namespaceSelector") ?? null) !== null;
+  const selectsNamespaces = (namespaceSelector ?? null) !== null;
   const reached = selectsNamespaces ? undefined : own;
   const namespace = policy.kind === "HookPolicy" ? policy.metadata.namespace : reached;
-  const { clusterSelector, namespaceSelector }: Fields = { ...policy.spec };
+  const selectors = [fieldsOf(policy.spec)["clusterSelector"], fieldsOf(policy.spec)["namespaceSelector"]];
   return [
     {
       path,
@@ -51,20 +49,15 @@ function readGate(value: unknown, path: string, policy: WithGates): ObjectGate[]
       ...(typeof name === "string" && { name }),
       ...(typeof namespace === "string" && { namespace }),
       selectsNamespaces,
-      // Without a namespace the gate looks into those of the Clusters, whatever the selectors.
-      meaning: JSON.stringify(
-        namespace === undefined ? [value, clusterSelector, namespaceSelector] : [value],
-      ),
+      // Without a namespace, the gate looks into the namespaces of the selected Clusters.
+      meaning: JSON.stringify(namespace === undefined ? [value, ...selectors] : [value]),
     },
   ];
 }
 
 function children(parent: unknown, field: string, path: string): { value: unknown; path: string }[] {
-  const list = fieldOf(parent, field);
-  if (!Array.isArray(list)) return [];
-  return list.map((value: unknown, index) => ({ value, path: `${path}.${field}[${index}]` }));
-}
-
-function fieldOf(value: unknown, field: string): unknown {
-  return isFields(value) && Object.hasOwn(value, field) ? value[field] : undefined;
+  return listOf(fieldsOf(parent)[field]).map((value, index) => ({
+    value,
+    path: `${path}.${field}[${index}]`,
+  }));
 }

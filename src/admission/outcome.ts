@@ -1,4 +1,4 @@
-/** What the webhook of Clusters made of a review. */
+/** The result of a review by the webhook of Clusters. */
 
 import type { Decision } from "../policy/decision.ts";
 import type { Denial } from "./denial.ts";
@@ -18,7 +18,7 @@ export interface AdmissionOutcome {
   /** Absent: the request passes. */
   readonly denial?: Denial;
   readonly warnings: readonly string[];
-  /** Absent: there was none. */
+  /** Absent: nothing was decided. */
   readonly decision?: Decision;
   /** Why a decision could not be confirmed. */
   readonly reason?: string;

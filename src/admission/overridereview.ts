@@ -1,7 +1,4 @@
-/**
- * Warnings about a HookOverride: everything that keeps it from releasing. It is for emergencies, so it is never
- * refused.
- */
+/** Warnings about everything that keeps a HookOverride from having an effect. It is for emergencies, so it is never refused. */
 
 import type { HookOverride, PolicyRefSpec } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
@@ -52,23 +49,18 @@ export function surroundOverride(
   ];
 }
 
-/** On a create the API server may not have set it yet. */
+/** The API server may not have set the creationTimestamp yet. */
 function withCreation(object: HookOverride, now: Date): HookOverride {
   const { creationTimestamp = now.toISOString() } = object.metadata;
   return { ...object, metadata: { ...object.metadata, creationTimestamp } };
 }
 
 function unservedHooks({ spec }: HookOverride, { blocking, capiVersion }: ServedHooks): FieldError[] {
-  return spec.hooks.flatMap((hook, index) =>
-    blocking.has(hook)
-      ? []
-      : [
-          {
-            path: `spec.hooks[${index}]`,
-            message: `Cluster API ${capiVersion} does not wait for ${hook} (--capi-version), so that there is nothing to override`,
-          },
-        ],
-  );
+  return spec.hooks.flatMap((hook, index) => {
+    if (blocking.has(hook)) return [];
+    const message = `Cluster API ${capiVersion} does not wait for ${hook} (--capi-version), so that there is nothing to override`;
+    return [{ path: `spec.hooks[${index}]`, message }];
+  });
 }
 
 function missingCluster({ clusterRef }: Override, cluster: Cluster | undefined): FieldError[] {

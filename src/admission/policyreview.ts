@@ -1,6 +1,7 @@
 /** Errors and warnings about a HookPolicy, ClusterHookPolicy or HookRollout, beyond its CRD. */
 
 import type { ClusterHookPolicy, HookPolicy, HookRollout, RuleSpec } from "../api/hookpolicy.ts";
+import { listOf } from "../api/fields.ts";
 import { compilePolicy } from "../policy/compile.ts";
 import { acceptWarnings } from "../policy/validation/accepted.ts";
 import type { ServedHooks } from "../api/hookcatalog.ts";
@@ -9,9 +10,7 @@ import { checkRollout } from "../policy/validation/rolloutsemantics.ts";
 import { checkRules } from "../policy/validation/semantics.ts";
 import type { AdmissionWorld, Selection } from "./reviewworld.ts";
 
-export type { Selection } from "./reviewworld.ts";
-
-export type Policy = HookPolicy | ClusterHookPolicy;
+type Policy = HookPolicy | ClusterHookPolicy;
 
 export interface PolicyFindings {
   readonly errors: readonly FieldError[];
@@ -25,17 +24,10 @@ export function checkPolicy(policy: Policy, old: Policy | undefined, served: Ser
   const schemaErrors = specErrors(policy);
   const { errors, warnings } = checkRules(rulesOf(policy), schemaErrors, served);
   const known = old === undefined ? [] : checkRules(rulesOf(old), specErrors(old)).errors;
-  const { introduced, kept } = ratchet(errors, known);
-  const compiled = compilePolicy(policy.kind, policy, served);
-  return {
-    errors: introduced,
-    warnings: [
-      ...notEvaluable([...schemaErrors, ...kept]),
-      ...compiled.notEnforceable,
-      ...acceptWarnings(policy.metadata.annotations, rulesOf(policy), warnings).left,
-    ],
-    ...selectionOf(policy, schemaErrors),
-  };
+  return findings(policy, schemaErrors, ratchet(errors, known), [
+    ...compilePolicy(policy.kind, policy, served).notEnforceable,
+    ...acceptWarnings(policy.metadata.annotations, rulesOf(policy), warnings).left,
+  ]);
 }
 
 /** `old`: the version that the update would replace. */
@@ -43,19 +35,25 @@ export function checkNewRollout(rollout: HookRollout, old: HookRollout | undefin
   const schemaErrors = specErrors(rollout);
   const { errors, warnings } = checkRollout(rollout.spec, schemaErrors);
   const known = old === undefined ? [] : checkRollout(old.spec, specErrors(old)).errors;
-  const { introduced, kept } = ratchet(errors, known);
-  const { annotations } = rollout.metadata;
+  const { metadata, spec } = rollout;
+  const { left } = acceptWarnings(metadata.annotations, listOf(spec.stages), warnings, "stages");
+  return findings(rollout, schemaErrors, ratchet(errors, known), left);
+}
+
+function findings(
+  object: Policy | HookRollout,
+  schemaErrors: readonly FieldError[],
+  { introduced, kept }: Ratchet,
+  warnings: readonly FieldError[],
+): PolicyFindings {
   return {
     errors: introduced,
-    warnings: [
-      ...notEvaluable([...schemaErrors, ...kept]),
-      ...acceptWarnings(annotations, stagesOf(rollout), warnings, "stages").left,
-    ],
-    ...selectionOf(rollout, schemaErrors),
+    warnings: [...notEvaluable([...schemaErrors, ...kept]), ...warnings],
+    ...selectionOf(object, schemaErrors),
   };
 }
 
-/** The CRD has admitted what HookPolicy's schema rejects: it is of another version than this operator. */
+/** The CRD has admitted these errors, so it belongs to another version of HookPolicy than this operator. */
 function notEvaluable(errors: readonly FieldError[]): FieldError[] {
   return errors.map(({ path, message }) => ({ path, message: `not evaluable: ${message}` }));
 }
@@ -69,18 +67,16 @@ function rulesOf({ spec }: Policy): readonly RuleSpec[] {
   return Array.isArray(rules) ? rules : [];
 }
 
-function stagesOf({ spec }: HookRollout): readonly unknown[] {
-  return Array.isArray(spec.stages) ? spec.stages : [];
+interface Ratchet {
+  readonly introduced: readonly FieldError[];
+  readonly kept: readonly FieldError[];
 }
 
 /**
- * An invalid policy may be changed as long as no error is added, wherever in the lists it now is: otherwise a user
- * could not repair or add one rule before all of them are valid.
+ * An invalid policy may be changed as long as no error is added: otherwise a user could not repair or add one rule
+ * before all of them are valid. Errors may move within lists.
  */
-function ratchet(
-  errors: readonly FieldError[],
-  known: readonly FieldError[],
-): { readonly introduced: FieldError[]; readonly kept: FieldError[] } {
+function ratchet(errors: readonly FieldError[], known: readonly FieldError[]): Ratchet {
   const left = known.map(signature);
   const kept = errors.filter((error) => {
     const index = left.indexOf(signature(error));
@@ -118,10 +114,5 @@ function selectionOf(
 export async function selectsNothing(selection: Selection, world: AdmissionWorld): Promise<FieldError[]> {
   if (!world.loaded() || (await world.matchesCluster(selection))) return [];
   const where = selection.namespace === undefined ? "in any namespace" : "in this namespace";
-  return [
-    {
-      path: `spec.${selection.field}`,
-      message: `matches no Cluster ${where} at present`,
-    },
-  ];
+  return [{ path: `spec.${selection.field}`, message: `matches no Cluster ${where} at present` }];
 }

@@ -27,7 +27,7 @@ export interface Verdict {
   readonly warnings: readonly string[];
 }
 
-/** `review` is absent for anything but a create or an update of the object itself, which is not checked. */
+/** `review` is absent for other operations, subresources and kinds, which are not checked. */
 export interface DecodedReview {
   readonly review?: Review;
 }
@@ -75,7 +75,7 @@ function isObject(value: unknown, kind: string): value is Review["object"] {
   return isStored(value) && value.kind === kind;
 }
 
-function parseJson(text: string): unknown {
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -2,8 +2,9 @@
 
 import { CLUSTER_ADMISSION_PATH, type ClusterAdmissionDeps, createClusterHandler } from "./clusterhandler.ts";
 import { ADMISSION_PATH, type AdmissionDeps, createAdmissionHandler } from "./reviewhandler.ts";
-import { readHead, shareOf } from "./review.ts";
-import { refuseUnread } from "./unread.ts";
+import type { UndecodableReason } from "../server/hookserver.ts";
+import { type Denial, tooBusy, tooSlow, unread } from "./denial.ts";
+import { encodeVerdict, NOT_REVIEWED, readHead, shareOf } from "./review.ts";
 
 export interface AdmissionRoutes {
   readonly routes: readonly { readonly path: string; handle(body: Buffer): Promise<string> }[];
@@ -25,4 +26,22 @@ export function createAdmissionRoutes({ policies, clusters }: RouteDeps): Admiss
     undecodable: refuseUnread,
     shareOf: (head) => shareOf(readHead(head)),
   };
+}
+
+const DENIALS: Readonly<Partial<Record<UndecodableReason, () => Denial>>> = {
+  "too-large": unread,
+  "no-room": () => tooBusy("large objects"),
+  internal: tooSlow,
+};
+
+/**
+ * Refuses a review that was not read; `head` is the beginning of its body, which has the uid. An answer without the uid
+ * would be a failed call, after which the API server stores a policy unreviewed, and an author may make it large for that.
+ */
+function refuseUnread(_path: string, reason: UndecodableReason, head: Buffer): string {
+  const uid = readHead(head)?.uid;
+  const denial = DENIALS[reason]?.();
+  return uid === undefined || denial === undefined
+    ? NOT_REVIEWED
+    : encodeVerdict(uid, { denial, warnings: [] });
 }

@@ -4,14 +4,11 @@ import { printable } from "../api/printable.ts";
 import { truncate } from "../policy/message.ts";
 import type { FieldError } from "../policy/validation/schema.ts";
 
-/** The API server cuts longer ones, and drops what comes after 4096 (apiserver: endpoints/filters/warning.go). */
+/** The API server truncates longer warnings, and drops all after 4096 bytes (apiserver: endpoints/filters/warning.go). */
 const MAX_WARNING = 256;
 const MAX_WARNINGS = 4000;
 
-/**
- * Each warning has a length that the API server passes on and is printable: no HTTP header can hold a control
- * character.
- */
+/** Makes each warning short enough for the API server to pass it on, and printable, because it goes into an HTTP header. */
 export function joinWarnings(warnings: readonly string[]): string[] {
   const shown: string[] = [];
   let left = MAX_WARNINGS - MAX_WARNING;
@@ -24,7 +21,7 @@ export function joinWarnings(warnings: readonly string[]): string[] {
   return shown;
 }
 
-/** The id of a warning stays whatever is cut. */
+/** The id of a warning is never truncated. */
 export function describe({ path, message, id }: FieldError): string {
   const text = path === "" ? message : `${path}: ${message}`;
   const name = id === undefined ? "" : ` [${id}]`;

@@ -1,4 +1,4 @@
-/** What an AdmissionReview has to have. Only the fields that are read are checked; the specs have a schema of their own. */
+/** Checks the fields of an AdmissionReview that are read; the specs have schemas of their own. */
 
 import { CLUSTER_API_GROUP } from "../api/meta.ts";
 import { compiler } from "../policy/validation/compiler.ts";
@@ -27,24 +27,12 @@ interface RawReview {
 export interface RawClusterReview {
   readonly request: {
     readonly uid: string;
-    readonly kind: { readonly group: string; readonly kind: string };
-    readonly subResource?: string;
     readonly operation: "CREATE" | "UPDATE" | "DELETE";
     readonly userInfo: { readonly username?: string };
     readonly dryRun?: boolean;
     readonly object?: unknown;
     readonly oldObject?: unknown;
   };
-}
-
-interface Stored {
-  readonly kind: string;
-  readonly metadata: {
-    readonly name: string;
-    readonly namespace?: string;
-    readonly deletionTimestamp?: string;
-  };
-  readonly spec: object;
 }
 
 const STRING = { type: "string" } as const;
@@ -96,7 +84,7 @@ export const isClusterReview = ajv.compile<RawClusterReview>({
   }),
 });
 
-export const isStored = ajv.compile<Stored>({
+export const isStored = ajv.compile<{ readonly kind: string }>({
   $id: "isStored",
   ...object({
     kind: STRING,

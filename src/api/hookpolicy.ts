@@ -38,12 +38,11 @@ export const MAX_ROW_MESSAGE = 256;
 export const MAX_CONDITION_MESSAGE = 1024;
 
 /**
- * Limits of a HookRollout: Clusters in operation at the same time, target versions, stages, rows of status.failed and
- * of status.next.
+ * Limits of a HookRollout: Clusters in operation at the same time, target versions, rows of status.failed and of
+ * status.next.
  */
 export const MAX_RUNNING = 200;
 export const MAX_TARGETS = 16;
-export const MAX_STAGES = 16;
 export const MAX_FAILED = 50;
 export const MAX_NEXT = 10;
 

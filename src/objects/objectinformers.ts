@@ -41,7 +41,7 @@ interface Entry {
   wanted: ObjectWatch;
 }
 
-/** Bounds the kinds that policies can make the operator watch. */
+/** Limits the kinds that policies can make the operator watch. */
 const MAX_KINDS = 50;
 
 export class ObjectInformers implements ObjectReader {
@@ -57,8 +57,8 @@ export class ObjectInformers implements ObjectReader {
   }
 
   /**
-   * Watches exactly these kinds from now on: starts, stops or restarts watches that differ. Of more than 50 kinds the
-   * first 50 are watched; the caller chooses the order.
+   * Watches exactly these kinds from now on: starts, stops or restarts watches that differ. If there are more than 50
+   * kinds, only the first 50 are watched; the caller chooses the order.
    */
   want(demands: Iterable<ObjectDemand>): void {
     const wanted = [...mergeDemands(demands)].filter(([, { kind }]) => !isSecret(kind));
@@ -67,7 +67,8 @@ export class ObjectInformers implements ObjectReader {
     const dropped = [...this.#entries].filter(([key]) => !admitted.has(key));
     for (const [key, entry] of dropped) {
       this.#entries.delete(key);
-      stop(entry);
+      entry.serving.stop();
+      entry.wanted.stop();
     }
     for (const [key, demand] of admitted) this.#follow(key, demand);
     for (const [key, { kind }] of dropped) {
@@ -75,7 +76,7 @@ export class ObjectInformers implements ObjectReader {
     }
   }
 
-  /** Finds objects in memory. Objects without `raw` are of a kind that is not (yet) read as a whole. */
+  /** Finds objects in memory; without `raw` while only the metadata of the kind is read. */
   find(kind: ObjectKind, namespace: string): FoundObjects {
     if (isSecret(kind)) return SECRETS_REFUSED;
     const key = objectKindKey(kind);
@@ -103,7 +104,7 @@ export class ObjectInformers implements ObjectReader {
     } catch (error) {
       const refusal = refusalOf(kind, error, asked);
       if (refusal === undefined) throw error;
-      // An open watch continues after the right to read is gone; a relist tells memory, too.
+      // An open watch continues after the right to read is gone; a relist makes memory know.
       this.#entries.get(objectKindKey(kind))?.serving.informer.refresh();
       return refusal;
     }
@@ -184,17 +185,10 @@ export class ObjectInformers implements ObjectReader {
     try {
       this.#options.onAvailability(kind);
     } catch (error) {
-      this.#options.log.error("Availability handler failed", {
-        objects: objectKindKey(kind),
-        error: String(error),
-      });
+      const objects = objectKindKey(kind);
+      this.#options.log.error("Availability handler failed", { objects, error: String(error) });
     }
   }
-}
-
-function stop({ serving, wanted }: Entry): void {
-  serving.stop();
-  wanted.stop();
 }
 
 function qualifiedKind({ apiVersion, kind }: ObjectKind): string {

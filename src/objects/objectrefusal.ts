@@ -1,7 +1,4 @@
-/**
- * Why the objects that a gate names are unknown, in words for users: the same on every replica, without observed
- * values.
- */
+/** Why the objects that a gate names are unknown, for users: the same on every replica, without observed values. */
 
 import { isForbidden, isNotFound, KubeError } from "../kube/kubeerror.ts";
 import { KIND_NOT_WATCHABLE, KIND_TERMINATING } from "../kube/apidiscovery.ts";
@@ -23,22 +20,16 @@ export const SECRETS_REFUSED: Refusal = {
 };
 
 export function notLoaded({ apiVersion, kind }: ObjectKind): Refusal {
-  return {
-    ok: false,
-    reason: OBJECTS_NOT_LOADED,
-    message: `the objects of kind ${kind} in ${apiVersion} have not been read yet`,
-  };
+  const message = `the objects of kind ${kind} in ${apiVersion} have not been read yet`;
+  return { ok: false, reason: OBJECTS_NOT_LOADED, message };
 }
 
 export function tooManyKinds({ apiVersion, kind }: ObjectKind, limit: number): Refusal {
-  return {
-    ok: false,
-    reason: "TooManyKinds",
-    message: `kind ${kind} in ${apiVersion} is not watched: policies name more than ${limit} kinds of objects`,
-  };
+  const message = `kind ${kind} in ${apiVersion} is not watched: policies name more than ${limit} kinds of objects`;
+  return { ok: false, reason: "TooManyKinds", message };
 }
 
-/** Undefined when the error is temporary, such as a loss of contact. */
+/** `undefined` for a temporary error, such as a loss of contact. */
 export function refusalOf(
   { apiVersion, kind }: ObjectKind,
   error: unknown,

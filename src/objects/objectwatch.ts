@@ -83,39 +83,31 @@ export class ObjectWatch {
 
   async #resolve(signal: AbortSignal): Promise<Resource> {
     const { client, kind } = this.#options;
-    try {
-      return await discoverResource(client, kind, signal);
-    } catch (error) {
-      this.#refused(refusalOf(kind, error));
-      throw error;
-    }
+    return await this.#orRefused(discoverResource(client, kind, signal));
   }
 
   #observed(client: ObjectClient): Pick<KubeClient, "list" | "watch"> {
-    const { kind } = this.#options;
     return {
       list: async <U>(
         resource: Resource,
         options: ListOptions<U> & { readonly project: (raw: KubeObject) => U },
-      ): Promise<List<U>> => {
-        try {
-          return await client.list(resource, options);
-        } catch (error) {
-          this.#refused(refusalOf(kind, error, { verb: "list", resource }));
-          throw error;
-        }
-      },
+      ): Promise<List<U>> =>
+        await this.#orRefused(client.list(resource, options), { verb: "list", resource }),
       watch: async (resource: Resource, options: WatchOptions): Promise<AsyncGenerator<WatchEvent, void>> => {
-        try {
-          const events = await client.watch(resource, options);
-          this.#opened(resource);
-          return events;
-        } catch (error) {
-          this.#refused(refusalOf(kind, error, { verb: "watch", resource }));
-          throw error;
-        }
+        const events = await this.#orRefused(client.watch(resource, options), { verb: "watch", resource });
+        this.#opened(resource);
+        return events;
       },
     };
+  }
+
+  async #orRefused<T>(answer: Promise<T>, asked?: Parameters<typeof refusalOf>[2]): Promise<T> {
+    try {
+      return await answer;
+    } catch (error) {
+      this.#refused(refusalOf(this.#options.kind, error, asked));
+      throw error;
+    }
   }
 
   #opened(resource: Resource): void {
