@@ -8,6 +8,7 @@
  *   such as administrators: others could create the gate first and read through it once the kind exists.
  */
 
+import { outOfReach } from "../policy/gates/objectgate.ts";
 import { objectKindKey } from "../policy/objects.ts";
 import type { FieldError } from "../policy/validation/schema.ts";
 import type { ObjectGate } from "./objectgates.ts";
@@ -44,7 +45,10 @@ export async function reviewAccess(
         const located = await locate(gate.kind);
         for (const access of accessesOf(gate, located))
           if (!(await may(access))) return { forbidden: [{ path, message: refusal(user, access, located) }] };
-        const problem = problemOf(gate, located, ownNamespaceOnly);
+        const { selectsNamespaces } = gate;
+        const isReached = located.resource?.namespaced !== false;
+        const problem =
+          (isReached ? undefined : outOfReach({ ownNamespaceOnly, selectsNamespaces })) ?? located.problem;
         return problem === undefined ? {} : { warnings: [{ path, message: problem }] };
       } catch (failure) {
         const message = `the API server does not say whether user ${JSON.stringify(user.username)} may read objects of kind ${gate.kind.kind}: try again`;
@@ -79,7 +83,7 @@ function accessesOf(gate: ObjectGate, { resource }: LocatedKind): readonly Acces
   ];
 }
 
-/** In the words of the API server's own refusals. */
+/** Worded like the API server's own refusals. */
 function refusal(user: UserInfo, access: Access, { resource, problem }: LocatedKind): string {
   const { verb, group, namespace, name } = access;
   const who = `user ${JSON.stringify(user.username)}`;
@@ -92,20 +96,6 @@ function refusal(user: UserInfo, access: Access, { resource, problem }: LocatedK
     resource.namespaced && access !== NAMESPACES ? " in all namespaces" : " at the cluster scope";
   const where = namespace === undefined ? everywhere : ` in the namespace ${JSON.stringify(namespace)}`;
   return `${who} cannot ${verb} ${what}${which}${where}: a gate may look only at what its author may read`;
-}
-
-function problemOf(
-  { selectsNamespaces }: ObjectGate,
-  { resource, problem }: LocatedKind,
-  ownNamespaceOnly: boolean,
-): string | undefined {
-  if (resource?.namespaced === false && ownNamespaceOnly) {
-    return "the kind is cluster-scoped, which needs a ClusterHookPolicy";
-  }
-  if (resource?.namespaced === false && selectsNamespaces) {
-    return "the kind is cluster-scoped: remove namespaceSelector";
-  }
-  return problem;
 }
 
 function groupOf(apiVersion: string): string {

@@ -1,6 +1,6 @@
-/** Assigns a few places fairly: in turn over groups, and within a group over its members. */
+/** Assigns a few places fairly: to groups in turn, and within a group to its members in turn. */
 
-/** Work that waits for a place; one turn may wait in several queues, and begins from the first that comes to it. */
+/** Work that waits for a place. A turn may wait in several queues, and takes the first place that it gets. */
 export interface Turn {
   /** Whether the turn was given up or has begun: it then takes no place. */
   readonly over: () => boolean;
@@ -22,7 +22,6 @@ interface Group {
 
 export class FairTurns {
   readonly #places: number;
-  /** The group whose last turn is longest ago comes first. */
   readonly #groups = new Map<string, Group>();
   #underWay = 0;
 
@@ -32,38 +31,19 @@ export class FairTurns {
 
   /** Begins at once if a place is free. */
   queue(group: string, member: string, turn: Turn): void {
-    const ofGroup = entry(this.#groups, group, () => ({ members: new Map(), underWay: 0 }));
-    const ofMember = entry(ofGroup.members, member, () => ({ waiting: new Set(), underWay: 0 }));
-    ofMember.waiting.add(turn);
+    const { members } = entry(this.#groups, group, () => ({ members: new Map(), underWay: 0 }));
+    entry(members, member, () => ({ waiting: new Set(), underWay: 0 })).waiting.add(turn);
     while (this.#underWay < this.#places && this.#beginNext());
   }
 
   #beginNext(): boolean {
-    const most = shareOf(this.#places, this.#groups);
-    for (const [name, group] of this.#groups) {
-      if (group.underWay >= most) continue;
-      if (this.#beginOf(group, most)) {
-        toTheEnd(this.#groups, name, group);
-        return true;
-      }
-      if (group.members.size === 0) this.#groups.delete(name);
-    }
-    return false;
-  }
-
-  #beginOf(group: Group, places: number): boolean {
-    const most = shareOf(places, group.members);
-    for (const [name, member] of group.members) {
-      if (member.underWay >= most) continue;
-      const turn = nextOf(member);
-      if (turn !== undefined) {
-        toTheEnd(group.members, name, member);
-        this.#begin(turn, group, member);
-        return true;
-      }
-      if (member.underWay === 0) group.members.delete(name);
-    }
-    return false;
+    return beginInTurn(this.#groups, this.#places, (group, places) =>
+      beginInTurn(group.members, places, (member) => {
+        const turn = nextOf(member);
+        if (turn !== undefined) this.#begin(turn, group, member);
+        return turn !== undefined;
+      }),
+    );
   }
 
   #begin(turn: Turn, group: Group, member: Member): void {
@@ -79,9 +59,24 @@ export class FairTurns {
   }
 }
 
-/** Leaves room for one more group, so that a new group need not wait for the slow work of the others. */
-function shareOf(places: number, among: ReadonlyMap<string, unknown>): number {
-  return Math.max(1, Math.floor(places / (among.size + 1)));
+/** The entry whose last turn is longest ago comes first. Entries without turns are removed. */
+function beginInTurn<T extends { readonly underWay: number }>(
+  entries: Map<string, T>,
+  places: number,
+  begin: (entry: T, share: number) => boolean,
+): boolean {
+  // Leaves room for one more entry, so that a new one need not wait for the slow work of the others.
+  const share = Math.max(1, Math.floor(places / (entries.size + 1)));
+  for (const [name, entry] of entries) {
+    if (entry.underWay >= share) continue;
+    if (begin(entry, share)) {
+      entries.delete(name);
+      entries.set(name, entry);
+      return true;
+    }
+    if (entry.underWay === 0) entries.delete(name);
+  }
+  return false;
 }
 
 function nextOf({ waiting }: Member): Turn | undefined {
@@ -91,11 +86,6 @@ function nextOf({ waiting }: Member): Turn | undefined {
     turn.drop();
   }
   return undefined;
-}
-
-function toTheEnd<T>(map: Map<string, T>, key: string, value: T): void {
-  map.delete(key);
-  map.set(key, value);
 }
 
 function entry<T>(map: Map<string, T>, key: string, make: () => T): T {

@@ -1,4 +1,4 @@
-/** The kinds of group hookpolicy.dev: constants and object types. The spec's and status's types come from the CRDs. */
+/** The kinds of group hookpolicy.dev. The types of spec and status are generated from the CRDs. */
 
 import type {
   AnnotationGateSpec,
@@ -108,29 +108,15 @@ export const REASON = {
   StageEmpty: "StageEmpty",
 } as const;
 
-interface PolicyObject<Kind extends string, Spec> {
+interface StoredObject<Kind extends string, Spec, Status> {
   readonly apiVersion: string;
   readonly kind: Kind;
   readonly metadata: ObjectMeta;
   readonly spec: Spec;
-  readonly status?: HookPolicyStatus;
+  readonly status?: Status;
 }
 
-export interface HookOverride {
-  readonly apiVersion: string;
-  readonly kind: "HookOverride";
-  readonly metadata: ObjectMeta;
-  readonly spec: HookOverrideSpec;
-  readonly status?: HookOverrideStatus;
-}
-
-export interface HookRollout {
-  readonly apiVersion: string;
-  readonly kind: "HookRollout";
-  readonly metadata: ObjectMeta;
-  readonly spec: HookRolloutSpec;
-  readonly status?: HookRolloutStatus;
-}
-
-export type HookPolicy = PolicyObject<"HookPolicy", HookPolicySpec>;
-export type ClusterHookPolicy = PolicyObject<"ClusterHookPolicy", ClusterHookPolicySpec>;
+export type HookPolicy = StoredObject<"HookPolicy", HookPolicySpec, HookPolicyStatus>;
+export type ClusterHookPolicy = StoredObject<"ClusterHookPolicy", ClusterHookPolicySpec, HookPolicyStatus>;
+export type HookOverride = StoredObject<"HookOverride", HookOverrideSpec, HookOverrideStatus>;
+export type HookRollout = StoredObject<"HookRollout", HookRolloutSpec, HookRolloutStatus>;

@@ -60,9 +60,9 @@ export interface Cluster {
 export interface TopologyProgress {
   /** The hook that holds the Cluster, as named by the condition TopologyReconciled of the present generation. */
   readonly heldAt?: HookName;
-  /** TopologyReconciled is True for the present generation. */
+  /** The condition is True for the present generation. */
   readonly reconciled?: boolean;
-  /** TopologyReconciled names a step after the control plane took the topology's version, up to Cluster API 1.11. */
+  /** The condition names a step after the control plane took the topology's version (up to Cluster API 1.11). */
   readonly begun?: boolean;
   /** The versions that the control plane still has to take; empty: at most the one in progress; absent: not shown. */
   readonly plan?: readonly string[];

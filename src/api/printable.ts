@@ -7,9 +7,8 @@
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
 /**
- * Returns `text` on one line, with every unprintable character escaped as in JSON: nothing is lost, and JSON keeps its
- * meaning. Idempotent, since a text can pass several outputs: a status that carries a stored message must not grow. Two
- * texts can look alike if one contains a backslash, which no name or key in Kubernetes does.
+ * Returns `text` on one line, with every unprintable character escaped as in JSON. Idempotent, because a text can pass
+ * several outputs. Two texts can look alike if one contains a backslash, which no name or key in Kubernetes does.
  */
 export function printable(text: string): string {
   return replaceUnprintable(text, escapeCharacter);

@@ -1,15 +1,15 @@
-/** For what is tried again and again: the same trouble is reported once, until it is over or another one comes. */
+/** Reports the trouble of repeated attempts only once, until it is over or a different trouble occurs. */
 export class SayOnce {
   #said: string | undefined;
 
-  /** Calls `report` unless `trouble` is what was said last. */
+  /** Calls `report` unless the last trouble was the same. */
   say(trouble: string, report: () => void): void {
     if (trouble === this.#said) return;
     this.#said = trouble;
     report();
   }
 
-  /** The trouble is over: when it comes back, it is reported again. */
+  /** The next trouble is reported, even if it is the same. */
   over(): void {
     this.#said = undefined;
   }

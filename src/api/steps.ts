@@ -1,4 +1,4 @@
-/** Set by a step that may have taken long; other steps are cheap. */
+/** Yielded after a step that may have taken long; other steps are cheap. */
 export const COSTLY = "costly";
 
 /** Work that can be interrupted after each step. */

@@ -1,10 +1,10 @@
-/** What was thrown, which can be any value. */
+/** Reads thrown values, which can be of any type. */
 
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
-/** The code of an error of the system, such as "ENOENT"; "" for any other. */
+/** The code of a system error, such as "ENOENT"; "" for anything else. */
 export function codeOf(thrown: unknown): string {
   return thrown instanceof Error && "code" in thrown ? String(thrown.code) : "";
 }

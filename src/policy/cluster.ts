@@ -152,7 +152,7 @@ export function viewMetadata(raw: unknown): ObjectMeta {
  */
 function viewStrings(raw: unknown, dropped?: ReadonlySet<string>): Record<string, string> | undefined {
   const fields = fieldsOf(raw);
-  if (isStrings(fields) && !some(dropped, (key) => Object.hasOwn(fields, key)))
+  if (isStrings(fields) && dropped?.values().some((key) => Object.hasOwn(fields, key)) !== true)
     return isEmpty(fields) ? undefined : fields;
   const strings: Record<string, string> = {};
   for (const key of Object.keys(fields)) {
@@ -174,11 +174,6 @@ function isStrings(fields: Fields): fields is Record<string, string> {
 function isEmpty(fields: Fields): boolean {
   for (const _ in fields) return false;
   return true;
-}
-
-function some(keys: ReadonlySet<string> | undefined, isOne: (key: string) => boolean): boolean {
-  for (const key of keys ?? []) if (isOne(key)) return true;
-  return false;
 }
 
 /** The name of a Cluster in informers and indexes. */

@@ -61,14 +61,10 @@ export function describeNeverJson(call: Call, given: Given): string | undefined 
 /** The same for a comparison, which has a result: the two are never equal. */
 export function describeNeverEqual(call: Call, [a, b]: readonly Type[]): string | undefined {
   if (a === undefined || b === undefined) return undefined;
-  const pairs: readonly [Type, Type, number][] = [
-    [a, b, 0],
-    [b, a, 1],
-  ];
-  const [given, wanted, position] =
-    pairs.find(([one, other]) => isJson(one) && conversion("string", other.kind) === other.kind) ?? [];
-  if (given === undefined || wanted === undefined || position === undefined) return undefined;
-  if (JSON_KINDS.includes(wanted.kind)) return undefined;
+  const isNever = (json: Type, other: Type): boolean =>
+    isJson(json) && conversion("string", other.kind) !== undefined && !JSON_KINDS.includes(other.kind);
+  if (!isNever(a, b) && !isNever(b, a)) return undefined;
+  const [given, wanted, position] = isNever(a, b) ? [a, b, 0] : [b, a, 1];
   const misfit = { expr: call.args[position], given, wanted, isTarget: false, position };
   return `${subjectOf(misfit, call)} is never ${withArticle(wanted.kind)}, because objects are JSON, so the two are never equal: ${write(misfit)}`;
 }

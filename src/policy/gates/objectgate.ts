@@ -175,7 +175,10 @@ function look(
 }
 
 /** Why the gate cannot look at objects of a cluster-scoped kind. */
-function outOfReach({ ownNamespaceOnly, selectsNamespaces }: CompiledObjectGate): string | undefined {
+export function outOfReach({
+  ownNamespaceOnly,
+  selectsNamespaces,
+}: Pick<CompiledObjectGate, "ownNamespaceOnly" | "selectsNamespaces">): string | undefined {
   if (ownNamespaceOnly) return "the kind is cluster-scoped, which needs a ClusterHookPolicy";
   return selectsNamespaces ? "the kind is cluster-scoped: remove namespaceSelector" : undefined;
 }
