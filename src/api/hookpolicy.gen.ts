@@ -108,7 +108,7 @@ export interface VersionGateSpec {
 /**
  * Met while objects of some kind exist, and expression holds for them; or, with absent, while none does. They are
  * looked for in the Cluster's namespace. The operator needs the right to read the kind, which a ClusterRole with the
- * label hookpolicy.dev/aggregate-to-operator gives it. Secrets are out of reach.
+ * label hookpolicy.dev/aggregate-to-operator gives it. Secrets are never read.
  */
 export interface ObjectGateSpec {
   /** The objects' group and version, such as velero.io/v1, or v1 for the core group. */
@@ -130,9 +130,9 @@ export interface ObjectGateSpec {
   selector?: LabelSelector;
   /** A CEL expression over object, cluster, request and now: only objects for which it is true count. */
   expression?: string;
-  /** How many objects there must be at least; if absent, 1, or none where maxCount is set. */
+  /** The smallest number of objects. Absent, it is 1, or 0 if maxCount is set. */
   minCount?: number;
-  /** How many objects there may be at most, with those that are being deleted. */
+  /** The largest number of objects, including those that are being deleted. */
   maxCount?: number;
   /**
    * Met while there is no such object, or none for which expression is true. Like maxCount, it does not hold in the
@@ -176,7 +176,7 @@ export interface AnyOfGateSpec {
   /**
    * Met while objects of some kind exist, and expression holds for them; or, with absent, while none does. They are
    * looked for in the Cluster's namespace. The operator needs the right to read the kind, which a ClusterRole with the
-   * label hookpolicy.dev/aggregate-to-operator gives it. Secrets are out of reach.
+   * label hookpolicy.dev/aggregate-to-operator gives it. Secrets are never read.
    */
   object?: ObjectGateSpec;
 }
@@ -208,7 +208,7 @@ export interface GateSpec {
   /**
    * Met while objects of some kind exist, and expression holds for them; or, with absent, while none does. They are
    * looked for in the Cluster's namespace. The operator needs the right to read the kind, which a ClusterRole with the
-   * label hookpolicy.dev/aggregate-to-operator gives it. Secrets are out of reach.
+   * label hookpolicy.dev/aggregate-to-operator gives it. Secrets are never read.
    */
   object?: ObjectGateSpec;
   /**
@@ -226,13 +226,13 @@ export interface GateSpec {
    */
   anyOf?: AnyOfGateSpec[];
 }
-/** How long the rule holds an operation at most. A rule that cannot be evaluated is never released by it. */
+/** The longest time that the rule holds an operation. It never releases a rule that cannot be evaluated. */
 export interface DeadlineSpec {
   /** The time since the rule first held the operation, in hours, minutes and seconds, such as 72h or 1h30m. */
   after: string;
   /**
    * Allow releases the operation when the time is up, whatever the gates say. KeepBlocking continues to hold it,
-   * and the events and metrics tell.
+   * and Events and metrics report it.
    */
   onExpiry: "Allow" | "KeepBlocking";
   /**
@@ -279,7 +279,7 @@ export interface RuleSpec {
    * Items: A gate, with a name and exactly one condition.
    */
   until?: GateSpec[];
-  /** How long the rule holds an operation at most. A rule that cannot be evaluated is never released by it. */
+  /** The longest time that the rule holds an operation. It never releases a rule that cannot be evaluated. */
   deadline?: DeadlineSpec;
   /**
    * Appended to the message that users read in the Cluster's conditions while the rule holds it: whom to
@@ -312,8 +312,8 @@ export interface ClusterHookPolicySpec {
   /** Selects Clusters by their labels. Absent or empty, it selects every Cluster in reach of the policy. */
   clusterSelector?: LabelSelector;
   /**
-   * The rules of the policy, each on its own: for every hook, all rules that name it must agree
-   * before the operation proceeds.
+   * The rules of the policy: for every hook, all rules that name it must agree before the operation
+   * proceeds.
    *
    * @minItems 1
    * @maxItems 16
@@ -346,7 +346,7 @@ export interface DecisionRow {
   /** The first gate of the rule that is not met. */
   gate?: string;
   /**
-   * Blocked: the operation is held. WouldBlock: it went on because the mode is Audit. NotEvaluable:
+   * Blocked: the operation is held. WouldBlock: it proceeded because the mode is Audit. NotEvaluable:
    * the rule could not be evaluated, and failurePolicy decided. Allowed: the rule's deadline releases it,
    * and Cluster API has not asked again yet.
    */
@@ -357,7 +357,7 @@ export interface DecisionRow {
   message: string;
   /** When Cluster API first asked for the operation; for a deletion, when it was requested. */
   firstAsked: string;
-  /** Since when the verdict and the rule are these. */
+  /** When the verdict or the rule last changed. */
   since: string;
   /** The earliest instant at which time alone could release the operation; absent if time alone does not. */
   earliestRelease?: string;
@@ -382,7 +382,7 @@ export interface RecentResult {
   targetVersion?: string;
   /**
    * Allowed: the operation was released. Observed: only rules without gates were about it. WouldBlock:
-   * it went on because the mode is Audit. NotEvaluable: it went on although a rule could not be evaluated,
+   * it proceeded because the mode is Audit. NotEvaluable: it proceeded although a rule could not be evaluated,
    * because failurePolicy is Ignore. Refused: the API server was told to refuse the request for it; the first
    * such request for the Cluster and the rule.
    */
@@ -409,7 +409,7 @@ export interface HookPolicyStatus {
   observedGeneration?: number;
   /**
    * Ready: the policy is in force (a policy that holds Clusters is Ready). Reconciling: it is not yet.
-   * Stalled: it cannot be, until a user edits it. Restrictive: no passing of time alone releases what it holds.
+   * Stalled: it cannot be, until a user edits it. Restrictive: time alone does not release what it holds.
    *
    * @maxItems 16
    */
@@ -428,16 +428,16 @@ export interface HookPolicyStatus {
   /** The earliest instant at which time alone changes what the policy says about any Cluster; absent if none. */
   nextTransitionTime?: string;
   /**
-   * Operations that the policy holds, would hold in mode Enforce, or cannot judge: those with a running
+   * Operations that the policy holds, would hold in mode Enforce, or cannot evaluate: those with a running
    * timer first, then the oldest. At most 50; decisionsOmitted counts the others.
    *
    * @maxItems 50
    */
   decisions?: DecisionRow[];
-  /** The number of rows that found no place in decisions. */
+  /** The number of rows that decisions leaves out. */
   decisionsOmitted?: number;
   /**
-   * The last results, the newest first; at most 10: operations that went on, and requests that were refused at
+   * The last results, the newest first; at most 10: operations that proceeded, and requests that were refused at
    * admission.
    *
    * @maxItems 10
@@ -459,8 +459,8 @@ export interface HookPolicySpec {
   /** Selects Clusters by their labels. Absent or empty, it selects every Cluster in reach of the policy. */
   clusterSelector?: LabelSelector;
   /**
-   * The rules of the policy, each on its own: for every hook, all rules that name it must agree
-   * before the operation proceeds.
+   * The rules of the policy: for every hook, all rules that name it must agree before the operation
+   * proceeds.
    *
    * @minItems 1
    * @maxItems 16
@@ -501,7 +501,7 @@ export interface HookOverrideSpec {
    */
   hooks: HookName[];
   /**
-   * The policies that no longer hold the Cluster. Absent, no policy does.
+   * The policies that no longer hold the Cluster. Absent, no policy holds it.
    *
    * @minItems 1
    * @maxItems 32
@@ -509,7 +509,7 @@ export interface HookOverrideSpec {
    * Items: A policy.
    */
   policyRefs?: PolicyRefSpec[];
-  /** Why, for those who look into it later. One line. */
+  /** The reason, for people who review it later. One line. */
   reason: string;
   /** When the override ends, such as 2026-11-27T21:00:00Z. It stays as a record. */
   expiresAt: string;
@@ -541,12 +541,12 @@ export interface HookOverrideStatus {
    */
   conditions?: Condition[];
   /**
-   * The last operations that went on because of the override, the newest first; at most 20.
+   * The last operations that proceeded because of the override, the newest first; at most 20.
    *
    * @maxItems 20
    */
   used?: OverrideUse[];
-  /** How many operations went on because of the override. */
+  /** How many operations proceeded because of the override. */
   usedCount?: number;
 }
 /** A limit for the Clusters that have the same value of a label. */
@@ -594,7 +594,7 @@ export interface StageGateSpec {
   /**
    * Met while objects of some kind exist, and expression holds for them; or, with absent, while none does. They are
    * looked for in the Cluster's namespace. The operator needs the right to read the kind, which a ClusterRole with the
-   * label hookpolicy.dev/aggregate-to-operator gives it. Secrets are out of reach.
+   * label hookpolicy.dev/aggregate-to-operator gives it. Secrets are never read.
    */
   object?: ObjectGateSpec;
   /**
