@@ -11,7 +11,7 @@ import type { Denial } from "./denial.ts";
 /** Longer than any message of a decision. */
 const MAX_MESSAGE = 2048;
 
-/** The message is that of Cluster API's condition for a Cluster that the hook holds. */
+/** Cluster API's condition has the same message while the hook holds the Cluster. */
 export function refusedBy(attempt: Attempt, { message }: Decision): Denial {
   const isNew = attempt.call.hook === "BeforeClusterCreate";
   const hint = isNew

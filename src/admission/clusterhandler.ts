@@ -26,7 +26,7 @@ export interface ClusterDecisions {
   loaded(): boolean;
   /** Decides at once or when it is the Cluster's turn; calls `refuse` if too many requests wait. */
   inTurn<T>(request: AdmissionRequest, decide: () => T | Promise<T>, refuse: () => T): T | Promise<T>;
-  /** The refusal, if the object of the review alone is reason enough. */
+  /** The refusal, if the object of the review alone suffices for it. */
   refusal(request: AdmissionRequest, now: Date): Decision | undefined;
   /** Decides from a fresh read. Never rejects. */
   confirm(request: AdmissionRequest): Promise<Confirmation>;

@@ -19,7 +19,7 @@ export interface Task {
 
 const ROLE = "hookpolicy-reviews";
 
-/** This module and what it imports, as the text of a thread; only the built program has it (release/build.ts). */
+/** The source of this module with its imports, in the built program only (release/build.ts). */
 declare const HOOKPOLICY_REVIEW_THREAD: string | undefined;
 
 /** Posts "ready" once, and then answers each Task with an Examined. */

@@ -81,7 +81,7 @@ export interface ClusterTopology {
   readonly variablesLength?: number;
 }
 
-/** In the form of v1beta2, for v1beta1 as well. */
+/** In the form of v1beta2, also for v1beta1. */
 export interface ClusterStatus {
   readonly phase?: string;
   readonly conditions: readonly ClusterCondition[];

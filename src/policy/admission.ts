@@ -32,7 +32,7 @@ export function admit(
   return { verdict, denial, warning: warned };
 }
 
-/** The policies that refuse a request; each with nothing but the rules that do. */
+/** The policies that refuse a request, with only the rules that refuse it. */
 export function denying(policies: readonly CompiledPolicy[]): readonly CompiledPolicy[] {
   return withRules(policies, (rule, mode) => rule.admission === "Deny" && mode === "Enforce");
 }

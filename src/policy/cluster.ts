@@ -147,8 +147,8 @@ export function viewMetadata(raw: unknown): ObjectMeta {
 }
 
 /**
- * Left out when empty: ten thousand Clusters are kept in memory. Returns the object itself when every key counts: a
- * Cluster can have 45,000 annotations, and each event carries them.
+ * `undefined` when empty: ten thousand Clusters are kept in memory. Returns the object itself if nothing is dropped: a
+ * Cluster can have 45,000 annotations, and each watch event carries them.
  */
 function viewStrings(raw: unknown, dropped?: ReadonlySet<string>): Record<string, string> | undefined {
   const fields = fieldsOf(raw);

@@ -23,7 +23,6 @@ export interface Decision {
   readonly message: string;
   /** One entry per policy that was considered, in stable order. */
   readonly trace: readonly PolicyTrace[];
-  /** The inputs of the decision, for later proof. */
   readonly basis?: Basis;
   /** The HookRollout that holds an operation which every policy releases. */
   readonly rollout?: RolloutHold;
@@ -32,7 +31,6 @@ export interface Decision {
 /** Why a rollout holds a Cluster. */
 export interface RolloutHold {
   readonly rollout: string;
-  /** CamelCase constant. */
   readonly reason: string;
   /** The stage of the Cluster or, if that is closed, the one that it waits for. */
   readonly stage?: string;
@@ -40,7 +38,7 @@ export interface RolloutHold {
 
 /** The inputs of a decision. */
 export interface Basis {
-  /** ApiServer: read after the call began; what memory had learned since agreed. */
+  /** ApiServer: read after the call began, and what memory has learned since agrees. */
   readonly source: "Memory" | "ApiServer";
   readonly world: World;
   /** The Cluster is not in memory: everything known about it comes from the caller. */
@@ -77,10 +75,7 @@ export interface RuleTrace {
   readonly condition?: string;
   /** One line for people: what the rule waits for and how to release it. Empty when the rule does not hold. */
   readonly message: string;
-  /**
-   * The text for callers instead: not every caller that reaches the port may learn about the objects that a gate looks
-   * at.
-   */
+  /** The text for callers, not all of which may learn about the objects that a gate looks at; absent: `message`. */
   readonly answer?: string;
   readonly retryAfterSeconds: number;
   readonly gates: readonly GateTrace[];

@@ -70,10 +70,7 @@ export function describeErrors(errors: readonly FieldError[]): string {
 
 const SHELL_SAFE = /^[A-Za-z0-9_./:@%+,=-]+$/;
 
-/**
- * Quotes one word for a shell, so that a printed command can be pasted. Unprintable characters need bash, zsh or
- * POSIX.1-2024.
- */
+/** Quotes a word, so that a printed command can be pasted. Unprintable characters need bash, zsh or POSIX.1-2024. */
 export function shellQuote(word: string): string {
   if (SHELL_SAFE.test(word)) return word;
   if (isPrintable(word)) return `'${word.replaceAll("'", `'\\''`)}'`;

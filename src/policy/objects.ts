@@ -19,7 +19,7 @@ export interface WatchedObject {
   readonly raw?: Readonly<Record<string, unknown>>;
 }
 
-/** An object that does not exist gives `ok` without objects; any reason why the objects are unknown does not. */
+/** `ok` without objects: none exists. Not `ok`: the objects are unknown. */
 export type FoundObjects =
   | { readonly ok: true; readonly namespaced: boolean; readonly objects: readonly WatchedObject[] }
   | { readonly ok: false; readonly reason: string; readonly message: string };

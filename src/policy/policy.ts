@@ -40,7 +40,7 @@ export interface CompiledRule {
   readonly matchConditions: readonly MatchCondition[];
   /** All must hold. A rule without gates and waits only observes. */
   readonly gates: readonly CompiledGate[];
-  /** The waits that must have passed since all gates hold. */
+  /** Waits that begin when all gates hold. */
   readonly waits: readonly Wait[];
   readonly deadline?: Deadline;
   /** Appended to the generated message. */
@@ -71,7 +71,7 @@ export interface Wait {
 export interface Deadline {
   readonly afterMs: number;
   readonly onExpiry: "Allow" | "KeepBlocking";
-  /** When to warn of it, instead of after parts of its time. */
+  /** The remaining time at which to warn; absent: after 50 and 80 % of the time. */
   readonly warnBeforeMs?: number;
 }
 
@@ -85,15 +85,15 @@ export interface CompiledGate {
   opensAt?(now: Date): Date | "Never" | "Unknown";
   /** An expression of the gate reads the clock. */
   readonly usesNow?: boolean;
-  /** What it reads of the call. */
+  /** The fields of the call that the gate reads. */
   readonly requestFields: ReadonlySet<RequestField>;
-  /** The parts of the Cluster that its expressions with the clock read; absent: not known. */
+  /** The parts of the Cluster that its expressions with `now` read; absent: unknown. */
   readonly clusterPaths?: readonly (readonly string[])[];
   /** The time windows of the gate, for the status, events and metrics. */
   readonly windows?: readonly NamedWindow[];
   /** The kinds of objects that the gate looks at. */
   readonly demands?: readonly ObjectDemand[];
-  /** It looks into the namespaces that a selector selects, so the labels of every Namespace matter. */
+  /** The gate has a namespaceSelector, so the labels of every Namespace matter. */
   readonly selectsNamespaces?: boolean;
   /** The objects that the gate looks at for this Cluster, to be read live before a release. */
   queries?(world: World, call: HookCall, now: Date): readonly ObjectQuery[];
@@ -151,9 +151,8 @@ export interface ObjectQuery extends ObjectDemand {
 export interface GateResult {
   /** `undefined`: not evaluable. */
   readonly holds: boolean | undefined;
-  /** CamelCase constant. */
   readonly reason: string;
-  /** Says what the gate waits for, without any observed value: used in messages. */
+  /** What the gate waits for, without any observed value: used in messages. */
   readonly wanted: string;
   /** `wanted` in full, where messages have a shorter form: for the trace only. */
   readonly wantedInFull?: string;

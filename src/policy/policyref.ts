@@ -1,4 +1,4 @@
-/** Which policy is meant, as objects, messages and logs name it. */
+/** References to policies and rollouts, and their names in messages and logs. */
 
 export type PolicyKind = "HookPolicy" | "ClusterHookPolicy";
 

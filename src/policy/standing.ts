@@ -7,7 +7,7 @@ import type { CompiledPolicy, CompiledRule } from "./policy.ts";
 /** Whether a decision still stands. */
 export interface Standing {
   (now: Date): boolean;
-  /** Whether every call about the operation would get it: no rule reads what else a call says. */
+  /** Whether every call about the operation gets it, because no rule reads other fields of a call. */
   readonly forAnyCall: boolean;
 }
 

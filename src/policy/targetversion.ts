@@ -44,10 +44,7 @@ export function unknownField(call: HookCall, field: RequestField): string | unde
 /** A longer version cannot belong to a Cluster, and would be stored and logged. */
 export const MAX_VERSION = 64;
 
-/**
- * "v" and a semantic version, as Cluster API itself requires (util/version: KubeSemver); JSON Schema uses the text,
- * too.
- */
+/** "v" and a semantic version, as Cluster API requires (util/version: KubeSemver). */
 export const VERSION_PATTERN = "^v(0|[1-9][0-9]*)\\.(0|[1-9][0-9]*)\\.(0|[1-9][0-9]*)([-0-9a-zA-Z_.+]*)?$";
 
 const VERSION = new RegExp(VERSION_PATTERN);

@@ -5,7 +5,7 @@ import { CONVERSIONS, displayName } from "./calls.ts";
 import { fits, isJson, type Signature, SIGNATURES, type Type } from "./celtypes.ts";
 import { type Call, type Expr, stringLiteral } from "./syntax.ts";
 
-/** The types that the function named like the wanted type converts. */
+/** For each conversion function, the types that it takes. */
 const CONVERTS: Readonly<Record<string, readonly string[]>> = {
   timestamp: ["string"],
   duration: ["string"],
@@ -121,7 +121,7 @@ function conversion(given: string, wanted: string): string | undefined {
   return CONVERTS[wanted]?.includes(given) === true ? wanted : undefined;
 }
 
-/** To convert the value of size() or of a conversion first would not help. */
+/** None for size() and for conversions, because another conversion would not help. */
 function advice(misfit: Misfit, { function: name }: Call): string {
   const isOfText = name === "size" || Object.hasOwn(CONVERSIONS, name);
   return isOfText || conversion(misfit.given.kind, misfit.wanted.kind) === undefined

@@ -86,7 +86,7 @@ const CONTRACTS: Readonly<Record<ExpressionUse, Contract>> = {
   health: { variables: ["cluster"], result: "bool" },
 };
 
-/** More than one policy may have: each expression is compiled twice, to check it and to use it. */
+/** More than the expressions of one policy have: each is compiled twice, to check it and to use it. */
 const MAX_REMEMBERED_LETTERS = 32 * 1024;
 /** Memory of a compiled pattern per unit of weight. */
 const LETTERS_PER_WEIGHT = 4;
@@ -194,7 +194,7 @@ function expressionOf(
   };
 }
 
-/** The library makes an Error for each value that is missing, by the thousand in a loop; its stack is most of the cost. */
+/** The library creates an Error for each missing value, thousands in a loop, and its stack is most of the cost. */
 function withoutStacks<T>(work: () => T): T {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
@@ -205,7 +205,7 @@ function withoutStacks<T>(work: () => T): T {
   }
 }
 
-/** An expression mostly fails in the same way, for thousands of objects or Clusters. */
+/** Keeps the last text, because an expression mostly fails in the same way for thousands of objects. */
 function rememberingLast(describe: (error: CelError) => string): typeof describe {
   let last = { message: "", exprId: undefined as bigint | undefined, text: "" };
   return (error) => {
@@ -235,14 +235,14 @@ function unknownIn(fields: ReadonlySet<RequestField>, { call }: ExpressionVariab
     .find((problem) => problem !== undefined);
 }
 
-/** All fields, if the expression uses `request` other than by field. */
+/** All fields, if the expression uses `request` as a whole. */
 function requestFieldsIn(root: Expr): readonly RequestField[] {
   return pathsIn(root, "request").flatMap(([name]) =>
     name === undefined ? REQUEST_FIELDS : REQUEST_FIELDS.filter((field) => field === name),
   );
 }
 
-/** The chains of fields that begin with the variable, without it. */
+/** The chains of fields after the variable, such as metadata, labels for cluster.metadata.labels. */
 function pathsIn(expr: Expr, variable: VariableName): readonly (readonly string[])[] {
   const path = pathAfter(expr, variable);
   return path === undefined ? children(expr).flatMap((child) => pathsIn(child, variable)) : [path];

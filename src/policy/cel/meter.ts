@@ -153,7 +153,7 @@ export class Meter {
     this.charge(Math.ceil(text.length / LETTERS_PER_STEP) * (1 + Math.ceil(part.length / LETTERS_PER_STEP)));
   }
 
-  /** Charges a value with everything in it. Charged during the walk: shared parts can make it larger than memory. */
+  /** Charges a value with everything in it, step by step: shared parts can make it larger than memory. */
   chargeValue(value: CelValue, depth = 0): void {
     this.charge(1);
     if (depth > MAX_VALUE_DEPTH) this.charge(MAX_STEPS);

@@ -47,7 +47,7 @@ export function judge(
 
 interface Tally {
   readonly yes: number;
-  /** Why the others cannot be told, one text for each. */
+  /** Why the expression failed, one text for each object. */
   readonly problems: readonly string[];
   readonly all: number;
 }

@@ -8,7 +8,7 @@ import { type GateResult, unevaluable } from "../policy.ts";
 import { compileSelector, describeSelector, type LabelMatcher } from "../selector.ts";
 import type { World } from "../world.ts";
 
-/** Read one by one before a release, so that objects in other namespaces cannot delay it. */
+/** Each of them is read by itself before a release. */
 const MAX_NAMESPACES = 100;
 /** The cost of comparing the labels of one Namespace, per label. */
 const LABEL_STEPS = 0.1;
@@ -22,7 +22,7 @@ export interface Place {
 }
 
 export interface Places {
-  /** For messages, if the place cannot be told. */
+  /** For messages, if the place is unknown. */
   readonly where: string;
   /** Charges the steps of the search. */
   readonly find: (world: World, wanted: string) => Place | GateResult;
@@ -103,7 +103,7 @@ function select(
   return { namespaces: names, where, ...(doubt !== undefined && { doubt }) };
 }
 
-/** The objects of all these namespaces; unknown if those of one of them are. */
+/** The objects of all these namespaces; unknown if they are unknown in one of them. */
 export function findObjects(
   { objects }: World,
   kind: ObjectKind,

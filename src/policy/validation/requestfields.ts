@@ -1,4 +1,4 @@
-/** Judges warnings about fields of `request` by the hooks of the rule: each hook sends its own. */
+/** Adapts warnings about fields of `request` to the hooks of the rule, because each hook sends different fields. */
 
 import { type HookName, VERSION_FIELDS } from "../../api/runtimehooks.ts";
 import type { ExpressionWarning } from "../cel/expression.ts";

@@ -1,8 +1,7 @@
 /**
- * Validates the spec and name of a policy or override like the API server (fieldValidation=Strict), but without one:
- * the CRD's schema by ajv, unknown fields, unique lists and CEL rules. The operator validates again what the API server
- * has accepted, because a stored object can be older than the CRD; the command line validates before there is an API
- * server. Only the API server checks rules about changes (oldSelf).
+ * Validates the spec and name of an object like the API server (fieldValidation=Strict): the CRD's schema with ajv,
+ * unknown fields, unique lists and CEL rules, but not rules about changes (oldSelf). The operator validates stored objects
+ * again, because they can be older than the CRD; the command line validates without an API server.
  */
 
 import type { ErrorObject, ValidateFunction } from "ajv";
