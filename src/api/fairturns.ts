@@ -31,8 +31,8 @@ export class FairTurns {
 
   /** Begins at once if a place is free. */
   queue(group: string, member: string, turn: Turn): void {
-    const { members } = entry(this.#groups, group, () => ({ members: new Map(), underWay: 0 }));
-    entry(members, member, () => ({ waiting: new Set(), underWay: 0 })).waiting.add(turn);
+    const { members } = entryOf(this.#groups, group, () => ({ members: new Map(), underWay: 0 }));
+    entryOf(members, member, () => ({ waiting: new Set(), underWay: 0 })).waiting.add(turn);
     while (this.#underWay < this.#places && this.#beginNext());
   }
 
@@ -88,7 +88,7 @@ function nextOf({ waiting }: Member): Turn | undefined {
   return undefined;
 }
 
-function entry<T>(map: Map<string, T>, key: string, make: () => T): T {
+function entryOf<T>(map: Map<string, T>, key: string, make: () => T): T {
   const found = map.get(key) ?? make();
   map.set(key, found);
   return found;

@@ -183,11 +183,7 @@ function* compileRule(
   }
   const { until = [], deadline, message } = spec;
   const hooks = until.length > 0 ? served.blocking : served.advertised;
-  const matchConditions: MatchCondition[] = [];
-  for (const { name, expression } of spec.matchConditions ?? []) {
-    yield;
-    matchConditions.push({ name, expression: expressionOrBroken(expression, "matchCondition") });
-  }
+  const matchConditions = yield* compileConditions(spec);
   const gates: CompiledGate[] = [];
   for (const gate of until) {
     if (gate.wait !== undefined) continue;
@@ -205,6 +201,15 @@ function* compileRule(
     ...(deadline !== undefined && { deadline: compileDeadline(deadline) }),
     ...(message !== undefined && { message }),
   };
+}
+
+function* compileConditions({ matchConditions = [] }: RuleSpec): Steps<MatchCondition[]> {
+  const conditions: MatchCondition[] = [];
+  for (const { name, expression } of matchConditions) {
+    yield;
+    conditions.push({ name, expression: expressionOrBroken(expression, "matchCondition") });
+  }
+  return conditions;
 }
 
 /** The schema admits only valid durations; an invalid one must not pass early. */

@@ -83,15 +83,18 @@ function judgeGate(gate: CompiledGate, { world, call, now }: Situation): GateTra
   }
 }
 
+interface Before extends RuleTimers {
+  readonly firstAsked: Date | undefined;
+}
+
 function judgeGates(
   rule: CompiledRule,
   gatesWithoutWaits: readonly GateTrace[],
   now: Date,
-  before: RuleTimers & { readonly firstAsked: Date | undefined },
+  before: Before,
 ): RuleFinding {
   const met = gatesWithoutWaits.every(({ holds }) => holds === true);
-  const begin = rule.gates.length === 0 ? (before.firstAsked ?? now) : now;
-  const gatesMetSince = met ? (before.gatesMetSince ?? wholeSecond(begin)) : undefined;
+  const gatesMetSince = met ? metSince(rule, before, now) : undefined;
   const gates = [...gatesWithoutWaits, ...rule.waits.map((wait) => judgeWait(wait, gatesMetSince, now))];
   const open = gates.filter(({ holds }) => holds !== true);
   const blocked = open.some(({ holds }) => holds === false);
@@ -164,6 +167,10 @@ function judgeDeadline(
   const at = after(blockedSince, deadline.afterMs);
   const evaluable = open.every(({ holds }) => holds === false);
   return { at, passed: now >= at, releases: deadline.onExpiry === "Allow" && evaluable };
+}
+
+function metSince(rule: CompiledRule, { gatesMetSince, firstAsked }: Before, now: Date): Date {
+  return gatesMetSince ?? wholeSecond(rule.gates.length === 0 ? (firstAsked ?? now) : now);
 }
 
 /** A wait that has not begun does not hold, whatever the results of the gates that are not evaluable. */

@@ -61,12 +61,15 @@ export function describeNeverJson(call: Call, given: Given): string | undefined 
 /** The same for a comparison, which has a result: the two are never equal. */
 export function describeNeverEqual(call: Call, [a, b]: readonly Type[]): string | undefined {
   if (a === undefined || b === undefined) return undefined;
-  const isNever = (json: Type, other: Type): boolean =>
-    isJson(json) && conversion("string", other.kind) !== undefined && !JSON_KINDS.includes(other.kind);
-  if (!isNever(a, b) && !isNever(b, a)) return undefined;
-  const [given, wanted, position] = isNever(a, b) ? [a, b, 0] : [b, a, 1];
+  if (!isOnlyText(a, b) && !isOnlyText(b, a)) return undefined;
+  const [given, wanted, position] = isOnlyText(a, b) ? [a, b, 0] : [b, a, 1];
   const misfit = { expr: call.args[position], given, wanted, isTarget: false, position };
   return `${subjectOf(misfit, call)} is never ${withArticle(wanted.kind)}, because objects are JSON, so the two are never equal: ${write(misfit)}`;
+}
+
+/** Whether a value in JSON can only be text that would have to be converted to the other type. */
+function isOnlyText(given: Type, { kind }: Type): boolean {
+  return isJson(given) && conversion("string", kind) !== undefined && !JSON_KINDS.includes(kind);
 }
 
 type Accepts = (given: Type, taken: Type) => boolean;

@@ -44,10 +44,11 @@ interface Place {
 }
 
 /** Names that denote types, as in type(x) == string. */
-const TYPE_NAMES: ReadonlySet<string> = new Set([
-  ...["bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type", "type"],
-  ...["google.protobuf.Timestamp", "google.protobuf.Duration"],
-]);
+const TYPE_NAMES = new Set(
+  "bool int uint double string bytes list map null_type type google.protobuf.Timestamp google.protobuf.Duration".split(
+    " ",
+  ),
+);
 
 const CONSTANT_TYPES: Readonly<Record<string, Type>> = {
   boolValue: BOOL,

@@ -44,10 +44,17 @@ function evaluateMetadata(
   if (found !== undefined && (value === undefined || found === value))
     return { holds: true, reason: "Holds", wanted, observed };
   const reason = field === "annotation" ? "WaitingForAnnotation" : "WaitingForLabel";
-  const { key, from: kind = "Cluster" } = spec;
-  const settable = value ?? (field === "label" ? OWN_VALUE : ANY_VALUE);
-  const setting = { on: kind, field, key, value: settable, overwrite: found !== undefined };
-  return { holds: false, reason, wanted, observed, remedy: commandToSet(setting, target.metadata) };
+  const setting = settingOf(field, spec, value);
+  const remedy = commandToSet({ ...setting, overwrite: found !== undefined }, target.metadata);
+  return { holds: false, reason, wanted, observed, remedy };
+}
+
+function settingOf(
+  field: MetadataField,
+  { from: on = "Cluster", key }: MetadataGateSpec,
+  value = field === "label" ? OWN_VALUE : ANY_VALUE,
+): Omit<Setting, "overwrite"> {
+  return { on, field, key, value };
 }
 
 /** Shortened, because every gate keeps a copy. */
