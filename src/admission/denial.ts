@@ -1,20 +1,14 @@
 /** Refusals in the form of the API server's own (metav1.Status), so that clients print them in the same way. */
 
-import {
-  type ClusterHookPolicy,
-  GROUP,
-  type HookOverride,
-  type HookPolicy,
-  type HookRollout,
-} from "../api/hookpolicy.ts";
+import { GROUP } from "../api/hookpolicy.ts";
 import { printable } from "../api/printable.ts";
 import { truncate } from "../policy/message.ts";
-import type { FieldError } from "../policy/validation/schema.ts";
+import type { FieldError, Kind } from "../policy/validation/schema.ts";
 import { describe } from "./reviewtext.ts";
 
 /** The subject of a review, as far as refusals name it. */
 export interface Subject {
-  readonly kind: (HookPolicy | ClusterHookPolicy | HookOverride | HookRollout)["kind"];
+  readonly kind: Kind;
   readonly metadata: { readonly namespace?: string; readonly name: string };
 }
 

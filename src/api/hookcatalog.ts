@@ -13,16 +13,14 @@ export interface ServedHooks {
    * computeControlPlaneVersion).
    */
   readonly marksUpgrades: boolean;
-  /** Whether the status of a Cluster shows the versions of its control plane and workers (Cluster API 1.14). */
+  /** Whether the status of a Cluster shows the versions of its control plane and workers: since Cluster API 1.14. */
   readonly showsVersions: boolean;
 }
 
 interface CatalogEntry {
-  /**
-   * First Cluster API minor (1.x) that calls the hook. An unknown hook makes older versions reject the whole discovery.
-   */
+  /** The first Cluster API 1.x that calls the hook. An unknown hook makes older versions reject the whole discovery. */
   readonly since: number;
-  /** First minor that waits while the response has retryAfterSeconds > 0; absent: it never waits. */
+  /** The first 1.x that waits while the response has retryAfterSeconds > 0; absent: it never waits. */
   readonly blocksSince?: number;
 }
 
@@ -47,12 +45,6 @@ export const STEP_HOOKS: ReadonlySet<HookName> = new Set([
   "AfterWorkersUpgrade",
 ]);
 
-/** The first minor that checks its mark of an upgrade before it calls BeforeClusterUpgrade. */
-const MARKS_UPGRADES_SINCE = 12;
-
-/** The first minor whose Cluster.status shows the versions of the control plane and the workers. */
-const SHOWS_VERSIONS_SINCE = 14;
-
 /** The set of hooks is fixed per process by `--capi-version` and never detected. */
 export function servedHooks(capiMinor: number): ServedHooks {
   const served = HOOK_NAMES.filter((hook) => CATALOG[hook].since <= capiMinor);
@@ -60,8 +52,8 @@ export function servedHooks(capiMinor: number): ServedHooks {
     capiVersion: `1.${capiMinor}`,
     advertised: new Set(served),
     blocking: new Set(served.filter((hook) => (CATALOG[hook].blocksSince ?? Infinity) <= capiMinor)),
-    marksUpgrades: capiMinor >= MARKS_UPGRADES_SINCE,
-    showsVersions: capiMinor >= SHOWS_VERSIONS_SINCE,
+    marksUpgrades: capiMinor >= 12,
+    showsVersions: capiMinor >= 14,
   };
 }
 

@@ -7,8 +7,6 @@ import { type FoundObjects, type ObjectKind, OBJECTS_NOT_LOADED } from "../polic
 
 export type Refusal = Extract<FoundObjects, { readonly ok: false }>;
 
-const AGGREGATION_LABEL = "hookpolicy.dev/aggregate-to-operator";
-
 export function isSecret({ apiVersion, kind }: ObjectKind): boolean {
   return kind === "Secret" && !apiVersion.includes("/");
 }
@@ -53,6 +51,6 @@ export function refusalOf(
     asked === undefined
       ? `the operator may not discover kind ${kind} in ${apiVersion}: bind it to the ClusterRole system:discovery`
       : `the operator may not ${asked.verb} ${resourceName(asked.resource)}: bind the verbs get, list and watch in a ` +
-        `ClusterRole labelled ${AGGREGATION_LABEL}: "true"`;
+        `ClusterRole labelled hookpolicy.dev/aggregate-to-operator: "true"`;
   return { ok: false, reason: "ObjectsForbidden", message };
 }

@@ -43,19 +43,9 @@ export function withinForecastBudget<T>(work: () => T): T {
   return meter.within(meter.budget(FORECAST_STEPS), work);
 }
 
-/** Whether no steps are left, so that no further rule or gate is evaluated. */
-export function isUsedUp(): boolean {
-  return meter.exhausted;
-}
-
 /** Charges a rule; false when no steps are left. */
 export function affordRule(): boolean {
   return meter.afford(RULE_STEPS);
-}
-
-/** Charges the objects, labels or entries that a gate looks at; false when no steps are left. */
-export function afford(steps: number): boolean {
-  return meter.afford(steps);
 }
 
 /** Charges a comparison of two texts; texts of different lengths are not read. */

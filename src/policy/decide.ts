@@ -2,13 +2,14 @@
 
 import { compareText } from "../api/comparetext.ts";
 import type { HookCall } from "../api/runtimehooks.ts";
+import { meter } from "./cel/meter.ts";
 import type { Decision, PolicyTrace, RuleTrace, Verdict } from "./decision.ts";
 import { changesAtEarliest } from "./instant.ts";
 import { joinMessages } from "./message.ts";
 import { covers, isActive, type Override } from "./override.ts";
 import { type CompiledPolicy, type CompiledRule, isGated } from "./policy.ts";
 import { judgeRule, notEvaluable, type RuleFinding } from "./rule.ts";
-import { BUDGET_EXHAUSTED, Budgets, describeExhausted, inOneDecision, isUsedUp, within } from "./budget.ts";
+import { BUDGET_EXHAUSTED, Budgets, describeExhausted, inOneDecision, within } from "./budget.ts";
 import type { Situation, World } from "./world.ts";
 import { policyName, type PolicyRef } from "./policyref.ts";
 
@@ -70,7 +71,7 @@ function judgePolicy(
     return { policy: ref, mode, matched: false, verdict: "Allowed", holds: false, rules: [] };
   }
   const speaking = policy.rules.filter(({ hooks }) => hooks.has(situation.call.hook));
-  const unread = matched === "yes" && isUsedUp() ? outOfSteps(policy, speaking) : undefined;
+  const unread = matched === "yes" && meter.exhausted ? outOfSteps(policy, speaking) : undefined;
   if (unread !== undefined) return overridden(unread, overrides);
   const rules = speaking.map((rule) => {
     const finding =

@@ -60,7 +60,7 @@ export function truncate(text: string, max: number): string {
   return points.length <= max ? text : `${points.slice(0, max - 1).join("")}…`;
 }
 
-/** More parts than fit into a condition. */
+/** More than fit into a condition. */
 const MAX_DESCRIBED = 32;
 
 export function describeErrors(errors: readonly FieldError[]): string {

@@ -26,10 +26,10 @@ export function viewProgress(status: Fields, generation: number | undefined): To
   return { ...progress, ...(reconciled && { reconciled }) };
 }
 
-type Shown = { readonly [K in keyof TopologyProgress]: TopologyProgress[K] | undefined };
-
 /** Thousands of Clusters are kept, so absent values take no space. */
-function present(progress: Shown): TopologyProgress | undefined {
+function present(progress: {
+  readonly [K in keyof TopologyProgress]: TopologyProgress[K] | undefined;
+}): TopologyProgress | undefined {
   const shown = Object.entries(progress).filter(([, value]) => value !== undefined);
   return shown.length === 0 ? undefined : Object.fromEntries(shown);
 }

@@ -6,7 +6,7 @@
 import { READS_NOTHING, type RequestField, REQUEST_FIELDS, unknownField } from "../targetversion.ts";
 import { type CelError, type CelInput, type CelValue, celType, isCelError, plan } from "@bufbuild/cel";
 import { preparedFor } from "./calls.ts";
-import { Checker, type Finding } from "./expressioncheck.ts";
+import { Checker, type Finding, type Suspicion } from "./expressioncheck.ts";
 import { environment } from "./environment.ts";
 import { describeFailure } from "./failure.ts";
 import { instrument, meter, STEPS_EXCEEDED } from "./meter.ts";
@@ -26,9 +26,7 @@ import { type ExpressionVariables, type VariableName, viewVariable } from "./vie
 /** The use of an expression decides which variables it can read and which type it must return. */
 export type ExpressionUse = "matchCondition" | "gate" | "objectName" | "object" | "health";
 
-export interface ExpressionProblem extends Partial<Position> {
-  readonly message: string;
-}
+export type ExpressionProblem = Omit<Finding, "expr"> & Partial<Position>;
 
 export type ExpressionResult =
   | { readonly ok: true; readonly value: boolean | string }
@@ -50,12 +48,7 @@ export interface Expression {
   evaluate(variables: ExpressionVariables): ExpressionResult;
 }
 
-/** Legal, but perhaps not intended. */
-export interface ExpressionWarning extends ExpressionProblem {
-  readonly id: string;
-  /** The field of `request` that can be missing: some hooks always send it, and some never. */
-  readonly requestField?: string;
-}
+export type ExpressionWarning = Omit<Suspicion, "expr"> & Partial<Position>;
 
 export interface CompiledExpression {
   /** Absent if there are problems. */

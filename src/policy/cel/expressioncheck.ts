@@ -33,7 +33,7 @@ export interface Finding {
 /** Legal, but perhaps not intended. */
 export interface Suspicion extends Finding {
   readonly id: string;
-  /** The field of `request` that can be missing. */
+  /** The field of `request` that can be missing: some hooks always send it, and some never. */
   readonly requestField?: string;
 }
 
@@ -295,8 +295,7 @@ function unknownHook({ function: name, args }: Call): string | undefined {
   );
   const word = words.find((each) => each !== undefined && !HOOK_NAMES.some((hook) => hook === each));
   if (word === undefined) return undefined;
-  const hint = didYouMean(word, HOOK_NAMES);
-  return `request.hook is never ${found(word)}, which is no hook${hint}`;
+  return `request.hook is never ${found(word)}, which is no hook${didYouMean(word, HOOK_NAMES)}`;
 }
 
 const COMPARISONS: ReadonlySet<string> = new Set(["_==_", "_!=_", "@in"]);

@@ -32,9 +32,7 @@ const PARSED_LETTERS_PER_STEP = 5;
 export const STEPS_EXCEEDED = `more than ${MAX_STEPS} steps are needed`;
 
 export class StepsExceeded extends Error {
-  constructor() {
-    super(STEPS_EXCEEDED);
-  }
+  override readonly message = STEPS_EXCEEDED;
 }
 
 /** The remaining steps, which also count against the budget of the surrounding work. A used-up budget stays used up. */

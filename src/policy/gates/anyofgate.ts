@@ -21,14 +21,13 @@ export function anyOfGate(name: string, members: readonly CompiledGate[]): Compi
       queries: (world, call, now) => members.flatMap((member) => member.queries?.(world, call, now) ?? []),
     }),
     ...(members.some((member) => member.selectsNamespaces) && { selectsNamespaces: true }),
-    ...(clocked.length > 0 && { usesNow: true }),
-    ...(clocked.length > 0 &&
-      clocked.every(({ clusterPaths }) => clusterPaths !== undefined) && {
+    ...(clocked.length > 0 && {
+      usesNow: true,
+      ...(clocked.every(({ clusterPaths }) => clusterPaths !== undefined) && {
         clusterPaths: clocked.flatMap(({ clusterPaths = [] }) => clusterPaths),
       }),
-    ...(members.some((member) => "opensAt" in member) && {
-      opensAt: (now) => firstOpening(members, now),
     }),
+    ...(members.some((member) => "opensAt" in member) && { opensAt: (now) => firstOpening(members, now) }),
   };
 }
 

@@ -26,7 +26,7 @@ export function expressionGate(name: string, source: string): CompiledGate {
 function evaluate(expression: Expression, world: World, call: HookCall, now: Date): GateResult {
   const { cluster, namespace } = world;
   const result = expression.evaluate({ cluster, namespace, call, now });
-  const wanted = { wanted: quoted(expression.source), ...inFull(expression.source) };
+  const wanted = describeExpression(expression.source);
   const changes = expression.usesNow ? ({ changesAt: "Unknown" } as const) : {};
   if (!result.ok) return { ...unevaluable("ExpressionError", "", result.problem), ...wanted, ...changes };
   const holds = result.value === true;
@@ -34,17 +34,9 @@ function evaluate(expression: Expression, world: World, call: HookCall, now: Dat
   return { holds, reason, ...wanted, observed: String(result.value), ...changes };
 }
 
-/** For messages: one line of limited length. */
-export function quoted(source: string): string {
-  return `expression ${truncate(oneLine(source), MAX_QUOTED)}`;
-}
-
-/** The whole source, if quoted() truncates it. */
-export function inFull(source: string): Pick<GateResult, "wantedInFull"> {
-  const line = oneLine(source);
-  return line.length <= MAX_QUOTED ? {} : { wantedInFull: `expression ${line}` };
-}
-
-function oneLine(source: string): string {
-  return source.replaceAll(/\s+/g, " ").trim();
+/** For messages: one line of limited length; in full, if that is longer. */
+export function describeExpression(source: string): Pick<GateResult, "wanted" | "wantedInFull"> {
+  const line = source.replaceAll(/\s+/g, " ").trim();
+  const inFull = line.length <= MAX_QUOTED ? {} : { wantedInFull: `expression ${line}` };
+  return { wanted: `expression ${truncate(line, MAX_QUOTED)}`, ...inFull };
 }

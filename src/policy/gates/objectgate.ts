@@ -2,13 +2,14 @@
 
 import type { ObjectGateSpec } from "../../api/hookpolicy.ts";
 import { compileExpression, type Expression } from "../cel/expression.ts";
-import { inFull, quoted } from "./expressiongate.ts";
+import { meter } from "../cel/meter.ts";
+import { describeExpression } from "./expressiongate.ts";
 import { compileCount, type Count, describeCounted, judge, provesByMissing } from "./objectcount.ts";
 import { compilePlaces, findObjects, type Places } from "./objectplace.ts";
 import type { ObjectKind, WatchedObject } from "../objects.ts";
 import { type CompiledGate, type GateResult, type ObjectQuery, unevaluable } from "../policy.ts";
 import { compileSelector, type LabelMatcher } from "../selector.ts";
-import { afford, exhausted } from "../budget.ts";
+import { exhausted } from "../budget.ts";
 import type { Situation, World } from "../world.ts";
 import type { PolicyRef } from "../policyref.ts";
 import { READS_NOTHING, type RequestField } from "../targetversion.ts";
@@ -87,9 +88,9 @@ type Condition = Pick<CompiledObjectGate, "condition" | "conditionInFull">;
 
 function conditionOf({ expression }: ObjectGateSpec): Condition {
   if (expression === undefined) return { condition: "" };
-  const { wantedInFull } = inFull(expression);
+  const { wanted, wantedInFull } = describeExpression(expression);
   return {
-    condition: ` with ${quoted(expression)}`,
+    condition: ` with ${wanted}`,
     ...(wantedInFull !== undefined && { conditionInFull: ` with ${wantedInFull}` }),
   };
 }
@@ -142,7 +143,7 @@ function evaluate(gate: CompiledObjectGate, situation: Situation): GateResult {
   const found = look(gate, name, situation.world);
   if ("holds" in found) return found;
   const { wanted, objects } = found;
-  if (!afford(Math.ceil(objects.length * gate.lookSteps))) return exhausted();
+  if (!meter.afford(Math.ceil(objects.length * gate.lookSteps))) return exhausted();
   const candidates = objects.filter(({ metadata }) =>
     name === undefined ? (gate.selector?.(metadata.labels) ?? true) : metadata.name === name,
   );

@@ -2,10 +2,11 @@
 
 import type { ObjectGateSpec } from "../../api/hookpolicy.ts";
 import type { LabelSelector } from "../../api/meta.ts";
-import { afford, exhausted } from "../budget.ts";
+import { exhausted } from "../budget.ts";
+import { meter } from "../cel/meter.ts";
 import type { FoundObjects, ObjectKind, WatchedObject } from "../objects.ts";
 import { type GateResult, unevaluable } from "../policy.ts";
-import { compileSelector, describeSelector, type LabelMatcher } from "../selector.ts";
+import { compileSelector, describeSelector } from "../selector.ts";
 import type { World } from "../world.ts";
 
 /** Each of them is read by itself before a release. */
@@ -73,34 +74,22 @@ function selectedPlaces(selector: LabelSelector): Places {
   const steps = (1 + Object.keys(matchLabels).length + matchExpressions.length) * LABEL_STEPS;
   const text = describeSelector(selector);
   const where = text === "" ? "all namespaces" : `the namespaces with ${text}`;
-  return { where, find: (world, wanted) => select(world, { selects, steps, where }, wanted) };
-}
-
-interface Selection {
-  readonly selects: LabelMatcher;
-  /** Per Namespace. */
-  readonly steps: number;
-  readonly where: string;
-}
-
-function select(
-  { namespaces }: World,
-  { selects, steps, where }: Selection,
-  wanted: string,
-): Place | GateResult {
-  if (namespaces === undefined)
-    return unevaluable("NamespacesUnknown", wanted, "the Namespaces are not known");
-  const all = [...namespaces()];
-  if (!afford(Math.ceil(all.length * steps))) return exhausted();
-  const selected = all.filter(({ metadata }) => selects(metadata.labels)).map(({ metadata }) => metadata);
-  if (selected.length > MAX_NAMESPACES) {
-    const problem = `namespaceSelector selects more than ${MAX_NAMESPACES} namespaces: narrow it`;
-    return unevaluable("TooManyNamespaces", wanted, problem);
-  }
-  const terminating = selected.some(({ deletionTimestamp }) => deletionTimestamp !== undefined);
-  const doubt = selected.length === 0 ? NONE_SELECTED : terminating ? ONE_TERMINATING : undefined;
-  const names = selected.map(({ name }) => name).toSorted();
-  return { namespaces: names, where, ...(doubt !== undefined && { doubt }) };
+  const find: Places["find"] = ({ namespaces }, wanted) => {
+    if (namespaces === undefined)
+      return unevaluable("NamespacesUnknown", wanted, "the Namespaces are not known");
+    const all = [...namespaces()];
+    if (!meter.afford(Math.ceil(all.length * steps))) return exhausted();
+    const selected = all.filter(({ metadata }) => selects(metadata.labels)).map(({ metadata }) => metadata);
+    if (selected.length > MAX_NAMESPACES) {
+      const problem = `namespaceSelector selects more than ${MAX_NAMESPACES} namespaces: narrow it`;
+      return unevaluable("TooManyNamespaces", wanted, problem);
+    }
+    const terminating = selected.some(({ deletionTimestamp }) => deletionTimestamp !== undefined);
+    const doubt = selected.length === 0 ? NONE_SELECTED : terminating ? ONE_TERMINATING : undefined;
+    const names = selected.map(({ name }) => name).toSorted();
+    return { namespaces: names, where, ...(doubt !== undefined && { doubt }) };
+  };
+  return { where, find };
 }
 
 /** The objects of all these namespaces; unknown if they are unknown in one of them. */

@@ -24,7 +24,7 @@ export interface FieldError {
   readonly id?: string;
 }
 
-type Kind = keyof typeof CRD_SCHEMAS;
+export type Kind = keyof typeof CRD_SCHEMAS;
 
 const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const byPath = new Intl.Collator("en", { numeric: true });

@@ -83,7 +83,8 @@ export function scheduleWarning(text: string): string | undefined {
 
 function longestPause(fields: Fields): number | undefined {
   if (!isWeekly(fields) || !fields.anyWeekday) return undefined;
-  const starts = startsOfDay(fields);
+  const { hours, minutes } = fields;
+  const starts = hours.flatMap((hour) => minutes.map((minute) => (hour * 60 + minute) * MINUTE));
   const first = starts[0] ?? 0;
   return Math.max(...starts.map((start, i) => (starts[i + 1] ?? first + DAY) - start));
 }
@@ -262,10 +263,6 @@ function near(values: readonly number[], size: number): Near {
   };
 }
 
-function startsOfDay({ minutes, hours }: Fields): number[] {
-  return hours.flatMap((hour) => minutes.map((minute) => (hour * 60 + minute) * MINUTE));
-}
-
 function parseFields(text: string): Fields {
   const texts = text.trim().split(/[ \t]+/);
   if (texts.length !== 5) throw new ScheduleError(wrongCount(texts));
@@ -305,7 +302,7 @@ function parseField(field: Field, text: string): number[] {
   const items = text.split(",");
   if (items.length > 1 && items.includes("*"))
     throw new ScheduleError(`${field.name} ${text} has * in a list`);
-  return distinct(items.flatMap((item) => parseItem(field, item)));
+  return [...new Set(items.flatMap((item) => parseItem(field, item)))].toSorted((a, b) => a - b);
 }
 
 function parseItem(field: Field, item: string): number[] {
@@ -347,8 +344,4 @@ function valueOf({ name, min, max, names = [] }: Field, text: string): number {
   if (index >= 0) return index + min;
   const expected = names.length === 0 ? "a number" : `a number or one of ${names.join(", ")}`;
   throw new ScheduleError(`${name} ${found(text)} cannot be read, expected ${expected}`);
-}
-
-function distinct(values: readonly number[]): number[] {
-  return [...new Set(values)].toSorted((a, b) => a - b);
 }
