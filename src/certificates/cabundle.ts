@@ -75,7 +75,7 @@ export class CaBundleKeeper {
   /** Runs until `signal` aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { intervalMs = 5_000 } = this.#options;
-    await every({ ms: intervalMs }, signal, async () => await this.look(signal));
+    await every(intervalMs, signal, async () => await this.look(signal));
   }
 
   /** Looks once at the authorities and the targets. */

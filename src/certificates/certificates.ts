@@ -143,7 +143,7 @@ export class Certificates {
   }
 
   async #watchExpiry(signal: AbortSignal): Promise<void> {
-    await every({ ms: ALARM_INTERVAL_MS }, signal, () => {
+    await every(ALARM_INTERVAL_MS, signal, () => {
       for (const warning of this.#alarm.look(this.#all(), now())) this.#warn(warning);
     });
   }

@@ -54,7 +54,7 @@ export class CertWatcher {
   /** Polls until `signal` aborts; never rejects. An invalid pair leaves the old certificate in use. */
   async run(signal: AbortSignal): Promise<void> {
     const { intervalMs = 5_000 } = this.#options;
-    await every({ ms: intervalMs, waitFirst: true }, signal, async () => await this.#poll());
+    await every(intervalMs, signal, async () => await this.#poll());
   }
 
   async #poll(): Promise<void> {

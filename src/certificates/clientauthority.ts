@@ -64,7 +64,7 @@ export class ClientAuthority {
   /** Polls until `signal` aborts; never rejects. Unusable content leaves the old authorities in place. */
   async run(signal: AbortSignal): Promise<void> {
     const { intervalMs = 5_000, log } = this.#options;
-    await every({ ms: intervalMs, waitFirst: true }, signal, async () => {
+    await every(intervalMs, signal, async () => {
       await this.#poll().catch((error: unknown) =>
         this.#trouble.say(errorText(error), () => log.warn("Keeping the old client authorities", { error })),
       );

@@ -99,7 +99,7 @@ export class CertificateKeeper {
   /** Runs until `signal` aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { intervalMs = 10_000 } = this.#options;
-    await every({ ms: intervalMs }, signal, async () => {
+    await every(intervalMs, signal, async () => {
       await this.look(signal).catch((error: unknown) => this.#complain(error, signal));
     });
   }

@@ -66,6 +66,13 @@ export async function servesResource(
   return false;
 }
 
+/** The versions of a group, from its discovery (metav1.APIGroup), in the API server's order. */
+export function versionsOf(group: unknown): readonly string[] {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- metav1.APIGroup, from the API server itself
+  const { versions = [] } = group as { versions?: readonly { readonly version: string }[] };
+  return versions.map(({ version }) => version);
+}
+
 function listOf(attempt: string, field: string, body: unknown): readonly unknown[] {
   const list = isFields(body) ? body[field] : undefined;
   if (!Array.isArray(list)) throw invalidResponse(attempt, `no list of ${field}`);

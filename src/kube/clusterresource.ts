@@ -1,8 +1,9 @@
 /** The kind Cluster, in the version that the API server serves. */
 
 import { CLUSTER_API_GROUP } from "../api/meta.ts";
+import { versionsOf } from "./apidiscovery.ts";
 import type { KubeClient } from "./kubeclient.ts";
-import type { Resource } from "./resource.ts";
+import { apiResource, type Resource } from "./resource.ts";
 
 /** Newest first; Cluster API ≤ 1.10 serves only v1beta1. */
 const CLUSTER_VERSIONS = ["v1beta2", "v1beta1"];
@@ -17,21 +18,12 @@ export class ClusterResource {
   }
 
   get current(): Resource {
-    return {
-      group: CLUSTER_API_GROUP,
-      version: this.#version,
-      plural: "clusters",
-      kind: "Cluster",
-      namespaced: true,
-    };
+    return apiResource("clusters", `${CLUSTER_API_GROUP}/${this.#version}`, true, "Cluster");
   }
 
   async resolve(signal: AbortSignal): Promise<Resource> {
-    const group = await this.#client.getPath(`/apis/${CLUSTER_API_GROUP}`, { signal });
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- metav1.APIGroup, from the API server itself
-    const { versions = [] } = group as { versions?: readonly { readonly version: string }[] };
-    const served = CLUSTER_VERSIONS.find((wanted) => versions.some(({ version }) => version === wanted));
-    this.#version = served ?? versions[0]?.version ?? this.#version;
+    const served = versionsOf(await this.#client.getPath(`/apis/${CLUSTER_API_GROUP}`, { signal }));
+    this.#version = CLUSTER_VERSIONS.find((each) => served.includes(each)) ?? served[0] ?? this.#version;
     return this.current;
   }
 }

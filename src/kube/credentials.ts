@@ -1,15 +1,13 @@
 import type { RequestOptions } from "node:https";
-import type { SecureContextOptions } from "node:tls";
 import type { KubeConfig } from "@kubernetes/client-node/dist/config.js";
 import { messageOf } from "../api/thrown.ts";
 import { KubeError, cleanLine } from "./kubeerror.ts";
 import type { Attempt } from "./kubeerror.ts";
 
-/** SecureContextOptions plus what client-node can set in addition. */
-export type TlsOptions = Pick<SecureContextOptions, "ca" | "cert" | "key" | "pfx" | "passphrase"> & {
-  readonly rejectUnauthorized?: boolean;
-  readonly servername?: string;
-};
+/** The TLS options that client-node can set. */
+const TLS_FIELDS = ["ca", "cert", "key", "pfx", "passphrase", "rejectUnauthorized", "servername"] as const;
+
+export type TlsOptions = Pick<RequestOptions, (typeof TLS_FIELDS)[number]>;
 
 export interface Credentials {
   readonly headers: Readonly<Record<string, string>>;
@@ -64,8 +62,6 @@ function headersOf(options: RequestOptions): Record<string, string> {
   }
   return headers;
 }
-
-const TLS_FIELDS = ["ca", "cert", "key", "pfx", "passphrase", "rejectUnauthorized", "servername"] as const;
 
 function tlsOf(options: RequestOptions): TlsOptions {
   const set = TLS_FIELDS.map((field) => [field, options[field]] as const);

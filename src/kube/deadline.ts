@@ -3,7 +3,8 @@ import { KubeError } from "./kubeerror.ts";
 import type { Attempt } from "./kubeerror.ts";
 
 export interface Limits {
-  readonly timeoutMs: number;
+  /** Absent: only the signal ends the work. */
+  readonly timeoutMs?: number;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -25,7 +26,8 @@ export async function withDeadline<T>(
     inner.abort(error);
   };
   const onAbort = (): void => stop(abortedError(attempt));
-  const timer = setTimeout(() => stop(timeoutError(attempt, timeoutMs)), timeoutMs);
+  const timer =
+    timeoutMs === undefined ? undefined : setTimeout(() => stop(timeoutError(attempt, timeoutMs)), timeoutMs);
   signal?.addEventListener("abort", onAbort, { once: true });
   try {
     if (signal?.aborted === true) throw abortedError(attempt);
@@ -51,15 +53,13 @@ export function childOf(signal: AbortSignal): Child {
   return { controller, release: () => signal.removeEventListener("abort", abort) };
 }
 
-export function abortedError(attempt: Attempt): KubeError {
+function abortedError(attempt: Attempt): KubeError {
   return new KubeError(`${attempt}: aborted`, { code: 0, reason: "Aborted" });
 }
 
 function timeoutError(attempt: Attempt, ms: number): KubeError {
-  return new KubeError(`${attempt}: timeout: no answer within ${ms / 1000} s`, {
-    code: 0,
-    reason: "Timeout",
-  });
+  const message = `${attempt}: timeout: no answer within ${ms / 1000} s`;
+  return new KubeError(message, { code: 0, reason: "Timeout" });
 }
 
 /** Resolves after `ms`, or as soon as the signal fires; never rejects. */

@@ -1,8 +1,9 @@
 /** The kind ExtensionConfig of Cluster API, in the version that the API server serves. */
 
+import { versionsOf } from "./apidiscovery.ts";
 import type { KubeClient } from "./kubeclient.ts";
 import { KubeError } from "./kubeerror.ts";
-import type { Resource } from "./resource.ts";
+import { apiResource, type Resource } from "./resource.ts";
 
 const GROUP = "runtime.cluster.x-k8s.io";
 export const RUNTIME_GROUP_PATH = `/apis/${GROUP}`;
@@ -18,9 +19,8 @@ export async function extensionConfigs(
 
 /** `group` is the API server's discovery of the group. */
 export function extensionConfigsOf(group: unknown): Resource {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- metav1.APIGroup, from the API server itself
-  const { versions = [] } = group as { versions?: readonly { readonly version: string }[] };
-  const version = VERSIONS.find((wanted) => versions.some((served) => served.version === wanted));
+  const served = versionsOf(group);
+  const version = VERSIONS.find((each) => served.includes(each));
   if (version === undefined) {
     const message = `discover ${GROUP}: neither ${VERSIONS.join(" nor ")} is served`;
     throw new KubeError(message, { code: 404, reason: "NotFound" });
@@ -29,5 +29,5 @@ export function extensionConfigsOf(group: unknown): Resource {
 }
 
 export function extensionConfigsAt(version: string): Resource {
-  return { group: GROUP, version, plural: "extensionconfigs", kind: "ExtensionConfig", namespaced: false };
+  return apiResource("extensionconfigs", `${GROUP}/${version}`, false, "ExtensionConfig");
 }

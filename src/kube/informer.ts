@@ -9,7 +9,7 @@
  */
 import type { Logger } from "../api/logger.ts";
 import type { KubeClient } from "./kubeclient.ts";
-import { abortedError, childOf, pause, withDeadline } from "./deadline.ts";
+import { childOf, pause, withDeadline } from "./deadline.ts";
 import { KubeError, fromTransport, isAborted } from "./kubeerror.ts";
 import { type Entry, Projection } from "./projection.ts";
 import { Recovery } from "./recovery.ts";
@@ -95,8 +95,8 @@ export class Informer<T extends Stored> {
         isWatching = true;
         await this.#follow(position, signal);
       } catch (error) {
-        if (!signal.aborted)
-          await pause(this.#recover(fromTransport("list and watch", error), isWatching), signal);
+        if (signal.aborted) break;
+        await pause(this.#recover(fromTransport("list and watch", error), isWatching), signal);
       }
     }
     this.#running = false;
@@ -110,12 +110,7 @@ export class Informer<T extends Stored> {
 
   /** Rejects with a KubeError (Aborted) when `signal` fires first. */
   async whenSynced(signal: AbortSignal): Promise<void> {
-    const stopped = Promise.withResolvers<never>();
-    const stop = (): void => stopped.reject(abortedError("wait for the first list"));
-    const forget = (): void => signal.removeEventListener("abort", stop);
-    if (signal.aborted) stop();
-    signal.addEventListener("abort", stop, { once: true });
-    await Promise.race([this.#firstList.promise, stopped.promise]).finally(forget);
+    await withDeadline("wait for the first list", { signal }, async () => await this.#firstList.promise);
   }
 
   get(key: string): T | undefined {
@@ -209,11 +204,8 @@ export class Informer<T extends Stored> {
   async #resolve(signal: AbortSignal): Promise<Resource> {
     const { resource } = this.#options;
     if (typeof resource !== "function") return resource;
-    return withDeadline(
-      "find the served version",
-      { timeoutMs: this.#tuning.resolveTimeoutMs, signal },
-      resource,
-    );
+    const limits = { timeoutMs: this.#tuning.resolveTimeoutMs, signal };
+    return await withDeadline("find the served version", limits, resource);
   }
 
   /** Returns when a working watch has ended or a refresh is due; throws when recovery is needed. */

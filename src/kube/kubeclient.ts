@@ -1,12 +1,12 @@
 import { setImmediate } from "node:timers/promises";
 
-import { isFields, textOf } from "../api/fields.ts";
+import { fieldsOf, textOf } from "../api/fields.ts";
 import type { KubeConfig } from "./kubeconfig.ts";
 import { type Attempt, invalidResponse, isGone, KubeError } from "./kubeerror.ts";
 import { collectionPath, keyOf, objectPath, resourceName } from "./resource.ts";
 import type { KubeObject, ObjectKey, Resource } from "./resource.ts";
 import type { ServerClock } from "./serverclock.ts";
-import { type HttpRequest, Transport } from "./transport.ts";
+import { JSON_TYPE, Transport } from "./transport.ts";
 import { isKubeObject, watchEvents } from "./watchstream.ts";
 import type { WatchEvent } from "./watchstream.ts";
 
@@ -72,7 +72,6 @@ interface Page {
   readonly bytes: number;
 }
 
-const JSON_TYPE = "application/json";
 const META = "g=meta.k8s.io;v=v1";
 /** An aggregated API server may not support metadata-only responses; the whole object is then better than a 406. */
 const METADATA_OBJECT = `${JSON_TYPE};as=PartialObjectMetadata;${META},${JSON_TYPE}`;
@@ -174,23 +173,27 @@ export class KubeClient {
   ): Promise<KubeObject> {
     const attempt = describe("create", resource, value.metadata);
     const path = collectionPath(resource, value.metadata.namespace);
-    return object(attempt, await this.#send({ attempt, method: "POST", path }, value, options));
+    return object(
+      attempt,
+      await this.#transport.json({ attempt, method: "POST", path, body: { json: value }, ...options }),
+    );
   }
 
   /** Like create(), with admission but without storing the object (dry run). */
   async tryCreate(resource: Resource, value: { readonly metadata: ObjectKey } & object): Promise<void> {
     const attempt = describe("create", resource, value.metadata);
     const path = `${collectionPath(resource, value.metadata.namespace)}?dryRun=All`;
-    await this.#send({ attempt, method: "POST", path }, value);
+    await this.#transport.json({ attempt, method: "POST", path, body: { json: value } });
   }
 
   /** Posts a review that is never stored, such as a SubjectAccessReview, and returns its status. */
   async review(resource: Resource, spec: object, options: RequestOptions = {}): Promise<unknown> {
     const attempt = `create ${resourceName(resource)}`;
-    const value = { apiVersion: `${resource.group}/${resource.version}`, kind: resource.kind, spec };
+    const json = { apiVersion: `${resource.group}/${resource.version}`, kind: resource.kind, spec };
     const path = collectionPath(resource);
-    const answer = await this.#send({ attempt, method: "POST", path }, value, options);
-    return isFields(answer) ? answer["status"] : undefined;
+    return fieldsOf(
+      await this.#transport.json({ attempt, method: "POST", path, body: { json }, ...options }),
+    )["status"];
   }
 
   /** Replaces the status subresource; a conflict if the object changed since `object` was read. */
@@ -205,7 +208,10 @@ export class KubeClient {
       throw new KubeError(`${attempt}: bad request: no resourceVersion`, { code: 400, reason: "BadRequest" });
     }
     const path = `${objectPath(resource, value.metadata)}/status`;
-    return object(attempt, await this.#send({ attempt, method: "PUT", path }, value, options));
+    return object(
+      attempt,
+      await this.#transport.json({ attempt, method: "PUT", path, body: { json: value }, ...options }),
+    );
   }
 
   /** JSON merge patch (RFC 7386); put metadata.resourceVersion into it to detect conflicts. */
@@ -216,7 +222,7 @@ export class KubeClient {
     options: RequestOptions = {},
   ): Promise<KubeObject> {
     const type = "application/merge-patch+json";
-    return await this.#patch(resource, key, { type, patch }, options);
+    return await this.#patch(resource, key, { type, json: patch }, options);
   }
 
   /** JSON patch (RFC 6902), which can change a single item of a list; a "test" operation guards the others. */
@@ -227,21 +233,18 @@ export class KubeClient {
     options: RequestOptions = {},
   ): Promise<KubeObject> {
     const type = "application/json-patch+json";
-    return await this.#patch(resource, key, { type, patch: operations }, options);
+    return await this.#patch(resource, key, { type, json: operations }, options);
   }
 
   /** Requests deletion; finalizers may keep the object longer. */
   async delete(resource: Resource, key: ObjectKey, options: RequestOptions = {}): Promise<void> {
     const attempt = describe("delete", resource, key);
-    const path = objectPath(resource, key);
-    const { signal } = options;
-    await this.#transport.json({ attempt, method: "DELETE", path, accept: JSON_TYPE, signal });
+    await this.#transport.json({ attempt, method: "DELETE", path: objectPath(resource, key), ...options });
   }
 
   /** Reads a document that is not an object, such as the discovery of a group: /apis/cluster.x-k8s.io. */
   async getPath(path: string, options: RequestOptions = {}): Promise<unknown> {
-    const attempt = `get ${path}`;
-    return this.#transport.json({ attempt, method: "GET", path, accept: JSON_TYPE, signal: options.signal });
+    return await this.#transport.json({ attempt: `get ${path}`, method: "GET", path, ...options });
   }
 
   /** Drops all connections; requests in flight fail. */
@@ -252,21 +255,12 @@ export class KubeClient {
   async #patch(
     resource: Resource,
     key: ObjectKey,
-    { type, patch }: { readonly type: string; readonly patch: unknown },
+    body: { readonly type: string; readonly json: unknown },
     options: RequestOptions,
   ): Promise<KubeObject> {
     const attempt = describe("patch", resource, key);
     const path = objectPath(resource, key);
-    return object(attempt, await this.#send({ attempt, method: "PATCH", path, type }, patch, options));
-  }
-
-  /** Sends a document; `type` is JSON by default. */
-  async #send(
-    { type = JSON_TYPE, ...request }: Pick<HttpRequest, "attempt" | "method" | "path"> & { type?: string },
-    json: unknown,
-    { signal }: RequestOptions = {},
-  ): Promise<unknown> {
-    return await this.#transport.json({ ...request, accept: JSON_TYPE, body: { type, json }, signal });
+    return object(attempt, await this.#transport.json({ attempt, method: "PATCH", path, body, ...options }));
   }
 
   async #listOnce<U>(resource: Resource, options: ListOptions<U>): Promise<List<U | KubeObject>> {
@@ -314,8 +308,8 @@ export class KubeClient {
     const path = `${collectionPath(resource, options.namespace)}?${query.toString()}`;
     const accept = options.metadataOnly === true ? METADATA_LIST : JSON_TYPE;
     const { signal } = options;
-    const most = at.limit > 1 ? { maxBytes: MAX_PAGE_BYTES } : {};
-    const request = { attempt, method: "GET", path, accept, signal, ...most } as const;
+    const maxBytes = at.limit > 1 ? MAX_PAGE_BYTES : Infinity;
+    const request = { attempt, method: "GET", path, accept, signal, maxBytes } as const;
     const { value, bytes } = await this.#transport.document(request);
     return page(attempt, value, bytes);
   }
@@ -351,13 +345,10 @@ function object(attempt: Attempt, body: unknown): KubeObject {
 
 /** A response without items or resourceVersion is not an empty list. */
 function page(attempt: Attempt, body: unknown, bytes: number): Page {
-  const metadata = isFields(body) ? body["metadata"] : undefined;
-  // Go encodes a nil slice as null.
-  const items = isFields(body) && body["items"] === null ? [] : isFields(body) && body["items"];
-  const version = isFields(metadata) ? metadata["resourceVersion"] : undefined;
-  if (!isFields(metadata) || !Array.isArray(items) || typeof version !== "string" || version === "") {
+  const { metadata, items: found } = fieldsOf(body);
+  const { resourceVersion, continue: token } = fieldsOf(metadata);
+  const items = found === null ? [] : found; // Go encodes a nil slice as null.
+  if (!Array.isArray(items) || typeof resourceVersion !== "string" || resourceVersion === "")
     throw invalidResponse(attempt, "not a list");
-  }
-  const token = metadata["continue"];
-  return { items, resourceVersion: version, continue: textOf(token), bytes };
+  return { items, resourceVersion, continue: textOf(token), bytes };
 }

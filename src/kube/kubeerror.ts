@@ -4,14 +4,12 @@
  */
 
 import { messageOf } from "../api/thrown.ts";
-import { isFields, fieldsOf, textOf } from "../api/fields.ts";
+import { fieldsOf, listOf, textOf } from "../api/fields.ts";
 
 export interface KubeErrorDetails {
   /** The HTTP status; 0 when there was no response (transport, credentials, abort). */
   readonly code: number;
-  /**
-   * The reason of the API server's Status ("NotFound", "Conflict"), or one of HookPolicy's own ("Timeout", "TLS", ...).
-   */
+  /** From the API server's Status ("NotFound", "Conflict"), or one of HookPolicy's own ("Timeout", "TLS", ...). */
   readonly reason: string;
   readonly retryAfterSeconds?: number;
   readonly cause?: unknown;
@@ -31,7 +29,17 @@ export class KubeError extends Error {
   }
 }
 
-export const isNotFound = (error: unknown): boolean => error instanceof KubeError && error.code === 404;
+type Predicate = (error: unknown) => boolean;
+const hasCode = (code: number): Predicate => {
+  return (error) => error instanceof KubeError && error.code === code;
+};
+const hasReason = (reason: string): Predicate => {
+  return (error) => error instanceof KubeError && error.reason === reason;
+};
+
+export const isNotFound = hasCode(404);
+export const isForbidden = hasCode(403);
+export const isThrottled = hasCode(429);
 
 /** `undefined` when the object does not exist. */
 export async function unlessNotFound<T>(work: Promise<T>): Promise<T | undefined> {
@@ -44,29 +52,20 @@ export async function unlessNotFound<T>(work: Promise<T>): Promise<T | undefined
 }
 
 /** The object changed since it was read. Excludes "AlreadyExists", which is also a 409 but not worth a retry. */
-export const isConflict = (error: unknown): boolean =>
-  error instanceof KubeError && error.reason === "Conflict";
-
-export const isAlreadyExists = (error: unknown): boolean =>
-  error instanceof KubeError && error.reason === "AlreadyExists";
+export const isConflict = hasReason("Conflict");
+export const isAlreadyExists = hasReason("AlreadyExists");
 
 /** The API server no longer knows the resourceVersion: a new list is needed. */
 export const isGone = (error: unknown): boolean =>
   error instanceof KubeError && (error.code === 410 || error.reason === "Expired" || error.reason === "Gone");
 
-export const isForbidden = (error: unknown): boolean => error instanceof KubeError && error.code === 403;
-
-export const isThrottled = (error: unknown): boolean => error instanceof KubeError && error.code === 429;
-
 const NAMESPACE_TERMINATING = "NamespaceTerminating";
 
 /** The namespace is being deleted and accepts no new objects. */
-export const isNamespaceTerminating = (error: unknown): boolean =>
-  error instanceof KubeError && error.reason === NAMESPACE_TERMINATING;
+export const isNamespaceTerminating = hasReason(NAMESPACE_TERMINATING);
 
 /** Cancelled by the caller; says nothing about the API server. */
-export const isAborted = (error: unknown): boolean =>
-  error instanceof KubeError && error.reason === "Aborted";
+export const isAborted = hasReason("Aborted");
 
 /** The API server itself did not answer: transport, credentials, or a proxy in front of it (502, 503, 504). */
 export const isUnreachable = (error: unknown): boolean =>
@@ -118,20 +117,13 @@ const REASONS: Readonly<Record<number, string>> = {
 };
 
 /** From a metav1.Status (also the object of a watch's ERROR event); `body` is what the server sent. */
-export function fromStatus(
-  attempt: Attempt,
-  httpCode: number,
-  body: unknown,
-  retryAfter?: string,
-): KubeError {
+export function fromStatus(attempt: Attempt, httpCode: number, body: unknown, retryAfter = ""): KubeError {
   const status = fieldsOf(body);
   const code = typeof status["code"] === "number" ? status["code"] : httpCode;
   const given = textOf(status["reason"]);
   const stated = given === "" ? (REASONS[code] ?? `HTTP${code}`) : given;
   const reason = hasCause(status["details"], NAMESPACE_TERMINATING) ? NAMESPACE_TERMINATING : stated;
-  const said =
-    typeof status["message"] === "string" ? status["message"] : typeof body === "string" ? body : "";
-  const detail = cleanLine(said);
+  const detail = cleanLine(textOf(status["message"] ?? body));
   const seconds = retryAfterOf(status["details"], retryAfter);
   return new KubeError(`${attempt}: ${words(reason)}${detail === "" ? "" : `: ${detail}`}`, {
     code,
@@ -142,17 +134,15 @@ export function fromStatus(
 
 /** A Forbidden can have a cause with more detail. */
 function hasCause(details: unknown, reason: string): boolean {
-  const causes = isFields(details) ? details["causes"] : undefined;
-  return Array.isArray(causes) && causes.some((cause) => isFields(cause) && cause["reason"] === reason);
+  return listOf(fieldsOf(details)["causes"]).some((cause) => fieldsOf(cause)["reason"] === reason);
 }
 
 /**
  * The header takes precedence over the Status: priority and fairness sets only the header. Kubernetes never sends a
  * date (RFC 9110).
  */
-function retryAfterOf(details: unknown, header: string | undefined): number | undefined {
-  const fromBody = isFields(details) ? details["retryAfterSeconds"] : undefined;
-  const seconds = header !== undefined && /^\d+$/.test(header) ? Number(header) : fromBody;
+function retryAfterOf(details: unknown, header: string): number | undefined {
+  const seconds = /^\d+$/.test(header) ? Number(header) : fieldsOf(details)["retryAfterSeconds"];
   if (typeof seconds !== "number" || !(seconds > 0)) return undefined;
   return Math.min(seconds, MAX_RETRY_AFTER_SECONDS);
 }
@@ -185,8 +175,7 @@ function rootOf(error: unknown): unknown {
 }
 
 function codeOf(error: unknown): string {
-  const code = isFields(error) ? error["code"] : undefined;
-  return typeof code === "string" ? code : "";
+  return textOf(fieldsOf(error)["code"]);
 }
 
 const TRANSPORT: readonly (readonly [RegExp, string])[] = [

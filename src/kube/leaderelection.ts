@@ -8,6 +8,7 @@
  * renewMs; as with client-go, a leader's writes must therefore carry the resourceVersion that it read.
  */
 
+import { fieldsOf, nonEmptyText } from "../api/fields.ts";
 import type { Logger } from "../api/logger.ts";
 import { SayOnce } from "../api/sayonce.ts";
 import type { KubeClient } from "./kubeclient.ts";
@@ -44,7 +45,7 @@ export interface LeaseTuning {
   readonly retryMs: number;
 }
 
-/** client-go's. */
+/** The defaults of client-go. */
 export const DEFAULT_LEASE_TUNING: LeaseTuning = { leaseMs: 15_000, renewMs: 10_000, retryMs: 2_000 };
 
 /** For a process without leader election. */
@@ -59,7 +60,7 @@ interface LeaseSpec {
   readonly leaseTransitions: number;
 }
 
-/** As read: any client that may write the Lease can leave fields out. */
+/** The spec as it was read: any client that may write the Lease can leave fields out. */
 type FoundSpec = { readonly [K in keyof LeaseSpec]: LeaseSpec[K] | undefined };
 
 interface Observed {
@@ -138,9 +139,9 @@ export class LeaderElection implements Leadership {
   }
 
   async #giveBack(): Promise<boolean> {
+    if (this.#observed === undefined) return true;
     const now = microTime(this.#date());
     const spec = { holderIdentity: "", leaseDurationSeconds: 1, acquireTime: now, renewTime: now };
-    if (this.#observed === undefined) return true;
     try {
       this.#observe(await this.#write(this.#observed.object, spec));
     } catch (error) {
@@ -163,7 +164,7 @@ export class LeaderElection implements Leadership {
     const written = await this.#take(observed, signal);
     if (written === undefined) {
       // Another client wrote first. A leader stays leader until its time is over or the next read shows another holder.
-      this.#observe(await this.#get(signal));
+      await this.#read(signal);
       if (!this.#isMine()) this.#renewedAt = undefined;
       return;
     }
@@ -172,9 +173,7 @@ export class LeaderElection implements Leadership {
   }
 
   async #read(signal: AbortSignal | undefined): Promise<Observed | undefined> {
-    const object = await this.#get(signal);
-    if (object === undefined) this.#observed = undefined;
-    else this.#observe(object);
+    this.#observe(await this.#get(signal));
     return this.#observed;
   }
 
@@ -212,11 +211,8 @@ export class LeaderElection implements Leadership {
     const { identity } = this.#options;
     const renewTime = microTime(this.#date());
     const transitions = old?.leaseTransitions ?? 0;
-    const spec = {
-      holderIdentity: identity,
-      leaseDurationSeconds: Math.ceil(this.#tuning.leaseMs / 1000),
-      renewTime,
-    };
+    const leaseDurationSeconds = Math.ceil(this.#tuning.leaseMs / 1000);
+    const spec = { holderIdentity: identity, leaseDurationSeconds, renewTime };
     if (old?.holderIdentity === identity) {
       return { ...spec, acquireTime: old.acquireTime ?? renewTime, leaseTransitions: transitions };
     }
@@ -236,10 +232,9 @@ export class LeaderElection implements Leadership {
 
   async #get(signal?: AbortSignal): Promise<KubeObject | undefined> {
     const { client, lease } = this.#options;
-    const read = this.#inTime("get the lease", signal, (inner) =>
-      client.get(LEASES, lease, { signal: inner }),
-    );
-    return await unlessNotFound(read);
+    const get = async (inner: AbortSignal): Promise<KubeObject> =>
+      await client.get(LEASES, lease, { signal: inner });
+    return await unlessNotFound(this.#inTime("get the lease", signal, get));
   }
 
   async #create(spec: LeaseSpec, signal?: AbortSignal): Promise<KubeObject> {
@@ -290,20 +285,16 @@ export class LeaderElection implements Leadership {
 }
 
 function specOf({ spec }: KubeObject): FoundSpec {
-  const found = new Map<string, unknown>(Object.entries(spec ?? {}));
-  const text = (name: keyof LeaseSpec): string | undefined => {
-    const value = found.get(name);
-    return typeof value === "string" ? value : undefined;
-  };
-  const count = (name: keyof LeaseSpec): number | undefined => {
-    const value = found.get(name);
-    return typeof value === "number" ? value : undefined;
-  };
+  const found = fieldsOf(spec);
   return {
-    holderIdentity: text("holderIdentity"),
-    leaseDurationSeconds: count("leaseDurationSeconds"),
-    acquireTime: text("acquireTime"),
-    renewTime: text("renewTime"),
-    leaseTransitions: count("leaseTransitions"),
+    holderIdentity: nonEmptyText(found["holderIdentity"]),
+    leaseDurationSeconds: numberOf(found["leaseDurationSeconds"]),
+    acquireTime: nonEmptyText(found["acquireTime"]),
+    renewTime: nonEmptyText(found["renewTime"]),
+    leaseTransitions: numberOf(found["leaseTransitions"]),
   };
+}
+
+function numberOf(value: unknown): number | undefined {
+  return typeof value === "number" ? value : undefined;
 }

@@ -23,6 +23,12 @@ export interface KubeObject {
   readonly status?: unknown;
 }
 
+/** Takes the columns of `kubectl api-resources`. */
+export function apiResource(plural: string, apiVersion: string, namespaced: boolean, kind: string): Resource {
+  const [version = "", group = ""] = apiVersion.split("/").toReversed();
+  return { group, version, plural, kind, namespaced };
+}
+
 /** "clusters.cluster.x-k8s.io", as kubectl names it. */
 export function resourceName(resource: Resource): string {
   return resource.group === "" ? resource.plural : `${resource.plural}.${resource.group}`;
@@ -44,7 +50,8 @@ export function collectionPath(resource: Resource, namespace?: string): string {
 
 /** The path of one object. */
 export function objectPath(resource: Resource, key: ObjectKey): string {
-  return `${collectionPath(resource, resource.namespaced ? (key.namespace ?? "") : undefined)}/${segment(resource, key.name)}`;
+  const namespace = resource.namespaced ? (key.namespace ?? "") : undefined;
+  return `${collectionPath(resource, namespace)}/${segment(resource, key.name)}`;
 }
 
 /**
@@ -53,13 +60,8 @@ export function objectPath(resource: Resource, key: ObjectKey): string {
  */
 function segment(resource: Resource, name: string): string {
   if (name === "" || name === "." || name === ".." || /[/%]/.test(name)) {
-    throw new KubeError(
-      `${resourceName(resource)}: bad request: ${JSON.stringify(name)} is not a valid name`,
-      {
-        code: 400,
-        reason: "BadRequest",
-      },
-    );
+    const message = `${resourceName(resource)}: bad request: ${JSON.stringify(name)} is not a valid name`;
+    throw new KubeError(message, { code: 400, reason: "BadRequest" });
   }
   return encodeURIComponent(name);
 }

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { Agent, ProxyAgent, Socks5ProxyAgent } from "undici";
 import type { Dispatcher } from "undici";
 import type { KubeConfig } from "@kubernetes/client-node/dist/config.js";
+import { textOf } from "../api/fields.ts";
 import { currentCredentials } from "./credentials.ts";
 import type { TlsOptions } from "./credentials.ts";
 import { childOf, withDeadline } from "./deadline.ts";
@@ -20,8 +21,10 @@ export interface HttpRequest {
   readonly method: "DELETE" | "GET" | "PATCH" | "POST" | "PUT";
   /** Relative to the server's own path (a proxy such as Rancher's has one), query included. */
   readonly path: string;
-  readonly accept: string;
-  readonly body?: { readonly type: string; readonly json: unknown };
+  /** Absent: JSON. */
+  readonly accept?: string;
+  /** `type` is JSON by default. */
+  readonly body?: { readonly type?: string; readonly json: unknown };
   readonly signal?: AbortSignal | undefined;
   /** Absent: the limit of the transport. */
   readonly maxBytes?: number;
@@ -48,6 +51,7 @@ interface Pools {
 
 type Answer = Dispatcher.ResponseData;
 
+export const JSON_TYPE = "application/json";
 const CONNECT_TIMEOUT_MS = 5_000;
 /** Below kube-apiserver's 90 s, so that no request is written to a connection that the server is closing. */
 const IDLE_CONNECTION_MS = 30_000;
@@ -138,9 +142,9 @@ export class Transport {
       signal,
       headers: {
         ...credentials.headers,
-        accept: request.accept,
+        accept: request.accept ?? JSON_TYPE,
         "user-agent": this.#options.userAgent,
-        ...(request.body && { "content-type": request.body.type }),
+        ...(request.body && { "content-type": request.body.type ?? JSON_TYPE }),
       },
       body: request.body === undefined ? null : JSON.stringify(request.body.json),
     });
@@ -191,7 +195,6 @@ export class Transport {
 
 async function refusal(attempt: Attempt, answer: Answer): Promise<KubeError> {
   const text = await readBody(attempt, answer.body, MAX_ERROR_BYTES).then(String, () => "");
-  const retryAfter = answer.headers["retry-after"];
   const isJson = String(answer.headers["content-type"]).includes("json");
   let body: unknown = text;
   try {
@@ -199,12 +202,7 @@ async function refusal(attempt: Attempt, answer: Answer): Promise<KubeError> {
   } catch {
     // The body is a proxy's page: its text is the message.
   }
-  return fromStatus(
-    attempt,
-    answer.statusCode,
-    body,
-    typeof retryAfter === "string" ? retryAfter : undefined,
-  );
+  return fromStatus(attempt, answer.statusCode, body, textOf(answer.headers["retry-after"]));
 }
 
 async function readBody(attempt: Attempt, body: Answer["body"], maxBytes: number): Promise<Buffer> {

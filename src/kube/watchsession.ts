@@ -27,13 +27,8 @@ export interface WatchSession extends Scope {
 export async function followWatch(client: Pick<KubeClient, "watch">, session: WatchSession): Promise<void> {
   const { resource, idleTimeoutMs, sliceMs, onEvent } = session;
   const life = childOf(session.signal);
-  const stalled = new KubeError(
-    `watch ${resourceName(resource)}: stalled: silent for ${idleTimeoutMs / 1000} s`,
-    {
-      code: 0,
-      reason: "Stalled",
-    },
-  );
+  const message = `watch ${resourceName(resource)}: stalled: silent for ${idleTimeoutMs / 1000} s`;
+  const stalled = new KubeError(message, { code: 0, reason: "Stalled" });
   let idle: NodeJS.Timeout | undefined;
   let isStalled = false;
   try {

@@ -1,3 +1,4 @@
+import { fieldsOf } from "../api/fields.ts";
 import { messageOf } from "../api/thrown.ts";
 import { FairTurns } from "../api/fairturns.ts";
 import type { Logger } from "../api/logger.ts";
@@ -101,11 +102,6 @@ export class WorkQueue {
     this.#delayed.set(key, { dueAt, timer });
   }
 
-  /** The next failure of the key counts as its first. */
-  forget(key: string): void {
-    this.#failures.delete(key);
-  }
-
   /** Runs until `signal` fires and reconciles in progress have ended. Never rejects. Run once. */
   async run(signal: AbortSignal): Promise<void> {
     this.#signal = signal;
@@ -155,26 +151,25 @@ export class WorkQueue {
   }
 
   async #work(key: string, signal = AbortSignal.abort()): Promise<void> {
-    let outcome: { readonly result: Result | undefined } | { readonly error: unknown };
+    let settle: () => void;
     try {
-      outcome = { result: await this.#options.reconcile(key, signal) };
+      const result = await this.#options.reconcile(key, signal);
+      settle = () => this.#succeeded(key, result);
     } catch (error) {
-      outcome = { error };
+      settle = () => this.#failed(key, error);
     }
     this.#processing.delete(key);
     if (this.#dirty.delete(key)) this.#wait(key);
-    if (!signal.aborted) this.#settle(key, outcome);
+    if (!signal.aborted) settle();
+  }
+
+  #succeeded(key: string, { requeueAfterMs: after }: Result = {}): void {
+    this.#failures.delete(key);
+    if (after !== undefined) this.addAfter(key, after > MIN_REQUEUE_MS ? after : MIN_REQUEUE_MS);
   }
 
   /** The only place that schedules a retry and logs an error. */
-  #settle(key: string, outcome: { readonly result: Result | undefined } | { readonly error: unknown }): void {
-    if (!("error" in outcome)) {
-      this.forget(key);
-      const after = outcome.result?.requeueAfterMs;
-      if (after !== undefined) this.addAfter(key, after > MIN_REQUEUE_MS ? after : MIN_REQUEUE_MS);
-      return;
-    }
-    const { error } = outcome;
+  #failed(key: string, error: unknown): void {
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
     const retryInMs = Math.round(this.#retryDelay(error, failures));
@@ -185,9 +180,8 @@ export class WorkQueue {
   #retryDelay(error: unknown, failures: number): number {
     if (isConflict(error) && failures < QUICK_CONFLICTS) return CONFLICT_MS * (0.5 + this.#backoff.random());
     const delay = backoffMs(failures, this.#backoff);
-    const asked =
-      error instanceof KubeError && isThrottled(error) ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
-    return Math.max(delay, asked);
+    const seconds = error instanceof KubeError && isThrottled(error) ? error.retryAfterSeconds : undefined;
+    return Math.max(delay, (seconds ?? 0) * 1000);
   }
 
   #report(key: string, error: unknown, retryInMs: number): void {
@@ -196,8 +190,7 @@ export class WorkQueue {
     if (isConflict(error)) log.debug("Object changed meanwhile", fields);
     // A stack helps with a bug, but not with an error that the API server returned.
     else if (error instanceof KubeError) log.error("Reconcile failed", fields);
-    else
-      log.error("Reconcile failed", { ...fields, stack: error instanceof Error ? error.stack : undefined });
+    else log.error("Reconcile failed", { ...fields, stack: fieldsOf(error)["stack"] });
     try {
       onError?.(key, error);
     } catch (hookError) {

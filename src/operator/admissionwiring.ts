@@ -20,7 +20,7 @@ import type { Cluster, Namespace } from "../api/meta.ts";
 import { type AdmissionRecording, recordAdmission } from "./admissionrecorder.ts";
 import { policyKey } from "../controller/policyset.ts";
 import type { DecisionStore } from "../controller/decisionstore.ts";
-import { SUBJECT_REVIEWS } from "../kube/resources.ts";
+import { SELF_REVIEWS, SUBJECT_REVIEWS } from "../kube/resources.ts";
 import type { KubeClient } from "../kube/kubeclient.ts";
 import { discoverResource } from "../kube/apidiscovery.ts";
 import { isAllowed } from "../kube/accessreview.ts";
@@ -143,12 +143,6 @@ async function someOf<T>(items: Iterable<T>, isOne: (item: T) => boolean): Promi
   }
   return false;
 }
-
-const SELF_REVIEWS: Resource = {
-  ...SUBJECT_REVIEWS,
-  plural: "selfsubjectaccessreviews",
-  kind: "SelfSubjectAccessReview",
-};
 
 /**
  * Concurrent reviews sent to the API server: one admission review can need hundreds, and the API server has other

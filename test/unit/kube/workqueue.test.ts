@@ -191,23 +191,6 @@ test("success ends the back-off of a key", async (t) => {
   assert.deepEqual(delays, [1, 1, 1, 1]);
 });
 
-test("forget ends the back-off of a key", async (t) => {
-  const { queue, log } = startQueue(
-    t,
-    async (key) => {
-      queue.forget(key);
-      throw new Error("boom");
-    },
-    { random: () => 0.999 },
-  );
-  queue.add("a");
-  await until("four failures", () => log.messages("error").length >= 4);
-  assert.deepEqual(
-    log.lines.slice(0, 4).map(({ fields }) => fields["retryInMs"]),
-    [1, 1, 1, 1],
-  );
-});
-
 test("one key's failures do not slow another down", async (t) => {
   const seen: string[] = [];
   const { queue } = startQueue(
