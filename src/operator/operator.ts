@@ -104,7 +104,7 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
 
 interface Served extends TlsOptions {
   readonly hooks: Pick<HookServerOptions, "routes" | "undecodable">;
-  readonly admission: Pick<AdmissionServerOptions, "routes" | "undecodable">;
+  readonly admission: Pick<AdmissionServerOptions, "routes" | "undecodable" | "shareOf">;
   readonly log: Logger;
 }
 
@@ -112,20 +112,20 @@ function createServers(
   { webhookHost: host, webhookPort, admissionPort }: Options,
   { hooks, admission, tls, clients, log }: Served,
 ): Record<Listener, TlsServer> {
-  const common = { ...(host !== undefined && { host }), tls, log };
+  const common = { host, tls, log };
   return {
     hooks: createHookServer({
       ...common,
       ...hooks,
       port: webhookPort,
-      ...(clients.hooks !== undefined && { clients: clients.hooks }),
+      clients: clients.hooks,
     }),
     admission: createAdmissionServer({
       ...common,
       ...admission,
       port: admissionPort,
       flags: "--webhook-host, --admission-port",
-      ...(clients.admission !== undefined && { clients: clients.admission }),
+      clients: clients.admission,
       limits: ADMISSION_LIMITS,
     }),
   };

@@ -70,8 +70,8 @@ export class Connections {
   }
 
   /** Whether the next answer must carry `connection: close`. */
-  isEnding({ ending, broken }: Connection): boolean {
-    return this.#shedding || ending || broken;
+  isEnding(connection: Connection | undefined): boolean {
+    return this.#shedding || connection === undefined || connection.ending || connection.broken;
   }
 
   /**
