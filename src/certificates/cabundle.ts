@@ -12,19 +12,11 @@ import { parseCertificates } from "./pem.ts";
 import { VALIDATING_WEBHOOKS } from "../kube/resources.ts";
 import type { JsonPatchOperation, KubeClient } from "../kube/kubeclient.ts";
 import { isConflict, isForbidden, unlessNotFound } from "../kube/kubeerror.ts";
-import { type KubeObject, type Resource, resourceName } from "../kube/resource.ts";
+import { type KubeObject, resourceName } from "../kube/resource.ts";
 import { every } from "../kube/every.ts";
 
-/** An object that carries the authority of the serving certificate. */
-export interface CaBundleTarget {
-  readonly resource: Resource;
-  readonly name: string;
-  readonly bundles: (object: KubeObject) => readonly CaBundle[];
-  /**
-   * Prefix of the annotations by which another controller takes care of the object, such as "cert-manager.io/inject-".
-   */
-  readonly injectedBy: string;
-}
+/** Prefix of the annotations by which cert-manager's injector manages an object's caBundle. */
+const INJECTED_BY = "cert-manager.io/inject-";
 
 export interface CaBundle {
   /** JSON pointer. */
@@ -35,10 +27,11 @@ export interface CaBundle {
 
 export interface CaBundleOptions {
   readonly client: Pick<KubeClient, "get" | "jsonPatch">;
-  readonly targets: readonly CaBundleTarget[];
+  /** Names of the ValidatingWebhookConfigurations that call the operator. */
+  readonly webhooks: readonly string[];
   /** PEM of the authorities to trust; `undefined`: there are none. */
   readonly authorities: () => string | undefined | Promise<string | undefined>;
-  /** The authorities may be older than those that another replica has seen and written, as in a mounted volume. */
+  /** Whether the authorities may be older than those that another replica has written, as in a mounted volume. */
   readonly lagging: boolean;
   readonly leading: () => boolean;
   readonly log: Logger;
@@ -50,18 +43,9 @@ export interface CaBundleOptions {
   readonly intervalMs?: number;
 }
 
-export function validatingWebhookTarget(name: string): CaBundleTarget {
-  return {
-    resource: VALIDATING_WEBHOOKS,
-    name,
-    bundles: webhookBundles,
-    injectedBy: "cert-manager.io/inject-",
-  };
-}
-
-/** The webhook of policies, and that of Clusters, which need not be installed. */
-export function ownWebhooks(name: string): readonly CaBundleTarget[] {
-  return [name, `${name}-clusters`].map(validatingWebhookTarget);
+/** The webhook configurations of policies and of Clusters; neither needs to be installed. */
+export function ownWebhooks(name: string): readonly string[] {
+  return [name, `${name}-clusters`];
 }
 
 export class CaBundleKeeper {
@@ -78,7 +62,7 @@ export class CaBundleKeeper {
     await every(intervalMs, signal, async () => await this.look(signal));
   }
 
-  /** Looks once at the authorities and the targets. */
+  /** Looks once at the authorities and the webhooks. */
   async look(signal: AbortSignal): Promise<void> {
     if (!this.#options.leading()) return;
     try {
@@ -86,21 +70,19 @@ export class CaBundleKeeper {
       if (pem === undefined) return;
       const wanted = parseCertificates(pem);
       if (wanted.length === 0) throw new Error("ca.crt beside the serving certificate holds no certificate");
-      for (const target of this.#options.targets) await this.#keep(target, { pem, wanted }, signal);
+      for (const name of this.#options.webhooks) await this.#keep(name, { pem, wanted }, signal);
       this.#trouble.over();
     } catch (error) {
       if (!signal.aborted) this.#complain(error);
     }
   }
 
-  async #keep(target: CaBundleTarget, authority: Authority, signal: AbortSignal): Promise<void> {
+  async #keep(name: string, authority: Authority, signal: AbortSignal): Promise<void> {
     const { client, lagging, log, now } = this.#options;
-    const { resource, name } = target;
-    const object = await unlessNotFound(client.get(resource, { name }, { signal }));
-    if (object === undefined || isInjected(object, target)) return;
-    const outdated = target
-      .bundles(object)
-      .filter((bundle) => isOutdated(bundle, authority, { lagging, now: now() }));
+    const object = await unlessNotFound(client.get(VALIDATING_WEBHOOKS, { name }, { signal }));
+    if (object === undefined || isInjected(object)) return;
+    const at = { lagging, now: now() };
+    const outdated = bundlesOf(object).filter((bundle) => isOutdated(bundle, authority, at));
     if (outdated.length === 0) return;
     const value = Buffer.from(authority.pem).toString("base64");
     const operations: JsonPatchOperation[] = [
@@ -108,8 +90,9 @@ export class CaBundleKeeper {
       { op: "replace", path: "/metadata/resourceVersion", value: object.metadata.resourceVersion },
       ...outdated.map(({ path }) => ({ op: "add", path, value }) as const),
     ];
-    await client.jsonPatch(resource, { name }, operations, { signal });
-    log.info("Wrote the certificate authority of the serving certificate", { to: nameOf(target) });
+    await client.jsonPatch(VALIDATING_WEBHOOKS, { name }, operations, { signal });
+    const to = `${resourceName(VALIDATING_WEBHOOKS)} ${name}`;
+    log.info("Wrote the certificate authority of the serving certificate", { to });
   }
 
   /** A conflict means that another replica was quicker; the next look shows its result. */
@@ -158,15 +141,12 @@ function newest(certificates: readonly X509Certificate[]): number {
   return Math.max(-Infinity, ...certificates.map(({ validFromDate }) => validFromDate.getTime()));
 }
 
-function isInjected({ metadata: { annotations = {} } }: KubeObject, { injectedBy }: CaBundleTarget): boolean {
-  return Object.keys(annotations).some((key) => key.startsWith(injectedBy));
+function isInjected({ metadata: { annotations = {} } }: KubeObject): boolean {
+  return Object.keys(annotations).some((key) => key.startsWith(INJECTED_BY));
 }
 
-function nameOf({ resource, name }: CaBundleTarget): string {
-  return `${resourceName(resource)} ${name}`;
-}
-
-function webhookBundles(object: KubeObject): CaBundle[] {
+/** The caBundles of a webhook configuration. */
+export function bundlesOf(object: KubeObject): CaBundle[] {
   const webhooks: unknown = "webhooks" in object ? object.webhooks : undefined;
   if (!Array.isArray(webhooks)) return [];
   return webhooks.map((webhook: { readonly clientConfig?: { readonly caBundle?: string } }, index) => {

@@ -36,7 +36,7 @@ export type Listener = "hooks" | "admission";
 
 export interface TlsOptions {
   readonly tls: KeyPair;
-  readonly clients: { readonly [L in Listener]?: Clients };
+  readonly clients: Readonly<Record<Listener, Clients | undefined>>;
 }
 
 const CLIENTS: Readonly<Record<Listener, { readonly flag: string; readonly remedy: string }>> = {
@@ -59,7 +59,7 @@ const now = (): Date => new Date();
 export class Certificates {
   readonly #options: CertificatesOptions;
   readonly #serving: Serving;
-  readonly #clients: { readonly [L in Listener]?: ClientAuthority };
+  readonly #clients: Readonly<Record<Listener, ClientAuthority | undefined>>;
   readonly #caBundle: CaBundleKeeper;
   readonly #alarm = new ExpiryAlarm();
   readonly #namespace: string;
@@ -82,13 +82,18 @@ export class Certificates {
       onStep: (step) => events.tell(stepEvent(step, this.#secret())),
     });
     this.#clients = {
-      ...this.#authority("hooks", options.clients),
-      ...this.#authority("admission", options.admissionClients),
+      hooks: this.#authority("hooks", options.clients),
+      admission: this.#authority("admission", options.admissionClients),
     };
-    const targets = ownWebhooks(options.webhookConfiguration);
-    const authorities = (): ReturnType<Serving["authorities"]> => this.#serving.authorities();
-    const lagging = options.certManagement === "Files";
-    this.#caBundle = new CaBundleKeeper({ client, targets, authorities, lagging, leading, log, now });
+    this.#caBundle = new CaBundleKeeper({
+      client,
+      webhooks: ownWebhooks(options.webhookConfiguration),
+      authorities: () => this.#serving.authorities(),
+      lagging: options.certManagement === "Files",
+      leading,
+      log,
+      now,
+    });
   }
 
   /**
@@ -127,19 +132,14 @@ export class Certificates {
   }
 
   #authorities(): ClientAuthority[] {
-    const { hooks, admission } = this.#clients;
-    return [hooks, admission].filter((authority) => authority !== undefined);
+    return Object.values(this.#clients).filter((authority) => authority !== undefined);
   }
 
-  #authority(
-    listener: Listener,
-    clients: ClientSettings | undefined,
-  ): { readonly [L in Listener]?: ClientAuthority } {
-    if (clients === undefined) return {};
-    const { caFile: file, names } = clients;
+  #authority(listener: Listener, clients: ClientSettings | undefined): ClientAuthority | undefined {
+    if (clients === undefined) return undefined;
     const { log, servers } = this.#options;
     const onChange = (): void => servers()[listener].clientsChanged();
-    return { [listener]: new ClientAuthority({ file, names, ...CLIENTS[listener], log, now, onChange }) };
+    return new ClientAuthority({ ...clients, ...CLIENTS[listener], log, now, onChange });
   }
 
   async #watchExpiry(signal: AbortSignal): Promise<void> {

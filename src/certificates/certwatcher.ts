@@ -12,6 +12,7 @@ import type { Logger } from "../api/logger.ts";
 import { SayOnce } from "../api/sayonce.ts";
 import { errorText } from "../log/errortext.ts";
 import { checkPair, type CheckedPair } from "./keypair.ts";
+import type { Lifetime } from "./lifetime.ts";
 import type { KeyPair } from "../server/tls.ts";
 import { every } from "../kube/every.ts";
 
@@ -25,7 +26,7 @@ export interface CertWatcherOptions {
   readonly intervalMs?: number;
   readonly log: Logger;
   /** Called with every valid pair after the first; when it throws, the pair counts as invalid. */
-  readonly onChange: (pair: KeyPair) => void;
+  readonly onChange: (pair: CheckedPair) => void;
   readonly now: () => Date;
 }
 
@@ -39,16 +40,16 @@ export class CertWatcher {
   }
 
   /** Validity of the certificate in use; `undefined` before `load`. */
-  get validity(): Pick<CheckedPair, "notBefore" | "notAfter"> | undefined {
+  get validity(): Lifetime | undefined {
     return this.#current;
   }
 
   /** Throws a one-line Error: a server that no client can trust must not appear started. */
-  async load(): Promise<KeyPair> {
+  async load(): Promise<CheckedPair> {
     const pair = checkedOnDisk(await this.#read(), this.#options);
     this.#current = pair;
     this.#describe("Loaded the serving certificate", pair);
-    return { cert: pair.cert, key: pair.key };
+    return pair;
   }
 
   /** Polls until `signal` aborts; never rejects. An invalid pair leaves the old certificate in use. */
@@ -64,7 +65,7 @@ export class CertWatcher {
       content = fingerprint(pair);
       if (this.#current !== undefined && content === fingerprint(this.#current)) return this.#stillCurrent();
       const checked = checkedOnDisk(pair, this.#options);
-      this.#options.onChange({ cert: checked.cert, key: checked.key });
+      this.#options.onChange(checked);
       this.#current = checked;
       this.#trouble.over();
       this.#describe("Changed the serving certificate", checked);

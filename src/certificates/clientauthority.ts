@@ -10,15 +10,14 @@ import type { Logger } from "../api/logger.ts";
 import { SayOnce } from "../api/sayonce.ts";
 import { errorText } from "../log/errortext.ts";
 import { every } from "../kube/every.ts";
+import type { ClientSettings } from "./settings.ts";
+import { type Lifetime, lifetimeOf } from "./lifetime.ts";
 
-export interface ClientAuthorityOptions {
-  readonly file: string;
+export interface ClientAuthorityOptions extends ClientSettings {
   /** The flag that names the file, for errors. */
   readonly flag: string;
   /** How a client gets a certificate that is accepted, for the log. */
   readonly remedy: string;
-  /** Accepted common names; empty: every name is accepted. */
-  readonly names: readonly string[];
   /** Default 5 s. */
   readonly intervalMs?: number;
   readonly log: Logger;
@@ -27,15 +26,10 @@ export interface ClientAuthorityOptions {
   readonly onChange: () => void;
 }
 
-export interface ClientValidity {
-  readonly notBefore: Date;
-  readonly notAfter: Date;
-}
-
 export class ClientAuthority {
   readonly #options: ClientAuthorityOptions;
   #current = "";
-  #validity: ClientValidity | undefined;
+  #validity: Lifetime | undefined;
   readonly #trouble = new SayOnce();
 
   constructor(options: ClientAuthorityOptions) {
@@ -52,7 +46,7 @@ export class ClientAuthority {
   }
 
   /** Validity of the authority that expires first. */
-  get validity(): ClientValidity | undefined {
+  get validity(): Lifetime | undefined {
     return this.#validity;
   }
 
@@ -81,9 +75,8 @@ export class ClientAuthority {
     if (certificate.validToDate <= now()) return "client certificate: CERT_HAS_EXPIRED";
     if (names.length === 0) return undefined;
     const { CN } = certificate.toLegacyObject().subject;
-    return typeof CN === "string" && names.includes(CN)
-      ? undefined
-      : "client certificate: another common name";
+    if (typeof CN === "string" && names.includes(CN)) return undefined;
+    return "client certificate: another common name";
   }
 
   async #poll(): Promise<void> {
@@ -96,7 +89,7 @@ export class ClientAuthority {
   }
 
   async #read(): Promise<string> {
-    const { file, flag } = this.#options;
+    const { caFile: file, flag } = this.#options;
     const content = await readFile(file, "utf8").catch((cause: unknown) => {
       throw new Error(`cannot read ${file} (${flag})`, { cause });
     });
@@ -116,17 +109,16 @@ export class ClientAuthority {
 }
 
 /** Throws when there is no certificate or one cannot be read: OpenSSL would leave that one out silently. */
-function validityOf(pem: string): ClientValidity {
+function validityOf(pem: string): Lifetime {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
   const [first] = blocks.map(parse).toSorted((a, b) => a.notAfter.getTime() - b.notAfter.getTime());
   if (first === undefined) throw new Error("it holds no certificate in PEM");
   return first;
 }
 
-function parse(pem: string): ClientValidity {
+function parse(pem: string): Lifetime {
   try {
-    const { validFromDate, validToDate } = new X509Certificate(pem);
-    return { notBefore: validFromDate, notAfter: validToDate };
+    return lifetimeOf(new X509Certificate(pem));
   } catch (cause) {
     throw new Error("a certificate in it is not valid PEM", { cause });
   }

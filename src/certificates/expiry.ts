@@ -1,12 +1,10 @@
 /** Warns once when a certificate should have been renewed, and once when it has expired. */
 
-import { warningOf } from "./lifetime.ts";
+import { type Lifetime, warningOf } from "./lifetime.ts";
 
-export interface Watched {
-  /** Name for messages: "serving certificate". */
+export interface Watched extends Lifetime {
+  /** "serving", for "The serving certificate" in messages. */
   readonly name: string;
-  readonly notBefore: Date;
-  readonly notAfter: Date;
 }
 
 export interface ExpiryWarning extends Watched {

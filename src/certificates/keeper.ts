@@ -10,8 +10,8 @@ import { SayOnce } from "../api/sayonce.ts";
 import type { KeyPair } from "../server/tls.ts";
 import type { Validity } from "./lifetime.ts";
 import { parseCertificates } from "./pem.ts";
-import { type Action, needsLeader, nextStep, type State } from "./rotation.ts";
-import { authoritySecretName, type SecretStore, takeStep } from "./rotationsteps.ts";
+import { needsLeader, nextStep, type State } from "./rotation.ts";
+import { authoritySecretName, type SecretStore, takeStep, type Writing } from "./rotationsteps.ts";
 import { bundleOf, judge, pairOf, type Stored } from "./stored.ts";
 import { every } from "../kube/every.ts";
 
@@ -47,20 +47,20 @@ interface Trusted {
 }
 
 export interface Step {
-  readonly action: Action;
+  readonly action: Writing;
   /** A new one for each step. */
   readonly id: string;
   readonly text: string;
 }
 
-const TEXT = {
+const TEXT: Readonly<Record<Writing, string>> = {
   CreateAuthority: "Created a certificate authority",
   ReplaceAuthority: "Replaced the certificate authority",
   CreateServing: "Issued the serving certificate",
   PublishAuthority: "Published the new certificate authority beside the old one",
   IssueLeaf: "Issued a new serving certificate",
   DropOldAuthorities: "Published the certificate authority without the old one",
-} as const;
+};
 
 /** More steps than a start from nothing needs; then the loop stops until the next look. */
 const MAX_STEPS = 4;
@@ -188,17 +188,9 @@ export class CertificateKeeper {
     return true;
   }
 
-  async #take(action: Exclude<Action, "None" | "AwaitTrust">, signal: AbortSignal): Promise<void> {
-    const { store, secretName, names, log, now } = this.#options;
-    const done = await takeStep(action, {
-      store,
-      secretName,
-      names,
-      stored: this.#stored,
-      now: now(),
-      signal,
-    });
-    if (!done) return;
+  async #take(action: Writing, signal: AbortSignal): Promise<void> {
+    const { secretName, log, now } = this.#options;
+    if (!(await takeStep(action, { ...this.#options, stored: this.#stored, now: now(), signal }))) return;
     this.#trouble.over();
     log.info(TEXT[action], { secret: secretName });
     this.#taken.push({ action, id: now().toISOString(), text: TEXT[action] });

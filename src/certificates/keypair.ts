@@ -5,18 +5,15 @@ import { createSecureContext } from "node:tls";
 
 import { errorText } from "../log/errortext.ts";
 import type { KeyPair } from "../server/tls.ts";
+import { type Lifetime, lifetimeOf } from "./lifetime.ts";
 
-export interface CheckedPair extends KeyPair {
-  readonly notBefore: Date;
-  readonly notAfter: Date;
-}
+export interface CheckedPair extends KeyPair, Lifetime {}
 
 /** Throws a one-line Error when the pair cannot serve TLS at `now`; the message never quotes the files. */
 export function checkPair({ cert, key }: KeyPair, now: Date): CheckedPair {
   const leaf = parseCertificate(cert);
   if (!leaf.checkPrivateKey(parseKey(key))) throw new Error("the private key does not match the certificate");
-  const notAfter = new Date(leaf.validTo);
-  const notBefore = new Date(leaf.validFrom);
+  const { notBefore, notAfter } = lifetimeOf(leaf);
   if (notAfter <= now) throw new Error(`the certificate expired at ${notAfter.toISOString()}`);
   try {
     createSecureContext({ cert, key, minVersion: "TLSv1.2" }); // also checks the chain, and key sizes that OpenSSL rejects

@@ -1,5 +1,7 @@
 /** How long certificates live, and when they are renewed. */
 
+import type { X509Certificate } from "node:crypto";
+
 const HOUR_MS = 60 * 60 * 1000;
 const DAY_MS = 24 * HOUR_MS;
 
@@ -20,11 +22,19 @@ const RENEW_AT = 2 / 3;
 const JITTER = 1 / 20;
 const WARN_AT = 5 / 6;
 
-export interface Validity {
-  /** Identifies the certificate. */
-  readonly fingerprint: string;
+/** The dates of a certificate. */
+export interface Lifetime {
   readonly notBefore: Date;
   readonly notAfter: Date;
+}
+
+export interface Validity extends Lifetime {
+  /** Identifies the certificate. */
+  readonly fingerprint: string;
+}
+
+export function lifetimeOf({ validFromDate, validToDate }: X509Certificate): Lifetime {
+  return { notBefore: validFromDate, notAfter: validToDate };
 }
 
 /** The renewal time: the same on every replica, and different for each certificate. */
@@ -35,11 +45,11 @@ export function renewalOf({ fingerprint, notBefore, notAfter }: Validity): Date 
 }
 
 /** When to warn: the certificate should have been renewed long before. */
-export function warningOf({ notBefore, notAfter }: Pick<Validity, "notBefore" | "notAfter">): Date {
+export function warningOf({ notBefore, notAfter }: Lifetime): Date {
   const life = notAfter.getTime() - notBefore.getTime();
   return new Date(notBefore.getTime() + life * WARN_AT);
 }
 
-export function issuedAt({ notBefore }: Pick<Validity, "notBefore">): Date {
+export function issuedAt({ notBefore }: Pick<Lifetime, "notBefore">): Date {
   return new Date(notBefore.getTime() + BACKDATED_MS);
 }

@@ -5,15 +5,8 @@ import type { X509Certificate } from "node:crypto";
 import { createAuthority, issueLeaf } from "./issue.ts";
 import { parseCertificates } from "./pem.ts";
 import type { Action } from "./rotation.ts";
-import {
-  authorityData,
-  bundleOf,
-  pairOf,
-  type SecretData,
-  servingData,
-  type Stored,
-  type StoredSecret,
-} from "./stored.ts";
+import type { KeyPair } from "../server/tls.ts";
+import { bundleOf, dataOf, pairOf, type SecretData, type Stored, type StoredSecret } from "./stored.ts";
 
 /** Stores the Secrets. Other failures reject, and the next look starts again. */
 export interface SecretStore {
@@ -33,7 +26,8 @@ export interface Workplace {
   readonly signal: AbortSignal;
 }
 
-type Writing = Exclude<Action, "None" | "AwaitTrust">;
+/** An action that writes a Secret. */
+export type Writing = Exclude<Action, "None" | "AwaitTrust">;
 
 export function authoritySecretName(secretName: string): string {
   return `${secretName}-ca`;
@@ -57,7 +51,7 @@ export async function takeStep(action: Writing, at: Workplace): Promise<boolean>
 
 async function writeAuthority({ store, secretName, stored, now, signal }: Workplace): Promise<boolean> {
   const name = authoritySecretName(secretName);
-  const data = authorityData(await createAuthority(now));
+  const data = dataOf(await createAuthority(now));
   return stored.authority === undefined
     ? await store.create(name, data, signal)
     : await store.replace(name, stored.authority, data, signal);
@@ -65,10 +59,10 @@ async function writeAuthority({ store, secretName, stored, now, signal }: Workpl
 
 async function writeServing(
   { store, secretName, stored, signal }: Workplace,
-  pair: ReturnType<typeof pairOf>,
+  pair: KeyPair,
   bundle: readonly X509Certificate[],
 ): Promise<boolean> {
-  const data = servingData(pair, bundle);
+  const data = dataOf(pair, bundle);
   return stored.serving === undefined
     ? await store.create(secretName, data, signal)
     : await store.replace(secretName, stored.serving, data, signal);
@@ -80,7 +74,7 @@ function published(at: Workplace): X509Certificate[] {
   return [...signingCertificates(at), ...old];
 }
 
-function signingPair({ stored: { authority } }: Workplace): ReturnType<typeof pairOf> {
+function signingPair({ stored: { authority } }: Workplace): KeyPair {
   if (authority === undefined) throw new Error("there is no certificate authority");
   return pairOf(authority);
 }
@@ -89,7 +83,7 @@ function signingCertificates(at: Workplace): X509Certificate[] {
   return parseCertificates(signingPair(at).cert).slice(0, 1);
 }
 
-function servingPair({ stored: { serving } }: Workplace): ReturnType<typeof pairOf> {
+function servingPair({ stored: { serving } }: Workplace): KeyPair {
   if (serving === undefined) throw new Error("there is no serving certificate");
   return pairOf(serving);
 }

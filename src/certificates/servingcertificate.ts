@@ -7,6 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { codeOf } from "../api/thrown.ts";
 import type { Logger } from "../api/logger.ts";
 import type { Watched } from "./expiry.ts";
+import type { Lifetime } from "./lifetime.ts";
 import { CertificateKeeper, type Step } from "./keeper.ts";
 import type { KubeClient } from "../kube/kubeclient.ts";
 import { isForbidden } from "../kube/kubeerror.ts";
@@ -60,7 +61,7 @@ function filesOf(serving: ServingOptions): Serving {
   return {
     load: async () => await watcher.load(),
     run: async (signal) => await watcher.run(signal),
-    authorities: authorityFile(options.webhookCertDir),
+    authorities: async () => await authoritiesIn(options.webhookCertDir),
     certificates: () => watched("serving", watcher.validity),
     secretUid: () => undefined,
   };
@@ -74,16 +75,14 @@ function placeOf({
   return { dir, certName, keyName, ...(intervalMs !== undefined && { intervalMs }) };
 }
 
-/** Reads ca.crt; `undefined` where there is no such file. */
-export function authorityFile(dir: string): () => Promise<string | undefined> {
-  return async () => {
-    try {
-      return await readFile(join(dir, "ca.crt"), "utf8");
-    } catch (error) {
-      if (codeOf(error) === "ENOENT") return undefined;
-      throw error;
-    }
-  };
+/** Reads ca.crt; `undefined`: there is no such file. */
+export async function authoritiesIn(dir: string): Promise<string | undefined> {
+  try {
+    return await readFile(join(dir, "ca.crt"), "utf8");
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw error;
+  }
 }
 
 /**
@@ -136,9 +135,9 @@ class OwnCertificates implements Serving {
   }
 
   async #fromVolume(): Promise<KeyPair | undefined> {
-    const { log, now } = this.#options;
+    const { log } = this.#options;
     try {
-      this.#current = checkPair(await this.#watcher.load(), now());
+      this.#current = await this.#watcher.load();
       log.info("Loaded the serving certificate", { notAfter: this.#current.notAfter });
     } catch (error) {
       log.info("No serving certificate in files, asking the API server", { error });
@@ -187,9 +186,8 @@ class OwnCertificates implements Serving {
   }
 
   /** A pair from the volume that is older than the API server's is ignored: the volume lags behind. */
-  #mounted(pair: KeyPair): void {
-    const checked = checkPair(pair, this.#options.now());
-    if (this.#current === undefined || checked.notBefore > this.#current.notBefore) this.#take(checked);
+  #mounted(pair: CheckedPair): void {
+    if (this.#current === undefined || pair.notBefore > this.#current.notBefore) this.#take(pair);
   }
 
   #take(pair: CheckedPair): void {
@@ -214,8 +212,8 @@ function remedyOf(error: unknown): string | undefined {
   return "apply the Role and the ClusterRole hookpolicy of the manifests, or run with --cert-management=Files";
 }
 
-export function watched(name: string, validity: Omit<Watched, "name"> | undefined): Watched[] {
+export function watched(name: string, validity: Lifetime | undefined): Watched[] {
   if (validity === undefined) return [];
-  const { notBefore, notAfter } = validity;
+  const { notBefore, notAfter } = validity; // nothing else: it may be a pair with its key
   return [{ name, notBefore, notAfter }];
 }

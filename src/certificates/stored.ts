@@ -4,9 +4,9 @@ import { X509Certificate } from "node:crypto";
 
 import { checkPair } from "./keypair.ts";
 import type { KeyPair } from "../server/tls.ts";
-import type { Validity } from "./lifetime.ts";
+import { lifetimeOf, type Validity } from "./lifetime.ts";
 import { isSignedBy, joinCertificates, parseCertificates } from "./pem.ts";
-import type { Leaf, State } from "./rotation.ts";
+import type { State } from "./rotation.ts";
 
 export interface StoredSecret {
   readonly uid: string;
@@ -33,20 +33,13 @@ export function bundleOf({ data }: StoredSecret): string {
   return data["ca.crt"] ?? "";
 }
 
-export function authorityData({ cert, key }: KeyPair): SecretData {
-  return { "tls.crt": cert, "tls.key": key };
+/** `bundle`: the authorities that clients should trust; absent in the Secret of the authority itself. */
+export function dataOf({ cert, key }: KeyPair, bundle?: readonly X509Certificate[]): SecretData {
+  return { "tls.crt": cert, "tls.key": key, ...(bundle && { "ca.crt": joinCertificates(bundle) }) };
 }
 
-export function servingData({ cert, key }: KeyPair, bundle: readonly X509Certificate[]): SecretData {
-  return { "tls.crt": cert, "tls.key": key, "ca.crt": joinCertificates(bundle) };
-}
-
-/** Judges the Secrets alone; trustedSince needs a look at other objects. */
-export function judge(
-  { authority, serving }: Stored,
-  names: readonly string[],
-  now: Date,
-): Omit<State, "trustedSince"> {
+/** Judges the Secrets alone, without `trustedSince`, which needs a look at other objects. */
+export function judge({ authority, serving }: Stored, names: readonly string[], now: Date): State {
   return {
     ...(authority !== undefined && { authority: judgeAuthority(pairOf(authority), now) }),
     ...(serving !== undefined && { serving: judgeServing(serving, names, now) }),
@@ -70,10 +63,8 @@ function judgeServing(
   if (certificate === undefined || !names.every((name) => certificate.checkHost(name) !== undefined)) {
     return { bundle };
   }
-  const signer = authorities.find(
-    (authority) => hasBegun(authority, now) && isSignedBy(certificate, authority),
-  )?.fingerprint256;
-  const leaf: Leaf = { ...validityOf(certificate), ...(signer !== undefined && { signer }) };
+  const signer = authorities.find((each) => hasBegun(each, now) && isSignedBy(certificate, each));
+  const leaf = { ...validityOf(certificate), ...(signer && { signer: signer.fingerprint256 }) };
   return { leaf, bundle };
 }
 
@@ -95,6 +86,6 @@ function hasBegun({ validFromDate }: X509Certificate, now: Date): boolean {
   return validFromDate <= now;
 }
 
-function validityOf({ fingerprint256, validFromDate, validToDate }: X509Certificate): Validity {
-  return { fingerprint: fingerprint256, notBefore: validFromDate, notAfter: validToDate };
+function validityOf(certificate: X509Certificate): Validity {
+  return { fingerprint: certificate.fingerprint256, ...lifetimeOf(certificate) };
 }

@@ -7,8 +7,9 @@ import type { TrustReader } from "./keeper.ts";
 import { holds } from "./pem.ts";
 import type { KubeClient } from "../kube/kubeclient.ts";
 import { unlessNotFound } from "../kube/kubeerror.ts";
-import { type KubeObject, type Resource, resourceName } from "../kube/resource.ts";
-import type { CaBundleTarget } from "./cabundle.ts";
+import { type KubeObject, resourceName } from "../kube/resource.ts";
+import { VALIDATING_WEBHOOKS } from "../kube/resources.ts";
+import { bundlesOf } from "./cabundle.ts";
 import { extensionConfigsOf, RUNTIME_GROUP_PATH } from "../kube/extensionconfigs.ts";
 
 export interface TrustOptions {
@@ -16,31 +17,30 @@ export interface TrustOptions {
   readonly service: { readonly namespace: string; readonly name: string };
   /** The DNS names of the operator's Service. */
   readonly names: readonly string[];
-  readonly webhooks: readonly CaBundleTarget[];
+  /** Names of the ValidatingWebhookConfigurations that call the operator. */
+  readonly webhooks: readonly string[];
 }
 
 export function createTrustReader(options: TrustOptions): TrustReader {
   return {
     distrusting: async (authority, signal) => {
-      const [webhooks, extensions] = await Promise.all([
-        Promise.all(
-          options.webhooks.map((target) => distrustingWebhook(options.client, target, { authority, signal })),
-        ),
+      const found = await Promise.all([
+        ...options.webhooks.map((name) => distrustingWebhook(options.client, name, { authority, signal })),
         distrustingExtensions(options, authority, signal),
       ]);
-      return [...webhooks.flat(), ...extensions];
+      return found.flat();
     },
   };
 }
 
 async function distrustingWebhook(
   client: TrustOptions["client"],
-  { resource, name, bundles }: CaBundleTarget,
+  name: string,
   { authority, signal }: { readonly authority: X509Certificate; readonly signal: AbortSignal },
 ): Promise<readonly string[]> {
-  const object = await unlessNotFound(client.get(resource, { name }, { signal }));
-  const trusts = object === undefined || bundles(object).every(({ value }) => trustsBy(value, authority));
-  return trusts ? [] : [`${resourceName(resource)} ${name}`];
+  const object = await unlessNotFound(client.get(VALIDATING_WEBHOOKS, { name }, { signal }));
+  const trusts = object === undefined || bundlesOf(object).every(({ value }) => trustsBy(value, authority));
+  return trusts ? [] : [`${resourceName(VALIDATING_WEBHOOKS)} ${name}`];
 }
 
 async function distrustingExtensions(
@@ -48,22 +48,14 @@ async function distrustingExtensions(
   authority: X509Certificate,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const resource = await extensionResource(options, signal);
-  if (resource === undefined) return [];
+  const group = await unlessNotFound(options.client.getPath(RUNTIME_GROUP_PATH, { signal }));
+  if (group === undefined) return []; // Cluster API is not installed
+  const resource = extensionConfigsOf(group);
   const { items } = await options.client.list(resource, { signal });
   return items
     .filter((object) => callsUs(clientConfigOf(object), options))
     .filter((object) => !trustsBy(clientConfigOf(object)["caBundle"], authority))
     .map(({ metadata }) => `${resourceName(resource)} ${metadata.name}`);
-}
-
-/** Absent: Cluster API is not installed. */
-async function extensionResource(
-  { client }: TrustOptions,
-  signal: AbortSignal,
-): Promise<Resource | undefined> {
-  const group = await unlessNotFound(client.getPath(RUNTIME_GROUP_PATH, { signal }));
-  return group === undefined ? undefined : extensionConfigsOf(group);
 }
 
 function clientConfigOf({ spec }: KubeObject): Fields {

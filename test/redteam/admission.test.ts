@@ -123,7 +123,7 @@ async function authorityOf(t: TestContext): Promise<ClientAuthority> {
   const file = join(scratch(t), "client-ca.crt");
   await writeFile(file, clients.certificate);
   const authority = new ClientAuthority({
-    file,
+    caFile: file,
     flag: "--admission-client-ca-file",
     remedy: "",
     names: [APISERVER],

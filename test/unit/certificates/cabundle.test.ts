@@ -5,12 +5,8 @@ import { mock, type TestContext, test } from "node:test";
 import type { JsonPatchOperation } from "../../../src/kube/kubeclient.ts";
 import { isConflict, KubeError } from "../../../src/kube/kubeerror.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
-import {
-  CaBundleKeeper,
-  type CaBundleOptions,
-  validatingWebhookTarget,
-} from "../../../src/certificates/cabundle.ts";
-import { authorityFile } from "../../../src/certificates/servingcertificate.ts";
+import { CaBundleKeeper, type CaBundleOptions } from "../../../src/certificates/cabundle.ts";
+import { authoritiesIn } from "../../../src/certificates/servingcertificate.ts";
 import { createCertificateAuthority } from "../../controlplane/certificates.ts";
 import { status, WIDGETS } from "../kube/fakeapiserver.ts";
 import { MemoryLogger, scratch, startLab, until } from "../kube/fixtures.ts";
@@ -96,8 +92,8 @@ function labOf(t: TestContext, more: Partial<CaBundleOptions> = {}): Lab {
     look: async () => await lab.keeper.look(new AbortController().signal),
     bundles: () => (lab.webhooks ?? []).map(({ clientConfig }) => clientConfig.caBundle),
     keeper: new CaBundleKeeper({
-      targets: [validatingWebhookTarget("hookpolicy")],
-      authorities: authorityFile(dir),
+      webhooks: ["hookpolicy"],
+      authorities: async () => await authoritiesIn(dir),
       lagging: true,
       leading: () => lab.leading,
       log,

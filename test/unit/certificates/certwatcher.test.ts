@@ -49,7 +49,7 @@ function watcherOf(dir: string, more: Partial<CertWatcherOptions> = {}) {
     keyName: "tls.key",
     intervalMs: 1,
     log,
-    onChange: (pair) => changes.push(pair),
+    onChange: ({ cert, key }) => changes.push({ cert, key }),
     now: () => new Date(),
     ...more,
   });
@@ -76,7 +76,8 @@ function countPolls(): { now: () => Date; polls: () => number } {
 test("load gives the pair and knows when it ends", async (t) => {
   const { watcher, log } = watcherOf(await folder(t, first));
   assert.equal(watcher.validity, undefined);
-  assert.deepEqual(await watcher.load(), first);
+  const { cert, key } = await watcher.load();
+  assert.deepEqual({ cert, key }, first);
   assert.ok(watcher.validity!.notAfter > new Date());
   assert.deepEqual(
     log.entries.map(({ level }) => level),

@@ -4,7 +4,6 @@ import { before, test } from "node:test";
 
 import { createAuthority } from "../../../src/certificates/issue.ts";
 import { KubeError } from "../../../src/kube/kubeerror.ts";
-import { validatingWebhookTarget } from "../../../src/certificates/cabundle.ts";
 import { createTrustReader, type TrustOptions } from "../../../src/certificates/trust.ts";
 
 const HOST = "hooks.system.svc";
@@ -68,7 +67,7 @@ async function distrusting({
     client,
     service: US,
     names: [HOST, `${HOST}.cluster.local`],
-    webhooks: [validatingWebhookTarget("hookpolicy")],
+    webhooks: ["hookpolicy"],
   });
   return await reader.distrusting(new X509Certificate(authority), new AbortController().signal);
 }

@@ -42,7 +42,7 @@ async function start(t: TestContext, more: Partial<ClientAuthorityOptions> = {})
   await writeFile(file, clients.certificate);
   const log = createRecorder();
   const authority: ClientAuthority = new ClientAuthority({
-    file,
+    caFile: file,
     ...FLAG,
     names: [NAME, "kcp"],
     intervalMs: 1,
@@ -284,7 +284,7 @@ for (const [name, content] of Object.entries(UNUSABLE)) {
     await put(lab.file, content);
     const { file } = lab;
     const fresh = new ClientAuthority({
-      file,
+      caFile: file,
       ...FLAG,
       names: [],
       log: lab.log,
