@@ -15,15 +15,14 @@ import { checkPair, type CheckedPair } from "./keypair.ts";
 import type { Lifetime } from "./lifetime.ts";
 import type { KeyPair } from "../server/tls.ts";
 import { every } from "../kube/every.ts";
+import type { CertificateFiles } from "./settings.ts";
 
 export interface CertWatcherOptions {
-  readonly dir: string;
-  readonly certName: string;
-  readonly keyName: string;
-  /** The volume may be empty, and the same pair may arrive by the API server: neither is logged. */
+  readonly files: CertificateFiles;
+  /** The volume may be empty, and the same pair may arrive from the API server: neither is logged. */
   readonly optional?: boolean;
   /** Default 5 s; kubelet itself needs up to a minute to update a mounted Secret. */
-  readonly intervalMs?: number;
+  readonly intervalMs?: number | undefined;
   readonly log: Logger;
   /** Called with every valid pair after the first; when it throws, the pair counts as invalid. */
   readonly onChange: (pair: CheckedPair) => void;
@@ -93,21 +92,21 @@ export class CertWatcher {
   }
 
   async #read(): Promise<KeyPair> {
-    const { dir, certName, keyName } = this.#options;
+    const { webhookCertDir: dir, webhookCertName, webhookKeyName } = this.#options.files;
     const [cert, key] = await Promise.all([
-      readPem(join(dir, certName), "--webhook-cert-name"),
-      readPem(join(dir, keyName), "--webhook-key-name"),
+      readPem(join(dir, webhookCertName), "--webhook-cert-name"),
+      readPem(join(dir, webhookKeyName), "--webhook-key-name"),
     ]);
     return { cert, key };
   }
 }
 
-function checkedOnDisk(pair: KeyPair, { dir, certName, keyName, now }: CertWatcherOptions): CheckedPair {
+function checkedOnDisk(pair: KeyPair, { files, now }: CertWatcherOptions): CheckedPair {
   try {
     return checkPair(pair, now());
-  } catch (error) {
-    const files = `${join(dir, certName)} and ${keyName}`;
-    throw new Error(`cannot use ${files} (--webhook-cert-dir)`, { cause: error });
+  } catch (cause) {
+    const both = `${join(files.webhookCertDir, files.webhookCertName)} and ${files.webhookKeyName}`;
+    throw new Error(`cannot use ${both} (--webhook-cert-dir)`, { cause });
   }
 }
 

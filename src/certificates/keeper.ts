@@ -15,14 +15,10 @@ import { authoritySecretName, type SecretStore, takeStep, type Writing } from ".
 import { bundleOf, judge, pairOf, type Stored } from "./stored.ts";
 import { every } from "../kube/every.ts";
 
-export interface TrustReader {
-  /** Names, for people, the objects by which callers reach the operator and that do not trust `authority`. */
-  distrusting(authority: X509Certificate, signal: AbortSignal): Promise<readonly string[]>;
-}
-
 export interface KeeperOptions {
   readonly store: SecretStore;
-  readonly trust: TrustReader;
+  /** Names the objects by which callers reach the operator and that do not trust `authority`. */
+  readonly distrusting: (authority: X509Certificate, signal: AbortSignal) => Promise<readonly string[]>;
   /** The Secret of the serving certificate; the Secret of its authority is beside it. */
   readonly secretName: string;
   /** DNS names of the serving certificate. */
@@ -37,7 +33,7 @@ export interface KeeperOptions {
   /** The remedy to log with the error of a failed look. */
   readonly remedyOf: (error: unknown) => string | undefined;
   /** Default 10 s. */
-  readonly intervalMs?: number;
+  readonly intervalMs?: number | undefined;
 }
 
 /** The result of the last look that completed. */
@@ -137,14 +133,14 @@ export class CertificateKeeper {
 
   /** Kept in memory only: a new leader looks for itself, which can only make the wait longer. */
   async #trust(state: State, before: Trusted | undefined, signal: AbortSignal): Promise<Trusted | undefined> {
-    const { trust, leading, now } = this.#options;
+    const { leading, now } = this.#options;
     const certificate = this.#authorityInUse();
     const waits = certificate !== undefined && nextStep(state, now()) === "AwaitTrust";
     if (!waits || !leading()) {
       this.#waitingSince = undefined;
       return undefined;
     }
-    const distrusting = await trust.distrusting(certificate, signal);
+    const distrusting = await this.#options.distrusting(certificate, signal);
     if (distrusting.length > 0) {
       this.#sayWaiting(distrusting);
       return undefined;

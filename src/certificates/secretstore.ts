@@ -1,33 +1,31 @@
 /** Stores the operator's certificates as Secrets. */
 
-import { isFields } from "../api/fields.ts";
+import { fieldsOf } from "../api/fields.ts";
 import type { SecretData, StoredSecret } from "./stored.ts";
 import type { SecretStore } from "./rotationsteps.ts";
 import { SECRETS } from "../kube/resources.ts";
 import type { KubeClient } from "../kube/kubeclient.ts";
-import { isAlreadyExists, isConflict, isNotFound, unlessNotFound } from "../kube/kubeerror.ts";
+import { isAlreadyExists, isConflict, isNotFound, unless, unlessNotFound } from "../kube/kubeerror.ts";
 import type { KubeObject } from "../kube/resource.ts";
 
-/** Labels of objects that HookPolicy has created. */
-const OURS = { "app.kubernetes.io/managed-by": "hookpolicy" };
+const NAME_LABEL = "app.kubernetes.io/name";
+/** "hookpolicy" on an object that HookPolicy has created. */
+const MANAGED_BY_LABEL = "app.kubernetes.io/managed-by";
 
-export type SecretClient = Pick<KubeClient, "get" | "create" | "mergePatch">;
-
-export function createSecretStore(client: SecretClient, namespace: string): SecretStore {
+export function createSecretStore(
+  client: Pick<KubeClient, "get" | "create" | "mergePatch">,
+  namespace: string,
+): SecretStore {
   return {
     read: async (name, signal) => {
       const found = await unlessNotFound(client.get(SECRETS, { namespace, name }, { signal }));
       return found === undefined ? undefined : view(found);
     },
     create: async (name, data, signal) => {
-      const metadata = { namespace, name, labels: { "app.kubernetes.io/name": "hookpolicy", ...OURS } };
-      const secret = {
-        apiVersion: "v1",
-        kind: "Secret",
-        metadata,
-        type: "kubernetes.io/tls",
-        data: encode(data),
-      };
+      const labels = { [NAME_LABEL]: "hookpolicy", [MANAGED_BY_LABEL]: "hookpolicy" };
+      const { version: apiVersion, kind } = SECRETS;
+      const content = { type: "kubernetes.io/tls", data: encode(data) };
+      const secret = { apiVersion, kind, metadata: { namespace, name, labels }, ...content };
       return (await unless(isAlreadyExists, client.create(SECRETS, secret, { signal }))) !== undefined;
     },
     replace: async (name, { uid, resourceVersion }, data, signal) => {
@@ -40,26 +38,14 @@ export function createSecretStore(client: SecretClient, namespace: string): Secr
 
 function view(secret: KubeObject): StoredSecret {
   const { uid, resourceVersion, labels } = secret.metadata;
-  const raw = "data" in secret && isFields(secret.data) ? secret.data : {};
-  const decoded = Object.entries(raw).map(([key, value]) => [
-    key,
-    Buffer.from(String(value), "base64").toString("utf8"),
-  ]);
-  const ours = Object.entries(OURS).every(([key, value]) => labels?.[key] === value);
-  return { uid, resourceVersion, ours, data: Object.fromEntries(decoded) };
+  const encoded = Object.entries(fieldsOf("data" in secret ? secret.data : undefined));
+  const data = encoded.map(([key, value]) => [key, Buffer.from(String(value), "base64").toString("utf8")]);
+  const ours = labels?.[MANAGED_BY_LABEL] === "hookpolicy";
+  return { uid, resourceVersion, ours, data: Object.fromEntries(data) };
 }
 
 function encode(data: SecretData): Record<string, string> {
   return Object.fromEntries(
     Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString("base64")]),
   );
-}
-
-async function unless<T>(expected: (error: unknown) => boolean, work: Promise<T>): Promise<T | undefined> {
-  try {
-    return await work;
-  } catch (error) {
-    if (expected(error)) return undefined;
-    throw error;
-  }
 }

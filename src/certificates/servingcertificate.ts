@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { codeOf } from "../api/thrown.ts";
 import type { Logger } from "../api/logger.ts";
+import { SayOnce } from "../api/sayonce.ts";
 import type { Watched } from "./expiry.ts";
 import type { Lifetime } from "./lifetime.ts";
 import { CertificateKeeper, type Step } from "./keeper.ts";
@@ -13,12 +14,12 @@ import type { KubeClient } from "../kube/kubeclient.ts";
 import { isForbidden } from "../kube/kubeerror.ts";
 import { type CheckedPair, checkPair } from "./keypair.ts";
 import type { KeyPair } from "../server/tls.ts";
-import { CertWatcher, type CertWatcherOptions } from "./certwatcher.ts";
+import { CertWatcher } from "./certwatcher.ts";
 import { errorText } from "../log/errortext.ts";
 import { ownWebhooks } from "./cabundle.ts";
 import type { CertificateSettings } from "./settings.ts";
 import { createSecretStore } from "./secretstore.ts";
-import { createTrustReader } from "./trust.ts";
+import { distrusting } from "./trust.ts";
 
 export interface ServingOptions {
   readonly options: Omit<CertificateSettings, "clients" | "admissionClients" | "namespace">;
@@ -56,23 +57,15 @@ export function createServing(options: ServingOptions): Serving {
 }
 
 function filesOf(serving: ServingOptions): Serving {
-  const { options, log, now, onChange } = serving;
-  const watcher = new CertWatcher({ ...placeOf(serving), log, now, onChange });
+  const { options: files, intervalMs, log, now, onChange } = serving;
+  const watcher = new CertWatcher({ files, intervalMs, log, now, onChange });
   return {
     load: async () => await watcher.load(),
     run: async (signal) => await watcher.run(signal),
-    authorities: async () => await authoritiesIn(options.webhookCertDir),
+    authorities: async () => await authoritiesIn(files.webhookCertDir),
     certificates: () => watched("serving", watcher.validity),
     secretUid: () => undefined,
   };
-}
-
-function placeOf({
-  options,
-  intervalMs,
-}: ServingOptions): Pick<CertWatcherOptions, "dir" | "certName" | "keyName" | "intervalMs"> {
-  const { webhookCertDir: dir, webhookCertName: certName, webhookKeyName: keyName } = options;
-  return { dir, certName, keyName, ...(intervalMs !== undefined && { intervalMs }) };
 }
 
 /** Reads ca.crt; `undefined`: there is no such file. */
@@ -96,7 +89,7 @@ class OwnCertificates implements Serving {
   #current: CheckedPair | undefined;
   /** Whether load() has returned a pair; only later pairs are reported. */
   #loaded = false;
-  #refused = "";
+  readonly #trouble = new SayOnce();
 
   constructor(serving: ServingOptions) {
     const { options, client, namespace, leading, log, now, onStep, intervalMs } = serving;
@@ -107,7 +100,8 @@ class OwnCertificates implements Serving {
     this.#options = serving;
     this.#keeper = new CertificateKeeper({
       store: createSecretStore(client, namespace),
-      trust: createTrustReader({ client, service, names, webhooks }),
+      distrusting: async (authority, signal) =>
+        await distrusting({ client, service, names, webhooks }, authority, signal),
       secretName: options.webhookSecretName,
       names,
       // A replica without a certificate cannot wait for a leader, which may have none either.
@@ -117,11 +111,12 @@ class OwnCertificates implements Serving {
       onPair: (pair) => this.#stored(pair),
       onStep,
       remedyOf,
-      ...(intervalMs !== undefined && { intervalMs }),
+      intervalMs,
     });
     this.#watcher = new CertWatcher({
-      ...placeOf(serving),
+      files: options,
       optional: true,
+      intervalMs,
       log,
       now,
       onChange: (pair) => this.#mounted(pair),
@@ -175,13 +170,12 @@ class OwnCertificates implements Serving {
     if (this.#current?.cert === pair.cert && this.#current.key === pair.key) return;
     try {
       this.#take(checkPair(pair, this.#options.now()));
-      this.#refused = "";
+      this.#trouble.over();
     } catch (error) {
-      // HookPolicy replaces a pair of its own that is invalid, and leaves one of another controller alone.
-      const refused = errorText(error);
-      if (refused !== this.#refused)
-        this.#options.log.warn("Not serving the certificate of the Secret", { error });
-      this.#refused = refused;
+      // The keeper replaces an invalid pair of its own, and leaves a pair of another controller alone.
+      this.#trouble.say(errorText(error), () =>
+        this.#options.log.warn("Not serving the certificate of the Secret", { error }),
+      );
     }
   }
 
@@ -200,11 +194,8 @@ class OwnCertificates implements Serving {
 }
 
 function noCertificate(cause: unknown): Error {
-  const remedy = remedyOf(cause);
-  return new Error(
-    `no serving certificate to start with (--cert-management=Self)${remedy === undefined ? "" : `; ${remedy}`}`,
-    { cause },
-  );
+  const message = "no serving certificate to start with (--cert-management=Self)";
+  return new Error([message, remedyOf(cause)].filter(Boolean).join("; "), { cause });
 }
 
 function remedyOf(error: unknown): string | undefined {

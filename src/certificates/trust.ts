@@ -3,7 +3,6 @@
 import type { X509Certificate } from "node:crypto";
 
 import { type Fields, isFields, fieldsOf } from "../api/fields.ts";
-import type { TrustReader } from "./keeper.ts";
 import { holds } from "./pem.ts";
 import type { KubeClient } from "../kube/kubeclient.ts";
 import { unlessNotFound } from "../kube/kubeerror.ts";
@@ -21,16 +20,17 @@ export interface TrustOptions {
   readonly webhooks: readonly string[];
 }
 
-export function createTrustReader(options: TrustOptions): TrustReader {
-  return {
-    distrusting: async (authority, signal) => {
-      const found = await Promise.all([
-        ...options.webhooks.map((name) => distrustingWebhook(options.client, name, { authority, signal })),
-        distrustingExtensions(options, authority, signal),
-      ]);
-      return found.flat();
-    },
-  };
+/** Returns the names, for people, of the objects by which callers reach the operator and that do not trust `authority`. */
+export async function distrusting(
+  options: TrustOptions,
+  authority: X509Certificate,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const found = await Promise.all([
+    ...options.webhooks.map((name) => distrustingWebhook(options.client, name, { authority, signal })),
+    distrustingExtensions(options, authority, signal),
+  ]);
+  return found.flat();
 }
 
 async function distrustingWebhook(

@@ -41,14 +41,19 @@ export const isNotFound = hasCode(404);
 export const isForbidden = hasCode(403);
 export const isThrottled = hasCode(429);
 
-/** `undefined` when the object does not exist. */
-export async function unlessNotFound<T>(work: Promise<T>): Promise<T | undefined> {
+/** `undefined` when `work` fails with an expected error. */
+export async function unless<T>(isExpected: Predicate, work: Promise<T>): Promise<T | undefined> {
   try {
     return await work;
   } catch (error) {
-    if (isNotFound(error)) return undefined;
+    if (isExpected(error)) return undefined;
     throw error;
   }
+}
+
+/** `undefined` when the object does not exist. */
+export async function unlessNotFound<T>(work: Promise<T>): Promise<T | undefined> {
+  return await unless(isNotFound, work);
 }
 
 /** The object changed since it was read. Excludes "AlreadyExists", which is also a 409 but not worth a retry. */

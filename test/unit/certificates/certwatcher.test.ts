@@ -44,9 +44,7 @@ function watcherOf(dir: string, more: Partial<CertWatcherOptions> = {}) {
   const log = createRecorder();
   const changes: KeyPair[] = [];
   const watcher = new CertWatcher({
-    dir,
-    certName: "tls.crt",
-    keyName: "tls.key",
+    files: { webhookCertDir: dir, webhookCertName: "tls.crt", webhookKeyName: "tls.key" },
     intervalMs: 1,
     log,
     onChange: ({ cert, key }) => changes.push({ cert, key }),

@@ -69,14 +69,12 @@ export class Lab {
   keeper(more: Partial<KeeperOptions> = {}): CertificateKeeper {
     return new CertificateKeeper({
       store: this.secrets,
-      trust: {
-        distrusting: async (authority) => {
-          if (this.trustFailure !== undefined) throw this.trustFailure;
-          const { clientBundle } = this;
-          return clientBundle === undefined || holds(clientBundle, authority)
-            ? []
-            : ["extensionconfigs hookpolicy"];
-        },
+      distrusting: async (authority) => {
+        if (this.trustFailure !== undefined) throw this.trustFailure;
+        const { clientBundle } = this;
+        return clientBundle === undefined || holds(clientBundle, authority)
+          ? []
+          : ["extensionconfigs hookpolicy"];
       },
       secretName: SERVING,
       names: NAMES,

@@ -4,7 +4,7 @@ import { before, test } from "node:test";
 
 import { createAuthority } from "../../../src/certificates/issue.ts";
 import { KubeError } from "../../../src/kube/kubeerror.ts";
-import { createTrustReader, type TrustOptions } from "../../../src/certificates/trust.ts";
+import { distrusting as distrustingObjects, type TrustOptions } from "../../../src/certificates/trust.ts";
 
 const HOST = "hooks.system.svc";
 const US = { namespace: "system", name: "hooks" };
@@ -63,13 +63,8 @@ async function distrusting({
       return { items, resourceVersion: "1" };
     },
   };
-  const reader = createTrustReader({
-    client,
-    service: US,
-    names: [HOST, `${HOST}.cluster.local`],
-    webhooks: ["hookpolicy"],
-  });
-  return await reader.distrusting(new X509Certificate(authority), new AbortController().signal);
+  const options = { client, service: US, names: [HOST, `${HOST}.cluster.local`], webhooks: ["hookpolicy"] };
+  return await distrustingObjects(options, new X509Certificate(authority), new AbortController().signal);
 }
 
 const V = ["v1alpha1", "v1beta2"];
