@@ -140,9 +140,10 @@ function labelsOf({ compiled }: PolicyEntry): Record<PolicyLabel, string> {
 function countPolicies(store: DecisionStore): Sample<"kind" | "mode" | "ready">[] {
   const counts = new Map<string, Sample<"kind" | "mode" | "ready">>();
   for (const { object, compiled } of store.policies.entries()) {
-    const ready =
-      object.status?.conditions?.find(({ type }) => type === CONDITION.Ready)?.status ?? "Unknown";
-    increment(counts, { kind: compiled.ref.kind, mode: compiled.mode, ready });
+    const condition = object.status?.conditions?.find(({ type }) => type === CONDITION.Ready);
+    const labels = { kind: compiled.ref.kind, mode: compiled.mode, ready: condition?.status ?? "Unknown" };
+    const key = Object.values(labels).join(" ");
+    counts.set(key, { labels, value: (counts.get(key)?.value ?? 0) + 1 });
   }
   return [...counts.values()];
 }
@@ -169,14 +170,6 @@ function countWouldBlock(entry: PolicyEntry): Sample<PolicyLabel | "hook">[] {
     labels: { ...labelsOf(entry), hook },
     value: wouldHaveHeld.get(hook) ?? 0,
   }));
-}
-
-function increment<Label extends string>(
-  counts: Map<string, Sample<Label>>,
-  labels: Readonly<Record<Label, string>>,
-): void {
-  const key = Object.values(labels).join(" ");
-  counts.set(key, { labels, value: (counts.get(key)?.value ?? 0) + 1 });
 }
 
 function oldestHolds(entry: PolicyEntry): Sample<PolicyLabel | "hook">[] {

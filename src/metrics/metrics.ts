@@ -11,10 +11,16 @@ export interface Sample<Label extends string> {
   readonly value: number;
 }
 
-/** A gauge that is read only when it is scraped. */
-export interface Mirror<Label extends string> {
+type Read<Label extends string> = () => Iterable<Sample<Label>> | Promise<Iterable<Sample<Label>>>;
+
+/** A metric that is read only when it is scraped. */
+class Mirror<Label extends string> {
+  read: Read<Label> = () => [];
+
   /** `read` runs once per scrape and returns every series; a series that it no longer returns disappears. */
-  follow(read: () => Iterable<Sample<Label>> | Promise<Iterable<Sample<Label>>>): void;
+  follow(read: Read<Label>): void {
+    this.read = read;
+  }
 }
 
 /** From a decision in memory to one that used all of Cluster API's timeout. */
@@ -267,7 +273,7 @@ function makers(registry: Registry) {
       labelNames: Label[] = [],
     ) => new Histogram({ name, help, buckets, labelNames, registers }),
     mirror: <Label extends string = never>(name: string, help: string, labelNames: Label[] = []) => {
-      const source = new Source<Label>();
+      const mirror = new Mirror<Label>();
       const gauge = new Gauge<Label>({
         name,
         help,
@@ -275,38 +281,30 @@ function makers(registry: Registry) {
         registers,
         async collect(): Promise<void> {
           // Before the reset: another scrape may read in the meantime.
-          const samples = await source.read();
+          const samples = await mirror.read();
           gauge.reset();
           // A gauge without labels starts at 0; an unknown value is not 0.
           if (labelNames.length === 0) gauge.remove();
           for (const { labels, value } of samples) gauge.set(labels, value);
         },
       });
-      return source;
+      return mirror;
     },
     /** For a count that is kept elsewhere. */
     mirrorCounter: <Label extends string>(name: string, help: string, labelNames: Label[]) => {
-      const source = new Source<Label>();
+      const mirror = new Mirror<Label>();
       const counter = new Counter<Label>({
         name,
         help,
         labelNames,
         registers,
         async collect(): Promise<void> {
-          const samples = await source.read();
+          const samples = await mirror.read();
           counter.reset();
           for (const { labels, value } of samples) counter.inc(labels, value);
         },
       });
-      return source;
+      return mirror;
     },
   };
-}
-
-class Source<Label extends string> implements Mirror<Label> {
-  read: Parameters<Mirror<Label>["follow"]>[0] = () => [];
-
-  follow(read: typeof this.read): void {
-    this.read = read;
-  }
 }

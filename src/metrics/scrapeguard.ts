@@ -11,6 +11,8 @@ import { hash } from "node:crypto";
 
 import type { Logger } from "../api/logger.ts";
 import { sparing } from "../log/sparing.ts";
+import type { PageRequest } from "../server/pages.ts";
+import type { Turns } from "../server/turns.ts";
 import { ExpiringMap } from "./expiringmap.ts";
 
 /** As in a TokenReview; every field except the name is only passed back to the API server. */
@@ -28,25 +30,18 @@ export interface ScrapeReviewer {
   mayScrape(user: User): Promise<boolean>;
 }
 
-export interface ReviewTurns {
-  /** `undefined`: there are too many reviews. The returned function must be called once, when the review is over. */
-  take(share: string): Promise<((restMs: number) => void) | undefined>;
-}
+export type ReviewTurns = Pick<Turns, "take">;
 
 export interface ScrapeGuardOptions {
   readonly reviewer: ScrapeReviewer;
-  /** By client address. */
+  /** Limit the reviews of each client address. */
   readonly turns: { readonly readers: ReviewTurns; readonly others: ReviewTurns };
   readonly log: Logger;
   /** A monotonic clock in milliseconds. */
   readonly clock: () => number;
 }
 
-export interface Scrape {
-  readonly authorization: string | undefined;
-  /** IP address of the client. */
-  readonly address: string;
-}
+export type Scrape = Omit<PageRequest, "query">;
 
 type Verdict = Refusal | "allowed";
 

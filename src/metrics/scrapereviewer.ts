@@ -10,53 +10,42 @@ import { type Resource, resourceName } from "../kube/resource.ts";
 import { ScrapeGuard, type ScrapeReviewer, type User } from "./scrapeguard.ts";
 import { isAllowed } from "../kube/accessreview.ts";
 
-export interface ScrapeOptions {
-  readonly client: Pick<KubeClient, "review">;
-  readonly log: Logger;
-  /** In milliseconds; default: the process's monotonic clock. */
-  readonly clock?: () => number;
-}
-
 /** Each address has one review at a time; a Prometheus replica needs one per minute. */
 const OTHERS = { atOnce: 2, waiting: 32, waitingOfOne: 4, waitMs: 1_500, perSecond: 1, burst: 10 };
 const READERS = { ...OTHERS, perSecond: 5 };
 
+type Client = Pick<KubeClient, "review">;
+
+/** `clock`: in milliseconds; default: the process's monotonic clock. */
 export function createScrapeGuard({
   client,
   log,
   clock = () => performance.now(),
-}: ScrapeOptions): ScrapeGuard {
-  return new ScrapeGuard({
-    reviewer: new ApiServerScrapeReviewer(client),
-    turns: { readers: new Turns(READERS), others: new Turns(OTHERS) },
-    log,
-    clock,
-  });
+}: {
+  readonly client: Client;
+  readonly log: Logger;
+  readonly clock?: () => number;
+}): ScrapeGuard {
+  const turns = { readers: new Turns(READERS), others: new Turns(OTHERS) };
+  return new ScrapeGuard({ reviewer: createReviewer(client), turns, log, clock });
 }
 
-class ApiServerScrapeReviewer implements ScrapeReviewer {
-  readonly #client: ScrapeOptions["client"];
-
-  constructor(client: ScrapeOptions["client"]) {
-    this.#client = client;
-  }
-
-  async userOf(token: string): Promise<User | undefined> {
-    const status = await this.#review(TOKEN_REVIEWS, { token });
-    if (!isFields(status)) throw new Error("the API server's TokenReview has no status");
-    return status["authenticated"] === true ? userIn(status["user"]) : undefined;
-  }
-
-  async mayScrape({ username, ...user }: User): Promise<boolean> {
-    const nonResourceAttributes = { path: "/metrics", verb: "get" };
-    return isAllowed(await this.#review(SUBJECT_REVIEWS, { ...user, user: username, nonResourceAttributes }));
-  }
-
-  async #review(resource: Resource, spec: object): Promise<unknown> {
-    return await this.#client.review(resource, spec).catch((error: unknown) => {
+function createReviewer(client: Client): ScrapeReviewer {
+  const review = async (resource: Resource, spec: object): Promise<unknown> =>
+    await client.review(resource, spec).catch((error: unknown) => {
       throw withoutAnswer(error, resource);
     });
-  }
+  return {
+    userOf: async (token) => {
+      const status = await review(TOKEN_REVIEWS, { token });
+      if (!isFields(status)) throw new Error("the API server's TokenReview has no status");
+      return status["authenticated"] === true ? userIn(status["user"]) : undefined;
+    },
+    mayScrape: async ({ username, ...user }) => {
+      const nonResourceAttributes = { path: "/metrics", verb: "get" };
+      return isAllowed(await review(SUBJECT_REVIEWS, { ...user, user: username, nonResourceAttributes }));
+    },
+  };
 }
 
 /** Drops the API server's text, which could quote the token. */

@@ -31,15 +31,12 @@ import type { ObjectQuery } from "../policy/policy.ts";
 import type { ObjectInformers } from "../objects/objectinformers.ts";
 import type { PolicyKind } from "../policy/policyref.ts";
 import type { PolicyObject } from "../controller/policyset.ts";
-import { type ClusterMemory, PresentClusters } from "./presentclusters.ts";
+import { presentMetadata, type PresentClustersOptions } from "./presentclusters.ts";
 
-export interface ApiServerOptions {
+export interface ApiServerOptions extends Pick<PresentClustersOptions, "memory" | "patienceMs"> {
   readonly client: KubeClient;
   readonly clusters: ClusterResource;
   readonly objects: ObjectInformers;
-  /** Called when it is needed: the informer of Clusters. */
-  readonly memory: () => ClusterMemory;
-  readonly patienceMs?: number;
 }
 
 export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
@@ -47,24 +44,21 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
   readonly #clusters: ClusterResource;
   readonly #definitions: Definitions;
   readonly #objects: ObjectInformers;
-  readonly #present: PresentClusters;
+  readonly #present: PresentClustersOptions;
 
-  constructor({ client, clusters, objects, memory, patienceMs }: ApiServerOptions) {
+  constructor({ client, clusters, objects, ...memory }: ApiServerOptions) {
     this.#client = client;
     this.#clusters = clusters;
     this.#definitions = new Definitions(client);
     this.#objects = objects;
-    const list = async (signal: AbortSignal): Promise<readonly ObjectMeta[]> => {
-      const options = { metadataOnly: true, project: metadataOf, signal };
-      return (await client.list(clusters.current, options)).items;
+    this.#present = {
+      ...memory,
+      version: async () => await client.version(clusters.current),
+      list: async (signal) => {
+        const options = { metadataOnly: true, project: metadataOf, signal };
+        return (await client.list(clusters.current, options)).items;
+      },
     };
-    const version = async (): Promise<string> => await client.version(clusters.current);
-    this.#present = new PresentClusters({
-      memory,
-      version,
-      list,
-      ...(patienceMs !== undefined && { patienceMs }),
-    });
   }
 
   async policies(
@@ -178,7 +172,7 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
   }
 
   async members(): ReturnType<RolloutApi["members"]> {
-    return await this.#present.metadata();
+    return await presentMetadata(this.#present);
   }
 
   async findCluster(namespace: string, name: string): ReturnType<RolloutApi["findCluster"]> {

@@ -67,12 +67,13 @@ const AVAILABILITY_POLL_MS = 1000;
 const OBJECTS_BUDGET_MS = 5000;
 
 export function createController(options: ControllerOptions): Controller {
-  const { client, served, serviceName, metrics, events, log } = options;
+  const { client, serviceName, metrics, events, log } = options;
   // Memory's clock: a wait that starts while this machine's clock is behind must not start too early.
   const { now } = client.serverClock;
   const clusterResource = new ClusterResource(client);
   // Informers, store and queue call each other; each is called only when all of them exist.
-  const objects = createObjects(options, () => store);
+  const changed = (kind: ObjectKind): void => store.objectsChanged(kind);
+  const objects = new ObjectInformers({ client, log, onChange: changed, onAvailability: changed });
   const api = new ApiServer({ client, clusters: clusterResource, objects, memory: () => informers.clusters });
   const lookAgain = (namespace?: string): void => {
     for (const key of keysIn(store, namespace)) queue.add(key);
@@ -91,26 +92,23 @@ export function createController(options: ControllerOptions): Controller {
   const { notCalled, settings } = registrations;
   const onTransition = (transition: Transition): void => events.record(transition);
   const demandsChanged = oncePerTurn(() => objects.want([...rollouts.demands(), ...store.demands()]));
-  const store = createStore(
-    options,
-    { clusters, namespaces, objects, settings, onTransition },
-    {
-      onDirty: (key) => queue.add(key),
-      onStatusWritten: (key) => queue.addAfter(key, STATUS_WRITTEN_DELAY_MS),
-      onDemands: demandsChanged,
-    },
-  );
+  const store = createStore(options, {
+    clusters,
+    namespaces,
+    objects,
+    settings,
+    onTransition,
+    onDirty: (key) => queue.add(key),
+    onStatusWritten: (key) => queue.addAfter(key, STATUS_WRITTEN_DELAY_MS),
+    onDemands: demandsChanged,
+  });
   const sources = { store, api, objects, clusters, notCalled, onTransition };
-  const reconciler = createReconciler(sources, options);
-  const queue = createQueue(store, reconciler, api, options);
+  const queue = createQueue(sources, options);
   const { rollouts, queue: rolloutQueue } = createRollouts({
+    ...options,
     ...sources,
     namespaces,
-    served,
     now,
-    leading: options.leading,
-    metrics,
-    log,
     onDemands: demandsChanged,
     onStale: () => informers.rollouts.refresh(),
   });
@@ -129,14 +127,14 @@ export function createController(options: ControllerOptions): Controller {
   };
 }
 
+const machineTime = (): Date => new Date();
+
 function createStore(
   { client, served, maxOverrideMs, metrics, log }: ControllerOptions,
-  sources: Pick<StoreOptions, "clusters" | "namespaces" | "objects" | "settings" | "onTransition">,
-  listeners: Pick<StoreOptions, "onDirty" | "onStatusWritten" | "onDemands">,
+  connections: Omit<StoreOptions, "served" | "maxOverrideMs" | "log" | "now">,
 ): DecisionStore {
   return new DecisionStore({
-    ...sources,
-    ...listeners,
+    ...connections,
     served,
     maxOverrideMs,
     log,
@@ -154,11 +152,11 @@ interface Sources {
   readonly onTransition: (transition: Transition) => void;
 }
 
-function createReconciler(
+function createQueue(
   { store, api, objects, clusters, notCalled, onTransition }: Sources,
   { client, log, metrics }: ControllerOptions,
-): PolicyReconciler {
-  return new PolicyReconciler({
+): WorkQueue {
+  const reconciler = new PolicyReconciler({
     store,
     writer: api,
     objects,
@@ -169,14 +167,6 @@ function createReconciler(
     onStatusWrite: (kind, result) => metrics.statusWrites.inc({ kind, result }),
     onTransition,
   });
-}
-
-function createQueue(
-  store: DecisionStore,
-  reconciler: PolicyReconciler,
-  api: ApiServer,
-  { log, metrics }: ControllerOptions,
-): WorkQueue {
   return new WorkQueue({
     reconcile: async (key) => {
       await nextTurn(); // calls are answered between a change and its status
@@ -204,11 +194,6 @@ function keysIn({ policies }: DecisionStore, namespace: string | undefined): str
     .map(({ key }) => key);
 }
 
-function createObjects({ client, log }: ControllerOptions, store: () => DecisionStore): ObjectInformers {
-  const changed = (kind: ObjectKind): void => store().objectsChanged(kind);
-  return new ObjectInformers({ client, log, onChange: changed, onAvailability: changed });
-}
-
 function createSources(
   { store, rollouts }: { readonly store: DecisionStore; readonly rollouts: Rollouts },
   reader: ApiServer,
@@ -222,15 +207,7 @@ function createSources(
   const turns = new CallTurns();
   const alsoReads: ConfirmationOptions["alsoReads"] = (request, world) =>
     request.admission === true ? [] : rollouts.queries(request, world);
-  const confirmer = new Confirmer({
-    store,
-    reader,
-    alsoReads,
-    turns,
-    log,
-    onStale,
-    now: () => new Date(),
-  });
+  const confirmer = new Confirmer({ store, reader, alsoReads, turns, log, onStale, now: machineTime });
   const common: Pick<DecisionSource & ClusterDecisions, "loaded" | "inTurn"> = {
     loaded: () => store.loaded,
     inTurn: (request, decide, refuse) => turns.run(shareOf(request, store.answers), decide, refuse),

@@ -27,44 +27,61 @@ export interface Informers {
   readonly rollouts: Informer<HookRollout>;
 }
 
+interface Listeners {
+  readonly store: () => DecisionStore;
+  readonly rollouts: () => Rollouts;
+  readonly lookAgain: (namespace: string) => void;
+}
+
 export function createInformers(
   { client, log }: { readonly client: KubeClient; readonly log: Logger },
   clusterResource: ClusterResource,
-  {
-    store,
-    rollouts,
-    lookAgain,
-  }: {
-    readonly store: () => DecisionStore;
-    readonly rollouts: () => Rollouts;
-    readonly lookAgain: (namespace: string) => void;
-  },
+  { store, rollouts, lookAgain }: Listeners,
 ): Informers {
-  const policies = (kind: PolicyKind): Informer<PolicyObject> => policyInformer(kind, { client, log }, store);
+  const policies = (kind: PolicyKind): Informer<PolicyObject> =>
+    new Informer({
+      client,
+      log,
+      resource: POLICY_RESOURCES[kind],
+      project: (raw) => viewPolicy(kind, raw),
+      isSame: isSameSpec,
+      onChange: ({ old, new: object }) => {
+        const { namespace, name = "" } = (object ?? old)?.metadata ?? {};
+        store().policyChanged(policyKey(kind, namespace, name), object);
+      },
+    });
   return {
     hookPolicies: policies("HookPolicy"),
     clusterHookPolicies: policies("ClusterHookPolicy"),
     clusters: new Informer<Cluster>({
       client,
-      resource: (signal) => clusterResource.resolve(signal),
+      log,
+      resource: async (signal) => await clusterResource.resolve(signal),
       project: (raw, known) => compactCluster(viewCluster(raw, known)),
       onChange: ({ old, new: cluster }) => {
         store().clusterChanged(old, cluster);
         rollouts().clusterChanged(old, cluster);
       },
-      log,
     }),
     overrides: new Informer<HookOverride>({
       client,
+      log,
       resource: OVERRIDES,
       project: viewOverride,
       isSame: isSameSpec,
       onChange: ({ key, new: object }) => store().overrideChanged(key, object),
-      log,
     }),
-    rollouts: rolloutInformer(client, log, rollouts),
+    rollouts: new Informer<HookRollout>({
+      client,
+      log,
+      resource: ROLLOUTS,
+      project: viewRollout,
+      isSame: isSameSpec,
+      onChange: ({ key, new: object }) => rollouts().rolloutChanged(key, object),
+    }),
     namespaces: new Informer<Namespace>({
       client,
+      log,
       resource: NAMESPACES,
       metadataOnly: true,
       project: viewNamespace,
@@ -73,20 +90,8 @@ export function createInformers(
         rollouts().membersChanged();
         lookAgain(key);
       },
-      log,
     }),
   };
-}
-
-function rolloutInformer(client: KubeClient, log: Logger, rollouts: () => Rollouts): Informers["rollouts"] {
-  return new Informer<HookRollout>({
-    client,
-    resource: ROLLOUTS,
-    project: viewRollout,
-    isSame: isSameSpec,
-    onChange: ({ key, new: object }) => rollouts().rolloutChanged(key, object),
-    log,
-  });
 }
 
 export function nameInformers(informers: Informers): readonly Named[] {
@@ -98,24 +103,4 @@ export function nameInformers(informers: Informers): readonly Named[] {
     [resourceName(OVERRIDES), informers.overrides],
     [resourceName(ROLLOUTS), informers.rollouts],
   ];
-}
-
-function policyInformer(
-  kind: PolicyKind,
-  { client, log }: { readonly client: KubeClient; readonly log: Logger },
-  store: () => DecisionStore,
-): Informer<PolicyObject> {
-  return new Informer<PolicyObject>({
-    client,
-    resource: POLICY_RESOURCES[kind],
-    project: (raw) => viewPolicy(kind, raw),
-    isSame: isSameSpec,
-    onChange: ({ old, new: object }) => {
-      const metadata = (object ?? old)?.metadata;
-      if (metadata !== undefined) {
-        store().policyChanged(policyKey(kind, metadata.namespace, metadata.name), object);
-      }
-    },
-    log,
-  });
 }

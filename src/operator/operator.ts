@@ -1,5 +1,6 @@
 /** Builds the operator and defines the order of its start and its shutdown. */
 
+import { once } from "node:events";
 import { setTimeout } from "node:timers/promises";
 import { MAX_REVIEW_BYTES } from "../admission/reviewsize.ts";
 import type { Logger } from "../api/logger.ts";
@@ -93,7 +94,7 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   // While calls are answered, the controller keeps memory and status current.
   const answering = new AbortController();
   const parts = Promise.all([controller, certificates, events].map((part) => part.run(answering.signal)));
-  await aborted(signal);
+  if (!signal.aborted) await once(signal, "abort");
   readiness.stopping();
   await stopServing(Object.values(servers), options);
   answering.abort();
@@ -149,9 +150,4 @@ function hookMetrics(metrics: Metrics): HandlerDeps["metrics"] {
     unconfirmed: (reason) => metrics.unconfirmedReleases.inc({ reason }),
     discovered: () => metrics.discoveryCalls.inc(),
   };
-}
-
-async function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
 }

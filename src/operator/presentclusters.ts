@@ -1,14 +1,14 @@
 /**
- * The metadata of all Clusters as they are at an instant after the call. A list of thousands takes seconds, so memory is
- * used where it is proven to be as new: a read of one object tells the present resourceVersion, and memory is the state
- * at that version or at a later one.
+ * Finds the metadata of all Clusters as they are at an instant after the call. Listing thousands takes seconds, so memory
+ * is used if it is proven to be as new: a read of one object shows the present resourceVersion, and memory is the state
+ * at that version or a later one.
  */
 
 import type { Cluster, ObjectMeta } from "../api/meta.ts";
 import { pause } from "../kube/deadline.ts";
 import { compareResourceVersions } from "../policy/cluster.ts";
 
-/** The informer of Clusters. */
+/** What an informer of Clusters offers. */
 export interface ClusterMemory {
   /** Memory is the state of all Clusters at this resourceVersion; `undefined`: not known. */
   readonly version: string | undefined;
@@ -18,7 +18,7 @@ export interface ClusterMemory {
 }
 
 export interface PresentClustersOptions {
-  /** Called when it is needed. */
+  /** The informer of Clusters; called when it is needed. */
   readonly memory: () => ClusterMemory;
   /** Consistent: the resourceVersion that Clusters have now. */
   readonly version: () => Promise<string>;
@@ -28,40 +28,40 @@ export interface PresentClustersOptions {
   readonly patienceMs?: number;
 }
 
-/** Wherever Clusters are upgraded, some Cluster changes several times a second, and moves memory on. */
+/** While Clusters are upgraded, some Cluster changes several times a second, and memory advances with each change. */
 const PATIENCE_MS = 400;
 
-export class PresentClusters {
-  readonly #options: PresentClustersOptions;
-
-  constructor(options: PresentClustersOptions) {
-    this.#options = options;
+/** Rejects if the API server does not answer. */
+export async function presentMetadata({
+  memory: memoryOf,
+  version,
+  list,
+  patienceMs = PATIENCE_MS,
+}: PresentClustersOptions): Promise<readonly ObjectMeta[]> {
+  const memory = memoryOf();
+  const before = memory.version;
+  const present = await version();
+  const over = new AbortController();
+  try {
+    // A restored etcd counts from an earlier version: memory then shows the state before the restore.
+    if (before === undefined || !isAsNew(present, before)) return await list(over.signal);
+    if (isAsNew(memory.version, present)) return metadataIn(memory);
+    if (patienceMs === 0) return await list(over.signal);
+    const listed = pause(patienceMs, over.signal).then(async () => await list(over.signal));
+    return await Promise.race([caughtUp(memory, present, over.signal), listed]);
+  } finally {
+    over.abort();
   }
+}
 
-  /** Rejects if the API server does not answer. */
-  async metadata(): Promise<readonly ObjectMeta[]> {
-    const { version, list, patienceMs = PATIENCE_MS } = this.#options;
-    const memory = this.#options.memory();
-    const before = memory.version;
-    const present = await version();
-    const over = new AbortController();
-    try {
-      // A restored etcd counts from an earlier version on: memory is of what was before.
-      if (before === undefined || !isAsNew(present, before)) return await list(over.signal);
-      if (isAsNew(memory.version, present)) return metadataIn(memory);
-      if (patienceMs === 0) return await list(over.signal);
-      const listed = pause(patienceMs, over.signal).then(async () => await list(over.signal));
-      return await Promise.race([this.#caughtUp(memory, present, over.signal), listed]);
-    } finally {
-      over.abort();
-    }
-  }
-
-  /** The first result counts, so this ends with the next change at the latest. */
-  async #caughtUp(memory: ClusterMemory, present: string, over: AbortSignal): Promise<readonly ObjectMeta[]> {
-    while (!over.aborted && !isAsNew(memory.version, present)) await memory.moved();
-    return metadataIn(memory);
-  }
+/** The first result counts, so this ends with the next change at the latest. */
+async function caughtUp(
+  memory: ClusterMemory,
+  present: string,
+  over: AbortSignal,
+): Promise<readonly ObjectMeta[]> {
+  while (!over.aborted && !isAsNew(memory.version, present)) await memory.moved();
+  return metadataIn(memory);
 }
 
 /** Versions that cannot be compared prove nothing. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { Cluster, ObjectMeta } from "../../../src/api/meta.ts";
-import { PresentClusters } from "../../../src/operator/presentclusters.ts";
+import { presentMetadata, type PresentClustersOptions } from "../../../src/operator/presentclusters.ts";
 import { cluster } from "../builders.ts";
 
 /** Memory at some version, and an API server whose Clusters are at another. */
@@ -9,13 +9,13 @@ class Lab {
   version: string | undefined;
   readonly requests: string[] = [];
   #moved = Promise.withResolvers<void>();
-  readonly present: PresentClusters;
+  readonly present: PresentClustersOptions;
   listed: () => Promise<readonly ObjectMeta[]> = async () =>
     await Promise.resolve([named("listed").metadata]);
 
   constructor(memory: string | undefined, present: () => string, patienceMs = 0) {
     this.version = memory;
-    this.present = new PresentClusters({
+    this.present = {
       memory: () => this,
       version: async () => {
         this.requests.push("version");
@@ -26,7 +26,7 @@ class Lab {
         return await this.listed();
       },
       patienceMs,
-    });
+    };
   }
 
   async moved(): Promise<void> {
@@ -44,7 +44,7 @@ class Lab {
   }
 
   async names(): Promise<string[]> {
-    return (await this.present.metadata()).map(({ name }) => name);
+    return (await presentMetadata(this.present)).map(({ name }) => name);
   }
 }
 
