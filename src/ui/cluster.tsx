@@ -1,10 +1,11 @@
 /** One Cluster: what `explain` says, now or at another time. */
 
 import type { VNode } from "preact";
+import { useContext } from "preact/hooks";
 import { type Answer, useAnswer } from "./ask.ts";
 import { DecisionTree } from "./decisiontree.tsx";
 import type { Live } from "./live.ts";
-import { Command, Empty, Notes, Select, Verdict } from "./parts.tsx";
+import { Command, Connection, Empty, Notes, Select, Verdict } from "./parts.tsx";
 import type { Params } from "./route.ts";
 import { setParams } from "./setparams.ts";
 import { TimeSlider } from "./timeslider.tsx";
@@ -16,10 +17,9 @@ interface Props {
   readonly params: Params;
   readonly live: Live;
   readonly hooks: readonly string[];
-  readonly connection: string;
 }
 
-export function ClusterPage({ name, params, live, hooks, connection }: Props): VNode | null {
+export function ClusterPage({ name, params, live, hooks }: Props): VNode | null {
   const { hook = "", at = "" } = params;
   const rows = live.rows.filter(({ cluster }) => cluster === name);
   const answer = useAnswer<Explained>("explain", { cluster: name, hook, at }, JSON.stringify(rows));
@@ -50,20 +50,12 @@ export function ClusterPage({ name, params, live, hooks, connection }: Props): V
           onChange={(next) => setParams({ at: next?.toISOString() ?? "" })}
         />
       )}
-      <Operations answer={answer} at={at} connection={connection} />
+      <Operations answer={answer} at={at} />
     </section>
   );
 }
 
-function Operations({
-  answer,
-  at,
-  connection,
-}: {
-  answer: Answer<Explained>;
-  at: string;
-  connection: string;
-}) {
+function Operations({ answer, at }: { answer: Answer<Explained>; at: string }) {
   const { value, isLoading } = answer;
   if (value === undefined) return isLoading ? <Empty title="Reading…" /> : null;
   const { operations } = value.report;
@@ -74,14 +66,13 @@ function Operations({
       </Empty>
     );
   return (
-    <div aria-busy={isLoading} class={isLoading ? "busy" : ""}>
+    <div aria-busy={isLoading}>
       {operations.map((operation, index) => (
         <Operation
           key={operation.hook}
           operation={operation}
           override={value.overrides[index] ?? undefined}
           at={at === "" ? "" : value.report.at}
-          connection={connection}
         />
       ))}
     </div>
@@ -92,10 +83,9 @@ interface OperationProps {
   readonly operation: ExplainedOperation;
   readonly override: string | undefined;
   readonly at: string;
-  readonly connection: string;
 }
 
-function Operation({ operation, override, at, connection }: OperationProps) {
+function Operation({ operation, override, at }: OperationProps) {
   const { hook, targetVersion, verdict, firstAsked, passed, holds, message, admission } = operation;
   return (
     <article class="operation">
@@ -109,8 +99,8 @@ function Operation({ operation, override, at, connection }: OperationProps) {
         {askedText(firstAsked, passed)} {admission !== undefined && ADMISSION[admission]}
       </p>
       {holds === true && <p class="said">{message}</p>}
-      <Steps operation={operation} override={override} connection={connection} />
-      <DecisionTree operation={operation} connection={connection} />
+      <Steps operation={operation} override={override} />
+      <DecisionTree operation={operation} />
     </article>
   );
 }
@@ -126,7 +116,8 @@ function askedText(firstAsked: string | undefined, passed: boolean): string {
   return passed ? "The Cluster has passed this hook already." : "Cluster API does not ask about it now.";
 }
 
-function Steps({ operation, override, connection }: Omit<OperationProps, "at">) {
+function Steps({ operation, override }: Omit<OperationProps, "at">) {
+  const connection = useContext(Connection);
   const { steps, holds, earliestRelease } = operation;
   if (holds !== true) return null;
   const commands = steps.filter((step) => step.commands.length > 0);

@@ -1,16 +1,11 @@
-/** What every policy, rule and gate says about an operation, with what they have observed. */
+/** Shows what every policy, rule and gate says about an operation, and what it has observed. */
 
 import type { VNode } from "preact";
-import { CopyButton, Verdict } from "./parts.tsx";
+import { useContext } from "preact/hooks";
+import { Connection, CopyButton, Verdict } from "./parts.tsx";
 import type { ExplainedGate, ExplainedOperation, ExplainedPolicy, PolicyName } from "./wire.ts";
 
-export function DecisionTree({
-  operation,
-  connection,
-}: {
-  operation: ExplainedOperation;
-  connection: string;
-}): VNode | null {
+export function DecisionTree({ operation }: { operation: ExplainedOperation }): VNode | null {
   const { policies, rollouts } = operation;
   const relevant = policies.filter(({ matched, rules }) => matched && rules.length > 0);
   const others = policies.filter((policy) => !relevant.includes(policy));
@@ -19,7 +14,7 @@ export function DecisionTree({
       {relevant
         .toSorted((a, b) => Number(b.holds) - Number(a.holds))
         .map((policy) => (
-          <Policy key={nameOf(policy.policy)} policy={policy} connection={connection} />
+          <Policy key={nameOf(policy.policy)} policy={policy} />
         ))}
       {rollouts.map(({ rollout, holds, reason, stage, because, mode }) => (
         <details key={rollout} class="policy" open={holds}>
@@ -67,7 +62,7 @@ function Texts({ texts }: { texts: readonly string[] }) {
   );
 }
 
-function Policy({ policy: explained, connection }: { policy: ExplainedPolicy; connection: string }) {
+function Policy({ policy: explained }: { policy: ExplainedPolicy }) {
   const { policy, verdict, mode, overriddenBy, rules, status, holds } = explained;
   return (
     <details class="policy" open={holds || verdict === "WouldBlock"}>
@@ -93,33 +88,30 @@ function Policy({ policy: explained, connection }: { policy: ExplainedPolicy; co
             </span>
           </p>
           {rule.gates.length === 0 && rule.message !== "" && <Texts texts={[rule.message]} />}
-          {rule.gates.length > 0 && <Gates gates={rule.gates} connection={connection} />}
+          {rule.gates.length > 0 && <Gates gates={rule.gates} />}
         </div>
       ))}
     </details>
   );
 }
 
-function Gates({ gates, connection }: { gates: readonly ExplainedGate[]; connection: string }) {
+function Gates({ gates }: { gates: readonly ExplainedGate[] }) {
   return (
     <ul class="gates">
       {gates.map((gate) => (
         <li key={gate.gate}>
-          <Gate gate={gate} connection={connection} />
+          <Gate gate={gate} />
         </li>
       ))}
     </ul>
   );
 }
 
-function Gate({ gate: explained, connection }: { gate: ExplainedGate; connection: string }) {
+function Gate({ gate: explained }: { gate: ExplainedGate }) {
+  const connection = useContext(Connection);
   const { gate, holds, wanted, observed, remedy, members = [] } = explained;
-  const [tone, word] =
-    holds === true
-      ? ["free", "holds"]
-      : holds === false
-        ? ["held", "waits"]
-        : ["held", "cannot be evaluated"];
+  const tone = holds === true ? "free" : "held";
+  const word = holds === true ? "holds" : holds === false ? "waits" : "cannot be evaluated";
   return (
     <>
       <p>
@@ -128,7 +120,7 @@ function Gate({ gate: explained, connection }: { gate: ExplainedGate; connection
         {members.length > 0 && <span class="soft"> one of {members.length}</span>}
       </p>
       {members.length > 0 ? (
-        <Gates gates={members} connection={connection} />
+        <Gates gates={members} />
       ) : (
         <dl class="facts">
           <dt>wanted</dt>

@@ -7,6 +7,7 @@ import { ClusterPage } from "./cluster.tsx";
 import { ClustersPage } from "./clusters.tsx";
 import { HeldPage } from "./held.tsx";
 import { connectLive, type Live, NOT_LIVE } from "./live.ts";
+import { Connection } from "./parts.tsx";
 import { RolloutsPage } from "./rollouts.tsx";
 import { PAGES, readRoute, type Route } from "./route.ts";
 import { WhatIfPage } from "./whatif.tsx";
@@ -24,7 +25,9 @@ function App() {
     <>
       <Bar route={route} live={live} server={about.server} />
       <main>
-        <Content route={route} live={live} about={about} />
+        <Connection.Provider value={about.connection}>
+          <Content route={route} live={live} about={about} />
+        </Connection.Provider>
       </main>
     </>
   );
@@ -38,7 +41,7 @@ function titleOf({ page, name }: Route): string {
 const UNKNOWN: About = { version: "", program: "hookpolicy", connection: "", server: "", hooks: [] };
 
 function Content({ route, live, about }: { route: Route; live: Live; about: About }) {
-  const { hooks, connection, program } = about;
+  const { hooks, program } = about;
   switch (route.page) {
     case "held":
       return <HeldPage live={live} params={route.params} />;
@@ -46,14 +49,7 @@ function Content({ route, live, about }: { route: Route; live: Live; about: Abou
       return <ClustersPage live={live} params={route.params} />;
     case "cluster":
       return (
-        <ClusterPage
-          key={route.name}
-          name={route.name}
-          params={route.params}
-          live={live}
-          hooks={hooks}
-          connection={connection}
-        />
+        <ClusterPage key={route.name} name={route.name} params={route.params} live={live} hooks={hooks} />
       );
     case "windows":
       return <WindowsPage params={route.params} />;

@@ -1,7 +1,10 @@
-/** Small parts that several pages have. */
+/** Small parts that several pages have in common. */
 
-import type { ComponentChildren, VNode } from "preact";
+import { type ComponentChildren, createContext, type VNode } from "preact";
 import { useState } from "preact/hooks";
+
+/** The text to append to commands, so that they use the same cluster. */
+export const Connection = createContext("");
 
 /** A command, and a button that copies it. */
 export function Command({ text }: { text: string }): VNode | null {
@@ -32,7 +35,7 @@ export async function copyText(text: string): Promise<void> {
   await navigator.clipboard.writeText(text);
 }
 
-/** Held, released, or not known. */
+/** A verdict, in the colour of what it means for the operation. */
 export function Verdict({ verdict }: { verdict: string }): VNode | null {
   return <span class={`verdict ${toneOf(verdict)}`}>{verdict}</span>;
 }
@@ -90,13 +93,7 @@ export function Select({ label, value, values, none, onChange }: Choice): VNode 
   );
 }
 
-export function Search({
-  value,
-  onChange,
-}: {
-  value: string;
-  onChange: (value: string) => void;
-}): VNode | null {
+export function Search({ value, onChange }: Pick<Choice, "value" | "onChange">): VNode | null {
   return (
     <label class="field search">
       <span>Search</span>

@@ -1,7 +1,7 @@
-/** The plan of a rollout from now on, after what happened: bars of Clusters in the lanes of their stages. */
+/** Draws what has happened in a rollout and its plan from now on: a bar for each Cluster in the lane of its stage. */
 
 import type { VNode } from "preact";
-import { dateText } from "./times.ts";
+import { dateText, percent } from "./times.ts";
 import type { LaneCluster, PlanReport, RolloutRow } from "./wire.ts";
 
 interface Bar {
@@ -18,7 +18,7 @@ interface Props {
   readonly now: Date;
 }
 
-/** Of a stage; the others are counted. */
+/** The bars that a stage shows; the others are counted. */
 const MAX_BARS = 60;
 
 export function PlanPicture({ plan, rollout, now }: Props): VNode | null {
@@ -26,7 +26,7 @@ export function PlanPicture({ plan, rollout, now }: Props): VNode | null {
   const all = lanes.flatMap(({ bars }) => bars);
   const from = Math.min(now.getTime(), ...all.map((bar) => bar.from));
   const to = Math.max(now.getTime() + 1, ...all.map((bar) => bar.to));
-  const percent = (at: number): string => `${((at - from) / (to - from)) * 100}%`;
+  const place = (at: number): string => percent(at, { from, to });
   const needy = plan.clusters.filter(({ needsAction }) => needsAction).length;
   return (
     <>
@@ -48,11 +48,11 @@ export function PlanPicture({ plan, rollout, now }: Props): VNode | null {
                   role="img"
                   aria-label={bar.text}
                   title={bar.text}
-                  style={{ marginLeft: percent(bar.from), width: percent(from + bar.to - bar.from) }}
+                  style={{ marginLeft: place(bar.from), width: place(from + bar.to - bar.from) }}
                 />
               ))}
               {bars.length > MAX_BARS && <small class="soft">and {bars.length - MAX_BARS} more</small>}
-              <i class="today" style={{ left: percent(now.getTime()) }} />
+              <i class="today" style={{ left: place(now.getTime()) }} />
             </div>
           </div>
         ))}

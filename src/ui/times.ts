@@ -18,18 +18,29 @@ export function dateText(at: Date | string, timeZone?: string): string {
   );
 }
 
-/** For the input of a date and time. */
+/** A span of time, in milliseconds since 1970. */
+export interface Time {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Where `at` lies in the span, as CSS takes it. */
+export function percent(at: number, { from, to }: Time): string {
+  return `${((at - from) / (to - from)) * 100}%`;
+}
+
+/** The value of an input for a local date and time. */
 export function localInput(at: Date): string {
   const local = new Date(at.getTime() - at.getTimezoneOffset() * 60_000);
   return local.toISOString().slice(0, 16);
 }
 
-/** Ages that are shown become older. */
-export function useNow(everyMs = 5_000): Date {
+/** The present time, renewed every few seconds for the ages on the page. */
+export function useNow(): Date {
   const [now, setNow] = useState(() => new Date());
   useEffect(() => {
-    const timer = setInterval(() => setNow(new Date()), everyMs);
+    const timer = setInterval(() => setNow(new Date()), 5_000);
     return () => clearInterval(timer);
-  }, [everyMs]);
+  }, []);
   return now;
 }

@@ -1,9 +1,9 @@
-/** Chooses the instant that is explained; behind it, what the policies say over the time. */
+/** Chooses the instant that is explained, above a strip that shows what the policies say over the time. */
 
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { toneOf } from "./parts.tsx";
-import { dateText, localInput } from "./times.ts";
+import { dateText, localInput, percent, type Time } from "./times.ts";
 import type { Span } from "./wire.ts";
 
 interface Props {
@@ -19,6 +19,7 @@ const STEP_MS = 15 * 60_000;
 const DAY_MS = 86_400_000;
 
 export function TimeSlider({ from, to, at, spans, onChange }: Props): VNode | null {
+  const time = { from: from.getTime(), to: to.getTime() };
   const start = Math.floor(from.getTime() / STEP_MS) * STEP_MS;
   const steps = Math.ceil((to.getTime() - start) / STEP_MS);
   const chosen = at === undefined ? 0 : Math.round((at.getTime() - start) / STEP_MS);
@@ -56,7 +57,7 @@ export function TimeSlider({ from, to, at, spans, onChange }: Props): VNode | nu
           Next change
         </button>
       </div>
-      <Strip from={from} to={to} spans={spans} />
+      <Strip time={time} spans={spans} />
       <input
         id="at"
         type="range"
@@ -66,15 +67,12 @@ export function TimeSlider({ from, to, at, spans, onChange }: Props): VNode | nu
         aria-valuetext={step === 0 ? "now" : dateText(new Date(start + step * STEP_MS))}
         onInput={(event) => move(Number(event.currentTarget.value))}
       />
-      <Days from={from} to={to} />
+      <Days time={time} />
     </div>
   );
 }
 
-const share = (at: Date, from: Date, to: Date): string =>
-  `${((at.getTime() - from.getTime()) / (to.getTime() - from.getTime())) * 100}%`;
-
-function Strip({ from, to, spans }: Pick<Props, "from" | "to" | "spans">) {
+function Strip({ time, spans }: { time: Time; spans: readonly Span[] }) {
   return (
     <div class="strip" aria-hidden="true">
       {spans.map((span) => (
@@ -83,8 +81,8 @@ function Strip({ from, to, spans }: Pick<Props, "from" | "to" | "spans">) {
           class={toneOf(span.verdict)}
           title={`${span.verdict} from ${dateText(span.from)} to ${dateText(span.to)}`}
           style={{
-            left: share(new Date(span.from), from, to),
-            width: share(new Date(from.getTime() + Date.parse(span.to) - Date.parse(span.from)), from, to),
+            left: percent(Date.parse(span.from), time),
+            width: percent(time.from + Date.parse(span.to) - Date.parse(span.from), time),
           }}
         />
       ))}
@@ -92,8 +90,9 @@ function Strip({ from, to, spans }: Pick<Props, "from" | "to" | "spans">) {
   );
 }
 
-function Days({ from, to }: Pick<Props, "from" | "to">) {
-  const count = Math.ceil((to.getTime() - from.getTime()) / DAY_MS);
+function Days({ time }: { time: Time }) {
+  const from = new Date(time.from);
+  const count = Math.ceil((time.to - time.from) / DAY_MS);
   const days = Array.from(
     { length: count },
     (_, index) => new Date(from.getFullYear(), from.getMonth(), from.getDate() + 1 + index),
@@ -101,7 +100,11 @@ function Days({ from, to }: Pick<Props, "from" | "to">) {
   return (
     <div class="ticks num" aria-hidden="true">
       {days.map((day, index) => (
-        <span key={day.getTime()} class={tickClass(index, day, to)} style={{ left: share(day, from, to) }}>
+        <span
+          key={day.getTime()}
+          class={tickClass(index, (time.to - day.getTime()) / DAY_MS)}
+          style={{ left: percent(day.getTime(), time) }}
+        >
           {day.toLocaleDateString("en-GB", { weekday: "short", day: "numeric" })}
         </span>
       ))}
@@ -109,8 +112,7 @@ function Days({ from, to }: Pick<Props, "from" | "to">) {
   );
 }
 
-/** A label has no room at the end; on a narrow screen every other one goes, and there are fewer at the end. */
-function tickClass(index: number, day: Date, to: Date): string {
-  const days = (to.getTime() - day.getTime()) / DAY_MS;
-  return [index % 2 === 1 ? "odd" : "", days < 1 ? "end" : "", days < 2 ? "nearend" : ""].join(" ");
+/** The last label has no room; a narrow screen hides every other label and those of the last two days. */
+function tickClass(index: number, daysLeft: number): string {
+  return [index % 2 === 1 ? "odd" : "", daysLeft < 1 ? "end" : "", daysLeft < 2 ? "nearend" : ""].join(" ");
 }

@@ -5,7 +5,7 @@ import { useAnswer } from "./ask.ts";
 import { Empty, Notes, Search, Select } from "./parts.tsx";
 import type { Params } from "./route.ts";
 import { setParams } from "./setparams.ts";
-import { dateText } from "./times.ts";
+import { dateText, percent, type Time } from "./times.ts";
 import type { Calendar, CalendarWindow, Stretch } from "./wire.ts";
 
 const OWN_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -64,31 +64,23 @@ function invalidText(calendar: Calendar | undefined): string | undefined {
   return `not valid, so that their windows are not known: ${calendar.invalid.join(", ")}`;
 }
 
-function Weeks({ calendar, windows }: { calendar: Calendar; windows: readonly CalendarWindow[] }) {
+interface WeeksProps {
+  readonly calendar: Calendar;
+  readonly windows: readonly CalendarWindow[];
+}
+
+function Weeks({ calendar, windows }: WeeksProps) {
   const weeks = Array.from({ length: calendar.days.length / WEEK }, (_, index) => index * WEEK);
   return (
-    <div class="weeks">
+    <>
       {weeks.map((first) => (
         <Week key={calendar.days[first]?.at} calendar={calendar} first={first} windows={windows} />
       ))}
-    </div>
+    </>
   );
 }
 
-interface Time {
-  readonly from: number;
-  readonly to: number;
-}
-
-function Week({
-  calendar,
-  first,
-  windows,
-}: {
-  calendar: Calendar;
-  first: number;
-  windows: readonly CalendarWindow[];
-}) {
+function Week({ calendar, windows, first }: WeeksProps & { readonly first: number }) {
   const days = calendar.days.slice(first, first + WEEK);
   const time: Time = {
     from: Date.parse(days[0]?.at ?? ""),
@@ -132,21 +124,14 @@ function Week({
   );
 }
 
-function percent(at: number, { from, to }: Time): string {
-  return `${((at - from) / (to - from)) * 100}%`;
+interface DayProps {
+  readonly at: string;
+  readonly date: string;
+  readonly time: Time;
+  readonly change: string | undefined;
 }
 
-function Day({
-  at,
-  date,
-  time,
-  change,
-}: {
-  at: string;
-  date: string;
-  time: Time;
-  change: string | undefined;
-}) {
+function Day({ at, date, time, change }: DayProps) {
   const day = new Date(`${date}T12:00:00Z`);
   return (
     <span

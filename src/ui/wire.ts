@@ -1,4 +1,4 @@
-/** What the server of `hookpolicy ui` tells its page, as JSON. */
+/** The JSON that the server of `hookpolicy ui` sends to its page. */
 
 export interface About {
   readonly version: string;
@@ -93,7 +93,7 @@ export interface Span {
   readonly to: string;
 }
 
-/** What `hookpolicy explain -o json` prints, and more. */
+/** The report of `hookpolicy explain -o json`, and more. */
 export interface Explained {
   readonly report: ExplainReport;
   /** The verdicts of the policies over the time of the slider, for each operation. */
@@ -104,6 +104,7 @@ export interface Explained {
   readonly to: string;
 }
 
+/** The parts of `hookpolicy explain -o json` that the page shows. */
 export interface ExplainReport {
   readonly at: string;
   readonly notes: readonly string[];
@@ -122,13 +123,10 @@ export interface ExplainedOperation {
   readonly message: string;
   readonly earliestRelease?: string;
   readonly steps: readonly {
-    readonly policy: PolicyName;
     readonly rule: string;
     readonly gate?: string;
     readonly wanted: string;
-    readonly evaluable: boolean;
     readonly commands: readonly string[];
-    readonly message?: string;
   }[];
   readonly policies: readonly ExplainedPolicy[];
   readonly rollouts: readonly {
@@ -137,7 +135,6 @@ export interface ExplainedOperation {
     readonly holds: boolean;
     readonly reason: string;
     readonly stage?: string;
-    readonly message: string;
     readonly because: readonly string[];
   }[];
 }
@@ -156,14 +153,12 @@ export interface ExplainedPolicy {
   readonly verdict: string;
   readonly holds: boolean;
   readonly overriddenBy?: string;
-  readonly earliestRelease?: string;
   readonly rules: readonly {
     readonly rule: string;
     readonly verdict: string;
     readonly reason: string;
     readonly condition?: string;
     readonly message: string;
-    readonly deadlineAt?: string;
     readonly gates: readonly ExplainedGate[];
   }[];
   readonly status?: { readonly differences: readonly string[]; readonly because?: string };
@@ -172,7 +167,6 @@ export interface ExplainedPolicy {
 export interface ExplainedGate {
   readonly gate: string;
   readonly holds?: boolean;
-  readonly reason: string;
   readonly wanted: string;
   readonly observed: string;
   readonly remedy?: string;
@@ -207,17 +201,9 @@ export interface Calendar {
   readonly unread?: string;
 }
 
-/** What `hookpolicy rollout plan -o json` prints. */
+/** The parts of `hookpolicy rollout plan -o json` that the page shows. */
 export interface PlanReport {
-  readonly rollout: string;
-  readonly from: string;
-  readonly stages: readonly {
-    readonly name: string;
-    readonly clusters: number;
-    readonly begins?: string;
-    readonly ends?: string;
-    readonly passes?: string;
-  }[];
+  readonly stages: readonly { readonly name: string }[];
   readonly clusters: readonly {
     readonly namespace: string;
     readonly name: string;
