@@ -1,6 +1,4 @@
-/**
- * Follows the authorities of client certificates on disk, and checks whether a connection shows a certificate of them.
- */
+/** Follows the authorities of client certificates on disk, and checks the client certificates of connections. */
 
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";

@@ -44,7 +44,7 @@ interface Trusted {
 
 export interface Step {
   readonly action: Writing;
-  /** A new one for each step. */
+  /** Unique to each step. */
   readonly id: string;
   readonly text: string;
 }

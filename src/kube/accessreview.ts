@@ -1,6 +1,6 @@
-/** The answer of a SubjectAccessReview or a SelfSubjectAccessReview. */
+import { fieldsOf } from "../api/fields.ts";
 
-/** Only an explicit `allowed: true` counts. */
+/** Whether the status of a (Self)SubjectAccessReview allows the access; only an explicit `allowed: true` counts. */
 export function isAllowed(status: unknown): boolean {
-  return typeof status === "object" && status !== null && "allowed" in status && status.allowed === true;
+  return fieldsOf(status)["allowed"] === true;
 }

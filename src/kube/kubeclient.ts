@@ -32,14 +32,14 @@ export interface GetOptions extends RequestOptions {
 export interface Scope {
   readonly namespace?: string;
   readonly name?: string;
-  /** As `kubectl get -l` takes it. */
+  /** In the syntax of `kubectl get -l`. */
   readonly labelSelector?: string;
 }
 
 export interface ListOptions<U> extends GetOptions, Scope {
   /** The most objects per page; pages of large objects are smaller. */
   readonly limit?: number;
-  /** As it was at this resourceVersion; absent: a consistent read, as new as this call. */
+  /** Lists the state at this resourceVersion; absent: a consistent read, as new as this call. */
   readonly at?: string | undefined;
   /** Applied page by page, so that a large list is never in memory as a whole. */
   readonly project?: (raw: KubeObject) => U;
@@ -134,13 +134,13 @@ export class KubeClient {
     }
   }
 
-  /** Consistent read: whether there is any. Costs one object, however many there are. */
+  /** Whether any object is selected: a consistent read of at most one object. */
   async hasAny(resource: Resource, scope: Scope): Promise<boolean> {
     const { items } = await this.#page(resource, { ...scope, metadataOnly: true }, { limit: 1, token: "" });
     return items.length > 0;
   }
 
-  /** Consistent read: the resourceVersion that the kind has now. Costs one object, however many there are. */
+  /** The resourceVersion that the kind has now: a consistent read of at most one object. */
   async version(resource: Resource): Promise<string> {
     return (await this.#page(resource, { metadataOnly: true }, { limit: 1, token: "" })).resourceVersion;
   }
@@ -327,7 +327,7 @@ function select(query: URLSearchParams, { name, labelSelector = "" }: Scope): vo
   if (name !== undefined) query.set("fieldSelector", `metadata.name=${name}`);
 }
 
-/** A limit and a resourceVersion alone would mean the same, but only as a legacy. */
+/** For a limit with a resourceVersion, the API server assumes this match only for compatibility. */
 function selectVersion(query: URLSearchParams, at: string | undefined): void {
   if (at === undefined) return;
   query.set("resourceVersion", at);

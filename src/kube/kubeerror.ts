@@ -152,7 +152,7 @@ function retryAfterOf(details: unknown, header: string): number | undefined {
   return Math.min(seconds, MAX_RETRY_AFTER_SECONDS);
 }
 
-/** The API server answered with something else than it should. */
+/** The API server's response does not have the expected form. */
 export function invalidResponse(attempt: Attempt, what: string): KubeError {
   return new KubeError(`${attempt}: invalid response: ${what}`, { code: 0, reason: "InvalidResponse" });
 }

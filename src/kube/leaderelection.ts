@@ -26,7 +26,7 @@ export interface Leadership {
 export interface LeaderElectionOptions {
   readonly client: Pick<KubeClient, "get" | "create" | "mergePatch">;
   readonly lease: ObjectKey & { readonly namespace: string };
-  /** Identifies this process alone; another one after a restart of its container. */
+  /** Identifies this process, and changes when its container restarts. */
   readonly identity: string;
   readonly log: Logger;
   readonly tuning?: Partial<LeaseTuning>;

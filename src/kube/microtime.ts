@@ -1,4 +1,4 @@
-/** metav1.MicroTime: six digits, no fewer. */
+/** Formats a metav1.MicroTime, whose seconds have exactly six decimal places. */
 export function microTime(date: Date): string {
   return date.toISOString().replace("Z", "000Z");
 }

@@ -25,10 +25,7 @@ export class Projection<T extends Stored> {
     this.#log = log;
   }
 
-  /**
-   * Bound, so that it can be passed as the projection of a list. `knownIn`: the store whose copy a watch event
-   * continues; absent for a list.
-   */
+  /** Projects one object. `knownIn`: the store with the copy that a watch event follows; absent for a list. */
   readonly entry = (raw: KubeObject, knownIn?: Store<T>): Entry<T> => {
     let key = "";
     let uid = "";

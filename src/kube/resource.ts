@@ -23,7 +23,7 @@ export interface KubeObject {
   readonly status?: unknown;
 }
 
-/** Takes the columns of `kubectl api-resources`. */
+/** Takes the values of a row of `kubectl api-resources`. */
 export function apiResource(plural: string, apiVersion: string, namespaced: boolean, kind: string): Resource {
   const [version = "", group = ""] = apiVersion.split("/").toReversed();
   return { group, version, plural, kind, namespaced };

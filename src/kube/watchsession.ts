@@ -43,7 +43,7 @@ export async function followWatch(client: Pick<KubeClient, "watch">, session: Wa
       idle.refresh();
       onEvent(event);
       if (performance.now() < end) continue;
-      // Events that have arrived already come without a turn of the event loop in between: a tenant can cause thousands.
+      // Events that have already arrived are delivered without a pause for other work: a tenant can cause thousands.
       await nextTurn();
       end = performance.now() + sliceMs;
     }

@@ -28,7 +28,7 @@ const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 
 /** From a decision in the same turn of the event loop to one behind ten thousand others. */
 const LATENCY_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** Gauges of prom-client with the suffix of a counter, which promtool refuses; sums of nodejs_active_… by type. */
+/** Gauges of prom-client with the suffix of a counter, which promtool rejects; each sums up a metric by type. */
 const MISNAMED = ["handles", "requests", "resources"].map((what) => `nodejs_active_${what}_total`);
 
 export type Metrics = ReturnType<typeof allMetrics> & {

@@ -1,4 +1,4 @@
-/** Gauges of HookRollouts, as their status says. */
+/** Gauges of the status of HookRollouts. */
 
 import { CONDITION, type HookRolloutStatus } from "../api/hookpolicy.ts";
 import type { Rollouts } from "../controller/rollouts.ts";
@@ -13,7 +13,7 @@ export function followRollouts(metrics: Metrics, rollouts: Pick<Rollouts, "entri
   metrics.rolloutHalted.follow(() => each(countRolloutHalts));
 }
 
-/** The stages of the target that the status names; of creations and deletions the only one. */
+/** Counts the stages of the current target; a rollout of creations or deletions has only one. */
 export function countRolloutClusters(
   rollout: string,
   { target, targets = [] }: HookRolloutStatus,

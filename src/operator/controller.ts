@@ -179,10 +179,7 @@ function createQueue(
   });
 }
 
-/**
- * A flood of statuses must not delay it: a policy without its finalizer vanishes before it releases the Clusters that
- * it holds.
- */
+/** Such a key is urgent: a policy that is deleted before it has its finalizer no longer holds its Clusters. */
 function wantsFinalizer({ policies }: DecisionStore, key: string): boolean {
   const entry = policies.get(key);
   return entry !== undefined && finalizerIsDue(entry.compiled, entry.object.metadata, entry.matched.size);
@@ -230,7 +227,7 @@ function createSources(
   return { source, clusters };
 }
 
-/** No call waits for it: decisions do not depend on the registrations. */
+/** Calls are answered before this informer has synced, because decisions do not depend on the registrations. */
 function nameOf({ informer }: Registrations): Named {
   return ["extensionconfigs.runtime.cluster.x-k8s.io", informer];
 }

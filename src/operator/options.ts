@@ -258,7 +258,7 @@ export function parseOptions(values: FlagValues): Options {
   return Object.freeze(options);
 }
 
-/** No field without a value. */
+/** Leaves out a field without a value. */
 function optional<K extends string, T>(key: K, value: T | undefined): { readonly [P in K]?: T };
 function optional(key: string, value: unknown): object {
   return value === undefined ? {} : { [key]: value };

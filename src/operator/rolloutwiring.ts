@@ -29,7 +29,7 @@ export interface RolloutWiring {
   readonly log: Logger;
 }
 
-/** Thousands of Clusters can change at once. */
+/** Time to collect changes before a rollout is reconciled: thousands of Clusters can change at once. */
 const DELAY_MS = 300;
 
 const nowMs = (): number => performance.now();

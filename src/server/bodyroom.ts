@@ -1,6 +1,6 @@
 /** Limits the memory of the bodies of all connections together: any client that reaches the port can send them. */
 
-/** What the requests of one sender have taken together. */
+/** The room that the requests of one sender take together. */
 interface Share {
   readonly name: string;
   bytes: number;
@@ -35,7 +35,10 @@ export class BodyRoom {
     return true;
   }
 
-  /** Counts the request for this share. Only the first request of a share may leave less than the share has. */
+  /**
+   * Counts the request for this share. A share with one request may fill the room; with more, it must leave as much room
+   * as it takes.
+   */
   assign(taken: Taken, name: string): void {
     const share = this.#shares.get(name) ?? { name, bytes: 0, requests: 0 };
     this.#shares.set(name, share);

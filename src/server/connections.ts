@@ -1,7 +1,7 @@
 /**
  * Tracks connections and the requests that wait for an answer, so that other clients cannot keep Cluster API out and a
- * drain is short and bounded. Neither Fastify's close nor Node's is: both wait for connections that became idle after
- * the close began (fastify#7044), and no call of Node's closes a connection whose TLS handshake never ended.
+ * drain is short and bounded. Node's own server.close() is neither: it waits for connections that become idle later, and
+ * nothing in Node closes a connection whose TLS handshake never ends.
  */
 
 import type { Server } from "node:https";
@@ -17,7 +17,7 @@ export class Connection {
   waiting = 0;
   /** How many of them have not arrived as a whole. */
   reading = 0;
-  /** Grows with every answer on any connection; below 0: no answer so far. */
+  /** Position of its last answer among those of all connections; below 0: no answer so far. */
   lastAnswer = -1;
   /** Whether this connection ends with its next answer, although others do not. */
   ending = false;

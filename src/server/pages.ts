@@ -1,7 +1,4 @@
-/**
- * Listeners for probes and scrapes. They use Node's own servers instead of Fastify: each serves a few fixed paths
- * without bodies, parameters or hooks, and must answer even while everything else is in trouble.
- */
+/** Listeners for probes and scrapes. Each serves a few fixed paths, even while everything else is in trouble. */
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 

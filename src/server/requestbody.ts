@@ -1,7 +1,4 @@
-/**
- * Reads the body of a request. Fastify's own reader answers a body that is too large while the client still sends, and
- * the reset that follows can take the answer away from the client.
- */
+/** Reads the body of a request, within limits. */
 
 import { IncomingMessage } from "node:http";
 
@@ -12,12 +9,12 @@ import { WholeBody } from "./wholebody.ts";
 
 /**
  * "too-large": in bytes, or in values (bodyvalues.ts). "no-room": other bodies take all of it (bodyroom.ts). "unread":
- * its answer does not depend on it.
+ * the answer does not depend on the body.
  */
 export type Body = WholeBody | "too-large" | "no-room" | "incomplete" | "unread";
 
 const NOTHING = Buffer.alloc(0);
-/** No more than each request may take beyond the room for all. */
+/** At most what each request may take in addition to the room that all share. */
 const HEAD_BYTES = 64 * 1024;
 
 /**
@@ -26,7 +23,7 @@ const HEAD_BYTES = 64 * 1024;
  */
 export class HookRequest extends IncomingMessage {
   via: Connection | undefined;
-  /** The beginning of a body that was refused, which is still there to tell what the request was about. */
+  /** The beginning of a refused body, which can show what the request was about. */
   head: Buffer = NOTHING;
   readonly taken: Taken = { bytes: 0 };
 }
@@ -43,7 +40,7 @@ export interface BodyLimits {
 /** The limits of one body, and the room for all. `ignores`: nothing of it is kept. */
 export interface Bounds {
   readonly ignores?: boolean;
-  /** Whose share of the room a large body takes, by its beginning. */
+  /** Names the share of the room that a large body takes; `head` is its beginning. */
   readonly shareOf?: ((head: Buffer) => string) | undefined;
   readonly limits: BodyLimits;
   readonly room: BodyRoom;
@@ -88,7 +85,7 @@ export function readBody(
   const onBreak = (): void => {
     if (!request.complete) giveUp();
   };
-  // Of pipelined requests only one is still being read.
+  // Only the last of several pipelined requests is still being read.
   if (via !== undefined && !request.complete) via.onBreak = onBreak;
   request.on("data", (chunk: Buffer) => {
     size += chunk.length;

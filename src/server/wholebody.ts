@@ -1,4 +1,4 @@
-/** A body as it arrived: many calls are answered by its beginning and end, and need it neither parsed nor in one piece. */
+/** A body as it arrived: many calls are answered from its beginning and end, without parsing it or joining its chunks. */
 
 /**
  * Enough for the bodies that Cluster API usually sends. They share one buffer: a buffer per call would make the garbage
@@ -24,7 +24,7 @@ export class WholeBody {
     return bytes;
   }
 
-  /** As UTF-8. */
+  /** The body as UTF-8. */
   text(): string {
     if (this.#chunks.length <= 1 || this.size > GATHERED_BYTES) return this.bytes().toString();
     let end = 0;
@@ -32,12 +32,12 @@ export class WholeBody {
     return gathered.toString("utf8", 0, end);
   }
 
-  /** At most that many bytes of its first piece, each a character. */
+  /** The beginning of the first chunk: at most `limit` bytes, each as one character. */
   head(limit: number): string {
     return this.#chunks[0]?.toString("latin1", 0, limit) ?? "";
   }
 
-  /** At most that many bytes at the end of its last piece, each a character. */
+  /** The end of the last chunk: at most `limit` bytes, each as one character. */
   tail(limit: number): string {
     const last = this.#chunks.at(-1);
     return last?.toString("latin1", Math.max(0, last.length - limit)) ?? "";

@@ -3,18 +3,18 @@
 import { useEffect, useState } from "preact/hooks";
 
 export interface Answer<T> {
-  /** The last one, also while the next is awaited. */
+  /** The last value, kept while the next one is loading. */
   readonly value: T | undefined;
   readonly error: string | undefined;
   readonly isLoading: boolean;
 }
 
-/** Requests that would only be replaced are not sent. */
+/** Time to wait for a further change before a request is sent. */
 const DELAY_MS = 120;
 
 type Query = Readonly<Record<string, string | undefined>>;
 
-/** Absent parameters are left out. `again`: asks once more when it changes. */
+/** Absent parameters are left out. `again`: a change of it repeats the request. */
 export function useAnswer<T>(path: string | undefined, query: Query, again: unknown = ""): Answer<T> {
   const [answer, setAnswer] = useState<Answer<T>>({ value: undefined, error: undefined, isLoading: true });
   const url = path === undefined ? undefined : urlOf(path, query);

@@ -1,4 +1,4 @@
-/** One Cluster: what `explain` says, now or at another time. */
+/** Shows the result of `hookpolicy explain` for one Cluster, now or at another time. */
 
 import type { VNode } from "preact";
 import { useContext } from "preact/hooks";
@@ -107,12 +107,12 @@ function Operation({ operation, override, at }: OperationProps) {
 
 const ADMISSION = {
   Denied: "The API server would refuse the request.",
-  Warned: "The API server would warn of the request.",
+  Warned: "The API server would warn about the request.",
   Passed: "The API server would not refuse the request.",
 } as const;
 
 function askedText(firstAsked: string | undefined, passed: boolean): string {
-  if (firstAsked !== undefined) return `Cluster API asks since ${dateText(firstAsked)}.`;
+  if (firstAsked !== undefined) return `Cluster API has asked since ${dateText(firstAsked)}.`;
   return passed ? "The Cluster has passed this hook already." : "Cluster API does not ask about it now.";
 }
 

@@ -1,4 +1,4 @@
-/** The rows of what is held: as they change, and which of them a reader wants to see. */
+/** Applies changes to the rows of held operations, and filters them. */
 
 import type { HeldChange, HeldRow } from "./wire.ts";
 
@@ -19,7 +19,7 @@ export interface HeldFilter {
   readonly policy?: string;
   readonly namespace?: string;
   readonly hook?: string;
-  /** Every word is somewhere in the row. */
+  /** Words that must all occur in the row. */
   readonly q?: string;
 }
 
@@ -52,7 +52,7 @@ function has(text: string, words: readonly string[]): boolean {
   return words.every((word) => text.includes(word));
 }
 
-/** Sorted, each once. */
+/** The distinct values in the rows, sorted. */
 export function valuesOf(rows: readonly HeldRow[], of: (row: HeldRow) => string): readonly string[] {
   return [...new Set(rows.map(of))].toSorted();
 }

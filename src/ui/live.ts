@@ -1,11 +1,11 @@
-/** What the server pushes: what is held, and the rollouts. */
+/** Follows what the server pushes: the held operations and the rollouts. */
 
 import { changedRows } from "./heldrows.ts";
 import type { HeldChange, HeldRow, RolloutsChange } from "./wire.ts";
 
 export interface Live {
   readonly connected: boolean;
-  /** Whether the first state has come. */
+  /** Whether the first state has arrived. */
   readonly isReady: boolean;
   /** Why the server cannot read the API server. */
   readonly lost: string | undefined;
@@ -24,7 +24,7 @@ export const NOT_LIVE: Live = {
   rollouts: { rollouts: [] },
 };
 
-/** Returns what ends it. The browser connects again by itself, and then gets everything again. */
+/** Returns a function that ends the connection. The browser reconnects by itself and then receives everything again. */
 export function connectLive(onChange: (live: Live) => void): () => void {
   let live = NOT_LIVE;
   const source = new EventSource("events");

@@ -1,4 +1,4 @@
-/** The place in the page that the address names: #/held?policy=… */
+/** The view that the address names: #/held?policy=… */
 
 export const PAGES = [
   { page: "held", title: "Held" },
@@ -17,7 +17,7 @@ export interface Route {
   readonly params: Params;
 }
 
-/** Anything unknown is the first page. */
+/** An unknown address leads to the first page. */
 export function readRoute(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
   const [first = "", ...rest] = path.split("/").map(decoded);

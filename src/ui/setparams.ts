@@ -1,8 +1,8 @@
 import { type Params, withParams } from "./route.ts";
 
 /**
- * Changes the address without a new entry of the history. The page follows at once: a browser tells of a new address
- * later, and what is drawn until then would put the old value back into the field in which the user types.
+ * Changes the address without a new history entry, and redraws the page at once: the browser's own event comes later,
+ * and a redraw before it would put the old value back into the field in which the user types.
  */
 export function setParams(changes: Params): void {
   location.replace(withParams(location.hash || "#/held", changes));

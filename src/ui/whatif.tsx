@@ -1,4 +1,4 @@
-/** What a policy file would change, computed on the live fleet and kept nowhere. */
+/** Shows what a policy file would change in the live fleet; nothing is stored. */
 
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
@@ -156,7 +156,7 @@ const TONES: Readonly<Record<string, string>> = {
   "newly-allowed": "audit",
   "changed-reason": "busy",
 };
-/** More are counted. */
+/** Further Clusters are only counted. */
 const MAX_NAMED = 200;
 
 function Group({ group: { change, hook, before, after, clusters } }: { group: Simulated["groups"][number] }) {

@@ -14,7 +14,7 @@ export interface About {
 
 /** An operation that a policy holds. */
 export interface HeldRow {
-  /** The same while the operation waits. */
+  /** Does not change while the operation waits. */
   readonly key: string;
   readonly cluster: string;
   readonly hook: string;
@@ -31,7 +31,7 @@ export interface HeldRow {
   readonly command?: string;
 }
 
-/** What has changed since the last one; `all`: the rows are all that there are. */
+/** The changes since the last message; `all`: `rows` is complete. */
 export interface HeldChange {
   readonly all: boolean;
   readonly rows: readonly HeldRow[];
@@ -47,7 +47,7 @@ export interface StageRow {
   readonly waiting: number;
   readonly notAsked: number;
   readonly failed: number;
-  /** In words. */
+  /** A few words for the user. */
   readonly state: string;
 }
 
@@ -98,7 +98,7 @@ export interface Explained {
   readonly report: ExplainReport;
   /** The verdicts of the policies over the time of the slider, for each operation. */
   readonly spans: readonly (readonly Span[])[];
-  /** Lifts the policies, for each operation that is held. */
+  /** The command that overrides the policies, for each operation; null: it is not held. */
   readonly overrides: readonly (string | null)[];
   readonly from: string;
   readonly to: string;
@@ -194,7 +194,7 @@ export interface Calendar {
   /** Four weeks of days from Monday on; each begins at this instant. */
   readonly days: readonly { readonly at: string; readonly date: string }[];
   readonly end: string;
-  /** The clocks of the zone. */
+  /** The changes of the zone's clocks. */
   readonly changes: readonly { readonly at: string; readonly text: string }[];
   readonly windows: readonly CalendarWindow[];
   readonly invalid: readonly string[];
@@ -222,7 +222,7 @@ export interface Simulated {
   readonly totals: readonly string[];
   readonly groups: readonly {
     readonly change: string;
-    /** Or the request at admission. */
+    /** The hook, or the request at admission. */
     readonly hook: string;
     readonly before: string;
     readonly after: string;
