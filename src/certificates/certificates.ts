@@ -157,20 +157,13 @@ export class Certificates {
 
   /** Events about the certificate regard this Secret, also when another controller fills it. */
   #secret(): Secret {
+    const { version: apiVersion, kind } = SECRETS;
     const { webhookSecretName: name } = this.#options.options;
-    return { namespace: this.#namespace, name, uid: this.#serving.secretUid() ?? "" };
+    return { apiVersion, kind, namespace: this.#namespace, name, uid: this.#serving.secretUid() ?? "" };
   }
 }
 
-interface Secret {
-  readonly namespace: string;
-  readonly name: string;
-  readonly uid: string;
-}
-
-function regarding(secret: Secret): EventText["regarding"] {
-  return { apiVersion: SECRETS.version, kind: SECRETS.kind, ...secret };
-}
+type Secret = EventText["regarding"];
 
 function stepEvent({ action, text, id }: Step, secret: Secret): EventText {
   return {
@@ -182,7 +175,7 @@ function stepEvent({ action, text, id }: Step, secret: Secret): EventText {
         : "CertificateAuthorityRotation",
     action,
     note: text,
-    regarding: regarding(secret),
+    regarding: secret,
   };
 }
 
@@ -211,6 +204,6 @@ function expiryEvent(
     reason: ended ? "CertificateExpired" : "CertificateExpiring",
     action: "Renew",
     note: `The ${name} certificate ${ended ? "ended" : "ends"} at ${at}: ${ended ? "" : "then "}${PURPOSE[name] ?? "calls fail"}. ${remedy}`,
-    regarding: regarding(secret),
+    regarding: secret,
   };
 }

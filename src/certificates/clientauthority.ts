@@ -8,6 +8,7 @@ import type { Logger } from "../api/logger.ts";
 import { SayOnce } from "../api/sayonce.ts";
 import { errorText } from "../log/errortext.ts";
 import { every } from "../kube/every.ts";
+import { certificateBlocks } from "./pem.ts";
 import type { ClientSettings } from "./settings.ts";
 import { type Lifetime, lifetimeOf } from "./lifetime.ts";
 
@@ -108,8 +109,8 @@ export class ClientAuthority {
 
 /** Throws when there is no certificate or one cannot be read: OpenSSL would leave that one out silently. */
 function validityOf(pem: string): Lifetime {
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
-  const [first] = blocks.map(parse).toSorted((a, b) => a.notAfter.getTime() - b.notAfter.getTime());
+  const all = certificateBlocks(pem).map(parse);
+  const [first] = all.toSorted((a, b) => a.notAfter.getTime() - b.notAfter.getTime());
   if (first === undefined) throw new Error("it holds no certificate in PEM");
   return first;
 }

@@ -1,6 +1,6 @@
 /** Issues certificates. The library is loaded with the first one: most processes never issue any. */
 
-import { webcrypto } from "node:crypto";
+import { createPrivateKey, KeyObject, webcrypto } from "node:crypto";
 
 import type * as X509 from "@peculiar/x509";
 
@@ -32,7 +32,7 @@ export async function createAuthority(now: Date): Promise<KeyPair> {
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
     ],
   });
-  return { cert: pemOf(certificate), key: await exportKey(x509, keys.privateKey) };
+  return { cert: pemOf(certificate), key: exportKey(keys.privateKey) };
 }
 
 /** Issues a certificate for a server of these DNS names; it expires no later than its authority. */
@@ -43,7 +43,7 @@ export async function issueLeaf(
 ): Promise<KeyPair> {
   const x509 = await load();
   const issuer = new x509.X509Certificate(authority.cert);
-  const signingKey = await importKey(x509, authority.key);
+  const signingKey = createPrivateKey(authority.key).toCryptoKey(ALGORITHM, false, ["sign"]);
   const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ["sign", "verify"]);
   const certificate = await x509.X509CertificateGenerator.create({
     serialNumber: serialNumber(),
@@ -64,7 +64,7 @@ export async function issueLeaf(
       await x509.AuthorityKeyIdentifierExtension.create(issuer.publicKey),
     ],
   });
-  return { cert: pemOf(certificate), key: await exportKey(x509, keys.privateKey) };
+  return { cert: pemOf(certificate), key: exportKey(keys.privateKey) };
 }
 
 async function load(): Promise<Library> {
@@ -79,14 +79,8 @@ function pemOf(certificate: InstanceType<Library["X509Certificate"]>): string {
   return `${certificate.toString("pem").trim()}\n`;
 }
 
-async function exportKey(x509: Library, key: webcrypto.CryptoKey): Promise<string> {
-  const der = await webcrypto.subtle.exportKey("pkcs8", key);
-  return `${x509.PemConverter.encode(der, "PRIVATE KEY").trim()}\n`;
-}
-
-async function importKey(x509: Library, pem: string): Promise<webcrypto.CryptoKey> {
-  const [der = new ArrayBuffer(0)] = x509.PemConverter.decode(pem);
-  return await webcrypto.subtle.importKey("pkcs8", der, ALGORITHM, false, ["sign"]);
+function exportKey(key: webcrypto.CryptoKey): string {
+  return KeyObject.from(key).export({ type: "pkcs8", format: "pem" }).toString();
 }
 
 /** 124 random bits: a leading 0 keeps the ASN.1 integer positive (RFC 5280, 4.1.2.2). */

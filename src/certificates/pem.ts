@@ -2,10 +2,14 @@
 
 import { X509Certificate } from "node:crypto";
 
+/** The certificates of a PEM file, each as text that may not be valid. */
+export function certificateBlocks(pem: string): readonly string[] {
+  return pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
+}
+
 /** Skips certificates that cannot be read. */
 export function parseCertificates(pem: string): X509Certificate[] {
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  return blocks.flatMap((block) => {
+  return certificateBlocks(pem).flatMap((block) => {
     try {
       return [new X509Certificate(block)];
     } catch {

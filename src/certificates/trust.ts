@@ -20,7 +20,7 @@ export interface TrustOptions {
   readonly webhooks: readonly string[];
 }
 
-/** Returns the names, for people, of the objects by which callers reach the operator and that do not trust `authority`. */
+/** Names, for people, the objects by which callers reach the operator and that do not trust `authority`. */
 export async function distrusting(
   options: TrustOptions,
   authority: X509Certificate,

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 /**
- * Calls `work` until `signal` aborts, and waits `ms` between the end of one call and the start of the next; rejects when
- * `work` does. The wait alone does not keep a process alive.
+ * Calls `work` until `signal` aborts, with a pause of `ms` after each call; rejects when `work` does. The pause alone
+ * does not keep a process alive.
  */
 export async function every(
   ms: number,

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 
-import { fieldsOf, textOf } from "../api/fields.ts";
+import { fieldsOf, nonEmptyText, textOf } from "../api/fields.ts";
 import type { KubeConfig } from "./kubeconfig.ts";
 import { type Attempt, invalidResponse, isGone, KubeError } from "./kubeerror.ts";
 import { collectionPath, keyOf, objectPath, resourceName } from "./resource.ts";
@@ -346,9 +346,9 @@ function object(attempt: Attempt, body: unknown): KubeObject {
 /** A response without items or resourceVersion is not an empty list. */
 function page(attempt: Attempt, body: unknown, bytes: number): Page {
   const { metadata, items: found } = fieldsOf(body);
-  const { resourceVersion, continue: token } = fieldsOf(metadata);
+  const { resourceVersion: version, continue: token } = fieldsOf(metadata);
+  const resourceVersion = nonEmptyText(version);
   const items = found === null ? [] : found; // Go encodes a nil slice as null.
-  if (!Array.isArray(items) || typeof resourceVersion !== "string" || resourceVersion === "")
-    throw invalidResponse(attempt, "not a list");
+  if (!Array.isArray(items) || resourceVersion === undefined) throw invalidResponse(attempt, "not a list");
   return { items, resourceVersion, continue: textOf(token), bytes };
 }

@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { KubeConfig } from "@kubernetes/client-node/dist/config.js";
 import { messageOf } from "../api/thrown.ts";
-import { isFields } from "../api/fields.ts";
+import { fieldsOf, isFields } from "../api/fields.ts";
 import { KubeError, cleanLine } from "./kubeerror.ts";
 
 export type { KubeConfig };
@@ -81,31 +81,28 @@ function fromFile(file: string): KubeConfig {
 
 /** Never the parser's own message: it quotes the lines around the error, which can contain a token. */
 function fileProblem(error: unknown): string {
-  if (isFields(error) && error["code"] === "ENOENT") return "no such file";
-  if (isFields(error) && typeof error["syscall"] === "string")
-    return `cannot be read (${String(error["code"])})`;
-  if (isFields(error) && isFields(error["mark"])) {
-    return `not valid YAML at line ${Number(error["mark"]["line"]) + 1}: ${cleanLine(String(error["reason"]))}`;
-  }
+  const { code, syscall, mark, reason } = fieldsOf(error);
+  if (code === "ENOENT") return "no such file";
+  if (typeof syscall === "string") return `cannot be read (${String(code)})`;
+  if (isFields(mark))
+    return `not valid YAML at line ${Number(mark["line"]) + 1}: ${cleanLine(String(reason))}`;
   if (error instanceof TypeError) return "not a kubeconfig (empty, or not a mapping)";
   return cleanLine(messageOf(error));
 }
 
 function checked(config: KubeConfig, where: string): KubeConfig {
+  const wrong = (what: string): KubeError => invalid(`kubeconfig ${where}: ${what}`);
   const name = config.getCurrentContext();
-  if (name === undefined || name === "") throw invalid(`kubeconfig ${where}: current-context is not set`);
+  if (name === undefined || name === "") throw wrong("current-context is not set");
   const context = config.getContextObject(name);
-  if (context === null) throw invalid(`kubeconfig ${where}: context ${JSON.stringify(name)} does not exist`);
-  const cluster = config.getCluster(context.cluster);
-  if (cluster === null) {
-    throw invalid(`kubeconfig ${where}: cluster ${JSON.stringify(context.cluster)} does not exist`);
-  }
-  if (!/^https?:\/\/[^/]/.test(cluster.server) || !URL.canParse(cluster.server)) {
-    throw invalid(`kubeconfig ${where}: server ${JSON.stringify(cluster.server)} is not an http(s) URL`);
-  }
-  if (context.user !== undefined && config.getUser(context.user) === null) {
-    throw invalid(`kubeconfig ${where}: user ${JSON.stringify(context.user)} does not exist`);
-  }
+  if (context === null) throw wrong(`context ${JSON.stringify(name)} does not exist`);
+  const { user, cluster: clusterName } = context;
+  const cluster = config.getCluster(clusterName);
+  if (cluster === null) throw wrong(`cluster ${JSON.stringify(clusterName)} does not exist`);
+  if (!/^https?:\/\/[^/]/.test(cluster.server) || !URL.canParse(cluster.server))
+    throw wrong(`server ${JSON.stringify(cluster.server)} is not an http(s) URL`);
+  if (user !== undefined && config.getUser(user) === null)
+    throw wrong(`user ${JSON.stringify(user)} does not exist`);
   return config;
 }
 

@@ -13,7 +13,7 @@ import type { Logger } from "../api/logger.ts";
 import { SayOnce } from "../api/sayonce.ts";
 import type { KubeClient } from "./kubeclient.ts";
 import { pause, withDeadline } from "./deadline.ts";
-import { isAlreadyExists, isConflict, isForbidden, isNotFound, unlessNotFound } from "./kubeerror.ts";
+import { isAlreadyExists, isConflict, isForbidden, isNotFound, unless, unlessNotFound } from "./kubeerror.ts";
 import { microTime } from "./microtime.ts";
 import type { KubeObject, ObjectKey } from "./resource.ts";
 import { LEASES } from "./resources.ts";
@@ -142,12 +142,9 @@ export class LeaderElection implements Leadership {
     if (this.#observed === undefined) return true;
     const now = microTime(this.#date());
     const spec = { holderIdentity: "", leaseDurationSeconds: 1, acquireTime: now, renewTime: now };
-    try {
-      this.#observe(await this.#write(this.#observed.object, spec));
-    } catch (error) {
-      if (isConflict(error)) return false;
-      throw error;
-    }
+    const written = await unless(isConflict, this.#write(this.#observed.object, spec));
+    if (written === undefined) return false;
+    this.#observe(written);
     this.#options.log.info("Released the lease");
     return true;
   }

@@ -1,4 +1,4 @@
-import { isFields } from "../api/fields.ts";
+import { type Fields, fieldsOf, isFields, nonEmptyText } from "../api/fields.ts";
 import {
   type Attempt,
   fromStatus,
@@ -63,21 +63,21 @@ function parseEvent(attempt: Attempt, line: string): WatchEvent {
   } catch {
     return unreadable(attempt, "a line that is not JSON");
   }
-  const object = isFields(event) ? event["object"] : undefined;
-  if (!isFields(event) || !isFields(object)) return unreadable(attempt, "a line that is not an event");
-  return toEvent(attempt, event["type"], object);
+  const { type, object } = fieldsOf(event);
+  if (!isFields(object)) return unreadable(attempt, "a line that is not an event");
+  return toEvent(attempt, type, object);
 }
 
-function toEvent(attempt: Attempt, type: unknown, object: Readonly<Record<string, unknown>>): WatchEvent {
+function toEvent(attempt: Attempt, type: unknown, object: Fields): WatchEvent {
   switch (type) {
     case "ADDED":
     case "MODIFIED":
     case "DELETED":
       return isKubeObject(object) ? { type, object } : unreadable(attempt, `${type} of no object`);
     case "BOOKMARK": {
-      const version = isFields(object["metadata"]) ? object["metadata"]["resourceVersion"] : undefined;
-      if (typeof version !== "string" || version === "") return unreadable(attempt, "BOOKMARK of no version");
-      return { type, resourceVersion: version };
+      const resourceVersion = nonEmptyText(fieldsOf(object["metadata"])["resourceVersion"]);
+      if (resourceVersion === undefined) return unreadable(attempt, "BOOKMARK of no version");
+      return { type, resourceVersion };
     }
     case "ERROR":
       return { type, error: fromStatus(attempt, 500, object) };
@@ -87,11 +87,8 @@ function toEvent(attempt: Attempt, type: unknown, object: Readonly<Record<string
 }
 
 export function isKubeObject(value: unknown): value is KubeObject {
-  if (!isFields(value) || !isFields(value["metadata"])) return false;
-  const { name, resourceVersion } = value["metadata"];
-  return (
-    typeof name === "string" && name !== "" && typeof resourceVersion === "string" && resourceVersion !== ""
-  );
+  const { name, resourceVersion } = fieldsOf(fieldsOf(value)["metadata"]);
+  return nonEmptyText(name) !== undefined && nonEmptyText(resourceVersion) !== undefined;
 }
 
 function unreadable(attempt: Attempt, what: string): WatchEvent {

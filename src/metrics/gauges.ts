@@ -45,15 +45,19 @@ export function followMemory(metrics: Metrics, { store, queue, named, objects, n
   metrics.informerObjects.follow(perInformer((informer) => informer.size));
 }
 
-/** One scrape's report about the policies, for all metrics at once. */
-interface Survey {
-  /** Distinct Clusters that at least one policy holds, by uid. */
-  readonly held: Map<HookName, Set<string>>;
-  readonly decisions: Series<PolicyLabel | "hook" | "verdict">;
-  readonly wouldBlock: Series<PolicyLabel | "hook">;
-  readonly oldest: Series<PolicyLabel | "hook">;
-  readonly windows: Series<PolicyLabel | "rule" | "gate">;
-  readonly deadlines: Series<PolicyLabel | "passed">;
+/** The values of all metrics about policies, for one scrape. */
+type Survey = ReturnType<typeof emptySurvey>;
+
+function emptySurvey() {
+  return {
+    /** Distinct Clusters that at least one policy holds, by uid. */
+    held: new Map<HookName, Set<string>>(),
+    decisions: new Series<PolicyLabel | "hook" | "verdict">(),
+    wouldBlock: new Series<PolicyLabel | "hook">(),
+    oldest: new Series<PolicyLabel | "hook">(),
+    windows: new Series<PolicyLabel | "rule" | "gate">(),
+    deadlines: new Series<PolicyLabel | "passed">(),
+  };
 }
 
 class Series<Label extends string> {
@@ -99,14 +103,7 @@ const SLICE_MS = 5;
  * ClusterHookPolicies come first, then the policies that are in memory longest, so that no tenant crowds out others.
  */
 async function surveyPolicies({ policies }: DecisionStore): Promise<Survey> {
-  const survey: Survey = {
-    held: new Map(),
-    decisions: new Series(),
-    wouldBlock: new Series(),
-    oldest: new Series(),
-    windows: new Series(),
-    deadlines: new Series(),
-  };
+  const survey = emptySurvey();
   let end = performance.now() + SLICE_MS;
   for (const entry of [...policies.entries()].toSorted((a, b) => rank(a) - rank(b))) {
     for (const { hook, holds, clusterUID } of entry.held.values()) {

@@ -60,9 +60,7 @@ export function createMetrics({ capiVersion }: { readonly capiVersion: string })
 function allMetrics(registry: Registry) {
   const make = makers(registry);
   return {
-    ...hookMetrics(make),
-    ...admissionMetrics(make),
-    ...informerMetrics(make),
+    ...callMetrics(make),
     ...controllerMetrics(make),
     ...policyMetrics(make),
     ...rolloutMetrics(make),
@@ -83,7 +81,7 @@ function startAtZero(metrics: Pick<Metrics, "hookCalls" | "events" | "auditLines
 /** Verdicts without a decision. */
 const MISTAKES = ["NotLoaded", "NotConfirmed", "InternalError", "Undecodable", "Unauthenticated"];
 
-function hookMetrics({ counter, histogram, mirror }: Makers) {
+function callMetrics({ counter, histogram, mirror }: Makers) {
   return {
     discoveryCalls: counter(
       "hookpolicy_discovery_calls_total",
@@ -110,11 +108,6 @@ function hookMetrics({ counter, histogram, mirror }: Makers) {
       "Releases that memory allowed and the read from the API server did not confirm.",
       ["reason"],
     ),
-  };
-}
-
-function admissionMetrics({ counter, histogram }: Makers) {
-  return {
     admissionReviews: counter(
       "hookpolicy_admission_reviews_total",
       "Reviews of Clusters, by the hook that decides about the request later, and verdict.",
@@ -129,7 +122,7 @@ function admissionMetrics({ counter, histogram }: Makers) {
   };
 }
 
-function informerMetrics({ mirror, mirrorCounter }: Makers) {
+function controllerMetrics({ counter, mirror, mirrorCounter }: Makers) {
   return {
     informerContactAge: mirror(
       "hookpolicy_informer_contact_age_seconds",
@@ -142,11 +135,6 @@ function informerMetrics({ mirror, mirrorCounter }: Makers) {
       ["resource"],
     ),
     informerObjects: mirror("hookpolicy_informer_objects", "Objects held in memory.", ["resource"]),
-  };
-}
-
-function controllerMetrics({ counter, mirror }: Makers) {
-  return {
     statusWrites: counter(
       "hookpolicy_status_writes_total",
       "Status updates sent to the API server, by result.",

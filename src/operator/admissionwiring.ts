@@ -65,16 +65,8 @@ export interface Admission extends AdmissionRoutes {
   close(): Promise<void>;
 }
 
-export function createAdmission({
-  memory,
-  client,
-  settings,
-  authenticated,
-  clusters: source,
-  metrics,
-  audit,
-  log,
-}: AdmissionOptions): Admission {
+export function createAdmission(options: AdmissionOptions): Admission {
+  const { memory, client, settings, authenticated, clusters: source, metrics, audit, log } = options;
   const examiner = new ThreadExaminer({ settings, log });
   const policies = {
     examiner,
@@ -111,19 +103,12 @@ export function worldOf({ store, clusters, namespaces }: ReadMemory): AdmissionW
   };
 }
 
-function selectorsOf({
-  namespace,
-  clusterSelector,
-  namespaceSelector,
-}: Selection): Parameters<typeof matches>[0] {
+function selectorsOf(selection: Selection): Parameters<typeof matches>[0] {
+  const { namespace, clusterSelector, namespaceSelector } = selection;
   const selectsCluster = compileSelector(clusterSelector);
-  return namespace === undefined
-    ? {
-        ref: { kind: "ClusterHookPolicy", name: "" },
-        selectsCluster,
-        selectsNamespace: compileSelector(namespaceSelector),
-      }
-    : { ref: { kind: "HookPolicy", namespace, name: "" }, selectsCluster };
+  if (namespace !== undefined) return { ref: { kind: "HookPolicy", namespace, name: "" }, selectsCluster };
+  const selectsNamespace = compileSelector(namespaceSelector);
+  return { ref: { kind: "ClusterHookPolicy", name: "" }, selectsCluster, selectsNamespace };
 }
 
 /** Time on the event loop per slice and in total; a warning is not worth more. */

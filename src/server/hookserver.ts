@@ -127,6 +127,5 @@ interface Answer {
 
 /** Without the query: Cluster API sends its timeout there. */
 function pathOf({ url = "" }: HookRequest): string {
-  const query = url.indexOf("?");
-  return query < 0 ? url : url.slice(0, query);
+  return url.split("?", 1)[0] ?? "";
 }

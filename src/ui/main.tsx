@@ -16,7 +16,8 @@ import type { About } from "./wire.ts";
 
 function App() {
   const route = useRoute();
-  const live = useLive();
+  const [live, setLive] = useState(NOT_LIVE);
+  useEffect(() => connectLive(setLive), []);
   const { value: about = UNKNOWN } = useAnswer<About>("about", {});
   useEffect(() => {
     document.title = `${titleOf(route)} · HookPolicy`;
@@ -118,12 +119,6 @@ function useRoute(): Route {
 
 function isTyping(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && target.matches("input, select, textarea");
-}
-
-function useLive(): Live {
-  const [live, setLive] = useState(NOT_LIVE);
-  useEffect(() => connectLive(setLive), []);
-  return live;
 }
 
 const root = document.getElementById("page");
