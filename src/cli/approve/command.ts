@@ -7,13 +7,7 @@ import type { ApprovalOutcome } from "./report.ts";
 import { addExamples, choice, clusterName, CommandError, FAILED, hookOption } from "../command.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { confirm } from "../terminal/confirm.ts";
-import {
-  addConnectionFlags,
-  type ConnectionFlags,
-  connectionOf,
-  connectionWords,
-  parseTime,
-} from "../fleet/connection.ts";
+import { addConnectionFlags, type ConnectionFlags, connectionWords, parseTime } from "../fleet/connection.ts";
 import { type ClusterName, type LiveCluster, withLiveCluster } from "../fleet/livecluster.ts";
 import { terminalOf } from "../terminal/terminal.ts";
 import { stderr, stdout } from "../terminal/output.ts";
@@ -66,7 +60,7 @@ export function addApprove(program: Command): void {
 }
 
 async function approve(name: ClusterName, flags: Flags): Promise<void> {
-  await withLiveCluster(connectionOf(flags), name, async (live) => {
+  await withLiveCluster(flags, name, async (live) => {
     const plan = await planFor(live, flags);
     const done = await carryOut(plan, live, flags);
     if (flags.output === "json") {

@@ -10,8 +10,6 @@ import { viewCluster } from "../../policy/cluster.ts";
 import { follow } from "../fleet/follow.ts";
 import { clusterResource } from "../fleet/liveobjects.ts";
 
-export type { KubeClient };
-
 /** Patches this object as it was read; false: the object has changed, and nothing was set. */
 export async function setMarks(
   client: KubeClient,

@@ -7,9 +7,8 @@ import { addExamples } from "../command.ts";
 import { answerText, answerTo, flagValue, offer } from "./completionanswer.ts";
 import { SCRIPTS } from "./completionscript.ts";
 import type { Live } from "./subcommands.ts";
-import type { KubeClient } from "../approve/livemarks.ts";
+import type { KubeClient } from "../../kube/kubeclient.ts";
 import type { NamesOptions } from "../fleet/objectnames.ts";
-import { connectionOf } from "../fleet/connection.ts";
 import { stdout } from "../terminal/output.ts";
 
 const EXAMPLES = `\
@@ -65,10 +64,10 @@ async function liveNames(kind: Live, words: readonly string[], typed: string): P
     signal: AbortSignal.timeout(TIMEOUT_MS),
     ...(kind !== "namespace" && namespace !== undefined && { namespace }),
   };
-  const connection = connectionOf({
+  const connection = {
     ...(kubeconfig !== undefined && { kubeconfig }),
     ...(context !== undefined && { context }),
-  });
+  };
   return await withApiServer(connection, async (client) => await namesOf(client, kind, options));
 }
 

@@ -6,7 +6,7 @@ import { addExamples, choice, CommandError, FAILED, USAGE } from "../command.ts"
 import type { Check, Evidence, Settings } from "./doctor.ts";
 import type { KindsIn } from "./evidence.ts";
 import { parseOptions, UsageError } from "../../operator/options.ts";
-import { addConnectionFlags, type ConnectionFlags, connectionOf, reading } from "../fleet/connection.ts";
+import { addConnectionFlags, type ConnectionFlags, reading } from "../fleet/connection.ts";
 import { stdout } from "../terminal/output.ts";
 
 const FORMATS = ["text", "json"] as const;
@@ -71,9 +71,7 @@ export async function diagnose(flags: Sought): Promise<Check[]> {
   // A version that is none is refused, as by the operator.
   const toldCapi = flags.capiVersion && parseOptions({ "capi-version": flags.capiVersion }).capiVersion.text;
   const kinds: KindsIn = (policies) => kindsIn(policies, settings);
-  const evidence = await reading(
-    withApiServer(connectionOf(flags), async (client) => await gather(client, kinds)),
-  );
+  const evidence = await reading(withApiServer(flags, async (client) => await gather(client, kinds)));
   return examine(evidence, {
     ...(await settingsOf(evidence, settings)),
     ...(toldCapi !== undefined && { toldCapi }),

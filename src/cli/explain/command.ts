@@ -16,13 +16,7 @@ import { REQUESTS, type RequestName } from "../fleet/requestnames.ts";
 import type { Explanation } from "./explanation.ts";
 import type { ExplainWish } from "./liveexplanation.ts";
 import { type Options, parseOptions, UsageError } from "../../operator/options.ts";
-import {
-  addConnectionFlags,
-  type ConnectionFlags,
-  connectionOf,
-  connectionWords,
-  reading,
-} from "../fleet/connection.ts";
+import { addConnectionFlags, type ConnectionFlags, connectionWords, reading } from "../fleet/connection.ts";
 import { clusterIn, type ClusterName, fleetOf } from "../fleet/livecluster.ts";
 import { readAllObjects } from "../fleet/objectfiles.ts";
 import { terminalOf } from "../terminal/terminal.ts";
@@ -116,7 +110,7 @@ async function inNamespace({ namespace, name }: ShortName, flags: Flags): Promis
   if (flags.namespace !== undefined) return { namespace: flags.namespace, name };
   if (flags.filename !== undefined) return { namespace: "default", name };
   const { contextNamespace } = await import("../get/followheld.ts");
-  return { namespace: await reading(Promise.try(() => contextNamespace(connectionOf(flags)))), name };
+  return { namespace: await reading(Promise.try(() => contextNamespace(flags))), name };
 }
 
 async function explainCluster(name: ClusterName, flags: Flags, program: string): Promise<void> {
@@ -184,9 +178,7 @@ async function explainLive(name: ClusterName, flags: Flags, options: Options): P
   const { explain } = await import("./explanation.ts");
   const { readExplainable } = await import("./liveexplanation.ts");
   const read = await reading(
-    withApiServer(connectionOf(flags), async (client) =>
-      readExplainable(client, name, { wish: wishOf(flags), options }),
-    ),
+    withApiServer(flags, async (client) => readExplainable(client, name, { wish: wishOf(flags), options })),
   );
   return explain(read.fleet, read.options);
 }

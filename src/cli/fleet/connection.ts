@@ -3,14 +3,14 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { messageOf } from "../../api/thrown.ts";
 import { CommandError, USAGE } from "../command.ts";
-import type { Connection } from "./livefleet.ts";
 import { parseDuration } from "../../policy/duration.ts";
 import { shellQuote } from "../../policy/message.ts";
-import { VERSION } from "../../version.ts";
 import { stderr } from "../terminal/output.ts";
 
 export interface ConnectionFlags {
+  /** A file; absent: the same search as kubectl. */
   readonly kubeconfig?: string;
+  /** A context of the kubeconfig; absent: the current one. */
   readonly context?: string;
 }
 
@@ -18,14 +18,6 @@ export function addConnectionFlags(command: Command): Command {
   return command
     .option("--kubeconfig <file>", "how to reach the API server; default: as kubectl")
     .option("--context <name>", "of the kubeconfig; default: the current one");
-}
-
-export function connectionOf({ kubeconfig, context }: ConnectionFlags): Connection {
-  return {
-    version: VERSION,
-    ...(kubeconfig !== undefined && { kubeconfig }),
-    ...(context !== undefined && { context }),
-  };
 }
 
 /** Appended to a printed command, so that it uses the same cluster: " --context prod". */

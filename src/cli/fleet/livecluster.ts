@@ -4,14 +4,13 @@ import type { Cluster } from "../../api/meta.ts";
 import { type clusterName, CommandError, meantText, USAGE } from "../command.ts";
 import type { Fleet } from "./fleet.ts";
 import type { RawObject } from "./kinds.ts";
-import type { KubeClient } from "../approve/livemarks.ts";
+import type { KubeClient } from "../../kube/kubeclient.ts";
 import type { Unread } from "./clusterworld.ts";
-import type { Connection } from "./livefleet.ts";
 import { type Options, parseOptions } from "../../operator/options.ts";
 import { nearest } from "../../policy/validation/fieldmessage.ts";
 import type { ObjectReader } from "../../policy/objects.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
-import { reading } from "./connection.ts";
+import { type ConnectionFlags, reading } from "./connection.ts";
 import { stderr } from "../terminal/output.ts";
 
 export type ClusterName = ReturnType<typeof clusterName>;
@@ -33,20 +32,14 @@ export interface LiveCluster {
 
 /** Exits with code 2 if reading fails; a failed write in `work` is a failure. */
 export async function withLiveCluster(
-  connection: Connection,
+  connection: ConnectionFlags,
   name: ClusterName,
   work: (live: LiveCluster) => Promise<void>,
 ): Promise<void> {
   const { withApiServer } = await import("./livefleet.ts");
   const told = new Set<string>();
-  let configured = false;
-  const started = withApiServer(connection, async (client) => {
-    configured = true;
+  await withApiServer(connection, async (client) => {
     await work({ client, look: async () => await reading(look(client, name, told)) });
-  });
-  await started.catch(async (error: unknown) => {
-    if (configured) throw error;
-    await reading(Promise.reject(error instanceof Error ? error : new Error(String(error))));
   });
 }
 

@@ -1,27 +1,23 @@
-/** Reads a fleet once from the API server; every failure is a KubeError of one line. */
+/** Reads a fleet once from the API server. */
 
+import { type ConnectionFlags, reading } from "./connection.ts";
 import type { RawObject } from "./kinds.ts";
 import { KubeClient } from "../../kube/kubeclient.ts";
 import { loadKubeConfig } from "../../kube/kubeconfig.ts";
 import { NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../../kube/resources.ts";
 import { objectKindKey, type ObjectReader } from "../../policy/objects.ts";
 import type { ObjectDemand } from "../../policy/policy.ts";
+import { VERSION } from "../../version.ts";
 import { clusterResource, listIfServed, listTyped, NOT_READ, readKind } from "./liveobjects.ts";
 
-export interface Connection {
-  /** A file; absent: the same search as kubectl. */
-  readonly kubeconfig?: string;
-  /** A context of the kubeconfig; absent: the current one. */
-  readonly context?: string;
-  /** Version of this program, for the User-Agent. */
-  readonly version: string;
-}
-
+/** A kubeconfig that cannot be used is a usage error, unlike a failure of `work`. */
 export async function withApiServer<T>(
-  { version, ...source }: Connection,
+  connection: ConnectionFlags,
   work: (client: KubeClient) => Promise<T>,
 ): Promise<T> {
-  const client = new KubeClient(loadKubeConfig(source), { version });
+  const client = await reading(
+    Promise.try(() => new KubeClient(loadKubeConfig(connection), { version: VERSION })),
+  );
   try {
     return await work(client);
   } finally {

@@ -10,7 +10,6 @@ import { UsageError } from "../../operator/options.ts";
 import {
   addConnectionFlags,
   type ConnectionFlags,
-  connectionOf,
   connectionWords,
   reading,
   tellLost,
@@ -68,11 +67,10 @@ export function addGet(program: Command): void {
 async function get(flags: Flags, program: string): Promise<void> {
   const { withApiServer } = await import("../fleet/livefleet.ts");
   const { contextNamespace, readHeld } = await import("./followheld.ts");
-  const connection = connectionOf(flags);
   await reading(
-    withApiServer(connection, async (client) => {
+    withApiServer(flags, async (client) => {
       const namespace =
-        flags.allNamespaces === true ? undefined : (flags.namespace ?? contextNamespace(connection));
+        flags.allNamespaces === true ? undefined : (flags.namespace ?? contextNamespace(flags));
       const view = await readHeld(client, namespace);
       if (view.unread !== undefined) {
         stderr.line(`warning: ${view.unread}: what ClusterHookPolicies hold is not shown`);

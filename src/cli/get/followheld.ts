@@ -6,13 +6,13 @@ import { loadKubeConfig } from "../../kube/kubeconfig.ts";
 import { isForbidden, isNotFound, KubeError } from "../../kube/kubeerror.ts";
 import { type KubeObject, type Resource, resourceName } from "../../kube/resource.ts";
 import { POLICY_RESOURCES } from "../../kube/resources.ts";
-import type { Connection } from "../fleet/livefleet.ts";
+import type { ConnectionFlags } from "../fleet/connection.ts";
 import { follow } from "../fleet/follow.ts";
 import { listTyped, typed } from "../fleet/liveobjects.ts";
 
 /** The namespace of the context, "default" if it has none, as in kubectl. */
-export function contextNamespace({ version: _, ...source }: Connection): string {
-  const config = loadKubeConfig(source);
+export function contextNamespace(connection: ConnectionFlags): string {
+  const config = loadKubeConfig(connection);
   return config.getContextObject(config.getCurrentContext())?.namespace ?? "default";
 }
 

@@ -20,7 +20,7 @@ import { parseOptions, UsageError } from "../../operator/options.ts";
 import { nearest } from "../../policy/validation/fieldmessage.ts";
 import type { PolicyRef } from "../../policy/policyref.ts";
 import { confirm } from "../terminal/confirm.ts";
-import { addConnectionFlags, type ConnectionFlags, connectionOf, parseTime } from "../fleet/connection.ts";
+import { addConnectionFlags, type ConnectionFlags, parseTime } from "../fleet/connection.ts";
 import { type ClusterName, type LiveCluster, withLiveCluster } from "../fleet/livecluster.ts";
 import { terminalOf } from "../terminal/terminal.ts";
 import { stderr, stdout } from "../terminal/output.ts";
@@ -87,7 +87,7 @@ function howLong(text: string): number {
 }
 
 async function override(name: ClusterName, flags: Flags): Promise<void> {
-  await withLiveCluster(connectionOf(flags), name, async (live) => {
+  await withLiveCluster(flags, name, async (live) => {
     const { fleet, cluster, now } = await live.look();
     const { notCalled } = await import("../fleet/caveats.ts");
     const { liftedBy, newOverride, overrideProblems } = await import("./newoverride.ts");

@@ -4,13 +4,7 @@ import { type Command, Option } from "commander";
 import { addExamples } from "../command.ts";
 import type { Plan, Step } from "./uninstallplan.ts";
 import { confirm } from "../terminal/confirm.ts";
-import {
-  addConnectionFlags,
-  type ConnectionFlags,
-  connectionOf,
-  parseTime,
-  reading,
-} from "../fleet/connection.ts";
+import { addConnectionFlags, type ConnectionFlags, parseTime } from "../fleet/connection.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 
 interface Flags extends ConnectionFlags {
@@ -54,14 +48,8 @@ async function prepareUninstall(flags: Flags): Promise<void> {
   const { namespace, timeout: timeoutMs } = flags;
   const { withApiServer } = await import("../fleet/livefleet.ts");
   const { planUninstall } = await import("./uninstallplan.ts");
-  let configured = false;
-  const work = withApiServer(connectionOf(flags), async (client) => {
-    configured = true;
+  await withApiServer(flags, async (client) => {
     await carryOut(await planUninstall(client, { namespace, timeoutMs }), flags);
-  });
-  await work.catch(async (error: unknown) => {
-    if (configured) throw error;
-    await reading(work);
   });
 }
 

@@ -8,7 +8,6 @@ import { addExamples, choice, collect, CommandError, instant, USAGE, version } f
 import {
   addConnectionFlags,
   type ConnectionFlags,
-  connectionOf,
   parseTime,
   reading,
   tellLost,
@@ -118,7 +117,7 @@ async function rollout(action: Action, name: string | undefined, flags: Flags): 
   if (action === "plan") return await plan(name, flags);
   const { withApiServer } = await import("../fleet/livefleet.ts");
   await reading(
-    withApiServer(connectionOf(flags), async (client) => {
+    withApiServer(flags, async (client) => {
       if (action === "status")
         return await (flags.watch === true ? keepPrinting(client, name, flags) : print(client, name, flags));
       const found = await find(client, name ?? "");
@@ -213,7 +212,7 @@ async function plan(name: string | undefined, flags: Flags): Promise<void> {
   const { planFleet } = await import("./fleetplan.ts");
   const { planJson, planLines, planSvg } = await import("./planreport.ts");
   const { duration: durationMs = 0, from = new Date(), toVersion, filename = [], output } = flags;
-  const { rollout: object, fleet } = await reading(readPlanned(name, filename, connectionOf(flags)));
+  const { rollout: object, fleet } = await reading(readPlanned(name, filename, flags));
   const planned = planFleet(object, fleet, {
     from,
     durationMs,

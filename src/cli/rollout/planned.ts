@@ -12,7 +12,8 @@ import { nearest } from "../../policy/validation/fieldmessage.ts";
 import { CommandError, meantText, USAGE } from "../command.ts";
 import { createFleet, type Fleet, type FleetOptions } from "../fleet/fleet.ts";
 import { isCluster, ownKind, type RawObject } from "../fleet/kinds.ts";
-import { type Connection, readFleet, readObjects, withApiServer } from "../fleet/livefleet.ts";
+import type { ConnectionFlags } from "../fleet/connection.ts";
+import { readFleet, readObjects, withApiServer } from "../fleet/livefleet.ts";
 import { readAllObjects } from "../fleet/objectfiles.ts";
 
 export interface Planned {
@@ -24,7 +25,7 @@ export interface Planned {
 export async function readPlanned(
   name: string | undefined,
   paths: readonly string[],
-  connection: Connection,
+  connection: ConnectionFlags,
 ): Promise<Planned> {
   const files = paths.length === 0 ? [] : (await readAllObjects(paths)).map(({ object }) => object);
   if (files.some(isCluster)) return { rollout: rolloutIn(files, name), fleet: fleetOf(files) };

@@ -22,7 +22,7 @@ import type { Simulation } from "./simulation.ts";
 import type { Prepared, Present } from "./preparation.ts";
 import type { Times } from "./report.ts";
 import { parseOptions, UsageError } from "../../operator/options.ts";
-import { addConnectionFlags, type ConnectionFlags, connectionOf, reading } from "../fleet/connection.ts";
+import { addConnectionFlags, type ConnectionFlags, reading } from "../fleet/connection.ts";
 import { readAllObjects } from "../fleet/objectfiles.ts";
 import { terminalOf } from "../terminal/terminal.ts";
 import { stderr, stdout } from "../terminal/output.ts";
@@ -159,9 +159,7 @@ async function readPresent(flags: Flags, applied: readonly RawObject[]): Promise
     return { objects: (await readAllObjects([flags.against])).map(({ object }) => object) };
   const { withApiServer } = await import("../fleet/livefleet.ts");
   const { readPresentFleet } = await import("./preparation.ts");
-  return await reading(
-    withApiServer(connectionOf(flags), async (client) => readPresentFleet(client, applied)),
-  );
+  return await reading(withApiServer(flags, async (client) => readPresentFleet(client, applied)));
 }
 
 async function compare({ pair, served }: Prepared, flags: Flags, times: Times): Promise<Simulation> {

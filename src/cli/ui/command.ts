@@ -6,7 +6,6 @@ import { addExamples, programName, wholeNumber } from "../command.ts";
 import {
   addConnectionFlags,
   type ConnectionFlags,
-  connectionOf,
   connectionWords,
   reading,
   tellLost,
@@ -57,10 +56,15 @@ async function ui(flags: Flags, program: string): Promise<void> {
     if (flags.open) forget = openBrowser(url);
   };
   const words = { program, connection: connectionWords(flags) };
-  const connection = connectionOf(flags);
-  const work = withApiServer(connection, async (client) => {
+  const work = withApiServer(flags, async (client) => {
     const source = { client, options, words };
-    await runUi(source, { connection, port: flags.port, onUrl, onLost: tellLost, signal: stop.signal });
+    await runUi(source, {
+      connection: flags,
+      port: flags.port,
+      onUrl,
+      onLost: tellLost,
+      signal: stop.signal,
+    });
   });
   await reading(work.finally(() => forget?.()));
 }

@@ -6,7 +6,7 @@ import { loadKubeConfig } from "../../kube/kubeconfig.ts";
 import { VERSION } from "../../version.ts";
 import type { About } from "../../ui/wire.ts";
 import { CommandError, FAILED } from "../command.ts";
-import type { Connection } from "../fleet/livefleet.ts";
+import type { ConnectionFlags } from "../fleet/connection.ts";
 import { readHeld } from "../get/followheld.ts";
 import { calendar, clusterRows, explained, hooksOf, plan, simulated, type Source } from "./pageanswers.ts";
 import { followFleet } from "./fleetfollower.ts";
@@ -15,7 +15,7 @@ import { pageFiles } from "./pagefiles.ts";
 import { type RunningPage, servePage } from "./pageserver.ts";
 
 export interface UiOptions {
-  readonly connection: Connection;
+  readonly connection: ConnectionFlags;
   readonly port: number;
   readonly onUrl: (url: string) => void;
   readonly onLost: (message: string) => void;

@@ -18,7 +18,7 @@ import type { PolicyWindows } from "./windowlist.ts";
 import { UsageError } from "../../operator/options.ts";
 import { nearest } from "../../policy/validation/fieldmessage.ts";
 import { policyName, type PolicyRef } from "../../policy/policyref.ts";
-import { addConnectionFlags, type ConnectionFlags, connectionOf, reading } from "../fleet/connection.ts";
+import { addConnectionFlags, type ConnectionFlags, reading } from "../fleet/connection.ts";
 import { readObjectFiles } from "../fleet/objectfiles.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 
@@ -122,11 +122,10 @@ async function readFiles(paths: readonly string[]): Promise<Read> {
 async function readLive(wanted: string | undefined, flags: Flags): Promise<Read> {
   const { withApiServer } = await import("../fleet/livefleet.ts");
   const { contextNamespace, readHeld } = await import("../get/followheld.ts");
-  const connection = connectionOf(flags);
   const [named] = wanted?.includes("/") === true ? wanted.split("/") : [];
   const { policies, unread } = await reading(
-    withApiServer(connection, async (client) => {
-      const namespace = named ?? flags.namespace ?? contextNamespace(connection);
+    withApiServer(flags, async (client) => {
+      const namespace = named ?? flags.namespace ?? contextNamespace(flags);
       return await readHeld(client, flags.allNamespaces === true ? undefined : namespace);
     }),
   );
