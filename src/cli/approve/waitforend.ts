@@ -1,10 +1,13 @@
 /** Waits after an approval for the Cluster to proceed. */
 
-import type { Cluster } from "../../api/meta.ts";
+import type { KubeObject } from "../../kube/resource.ts";
+import { viewCluster } from "../../policy/cluster.ts";
 import type { ApprovalPlan, OperationPlan } from "./approval.ts";
 import type { ApprovalOutcome } from "./report.ts";
 import { tellLost } from "../fleet/connection.ts";
+import { followUntil } from "../fleet/follow.ts";
 import type { LiveCluster } from "../fleet/livecluster.ts";
+import { clusterResource } from "../fleet/liveobjects.ts";
 import { stderr } from "../terminal/output.ts";
 
 interface Waiting {
@@ -54,12 +57,12 @@ async function watchEnds(
 ): Promise<ApprovalOutcome["ended"]> {
   const { endingOf } = await import("./approval.ts");
   const { ENDINGS } = await import("./report.ts");
-  const { waitForCluster } = await import("./livemarks.ts");
   const seconds = Math.max(...operations.map(({ retryAfterSeconds }) => retryAfterSeconds));
   stderr.line(`waiting for Cluster API, which asks again within ${seconds} s`);
   const left = new Set(operations);
   const ended: ApprovalOutcome["ended"][number][] = [];
-  const until = (seen: Cluster | undefined): boolean => {
+  const haveAllEnded = (object: KubeObject | undefined): boolean => {
+    const seen = object && viewCluster(object);
     for (const operation of left) {
       const how = endingOf(operation, seen, served);
       if (how === undefined) continue;
@@ -70,6 +73,8 @@ async function watchEnds(
     }
     return left.size === 0;
   };
-  await waitForCluster(client, cluster.metadata, { until, timeoutMs, onLost: tellLost });
+  const { namespace = "", name } = cluster.metadata;
+  const scope = { resource: await clusterResource(client), namespace, name };
+  await followUntil(client, scope, haveAllEnded, { timeoutMs, onLost: tellLost });
   return ended;
 }

@@ -2,16 +2,19 @@
 
 import type { KubeClient, Scope } from "../../kube/kubeclient.ts";
 import { pause } from "../../kube/deadline.ts";
-import { fromTransport, isForbidden, type KubeError } from "../../kube/kubeerror.ts";
+import { fromTransport, isForbidden } from "../../kube/kubeerror.ts";
 import { keyOf, type KubeObject, type Resource, resourceName } from "../../kube/resource.ts";
 import { DEFAULT_TUNING } from "../../kube/tuning.ts";
 import { followWatch } from "../../kube/watchsession.ts";
+
+type Client = Pick<KubeClient, "list" | "watch">;
+type Followed = Scope & { readonly resource: Resource };
 
 export interface Follower {
   /** Called with all objects of the scope: at first, and after every change. */
   readonly onObjects: (objects: readonly KubeObject[]) => void;
   /** Called when even a list fails, which is then retried. A watch that breaks is not reported. */
-  readonly onLost: (error: KubeError) => void;
+  readonly onLost: (message: string) => void;
 }
 
 const RETRY_MS = 1_000;
@@ -22,8 +25,8 @@ const WATCH_SECONDS = 300;
  * later failure is retried.
  */
 export async function follow(
-  client: Pick<KubeClient, "list" | "watch">,
-  { resource, ...scope }: Scope & { readonly resource: Resource },
+  client: Client,
+  { resource, ...scope }: Followed,
   { onObjects, onLost }: Follower,
   signal: AbortSignal,
 ): Promise<void> {
@@ -60,8 +63,33 @@ export async function follow(
       if (signal.aborted) return;
       const failure = fromTransport(`watch ${resourceName(resource)}`, error);
       if (!listed || isForbidden(failure)) throw failure;
-      if (!watching) onLost(failure);
+      if (!watching) onLost(failure.message);
       await pause(RETRY_MS, signal);
     }
   }
+}
+
+/** Longer timers fire at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** Follows one object until `isMet` holds, which gets `undefined` if the object does not exist; false: not in time. */
+export async function followUntil(
+  client: Client,
+  scope: Followed & { readonly name: string },
+  isMet: (object: KubeObject | undefined) => boolean,
+  { timeoutMs, onLost }: Pick<Follower, "onLost"> & { readonly timeoutMs: number },
+): Promise<boolean> {
+  const stop = new AbortController();
+  const timer = setTimeout(() => stop.abort(), Math.min(timeoutMs, MAX_TIMER_MS));
+  let met = false;
+  const onObjects = ([object]: readonly KubeObject[]): void => {
+    met ||= isMet(object);
+    if (met) stop.abort();
+  };
+  try {
+    await follow(client, scope, { onObjects, onLost }, stop.signal);
+  } finally {
+    clearTimeout(timer);
+  }
+  return met;
 }

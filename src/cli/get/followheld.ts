@@ -79,7 +79,7 @@ export async function followHeld(
           );
           if (known.size === resources.length) onPolicies([...known.values()].flat());
         };
-        await follow(client, scope, { onObjects, onLost: (error) => onLost(error.message) }, signals);
+        await follow(client, scope, { onObjects, onLost }, signals);
       }),
     );
   } finally {

@@ -201,7 +201,7 @@ async function keepPrinting(client: KubeClient, name: string | undefined, flags:
     { resource: ROLLOUTS, ...(name !== undefined && { name }) },
     {
       onObjects: (objects) => void show(objects.map((each) => viewRollout(each))),
-      onLost: (error) => tellLost(error.message),
+      onLost: tellLost,
     },
     untilReaderIsGone(),
   );

@@ -98,7 +98,7 @@ async function followRollouts(
       {
         onObjects: (objects) =>
           feed.setRollouts({ rollouts: objects.map((each) => rolloutRow(viewRollout(each), new Date())) }),
-        onLost: (error) => onLost(error.message),
+        onLost,
       },
       signal,
     );

@@ -23,7 +23,7 @@ function start(
     { resource: WIDGETS, ...scope },
     {
       onObjects: (objects) => void names.push(objects.map(({ metadata }) => metadata.name)),
-      onLost: ({ message }) => void lost.push(message),
+      onLost: (message) => void lost.push(message),
     },
     stop.signal,
   );
