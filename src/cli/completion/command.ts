@@ -8,6 +8,7 @@ import { answerText, answerTo, flagValue, offer } from "./completionanswer.ts";
 import { SCRIPTS } from "./completionscript.ts";
 import type { Live } from "./subcommands.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
+import type { Resource } from "../../kube/resource.ts";
 import type { NamesOptions } from "../fleet/objectnames.ts";
 import { stdout } from "../terminal/output.ts";
 
@@ -62,7 +63,7 @@ async function liveNames(kind: Live, words: readonly string[], typed: string): P
   const namespace = named ?? flagValue(words, "-n", "--namespace");
   const options = {
     signal: AbortSignal.timeout(TIMEOUT_MS),
-    ...(kind !== "namespace" && namespace !== undefined && { namespace }),
+    ...(namespace !== undefined && { namespace }),
   };
   const connection = {
     ...(kubeconfig !== undefined && { kubeconfig }),
@@ -77,17 +78,23 @@ function isClusterName(word: string): boolean {
 }
 
 async function namesOf(client: KubeClient, kind: Live, options: NamesOptions): Promise<readonly string[]> {
-  const { clusterNames, namespaceNames, policyNames, policyRefs, rolloutNames } =
-    await import("../fleet/objectnames.ts");
-  if (kind === "policyref") {
-    return (await policyRefs(client, options)).map((ref) => `${ref.kind}/${ref.key.name}`);
-  }
-  const read = {
-    cluster: clusterNames,
-    policy: policyNames,
-    namespace: namespaceNames,
-    rollout: rolloutNames,
-  }[kind];
-  const keys = await read(client, options);
-  return keys.map((key) => (key.namespace === undefined ? key.name : `${key.namespace}/${key.name}`));
+  const objectNames = await import("../fleet/objectnames.ts");
+  const { keyOf } = await import("../../kube/resource.ts");
+  const lists = (await resourcesOf(client, kind, options.signal)).map(async (resource) => {
+    const keys = await objectNames.namesOf(client, resource, options);
+    return keys.map((key) => (kind === "policyref" ? `${resource.kind}/${key.name}` : keyOf(key)));
+  });
+  return (await Promise.all(lists)).flat();
+}
+
+async function resourcesOf(
+  client: KubeClient,
+  kind: Live,
+  signal: AbortSignal,
+): Promise<readonly Resource[]> {
+  const { clusterResource } = await import("../fleet/liveobjects.ts");
+  const { NAMESPACES, POLICY_RESOURCES, ROLLOUTS } = await import("../../kube/resources.ts");
+  if (kind === "cluster") return [await clusterResource(client, signal)];
+  if (kind === "namespace") return [NAMESPACES];
+  return kind === "rollout" ? [ROLLOUTS] : Object.values(POLICY_RESOURCES);
 }

@@ -8,7 +8,7 @@ import { type ObjectKey, type Resource, resourceName } from "../../kube/resource
 import { NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../../kube/resources.ts";
 import { objectKindKey, type ObjectKind, type ObjectReader } from "../../policy/objects.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
-import { clusterNames } from "./objectnames.ts";
+import { namesOf } from "./objectnames.ts";
 import { clusterResource, listIfServed, listTyped, NOT_READ, readKind, typed } from "./liveobjects.ts";
 
 const TIMEOUT_MS = 30_000;
@@ -46,47 +46,38 @@ export async function readClusterWorld(
   queriesIn: (objects: readonly RawObject[]) => Promise<readonly ObjectQuery[]>,
 ): Promise<ClusterWorld | NoCluster> {
   const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const found = await readCluster(client, key, signal);
-  if (found === undefined) return { others: await otherClusters(client, key.namespace, signal) };
+  const clusters = await clusterResource(client, signal);
+  const cluster = await find(client, clusters, key);
+  if (cluster === undefined) {
+    const everywhere = await namesOf(client, clusters, { signal });
+    if (everywhere.length > 0) return { others: everywhere };
+    return { others: await namesOf(client, clusters, { namespace: key.namespace, signal }) };
+  }
+  const found = await readAround(client, cluster, key.namespace);
   return { ...found, reader: await readGateObjects(client, await queriesIn(found.objects)) };
 }
 
-async function otherClusters(
+async function readAround(
   client: KubeClient,
+  cluster: RawObject,
   namespace: string,
-  signal: AbortSignal,
-): Promise<readonly ObjectKey[]> {
-  const everywhere = await clusterNames(client, { signal });
-  return everywhere.length > 0 ? everywhere : await clusterNames(client, { namespace, signal });
-}
-
-async function readCluster(
-  client: KubeClient,
-  key: Required<ObjectKey>,
-  signal: AbortSignal,
-): Promise<ClusterObjects | undefined> {
-  const clusters = await clusterResource(client, signal);
-  const cluster = await find(client, clusters, key);
-  if (cluster === undefined) return undefined;
-  const { namespace } = key;
+): Promise<ClusterObjects> {
+  const { HookPolicy, ClusterHookPolicy } = POLICY_RESOURCES;
   const [own, ...rest] = await Promise.all([
-    listIfServed(client, POLICY_RESOURCES.HookPolicy, namespace),
-    unlessForbidden("ClusterHookPolicies", "list", POLICY_RESOURCES.ClusterHookPolicy, async (resource) =>
-      listIfServed(client, resource),
+    listIfServed(client, HookPolicy, namespace),
+    unlessForbidden(
+      "ClusterHookPolicies",
+      ["list", ClusterHookPolicy],
+      listIfServed(client, ClusterHookPolicy),
     ),
-    unlessForbidden("HookOverrides", "list", OVERRIDES, async (resource) => listIfServed(client, resource)),
-    unlessForbidden("HookRollouts", "list", ROLLOUTS, async (resource) => listIfServed(client, resource)),
-    unlessForbidden("Namespace", "get", NAMESPACES, async (resource) => {
-      const found = await find(client, resource, { name: namespace });
-      return found === undefined ? [] : [found];
-    }),
+    unlessForbidden("HookOverrides", ["list", OVERRIDES], listIfServed(client, OVERRIDES)),
+    unlessForbidden("HookRollouts", ["list", ROLLOUTS], listIfServed(client, ROLLOUTS)),
+    unlessForbidden("Namespace", ["get", NAMESPACES], find(client, NAMESPACES, { name: namespace })),
   ]);
   const objects = [cluster, ...own, ...rest.flatMap(({ objects: read }) => read)];
   const unread = rest.flatMap(({ unread: each }) => each);
   if (!objects.some(looksIntoNamespaces)) return { objects, allNamespaces: false, unread };
-  const all = await unlessForbidden("Namespaces", "list", NAMESPACES, async (resource) =>
-    listTyped(client, resource),
-  );
+  const all = await unlessForbidden("Namespaces", ["list", NAMESPACES], listTyped(client, NAMESPACES));
   if (all.unread.length > 0) return { objects, allNamespaces: false, unread: [...unread, ...all.unread] };
   const others = objects.filter((object) => !isNamespace(object));
   return { objects: [...others, ...all.objects], allNamespaces: true, unread };
@@ -111,12 +102,11 @@ async function find(client: KubeClient, resource: Resource, key: ObjectKey): Pro
 
 async function unlessForbidden(
   what: Unread["what"],
-  verb: "get" | "list",
-  resource: Resource,
-  read: (resource: Resource) => Promise<readonly RawObject[]>,
+  [verb, resource]: readonly ["get" | "list", Resource],
+  work: Promise<readonly RawObject[] | RawObject | undefined>,
 ): Promise<{ readonly objects: readonly RawObject[]; readonly unread: readonly Unread[] }> {
   try {
-    return { objects: await read(resource), unread: [] };
+    return { objects: [(await work) ?? []].flat(), unread: [] };
   } catch (error) {
     if (!isForbidden(error)) throw error;
     return { objects: [], unread: [{ what, verb: `${verb} ${resourceName(resource)}` }] };

@@ -1,7 +1,7 @@
 /** The world of decide(), built from objects of files or of an API server. */
 
 import { compareText } from "../../api/comparetext.ts";
-import { type Fields, fieldsOf, isFields } from "../../api/fields.ts";
+import { fieldsOf, isFields, listOf } from "../../api/fields.ts";
 import {
   CONDITION,
   type DecisionRow,
@@ -40,7 +40,7 @@ export interface FleetOptions {
   readonly served: ServedHooks;
   /** Longer HookOverrides have no effect. */
   readonly maxOverrideMs: number;
-  /** Creation time of overrides that are not created yet; later calls do not count. */
+  /** The creation time of overrides that are not created yet; timers that begin later in a status do not count. */
   readonly now: Date;
   /** Namespace of Clusters and HookPolicies without one; "default" as with kubectl. */
   readonly namespace?: string;
@@ -75,17 +75,18 @@ export class Fleet {
   /** Sorted by name, as on the server. */
   readonly policies: readonly FleetPolicy[];
   readonly overrides: readonly Override[];
-  /** Sorted by name, the order in which the operator asks them. */
+  /** Sorted by name, the order in which the operator evaluates them. */
   readonly rollouts: readonly FleetRollout[];
   /** Objects that are replaced by a later one of the same name. */
   readonly duplicates: readonly RawObject[];
   readonly served: ServedHooks;
+  /** The objects that gates look at. */
+  readonly objects: ObjectReader;
   readonly #now: Date;
   readonly #clusters: ReadonlyMap<string, Cluster>;
   readonly #namespaces: ReadonlyMap<string, Namespace>;
   readonly #allNamespaces: boolean;
   readonly #overrides: ReadonlyMap<string, readonly Override[]>;
-  readonly #objects: ObjectReader;
   readonly #rows: ReadonlyMap<string, readonly RecordedRow[]>;
   readonly #candidates = new Map<string, readonly CompiledPolicy[]>();
 
@@ -121,12 +122,7 @@ export class Fleet {
     const { complete, objects, allNamespaces } = options;
     this.#allNamespaces =
       allNamespaces ?? (complete === true || (objects === undefined && this.#namespaces.size > 0));
-    this.#objects = options.objects ?? objectReader(unique, options.complete === true);
-  }
-
-  /** The objects that gates look at. */
-  get objects(): ObjectReader {
-    return this.#objects;
+    this.objects = options.objects ?? objectReader(unique, options.complete === true);
   }
 
   /** Sorted by namespace and name. */
@@ -157,13 +153,13 @@ export class Fleet {
     return candidates;
   }
 
-  /** At a call about the operation; without one, as the Cluster is. */
+  /** The inputs of a decision about this operation; without one, about the Cluster as it is. */
   world(cluster: Cluster, operation?: PendingOperation): World {
     return {
       cluster: operation === undefined ? cluster : asCalled(cluster, operation),
-      namespace: this.#namespaces.get(cluster.metadata.namespace ?? ""),
-      ...(this.#allNamespaces && { namespaces: () => this.#namespaces.values() }),
-      objects: this.#objects,
+      namespace: this.namespace(cluster.metadata.namespace ?? ""),
+      ...(this.#allNamespaces && { namespaces: () => this.namespaces() }),
+      objects: this.objects,
       overrides: this.#overrides.get(clusterKey(cluster)) ?? [],
       ...(operation !== undefined && { state: operation }),
     };
@@ -198,7 +194,7 @@ export function createFleet(objects: readonly RawObject[], options: FleetOptions
   return new Fleet(objects, options);
 }
 
-/** As the API server stores it: in the namespace where `kubectl apply` would put it, a Namespace with its own label. */
+/** The object as the API server stores it: in the namespace of `kubectl apply`, a Namespace with its own label. */
 function stored(raw: RawObject, namespace: string): RawObject {
   if (isNamespace(raw)) return labelled(raw);
   const metadata = raw["metadata"];
@@ -264,10 +260,8 @@ function fleetRollout(raw: RawObject): FleetRollout {
 function fleetOverride(raw: RawObject, { now, maxOverrideMs }: FleetOptions): Override {
   const object = viewOverride(raw, now);
   const compiled = compileOverride(object, maxOverrideMs);
-  const conditions: unknown = isFields(raw["status"]) ? raw["status"]["conditions"] : undefined;
-  const refused = (Array.isArray(conditions) ? conditions : []).find(
-    (each): each is Fields => isFields(each) && each["type"] === CONDITION.Active,
-  );
+  const conditions = listOf(fieldsOf(raw["status"])["conditions"]).map(fieldsOf);
+  const refused = conditions.find(({ type }) => type === CONDITION.Active);
   if (refused?.["reason"] !== "TooLong" || refused["observedGeneration"] !== compiled.generation)
     return compiled;
   return { ...compiled, problem: { reason: "TooLong", message: String(refused["message"]) } };

@@ -46,12 +46,10 @@ export async function withLiveCluster(
 async function look(client: KubeClient, name: ClusterName, told: Set<string>): Promise<Looked> {
   const { objectQueries } = await import("../approve/approval.ts");
   const now = new Date();
-  const queries = (fleet: Fleet, cluster: Cluster): readonly ObjectQuery[] =>
-    objectQueries(fleet, cluster, now);
   const { fleet, cluster, unread } = await readCluster(client, name, {
     options: parseOptions({}),
     now,
-    queries,
+    queries: (seen, found) => objectQueries(seen, found, now),
   });
   for (const { what, verb } of unread.filter(({ verb: each }) => !told.has(each))) {
     told.add(verb);
