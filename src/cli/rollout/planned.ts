@@ -1,6 +1,5 @@
-/** Reads the rollout that is planned, and the fleet that it is about. */
+/** Reads the rollout to plan, and the fleet that it is about. */
 
-import { servedHooks } from "../../api/hookcatalog.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
 import type { HookRollout } from "../../api/hookpolicy.ts";
 import type { ObjectMeta } from "../../api/meta.ts";
@@ -10,9 +9,10 @@ import { viewMetadata } from "../../policy/cluster.ts";
 import { demandsOf } from "../../policy/policy.ts";
 import { nearest } from "../../policy/validation/fieldmessage.ts";
 import { CommandError, meantText, USAGE } from "../command.ts";
-import { createFleet, type Fleet, type FleetOptions } from "../fleet/fleet.ts";
+import type { Fleet } from "../fleet/fleet.ts";
 import { isCluster, ownKind, type RawObject } from "../fleet/kinds.ts";
 import type { ConnectionFlags } from "../fleet/connection.ts";
+import { fleetOf, type FleetSettings } from "../fleet/livecluster.ts";
 import { readFleet, readObjects, withApiServer } from "../fleet/livefleet.ts";
 import { readAllObjects } from "../fleet/objectfiles.ts";
 
@@ -21,20 +21,22 @@ export interface Planned {
   readonly fleet: Fleet;
 }
 
-/** Files without Clusters are about those of the API server. */
+/** A rollout in files without Clusters is planned over those of the API server. */
 export async function readPlanned(
   name: string | undefined,
   paths: readonly string[],
   connection: ConnectionFlags,
 ): Promise<Planned> {
   const files = paths.length === 0 ? [] : (await readAllObjects(paths)).map(({ object }) => object);
-  if (files.some(isCluster)) return { rollout: rolloutIn(files, name), fleet: fleetOf(files) };
+  if (files.some(isCluster)) {
+    return { rollout: rolloutIn(files, name), fleet: await fleetOf(files, settings()) };
+  }
   return await withApiServer(connection, async (client) =>
     readLivePlanned(client, name, paths.length === 0 ? undefined : files),
   );
 }
 
-/** `files`: has the rollout; absent: the API server has it. */
+/** `files` contain the rollout; absent: it is read from the API server, too. */
 export async function readLivePlanned(
   client: KubeClient,
   name: string | undefined,
@@ -42,14 +44,16 @@ export async function readLivePlanned(
 ): Promise<Planned> {
   const objects = await readFleet(client);
   const rollout = rolloutIn(files ?? objects, name);
-  const demands = fleetOf(objects).policies.flatMap(({ compiled }) => demandsOf(compiled));
-  return { rollout, fleet: fleetOf(objects, { objects: await readObjects(client, demands) }) };
+  const { policies } = await fleetOf(objects, settings());
+  const reader = await readObjects(
+    client,
+    policies.flatMap(({ compiled }) => demandsOf(compiled)),
+  );
+  return { rollout, fleet: await fleetOf(objects, settings(), { reader, allNamespaces: true }) };
 }
 
-function fleetOf(objects: readonly RawObject[], more: Pick<FleetOptions, "objects"> = {}): Fleet {
-  const { capiVersion, maxOverrideMs } = parseOptions({});
-  const served = servedHooks(capiVersion.minor);
-  return createFleet(objects, { served, maxOverrideMs, now: new Date(), ...more });
+function settings(): FleetSettings {
+  return { options: parseOptions({}), now: new Date() };
 }
 
 function rolloutIn(objects: readonly RawObject[], name: string | undefined): HookRollout {
@@ -64,7 +68,7 @@ function rolloutIn(objects: readonly RawObject[], name: string | undefined): Hoo
   throw noRollout(name, named);
 }
 
-/** `others`: those that there are. */
+/** `others`: the existing ones, for a suggestion. */
 export function noRollout(
   name: string,
   others: readonly { readonly metadata: Pick<ObjectMeta, "name"> }[],

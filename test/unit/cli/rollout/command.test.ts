@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
+import { answering } from "../apiserver.ts";
 import { folder } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
 
@@ -152,4 +153,49 @@ The last Cluster is done at 2026-12-01T10:20Z, after 2h20m.
     assert.match(invalid.stderr, /HookRollout upgrades is not valid: spec\.progressDeadline/);
     assert.deepEqual([several.code, none.code, invalid.code], [2, 2, 2]);
   });
+});
+
+test("a plan over the Clusters of the API server knows its Namespaces, which gates can select", async (t) => {
+  const metadata = { resourceVersion: "1" };
+  const own = "GET /apis/hookpolicy.dev/v1alpha1";
+  const capi = "GET /apis/cluster.x-k8s.io";
+  const named = (name: string, env: string): object => ({ metadata: { name, uid: name, labels: { env } } });
+  const cluster = (namespace: string, name: string): object => ({
+    metadata: { namespace, name, uid: name },
+    spec: { topology: { classRef: { name: "lab" }, version: "v1.34.0" } },
+  });
+  const gate = {
+    name: "staged",
+    object: {
+      apiVersion: "cluster.x-k8s.io/v1beta2",
+      kind: "Cluster",
+      namespaceSelector: { matchLabels: { env: "staging" } },
+      selector: {},
+    },
+  };
+  const policy = {
+    metadata: { name: "fleet", uid: "p", generation: 1 },
+    spec: {
+      namespaceSelector: {},
+      rules: [{ name: "r", hooks: ["BeforeClusterUpgrade"], until: [gate] }],
+    },
+  };
+  const rollout = {
+    metadata: { name: "upgrades", uid: "r", generation: 1 },
+    spec: { operation: "Upgrade", namespaceSelector: {}, maxConcurrency: 2, progressDeadline: "6h" },
+  };
+  const { kubeconfig } = await answering(t, {
+    [capi]: { versions: [{ version: "v1beta2" }] },
+    [`${capi}/v1beta2`]: {
+      resources: [{ name: "clusters", kind: "Cluster", namespaced: true, verbs: ["list", "watch"] }],
+    },
+    [`${capi}/v1beta2/clusters`]: { metadata, items: [cluster("prod", "a"), cluster("stage", "b")] },
+    "GET /api/v1/namespaces": { metadata, items: [named("prod", "production"), named("stage", "staging")] },
+    [`${own}/clusterhookpolicies`]: { metadata, items: [policy] },
+    [`${own}/hookrollouts`]: { metadata, items: [rollout] },
+  });
+  const args = ["rollout", "plan", "upgrades", "--duration", "40m", "--kubeconfig", kubeconfig];
+  const { code, stdout, stderr } = await hookpolicy(args);
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /\nThe last Cluster is done at \S+, after 40m\.\n$/);
 });
