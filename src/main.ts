@@ -132,8 +132,9 @@ async function runOperator(options: Options): Promise<number> {
   const signal = stopSignal(log);
   exitOnBugs(log);
   try {
-    const { run } = await import("./cli/run/command.ts"); // loaded for this command only
-    await run(options, { log, signal });
+    const operator = await import("./operator/operator.ts"); // loaded for this command only
+    await operator.runOperator(options, { log, signal });
+    log.info("Stopped");
     return 0;
   } catch (error) {
     log.error("Cannot run", { error });

@@ -29,14 +29,10 @@ export function addExamples(command: Command, examples: string): Command {
 
 /** The program's name as it was called, for printed commands. */
 export function programName(command: Command): string {
-  return rootOf(command).name();
+  return command.parent === null ? command.name() : programName(command.parent);
 }
 
-function rootOf(command: Command): Command {
-  return command.parent === null ? command : rootOf(command.parent);
-}
-
-/** `-o json` and the like: one of `values`, by default the first one. */
+/** An option such as `-o json`, whose default is the first of `values`. */
 export function choice(flags: string, description: string, values: readonly string[]): Option {
   const [standard] = values;
   return new Option(flags, description).default(standard).choices(values).argParser(oneOf(values));
@@ -50,19 +46,19 @@ function oneOf<T extends string>(values: readonly T[]): (text: string) => T {
   };
 }
 
-/** `--hook`; absent by default. */
+/** The option `--hook`, which has no default. */
 export function hookOption(description: string): Option {
   return new Option("--hook <name>", description).choices(HOOK_NAMES).argParser(hookName);
 }
 
 export const hookName = oneOf(HOOK_NAMES);
 
-/** The end of an error on the command line: what the user may have meant; "" if that is not known. */
+/** Ends an error with what the user may have meant; "" if that is not known. */
 export function meantText(meant: string | undefined): string {
   return meant === undefined ? "" : ` (did you mean ${meant}?)`;
 }
 
-/** A whole number from `min` to `max`. */
+/** Returns a parser of whole numbers from `min` to `max`. */
 export function wholeNumber(min: number, max: number): (text: string) => number {
   return (text) => {
     const number = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
@@ -84,7 +80,7 @@ export function instant(text: string): Date {
 
 const SEMVER = /^v?\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/;
 
-/** A full Kubernetes version, as in a Cluster's spec.topology.version. */
+/** Parses a full Kubernetes version, as in a Cluster's spec.topology.version. */
 export function version(text: string): string {
   if (SEMVER.test(text)) return text;
   const [, short] = /^v?(\d+\.\d+)$/.exec(text) ?? [];
@@ -92,12 +88,12 @@ export function version(text: string): string {
   throw new InvalidArgumentError(`Allowed: a version in full, such as v1.35.0${hint}`);
 }
 
-/** "team-a/prod-1", or "prod-1" of the namespace that -n or the context names. */
+/** Parses "team-a/prod-1", or "prod-1" in the namespace that -n or the context names. */
 export function shortClusterName(text: string): { readonly namespace?: string; readonly name: string } {
   return text !== "" && !text.includes("/") ? { name: text } : clusterName(text);
 }
 
-/** "team-a/prod-1": the name of a Cluster on the command line. */
+/** Parses "team-a/prod-1". */
 export function clusterName(text: string): { readonly namespace: string; readonly name: string } {
   const [namespace = "", name = "", ...rest] = text.split("/");
   if (namespace !== "" && name !== "" && rest.length === 0) return { namespace, name };
