@@ -49,7 +49,7 @@ export interface Obstacle extends GateRef {
   readonly text: string;
   /** When time alone releases what the policy holds. */
   readonly release?: Date;
-  /** Unknown to the command for lack of a permission to read; the operator may know better. */
+  /** The user may not read what the gate depends on; the operator may. */
   readonly unknown: boolean;
 }
 
@@ -90,7 +90,7 @@ interface Scene {
   readonly now: Date;
 }
 
-/** `hook`: only this operation, even before Cluster API has called for it. */
+/** With `hook`, plans only the operation at that hook, even before Cluster API has asked about it. */
 export function planApproval(
   fleet: Fleet,
   cluster: Cluster,
@@ -106,10 +106,14 @@ export function planApproval(
       ? [{ call: expectedCall(hook, cluster) }]
       : chosen.map((pending) => ({ call: pending.call, pending }));
   const held = operations
-    .map((operation) => ({ ...operation, decision: judge(scene, operation) }))
-    .filter(({ decision }) => decision.holds);
-  const approvals = held.map(({ call, decision }) => approvalsOf(scene, call, decision));
-  const marks = distinct(approvals.flat());
+    .map((operation) => ({ operation, decision: judge(scene, operation) }))
+    .filter(({ decision }) => decision.holds)
+    .map(({ operation, decision }) => ({
+      ...operation,
+      approvals: approvalsOf(scene, operation.call, decision),
+      retryAfterSeconds: decision.retryAfterSeconds,
+    }));
+  const marks = distinct(held.flatMap(({ approvals }) => approvals));
   const marked = withMarks(scene, marks);
   const called = notCalled(cluster);
   const omitted = hook === undefined ? omittedRows(fleet, cluster) : undefined;
@@ -117,12 +121,7 @@ export function planApproval(
     cluster,
     namespace: fleet.world(cluster).namespace,
     served: fleet.served,
-    operations: held.map(({ decision, ...operation }, index) => ({
-      ...operation,
-      approvals: approvals[index] ?? [],
-      retryAfterSeconds: decision.retryAfterSeconds,
-      ...prospects(scene, operation, marked),
-    })),
+    operations: held.map((operation) => ({ ...operation, ...prospects(scene, operation, marked) })),
     marks,
     alsoReleases: otherOperations(scene, known, operations).filter((other) =>
       isReleased(scene, other, marked),
@@ -132,7 +131,7 @@ export function planApproval(
   };
 }
 
-/** Waiting and future operations: a mark that exists by then has approved them. */
+/** Other pending operations, and future ones: a mark that is set now can release them, too. */
 function otherOperations(
   { fleet, cluster, now }: Scene,
   pending: readonly PendingOperation[],
@@ -149,7 +148,7 @@ function otherOperations(
   ];
 }
 
-/** Whether time alone releases it with the marks, and earlier than without them. */
+/** Whether time alone releases the operation earlier with the marks than without them. */
 function isReleased(scene: Scene, operation: Operation, marked: Marked): boolean {
   const release = (marks?: Marked): number =>
     forecast(scene.policies, worldOf(scene, operation, marks), operation.call, scene.now)?.getTime() ??
@@ -169,19 +168,19 @@ function judge(scene: Scene, operation: Operation, marked?: Marked): Decision {
 }
 
 function approvalsOf(scene: Scene, call: HookCall, { trace }: Decision): Approval[] {
-  const holding = trace.filter(({ holds }) => holds);
-  return holding.flatMap(({ policy, rules }) =>
-    rules
-      .filter(({ holds }) => holds)
-      .flatMap(({ rule, gates }) =>
-        gates
-          .filter(({ holds }) => holds !== true)
-          .flatMap(({ gate }) => {
-            const mark = markFor(scene, specsOf(scene, { policy, rule, gate }), call);
-            return mark === undefined ? [] : [{ policy, rule, gate, mark }];
-          }),
-      ),
-  );
+  const rules = trace
+    .filter(({ holds }) => holds)
+    .flatMap(({ policy, rules: all }) => all.map((rule) => ({ policy, ...rule })));
+  return rules
+    .filter(({ holds }) => holds)
+    .flatMap(({ policy, rule, gates }) =>
+      gates
+        .filter(({ holds }) => holds !== true)
+        .flatMap(({ gate }) => {
+          const mark = markFor(scene, specsOf(scene, { policy, rule, gate }), call);
+          return mark === undefined ? [] : [{ policy, rule, gate, mark }];
+        }),
+    );
 }
 
 /** The gate, or the members of an anyOf gate. */
@@ -263,7 +262,7 @@ function prospects(
   marks: Marked,
 ): Pick<OperationPlan, "obstacles" | "releasedAt"> {
   const world = worldOf(scene, operation, marks);
-  const { trace } = decide(scene.policies, world, operation.call, scene.now);
+  const { trace } = judge(scene, operation, marks);
   const releasedAt = forecast(scene.policies, world, operation.call, scene.now);
   return {
     obstacles: trace.flatMap((policy, index) => {

@@ -9,21 +9,12 @@ import { timestamp } from "../../policy/instant.ts";
 import { shellQuote, truncate } from "../../policy/message.ts";
 import { commandToSet } from "../../policy/gates/metadatagate.ts";
 import { policyName } from "../../policy/policyref.ts";
-import type {
-  Approval,
-  ApprovalPlan,
-  Ending,
-  GateRef,
-  Mark,
-  Obstacle,
-  Operation,
-  OperationPlan,
-} from "./approval.ts";
+import type { ApprovalPlan, Ending, GateRef, Mark, Obstacle, Operation, OperationPlan } from "./approval.ts";
 import { ageText } from "../terminal/age.ts";
 import { indented } from "../get/report.ts";
 import type { Detail } from "../terminal/tree.ts";
 
-/** Tells what Cluster API does once the operation is released (its topology reconcilers). */
+/** The work that Cluster API's topology reconcilers begin once the operation is released. */
 const EFFECTS: Readonly<Record<HookName, (version: string) => string>> = {
   BeforeClusterCreate: () => "creates its infrastructure, control plane and machines",
   AfterControlPlaneInitialized: () => "continues with the new Cluster",
@@ -123,7 +114,6 @@ function namespaceOf({ cluster }: Targets): string {
   return cluster.metadata.namespace ?? "";
 }
 
-/** The outcome of the approval. */
 export interface ApprovalOutcome {
   readonly dryRun: boolean;
   /** Whether the marks are set. */
@@ -151,7 +141,7 @@ function operationJson(plan: ApprovalPlan, operation: OperationPlan): object {
     ...(version !== undefined && { targetVersion: version }),
     effect: effectOf(call),
     ...(pending !== undefined && { firstAsked: timestamp(pending.firstAsked) }),
-    approvals: approvals.map((approval) => approvalObject(plan, approval)),
+    approvals: approvals.map(({ mark, ...gate }) => ({ ...gate, ...mark, command: commandFor(mark, plan) })),
     obstacles: obstacles.map(({ release, unknown: _, ...obstacle }) => ({
       ...obstacle,
       ...(release !== undefined && { earliestRelease: timestamp(release) }),
@@ -162,10 +152,6 @@ function operationJson(plan: ApprovalPlan, operation: OperationPlan): object {
       goesOnAt: timestamp(releasedAt),
     }),
   };
-}
-
-function approvalObject(plan: ApprovalPlan, { mark, ...gate }: Approval): object {
-  return { ...gate, ...mark, command: commandFor(mark, plan) };
 }
 
 export const ENDINGS: Readonly<Record<Ending, string>> = {

@@ -1,7 +1,7 @@
 /** `hookpolicy override`: break-glass for one Cluster, for some hooks and hours. */
 
 import { type Command, InvalidArgumentError } from "commander";
-import type { Cluster, Condition } from "../../api/meta.ts";
+import type { Condition } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtimehooks.ts";
 import {
   addExamples,
@@ -12,13 +12,9 @@ import {
   FAILED,
   hookName,
   hookOption,
-  meantText,
 } from "../command.ts";
-import type { Fleet } from "../fleet/fleet.ts";
 import type { Lifted, NewOverride, OverrideWish } from "./newoverride.ts";
 import { parseOptions, UsageError } from "../../operator/options.ts";
-import { nearest } from "../../policy/validation/fieldmessage.ts";
-import type { PolicyRef } from "../../policy/policyref.ts";
 import { confirm } from "../terminal/confirm.ts";
 import { addConnectionFlags, type ConnectionFlags, parseTime } from "../fleet/connection.ts";
 import { type ClusterName, type LiveCluster, withLiveCluster } from "../fleet/livecluster.ts";
@@ -90,10 +86,10 @@ async function override(name: ClusterName, flags: Flags): Promise<void> {
   await withLiveCluster(flags, name, async (live) => {
     const { fleet, cluster, now } = await live.look();
     const { notCalled } = await import("../fleet/caveats.ts");
-    const { liftedBy, newOverride, overrideProblems } = await import("./newoverride.ts");
+    const { findPolicy, liftedBy, newOverride, overrideProblems } = await import("./newoverride.ts");
     const called = notCalled(cluster);
     if (called !== undefined) stderr.line(`note: ${called}`);
-    const policies = await policiesNamed(fleet, cluster, flags.policy);
+    const policies = flags.policy?.map((policy) => findPolicy(fleet, cluster, policy));
     const wish: OverrideWish = {
       hooks: [...new Set(flags.hook)],
       reason: flags.reason,
@@ -104,20 +100,6 @@ async function override(name: ClusterName, flags: Flags): Promise<void> {
     const [problem] = overrideProblems(made);
     if (problem !== undefined) throw new UsageError(problem);
     await create(made, liftedBy(fleet, cluster, wish, now), { live, flags });
-  });
-}
-
-async function policiesNamed(
-  fleet: Fleet,
-  cluster: Cluster,
-  names: readonly string[] | undefined,
-): Promise<readonly PolicyRef[] | undefined> {
-  const { findPolicy } = await import("./newoverride.ts");
-  return names?.map((name) => {
-    const found = findPolicy(fleet, cluster, name);
-    if (found.ok) return found.policy;
-    const meant = nearest(name, [...found.known, ...found.known.map((each) => each.split("/")[1] ?? "")]);
-    throw new UsageError(`--policy: ${found.problem}${meant === name ? "" : meantText(meant)}`);
   });
 }
 

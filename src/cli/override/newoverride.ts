@@ -6,8 +6,11 @@ import type { HookCall, HookName } from "../../api/runtimehooks.ts";
 import { decide, matches } from "../../policy/decide.ts";
 import { after, timestamp, wholeSecond } from "../../policy/instant.ts";
 import { policyName, type PolicyRef } from "../../policy/policyref.ts";
+import { UsageError } from "../../operator/options.ts";
+import { nearest } from "../../policy/validation/fieldmessage.ts";
 import { validatePolicy } from "../../policy/validation/schema.ts";
 import { expectedCall } from "../../operations/call.ts";
+import { meantText } from "../command.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 
 export type NewOverride = Pick<HookOverride, "apiVersion" | "kind" | "spec"> & {
@@ -92,23 +95,19 @@ export function liftedBy(fleet: Fleet, cluster: Cluster, wish: OverrideWish, now
   });
 }
 
-export type PolicyFinding =
-  | { readonly ok: true; readonly policy: PolicyRef }
-  | { readonly ok: false; readonly problem: string; readonly known: readonly string[] };
-
-/** "freeze", "HookPolicy/freeze" or "ClusterHookPolicy/freeze", among those that apply to the Cluster. */
-export function findPolicy(fleet: Fleet, cluster: Cluster, text: string): PolicyFinding {
-  const refs = fleet
+/** Finds "freeze", "HookPolicy/freeze" or "ClusterHookPolicy/freeze" among the policies that apply to the Cluster. */
+export function findPolicy(fleet: Fleet, cluster: Cluster, text: string): PolicyRef {
+  const known = fleet
     .policiesFor(cluster.metadata.namespace ?? "")
     .filter((policy) => matches(policy, fleet.world(cluster)) !== "no")
-    .map(({ ref }) => ref);
-  const known = refs.map(({ kind, name }) => `${kind}/${name}`);
-  const found = refs.filter(({ kind, name }) => name === text || `${kind}/${name}` === text);
-  const [policy] = found;
-  if (policy !== undefined && found.length === 1) return { ok: true, policy };
-  const problem =
-    policy === undefined
-      ? `no policy that speaks about the Cluster is named ${JSON.stringify(text)}`
-      : `${JSON.stringify(text)} can be ${found.map(({ kind, name }) => `${kind}/${name}`).join(" or ")}`;
-  return { ok: false, problem, known };
+    .map(({ ref }) => ({ ref, long: `${ref.kind}/${ref.name}` }));
+  const [found, ...others] = known.filter(({ ref, long }) => ref.name === text || long === text);
+  if (found === undefined) {
+    const meant = nearest(text, [...known.map(({ long }) => long), ...known.map(({ ref }) => ref.name)]);
+    const problem = `no policy that speaks about the Cluster is named ${JSON.stringify(text)}`;
+    throw new UsageError(`--policy: ${problem}${meantText(meant)}`);
+  }
+  if (others.length === 0) return found.ref;
+  const names = [found, ...others].map(({ long }) => long).join(" or ");
+  throw new UsageError(`--policy: ${JSON.stringify(text)} can be ${names}`);
 }

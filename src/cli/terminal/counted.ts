@@ -1,4 +1,4 @@
-/** "1 error", "2 policies"; `several` where the plural is not regular. */
+/** "1 error", "2 policies"; `several` is the plural of a noun that has no regular one. */
 export function counted(
   number: number,
   noun: string,

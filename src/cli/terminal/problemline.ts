@@ -1,4 +1,4 @@
-/** Formats files that could not be read, for people. */
+/** Formats the problem of a file for people. */
 
 import type { FileProblem } from "../files/parsed.ts";
 

@@ -1,9 +1,9 @@
-/** Tells on standard error how far a long command has come, so that neither a person nor a pipeline takes it for dead. */
+/** Shows the progress of a long command on standard error, so that it does not seem to hang. */
 
 import { stderr } from "./output.ts";
 
 const TERMINAL_MS = 200;
-/** A log of a pipeline needs few lines. */
+/** The log of a pipeline needs few lines. */
 const LOG_MS = 10_000;
 
 export class Progress {
@@ -11,7 +11,7 @@ export class Progress {
   #last = performance.now();
   #shown = false;
 
-  /** `text` is made only when it is shown. */
+  /** Calls `text` only when a line is due. */
   tell(text: () => string): void {
     const now = performance.now();
     if (now - this.#last < this.#interval) return;

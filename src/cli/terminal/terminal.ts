@@ -1,23 +1,20 @@
-/** The stream that a command prints to, as far as its lines depend on it. */
+/** The properties of the output stream that the lines of a command depend on. */
 
 import { type Colour, colourFor, type ColourWish } from "./colour.ts";
 
 export interface Terminal {
   readonly colour: Colour;
-  /** Its width; absent: lines are not wrapped. */
+  /** Absent: the stream is no terminal, and its lines are not wrapped. */
   readonly columns?: number;
 }
 
-export function terminalOf(stream: Stream, flags: ColourWish): Terminal {
-  return { colour: colourFor(stream, flags), ...columnsOf(stream) };
-}
-
-type Stream = Pick<NodeJS.WriteStream, "isTTY"> & { readonly columns?: number };
-
-/** Of a terminal that does not know its own: some have none or 0. */
+/** The width of a terminal that reports none, or 0. */
 const USUAL_COLUMNS = 80;
 
-/** Width of a terminal; absent for any other stream, whose lines are not wrapped. */
-export function columnsOf({ isTTY, columns }: Stream): Pick<Terminal, "columns"> {
-  return isTTY ? { columns: columns || USUAL_COLUMNS } : {};
+export function terminalOf(
+  stream: Pick<NodeJS.WriteStream, "isTTY"> & { readonly columns?: number },
+  flags: ColourWish,
+): Terminal {
+  const colour = colourFor(stream, flags);
+  return stream.isTTY ? { colour, columns: stream.columns || USUAL_COLUMNS } : { colour };
 }

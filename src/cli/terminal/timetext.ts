@@ -18,7 +18,7 @@ export function dateText(instant: Date, timeZone: string): string {
   return [weekday, date, clockText(wall), offsetText(offset)].join(" ");
 }
 
-/** "22:00", of a wall time. */
+/** "22:00"; with seconds if they are not zero. */
 export function clockText(wall: Date): string {
   const text = wall.toISOString().slice(11, 19);
   return text.endsWith(":00") ? text.slice(0, 5) : text;

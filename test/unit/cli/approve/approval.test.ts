@@ -361,12 +361,15 @@ test("a policy is found by name and by kind and name", () => {
     now: NOW,
   });
   const { cluster } = plan([]);
-  const found = (text: string): unknown => {
-    const finding = findPolicy(fleet, cluster, text);
-    return finding.ok ? finding.policy.kind : finding.problem;
-  };
+  const found = (text: string): unknown => findPolicy(fleet, cluster, text).kind;
   assert.equal(found("q"), "HookPolicy");
   assert.equal(found("ClusterHookPolicy/p"), "ClusterHookPolicy");
-  assert.equal(found("p"), '"p" can be ClusterHookPolicy/p or HookPolicy/p');
-  assert.equal(found("z"), 'no policy that speaks about the Cluster is named "z"');
+  assert.throws(() => found("p"), {
+    name: "UsageError",
+    message: '--policy: "p" can be ClusterHookPolicy/p or HookPolicy/p',
+  });
+  assert.throws(() => found("z"), {
+    name: "UsageError",
+    message: '--policy: no policy that speaks about the Cluster is named "z" (did you mean p?)',
+  });
 });

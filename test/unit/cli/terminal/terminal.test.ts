@@ -3,7 +3,7 @@ import { globSync, readFileSync } from "node:fs";
 import test from "node:test";
 import { isPrintable } from "../../../../src/api/printable.ts";
 import { codeFrame } from "../../../../src/cli/validate/codeframe.ts";
-import { columnsOf } from "../../../../src/cli/terminal/terminal.ts";
+import { terminalOf } from "../../../../src/cli/terminal/terminal.ts";
 import { colourFor, PLAIN, shown } from "../../../../src/cli/terminal/colour.ts";
 import { tableLines } from "../../../../src/cli/terminal/table.ts";
 
@@ -24,10 +24,10 @@ test("colour is for terminals whose owner wants it", () => {
 });
 
 test("a terminal that does not know its width has the usual one, and a pipe has none", () => {
-  assert.deepEqual(columnsOf({ isTTY: true, columns: 0 }), { columns: 80 });
-  assert.deepEqual(columnsOf({ isTTY: true }), { columns: 80 });
-  assert.deepEqual(columnsOf({ isTTY: true, columns: 60 }), { columns: 60 });
-  assert.deepEqual(columnsOf({ isTTY: false }), {});
+  assert.equal(terminalOf({ isTTY: true, columns: 0 }, {}).columns, 80);
+  assert.equal(terminalOf({ isTTY: true }, {}).columns, 80);
+  assert.equal(terminalOf({ isTTY: true, columns: 60 }, {}).columns, 60);
+  assert.equal(terminalOf({ isTTY: false }, {}).columns, undefined);
 });
 
 test("every command asks for the width there", () => {
