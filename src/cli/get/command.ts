@@ -5,7 +5,6 @@ import { addExamples, choice, programName } from "../command.ts";
 import type { HeldFleet } from "./held.ts";
 import type { Grouping, HeldView } from "./report.ts";
 import type { RawObject } from "../fleet/kinds.ts";
-import type { PolicyView } from "./followheld.ts";
 import { UsageError } from "../../operator/options.ts";
 import {
   addConnectionFlags,
@@ -64,37 +63,35 @@ export function addGet(program: Command): void {
   });
 }
 
+/** `namespace`: its Clusters only; absent: those of all namespaces. */
+interface Query {
+  readonly flags: Flags;
+  readonly program: string;
+  readonly namespace: string | undefined;
+}
+
 async function get(flags: Flags, program: string): Promise<void> {
   const { withApiServer } = await import("../fleet/livefleet.ts");
-  const { contextNamespace, readHeld } = await import("./followheld.ts");
+  const { contextNamespace, followHeld, operatorSeen, readHeld } = await import("./followheld.ts");
   await reading(
     withApiServer(flags, async (client) => {
-      const namespace =
-        flags.allNamespaces === true ? undefined : (flags.namespace ?? contextNamespace(flags));
-      const view = await readHeld(client, namespace);
-      if (view.unread !== undefined) {
-        stderr.line(`warning: ${view.unread}: what ClusterHookPolicies hold is not shown`);
+      const own = flags.namespace ?? contextNamespace(flags);
+      const namespace = flags.allNamespaces === true ? undefined : own;
+      const query = { flags, program, namespace };
+      const { policies, unread } = await readHeld(client, namespace);
+      if (unread !== undefined) {
+        stderr.line(`warning: ${unread}: what ClusterHookPolicies hold is not shown`);
       }
-      if (flags.watch !== true) {
-        const { operatorSeen } = await import("./operatorseen.ts");
-        const seen = await operatorSeen(client);
-        return await print({ ...view, ...(seen && { seen }) }, namespace, { flags, program });
-      }
-      const { followHeld } = await import("./followheld.ts");
-      const scope = { cluster: view.unread === undefined, ...(namespace !== undefined && { namespace }) };
+      if (flags.watch !== true) return await print(policies, await operatorSeen(client), query);
+      const scope = { cluster: unread === undefined, ...(namespace !== undefined && { namespace }) };
       const readerIsGone = untilReaderIsGone();
-      const watcher = await watcherFor(flags, { program, namespace });
-      await followHeld(client, scope, { onPolicies: watcher, onLost: tellLost }, readerIsGone);
+      const onPolicies = await watcherFor(query);
+      await followHeld(client, scope, { onPolicies, onLost: tellLost }, readerIsGone);
     }),
   );
 }
 
-interface Place {
-  readonly flags: Flags;
-  readonly program: string;
-}
-
-function viewFor({ flags, program }: Place): HeldView {
+function viewFor({ flags, program }: Query): HeldView {
   return {
     now: new Date(),
     by: flags.by,
@@ -104,46 +101,34 @@ function viewFor({ flags, program }: Place): HeldView {
   };
 }
 
-async function print(
-  { policies, seen }: Pick<PolicyView, "policies"> & { readonly seen?: Date },
-  namespace: string | undefined,
-  place: Place,
-): Promise<void> {
+async function print(policies: readonly RawObject[], seen: Date | undefined, query: Query): Promise<void> {
   const { heldBy } = await import("./held.ts");
   const { heldJson, heldLines } = await import("./report.ts");
-  const fleet = { ...heldBy(policies, namespace), ...(seen && { operatorSeen: seen }) };
-  if (place.flags.output === "json") stdout.json(heldJson(fleet, new Date()));
-  else {
-    if (isEmpty(fleet)) stderr.line(`nothing is held${inNamespace(namespace)}`);
-    stdout.lines(heldLines(fleet, viewFor(place)));
-  }
+  const fleet = { ...heldBy(policies, query.namespace), ...(seen && { operatorSeen: seen }) };
+  if (query.flags.output === "json") return stdout.json(heldJson(fleet, new Date()));
+  stderr.lines(emptyLines(fleet, query));
+  stdout.lines(heldLines(fleet, viewFor(query)));
 }
 
-function isEmpty({ held, omitted }: HeldFleet): boolean {
-  return held.length + omitted.length === 0;
-}
-
-function inNamespace(namespace: string | undefined): string {
-  return namespace === undefined ? "" : ` in namespace ${namespace}`;
+function emptyLines({ held, omitted }: HeldFleet, { namespace }: Query): string[] {
+  if (held.length + omitted.length > 0) return [];
+  return [`nothing is held${namespace === undefined ? "" : ` in namespace ${namespace}`}`];
 }
 
 /** Ages change with time. */
 const REDRAW_MS = 10_000;
 
 /** A terminal is redrawn; any other output gets a line for each change. */
-async function watcherFor(
-  flags: Flags,
-  { program, namespace }: { readonly program: string; readonly namespace: string | undefined },
-): Promise<(policies: readonly RawObject[]) => void> {
+async function watcherFor(query: Query): Promise<(policies: readonly RawObject[]) => void> {
   const { heldBy } = await import("./held.ts");
   const { heldLines } = await import("./report.ts");
   const { HeldStream } = await import("./heldstream.ts");
+  const { flags, program, namespace } = query;
   if (process.stdout.isTTY && flags.output === "text") {
     let fleet: HeldFleet | undefined;
     const draw = (): void => {
       if (fleet === undefined) return;
-      const none = isEmpty(fleet) ? [`nothing is held${inNamespace(namespace)}`] : [];
-      stdout.screen([...none, ...heldLines(fleet, viewFor({ flags, program }))]);
+      stdout.screen([...emptyLines(fleet, query), ...heldLines(fleet, viewFor(query))]);
     };
     setInterval(draw, REDRAW_MS).unref();
     process.stdout.on("resize", draw);
@@ -152,11 +137,8 @@ async function watcherFor(
       draw();
     };
   }
-  const stream = new HeldStream({
-    json: flags.output === "json",
-    program,
-    connection: connectionWords(flags),
-  });
+  const json = flags.output === "json";
+  const stream = new HeldStream({ json, program, connection: connectionWords(flags) });
   return (policies) => {
     stdout.lines(stream.next(heldBy(policies, namespace), new Date()));
   };

@@ -1,16 +1,17 @@
-/** Reads the policies of a fleet, once or continuously. */
+/** Reads the policies of a fleet, once or continuously, and whether the operator runs. */
 
+import { fieldsOf } from "../../api/fields.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
 import { loadKubeConfig } from "../../kube/kubeconfig.ts";
 import { isForbidden, isNotFound, KubeError } from "../../kube/kubeerror.ts";
 import { type KubeObject, type Resource, resourceName } from "../../kube/resource.ts";
-import { POLICY_RESOURCES } from "../../kube/resources.ts";
+import { LEADER_LEASE, LEASES, POLICY_RESOURCES } from "../../kube/resources.ts";
 import type { ConnectionFlags } from "../fleet/connection.ts";
-import { follow } from "../fleet/follow.ts";
+import { follow, type Follower } from "../fleet/follow.ts";
 import { listTyped, typed } from "../fleet/liveobjects.ts";
 
-/** The namespace of the context, "default" if it has none, as in kubectl. */
+/** The namespace of the kubeconfig's context; "default" if it has none, as in kubectl. */
 export function contextNamespace(connection: ConnectionFlags): string {
   const config = loadKubeConfig(connection);
   return config.getContextObject(config.getCurrentContext())?.namespace ?? "default";
@@ -41,19 +42,15 @@ async function list(
   try {
     return await listTyped(client, resource, namespace);
   } catch (error) {
-    throw isNotFound(error) ? notInstalled(resource) : error;
+    if (!isNotFound(error)) throw error;
+    const message = `list ${resourceName(resource)}: not found: HookPolicy is not installed in this cluster`;
+    throw new KubeError(message, { code: 404, reason: "NotFound" });
   }
 }
 
-function notInstalled(resource: Resource): KubeError {
-  const message = `list ${resourceName(resource)}: not found: HookPolicy is not installed in this cluster`;
-  return new KubeError(message, { code: 404, reason: "NotFound" });
-}
-
-export interface PolicyFollower {
-  /** Called with the present policies, after every change of one of them. */
+interface PolicyFollower extends Pick<Follower, "onLost"> {
+  /** Called with all policies: at first, and after every change. */
   readonly onPolicies: (policies: readonly RawObject[]) => void;
-  readonly onLost: (message: string) => void;
 }
 
 /** Runs until `signal` fires; kinds that readHeld() could not read are not followed. */
@@ -84,5 +81,18 @@ export async function followHeld(
     );
   } finally {
     stop.abort();
+  }
+}
+
+/** When the leader last renewed its Lease; `undefined`: there is none, or the user may not read it, as most may not. */
+export async function operatorSeen(client: KubeClient): Promise<Date | undefined> {
+  try {
+    const { items } = await client.list(LEASES, { name: LEADER_LEASE });
+    const times = items.map((lease) => Date.parse(String(fieldsOf(lease["spec"])["renewTime"])));
+    const latest = Math.max(...times.filter((time) => !Number.isNaN(time)));
+    return Number.isFinite(latest) ? new Date(latest) : undefined;
+  } catch (error) {
+    if (error instanceof KubeError) return undefined;
+    throw error;
   }
 }

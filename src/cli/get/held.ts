@@ -21,9 +21,9 @@ export interface HeldFleet {
   readonly omitted: readonly { readonly policy: PolicyRef; readonly count: number }[];
   /** Clusters that Audit policies would hold, counted once per policy. */
   readonly wouldBlock: number;
-  /** When the operator is going to write the status of a policy again, at the latest. */
+  /** Policies whose status the operator has to write again, with the instant. */
   readonly due: readonly Due[];
-  /** The operator's last sign of life; absent: not known. */
+  /** When the operator last showed that it runs; absent: unknown. */
   readonly operatorSeen?: Date;
 }
 
@@ -32,24 +32,24 @@ export interface Due {
   readonly since: string;
 }
 
-/** A status is written soon after an instant that it names, and the leader renews its Lease every few seconds. */
+/** The operator writes a status soon after the instant that it names, and renews its Lease every few seconds. */
 const OVERDUE_MS = 60_000;
 
-/** Since when nothing shows that the operator runs, neither its Lease nor a row; `undefined`: not known, or it runs. */
+/** The last instant at which a Lease or a row shows that the operator ran; `undefined`: unknown, or it runs. */
 export function silentSince({ operatorSeen, held }: HeldFleet, now: Date): Date | undefined {
   if (operatorSeen === undefined) return undefined;
   const latest = Math.max(operatorSeen.getTime(), ...held.map(({ row }) => Date.parse(row.since) || 0));
   return latest < now.getTime() - OVERDUE_MS ? new Date(latest) : undefined;
 }
 
-/** Policies whose status the operator should have written, and has not: their rows can be out of date. */
+/** Policies whose status the operator should have written by now: their rows can be out of date. */
 export function overdue({ due }: HeldFleet, now: Date): readonly Due[] {
   return due
     .filter(({ since }) => Date.parse(since) < now.getTime() - OVERDUE_MS)
     .toSorted((a, b) => Date.parse(a.since) - Date.parse(b.since));
 }
 
-/** `namespace`: only its Clusters. Operations that a status leaves out are counted for every namespace. */
+/** `namespace`: only its Clusters; operations that a status leaves out are counted for every namespace. */
 export function heldBy(objects: readonly RawObject[], namespace?: string): HeldFleet {
   const policies = objects.flatMap(policyOf);
   return {

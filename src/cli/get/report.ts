@@ -1,5 +1,6 @@
 /** Prints what is held: as tables, as blocks for narrow terminals, and as JSON. */
 
+import type { DecisionRow } from "../../api/hookpolicy.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { policyName, type PolicyRef } from "../../policy/policyref.ts";
 import { timestamp } from "../../policy/instant.ts";
@@ -10,7 +11,7 @@ import { ageText, since, until } from "../terminal/age.ts";
 import { tableLines } from "../terminal/table.ts";
 import { type Detail, detailLines, wrapped } from "../terminal/tree.ts";
 
-/** One line for each operation, policy or Cluster. */
+/** What each line is about. */
 export type Grouping = "operation" | "policy" | "cluster";
 
 export interface HeldView extends Terminal {
@@ -25,10 +26,11 @@ export interface HeldView extends Terminal {
 type CommandView = "program" | "connection";
 
 export function heldLines(fleet: HeldFleet, view: HeldView): string[] {
+  const { columns = Infinity } = view;
   const [wide, narrow] = tablesOf(fleet, view);
-  const fits = (lines: readonly string[]): boolean =>
-    lines.every((line) => width(line) <= (view.columns ?? Infinity));
-  return [...([wide, narrow].find(fits) ?? blocks(fleet, view)), ...notes(fleet, view)];
+  const fits = (lines: readonly string[]): boolean => lines.every((line) => width(line) <= columns);
+  const notes = heldNotes(fleet, view.now).flatMap((note) => wrapped(note, columns, "  "));
+  return [...([wide, narrow].find(fits) ?? blocks(fleet, view)), ...notes];
 }
 
 /** The table with the column of commands, and the one without; blocks are for operations only. */
@@ -147,11 +149,7 @@ function releases(rows: readonly Held[]): string[] {
   return rows.flatMap(({ row }) => row.earliestRelease ?? []).toSorted();
 }
 
-function notes(fleet: HeldFleet, { now, columns = Infinity }: HeldView): string[] {
-  return heldNotes(fleet, now).flatMap((note) => wrapped(note, columns, "  "));
-}
-
-/** Names what the rows leave out. */
+/** Says what the rows leave out, and whether they can be out of date. */
 export function heldNotes(fleet: HeldFleet, now: Date): string[] {
   const { omitted, wouldBlock } = fleet;
   const silent = silentSince(fleet, now);
@@ -180,8 +178,7 @@ function overdueNote([first, ...others]: readonly Due[], now: Date): string[] {
 }
 
 export function heldJson(fleet: HeldFleet, now: Date): object {
-  const { held, omitted, wouldBlock } = fleet;
-  const { operatorSeen } = fleet;
+  const { held, omitted, wouldBlock, operatorSeen } = fleet;
   return {
     held: held.map(heldObject),
     omitted,
@@ -192,21 +189,7 @@ export function heldJson(fleet: HeldFleet, now: Date): object {
 }
 
 /** The JSON form. */
-export interface HeldObject extends Pick<
-  Held["row"],
-  | "clusterUID"
-  | "hook"
-  | "targetVersion"
-  | "rule"
-  | "gate"
-  | "verdict"
-  | "reason"
-  | "message"
-  | "firstAsked"
-  | "since"
-  | "earliestRelease"
-> {
-  readonly cluster: string;
+interface HeldObject extends Omit<DecisionRow, "namespace" | "timers"> {
   readonly policy: PolicyRef;
   readonly approvable: boolean;
 }
@@ -231,7 +214,7 @@ export function heldObject({ policy, row, approvable }: Held): HeldObject {
   };
 }
 
-/** Indented below a heading. */
+/** Formats details below a heading. */
 export function indented(details: readonly Detail[], columns = Infinity): string[] {
   return detailLines(details, columns - 2).map((line) => `  ${line}`);
 }
