@@ -6,10 +6,11 @@ import { viewRollout } from "../../controller/storedviews.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
 import { isConflict } from "../../kube/kubeerror.ts";
 import { ROLLOUTS } from "../../kube/resources.ts";
+import { after, timestamp, wholeSecond } from "../../policy/instant.ts";
 import { CommandError, FAILED } from "../command.ts";
 import { PAUSE_REASON } from "../fleet/pausereason.ts";
 
-/** Of a rollout whose status changes each time. */
+/** How often to try to write a rollout whose status changes each time. */
 const MAX_ATTEMPTS = 5;
 
 export function isHalted({ status }: HookRollout): boolean {
@@ -29,7 +30,7 @@ export function resumption(rollout: HookRollout): string[] {
   ];
 }
 
-/** Also while the operator writes the status, as it does often while Clusters are in operation. */
+/** Checks no resourceVersion: the operator writes the status often while Clusters are in operation. */
 export async function pauseRollout(client: KubeClient, rollout: HookRollout, reason: string): Promise<void> {
   const { uid } = rollout.metadata;
   const metadata = { uid, annotations: { [PAUSE_REASON]: reason } };
@@ -37,8 +38,8 @@ export async function pauseRollout(client: KubeClient, rollout: HookRollout, rea
 }
 
 /**
- * `shown` is what the user has seen: no failure is ignored that came later. `now`: the API server's time, which failures
- * are compared with.
+ * Ignores no failure that came after `shown`, which is what the user has seen. `now`: the API server's time, which
+ * failures are compared with.
  */
 export async function resumeRollout(client: KubeClient, shown: HookRollout, now: Date): Promise<void> {
   const annotations = { [PAUSE_REASON]: null };
@@ -46,9 +47,7 @@ export async function resumeRollout(client: KubeClient, shown: HookRollout, now:
     const { uid } = shown.metadata;
     return await write(client, shown, { metadata: { uid, annotations }, spec: { paused: false } });
   }
-  const ignoreFailuresBefore = new Date(Math.ceil(now.getTime() / 1000 + 1) * 1000)
-    .toISOString()
-    .replace(".000Z", "Z");
+  const ignoreFailuresBefore = timestamp(wholeSecond(after(now, 1000)));
   for (let rollout = shown, attempt = 1; ; attempt += 1) {
     const { uid, resourceVersion } = rollout.metadata;
     const metadata = { uid, resourceVersion, annotations };
@@ -71,7 +70,7 @@ function sameFailures(a: HookRollout, b: HookRollout): boolean {
 }
 
 interface Patch {
-  /** With what must not have changed. */
+  /** With the uid, and with the resourceVersion if no other write may come before this one. */
   readonly metadata: object;
   readonly spec: object;
 }

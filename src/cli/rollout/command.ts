@@ -3,6 +3,7 @@
 import { Argument, type Command } from "commander";
 import type { HookRollout } from "../../api/hookpolicy.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
+import type { KubeObject } from "../../kube/resource.ts";
 import { UsageError } from "../../operator/options.ts";
 import { addExamples, choice, collect, CommandError, instant, USAGE, version } from "../command.ts";
 import {
@@ -15,6 +16,7 @@ import {
 import { colourFor } from "../terminal/colour.ts";
 import { confirm } from "../terminal/confirm.ts";
 import { stderr, stdout, untilReaderIsGone } from "../terminal/output.ts";
+import type { RolloutView } from "./statusreport.ts";
 
 const ACTIONS = ["status", "plan", "pause", "resume"] as const;
 type Action = (typeof ACTIONS)[number];
@@ -81,19 +83,19 @@ export function addRollout(program: Command): void {
   });
 }
 
-/** Which action each flag is for. */
+/** The action that a flag belongs to. */
 const ONLY = {
-  watch: ["status"],
-  filename: ["plan"],
-  duration: ["plan"],
-  from: ["plan"],
-  toVersion: ["plan"],
-  reason: ["pause"],
-  yes: ["resume"],
-} as const satisfies Partial<Record<keyof Flags, readonly Action[]>>;
+  watch: "status",
+  filename: "plan",
+  duration: "plan",
+  from: "plan",
+  toVersion: "plan",
+  reason: "pause",
+  yes: "resume",
+} as const satisfies Partial<Record<keyof Flags, Action>>;
 
 function checkFlags(action: Action, name: string | undefined, flags: Flags): void {
-  for (const [flag, [owner]] of Object.entries(ONLY)) {
+  for (const [flag, owner] of Object.entries(ONLY)) {
     if (owner !== action && Object.hasOwn(flags, flag))
       throw new UsageError(
         `--${flag.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`)} is for ${owner}`,
@@ -121,8 +123,8 @@ async function rollout(action: Action, name: string | undefined, flags: Flags): 
       if (action === "status")
         return await (flags.watch === true ? keepPrinting(client, name, flags) : print(client, name, flags));
       const found = await find(client, name ?? "");
-      const { pauseRollout } = await import("./change.ts");
       if (action === "resume") return await resume(client, found, flags);
+      const { pauseRollout } = await import("./change.ts");
       await pauseRollout(client, found, flags.reason ?? "");
       stdout.line(
         `paused HookRollout ${found.metadata.name}: no further Cluster begins, and those that run proceed`,
@@ -133,29 +135,26 @@ async function rollout(action: Action, name: string | undefined, flags: Flags): 
 
 async function resume(client: KubeClient, found: HookRollout, flags: Flags): Promise<void> {
   const { isHalted, resumeRollout, resumption } = await import("./change.ts");
+  const { rolloutLines } = await import("./statusreport.ts");
   const changes = resumption(found);
   if (changes.length === 0) {
     stdout.line(`HookRollout ${found.metadata.name} is neither paused nor halted`);
     return;
   }
-  if (isHalted(found)) stderr.lines(await linesOf([found], flags));
+  if (isHalted(found)) stderr.lines(rolloutLines([found], viewFor(flags)));
   stderr.lines(changes);
   if (isHalted(found)) await confirm("Resume this rollout?", flags.yes === true);
   await resumeRollout(client, found, client.serverClock.now());
   stdout.line(`resumed HookRollout ${found.metadata.name}`);
 }
 
-/** `undefined`: the API server does not know the kind. */
+/** `undefined`: the API server does not serve HookRollouts. */
 async function listIfServed(client: KubeClient): Promise<readonly HookRollout[] | undefined> {
   const { unlessNotFound } = await import("../../kube/kubeerror.ts");
   const { ROLLOUTS } = await import("../../kube/resources.ts");
   const { viewRollout } = await import("../../controller/storedviews.ts");
   const found = await unlessNotFound(client.list(ROLLOUTS));
   return found?.items.map((raw) => viewRollout(raw));
-}
-
-async function list(client: KubeClient): Promise<readonly HookRollout[]> {
-  return (await listIfServed(client)) ?? [];
 }
 
 async function find(client: KubeClient, name: string): Promise<HookRollout> {
@@ -172,16 +171,15 @@ async function find(client: KubeClient, name: string): Promise<HookRollout> {
 }
 
 async function print(client: KubeClient, name: string | undefined, flags: Flags): Promise<void> {
-  const { rolloutsJson } = await import("./statusreport.ts");
-  const rollouts = name === undefined ? await list(client) : [await find(client, name)];
-  if (flags.output === "json") return stdout.document(rolloutsJson(rollouts));
+  const rollouts = name === undefined ? ((await listIfServed(client)) ?? []) : [await find(client, name)];
+  if (flags.output === "json") return stdout.json(rollouts);
   if (rollouts.length === 0) stderr.line("there is no HookRollout");
-  stdout.lines(await linesOf(rollouts, flags));
+  const { rolloutLines } = await import("./statusreport.ts");
+  stdout.lines(rolloutLines(rollouts, viewFor(flags)));
 }
 
-async function linesOf(rollouts: readonly HookRollout[], flags: Flags): Promise<string[]> {
-  const { rolloutLines } = await import("./statusreport.ts");
-  return rolloutLines(rollouts, { now: new Date(), colour: colourFor(process.stdout, flags) });
+function viewFor(flags: Flags): RolloutView {
+  return { now: new Date(), colour: colourFor(process.stdout, flags) };
 }
 
 /** A terminal is redrawn; any other output gets the whole status again after each change. */
@@ -190,21 +188,16 @@ async function keepPrinting(client: KubeClient, name: string | undefined, flags:
   const { follow } = await import("../fleet/follow.ts");
   const { ROLLOUTS } = await import("../../kube/resources.ts");
   const { viewRollout } = await import("../../controller/storedviews.ts");
-  const { rolloutsJson } = await import("./statusreport.ts");
-  const show = async (rollouts: readonly HookRollout[]): Promise<void> => {
-    if (flags.output === "json") stdout.document(rolloutsJson(rollouts));
-    else if (process.stdout.isTTY) stdout.screen(await linesOf(rollouts, flags));
-    else stdout.lines([...(await linesOf(rollouts, flags)), ""]);
+  const { rolloutLines } = await import("./statusreport.ts");
+  const onObjects = (objects: readonly KubeObject[]): void => {
+    const rollouts = objects.map((each) => viewRollout(each));
+    if (flags.output === "json") return stdout.json(rollouts);
+    const lines = rolloutLines(rollouts, viewFor(flags));
+    if (process.stdout.isTTY) stdout.screen(lines);
+    else stdout.lines([...lines, ""]);
   };
-  await follow(
-    client,
-    { resource: ROLLOUTS, ...(name !== undefined && { name }) },
-    {
-      onObjects: (objects) => void show(objects.map((each) => viewRollout(each))),
-      onLost: tellLost,
-    },
-    untilReaderIsGone(),
-  );
+  const scope = { resource: ROLLOUTS, ...(name !== undefined && { name }) };
+  await follow(client, scope, { onObjects, onLost: tellLost }, untilReaderIsGone());
 }
 
 async function plan(name: string | undefined, flags: Flags): Promise<void> {
@@ -218,9 +211,6 @@ async function plan(name: string | undefined, flags: Flags): Promise<void> {
     durationMs,
     ...(toVersion !== undefined && { version: toVersion }),
   });
-  const { problem } = planned.rollout;
-  if (problem !== undefined)
-    throw new CommandError(USAGE, `HookRollout ${object.metadata.name} is not valid: ${problem}`);
   if (output === "json") stdout.json(planJson(planned));
   else if (output === "svg") stdout.document(planSvg(planned));
   else stdout.lines(planLines(planned, durationMs));

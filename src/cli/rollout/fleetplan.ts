@@ -9,11 +9,12 @@ import { BEGINS, memberOf } from "../../rollouts/member.ts";
 import { isAtTarget } from "../../rollouts/health.ts";
 import { type Plan, type PlanMember, planRollout } from "../../rollouts/plan.ts";
 import { type CompiledRollout, compileRollout } from "../../rollouts/rollout.ts";
+import { CommandError, USAGE } from "../command.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 
 export interface PlanWish {
   readonly from: Date;
-  /** How long every operation takes. */
+  /** The assumed time of every operation. */
   readonly durationMs: number;
   /** The target of an upgrade: Clusters that have it are left out. Absent: all are upgraded. */
   readonly version?: string;
@@ -23,8 +24,11 @@ export interface FleetPlan extends Plan {
   readonly rollout: CompiledRollout;
 }
 
+/** Throws a CommandError if the rollout is not valid. */
 export function planFleet(object: HookRollout, fleet: Fleet, wish: PlanWish): FleetPlan {
   const rollout = compileRollout(object);
+  const { name, problem } = rollout;
+  if (problem !== undefined) throw new CommandError(USAGE, `HookRollout ${name} is not valid: ${problem}`);
   const members = fleet.clusters().flatMap((cluster) => planMember(rollout, fleet, cluster, wish) ?? []);
   return { ...planRollout(rollout, members, wish), rollout };
 }

@@ -33,7 +33,7 @@ export function planLines(plan: FleetPlan, durationMs: number): string[] {
   ];
 }
 
-/** The stage that ends the plan, if it does so because it has no Cluster. */
+/** Names the stage that the plan does not pass because it has no Cluster. */
 function emptyStage(stages: readonly PlannedStage[]): string[] {
   const end = stages.findIndex(({ passes }) => passes === undefined);
   const stage = stages[end];
@@ -73,7 +73,7 @@ const ROW = 6;
 const GAP = 26;
 const COLOURS = ["#2f6fde", "#1a8a5a", "#b5651d", "#8a4fbf"];
 
-/** A lane for each stage, and a bar for each Cluster. */
+/** Draws a lane for each stage, and in it a bar for each Cluster. */
 export function planSvg(plan: FleetPlan): string {
   const { rollout, from, stages, clusters } = plan;
   const spanMs = Math.max(1, (endOf(plan)?.getTime() ?? 0) - from.getTime());

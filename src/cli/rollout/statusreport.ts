@@ -1,4 +1,4 @@
-/** Prints how far rollouts are: from their status alone, so that all who may read them see the same. */
+/** Prints how far rollouts are, from their statuses alone, so that every reader sees the same. */
 
 import {
   CONDITION,
@@ -11,6 +11,7 @@ import { compileRollout } from "../../rollouts/rollout.ts";
 import { since } from "../terminal/age.ts";
 import type { Colour } from "../terminal/colour.ts";
 import { tableLines } from "../terminal/table.ts";
+import { paragraphs } from "../terminal/tree.ts";
 
 export interface RolloutView {
   readonly now: Date;
@@ -18,24 +19,19 @@ export interface RolloutView {
 }
 
 const BAR = 16;
-const INDENT = "  ";
 
 export function rolloutLines(rollouts: readonly HookRollout[], view: RolloutView): string[] {
-  return rollouts.flatMap((rollout, index) => [...(index === 0 ? [] : [""]), ...linesOf(rollout, view)]);
+  return paragraphs(rollouts.map((rollout) => linesOf(rollout, view)));
 }
 
 function linesOf(rollout: HookRollout, view: RolloutView): string[] {
-  const { status } = rollout;
-  const sections = [
-    ...(status?.targets ?? []).map((target) => stageLines(rollout, target, view)),
+  return paragraphs([
+    [heading(rollout, view)],
+    ...(rollout.status?.targets ?? []).map((target) => stageLines(rollout, target, view)),
     runningLines(rollout, view),
     failedLines(rollout, view),
     nextLines(rollout, view),
-  ];
-  return [
-    heading(rollout, view),
-    ...sections.filter((lines) => lines.length > 0).flatMap((lines) => ["", ...lines]),
-  ];
+  ]);
 }
 
 function heading(rollout: HookRollout, { colour }: RolloutView): string {
@@ -59,7 +55,7 @@ export function rolloutState(rollout: HookRollout, colour: Colour): string {
   return spec.paused === true ? colour.yellow("paused: nothing more begins") : "in force";
 }
 
-/** The errors of a spec that no condition tells yet. */
+/** The errors of a spec that the operator has not seen yet. */
 function unseenProblem(rollout: HookRollout): string | undefined {
   const isSeen = rollout.status?.observedGeneration === rollout.metadata.generation;
   return isSeen ? undefined : compileRollout(rollout).problem;
@@ -70,6 +66,11 @@ function stageLines(
   { version, stages }: RolloutTarget,
   { colour, now }: RolloutView,
 ): string[] {
+  if (spec.operation !== "Upgrade") {
+    const [stage] = stages;
+    if (stage === undefined) return [];
+    return [`${stage.running} running, ${stage.waiting} waiting, ${stage.failed} failed`];
+  }
   const rows = stages.map((stage, index) => [
     stage.name,
     bar(stage, colour),
@@ -77,15 +78,8 @@ function stageLines(
     ...[stage.running, stage.waiting, stage.notAsked, stage.failed].map(String),
     stageState(stage, stages[index - 1], { soak: spec.stages?.[index]?.minSuccessTime, now }),
   ]);
-  const title = version === undefined ? [] : [`To ${version}:`];
-  if (spec.operation !== "Upgrade") {
-    const [stage] = stages;
-    return stage === undefined
-      ? []
-      : [`${stage.running} running, ${stage.waiting} waiting, ${stage.failed} failed`];
-  }
   const headings = ["STAGE", "PROGRESS", "SUCCEEDED", "RUNNING", "WAITING", "NOT ASKED", "FAILED", "STATE"];
-  return [...title, ...tableLines(headings, rows).map((line) => `${INDENT}${line}`)];
+  return [...(version === undefined ? [] : [`To ${version}:`]), ...indented(headings, rows)];
 }
 
 /** Succeeded, running and failed Clusters as parts of the stage. */
@@ -115,51 +109,45 @@ export function stageState(
 }
 
 function runningLines({ status, spec }: HookRollout, { now }: RolloutView): string[] {
-  const claims = status?.running ?? [];
-  if (claims.length === 0) return [];
-  const rows = claims.map(({ namespace, name, target = "", stage = "", claimedAt, markedAt, claimed }) => [
-    `${namespace}/${name}`,
-    target,
-    stage,
-    since(claimedAt, now),
-    markedAt === undefined ? "may begin, and has not yet" : claimed ? "" : "began without this rollout",
-  ]);
-  return [
-    `Running (at most ${spec.maxConcurrency ?? 1}):`,
-    ...indented(["CLUSTER", "TARGET", "STAGE", "SINCE", ""], rows),
-  ];
+  const rows = (status?.running ?? []).map(
+    ({ namespace, name, target = "", stage = "", claimedAt, markedAt, claimed }) => [
+      `${namespace}/${name}`,
+      target,
+      stage,
+      since(claimedAt, now),
+      markedAt === undefined ? "may begin, and has not yet" : claimed ? "" : "began without this rollout",
+    ],
+  );
+  const title = `Running (at most ${spec.maxConcurrency ?? 1}):`;
+  return section(title, ["CLUSTER", "TARGET", "STAGE", "SINCE", ""], rows);
 }
 
 function failedLines({ status }: HookRollout, { now, colour }: RolloutView): string[] {
-  const failures = status?.failed ?? [];
-  if (failures.length === 0) return [];
-  const rows = failures.map(({ namespace, name, stage = "", reason, time, message }) => [
+  const rows = (status?.failed ?? []).map(({ namespace, name, stage = "", reason, time, message }) => [
     `${namespace}/${name}`,
     stage,
     reason,
     since(time, now),
     message,
   ]);
-  return [colour.red("Failed:"), ...indented(["CLUSTER", "STAGE", "REASON", "SINCE", "MESSAGE"], rows)];
+  return section(colour.red("Failed:"), ["CLUSTER", "STAGE", "REASON", "SINCE", "MESSAGE"], rows);
 }
 
 function nextLines({ status }: HookRollout, { now }: RolloutView): string[] {
-  const waiting = status?.next ?? [];
-  if (waiting.length === 0) return [];
-  const rows = waiting.map(({ namespace, name, target = "", stage = "", since: at }) => [
+  const rows = (status?.next ?? []).map(({ namespace, name, target = "", stage = "", since: at }) => [
     `${namespace}/${name}`,
     target,
     stage,
     since(at, now),
   ]);
-  return ["Next:", ...indented(["CLUSTER", "TARGET", "STAGE", "WAITS"], rows)];
+  return section("Next:", ["CLUSTER", "TARGET", "STAGE", "WAITS"], rows);
+}
+
+/** A titled table; nothing without rows. */
+function section(title: string, headings: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  return rows.length === 0 ? [] : [title, ...indented(headings, rows)];
 }
 
 function indented(headings: readonly string[], rows: readonly (readonly string[])[]): string[] {
-  return tableLines(headings, rows).map((line) => `${INDENT}${line}`);
-}
-
-/** The objects, as they are stored. */
-export function rolloutsJson(rollouts: readonly HookRollout[]): string {
-  return `${JSON.stringify(rollouts, undefined, 2)}\n`;
+  return tableLines(headings, rows).map((line) => `  ${line}`);
 }

@@ -102,11 +102,7 @@ export async function plan(
     ...(toVersion !== undefined && { version: version(toVersion) }),
   }));
   const { rollout: object, fleet } = await readLivePlanned(client, rollout);
-  const planned = planFleet(object, fleet, { from: new Date(), ...wish });
-  const { problem } = planned.rollout;
-  if (problem !== undefined)
-    throw new CommandError(USAGE, `HookRollout ${object.metadata.name} is not valid: ${problem}`);
-  return planJson(planned);
+  return planJson(planFleet(object, fleet, { from: new Date(), ...wish }));
 }
 
 /** ?file=NAME&prune=true, with the text of a file. */

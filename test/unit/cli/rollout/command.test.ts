@@ -155,6 +155,24 @@ The last Cluster is done at 2026-12-01T10:20Z, after 2h20m.
   });
 });
 
+test("the status as JSON has the objects as they are", async (t) => {
+  const rollout = {
+    metadata: { name: "upgrades", uid: "r", generation: 1 },
+    spec: { operation: "Upgrade", namespaceSelector: {} },
+    status: { observedGeneration: 1 },
+  };
+  const { kubeconfig } = await answering(t, {
+    "GET /apis/hookpolicy.dev/v1alpha1/hookrollouts": {
+      metadata: { resourceVersion: "1" },
+      items: [rollout],
+    },
+  });
+  const args = ["rollout", "status", "-o", "json", "--kubeconfig", kubeconfig];
+  const { stdout, stderr } = await hookpolicy(args);
+  assert.equal(stderr, "");
+  assert.partialDeepStrictEqual(JSON.parse(stdout), [rollout]);
+});
+
 test("a plan over the Clusters of the API server knows its Namespaces, which gates can select", async (t) => {
   const metadata = { resourceVersion: "1" };
   const own = "GET /apis/hookpolicy.dev/v1alpha1";
