@@ -1,4 +1,4 @@
-/** Checks whether rules that speak at admission are heard there, and by whom else requests are judged. */
+/** Checks whether the webhook for Clusters enforces rules with admission, and which other webhooks judge Clusters. */
 
 import { type Fields, fieldsOf, listOf, textOf } from "../../api/fields.ts";
 import { CLUSTER_API_GROUP } from "../../api/meta.ts";
@@ -33,14 +33,10 @@ export function admission(evidence: Evidence, settings: Settings, { fleet }: Sur
     settings,
     "ValidatingWebhookConfiguration for Clusters",
   );
-  if (trusted.state === "warning") {
-    const detail = `${trusted.detail}; ${UNTIL_THEN}`;
-    return error(detail, trusted.remedy ?? "");
-  }
+  if (trusted.state === "warning") return error(`${trusted.detail}; ${UNTIL_THEN}`, trusted.remedy ?? "");
   const unreachable = unreachableService(read.value, evidence);
   if (unreachable !== undefined) return unreachable;
-  const admits = webhooks.some((each) => fieldsOf(each)["failurePolicy"] !== "Fail");
-  if (admits) {
+  if (webhooks.some((each) => fieldsOf(each)["failurePolicy"] !== "Fail")) {
     return warning(
       "the failurePolicy of the webhook for Clusters is Ignore: while no replica answers, nothing is refused",
       INSTALL,
@@ -77,17 +73,16 @@ function besides({ webhooks: read }: Evidence): string {
   const others = read.value.filter(
     ({ metadata }) => viewMetadata(metadata).name !== `${EXTENSION_NAME}-clusters`,
   );
-  const mutating = others.filter(({ kind }) => kind === "MutatingWebhookConfiguration").flatMap(onClusters);
-  const validating = others
-    .filter(({ kind }) => kind === "ValidatingWebhookConfiguration")
-    .flatMap(onClusters);
+  const ofType = (type: "Mutating" | "Validating"): string[] =>
+    others.filter(({ kind }) => kind === `${type}WebhookConfiguration`).flatMap(onClusters);
+  const [mutating, validating] = [ofType("Mutating"), ofType("Validating")];
   return [
     mutating.length > 0 ? `; before it, these can change a Cluster: ${some(mutating)}` : "",
     validating.length > 0 ? `; beside it, these must admit a request, too: ${some(validating)}` : "",
   ].join("");
 }
 
-/** Its webhooks that are asked about Clusters, with the operations. */
+/** The webhooks of a configuration that the API server calls for Clusters, with their operations. */
 function onClusters(configuration: RawObject): string[] {
   return listOf(configuration["webhooks"])
     .map(fieldsOf)

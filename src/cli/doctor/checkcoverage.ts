@@ -78,7 +78,7 @@ export function effective(evidence: Evidence, { fleet, gated }: Surveyed): Findi
   );
 }
 
-/** Names what is missing to tell which policies match which Clusters. */
+/** The failed read without which it is unknown which policies match which Clusters. */
 function unreadMatches({ policies, clusters, namespaces }: Evidence, fleet: Fleet): Finding | undefined {
   const selects = fleet.policies.some(({ compiled }) => compiled.selectsNamespace !== undefined);
   const needed = [policies, clusters, ...(selects ? [namespaces] : [])];
@@ -123,13 +123,14 @@ export function grants(evidence: Evidence): Finding {
   const { grants: asked, policies, deployments } = evidence;
   if (!policies.ok) return unread(policies);
   if (asked.length === 0) return ok("no gate looks at objects");
-  // It says under which ServiceAccount the operator runs.
+  // A Deployment names the operator's ServiceAccount.
   if (!deployments.ok) return unread(deployments);
-  const lacking = asked.filter(({ missing }) => missing.ok && missing.value.length > 0);
+  const lacking = asked.flatMap(({ resource, missing }) =>
+    missing.ok && missing.value.length > 0 ? [{ resource, verbs: missing.value.join(", ") }] : [],
+  );
   if (lacking[0] !== undefined) {
-    const { resource } = lacking[0];
+    const { resource, verbs } = lacking[0];
     const name = `hookpolicy-${resource}`;
-    const verbs = lacking[0].missing.ok ? lacking[0].missing.value.join(", ") : "";
     return error(
       `the operator may not ${verbs} ${some(lacking.map((each) => each.resource))}: gates that look at them hold`,
       `kubectl create clusterrole ${name} --verb=get,list,watch --resource=${resource} && kubectl label clusterrole ${name} ${GROUP}/aggregate-to-operator=true`,

@@ -123,7 +123,7 @@ function viewProgram(deployment: RawObject): Program {
   };
 }
 
-/** `--name=value`, or `--name value`. */
+/** The value of `--name=value` or `--name value`. */
 export function flagOf({ args }: Pick<Program, "args">, name: string): string | undefined {
   const index = args.findLastIndex((arg) => arg === `--${name}` || arg.startsWith(`--${name}=`));
   const arg = args[index];
@@ -152,8 +152,8 @@ export function operator(evidence: Evidence): Finding {
 }
 
 /**
- * "v1.14.2": by the user, the records of clusterctl and of the Cluster API Operator, the manager's image, or the label
- * of its Deployment or of the CRD; `undefined`: unknown.
+ * The version of Cluster API, such as "v1.14.2", from the first source that names one: the user, the records of clusterctl
+ * and of the Cluster API Operator, the manager's image, the label of its Deployment or of the CRD; `undefined`: unknown.
  */
 export function capiVersion(
   evidence: Evidence,
@@ -180,7 +180,6 @@ export function capiVersion(
 
 const VERSION_LABEL = "app.kubernetes.io/version";
 
-/** Uses only what the CRD shows. */
 function servesV1Beta2({ clusterDefinition }: Evidence): boolean {
   if (!clusterDefinition.ok) return false;
   const versions = listOf(fieldsOf(clusterDefinition.value["spec"])["versions"]).map(fieldsOf);
@@ -214,7 +213,7 @@ export const TELL_CAPI =
 
 const GATES = ["ClusterTopology", "RuntimeSDK"];
 
-/** From the manager's flags, and from its webhook, which rejects ExtensionConfigs while the gate is off. */
+/** Judges the manager's flags and its webhook, which rejects ExtensionConfigs while RuntimeSDK is off. */
 export function featureGates(evidence: Evidence): Finding {
   const { creation, registrations } = evidence;
   const managers = coreManagers(evidence);

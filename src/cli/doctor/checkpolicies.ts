@@ -1,7 +1,6 @@
 /** Checks what the statuses of policies say, and which overrides lift them. */
 
 import { counted } from "../terminal/counted.ts";
-import { fieldsOf, listOf, textOf } from "../../api/fields.ts";
 import { CONDITION, REASON } from "../../api/hookpolicy.ts";
 import type { Override } from "../../policy/override.ts";
 import { timestamp } from "../../policy/instant.ts";
@@ -9,6 +8,7 @@ import type { Fleet, FleetPolicy } from "../fleet/fleet.ts";
 import { nameOf, type Surveyed } from "./checkcoverage.ts";
 import { operators } from "./checkinstall.ts";
 import {
+  conditionOf,
   error,
   type Evidence,
   type Finding,
@@ -26,10 +26,8 @@ export function ready(evidence: Evidence, { fleet }: Surveyed): Finding {
   const { policies, deployments } = evidence;
   if (!policies.ok) return unread(policies);
   if (fleet.policies.length === 0) return warning("there is no policy: nothing is held", "hookpolicy init");
-  const [bad, ...others] = fleet.policies.flatMap(notReady);
-  if (bad !== undefined) {
-    return problems("error", `${counted(others.length + 1, "policy")} not Ready`, [bad, ...others]);
-  }
+  const bad = fleet.policies.flatMap(notReady);
+  if (bad.length > 0) return problems("error", `${counted(bad.length, "policy")} not Ready`, bad);
   const all = counted(fleet.policies.length, "policy");
   const gone = fleet.policies.filter(isGone);
   if (gone.length > 0) {
@@ -56,19 +54,18 @@ export function ready(evidence: Evidence, { fleet }: Surveyed): Finding {
 }
 
 function notReady(policy: FleetPolicy): Problem[] {
-  const { status, reason: given, message } = conditionOf(policy.status, CONDITION.Ready) ?? {};
-  if (status === undefined || status === "True" || isGone(policy)) return [];
-  const reason = textOf(given);
-  const remedy = CURES[reason]?.(policy) ?? edit(policy);
-  return [{ detail: `${nameOf(policy)} (${reason}): ${textOf(message)}`, remedy }];
+  const ready = conditionOf(policy, CONDITION.Ready);
+  if (ready === undefined || ready.status === "True" || isGone(policy)) return [];
+  const remedy = CURES[ready.reason]?.(policy) ?? edit(policy);
+  return [{ detail: `${nameOf(policy)} (${ready.reason}): ${ready.message}`, remedy }];
 }
 
 /** An operator that runs again writes another condition. */
 function isGone(policy: FleetPolicy): boolean {
-  return conditionOf(policy.status, CONDITION.Ready)?.["reason"] === REASON.OperatorGone;
+  return conditionOf(policy, CONDITION.Ready)?.reason === REASON.OperatorGone;
 }
 
-/** By reason of the condition Ready; for every other reason the policy has to be corrected. */
+/** The remedies by the reason of the condition Ready; for any other reason the policy must be edited. */
 const CURES: Readonly<Record<string, (policy: FleetPolicy) => string>> = {
   [REASON.HookNotEnforceable]: (policy) =>
     `set the operator's --capi-version to the Cluster API that is installed, or take the hook out: ${edit(policy)}`,
@@ -85,26 +82,17 @@ function edit({ compiled: { ref } }: FleetPolicy): string {
   return `kubectl edit ${ref.kind.toLowerCase()} ${ref.name}${namespace}`;
 }
 
-function conditionOf(status: object, type: string): ReturnType<typeof fieldsOf> | undefined {
-  return listOf(fieldsOf(status)["conditions"])
-    .map(fieldsOf)
-    .find((each) => each["type"] === type);
-}
-
 export function called(evidence: Evidence, { fleet }: Surveyed): Finding {
   if (!evidence.policies.ok) return unread(evidence.policies);
-  const [silent, ...others] = fleet.policies.flatMap(notCalled);
-  if (silent === undefined) return ok("no policy says that Cluster API does not ask it");
-  return problems("error", `Cluster API does not ask ${counted(others.length + 1, "policy")}`, [
-    silent,
-    ...others,
-  ]);
+  const silent = fleet.policies.flatMap(notCalled);
+  if (silent.length === 0) return ok("no policy says that Cluster API does not ask it");
+  return problems("error", `Cluster API does not ask ${counted(silent.length, "policy")}`, silent);
 }
 
 function notCalled(policy: FleetPolicy): Problem[] {
-  const { status, reason, message } = conditionOf(policy.status, CONDITION.NotCalled) ?? {};
-  if (status !== "True") return [];
-  return [{ detail: `${nameOf(policy)}: ${textOf(reason)}`, remedy: textOf(message) }];
+  const condition = conditionOf(policy, CONDITION.NotCalled);
+  if (condition?.status !== "True") return [];
+  return [{ detail: `${nameOf(policy)}: ${condition.reason}`, remedy: condition.message }];
 }
 
 export function overrides(evidence: Evidence, { fleet }: Surveyed, { now }: Settings): Finding {
@@ -113,12 +101,12 @@ export function overrides(evidence: Evidence, { fleet }: Surveyed, { now }: Sett
     (override) =>
       override.problem === undefined && now < override.expiresAt && mayConcern(override, fleet, evidence),
   );
-  const [first, ...others] = active.map((override) => lifting(override, now));
-  if (first === undefined) return ok("none is active");
-  return problems("warning", `policies do not hold what ${counted(active.length, "HookOverride")} lift`, [
-    first,
-    ...others,
-  ]);
+  if (active.length === 0) return ok("none is active");
+  return problems(
+    "warning",
+    `policies do not hold what ${counted(active.length, "HookOverride")} lift`,
+    active.map((override) => lifting(override, now)),
+  );
 }
 
 /** An override with a uid has no effect on another Cluster of that name. */
@@ -128,7 +116,7 @@ function mayConcern({ clusterRef }: Override, fleet: Fleet, { clusters }: Eviden
   return fleet.cluster(namespace, name)?.metadata.uid === uid;
 }
 
-/** It is ended, not deleted: it is the record. */
+/** The remedy ends the override and does not delete it, because it is a record. */
 function lifting({ name, clusterRef, expiresAt }: Override, now: Date): Problem {
   const spec = JSON.stringify({ spec: { expiresAt: timestamp(now) } });
   return {

@@ -73,7 +73,7 @@ export function discovered(evidence: Evidence, settings: Settings): Finding {
 }
 
 export function hooks(evidence: Evidence, settings: Settings): Finding {
-  // Its --capi-version says what the operator offers.
+  // The Deployment's --capi-version determines which hooks the operator offers.
   if (!evidence.deployments.ok) return unread(evidence.deployments);
   const { advertised, capiVersion: told } = settings.served;
   const minor = minorOf(capiVersion(evidence, settings));
@@ -118,14 +118,13 @@ function capiFlag(evidence: Evidence, minor: number | undefined): string {
   return `in Deployment ${namespace}/${name} set the argument --capi-version=1.${minor}`;
 }
 
-/** Finds namespaces with policies or matched Clusters for which Cluster API does not call. */
+/** Finds namespaces with policies or matched Clusters that the namespaceSelector of no ExtensionConfig selects. */
 export function namespaces(evidence: Evidence, settings: Settings, surveyed: Surveyed): Finding {
   const { registrations, policies, clusters } = evidence;
-  for (const read of [registrations, evidence.namespaces, policies, clusters])
-    if (!read.ok) return unread(read);
+  for (const read of [registrations, policies, clusters]) if (!read.ok) return unread(read);
+  if (!evidence.namespaces.ok) return unread(evidence.namespaces);
   const found = ours(evidence, settings).filter(isDiscovered);
   if (found.length === 0) return NOT_DISCOVERED;
-  if (!evidence.namespaces.ok) return unread(evidence.namespaces);
   const metadata = evidence.namespaces.value.map((raw) => viewMetadata(raw["metadata"]));
   const left = metadata
     .filter(

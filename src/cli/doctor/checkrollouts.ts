@@ -7,7 +7,7 @@ import { clusterKey } from "../../policy/cluster.ts";
 import type { FleetRollout } from "../fleet/fleet.ts";
 import { selectedBy } from "../fleet/rolloutmembers.ts";
 import type { Surveyed } from "./checkcoverage.ts";
-import { error, type Evidence, type Finding, ok, some, unread, warning } from "./doctor.ts";
+import { conditionOf, error, type Evidence, type Finding, ok, some, unread, warning } from "./doctor.ts";
 
 const NONE = ok("there is no HookRollout");
 
@@ -25,48 +25,49 @@ function unready(all: readonly FleetRollout[]): Finding | undefined {
       (!isGone(each) &&
         (!isTrue(each, CONDITION.Ready) || each.status.observedGeneration !== each.compiled.generation)),
   );
-  if (bad[0] === undefined) return undefined;
-  const told = isTrue(bad[0], CONDITION.Ready) ? undefined : messageOf(bad[0], CONDITION.Ready);
-  const message = bad[0].compiled.problem ?? told;
+  const [first] = bad;
+  if (first === undefined) return undefined;
+  const told = isTrue(first, CONDITION.Ready) ? undefined : conditionOf(first, CONDITION.Ready)?.message;
+  const message = first.compiled.problem ?? told;
   return error(
     `${counted(bad.length, "HookRollout")} not Ready, so no Cluster begins: ${some(bad.map(nameOf))} (${message ?? "the operator has not looked at its spec"})`,
     message === undefined
       ? "see whether the operator runs, and what its log says of HookRollouts"
-      : `do what the message says: kubectl edit hookrollout ${nameOf(bad[0])}`,
+      : `do what the message says: kubectl edit hookrollout ${nameOf(first)}`,
   );
 }
 
 function halted(all: readonly FleetRollout[]): Finding | undefined {
   const stopped = all.filter((each) => isTrue(each, CONDITION.Halted));
-  if (stopped[0] === undefined) return undefined;
+  const [first] = stopped;
+  if (first === undefined) return undefined;
   return error(
-    `${counted(stopped.length, "HookRollout")} halted: ${some(stopped.map(nameOf))} (${messageOf(stopped[0], CONDITION.Halted)})`,
-    `hookpolicy rollout status ${nameOf(stopped[0])}, then repair what failed, or hookpolicy rollout resume ${nameOf(stopped[0])}`,
+    `${counted(stopped.length, "HookRollout")} halted: ${some(stopped.map(nameOf))} (${conditionOf(first, CONDITION.Halted)?.message})`,
+    `hookpolicy rollout status ${nameOf(first)}, then repair what failed, or hookpolicy rollout resume ${nameOf(first)}`,
   );
 }
 
 function paused(all: readonly FleetRollout[]): Finding | undefined {
   const stopped = all.filter(({ compiled }) => compiled.paused);
-  if (stopped[0] === undefined) return undefined;
-  const told = stopped.map((each) => {
-    const { pauseReason } = each;
-    return pauseReason === undefined ? nameOf(each) : `${nameOf(each)} (${pauseReason})`;
-  });
+  const [first] = stopped;
+  if (first === undefined) return undefined;
+  const told = stopped.map(
+    (each) => `${nameOf(each)}${each.pauseReason === undefined ? "" : ` (${each.pauseReason})`}`,
+  );
   return warning(
     `${counted(stopped.length, "HookRollout")} paused, so nothing more begins: ${some(told)}`,
-    `hookpolicy rollout resume ${nameOf(stopped[0])}`,
+    `hookpolicy rollout resume ${nameOf(first)}`,
   );
 }
 
-/** Which Clusters rollouts select that no hook is called for, and which ones several select. */
+/** Finds selected Clusters for which Cluster API calls no hook, and Clusters that several rollouts select. */
 export function rolloutClusters({ rollouts: read, clusters }: Evidence, { fleet }: Surveyed): Finding {
   if (!read.ok) return unread(read);
   if (!clusters.ok) return unread(clusters);
   if (fleet.rollouts.length === 0) return NONE;
   const selected = fleet.rollouts.map((rollout) => ({ rollout, members: selectedBy(fleet, rollout) }));
-  const without = new Set(
-    selected.flatMap(({ members }) => members.filter(({ topology }) => topology === undefined)),
-  );
+  const all = selected.flatMap(({ members }) => members);
+  const without = new Set(all.filter(({ topology }) => topology === undefined));
   if (without.size > 0)
     return warning(
       `rollouts select ${counted(without.size, "Cluster")} without spec.topology, for which Cluster API calls no hook: ${some([...without].map(clusterKey))}`,
@@ -81,9 +82,7 @@ export function rolloutClusters({ rollouts: read, clusters }: Evidence, { fleet 
       );
       if (finding !== undefined) return finding;
     }
-  return ok(
-    `every rollout alone decides on its ${counted(selected.flatMap((each) => each.members).length, "Cluster")}`,
-  );
+  return ok(`every rollout alone decides on its ${counted(all.length, "Cluster")}`);
 }
 
 function shared(a: FleetRollout, b: FleetRollout, both: readonly Cluster[]): Finding | undefined {
@@ -100,15 +99,11 @@ function nameOf({ compiled }: FleetRollout): string {
   return compiled.name;
 }
 
-/** Other checks tell that no operator runs; one that runs again writes another condition. */
+/** Other checks report that no operator runs. An operator that runs again writes another condition. */
 function isGone({ status }: FleetRollout): boolean {
   return status.conditions?.some(({ reason }) => reason === REASON.OperatorGone) === true;
 }
 
-function isTrue({ status }: FleetRollout, type: string): boolean {
-  return status.conditions?.some((each) => each.type === type && each.status === "True") === true;
-}
-
-function messageOf({ status }: FleetRollout, type: string): string | undefined {
-  return status.conditions?.find((each) => each.type === type)?.message;
+function isTrue(rollout: FleetRollout, type: string): boolean {
+  return conditionOf(rollout, type)?.status === "True";
 }

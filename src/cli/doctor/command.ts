@@ -4,15 +4,14 @@ import type { Command } from "commander";
 import { colourFor } from "../terminal/colour.ts";
 import { addExamples, choice, CommandError, FAILED, USAGE } from "../command.ts";
 import type { Check, Evidence, Settings } from "./doctor.ts";
-import type { KindsIn } from "./evidence.ts";
-import { parseOptions, UsageError } from "../../operator/options.ts";
+import { type FlagValues, parseOptions, UsageError } from "../../operator/options.ts";
 import { addConnectionFlags, type ConnectionFlags, reading } from "../fleet/connection.ts";
 import { stdout } from "../terminal/output.ts";
 
 const FORMATS = ["text", "json"] as const;
 const FAIL_ON = ["error", "warning"] as const;
 
-/** Of what is examined. */
+/** The flags that determine what is examined. */
 interface Sought extends ConnectionFlags {
   readonly capiVersion?: string;
 }
@@ -61,17 +60,15 @@ async function runDoctor(flags: Flags): Promise<void> {
   if (checks.some(isBlind)) throw new CommandError(USAGE);
 }
 
-/** What the command prints. */
+/** Returns the checks that the command prints. */
 export async function diagnose(flags: Sought): Promise<Check[]> {
   const { withApiServer } = await import("../fleet/livefleet.ts");
   const { gather } = await import("./evidence.ts");
-  const { kindsIn } = await import("./checkcoverage.ts");
   const { examine } = await import("./report.ts");
   const settings = await settingsFor({});
-  // A version that is none is refused, as by the operator.
+  // An invalid version is refused, as by the operator.
   const toldCapi = flags.capiVersion && parseOptions({ "capi-version": flags.capiVersion }).capiVersion.text;
-  const kinds: KindsIn = (policies) => kindsIn(policies, settings);
-  const evidence = await reading(withApiServer(flags, async (client) => await gather(client, kinds)));
+  const evidence = await reading(withApiServer(flags, async (client) => await gather(client, settings)));
   return examine(evidence, {
     ...(await settingsOf(evidence, settings)),
     ...(toldCapi !== undefined && { toldCapi }),
@@ -89,14 +86,8 @@ function isWrong({ failOn }: Flags): (check: Check) => boolean {
   return ({ state }) => state === "error" || (failOn === "warning" && state === "warning");
 }
 
-interface Told {
-  readonly "capi-version"?: string | undefined;
-  readonly "webhook-service-name"?: string | undefined;
-  readonly "max-override-duration"?: string | undefined;
-}
-
 /** The settings that follow from the operator's flags. */
-async function settingsFor(told: Told): Promise<Settings> {
+async function settingsFor(told: FlagValues): Promise<Settings> {
   const { handlerName, servedHooks } = await import("../../api/hookcatalog.ts");
   const { HOOK_NAMES } = await import("../../api/runtimehooks.ts");
   const { capiVersion, maxOverrideMs, webhookServiceName: serviceName } = parseOptions(told);

@@ -1,6 +1,7 @@
-/** The evidence, and the checks whether the installation protects Clusters, each with a remedy. */
+/** The evidence of `hookpolicy doctor`, and its findings with their remedies. */
 
 import type { ServedHooks } from "../../api/hookcatalog.ts";
+import type { Condition } from "../../api/meta.ts";
 import type { Own, Registration } from "../../hooks/registration.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 
@@ -65,7 +66,7 @@ export interface Evidence {
   readonly policies: Read<readonly RawObject[]>;
   /** HookOverrides. */
   readonly overrides: Read<readonly RawObject[]>;
-  /** Empty without the CRD of HookRollouts, which is missing then. */
+  /** Empty if the CRD of HookRollouts is missing. */
   readonly rollouts: Read<readonly RawObject[]>;
   readonly clusters: Read<readonly RawObject[]>;
   readonly namespaces: Read<readonly RawObject[]>;
@@ -99,7 +100,7 @@ export const warning = (detail: string, remedy: string): Finding => ({ state: "w
 export const error = (detail: string, remedy: string): Finding => ({ state: "error", detail, remedy });
 export const unknown = (detail: string, remedy: string): Finding => ({ state: "unknown", detail, remedy });
 
-/** Whatever could not be read is unknown, and the remedy depends on why. */
+/** Makes a failed read unknown, with a remedy for its cause. */
 export function unread({ why, message }: Unread): Finding {
   return unknown(message, READ_REMEDIES[why]);
 }
@@ -110,13 +111,17 @@ const READ_REMEDIES: Readonly<Record<Unread["why"], string>> = {
   Failed: "run it again: the API server could not answer that",
 };
 
-/** Objects with a problem each; `remedy` is that of the first. */
-export function problems(
-  state: "error" | "warning",
-  detail: string,
-  [first, ...others]: readonly [Problem, ...Problem[]],
-): Finding {
-  return { state, detail, remedy: first.remedy, problems: [first, ...others] };
+/** Objects that have a problem each. The remedy of the first stands for all where only one is shown. */
+export function problems(state: "error" | "warning", detail: string, all: readonly Problem[]): Finding {
+  return { state, detail, remedy: all[0]?.remedy ?? "", problems: all };
+}
+
+export function conditionOf({ status }: WithConditions, type: string): Condition | undefined {
+  return status.conditions?.find((each) => each.type === type);
+}
+
+interface WithConditions {
+  readonly status: { readonly conditions?: readonly Condition[] };
 }
 
 const SHOWN = 5;
@@ -132,9 +137,4 @@ const WORST_FIRST: readonly State[] = ["error", "warning", "unknown", "ok"];
 /** Sorts the worst first. */
 export function worse(a: Finding, b: Finding): number {
   return WORST_FIRST.indexOf(a.state) - WORST_FIRST.indexOf(b.state);
-}
-
-/** The worst state of the checks. */
-export function worst(checks: readonly Check[]): State {
-  return checks.toSorted(worse)[0]?.state ?? "ok";
 }

@@ -1,11 +1,12 @@
 /** Reads the evidence of `hookpolicy doctor` once. Nothing is written: the only creation is a dry run. */
 
 import { messageOf } from "../../api/thrown.ts";
-import { isFields } from "../../api/fields.ts";
+import { fieldsOf, textOf } from "../../api/fields.ts";
 import { GROUP } from "../../api/hookpolicy.ts";
 import { CLUSTER_API_GROUP } from "../../api/meta.ts";
 import { secretOf } from "./checkcertificate.ts";
-import type { Evidence, Grant, Read } from "./doctor.ts";
+import { kindsIn } from "./checkcoverage.ts";
+import type { Evidence, Grant, Read, Settings } from "./doctor.ts";
 import { serviceOf } from "./checkadmission.ts";
 import { operators } from "./checkinstall.ts";
 import type { RawObject } from "../fleet/kinds.ts";
@@ -56,18 +57,15 @@ const CORE_PROVIDERS = {
   namespaced: true,
 };
 
-/** The kinds that the gates of these policies look at. */
-export type KindsIn = (policies: readonly RawObject[]) => readonly ObjectKind[];
-
 /** Rejects if the API server does not answer; any other failure becomes part of the evidence. */
-export async function gather(client: KubeClient, kindsIn: KindsIn): Promise<Evidence> {
+export async function gather(client: KubeClient, settings: Settings): Promise<Evidence> {
   const version = await client.getPath("/version");
   const first = await allOf({
     deployments: read(listTyped(client, DEPLOYMENTS)),
     providers: read(listTyped(client, PROVIDERS)),
     coreProviders: read(listTyped(client, CORE_PROVIDERS)),
     registrations: read(listRegistrations(client)),
-    policies: read(listPolicies(client)),
+    policies: read(listAll(client, Object.values(POLICY_RESOURCES))),
     overrides: read(listTyped(client, OVERRIDES)),
     rollouts: read(listIfServed(client, ROLLOUTS)),
   });
@@ -78,25 +76,22 @@ export async function gather(client: KubeClient, kindsIn: KindsIn): Promise<Evid
     namespaces: read(listTyped(client, NAMESPACES)),
     webhook: read(client.get(VALIDATING_WEBHOOKS, { name: EXTENSION_NAME }).then(raw)),
     clusterWebhook: read(client.get(VALIDATING_WEBHOOKS, { name: `${EXTENSION_NAME}-clusters` }).then(raw)),
+    webhooks: read(listAll(client, [MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS])),
     creation: read(tryCreation(client)),
     secrets: readSecrets(client, first.registrations),
   });
-  const third = await allOf({
-    clusterEndpoints: readEndpoints(client, second.clusterWebhook),
-    webhooks: read(listWebhooks(client)),
-  });
   const evidence = {
-    serverVersion: isFields(version) ? String(version["gitVersion"]) : "",
+    serverVersion: textOf(fieldsOf(version)["gitVersion"]),
     ...first,
     ...second,
-    ...third,
+    clusterEndpoints: await readEndpoints(client, second.clusterWebhook),
     grants: [],
   };
-  const kinds = first.policies.ok ? kindsIn(first.policies.value) : [];
+  const kinds = first.policies.ok ? kindsIn(first.policies.value, settings) : [];
   return { ...evidence, grants: await readGrants(client, kinds, evidence) };
 }
 
-/** Like Promise.all(), of named work. */
+/** Promise.all() for an object of promises. */
 async function allOf<T extends object>(work: {
   readonly [K in keyof T]: Promise<T[K]>;
 }): Promise<T> {
@@ -121,18 +116,12 @@ async function listRegistrations(client: KubeClient): Promise<Registration[]> {
   return (await listTyped(client, await extensionConfigs(client))).map(viewRegistration);
 }
 
-async function listPolicies(client: KubeClient): Promise<readonly RawObject[]> {
-  const kinds = [POLICY_RESOURCES.HookPolicy, POLICY_RESOURCES.ClusterHookPolicy];
+async function listAll(client: KubeClient, kinds: readonly Resource[]): Promise<readonly RawObject[]> {
   return (await Promise.all(kinds.map(async (kind) => await listTyped(client, kind)))).flat();
 }
 
 async function listClusters(client: KubeClient): Promise<readonly RawObject[]> {
   return await listTyped(client, await clusterResource(client));
-}
-
-async function listWebhooks(client: KubeClient): Promise<readonly RawObject[]> {
-  const kinds = [MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS];
-  return (await Promise.all(kinds.map(async (kind) => await listTyped(client, kind)))).flat();
 }
 
 async function readEndpoints(
@@ -151,7 +140,7 @@ async function readEndpoints(
 }
 
 async function readDefinitions(client: KubeClient): Promise<Evidence["definitions"]> {
-  const kinds = [POLICY_RESOURCES.HookPolicy, POLICY_RESOURCES.ClusterHookPolicy, OVERRIDES, ROLLOUTS];
+  const kinds = [...Object.values(POLICY_RESOURCES), OVERRIDES, ROLLOUTS];
   const entries = kinds.map(async ({ kind, plural }) => {
     const found = await read(client.get(DEFINITIONS, { name: `${plural}.${GROUP}` }).then(raw));
     return [kind, found] as const;
@@ -186,11 +175,9 @@ async function readSecrets(
 
 /** Leaves out the private key. */
 async function readSecret(client: KubeClient, key: ObjectKey): Promise<Record<string, string>> {
-  const secret = await client.get(SECRETS, key);
-  const data: unknown = "data" in secret ? secret.data : undefined;
-  const entries = isFields(data) ? Object.entries(data) : [];
+  const secret = raw(await client.get(SECRETS, key));
   return Object.fromEntries(
-    entries
+    Object.entries(fieldsOf(secret["data"]))
       .filter(([name]) => name.endsWith(".crt"))
       .map(([name, value]) => [name, Buffer.from(String(value), "base64").toString("utf8")]),
   );

@@ -10,7 +10,7 @@ import {
   type Settings,
   type State,
   STATES,
-  worst,
+  worse,
 } from "./doctor.ts";
 import { admission } from "./checkadmission.ts";
 import * as certificate from "./checkcertificate.ts";
@@ -59,7 +59,7 @@ function problemRows({ detail, remedy }: Partial<Problem>): string[][] {
 
 /** Schema: schemas/output/doctor.json. */
 export function doctorJson(checks: readonly Check[]): object {
-  return { state: worst(checks), checks };
+  return { state: checks.toSorted(worse)[0]?.state ?? "ok", checks };
 }
 
 export function doctorLines(checks: readonly Check[], colour: Colour): string[] {
