@@ -104,7 +104,7 @@ export function overrides(evidence: Evidence, { fleet }: Surveyed, { now }: Sett
   if (active.length === 0) return ok("none is active");
   return problems(
     "warning",
-    `policies do not hold what ${counted(active.length, "HookOverride")} lift`,
+    `${counted(active.length, "HookOverride")} in force: policies hold nothing that they cover`,
     active.map((override) => lifting(override, now)),
   );
 }

@@ -17,8 +17,8 @@ export interface SourceObject {
   readonly document: number;
   readonly object: Readonly<Record<string, unknown>>;
   /**
-   * The position of the value at a path such as spec.rules[0].until[1].annotation.key, of its key or of a letter of its
-   * text; if it is absent, that of the nearest field that would contain it.
+   * The position of the value at a path such as spec.rules[0].until[1].annotation.key, or of its key or a letter of its
+   * text. If the value is absent, the position of the innermost field that would contain it.
    */
   position(path: string, of?: Part): Position;
   /** The file that it was read from, perhaps with other objects. */
@@ -41,7 +41,7 @@ export interface Loaded {
 /** In the order of `paths`; within a folder, by name. A file that is named twice is read once. */
 export async function loadPaths(paths: readonly string[], options: LoadOptions = {}): Promise<Loaded> {
   const { sources, problems } = await sourcesOf(paths, options);
-  const loaded: Loaded[] = [];
+  const loaded: LoadedFile[] = [];
   for (const source of sources) {
     options.progress?.tell(() => `read ${loaded.length} of ${sources.length} files`);
     loaded.push(await loadSource(source, options));
@@ -55,16 +55,15 @@ export async function loadPaths(paths: readonly string[], options: LoadOptions =
   };
 }
 
-async function loadSource(source: Source, options: LoadOptions): Promise<Loaded> {
+type LoadedFile = Omit<Loaded, "files">;
+
+async function loadSource(source: Source, options: LoadOptions): Promise<LoadedFile> {
   const read = await readText(source, options);
-  if (!read.ok) return { ...NOTHING, problems: [{ file: source.name, message: read.message }] };
-  return parseText(source, read.text, options);
+  if (read.ok) return parseText(source, read.text, options);
+  return { objects: [], problems: [{ file: source.name, message: read.message }], ignored: 0 };
 }
 
-const NOTHING: Loaded = { objects: [], problems: [], ignored: 0, files: 1 };
-
-function parseText({ name, named }: Source, text: string, { progress }: LoadOptions): Loaded {
-  const file = name;
+function parseText({ name: file, named }: Source, text: string, { progress }: LoadOptions): LoadedFile {
   let split: readonly string[] | undefined;
   const lines = (): readonly string[] => (split ??= text.split(/\r\n|\n|\r/));
   const { documents, problems } = parseJson(text) ?? parseYaml(text, progress);
@@ -84,15 +83,8 @@ function parseText({ name, named }: Source, text: string, { progress }: LoadOpti
   }
   const isEmpty = documents.length === 0 && found.length === 0;
   if (named && isEmpty) found.push({ file, message: "holds no object" });
-  return { objects, problems: found, ignored, files: 1, broken: brokenFile(file, found, lines) };
-}
-
-function brokenFile(
-  file: string,
-  problems: readonly FileProblem[],
-  lines: () => readonly string[],
-): ReadonlyMap<string, readonly string[]> {
-  return new Map(problems.length === 0 ? [] : [[file, lines()]]);
+  const broken = new Map(found.length === 0 ? [] : [[file, lines()]]);
+  return { objects, problems: found, ignored, broken };
 }
 
 /** `kubectl get -o yaml` prints a List. */
@@ -113,7 +105,7 @@ function itemsOf(parsed: ParsedDocument): readonly ParsedDocument[] {
   }));
 }
 
-/** Documents such as Helm values, which have nothing of a Kubernetes object. */
+/** Whether the document is for another program, such as Helm values. */
 function isForeign(value: unknown): boolean {
   return !isFields(value) || (value["apiVersion"] === undefined && value["kind"] === undefined);
 }

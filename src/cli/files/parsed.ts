@@ -16,7 +16,7 @@ export interface FileProblem {
   readonly message: string;
 }
 
-/** A document of a file: what it holds, and where. */
+/** A document of a file, with the positions of its fields. */
 export interface ParsedDocument {
   readonly document: number;
   readonly value: unknown;

@@ -11,12 +11,12 @@ import type { FileProblem } from "./parsed.ts";
 export interface Source {
   /** As the user wrote it, or relative to the folder that the user named; "-" is standard input. */
   readonly name: string;
-  /** Named explicitly, not found in a folder or by a pattern: its content should be for HookPolicy. */
+  /** Named by the user, and not found in a folder or by a pattern: its content should be for HookPolicy. */
   readonly named: boolean;
 }
 
 export interface LoadOptions {
-  /** Where relative paths begin; the process's own by default. */
+  /** The folder of relative paths; by default that of the process. */
   readonly cwd?: string;
   readonly stdin?: AsyncIterable<Uint8Array>;
   readonly progress?: Progress;
@@ -49,17 +49,27 @@ async function expand(path: string, cwd: string): Promise<readonly Source[] | Fi
   if (path === "-") return [{ name: "-", named: true }];
   try {
     const found = await fs.stat(resolve(cwd, path));
-    if (found.isDirectory()) return await ofFolder(path, cwd);
+    if (found.isDirectory()) {
+      const message = "the folder holds no .yaml, .yml or .json file";
+      return sourcesIn(await filesBelow(path, cwd), { file: path, message });
+    }
     return isEndless(path, found) ? { file: path, message: PIPE } : [{ name: path, named: true }];
   } catch (error) {
-    if (codeOf(error) === "ENOENT" && /[*?[{]/.test(path)) return await ofPattern(path, cwd);
+    if (codeOf(error) === "ENOENT" && /[*?[{]/.test(path)) {
+      const message = "matches no .yaml, .yml or .json file";
+      return sourcesIn(await filesMatching(path, cwd), { file: path, message });
+    }
     return { file: path, message: readProblem(error) };
   }
 }
 
+function sourcesIn(names: readonly string[], ifNone: FileProblem): readonly Source[] | FileProblem {
+  return names.length === 0 ? ifNone : names.toSorted().map((name) => ({ name, named: false }));
+}
+
 const PIPE = "is a pipe, expected a file; use - for standard input";
 
-/** A pipe may never get a writer; but <(...) in a shell is one, in /dev/fd. */
+/** A pipe may never get a writer, except <(...) of a shell, which is one in /dev/fd. */
 function isEndless(path: string, found: Stats): boolean {
   return (found.isFIFO() || found.isSocket()) && !path.startsWith("/dev/");
 }
@@ -70,12 +80,6 @@ async function isFile(path: string): Promise<boolean> {
   } catch {
     return true; // reading it gives the error
   }
-}
-
-async function ofFolder(folder: string, cwd: string): Promise<readonly Source[] | FileProblem> {
-  const names = (await filesBelow(folder, cwd)).toSorted();
-  if (names.length > 0) return names.map((name) => ({ name, named: false }));
-  return { file: folder, message: "the folder holds no .yaml, .yml or .json file" };
 }
 
 /** Skips .git, .github and the like. Links to folders are not followed, because they can form cycles. */
@@ -91,13 +95,12 @@ async function filesBelow(folder: string, cwd: string): Promise<string[]> {
   return (await Promise.all(below)).flat();
 }
 
-async function ofPattern(pattern: string, cwd: string): Promise<readonly Source[] | FileProblem> {
+async function filesMatching(pattern: string, cwd: string): Promise<string[]> {
   const names: string[] = [];
   for await (const name of fs.glob(pattern, { cwd })) {
     if (MANIFEST.test(name) && (await isFile(resolve(cwd, name)))) names.push(name);
   }
-  if (names.length > 0) return names.toSorted().map((name) => ({ name, named: false }));
-  return { file: pattern, message: "matches no .yaml, .yml or .json file" };
+  return names;
 }
 
 const PROBLEMS: Readonly<Record<string, string>> = {

@@ -1,6 +1,6 @@
 /** Finds the position of the value at a path in a YAML document. */
 
-import { type Document, isAlias, isMap, isScalar, isSeq, type Node, type Pair, type Scalar } from "yaml";
+import { type Document, isAlias, isMap, isNode, isScalar, isSeq, type Pair, type Scalar } from "yaml";
 import type { Part } from "./parsed.ts";
 
 interface Step {
@@ -16,9 +16,10 @@ export function offsetOf(document: Document.Parsed, path: string, of: Part, text
   let step: Step = { node: contents, start: contents?.range[0] ?? 0, rest: path };
   for (;;) {
     const node = isAlias(step.node) ? step.node.resolve(document) : step.node;
-    const next = step.rest === "" ? undefined : below(node, step.rest);
-    if (next === undefined) return step.rest === "" ? offsetIn(step, node, of, text) : step.start;
-    step = { ...next, start: next.start < 0 ? step.start : next.start };
+    if (step.rest === "") return offsetIn(step, node, of, text);
+    const next = below(node, step);
+    if (next === undefined) return step.start;
+    step = next;
   }
 }
 
@@ -27,24 +28,24 @@ function offsetIn({ node: own, start }: Step, node: unknown, of: Part, text: str
   return of !== "key" && isScalar(own) ? startOf(own, start) : start;
 }
 
-function below(node: unknown, rest: string): Step | undefined {
+function below(node: unknown, { start, rest }: Step): Step | undefined {
   if (isSeq(node)) {
     const [head = "", index] = /^\[(\d+)\]/.exec(rest) ?? [];
     const item = index === undefined ? undefined : node.items[Number(index)];
     return item === undefined
       ? undefined
-      : { node: item, start: startOf(item, -1), rest: after(rest, head.length) };
+      : { node: item, start: startOf(item, start), rest: after(rest, head.length) };
   }
   if (!isMap(node)) return undefined;
   const [longest] = node.items
-    .flatMap((pair) => (matchLength(pair, rest) > 0 ? [pair] : []))
+    .filter((pair) => matchLength(pair, rest) > 0)
     .toSorted((a, b) => matchLength(b, rest) - matchLength(a, rest));
   if (longest === undefined) return undefined;
   const { key, value } = longest;
-  return { node: value, start: startOf(key, -1), rest: after(rest, matchLength(longest, rest)) };
+  return { node: value, start: startOf(key, start), rest: after(rest, matchLength(longest, rest)) };
 }
 
-/** The length of this key at the start of `rest`, as keys can contain dots. */
+/** The length of this key at the start of `rest`; 0: it is another key. Keys can contain dots. */
 function matchLength({ key }: Pair, rest: string): number {
   const name = String(isScalar(key) ? key.value : key);
   if (rest.startsWith(`[${name}]`)) return name.length + 2;
@@ -57,18 +58,18 @@ function after(rest: string, length: number): string {
 }
 
 function startOf(node: unknown, otherwise: number): number {
-  return isNodeWithRange(node) ? node.range[0] : otherwise;
+  return (isNode(node) ? node.range?.[0] : undefined) ?? otherwise;
 }
 
 /**
- * The offset of a letter of a scalar. However it is quoted, folded or indented, everything but white space stands in
- * the file in the same order as in the value.
+ * The offset of a letter of a scalar. However the scalar is quoted, folded or indented, all characters except white space
+ * have the same order in the file and in the value.
  */
 function letterOffset(node: Scalar, letter: number, text: string): number | undefined {
-  if (!isNodeWithRange(node) || typeof node.value !== "string") return undefined;
-  const [start, end] = node.range;
-  const wanted = node.value.slice(0, letter).replaceAll(/\s/g, "").length;
-  const style = node.type ?? "PLAIN";
+  const { range, value, type: style = "PLAIN" } = node;
+  if (!range || typeof value !== "string") return undefined;
+  const [start, end] = range;
+  const wanted = value.slice(0, letter).replaceAll(/\s/g, "").length;
   // A block begins after the line of its indicator.
   const from = style.startsWith("BLOCK")
     ? text.indexOf("\n", start) + 1
@@ -90,9 +91,3 @@ const UNITS: Readonly<Record<string, RegExp>> = {
 };
 /** Escapes for white space, and for the end of a continued line. */
 const WHITE_SPACE = /^\\(?:[ tnrvf_NLP]|\r?\n|\t)$/;
-
-function isNodeWithRange(
-  node: unknown,
-): node is Node & { readonly range: readonly [number, number, number] } {
-  return typeof node === "object" && node !== null && "range" in node && Array.isArray(node.range);
-}

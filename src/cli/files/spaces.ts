@@ -1,20 +1,17 @@
 /** Characters that look like spaces and quotes, which editors and web pages put in their place. */
 
-const SPACE = "[\\u00A0\\u2000-\\u200B\\u202F\\u3000\\uFEFF]";
-/** Where YAML needs a space: after a colon, and after the dash of an item. */
-const INSTEAD_OF_SPACE = new RegExp(`[:-](?<letter>${SPACE})`, "u");
+import type { Mistake } from "./yamlmistake.ts";
 
-/** Why a text is no YAML, if a space that is none is the likely reason. */
-export function whyUnreadable(
-  text: string,
-): { readonly offset: number; readonly message: string } | undefined {
+const SPACE = "[\\u00A0\\u2000-\\u200B\\u202F\\u3000\\uFEFF]";
+/** YAML needs a space after a colon, and after the dash of an item. */
+const INSTEAD_OF_SPACE = new RegExp(`[:-](${SPACE})`, "u");
+
+/** Why a text is not YAML, if a character that looks like a space is the likely reason. */
+export function whyUnreadable(text: string): Mistake | undefined {
   const found = INSTEAD_OF_SPACE.exec(text);
-  const letter = found?.groups?.["letter"];
-  if (found === null || letter === undefined) return undefined;
-  return {
-    offset: found.index + 1,
-    message: `has ${nameOfSpace(letter)}, which is no space in YAML: write a space`,
-  };
+  if (found === null) return undefined;
+  const message = `has ${nameOfSpace(found[1] ?? "")}, which is no space in YAML: write a space`;
+  return { offset: found.index + 1, message };
 }
 
 /** Finds a character that only looks like a space or a quote; `undefined`: none. */

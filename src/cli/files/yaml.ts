@@ -39,12 +39,13 @@ function parseChunk(chunk: Chunk): readonly Result[] {
   try {
     const { documents, lines } = composed(chunk.text);
     return documents.map((document, index): Result => {
-      // One error causes further ones after it; an unknown tag is but a warning, and may be the cause.
+      // An error causes further ones after it. An unknown tag is only a warning, and may be the cause.
       const [error] = [...document.errors.slice(0, 1), ...document.warnings].toSorted(
         (a, b) => a.pos[0] - b.pos[0],
       );
       if (error !== undefined) return { problem: problemOf(error, lines, chunk) };
-      return { value: valueOf(document), position: (path, of) => positionIn(chunk, index, path, of) };
+      const value: unknown = document.toJS({ maxAliasCount: MAX_ALIASES });
+      return { value, position: (path, of) => positionIn(chunk, index, path, of) };
     });
   } catch (error) {
     return [{ problem: { message: describe(error, chunk) } }];
@@ -68,7 +69,7 @@ function composed(text: string): Composed {
   return { documents: [...parseAllDocuments(text, options)], lines };
 }
 
-/** The last chunk that a position was asked of: trees of all documents would take a gigabyte for a large file. */
+/** The last chunk with a known position: the trees of all documents of a large file would take a gigabyte. */
 let last: (Composed & { readonly chunk: Chunk }) | undefined;
 
 function positionIn(chunk: Chunk, index: number, path: string, of: Part): Position {
@@ -85,10 +86,6 @@ function withoutTimes(tags: Tags): Tags {
       typeof tag === "string" ||
       (tag.tag !== "tag:yaml.org,2002:timestamp" && !("format" in tag && tag.format === "TIME")),
   );
-}
-
-function valueOf(document: Document.Parsed): unknown {
-  return document.toJS({ maxAliasCount: MAX_ALIASES });
 }
 
 export const TOO_DEEP = "is nested too deeply";
@@ -112,15 +109,15 @@ function describe(error: unknown, { text }: Chunk): string {
   return `is not YAML: ${error instanceof Error ? error.message : "unknown error"}`;
 }
 
-/** The fields that every object begins with. */
-const OF_OBJECTS: readonly string[] = ["apiVersion", "kind", "metadata", "spec"];
+/** The fields with which objects begin. */
+const TOP_FIELDS: readonly string[] = ["apiVersion", "kind", "metadata", "spec"];
 
 function duplicateKey(text: string, offset: number): string {
   const [, quoted, plain] =
     /^(?:"([^"\n]*)"|'?([^\s:,{}[\]"']*))/.exec(text.slice(offset, offset + 200)) ?? [];
   const key = quoted ?? plain ?? "";
   const atTop = offset === 0 || text.charAt(offset - 1) === "\n";
-  const hint = atTop && OF_OBJECTS.includes(plain ?? "") ? ": two documents without --- between them?" : "";
+  const hint = atTop && TOP_FIELDS.includes(plain ?? "") ? ": two documents without --- between them?" : "";
   return `duplicate key ${JSON.stringify(key)} in a mapping${hint}`;
 }
 

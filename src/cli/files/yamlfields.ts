@@ -1,4 +1,4 @@
-/** The fields that begin in the lines of a YAML text, by their columns: the text itself cannot be parsed. */
+/** The fields of a YAML text that cannot be parsed, by the columns in which they begin. */
 
 export interface FieldColumn {
   readonly key: string;
@@ -25,7 +25,7 @@ export function fieldsAbove(text: string): readonly FieldColumn[] {
   return open;
 }
 
-/** The field whose column a line was meant to begin in; of two that are as near, the inner one. */
+/** The field nearest to the column in which a line begins; the inner one of two that are equally near. */
 export function nearestField(fields: readonly FieldColumn[], indent: number): FieldColumn | undefined {
   return fields.toSorted(
     (a, b) => Math.abs(a.column - indent) - Math.abs(b.column - indent) || b.column - a.column,

@@ -12,10 +12,10 @@ export interface Mistake {
 
 export const RENDER_FIRST = "render it first, as in helm template … | hookpolicy validate -";
 
-/** `undefined`: nothing better to say than the parser. */
+/** `undefined`: the message of the parser is the best one. */
 export function mistakeOf({ code, pos: [offset], message }: YAMLError, text: string): Mistake | undefined {
   const place = { text, offset, line: lineAt(text, offset), start: startOf(text, offset) };
-  return conflict(text) ?? template(place) ?? (BY_CODE[code] ?? nothing)(place, message);
+  return conflict(text) ?? template(place) ?? BY_CODE[code]?.(place, message);
 }
 
 /** Where the parser stopped, and its line. */
@@ -27,10 +27,6 @@ interface Place {
 }
 
 type Explain = (place: Place, message: string) => Mistake | undefined;
-
-function nothing(): undefined {
-  return undefined;
-}
 
 const BY_CODE: Readonly<Record<string, Explain>> = {
   TAB_AS_INDENT: tab,
@@ -68,7 +64,7 @@ function conflict(text: string): Mistake | undefined {
   return offset < 0 ? undefined : { offset, message: "has the marks of a merge conflict: resolve it" };
 }
 
-/** Braces of a template within what stopped the parser, or lines of nothing else. */
+/** The braces of a template, in the line where the parser stopped or at the start of any line. */
 function template({ text, line, start }: Place): Mistake | undefined {
   const within = line.indexOf("{{");
   const offset = within < 0 ? text.search(/^[ \t]*\{\{/m) : start + within;
@@ -96,7 +92,7 @@ function surplusBracket({ text, offset }: Place): Mistake | undefined {
   return "]}".includes(letter) ? { offset, message: `${letter} closes nothing: remove it` } : undefined;
 }
 
-/** A line that begins where no field above does. */
+/** A line that begins in a column in which no field above begins. */
 function indentation({ text, line, start }: Place): Mistake | undefined {
   const indent = indentOf(line);
   const above = fieldsAbove(text.slice(0, start));
@@ -165,7 +161,7 @@ function unclosedQuote({ text, offset }: Place): Mistake | undefined {
   return { offset: open.offset, message: `the text has no closing quote: write ${quote} at its end` };
 }
 
-/** A value that continues after the text that was to be a part of it. */
+/** A value that continues after a text in quotes. */
 function afterQuote(place: Place): Mistake | undefined {
   const { text, offset, line, start } = place;
   const open = quoteBefore(text, offset + 1);

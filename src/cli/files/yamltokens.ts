@@ -7,7 +7,7 @@ export interface Token {
   readonly offset: number;
 }
 
-/** Begins a document, ends brackets without one, begins a text: marks of the lexer that stand for no letters. */
+/** Tokens of the lexer that stand for no letters: start of a document, error in brackets, start of a text. */
 const MARKS: ReadonlySet<string> = new Set(["\u0002", "\u0018", "\u001F"]);
 
 function* tokensBefore(text: string, end: number): IteratorObject<Token, undefined> {
