@@ -4,33 +4,34 @@
  * be repeated.
  */
 
+import { setTimeout as delay } from "node:timers/promises";
 import { counted } from "../terminal/counted.ts";
+import { fieldsOf } from "../../api/fields.ts";
 import { FINALIZER } from "../../api/hookpolicy.ts";
 import { DEPLOYMENTS, VALIDATING_WEBHOOKS, POLICY_RESOURCES, ROLLOUTS } from "../../kube/resources.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
-import { pause } from "../../kube/deadline.ts";
 import { isConflict, isForbidden, unlessNotFound } from "../../kube/kubeerror.ts";
 import type { PolicyKind } from "../../policy/policyref.ts";
-import { claims, sayGone } from "./farewell.ts";
+import { reportGone, seemsCurrent } from "./operatorgone.ts";
 import { type KubeObject, keyOf, type Resource } from "../../kube/resource.ts";
 import { extensionConfigsAt, RUNTIME_GROUP_PATH } from "../../kube/extensionconfigs.ts";
 
-/** Name of the shipped ExtensionConfig, ValidatingWebhookConfiguration and Deployment. */
+/** The name of the shipped ExtensionConfig, ValidatingWebhookConfiguration and Deployment. */
 const NAME = "hookpolicy";
 /** Without the operator, this ValidatingWebhookConfiguration would refuse every deletion of a Cluster. */
 const CLUSTERS = "hookpolicy-clusters";
 
-export interface UninstallOptions {
-  /** Namespace of the Deployment. */
+interface UninstallOptions {
+  /** The namespace of the Deployment. */
   readonly namespace: string;
-  /** How long the operator's Pods may take to stop. */
+  /** The time that the operator's Pods may take to stop. */
   readonly timeoutMs: number;
 }
 
 export interface Step {
   /** In the infinitive: "delete ExtensionConfig hookpolicy". */
   readonly does: string;
-  /** The removal does not depend on it: without the right to do it, it is left out. */
+  /** The removal does not depend on this step: a user without the right to do it leaves it out. */
   readonly optional?: true;
   readonly run: () => Promise<void>;
 }
@@ -43,9 +44,7 @@ export interface Plan {
 
 type Client = Pick<KubeClient, "get" | "getPath" | "list" | "mergePatch" | "replaceStatus" | "delete">;
 
-/**
- * In this order: Cluster API stops calling, the operator stops answering, and then no controller restores a finalizer.
- */
+/** The order matters: Cluster API stops calling, the operator stops answering, and no controller restores a finalizer. */
 export async function planUninstall(client: Client, options: UninstallOptions): Promise<Plan> {
   const [policies, rollouts] = [await listPolicies(client), await listRollouts(client)];
   const steps = [
@@ -54,7 +53,7 @@ export async function planUninstall(client: Client, options: UninstallOptions): 
     await deletion(client, VALIDATING_WEBHOOKS),
     await stop(client, options),
     release(client, policies),
-    takeLeave(client, policies, rollouts),
+    reportOperatorGone(client, policies, rollouts),
   ];
   return { steps: steps.filter((step) => step !== undefined), holding: policies.flatMap(holdingNow) };
 }
@@ -98,27 +97,27 @@ async function stop(client: Client, { namespace, timeoutMs }: UninstallOptions):
       // Not the scale subresource, which would need one more RBAC rule for the same effect.
       await client.mergePatch(DEPLOYMENTS, key, { spec: { replicas: 0 } });
       const deadline = Date.now() + timeoutMs;
-      while ((await podsOf(client, deployment)).length > 0) {
-        if (Date.now() >= deadline) throw new Error(stillRunning(await podsOf(client, deployment)));
-        await pause(POLL_MS, NEVER);
+      for (;;) {
+        const pods = await podsOf(client, deployment);
+        if (pods.length === 0) return;
+        if (Date.now() >= deadline) throw new Error(stillRunning(pods));
+        await delay(POLL_MS);
       }
     },
   };
 }
 
 function isScaledDown({ spec }: KubeObject): boolean {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the API server's own kind
-  return (spec as { replicas?: number }).replicas === 0;
+  return fieldsOf(spec)["replicas"] === 0;
 }
 
 const POLL_MS = 500;
-const NEVER = new AbortController().signal;
 
 function stillRunning(pods: readonly string[]): string {
   return `still running after --timeout: Pod ${pods.join(", ")}; what was done so far stays done, run it again`;
 }
 
-/** Deployment.spec.selector of the shipped kind: labels only. */
+/** The Pods that the Deployment selects; the shipped one selects by labels only. */
 async function podsOf(client: Client, { metadata, spec }: KubeObject): Promise<string[]> {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the API server lets no Deployment be without
   const { selector } = spec as { selector: { matchLabels?: Readonly<Record<string, string>> } };
@@ -132,7 +131,7 @@ async function podsOf(client: Client, { metadata, spec }: KubeObject): Promise<s
 
 type Policy = KubeObject & { readonly kind: PolicyKind };
 
-/** Without the CRDs there is no policy. */
+/** Empty without the CRDs. */
 async function listPolicies(client: Client): Promise<Policy[]> {
   const kinds = ["HookPolicy", "ClusterHookPolicy"] as const;
   const lists = kinds.map(async (kind) => {
@@ -142,7 +141,7 @@ async function listPolicies(client: Client): Promise<Policy[]> {
   return (await Promise.all(lists)).flat();
 }
 
-/** Without the right to list them, nothing is said in their statuses: the removal does not depend on it. */
+/** Empty if the user may not list them: the removal does not depend on their statuses. */
 async function listRollouts(client: Client): Promise<readonly KubeObject[]> {
   try {
     return (await unlessNotFound(client.list(ROLLOUTS)))?.items ?? [];
@@ -153,9 +152,8 @@ async function listRollouts(client: Client): Promise<readonly KubeObject[]> {
 }
 
 function holdingNow({ kind, metadata, status }: Policy): string[] {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- our own CRD's schema
-  const { blocked = 0 } = (status ?? {}) as { blocked?: number };
-  return blocked > 0 ? [`${kind} ${keyOf(metadata)} (${blocked})`] : [];
+  const { blocked } = fieldsOf(status);
+  return typeof blocked === "number" && blocked > 0 ? [`${kind} ${keyOf(metadata)} (${blocked})`] : [];
 }
 
 const isMarked = ({ metadata: { finalizers = [] } }: KubeObject): boolean => finalizers.includes(FINALIZER);
@@ -172,24 +170,24 @@ function release(client: Client, policies: readonly Policy[]): Step | undefined 
   };
 }
 
-function takeLeave(
+function reportOperatorGone(
   client: Client,
   policies: readonly Policy[],
   rollouts: readonly KubeObject[],
 ): Step | undefined {
-  const claiming = [
-    [policies.filter(claims).length, "policy"],
-    [rollouts.filter(claims).length, "rollout"],
+  const current = [
+    [policies.filter(seemsCurrent).length, "policy"],
+    [rollouts.filter(seemsCurrent).length, "rollout"],
   ] as const;
-  const counts = claiming.filter(([count]) => count > 0).map(([count, noun]) => counted(count, noun));
+  const counts = current.filter(([count]) => count > 0).map(([count, noun]) => counted(count, noun));
   if (counts.length === 0) return undefined;
   return {
     does: `say in the status of ${counts.join(" and ")} that the operator is gone`,
     optional: true,
     run: async () => {
       for (const policy of await listPolicies(client))
-        await sayGone(client, POLICY_RESOURCES[policy.kind], policy);
-      for (const rollout of await listRollouts(client)) await sayGone(client, ROLLOUTS, rollout);
+        await reportGone(client, POLICY_RESOURCES[policy.kind], policy);
+      for (const rollout of await listRollouts(client)) await reportGone(client, ROLLOUTS, rollout);
     },
   };
 }

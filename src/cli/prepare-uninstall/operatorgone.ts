@@ -1,4 +1,4 @@
-/** Writes into the statuses of policies and rollouts that no operator updates them any more: they would stay Ready. */
+/** Writes into statuses that no operator updates them any more: otherwise they would stay Ready. */
 
 import { CONDITION, REASON } from "../../api/hookpolicy.ts";
 import type { Condition } from "../../api/meta.ts";
@@ -14,20 +14,20 @@ const GONE = {
   message: "The operator was stopped by prepare-uninstall: it holds nothing until one runs again",
 } as const;
 
-/** Whether its status still claims something about the present. */
-export function claims(object: KubeObject): boolean {
+/** Whether the status does not say yet that the operator is gone. */
+export function seemsCurrent(object: KubeObject): boolean {
   return conditionsOf(object).some(({ type, reason }) => type === CONDITION.Ready && reason !== GONE.reason);
 }
 
-/** The rows stay: another operator continues from them. */
-export async function sayGone(
+/** Keeps the rows of the status: another operator continues from them. */
+export async function reportGone(
   client: Pick<KubeClient, "get" | "replaceStatus">,
   resource: Resource,
   object: KubeObject,
 ): Promise<void> {
   const { group, version, kind } = resource;
-  for (let current: KubeObject | undefined = object; current !== undefined && claims(current);) {
-    const status = { ...statusOf(current), conditions: conditionsOf(current).flatMap(farewell) };
+  for (let current: KubeObject | undefined = object; current !== undefined && seemsCurrent(current);) {
+    const status = { ...statusOf(current), conditions: conditionsOf(current).flatMap(conditionAfter) };
     try {
       const value = { ...current, apiVersion: `${group}/${version}`, kind, status };
       await unlessNotFound(client.replaceStatus(resource, value));
@@ -39,7 +39,7 @@ export async function sayGone(
   }
 }
 
-function farewell(condition: Condition): readonly Condition[] {
+function conditionAfter(condition: Condition): readonly Condition[] {
   if (condition.type === CONDITION.Reconciling) return [];
   if (condition.type !== CONDITION.Ready) return [condition];
   return [{ ...condition, ...GONE, lastTransitionTime: timestamp(new Date()) }];
