@@ -4,15 +4,13 @@ import { policyName } from "../../policy/policyref.ts";
 import { width } from "../terminal/colour.ts";
 import { row } from "../terminal/table.ts";
 import { type Held, type HeldFleet, heldKey } from "./held.ts";
-import { cells, HEADINGS, heldObject } from "./report.ts";
+import { cells, type CommandWords, HEADINGS, heldObject } from "./report.ts";
 
-/** Held: from the start, or newly. Changed: for another reason. Released: this policy no longer holds it. */
+/** Held: at the start, or newly. Changed: the row is another one. Released: the policy no longer holds the operation. */
 type Event = "Held" | "Changed" | "Released";
 
-interface StreamOptions {
+interface StreamOptions extends CommandWords {
   readonly json: boolean;
-  readonly program: string;
-  readonly connection: string;
 }
 
 export class HeldStream {
@@ -28,7 +26,7 @@ export class HeldStream {
   next({ held, omitted }: HeldFleet, now: Date): string[] {
     const before = this.#known;
     this.#known = new Map(held.map((each) => [heldKey(each), each]));
-    // An operation that a status leaves out may only have lost its row.
+    // The policy may still hold an operation that has lost its row in a full status.
     const short = new Set(omitted.map(({ policy }) => policyName(policy)));
     const gone = [...before]
       .filter(([key, { policy }]) => !this.#known.has(key) && !short.has(policyName(policy)))

@@ -14,16 +14,18 @@ import { type Detail, detailLines, wrapped } from "../terminal/tree.ts";
 /** What each line is about. */
 export type Grouping = "operation" | "policy" | "cluster";
 
-export interface HeldView extends Terminal {
-  readonly now: Date;
-  readonly by: Grouping;
-  /** The program's name as it was called, for printed commands. */
+/** The first and the last words of the commands that are shown. */
+export interface CommandWords {
+  /** The program's name as it was called. */
   readonly program: string;
-  /** Appended to those commands, so that they use the same cluster: " --context prod". */
+  /** The flags that select the same cluster: " --context prod". */
   readonly connection: string;
 }
 
-type CommandView = "program" | "connection";
+export interface HeldView extends Terminal, CommandWords {
+  readonly now: Date;
+  readonly by: Grouping;
+}
 
 export function heldLines(fleet: HeldFleet, view: HeldView): string[] {
   const { columns = Infinity } = view;
@@ -51,7 +53,7 @@ function tablesOf({ held }: HeldFleet, view: HeldView): readonly [string[], stri
 
 export const HEADINGS = ["CLUSTER", "HOOK", "POLICY", "RULE/GATE", "HELD", "RELEASE"] as const;
 
-export function cells(held: Held, view: Pick<HeldView, "now" | CommandView>): string[] {
+export function cells(held: Held, view: CommandWords & Pick<HeldView, "now">): string[] {
   const { policy, row } = held;
   return [
     `${row.namespace}/${row.cluster}`,
@@ -74,13 +76,13 @@ function ruleAndGate({ row: { rule, gate } }: Held): string {
 }
 
 /** The command if there is one, else the policy's message. */
-function wayOut(held: Held, view: Pick<HeldView, CommandView>): string {
-  return approveCommand(held, view) ?? held.row.message;
+function wayOut(held: Held, words: CommandWords): string {
+  return approveCommand(held, words) ?? held.row.message;
 }
 
 export function approveCommand(
   { approvable, row: { namespace, cluster, hook } }: Held,
-  { program, connection }: Pick<HeldView, CommandView>,
+  { program, connection }: CommandWords,
 ): string | undefined {
   if (!approvable) return undefined;
   return `${program} approve ${shellQuote(`${namespace}/${cluster}`)} --hook ${hook}${connection}`;

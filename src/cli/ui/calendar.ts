@@ -14,10 +14,10 @@ import { type PolicyWindow, windowsIn } from "../windows/windowlist.ts";
 
 const DAY = 86_400_000;
 const DAYS = 28;
-/** A window that opens more often is shown up to here. */
+/** The most openings that are shown of a window. */
 const MAX_OPENINGS = 1_000;
 
-/** From the Monday of the week of `at` on, `weeks` later. */
+/** Begins on the Monday of the week of `at`, `weeks` later. */
 export function calendarOf(
   objects: readonly RawObject[],
   { zone, at, weeks }: { readonly zone: string; readonly at: Date; readonly weeks: number },
@@ -43,7 +43,7 @@ interface Midnight {
   readonly date: string;
 }
 
-/** One more than there are days: the end. */
+/** The midnights at which the days begin, and the one at which the last day ends. */
 function midnightsOf(zone: string, at: Date, weeks: number): readonly Midnight[] {
   const today = Math.floor(wallTime(at, zone).getTime() / DAY) * DAY;
   const sinceMonday = (new Date(today).getUTCDay() + 6) % 7;
@@ -55,19 +55,14 @@ function midnightsOf(zone: string, at: Date, weeks: number): readonly Midnight[]
   });
 }
 
-/** A day that is not as long as others has a change. */
+/** The clocks change on a day whose midnights have different offsets. */
 function clockChanges(zone: string, midnights: readonly Midnight[]): Calendar["changes"] {
   const offset = (at: Date): number => wallTime(at, zone).getTime() - at.getTime();
   return midnights.slice(1).flatMap(({ at: end }, index) => {
     const start = midnights[index]?.at ?? end;
     const ms = offset(end) - offset(start);
-    if (ms === 0) return [];
-    return [
-      {
-        at: timestamp(start),
-        text: `clocks go ${ms > 0 ? "forward" : "back"} by ${durationText(Math.abs(ms))}`,
-      },
-    ];
+    const text = `clocks go ${ms > 0 ? "forward" : "back"} by ${durationText(Math.abs(ms))}`;
+    return ms === 0 ? [] : [{ at: timestamp(start), text }];
   });
 }
 

@@ -1,9 +1,10 @@
-/** Follows policies and rollouts, and tells a feed what they say. */
+/** Follows policies and rollouts, and passes what their statuses say to a feed. */
 
 import type { HookRollout } from "../../api/hookpolicy.ts";
 import { viewRollout } from "../../controller/storedviews.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
 import { isForbidden, isNotFound, KubeError } from "../../kube/kubeerror.ts";
+import type { KubeObject, ObjectKey } from "../../kube/resource.ts";
 import { ROLLOUTS } from "../../kube/resources.ts";
 import { policyName } from "../../policy/policyref.ts";
 import type { HeldRow, LaneCluster, RolloutRow } from "../../ui/wire.ts";
@@ -11,21 +12,15 @@ import { follow } from "../fleet/follow.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import { followHeld, type PolicyView } from "../get/followheld.ts";
 import { heldBy, heldKey } from "../get/held.ts";
-import { approveCommand, heldNotes, heldObject } from "../get/report.ts";
+import { approveCommand, type CommandWords, heldNotes, heldObject } from "../get/report.ts";
 import { rolloutState, stageState } from "../rollout/statusreport.ts";
 import { PLAIN } from "../terminal/colour.ts";
 import type { LiveFeed } from "./livefeed.ts";
 
-/** For the commands that are shown. */
-export interface Words {
-  readonly program: string;
-  readonly connection: string;
-}
-
 interface Following {
   /** The state at the start. */
   readonly view: PolicyView;
-  readonly words: Words;
+  readonly words: CommandWords;
   /** Called when the API server cannot be read, which is then retried. */
   readonly onLost: (message: string) => void;
   readonly signal: AbortSignal;
@@ -69,7 +64,7 @@ export async function followFleet(
 function tellHeld(
   feed: LiveFeed,
   policies: readonly RawObject[],
-  { words, notes }: { readonly words: Words; readonly notes: readonly string[] },
+  { words, notes }: { readonly words: CommandWords; readonly notes: readonly string[] },
 ): void {
   const fleet = heldBy(policies);
   const rows = fleet.held.map((held): HeldRow => {
@@ -85,23 +80,16 @@ function tellHeld(
   feed.setHeld(rows, [...notes, ...heldNotes(fleet, new Date())]);
 }
 
-/** An older installation serves none, and a user may not be allowed to read them. */
+/** Ends without an error if the API server does not serve HookRollouts, or the user may not read them. */
 async function followRollouts(
   client: KubeClient,
   feed: LiveFeed,
   { onLost, signal }: Pick<Following, "onLost" | "signal">,
 ): Promise<void> {
   try {
-    await follow(
-      client,
-      { resource: ROLLOUTS },
-      {
-        onObjects: (objects) =>
-          feed.setRollouts({ rollouts: objects.map((each) => rolloutRow(viewRollout(each), new Date())) }),
-        onLost,
-      },
-      signal,
-    );
+    const onObjects = (objects: readonly KubeObject[]): void =>
+      feed.setRollouts({ rollouts: objects.map((each) => rolloutRow(viewRollout(each), new Date())) });
+    await follow(client, { resource: ROLLOUTS }, { onObjects, onLost }, signal);
   } catch (error) {
     if (!(error instanceof KubeError) || !(isForbidden(error) || isNotFound(error))) throw error;
     feed.setRollouts({ rollouts: [], unread: error.message });
@@ -120,13 +108,11 @@ function rolloutRow(rollout: HookRollout, now: Date): RolloutRow {
     maxConcurrency: String(spec.maxConcurrency ?? 1),
     targets: (status?.targets ?? []).map(({ version = "", stages }) => ({
       version,
-      stages: stages.map(({ passed: _, soakingSince: _since, ...stage }, index) => ({
-        ...stage,
-        state: stageState(stages[index] ?? { ...stage, passed: false }, stages[index - 1], {
-          soak: spec.stages?.[index]?.minSuccessTime,
-          now,
-        }),
-      })),
+      stages: stages.map((each, index) => {
+        const { passed: _, soakingSince: _since, ...stage } = each;
+        const soak = spec.stages?.[index]?.minSuccessTime;
+        return { ...stage, state: stageState(each, stages[index - 1], { soak, now }) };
+      }),
     })),
     running: (status?.running ?? []).map((each) => laneCluster({ ...each, since: each.claimedAt })),
     failed: (status?.failed ?? []).map((each) => laneCluster({ ...each, since: each.time })),
@@ -134,19 +120,9 @@ function rolloutRow(rollout: HookRollout, now: Date): RolloutRow {
   };
 }
 
-interface Place {
-  readonly namespace: string;
-  readonly name: string;
-  readonly stage?: string;
-  readonly target?: string;
-}
+type Listed = ObjectKey & Pick<LaneCluster, "since" | "reason"> & Partial<LaneCluster>;
 
-function laneCluster(each: Pick<LaneCluster, "since" | "reason"> & Place): LaneCluster {
-  return {
-    cluster: `${each.namespace}/${each.name}`,
-    stage: each.stage ?? "",
-    target: each.target ?? "",
-    since: each.since,
-    ...(each.reason !== undefined && { reason: each.reason }),
-  };
+function laneCluster({ namespace, name, stage = "", target = "", since, reason }: Listed): LaneCluster {
+  const cluster = `${namespace}/${name}`;
+  return { cluster, stage, target, since, ...(reason !== undefined && { reason }) };
 }

@@ -13,9 +13,9 @@ const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
 };
 
 /**
- * Returns what removes the traces. The browser gets the address in a file that only this user can read: every user of the
- * machine can see the arguments of a process, and the address has the token. Without a browser the address that was
- * printed is enough.
+ * Returns a function that removes the traces. The browser gets the address in a file that only this user can read: every
+ * user of the machine can see the arguments of a process, and the address contains the token. A missing browser is no
+ * error, because the address was printed.
  */
 export function openBrowser(url: string): () => void {
   const [command, ...args] = OPENERS[process.platform] ?? [];

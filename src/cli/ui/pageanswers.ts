@@ -1,10 +1,10 @@
-/** Answers the page's requests: each answer is the result of another command. */
+/** Answers the page's requests with the results of other commands. */
 
 import { Readable } from "node:stream";
 import { setImmediate as breathe } from "node:timers/promises";
 
 import { messageOf } from "../../api/thrown.ts";
-import { HOOK_NAMES } from "../../api/runtimehooks.ts";
+import { HOOK_NAMES, type HookName } from "../../api/runtimehooks.ts";
 import { servedHooks } from "../../api/hookcatalog.ts";
 import { fieldsOf, textOf } from "../../api/fields.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
@@ -20,6 +20,7 @@ import { loadPaths } from "../files/load.ts";
 import { parseTime } from "../fleet/connection.ts";
 import { clusterResource } from "../fleet/liveobjects.ts";
 import { readHeld } from "../get/followheld.ts";
+import type { CommandWords } from "../get/report.ts";
 import { planFleet } from "../rollout/fleetplan.ts";
 import { readLivePlanned } from "../rollout/planned.ts";
 import { planJson } from "../rollout/planreport.ts";
@@ -29,16 +30,15 @@ import { simulate, type Simulation } from "../simulate/simulation.ts";
 import { problemLine } from "../terminal/problemline.ts";
 import { objectProblems } from "../validate/kindproblems.ts";
 import { calendarOf } from "./calendar.ts";
-import type { Words } from "./fleetfollower.ts";
 import type { Query } from "./pageserver.ts";
 
 export interface Source {
   readonly client: KubeClient;
   readonly options: Options;
-  readonly words: Words;
+  readonly words: CommandWords;
 }
 
-/** How far the slider of a Cluster reaches. */
+/** The time that the slider of a Cluster covers. */
 const AHEAD_MS = 14 * 86_400_000;
 
 export async function clusterRows({ client }: Source): Promise<readonly ClusterRow[]> {
@@ -128,8 +128,7 @@ export async function simulated(
   const prepared = prepare(sources, present, { options, now, prune: prune === "true" });
   if (prepared.problems.length > 0) return refused([...prepared.problems]);
   const { pair, served } = prepared;
-  const hooks = HOOK_NAMES.filter((hook) => served.advertised.has(hook));
-  const simulation = await run(simulate(pair, { served, hooks, from: now }));
+  const simulation = await run(simulate(pair, { served, hooks: hooksOf(options), from: now }));
   return {
     problems: [],
     warnings: warningsOf(pair, simulation),
@@ -138,7 +137,7 @@ export async function simulated(
   };
 }
 
-/** Other answers are not delayed by a large fleet. */
+/** Runs a simulation without delaying other answers. */
 async function run(steps: ReturnType<typeof simulate>): Promise<Simulation> {
   for (let step = steps.next(); ; step = steps.next()) {
     if (step.done === true) return step.value;
@@ -147,12 +146,12 @@ async function run(steps: ReturnType<typeof simulate>): Promise<Simulation> {
 }
 
 /** The hooks that Cluster API calls. */
-export function hooksOf({ options: { capiVersion } }: Source): readonly string[] {
+export function hooksOf({ capiVersion }: Options): readonly HookName[] {
   const served = servedHooks(capiVersion.minor);
   return HOOK_NAMES.filter((hook) => served.advertised.has(hook));
 }
 
-/** A wrong parameter is reported like a wrong flag. */
+/** Reports a wrong parameter like a wrong flag. */
 function parsed<T>(read: () => T): T {
   try {
     return read();

@@ -1,4 +1,4 @@
-/** The files of the page, which release/build.ts makes of src/ui and puts here. */
+/** The files of the page, which release/build.ts builds from src/ui and inserts here. */
 
 import { CommandError, FAILED } from "../command.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Serves the page on the loopback interface, to the user who started it alone: other users of the machine do not know
- * the token, and other web pages are refused by the Host and the token.
+ * Serves the page on the loopback interface, only to the user who started it: other users of the machine do not know the
+ * token, and the checks of Host, Origin and token refuse other web pages.
  */
 
 import { timingSafeEqual } from "node:crypto";
@@ -24,7 +24,7 @@ export interface PageServerOptions {
   readonly feed: LiveFeed;
   /** Answers the page's requests, by path; the result is sent as JSON. */
   readonly answers: Readonly<Record<string, (query: Query) => unknown>>;
-  /** The one thing that is sent to the server: a file whose effect is computed and kept nowhere. */
+  /** Computes the effect of a file that the page sends, and stores nothing. */
   readonly simulate: (query: Query, text: string) => Promise<unknown>;
 }
 
@@ -38,7 +38,7 @@ const MAX_CONNECTIONS = 64;
 /** Larger than any policy that the API server stores. */
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 const HEARTBEAT_MS = 15_000;
-/** A page that reads so slowly is cut off, and begins again. */
+/** A page that leaves more unread is disconnected, and connects again. */
 const MAX_UNREAD_BYTES = 32 * 1024 * 1024;
 
 const HEADERS: Readonly<Record<string, string>> = {
@@ -89,7 +89,7 @@ function addressOf(app: FastifyInstance): AddressInfo {
   return address;
 }
 
-/** Before anything else: the Host defeats DNS rebinding, the Origin forms of other pages. */
+/** Checks each request first: its Host defeats DNS rebinding, its Origin the forms of other pages. */
 function guard(app: FastifyInstance, token: string): void {
   app.addHook("onRequest", async (request: FastifyRequest<{ Params: { token?: string } }>, reply) => {
     void reply.headers(HEADERS);
@@ -105,7 +105,7 @@ function guard(app: FastifyInstance, token: string): void {
   });
 }
 
-/** Takes as long for every token. */
+/** Takes the same time for every token of the right length. */
 function isSecret(given: string, token: string): boolean {
   const [a, b] = [Buffer.from(given), Buffer.from(token)];
   return a.length === b.length && timingSafeEqual(a, b);
@@ -145,7 +145,7 @@ function addEvents(app: FastifyInstance, feed: LiveFeed): void {
   });
 }
 
-/** A mistake of the reader, the API server's answer, or a bug. */
+/** 400: a mistake of the user; 502: a failure of the API server; 500: a bug. */
 function codeOf(error: unknown): number {
   if (error instanceof CommandError) return 400;
   if (error instanceof KubeError) return 502;

@@ -1,4 +1,4 @@
-/** The page with everything behind it, until the user ends it. */
+/** Serves the page until the user ends it. */
 
 import { randomBytes } from "node:crypto";
 import { codeOf } from "../../api/thrown.ts";
@@ -12,7 +12,7 @@ import { calendar, clusterRows, explained, hooksOf, plan, simulated, type Source
 import { followFleet } from "./fleetfollower.ts";
 import { LiveFeed } from "./livefeed.ts";
 import { pageFiles } from "./pagefiles.ts";
-import { type RunningPage, servePage } from "./pageserver.ts";
+import { servePage } from "./pageserver.ts";
 
 export interface UiOptions {
   readonly connection: ConnectionFlags;
@@ -35,25 +35,25 @@ export async function runUi(
     version: VERSION,
     ...source.words,
     server: loadKubeConfig(connection).getCurrentCluster()?.server ?? "",
-    hooks: hooksOf(source),
+    hooks: hooksOf(source.options),
   };
-  const page = await listening(
-    servePage({
-      port,
-      token: randomBytes(TOKEN_BYTES).toString("base64url"),
-      files,
-      feed,
-      answers: {
-        about: () => about,
-        clusters: async () => clusterRows(source),
-        explain: async (query) => explained(source, query),
-        windows: async (query) => calendar(source, query),
-        plan: async (query) => plan(source, query),
-      },
-      simulate: async (query, text) => simulated(source, query, text),
-    }),
+  const page = await servePage({
     port,
-  );
+    token: randomBytes(TOKEN_BYTES).toString("base64url"),
+    files,
+    feed,
+    answers: {
+      about: () => about,
+      clusters: async () => clusterRows(source),
+      explain: async (query) => explained(source, query),
+      windows: async (query) => calendar(source, query),
+      plan: async (query) => plan(source, query),
+    },
+    simulate: async (query, text) => simulated(source, query, text),
+  }).catch((error: unknown) => {
+    const code = codeOf(error) || String(error);
+    throw new CommandError(FAILED, `cannot listen on 127.0.0.1:${port} (--port): ${code}`);
+  });
   const lost = (message: string): void => {
     onLost(message);
     feed.lost(message);
@@ -63,14 +63,5 @@ export async function runUi(
     await followFleet(source.client, feed, { view, words: source.words, onLost: lost, signal });
   } finally {
     await page.close();
-  }
-}
-
-async function listening(page: Promise<RunningPage>, port: number): Promise<RunningPage> {
-  try {
-    return await page;
-  } catch (error) {
-    const code = codeOf(error) || String(error);
-    throw new CommandError(FAILED, `cannot listen on 127.0.0.1:${port} (--port): ${code}`);
   }
 }
