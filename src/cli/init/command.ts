@@ -3,6 +3,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
+import { codeOf } from "../../api/thrown.ts";
 import { addExamples, CommandError, FAILED } from "../command.ts";
 import { UsageError } from "../../operator/options.ts";
 import { stderr, stdout } from "../terminal/output.ts";
@@ -38,10 +39,9 @@ async function init(dir: string): Promise<void> {
       await writeFile(path, content, { flag: "wx" });
       stdout.line(`wrote ${path}`);
     } catch (error) {
-      if (!isSystemError(error)) throw error;
-      if (error.code !== "EEXIST" || error.syscall !== "open") {
-        throw new CommandError(FAILED, `cannot write ${path}: ${REASONS[error.code] ?? error.code}`);
-      }
+      const code = codeOf(error);
+      if (code === "") throw error;
+      if (code !== "EEXIST") throw new CommandError(FAILED, `cannot write ${path}: ${REASONS[code] ?? code}`);
       stderr.line(`${path} exists: left as it is`);
     }
   }
@@ -53,28 +53,19 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOENT: "its folder cannot be made; name another folder (ENOENT)",
   EROFS: "the file system is read-only; name another folder (EROFS)",
   ENOTDIR: "a part of the path is a file; name another folder (ENOTDIR)",
-  EEXIST: "a part of the path is a file; name another folder (EEXIST)",
   EISDIR: "it is a folder; move it away (EISDIR)",
   ENOSPC: "the disk is full (ENOSPC)",
 };
 
 /** Node's own recursive mkdir never ends on a file system without room for folders, such as /proc. */
-async function makeFolder(path: string): Promise<void> {
+async function makeFolder(path: string, parentIsMade = false): Promise<void> {
   try {
     await mkdir(path);
   } catch (error) {
-    if (!isSystemError(error) || !["EEXIST", "ENOENT"].includes(error.code)) throw error;
-    if (error.code === "EEXIST") return;
+    const code = codeOf(error);
+    if (code === "EEXIST") return;
+    if (code !== "ENOENT" || parentIsMade) throw error;
     await makeFolder(dirname(path));
-    await mkdir(path);
+    await makeFolder(path, true);
   }
-}
-
-interface SystemError extends Error {
-  readonly code: string;
-  readonly syscall?: string;
-}
-
-function isSystemError(error: unknown): error is SystemError {
-  return error instanceof Error && "code" in error;
 }

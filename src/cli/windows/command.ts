@@ -13,13 +13,12 @@ import {
   USAGE,
   wholeNumber,
 } from "../command.ts";
-import type { RawObject } from "../fleet/kinds.ts";
 import type { PolicyWindows } from "./windowlist.ts";
 import { UsageError } from "../../operator/options.ts";
 import { nearest } from "../../policy/validation/fieldmessage.ts";
 import { policyName, type PolicyRef } from "../../policy/policyref.ts";
 import { addConnectionFlags, type ConnectionFlags, reading } from "../fleet/connection.ts";
-import { readObjectFiles } from "../fleet/objectfiles.ts";
+import { type ObjectFiles, readObjectFiles } from "../fleet/objectfiles.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 
 const FORMATS = ["text", "json"] as const;
@@ -81,7 +80,7 @@ async function windows(wanted: string | undefined, flags: Flags): Promise<void> 
   const { isNamed, windowsIn } = await import("./windowlist.ts");
   const { objects, isWhole } = await (flags.filename === undefined
     ? readLive(wanted, flags)
-    : readFiles(flags.filename));
+    : readObjectFiles(flags.filename));
   const all = windowsIn(objects);
   const isMeant = (policy: PolicyRef): boolean => wanted === undefined || isNamed(policy, wanted);
   if (wanted !== undefined && isWhole && !all.policies.some(isMeant)) throw unknownName(wanted, all, flags);
@@ -109,17 +108,10 @@ function checkScope({ filename, namespace, allNamespaces, kubeconfig, context }:
   }
 }
 
-interface Read {
-  readonly objects: readonly RawObject[];
-  /** Whether no file was left out. */
-  readonly isWhole: boolean;
-}
-
-async function readFiles(paths: readonly string[]): Promise<Read> {
-  return await readObjectFiles(paths);
-}
-
-async function readLive(wanted: string | undefined, flags: Flags): Promise<Read> {
+async function readLive(
+  wanted: string | undefined,
+  flags: Flags,
+): Promise<Pick<ObjectFiles, "objects" | "isWhole">> {
   const { withApiServer } = await import("../fleet/livefleet.ts");
   const { contextNamespace, readHeld } = await import("../get/followheld.ts");
   const [named] = wanted?.includes("/") === true ? wanted.split("/") : [];

@@ -36,7 +36,7 @@ export function openingsOf(spec: WindowSpec, from: Date, count: number, until?: 
     .toArray();
 }
 
-/** Where the search for what comes after the openings gives up; absent: nothing comes. */
+/** The instant at which the search for the next change gives up; `undefined`: nothing changes after the openings. */
 export function searchEndOf(spec: WindowSpec, from: Date, openings: readonly Opening[]): Date | undefined {
   const last = openings.at(-1);
   if (last?.closesAt !== undefined) return undefined;
@@ -62,7 +62,7 @@ function edgeAfter(window: Window, at: Date): Date | undefined {
   return isSearchEnd === true ? undefined : changesAt;
 }
 
-/** Compares with the same window on a clock that never changes. */
+/** Compares the openings with those of the same window on a clock that never changes. */
 function clockChanges(spec: WindowSpec): (opening: Stretch) => readonly string[] {
   const { timeZone, allow = [], deny = [] } = spec;
   const scheduled = [...allow, ...deny].some(({ schedule }) => schedule !== undefined);
@@ -85,7 +85,8 @@ function onWallClock({ from, to, ...entry }: WindowEntry, timeZone: string): Win
   };
 }
 
-function differences({ opensAt, closesAt }: Stretch, steady: Window, timeZone: string): readonly string[] {
+function differences(opening: Stretch, steady: Window, timeZone: string): readonly string[] {
+  const { opensAt, closesAt } = opening;
   const cause = changeOfClocks(opensAt, closesAt ?? opensAt, timeZone);
   if (cause === undefined) return [];
   const opens = wallTime(opensAt, timeZone);
@@ -95,7 +96,7 @@ function differences({ opensAt, closesAt }: Stretch, steady: Window, timeZone: s
     ...otherTime("opens", opens, usual.opensAt),
     ...(comesAgain(opensAt, timeZone) ? [`opens at the first ${clockText(opens)} of two`] : []),
     ...otherTime("closes", closesAt && wallTime(closesAt, timeZone), usual.closesAt),
-    ...otherLength({ opensAt, closesAt }, usual),
+    ...otherLength(opening, usual),
   ];
   return notes.length === 0 ? [] : [...notes.slice(0, -1), `${notes.at(-1)}: ${cause}`];
 }
@@ -105,18 +106,13 @@ function otherTime(verb: string, wall: Date | undefined, usual: Date | undefined
   return [`${verb} at ${clockText(wall)} instead of ${clockText(usual)}`];
 }
 
-interface Bounds {
-  readonly opensAt: Date;
-  readonly closesAt?: Date | undefined;
-}
-
-function otherLength(actual: Bounds, usual: Bounds): readonly string[] {
+function otherLength(actual: Stretch, usual: Stretch): readonly string[] {
   const [length, expected] = [actual, usual].map(lengthOf);
   if (length === undefined || expected === undefined || length === expected) return [];
   return [`lasts ${durationText(length)} instead of ${durationText(expected)}`];
 }
 
-function lengthOf({ opensAt, closesAt }: Bounds): number | undefined {
+function lengthOf({ opensAt, closesAt }: Stretch): number | undefined {
   return closesAt && closesAt.getTime() - opensAt.getTime();
 }
 
@@ -131,7 +127,7 @@ function nearest(steady: Window, wall: Date): Stretch | undefined {
   return best !== undefined && distance(best) < NEAR ? best : undefined;
 }
 
-/** A change around the opening or the closing. */
+/** The direction of a clock change shortly before the opening, or between opening and closing. */
 function changeOfClocks(opensAt: Date, closesAt: Date, timeZone: string): string | undefined {
   const offset = (instant: number): number => wallTime(new Date(instant), timeZone).getTime() - instant;
   const instants = [opensAt.getTime() - NEAR, opensAt.getTime(), closesAt.getTime()].map(
