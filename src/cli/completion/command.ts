@@ -49,14 +49,14 @@ export async function answerCompletion(words: readonly string[], program: Comman
   }
   const { kind, prefix } = answer.live;
   const names = await liveNames(kind, words, typed.slice(prefix.length)).catch(() => []);
-  // A name that is shown differently cannot be typed.
+  // A name with unprintable characters cannot be typed.
   const candidates = names.filter(isPrintable).map((name) => ({ value: `${prefix}${name}` }));
   stdout.document(answerText(offer(candidates, typed)));
 }
 
 async function liveNames(kind: Live, words: readonly string[], typed: string): Promise<readonly string[]> {
   const { withApiServer } = await import("../fleet/livefleet.ts");
-  // As typed: the shell has expanded nothing.
+  // The shell has not expanded the typed words.
   const kubeconfig = flagValue(words, "--kubeconfig")?.replace(/^~(?=\/)/, homedir());
   const context = flagValue(words, "--context");
   const named = (kind === "policyref" ? words.slice(1).find(isClusterName) : typed)?.match(/^([^/]*)\//)?.[1];

@@ -19,7 +19,7 @@ export interface Answer {
   readonly live?: { readonly kind: Live; readonly prefix: string };
 }
 
-/** `words`: those after the program's name; the last one is being typed. */
+/** `words` follow the program's name; the last one is being typed. */
 export function answerTo(words: readonly string[], program: Command): Answer {
   const typed = words.at(-1) ?? "";
   const before = words.slice(0, -1);
@@ -35,7 +35,7 @@ export function answerTo(words: readonly string[], program: Command): Answer {
   return offerValues(isSecond(command, before) ? command.second : command.operand, typed, "");
 }
 
-/** Only choices tell that the first operand has been typed. */
+/** Only a choice shows that the first operand has been typed. */
 function isSecond({ operand, second }: Subcommand, before: readonly string[]): boolean {
   return second !== undefined && Array.isArray(operand) && before.some((word) => operand.includes(word));
 }

@@ -1,12 +1,12 @@
 /**
- * The scripts that complete a command line in a shell. They ask the program, as kubectl does for its plugins: what can be
- * completed is known in one place, and a script that was installed long ago knows new flags.
+ * The scripts that complete a command line in a shell. They ask the program, as kubectl does for its plugins, so that an
+ * old script completes new flags.
  */
 
 const BASH = `# Completion for bash: source <(hookpolicy completion bash)
 _hookpolicy() {
   local rest=$COMP_LINE program=\${COMP_WORDS[0]} breaks=\${COMP_WORDBREAKS//[^=:@]/} words=() at word cur value
-  # What is typed as one word, bash splits at = and the like
+  # Bash splits a typed word at = and the like
   for ((at = 0; at <= COMP_CWORD; at++)); do
     word=\${COMP_WORDS[at]}
     if ((at > 1)) && [[ -n $word && $rest != [[:space:]]* ]]; then words[\${#words[@]}-1]+=$word
@@ -14,11 +14,11 @@ _hookpolicy() {
     fi
     rest=\${rest#*"$word"}
   done
-  # and replaces only what is behind the last of them
+  # and replaces only the part after the last of them
   word=\${words[\${#words[@]}-1]} cur=$word
   [[ -z $breaks ]] || cur=\${word##*[$breaks]}
   [[ $program != "~/"* ]] || program=$HOME/\${program#"~/"}
-  case $(type -t "$program") in file | function) ;; *) program=hookpolicy ;; esac # as of an alias
+  case $(type -t "$program") in file | function) ;; *) program=hookpolicy ;; esac # an alias
   COMPREPLY=()
   while IFS=$'\\t' read -r value _; do
     case $value in

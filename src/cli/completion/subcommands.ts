@@ -24,7 +24,7 @@ export interface Subcommand {
   readonly summary: string;
   readonly flags: readonly Flag[];
   readonly operand: Values;
-  /** Behind the first operand, if that is one of some words; absent: there is none. */
+  /** The values of a second operand, if the first is a choice; absent: there is none. */
   readonly second?: Values;
 }
 

@@ -1,4 +1,4 @@
-/** A request to the API server about a Cluster, as users make it, and what admission answers. */
+/** A user's request to the API server about a Cluster, and the answer of admission. */
 
 import { refusedBy } from "../../admission/clusterdenial.ts";
 import type { Cluster } from "../../api/meta.ts";
@@ -18,7 +18,7 @@ interface Versions {
   readonly from?: string | undefined;
 }
 
-/** The API server sends no review; `why` follows the name of the Cluster. */
+/** Why the API server sends no review; the text follows the name of the Cluster. */
 interface NotReviewed {
   readonly why: string;
 }
@@ -41,7 +41,7 @@ function changeOf(name: RequestName, cluster: Cluster, version: string): Change 
   return { before: cluster, after: { ...cluster, ...(topology && { topology: { ...topology, version } }) } };
 }
 
-/** As the API server stores a new Cluster: with a uid that was not known before, and without a status. */
+/** The Cluster as the API server would store it anew: with another uid, and without a status. */
 function newborn(cluster: Cluster): Cluster {
   const { progress: _, metadata, ...rest } = cluster;
   const { deletionTimestamp: _gone, ...kept } = metadata;

@@ -36,8 +36,8 @@ export function isNamespace({ apiVersion, kind }: RawObject): boolean {
 }
 
 /**
- * A policy that is not created yet has no uid, but timers need one: its name is used instead. Its mode is the API server's
- * default, because an edit that names it is none.
+ * A policy that is not created yet has no uid, but timers need one: its name is used instead. An absent mode becomes the API
+ * server's default, so that writing the default is no edit.
  */
 export function viewPolicy(kind: PolicyKind, raw: RawObject): PolicyObject {
   const { spec, ...rest } = withoutNullsIn(raw);

@@ -23,7 +23,7 @@ export interface Looked {
   readonly isWhole: boolean;
 }
 
-/** For commands that change something. */
+/** A Cluster that a command may change. */
 export interface LiveCluster {
   readonly client: KubeClient;
   /** Reads the present state. What the user may not read is reported the first time. */

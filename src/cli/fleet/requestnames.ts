@@ -1,8 +1,8 @@
-/** The requests to the API server of which rules with admission speak. */
+/** The requests to the API server that rules with admission can judge. */
 
 import type { HookName } from "../../api/runtimehooks.ts";
 
-/** The hook of such rules. */
+/** The hook of the rules that judge a request. */
 export const REQUEST_HOOKS = {
   Create: "BeforeClusterCreate",
   Upgrade: "BeforeClusterUpgrade",

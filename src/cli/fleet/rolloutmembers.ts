@@ -1,4 +1,4 @@
-/** Which Clusters of a fleet a rollout selects, with or without a topology. */
+/** Selects the Clusters of a rollout from a fleet, with or without a topology. */
 
 import type { Cluster } from "../../api/meta.ts";
 import { memberOf } from "../../rollouts/member.ts";
