@@ -3,14 +3,7 @@
 import type { Command } from "commander";
 import { parseOptions } from "../../operator/options.ts";
 import { addExamples, programName, wholeNumber } from "../command.ts";
-import {
-  addConnectionFlags,
-  type ConnectionFlags,
-  connectionWords,
-  reading,
-  tellLost,
-} from "../fleet/connection.ts";
-import { stderr, stdout } from "../terminal/output.ts";
+import { addConnectionFlags, type ConnectionFlags, connectionWords, reading } from "../fleet/connection.ts";
 
 interface Flags extends ConnectionFlags {
   readonly port: number;
@@ -46,25 +39,10 @@ async function ui(flags: Flags, program: string): Promise<void> {
   const options = parseOptions({ "capi-version": flags.capiVersion });
   const { withApiServer } = await import("../fleet/livefleet.ts");
   const { runUi } = await import("./runui.ts");
-  const { openBrowser } = await import("./openbrowser.ts");
   const stop = new AbortController();
   for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stop.abort());
-  let forget: (() => void) | undefined;
-  const onUrl = (url: string): void => {
-    stdout.line(url);
-    stderr.line("Only who has this address can read the page. Press Ctrl-C to end.");
-    if (flags.open) forget = openBrowser(url);
-  };
   const words = { program, connection: connectionWords(flags) };
-  const work = withApiServer(flags, async (client) => {
-    const source = { client, options, words };
-    await runUi(source, {
-      connection: flags,
-      port: flags.port,
-      onUrl,
-      onLost: tellLost,
-      signal: stop.signal,
-    });
-  });
-  await reading(work.finally(() => forget?.()));
+  await reading(
+    withApiServer(flags, async (client) => await runUi({ client, options, words }, flags, stop.signal)),
+  );
 }

@@ -99,7 +99,7 @@ export async function plan(
 ): Promise<unknown> {
   const wish = parsed(() => ({
     durationMs: parseTime(duration),
-    ...(toVersion !== undefined && { version: version(toVersion) }),
+    version: toVersion && version(toVersion),
   }));
   const { rollout: object, fleet } = await readLivePlanned(client, rollout);
   return planJson(planFleet(object, fleet, { from: new Date(), ...wish }));

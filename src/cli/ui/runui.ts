@@ -6,35 +6,32 @@ import { loadKubeConfig } from "../../kube/kubeconfig.ts";
 import { VERSION } from "../../version.ts";
 import type { About } from "../../ui/wire.ts";
 import { CommandError, FAILED } from "../command.ts";
-import type { ConnectionFlags } from "../fleet/connection.ts";
+import { type ConnectionFlags, tellLost } from "../fleet/connection.ts";
 import { readHeld } from "../get/followheld.ts";
+import { stderr, stdout } from "../terminal/output.ts";
 import { calendar, clusterRows, explained, hooksOf, plan, simulated, type Source } from "./pageanswers.ts";
 import { followFleet } from "./fleetfollower.ts";
 import { LiveFeed } from "./livefeed.ts";
+import { openBrowser } from "./openbrowser.ts";
 import { pageFiles } from "./pagefiles.ts";
 import { servePage } from "./pageserver.ts";
 
-export interface UiOptions {
-  readonly connection: ConnectionFlags;
+interface UiFlags extends ConnectionFlags {
   readonly port: number;
-  readonly onUrl: (url: string) => void;
-  readonly onLost: (message: string) => void;
-  readonly signal: AbortSignal;
+  readonly open: boolean;
 }
 
 const TOKEN_BYTES = 32;
 
-export async function runUi(
-  source: Source,
-  { connection, port, onUrl, onLost, signal }: UiOptions,
-): Promise<void> {
+export async function runUi(source: Source, flags: UiFlags, signal: AbortSignal): Promise<void> {
+  const { port } = flags;
   const files = pageFiles();
   const view = await readHeld(source.client);
   const feed = new LiveFeed();
   const about: About = {
     version: VERSION,
     ...source.words,
-    server: loadKubeConfig(connection).getCurrentCluster()?.server ?? "",
+    server: loadKubeConfig(flags).getCurrentCluster()?.server ?? "",
     hooks: hooksOf(source.options),
   };
   const page = await servePage({
@@ -54,14 +51,18 @@ export async function runUi(
     const code = codeOf(error) || String(error);
     throw new CommandError(FAILED, `cannot listen on 127.0.0.1:${port} (--port): ${code}`);
   });
-  const lost = (message: string): void => {
-    onLost(message);
+  const onLost = (message: string): void => {
+    tellLost(message);
     feed.lost(message);
   };
+  let forget: (() => void) | undefined;
   try {
-    onUrl(page.url);
-    await followFleet(source.client, feed, { view, words: source.words, onLost: lost, signal });
+    stdout.line(page.url);
+    stderr.line("Only who has this address can read the page. Press Ctrl-C to end.");
+    if (flags.open) forget = openBrowser(page.url);
+    await followFleet(source.client, feed, { view, words: source.words, onLost, signal });
   } finally {
+    forget?.();
     await page.close();
   }
 }
