@@ -1,7 +1,7 @@
 /** Computes the completions of a command line, as kubectl's plugins and shell scripts request them. */
 
-import type { Command } from "commander";
-import { type Flag, isLive, type Live, type Subcommand, subcommands, type Values } from "./subcommands.ts";
+import type { Command, Option } from "commander";
+import { isLive, type Live, type Subcommand, subcommands, type Values, valuesOf } from "./subcommands.ts";
 
 /** Cobra's ShellCompDirective: complete files when nothing else matches, or never. */
 export const FILES = 0;
@@ -28,10 +28,11 @@ export function answerTo(words: readonly string[], program: Command): Answer {
   if (command === undefined) return offer(programWords(all, program), typed);
   const [, name = "", prefix = ""] = /^((--[a-z-]+)=)/.exec(typed) ?? [];
   const inline = command.flags.find(({ long }) => long === prefix);
-  if (inline !== undefined) return offerValues(inline.values, typed, name);
-  const last = command.flags.find((flag) => isNamed(flag, before.at(-1) ?? ""));
-  if (last?.values !== undefined) return offerValues(last.values, typed, "");
-  if (typed.startsWith("-")) return offer(flagWords(command), typed);
+  if (inline !== undefined) return offerValues(valuesOf(inline), typed, name);
+  const last = command.flags.find(({ long, short }) => [long, short].includes(before.at(-1) ?? ""));
+  const values = last && valuesOf(last);
+  if (values !== undefined) return offerValues(values, typed, "");
+  if (typed.startsWith("-")) return offer(flagWords(command.flags), typed);
   return offerValues(isSecond(command, before) ? command.second : command.operand, typed, "");
 }
 
@@ -43,16 +44,12 @@ function isSecond({ operand, second }: Subcommand, before: readonly string[]): b
 function programWords(all: readonly Subcommand[], program: Command): Candidate[] {
   return [
     ...all.map(({ name, summary }) => ({ value: name, description: summary })),
-    ...program.options.map(({ long, description }) => ({ value: long ?? "", description })),
+    ...flagWords(program.options),
   ];
 }
 
-function flagWords({ flags }: Subcommand): Candidate[] {
-  return flags.map(({ long, description }) => ({ value: long, description }));
-}
-
-function isNamed({ long, short }: Flag, word: string): boolean {
-  return word === long || (short !== undefined && word === short);
+function flagWords(flags: readonly Option[]): Candidate[] {
+  return flags.map(({ long, description }) => ({ value: long ?? "", description }));
 }
 
 function offerValues(values: Values, typed: string, prefix: string): Answer {

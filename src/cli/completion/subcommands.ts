@@ -1,6 +1,6 @@
 /** The program's commands, and which values each of their flags and operands can have. */
 
-import type { Argument, Command, Option } from "commander";
+import { type Argument, type Command, Option } from "commander";
 import { HOOK_NAMES } from "../../api/runtimehooks.ts";
 
 /** Kinds of names that only the API server knows. */
@@ -10,19 +10,10 @@ export type Live = (typeof LIVE)[number];
 /** The possible values at a position: one of some words, a file, "live" or a file, a name, free text; absent: none. */
 export type Values = readonly string[] | "file" | "fleet" | "text" | Live | undefined;
 
-export interface Flag {
-  /** "--output" */
-  readonly long: string;
-  /** "-o" */
-  readonly short?: string;
-  readonly description: string;
-  readonly values: Values;
-}
-
 export interface Subcommand {
   readonly name: string;
   readonly summary: string;
-  readonly flags: readonly Flag[];
+  readonly flags: readonly Option[];
   readonly operand: Values;
   /** The values of a second operand, if the first is a choice; absent: there is none. */
   readonly second?: Values;
@@ -37,37 +28,22 @@ export function isLive(values: Values): values is Live {
 }
 
 function describe(command: Command, program: Command): Subcommand {
-  const summary = command.summary() || command.description();
-  const flags = [...command.options, ...program.options.filter(({ long }) => long !== "--version")].map(
-    flagOf,
-  );
-  const help: Flag = {
-    long: "--help",
-    short: "-h",
-    description: "print this help",
-    values: undefined,
-  };
   const [first, second] = command.registeredArguments;
   return {
     name: command.name(),
-    summary,
-    flags: [...flags, help],
+    summary: command.summary() || command.description(),
+    flags: [...command.options, ...program.options.filter(({ long }) => long !== "--version"), HELP],
     operand: operandOf(first, program),
     ...(first?.argChoices !== undefined && second !== undefined && { second: operandOf(second, program) }),
   };
 }
 
-function flagOf({ long, short, description, argChoices, required, optional, flags }: Option): Flag {
-  const takesValue = required || optional;
-  return {
-    long: long ?? "",
-    ...(short !== undefined && { short }),
-    description,
-    values: takesValue ? (argChoices ?? valuesOf(long, flags)) : undefined,
-  };
-}
+const HELP = new Option("-h, --help", "print this help");
 
-function valuesOf(long: string | undefined, flags: string): Values {
+/** The values of a flag; `undefined`: it takes none. */
+export function valuesOf({ long, argChoices, required, optional, flags }: Option): Values {
+  if (!required && !optional) return undefined;
+  if (argChoices !== undefined) return argChoices;
   if (long === "--hook") return HOOK_NAMES;
   if (long === "--namespace") return "namespace";
   if (long === "--policy") return "policyref"; // KIND/NAME, of those that can apply to the Cluster
