@@ -8,23 +8,14 @@ import { type LoadOptions, type Source, sourcesOf } from "./paths.ts";
 import { parseJson } from "./json.ts";
 import { readText } from "./read.ts";
 import { parseYaml, TOO_DEEP } from "./yaml.ts";
-import type { FileProblem, ParsedDocument, Part, Position } from "./parsed.ts";
+import type { FileProblem, ParsedDocument } from "./parsed.ts";
 
-export interface SourceObject {
+export interface SourceObject extends Omit<ParsedDocument, "value"> {
   /** "-" is standard input. */
   readonly file: string;
-  /** 1-based, in its file; the items of a List share its number. */
-  readonly document: number;
   readonly object: Readonly<Record<string, unknown>>;
-  /**
-   * The position of the value at a path such as spec.rules[0].until[1].annotation.key, or of its key or a letter of its
-   * text. If the value is absent, the position of the innermost field that would contain it.
-   */
-  position(path: string, of?: Part): Position;
-  /** The file that it was read from, perhaps with other objects. */
-  readonly text: string;
   /** The text of the file, for code frames. */
-  lines(): readonly string[];
+  readonly lines: () => readonly string[];
 }
 
 export interface Loaded {
@@ -73,10 +64,9 @@ function parseText({ name: file, named }: Source, text: string, { progress }: Lo
   for (const parsed of documents) {
     for (const item of itemsOf(parsed)) {
       const problem = objectProblem(item.value);
-      if (problem === undefined && isFields(item.value)) {
-        const { document, value: object, text: from } = item;
-        const position: SourceObject["position"] = (path, of = "value") => item.position(path, of);
-        objects.push({ file, document, object, position, text: from, lines });
+      const { value: object, ...place } = item;
+      if (problem === undefined && isFields(object)) {
+        objects.push({ file, object, ...place, lines });
       } else if (!named && isForeign(item.value)) ignored += 1;
       else found.push({ file, ...item.position("", "key"), message: problem ?? "is no Kubernetes object" });
     }
@@ -89,15 +79,14 @@ function parseText({ name: file, named }: Source, text: string, { progress }: Lo
 
 /** `kubectl get -o yaml` prints a List. */
 function itemsOf(parsed: ParsedDocument): readonly ParsedDocument[] {
-  const { document, value, text } = parsed;
+  const { value } = parsed;
   if (!isFields(value) || typeof value["kind"] !== "string" || !value["kind"].endsWith("List"))
     return [parsed];
   const items: unknown = value["items"];
   if (!Array.isArray(items)) return [parsed];
   return items.map((item: unknown, index) => ({
-    document,
+    ...parsed,
     value: item,
-    text,
     position: (path, of) => {
       const below = path === "" ? "" : `.${path}`;
       return parsed.position(`items[${index}]${below}`, of);

@@ -18,11 +18,16 @@ export interface FileProblem {
 
 /** A document of a file, with the positions of its fields. */
 export interface ParsedDocument {
+  /** 1-based, in its file; the items of a List share its number. */
   readonly document: number;
   readonly value: unknown;
-  /** The file that it was read from, perhaps with other documents. */
+  /** The text that it was read from, perhaps with other documents. */
   readonly text: string;
-  position(path: string, of: Part): Position;
+  /**
+   * The position of the value at a path such as spec.rules[0].until[1].annotation.key, or of its key or a letter of its
+   * text. If the value is absent, the position of the innermost field that would contain it.
+   */
+  readonly position: (path: string, of?: Part) => Position;
 }
 
 export interface Parsed {

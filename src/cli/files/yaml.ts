@@ -45,7 +45,7 @@ function parseChunk(chunk: Chunk): readonly Result[] {
       );
       if (error !== undefined) return { problem: problemOf(error, lines, chunk) };
       const value: unknown = document.toJS({ maxAliasCount: MAX_ALIASES });
-      return { value, position: (path, of) => positionIn(chunk, index, path, of) };
+      return { value, position: (path, of = "value") => positionIn(chunk, index, path, of) };
     });
   } catch (error) {
     return [{ problem: { message: describe(error, chunk) } }];
