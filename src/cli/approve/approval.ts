@@ -72,9 +72,9 @@ export interface ApprovalPlan {
   /** Other operations that the same marks release, now or when Cluster API calls. */
   readonly alsoReleases: readonly Operation[];
   /** Why Cluster API calls no extension for the Cluster. */
-  readonly notCalled?: string;
+  readonly notCalled?: string | undefined;
   /** Why further operations may wait without a status row. */
-  readonly omitted?: string;
+  readonly omitted?: string | undefined;
 }
 
 export interface Operation {
@@ -115,8 +115,6 @@ export function planApproval(
     }));
   const marks = distinct(held.flatMap(({ approvals }) => approvals));
   const marked = withMarks(scene, marks);
-  const called = notCalled(cluster);
-  const omitted = hook === undefined ? omittedRows(fleet, cluster) : undefined;
   return {
     cluster,
     namespace: fleet.world(cluster).namespace,
@@ -126,8 +124,8 @@ export function planApproval(
     alsoReleases: otherOperations(scene, known, operations).filter((other) =>
       isReleased(scene, other, marked),
     ),
-    ...(called !== undefined && { notCalled: called }),
-    ...(omitted !== undefined && { omitted }),
+    notCalled: notCalled(cluster),
+    omitted: hook === undefined ? omittedRows(fleet, cluster) : undefined,
   };
 }
 

@@ -69,10 +69,7 @@ export async function diagnose(flags: Sought): Promise<Check[]> {
   // An invalid version is refused, as by the operator.
   const toldCapi = flags.capiVersion && parseOptions({ "capi-version": flags.capiVersion }).capiVersion.text;
   const evidence = await reading(withApiServer(flags, async (client) => await gather(client, settings)));
-  return examine(evidence, {
-    ...(await settingsOf(evidence, settings)),
-    ...(toldCapi !== undefined && { toldCapi }),
-  });
+  return examine(evidence, { ...(await settingsOf(evidence, settings)), toldCapi });
 }
 
 /** If these could not be read, the absence of problems proves nothing. */

@@ -86,7 +86,7 @@ export interface Settings {
   /** From the `--capi-version` of the operator that was found. */
   readonly served: ServedHooks;
   /** The Cluster API that the user says is installed, such as "1.13". */
-  readonly toldCapi?: string;
+  readonly toldCapi?: string | undefined;
   /** Longer HookOverrides have no effect. */
   readonly maxOverrideMs: number;
   /** Identifies HookPolicy's ExtensionConfig. */

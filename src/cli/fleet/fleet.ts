@@ -68,7 +68,7 @@ export interface FleetRollout {
   readonly compiled: CompiledRollout;
   readonly status: HookRolloutStatus;
   /** Why a user has paused it. */
-  readonly pauseReason?: string;
+  readonly pauseReason: string | undefined;
 }
 
 export class Fleet {
@@ -248,11 +248,10 @@ function fleetPolicy(raw: RawObject, served: ServedHooks): FleetPolicy[] {
 
 function fleetRollout(raw: RawObject): FleetRollout {
   const object = viewRollout(raw);
-  const pauseReason = lookup(object.metadata.annotations, PAUSE_REASON);
   return {
     compiled: compileRollout(object),
     status: isFields(raw["status"]) ? (object.status ?? {}) : {},
-    ...(pauseReason !== undefined && { pauseReason }),
+    pauseReason: lookup(object.metadata.annotations, PAUSE_REASON),
   };
 }
 

@@ -89,12 +89,11 @@ async function override(name: ClusterName, flags: Flags): Promise<void> {
     const { findPolicy, liftedBy, newOverride, overrideProblems } = await import("./newoverride.ts");
     const called = notCalled(cluster);
     if (called !== undefined) stderr.line(`note: ${called}`);
-    const policies = flags.policy?.map((policy) => findPolicy(fleet, cluster, policy));
     const wish: OverrideWish = {
       hooks: [...new Set(flags.hook)],
       reason: flags.reason,
       forMs: flags.for,
-      ...(policies !== undefined && { policies }),
+      policies: flags.policy?.map((policy) => findPolicy(fleet, cluster, policy)),
     };
     const made = newOverride(cluster, wish, now);
     const [problem] = overrideProblems(made);

@@ -22,7 +22,7 @@ export interface OverrideWish {
   readonly reason: string;
   readonly forMs: number;
   /** Absent: every policy. */
-  readonly policies?: readonly PolicyRef[];
+  readonly policies?: readonly PolicyRef[] | undefined;
 }
 
 const MAX_NAME = 63;

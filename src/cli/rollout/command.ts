@@ -209,7 +209,7 @@ async function plan(name: string | undefined, flags: Flags): Promise<void> {
   const planned = planFleet(object, fleet, {
     from,
     durationMs,
-    ...(toVersion !== undefined && { version: toVersion }),
+    version: toVersion,
   });
   if (output === "json") stdout.json(planJson(planned));
   else if (output === "svg") stdout.document(planSvg(planned));

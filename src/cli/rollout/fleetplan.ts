@@ -17,7 +17,7 @@ export interface PlanWish {
   /** The assumed time of every operation. */
   readonly durationMs: number;
   /** The target of an upgrade: Clusters that have it are left out. Absent: all are upgraded. */
-  readonly version?: string;
+  readonly version?: string | undefined;
 }
 
 export interface FleetPlan extends Plan {
