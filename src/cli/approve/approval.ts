@@ -99,12 +99,10 @@ export function planApproval(
 ): ApprovalPlan {
   const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
   const scene: Scene = { fleet, policies, cluster, now };
-  const known = fleet.pendingOperations(cluster);
+  const known = fleet.pendingOperations(cluster).map((pending) => ({ call: pending.call, pending }));
   const chosen = hook === undefined ? known : known.filter(({ call }) => call.hook === hook);
   const operations: readonly Operation[] =
-    hook !== undefined && chosen.length === 0
-      ? [{ call: expectedCall(hook, cluster) }]
-      : chosen.map((pending) => ({ call: pending.call, pending }));
+    hook !== undefined && chosen.length === 0 ? [{ call: expectedCall(hook, cluster) }] : chosen;
   const held = operations
     .map((operation) => ({ operation, decision: judge(scene, operation) }))
     .filter(({ decision }) => decision.holds)
@@ -132,18 +130,14 @@ export function planApproval(
 /** Other pending operations, and future ones: a mark that is set now can release them, too. */
 function otherOperations(
   { fleet, cluster, now }: Scene,
-  pending: readonly PendingOperation[],
+  pending: readonly Operation[],
   chosen: readonly Operation[],
 ): readonly Operation[] {
-  const waiting = pending.map((each): Operation => ({ call: each.call, pending: each }));
-  const known = new Set([...chosen, ...waiting].map(({ call }) => call.hook));
-  const future = HOOK_NAMES.filter((hook) => !known.has(hook))
+  const hooks = new Set([...chosen, ...pending].map(({ call }) => call.hook));
+  const future = HOOK_NAMES.filter((hook) => !hooks.has(hook))
     .map((hook): Operation => ({ call: expectedCall(hook, cluster) }))
     .filter(({ call }) => !hasEnded(newOperation(call, cluster, now, undefined), cluster, fleet.served));
-  return [
-    ...waiting.filter((each) => !chosen.some((operation) => operation.pending === each.pending)),
-    ...future,
-  ];
+  return [...pending.filter((each) => !chosen.includes(each)), ...future];
 }
 
 /** Whether time alone releases the operation earlier with the marks than without them. */

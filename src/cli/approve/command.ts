@@ -109,8 +109,7 @@ async function carryOut(plan: LivePlan, live: LiveCluster, flags: Flags): Promis
     return { outcome: nothing };
   }
   await confirm(`Approve this for ${nameOf(plan.cluster)}?`, flags.yes === true);
-  const { setMarks } = await import("./livemarks.ts");
-  const { writeMarks } = await import("./writemarks.ts");
+  const { setMarks, writeMarks } = await import("./writemarks.ts");
   await writeMarks(plan, {
     look: async () => await planFor(live, flags),
     set: async (...mark) => await setMarks(live.client, ...mark),

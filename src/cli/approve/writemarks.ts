@@ -1,9 +1,13 @@
 /** Writes exactly what was approved. */
 
-import { type ApprovalPlan, isWithin, type Mark, placeOf } from "./approval.ts";
-import { markText } from "./report.ts";
-import { CommandError, FAILED } from "../command.ts";
 import type { ObjectMeta } from "../../api/meta.ts";
+import type { KubeClient } from "../../kube/kubeclient.ts";
+import { isConflict, isNotFound } from "../../kube/kubeerror.ts";
+import { NAMESPACES } from "../../kube/resources.ts";
+import { CommandError, FAILED } from "../command.ts";
+import { clusterResource } from "../fleet/liveobjects.ts";
+import { type ApprovalPlan, FIELDS, isWithin, type Mark, placeOf } from "./approval.ts";
+import { markText } from "./report.ts";
 
 export interface Writing {
   /** Reads the present state and plans again. */
@@ -36,4 +40,26 @@ export async function writeMarks(shown: ApprovalPlan, { look, set, say }: Writin
     }
   }
   throw new CommandError(FAILED, "the Cluster changes all the time: try again");
+}
+
+/** Patches this object as it was read; false: the object has changed, and nothing was set. */
+export async function setMarks(
+  client: KubeClient,
+  on: Mark["on"],
+  { namespace, name, uid, resourceVersion }: ObjectMeta,
+  marks: readonly Mark[],
+): Promise<boolean> {
+  const resource = on === "Namespace" ? NAMESPACES : await clusterResource(client);
+  const metadata: Record<string, unknown> = { uid, resourceVersion };
+  for (const [field, plural] of Object.entries(FIELDS)) {
+    const values = marks.filter((mark) => mark.field === field).map(({ key, value }) => [key, value]);
+    if (values.length > 0) metadata[plural] = Object.fromEntries(values);
+  }
+  try {
+    await client.mergePatch(resource, { name, ...(namespace !== undefined && { namespace }) }, { metadata });
+    return true;
+  } catch (error) {
+    if (isConflict(error) || isNotFound(error)) return false;
+    throw error;
+  }
 }
