@@ -33,41 +33,33 @@ export function trust(evidence: Evidence, settings: Settings): Finding {
   return found.map((each) => trusts(each, evidence, settings)).reduce((a, b) => (worse(b, a) < 0 ? b : a));
 }
 
-function trusts(registration: Registration, evidence: Evidence, { now }: Settings): Finding {
-  const { name } = registration.metadata;
+function trusts(registration: Registration, { secrets }: Evidence, { now }: Settings): Finding {
+  const { metadata, caBundle } = registration;
+  const { name } = metadata;
   const key = secretOf(registration);
-  const secret = key === undefined ? undefined : evidence.secrets.get(key);
+  const secret = secrets.get(key ?? "");
   const inject = `kubectl annotate extensionconfig ${name} --overwrite ${INJECTED_FROM}=${key ?? "NAMESPACE/SECRET"}`;
-  if (registration.caBundle === undefined) {
+  if (caBundle === undefined) {
     return error(
       `ExtensionConfig ${name} has no caBundle: Cluster API trusts no certificate of ours`,
       inject,
     );
   }
-  if (secret === undefined) {
+  if (key === undefined || secret === undefined) {
     return unknown(`the Secret with the serving certificate of ExtensionConfig ${name} is unknown`, inject);
   }
   if (!secret.ok) {
     if (secret.why !== "NotFound") return unread(secret);
     return unknown(`there is no Secret ${key}: the certificate is issued elsewhere`, inject);
   }
-  return served(registration, { key: key ?? "", pem: secret.value }, { inject, now });
-}
-
-function served(
-  registration: Registration,
-  { key, pem }: { readonly key: string; readonly pem: Readonly<Record<string, string>> },
-  { inject, now }: { readonly inject: string; readonly now: Date },
-): Finding {
-  const leaf = parseCertificates(pem["tls.crt"] ?? "")[0];
+  const leaf = leafOf(secret.value);
   if (leaf === undefined) {
     return error(`Secret ${key} holds no certificate in tls.crt`, `put one into tls.crt of Secret ${key}`);
   }
-  if (!isSigned(leaf, decoded(registration.caBundle ?? ""))) {
-    const detail = `the caBundle of ExtensionConfig ${registration.metadata.name} does not hold the authority that signed tls.crt of Secret ${key}`;
+  if (!isSigned(leaf, decoded(caBundle))) {
     return error(
-      detail,
-      isSigned(leaf, pem["ca.crt"]) ? inject : `put that authority into ca.crt of Secret ${key}`,
+      `the caBundle of ExtensionConfig ${name} does not hold the authority that signed tls.crt of Secret ${key}`,
+      isSigned(leaf, secret.value["ca.crt"]) ? inject : `put that authority into ca.crt of Secret ${key}`,
     );
   }
   return nameProblem(registration, leaf, key) ?? lifetime(leaf, key, now);
@@ -91,6 +83,10 @@ function lifetime({ validFromDate, validToDate }: X509Certificate, key: string, 
   return ok(`Cluster API trusts the certificate in Secret ${key}, which ends at ${end}`);
 }
 
+function leafOf(pem: Readonly<Record<string, string>>): X509Certificate | undefined {
+  return parseCertificates(pem["tls.crt"] ?? "")[0];
+}
+
 function decoded(base64: string): string {
   return Buffer.from(base64, "base64").toString("utf8");
 }
@@ -99,7 +95,7 @@ function isSigned(leaf: X509Certificate, bundle: string | undefined): boolean {
   return parseCertificates(bundle ?? "").some((each) => isSignedBy(leaf, each));
 }
 
-/** The webhook is a service to authors: decisions do not depend on it. */
+/** A problem of this webhook is only a warning: it helps authors, and decisions do not depend on it. */
 export function webhook(evidence: Evidence, settings: Settings): Finding {
   const { webhook: read } = evidence;
   if (!read.ok) {
@@ -146,7 +142,7 @@ function servingCertificate(evidence: Evidence, settings: Settings): X509Certifi
   const secrets = found.map(secretOf).map((key) => evidence.secrets.get(key ?? ""));
   const leaf = secrets.find((each) => each?.ok === true) ?? secrets[0];
   if (leaf?.ok === false && leaf.why !== "NotFound") return unread(leaf);
-  const certificate = leaf?.ok === true ? parseCertificates(leaf.value["tls.crt"] ?? "")[0] : undefined;
+  const certificate = leaf?.ok === true ? leafOf(leaf.value) : undefined;
   if (certificate !== undefined) return certificate;
   return unknown(
     "it has a caBundle; there is no Secret with a serving certificate to compare it with",

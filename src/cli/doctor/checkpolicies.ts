@@ -54,10 +54,10 @@ export function ready(evidence: Evidence, { fleet }: Surveyed): Finding {
 }
 
 function notReady(policy: FleetPolicy): Problem[] {
-  const ready = conditionOf(policy, CONDITION.Ready);
-  if (ready === undefined || ready.status === "True" || isGone(policy)) return [];
-  const remedy = CURES[ready.reason]?.(policy) ?? edit(policy);
-  return [{ detail: `${nameOf(policy)} (${ready.reason}): ${ready.message}`, remedy }];
+  const { status, reason = "", message } = conditionOf(policy, CONDITION.Ready) ?? {};
+  if (status === undefined || status === "True" || isGone(policy)) return [];
+  const remedy = CURES[reason]?.(policy) ?? edit(policy);
+  return [{ detail: `${nameOf(policy)} (${reason}): ${message}`, remedy }];
 }
 
 /** An operator that runs again writes another condition. */
