@@ -3,7 +3,7 @@
  * as a problem and never thrown.
  */
 
-import { isFields } from "../../api/fields.ts";
+import { fieldsOf, isFields } from "../../api/fields.ts";
 import { type LoadOptions, type Source, sourcesOf } from "./paths.ts";
 import { parseJson } from "./json.ts";
 import { readText } from "./read.ts";
@@ -61,15 +61,11 @@ function parseText({ name: file, named }: Source, text: string, { progress }: Lo
   const objects: SourceObject[] = [];
   const found: FileProblem[] = problems.map((problem) => ({ file, ...problem }));
   let ignored = 0;
-  for (const parsed of documents) {
-    for (const item of itemsOf(parsed)) {
-      const problem = objectProblem(item.value);
-      const { value: object, ...place } = item;
-      if (problem === undefined && isFields(object)) {
-        objects.push({ file, object, ...place, lines });
-      } else if (!named && isForeign(item.value)) ignored += 1;
-      else found.push({ file, ...item.position("", "key"), message: problem ?? "is no Kubernetes object" });
-    }
+  for (const { value, ...place } of documents.flatMap(itemsOf)) {
+    const message = objectProblem(value);
+    if (message === undefined) objects.push({ file, object: fieldsOf(value), ...place, lines });
+    else if (!named && isForeign(value)) ignored += 1;
+    else found.push({ file, ...place.position("", "key"), message });
   }
   const isEmpty = documents.length === 0 && found.length === 0;
   if (named && isEmpty) found.push({ file, message: "holds no object" });
