@@ -21,11 +21,11 @@ import type { CompiledPolicy } from "../../policy/policy.ts";
 import type { World } from "../../policy/world.ts";
 import type { PolicyObject } from "../../controller/policyset.ts";
 import { objectReader } from "./fleetobjects.ts";
-import { PAUSE_REASON } from "./pausereason.ts";
 import {
   isCluster,
   isNamespace,
   ownKind,
+  PAUSE_REASON,
   policyKind,
   type RawObject,
   viewOverride,

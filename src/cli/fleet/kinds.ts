@@ -12,6 +12,9 @@ export type RawObject = Readonly<Record<string, unknown>>;
 export const OWN_KINDS = ["HookPolicy", "ClusterHookPolicy", "HookOverride", "HookRollout"] as const;
 export type OwnKind = (typeof OWN_KINDS)[number];
 
+/** The annotation of a HookRollout that says why a user has paused it; the operator does not read it. */
+export const PAUSE_REASON = "hookpolicy.dev/pause-reason";
+
 /** "velero.io" of velero.io/v1; "" of v1. */
 export function groupOf({ apiVersion }: RawObject): string {
   return typeof apiVersion === "string" && apiVersion.includes("/") ? (apiVersion.split("/")[0] ?? "") : "";

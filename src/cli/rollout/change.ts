@@ -8,7 +8,7 @@ import { isConflict } from "../../kube/kubeerror.ts";
 import { ROLLOUTS } from "../../kube/resources.ts";
 import { after, timestamp, wholeSecond } from "../../policy/instant.ts";
 import { CommandError, FAILED } from "../command.ts";
-import { PAUSE_REASON } from "../fleet/pausereason.ts";
+import { PAUSE_REASON } from "../fleet/kinds.ts";
 
 /** How often to try to write a rollout whose status changes each time. */
 const MAX_ATTEMPTS = 5;
