@@ -10,6 +10,11 @@ export const SUITE_API_VERSION = `${SUITE_GROUP}/v1alpha1`;
 export const SUITE_KIND = "HookPolicyTest";
 
 const text = (description: string): object => ({ type: "string", minLength: 1, description });
+const word = (words: readonly string[], description: string): object => ({
+  type: "string",
+  enum: words,
+  description,
+});
 const instant = (description: string): object => ({
   type: "string",
   format: "date-time",
@@ -20,16 +25,29 @@ const duration = (description: string): object => ({
   format: "duration",
   description: `${description} ("90s", "1h30m")`,
 });
+const pattern = (description: string): object => ({
+  type: "string",
+  format: "regex",
+  description: `Regular expression (RE2) that ${description}`,
+});
+/** At least one item. */
+const list = (items: object, description: string): object => ({
+  type: "array",
+  minItems: 1,
+  items,
+  description,
+});
+const texts = { type: "object", additionalProperties: { type: "string" } };
 const CLUSTER = {
   type: "string",
   pattern: "^[^/ ]+/[^/ ]+$",
   "x-expected": "namespace/name",
   description: "namespace/name of a Cluster of this suite",
 };
+const clusters = (description: string): object => ({ type: "array", items: CLUSTER, description });
 const POLICY = text(
   'A policy of this suite: its name, or "HookPolicy team-a/protect", "ClusterHookPolicy freeze"',
 );
-const CLUSTERS = (description: string): object => ({ type: "array", items: CLUSTER, description });
 const VERDICTS = ["Allowed", "Observed", "WouldBlock", "Blocked", "NotEvaluable"];
 
 function record(properties: object, required: readonly string[] = [], more: object = {}): object {
@@ -50,69 +68,57 @@ const OBJECT_REF = record(
   {
     apiVersion: text("As in the object"),
     kind: text("As in the object"),
-    namespace: text("Absent: none"),
-    name: text("Its name"),
+    namespace: text("As in the object; needed only where the name alone is ambiguous"),
+    name: text("As in the object"),
   },
   ["kind", "name"],
 );
 
 const CALL_FIELDS = {
-  hook: { type: "string", enum: [...HOOK_NAMES], description: "What Cluster API asks" },
+  hook: word(HOOK_NAMES, "The hook that Cluster API calls"),
   cluster: CLUSTER,
   fromKubernetesVersion: text(
-    "Hooks before an upgrade; default: what the Cluster shows, else it is not known",
+    "For hooks before an upgrade; default: the version that the Cluster shows, otherwise it is unknown",
   ),
   toKubernetesVersion: text(
-    "Hooks before an upgrade; default: what the Cluster shows, else its spec.topology.version. For BeforeClusterUpgrade, another one becomes its spec.topology.version",
+    "For hooks before an upgrade; default: the version that the Cluster shows, otherwise its spec.topology.version. In a call of BeforeClusterUpgrade, another version becomes its spec.topology.version",
   ),
   kubernetesVersion: text(
-    "Hooks after an upgrade; default: what the Cluster shows, else its spec.topology.version. For AfterClusterUpgrade, another one becomes its spec.topology.version",
+    "For hooks after an upgrade; default: the version that the Cluster shows, otherwise its spec.topology.version. In a call of AfterClusterUpgrade, another version becomes its spec.topology.version",
   ),
-  settings: {
-    type: "object",
-    additionalProperties: { type: "string" },
-    description: "spec.settings of the ExtensionConfig",
-  },
+  settings: { ...texts, description: "spec.settings of the ExtensionConfig" },
 };
 
 /** A call of a hook, or a request to the API server. */
 const CALL = record(
   {
     ...CALL_FIELDS,
-    admission: {
-      type: "string",
-      enum: [...REQUESTS],
-      description:
-        "Instead of hook: a request to the API server, which rules with admission refuse or warn of",
-    },
+    admission: word(
+      REQUESTS,
+      "Instead of hook: a request to the API server, which rules with admission refuse or warn about",
+    ),
   },
   ["cluster"],
   {
-    description: "Cluster API asks, or the API server before it stores a request",
+    description: "A call by Cluster API, or a request to the API server that is not stored yet",
     oneOf: [{ required: ["hook"] }, { required: ["admission"] }],
   },
 );
 
 const EXPECT = record(
   {
-    verdict: {
-      type: "string",
-      enum: [...VERDICTS, ...ADMISSION_VERDICTS],
-      description: `Of all policies together; of a request at admission: ${ADMISSION_VERDICTS.join(", ")}`,
-    },
+    verdict: word(
+      [...VERDICTS, ...ADMISSION_VERDICTS],
+      `The verdict of all policies together; for a request at admission: ${ADMISSION_VERDICTS.join(", ")}`,
+    ),
     policy: POLICY,
     rule: text("The rule that decides"),
-    gate: text("The gate that does not hold; of an answer that releases, one that holds"),
-    rollout: text("The HookRollout that holds it, once every policy has released it"),
-    stage: text("Of the HookRollout: the Cluster's, or the one that it waits for"),
-    reason: text("Of the gate, if there is one, else of the rule; of a HookRollout, why it holds"),
+    gate: text("The gate that does not hold; in an answer that releases, a gate that holds"),
+    rollout: text("The HookRollout that holds the Cluster after every policy has released it"),
+    stage: text("The Cluster's stage of the HookRollout, or the stage that it waits for"),
+    reason: text("The gate's reason if gate is set, otherwise the rule's; under a HookRollout, why it holds"),
     retryAfterSeconds: { type: "integer", minimum: 0, maximum: 300, description: "0: it proceeds" },
-    message: {
-      type: "string",
-      format: "regex",
-      description:
-        "Regular expression (RE2) that the message matches; of a request, the refusal or the warnings",
-    },
+    message: pattern("the message matches; for a request, the refusal or the warnings"),
     nextChange: {
       anyOf: [{ format: "date-time" }, { enum: ["Never", "Unknown"] }],
       type: "string",
@@ -126,43 +132,27 @@ const EXPECT = record(
 
 const EVENT = record(
   {
-    reason: {
-      type: "string",
-      enum: EVENT_REASONS,
-      description: "All Events of a reason that is named must be listed",
-    },
+    reason: word(EVENT_REASONS, "If a reason is named, all of its Events must be listed"),
     about: text(
       '"Cluster team-a/prod-1", "HookPolicy team-a/protect", "ClusterHookPolicy freeze" or "HookRollout upgrades"',
     ),
-    message: {
-      type: "string",
-      format: "regex",
-      description: "Regular expression (RE2) that the Event's note matches",
-    },
+    message: pattern("the Event's note matches"),
   },
   ["reason"],
 );
 
 const METRIC = record(
   {
-    name: { type: "string", enum: Object.keys(METRIC_LABELS), description: "As the operator shows it" },
-    labels: {
-      type: "object",
-      description: "The series that count; absent: all of the metric",
-      additionalProperties: { type: "string" },
-    },
-    value: { type: "number", description: "Of these series together" },
+    name: word(Object.keys(METRIC_LABELS), "The name under which the operator exports it"),
+    labels: { ...texts, description: "Labels of the series to add up; absent: all series of the metric" },
+    value: { type: "number", description: "The sum of these series" },
   },
   ["name", "value"],
 );
 
 const SPAN = record(
   {
-    verdict: {
-      type: "string",
-      enum: VERDICTS,
-      description: "All spans of a verdict that is named must be listed",
-    },
+    verdict: word(VERDICTS, "If a verdict is named, all of its spans must be listed"),
     from: instant("Default: the clock of this step"),
     to: instant("Default: the end of the timeline"),
   },
@@ -175,9 +165,9 @@ const ROLLOUT = record(
     target: text("The version that Clusters are upgraded to"),
     stage: text("The first stage that has not passed"),
     halted: { type: "boolean", description: "Whether it is halted" },
-    running: CLUSTERS("All that have a slot, in any order"),
-    next: CLUSTERS("The queue, in its order, of at most ten Clusters"),
-    failed: CLUSTERS("All that have failed, in any order"),
+    running: clusters("All that have a slot, in any order"),
+    next: clusters("The queue, in its order, of at most ten Clusters"),
+    failed: clusters("All that have failed, in any order"),
   },
   ["name"],
   { minProperties: 2 },
@@ -188,49 +178,34 @@ const STEP = record(
     name: text("Shown in reports"),
     at: instant("Moves the clock, never backwards"),
     advance: duration("Moves the clock"),
-    create: sources("Objects that come to be", { minItems: 1 }),
-    patch: {
-      type: "array",
-      minItems: 1,
-      description: "JSON merge patches: objects with kind and metadata.name, and the fields that change",
-      items: { type: "object" },
-    },
-    delete: { type: "array", minItems: 1, items: OBJECT_REF, description: "Objects that go" },
-    completed: {
-      ...CLUSTERS("Clusters whose operation, which a HookRollout has released, ends well"),
-      minItems: 1,
-    },
-    failed: {
-      ...CLUSTERS("Clusters whose upgrade ends, and that are unhealthy for the 30 s that this step takes"),
-      minItems: 1,
-    },
+    create: sources("Objects to create", { minItems: 1 }),
+    patch: list(
+      { type: "object" },
+      "JSON merge patches: objects with kind and metadata.name, and the fields that change",
+    ),
+    delete: list(OBJECT_REF, "Objects to delete"),
+    completed: list(CLUSTER, "Clusters whose operation, which a HookRollout has released, succeeds"),
+    failed: list(
+      CLUSTER,
+      "Clusters whose upgrade ends, and that are unhealthy for the 30 s that this step takes",
+    ),
     call: CALL,
     expect: EXPECT,
     events: {
       type: "array",
       items: EVENT,
-      description: "What the operator reports in this step; [] is nothing",
+      description: "The Events that the operator writes in this step; []: none",
     },
-    metrics: {
-      type: "array",
-      minItems: 1,
-      items: METRIC,
-      description: "What the operator shows after this step",
-    },
-    rollouts: {
-      type: "array",
-      minItems: 1,
-      items: ROLLOUT,
-      description: "What statuses of HookRollouts say after this step",
-    },
+    metrics: list(METRIC, "The metrics that the operator exports after this step"),
+    rollouts: list(ROLLOUT, "The statuses of HookRollouts after this step"),
     timeline: record(
       {
         ...CALL_FIELDS,
         to: instant("The end"),
-        expect: { type: "array", minItems: 1, items: SPAN, description: "What is answered when" },
+        expect: list(SPAN, "The expected verdicts, and when they apply"),
       },
       ["hook", "cluster", "to", "expect"],
-      { description: "What would be answered from the clock to an instant, if nothing but time passed" },
+      { description: "The answers from the clock to an instant, if nothing but time passes" },
     ),
   },
   [],
@@ -243,11 +218,11 @@ const ASKED = record(
     firstAsked: instant("When Cluster API asked for the first time"),
     timers: {
       type: "array",
-      description: "Of rules with a deadline or a wait, as in status.decisions[].timers",
+      description: "Timers of rules with a deadline or a wait, as in status.decisions[].timers",
       items: record(
         {
           policy: POLICY,
-          rule: text("A rule of it"),
+          rule: text("A rule of the policy"),
           blockedSince: instant("Its deadline counts from here"),
           gatesMetSince: instant("Its wait counts from here"),
         },
@@ -258,7 +233,7 @@ const ASKED = record(
   ["hook", "cluster", "firstAsked"],
 );
 
-/** Editors read it too (yaml-language-server), so every field has a description. */
+/** Editors read the schema, too (yaml-language-server), so every field has a description. */
 export const SUITE_SCHEMA = {
   $schema: "http://json-schema.org/draft-07/schema#",
   title: SUITE_KIND,
@@ -281,10 +256,10 @@ export const SUITE_SCHEMA = {
           rollouts: sources("HookRollouts", { minItems: 1 }),
           clusters: sources("Clusters", { minItems: 1 }),
           namespaces: sources("Namespaces"),
-          objects: sources("What object gates look at"),
+          objects: sources("The objects that object gates look at"),
           overrides: sources("HookOverrides"),
-          asked: { type: "array", items: ASKED, description: "What Cluster API has asked before" },
-          steps: { type: "array", minItems: 1, items: STEP, description: "In this order" },
+          asked: { type: "array", items: ASKED, description: "Calls that Cluster API has made before" },
+          steps: list(STEP, "In this order"),
         },
         ["at", "clusters", "steps"],
         { anyOf: [{ required: ["policies"] }, { required: ["rollouts"] }] },
