@@ -28,17 +28,11 @@ export function checkNames({ policy, rule, gate }: Names, policies: readonly Com
   const rules = meant.flatMap((each) => each.rules).filter(({ name }) => rule === undefined || name === rule);
   if (rule !== undefined && rules.length === 0) {
     const names = meant.flatMap((each) => each.rules.map(({ name }) => name));
-    throw unknown(
-      "rule",
-      `${policy ?? "no policy"} has ${policy === undefined ? "a" : "no"} rule`,
-      rule,
-      names,
-    );
+    throw unknown("rule", lacks(policy, "policy", "rule"), rule, names);
   }
   const gates = rules.flatMap(gatesOf);
   if (gate !== undefined && !gates.includes(gate)) {
-    const owner = rule === undefined ? "no rule has a gate" : `rule ${rule} has no gate`;
-    throw unknown("gate", owner, gate, gates);
+    throw unknown("gate", lacks(rule && `rule ${rule}`, "rule", "gate"), gate, gates);
   }
 }
 
@@ -48,21 +42,18 @@ export function checkRolloutNames(
   rollouts: readonly CompiledRollout[],
 ): void {
   const meant = rollouts.filter(({ name }) => rollout === undefined || name === rollout);
-  if (rollout !== undefined && meant.length === 0)
-    throw unknown(
-      "rollout",
-      "there is no HookRollout",
-      rollout,
-      rollouts.map(({ name }) => name),
-    );
+  if (rollout !== undefined && meant.length === 0) {
+    const names = rollouts.map(({ name }) => name);
+    throw unknown("rollout", "there is no HookRollout", rollout, names);
+  }
   const stages = meant.flatMap((each) => each.stages.map(({ name }) => name));
   if (stage !== undefined && !stages.includes(stage))
-    throw unknown(
-      "stage",
-      `${rollout ?? "no HookRollout"} has ${rollout === undefined ? "a" : "no"} stage`,
-      stage,
-      stages,
-    );
+    throw unknown("stage", lacks(rollout, "HookRollout", "stage"), stage, stages);
+}
+
+/** "protect has no rule", or "no policy has a rule" if the owner is not named. */
+function lacks(owner: string | undefined, kind: string, part: string): string {
+  return owner === undefined ? `no ${kind} has a ${part}` : `${owner} has no ${part}`;
 }
 
 function gatesOf({ gates, waits }: CompiledRule): string[] {

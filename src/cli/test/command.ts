@@ -64,8 +64,7 @@ export function addTest(program: Command): void {
     checkFlags(flags);
     if (flags.record === undefined) return await runTests(paths, flags);
     const { recordSuite } = await import("./record/recordsuite.ts");
-    const { record, write } = flags;
-    await recordSuite(paths, { record, ...(write !== undefined && { write }) });
+    await recordSuite(paths, flags.record, flags.write);
   });
 }
 
@@ -145,6 +144,6 @@ async function reportText(results: readonly SuiteResult[], flags: Flags): Promis
   if (flags.coverage !== true) return;
   const { together } = await import("./coverage.ts");
   const { coverageLines } = await import("./coveragereport.ts");
-  const seen = together(results.flatMap(({ coverage }) => (coverage === undefined ? [] : [coverage])));
+  const seen = together(results.flatMap(({ coverage = [] }) => coverage));
   stdout.lines(["", ...coverageLines(seen, colour)]);
 }

@@ -30,14 +30,15 @@ export interface PolicyCoverage {
 const VERDICTS: readonly RuleVerdict[] = ["Allowed", "Observed", "Blocked", "Skipped", "NotEvaluable"];
 const STATES: readonly GateState[] = ["holds", "waits", "not evaluable"];
 
-interface RuleRecord {
-  readonly wanted: ReadonlySet<RuleVerdict>;
-  readonly seen: Set<RuleVerdict>;
-  readonly admission?: {
-    readonly wanted: ReadonlySet<Admitted["verdict"]>;
-    readonly seen: Set<Admitted["verdict"]>;
-  };
-  readonly gates: ReadonlyMap<string, Set<GateState>>;
+interface Tally<T extends string> {
+  readonly wanted: ReadonlySet<T>;
+  readonly seen: Set<T>;
+}
+
+interface RuleRecord extends Tally<RuleVerdict> {
+  readonly admission?: Tally<Admitted["verdict"]>;
+  /** By name. */
+  readonly gates: ReadonlyMap<string, Tally<GateState>>;
 }
 
 export class Coverage {
@@ -84,37 +85,36 @@ export class Coverage {
   policies(): PolicyCoverage[] {
     return [...this.#policies].map(([policy, rules]) => ({
       policy,
-      rules: [...rules].map(([name, { seen, wanted, admission, gates }]) => ({
-        ...compared(name, VERDICTS, seen, wanted),
-        ...(admission !== undefined && {
-          admission: compared("admission", ADMISSION_VERDICTS, admission.seen, admission.wanted),
-        }),
-        gates: [...gates].map(([gate, states]) => compared(gate, STATES, states, WANTED_STATES)),
+      rules: [...rules].map(([name, { admission, gates, ...verdicts }]) => ({
+        ...compared(name, VERDICTS, verdicts),
+        ...(admission !== undefined && { admission: compared("admission", ADMISSION_VERDICTS, admission) }),
+        gates: [...gates].map(([gate, states]) => compared(gate, STATES, states)),
       })),
     }));
   }
 }
 
-const WANTED_STATES: ReadonlySet<GateState> = new Set(["holds", "waits"]);
-
 /** A rule that is not evaluable is worth a test, but few policies can have one. */
 function recordOf(rule: CompiledRule, mode: CompiledPolicy["mode"]): RuleRecord {
   const skipped: RuleVerdict[] = rule.matchConditions.length > 0 ? ["Skipped"] : [];
   const verdicts: RuleVerdict[] = isGated(rule) ? ["Allowed", "Blocked"] : ["Observed"];
-  const gates = [...rule.gates, ...rule.waits].map(({ name }) => [name, new Set<GateState>()] as const);
+  const gates = [...rule.gates, ...rule.waits].map(
+    ({ name }) => [name, tally<GateState>("holds", "waits")] as const,
+  );
   const refuses = rule.admission === "Deny" && mode === "Enforce" ? "Denied" : "Warned";
   return {
-    wanted: new Set([...verdicts, ...skipped]),
-    seen: new Set(),
-    ...(rule.admission !== undefined && {
-      admission: { wanted: new Set([refuses, "Passed"]), seen: new Set() },
-    }),
+    ...tally(...verdicts, ...skipped),
+    ...(rule.admission !== undefined && { admission: tally(refuses, "Passed") }),
     gates: new Map(gates),
   };
 }
 
+function tally<T extends string>(...wanted: readonly T[]): Tally<T> {
+  return { wanted: new Set(wanted), seen: new Set() };
+}
+
 function seeGates(record: RuleRecord | undefined, { gates }: RuleTrace): void {
-  for (const gate of gates) record?.gates.get(gate.gate)?.add(stateOf(gate));
+  for (const gate of gates) record?.gates.get(gate.gate)?.seen.add(stateOf(gate));
 }
 
 function stateOf({ holds }: GateTrace): GateState {
@@ -122,12 +122,7 @@ function stateOf({ holds }: GateTrace): GateState {
   return holds ? "holds" : "waits";
 }
 
-function compared<T extends string>(
-  name: string,
-  all: readonly T[],
-  seen: ReadonlySet<T>,
-  wanted: ReadonlySet<T>,
-): Seen<T> {
+function compared<T extends string>(name: string, all: readonly T[], { seen, wanted }: Tally<T>): Seen<T> {
   return {
     name,
     seen: all.filter((each) => seen.has(each)),
@@ -136,9 +131,8 @@ function compared<T extends string>(
 }
 
 /** A result counts if any of the suites has seen it; a rule or gate that only one of them has is its own. */
-export function together(suites: Iterable<readonly PolicyCoverage[]>): PolicyCoverage[] {
-  const policies = Map.groupBy([...suites].flat(), ({ policy }) => policy);
-  return [...policies].map(([policy, versions]) => {
+export function together(covered: readonly PolicyCoverage[]): PolicyCoverage[] {
+  return [...Map.groupBy(covered, ({ policy }) => policy)].map(([policy, versions]) => {
     const rules = Map.groupBy(
       versions.flatMap((version) => version.rules),
       ({ name }) => name,

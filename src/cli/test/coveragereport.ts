@@ -33,16 +33,15 @@ function seenText({ seen, unseen }: Seen<string>, colour: Colour): string {
 export function coverageProperties(policies: readonly PolicyCoverage[]): [string, string][] {
   if (policies.length === 0) return [];
   const parts = policies.flatMap(({ policy, rules }) =>
-    rules.flatMap((rule): [string, string][] => [
-      [`${policy} ${rule.name}`, rule.seen.join(", ")],
-      ...[rule.admission ?? []]
-        .flat()
-        .map(({ name, seen }): [string, string] => [`${policy} ${rule.name} ${name}`, seen.join(", ")]),
-      ...rule.gates.map(({ name, seen }): [string, string] => [
-        `${policy} ${rule.name}/${name}`,
-        seen.join(", "),
-      ]),
+    rules.flatMap((rule) => [
+      property(`${policy} ${rule.name}`, rule),
+      ...(rule.admission === undefined ? [] : [property(`${policy} ${rule.name} admission`, rule.admission)]),
+      ...rule.gates.map((gate) => property(`${policy} ${rule.name}/${gate.name}`, gate)),
     ]),
   );
   return [["coverage", String(percentOf(totalOf(policies)))], ...parts];
+}
+
+function property(name: string, { seen }: Seen<string>): [string, string] {
+  return [name, seen.join(", ")];
 }

@@ -149,7 +149,7 @@ function comparePolicy({ policy }: ExpectSpec, finding: Finding | undefined): Co
   return [{ field: "policy", expected: policy, actual, same }];
 }
 
-function comparedText(field: string, expected: string | undefined, actual = NONE): Compared[] {
+export function comparedText(field: string, expected: string | undefined, actual = NONE): Compared[] {
   return expected === undefined ? [] : [{ field, expected, actual, same: expected === actual }];
 }
 
@@ -189,12 +189,7 @@ export function compareTimeline(
   }));
   const found = actual.filter(({ verdict }) => named.has(verdict));
   const rows = pair(wanted.toSorted(byStart).map(spanText), found.map(spanText));
-  return rows.map(([expectedText = NONE, actualText = NONE]) => ({
-    field: "timeline",
-    expected: expectedText,
-    actual: actualText,
-    same: expectedText === actualText,
-  }));
+  return rows.flatMap(([wantedText = NONE, foundText]) => comparedText("timeline", wantedText, foundText));
 }
 
 function spanText({ verdict, from, to }: Span): string {

@@ -2,10 +2,8 @@
 
 import { RE2JS } from "@bufbuild/re2";
 import { didYouMean } from "../../policy/validation/fieldmessage.ts";
-import type { CompiledPolicy } from "../../policy/policy.ts";
-import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { checkNames, checkRolloutNames } from "./checknames.ts";
-import { type Compared, NONE } from "./expect.ts";
+import { type Compared, comparedText, type Known, NONE } from "./expect.ts";
 import type { MetricSample, ReportedEvent } from "./reported.ts";
 import { type EventSpec, METRIC_LABELS, type MetricSpec } from "./spec.ts";
 import { SuiteError } from "./suiteerror.ts";
@@ -65,8 +63,8 @@ function aboutOf({ regarding: { kind, namespace, name } }: ReportedEvent): strin
 export function compareMetric(
   { name, labels = {}, value }: MetricSpec,
   samples: readonly MetricSample[],
-  known: { readonly policies: readonly CompiledPolicy[]; readonly rollouts: readonly CompiledRollout[] },
-): Compared {
+  known: Known,
+): Compared[] {
   for (const label of Object.keys(labels)) checkLabel(name, label);
   checkNames(labels, known.policies);
   checkRolloutNames(labels, known.rollouts);
@@ -75,7 +73,7 @@ export function compareMetric(
   const sum = meant.reduce((total, sample) => total + sample.value, 0);
   const shown = wanted.map(([label, text]) => `${label}=${JSON.stringify(text)}`);
   const field = `metrics ${name}${shown.length === 0 ? "" : `{${shown.join(",")}}`}`;
-  return { field, expected: String(value), actual: String(sum), same: sum === value };
+  return comparedText(field, String(value), String(sum));
 }
 
 function checkLabel(name: MetricSpec["name"], label: string): void {

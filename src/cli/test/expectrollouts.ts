@@ -4,7 +4,7 @@ import { CONDITION, type HookRollout, type HookRolloutStatus } from "../../api/h
 import { didYouMean } from "../../policy/validation/fieldmessage.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { checkRolloutNames } from "./checknames.ts";
-import { type Compared, NONE } from "./expect.ts";
+import { type Compared, comparedText, NONE } from "./expect.ts";
 import type { RolloutExpectSpec } from "./spec.ts";
 import { SuiteError } from "./suiteerror.ts";
 
@@ -25,21 +25,17 @@ export function compareRollout(
     checkClusters(field, names, clusters);
   const expected = textsOf(expect);
   const actual = textsOf(shownBy(status ?? {}));
-  return FIELDS.flatMap((field) => {
-    const [wanted, found = NONE] = [expected[field], actual[field]];
-    if (wanted === undefined) return [];
-    return [{ field: `rollout ${name} ${field}`, expected: wanted, actual: found, same: wanted === found }];
-  });
+  return FIELDS.flatMap((field) => comparedText(`rollout ${name} ${field}`, expected[field], actual[field]));
 }
 
 const FIELDS = ["target", "stage", "halted", "running", "next", "failed"] as const;
-type Shown = Omit<RolloutExpectSpec, "name">;
+type Field = (typeof FIELDS)[number];
+type Shown = { readonly [F in Field]?: RolloutExpectSpec[F] | undefined };
 
-function textsOf({ halted, running, next, failed, ...texts }: Shown): {
-  readonly [K in keyof Shown]: string | undefined;
-} {
+function textsOf({ target, stage, halted, running, next, failed }: Shown): Record<Field, string | undefined> {
   return {
-    ...texts,
+    target,
+    stage,
     halted: halted?.toString(),
     running: running && listed(running.toSorted()),
     next: next && listed(next),
@@ -47,17 +43,11 @@ function textsOf({ halted, running, next, failed, ...texts }: Shown): {
   };
 }
 
-function shownBy({
-  target,
-  stage,
-  conditions = [],
-  running,
-  next,
-  failed,
-}: Partial<HookRolloutStatus>): Shown {
+function shownBy(status: Partial<HookRolloutStatus>): Shown {
+  const { target, stage, conditions = [], running, next, failed } = status;
   return {
-    ...(target !== undefined && { target }),
-    ...(stage !== undefined && { stage }),
+    target,
+    stage,
     halted: conditions.some(({ type, status }) => type === CONDITION.Halted && status === "True"),
     running: namesOf(running),
     next: namesOf(next),

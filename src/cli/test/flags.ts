@@ -9,7 +9,9 @@ export interface Flags {
   readonly requireTests?: true;
   readonly coverage?: true;
   readonly mutate?: true;
+  /** In percent. */
   readonly failUnder?: number;
+  /** In milliseconds. */
   readonly timeout: number;
   readonly record?: string;
   readonly write?: string;

@@ -2,10 +2,11 @@
 
 import { printable } from "../../api/printable.ts";
 import { PLAIN } from "../terminal/colour.ts";
+import type { FileProblem } from "../files/parsed.ts";
 import type { PolicyCoverage } from "./coverage.ts";
 import { coverageProperties } from "./coveragereport.ts";
 import { failureLines, problemText } from "./report.ts";
-import { casesOf, type StepResult, type SuiteProblem, type SuiteResult, totalsOf } from "./result.ts";
+import { casesOf, type StepResult, type SuiteResult, totalsOf } from "./result.ts";
 
 export function suitesJunit(results: readonly SuiteResult[]): string {
   const seconds = results.reduce((sum, result) => sum + result.seconds, 0);
@@ -27,7 +28,7 @@ function suiteElement(result: SuiteResult): Lines {
 
 function propertiesElement(coverage: readonly PolicyCoverage[]): readonly Lines[] {
   const properties = coverageProperties(coverage).map(([name, value]) =>
-    element("property", { name, value }, []),
+    element("property", { name, value }),
   );
   return properties.length === 0 ? [] : [element("properties", {}, properties)];
 }
@@ -54,8 +55,7 @@ function caseElement(step: StepResult, { name: suite, file }: SuiteResult): Line
 }
 
 function outcomeOf(step: StepResult, file: string): readonly Lines[] {
-  if (step.status === "skipped")
-    return [element("skipped", { message: "an earlier step could not be run" }, [])];
+  if (step.status === "skipped") return [element("skipped", { message: "an earlier step could not be run" })];
   if (step.status === "failed") {
     const wrong = step.compared.filter(({ same }) => !same);
     const message = wrong.map(
@@ -66,7 +66,7 @@ function outcomeOf(step: StepResult, file: string): readonly Lines[] {
   return step.problem === undefined ? [] : [errorElement([step.problem])];
 }
 
-function errorElement(problems: readonly SuiteProblem[]): Lines {
+function errorElement(problems: readonly FileProblem[]): Lines {
   const lines = problems.map(problemText);
   const more = lines.length > 1 ? ` (and ${lines.length - 1} more)` : "";
   return textElement("error", `${lines[0] ?? ""}${more}`, lines);
@@ -80,7 +80,7 @@ function textElement(name: "failure" | "error", message: string, lines: readonly
 
 type Attributes = Readonly<Record<string, string | number>>;
 
-function element(name: string, attributes: Attributes, children: readonly Lines[]): Lines {
+function element(name: string, attributes: Attributes, children: readonly Lines[] = []): Lines {
   const head = `${name}${attributesText(attributes)}`;
   if (children.length === 0) return [`<${head}/>`];
   return [`<${head}>`, ...children.flat().map((line) => `  ${line}`), `</${name}>`];

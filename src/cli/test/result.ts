@@ -2,13 +2,9 @@
 
 import type { HookName } from "../../api/runtimehooks.ts";
 import type { FileProblem } from "../files/parsed.ts";
-import type { Decision } from "../../policy/decision.ts";
-import type { AdmissionAnswer } from "../fleet/admissionrequest.ts";
 import type { RequestName } from "../fleet/requestnames.ts";
 import type { PolicyCoverage } from "./coverage.ts";
-import type { Compared } from "./expect.ts";
-
-export type SuiteProblem = FileProblem;
+import type { Answered, Compared } from "./expect.ts";
 
 export interface SuiteResult {
   readonly name: string;
@@ -16,7 +12,7 @@ export interface SuiteResult {
   /** error: the suite could not be run, or not to its end. */
   readonly status: "passed" | "failed" | "error";
   /** Why no step was run. */
-  readonly problems: readonly SuiteProblem[];
+  readonly problems: readonly FileProblem[];
   readonly steps: readonly StepResult[];
   /** A file that could not be read, and that may contain suites. */
   readonly unreadable?: true;
@@ -26,7 +22,8 @@ export interface SuiteResult {
   readonly seconds: number;
 }
 
-export interface StepResult {
+/** Without an answer if the step makes no call, or if it is a timeline. */
+export interface StepResult extends Partial<Answered> {
   readonly index: number;
   readonly name: string;
   /** 1-based, in the suite's file. */
@@ -37,11 +34,7 @@ export interface StepResult {
   /** done: nothing was expected. skipped: an earlier step could not be run. */
   readonly status: "passed" | "failed" | "error" | "done" | "skipped";
   readonly compared: readonly Compared[];
-  /** Absent for a timeline. */
-  readonly decision?: Decision;
-  /** The answer to a request. */
-  readonly admission?: Omit<AdmissionAnswer, "decision">;
-  readonly problem?: SuiteProblem;
+  readonly problem?: FileProblem;
   /** How long it took; not in JSON. */
   readonly seconds: number;
 }

@@ -5,11 +5,12 @@ import { parseDuration } from "../../policy/duration.ts";
 import { after, timestamp } from "../../policy/instant.ts";
 import { REQUEST_HOOKS } from "../fleet/requestnames.ts";
 import type { RawObject } from "../fleet/kinds.ts";
+import type { FileProblem } from "../files/parsed.ts";
 import type { LoadedSuite, Suite } from "./suite.ts";
 import { begin, type Begun } from "./begin.ts";
 import { SuiteError, within, withinAsync } from "./suiteerror.ts";
-import { type Answered, compare, type Compared, compareTimeline } from "./expect.ts";
-import { callText, secondsSince, type StepResult, type SuiteProblem, type SuiteResult } from "./result.ts";
+import { type Answered, compare, type Compared, compareTimeline, type Known } from "./expect.ts";
+import { callText, secondsSince, type StepResult, type SuiteResult } from "./result.ts";
 import { compareEvents, compareMetric } from "./expectreports.ts";
 import { compareRollout } from "./expectrollouts.ts";
 import type { Session } from "./session.ts";
@@ -43,12 +44,12 @@ function worst(steps: readonly StepResult[]): SuiteResult["status"] {
   return steps.some(({ status }) => status === "failed") ? "failed" : "passed";
 }
 
-function problemOf(suite: Suite, error: unknown, path: string): SuiteProblem {
+function problemOf(suite: Suite, error: unknown, path: string): FileProblem {
   if (!(error instanceof SuiteError)) throw error;
   return problemAt(suite, error.field === "" ? path : `${path}.${error.field}`, error.message);
 }
 
-function problemAt({ source }: Pick<Suite, "source">, path: string, message: string): SuiteProblem {
+function problemAt({ source }: Pick<Suite, "source">, path: string, message: string): FileProblem {
   return {
     file: source.file,
     ...source.position(path),
@@ -132,12 +133,13 @@ async function checkCall({ session, rollouts }: Running, { call: spec, expect }:
       ? within("call", () => admit(session, spec))
       : await withinAsync("call", async () => await ask({ session, rollouts }, spec));
   if (expect === undefined) return { status: "done", compared: [], ...answered };
+  const compared = within("expect", () => compare(expect, answered, knownIn({ session, rollouts })));
+  return judged(compared, answered);
+}
+
+function knownIn({ session, rollouts }: Begun): Known {
   const policies = session.world.fleet.policies.map(({ compiled }) => compiled);
-  const known = { policies, rollouts: rollouts.compiled };
-  return judged(
-    within("expect", () => compare(expect, answered, known)),
-    answered,
-  );
+  return { policies, rollouts: rollouts.compiled };
 }
 
 async function ask({ session, rollouts }: Begun, spec: CallSpec): Promise<Answered> {
@@ -167,20 +169,19 @@ function checkTimeline({ session, rollouts }: Running, timeline: TimelineSpec): 
 
 /** Events are of one step, whether it expects some or not. */
 function checkReports({ session, rollouts }: Running, step: StepSpec): Compared[] {
-  const { reported, world, now } = session;
+  const { reported, now } = session;
   const { events, metrics = [] } = step;
   const compared = (step.rollouts ?? []).flatMap((expect, index) =>
     within(`rollouts[${index}]`, () => checkRollout(expect, { session, rollouts })),
   );
   if (reported === undefined) return compared;
   const caused = reported.takeEvents();
-  const policies = world.fleet.policies.map(({ compiled }) => compiled);
-  const known = { policies, rollouts: rollouts.compiled };
+  const known = knownIn({ session, rollouts });
   const objects = rollouts.compiled.flatMap(({ name }) => rollouts.get(name) ?? []);
   return [
     ...compared,
     ...(events === undefined ? [] : compareEvents(events, caused)),
-    ...metrics.map((metric, index) =>
+    ...metrics.flatMap((metric, index) =>
       within(`metrics[${index}]`, () =>
         compareMetric(metric, reported.samples(metric.name, objects, now), known),
       ),
@@ -199,8 +200,7 @@ function withReports(
   compared: readonly Compared[],
 ): Outcome {
   if (events === undefined && metrics === undefined && rollouts === undefined) return outcome;
-  const all = [...outcome.compared, ...compared];
-  return { ...outcome, ...judged(all) };
+  return { ...outcome, ...judged([...outcome.compared, ...compared]) };
 }
 
 function judged(compared: readonly Compared[], answered?: Answered): Outcome {

@@ -1,7 +1,7 @@
 /** Loads a HookPolicyTest with the files that it names. */
 
 import { dirname, isAbsolute, join } from "node:path";
-import { isFields } from "../../api/fields.ts";
+import { fieldsOf, nonEmptyText } from "../../api/fields.ts";
 import { GROUP } from "../../api/hookpolicy.ts";
 import type { Loaded, SourceObject } from "../files/load.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
@@ -75,8 +75,7 @@ export async function loadSuite(source: SourceObject, load: LoadFiles): Promise<
 }
 
 function nameOf({ metadata }: RawObject): string {
-  const name = isFields(metadata) ? metadata["name"] : undefined;
-  return typeof name === "string" ? name : SUITE_KIND;
+  return nonEmptyText(fieldsOf(metadata)["name"]) ?? SUITE_KIND;
 }
 
 /** The objects that a section accepts; a file may contain others. */

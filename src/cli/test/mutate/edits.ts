@@ -49,10 +49,8 @@ function canFail(value: unknown): boolean {
 
 function* within(value: unknown, path: Path, parent?: unknown): Generator<Edit> {
   const key = path.at(-1);
-  if (typeof key === "string" && Object.hasOwn(BY_NAME, key)) {
-    for (const to of BY_NAME[key]?.(value, path, parent) ?? [])
-      yield to === REMOVED ? { path } : { path, to };
-  }
+  const changed = typeof key === "string" ? BY_NAME.get(key)?.(value, path, parent) : undefined;
+  for (const to of changed ?? NO_CHANGE) yield to === REMOVED ? { path } : { path, to };
   if (Array.isArray(value)) yield* inList(value, path);
   else if (isFields(value)) {
     if (key === "matchLabels") yield* labels(value, path);
@@ -61,21 +59,21 @@ function* within(value: unknown, path: Path, parent?: unknown): Generator<Edit> 
 }
 
 /** The lists from which an item can be dropped, and what they keep at least; 0: the last one drops the list. */
-const LISTS: Readonly<Record<string, number>> = {
-  rules: 1,
-  hooks: 1,
-  until: 0,
-  matchConditions: 0,
-  anyOf: 2,
-  allow: 0,
-  deny: 0,
-  matchExpressions: 0,
-  values: 1,
-};
+const LISTS: ReadonlyMap<string, number> = new Map([
+  ["rules", 1],
+  ["hooks", 1],
+  ["until", 0],
+  ["matchConditions", 0],
+  ["anyOf", 2],
+  ["allow", 0],
+  ["deny", 0],
+  ["matchExpressions", 0],
+  ["values", 1],
+]);
 
 function* inList(items: readonly unknown[], path: Path): Generator<Edit> {
   const key = String(path.at(-1));
-  const least = Object.hasOwn(LISTS, key) ? (LISTS[key] ?? Infinity) : Infinity;
+  const least = LISTS.get(key) ?? Infinity;
   for (const [index, item] of items.entries()) {
     if (items.length === 1 && least === 0) yield { path };
     else if (items.length > least) yield { path: [...path, index] };
@@ -103,9 +101,10 @@ function ifText(change: (text: string, path: Path) => Changed): Change {
 
 const some = (value: unknown): Changed => (value === undefined ? NO_CHANGE : [value]);
 const turned = (table: Readonly<Record<string, string>>): Change => ifText((text) => some(table[text]));
-const isIn = (path: Path, ...parents: readonly string[]): boolean => parents.includes(String(path.at(-2)));
+const isInObject = (path: Path): boolean => path.at(-2) === "object";
+const nameOfObject = ifText((text, path) => (isInObject(path) ? [`${text}-x`] : NO_CHANGE));
 
-const BY_NAME: Readonly<Record<string, Change>> = {
+const CHANGES: Readonly<Record<string, Change>> = {
   admission: turned({ Deny: "Warn", Warn: "None" }),
   deadline: changedDeadlines,
   onExpiry: turned({ Allow: "KeepBlocking", KeepBlocking: "Allow" }),
@@ -120,17 +119,19 @@ const BY_NAME: Readonly<Record<string, Change>> = {
   valueFrom: ifText((text) => [...some(OTHER_VALUE[text]), REMOVED]),
   operator: turned({ In: "NotIn", NotIn: "In", Exists: "DoesNotExist", DoesNotExist: "Exists" }),
   expression: ifText((text, path) => [
-    ...changedExpressions(text, { negate: true }),
-    ...(isIn(path, "object") ? [REMOVED] : []),
+    `!(${text})`,
+    ...changedExpressions(text),
+    ...(isInObject(path) ? [REMOVED] : []),
   ]),
-  nameExpression: ifText((text) => changedExpressions(text, { negate: false })),
-  name: ifText((text, path) => (isIn(path, "object") ? [`${text}-x`] : NO_CHANGE)),
-  namespace: ifText((text, path) => (isIn(path, "object") ? [`${text}-x`] : NO_CHANGE)),
+  nameExpression: ifText(changedExpressions),
+  name: nameOfObject,
+  namespace: nameOfObject,
   range: ifText(changedRanges),
   minCount: counted,
   maxCount: counted,
   absent: (value) => (value === true ? [REMOVED] : NO_CHANGE),
 };
+const BY_NAME: ReadonlyMap<string, Change> = new Map(Object.entries(CHANGES));
 
 const OFFSET = /(?:Z|[+-]\d\d:\d\d)$/i;
 

@@ -1,4 +1,4 @@
-/** Small changes of a CEL expression: an operator turned, a value changed, the whole negated. */
+/** Small changes of a CEL expression: another operator, another value. */
 
 /** Comments and texts are passed over as a whole, so that nothing within them counts as an operator. */
 const TOKEN =
@@ -22,8 +22,7 @@ const TURNED: Readonly<Record<string, string>> = {
 /** Their text has a format of its own: another text would be an error, which every suite notices. */
 const FORMATTED = /\b(?:duration|timestamp|semver|matches|quantity)\(\s*$/;
 
-export function* changedExpressions(expression: string, { negate }: { negate: boolean }): Generator<string> {
-  if (negate) yield `!(${expression})`;
+export function* changedExpressions(expression: string): Generator<string> {
   for (const match of expression.matchAll(TOKEN)) {
     const [token] = match;
     const before = expression.slice(0, match.index);

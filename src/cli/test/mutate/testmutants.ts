@@ -6,21 +6,13 @@ import { colourFor } from "../../terminal/colour.ts";
 import { stderr, stdout } from "../../terminal/output.ts";
 import { Progress } from "../../terminal/progressline.ts";
 import { DEFAULT_CAPI_MINOR } from "../begin.ts";
+import type { Flags } from "../flags.ts";
 import type { Suite } from "../suite.ts";
 import { mutatedPolicies } from "./mutants.ts";
 import { type MutationResult, runMutants, scoreOf } from "./mutation.ts";
 import { mutationJson, mutationLines } from "./report.ts";
 
-export interface MutationFlags {
-  readonly output: string;
-  readonly color: boolean;
-  /** In percent. */
-  readonly failUnder?: number;
-  /** In milliseconds. */
-  readonly timeout: number;
-}
-
-export async function testMutants(suites: readonly Suite[], flags: MutationFlags): Promise<void> {
+export async function testMutants(suites: readonly Suite[], flags: Flags): Promise<void> {
   const end = performance.now() + flags.timeout;
   const progress = new Progress();
   const result = await runMutants(mutatedPolicies(suites, servedHooks(DEFAULT_CAPI_MINOR)), {

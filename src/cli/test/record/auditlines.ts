@@ -57,7 +57,7 @@ function isEntry(value: unknown): value is AuditEntry | AuditRefusal {
   if (!isFields(value)) return false;
   const { apiVersion, kind, time, hook, verdict } = value;
   const { namespace, name } = fieldsOf(value["cluster"]);
-  const hooks = HOOKS[String(kind)] ?? [];
+  const hooks = kind === "Answer" ? HOOK_NAMES : kind === "Refusal" ? Object.values(REQUEST_HOOKS) : [];
   return (
     apiVersion === "audit.hookpolicy.dev/v1alpha1" &&
     [time, verdict, namespace, name].every((each) => typeof each === "string") &&
@@ -65,11 +65,6 @@ function isEntry(value: unknown): value is AuditEntry | AuditRefusal {
     hooks.some((known) => known === hook)
   );
 }
-
-const HOOKS: Readonly<Record<string, readonly string[]>> = {
-  Answer: HOOK_NAMES,
-  Refusal: REQUESTS.map((request) => REQUEST_HOOKS[request]),
-};
 
 const DECIDED: ReadonlySet<string> = new Set<Verdict>([
   "Allowed",

@@ -11,7 +11,7 @@ import { viewMetadata } from "../../../policy/cluster.ts";
 import { CommandError, FAILED, USAGE } from "../../command.ts";
 import { loadPaths, type SourceObject } from "../../files/load.ts";
 import { readText } from "../../files/read.ts";
-import { demandsOf } from "../../../policy/policy.ts";
+import { type CompiledPolicy, demandsOf } from "../../../policy/policy.ts";
 import { objectKindKey } from "../../../policy/objects.ts";
 import { createFleet, type Fleet } from "../../fleet/fleet.ts";
 import { isCluster, isNamespace, ownKind, policyKind, type RawObject } from "../../fleet/kinds.ts";
@@ -21,7 +21,7 @@ import { DEFAULT_CAPI_MINOR, MAX_OVERRIDE_MS } from "../begin.ts";
 import { runSuite } from "../runsuite.ts";
 import type { SuiteResult } from "../result.ts";
 import { checkNames } from "../checknames.ts";
-import type { StepSpec, SuiteSpec } from "../spec.ts";
+import type { ExpectSpec, StepSpec } from "../spec.ts";
 import { SuiteError } from "../suiteerror.ts";
 import { isSuite, loadSuite } from "../suite.ts";
 import { SUITE_API_VERSION, SUITE_KIND } from "../suiteschema.ts";
@@ -29,17 +29,14 @@ import { type Answered, readAuditLines, requestOf } from "./auditlines.ts";
 import { answerText, record } from "./recording.ts";
 import { verify } from "./verify.ts";
 
-export interface RecordFlags {
-  /** The audit log. */
-  readonly record: string;
-  /** Absent: standard output. */
-  readonly write?: string;
-}
-
-/** `paths`: the policies, and the Clusters, Namespaces and objects as they were before. */
+/**
+ * `paths`: the policies, and the Clusters, Namespaces and objects as they were before. `log`: the file of the audit log.
+ * `file`: a new file for the suite; absent: standard output.
+ */
 export async function recordSuite(
   paths: readonly string[],
-  { record: log, write }: RecordFlags,
+  log: string,
+  file: string | undefined,
 ): Promise<void> {
   const read = await readText({ name: log, named: true }, {});
   if (!read.ok) throw new CommandError(USAGE, `${log}: ${read.message}`);
@@ -69,34 +66,31 @@ export async function recordSuite(
     );
   }
   const recorded = record(meant, fleet, objects);
-  const { spec } = recorded;
-  const folder = dirname(write ?? "x");
+  const { at, asked } = recorded.spec;
+  const folder = dirname(file ?? "x");
   const suiteOf = (steps: readonly StepSpec[]): RawObject => ({
     apiVersion: SUITE_API_VERSION,
     kind: SUITE_KIND,
-    metadata: { name: `recorded-${spec.at.slice(0, 10)}` },
-    spec: { at: spec.at, ...sections({ sources, objects, fleet, meant }, folder), ...askedOf(spec), steps },
+    metadata: { name: `recorded-${at.slice(0, 10)}` },
+    spec: { at, ...sections({ sources, objects, fleet, meant }, folder), ...(asked && { asked }), steps },
   });
   const policies = fleet.policies.map(({ compiled }) => compiled);
-  const { steps, unrepeated } = await verify(recorded, {
-    run: async (each) => await run(suiteOf(each), folder),
-    problemOf: (expect) => nameProblem(() => checkNames(expect, policies)),
-  });
+  const { steps, unrepeated } = await verify(
+    recorded,
+    async (each) => await run(suiteOf(each), folder),
+    (expect) => nameProblem(expect, policies),
+  );
   for (const { answer, why } of unrepeated)
     stderr.line(`${answer.time} ${answerText(answer)} is not repeated: ${why}`);
   if (steps.length === 0)
     throw new CommandError(FAILED, "no answer of the log is repeated: nothing is recorded");
-  await put(stringify(suiteOf(steps), { version: "1.1", lineWidth: 0 }), write);
+  await put(stringify(suiteOf(steps), { version: "1.1", lineWidth: 0 }), file);
   if (unrepeated.length > 0) throw new CommandError(FAILED);
 }
 
-function askedOf({ asked }: Pick<SuiteSpec, "asked">): object {
-  return asked === undefined ? {} : { asked };
-}
-
-function nameProblem(check: () => void): string | undefined {
+function nameProblem(expect: ExpectSpec, policies: readonly CompiledPolicy[]): string | undefined {
   try {
-    check();
+    checkNames(expect, policies);
     return undefined;
   } catch (error) {
     if (error instanceof SuiteError) return error.message;

@@ -5,21 +5,9 @@ import type { ExpectSpec, StepSpec } from "../spec.ts";
 import type { Answered } from "./auditlines.ts";
 import type { Recorded } from "./recording.ts";
 
-export interface Unrepeated {
-  readonly answer: Answered;
-  readonly why: string;
-}
-
 export interface Verified {
   readonly steps: readonly StepSpec[];
-  readonly unrepeated: readonly Unrepeated[];
-}
-
-export interface Verifier {
-  /** Runs a suite with these steps. */
-  readonly run: (steps: readonly StepSpec[]) => Promise<SuiteResult>;
-  /** Why no suite can expect this, such as a policy that is not given. */
-  readonly problemOf: (expect: ExpectSpec) => string | undefined;
+  readonly unrepeated: readonly { readonly answer: Answered; readonly why: string }[];
 }
 
 interface Pair {
@@ -28,8 +16,13 @@ interface Pair {
   readonly answer?: Answered;
 }
 
-export async function verify(recorded: Recorded, { run, problemOf }: Verifier): Promise<Verified> {
-  const unrepeated: Unrepeated[] = [];
+/** `run`: runs a suite with these steps. `problemOf`: why no suite can expect this, such as a policy that is not given. */
+export async function verify(
+  recorded: Recorded,
+  run: (steps: readonly StepSpec[]) => Promise<SuiteResult>,
+  problemOf: (expect: ExpectSpec) => string | undefined,
+): Promise<Verified> {
+  const unrepeated: { answer: Answered; why: string }[] = [];
   /** Later steps depend on what a step changes. */
   const giveUp = ({ step, answer }: Pair, why: string): Pair => {
     if (answer !== undefined) unrepeated.push({ answer, why });

@@ -74,7 +74,7 @@ test("suites see together what each of them sees alone", async () => {
     [held, released].map((each) => percentOf(totalOf(each))),
     [50, 50],
   );
-  assert.equal(percentOf(totalOf(together([held, released]))), 100);
+  assert.equal(percentOf(totalOf(together([...held, ...released]))), 100);
   assert.equal(percentOf(totalOf(together([]))), 100);
 });
 

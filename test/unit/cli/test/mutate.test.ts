@@ -161,7 +161,7 @@ test("what changes no answer is no mutant", () => {
 test("operators of expressions are turned, and texts and comments passed over", () => {
   const expression = "a < 3 && b.all(x, x == 'p < q') // c && d";
   assert.deepEqual(
-    [...changedExpressions(expression, { negate: false })],
+    [...changedExpressions(expression)],
     [
       "a <= 3 && b.all(x, x == 'p < q') // c && d",
       "a < 4 && b.all(x, x == 'p < q') // c && d",
@@ -172,7 +172,7 @@ test("operators of expressions are turned, and texts and comments passed over", 
     ],
   );
   const age = "now - timestamp('2026-01-01T00:00:00Z') > duration('1h')";
-  assert.deepEqual([...changedExpressions(age, { negate: true })], [`!(${age})`, age.replace(">", ">=")]);
+  assert.deepEqual([...changedExpressions(age)], [age.replace(">", ">=")]);
 });
 
 test("schedules without a value of their own stay, and later ones begin again", () => {
