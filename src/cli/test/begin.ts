@@ -1,4 +1,4 @@
-/** The start of a suite: its objects, its clock, and earlier calls. */
+/** Starts a suite: its objects, its clock, and earlier calls. */
 
 import { newOperation } from "../../operations/operation.ts";
 import { servedHooks } from "../../api/hookcatalog.ts";
@@ -15,7 +15,7 @@ import { SuiteWorld } from "./suiteworld.ts";
 export const MAX_OVERRIDE_MS = 168 * 3_600_000;
 export const DEFAULT_CAPI_MINOR = 14;
 
-/** A suite that runs. */
+/** A suite that has started. */
 export interface Begun {
   readonly session: Session;
   readonly rollouts: SuiteRollouts;

@@ -9,7 +9,7 @@ import { markOfOperation } from "../../rollouts/member.ts";
 import type { Operation } from "../../rollouts/rollout.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 
-/** As the Cluster shows that Cluster API waits for the answer before the operation. */
+/** The Cluster shows that Cluster API waits for the answer before the operation. */
 export function asWaiting(cluster: RawObject, operation: Operation, now: Date): RawObject {
   if (operation === "Create") return cluster;
   if (operation === "Delete")
@@ -18,7 +18,7 @@ export function asWaiting(cluster: RawObject, operation: Operation, now: Date): 
   return withConditions(cluster, { TopologyReconciled: ["False", "LifecycleHookBlocking", message] }, now);
 }
 
-/** As the reconcile writes it in which the operation was released. */
+/** The Cluster as Cluster API writes it in the reconcile in which the operation was released. */
 export function asBegun(cluster: RawObject, operation: Operation, now: Date): RawObject {
   if (operation === "Delete") return withAnnotation(cluster, OK_TO_DELETE_ANNOTATION, "");
   const marked = withMark(cluster, markOfOperation(operation), true);
@@ -33,7 +33,7 @@ export function asBegun(cluster: RawObject, operation: Operation, now: Date): Ra
   );
 }
 
-/** As Cluster API writes it when the creation or upgrade is over. */
+/** The Cluster as Cluster API writes it when the creation or upgrade is over. */
 export function asEnded(
   cluster: RawObject,
   operation: "Create" | "Upgrade",
@@ -66,7 +66,7 @@ function withMark(cluster: RawObject, mark: string, isThere: boolean): RawObject
 
 type Shown = readonly [status: "True" | "False", reason: string, message: string];
 
-/** Writes conditions of the present generation, where v1beta1 and v1beta2 have them. */
+/** Writes conditions of the present generation, where v1beta1 or v1beta2 keeps the Cluster's conditions. */
 function withConditions(cluster: RawObject, shown: Readonly<Record<string, Shown>>, now: Date): RawObject {
   const status = fieldsOf(cluster["status"]);
   const newer = fieldsOf(status["v1beta2"]);

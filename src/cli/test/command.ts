@@ -26,7 +26,7 @@ const EXAMPLES = `\
   # Would the suites notice a mistake in the policies?
   hookpolicy test --mutate --fail-under 80 tests/
 
-  # A suite of what a running operator decided (its --audit-log)
+  # A suite from the decisions of a running operator (its --audit-log)
   hookpolicy test --record audit.log --write tests/incident.yaml policies/ fleet/`;
 
 const FIVE_MINUTES = 300_000;
@@ -55,7 +55,7 @@ export function addTest(program: Command): void {
     )
     .option(
       "--record <log>",
-      "write a suite of an audit log; the paths are policies, and Clusters as they were",
+      "write a suite from an audit log; the paths are the policies, and the Clusters as they were",
     )
     .option("--write <file>", "with --record: a new file for the suite; default: standard output");
   addExamples(command, EXAMPLES);
@@ -70,7 +70,7 @@ export function addTest(program: Command): void {
 
 async function runTests(paths: readonly string[], flags: Flags): Promise<void> {
   const { results, suites, found, problems } = await runSuites(paths);
-  // The text of a report says it at its place.
+  // The text report contains the problems.
   if (flags.output !== "text") stderr.lines(problems.map(problemLine));
   if (found === 0) stderr.line(`no HookPolicyTest in ${paths.join(", ")}`);
   const passed = results.every(({ status }) => status === "passed");
@@ -85,7 +85,7 @@ async function runTests(paths: readonly string[], flags: Flags): Promise<void> {
 
 interface Ran {
   readonly results: readonly SuiteResult[];
-  /** Those that are sound. */
+  /** The valid suites. */
   readonly suites: readonly Suite[];
   readonly found: number;
   readonly problems: readonly FileProblem[];

@@ -8,7 +8,7 @@ import { policyName } from "../../policy/policyref.ts";
 export type RuleVerdict = RuleTrace["verdict"];
 export type GateState = "holds" | "waits" | "not evaluable";
 
-/** The results of one rule or gate that were seen, and those that remain. */
+/** The results of one rule or gate that the suites have seen, and those that are missing. */
 export interface Seen<T extends string> {
   readonly name: string;
   readonly seen: readonly T[];
@@ -45,7 +45,7 @@ export class Coverage {
   /** By policyName(), then rule. */
   readonly #policies = new Map<string, Map<string, RuleRecord>>();
 
-  /** Adds the policies whose rules can be seen; an edited one has the rules of each version. */
+  /** Adds policies whose rules can be seen. An edited policy has the rules of each of its versions. */
   know(policies: readonly CompiledPolicy[]): void {
     for (const { ref, mode, rules } of policies) {
       const known = this.#policies.get(policyName(ref)) ?? new Map<string, RuleRecord>();
@@ -65,7 +65,7 @@ export class Coverage {
     }
   }
 
-  /** The verdicts of a rule are those of its hook; its gates are the same at admission. */
+  /** Counts the verdicts at admission apart from those of the hook; the gates are the same. */
   seeAtAdmission({ denial, warning }: Admitted): void {
     const spoken = [
       ...denial.trace.map((trace) => ({ trace, verdict: "Denied" as const })),
@@ -94,7 +94,7 @@ export class Coverage {
   }
 }
 
-/** A rule that is not evaluable is worth a test, but few policies can have one. */
+/** NotEvaluable is not wanted, because few policies can have such a rule. */
 function recordOf(rule: CompiledRule, mode: CompiledPolicy["mode"]): RuleRecord {
   const skipped: RuleVerdict[] = rule.matchConditions.length > 0 ? ["Skipped"] : [];
   const verdicts: RuleVerdict[] = isGated(rule) ? ["Allowed", "Blocked"] : ["Observed"];
@@ -130,7 +130,7 @@ function compared<T extends string>(name: string, all: readonly T[], { seen, wan
   };
 }
 
-/** A result counts if any of the suites has seen it; a rule or gate that only one of them has is its own. */
+/** Merges the coverage of several suites: a result counts if any of them has seen it. */
 export function together(covered: readonly PolicyCoverage[]): PolicyCoverage[] {
   return [...Map.groupBy(covered, ({ policy }) => policy)].map(([policy, versions]) => {
     const rules = Map.groupBy(
@@ -165,7 +165,7 @@ export interface CoverageTotal {
   readonly of: number;
 }
 
-/** Verdicts of rules, and whether gates hold or wait; what cannot be evaluated is extra. */
+/** Counts the verdicts of rules, and whether gates hold or wait. Results that are not evaluable do not count. */
 export function totalOf(policies: readonly PolicyCoverage[]): CoverageTotal {
   const all = policies.flatMap(({ rules }) =>
     rules.flatMap((rule) => [rule, rule.admission ?? [], ...rule.gates].flat()),
@@ -178,7 +178,7 @@ function isWanted(seen: RuleVerdict | GateState | Admitted["verdict"]): boolean 
   return seen !== "NotEvaluable" && seen !== "not evaluable";
 }
 
-/** In percent, rounded down; nothing to see is nothing missing. */
+/** In percent, rounded down; 100 if there is nothing to see. */
 export function percentOf({ seen, of }: CoverageTotal): number {
   return of === 0 ? 100 : Math.floor((seen / of) * 100);
 }

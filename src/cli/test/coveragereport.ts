@@ -1,4 +1,4 @@
-/** Prints what suites have seen, as text and as the properties of a JUnit suite. */
+/** Prints the coverage of suites as text, and as the properties of a JUnit suite. */
 
 import type { Colour } from "../terminal/colour.ts";
 import { paragraphs } from "../terminal/tree.ts";
@@ -29,7 +29,7 @@ function seenText({ seen, unseen }: Seen<string>, colour: Colour): string {
   return [...(seen.length === 0 ? [] : [seen.join(", ")]), ...never].join("; ");
 }
 
-/** Name and value. */
+/** Names and values. */
 export function coverageProperties(policies: readonly PolicyCoverage[]): [string, string][] {
   if (policies.length === 0) return [];
   const parts = policies.flatMap(({ policy, rules }) =>

@@ -62,13 +62,13 @@ export function reasonOf({ policy, rule }: Finding): string {
   return policy.overriddenBy === undefined ? rule.reason : "Overridden";
 }
 
-/** All there are: a name that is not among them is an error. */
+/** All policies and rollouts of the suite: another name is an error. */
 export interface Known {
   readonly policies: readonly CompiledPolicy[];
   readonly rollouts: readonly CompiledRollout[];
 }
 
-/** The answer to a hook, or at admission: then the decision is what that comes from. */
+/** The answer to a hook; or admission's answer, with the decision that led to it. */
 export interface Answered {
   readonly decision: Decision;
   readonly admission?: Omit<AdmissionAnswer, "decision">;
@@ -101,7 +101,7 @@ export function compare(expect: ExpectSpec, answered: Answered, { policies, roll
 const OF_HOOKS = ["rollout", "stage", "retryAfterSeconds"] as const;
 const OF_ADMISSION: ReadonlySet<string> = new Set(ADMISSION_VERDICTS);
 
-/** An expectation that no answer of this kind fulfils is a mistake. */
+/** Throws if no answer of this kind can fulfil the expectation. */
 function checkFields(expect: ExpectSpec, { admission }: Answered): void {
   const { verdict } = expect;
   if (verdict !== undefined && OF_ADMISSION.has(verdict) !== (admission !== undefined)) {
@@ -123,7 +123,7 @@ function compareMessage(expected: string | undefined, message: string): Compared
 /** Shown for an absent value. */
 export const NONE = "-";
 
-/** The deciding rule that fits best; the first one of several equal ones. */
+/** The deciding rule that fits the expectation best; the first if several fit equally. */
 function likeliest(expect: ExpectSpec, candidates: readonly Finding[]): Finding | undefined {
   const fits = (finding: Finding): number =>
     compareFinding(expect, finding).filter(({ same }) => same).length;
@@ -160,7 +160,7 @@ function nextChange({ trace }: Decision): string {
   return at === "Unknown" || isSearchEnd(trace, at) ? "Unknown" : timestamp(at);
 }
 
-/** Whether a window's search ended there: it is not known whether anything changes. */
+/** Whether the search for a window's next opening ended at this instant without a result. */
 function isSearchEnd(trace: Decision["trace"], at: Date): boolean {
   return trace
     .flatMap(({ rules }) => rules)
@@ -168,7 +168,7 @@ function isSearchEnd(trace: Decision["trace"], at: Date): boolean {
     .some((gate) => gate.isSearchEnd === true && Number(gate.changesAt) === at.getTime());
 }
 
-/** The same instant with an offset or a fraction compares as equal. */
+/** Converts an instant to UTC without a fraction, so that equal instants have equal texts. */
 function normal(instant: string | undefined): string | undefined {
   const at = new Date(instant ?? NaN);
   return Number.isNaN(at.getTime()) ? instant : timestamp(at);
@@ -200,7 +200,7 @@ function byStart(a: Span, b: Span): number {
   return a.from.getTime() - b.from.getTime();
 }
 
-/** Pairs equal texts; those that only one side has follow in the order of the spans. */
+/** Pairs equal texts, and the others in the order of the spans. */
 function pair(
   expected: readonly string[],
   actual: readonly string[],

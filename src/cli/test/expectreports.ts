@@ -18,7 +18,7 @@ export function compareEvents(expected: readonly EventSpec[], actual: readonly R
     return { expected: describeSpec(spec), event: found };
   });
   const compared = rows.map(({ expected: text, event }) => {
-    // Beside what is missing stands what was found of the same reason.
+    // A missing Event is shown beside another Event with the same reason.
     const shown = event ?? takeOf(left, text);
     return row(text, shown === undefined ? NONE : describeEvent(shown), event !== undefined);
   });
@@ -59,7 +59,7 @@ function aboutOf({ regarding: { kind, namespace, name } }: ReportedEvent): strin
   return `${kind} ${namespace === undefined ? name : `${namespace}/${name}`}`;
 }
 
-/** The series with these labels, added up; the labels must be ones that the metric has. */
+/** Adds up the series that have these labels. Throws for a label that the metric does not have. */
 export function compareMetric(
   { name, labels = {}, value }: MetricSpec,
   samples: readonly MetricSample[],

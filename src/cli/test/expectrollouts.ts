@@ -1,4 +1,4 @@
-/** Compares what a step expects of HookRollouts with their statuses. */
+/** Compares the expected statuses of HookRollouts with the actual ones. */
 
 import { CONDITION, type HookRollout, type HookRolloutStatus } from "../../api/hookpolicy.ts";
 import { didYouMean } from "../../policy/validation/fieldmessage.ts";

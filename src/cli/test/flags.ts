@@ -18,7 +18,7 @@ export interface Flags {
   readonly color: boolean;
 }
 
-/** Throws for the first pair that means nothing together. */
+/** Throws for the first pair of flags that contradict each other. */
 export function checkFlags(flags: Flags): void {
   const { output } = flags;
   const reportsText = output === "text" && flags.mutate === undefined;

@@ -33,7 +33,7 @@ function propertiesElement(coverage: readonly PolicyCoverage[]): readonly Lines[
   return properties.length === 0 ? [] : [element("properties", {}, properties)];
 }
 
-/** A suite that could not be run is one error, however many there are in it. */
+/** A suite that could not be run counts as one error, however many problems it has. */
 function brokenCase({ name, file, problems, seconds }: SuiteResult): Lines {
   return element("testcase", { name, classname: name, file, ...time(seconds) }, [errorElement(problems)]);
 }
@@ -47,7 +47,7 @@ function time(seconds: number): { readonly time: string } {
   return { time: seconds.toFixed(3) };
 }
 
-/** Names of cases are unique within a suite, or readers count two cases as one. */
+/** The index makes the names of cases unique, because some readers count cases of the same name as one. */
 function caseElement(step: StepResult, { name: suite, file }: SuiteResult): Lines {
   const { index, name, line, seconds } = step;
   const attributes = { name: `${index + 1}. ${name}`, classname: suite, file, line, ...time(seconds) };
@@ -72,7 +72,7 @@ function errorElement(problems: readonly FileProblem[]): Lines {
   return textElement("error", `${lines[0] ?? ""}${more}`, lines);
 }
 
-/** The text keeps its lines: indentation would be a part of it. */
+/** The text is not indented, because the indentation would become part of it. */
 function textElement(name: "failure" | "error", message: string, lines: readonly string[]): Lines {
   const text = lines.map((line) => escapeXml(printable(line))).join("\n");
   return [`<${name}${attributesText({ message })}>${text}</${name}>`];

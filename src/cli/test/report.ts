@@ -75,7 +75,7 @@ function comparison(step: StepResult, colour: Colour): string[] {
   return tableLines(["", "EXPECTED", "ACTUAL"], rows);
 }
 
-/** Adds fields without an expectation if they explain the others. */
+/** Also shows the fields without an expectation, because they explain the others. */
 function shown({ compared, decision, admission }: StepResult): readonly Compared[] {
   if (decision === undefined) return compared;
   return fullComparison(compared, { decision, ...(admission !== undefined && { admission }) });
@@ -106,7 +106,7 @@ export function suitesJson(results: readonly SuiteResult[]): string {
   return `${JSON.stringify(report, withoutTimes, 2)}\n`;
 }
 
-/** The same suites give the same text. */
+/** Without the times, the same suites give the same text. */
 function withoutTimes(key: string, value: unknown): unknown {
   return key === "seconds" ? undefined : value;
 }

@@ -1,4 +1,4 @@
-/** Computes what the operator would report of a suite: its Events, and its metrics of policies, overrides and rollouts. */
+/** Computes the Events that the operator would write in a suite, and the metrics that it would export. */
 
 import type { HookRollout } from "../../api/hookpolicy.ts";
 import type { Memory } from "../../controller/memory.ts";
@@ -22,7 +22,7 @@ export interface ReportedEvent extends EventText {
   readonly at: Date;
 }
 
-/** Windows that open and close each minute for months are no test of Events. */
+/** A suite exceeds this only by mistake, such as windows of a minute over months. */
 const MAX_EDGES = 100_000;
 
 export class Reported {
@@ -62,7 +62,7 @@ export class Reported {
     }
   }
 
-  /** Time passes: windows open and close whether or not an operation waits for them. */
+  /** Called when time passes: windows open and close, whether or not an operation waits for them. */
   pass(from: Date, to: Date): void {
     for (const entry of this.#memory.policies.entries()) {
       let edges = 0;
@@ -80,7 +80,7 @@ export class Reported {
     }
   }
 
-  /** Records what the policies say of a pending operation. */
+  /** Records the decision about a pending operation. */
   decided(operation: PendingOperation, decision: Decision, at: Date): void {
     const { entries } = this.#memory.policies.candidates(operation.namespace);
     for (const { entry, row, transitions } of note(entries, operation, decision, at)) {

@@ -11,14 +11,14 @@ export interface SuiteResult {
   readonly file: string;
   /** error: the suite could not be run, or not to its end. */
   readonly status: "passed" | "failed" | "error";
-  /** Why no step was run. */
+  /** The reasons why no step was run. */
   readonly problems: readonly FileProblem[];
   readonly steps: readonly StepResult[];
-  /** A file that could not be read, and that may contain suites. */
+  /** Set for a file that could not be read; it may contain suites. */
   readonly unreadable?: true;
-  /** The part of its policies that its calls, timelines and waits have seen; absent: it could not be run. */
+  /** The results that its calls, timelines and waits have seen; absent: it could not be run. */
   readonly coverage?: readonly PolicyCoverage[];
-  /** How long it took; not in JSON. */
+  /** How long the suite took; not in JSON. */
   readonly seconds: number;
 }
 
@@ -35,18 +35,18 @@ export interface StepResult extends Partial<Answered> {
   readonly status: "passed" | "failed" | "error" | "done" | "skipped";
   readonly compared: readonly Compared[];
   readonly problem?: FileProblem;
-  /** How long it took; not in JSON. */
+  /** How long the step took; not in JSON. */
   readonly seconds: number;
 }
 
 interface StepCall {
   readonly hook: HookName;
   readonly cluster: string;
-  /** A request to the API server, about which rules on this hook speak. */
+  /** Set for a request to the API server, which is judged by the rules on this hook. */
   readonly admission?: RequestName;
 }
 
-/** As in the suite. */
+/** The call in the suite's own words. */
 export function callText({ hook, cluster, admission }: StepCall): string {
   return admission === undefined ? `${hook} ${cluster}` : `admission: ${admission} ${cluster}`;
 }
@@ -56,7 +56,7 @@ export function secondsSince(since: number): number {
   return (performance.now() - since) / 1000;
 }
 
-/** The unit that a report counts, and shows, as one case. */
+/** The steps that reports count and show as cases: those that expect something. */
 export function casesOf({ steps }: SuiteResult): readonly StepResult[] {
   return steps.filter(({ status }) => status !== "done");
 }

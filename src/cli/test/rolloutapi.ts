@@ -20,7 +20,7 @@ export class SuiteRolloutApi implements RolloutApi {
     return this.#stored.get(name);
   }
 
-  /** Takes over what a step has created, edited or deleted, and returns the names. */
+  /** Stores the rollouts that a step has created, edited or deleted, and returns their names. */
   follow(): readonly string[] {
     const found = this.#world.rollouts().map((raw) => viewRollout(raw));
     const names = new Set(found.map(({ metadata }) => metadata.name));
@@ -33,7 +33,7 @@ export class SuiteRolloutApi implements RolloutApi {
     return [...gone, ...changed.map(({ metadata }) => metadata.name)];
   }
 
-  /** A file says nothing of a status that is known by now. */
+  /** Keeps the stored status, which is newer than that of the file. */
   #apply(object: HookRollout): void {
     const known = this.#stored.get(object.metadata.name);
     const generation = (known?.metadata.generation ?? 0) + 1;
@@ -73,7 +73,7 @@ export class SuiteRolloutApi implements RolloutApi {
     return await Promise.resolve(known && this.#put({ ...known, status }));
   }
 
-  /** One replica writes, and one at a time. */
+  /** Only one replica writes, and one status after the other. */
   isConflict(): boolean {
     return false;
   }

@@ -1,4 +1,4 @@
-/** The instants at which time alone changes what a rollout says, as far as its status and its gates tell. */
+/** Finds the instants at which time alone can change what a rollout says, from its status and its gates. */
 
 import { untilDue } from "../../controller/rolloutdue.ts";
 import type { RolloutEntry } from "../../controller/rolloutentry.ts";
@@ -9,7 +9,7 @@ import type { CompiledRollout } from "../../rollouts/rollout.ts";
 /** Expressions that read the clock are re-evaluated this often. */
 const LOOK_AGAIN_MS = 60_000;
 
-/** `waiting`: what policies say of the Clusters that are held. */
+/** `waiting`: the decisions of the policies about the held Clusters. */
 export function rolloutEdges(
   entries: readonly Pick<RolloutEntry, "rollout" | "status">[],
   waiting: readonly { readonly decision: Decision }[],

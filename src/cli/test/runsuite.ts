@@ -62,7 +62,7 @@ async function runSteps(suite: Suite, begun: Begun): Promise<StepResult[]> {
   for (const [index, step] of suite.spec.steps.entries()) {
     const began = performance.now();
     const created = suite.created[index] ?? [];
-    // The steps after one that could not be run depend on it.
+    // Later steps depend on a step that could not be run.
     const broken = results.some(({ status }) => status === "error");
     const path = `spec.steps[${index}]`;
     const outcome = broken ? SKIPPED : await tryStep({ suite, ...begun, created }, step, path);
@@ -167,7 +167,7 @@ function checkTimeline({ session, rollouts }: Running, timeline: TimelineSpec): 
   return judged(compareTimeline(timeline.expect, spans, session.now, to));
 }
 
-/** Events are of one step, whether it expects some or not. */
+/** Takes the Events of this step even if it expects none, so that the next step does not get them. */
 function checkReports({ session, rollouts }: Running, step: StepSpec): Compared[] {
   const { reported, now } = session;
   const { events, metrics = [] } = step;

@@ -1,4 +1,4 @@
-/** A suite's clock and Cluster API's calls, over the operator's memory: since when rules wait. */
+/** Runs a suite's clock and its calls, and remembers what the operator would remember. */
 
 import type { Cluster } from "../../api/meta.ts";
 import type { HookCall, HookName } from "../../api/runtimehooks.ts";
@@ -27,14 +27,14 @@ import type { SuiteWorld } from "./suiteworld.ts";
 export interface SessionOptions {
   readonly served: ServedHooks;
   readonly now: Date;
-  /** Whether Events and metrics are wanted. */
+  /** Whether the suite expects Events or metrics. */
   readonly reports?: boolean;
 }
 
 export class Session {
   readonly world: SuiteWorld;
   readonly served: ServedHooks;
-  /** Absent: not wanted. */
+  /** Absent: the suite expects neither Events nor metrics. */
   readonly reported?: Reported;
   readonly coverage = new Coverage();
   readonly #memory: SuiteMemory;
@@ -56,14 +56,14 @@ export class Session {
     return this.#now;
   }
 
-  /** Records an earlier call; `operation.rules` are its timers. What it caused was reported then. */
+  /** Records an earlier call with its timers (`operation.rules`). Its Events were reported then, and do not count. */
   adopt(operation: PendingOperation, cluster: Cluster): void {
     this.#policiesChanged();
     this.#put(lookAt(this.#inputs(cluster, operation), this.#now));
     this.reported?.takeEvents();
   }
 
-  /** Does what the operator's alarm does between calls. */
+  /** Re-evaluates the pending operations wherever the operator's alarm would. */
   advanceTo(to: Date): void {
     this.reported?.pass(this.#now, to);
     for (const inputs of this.#allInputs()) {
@@ -156,7 +156,7 @@ export class Session {
   }
 }
 
-/** Interval for an operation that may proceed. */
+/** Applies to an operation that may proceed: its answer names no interval. */
 const LOOK_AGAIN_SECONDS = 60;
 
 function asOftenAsCalled({ retryAfterSeconds }: Decision): number {

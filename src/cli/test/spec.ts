@@ -31,7 +31,7 @@ export interface CallSpec extends HookCall {
   readonly cluster: string;
 }
 
-/** A request to the API server, of which admission is asked. */
+/** A request to the API server, about which admission is asked. */
 export interface RequestSpec extends Omit<HookCall, "hook"> {
   readonly admission: RequestName;
   /** "namespace/name" */
@@ -126,7 +126,7 @@ export interface EventSpec {
 
 const OF_POLICY = ["kind", "namespace", "policy"];
 
-/** The metrics that a suite can tell, and their labels. */
+/** The metrics that a suite can compute, and their labels. */
 export const METRIC_LABELS = {
   hookpolicy_held_clusters: ["hook"],
   hookpolicy_policy_decisions: [...OF_POLICY, "hook", "verdict"],

@@ -11,7 +11,7 @@ import { SUITE_GROUP, SUITE_KIND } from "./suiteschema.ts";
 import { type Section, SECTIONS, type Sources, type SuiteSpec } from "./spec.ts";
 import type { FileProblem } from "../files/parsed.ts";
 
-/** Ready to run. */
+/** A valid suite with its objects. */
 export interface Suite {
   readonly name: string;
   readonly source: SourceObject;
@@ -20,11 +20,11 @@ export interface Suite {
   readonly objects: readonly RawObject[];
   /** The objects that each step creates. */
   readonly created: readonly (readonly RawObject[])[];
-  /** Where the objects come from. */
+  /** Where each object comes from. */
   readonly places: ReadonlyMap<RawObject, Place>;
 }
 
-/** Where an object stands: in a file of its own, or in that of the suite. */
+/** The position of an object, in its own file or in that of the suite. */
 export type Place = Pick<SourceObject, "file" | "position">;
 
 export interface LoadedSuite {
@@ -34,18 +34,18 @@ export interface LoadedSuite {
   /** Absent: the suite is invalid. */
   readonly suite?: Suite;
   readonly errors: readonly FieldError[];
-  /** Problems of the files that it names. */
+  /** Problems with the files that it names. */
   readonly problems: readonly FileProblem[];
 }
 
 /**
- * Whether the object is meant as a suite: another version of the kind is then an error instead of an ignored object.
+ * Whether the object is meant as a suite: an unknown version of the kind is an error, and not ignored.
  */
 export function isSuite(object: RawObject): boolean {
   return object["kind"] === SUITE_KIND || groupOf(object) === SUITE_GROUP;
 }
 
-/** Reads paths relative to the suite's folder. */
+/** Reads paths, which are relative to the suite's folder. */
 export type LoadFiles = (paths: readonly string[]) => Promise<Loaded>;
 
 export async function loadSuite(source: SourceObject, load: LoadFiles): Promise<LoadedSuite> {

@@ -1,4 +1,4 @@
-/** Checks a HookPolicyTest, and says in words what does not fit. */
+/** Checks a HookPolicyTest against its schema, and words the errors. */
 
 import type { ErrorObject } from "ajv";
 import type { CrdSchema } from "../../api/crdschema.ts";

@@ -12,7 +12,7 @@ export class SuiteError extends Error {
   }
 }
 
-/** Errors in `work` are about a field below this one. */
+/** Adds the field to the errors of `work`, which are about a field below it. */
 export function within<T>(field: string, work: () => T): T {
   try {
     return work();
@@ -21,7 +21,7 @@ export function within<T>(field: string, work: () => T): T {
   }
 }
 
-/** The same where `work` takes its time. */
+/** The same for asynchronous work. */
 export async function withinAsync<T>(field: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

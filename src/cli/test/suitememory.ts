@@ -22,7 +22,7 @@ export class SuiteMemory implements Surroundings {
   readonly namespaces: SuiteWorld["namespaces"];
   readonly objects: SuiteWorld["objects"];
   readonly life: OperationLife;
-  /** Nothing is left for later. */
+  /** A suite re-evaluates at once, so it schedules nothing. */
   readonly schedule = { set: (): void => undefined };
   readonly #world: SuiteWorld;
   readonly #now: () => Date;
@@ -47,7 +47,7 @@ export class SuiteMemory implements Surroundings {
       this.life.clusterChanged(before.get(key), this.#clusters.get(key));
   }
 
-  /** Policies and overrides have come, changed, or gone: some clocks stop. */
+  /** Called after policies or overrides have been created, edited or deleted: some clocks stop. */
   policiesChanged(): void {
     this.#overridesChanged();
     const found = new Set(this.#world.fleet.policies.map((policy) => this.#policyChanged(policy)));
@@ -66,7 +66,7 @@ export class SuiteMemory implements Surroundings {
     if (before !== undefined && before.compiled.uid !== compiled.uid)
       this.operations.forgetPolicy(before.compiled.uid);
     if (before !== undefined) this.operations.policyEdited(compiled.uid, before.object.spec, object.spec);
-    // The first look at its windows only remembers.
+    // The first call only remembers which windows are open.
     windowTransitions(this.policies.set(key, object, compiled), this.#now());
     return key;
   }

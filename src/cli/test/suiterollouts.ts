@@ -1,6 +1,6 @@
 /**
- * The HookRollouts of a suite: the operator's own, beside a Cluster API that asks again about every Cluster that is held,
- * begins what is released, and ends it when a step says so.
+ * Runs the operator's rollouts in a suite, and plays Cluster API, which asks again about every held Cluster, begins a
+ * released operation, and ends it when a step says so.
  */
 
 import type { HookRollout } from "../../api/hookpolicy.ts";
@@ -31,7 +31,7 @@ interface Waiting {
   readonly decision: Decision;
 }
 
-/** Windows of a minute over months are no test of rollouts. */
+/** A suite exceeds this only by mistake, such as windows of a minute over months. */
 const MAX_STOPS = 20_000;
 
 export class SuiteRollouts {
@@ -39,9 +39,9 @@ export class SuiteRollouts {
   readonly #api: SuiteRolloutApi;
   readonly #rollouts: Rollouts;
   readonly #reconciler: RolloutReconciler;
-  /** The calls that were held, by clusterKey(). */
+  /** The held calls, by clusterKey(). */
   readonly #held = new Map<string, HookCall>();
-  /** The last decisions of policies about them. */
+  /** The held calls with the last decisions of the policies. */
   #waiting: readonly Waiting[] = [];
   #changedAt: Date;
 
@@ -78,7 +78,7 @@ export class SuiteRollouts {
     });
   }
 
-  /** As stored by now. */
+  /** The rollout with its present status. */
   get(name: string): HookRollout | undefined {
     return this.#api.stored(name);
   }
@@ -88,12 +88,17 @@ export class SuiteRollouts {
   }
 
   /** Whether a rollout speaks about the call. */
-  selects(cluster: Cluster, { hook }: HookCall): boolean {
-    const operation = operationOf(hook);
-    return operation !== undefined && this.#selecting(cluster, operation).length > 0;
+  selects(cluster: Cluster, call: HookCall): boolean {
+    return this.#selectedOperation(cluster, call) !== undefined;
   }
 
-  /** Objects have changed: brings statuses up to date, and begins what may begin at this instant. */
+  /** `undefined`: no rollout speaks about the call. */
+  #selectedOperation(cluster: Cluster, { hook }: HookCall): Operation | undefined {
+    const operation = operationOf(hook);
+    return operation && this.#selecting(cluster, operation).length > 0 ? operation : undefined;
+  }
+
+  /** Called after objects have changed: updates the statuses, and begins every operation that may begin now. */
   async settle(): Promise<void> {
     this.#changedAt = this.#session.now;
     await this.#settle();
@@ -104,7 +109,7 @@ export class SuiteRollouts {
     while (await this.#askAgain());
   }
 
-  /** Stops wherever time alone changes what a rollout, or a policy about a waiting Cluster, says. */
+  /** Stops at each instant at which time alone can change the answer about a waiting Cluster. */
   async advanceTo(to: Date): Promise<void> {
     let stop = this.#nextStop();
     for (let count = 0; stop !== undefined && stop < to; count += 1) {
@@ -128,11 +133,10 @@ export class SuiteRollouts {
     return new Date(Math.min(...ahead.map((at) => at.getTime())));
   }
 
-  /** Cluster API asks; what is held is asked about again until it is released. */
+  /** Cluster API asks. It will ask about a held operation again until it is released. */
   async ask(asked: Cluster, call: HookCall): Promise<Decision> {
-    const operation = operationOf(call.hook);
-    if (operation === undefined || this.#selecting(asked, operation).length === 0)
-      return this.#session.ask(asked, call);
+    const operation = this.#selectedOperation(asked, call);
+    if (operation === undefined) return this.#session.ask(asked, call);
     const key = clusterKey(asked);
     this.show(asked, call);
     await this.#reconcile();
@@ -144,13 +148,13 @@ export class SuiteRollouts {
     return answer;
   }
 
-  /** The Cluster shows that Cluster API waits. */
-  show(asked: Cluster, { hook }: HookCall): void {
-    const operation = operationOf(hook);
-    // The call may have been its owner's edit.
+  /** Writes on the Cluster that Cluster API waits for the answer. */
+  show(asked: Cluster, call: HookCall): void {
+    const { hook } = call;
+    // The call itself may have changed the Cluster's version.
     const cluster = this.#find(clusterKey(asked)) ?? asked;
-    if (operation === undefined || this.#selecting(cluster, operation).length === 0) return;
-    if (showsMark(operation, cluster.metadata)) return;
+    const operation = this.#selectedOperation(cluster, call);
+    if (operation === undefined || showsMark(operation, cluster.metadata)) return;
     const { served, now } = this.#session;
     if (operation !== "Delete" && !isPossible(hook, cluster, served))
       throw new SuiteError(
@@ -160,7 +164,7 @@ export class SuiteRollouts {
     if (!isAwaited(hook, cluster, served)) this.#write(cluster, (raw) => asWaiting(raw, operation, now));
   }
 
-  /** An earlier call was held. */
+  /** Records that an earlier call was held. */
   adopt(cluster: Cluster, call: HookCall): void {
     if (this.selects(cluster, call)) this.#held.set(clusterKey(cluster), call);
   }
@@ -169,7 +173,7 @@ export class SuiteRollouts {
   async end(keys: readonly string[], isHealthy: boolean): Promise<void> {
     for (const key of keys) this.#end(key, isHealthy);
     await this.settle();
-    // Only what lasts has failed.
+    // A Cluster has failed only after it has been unhealthy for some time.
     if (!isHealthy) await this.advanceTo(after(this.#session.now, UNHEALTHY_MS));
   }
 
@@ -189,7 +193,7 @@ export class SuiteRollouts {
     if (operation === "Upgrade") this.#checkHealth(key, isHealthy ? "Healthy" : "Unhealthy");
   }
 
-  /** The suite's Cluster decides what healthyWhen says, not the word in the step. */
+  /** Throws if healthyWhen contradicts the step. */
   #checkHealth(key: string, wanted: Health): void {
     const cluster = this.#find(key);
     if (cluster === undefined) return;
@@ -219,7 +223,7 @@ export class SuiteRollouts {
     }
   }
 
-  /** Everything waiting has asked before the first is answered. Returns whether something has begun. */
+  /** Every waiting operation asks before the first is answered. Returns whether an operation has begun. */
   async #askAgain(): Promise<boolean> {
     this.#waiting = [...this.#held].flatMap(([key, call]) => this.#repeat(key, call));
     for (const each of this.#waiting) this.#fromMemory(each);
@@ -288,7 +292,7 @@ function withoutBasis({ basis: _, ...decision }: Decision): Decision {
   return decision;
 }
 
-/** The running operation, or an upgrade that has ended: it can become unhealthy, or healthy again. */
+/** The running operation, or else an ended upgrade, whose Cluster can still become unhealthy, or healthy again. */
 function runningOperation({ metadata, progress }: Cluster): Operation | undefined {
   const running = (["Delete", "Upgrade", "Create"] as const).find((each) => showsMark(each, metadata));
   return running ?? (progress?.reconciled === true ? "Upgrade" : undefined);

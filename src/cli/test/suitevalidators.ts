@@ -1,4 +1,4 @@
-/** Whether an object is a HookPolicyTest. */
+/** Validates a HookPolicyTest; release/validators.ts compiles this module. */
 
 import { compiler, sharing } from "../../policy/validation/compiler.ts";
 import type { SuiteObject } from "./spec.ts";

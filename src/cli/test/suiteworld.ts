@@ -1,4 +1,4 @@
-/** The objects of a suite, and how its steps change them. */
+/** Holds the objects of a suite, and changes them as its steps say. */
 
 import { isDeepStrictEqual } from "node:util";
 import { isFields } from "../../api/fields.ts";
@@ -18,7 +18,7 @@ import type { ObjectRefSpec } from "./spec.ts";
 import { looksAtClock } from "../fleet/looksatclock.ts";
 
 export class SuiteWorld {
-  /** As informers give them, and so the next two. */
+  /** These three read the present objects like the operator's informers. */
   readonly clusters: Lister<Cluster> = {
     get: (key) => {
       const [namespace = "", name = ""] = key.split("/");
@@ -51,7 +51,7 @@ export class SuiteWorld {
     return this.#fleet;
   }
 
-  /** Whether some expression of a policy reads the clock. */
+  /** Whether an expression of a policy reads the clock. */
   get usesNow(): boolean {
     return this.#usesNow;
   }
@@ -135,7 +135,7 @@ export class SuiteWorld {
     );
   }
 
-  /** A policy that the API server would reject cannot be tested. */
+  /** Throws for an object that the API server would reject. */
   #checkPolicies(): void {
     for (const { compiled } of this.fleet.policies) {
       const [error] = compiled.errors;
@@ -154,7 +154,10 @@ export class SuiteWorld {
   }
 }
 
-/** An override's lifetime starts at its creation, and an older rollout could have lost its status. */
+/**
+ * Gives overrides and rollouts a creation time: an override's lifetime starts there, and an old rollout without a status
+ * could have lost it.
+ */
 function created(object: RawObject, now: Date): RawObject {
   const kind = ownKind(object);
   if ((kind !== "HookOverride" && kind !== "HookRollout") || !isFields(object["metadata"])) return object;
@@ -188,7 +191,7 @@ function nameOf({ kind, namespace, name }: ObjectRefSpec): string {
   return namespace === undefined ? `${kind} ${name}` : `${kind} ${namespace}/${name}`;
 }
 
-/** The API server counts the changes of a Cluster's spec, and Cluster API says of which it speaks. */
+/** The API server counts the changes of a Cluster's spec in its generation, to which conditions refer. */
 function edited(object: RawObject, patch: RawObject): RawObject {
   const result = merged(object, patch);
   const { generation } = viewMetadata(object["metadata"]);

@@ -1,4 +1,4 @@
-/** The Cluster of a step, and the call that Cluster API would send. */
+/** Finds the Cluster of a step, and the call that Cluster API would send. */
 
 import type { Cluster } from "../../api/meta.ts";
 import { type HookCall, VERSION_FIELDS } from "../../api/runtimehooks.ts";
@@ -39,7 +39,7 @@ export function target(session: Session, spec: CallSpec): Target {
   };
 }
 
-/** For a call that the suite makes: the Cluster keeps the version that the call is about. */
+/** The same for a call that the suite makes: the Cluster keeps the version that the call names. */
 export function targetOfCall(session: Session, spec: CallSpec): Target {
   const asked = target(session, spec);
   const { topology, metadata } = asked.cluster;
@@ -52,7 +52,7 @@ export function targetOfCall(session: Session, spec: CallSpec): Target {
   return asked;
 }
 
-/** Throws for a request of which the API server does not ask. It changes nothing, like a dry run. */
+/** Throws for a request that the API server sends no review of. The request changes nothing, like a dry run. */
 export function targetOfRequest(session: Session, spec: RequestSpec): Attempt {
   const { admission, settings, toKubernetesVersion: to, fromKubernetesVersion: from } = spec;
   const cluster = clusterOf(session, spec.cluster);
@@ -75,7 +75,7 @@ function incomplete(version: string, field: string): SuiteError {
   );
 }
 
-/** These hooks are called for the version that the topology wants, so a call about another one is its owner's edit. */
+/** Cluster API calls these hooks for the version in spec.topology, so a call about another version implies its edit. */
 function wanting(cluster: Cluster, call: HookCall): Cluster {
   const { topology } = cluster;
   const version = targetVersion(call);
@@ -102,7 +102,7 @@ function insteadOf(wrong: (typeof VERSIONS)[number], hook: HookCall["hook"]): st
   return wrong === "fromKubernetesVersion" || meant === undefined ? "" : `: write ${meant}`;
 }
 
-/** Fields that the call leaves out are those of Cluster API's call, as far as the Cluster shows them. */
+/** Versions that the call leaves out are those of Cluster API's call, as far as the Cluster shows them. */
 function callOf(spec: CallSpec, cluster: Cluster): HookCall {
   const { hook } = spec;
   const said = VERSIONS.filter((field) => spec[field] !== undefined);

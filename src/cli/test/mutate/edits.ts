@@ -1,6 +1,6 @@
 /**
- * The small changes of a policy that a test should notice: a gate dropped, an operator turned, a value, an hour, a
- * selector, Fail to Ignore, Enforce to Audit. Fields are found by their names, wherever they are.
+ * Lists the small changes of a policy that a test should notice, such as a missing gate, another operator or hour, or
+ * Audit instead of Enforce. Fields are found by their names, wherever they are.
  */
 
 import { type Fields, fieldsOf, isFields, listOf } from "../../../api/fields.ts";
@@ -16,7 +16,7 @@ export function* editsOf(spec: Fields): Generator<Edit> {
 const OTHER_MODE: Readonly<Record<string, string>> = { Enforce: "Audit", Audit: "Enforce" };
 const OTHER_FAILURE: Readonly<Record<string, string>> = { Fail: "Ignore", Ignore: "Fail" };
 
-/** Both have a default. Where nothing is held, or nothing can fail, the change would change nothing. */
+/** Both fields have a default. Without a gate, or without a part that can fail, a change of them has no effect. */
 function* modes(spec: Fields): Generator<Edit> {
   const { mode = "Enforce", failurePolicy = "Fail" } = spec;
   const gated = listOf(spec["rules"]).some((rule) => listOf(fieldsOf(rule)["until"]).length > 0);
@@ -34,7 +34,7 @@ const FALLIBLE = new Set([
   "version",
 ]);
 
-/** Whether some part of it can be impossible to evaluate. */
+/** Whether a part of it can be not evaluable. */
 function canFail(value: unknown): boolean {
   if (Array.isArray(value)) return value.some(canFail);
   if (!isFields(value)) return false;
@@ -58,7 +58,7 @@ function* within(value: unknown, path: Path, parent?: unknown): Generator<Edit> 
   }
 }
 
-/** The lists from which an item can be dropped, and what they keep at least; 0: the last one drops the list. */
+/** The lists from which an item can be removed, and how many remain at least; 0: the list goes with its last item. */
 const LISTS: ReadonlyMap<string, number> = new Map([
   ["rules", 1],
   ["hooks", 1],
@@ -135,7 +135,7 @@ const BY_NAME: ReadonlyMap<string, Change> = new Map(Object.entries(CHANGES));
 
 const OFFSET = /(?:Z|[+-]\d\d:\d\d)$/i;
 
-/** An instant with its offset is the same in every zone. */
+/** An instant with an offset does not depend on the time zone. */
 function hasLocalTimes(window: unknown): boolean {
   const { allow, deny } = fieldsOf(window);
   return [...listOf(allow), ...listOf(deny)].map(fieldsOf).some(({ schedule, from, to }) => {
@@ -144,7 +144,7 @@ function hasLocalTimes(window: unknown): boolean {
   });
 }
 
-/** One that keeps blocking changes no answer. */
+/** A deadline that keeps blocking changes no answer. */
 function changedDeadlines(value: unknown): Changed {
   const { onExpiry, after, ...rest } = fieldsOf(value);
   if (onExpiry !== "Allow") return NO_CHANGE;
@@ -163,7 +163,7 @@ function counted(value: unknown): Changed {
 
 const OTHER_BOUND: Readonly<Record<string, string>> = { ">=": ">", "<=": "<", ">": ">=", "<": "<=" };
 
-/** Each bound with and without its version, and each minor version one higher. */
+/** Includes or excludes the version of each bound, and raises each minor version by one. */
 function* changedRanges(range: string): Generator<string> {
   for (const { 0: found, index } of range.matchAll(/[<>]=?/g))
     yield `${range.slice(0, index)}${OTHER_BOUND[found]}${range.slice(index + found.length)}`;

@@ -1,6 +1,6 @@
 /** Small changes of a CEL expression: another operator, another value. */
 
-/** Comments and texts are passed over as a whole, so that nothing within them counts as an operator. */
+/** Matches comments and texts as a whole, so that nothing within them counts as an operator. */
 const TOKEN =
   /(?<comment>\/\/[^\n]*)|(?<text>[rRbB]{0,2}(?:"""[^]*?"""|'''[^]*?'''|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'))|(?<operator>&&|\|\||[=!<>]=|[<>])|(?<word>[A-Za-z_]\w*)|(?<number>\d+(?:\.\d+)?)/g;
 
@@ -19,7 +19,7 @@ const TURNED: Readonly<Record<string, string>> = {
   exists: "all",
 };
 
-/** Their text has a format of its own: another text would be an error, which every suite notices. */
+/** The arguments of these functions have a format: any other text would be an error, which every suite notices. */
 const FORMATTED = /\b(?:duration|timestamp|semver|matches|quantity)\(\s*$/;
 
 export function* changedExpressions(expression: string): Generator<string> {

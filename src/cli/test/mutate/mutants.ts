@@ -1,4 +1,4 @@
-/** The mutants of the policies of suites: each differs from its policy by one small change, and is valid. */
+/** Makes mutants of the policies of suites: valid policies that differ from the original by one small change. */
 
 import { isFields } from "../../../api/fields.ts";
 import type { ServedHooks } from "../../../api/hookcatalog.ts";
@@ -12,13 +12,14 @@ import { editsOf } from "./edits.ts";
 export interface Mutant {
   /** HookPolicy team-a/protect */
   readonly policy: string;
-  /** Where the field is that changes. */
+  /** The place of the changed field. */
   readonly file: string;
   readonly line: number;
   readonly column: number;
   readonly path: string;
-  /** JSON; absent: the field is, or was, not there. */
+  /** JSON; absent: there was no such field. */
   readonly before?: string;
+  /** JSON; absent: the field was removed. */
   readonly after?: string;
   readonly object: RawObject;
 }
@@ -29,7 +30,7 @@ export interface Mutated {
   readonly text: string;
   readonly suites: readonly Suite[];
   readonly edits: readonly Edit[];
-  /** `undefined`: it gives no valid policy, or the same as an earlier one. */
+  /** `undefined`: the edit makes no valid policy, or the same as an earlier edit. */
   readonly mutantOf: (edit: Edit) => Mutant | undefined;
 }
 
@@ -73,7 +74,7 @@ function mutating({ kind, policy, place, served }: Origin): Mutated["mutantOf"] 
   };
 }
 
-/** A change that the API server refuses cannot be a mistake in a policy. */
+/** The API server would refuse an invalid policy, so it cannot be a mistake that goes unnoticed. */
 function isValid(kind: PolicyKind, object: RawObject, served: ServedHooks): boolean {
   const { errors, notEnforceable } = compilePolicy(kind, viewPolicy(kind, object), served);
   return errors.length + notEnforceable.length === 0;

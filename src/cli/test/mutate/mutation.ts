@@ -6,9 +6,9 @@ import { runSuite } from "../runsuite.ts";
 import type { Mutant, Mutated } from "./mutants.ts";
 
 export interface MutationResult {
-  /** When the time was up, the most that there can be: some may be invalid. */
+  /** If the time was up: an upper limit, because some of the rest may be invalid. */
   readonly mutants: number;
-  /** Mutants that the suites were run against; fewer when the time was up. */
+  /** Mutants that the suites were run against; fewer if the time was up. */
   readonly run: number;
   readonly noticed: number;
   /** Those that no suite noticed. */

@@ -1,12 +1,12 @@
-/** Prints what the suites have noticed of the mutants. */
+/** Prints which mutants the suites have noticed. */
 
 import type { Colour } from "../../terminal/colour.ts";
 import type { Mutant } from "./mutants.ts";
 import { type MutationResult, scoreOf } from "./mutation.ts";
 
-/** Longer values are cut, but not where the two differ. */
+/** Longer values are cut to the part in which they differ. */
 const MAX_VALUE = 72;
-/** Letters before the first difference. */
+/** Letters shown before the first difference. */
 const LEAD = 24;
 
 export function mutationLines(result: MutationResult, colour: Colour): string[] {

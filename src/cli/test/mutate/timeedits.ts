@@ -1,4 +1,4 @@
-/** Small changes of times: an hour, a day, a length, a zone. */
+/** Small changes of times: another hour, day, duration or time zone. */
 
 import { durationText, parseDuration } from "../../../policy/duration.ts";
 
@@ -16,14 +16,14 @@ export function hourLater(instant: string): string | undefined {
 }
 
 const DAYS = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
-/** The fields of a schedule that change: where they are, their first value, and how many values there are. */
+/** The fields of a schedule that change: hour, day of month and day of week, with their values. */
 const FIELDS = [
   { index: 1, first: 0, count: 24 },
   { index: 2, first: 1, count: 28 },
   { index: 4, first: 0, count: 7 },
 ];
 
-/** The hour, the day of the month and the day of the week, each one later, where the schedule names one. */
+/** Moves the hour, the day of the month or the day of the week by one, if the schedule names it. */
 export function laterSchedules(schedule: string): string[] {
   const fields = schedule.trim().split(/\s+/);
   if (fields.length !== 5) return [];
@@ -34,7 +34,7 @@ export function laterSchedules(schedule: string): string[] {
   });
 }
 
-/** The first value of the field becomes the next one; what follows a slash is no value. */
+/** Replaces the first value of the field by the next one. A number after a slash is no value. */
 function laterField(field: string, first: number, count: number): string {
   const next = (value: number): number => ((value - first + 1) % count) + first;
   return field.replace(/^(?:\d+|[A-Za-z]{3})/, (value) => {
@@ -44,7 +44,7 @@ function laterField(field: string, first: number, count: number): string {
   });
 }
 
-/** A zone in which every schedule means another time. */
+/** A time zone in which every schedule means another time. */
 export function otherZone(timeZone: string): string {
   return /^(?:Asia|Australia|Pacific)\//.test(timeZone) ? "America/New_York" : "Asia/Tokyo";
 }

@@ -14,13 +14,13 @@ interface Decided {
 /** An answer to a hook, or a refusal at admission, that rests on a decision. */
 export type Answered = (AuditEntry & Decided) | (AuditRefusal & Decided);
 
-/** The request that was refused; `undefined`: Cluster API has asked. */
+/** The refused request; `undefined`: an answer to Cluster API. */
 export function requestOf({ kind, hook }: Answered): RequestName | undefined {
   return kind === "Answer" ? undefined : REQUESTS.find((request) => REQUEST_HOOKS[request] === hook);
 }
 
 export interface AuditLines {
-  /** In the order of time, of all replicas. */
+  /** The answers of all replicas, in the order of time. */
   readonly answers: readonly Answered[];
   /** Lines without a decision, such as NotConfirmed. */
   readonly undecided: number;
@@ -42,7 +42,7 @@ export function readAuditLines(text: string): AuditLines {
   return { answers, undecided, others };
 }
 
-/** A torn line, or one of the ordinary log, is none. */
+/** `undefined`: the line is no entry, for example because it is torn or belongs to the ordinary log. */
 function parseEntry(line: string): AuditEntry | AuditRefusal | undefined {
   let value: unknown;
   try {
@@ -74,7 +74,7 @@ const DECIDED: ReadonlySet<string> = new Set<Verdict>([
   "NotEvaluable",
 ]);
 
-/** The file comes from elsewhere: whatever is read of it must be there. */
+/** Checks every field that is read later, because the file can come from anywhere. */
 function isAnswered(entry: AuditEntry | AuditRefusal): entry is Answered {
   const decision = fieldsOf(entry.decision);
   const { overrides } = fieldsOf(decision["inputs"]);

@@ -1,4 +1,4 @@
-/** The annotations and labels that make gates hold, or not, as an audit line tells: it does not contain them. */
+/** Infers annotations and labels from whether gates held, because an audit log does not contain them. */
 
 import { fieldsOf, isFields, listOf } from "../../../api/fields.ts";
 import type { GateSpec, MetadataGateSpec } from "../../../api/hookpolicy.ts";
@@ -10,11 +10,11 @@ export interface Mark {
   readonly on: "Cluster" | "Namespace";
   readonly field: "annotations" | "labels";
   readonly key: string;
-  /** null: it is not there, or something else. */
+  /** null: it is absent, or has another value. */
   readonly value: string | null;
 }
 
-/** Of the gates of a rule, by their names and whether they held. */
+/** The marks that explain which gates of the rule held. */
 export function marksOf(
   rule: unknown,
   gates: readonly { readonly gate: string; readonly holds: boolean | null }[],
@@ -39,7 +39,7 @@ export function marksOf(
 
 type MetadataGate = readonly [field: MetadataField, spec: MetadataGateSpec];
 
-/** Each alternative that does not hold is absent; the audit log does not tell which of them held. */
+/** If anyOf held, its first alternative is taken, because the audit log does not say which of them held. */
 function metadataGates(gate: Partial<GateSpec>, holds: boolean): MetadataGate[] {
   const { annotation, label, anyOf = [] } = gate;
   const own: MetadataGate[] = [

@@ -1,7 +1,4 @@
-/**
- * Makes a suite of the answers and refusals in an audit log: their times, what must have changed before each, and its
- * verdict.
- */
+/** Makes a step of each answer and refusal in an audit log: its time, the changes before it, and its verdict. */
 
 import { type Fields, fieldsOf, listOf } from "../../../api/fields.ts";
 import type { Cluster } from "../../../api/meta.ts";
@@ -30,7 +27,7 @@ export interface Recorded {
   readonly answers: readonly Answered[];
 }
 
-/** `answers`: about Clusters of the fleet, in the order of time; at least one. */
+/** `answers`: at least one, about Clusters of the fleet, in the order of time. */
 export function record(
   answers: readonly Answered[],
   fleet: Fleet,
@@ -44,7 +41,7 @@ export function record(
   return { spec: { at, ...(asked.length > 0 && { asked }), steps }, answers: kept };
 }
 
-/** Two replicas say the same, or one of them after a restart, or to a user who tries again. */
+/** Replicas repeat each other's answers, and their own after a restart or to a user who tries again. */
 function withoutRepeats(answers: readonly Answered[]): Answered[] {
   const last = new Map<string, string>();
   return answers.filter((answer) => {
@@ -76,7 +73,7 @@ function reasonsOf({ verdict, decision }: Answered): string {
 
 class Recorder {
   readonly #fleet: Fleet;
-  /** Those that no answer has known yet, by name. */
+  /** The overrides that no answer has named yet, by name. */
   readonly #overrides: Map<string, RawObject>;
   /** The values that earlier steps have set, by object, field and key. */
   readonly #marks = new Map<string, string | null>();
@@ -106,7 +103,7 @@ class Recorder {
     };
   }
 
-  /** Operations that began before the log, with the deadlines that the answers tell. */
+  /** The operations that began before the log, with the deadlines that the answers contain. */
   askedBefore(at: string, answers: readonly Answered[]): AskedSpec[] {
     const calls = answers.filter(({ kind }) => kind === "Answer");
     const firsts = new Map(calls.toReversed().map((answer) => [operationOf(answer), answer]));
@@ -147,7 +144,7 @@ class Recorder {
         marksOf(this.#ruleSpec(policyName(policy), rule), gates, { cluster, call }),
       ),
     );
-    // What holds for one gate is not taken away for another, which may want another value.
+    // A value that one gate needs is not removed for another gate, which may want another value.
     const held = new Set(wanted.filter(({ value }) => value !== null).map(keyOf));
     return wanted
       .filter((mark) => mark.value !== null || !held.has(keyOf(mark)))
@@ -206,7 +203,7 @@ function patchesOf(marks: readonly Mark[], { cluster: { namespace, name } }: Ans
   });
 }
 
-/** What decides is the first rule that holds, blocked before not evaluable, and its first gate that does not hold. */
+/** Expects the first rule that holds, Blocked before NotEvaluable, and its first gate that does not hold. */
 function expectationOf(answer: Answered): ExpectSpec {
   const { verdict, decision } = answer;
   const expected = requestOf(answer) === undefined ? verdict : "Denied";

@@ -1,4 +1,4 @@
-/** `hookpolicy test --record`: a suite of what a running operator decided. */
+/** `hookpolicy test --record`: writes a suite from the decisions of a running operator. */
 
 import { counted } from "../../terminal/counted.ts";
 import { writeFile } from "node:fs/promises";
@@ -30,8 +30,8 @@ import { answerText, record } from "./recording.ts";
 import { verify } from "./verify.ts";
 
 /**
- * `paths`: the policies, and the Clusters, Namespaces and objects as they were before. `log`: the file of the audit log.
- * `file`: a new file for the suite; absent: standard output.
+ * `paths`: the policies, and the Clusters, Namespaces and objects as they were before. `log`: the audit log. `file`: a new
+ * file for the suite; absent: standard output.
  */
 export async function recordSuite(
   paths: readonly string[],
@@ -102,7 +102,7 @@ function nameOf({ cluster: { namespace, name } }: Answered): string {
   return `${namespace}/${name}`;
 }
 
-/** A Cluster of Git has the uid of the log. It is not deleted yet: the answers tell when it is. */
+/** Gives Clusters without a uid that of the log, and removes deletions: the answers show when those began. */
 function asBefore(objects: readonly RawObject[], answers: readonly Answered[]): RawObject[] {
   const stored = answers.filter((answer) => requestOf(answer) !== "Create");
   const uids = new Map(stored.map((answer) => [nameOf(answer), answer.cluster.uid]));
@@ -116,7 +116,7 @@ function asBefore(objects: readonly RawObject[], answers: readonly Answered[]): 
   });
 }
 
-/** A creation that was refused had a uid that no Cluster has; admission is also about Clusters without a topology. */
+/** No Cluster has the uid of a refused creation. Admission is also about Clusters without a topology. */
 function isOf(fleet: Fleet, answer: Answered): boolean {
   const { namespace, name, uid } = answer.cluster;
   const cluster = fleet.cluster(namespace, name);
@@ -145,7 +145,7 @@ interface Given {
   readonly meant: readonly Answered[];
 }
 
-/** Policies stay in their files, so that the suite tests their next version; what they look at is kept as it was. */
+/** Policies stay in their files, so that the suite tests their next version; other objects are copied as they were. */
 function sections({ sources, objects, fleet, meant }: Given, folder: string): object {
   const policies = sources.filter(({ object }) => policyKind(object) !== undefined);
   const files = new Set(policies.map(({ file }) => file).filter((file) => file !== "-"));

@@ -1,4 +1,4 @@
-/** A recorded suite expects only what it gives: an answer that it does not give again is not expected. */
+/** Runs a recorded suite, and drops the expectations that it does not fulfil. */
 
 import type { StepResult, SuiteResult } from "../result.ts";
 import type { ExpectSpec, StepSpec } from "../spec.ts";
@@ -12,18 +12,18 @@ export interface Verified {
 
 interface Pair {
   readonly step: StepSpec;
-  /** Absent: nothing is expected any more. */
+  /** Absent: the expectation was dropped. */
   readonly answer?: Answered;
 }
 
-/** `run`: runs a suite with these steps. `problemOf`: why no suite can expect this, such as a policy that is not given. */
+/** `run`: runs a suite with these steps. `problemOf`: why no suite can expect this, such as a missing policy. */
 export async function verify(
   recorded: Recorded,
   run: (steps: readonly StepSpec[]) => Promise<SuiteResult>,
   problemOf: (expect: ExpectSpec) => string | undefined,
 ): Promise<Verified> {
   const unrepeated: { answer: Answered; why: string }[] = [];
-  /** Later steps depend on what a step changes. */
+  // The step stays without its expectation, because later steps depend on its changes.
   const giveUp = ({ step, answer }: Pair, why: string): Pair => {
     if (answer !== undefined) unrepeated.push({ answer, why });
     const { expect: _, ...rest } = step;
@@ -53,13 +53,13 @@ export async function verify(
   return { steps: [], unrepeated };
 }
 
-/** What cannot be called once cannot be called again; a request can be possible at another time. */
+/** A call that is impossible once stays so, but a request may be possible at another time. */
 function isLike({ name, call }: StepSpec, broken: StepResult): boolean {
   if (call === undefined || "admission" in call) return name === broken.name;
   return call.hook === broken.call?.hook && call.cluster === broken.call.cluster;
 }
 
-/** Nothing is left of a call; of a request, what it tells of the gates. */
+/** Drops a call with its step, but keeps the changes of a request's step, which show what gates looked at. */
 function withoutRequest({ step: { call, ...step } }: Pair): Pair[] {
   return call !== undefined && "admission" in call ? [{ step }] : [];
 }
