@@ -115,7 +115,7 @@ export function queriesFor(fleet: Fleet, options: ExplainOptions): readonly Obje
       .filter((policy) => matches(policy, world) !== "no")
       .flatMap(({ rules }) => rules.filter(({ hooks }) => hooks.has(call.hook)))
       .flatMap(({ gates }) => gates.flatMap((gate) => gate.queries?.(world, call, at) ?? []));
-    return [...ofPolicies, ...rolloutQueries(fleet, { world, call, at })];
+    return [...ofPolicies, ...rolloutQueries(fleet, { world, call, now: at })];
   });
 }
 
@@ -211,7 +211,7 @@ function explainOperation(
   const status = statusContext(options, isPending ? state : undefined);
   const situation = { fleet, world, call, at, policies, before, ...(status !== undefined && { status }) };
   const version = targetVersion(call);
-  const rollouts = decision.holds ? [] : explainRollouts(fleet, { world, call, at });
+  const rollouts = decision.holds ? [] : explainRollouts(fleet, { world, call, now: at });
   return {
     hook: call.hook,
     ...(version !== undefined && { targetVersion: version }),

@@ -1,16 +1,12 @@
 /** Explains what HookRollouts say about an operation that every policy releases, as far as their status shows it. */
 
 import { CONDITION } from "../../api/hookpolicy.ts";
-import type { HookCall } from "../../api/runtimehooks.ts";
-import { covers, isActive } from "../../policy/override.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
-import { targetVersion } from "../../policy/targetversion.ts";
-import type { World } from "../../policy/world.ts";
-import { refusalOf } from "../../rollouts/claim.ts";
-import { holdText } from "../../rollouts/holdtext.ts";
+import { type Hold, holdText } from "../../rollouts/holdtext.ts";
 import { BEGINS, type Member, memberOf } from "../../rollouts/member.ts";
-import { openGate, promotionQueries, type Situation } from "../../rollouts/promotion.ts";
+import { promotionQueries, type Situation } from "../../rollouts/promotion.ts";
 import { countingFailures, haltingStage } from "../../rollouts/stages.ts";
+import { closedFor, holdOf, liftingOverride, targetOfCall } from "../fleet/closedfor.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
 import { type Found, passes, turnOf } from "./rolloutturn.ts";
 
@@ -29,29 +25,22 @@ export interface ExplainedRollout {
   readonly because: readonly string[];
 }
 
-/** Whether an operation is one that rollouts hold, and the state of the Cluster. */
-export interface Wanted {
-  readonly world: World;
-  readonly call: HookCall;
-  readonly at: Date;
-}
-
 /** In the order in which the operator asks them. */
-export function explainRollouts(fleet: Fleet, wanted: Wanted): readonly ExplainedRollout[] {
-  return asking(fleet, wanted).map(({ known, member }) => explainRollout(known, member, wanted));
+export function explainRollouts(fleet: Fleet, situation: Situation): readonly ExplainedRollout[] {
+  return asking(fleet, situation).map(({ known, member }) => explainRollout(known, member, situation));
 }
 
 /** The objects that the gates of stages look at for this Cluster. */
-export function rolloutQueries(fleet: Fleet, wanted: Wanted): readonly ObjectQuery[] {
-  return asking(fleet, wanted).flatMap(({ member: { stage } }) =>
-    stage === undefined ? [] : promotionQueries(stage, situationOf(wanted)),
+export function rolloutQueries(fleet: Fleet, situation: Situation): readonly ObjectQuery[] {
+  return asking(fleet, situation).flatMap(({ member: { stage } }) =>
+    stage === undefined ? [] : promotionQueries(stage, situation),
   );
 }
 
 /** The rollouts that select the Cluster for this operation. */
 function asking(
   { rollouts }: Fleet,
-  { world, call }: Wanted,
+  { world, call }: Situation,
 ): readonly { readonly known: FleetRollout; readonly member: Member }[] {
   const { cluster, namespace } = world;
   if (cluster.topology === undefined) return [];
@@ -62,60 +51,38 @@ function asking(
   });
 }
 
-function explainRollout(known: FleetRollout, member: Member, wanted: Wanted): ExplainedRollout {
-  const { compiled } = known;
-  const { name, mode, retryAfterSeconds } = compiled;
-  const found = findingOf(known, member, wanted);
+function explainRollout(known: FleetRollout, member: Member, situation: Situation): ExplainedRollout {
+  const { name, mode, retryAfterSeconds } = known.compiled;
+  const found = findingOf(known, member, situation);
   if (!found.holds) return { rollout: name, mode, ...found, retryAfterSeconds: 0, message: "" };
-  const { stage, wanted: text = "", reason, because } = found;
-  const hold = { rollout: name, reason, ...(stage !== undefined && { stage }), retryAfterSeconds };
+  const { hold, because } = found;
+  const { wanted: _, ...rest } = hold;
   const holds = mode === "Enforce";
   return {
-    ...hold,
+    ...rest,
     mode,
     holds,
     because,
     retryAfterSeconds: holds ? retryAfterSeconds : 0,
-    message: holdText({ ...hold, wanted: text }),
+    message: holdText(hold),
   };
 }
 
-function findingOf(known: FleetRollout, member: Member, wanted: Wanted): Found {
+function findingOf(known: FleetRollout, { metadata, stage, marked }: Member, situation: Situation): Found {
   const { compiled, status } = known;
-  const { world, call, at } = wanted;
-  const lifting = world.overrides.find(
-    (override) =>
-      isActive(override, world.cluster, call.hook, at) &&
-      covers(override, { kind: "HookRollout", name: compiled.name }),
-  );
+  const lifting = liftingOverride(compiled, situation);
   if (lifting !== undefined) return passes("Overridden", `overridden by HookOverride ${lifting.name}`);
-  if (member.marked) return passes("Running", "its operation runs already");
-  const target = compiled.operation === "Upgrade" ? (targetVersion(call) ?? "") : "";
-  const refusal = refusalOf(compiled, status, { stage: member.stage, target }, at);
-  if (refusal !== undefined)
-    return {
-      holds: true,
-      reason: refusal.reason,
-      stage: refusal.stage ?? member.stage?.name,
-      because: why(known, refusal, target),
-    };
-  const { stage } = member;
-  if (stage === undefined) return { holds: true, reason: "NoStage", because: [] };
-  const open = openGate(stage, situationOf(wanted));
-  if (open !== undefined) {
-    const text = `gate ${open.gate} waits for ${open.wanted}`;
-    return { holds: true, reason: "GateOpen", stage: stage.name, wanted: text, because: [] };
-  }
-  return turnOf(known, { metadata: member.metadata, stage: stage.name, target, at });
-}
-
-function situationOf({ world, call, at }: Wanted): Situation {
-  return { world, call, now: at };
+  if (marked) return passes("Running", "its operation runs already");
+  const target = targetOfCall(compiled, situation.call);
+  const hold = closedFor(compiled, status, stage, situation);
+  if (hold !== undefined) return { holds: true, hold, because: why(known, hold, target) };
+  if (stage === undefined) return { holds: true, hold: holdOf(compiled, "NoStage", undefined), because: [] };
+  return turnOf(known, { metadata, stage: stage.name, target, at: situation.now });
 }
 
 function why(
   { compiled, status, pauseReason }: FleetRollout,
-  { reason, stage }: { readonly reason: string; readonly stage?: string },
+  { reason, stage }: Hold,
   target: string,
 ): readonly string[] {
   if (reason === "InvalidSpec") return [compiled.problem ?? ""];

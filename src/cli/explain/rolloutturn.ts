@@ -5,6 +5,7 @@ import type { Cluster, ObjectMeta } from "../../api/meta.ts";
 import type { Hold } from "../../rollouts/holdtext.ts";
 import { slotsOf } from "../../rollouts/limit.ts";
 import { isOverdue } from "../../rollouts/slots.ts";
+import { holdOf } from "../fleet/closedfor.ts";
 import type { FleetRollout } from "../fleet/fleet.ts";
 
 interface Passing {
@@ -15,11 +16,8 @@ interface Passing {
 
 interface Holding {
   readonly holds: true;
-  readonly reason: Hold["reason"];
+  readonly hold: Hold;
   readonly because: readonly string[];
-  readonly stage?: string | undefined;
-  /** Says what a gate of the stage waits for. */
-  readonly wanted?: string;
 }
 
 export type Found = Passing | Holding;
@@ -45,12 +43,13 @@ export function turnOf(known: FleetRollout, turn: Turn): Found {
     place < 0 ? "it is not among the first of the queue" : `it is number ${place + 1} of the queue`;
   const limits = limitsOf(known, claims, turn);
   const full = limits.find(({ used, limit }) => used.length >= limit);
-  if (full !== undefined) return { holds: true, stage, reason: "NoFreeSlot", because: [inUse(full), line] };
+  if (full !== undefined)
+    return { holds: true, hold: holdOf(compiled, "NoFreeSlot", stage), because: [inUse(full), line] };
   const free = Math.min(...limits.map(({ used, limit }) => limit - used.length));
   const isFirst = place < 0 ? queue.length === 0 : place < free;
   if (isFirst && compiled.spread.length === 0) return passes("SlotFree", "a slot is free for it");
   const because = [`${free} free, and ${line}`, ...spreadNote(compiled)];
-  return { holds: true, stage, reason: "NotItsTurn", because };
+  return { holds: true, hold: holdOf(compiled, "NotItsTurn", stage), because };
 }
 
 interface UsedLimit {

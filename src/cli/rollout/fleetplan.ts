@@ -4,12 +4,12 @@ import type { HookRollout } from "../../api/hookpolicy.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { expectedCall } from "../../operations/call.ts";
 import { forecast } from "../../operations/forecast.ts";
-import { covers, isActive } from "../../policy/override.ts";
 import { BEGINS, memberOf } from "../../rollouts/member.ts";
 import { isAtTarget } from "../../rollouts/health.ts";
 import { type Plan, type PlanMember, planRollout } from "../../rollouts/plan.ts";
 import { type CompiledRollout, compileRollout } from "../../rollouts/rollout.ts";
 import { CommandError, USAGE } from "../command.ts";
+import { liftingOverride } from "../fleet/closedfor.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 
 export interface PlanWish {
@@ -45,11 +45,9 @@ function planMember(
   const call = expectedCall(BEGINS[rollout.operation], cluster, version);
   const policies = fleet.policiesFor(metadata.namespace ?? "");
   const world = fleet.world(cluster);
-  const isOverridden = (at: Date): boolean =>
-    world.overrides.some(
-      (override) =>
-        isActive(override, cluster, call.hook, at) &&
-        covers(override, { kind: "HookRollout", name: rollout.name }),
-    );
-  return { member, releasedFrom: (at) => (isOverridden(at) ? at : forecast(policies, world, call, at)) };
+  return {
+    member,
+    releasedFrom: (at) =>
+      liftingOverride(rollout, { world, call, now: at }) ? at : forecast(policies, world, call, at),
+  };
 }
