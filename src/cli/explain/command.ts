@@ -13,8 +13,7 @@ import {
   version,
 } from "../command.ts";
 import { REQUESTS, type RequestName } from "../fleet/requestnames.ts";
-import type { Explanation } from "./explanation.ts";
-import type { ExplainWish } from "./liveexplanation.ts";
+import type { ExplainWish, Explanation } from "./explanation.ts";
 import { type Options, parseOptions, UsageError } from "../../operator/options.ts";
 import { addConnectionFlags, type ConnectionFlags, connectionWords, reading } from "../fleet/connection.ts";
 import { clusterIn, type ClusterName, fleetOf } from "../fleet/livecluster.ts";
@@ -158,7 +157,6 @@ async function explainFiles(
   settings: Settings,
 ): Promise<Explanation> {
   const { explain } = await import("./explanation.ts");
-  const { explainOptions } = await import("./liveexplanation.ts");
   const sources = await readAllObjects(paths);
   // Files describe only the instant of the flag.
   const now = settings.flags.at ?? new Date();
@@ -166,11 +164,12 @@ async function explainFiles(
     sources.map(({ object }) => object),
     { now, ...settings },
   );
-  return explain(fleet, explainOptions(clusterIn(fleet, name), wishOf(settings.flags), { now }));
+  const cluster = clusterIn(fleet, name);
+  return explain(fleet, { ...wishOf(settings.flags), cluster, now, unread: [], live: false });
 }
 
-function wishOf({ admission, ...flags }: Flags): ExplainWish {
-  return { ...flags, ...(admission !== undefined && { request: admission }) };
+function wishOf({ hook, admission: request, at, toVersion, fromVersion }: Flags): ExplainWish {
+  return { hook, request, at, toVersion, fromVersion };
 }
 
 async function explainLive(name: ClusterName, flags: Flags, options: Options): Promise<Explanation> {

@@ -36,17 +36,21 @@ import {
   walk,
 } from "../../operations/timeline.ts";
 
-export interface ExplainOptions {
-  readonly cluster: Cluster;
-  /** Absent, with `request`: the operations that wait now. */
-  readonly hook?: HookName;
+/** The wishes of the user. */
+export interface ExplainWish {
+  /** Absent, like `request`: the operations that wait now. */
+  readonly hook?: HookName | undefined;
   /** The request that a user would send to the API server. */
-  readonly request?: RequestName;
-  readonly now: Date;
+  readonly request?: RequestName | undefined;
   /** An instant other than now. */
-  readonly at?: Date;
-  readonly toVersion?: string;
-  readonly fromVersion?: string;
+  readonly at?: Date | undefined;
+  readonly toVersion?: string | undefined;
+  readonly fromVersion?: string | undefined;
+}
+
+export interface ExplainOptions extends ExplainWish {
+  readonly cluster: Cluster;
+  readonly now: Date;
   readonly unread: readonly Unread[];
   /** Whether the policies come from an API server, so that their statuses are the operator's. */
   readonly live: boolean;
@@ -90,7 +94,7 @@ export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
     cluster: { namespace, name, uid },
     at: at ?? now,
     notes: [
-      request !== undefined && found.length === 0 ? notReviewedNote(request, options) : undefined,
+      request && notReviewedNote(request, options),
       notCalled(cluster),
       ...unread.map(({ text }) => text),
       hook === undefined && request === undefined ? omittedRows(fleet, cluster) : undefined,
@@ -217,7 +221,7 @@ function explainOperation(
     ...(version !== undefined && { targetVersion: version }),
     ...(isPending && { firstAsked: before.firstAsked }),
     passed: !isPending && options.toVersion === undefined && hasEnded(before, cluster, fleet.served),
-    ...answerOf(decision, rollouts, options.unread),
+    ...answerOf(decision, rollouts, options),
     ...wayOut(decision, situation),
     policies: decision.trace.map((trace, index) => explainPolicy(trace, policies[index], situation)),
     rollouts,
@@ -226,10 +230,10 @@ function explainOperation(
 }
 
 function explainAttempt(fleet: Fleet, attempt: Attempt, options: ExplainOptions): ExplainedOperation {
-  const { now, at = now, unread, request } = options;
+  const { now, at = now, request } = options;
   const { admission, verdict, ...rest } = explainRequest(fleet, attempt, at);
   const version = targetVersion(attempt.call);
-  const isOpen = admission !== "Denied" && unread.some(({ policies }) => policies);
+  const isOpen = admission !== "Denied" && lacksPolicies(options);
   return {
     hook: attempt.call.hook,
     ...(request !== undefined && { request }),
@@ -246,10 +250,11 @@ function explainAttempt(fleet: Fleet, attempt: Attempt, options: ExplainOptions)
 function admissionOf(
   fleet: Fleet,
   { call, isPending }: Pick<Subject, "call" | "isPending">,
-  { cluster, now, at = now, fromVersion: from, unread }: ExplainOptions,
+  options: ExplainOptions,
 ): Pick<ExplainedOperation, "admission"> {
+  const { cluster, now, at = now, fromVersion: from } = options;
   const request = (["Delete", "Upgrade"] as const).find((each) => REQUEST_HOOKS[each] === call.hook);
-  if (isPending || request === undefined || unread.some(({ policies }) => policies)) return {};
+  if (isPending || request === undefined || lacksPolicies(options)) return {};
   const attempt = requestOf(request, cluster, { to: targetVersion(call), from });
   const admission = "why" in attempt ? undefined : verdictAt(fleet, attempt, at);
   return admission === undefined ? {} : { admission };
@@ -278,7 +283,7 @@ function lookAhead(
 function answerOf(
   { verdict, holds, retryAfterSeconds, message }: Decision,
   rollouts: readonly ExplainedRollout[],
-  unread: readonly Unread[],
+  options: ExplainOptions,
 ): Pick<ExplainedOperation, "verdict" | "holds" | "retryAfterSeconds" | "message"> {
   const rollout = rollouts.find((each) => each.holds);
   if (rollout !== undefined)
@@ -288,6 +293,11 @@ function answerOf(
       retryAfterSeconds: rollout.retryAfterSeconds,
       message: rollout.message,
     };
-  const open = !holds && unread.some(({ policies }) => policies);
+  const open = !holds && lacksPolicies(options);
   return { ...(open ? { verdict: "NotEvaluable" } : { verdict, holds }), retryAfterSeconds, message };
+}
+
+/** Whether a policy that the user may not read could hold the Cluster. */
+function lacksPolicies({ unread }: ExplainOptions): boolean {
+  return unread.some(({ policies }) => policies);
 }

@@ -19,34 +19,25 @@ export function mismatchOf(policy: RawObject | undefined, { cluster, namespace }
 
 function unfulfilled(selector: unknown, labels: Labels): string[] {
   if (!isFields(selector)) return [];
-  return requirementsOf(selector)
-    .filter(({ selector: each }) => !compileSelector(each)(labels))
-    .map(({ key, text }) => {
-      const found = lookup(labels, key);
-      return `${text}, and finds ${found === undefined ? `no label ${key}` : `${key}=${found}`}`;
-    });
-}
-
-interface Requirement {
-  readonly key: string;
-  readonly text: string;
-  /** A selector with this requirement alone. */
-  readonly selector: LabelSelector;
-}
-
-function requirementsOf({ matchLabels = {}, matchExpressions = [] }: LabelSelector): readonly Requirement[] {
-  return [
+  const { matchLabels = {}, matchExpressions = [] }: LabelSelector = selector;
+  const requirements = [
     ...Object.entries(matchLabels).map(([key, value]) => ({
       key,
       text: `label ${key}=${value}`,
-      selector: { matchLabels: { [key]: value } },
+      matches: compileSelector({ matchLabels: { [key]: value } }),
     })),
     ...matchExpressions.map((expression) => ({
       key: expression.key,
       text: requirementText(expression),
-      selector: { matchExpressions: [expression] },
+      matches: compileSelector({ matchExpressions: [expression] }),
     })),
   ];
+  return requirements
+    .filter(({ matches }) => !matches(labels))
+    .map(({ key, text }) => {
+      const found = lookup(labels, key);
+      return `${text}, and finds ${found === undefined ? `no label ${key}` : `${key}=${found}`}`;
+    });
 }
 
 function requirementText({ key, operator, values = [] }: LabelSelectorRequirement): string {

@@ -28,20 +28,16 @@ export function explainRequest(fleet: Fleet, attempt: Attempt, at: Date): Explai
   const found = admitted(fleet, attempt, at);
   const { verdict: admission, message, decision } = answerOf(attempt, found);
   const world = fleet.world(cluster);
-  const [refusing, warned] = [denying(all), warning(all)];
-  const policies = admission === "Denied" ? refusing : warned;
+  const policies = admission === "Denied" ? denying(all) : warning(all);
   const situation = { fleet, world, call, at, policies, before: newOperation(call, cluster, at, undefined) };
-  const denials = saidBy(refusing, found.denial.trace);
-  const warnings = saidBy(warned, found.warning.trace);
   return {
     admission,
     verdict: admission === "Warned" ? "WouldBlock" : decision.verdict,
     message,
     ...wayOut(decision, situation),
-    policies: all.map((policy) => {
-      const name = policyName(policy.ref);
-      const said = together(policy, world, [denials.get(name), warnings.get(name)]);
-      return explainPolicy(said.trace, said.policy, situation);
+    policies: all.map((each) => {
+      const { trace, policy } = together(each, world, found);
+      return explainPolicy(trace, policy, situation);
     }),
   };
 }
@@ -53,42 +49,31 @@ export function verdictAt(fleet: Fleet, attempt: Attempt, at: Date): Admitted["v
   return speak ? verdict : undefined;
 }
 
-/** The messages of the rules of a policy that refuse, or of those that warn. */
-interface Said {
-  readonly rules: CompiledPolicy["rules"];
-  readonly trace: PolicyTrace;
-}
-
-function saidBy(
-  policies: readonly CompiledPolicy[],
-  traces: readonly PolicyTrace[],
-): ReadonlyMap<string, Said> {
-  const said = policies.flatMap(({ ref, rules }, index): [string, Said][] => {
-    const trace = traces[index];
-    return trace === undefined ? [] : [[policyName(ref), { rules, trace }]];
-  });
-  return new Map(said);
-}
-
-/** As what one policy says. */
-function together(
-  policy: CompiledPolicy,
-  world: World,
-  said: readonly [denial: Said | undefined, warning: Said | undefined],
-): { readonly trace: PolicyTrace; readonly policy: CompiledPolicy } {
+/** Joins what a policy's rules say that refuse with what those say that warn. */
+function together(policy: CompiledPolicy, world: World, { denial, warning: warned }: Admitted): Said {
   const { ref, mode } = policy;
-  const spoken = said.filter((each) => each !== undefined);
-  const overriddenBy = spoken.find(({ trace }) => trace.overriddenBy !== undefined)?.trace.overriddenBy;
+  const name = policyName(ref);
+  const refusal = denial.trace.find((each) => policyName(each.policy) === name);
+  const warns = warned.trace.find((each) => policyName(each.policy) === name);
+  const traces = [refusal, warns].filter((each) => each !== undefined);
+  const overriddenBy = traces.find((each) => each.overriddenBy !== undefined)?.overriddenBy;
   const trace: PolicyTrace = {
     policy: ref,
     mode,
     matched: matches(policy, world) !== "no",
-    verdict: verdictOf(said[0]?.trace, said[1]?.trace),
-    holds: said[0]?.trace.holds === true,
-    rules: spoken.flatMap((each) => each.trace.rules),
+    verdict: verdictOf(refusal, warns),
+    holds: refusal?.holds === true,
+    rules: traces.flatMap(({ rules }) => rules),
     ...(overriddenBy !== undefined && { overriddenBy }),
   };
+  const spoken = [...denying([policy]), ...warning([policy])];
   return { trace, policy: { ...policy, rules: spoken.flatMap(({ rules }) => rules) } };
+}
+
+interface Said {
+  readonly trace: PolicyTrace;
+  /** With the rules that the trace was made of. */
+  readonly policy: CompiledPolicy;
 }
 
 function verdictOf(denial: PolicyTrace | undefined, warns: PolicyTrace | undefined): Verdict {
