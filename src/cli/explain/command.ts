@@ -122,7 +122,7 @@ async function explainCluster(name: ClusterName, flags: Flags, program: string):
   const explanation =
     flags.filename === undefined
       ? await explainLive(name, flags, options)
-      : await explainFiles(name, flags.filename, { flags, options });
+      : await explainFiles(name, flags, options);
   if (flags.output === "json") {
     const { explanationJson } = await import("./explanationjson.ts");
     stdout.json(explanationJson(explanation));
@@ -146,26 +146,16 @@ async function checkHook({ hook }: Flags, { capiVersion }: Options): Promise<voi
   }
 }
 
-interface Settings {
-  readonly flags: Flags;
-  readonly options: Options;
-}
-
-async function explainFiles(
-  name: ClusterName,
-  paths: readonly string[],
-  settings: Settings,
-): Promise<Explanation> {
+async function explainFiles(name: ClusterName, flags: Flags, options: Options): Promise<Explanation> {
+  const { filename = [], at } = flags;
   const { explain } = await import("./explanation.ts");
-  const sources = await readAllObjects(paths);
-  // Files describe only the instant of the flag.
-  const now = settings.flags.at ?? new Date();
-  const fleet = await fleetOf(
-    sources.map(({ object }) => object),
-    { now, ...settings },
-  );
+  const sources = await readAllObjects(filename);
+  // Files describe the Cluster at the time of --at.
+  const now = at ?? new Date();
+  const objects = sources.map(({ object }) => object);
+  const fleet = await fleetOf(objects, { now, options });
   const cluster = clusterIn(fleet, name);
-  return explain(fleet, { ...wishOf(settings.flags), cluster, now, unread: [], live: false });
+  return explain(fleet, { ...wishOf(flags), cluster, now, unread: [], live: false });
 }
 
 function wishOf({ hook, admission: request, at, toVersion, fromVersion }: Flags): ExplainWish {

@@ -1,9 +1,26 @@
 /** A decision as the answer that a simulation compares. */
 
-import type { Decision } from "../../policy/decision.ts";
+import type { Admitted } from "../../policy/admission.ts";
+import type { Decision, Verdict } from "../../policy/decision.ts";
 import { policyName } from "../../policy/policyref.ts";
 import { decidingGates, findings, reasonOf } from "../test/expect.ts";
-import type { Answer, AnswerRule } from "./comparison.ts";
+
+/** The answer to Cluster API, or to a request, with the rules that caused it. */
+export interface Answer {
+  readonly verdict: Verdict | Admitted["verdict"];
+  readonly holds: boolean;
+  readonly retryAfterSeconds: number;
+  readonly message: string;
+  /** If the answer releases: only the rules of Audit policies and those that only observe. */
+  readonly rules: readonly AnswerRule[];
+}
+
+export interface AnswerRule {
+  readonly policy: string;
+  readonly rule: string;
+  readonly gate?: string;
+  readonly reason: string;
+}
 
 /** Answers with the same key have no difference that is reported. */
 export function keyOf({ verdict, holds, rules }: Answer): string {

@@ -1,31 +1,13 @@
 /** Compares the answers of two sides to the same operation through time. */
 
 import type { HookCall, HookName } from "../../api/runtimehooks.ts";
-import type { Admitted } from "../../policy/admission.ts";
-import type { Verdict } from "../../policy/decision.ts";
 import type { Look } from "../../operations/timeline.ts";
 import type { RequestName } from "../fleet/requestnames.ts";
+import type { Answer } from "./answer.ts";
 import type { Turn } from "./walks.ts";
 
 export const CHANGES = ["newly-blocked", "newly-allowed", "changed-reason"] as const;
 export type ChangeKind = (typeof CHANGES)[number];
-
-/** The answer to Cluster API, or to a request, with the rules that caused it. */
-export interface Answer {
-  readonly verdict: Verdict | Admitted["verdict"];
-  readonly holds: boolean;
-  readonly retryAfterSeconds: number;
-  readonly message: string;
-  /** If the answer releases: only the rules of Audit policies and those that only observe. */
-  readonly rules: readonly AnswerRule[];
-}
-
-export interface AnswerRule {
-  readonly policy: string;
-  readonly rule: string;
-  readonly gate?: string;
-  readonly reason: string;
-}
 
 export interface Change {
   readonly change: ChangeKind;
@@ -41,26 +23,30 @@ export interface Change {
   readonly seconds: number;
 }
 
+/** The answers of one side through time. */
+export interface Answers {
+  /** The beginning, and wherever the answer changes. */
+  readonly turns: readonly Turn[];
+  /** The answer at a turn, with the names of this operation. */
+  readonly answerAt: (turn: Turn) => Answer;
+}
+
 /** The answers of one side to an operation. */
-export interface Answered {
+export interface Answered extends Answers {
   readonly call: HookCall;
   readonly first: Look;
-  /** Wherever the answer changes, from the beginning on. */
-  readonly turns: readonly Turn<Answer>[];
-  /** With the names of this operation. */
-  readonly answerAt: (turn: Turn<Answer>) => Answer;
 }
 
 /** A kind of change, with the first turns that make it. */
 interface Difference {
   readonly change: ChangeKind;
-  readonly old: Turn<Answer>;
-  readonly now: Turn<Answer>;
+  readonly old: Turn;
+  readonly now: Turn;
   readonly from: Date;
   readonly seconds: number;
 }
 
-type Turns = Answered["turns"];
+type Turns = Answers["turns"];
 
 /** Operations that nothing tells apart have the same turns, which are compared once. */
 export class Comparison {
@@ -71,10 +57,7 @@ export class Comparison {
     this.#end = end;
   }
 
-  changes(
-    before: Pick<Answered, "turns" | "answerAt">,
-    after: Pick<Answered, "turns" | "answerAt">,
-  ): readonly Omit<Change, "cluster" | "hook">[] {
+  changes(before: Answers, after: Answers): readonly Omit<Change, "cluster" | "hook">[] {
     return this.#differences(before.turns, after.turns).map(({ old, now, ...difference }) => ({
       ...difference,
       before: before.answerAt(old),
@@ -111,8 +94,8 @@ function kindOf(before: Answer, after: Answer): ChangeKind {
 interface Period {
   readonly from: number;
   readonly to: number;
-  readonly old: Turn<Answer>;
-  readonly now: Turn<Answer>;
+  readonly old: Turn;
+  readonly now: Turn;
 }
 
 /** The times between any two turns; both sides begin at the same instant. */

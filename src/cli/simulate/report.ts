@@ -5,7 +5,8 @@ import { durationText } from "../../policy/duration.ts";
 import { timestamp } from "../../policy/instant.ts";
 import type { Colour } from "../terminal/colour.ts";
 import { markdownParts, markdownTable, markdownText } from "../terminal/markdown.ts";
-import { type Answer, type AnswerRule, type Change, type ChangeKind, CHANGES } from "./comparison.ts";
+import type { Answer, AnswerRule } from "./answer.ts";
+import { type Change, type ChangeKind, CHANGES } from "./comparison.ts";
 import { countOf, type Simulation } from "./simulation.ts";
 import { tableLines } from "../terminal/table.ts";
 import { paragraphs, wrapped } from "../terminal/tree.ts";
@@ -16,10 +17,18 @@ export interface Times {
   readonly to?: Date;
 }
 
-/** Changes that differ only in the Cluster. */
-interface Group {
-  readonly first: Change;
+/** Changes that differ only in the Cluster, in words. */
+export interface ChangeGroup {
+  readonly change: ChangeKind;
+  /** Or the request at admission. */
+  readonly hook: string;
+  readonly before: string;
+  readonly after: string;
   readonly clusters: readonly string[];
+}
+
+interface Group extends ChangeGroup {
+  readonly first: Change;
 }
 
 const MAX_NAMED = 5;
@@ -49,16 +58,20 @@ function leftOut(groups: readonly Group[]): string[] {
   return isShort ? ["-o json lists every Cluster and every rule"] : [];
 }
 
-function groupLines({ first, clusters }: Group, { to }: Times, colour: Colour): string[] {
+function groupLines(
+  { change, hook, before, after, clusters, first }: Group,
+  { to }: Times,
+  colour: Colour,
+): string[] {
   const paint: Readonly<Record<ChangeKind, (text: string) => string>> = {
     "newly-blocked": colour.red,
     "newly-allowed": colour.yellow,
     "changed-reason": colour.cyan,
   };
   return [
-    `${paint[first.change](title(first.change))}: ${subjectOf(first)}`,
-    `  before    ${answerText(first.before, first.after)}`,
-    `  after     ${answerText(first.after, first.before)}`,
+    `${paint[change](title(change))}: ${hook}`,
+    `  before    ${before}`,
+    `  after     ${after}`,
     ...(to === undefined ? [] : [`  when      ${when(first)}`]),
     `  clusters  ${named(clusters)}`,
   ];
@@ -83,44 +96,26 @@ function hookTable({ changes }: Simulation): string[] {
 
 /** In the order of the kinds of change; those of many Clusters first. */
 function groupsOf({ changes }: Simulation): Group[] {
-  const groups = [...Map.groupBy(changes, keyOf).values()].flatMap((group): Group[] => {
-    const [first] = group;
-    return first === undefined ? [] : [{ first, clusters: group.map(({ cluster }) => cluster) }];
-  });
-  const rank = ({ first }: Group): number => CHANGES.indexOf(first.change);
-  return groups.toSorted((a, b) => rank(a) - rank(b) || b.clusters.length - a.clusters.length);
-}
-
-function keyOf(of: Change): string {
-  const { change, before, after, from, seconds } = of;
-  return JSON.stringify([
-    change,
-    subjectOf(of),
-    answerText(before, after),
-    answerText(after, before),
-    from,
-    seconds,
-  ]);
-}
-
-export interface ChangeGroup {
-  readonly change: ChangeKind;
-  /** Or the request at admission. */
-  readonly hook: string;
-  readonly before: string;
-  readonly after: string;
-  readonly clusters: readonly string[];
-}
-
-/** Changes that differ only in the Cluster, in words. */
-export function changeGroups(simulation: Simulation): readonly ChangeGroup[] {
-  return groupsOf(simulation).map(({ first, clusters }) => ({
+  const told = changes.map((first) => ({
     change: first.change,
     hook: subjectOf(first),
     before: answerText(first.before, first.after),
     after: answerText(first.after, first.before),
-    clusters,
+    first,
   }));
+  const alike = Map.groupBy(told, ({ first: { from, seconds }, ...texts }) =>
+    JSON.stringify([texts, from, seconds]),
+  );
+  const groups = [...alike.values()].flatMap((group): Group[] => {
+    const [one] = group;
+    return one === undefined ? [] : [{ ...one, clusters: group.map(({ first }) => first.cluster) }];
+  });
+  const rank = ({ change }: Group): number => CHANGES.indexOf(change);
+  return groups.toSorted((a, b) => rank(a) - rank(b) || b.clusters.length - a.clusters.length);
+}
+
+export function changeGroups(simulation: Simulation): readonly ChangeGroup[] {
+  return groupsOf(simulation).map(({ first: _, ...group }) => group);
 }
 
 /** The verdict, and the first rule that caused it: preferably one that the other answer lacks. */
@@ -170,13 +165,11 @@ export function simulationMarkdown(simulation: Simulation, times: Times): string
   if (groups.length === 0) return head;
   const time = times.to === undefined ? [] : ["When"];
   const titles = ["Change", "Hook", ...time, "Before", "After", "Clusters"];
-  const rows = groups.map(({ first: change, clusters }) => [
-    change.change,
-    subjectOf(change),
-    ...(times.to === undefined ? [] : [when(change)]),
-    markdownText(answerText(change.before, change.after)),
-    markdownText(answerText(change.after, change.before)),
-    markdownText(named(clusters)),
+  const rows = groups.map(({ change, hook, before, after, clusters, first }) => [
+    change,
+    hook,
+    ...(times.to === undefined ? [] : [when(first)]),
+    ...[before, after, named(clusters)].map(markdownText),
   ]);
   const [names = "", line = "", ...lines] = markdownTable(titles, rows).split(/(?<=\n)/);
   return markdownParts(`${head}\n${names}${line}`, lines, "rows");

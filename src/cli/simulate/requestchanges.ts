@@ -8,9 +8,9 @@ import { earliest } from "../../policy/instant.ts";
 import { admitted, answerOf as answerAtAdmission, requestOf } from "../fleet/admissionrequest.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { REQUEST_HOOKS, type RequestName, REQUESTS } from "../fleet/requestnames.ts";
-import { answerOf, keyOf } from "./answer.ts";
+import { type Answer, answerOf, keyOf } from "./answer.ts";
 import type { FleetPair } from "./changedfleet.ts";
-import { type Answer, type Change, Comparison } from "./comparison.ts";
+import { type Change, Comparison } from "./comparison.ts";
 import type { Turn } from "./walks.ts";
 
 export interface RequestOptions {
@@ -29,9 +29,11 @@ export interface Progress {
   readonly total: number;
 }
 
-interface RequestChanges {
+export interface RequestChanges {
   readonly changes: readonly Change[];
+  /** The number of requests at admission that rules of either side are about. */
   readonly requests: number;
+  /** How many of them the API server refuses at the start of the time. */
   readonly deniedBefore: number;
   readonly deniedAfter: number;
 }
@@ -66,7 +68,7 @@ export function* requestChanges(
   return { changes, requests, deniedBefore, deniedAfter };
 }
 
-function answerAt({ answer }: Turn<Answer>): Answer {
+function answerAt({ answer }: Turn): Answer {
   return answer;
 }
 
@@ -95,11 +97,11 @@ function turnsOf(
   name: RequestName,
   cluster: Cluster,
   options: RequestOptions,
-): readonly Turn<Answer>[] | undefined {
+): readonly Turn[] | undefined {
   const { from, to = from, version, fromVersion } = options;
   const attempt = requestOf(name, cluster, { to: version, from: fromVersion });
   if ("why" in attempt) return undefined;
-  const turns: Turn<Answer>[] = [];
+  const turns: Turn[] = [];
   let at: Date | undefined = from;
   for (let look = 0; look < MAX_LOOKS && at !== undefined; look += 1) {
     const { turn, next }: Look = lookAt(fleet, attempt, at);
@@ -112,7 +114,7 @@ function turnsOf(
 }
 
 interface Look {
-  readonly turn: Turn<Answer>;
+  readonly turn: Turn;
   /** When time alone changes it. */
   readonly next: Date | "Unknown" | undefined;
 }

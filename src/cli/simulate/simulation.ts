@@ -12,12 +12,18 @@ import { clusterKey } from "../../policy/cluster.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { changedPolicies, type FleetPair, type PolicyEdit } from "./changedfleet.ts";
 import { lookAt, type OperationInputs } from "../../operations/timeline.ts";
-import { answerOf, keyOf } from "./answer.ts";
-import { type Answer, type Answered, type Change, type ChangeKind, Comparison } from "./comparison.ts";
+import { type Answer, keyOf } from "./answer.ts";
+import { type Answered, type Change, type ChangeKind, Comparison } from "./comparison.ts";
 import { BEGINS } from "../../rollouts/member.ts";
 import { type Hold, holdText } from "../../rollouts/holdtext.ts";
 import { WHOLE } from "../../rollouts/rollout.ts";
-import { type Progress, requestChanges, type RequestOptions, sampleSeconds } from "./requestchanges.ts";
+import {
+  type Progress,
+  type RequestChanges,
+  requestChanges,
+  type RequestOptions,
+  sampleSeconds,
+} from "./requestchanges.ts";
 import { type Holds, rolloutHolds } from "./rolloutholds.ts";
 import { decisionAt, readsClock, Walks } from "./walks.ts";
 import { policyName } from "../../policy/policyref.ts";
@@ -35,8 +41,7 @@ export interface NotEvaluableRule {
   readonly operations: number;
 }
 
-export interface Simulation {
-  readonly changes: readonly Change[];
+export interface Simulation extends RequestChanges {
   readonly notEvaluable: readonly NotEvaluableRule[];
   /** Calls that Cluster API never makes, because they leave out a minor version. */
   readonly skippingMinor: number;
@@ -47,11 +52,6 @@ export interface Simulation {
   /** Whether it is held at the start of the time. */
   readonly blockedBefore: number;
   readonly blockedAfter: number;
-  /** Requests at admission that rules of either side are about. */
-  readonly requests: number;
-  /** Whether the API server refuses it at the start of the time. */
-  readonly deniedBefore: number;
-  readonly deniedAfter: number;
 }
 
 /** Yields the progress after each Cluster. */
@@ -66,7 +66,7 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
     after: heldBy(pair.after, clusters, options),
   };
   const comparison = new Comparison((options.to ?? options.from).getTime());
-  const walks = { before: new Walks(answerOf, keyOf), after: new Walks(answerOf, keyOf) };
+  const walks = { before: new Walks(), after: new Walks() };
   let [blockedBefore, blockedAfter, skippingMinor] = [0, 0, 0];
   for (const [index, cluster] of clusters.entries()) {
     const sides = sidesOf(pair, cluster, walks);
@@ -85,21 +85,18 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
     }
     yield { done: index + 1, total: clusters.length };
   }
-  const admission = yield* requestChanges(pair, options, { done: clusters.length, total: clusters.length });
-  const skipped = all.length - clusters.length;
-  const operations = clusters.length * options.hooks.length;
+  const done = { done: clusters.length, total: clusters.length };
+  const { changes: atAdmission, ...requests } = yield* requestChanges(pair, options, done);
   return {
-    changes: [...changes, ...admission.changes],
+    changes: [...changes, ...atAdmission],
     notEvaluable: [...notEvaluable.values()],
     skippingMinor,
     clusters: clusters.length,
-    skipped,
-    operations,
+    skipped: all.length - clusters.length,
+    operations: clusters.length * options.hooks.length,
     blockedBefore,
     blockedAfter,
-    requests: admission.requests,
-    deniedBefore: admission.deniedBefore,
-    deniedAfter: admission.deniedAfter,
+    ...requests,
   };
 }
 
@@ -172,7 +169,7 @@ interface Place {
 }
 
 interface Side extends Place {
-  readonly walks: Walks<Answer>;
+  readonly walks: Walks;
 }
 
 interface Sides {
@@ -184,7 +181,7 @@ interface Sides {
 function sidesOf(
   { before, after, sameWorld, edits }: FleetPair,
   cluster: Cluster,
-  walks: { readonly before: Walks<Answer>; readonly after: Walks<Answer> },
+  walks: { readonly before: Walks; readonly after: Walks },
 ): Sides {
   const { namespace = "", name } = cluster.metadata;
   const known = before.cluster(namespace, name) ?? cluster;

@@ -7,60 +7,53 @@ import { policyName } from "../../policy/policyref.ts";
 import type { Cluster } from "../../api/meta.ts";
 import type { OperationState } from "../../policy/world.ts";
 import { type Look, lookAt, type OperationInputs, walk } from "../../operations/timeline.ts";
+import { type Answer, answerOf, keyOf } from "./answer.ts";
 
 /** A look whose answer differs from the one before. */
-export interface Turn<T> {
+export interface Turn {
   readonly at: Date;
   /** The answer about the first operation that was followed; that about others differs only in the names in messages. */
-  readonly answer: T;
+  readonly answer: Answer;
   /** The same for the same answer. */
   readonly key: string;
   /** The state of the operation before the look. */
   readonly state: OperationState;
 }
 
-/** `keyOf`: answers with the same key are the same. */
-export class Walks<T> {
-  readonly #answerOf: (decision: Decision) => T;
-  readonly #keyOf: (answer: T) => string;
-  readonly #known = new Map<string, readonly Turn<T>[]>();
-
-  constructor(answerOf: (decision: Decision) => T, keyOf: (answer: T) => string) {
-    this.#answerOf = answerOf;
-    this.#keyOf = keyOf;
-  }
+export class Walks {
+  readonly #known = new Map<string, readonly Turn[]>();
 
   /** `first`: the look at the beginning. `to`: absent for this look alone. */
-  turns(operation: OperationInputs, first: Look, to: Date | undefined): readonly Turn<T>[] {
-    if (to === undefined) return [this.#turn(first, operation.state)];
+  turns(operation: OperationInputs, first: Look, to: Date | undefined): readonly Turn[] {
+    if (to === undefined) return [turnOf(first, operation.state)];
     const facts = factsOf(operation, first);
     const known = facts === undefined ? undefined : this.#known.get(facts);
     if (known !== undefined) return known;
-    const turns = this.#follow(operation, first, to);
+    const turns = follow(operation, first, to);
     if (facts !== undefined) this.#known.set(facts, turns);
     return turns;
   }
+}
 
-  #follow(operation: OperationInputs, first: Look, to: Date): readonly Turn<T>[] {
-    const turns: Turn<T>[] = [];
-    let { state }: { state: OperationState } = operation;
-    const policies = operation.policies.filter((_, index) => first.decision.trace[index]?.matched === true);
-    for (const look of walk({ ...operation, policies }, first.at, to)) {
-      const turn = this.#turn(look, state);
-      if (turns.at(-1)?.key !== turn.key) turns.push(turn);
-      ({ state } = look);
-    }
-    return turns;
+function follow(operation: OperationInputs, first: Look, to: Date): readonly Turn[] {
+  const turns: Turn[] = [];
+  let { state }: { state: OperationState } = operation;
+  const policies = operation.policies.filter((_, index) => first.decision.trace[index]?.matched === true);
+  for (const look of walk({ ...operation, policies }, first.at, to)) {
+    const turn = turnOf(look, state);
+    if (turns.at(-1)?.key !== turn.key) turns.push(turn);
+    ({ state } = look);
   }
+  return turns;
+}
 
-  #turn({ at, decision }: Look, state: OperationState): Turn<T> {
-    const answer = this.#answerOf(decision);
-    return { at, answer, key: this.#keyOf(answer), state };
-  }
+function turnOf({ at, decision }: Look, state: OperationState): Turn {
+  const answer = answerOf(decision);
+  return { at, answer, key: keyOf(answer), state };
 }
 
 /** The decision about another operation with the same turns at one of them. */
-export function decisionAt(operation: OperationInputs, { at, state }: Turn<unknown>): Decision {
+export function decisionAt(operation: OperationInputs, { at, state }: Turn): Decision {
   return lookAt({ ...operation, state: { ...operation.state, rules: state.rules } }, at).decision;
 }
 
