@@ -16,11 +16,11 @@ export interface ObjectFiles {
 /** Reports problems on stderr. */
 export async function readObjectFiles(paths: readonly string[]): Promise<ObjectFiles> {
   const { loadPaths } = await import("../files/load.ts");
-  const { objectProblems, objectWarnings, repeated } = await import("../validate/kindproblems.ts");
+  const { objectProblems, objectWarnings } = await import("../validate/kindproblems.ts");
   const { objects: sources, problems } = await loadPaths(paths);
   const all = [...problems, ...objectProblems(sources)];
   stderr.lines(all.map(problemLine));
-  for (const { file, line, message } of [...objectWarnings(sources), ...repeated(sources)]) {
+  for (const { file, line, message } of objectWarnings(sources)) {
     stderr.line(`warning: ${file}:${line}: ${message}`);
   }
   return { sources, objects: sources.map(({ object }) => object), isWhole: all.length === 0 };

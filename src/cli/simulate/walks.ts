@@ -4,9 +4,9 @@ import { BUDGET_EXHAUSTED } from "../../policy/budget.ts";
 import type { Decision, GateTrace, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
 import type { CompiledRule } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policyref.ts";
-import type { Cluster } from "../../api/meta.ts";
 import type { OperationState } from "../../policy/world.ts";
 import { type Look, lookAt, type OperationInputs, walk } from "../../operations/timeline.ts";
+import { valueAt } from "../validate/valueat.ts";
 import { type Answer, answerOf, keyOf } from "./answer.ts";
 
 /** A look whose answer differs from the one before. */
@@ -115,11 +115,4 @@ function ruleFacts({ verdict, reason, condition, gates }: RuleTrace): unknown {
 
 function gateFacts({ holds, reason, members = [] }: Omit<GateTrace, "gate">): unknown {
   return [holds ?? "", reason, members.map(gateFacts)];
-}
-
-function valueAt(cluster: Cluster, path: readonly string[]): unknown {
-  return path.reduce<unknown>(
-    (value, field) => (typeof value === "object" && value !== null ? Reflect.get(value, field) : undefined),
-    cluster,
-  );
 }

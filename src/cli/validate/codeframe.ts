@@ -1,21 +1,17 @@
 /** The lines of a file around a position, with a marker below it. */
 
 import { printable } from "../../api/printable.ts";
+import type { Position } from "../files/parsed.ts";
 import { type Colour, PLAIN } from "../terminal/colour.ts";
 
 const AROUND = 1;
 /** Width of a frame: generated files can have very long lines. */
 const MAX_COLUMNS = 160;
 
-interface Place {
-  readonly line: number;
-  readonly column: number;
-}
-
 /** `columns`: width of the terminal; the marker below a wrapped line would be in the wrong place. */
 export function codeFrame(
   lines: readonly string[],
-  { line, column }: Place,
+  { line, column }: Position,
   colour: Colour = PLAIN,
   columns = MAX_COLUMNS,
 ): string[] {

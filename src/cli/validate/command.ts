@@ -114,8 +114,8 @@ async function textOf(report: ValidationReport, flags: Flags): Promise<Text> {
 
 async function document(report: ValidationReport, format: "json" | "github" | "sarif"): Promise<string> {
   if (format === "sarif") return (await import("./sarif.ts")).validationSarif(report);
-  const { validationGithub, validationJson } = await import("./report.ts");
-  return format === "json" ? validationJson(report) : validationGithub(report);
+  if (format === "github") return (await import("./github.ts")).validationGithub(report);
+  return (await import("./report.ts")).validationJson(report);
 }
 
 function isError({ severity }: { readonly severity: string }): boolean {

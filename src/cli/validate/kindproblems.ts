@@ -46,11 +46,17 @@ export function objectProblems(sources: readonly SourceObject[]): readonly FileP
   });
 }
 
-/** About the namespaces of policies. */
+/** Warnings about the namespaces of objects, and about duplicates. */
 export function objectWarnings(sources: readonly SourceObject[]): readonly FileProblem[] {
-  return sources.flatMap((source) =>
+  const misplaced = sources.flatMap((source) =>
     namespaceFindings(source.object).warnings.map((warning) => placed(source, warning)),
   );
+  const duplicates = repeated(sources).map(({ source, message }) => ({
+    file: source.file,
+    ...source.position("metadata.name"),
+    message,
+  }));
+  return [...misplaced, ...duplicates];
 }
 
 function placed(source: SourceObject, { path, message }: FieldError): FileProblem {
@@ -59,8 +65,6 @@ function placed(source: SourceObject, { path, message }: FieldError): FileProble
 
 export interface Repeated {
   readonly source: SourceObject;
-  readonly file: string;
-  readonly line: number;
   readonly message: string;
 }
 
@@ -75,9 +79,8 @@ export function repeated(sources: readonly SourceObject[]): readonly Repeated[] 
     const before = first.get(title);
     first.set(title, source);
     if (before === undefined) return [];
-    const { line } = source.position("metadata.name");
     const place = `${before.file}:${before.position("metadata.name").line}`;
     const message = `${title} is also at ${place}: this one counts, as if they were applied one after the other`;
-    return [{ source, file: source.file, line, message }];
+    return [{ source, message }];
   });
 }

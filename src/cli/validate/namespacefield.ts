@@ -21,14 +21,14 @@ export function namespaceFindings(object: RawObject): NamespaceFindings {
   const metadata = object["metadata"];
   if (kind === undefined || !isFields(metadata)) return { errors: [], warnings: [] };
   const namespace = metadata["namespace"];
-  const absent = namespace === undefined || namespace === null || namespace === "";
-  if (!absent) {
-    const problem = nameProblem(namespace);
-    if (problem !== undefined) return { errors: [{ path: PATH, message: problem }], warnings: [] };
+  if (namespace === undefined || namespace === null || namespace === "") {
+    const missing = { path: PATH, id: "namespace-missing", message: MISSING };
+    return { errors: [], warnings: kind === "HookPolicy" ? [missing] : [] };
   }
-  const message = kind === "HookPolicy" ? (absent ? MISSING : undefined) : absent ? undefined : dropped(kind);
-  const id = absent ? "namespace-missing" : "namespace-ignored";
-  return { errors: [], warnings: message === undefined ? [] : [{ path: PATH, id, message }] };
+  const problem = nameProblem(namespace);
+  if (problem !== undefined) return { errors: [{ path: PATH, message: problem }], warnings: [] };
+  const ignored = { path: PATH, id: "namespace-ignored", message: dropped(kind) };
+  return { errors: [], warnings: kind === "HookPolicy" ? [] : [ignored] };
 }
 
 const MISSING =

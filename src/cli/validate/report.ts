@@ -1,4 +1,4 @@
-/** Prints a validation as text, as JSON and as workflow commands of GitHub. */
+/** Prints a validation as text and as JSON. */
 
 import type { Terminal } from "../terminal/terminal.ts";
 import { counted } from "../terminal/counted.ts";
@@ -7,7 +7,6 @@ import { viewMetadata } from "../../policy/cluster.ts";
 import { codeFrame } from "./codeframe.ts";
 import type { Colour } from "../terminal/colour.ts";
 import { paragraphs } from "../terminal/tree.ts";
-import { githubCommand } from "./github.ts";
 import type { Finding, Validation } from "./validation.ts";
 
 export interface ValidationReport extends Validation {
@@ -19,33 +18,26 @@ export interface ValidationReport extends Validation {
 }
 
 export function validationLines(report: ValidationReport, terminal: Terminal): string[] {
-  const problems = report.problems
-    .filter(isWithinFile)
-    .map((problem) => inFileLines(problem, report.broken.get(problem.file) ?? [], terminal));
+  const problems = report.problems.map((problem) =>
+    inFileLines(problem, report.broken.get(problem.file) ?? [], terminal),
+  );
   const findings = report.findings.map((finding) => findingLines(finding, terminal));
   return paragraphs([...problems, ...findings, [summary(report, terminal.colour)]]);
 }
 
-interface PlacedProblem extends FileProblem {
-  readonly line: number;
-}
-
-function isWithinFile(problem: FileProblem): problem is PlacedProblem {
-  return problem.line !== undefined;
-}
-
-/** Files of which nothing could be read: for stderr. */
+/** The files that could not be read at all, for stderr. */
 export function unreadLines({ problems }: ValidationReport, colour: Colour): string[] {
   return problems
-    .filter((problem) => !isWithinFile(problem))
+    .filter(({ line }) => line === undefined)
     .map(({ file, message }) => headline(file === "-" ? "standard input" : file, "error", message, colour));
 }
 
 function inFileLines(
-  { file, line, column = 1, message }: PlacedProblem,
+  { file, line, column = 1, message }: FileProblem,
   lines: readonly string[],
   { colour, columns }: Terminal,
 ): string[] {
+  if (line === undefined) return [];
   const frame = codeFrame(lines, { line, column }, colour, columns);
   return [headline(`${file}:${line}:${column}`, "error", message, colour), ...frame];
 }
@@ -67,7 +59,7 @@ function findingLines(finding: Finding, { colour, columns }: Terminal): string[]
 }
 
 /** "spec.rules[0].until: holds for ever [id-of-a-warning]" */
-function textOf({ id, path, message }: Finding): string {
+export function textOf({ id, path, message }: Finding): string {
   const named = id === undefined ? message : `${message} [${id}]`;
   return path === "" ? named : `${path}: ${named}`;
 }
@@ -121,17 +113,4 @@ function jsonFinding({ source: { file, object }, ...finding }: Finding): object 
   const { name, namespace } = viewMetadata(object["metadata"]);
   const { kind } = object;
   return { ...finding, file, object: { kind, ...(namespace !== undefined && { namespace }), name } };
-}
-
-/** https://docs.github.com/actions: workflow commands, shown next to the lines of a pull request. */
-export function validationGithub({ findings, problems }: ValidationReport): string {
-  const commands = [
-    ...problems.map(({ message, ...where }) => githubCommand("error", where, message)),
-    ...findings.map((finding) => {
-      const { severity, source, line, column, suggestion } = finding;
-      const text = [textOf(finding), ...(suggestion === undefined ? [] : [suggestion])];
-      return githubCommand(severity, { file: source.file, line, column }, text.join("; "));
-    }),
-  ];
-  return commands.map((command) => `${command}\n`).join("");
 }

@@ -5,6 +5,7 @@ import { pathToFileURL } from "node:url";
 import { VERSION } from "../../version.ts";
 import { printable } from "../../api/printable.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
+import type { FileProblem } from "../files/parsed.ts";
 import type { ValidationReport } from "./report.ts";
 import type { Finding } from "./validation.ts";
 
@@ -22,9 +23,7 @@ const UNREADABLE = "unreadable-file";
 
 export function validationSarif({ findings, problems }: ValidationReport): string {
   const results = [
-    ...problems.map(({ file, line, column, message }) =>
-      resultOf(UNREADABLE, "error", message, { uri: uriOf(file), line, column }),
-    ),
+    ...problems.map((problem) => resultOf(UNREADABLE, "error", problem)),
     ...findings.map(findingResult),
   ];
   const rules = [...new Set(results.map(({ ruleId }) => ruleId))].toSorted();
@@ -45,37 +44,26 @@ function findingResult({ severity, id, source, line, column, path, message, sugg
     path === "" ? message : `${path}: ${message}`,
     ...(suggestion === undefined ? [] : [suggestion]),
   ];
-  const { name, namespace } = viewMetadata(source.object["metadata"]);
-  const object = [String(source.object["kind"]), ...(namespace === undefined ? [] : [namespace]), name].join(
-    "/",
-  );
-  return resultOf(ruleId, severity, told.join("; "), {
-    uri: uriOf(source.file),
-    line,
-    column,
-    name: path === "" ? object : `${object}: ${path}`,
-  });
+  const { kind, metadata } = source.object;
+  const { name, namespace } = viewMetadata(metadata);
+  const object = [String(kind), namespace, name].filter((part) => part !== undefined).join("/");
+  const place = { file: source.file, line, column, message: told.join("; ") };
+  return resultOf(ruleId, severity, place, path === "" ? object : `${object}: ${path}`);
 }
 
-interface Where {
-  readonly uri: string;
-  readonly line?: number | undefined;
-  readonly column?: number | undefined;
-  readonly name?: string;
-}
-
+/** `name`: the object and the field in it. */
 function resultOf(
   ruleId: string,
   level: Result["level"],
-  text: string,
-  { uri, line, column, name }: Where,
+  { file, line, column = 1, message }: FileProblem,
+  name?: string,
 ): Result {
-  const region = line === undefined ? {} : { region: { startLine: line, startColumn: column ?? 1 } };
+  const region = line === undefined ? {} : { region: { startLine: line, startColumn: column } };
   const location = {
-    physicalLocation: { artifactLocation: { uri }, ...region },
+    physicalLocation: { artifactLocation: { uri: uriOf(file) }, ...region },
     ...(name !== undefined && { logicalLocations: [{ fullyQualifiedName: printable(name) }] }),
   };
-  return { ruleId, level, message: { text: printable(text) }, locations: [location] };
+  return { ruleId, level, message: { text: printable(message) }, locations: [location] };
 }
 
 function uriOf(file: string): string {

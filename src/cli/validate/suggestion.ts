@@ -12,20 +12,20 @@ import { stepsOf, valueAt } from "./valueat.ts";
 
 /** `undefined`: nothing is certain enough. */
 export function suggestionFor(kind: OwnKind, object: unknown, path: string): string | undefined {
-  const value = valueAt(object, path);
+  const value = valueAt(object, stepsOf(path));
   // The value, or the field's own name.
   const odd = (typeof value === "string" ? lookalike(value) : undefined) ?? lookalike(path);
   if (odd !== undefined) return `it has ${odd}`;
   if (value === undefined || value === null) return undefined;
   if (/\.window\.(?:allow|deny)\[\d+\]$/.test(path)) return windowEntry(value);
-  const schema = schemaAt(CRD_SCHEMAS[kind], path);
+  const schema = schemaAt(CRD_SCHEMAS[kind], stepsOf(path));
   return schema === undefined ? labelOf(CRD_SCHEMAS[kind], path, value) : toType(schema, value, path);
 }
 
 /** A label right below a selector, as in the selector of a Service. */
 function labelOf(root: CrdSchema, path: string, value: unknown): string | undefined {
   const steps = stepsOf(path);
-  const selector = schemaOf(root, steps.slice(0, -1));
+  const selector = schemaAt(root, steps.slice(0, -1));
   if (selector?.properties?.["matchLabels"] === undefined) return undefined;
   if (isFields(value)) return `write matchLabels instead of ${steps.at(-1)}`;
   if (typeof value !== "string") return undefined;
@@ -103,11 +103,7 @@ function textOf(schema: CrdSchema, value: unknown, path: string): string | undef
   return schema.format === "duration" || isDuration(path) ? duration(value) : undefined;
 }
 
-function schemaAt(root: CrdSchema, path: string): CrdSchema | undefined {
-  return schemaOf(root, stepsOf(path));
-}
-
-function schemaOf(root: CrdSchema, steps: readonly string[]): CrdSchema | undefined {
+function schemaAt(root: CrdSchema, steps: readonly string[]): CrdSchema | undefined {
   let schema: CrdSchema | undefined = root;
   for (const step of steps) {
     const { properties = {}, additionalProperties, items }: CrdSchema = schema ?? root;

@@ -23,24 +23,24 @@ interface PlacedWindow {
 }
 
 function ruleWarnings({ until = [] }: RuleSpec, path: string, now: Date): readonly FieldError[] {
-  const alone = until.flatMap(({ name, window: spec }, i) =>
-    spec === undefined ? [] : [{ name, path: `${path}.until[${i}].window`, spec }],
+  const alone = windowsOf(until, `${path}.until`);
+  const members = until.flatMap(({ anyOf = [] }, index) => windowsOf(anyOf, `${path}.until[${index}].anyOf`));
+  const each = [...alone, ...members].flatMap(({ path: at, spec }) =>
+    windowWarnings(spec, now).map((warning) => ({ path: at, ...warning })),
   );
-  const members = until.flatMap(({ anyOf = [] }, i) =>
-    anyOf.flatMap(({ name, window: spec }, j) =>
-      spec === undefined ? [] : [{ name, path: `${path}.until[${i}].anyOf[${j}].window`, spec }],
-    ),
-  );
-  const each = [...alone, ...members]
-    .filter(isUsable)
-    .flatMap(({ path: at, spec }) =>
-      windowWarnings(spec, now).map(({ id, message }) => ({ path: at, id, message })),
-    );
-  return [...each, ...neverTogether(alone.filter(isUsable), now)];
+  return [...each, ...neverTogether(alone, now)];
 }
 
-function isUsable({ spec }: PlacedWindow): boolean {
-  return windowProblems(spec).length === 0;
+/** The valid windows of these gates. */
+function windowsOf(
+  gates: readonly { readonly name: string; readonly window?: WindowSpec }[],
+  path: string,
+): readonly PlacedWindow[] {
+  return gates.flatMap(({ name, window: spec }, index) =>
+    spec === undefined || windowProblems(spec).length > 0
+      ? []
+      : [{ name, path: `${path}[${index}].window`, spec }],
+  );
 }
 
 interface Warning {
@@ -85,11 +85,11 @@ const CHANGES: readonly (readonly [id: string, note: RegExp])[] = [
 function clockWarnings(spec: WindowSpec, now: Date): readonly Warning[] {
   const { timeZone } = spec;
   if (timeZone === undefined) return [];
-  const found = changesOfClocks(timeZone, now).flatMap((change) => {
-    return openingsAround(spec, change, now).flatMap(({ opensAt, notes }) =>
-      notes.flatMap((note) => warningOf(note, opensAt, timeZone)),
-    );
-  });
+  const found = changesOfClocks(timeZone, now).flatMap((change) =>
+    openingsAround(spec, change, now).flatMap(({ opensAt, notes }) =>
+      notes.flatMap((note) => warningsOf(note, dateText(opensAt, timeZone))),
+    ),
+  );
   const byId = Map.groupBy(found, ({ id }) => id);
   return [...byId].map(([id, all]) => {
     const others = all.length > 1 ? `, and ${all.length - 1} more within two years` : "";
@@ -110,17 +110,9 @@ function openingsAround(spec: WindowSpec, change: number, now: Date): readonly O
   }
 }
 
-function warningOf(note: string, opensAt: Date, timeZone: string): Warning[] {
-  return CHANGES.flatMap(([id, pattern]) => {
-    const match = pattern.exec(note);
-    if (match === null) return [];
-    return [
-      {
-        id,
-        message: `on ${dateText(opensAt, timeZone)}, where clocks change, it ${note.replace(/: clocks .*$/, "")}`,
-      },
-    ];
-  });
+function warningsOf(note: string, date: string): Warning[] {
+  const message = `on ${date}, where clocks change, it ${note.replace(/: clocks .*$/, "")}`;
+  return CHANGES.filter(([, pattern]) => pattern.test(note)).map(([id]) => ({ id, message }));
 }
 
 const changes = new Map<string, readonly number[]>();
@@ -160,16 +152,14 @@ function neverTogether(windows: readonly PlacedWindow[], now: Date): readonly Fi
   return [{ path: first.path, id: "windows-never-meet", message }];
 }
 
-/** `undefined`: not found out. */
+/** `undefined`: the search ended without a result. */
 function meets(windows: readonly Window[], now: Date): boolean | undefined {
   let at = now;
   for (let step = 0; step < MAX_STEPS; step += 1) {
-    const openings = windows.map((window) => window.nextOpen(at));
-    if (openings.some((opening) => opening === undefined)) return false;
-    const latest = new Date(Math.max(...openings.map((opening) => opening?.getTime() ?? 0)));
-    if (latest.getTime() > now.getTime() + AHEAD) return false;
-    if (windows.every((window) => window.isOpen(latest))) return true;
-    at = latest;
+    const latest = Math.max(...windows.map((window) => window.nextOpen(at)?.getTime() ?? Infinity));
+    if (latest > now.getTime() + AHEAD) return false;
+    at = new Date(latest);
+    if (windows.every((window) => window.isOpen(at))) return true;
   }
   return undefined;
 }

@@ -1,7 +1,7 @@
 /** Finds errors and suspicious parts in policies, overrides and rollouts in files. */
 
 import { GROUP, type RuleSpec } from "../../api/hookpolicy.ts";
-import { fieldsOf, isFields } from "../../api/fields.ts";
+import { fieldsOf, isFields, listOf } from "../../api/fields.ts";
 import type { SourceObject } from "../files/load.ts";
 import { notEnforceable } from "../../policy/compile.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
@@ -31,7 +31,7 @@ import { suiteWarnings } from "./suiteblanks.ts";
 import { placeOf, suggestionFor } from "./suggestion.ts";
 import { namespaceFindings } from "./namespacefield.ts";
 import { metadataErrors, statusErrors } from "./objectfields.ts";
-import { expressionPosition } from "./expressionposition.ts";
+import { stepsOf, valueAt } from "./valueat.ts";
 import { besideRollouts } from "./besiderollouts.ts";
 
 export interface Finding {
@@ -151,7 +151,7 @@ function check(
   if (kind === "HookOverride") return checkOverride(object, options);
   if (kind !== "HookRollout") {
     return specs.check(kind, object, (schemaErrors) =>
-      checkSpec(viewPolicy(kind, object), schemaErrors, options),
+      checkSpec(viewPolicy(kind, object).spec, schemaErrors, options),
     );
   }
   const schemaErrors = validatePolicy("HookRollout", object);
@@ -167,7 +167,8 @@ function acceptance(
 ): readonly FieldError[] {
   const { annotations } = fieldsOf(object["metadata"]);
   const field = ownKind(object) === "HookRollout" ? "stages" : "rules";
-  const { left, unused } = acceptWarnings(annotations, listOf(object["spec"], field), warnings, field);
+  const named = listOf(fieldsOf(object["spec"])[field]);
+  const { left, unused } = acceptWarnings(annotations, named, warnings, field);
   return isSound ? [...left, ...unused] : left;
 }
 
@@ -175,7 +176,7 @@ function acceptance(
 function cutMessages(source: SourceObject): readonly FieldError[] {
   // A position takes a second look at the document.
   if (!/message["']?\s*:\s+[^\s"'|>&*!#].*\s#/.test(source.text)) return [];
-  return rulesOf({ spec: source.object["spec"] }).flatMap((rule: unknown, index) => {
+  return listOf(fieldsOf(source.object["spec"])["rules"]).flatMap((rule, index) => {
     if (!isFields(rule) || typeof rule["message"] !== "string") return [];
     const path = `spec.rules[${index}].message`;
     const { line, column } = source.position(path);
@@ -188,11 +189,12 @@ function cutMessages(source: SourceObject): readonly FieldError[] {
 }
 
 function checkSpec(
-  policy: { readonly spec: unknown },
+  spec: unknown,
   schemaErrors: readonly FieldError[],
   { served, now }: ValidationOptions,
 ): Semantics {
-  const rules = rulesOf(policy);
+  const given: unknown = fieldsOf(spec)["rules"];
+  const rules: readonly RuleSpec[] = Array.isArray(given) ? given : [];
   const { errors, warnings } = checkRules(rules, schemaErrors, served);
   const all = [...schemaErrors, ...errors];
   if (all.length > 0) return { errors: all, warnings };
@@ -200,16 +202,6 @@ function checkSpec(
     errors: notEnforceable(rules, served),
     warnings: [...warnings, ...timeWarnings(rules, now), ...suiteWarnings(rules)],
   };
-}
-
-function rulesOf({ spec }: { readonly spec: unknown }): readonly RuleSpec[] {
-  if (typeof spec !== "object" || spec === null || !("rules" in spec)) return [];
-  return Array.isArray(spec.rules) ? spec.rules : [];
-}
-
-function listOf(spec: unknown, field: "rules" | "stages"): readonly unknown[] {
-  const list: unknown = isFields(spec) ? spec[field] : undefined;
-  return Array.isArray(list) ? list : [];
 }
 
 /** Its effect depends on the time of its creation and on a flag of the operator. */
@@ -253,10 +245,8 @@ type Placed = Position & Pick<Finding, "message" | "suggestion">;
 
 function placed(source: SourceObject, severity: Finding["severity"], error: FieldError): Placed {
   const { path, message } = error;
-  const inExpression = expressionPosition(source, error);
-  if (inExpression !== undefined) {
-    return { ...inExpression, message: message.replace(/^(?:line \d+, )?column \d+: /, "") };
-  }
+  const inExpression = placedInExpression(source, error);
+  if (inExpression !== undefined) return inExpression;
   const position = source.position(path, message.startsWith("unknown field") ? "key" : "value");
   const kind = severity === "error" ? ownKind(source.object) : undefined;
   const suggestion = kind && suggestionFor(kind, source.object, path);
@@ -264,7 +254,17 @@ function placed(source: SourceObject, severity: Finding["severity"], error: Fiel
   return { ...position, message: message.replace(/: write it in quotes, .*$/, ""), suggestion };
 }
 
-/** YAML reads yes as true and 1.10 as 1.1: in quotes stands what the file has. */
+/** Converts the line and column within an expression to those of the file; `undefined`: the error has none. */
+function placedInExpression(source: SourceObject, { path, message }: FieldError): Placed | undefined {
+  const [told, lineText = "1", columnText = "1"] = /^(?:line (\d+), )?column (\d+): /.exec(message) ?? [];
+  const text = told === undefined ? undefined : valueAt(source.object, stepsOf(path));
+  if (told === undefined || typeof text !== "string") return undefined;
+  const before = text.split("\n").slice(0, Number(lineText) - 1);
+  const letter = before.reduce((sum, { length }) => sum + length + 1, 0) + Number(columnText) - 1;
+  return { ...source.position(path, letter), message: message.slice(told.length) };
+}
+
+/** Quotes what the file has: YAML reads yes as true, and 1.10 as 1.1. */
 function asWritten(message: string, source: SourceObject, { line, column }: Position): string {
   if (!message.includes(IN_QUOTES)) return message;
   const [word] = /^[^\s,#[\]{}"']+/.exec((source.lines()[line - 1] ?? "").slice(column - 1)) ?? [];

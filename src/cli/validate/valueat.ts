@@ -1,4 +1,4 @@
-/** Paths as in FieldError, such as spec.rules[0].hooks and metadata.labels[example.com/tier]. */
+/** Reads the value at a path, such as spec.rules[0].hooks or metadata.labels[example.com/tier] of a FieldError. */
 
 import { isFields } from "../../api/fields.ts";
 
@@ -7,9 +7,9 @@ export function stepsOf(path: string): readonly string[] {
   return [...path.matchAll(/\[([^\]]*)\]|[^.[\]]+/g)].map(([whole, inBrackets]) => inBrackets ?? whole);
 }
 
-export function valueAt(root: unknown, path: string): unknown {
+export function valueAt(root: unknown, steps: readonly (string | number)[]): unknown {
   let value = root;
-  for (const step of stepsOf(path)) {
+  for (const step of steps) {
     if (Array.isArray(value)) value = value[Number(step)];
     else value = isFields(value) && Object.hasOwn(value, step) ? value[step] : undefined;
   }

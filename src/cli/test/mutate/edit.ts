@@ -22,16 +22,6 @@ export function pathText(path: Path): string {
     .replace(/^\./, "");
 }
 
-export function valueAt(value: unknown, [key, ...rest]: Path): unknown {
-  if (key === undefined) return value;
-  const inner: unknown = Array.isArray(value)
-    ? value[Number(key)]
-    : isFields(value)
-      ? value[String(key)]
-      : undefined;
-  return valueAt(inner, rest);
-}
-
 /** A copy with the change. */
 export function edited(value: unknown, { path: [key, ...rest], to }: Edit): unknown {
   if (key === undefined) return to;

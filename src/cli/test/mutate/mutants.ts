@@ -6,7 +6,8 @@ import { compilePolicy } from "../../../policy/compile.ts";
 import { type PolicyKind, policyName } from "../../../policy/policyref.ts";
 import { policyKind, type RawObject, viewPolicy } from "../../fleet/kinds.ts";
 import type { Place, Suite } from "../suite.ts";
-import { type Edit, edited, pathText, valueAt } from "./edit.ts";
+import { valueAt } from "../../validate/valueat.ts";
+import { type Edit, edited, pathText } from "./edit.ts";
 import { editsOf } from "./edits.ts";
 
 export interface Mutant {
