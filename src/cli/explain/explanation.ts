@@ -266,7 +266,7 @@ function statusContext(
   pending: PendingOperation | undefined,
 ): StatusContext | undefined {
   if (!live || at !== undefined) return undefined;
-  return { cluster, now, unread, ...(pending !== undefined && { pending }) };
+  return { cluster, now, unread, pending };
 }
 
 /** The timers of waits and deadlines at that instant, computed like the operator does. */

@@ -49,13 +49,8 @@ export function explainPolicy(
   const { fleet, world, call, status: context } = situation;
   const name = policyName(policy.ref);
   const known = fleet.policies.find(({ compiled }) => policyName(compiled.ref) === name);
-  const status =
-    context === undefined || known === undefined
-      ? undefined
-      : compareStatus(known, trace, {
-          ...context,
-          ...(context.pending !== undefined && { pending: remember(context.pending, [policy], [trace]) }),
-        });
+  const pending = context?.pending && remember(context.pending, [policy], [trace]);
+  const status = context && known && compareStatus(known, trace, { ...context, pending });
   const lifting = fleet.overrides.find((override) => override.name === trace.overriddenBy);
   return {
     trace,

@@ -27,8 +27,8 @@ export interface StatusContext {
   readonly cluster: Cluster;
   readonly now: Date;
   readonly unread: readonly Unread[];
-  /** The operation that Cluster API waits for; absent: none, so no row is expected. */
-  readonly pending?: PendingOperation;
+  /** The operation that Cluster API waits for; `undefined`: none, so no row is expected. */
+  readonly pending: PendingOperation | undefined;
 }
 
 /** Undefined: there is nothing to compare. */

@@ -1,12 +1,12 @@
 /** The fleet as it is, and as it would be with the new objects applied. */
 
 import { isDeepStrictEqual } from "node:util";
-import { fieldsOf, isFields } from "../../api/fields.ts";
+import { fieldsOf, isFields, listOf } from "../../api/fields.ts";
 import type { HookPolicySpec } from "../../api/hookpolicy.ts";
-import { HOOK_NAMES, type HookName } from "../../api/runtimehooks.ts";
+import type { HookName } from "../../api/runtimehooks.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import { compilePolicy } from "../../policy/compile.ts";
-import type { ServedHooks } from "../../api/hookcatalog.ts";
+import { servedHooks } from "../../api/hookcatalog.ts";
 import { type CompiledPolicy, demandsOf, type ObjectDemand } from "../../policy/policy.ts";
 import { createFleet, type Fleet, type FleetOptions, type FleetPolicy } from "../fleet/fleet.ts";
 import { groupOf, ownKind, policyKind, type RawObject, viewPolicy, viewRollout } from "../fleet/kinds.ts";
@@ -103,10 +103,7 @@ export function changedPolicies({ before, after }: FleetPair, hook: HookName): C
 /** Leaves out the rules on other hooks, if the rules are distinguishable. */
 function relevantText({ raw: { spec }, compiled }: FleetPolicy, hook: HookName): string {
   if (!isFields(spec) || compiled.errors.length > 0) return JSON.stringify(spec) ?? "";
-  const rules: readonly unknown[] = Array.isArray(spec["rules"]) ? spec["rules"] : [];
-  const onHook = rules.filter(
-    (rule) => isFields(rule) && Array.isArray(rule["hooks"]) && rule["hooks"].includes(hook),
-  );
+  const onHook = listOf(spec["rules"]).filter((rule) => listOf(fieldsOf(rule)["hooks"]).includes(hook));
   return JSON.stringify({ ...spec, rules: onHook });
 }
 
@@ -122,10 +119,4 @@ export function demandsIn(objects: readonly RawObject[]): readonly ObjectDemand[
   });
 }
 
-const EVERY_HOOK: ServedHooks = {
-  capiVersion: "",
-  advertised: new Set(HOOK_NAMES),
-  blocking: new Set(HOOK_NAMES),
-  marksUpgrades: true,
-  showsVersions: true,
-};
+const EVERY_HOOK = servedHooks(Infinity);

@@ -2,7 +2,7 @@
 
 import type { HookRolloutStatus } from "../../api/hookpolicy.ts";
 import type { Cluster } from "../../api/meta.ts";
-import type { HookCall } from "../../api/runtimehooks.ts";
+import type { HookCall, HookName } from "../../api/runtimehooks.ts";
 import type { KnownMember } from "../../controller/rolloutentry.ts";
 import { RolloutQueue, type Waiting } from "../../controller/rolloutqueue.ts";
 import { computeRolloutStatus } from "../../controller/rolloutstatus.ts";
@@ -25,19 +25,25 @@ export interface AwaitedOperation {
   readonly released: boolean;
 }
 
-/** By clusterKey(), the first rollout that holds it: in the order of names, in which the operator asks them. */
+/** By holdKey(). */
 export type Holds = ReadonlyMap<string, Hold>;
 
-/** The operations of one hook. */
+export function holdKey(hook: HookName, cluster: string): string {
+  return `${hook} ${cluster}`;
+}
+
+/** The first rollout that holds an operation counts: in the order of names, in which the operator asks them. */
 export function rolloutHolds(fleet: Fleet, operations: readonly AwaitedOperation[], at: Date): Holds {
   const holds = new Map<string, Hold>();
   for (const known of fleet.rollouts) {
-    const { compiled } = known;
-    if (compiled.mode === "Audit") continue;
+    const { mode, operation } = known.compiled;
+    if (mode === "Audit") continue;
+    const hook = BEGINS[operation];
     const own = operations.filter(
-      ({ cluster, call }) => BEGINS[compiled.operation] === call.hook && !holds.has(clusterKey(cluster)),
+      ({ cluster, call }) => call.hook === hook && !holds.has(holdKey(hook, clusterKey(cluster))),
     );
-    for (const [key, hold] of holdsOf(known, { fleet, operations: own, at })) holds.set(key, hold);
+    for (const [cluster, hold] of holdsOf(known, { fleet, operations: own, at }))
+      holds.set(holdKey(hook, cluster), hold);
   }
   return holds;
 }
@@ -48,7 +54,11 @@ interface Scene {
   readonly at: Date;
 }
 
-function holdsOf({ compiled, status: stored }: FleetRollout, { fleet, operations, at }: Scene): Holds {
+/** By clusterKey(). */
+function holdsOf(
+  { compiled, status: stored }: FleetRollout,
+  { fleet, operations, at }: Scene,
+): ReadonlyMap<string, Hold> {
   const members = membersOf(compiled, fleet);
   const status = statusOf(compiled, { stored, members, at });
   const byKey = new Map(members.map(({ member, cluster }) => [clusterKey(cluster), member]));

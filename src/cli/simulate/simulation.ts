@@ -24,7 +24,7 @@ import {
   type RequestOptions,
   sampleSeconds,
 } from "./requestchanges.ts";
-import { type Holds, rolloutHolds } from "./rolloutholds.ts";
+import { holdKey, type Holds, rolloutHolds } from "./rolloutholds.ts";
 import { decisionAt, readsClock, Walks } from "./walks.ts";
 import { policyName } from "../../policy/policyref.ts";
 
@@ -72,9 +72,10 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
     const sides = sidesOf(pair, cluster, walks);
     for (const hook of options.hooks) {
       const alone = answerBoth(sides, changed.get(hook) ?? [], hook, options);
+      const key = holdKey(hook, clusterKey(cluster));
       const answered = {
-        before: underRollout(alone.before, held.before.get(`${hook} ${clusterKey(cluster)}`)),
-        after: underRollout(alone.after, held.after.get(`${hook} ${clusterKey(cluster)}`)),
+        before: underRollout(alone.before, held.before.get(key)),
+        after: underRollout(alone.after, held.after.get(key)),
       };
       blockedBefore += Number(answered.before.turns[0]?.answer.holds === true);
       blockedAfter += Number(answered.after.turns[0]?.answer.holds === true);
@@ -100,30 +101,22 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
   };
 }
 
-/** The holds of rollouts at the beginning, by hook and Cluster. */
+/** The holds of rollouts at the beginning. */
 function heldBy(fleet: Fleet, clusters: readonly Cluster[], options: SimulationOptions): Holds {
-  const hooks = options.hooks.filter((hook) =>
-    fleet.rollouts.some(({ compiled }) => BEGINS[compiled.operation] === hook),
-  );
-  const held = hooks.flatMap((hook) => {
-    const operations = clusters.flatMap((each) => {
-      const { namespace = "", name } = each.metadata;
-      const cluster = fleet.cluster(namespace, name);
-      if (cluster === undefined) return [];
-      const operation = operationOf(
-        { fleet, cluster, pending: fleet.pendingOperations(cluster) },
-        hook,
-        options,
-      );
+  const begins = new Set(fleet.rollouts.map(({ compiled }) => BEGINS[compiled.operation]));
+  const hooks = options.hooks.filter((hook) => begins.has(hook));
+  const operations = clusters.flatMap(({ metadata: { namespace = "", name } }) => {
+    const cluster = fleet.cluster(namespace, name);
+    if (cluster === undefined) return [];
+    const pending = fleet.pendingOperations(cluster);
+    return hooks.map((hook) => {
+      const operation = operationOf({ fleet, cluster, pending }, hook, options);
       const { decision } = lookAt(operation, options.from);
       const { firstAsked } = operation.state;
-      return [{ cluster, call: operation.call, firstAsked, released: !decision.holds }];
+      return { cluster, call: operation.call, firstAsked, released: !decision.holds };
     });
-    return [...rolloutHolds(fleet, operations, options.from)].map(
-      ([key, hold]) => [`${hook} ${key}`, hold] as const,
-    );
   });
-  return new Map(held);
+  return rolloutHolds(fleet, operations, options.from);
 }
 
 /** A rollout is asked once every policy has released the operation. */

@@ -9,7 +9,6 @@ import { problemLine } from "../terminal/problemline.ts";
 import { checkFlags, type Flags, FORMATS } from "./flags.ts";
 import type { SuiteResult } from "./result.ts";
 import type { Suite } from "./suite.ts";
-import type { SourceObject } from "../files/load.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 import type { FileProblem } from "../files/parsed.ts";
 
@@ -100,7 +99,7 @@ async function runSuites(paths: readonly string[]): Promise<Ran> {
   const results: SuiteResult[] = [];
   const suites: Suite[] = [];
   for (const source of sources) {
-    const cwd = folderOf(source);
+    const cwd = dirname(source.file);
     const loaded = await loadSuite(source, async (files) => await loadPaths(files, { cwd }));
     results.push(await runSuite(loaded));
     if (loaded.suite !== undefined) suites.push(loaded.suite);
@@ -112,10 +111,6 @@ async function runSuites(paths: readonly string[]): Promise<Ran> {
 function unreadable(problem: FileProblem): SuiteResult {
   const { file } = problem;
   return { name: file, file, status: "error", problems: [problem], steps: [], unreadable: true, seconds: 0 };
-}
-
-function folderOf({ file }: SourceObject): string {
-  return file === "-" ? "." : dirname(file);
 }
 
 async function report(results: readonly SuiteResult[], flags: Flags): Promise<void> {

@@ -8,16 +8,13 @@ import { type Compared, comparedText, NONE } from "./expect.ts";
 import type { RolloutExpectSpec } from "./spec.ts";
 import { SuiteError } from "./suiteerror.ts";
 
-export interface KnownRollouts {
-  readonly rollouts: readonly CompiledRollout[];
-  /** "namespace/name" of every Cluster. */
-  readonly clusters: readonly string[];
-}
-
 export function compareRollout(
   expect: RolloutExpectSpec,
   { status }: Pick<HookRollout, "status">,
-  { rollouts, clusters }: KnownRollouts,
+  {
+    rollouts,
+    clusters,
+  }: { readonly rollouts: readonly CompiledRollout[]; readonly clusters: readonly string[] },
 ): Compared[] {
   const { name, stage, running, next, failed } = expect;
   checkRolloutNames({ rollout: name, stage }, rollouts);

@@ -51,11 +51,6 @@ export function callText({ hook, cluster, admission }: StepCall): string {
   return admission === undefined ? `${hook} ${cluster}` : `admission: ${admission} ${cluster}`;
 }
 
-/** The seconds since `since` (performance.now()). */
-export function secondsSince(since: number): number {
-  return (performance.now() - since) / 1000;
-}
-
 /** The steps that reports count and show as cases: those that expect something. */
 export function casesOf({ steps }: SuiteResult): readonly StepResult[] {
   return steps.filter(({ status }) => status !== "done");

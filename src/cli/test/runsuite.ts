@@ -6,11 +6,12 @@ import { after, timestamp } from "../../policy/instant.ts";
 import { REQUEST_HOOKS } from "../fleet/requestnames.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import type { FileProblem } from "../files/parsed.ts";
+import { problemAt } from "../validate/kindproblems.ts";
 import type { LoadedSuite, Suite } from "./suite.ts";
 import { begin, type Begun } from "./begin.ts";
 import { SuiteError, within, withinAsync } from "./suiteerror.ts";
 import { type Answered, compare, type Compared, compareTimeline, type Known } from "./expect.ts";
-import { callText, secondsSince, type StepResult, type SuiteResult } from "./result.ts";
+import { callText, type StepResult, type SuiteResult } from "./result.ts";
 import { compareEvents, compareMetric } from "./expectreports.ts";
 import { compareRollout } from "./expectrollouts.ts";
 import type { Session } from "./session.ts";
@@ -19,16 +20,13 @@ import { target, targetOfCall, targetOfRequest } from "./target.ts";
 
 export async function runSuite(loaded: LoadedSuite): Promise<SuiteResult> {
   const began = performance.now();
-  return { ...(await resultOf(loaded)), seconds: secondsSince(began) };
+  return { ...(await resultOf(loaded)), seconds: (performance.now() - began) / 1000 };
 }
 
 async function resultOf(loaded: LoadedSuite): Promise<Omit<SuiteResult, "seconds">> {
-  const { name, source, suite, errors, problems } = loaded;
+  const { name, source, suite, problems } = loaded;
   const result = { name, file: source.file };
-  if (suite === undefined) {
-    const own = errors.map(({ path, message }) => problemAt(loaded, path, message));
-    return { ...result, status: "error", problems: [...own, ...problems], steps: [] };
-  }
+  if (suite === undefined) return { ...result, status: "error", problems, steps: [] };
   try {
     const begun = await begin(suite);
     const steps = await runSteps(suite, begun);
@@ -44,17 +42,10 @@ function worst(steps: readonly StepResult[]): SuiteResult["status"] {
   return steps.some(({ status }) => status === "failed") ? "failed" : "passed";
 }
 
-function problemOf(suite: Suite, error: unknown, path: string): FileProblem {
+function problemOf({ source }: Suite, error: unknown, path: string): FileProblem {
   if (!(error instanceof SuiteError)) throw error;
-  return problemAt(suite, error.field === "" ? path : `${path}.${error.field}`, error.message);
-}
-
-function problemAt({ source }: Pick<Suite, "source">, path: string, message: string): FileProblem {
-  return {
-    file: source.file,
-    ...source.position(path),
-    message: path === "" ? message : `${path}: ${message}`,
-  };
+  const { field, message } = error;
+  return problemAt(source, { path: field === "" ? path : `${path}.${field}`, message });
 }
 
 async function runSteps(suite: Suite, begun: Begun): Promise<StepResult[]> {
@@ -68,7 +59,13 @@ async function runSteps(suite: Suite, begun: Begun): Promise<StepResult[]> {
     const outcome = broken ? SKIPPED : await tryStep({ suite, ...begun, created }, step, path);
     const { line } = suite.source.position(path);
     const at = timestamp(begun.session.now);
-    results.push({ ...headOf(step, index), line, at, ...outcome, seconds: secondsSince(began) });
+    results.push({
+      ...headOf(step, index),
+      line,
+      at,
+      ...outcome,
+      seconds: (performance.now() - began) / 1000,
+    });
   }
   return results;
 }

@@ -6,6 +6,7 @@ import { GROUP } from "../../api/hookpolicy.ts";
 import type { Loaded, SourceObject } from "../files/load.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { groupOf, isCluster, isNamespace, ownKind, policyKind, type RawObject } from "../fleet/kinds.ts";
+import { problemAt } from "../validate/kindproblems.ts";
 import { checkSuite } from "./suitecheck.ts";
 import { SUITE_GROUP, SUITE_KIND } from "./suiteschema.ts";
 import { type Section, SECTIONS, type Sources, type SuiteSpec } from "./spec.ts";
@@ -33,8 +34,7 @@ export interface LoadedSuite {
   readonly source: SourceObject;
   /** Absent: the suite is invalid. */
   readonly suite?: Suite;
-  readonly errors: readonly FieldError[];
-  /** Problems with the files that it names. */
+  /** The errors in the suite, and the problems with the files that it names. */
   readonly problems: readonly FileProblem[];
 }
 
@@ -50,8 +50,10 @@ export type LoadFiles = (paths: readonly string[]) => Promise<Loaded>;
 
 export async function loadSuite(source: SourceObject, load: LoadFiles): Promise<LoadedSuite> {
   const checked = checkSuite(source.object);
-  if ("errors" in checked)
-    return { name: nameOf(source.object), source, errors: checked.errors, problems: [] };
+  if ("errors" in checked) {
+    const problems = checked.errors.map((error) => problemAt(source, error));
+    return { name: nameOf(source.object), source, problems };
+  }
   const { metadata, spec } = checked.suite;
   const loading = new Loading(source, load);
   const objects: RawObject[] = [];
@@ -62,16 +64,11 @@ export async function loadSuite(source: SourceObject, load: LoadFiles): Promise<
   for (const [index, { create = [] }] of spec.steps.entries()) {
     created.push(await loading.read(create, `spec.steps[${index}].create`, ANYTHING));
   }
-  const { errors, problems } = loading;
-  const sound = errors.length + problems.length === 0;
+  const { places } = loading;
+  const problems = [...loading.errors.map((error) => problemAt(source, error)), ...loading.problems];
   const { name } = metadata;
-  return {
-    name,
-    source,
-    errors,
-    problems,
-    ...(sound && { suite: { name, source, spec, objects, created, places: loading.places } }),
-  };
+  const suite = { name, source, spec, objects, created, places };
+  return { name, source, problems, ...(problems.length === 0 && { suite }) };
 }
 
 function nameOf({ metadata }: RawObject): string {

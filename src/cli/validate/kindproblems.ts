@@ -42,14 +42,14 @@ export function objectProblems(sources: readonly SourceObject[]): readonly FileP
   return sources.flatMap((source) => {
     const problem = kindProblem(source.object);
     const problems = problem === undefined ? namespaceFindings(source.object).errors : [problem];
-    return problems.map((each) => placed(source, each));
+    return problems.map((each) => problemAt(source, each));
   });
 }
 
 /** Warnings about the namespaces of objects, and about duplicates. */
 export function objectWarnings(sources: readonly SourceObject[]): readonly FileProblem[] {
   const misplaced = sources.flatMap((source) =>
-    namespaceFindings(source.object).warnings.map((warning) => placed(source, warning)),
+    namespaceFindings(source.object).warnings.map((warning) => problemAt(source, warning)),
   );
   const duplicates = repeated(sources).map(({ source, message }) => ({
     file: source.file,
@@ -59,8 +59,9 @@ export function objectWarnings(sources: readonly SourceObject[]): readonly FileP
   return [...misplaced, ...duplicates];
 }
 
-function placed(source: SourceObject, { path, message }: FieldError): FileProblem {
-  return { file: source.file, ...source.position(path), message: `${path}: ${message}` };
+export function problemAt(source: SourceObject, { path, message }: FieldError): FileProblem {
+  const { file } = source;
+  return { file, ...source.position(path), message: path === "" ? message : `${path}: ${message}` };
 }
 
 export interface Repeated {

@@ -2,21 +2,16 @@
 
 import { isFields } from "../../api/fields.ts";
 import { found } from "../../policy/validation/fieldmessage.ts";
-import type { FieldError } from "../../policy/validation/schema.ts";
+import type { Semantics } from "../../policy/validation/semantics.ts";
 import { RENDER_FIRST } from "../files/yamlmistake.ts";
 import { ownKind, type RawObject } from "../fleet/kinds.ts";
-
-export interface NamespaceFindings {
-  readonly errors: readonly FieldError[];
-  readonly warnings: readonly FieldError[];
-}
 
 const PATH = "metadata.namespace";
 /** apimachinery: IsDNS1123Label. */
 const LABEL = /^(?=.{1,63}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 
 /** An object in another namespace than its author means protects other Clusters, or none. */
-export function namespaceFindings(object: RawObject): NamespaceFindings {
+export function namespaceFindings(object: RawObject): Semantics {
   const kind = ownKind(object);
   const metadata = object["metadata"];
   if (kind === undefined || !isFields(metadata)) return { errors: [], warnings: [] };

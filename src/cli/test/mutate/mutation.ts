@@ -53,7 +53,7 @@ async function notices(suite: Suite, text: string, { object: mutant }: Mutant): 
     );
   const changed = { ...suite, objects: replace(suite.objects), created: suite.created.map(replace) };
   const { name, source } = suite;
-  const loaded: LoadedSuite = { name, source, suite: changed, errors: [], problems: [] };
+  const loaded: LoadedSuite = { name, source, suite: changed, problems: [] };
   return (await runSuite(loaded)).status !== "passed";
 }
 

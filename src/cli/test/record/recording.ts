@@ -89,7 +89,7 @@ class Recorder {
   }
 
   step(answer: Answered): StepSpec {
-    const cluster = this.#clusterOf(answer);
+    const cluster = this.#fleet.cluster(answer.cluster.namespace, answer.cluster.name);
     const marks = cluster === undefined ? [] : this.#newMarks(answer, cluster, callOf(answer));
     const patch = [...deletion(answer, this.#deleted), ...patchesOf(marks, answer)];
     const create = answer.decision.inputs.overrides.flatMap(({ name }) => this.#takeOverride(name));
@@ -126,10 +126,6 @@ class Recorder {
         return [{ policy: policyName(policy), rule, blockedSince }];
       }),
     );
-  }
-
-  #clusterOf({ cluster: { namespace, name } }: Answered): Cluster | undefined {
-    return this.#fleet.cluster(namespace, name);
   }
 
   #ruleSpec(policy: string, rule: string): Fields {
