@@ -87,7 +87,7 @@ export function addExplain(program: Command): void {
     .option("--capi-version <version>", "Cluster API version that calls, such as 1.12")
     .option(
       "-n, --namespace <name>",
-      "of a Cluster that is named without one; default: that of the kubeconfig's context",
+      "namespace of a Cluster that is given by NAME; default: that of the kubeconfig's context",
     )
     .addOption(choice("-o, --output <format>", "how to print", FORMATS));
   addConnectionFlags(command);
@@ -100,7 +100,7 @@ export function addExplain(program: Command): void {
 
 type ShortName = ReturnType<typeof shortClusterName>;
 
-/** As kubectl: the namespace of the context, and "default" where files have no context. */
+/** Like kubectl, uses the namespace of the context; files have no context, so it is "default" there. */
 async function inNamespace({ namespace, name }: ShortName, flags: Flags): Promise<ClusterName> {
   if (namespace !== undefined) {
     if (flags.namespace === undefined || flags.namespace === namespace) return { namespace, name };

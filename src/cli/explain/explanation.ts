@@ -36,7 +36,7 @@ import {
   walk,
 } from "../../operations/timeline.ts";
 
-/** The wishes of the user. */
+/** The user's question. */
 export interface ExplainWish {
   /** Absent, like `request`: the operations that wait now. */
   readonly hook?: HookName | undefined;
@@ -59,7 +59,7 @@ export interface ExplainOptions extends ExplainWish {
 export interface Explanation {
   readonly cluster: { readonly namespace: string; readonly name: string; readonly uid: string };
   readonly at: Date;
-  /** Context besides the policies: why no hook is called, what could not be read or is left out. */
+  /** Notes besides the policies: why no hook is called, what could not be read, and what is left out. */
   readonly notes: readonly string[];
   readonly operations: readonly ExplainedOperation[];
 }
@@ -82,7 +82,7 @@ export interface ExplainedOperation extends WayOut {
   /** The message as Cluster API shows it. */
   readonly message: string;
   readonly policies: readonly ExplainedPolicy[];
-  /** The rollouts that select the Cluster for this operation; empty while a policy holds it: they are asked afterwards. */
+  /** The rollouts that select the Cluster for this operation; empty while a policy holds it. */
   readonly rollouts: readonly ExplainedRollout[];
 }
 
@@ -137,7 +137,7 @@ export function spansAhead(fleet: Fleet, options: ExplainOptions, to: Date): rea
   });
 }
 
-/** The most samples of an expression that reads the clock, because its value can change at any time. */
+/** Limits the samples of an expression that reads the clock, whose value can change at any time. */
 const MAX_SAMPLES = 400;
 
 interface Subject {
@@ -184,7 +184,7 @@ function notReviewedNote(
   return "why" in attempt ? `Cluster ${clusterKey(cluster)} ${attempt.why}` : undefined;
 }
 
-/** No policy has a row of an operation that only a rollout holds: the Cluster shows that it waits. */
+/** Operations that only rollouts hold: no policy's status has a row, but the Cluster shows that it waits. */
 function heldByRollouts(
   { rollouts, served }: Fleet,
   pending: readonly PendingOperation[],
@@ -246,7 +246,7 @@ function explainAttempt(fleet: Fleet, attempt: Attempt, options: ExplainOptions)
   };
 }
 
-/** Admission's answer to the request that leads to the hook's call, while there is none; a new Cluster has another uid. */
+/** Admission's answer to the request that leads to the hook's call; not for a creation, because it gets another uid. */
 function admissionOf(
   fleet: Fleet,
   { call, isPending }: Pick<Subject, "call" | "isPending">,
@@ -260,7 +260,7 @@ function admissionOf(
   return admission === undefined ? {} : { admission };
 }
 
-/** The operator's status is of now. */
+/** Nothing to compare if another time is explained: the operator's status is about the present. */
 function statusContext(
   { live, at, cluster, now, unread }: ExplainOptions,
   pending: PendingOperation | undefined,
@@ -269,7 +269,7 @@ function statusContext(
   return { cluster, now, unread, pending };
 }
 
-/** The timers of waits and deadlines at that instant, computed like the operator does. */
+/** Looks at the operation at that instant, with the timers that the operator will have then. */
 function lookAhead(
   operation: OperationInputs<PendingOperation>,
   now: Date,

@@ -1,4 +1,4 @@
-/** An explanation as JSON for programs. Schema: schemas/output/explain.json. */
+/** Prints an explanation as JSON. Schema: schemas/output/explain.json. */
 
 import type { GateTrace } from "../../policy/decision.ts";
 import { timestamp } from "../../policy/instant.ts";

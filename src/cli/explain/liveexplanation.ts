@@ -1,4 +1,4 @@
-/** Explains an operation of a Cluster from what the API server has now. */
+/** Reads from the API server what the explanation of a Cluster needs. */
 
 import type { KubeClient } from "../../kube/kubeclient.ts";
 import type { Options } from "../../operator/options.ts";

@@ -18,7 +18,7 @@ export interface ExplainedPolicy {
   /** The rules on other hooks. */
   readonly otherRules: readonly CompiledRule[];
   readonly status?: StatusComparison;
-  /** The end of the override that lifts the policy. */
+  /** When the override ends that lifts the policy. */
   readonly liftedUntil?: Date;
 }
 
@@ -35,11 +35,11 @@ export interface ExplainedRule {
 
 interface PolicySituation extends Situation {
   readonly fleet: Fleet;
-  /** To compare with the operator's status; absent: there is none, or it is of another time. */
+  /** For the comparison with the operator's status; absent: there is none, or it is about another time. */
   readonly status?: StatusContext;
 }
 
-/** `policy`: with the rules that the trace was made of. */
+/** `policy` has the rules that the trace was made of. */
 export function explainPolicy(
   trace: PolicyTrace,
   policy: CompiledPolicy | undefined,

@@ -1,4 +1,4 @@
-/** Draws what a policy, its rules and their gates say as a tree. */
+/** Draws a policy, its rules and their gates as a tree. */
 
 import type { Admitted } from "../../policy/admission.ts";
 import type { GateTrace, PolicyTrace, Verdict } from "../../policy/decision.ts";
@@ -99,12 +99,12 @@ function ruleBranch(explained: ExplainedRule, options: TreeOptions & { readonly 
   };
 }
 
-/** An error of the whole spec has no rule. */
+/** The rule is "" for an error of the whole spec. */
 export function ruleName(rule: string): string {
   return rule === "" ? "spec" : `rule ${rule}`;
 }
 
-/** `at`: the instant; or how long after the first block it is, if that is not known. */
+/** `at`: the instant, or the time after the first block if it is not known when that was. */
 function deadline(at: Date | number, releases: boolean): Detail {
   const when =
     at instanceof Date

@@ -1,4 +1,4 @@
-/** Prints an explanation for people: first what to do, then why. */
+/** Prints an explanation as text: first what to do, then why. */
 
 import type { Terminal } from "../terminal/terminal.ts";
 import type { Admitted } from "../../policy/admission.ts";
@@ -175,7 +175,7 @@ function lifted({ policies }: ExplainedOperation): Detail[] {
   );
 }
 
-/** The author's messages, once per rule. */
+/** The message of the rule's author, shown once per rule. */
 function said({ message }: Step): Detail[] {
   return message === undefined ? [] : [{ label: "note", text: message }];
 }
@@ -236,7 +236,7 @@ export function overrideCommand(
   return `${program} override ${name} --hook ${hook} --for 1h --reason 'why'${connection}`;
 }
 
-/** Cluster API asks again after what the last answer that held said, which one of the rules had said. */
+/** Cluster API asks again after the retryAfterSeconds of the last answer, which came from one of the rules. */
 function longestRetry(policies: readonly ExplainedPolicy[]): number | undefined {
   const retries = policies
     .filter(({ trace }) => trace.matched && trace.mode === "Enforce")

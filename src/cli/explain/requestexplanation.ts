@@ -49,7 +49,7 @@ export function verdictAt(fleet: Fleet, attempt: Attempt, at: Date): Admitted["v
   return speak ? verdict : undefined;
 }
 
-/** Joins what a policy's rules say that refuse with what those say that warn. */
+/** Merges the traces of a policy's rules that refuse and of those that warn. */
 function together(policy: CompiledPolicy, world: World, { denial, warning: warned }: Admitted): Said {
   const { ref, mode } = policy;
   const name = policyName(ref);

@@ -1,4 +1,4 @@
-/** Explains what HookRollouts say about an operation that every policy releases, as far as their status shows it. */
+/** Explains from the statuses of HookRollouts what they say about an operation that every policy releases. */
 
 import { CONDITION } from "../../api/hookpolicy.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
@@ -16,16 +16,16 @@ export interface ExplainedRollout {
   readonly holds: boolean;
   /** CamelCase constant. */
   readonly reason: string;
-  /** The stage of the Cluster or, if that is closed, the one that it waits for. */
+  /** The stage of the Cluster, or the stage that it waits for. */
   readonly stage?: string;
   readonly retryAfterSeconds: number;
-  /** If it holds: as Cluster API shows it. */
+  /** The message as Cluster API shows it; empty if the Cluster may begin. */
   readonly message: string;
   /** Further lines from the status. */
   readonly because: readonly string[];
 }
 
-/** In the order in which the operator asks them. */
+/** Sorted by name, the order in which the operator asks them. */
 export function explainRollouts(fleet: Fleet, situation: Situation): readonly ExplainedRollout[] {
   return asking(fleet, situation).map(({ known, member }) => explainRollout(known, member, situation));
 }

@@ -1,4 +1,4 @@
-/** Whether a rollout has a free slot for a Cluster, and whether it is the Cluster's turn: as the status tells. */
+/** Finds out from a rollout's status whether it has a free slot, and whether it is the Cluster's turn. */
 
 import type { RolloutCandidate, RolloutClaim } from "../../api/hookpolicy.ts";
 import type { Cluster, ObjectMeta } from "../../api/meta.ts";
@@ -58,7 +58,7 @@ interface UsedLimit {
   readonly what: string;
 }
 
-/** In total and of the stage. A spread is only seen in the queue: the status has no labels. */
+/** The limits of the rollout and of the stage. The limits of a spread are unknown, because the status has no labels. */
 function limitsOf(
   { compiled, status }: FleetRollout,
   claims: readonly RolloutClaim[],

@@ -1,4 +1,4 @@
-/** Compares a policy's status of an operation with the present result of its rules. */
+/** Compares the row of an operation in a policy's status with the present result of its rules. */
 
 import type { DecisionRow, HookPolicyStatus } from "../../api/hookpolicy.ts";
 import type { Cluster } from "../../api/meta.ts";
@@ -10,14 +10,14 @@ import type { FleetPolicy } from "../fleet/fleet.ts";
 /** Something that the operator can read and the user cannot. */
 export interface Unread {
   readonly text: string;
-  /** Whether policies are missing: a release by the others then proves nothing. */
+  /** Whether policies or rollouts are missing, which could hold the Cluster although the others release it. */
   readonly policies: boolean;
 }
 
 export interface StatusComparison {
   /** The row of this operation; absent: the status has none. */
   readonly row?: DecisionRow;
-  /** In words; empty: the status is the same. */
+  /** The differences in words; empty: there are none. */
   readonly differences: readonly string[];
   /** The probable cause. */
   readonly because?: string;
@@ -31,7 +31,7 @@ export interface StatusContext {
   readonly pending: PendingOperation | undefined;
 }
 
-/** Undefined: there is nothing to compare. */
+/** `undefined`: there is nothing to compare. */
 export function compareStatus(
   { compiled, status }: FleetPolicy,
   trace: PolicyTrace,
@@ -86,7 +86,7 @@ function differencesOf(row: DecisionRow | undefined, expected: DecisionRow | und
 }
 
 const STALE = "the operator has not read the present policy yet: it does so within seconds, if it runs";
-/** A time in a status is updated soon after it has passed. */
+/** The operator updates the time in a status soon after it has passed. */
 const OVERDUE_MS = 60_000;
 
 function causeOf(

@@ -1,4 +1,4 @@
-/** Tells how a held operation, or a refused request, proceeds: after some time, or when a user acts. */
+/** Finds out how a held operation or a refused request can proceed: after some time, or when a user acts. */
 
 import type { HookCall } from "../../api/runtimehooks.ts";
 import { forecast } from "../../operations/forecast.ts";
@@ -14,7 +14,7 @@ export interface Step {
   readonly policy: PolicyTrace["policy"];
   readonly rule: string;
   readonly gate?: string;
-  /** Says what the gate waits for; for a gate that is not evaluable, the reason. */
+  /** The condition that the gate waits for; for a gate that is not evaluable, the reason. */
   readonly wanted: string;
   readonly evaluable: boolean;
   /** Commands that make the gate hold; one of them is enough. */
@@ -29,9 +29,9 @@ export interface Situation {
   readonly world: World;
   readonly call: HookCall;
   readonly at: Date;
-  /** In the order of the trace. */
+  /** Sorted like the trace. */
   readonly policies: readonly CompiledPolicy[];
-  /** The state that was known before now. */
+  /** The state before this look. */
   readonly before: PendingOperation;
 }
 
@@ -83,7 +83,7 @@ export function releaseOf(
   return open.length > 0 && open.every(({ changesAt }) => changesAt !== undefined) ? "Unknown" : undefined;
 }
 
-/** What a user can act on comes first: a Blocked verdict is not about a rule that cannot be evaluated. */
+/** Blocked rules come first, because a user can act on them, unlike on rules that are not evaluable. */
 function stepsOf({ trace }: Decision, situation: Situation): Step[] {
   const held = trace.flatMap((policy, index) =>
     policy.rules
@@ -118,7 +118,7 @@ function stepsOfRule(
   }));
 }
 
-/** Leaves out the commands, which are printed next to it. */
+/** Leaves out the commands, which are printed beside the text. */
 function wantedOf({ wanted, wantedInFull = wanted, members }: GateTrace): string {
   return members === undefined ? wantedInFull : `one of: ${members.map(wantedOf).join("; or ")}`;
 }

@@ -1,4 +1,4 @@
-/** Judges an operation under a HookRollout before a slot is looked for: overrides, refusals and the gates of stages. */
+/** Judges an operation under a HookRollout apart from its slots: overrides, refusals and the gates of stages. */
 
 import type { HookRolloutStatus } from "../../api/hookpolicy.ts";
 import type { HookCall } from "../../api/runtimehooks.ts";

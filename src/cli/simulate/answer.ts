@@ -1,4 +1,4 @@
-/** A decision as the answer that a simulation compares. */
+/** Converts a decision to the answer that a simulation compares. */
 
 import type { Admitted } from "../../policy/admission.ts";
 import type { Decision, Verdict } from "../../policy/decision.ts";
@@ -22,7 +22,7 @@ export interface AnswerRule {
   readonly reason: string;
 }
 
-/** Answers with the same key have no difference that is reported. */
+/** Answers with the same key count as equal. */
 export function keyOf({ verdict, holds, rules }: Answer): string {
   return JSON.stringify([verdict, holds, rules]);
 }

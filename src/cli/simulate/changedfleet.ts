@@ -1,4 +1,4 @@
-/** The fleet as it is, and as it would be with the new objects applied. */
+/** Makes two fleets: the present one, and the one with the new objects applied. */
 
 import { isDeepStrictEqual } from "node:util";
 import { fieldsOf, isFields, listOf } from "../../api/fields.ts";
@@ -43,7 +43,7 @@ export function fleetPair(
   const kept = present.filter(
     (object) => !names.has(identityOf(object, namespace)) && !(options.prune && holdsOperations(object)),
   );
-  // The policies are compared on the Clusters that come with them, too.
+  // New Clusters and Namespaces among the applied objects belong to both fleets, so that they are compared, too.
   const extra = applied.filter(
     (object) => ownKind(object) === undefined && !byIdentity.has(identityOf(object, namespace)),
   );

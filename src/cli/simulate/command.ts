@@ -100,7 +100,7 @@ export function addSimulate(program: Command): void {
   });
 }
 
-/** Two fleets cannot be meant, and the first one would be lost. */
+/** Refuses a second value, because it would silently replace the first. */
 function once(): (value: string) => string {
   let given: string | undefined;
   return (value) => {

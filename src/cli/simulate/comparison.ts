@@ -13,7 +13,7 @@ export interface Change {
   readonly change: ChangeKind;
   readonly cluster: string;
   readonly hook: HookName;
-  /** At admission, by rules on this hook. */
+  /** Set for a request at admission, which is judged by the rules on this hook. */
   readonly request?: RequestName;
   readonly before: Answer;
   readonly after: Answer;
@@ -37,7 +37,7 @@ export interface Answered extends Answers {
   readonly first: Look;
 }
 
-/** A kind of change, with the first turns that make it. */
+/** A kind of change, with the two turns at which it is first seen. */
 interface Difference {
   readonly change: ChangeKind;
   readonly old: Turn;
@@ -48,7 +48,7 @@ interface Difference {
 
 type Turns = Answers["turns"];
 
-/** Operations that nothing tells apart have the same turns, which are compared once. */
+/** Walks gives indistinguishable operations the same list of turns, so each pair of lists is compared once. */
 export class Comparison {
   readonly #end: number;
   readonly #known = new WeakMap<Turns, WeakMap<Turns, readonly Difference[]>>();

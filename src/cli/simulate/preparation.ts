@@ -18,7 +18,7 @@ export interface Present {
   readonly reader?: ObjectReader;
 }
 
-/** Reads the kinds that gates of old and new policies name, after the policies. */
+/** Reads the policies, then the objects that gates of old and new policies look at. */
 export async function readPresentFleet(
   client: KubeClient,
   applied: readonly RawObject[],
@@ -30,7 +30,7 @@ export async function readPresentFleet(
 export interface Prepared {
   readonly pair: FleetPair;
   readonly served: ServedHooks;
-  /** The applied policies and rollouts that are not valid: there is nothing to simulate. */
+  /** Errors in the applied policies and rollouts. If there are any, nothing can be simulated. */
   readonly problems: readonly FileProblem[];
 }
 

@@ -20,7 +20,7 @@ export interface Times {
 /** Changes that differ only in the Cluster, in words. */
 export interface ChangeGroup {
   readonly change: ChangeKind;
-  /** Or the request at admission. */
+  /** The hook, or the request at admission. */
   readonly hook: string;
   readonly before: string;
   readonly after: string;
@@ -33,7 +33,7 @@ interface Group extends ChangeGroup {
 
 const MAX_NAMED = 5;
 
-/** Blocks that fit a narrow terminal, then the totals by hook. */
+/** The groups of changes, the totals by hook, and the totals. */
 export function simulationLines(
   simulation: Simulation,
   times: Times,
@@ -49,7 +49,7 @@ export function simulationLines(
   ]);
 }
 
-/** Where to find what the text shortens. */
+/** A hint to -o json if the text leaves out Clusters or rules. */
 function leftOut(groups: readonly Group[]): string[] {
   const isShort = groups.some(
     ({ first, clusters }) =>
@@ -94,7 +94,7 @@ function hookTable({ changes }: Simulation): string[] {
   return tableLines(["HOOK", ...CHANGES.map((kind) => title(kind).toUpperCase())], rows);
 }
 
-/** In the order of the kinds of change; those of many Clusters first. */
+/** Sorted by the kind of change; groups with many Clusters come first. */
 function groupsOf({ changes }: Simulation): Group[] {
   const told = changes.map((first) => ({
     change: first.change,
@@ -118,7 +118,7 @@ export function changeGroups(simulation: Simulation): readonly ChangeGroup[] {
   return groupsOf(simulation).map(({ first: _, ...group }) => group);
 }
 
-/** The verdict, and the first rule that caused it: preferably one that the other answer lacks. */
+/** The verdict, and the first rule that caused it, preferably a rule that the other answer lacks. */
 function answerText({ verdict, rules }: Answer, other: Answer): string {
   const has = new Set(other.rules.map(ruleText));
   const [own] = rules.filter((rule) => !has.has(ruleText(rule)));
@@ -159,9 +159,9 @@ export function totals(simulation: Simulation, { from, to }: Times): readonly [s
 
 export function simulationMarkdown(simulation: Simulation, times: Times): string {
   const groups = groupsOf(simulation);
-  const [first, second] = totals(simulation, times);
+  const [counts, blocked] = totals(simulation, times);
   const more = leftOut(groups).map((line) => `${line}\n\n`);
-  const head = `### HookPolicy simulation\n\n${first}\n\n${second}\n${more.length > 0 ? `\n${more.join("").trimEnd()}\n` : ""}`;
+  const head = `### HookPolicy simulation\n\n${counts}\n\n${blocked}\n${more.length > 0 ? `\n${more.join("").trimEnd()}\n` : ""}`;
   if (groups.length === 0) return head;
   const time = times.to === undefined ? [] : ["When"];
   const titles = ["Change", "Hook", ...time, "Before", "After", "Clusters"];

@@ -38,7 +38,7 @@ export interface RequestChanges {
   readonly deniedAfter: number;
 }
 
-/** A creation is that of a Cluster of the fleet as if it came anew, as from Git or by a restore. */
+/** A creation request creates a Cluster of the fleet again, for example from Git or a backup. */
 export function* requestChanges(
   { before, after }: FleetPair,
   options: RequestOptions,
@@ -72,7 +72,7 @@ function answerAt({ answer }: Turn): Answer {
   return answer;
 }
 
-/** Those of which a rule of either side says something; an upgrade is one to the version that the user names. */
+/** The requests that a rule of either side is about; an upgrade only if the user names its version. */
 function requestsOf(
   { metadata: { namespace = "" } }: Cluster,
   sides: readonly Fleet[],
@@ -88,10 +88,10 @@ function requestsOf(
   });
 }
 
-/** No window opens and closes so often. */
+/** Far more often than a window opens and closes. */
 const MAX_LOOKS = 10_000;
 
-/** `undefined`: the API server does not ask. */
+/** `undefined`: the API server sends no review for the request. */
 function turnsOf(
   fleet: Fleet,
   name: RequestName,

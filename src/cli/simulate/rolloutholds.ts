@@ -109,7 +109,7 @@ function statusOf(rollout: CompiledRollout, { stored, members, at }: Present): H
   );
 }
 
-/** The Clusters that get no slot: the first of the queue take the free ones. */
+/** The Clusters that get no slot, because those before them in the queue take the free ones. */
 function withoutSlot(
   rollout: CompiledRollout,
   slots: Slots,

@@ -32,24 +32,24 @@ export interface SimulationOptions extends RequestOptions {
   readonly served: ServedHooks;
 }
 
-/** A rule of which nothing can be said, at the beginning and with the new policies. */
+/** A rule of the new policies that is not evaluable at the beginning. */
 export interface NotEvaluableRule {
   readonly policy: string;
   readonly rule: string;
-  /** Why, of the first of the operations. */
+  /** The reason for the first operation. */
   readonly message: string;
   readonly operations: number;
 }
 
 export interface Simulation extends RequestChanges {
   readonly notEvaluable: readonly NotEvaluableRule[];
-  /** Calls that Cluster API never makes, because they leave out a minor version. */
+  /** The number of simulated calls that Cluster API never makes, because they skip a minor version. */
   readonly skippingMinor: number;
   readonly clusters: number;
-  /** Clusters for which Cluster API calls no hook: without topology, or paused. */
+  /** The number of Clusters for which Cluster API calls no hook: they have no topology, or are paused. */
   readonly skipped: number;
   readonly operations: number;
-  /** Whether it is held at the start of the time. */
+  /** The number of operations that are held at the beginning. */
   readonly blockedBefore: number;
   readonly blockedAfter: number;
 }
@@ -119,7 +119,7 @@ function heldBy(fleet: Fleet, clusters: readonly Cluster[], options: SimulationO
   return rolloutHolds(fleet, operations, options.from);
 }
 
-/** A rollout is asked once every policy has released the operation. */
+/** Replaces releases by the hold of the rollout, which is asked after every policy has released the operation. */
 function underRollout(answered: Answered, hold: Hold | undefined): Answered {
   if (hold === undefined) return answered;
   const { rollout, stage = WHOLE, reason, retryAfterSeconds } = hold;
@@ -178,7 +178,7 @@ function sidesOf(
 ): Sides {
   const { namespace = "", name } = cluster.metadata;
   const known = before.cluster(namespace, name) ?? cluster;
-  // The present state still counts when the policies change.
+  // What is known about an operation still counts when the policies change.
   const pending = before.pendingOperations(known);
   return {
     before: { fleet: before, cluster: known, pending, walks: walks.before },
@@ -200,7 +200,7 @@ function edited(operation: PendingOperation, edits: readonly PolicyEdit[]): Pend
   );
 }
 
-/** If no changed policy applies, there is only one answer, and its future does not matter. */
+/** If no changed policy applies, both answers are the same at every time, and one look is enough. */
 function answerBoth(
   { before, after, sameWorld }: Sides,
   changed: readonly CompiledPolicy[],
@@ -228,7 +228,7 @@ function answers(side: Side, hook: HookName, options: SimulationOptions): Answer
     turns: side.walks.turns(followed, first, to),
     answerAt: (turn) => ({
       ...turn.answer,
-      // Only one of the outputs has it.
+      // Computed on demand: only JSON has the message.
       get message() {
         return turn.at > from ? decisionAt(operation, turn).message : first.decision.message;
       },

@@ -1,4 +1,4 @@
-/** Follows operations through time, once for all that nothing tells apart. */
+/** Follows operations through time, and follows indistinguishable operations only once. */
 
 import { BUDGET_EXHAUSTED } from "../../policy/budget.ts";
 import type { Decision, GateTrace, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
@@ -12,9 +12,9 @@ import { type Answer, answerOf, keyOf } from "./answer.ts";
 /** A look whose answer differs from the one before. */
 export interface Turn {
   readonly at: Date;
-  /** The answer about the first operation that was followed; that about others differs only in the names in messages. */
+  /** The answer about the first operation that was followed; others differ only in the names in their messages. */
   readonly answer: Answer;
-  /** The same for the same answer. */
+  /** keyOf() of the answer. */
   readonly key: string;
   /** The state of the operation before the look. */
   readonly state: OperationState;
@@ -57,7 +57,7 @@ export function decisionAt(operation: OperationInputs, { at, state }: Turn): Dec
   return lookAt({ ...operation, state: { ...operation.state, rules: state.rules } }, at).decision;
 }
 
-/** Whether the answer can change at an instant that no edge tells. */
+/** Whether an expression reads the clock, so that the answer can change at any time. */
 export function readsClock({ policies, call }: OperationInputs, { decision }: Look): boolean {
   return policies.some(
     ({ rules }, index) =>
@@ -75,8 +75,8 @@ function clocked({ matchConditions, gates }: Pick<CompiledRule, "matchConditions
 }
 
 /**
- * All that the future of an operation depends on besides the time: operations with the same facts have the same turns.
- * `undefined`: that is not known.
+ * Everything besides the time that the future of an operation depends on: operations with the same facts have the same
+ * turns. `undefined`: the facts are not known.
  */
 function factsOf(operation: OperationInputs, { decision }: Look): string | undefined {
   const { policies, world, call, state } = operation;
@@ -98,7 +98,7 @@ function factsOf(operation: OperationInputs, { decision }: Look): string | undef
   return JSON.stringify(facts);
 }
 
-/** Whether every gate was evaluated that can ever be, and none ran out of steps, which every Cluster uses differently. */
+/** Whether every gate was evaluated, and none ran out of steps, which differ from Cluster to Cluster. */
 function isKnown({ unread, rules: found }: PolicyTrace, rules: readonly CompiledRule[]): boolean {
   if (unread === true) return false;
   return rules.every(({ name, matchConditions, gates }) => {

@@ -45,7 +45,7 @@ function shownBy(status: Partial<HookRolloutStatus>): Shown {
   return {
     target,
     stage,
-    halted: conditions.some(({ type, status }) => type === CONDITION.Halted && status === "True"),
+    halted: conditions.some((each) => each.type === CONDITION.Halted && each.status === "True"),
     running: namesOf(running),
     next: namesOf(next),
     failed: namesOf(failed),

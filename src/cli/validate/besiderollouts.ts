@@ -1,4 +1,4 @@
-/** Finds rollouts that get in each other's way, and policies that get in the way of a rollout. */
+/** Finds rollouts that share Clusters, and policies that can hold a running upgrade of a rollout. */
 
 import { STEP_HOOKS } from "../../api/hookcatalog.ts";
 import type { HookRollout } from "../../api/hookpolicy.ts";

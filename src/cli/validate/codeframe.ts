@@ -5,10 +5,10 @@ import type { Position } from "../files/parsed.ts";
 import { type Colour, PLAIN } from "../terminal/colour.ts";
 
 const AROUND = 1;
-/** Width of a frame: generated files can have very long lines. */
+/** Limits the width of a frame, because generated files can have very long lines. */
 const MAX_COLUMNS = 160;
 
-/** `columns`: width of the terminal; the marker below a wrapped line would be in the wrong place. */
+/** Cuts lines at `columns`, the width of the terminal, because a wrapped line would misplace the marker. */
 export function codeFrame(
   lines: readonly string[],
   { line, column }: Position,
@@ -38,10 +38,10 @@ export function codeFrame(
   return frame;
 }
 
-/** Half of a surrogate pair that a cut left behind. */
+/** Halves of surrogate pairs that the cut has separated. */
 const HALVES = /^[\uDC00-\uDFFF]|[\uD800-\uDBFF]$/g;
 
-/** The visible characters of a part of a line. A tab is one column in a position, but several on a terminal. */
+/** The visible characters of a part of a line. A tab counts as one column in a position, so it is shown as one. */
 function visible(line: string, start: number, length: number): string[] {
   const part = line.slice(start - 1, start - 1 + length).replaceAll(HALVES, "");
   return Array.from(printable(part.replaceAll("\t", " ")));

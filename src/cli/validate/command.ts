@@ -23,10 +23,10 @@ const EXAMPLES = `\
   # Every .yaml, .yml and .json file below a folder
   hookpolicy validate policies/
 
-  # What a build of kustomize or Helm gives
+  # The output of kustomize or Helm
   kustomize build overlays/production | hookpolicy validate -
 
-  # In a GitHub workflow: errors stand beside the lines of the pull request
+  # In a GitHub workflow: errors appear beside the lines of the pull request
   hookpolicy validate policies/ -o github
 
   # Again after every change, while you edit
@@ -74,7 +74,7 @@ async function validate(paths: readonly string[], flags: Flags): Promise<void> {
   if (failing.length > 0) throw new CommandError(FAILED);
 }
 
-/** Until the user ends it, or nothing reads its output any more. */
+/** Runs until the user ends it, or the reader of its output has gone. */
 async function watch(paths: readonly string[], flags: Flags): Promise<void> {
   const { checkOnChange } = await import("./watchfiles.ts");
   const again = async (): Promise<void> => {
@@ -99,7 +99,7 @@ async function check(paths: readonly string[], flags: Flags): Promise<Validation
 }
 
 interface Text {
-  /** About files of which nothing could be read. */
+  /** About files that could not be read at all. */
   readonly unread: readonly string[];
   readonly lines: readonly string[];
 }

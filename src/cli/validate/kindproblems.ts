@@ -11,7 +11,8 @@ import { namespaceFindings } from "./namespacefield.ts";
 import type { FileProblem } from "../files/parsed.ts";
 
 /**
- * HookPolicy's kinds in another group, or another kind in its group: a typing error must not count as a foreign object.
+ * Reports HookPolicy's kinds in another group, and unknown kinds in its group, so that a misspelt policy is not ignored
+ * as a foreign object.
  */
 export function kindProblem(object: RawObject): FieldError | undefined {
   const group = groupOf(object);
@@ -37,7 +38,7 @@ export function kindProblem(object: RawObject): FieldError | undefined {
   };
 }
 
-/** Problems that keep a command from knowing which policy an object is, or whose Clusters it is about. */
+/** Problems that hide which kind of object is meant, or in which namespace. */
 export function objectProblems(sources: readonly SourceObject[]): readonly FileProblem[] {
   return sources.flatMap((source) => {
     const problem = kindProblem(source.object);

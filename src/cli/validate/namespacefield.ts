@@ -10,7 +10,7 @@ const PATH = "metadata.namespace";
 /** apimachinery: IsDNS1123Label. */
 const LABEL = /^(?=.{1,63}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 
-/** An object in another namespace than its author means protects other Clusters, or none. */
+/** In a wrong namespace, a policy protects other Clusters, or none. */
 export function namespaceFindings(object: RawObject): Semantics {
   const kind = ownKind(object);
   const metadata = object["metadata"];

@@ -45,7 +45,7 @@ function textErrors(path: string, values: unknown): readonly FieldError[] {
     }));
 }
 
-/** Its content is the operator's business and ignored; an unknown field is an error even so. */
+/** Reports unknown fields only, because the operator writes the values. */
 export function statusErrors(kind: OwnKind, { status }: RawObject): readonly FieldError[] {
   const schema: CrdSchema | undefined = CRD_SCHEMAS[kind].properties?.["status"];
   return schema === undefined ? [] : unknownWithin(schema, status, "status");

@@ -42,7 +42,7 @@ function inFileLines(
   return [headline(`${file}:${line}:${column}`, "error", message, colour), ...frame];
 }
 
-/** The format of compilers, which editors and `grep` understand. */
+/** The format of compiler errors, which editors and `grep` understand. */
 function headline(place: string, severity: Finding["severity"], what: string, colour: Colour): string {
   const label = severity === "error" ? colour.red("error:") : colour.yellow("warning:");
   return `${colour.bold(`${place}:`)} ${label} ${what}`;

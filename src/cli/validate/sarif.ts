@@ -16,7 +16,7 @@ interface Result {
   readonly locations: readonly object[];
 }
 
-/** Errors have no id of their own: each is about one field. */
+/** Errors have no id, so they share one rule. */
 const INVALID = "invalid-field";
 const SUSPICIOUS = "suspicious";
 const UNREADABLE = "unreadable-file";

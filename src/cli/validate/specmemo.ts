@@ -1,4 +1,4 @@
-/** Generated files have thousands of policies with the same spec: what is found in one holds for all. */
+/** Validates each spec once, because generated files have thousands of policies with the same spec. */
 
 import type { PolicyKind } from "../../policy/policyref.ts";
 import { type FieldError, isWithin, validatePolicy } from "../../policy/validation/schema.ts";
@@ -7,7 +7,7 @@ import type { RawObject } from "../fleet/kinds.ts";
 
 const MAX_SPECS = 1000;
 
-/** A spec without errors, to check the rest of an object beside it. */
+/** Replaces the spec while the rest of an object is checked. */
 const SOUND = {
   HookPolicy: { rules: [{ name: "a", hooks: ["BeforeClusterDelete"] }] },
   ClusterHookPolicy: { namespaceSelector: {}, rules: [{ name: "a", hooks: ["BeforeClusterDelete"] }] },
@@ -16,7 +16,7 @@ const SOUND = {
 export class SpecMemo {
   readonly #found = new Map<string, Semantics>();
 
-  /** `check` gets the errors of the schema within the spec. No rule of the schema spans metadata and spec. */
+  /** `check` gets the schema errors within the spec. The schema has no rule about both metadata and spec. */
   check(kind: PolicyKind, object: RawObject, check: (errors: readonly FieldError[]) => Semantics): Semantics {
     if (object["spec"] === undefined || object["spec"] === null) {
       return check(validatePolicy(kind, object));

@@ -1,4 +1,4 @@
-/** Suggests what to type instead of a value that does not fit the schema. */
+/** Suggests a replacement for a value that does not fit the schema. */
 
 import type { CrdSchema } from "../../api/crdschema.ts";
 import { isFields } from "../../api/fields.ts";
@@ -13,7 +13,7 @@ import { stepsOf, valueAt } from "./valueat.ts";
 /** `undefined`: nothing is certain enough. */
 export function suggestionFor(kind: OwnKind, object: unknown, path: string): string | undefined {
   const value = valueAt(object, stepsOf(path));
-  // The value, or the field's own name.
+  // Looks into the value, then into the name of the field.
   const odd = (typeof value === "string" ? lookalike(value) : undefined) ?? lookalike(path);
   if (odd !== undefined) return `it has ${odd}`;
   if (value === undefined || value === null) return undefined;
@@ -22,7 +22,7 @@ export function suggestionFor(kind: OwnKind, object: unknown, path: string): str
   return schema === undefined ? labelOf(CRD_SCHEMAS[kind], path, value) : toType(schema, value, path);
 }
 
-/** A label right below a selector, as in the selector of a Service. */
+/** Finds a label directly below a selector, where the selector of a Service has it. */
 function labelOf(root: CrdSchema, path: string, value: unknown): string | undefined {
   const steps = stepsOf(path);
   const selector = schemaAt(root, steps.slice(0, -1));
@@ -46,7 +46,7 @@ export function toType(schema: CrdSchema, value: unknown, path: string): string 
     case "object":
       return mapOf(schema, value);
     default:
-      return undefined; // A number or a percentage: both are right.
+      return undefined; // A number or a percentage: both types are valid.
   }
 }
 
@@ -78,7 +78,7 @@ function windowEntry(value: unknown): string | undefined {
   return field === undefined ? undefined : `add ${field}: ${meaning}`;
 }
 
-/** Where a field belongs that is unknown where it stands; `undefined`: nowhere, or not in one place. */
+/** The place of a misplaced field; `undefined`: it belongs nowhere, or in several places. */
 export function placeOf(kind: OwnKind, field: string): string | undefined {
   const places = placesOf(CRD_SCHEMAS[kind].properties?.["spec"], field, "spec");
   const [place] = places;
@@ -153,14 +153,14 @@ function duration(value: unknown): string | undefined {
   return compact !== text && parseDuration(compact) !== undefined ? `write ${compact}` : undefined;
 }
 
-/** Nothing where that is what it says: something else is wrong with it. */
+/** `undefined`: the user wrote the same, so something else is wrong. */
 function writeMinutes(minutes: number, said: string): string | undefined {
   const [whole, rest] = [Math.floor(minutes / 60), Math.round(minutes % 60)];
   const text = `${whole > 0 ? `${whole}h` : ""}${rest > 0 ? `${rest}m` : ""}`;
   return text === said || parseDuration(text) === undefined ? undefined : `write ${text}`;
 }
 
-/** A date in another order or with other signs, and a day that no month has. */
+/** Corrects a date with another order or other separators, and reports a day that does not exist. */
 function moment(value: unknown): string | undefined {
   if (typeof value !== "string") return undefined;
   const {
@@ -180,7 +180,7 @@ function moment(value: unknown): string | undefined {
     : undefined;
 }
 
-/** Words that need no quotes in a list or map in brackets. */
+/** Words that need no quotes in a list or map in one line. */
 const PLAIN = /^[A-Za-z][\w./:=-]*$/;
 
 function listOf({ items }: CrdSchema, value: unknown): string | undefined {

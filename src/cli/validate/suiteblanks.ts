@@ -1,4 +1,4 @@
-/** Finds expressions that read the finalizers of a Cluster whose deletion waits, of which that of a suite has none. */
+/** Finds expressions that read the finalizers of a Cluster in deletion, because a Cluster of a suite has none. */
 
 import type { RuleSpec } from "../../api/hookpolicy.ts";
 import { isHas, pathKey } from "../../policy/cel/guards.ts";
@@ -36,7 +36,7 @@ const MESSAGE =
 
 const FINALIZERS = JSON.stringify([{ variable: "cluster" }, "metadata", "finalizers"]);
 
-/** The list is always there, so has() tells nothing of it. */
+/** has() does not count, because a real Cluster always has the list. */
 function readsFinalizers(expr: Expr): boolean {
   return !isHas(expr) && pathKey(expr) === FINALIZERS;
 }

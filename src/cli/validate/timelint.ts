@@ -1,4 +1,4 @@
-/** Finds windows that open at another time than their author means, or never, in the next two years. */
+/** Finds windows that will open at an unexpected time in the next two years, or never. */
 
 import type { RuleSpec } from "../../api/hookpolicy.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
@@ -48,7 +48,7 @@ interface Warning {
   readonly message: string;
 }
 
-/** Generated files have thousands of policies with the same few windows. */
+/** Remembered, because generated files have thousands of policies with the same few windows. */
 const known = new Map<string, readonly Warning[]>();
 const MAX_KNOWN = 1000;
 
@@ -75,7 +75,7 @@ function opens(spec: WindowSpec, now: Date): boolean {
   return compileWindow(spec).nextOpen(now) !== undefined;
 }
 
-/** The notes of `hookpolicy windows` that mean another number or length of openings, not only another hour. */
+/** The notes of `hookpolicy windows` that become warnings. */
 const CHANGES: readonly (readonly [id: string, note: RegExp])[] = [
   ["clock-change-repeats", /^opens once more/],
   ["clock-change-moves", /^opens at \S+ instead of/],
@@ -97,10 +97,10 @@ function clockWarnings(spec: WindowSpec, now: Date): readonly Warning[] {
   });
 }
 
-/** More openings around one change say no more. */
+/** More openings around one change add nothing. */
 const MAX_OPENINGS = 128;
 
-/** Few at first: a weekly window has one, and each costs a search. */
+/** Begins with few openings, because a weekly window has only one, and each costs a search. */
 function openingsAround(spec: WindowSpec, change: number, now: Date): readonly Opening[] {
   const from = new Date(Math.max(now.getTime(), change - DAY));
   for (let count = 2; ; count *= 4) {
@@ -117,7 +117,7 @@ function warningsOf(note: string, date: string): Warning[] {
 
 const changes = new Map<string, readonly number[]>();
 
-/** Each instant at which the clocks of the zone change, to the hour. */
+/** The hours in which the clocks of the time zone change. */
 function changesOfClocks(timeZone: string, now: Date): readonly number[] {
   const start = Math.floor(now.getTime() / DAY) * DAY;
   const key = `${timeZone} ${start}`;
@@ -136,14 +136,14 @@ function changesOfClocks(timeZone: string, now: Date): readonly number[] {
   return found;
 }
 
-/** How often a search goes from one window to the next. */
+/** Limits the steps of a search from one opening to the next. */
 const MAX_STEPS = 3000;
 
 /** All gates of a rule must hold at the same time. */
 function neverTogether(windows: readonly PlacedWindow[], now: Date): readonly FieldError[] {
   const [first, ...others] = windows;
   const compiled = windows.map(({ spec }) => compileWindow(spec));
-  // A window that never opens is a finding of its own.
+  // neverOpens() reports a window that never opens.
   if (first === undefined || others.length === 0) return [];
   if (compiled.some((window) => window.nextOpen(now) === undefined) || meets(compiled, now) !== false)
     return [];

@@ -70,7 +70,7 @@ interface Judgement {
   readonly is: OwnKind | "suite" | "other" | "unknown";
   readonly errors: readonly FieldError[];
   readonly warnings: readonly FieldError[];
-  /** Not every part of an object with an invalid spec has been looked at. */
+  /** Whether the spec is valid, so that every part of it has been checked. */
   readonly isSound: boolean;
 }
 
@@ -128,7 +128,7 @@ function judge(source: SourceObject, specs: SpecMemo, options: ValidationOptions
   };
 }
 
-/** In the order of their places; `beside`: what other objects of the files make of it. */
+/** Sorted by position; `beside`: warnings that need other objects of the files. */
 function findingsOf(
   source: SourceObject,
   { errors, warnings, isSound }: Judgement,
@@ -159,7 +159,7 @@ function check(
   return { errors: [...schemaErrors, ...errors], warnings };
 }
 
-/** What accepts nothing in an invalid object may be right. */
+/** Reports an unused accept only in a valid object, because an invalid one has not been checked completely. */
 function acceptance(
   object: RawObject,
   warnings: readonly FieldError[],
@@ -174,7 +174,7 @@ function acceptance(
 
 /** `message: ask #platform` without quotes: YAML reads the end as a comment. */
 function cutMessages(source: SourceObject): readonly FieldError[] {
-  // A position takes a second look at the document.
+  // Checked first, because positions are expensive.
   if (!/message["']?\s*:\s+[^\s"'|>&*!#].*\s#/.test(source.text)) return [];
   return listOf(fieldsOf(source.object["spec"])["rules"]).flatMap((rule, index) => {
     if (!isFields(rule) || typeof rule["message"] !== "string") return [];
@@ -204,7 +204,7 @@ function checkSpec(
   };
 }
 
-/** Its effect depends on the time of its creation and on a flag of the operator. */
+/** An override's effect also depends on its creation time and on a flag of the operator. */
 function checkOverride(object: RawObject, { maxOverrideMs, now }: ValidationOptions): Semantics {
   const errors = validatePolicy("HookOverride", object);
   if (errors.length > 0) return { errors, warnings: [] };

@@ -20,7 +20,7 @@ export async function checkOnChange(
   signal.addEventListener("abort", wake, { once: true });
   try {
     while (!signal.aborted) {
-      // Before the check, so that no change is missed.
+      // Watches before the check, so that no change is missed.
       change = Promise.withResolvers();
       await follow(paths, watchers, wake);
       await check();
@@ -32,7 +32,7 @@ export async function checkOnChange(
   }
 }
 
-/** Watches folders, because an editor may replace a file; a new folder is a change of the one that holds it. */
+/** Watches folders, because an editor may replace a file. A new folder is a change of its parent. */
 async function follow(
   paths: readonly string[],
   watchers: Map<string, FSWatcher>,
