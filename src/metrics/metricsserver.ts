@@ -1,18 +1,21 @@
 /** Serves the metrics to Prometheus: over HTTPS to clients that the guard allows, or in plain HTTP to every client. */
 
+import type { IncomingMessage } from "node:http";
+import { createServer } from "node:https";
+
 import type { Logger } from "../api/logger.ts";
-import type { Address } from "../server/address.ts";
-import type { KeyPair } from "../server/tls.ts";
+import { sparing } from "../log/sparing.ts";
+import { listen, type Address } from "../server/address.ts";
+import { tlsOptions, type KeyPair } from "../server/tls.ts";
+import { type Connection, Connections } from "../server/connections.ts";
 import {
   createPlainServer,
   LIMITS,
   MAX_CONNECTIONS,
   type Page,
-  type Pages,
+  pageListener,
   type PageServer,
-  servePage,
 } from "../server/pages.ts";
-import { createTlsServer, type TlsServer } from "../server/tlsserver.ts";
 import type { Refusal, ScrapeGuard } from "./scrapeguard.ts";
 
 export interface MetricsOptions {
@@ -26,19 +29,15 @@ export interface SecureMetricsOptions extends MetricsOptions {
   readonly guard: Pick<ScrapeGuard, "refusal">;
 }
 
-export type SecureMetricsServer = PageServer & Pick<TlsServer, "setCertificate">;
+export interface SecureMetricsServer extends PageServer {
+  /** For new connections; throws and keeps the old certificate when key and certificate do not match. */
+  setCertificate(pair: KeyPair): void;
+}
 
 const FLAG = "--diagnostics-address";
 const PATH = "/metrics";
 const DRAIN_MS = 1_000;
 const RETRY_AFTER_SECONDS = 5;
-const SECURE_LIMITS = {
-  headersMs: LIMITS.headersTimeout,
-  requestMs: LIMITS.requestTimeout,
-  keepAliveMs: LIMITS.keepAliveTimeout,
-  checkMs: LIMITS.connectionsCheckingInterval,
-  connections: MAX_CONNECTIONS,
-};
 
 export function createPlainMetricsServer({ address, metrics, log }: MetricsOptions): PageServer {
   const pages = { [PATH]: async () => await exposition(metrics) };
@@ -46,21 +45,43 @@ export function createPlainMetricsServer({ address, metrics, log }: MetricsOptio
 }
 
 export function createSecureMetricsServer(options: SecureMetricsOptions): SecureMetricsServer {
-  const { address, metrics, tls, guard } = options;
-  const log = options.log.child({ listener: "metrics" });
-  const tlsServer = createTlsServer({ ...address, flags: FLAG, tls, log, limits: SECURE_LIMITS });
-  const { server, connections, breakOff } = tlsServer;
-  const pages: Pages = {
-    [PATH]: async (scrape) => {
+  const { address, metrics, log, tls, guard } = options;
+  const server = createServer({
+    ...LIMITS,
+    ...tlsOptions(tls),
+    handshakeTimeout: 10_000,
+    maxHeaderSize: 16 * 1024, // a token can be long
+  });
+  const complain = sparing(log);
+  const connections = new Connections(server, MAX_CONNECTIONS, () =>
+    complain("Too many connections for metrics, closing idle ones", { limit: MAX_CONNECTIONS }),
+  );
+  const asked = new WeakMap<IncomingMessage, Connection>();
+  server.on("request", (request, response) => {
+    const connection = connections.asked(request.socket);
+    asked.set(request, connection);
+    response.once("close", () => connections.answered(connection));
+  });
+  const isLast = (request: IncomingMessage): boolean => {
+    const connection = asked.get(request);
+    return connection === undefined || connections.isEnding(connection);
+  };
+  const pages = {
+    [PATH]: async (scrape: Parameters<ScrapeGuard["refusal"]>[0]) => {
       const refusal = await guard.refusal(scrape);
       return refusal === undefined ? await exposition(metrics) : refusalPage(refusal);
     },
   };
-  server.on("request", (request, response) => {
-    void servePage(request, response, { pages, log, isLast: () => connections.isEnding(request.via) });
-  });
-  server.on("clientError", breakOff);
-  return { ...tlsServer, close: async () => await tlsServer.close(DRAIN_MS) };
+  server.on("request", pageListener(pages, log, isLast));
+  return {
+    listen: async () => await listen(server, address, FLAG),
+    setCertificate: (pair) => server.setSecureContext(tlsOptions(pair)),
+    close: async () => {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      await connections.drain(DRAIN_MS);
+      await closed;
+    },
+  };
 }
 
 async function exposition(metrics: MetricsOptions["metrics"]): Promise<Page> {

@@ -105,7 +105,7 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
 
 interface Served extends TlsOptions {
   readonly hooks: Pick<HookServerOptions, "routes" | "undecodable">;
-  readonly admission: Pick<AdmissionServerOptions, "routes" | "undecodable" | "shareOf">;
+  readonly admission: Pick<AdmissionServerOptions, "routes" | "undecodable">;
   readonly log: Logger;
 }
 
@@ -113,20 +113,20 @@ function createServers(
   { webhookHost: host, webhookPort, admissionPort }: Options,
   { hooks, admission, tls, clients, log }: Served,
 ): Record<Listener, TlsServer> {
-  const common = { host, tls, log };
+  const common = { ...(host !== undefined && { host }), tls, log };
   return {
     hooks: createHookServer({
       ...common,
       ...hooks,
       port: webhookPort,
-      clients: clients.hooks,
+      ...(clients.hooks !== undefined && { clients: clients.hooks }),
     }),
     admission: createAdmissionServer({
       ...common,
       ...admission,
       port: admissionPort,
       flags: "--webhook-host, --admission-port",
-      clients: clients.admission,
+      ...(clients.admission !== undefined && { clients: clients.admission }),
       limits: ADMISSION_LIMITS,
     }),
   };

@@ -4,7 +4,7 @@ import { isIP, isIPv6, type Server } from "node:net";
 
 export interface Address {
   /** Absent: all interfaces. */
-  readonly host?: string | undefined;
+  readonly host?: string;
   /** 0: any free port. */
   readonly port: number;
 }
@@ -43,7 +43,7 @@ export async function listen(server: Server, address: Address, flag: string): Pr
       reject(new Error(`cannot listen on ${formatAddress(address)} (${flag})`, { cause }));
     };
     server.once("error", failed);
-    server.listen(address, () => {
+    server.listen({ port: address.port, ...(address.host !== undefined && { host: address.host }) }, () => {
       server.off("error", failed);
       resolve();
     });

@@ -70,8 +70,8 @@ export class Connections {
   }
 
   /** Whether the next answer must carry `connection: close`. */
-  isEnding(connection: Connection | undefined): boolean {
-    return this.#shedding || connection === undefined || connection.ending || connection.broken;
+  isEnding({ ending, broken }: Connection): boolean {
+    return this.#shedding || ending || broken;
   }
 
   /**

@@ -1,6 +1,6 @@
 /** Listeners for probes and scrapes. Each serves a few fixed paths, even while everything else is in trouble. */
 
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 
 import type { Logger } from "../api/logger.ts";
 import { listen, type Address } from "./address.ts";
@@ -47,9 +47,7 @@ export interface PlainServerOptions {
 }
 
 export function createPlainServer({ address, flag, pages, log }: PlainServerOptions): PageServer {
-  const server = createServer({ ...LIMITS, maxHeaderSize: 8 * 1024 }, (request, response) => {
-    void servePage(request, response, { pages, log });
-  });
+  const server = createServer({ ...LIMITS, maxHeaderSize: 8 * 1024 }, pageListener(pages, log));
   server.maxConnections = MAX_CONNECTIONS;
   return {
     listen: async () => await listen(server, address, flag),
@@ -61,15 +59,18 @@ export function createPlainServer({ address, flag, pages, log }: PlainServerOpti
   };
 }
 
-/** Answers a request with one of `pages`. Never rejects. `isLast`: whether the connection ends with the answer. */
-export async function servePage(
-  request: IncomingMessage,
-  response: ServerResponse,
-  { pages, log, isLast }: { readonly pages: Pages; readonly log: Logger; readonly isLast?: () => boolean },
-): Promise<void> {
-  const page = await answer(request, pages, log);
-  if (isLast?.() === true) response.setHeader("connection", "close");
-  send(response, page, request.method === "HEAD");
+/** `isLast`: whether the connection ends with the answer. */
+export function pageListener(
+  pages: Pages,
+  log: Logger,
+  isLast: (request: IncomingMessage) => boolean = () => false,
+): RequestListener {
+  return (request, response) => {
+    void answer(request, pages, log).then((page) => {
+      if (isLast(request)) response.setHeader("connection", "close");
+      send(response, page, request.method === "HEAD");
+    });
+  };
 }
 
 async function answer(request: IncomingMessage, pages: Pages, log: Logger): Promise<Page> {

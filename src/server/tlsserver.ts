@@ -1,4 +1,4 @@
-/** The common part of the operator's HTTPS servers: certificate, clients, limits, connections, start and shutdown. */
+/** The common part of the operator's HTTPS servers: certificate, clients, limits, connections, and how it begins and ends. */
 
 import { createServer, type Server, type ServerOptions } from "node:https";
 import type { Socket } from "node:net";
@@ -11,7 +11,7 @@ import { listen } from "./address.ts";
 import { BodyRoom } from "./bodyroom.ts";
 import { Connections } from "./connections.ts";
 import { type BodyLimits, HookRequest } from "./requestbody.ts";
-import type { KeyPair } from "./tls.ts";
+import { type KeyPair, tlsOptions } from "./tls.ts";
 
 /** Decides which clients may call. */
 export interface Clients {
@@ -25,11 +25,11 @@ export interface Clients {
 
 export interface TlsServerOptions {
   /** Absent: all interfaces. */
-  readonly host?: string | undefined;
+  readonly host?: string;
   readonly port: number;
   readonly tls: KeyPair;
   /** Absent: every caller is answered, and no client certificate is requested. */
-  readonly clients?: Clients | undefined;
+  readonly clients?: Clients;
   /** The flags that set the address, for the error when listening fails. */
   readonly flags?: string;
   readonly log: Logger;
@@ -65,6 +65,8 @@ const LIMITS: Limits = {
 /** More than the bodies of most Clusters. */
 const SMALL_BODY_BYTES = 64 * 1024;
 
+export const NOT_FOUND = '{"error":"not found"}\n';
+export const INTERNAL_ERROR = '{"error":"internal error"}\n';
 const BAD_REQUEST = "HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
 export interface TlsServer {
@@ -85,9 +87,11 @@ export interface TlsServer {
   close(deadlineMs: number): Promise<void>;
 }
 
-/** The parts that the handler of the server's requests needs. */
+export type NodeServer = Server<typeof HookRequest>;
+
+/** The handler of its requests. */
 export interface Listening {
-  readonly server: Server<typeof HookRequest>;
+  readonly server: NodeServer;
   readonly connections: Connections;
   readonly limits: Limits;
   readonly room: BodyRoom;
@@ -95,6 +99,7 @@ export interface Listening {
   readonly breakOff: (error: NodeJS.ErrnoException, socket: Duplex) => void;
 }
 
+/** Returns the server, and the parts for what answers its requests. */
 export function createTlsServer(options: TlsServerOptions): TlsServer & Listening {
   const { clients, log } = options;
   const limits: Limits = { ...LIMITS, ...options.limits };
@@ -105,16 +110,9 @@ export function createTlsServer(options: TlsServerOptions): TlsServer & Listenin
     complain("Too many connections, closing idle ones", { limit: limits.connections }),
   );
   const room = new BodyRoom(limits.bodiesBytes, SMALL_BODY_BYTES);
-  // The first listener: the handlers find `via` set.
-  server.on("request", (request, response) => {
-    const via = connections.asked(request.socket);
-    request.via = via;
-    response.once("close", () => {
-      room.leave(request.taken);
-      connections.answered(via);
-    });
-  });
+  trackRequests(server, connections, room);
   const { host, port, flags = "--webhook-host, --webhook-port" } = options;
+  const address = { ...(host !== undefined && { host }), port };
   return {
     server,
     connections,
@@ -125,7 +123,7 @@ export function createTlsServer(options: TlsServerOptions): TlsServer & Listenin
       connections.breakOff(socket);
       if (!connections.isWaiting(socket)) refuse(error, socket); // otherwise the answer reports it
     },
-    listen: async () => await listen(server, { host, port }, flags),
+    listen: async () => await listen(server, address, flags),
     setCertificate: (pair) => {
       server.setSecureContext(serverOptions(pair, limits, clients));
       tls = pair;
@@ -143,12 +141,22 @@ export function createTlsServer(options: TlsServerOptions): TlsServer & Listenin
   };
 }
 
+/** Before what answers them sees them. */
+function trackRequests(server: NodeServer, connections: Connections, room: BodyRoom): void {
+  server.on("request", (request, response) => {
+    const via = connections.asked(request.socket);
+    request.via = via;
+    response.once("close", () => {
+      room.leave(request.taken);
+      connections.answered(via);
+    });
+  });
+}
+
 /** A change of the certificate has to pass all of these options again. */
 function serverOptions(pair: KeyPair, limits: Limits, clients?: Clients): ServerOptions {
   return {
-    cert: pair.cert,
-    key: pair.key,
-    minVersion: "TLSv1.2",
+    ...tlsOptions(pair),
     // A connection without a valid certificate stays open: discovery needs none, and an answer says more than a reset.
     ...(clients !== undefined && { ca: clients.current, requestCert: true, rejectUnauthorized: false }),
     handshakeTimeout: limits.handshakeMs,

@@ -55,8 +55,8 @@ function routesOf(capiMinor: number, deps: HandlerDeps): Routes {
   return {
     routes,
     forget,
-    undecodable: (path, reason, head) =>
-      reason === "internal" ? "no answer: the handler threw" : undecodable(path, reason, head),
+    undecodable: (path, reason) =>
+      reason === "internal" ? "no answer: the handler threw" : undecodable(path, reason),
   };
 }
 

@@ -79,7 +79,7 @@ test("what is kept about a Cluster that is gone is forgotten, by hooks and recor
 for (const hook of HOOK_NAMES) {
   test(`${hook} of an unauthenticated caller is a Failure, is counted and decides nothing`, () => {
     const { routes, counted } = routesOf();
-    const response = JSON.parse(routes.undecodable(hookPath(hook), "unauthenticated", Buffer.alloc(0)));
+    const response = JSON.parse(routes.undecodable(hookPath(hook), "unauthenticated"));
     assert.equal(response.status, "Failure");
     assert.equal(response.kind, `${hook}Response`);
     assert.match(response.message, /client certificate .*--runtime-extension-client-cert-file/);
