@@ -1,25 +1,25 @@
-/** docs/benchmarks.md and the pages below it, from what was measured. */
+/** docs/benchmarks.md and the pages below it, as text. */
 
 import { median } from "../measure/statistics.ts";
-import type { Goal, Machine, PartName, PartResult, Row } from "../result.ts";
-import { ANSWERS, PARTS, type RowId, TOLD_ELSEWHERE } from "./parts.ts";
-
-const isPart = (name: string): name is PartName => Object.hasOwn(PARTS, name);
-const PART_NAMES = Object.keys(PARTS).filter(isPart);
+import type { Goal, PartResult, Row } from "../result.ts";
+import { PART_NAMES, PARTS, type RowId } from "./parts.ts";
 
 const INTRODUCTION = `# Benchmarks
 
-What a replica costs and withstands, measured. A figure is the median of the rounds, with the smallest and the largest
-behind it. Ratios are of servers that were measured one right after the other: they say more than absolute figures, which
-depend on the machine.
+Each replica can answer for the whole fleet, and the second one is there for availability. These figures show whether one
+replica will do for your fleet:
+`;
+
+const READING = `A figure is the median of the rounds, with the smallest and the largest in parentheses. A ratio compares servers that were
+measured one right after the other: it says more than an absolute figure, which depends on the machine.
 `;
 
 const METHOD = `## Measure it yourself
 
 \`make bench\` measures everything but the soak (\`PART=${PART_NAMES.filter((part) => part !== "soak").join("|")}\`: one part of it),
 \`make soak\` runs for an hour; both write these pages from \`bench/results/\`. With \`BENCH_QUICK=1\` a part is small, and is
-printed instead. \`make bench-check\` measures the speed for a few minutes and fails where a ratio is far worse than the one
-that stands here. The machine should do nothing else meanwhile.
+printed instead. \`make bench-check\` measures the speed for a few minutes, and fails where a ratio is far worse than the
+published one. The machine should do nothing else meanwhile.
 `;
 
 /** docs/benchmarks.md: the answers, a table of each part, and where the rest is. */
@@ -27,67 +27,72 @@ export function renderPage(results: readonly PartResult[]): string {
   const measured = PART_NAMES.flatMap((part) => results.filter((result) => result.part === part));
   const missing = PART_NAMES.filter((part) => !measured.some((result) => result.part === part));
   const names = missing.map((part) => PARTS[part].title.toLowerCase()).join(", ");
-  const unmeasured = missing.length === 0 ? [] : [`Not measured yet: ${names}.\n`];
-  return [INTRODUCTION, ...answers(measured), ...unmeasured, ...measured.map(shortSection), METHOD].join(
-    "\n",
+  const met = measured.map(
+    (result) => `${PARTS[result.part].title.toLowerCase()} ${metOf(result).join(" of ")}`,
   );
+  const summary = `- Goals that are met: ${met.join(", ")}. Each section says why the others are missed.`;
+  return [
+    INTRODUCTION,
+    [...measured.flatMap(answers), summary, ""].join("\n"),
+    READING,
+    ...(missing.length === 0 ? [] : [`Not measured yet: ${names}.\n`]),
+    ...measured.map(section),
+    METHOD,
+  ].join("\n");
 }
 
-/** docs/benchmarks/PART.md: every row, and how it was measured. */
+/** docs/benchmarks/PART.md: the answers, every row, and how it was measured. */
 export function renderPart(result: PartResult): string {
   const { part, command, date, machine, tables, notes } = result;
+  const { cpu, cores, memoryGiB, kernel } = machine;
+  const versions = Object.entries(machine.versions).map((pair) => pair.join(" "));
   return [
     `# Benchmarks: ${PARTS[part].title.toLowerCase()}`,
-    `\`${command}\` on ${date}: ${machineText(machine)}. ${goalsText(result)}`.trimEnd(),
-    ...tables.flatMap(({ title, rows }) => longTable(title, rows)),
+    PARTS[part].question,
+    answers(result).join("\n"),
+    ...why(result),
+    `\`${command}\` on ${date}: ${cpu}, ${cores} cores, ${memoryGiB} GiB of memory, Linux ${kernel}; ${versions.join(", ")}. ${goalsText(result)}`.trimEnd(),
+    ...tables.flatMap(({ title, rows }) => [`## ${title}`, ...longTable(rows)]),
     ...(notes.length > 0 ? [`## How it is measured\n\n${notes.map((note) => `- ${note}`).join("\n")}`] : []),
     "",
   ].join("\n\n");
 }
 
-function answers(results: readonly PartResult[]): string[] {
-  const lines = ANSWERS.flatMap(({ text, id, withNote = false }) => {
-    const [row] = results.flatMap((result) => rowsOf(result, [id]));
-    if (row === undefined) return [];
-    const note = withNote && row.note !== undefined ? `: ${row.note}` : "";
-    return [`- ${text} **${inUnit(row)}**${goalRemark(row)}${note}.`];
-  });
-  const met = results.map(
-    (result) => `${PARTS[result.part].title.toLowerCase()} ${metOf(result).join(" of ")}`,
+function answers(result: PartResult): string[] {
+  return PARTS[result.part].answers.flatMap(({ text, id, withNote = false }) =>
+    rowsOf(result, id).map((row) => {
+      const goal = row.goal && ` (goal ${goalText(row)}${isMet(row) === true ? "" : ", missed"})`;
+      const note = withNote && row.note !== undefined ? `: ${row.note}` : "";
+      return `- ${text} **${measuredText(row)}**${goal ?? ""}${note}.`;
+    }),
   );
-  const summary = `- Goals that are met: ${met.join(", ")}. Each section says why the others are missed.`;
-  return lines.length === 0 ? [] : [`${[...lines, summary].join("\n")}\n`];
-}
-
-function goalRemark(row: Row): string {
-  if (row.goal === undefined) return "";
-  return ` (goal ${goalText(row)}${isMet(row) === true ? "" : ", missed"})`;
-}
-
-function inUnit(row: Row): string {
-  return `${measuredText(row)} ${row.unit}`;
 }
 
 interface Titled extends Row {
-  /** Of its table. */
+  /** The title of its table. */
   readonly title: string;
 }
 
-function shortSection(result: PartResult): string {
+function section(result: PartResult): string {
   const { part, date } = result;
-  const { title, key, why } = PARTS[part];
-  const rows = rowsOf(result, key);
+  const { title, question, key } = PARTS[part];
+  const rows = key.flatMap((id) => rowsOf(result, id));
   const isOne = new Set(rows.map((row) => row.title)).size === 1;
   const named = isOne ? rows : rows.map((row) => ({ ...row, work: `${row.title}: ${row.work}` }));
-  const isMissed = allRows(result).some((row) => isMet(row) === false);
   return [
     `## ${title}`,
+    question,
     ...(isOne ? [`${rows[0]?.title ?? ""}:`] : []),
-    ...(rows.length > 0 ? [shortTable(named)] : []),
-    ...(isMissed ? [`Why goals are missed: ${why}`] : []),
+    ...(rows.length > 0 ? [table(named, false)] : []),
+    ...why(result),
     `${goalsText(result)} [All rows, and how they were measured](benchmarks/${part}.md) (${date}).`.trimStart(),
     "",
   ].join("\n\n");
+}
+
+function why(result: PartResult): string[] {
+  const isMissed = allRows(result).some((row) => isMet(row) === false);
+  return isMissed ? [`Why goals are missed: ${PARTS[result.part].why}`] : [];
 }
 
 function goalsText(result: PartResult): string {
@@ -104,85 +109,45 @@ function allRows({ tables }: PartResult): readonly Titled[] {
   return tables.flatMap(({ title, rows }) => rows.map((row) => ({ ...row, title })));
 }
 
-/** Those of these ids that were measured. */
-function rowsOf(result: PartResult, ids: readonly RowId[]): readonly Titled[] {
+/** The row of that id, or one row that adds up many; none where none was measured. */
+function rowsOf(result: PartResult, id: RowId): readonly Titled[] {
   const all = allRows(result);
-  return ids.flatMap((id) => {
-    if (id.endsWith("*")) return total(all.filter((row) => row.id.startsWith(id.slice(0, -1))));
-    return all.filter((row) => row.id === id);
-  });
+  if (!id.endsWith("*")) return all.filter((row) => row.id === id);
+  const added = all.filter((row) => row.id.startsWith(id.slice(0, -1)));
+  const sum = added.reduce((before, { samples }) => before + median(samples), 0);
+  return added.slice(0, 1).map((row) => ({ ...row, work: `all ${added.length} together`, samples: [sum] }));
 }
 
-/** Of rows of one table. */
-function total(rows: readonly Titled[]): Titled[] {
-  const [first] = rows;
-  if (first === undefined) return [];
-  const sum = rows.reduce((before, { samples }) => before + median(samples), 0);
-  return [{ ...first, work: `all ${rows.length} together`, samples: [sum] }];
-}
-
-/** `undefined`: the row has no goal. A row without samples misses its goal. */
+/** `undefined`: the row has no goal. A row without samples misses its goal: no comparison with NaN is true. */
 function isMet({ goal, samples }: Row): boolean | undefined {
-  if (goal === undefined) return undefined;
-  return holds(goal, median(samples)); // no comparison with NaN is true
+  return goal && HOLDS[goal.is](median(samples), goal.value);
 }
 
-function holds({ is, value }: Goal, measured: number): boolean {
-  switch (is) {
-    case "at least":
-      return measured >= value;
-    case "at most":
-      return measured <= value;
-    case "below":
-      return measured < value;
-    case "exactly":
-      return measured === value;
-  }
-}
+const HOLDS: Readonly<Record<Goal["is"], (measured: number, value: number) => boolean>> = {
+  "at least": (measured, value) => measured >= value,
+  "at most": (measured, value) => measured <= value,
+  below: (measured, value) => measured < value,
+  exactly: (measured, value) => measured === value,
+};
 
-function machineText({ cpu, cores, memoryGiB, kernel, versions }: Machine): string {
-  const list = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
-  return `${cpu}, ${cores} cores, ${memoryGiB} GiB of memory, Linux ${kernel}; ${list.join(", ")}`;
-}
-
-function shortTable(rows: readonly Row[]): string {
-  return table(
-    ["work", "goal", "measured", "met"],
-    rows.map((row) => [row.work, goalText(row), inUnit(row), metText(row)]),
-  );
-}
-
-/** Rows of which nothing is to be said but that there was none, as the goal is, come in one sentence. */
-function longTable(title: string, all: readonly Row[]): string[] {
-  const rows = all.filter(({ id }) => !TOLD_ELSEWHERE.test(id));
-  const quiet = rows.filter(isQuiet);
-  const [{ goal, unit } = { goal: undefined, unit: "" }] = quiet;
-  const isLong = quiet.length > 3;
-  const shown = isLong ? rows.filter((row) => !isQuiet(row)) : rows;
-  if (rows.length === 0) return [];
+/** Rows that have met the goal of an exact number, and no note, come in one sentence where they are many. */
+function longTable(rows: readonly Row[]): string[] {
+  const quiet = rows.filter((row) => row.goal?.is === "exactly" && row.note === undefined && isMet(row));
+  const [first] = quiet;
+  if (first === undefined || quiet.length <= 3) return [table(rows, true)];
+  const shown = rows.filter((row) => !quiet.includes(row));
   return [
-    `## ${title}`,
-    ...(shown.length === 0 ? [] : [longRows(shown)]),
-    ...(isLong
-      ? [`${figure(goal?.value ?? NaN)} ${unit} in each of: ${quiet.map(({ work }) => work).join("; ")}.`]
-      : []),
+    ...(shown.length === 0 ? [] : [table(shown, true)]),
+    `${measuredText(first)} in each of: ${quiet.map(({ work }) => work).join("; ")}.`,
   ];
 }
 
-function isQuiet(row: Row): boolean {
-  return row.goal?.is === "exactly" && row.note === undefined && isMet(row) === true;
-}
-
-function longRows(rows: readonly Row[]): string {
-  return table(
-    ["work", "goal", "measured", "met", "figures"],
-    rows.map((row) => [row.work, goalText(row), inUnit(row), metText(row), row.note ?? ""]),
-  );
-}
-
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const lines = [head, head.map(() => "---"), ...rows.map((cells) => cells.map(cell))];
-  return lines.map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+function table(rows: readonly Row[], withNotes: boolean): string {
+  const cells = rows.map((row) => [row.work, goalText(row), measuredText(row), metText(row), row.note ?? ""]);
+  const head = ["work", "goal", "measured", "met", "figures"];
+  return [head, head.map(() => "---"), ...cells.map((texts) => texts.map(escaped))]
+    .map((texts) => `| ${texts.slice(0, withNotes ? 5 : 4).join(" | ")} |`)
+    .join("\n");
 }
 
 const SIGNS = { "at least": "≥", "at most": "≤", below: "<", exactly: "=" } as const;
@@ -191,11 +156,11 @@ function goalText({ goal }: Row): string {
   return goal === undefined ? "–" : `${SIGNS[goal.is]} ${figure(goal.value)}`;
 }
 
-function measuredText({ samples }: Row): string {
-  if (samples.length === 0) return "not measured";
+function measuredText({ samples, unit }: Row): string {
+  if (samples.length === 0) return `not measured ${unit}`;
   const [low, high] = [Math.min(...samples), Math.max(...samples)];
-  const middle = figure(median(samples));
-  return low === high ? middle : `${middle} (${figure(low)}–${figure(high)})`;
+  const spread = low === high ? "" : ` (${figure(low)}–${figure(high)})`;
+  return `${figure(median(samples))}${spread} ${unit}`;
 }
 
 function metText(row: Row): string {
@@ -204,12 +169,12 @@ function metText(row: Row): string {
   return met ? "yes" : "**no**";
 }
 
-/** Whole numbers as they are, all others with three digits that count. */
+/** Whole numbers and those from 1,000 on without decimals, all others with three significant digits. */
 export function figure(value: number): string {
   if (Number.isInteger(value) || Math.abs(value) >= 1000) return Math.round(value).toLocaleString("en");
   return String(Number(value.toPrecision(3)));
 }
 
-function cell(text: string): string {
+function escaped(text: string): string {
   return text.replaceAll("|", String.raw`\|`).replaceAll("\n", " ");
 }

@@ -2,12 +2,22 @@
 
 import type { PartName } from "../result.ts";
 
-/** The id of a row. "a*": all that begin so, added up. */
+/** The id of a row. "a*" adds up all rows whose ids begin with a. */
 export type RowId = string;
+
+interface Answer {
+  /** The row's figure and goal follow. */
+  readonly text: string;
+  readonly id: RowId;
+  readonly withNote?: boolean;
+}
 
 interface Part {
   readonly title: string;
-  /** The rows that stand for the part, as they are shown. */
+  /** The question that a reader has, and the answers. */
+  readonly question: string;
+  readonly answers: readonly Answer[];
+  /** The rows that stand for the part, in their order. */
   readonly key: readonly RowId[];
   /** Why goals are missed, in one sentence; shown while some are. */
   readonly why: string;
@@ -15,8 +25,41 @@ interface Part {
 
 /** In the order of the page. */
 export const PARTS: Readonly<Record<PartName, Part>> = {
+  scale: {
+    title: "Scale",
+    question: "Is one replica enough for your fleet?",
+    answers: [
+      {
+        text: "One replica carries 10,000 Clusters with 100 policies. While Cluster API asks about each of them every 10 s, the replica takes",
+        id: "scale-10000-all-ask-cpu",
+      },
+      {
+        text: "Its memory, above that of an idle process, is",
+        id: "scale-10000-memory-asked",
+        withNote: true,
+      },
+      { text: "From an approval until the release, p99:", id: "scale-10000-annotation" },
+    ],
+    key: [
+      "scale-10000-start",
+      "scale-10000-memory-asked",
+      "scale-10000-all-ask-cpu",
+      "scale-10000-annotation",
+      "scale-10000-edit-p99",
+      "scale-10000-status-size",
+      "scale-10000-writes-at-rest",
+    ],
+    why: "The API server takes most of the time to a release, for a consistent list; the idle process and V8's young space take the memory that does not grow with the fleet.",
+  },
   speed: {
     title: "Speed",
+    question: "Is the operator as fast as a server that you would write in Go?",
+    answers: [
+      {
+        text: "Calls of 26 KB with new content, compared with Cluster API's own Go server, which decides nothing:",
+        id: "settings-26k/peer-cpu",
+      },
+    ],
     key: [
       "settings-26k/peer",
       "same-26k/peer",
@@ -27,21 +70,15 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
     ],
     why: "Every call passes one event loop, where TLS, the reading of the body and the write of the answer cost more than the decision; the Go peer uses both cores and decides nothing.",
   },
-  scale: {
-    title: "Scale",
-    key: [
-      "scale-10000-start",
-      "scale-10000-memory-asked",
-      "scale-10000-all-ask-cpu",
-      "scale-10000-annotation",
-      "scale-10000-edit-p99",
-      "scale-10000-status-size",
-      "scale-10000-writes-at-rest",
-    ],
-    why: "Most of the time to a release is the API server's own for a consistent list; the idle process and V8's young space take the memory that does not grow with the fleet.",
-  },
   rollouts: {
     title: "Rollouts",
+    question: "How soon does a HookRollout use a free slot in a large fleet, and what does that cost?",
+    answers: [
+      {
+        text: "From a free slot of a rollout until the next release, p99, beyond the 10 s after which Cluster API asks again:",
+        id: "rollouts-10000-free-slot",
+      },
+    ],
     key: [
       "rollouts-10000-free-slot",
       "rollouts-10000-go-reads",
@@ -51,10 +88,13 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
       "rollouts-10000-status",
       "rollouts-10000-rest-writes",
     ],
-    why: "The Cluster that is next asks every 10 s; and where no other Cluster changes, memory cannot be proven to be new enough for a claim, which then lists the fleet.",
+    why: "Cluster API asks about the next Cluster every 10 s; and where no other Cluster changes, memory cannot be proven to be new enough for a claim, which then lists the fleet.",
   },
   admission: {
     title: "Admission",
+    question:
+      "How much longer do deletions take when rules speak at admission, and are other updates slower?",
+    answers: [{ text: "A deletion that admission refuses, p99:", id: "admission-denied" }],
     key: [
       "admission-denied",
       "admission-confirmed",
@@ -67,6 +107,14 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
   },
   faults: {
     title: "Faults",
+    question: "Does any fault make the operator release a Cluster wrongly, or leave calls unanswered?",
+    answers: [
+      { text: "Clusters that were released wrongly, under all faults together:", id: "wrong-allows-*" },
+      {
+        text: "Calls about other namespaces beside one tenant with expensive policies, p99:",
+        id: "held-99-expensive-policies",
+      },
+    ],
     key: [
       "wrong-allows-*",
       "failed-sigkill",
@@ -77,10 +125,15 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
       "bare-99-expensive-policies",
       "stretch-expensive-policies",
     ],
-    why: "A process that is killed takes the calls with it that it is answering; and an API server on the same two cores slows down everything beside it.",
+    why: "A process that is killed loses the calls that it is answering; and an API server on the same two cores slows down everything beside it.",
   },
   hostile: {
     title: "Hostile input",
+    question: "What can a hostile client do to the operator and to its other clients?",
+    answers: [
+      { text: "Hostile input released held Clusters in", id: "hostile-wrong-allows" },
+      { text: "Hostile input ended the operator's process", id: "hostile-crashes" },
+    ],
     key: [
       "hostile-mutated",
       "hostile-invalid",
@@ -93,41 +146,12 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
   },
   soak: {
     title: "Soak",
+    question: "Does memory grow while Clusters come and go?",
+    answers: [{ text: "Memory grows with churn by", id: "soak-rss-slope" }],
     key: ["soak-wrong-allows", "soak-failed-calls", "soak-heap-slope", "soak-rss-slope"],
     why: "An hour is too short to tell the growth of the first minutes from a leak; the last half hour shows none.",
   },
 };
 
-interface Answer {
-  /** What a reader wants to know before anything else; the row's figure and goal follow. */
-  readonly text: string;
-  readonly id: RowId;
-  readonly withNote?: boolean;
-}
-
-export const ANSWERS: readonly Answer[] = [
-  {
-    text: "One replica carries 10,000 Clusters with 100 policies. While all of them ask every 10 s, it takes",
-    id: "scale-10000-all-ask-cpu",
-  },
-  { text: "Its memory, above that of an idle process, is", id: "scale-10000-memory-asked", withNote: true },
-  { text: "From an approval until the release, p99:", id: "scale-10000-annotation" },
-  {
-    text: "Calls of 26 KB with new content, beside Cluster API's own Go server, which decides nothing:",
-    id: "settings-26k/peer-cpu",
-  },
-  {
-    text: "From a free slot of a rollout until the next release, p99, beyond the 10 s after which Cluster API asks again:",
-    id: "rollouts-10000-free-slot",
-  },
-  { text: "A deletion that admission refuses, p99:", id: "admission-denied" },
-  { text: "Clusters that were released wrongly, under all faults together:", id: "wrong-allows-*" },
-  {
-    text: "Calls about other namespaces beside one tenant with expensive policies, p99:",
-    id: "held-99-expensive-policies",
-  },
-  { text: "Memory grows with churn by", id: "soak-rss-slope" },
-];
-
-/** Rows that earlier results have, and that other rows tell in their notes. */
-export const TOLD_ELSEWHERE = /^right-again-/;
+export const isPart = (name: string): name is PartName => Object.hasOwn(PARTS, name);
+export const PART_NAMES = Object.keys(PARTS).filter(isPart);

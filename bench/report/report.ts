@@ -1,4 +1,4 @@
-/** The pages of everything that was measured, and where they are kept. */
+/** Keeps the results, and writes the pages about them. */
 
 import { globSync, readFileSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
@@ -9,7 +9,6 @@ import { renderPage, renderPart } from "./page.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const RESULTS = join(ROOT, "bench/results");
-const PAGE = "docs/benchmarks.md";
 const PART_PAGES = "docs/benchmarks";
 
 /** `undefined`: that part was never measured. */
@@ -18,15 +17,11 @@ export function readResult(part: PartName): PartResult | undefined {
 }
 
 export function readResults(): PartResult[] {
-  return globSync("*.json", { cwd: RESULTS })
-    .toSorted()
-    .map((file) => {
-      const result: PartResult = JSON.parse(readFileSync(join(RESULTS, file), "utf8"));
-      return result;
-    });
+  const files = globSync("*.json", { cwd: RESULTS }).toSorted();
+  return files.map((file) => JSON.parse(readFileSync(join(RESULTS, file), "utf8")));
 }
 
-/** Keeps the result in place of the last one of its part, and writes the page anew. */
+/** Replaces the last result of its part, and writes all pages. */
 export async function saveResult(result: PartResult): Promise<void> {
   checkSamples(result);
   await mkdir(RESULTS, { recursive: true });
@@ -34,7 +29,7 @@ export async function saveResult(result: PartResult): Promise<void> {
   await writeReport();
 }
 
-/** Rejects what JSON has no number for: it would come back as 0, which many goals allow. */
+/** Rejects NaN and Infinity, which JSON does not know: they would come back as 0, which many goals allow. */
 export function checkSamples({ tables }: PartResult): void {
   for (const { id, samples } of tables.flatMap(({ rows }) => rows)) {
     if (!samples.every(Number.isFinite))
@@ -50,14 +45,11 @@ export async function writeReport(): Promise<void> {
   }
 }
 
-/** By path from the root of the repository. */
+/** The pages by their path from the root of the repository. */
 export async function renderReport(results: readonly PartResult[]): Promise<Map<string, string>> {
-  const pages = [
-    [PAGE, renderPage(results)],
-    ...results.map((result) => [`${PART_PAGES}/${result.part}.md`, renderPart(result)] as const),
-  ] as const;
-  const files = new Map<string, string>();
-  for (const [file, text] of pages)
+  const files = new Map([[`${PART_PAGES}.md`, renderPage(results)]]);
+  for (const result of results) files.set(`${PART_PAGES}/${result.part}.md`, renderPart(result));
+  for (const [file, text] of files)
     files.set(file, await format(text, { parser: "markdown", printWidth: 110 }));
   return files;
 }
