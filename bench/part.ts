@@ -1,27 +1,26 @@
-/** What every part of the bench begins and ends with. */
+/** The beginning and the end of every part of the bench. */
 
 import { availableParallelism, cpus, release, totalmem } from "node:os";
 import { installClusterDefinition } from "../test/controlplane/clusterapi.ts";
 import { type ControlPlane, startControlPlane } from "../test/controlplane/controlplane.ts";
 import { installHookPolicy } from "../test/controlplane/operator.ts";
 import { Noise } from "./measure/noise.ts";
-import type { Machine, PartName, PartResult } from "./result.ts";
+import type { PartName, PartResult } from "./result.ts";
 
 export type Progress = (line: string) => void;
 
-/** BENCH_QUICK=1: everything is small, to see that it works; the figures are printed and not kept. */
+/** BENCH_QUICK=1: every part is small, to see that it works. */
 export const QUICK = process.env["BENCH_QUICK"] === "1";
 
-/** Where a part is measured. */
+/** The control plane on which a part is measured. */
 export interface Site {
   readonly cp: ControlPlane;
-  /** Of what is measured with. */
   readonly versions: { readonly "kube-apiserver": string };
   readonly noise: Noise;
   readonly progress: Progress;
 }
 
-/** On a control plane of its own, with the kinds of HookPolicy and of Cluster API; it ends with the work. */
+/** Runs `work` on a control plane of its own, with the kinds of HookPolicy and of Cluster API. */
 export async function onControlPlane<T>(
   progress: Progress,
   work: (site: Site) => Promise<T>,
@@ -38,7 +37,7 @@ export async function onControlPlane<T>(
   }
 }
 
-/** One after the other, with the noise of the machine before each. `work`: of rounds counted from 0. */
+/** Runs the rounds one after the other, counted from 0, and samples the noise of the machine before each. */
 export async function inRounds<T>(
   { noise }: Pick<Site, "noise">,
   count: number,
@@ -53,7 +52,7 @@ export async function inRounds<T>(
 }
 
 interface Measured extends Pick<PartResult, "tables" | "notes"> {
-  /** Of what is measured or measured with, besides Node.js. */
+  /** Versions of other programs than Node.js. */
   readonly versions?: Readonly<Record<string, string>>;
   readonly command?: string;
 }
@@ -62,16 +61,12 @@ export function resultOf(
   part: PartName,
   { versions = {}, command = `make bench PART=${part}`, tables, notes }: Measured,
 ): PartResult {
-  const date = new Date().toISOString().slice(0, 10);
-  return { part, command, date, machine: describeMachine(versions), tables, notes };
-}
-
-function describeMachine(versions: Readonly<Record<string, string>>): Machine {
-  return {
+  const machine = {
     cpu: cpus()[0]?.model.trim() ?? "unknown",
     cores: availableParallelism(),
     memoryGiB: Math.round(totalmem() / 2 ** 30),
     kernel: release(),
     versions: { node: process.versions.node, ...versions },
   };
+  return { part, command, date: new Date().toISOString().slice(0, 10), machine, tables, notes };
 }

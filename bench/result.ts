@@ -1,16 +1,16 @@
-/** What a part of the bench measured, as it is kept in bench/results/ and shown in docs/benchmarks.md. */
+/** The result of a part of the bench, which bench/results/ keeps and docs/benchmarks.md shows. */
 
 export type PartName = "speed" | "scale" | "rollouts" | "admission" | "faults" | "hostile" | "soak";
 
 export interface PartResult {
   readonly part: PartName;
-  /** What a reader types to get this again: "make bench PART=speed". */
+  /** The command that measures it again: "make bench PART=speed". */
   readonly command: string;
   /** RFC 3339, to the day. */
   readonly date: string;
   readonly machine: Machine;
   readonly tables: readonly Table[];
-  /** Sentences (Markdown) below the tables: how it is measured, what falls short and why. */
+  /** Sentences in Markdown: how it is measured, what falls short and why. */
   readonly notes: readonly string[];
 }
 
@@ -19,7 +19,7 @@ export interface Machine {
   readonly cores: number;
   readonly memoryGiB: number;
   readonly kernel: string;
-  /** Name and version of everything that was measured or measured with: {"node": "24.21.0", "Go peer": "…"}. */
+  /** Versions by program, of those that were measured and those that measured: {"node": "24.21.0", "Go peer": "…"}. */
   readonly versions: Readonly<Record<string, string>>;
 }
 
@@ -35,9 +35,9 @@ export interface Row {
   readonly goal: Goal | undefined;
   /** One per round. */
   readonly samples: readonly number[];
-  /** Of the samples: "× Go peer", "ms", "MB", "calls". */
+  /** "× Go peer", "ms", "MB", "calls" */
   readonly unit: string;
-  /** What the reader should know of this row alone, such as the absolute figures behind a ratio. */
+  /** A remark on this row alone, such as the absolute figures behind a ratio. */
   readonly note?: string;
 }
 
@@ -50,20 +50,24 @@ export const atLeast = (value: number): Goal => ({ is: "at least", value });
 export const atMost = (value: number): Goal => ({ is: "at most", value });
 export const below = (value: number): Goal => ({ is: "below", value });
 export const NONE: Goal = { is: "exactly", value: 0 };
-
-interface Rest {
-  readonly unit: string;
-  readonly goal?: Goal | undefined;
-  readonly note?: string | undefined;
-}
+/** For a row whose goal is that there are none of its unit. */
+export const none = (unit: string): { unit: string; goal: Goal } => ({ unit, goal: NONE });
 
 /** `samples`: one per round, or one number. */
 export function row(
   id: string,
   work: string,
   samples: number | readonly number[],
-  { unit, goal, note }: Rest,
+  {
+    unit,
+    goal,
+    note,
+  }: Pick<Row, "unit"> & { readonly goal?: Goal | undefined; readonly note?: string | undefined },
 ): Row {
-  const list = typeof samples === "number" ? [samples] : samples;
-  return { id, work, goal, samples: list, unit, ...(note !== undefined && { note }) };
+  return { id, work, goal, samples: [samples].flat(), unit, ...(note !== undefined && { note }) };
+}
+
+/** The rows of one size of a part: their ids begin with it. */
+export function prefixed(prefix: string, rows: readonly Row[]): Row[] {
+  return rows.map((each) => ({ ...each, id: `${prefix}-${each.id}` }));
 }

@@ -1,4 +1,4 @@
-/** The operator with what the shipped Deployment tells Node.js, which memory depends on. */
+/** The operator with the flags of Node.js that the shipped Deployment sets: memory depends on them. */
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,16 +7,12 @@ import { type Operator, startOperator } from "../test/controlplane/operator.ts";
 
 const DEPLOYMENT = join(import.meta.dirname, "../manifests/deployment.yaml");
 
-function shippedNodeFlags(): string[] {
-  const [, value] = /name: NODE_OPTIONS\n\s+value: (.+)\n/.exec(readFileSync(DEPLOYMENT, "utf8")) ?? [];
-  if (value === undefined) throw new Error(`${DEPLOYMENT} has no NODE_OPTIONS`);
-  return value.split(" ");
-}
-
-/** `nodeFlags`: more of them. */
+/** `nodeFlags` come after the shipped ones. */
 export async function startShipped(
   cp: ControlPlane,
   { nodeFlags = [], ...options }: Parameters<typeof startOperator>[1] & object,
 ): Promise<Operator> {
-  return await startOperator(cp, { ...options, nodeFlags: [...shippedNodeFlags(), ...nodeFlags] });
+  const [, shipped] = /name: NODE_OPTIONS\n\s+value: (.+)\n/.exec(readFileSync(DEPLOYMENT, "utf8")) ?? [];
+  if (shipped === undefined) throw new Error(`${DEPLOYMENT} has no NODE_OPTIONS`);
+  return await startOperator(cp, { ...options, nodeFlags: [...shipped.split(" "), ...nodeFlags] });
 }

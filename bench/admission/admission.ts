@@ -1,4 +1,4 @@
-/** The webhook of Clusters: what a refusal and a confirmed passage take, and that other updates do not reach the operator. */
+/** The webhook of Clusters: how long a refusal and a confirmed deletion take, and whether other updates reach the operator. */
 
 import { join } from "node:path";
 import { inParallel } from "../../test/apiserver/operatorlab.ts";
@@ -12,16 +12,25 @@ import {
   writeServingCertificate,
 } from "../../test/controlplane/operator.ts";
 import { applyPolicy, APPROVED, approvalRule, policyRef } from "../../test/controlplane/policies.ts";
-import { AT_A_TIME, createClusters, kindOf, NAMESPACES, namespaceOf, range, refOf } from "../fleet/fleet.ts";
+import {
+  AT_A_TIME,
+  createClusters,
+  inTurn,
+  kindOf,
+  NAMESPACES,
+  namespaceOf,
+  range,
+  refOf,
+} from "../fleet/fleet.ts";
 import { median, quantile, rounded } from "../measure/statistics.ts";
 import { inRounds, onControlPlane, type Progress, QUICK, resultOf } from "../part.ts";
-import { below, NONE, type PartResult, row, type Row } from "../result.ts";
+import { below, none, type PartResult, row, type Row } from "../result.ts";
 import { startShipped } from "../shipped.ts";
 import { startBareServer } from "../speed/servers.ts";
 
 interface Size {
   readonly clusters: number;
-  /** Of each kind, in a round. */
+  /** Deletions of each kind in a round. */
   readonly requests: number;
   readonly updates: number;
   readonly rounds: number;
@@ -30,14 +39,15 @@ interface Size {
 const FULL: Size = { clusters: 1000, requests: 1000, updates: 30_000, rounds: 3 };
 const SKETCH: Size = { clusters: 50, requests: 50, updates: 1000, rounds: 1 };
 
-/** Milliseconds of each request, as a row names it. */
+/** The deletions, by the ids of their rows. */
 type Times = "none" | "bare" | "denied" | "confirmed" | "parallel";
 
+/** The times are milliseconds of each deletion. */
 interface Round extends Readonly<Record<Times, readonly number[]>> {
-  /** Per second. */
+  /** Updates per second, without and with the webhook. */
   readonly updatesWithout: number;
   readonly updatesWith: number;
-  /** Reviews that the operator got meanwhile. */
+  /** Reviews that the operator got during these updates. */
   readonly reviews: number;
 }
 
@@ -55,7 +65,7 @@ interface Lab {
   readonly barePort: number;
 }
 
-/** Half of them. */
+/** Half of the Clusters are approved. */
 const isApproved = (index: number): boolean => kindOf(index, 2) === 1;
 
 export async function runAdmission(progress: Progress): Promise<PartResult> {
@@ -97,6 +107,7 @@ async function createFleet(cp: ControlPlane, { clusters }: Size, progress: Progr
   }
 }
 
+/** Returns the port of a server that refuses every review. */
 async function startBare(cp: ControlPlane): Promise<number> {
   const certDir = join(cp.folder, "bare-certs");
   await writeServingCertificate(certDir, await issueServingCertificate(cp));
@@ -105,35 +116,30 @@ async function startBare(cp: ControlPlane): Promise<number> {
 
 async function measureRound(lab: Lab): Promise<Round> {
   const { cp, size, operator, barePort } = lab;
-  const [held, approved] = [false, true].map((which) =>
-    range(size.clusters).filter((index) => isApproved(index) === which),
-  );
+  const approved = range(size.clusters).filter(isApproved);
+  const held = range(size.clusters).filter((index) => !isApproved(index));
   await cp.delete(CONFIGURATION);
-  await until(cp, held, undefined);
-  const none = await oneByOne(lab, held, true);
+  await waitForWebhook(cp, held, (said) => said === undefined);
+  const without = await oneByOne(lab, held, true);
   const updatesWithout = await updates(lab);
-  await install(cp, barePort);
-  await until(cp, held, /bare server/);
+  await cp.apply(await clusterWebhook(barePort, cp.authority.caBundle));
+  await waitForWebhook(cp, held, (said = "") => said.includes("bare server"));
   const bare = await oneByOne(lab, held, false);
-  await install(cp, operator.ports.admission);
-  await until(cp, held, /cannot be deleted yet/);
+  await cp.apply(await clusterWebhook(operator.ports.admission, cp.authority.caBundle));
+  await waitForWebhook(cp, held, (said = "") => said.includes("cannot be deleted yet"));
   const denied = await oneByOne(lab, held, false);
   const confirmed = await oneByOne(lab, approved, true);
   const parallel: number[] = [];
   await inParallel(range(size.requests), AT_A_TIME, async (index) => {
-    parallel.push(await timed(cp, approved?.[index % approved.length] ?? 0, true));
+    parallel.push(await timed(cp, inTurn(approved, index), true));
   });
   const before = await operator.metric(REVIEWS);
   const updatesWith = await updates(lab);
   const reviews = (await operator.metric(REVIEWS)) - before;
-  return { none, bare, denied, confirmed, parallel, updatesWithout, updatesWith, reviews };
+  return { none: without, bare, denied, confirmed, parallel, updatesWithout, updatesWith, reviews };
 }
 
-async function install(cp: ControlPlane, port: number): Promise<void> {
-  await cp.apply(await clusterWebhook(port, cp.authority.caBundle));
-}
-
-/** The message of the refusal; a dry run, so that the Cluster stays. */
+/** Returns the message of the refusal. The deletion is a dry run, so that the Cluster stays. */
 async function tryDeletion(cp: ControlPlane, index: number): Promise<string | undefined> {
   const { namespace, name } = refOf(index);
   const path = `/apis/${CLUSTER_API}/namespaces/${namespace}/clusters/${name}?dryRun=All`;
@@ -147,18 +153,16 @@ async function tryDeletion(cp: ControlPlane, index: number): Promise<string | un
 }
 
 /** The API server needs a moment to see another configuration. */
-async function until(
+async function waitForWebhook(
   cp: ControlPlane,
-  [index = 0]: readonly number[] = [],
-  refusal: RegExp | undefined,
+  clusters: readonly number[],
+  isSeen: (refusal: string | undefined) => boolean,
 ): Promise<void> {
-  await cp.waitFor("the API server to see the webhook", async () => {
-    const said = await tryDeletion(cp, index);
-    return refusal === undefined ? said === undefined : said !== undefined && refusal.test(said);
-  });
+  const probe = async (): Promise<boolean> => isSeen(await tryDeletion(cp, inTurn(clusters, 0)));
+  await cp.waitFor("the API server to see the webhook", probe);
 }
 
-/** Another answer than the expected one has cost something else. */
+/** Rejects an unexpected answer: its time is that of something else. */
 async function timed(cp: ControlPlane, index: number, passes: boolean): Promise<number> {
   const begun = performance.now();
   const said = await tryDeletion(cp, index);
@@ -167,18 +171,13 @@ async function timed(cp: ControlPlane, index: number, passes: boolean): Promise<
   return ms;
 }
 
-async function oneByOne(
-  { cp, size }: Lab,
-  clusters: readonly number[] = [],
-  passes: boolean,
-): Promise<number[]> {
+async function oneByOne({ cp, size }: Lab, clusters: readonly number[], passes: boolean): Promise<number[]> {
   const times: number[] = [];
-  for (let count = 0; count < size.requests; count += 1)
-    times.push(await timed(cp, clusters[count % clusters.length] ?? 0, passes));
+  for (const count of range(size.requests)) times.push(await timed(cp, inTurn(clusters, count), passes));
   return times;
 }
 
-/** Updates of an annotation per second, as many at a time as fill the API server. */
+/** Updates of an annotation per second, as many at a time as keep the API server busy. */
 async function updates({ cp, size }: Lab): Promise<number> {
   const begun = performance.now();
   await inParallel(range(size.updates), AT_A_TIME, async (count) => {
@@ -205,10 +204,7 @@ function rowsOf(rounds: readonly Round[]): Row[] {
     ms("denied", "refused by the operator, from the Cluster alone", 10),
     ms("confirmed", "confirmed with the API server, and passed", 120),
     ms("parallel", "the same, 16 at a time"),
-    row("admission-reviews", "reviews that the operator gets of the updates", reviews, {
-      unit: "reviews",
-      goal: NONE,
-    }),
+    row("admission-reviews", "reviews that the operator gets of the updates", reviews, none("reviews")),
     row("admission-updates", "updates per second with the webhook, beside those without", ratios, {
       unit: "× without",
       note: `${perSecond("updatesWith")} with it, ${perSecond("updatesWithout")} without`,
@@ -218,8 +214,8 @@ function rowsOf(rounds: readonly Round[]): Row[] {
 
 function notesOf({ requests }: Size): string[] {
   return [
-    `One kube-apiserver, one etcd, one replica. Each figure is the whole request, from the client to the API server, its webhook and back, ${requests.toLocaleString("en")} requests in a round, one after the other unless it says otherwise. Deletions are dry runs, which the webhook decides in the same way, so that the Clusters stay; half of the Clusters are approved.`,
-    "The rows without the operator are the reference on the same machine in the same round: what lies between them and the operator's is its share.",
-    "The updates set an annotation, 16 at a time, as fast as the API server stores them. Its matchConditions leave them out, so they reach the operator by its watch alone, as without the webhook.",
+    `One kube-apiserver, one etcd, one replica. Each figure is the whole request, from the client to the API server, its webhook and back: ${requests.toLocaleString("en")} requests in a round, one after the other unless the row says otherwise. Deletions are dry runs, so that the Clusters stay; the webhook decides about them in the same way. Half of the Clusters are approved.`,
+    "The rows without the operator were measured in the same rounds: the operator's share is the difference.",
+    "The updates set an annotation, 16 at a time, as fast as the API server stores them. The webhook's matchConditions leave them out, so they reach the operator by its watch alone, as without the webhook.",
   ];
 }

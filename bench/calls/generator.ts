@@ -17,9 +17,9 @@ export interface Load {
   readonly seconds: number;
   readonly connections: number;
   /** Calls per second, whether answers come or not; absent: the next call follows the answer. */
-  readonly rate?: number | undefined;
+  readonly rate?: number;
   /** A new connection for every call. */
-  readonly reconnect?: boolean | undefined;
+  readonly reconnect?: boolean;
   /** Other bytes in every call. */
   readonly fresh?: boolean;
 }
@@ -30,7 +30,7 @@ export interface LoadResult {
   readonly seconds: number;
   readonly p50: number;
   readonly p99: number;
-  /** Of the load generator. */
+  /** CPU time of the load generator. */
   readonly cpuSeconds: number;
 }
 
@@ -40,20 +40,19 @@ interface Output extends LoadResult {
   readonly firstFailure?: string;
 }
 
-/** Request after request: together they are as long as memory would be for something better. */
+/** Writes request after request: all together may not fit into memory. */
 export async function writeBodies<T>(
   file: string,
   items: readonly T[],
   request: (item: T) => string,
 ): Promise<void> {
-  await writeFile(file, lines(items, request));
+  await writeFile(
+    file,
+    Iterator.from(items).map((item) => `${request(item)}\n`),
+  );
 }
 
-function* lines<T>(items: readonly T[], request: (item: T) => string): Iterable<string> {
-  for (const item of items) yield `${request(item)}\n`;
-}
-
-/** Rejects where a call failed or was not blocked: then nothing was measured. */
+/** Rejects if a call failed or was not held: then the figures mean nothing. */
 export async function callUnderLoad(binary: string, load: Load): Promise<LoadResult> {
   const { hook, port, bodies, seconds, connections, rate = 0, reconnect = false, fresh = false } = load;
   const url = `https://127.0.0.1:${port}${hookPath(hook)}?timeout=10s`;

@@ -1,12 +1,12 @@
-/** Work that is done again and again: at a steady pace, whatever becomes of it, or with a pause in between. */
+/** Work that is repeated: at a steady pace, or with a pause after each time. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
 const TICK_MS = 2;
-/** At most; a caller that is late makes so many calls fewer, as Cluster API, whose workers wait for their answers. */
+/** Calls beyond these are left out: Cluster API's workers wait for their answers, too. */
 const UNDER_WAY = 200;
 
-/** Until `signal` aborts; what is under way then is still waited for. `send`: of calls counted from 0. */
+/** Calls `send` until `signal` aborts, with numbers from 0, and then waits for all that is under way. */
 export async function atPace(
   perSecond: number,
   signal: AbortSignal,
@@ -25,7 +25,7 @@ export async function atPace(
   await Promise.all(underWay);
 }
 
-/** One after the other, until `signal` aborts; rejects with what `work` throws. */
+/** Runs `work` again and again until `signal` aborts; rejects with what it throws. */
 export async function repeat(
   pauseMs: number,
   signal: AbortSignal,

@@ -1,7 +1,6 @@
 /**
- * A wall clock that is set while calls come. Nobody may set the machine's, so Date in the replicas' processes is
- * shifted, by a module that is loaded before them; timers run on, as they do when a real clock is set. What is right
- * follows from the clock as it is set, which both replicas share.
+ * The wall clock is set while calls come in. A module that is loaded first shifts Date in the processes of the replicas;
+ * timers run on, as they do when a real clock is set. Both replicas share the clock, and answers are judged by it.
  */
 
 import { readFile, writeFile } from "node:fs/promises";
@@ -16,18 +15,18 @@ import type { ReplicaOptions } from "./replica.ts";
 import type { Scenario } from "./scenario.ts";
 
 const HOUR_MS = 60 * 60_000;
-const YEAR_MS = 365 * 24 * HOUR_MS;
+const TWO_YEARS_MS = 2 * 365 * 24 * HOUR_MS;
 const CLUSTERS = 18;
 
-/** A namespace whose policy has that window; whether it is open before the step, and after it. */
-type Group = readonly [namespace: string, window: WindowGateSpec, before: Truth, after: Truth];
+/** A namespace whose policy has that window, and whether the window is open before and after the step. */
+type Group = readonly [namespace: string, window: () => WindowGateSpec, before: Truth, after: Truth];
 
 interface Step {
   readonly id: string;
-  readonly title: string;
-  /** By this clock; absent: now. */
+  readonly over?: string;
+  /** Time of the replicas' clock at the start; default: now. */
   readonly startsAt?: string;
-  readonly byMs: number;
+  readonly byMs?: number;
   readonly groups: readonly Group[];
 }
 
@@ -39,8 +38,6 @@ const ALWAYS_SO: readonly Group[] = [
 const STEPS: readonly Step[] = [
   {
     id: "clock-forward",
-    title: "Clock stepped by + 1 h, and back",
-    byMs: HOUR_MS,
     groups: [
       ["closes", fromTo(-120, 30), "Yes", "No"],
       ["opens", fromTo(30, 300), "No", "Yes"],
@@ -49,7 +46,6 @@ const STEPS: readonly Step[] = [
   },
   {
     id: "clock-backward",
-    title: "Clock stepped by - 1 h, and back",
     byMs: -HOUR_MS,
     groups: [
       ["closes", fromTo(-30, 300), "Yes", "No"],
@@ -58,11 +54,10 @@ const STEPS: readonly Step[] = [
     ],
   },
   {
-    // 02:00 to 03:00 does not exist there that night; 01:30 becomes 03:30.
+    // The hour from 02:00 does not exist that night: 01:30 becomes 03:30.
     id: "clock-spring",
-    title: "Clock stepped by + 1 h over the spring edge of daylight saving time, and back",
+    over: "spring",
     startsAt: "2027-03-28T00:30:00Z",
-    byMs: HOUR_MS,
     groups: [
       ["in-the-gap", daily("30 2 * * *", "1h"), "No", "Yes"],
       ["across", daily("0 22 * * *", "4h"), "Yes", "No"],
@@ -71,11 +66,10 @@ const STEPS: readonly Step[] = [
     ],
   },
   {
-    // 02:00 to 03:00 is there twice; the first 02:30 becomes the second.
+    // The hour from 02:00 comes twice that night: the first 02:30 becomes the second.
     id: "clock-autumn",
-    title: "Clock stepped by + 1 h over the autumn edge of daylight saving time, and back",
+    over: "autumn",
     startsAt: "2027-10-31T00:30:00Z",
-    byMs: HOUR_MS,
     groups: [
       ["first-only", daily("0 2 * * *", "45m"), "Yes", "No"],
       ["in-the-fold", daily("45 2 * * *", "1h"), "No", "Yes"],
@@ -85,36 +79,35 @@ const STEPS: readonly Step[] = [
   },
 ];
 
-/** Minutes from now. */
-function fromTo(from: number, to: number): WindowGateSpec {
-  return { allow: [{ from: inSeconds(from * 60), to: inSeconds(to * 60) }] };
+/** A window between two times, in minutes from the moment at which it is stored. */
+function fromTo(from: number, to: number): () => WindowGateSpec {
+  return () => ({ allow: [{ from: inSeconds(from * 60), to: inSeconds(to * 60) }] });
 }
 
-function daily(schedule: string, duration: string): WindowGateSpec {
-  return { timeZone: "Europe/Berlin", allow: [{ schedule, duration }] };
+function daily(schedule: string, duration: string): () => WindowGateSpec {
+  return () => ({ timeZone: "Europe/Berlin", allow: [{ schedule, duration }] });
 }
 
-function scenarioOf({ id, title, startsAt, byMs, groups }: Step): Scenario {
-  // What the replicas' clock is ahead of the machine's; the same for both of them.
+function scenarioOf({ id, over, startsAt, byMs = HOUR_MS, groups }: Step): Scenario {
+  const edge = over === undefined ? "" : ` over the ${over} edge of daylight saving time`;
+  // How far the replicas' clock is ahead of the machine's, fixed when the first replica starts.
   let offset: number | undefined;
-  const startOf = (): number => (offset ??= startsAt === undefined ? 0 : Date.parse(startsAt) - Date.now());
-  const states = (at: 2 | 3): ReadonlyMap<string, Truth> =>
-    new Map(groups.map((group) => [group[0], group[at]]));
+  const start = (): number => (offset ??= startsAt === undefined ? 0 : Date.parse(startsAt) - Date.now());
   return {
     id,
-    title,
+    title: `Clock stepped by ${byMs < 0 ? "-" : "+"} 1 h${edge}, and back`,
     arrange: async (lab) => await arrangeGroups(lab, groups),
-    replica: async (lab, index) => await withClock(lab, index, startOf()),
-    inject: async (lab) => await setClock(lab, startOf() + byMs, states(3)),
-    heal: async (lab) => await setClock(lab, startOf(), states(2)),
+    replica: async (lab, index) => await withClock(lab, index, start()),
+    inject: async (lab) => await setClock(lab, start() + byMs, groups, 3),
+    heal: async (lab) => await setClock(lab, start(), groups, 2),
   };
 }
 
 async function arrangeGroups(lab: Lab, groups: readonly Group[]): Promise<void> {
   await installClusterDefinition(lab.cp);
   for (const [namespace, window, before] of groups) {
-    await lab.addClusters(namespace, numbered(CLUSTERS, "c"), { facts: { satisfied: before } });
-    const until = [{ name: "window", window }];
+    await lab.addClusters(namespace, numbered(CLUSTERS, "c"), { satisfied: before });
+    const until = [{ name: "window", window: window() }];
     await storePolicy(lab.cp, policyRef(namespace, "window"), {
       rules: [{ name: "window", hooks: [lab.hook], until, retryAfterSeconds: 5 }],
     });
@@ -123,9 +116,9 @@ async function arrangeGroups(lab: Lab, groups: readonly Group[]): Promise<void> 
 
 const clockFile = (lab: Lab): string => join(lab.cp.folder, "clock");
 
-/** The certificate has to be good by both clocks. */
 async function withClock(lab: Lab, index: number, offset: number): Promise<ReplicaOptions> {
-  const pair = await issueServingCertificate(lab.cp, { validMs: 2 * YEAR_MS });
+  // The certificate has to be valid by both clocks.
+  const pair = await issueServingCertificate(lab.cp, { validMs: TWO_YEARS_MS });
   const certDir = join(lab.cp.folder, `clock-certs-${index}`);
   await writeServingCertificate(certDir, pair);
   await writeFile(clockFile(lab), String(offset));
@@ -134,8 +127,8 @@ async function withClock(lab: Lab, index: number, offset: number): Promise<Repli
 }
 
 /**
- * Looks into the file at the start and at SIGUSR2, and writes down what it has found beside it. The dates in responses
- * of the API server are shifted, too: while its clock shows another time, nothing is released (test/redteam/clocks.test.ts).
+ * Reads the offset from the file at the start and at SIGUSR2, and writes what it has read beside it. It shifts the dates in
+ * responses of the API server, too: nothing is released while that clock shows another time (test/redteam/clocks.test.ts).
  */
 function shiftedDate(file: string): string {
   return `
@@ -158,13 +151,13 @@ function shiftedDate(file: string): string {
     process.on("SIGUSR2", set);`;
 }
 
-/** `open`: of the window of that namespace, by the clock once it is set. */
-async function setClock(lab: Lab, offset: number, open: ReadonlyMap<string, Truth>): Promise<void> {
+/** `state`: the element of a group that says whether its window is open once the clock is set. */
+async function setClock(lab: Lab, offset: number, groups: readonly Group[], state: 2 | 3): Promise<void> {
   let setting: Promise<void> | undefined;
   const set = async (): Promise<void> => await (setting ??= setClocks(lab, offset));
-  const changes = [...open].map(async ([namespace, satisfied]) => {
-    await lab.change(lab.of(namespace), { satisfied }, set);
-  });
+  const changes = groups.map(
+    async (group) => await lab.change(lab.of(group[0]), { satisfied: group[state] }, set),
+  );
   await Promise.all(changes);
 }
 

@@ -1,13 +1,10 @@
-/** The real Cluster API, which asks beside the load and is restarted: what it forgets must let nothing go. */
+/** The real Cluster API calls the hooks beside the load, and is restarted: what it forgets must release nothing. */
 
 import { installClusterApi } from "../../test/controlplane/clusterapi.ts";
 import { registerExtension } from "../../test/controlplane/extension.ts";
 import { clusterRef, installLab } from "../../test/controlplane/lab.ts";
 import { HELD, TEAM } from "./lab.ts";
 import type { Scenario } from "./scenario.ts";
-
-/** Each of them is reconciled by Cluster API, too. */
-const CLUSTERS = { held: 24, approved: 4, changing: 3 };
 
 export const CLUSTER_API: Scenario = {
   id: "cluster-api-restarted",
@@ -19,18 +16,15 @@ export const CLUSTER_API: Scenario = {
     await lab.storePolicy();
   },
   settle: async (lab) => {
-    const url = `https://127.0.0.1:${lab.service.port}/`;
-    await registerExtension(lab.cp, { name: "hookpolicy", url });
-    await lab.addSubjects(TEAM, CLUSTERS);
+    await registerExtension(lab.cp, { name: "hookpolicy", url: `https://127.0.0.1:${lab.service.port}/` });
+    await lab.addSubjects(TEAM, { held: 24, approved: 4, changing: 3 });
   },
   inject: async ({ clusterApi }) => await clusterApi?.stop("SIGKILL"),
   heal: async ({ clusterApi }) => await clusterApi?.start(),
-  /** Cluster API makes a Cluster's parts once BeforeClusterCreate lets it. */
+  /** Cluster API creates the parts of a Cluster once BeforeClusterCreate has released it. */
   wrongAllowsBesides: async ({ cp, subjects }) => {
     const held = subjects.filter(({ name }) => name.startsWith(`${HELD}-`));
-    const objects = await Promise.all(
-      held.map(async ({ namespace, name }) => await cp.get(clusterRef(namespace, name))),
-    );
-    return objects.filter(({ spec }) => spec.infrastructureRef !== undefined).length;
+    const objects = held.map(async ({ namespace, name }) => await cp.get(clusterRef(namespace, name)));
+    return (await Promise.all(objects)).filter(({ spec }) => spec.infrastructureRef !== undefined).length;
   },
 };

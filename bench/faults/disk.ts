@@ -1,6 +1,6 @@
-/** The disk of the audit log is full: a small file system of its own, which only root may mount. */
+/** The disk of the audit log is full: a small file system, which needs root to mount. */
 
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import type { Lab } from "./lab.ts";
 import type { Scenario } from "./scenario.ts";
 
 const SIZE_KIB = 128;
-/** Mounted for as long as somebody holds the other end of the pipe, however that one ends. */
+/** Stays mounted until the other end of the pipe is closed, by whatever ends that process. */
 const MOUNT = `
 trap '' HUP INT TERM
 mount -t tmpfs -o size=${SIZE_KIB}k tmpfs "$1" || exit 1
@@ -26,9 +26,9 @@ export const DISK: Scenario = {
   },
   inject: async (lab) => {
     for (const index of lab.replicas.keys()) await fill(diskOf(lab, index));
-    // The Clusters that are approved again and again make lines.
+    // The changing approvals write lines.
     await lab.cp.waitFor("a replica to notice", () =>
-      lab.replicas.some(({ operator }) => /Cannot write the audit log/.test(operator.daemon.log())),
+      lab.replicas.some(({ operator }) => operator.daemon.log().includes("Cannot write the audit log")),
     );
   },
   heal: async (lab) => {
@@ -42,22 +42,19 @@ function diskOf(lab: Lab, index: number): string {
 
 async function mountSmallDisk(lab: Lab, folder: string): Promise<void> {
   await mkdir(folder);
-  const mounting = spawn("sh", ["-c", MOUNT, "mount", folder], {
+  const shell = spawn("sh", ["-c", MOUNT, "mount", folder], {
     detached: true,
     stdio: ["pipe", "pipe", "inherit"],
   });
-  const [outcome] = await Promise.race([once(mounting.stdout, "data"), once(mounting, "exit")]);
+  const [outcome] = await Promise.race([once(shell.stdout, "data"), once(shell, "exit")]);
   if (!String(outcome).includes("mounted"))
     throw new Error(`cannot mount a tmpfs on ${folder}; are you root?`);
-  lab.onStop(async () => await unmount(mounting));
+  lab.onStop(async () => {
+    shell.stdin.end();
+    await once(shell, "exit");
+  });
 }
 
-async function unmount(mounting: ChildProcess): Promise<void> {
-  mounting.stdin?.end();
-  await once(mounting, "exit");
-}
-
-/** Until nothing goes in any more. */
 async function fill(folder: string): Promise<void> {
   await writeFile(join(folder, "filler"), Buffer.alloc(SIZE_KIB * 1024)).catch((error: unknown) => {
     if (!String(error).includes("ENOSPC")) throw error;

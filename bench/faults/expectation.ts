@@ -1,20 +1,21 @@
-/** What is right to answer about a Cluster, and when: from what the driver itself has written to the API server. */
+/** When the operator may release a Cluster, as the driver knows from its own writes to the API server. */
 
 /** Kleene's three values. Maybe: a write is under way, and the API server may or may not have stored it. */
 export type Truth = "Yes" | "No" | "Maybe";
 
-/** What decides whether a Cluster may go on. */
+/** What decides whether a Cluster may be released. */
 export interface Facts {
-  /** There is a policy that matches it. */
+  /** A policy matches it. */
   readonly inForce: Truth;
-  /** The policy can be evaluated; what cannot be evaluated holds. */
+  /** The policy can be evaluated; one that cannot holds. */
   readonly evaluable: Truth;
-  /** The gates of the policy hold. */
+  /** The policy's gates are satisfied. */
   readonly satisfied: Truth;
 }
 
+/** The Cluster may be released where no policy is in force, or where the policy can be evaluated and is satisfied. */
 export function mayGo({ inForce, evaluable, satisfied }: Facts): Truth {
-  return or(not(inForce), and(evaluable, satisfied));
+  return not(and(inForce, not(and(evaluable, satisfied))));
 }
 
 function not(a: Truth): Truth {
@@ -24,14 +25,10 @@ function not(a: Truth): Truth {
 
 function and(a: Truth, b: Truth): Truth {
   if (a === "No" || b === "No") return "No";
-  return a === "Yes" && b === "Yes" ? "Yes" : "Maybe";
+  return a === "Yes" ? b : a;
 }
 
-function or(a: Truth, b: Truth): Truth {
-  return not(and(not(a), not(b)));
-}
-
-/** Whether a Cluster may go on, as it changed; instants are milliseconds of one clock that never jumps. */
+/** The changes of one Cluster's Truth; instants are milliseconds of a clock that never jumps. */
 export class Timeline {
   readonly #changes: { readonly at: number; readonly go: Truth }[] = [];
 
@@ -39,10 +36,10 @@ export class Timeline {
     this.#changes.push({ at, go });
   }
 
-  /** Everything that was so at some instant of the stretch, its ends included; Maybe before the first change. */
-  during(from: number, to: number): ReadonlySet<Truth> {
+  /** Whether only `go` was true from `from` to `to`, ends included. Before the first change everything is Maybe. */
+  isAlways(go: Truth, from: number, to: number): boolean {
     const before = this.#changes.findLast(({ at }) => at < from)?.go ?? "Maybe";
-    const within = this.#changes.filter(({ at }) => from <= at && at <= to).map(({ go }) => go);
-    return new Set([before, ...within]);
+    const within = this.#changes.filter(({ at }) => from <= at && at <= to);
+    return before === go && within.every((change) => change.go === go);
   }
 }

@@ -32,14 +32,14 @@ const SCENARIOS: readonly Scenario[] = [
 ];
 
 const NOTES = [
-  "Each fault has a control plane of its own (etcd, kube-apiserver, kube-controller-manager) and two replicas behind what a Service is to its callers: probes decide where new connections go, half a second late; connections that are open stay. 200 calls/s, three of four over connections that are kept, every fifth with the copy of the Cluster before the last one. Clusters are held, approved, or approved and taken back again and again.",
-  "An allow is wrong where there was no instant between the call and its answer at which the API server may have held what lets the Cluster go: the driver knows that from its own writes. A call has failed without an HTTP 200 that says Success within 10 s.",
-  "A process that is killed, or dies for lack of memory, takes the calls with it that it is answering, and new connections fail for as long as the Service still sends them there: no server can prevent that. Cluster API asks again after milliseconds, and meanwhile the Cluster is held.",
-  "Expensive policies: 20 of 120 nested loops each, 256 object gates over 2,000 objects, 512 expressions over 1.2 MB of variables, and 50 edits a second, on Clusters with 1,000 annotations. Calls go to the replicas directly. The edits keep the API server busy on the same 2 cores, so it and etcd run at a lower priority (nice 5) than the replicas and the driver, which share them; a release waits for the API server's reads. A stretch is the CPU time of the operator's thread from one turn of the event loop to the next, whatever it did: no call is answered meanwhile.",
-  "The clock is shifted inside the replicas' processes (Date); the memory limit is V8's, as the shipped NODE_OPTIONS sets one; the full disk is a tmpfs, which needs root.",
+  "Each fault has a control plane of its own (etcd, kube-apiserver, kube-controller-manager) and two replicas. A balancer stands in for their Service: probes decide where new connections go, half a second late, and open connections stay. It gets 200 calls/s, three of four over kept connections, every fifth with an older copy of the Cluster. Some Clusters are held, some are approved, and some change between the two again and again.",
+  "An answer is a wrong allow if at no instant between the call and the answer the API server may have held what releases the Cluster; the driver knows that from its own writes. A call fails if it gets no HTTP 200 with status Success within 10 s.",
+  "A process that is killed, or runs out of memory, loses the calls that it is answering, and new connections fail while the Service still sends them there: no server can prevent that. Cluster API calls again after milliseconds, and the Cluster stays held until then.",
+  "Expensive policies: 20 of 120 nested loops each, 256 object gates over 2,000 objects, 512 expressions over 1.2 MB of variables, and 50 edits a second, on Clusters with 1,000 annotations. Calls go to the replicas directly. The edits keep the API server busy on the same 2 cores, so it and etcd run at a lower priority (nice 5) than the replicas and the driver; a release waits for the API server's reads. A stretch is the CPU time of the operator's thread from one turn of the event loop to the next: no call is answered meanwhile.",
+  "The clock is shifted inside the replicas' processes (Date), the memory limit is V8's, as the shipped NODE_OPTIONS sets one, and the full disk is a tmpfs, which needs root.",
 ];
 
-/** BENCH_QUICK=1: the same, but short. FAULTS=id,id: only these, and the earlier figures of the others stay. */
+/** FAULTS=id,id runs only these scenarios, and keeps the earlier figures of the others. */
 export async function runFaults(progress: Progress): Promise<PartResult> {
   const only = process.env["FAULTS"]?.split(",");
   const done: Done[] = [];
@@ -49,12 +49,12 @@ export async function runFaults(progress: Progress): Promise<PartResult> {
     progress(`${scenario.title} (${scenario.id})`);
     try {
       const noiseMs = noise.sample();
-      const run = await runScenario(scenario, QUICK);
+      const run = await runScenario(scenario);
       done.push({ scenario, run, noiseMs });
       for (const line of linesOf(run)) progress(`  ${line}`);
     } catch (error) {
       broken.push(`${scenario.title}: could not be run (${String(error).split("\n")[0]})`);
-      progress(`  could not be run: ${error instanceof Error ? (error.stack ?? "") : String(error)}`);
+      progress(`  could not be run: ${error instanceof Error ? error.stack : String(error)}`);
     }
   }
   const { version } = await clusterApiBinaries(progress);

@@ -1,15 +1,18 @@
-/** What became of the calls of a run: which failed, which answers were wrong, and since when all were right again. */
+/** The judgement of a run's calls: which failed, which answers were wrong, and since when all were right again. */
 
-import type { Timeline, Truth } from "./expectation.ts";
+import type { Timeline } from "./expectation.ts";
 
-export interface Call {
-  readonly cluster: string;
-  readonly timeline: Timeline;
-  /** When it was sent and when its answer was there. */
+/** The beginning and the end of something that took time. */
+export interface Timed {
   readonly from: number;
   readonly to: number;
+}
+
+export interface Call extends Timed {
+  readonly cluster: string;
+  readonly timeline: Timeline;
   readonly result: "Go" | "Held" | "Failed";
-  /** Of an answer that holds, or why there was none. */
+  /** The message of an answer that holds, or the reason why there was no answer. */
   readonly message: string;
 }
 
@@ -18,49 +21,38 @@ export interface Judgement {
   readonly goes: number;
   readonly failed: readonly Call[];
   readonly wrongAllows: readonly Call[];
-  /** From the end of the fault to the last answer that was wrong, late or missing; undefined: there was one at the end. */
+  /** From the end of the fault to the last answer that was wrong, late or missing; undefined: the run ended with one. */
   readonly rightAgainMs: number | undefined;
-  /** That answer. */
   readonly lastWrong: Call | undefined;
 }
 
-/** So long a replica may take to hear of a change: what it holds meanwhile is not counted as held too long. */
+/** A replica may take this long to hear of a change; what it holds meanwhile is not held too long. */
 const NEWS_MS = 1000;
-/** An end of the run without such a stretch of right answers is none. */
+/** Answers are right again when none was wrong for this long at the end of the run. */
 const QUIET_MS = 1000;
 
 export function judge(calls: readonly Call[], healedAt: number): Judgement {
-  const failed = calls.filter(({ result }) => result === "Failed");
-  const wrongAllows = calls.filter(isWrongAllow);
   const wrong = calls.filter((call) => call.to > healedAt && isWrong(call));
   const lastWrong = wrong.toSorted((a, b) => a.to - b.to).at(-1);
   const rightAt = lastWrong?.to ?? healedAt;
   const end = Math.max(healedAt, ...calls.map(({ to }) => to));
   return {
     calls: calls.length,
-    goes: calls.filter(isGo).length,
-    failed,
-    wrongAllows,
+    goes: calls.filter(({ result }) => result === "Go").length,
+    failed: calls.filter(({ result }) => result === "Failed"),
+    wrongAllows: calls.filter(isWrongAllow),
     rightAgainMs: end - rightAt < QUIET_MS ? undefined : rightAt - healedAt,
     lastWrong,
   };
 }
 
-function isGo({ result }: Call): boolean {
-  return result === "Go";
-}
-
-/** There was no instant of the call at which the Cluster may have been free to go. */
-function isWrongAllow(call: Call): boolean {
-  return isGo(call) && always(call, call.from, "No");
+/** At no instant of the call the Cluster may have been free to go. */
+function isWrongAllow({ result, timeline, from, to }: Call): boolean {
+  return result === "Go" && timeline.isAlways("No", from, to);
 }
 
 function isWrong(call: Call): boolean {
-  if (call.result === "Failed" || isWrongAllow(call)) return true;
-  return call.result === "Held" && always(call, call.from - NEWS_MS, "Yes");
-}
-
-function always({ timeline, to }: Call, from: number, go: Truth): boolean {
-  const seen = timeline.during(from, to);
-  return seen.size === 1 && seen.has(go);
+  const { result, timeline, from, to } = call;
+  if (result === "Held") return timeline.isAlways("Yes", from - NEWS_MS, to);
+  return result === "Failed" || isWrongAllow(call);
 }

@@ -1,4 +1,4 @@
-/** Two replicas behind what a Service is, Clusters that a policy holds, and somebody who approves some of them. */
+/** Two replicas behind a balancer that acts as their Service, and Clusters that a policy holds. */
 
 import type { HookName } from "../../src/api/runtimehooks.ts";
 import { inParallel } from "../../test/apiserver/operatorlab.ts";
@@ -11,99 +11,88 @@ import { createProcesses, type Processes } from "../../test/controlplane/process
 import { APPROVED, approvalRule, policyRef, storePolicy } from "../../test/controlplane/policies.ts";
 import { repeat } from "../calls/pace.ts";
 import type { Facts } from "./expectation.ts";
-import { createReplica, type Replica, type ReplicaOptions } from "./replica.ts";
-import { assume, newSubject, seen, type Subject, uncertain } from "./subjects.ts";
+import { type Replica, type ReplicaOptions, startReplica } from "./replica.ts";
+import { assume, bodyOf, newSubject, type Subject } from "./subjects.ts";
 
 export const TEAM = "team-a";
-/** Where scenarios keep Clusters of their own. */
+/** The namespace of the Clusters that scenarios add. */
 export const OTHER_TEAM = "team-b";
 export const POLICY = policyRef(TEAM, "protect");
 
-/** In one namespace. */
+/** The Clusters of a namespace. */
 interface Counts {
   readonly held: number;
   readonly approved: number;
-  /** Approved, and not any more, again and again. */
+  /** Their approval is given and taken back again and again. */
   readonly changing: number;
 }
 const COUNTS: Counts = { held: 60, approved: 8, changing: 6 };
 export const FEW: Counts = { held: 10, approved: 2, changing: 2 };
 
-/** Begins the names of those that addSubjects() makes and nothing approves. */
+/** Prefix of the names of Clusters that are never approved. */
 export const HELD = "held";
-const GATED: Facts = { inForce: "Yes", evaluable: "Yes", satisfied: "No" };
-const MIND_MS = 700;
+const CHANGE_MS = 700;
 
 export class Lab {
   readonly cp: ControlPlane;
   readonly service: Balancer;
   readonly hook: HookName;
-  /** Shorter, to try it out. */
-  readonly quick: boolean;
   readonly subjects: Subject[] = [];
   readonly replicas: Replica[] = [];
   /** PEM of the authorities that callers trust. */
   trusted: string;
-  /** The real one, in scenarios that install it. */
+  /** The real Cluster API, in the scenario that installs it. */
   clusterApi: ClusterApi | undefined;
+  /** A replica that ends does not fail the run. */
   readonly #processes: Processes;
   readonly #changing: Subject[] = [];
-  readonly #cleanups: (() => Promise<void> | void)[] = [];
+  readonly #cleanups: (() => Promise<void>)[] = [];
   readonly #background = new AbortController();
   readonly #running: Promise<void>[] = [];
 
-  constructor(cp: ControlPlane, service: Balancer, options: { hook: HookName; quick: boolean }) {
+  constructor(cp: ControlPlane, service: Balancer, hook: HookName) {
     this.cp = cp;
     this.service = service;
-    this.hook = options.hook;
-    this.quick = options.quick;
+    this.hook = hook;
     this.trusted = cp.authority.certificate;
-    // An end of one is no failure of the run here.
     this.#processes = createProcesses(cp.folder);
   }
 
-  /** Resolves when calls go there. */
-  async addReplica(options: ReplicaOptions = {}): Promise<Replica> {
+  /** Resolves when calls reach the new replica. */
+  async addReplica(options: ReplicaOptions = {}): Promise<void> {
     const name = `replica-${this.replicas.length + 1}`;
-    const replica = await createReplica(this.cp, name, { ...options, processes: this.#processes });
+    const replica = await startReplica(this.cp, name, { ...options, processes: this.#processes });
     this.replicas.push(replica);
-    await replica.start({ waitReady: true });
-    this.service.add(replica.ports);
-    await this.cp.waitFor("the Service to know it", () => this.service.ready(replica.ports));
+    const { ports } = replica.operator;
+    this.service.add(ports);
+    await this.cp.waitFor("the Service to know it", () => this.service.ready(ports));
+  }
+
+  get firstReplica(): Replica {
+    const [replica] = this.replicas;
+    if (replica === undefined) throw new Error("there is no replica");
     return replica;
   }
 
-  replica(index: number): Replica {
-    const replica = this.replicas[index];
-    if (replica === undefined) throw new Error(`there is no replica ${index}`);
-    return replica;
-  }
-
-  /** Held by the policy of the namespace until they are approved. */
+  /** Adds Clusters that the policy of the namespace holds until they are approved. */
   async addSubjects(namespace: string, counts: Counts): Promise<void> {
+    const approved = { annotations: { [APPROVED]: "true" } };
     await this.addClusters(namespace, numbered(counts.held, HELD));
-    await this.addClusters(namespace, numbered(counts.approved, "approved"), {
-      cluster: { annotations: { [APPROVED]: "true" } },
-      facts: { satisfied: "Yes" },
-    });
+    await this.addClusters(namespace, numbered(counts.approved, "approved"), { satisfied: "Yes" }, approved);
     this.#changing.push(...(await this.addClusters(namespace, numbered(counts.changing, "changing"))));
   }
 
   async addClusters(
     namespace: string,
     names: readonly string[],
-    more: { readonly cluster?: Partial<LabCluster>; readonly facts?: Partial<Facts> } = {},
+    facts: Partial<Facts> = {},
+    more: Partial<LabCluster> = {},
   ): Promise<readonly Subject[]> {
     const added: Subject[] = [];
     await inParallel(names, 10, async (name) => {
-      const object = await createCluster(this.cp, {
-        namespace,
-        name,
-        version: NEXT_VERSION,
-        workers: true,
-        ...more.cluster,
-      });
-      added.push(newSubject(object, { ...GATED, ...more.facts }));
+      const cluster = { namespace, name, version: NEXT_VERSION, workers: true, ...more };
+      const object = await createCluster(this.cp, cluster);
+      added.push(newSubject(object, { inForce: "Yes", evaluable: "Yes", satisfied: "No", ...facts }));
     });
     this.subjects.push(...added);
     return added;
@@ -113,18 +102,18 @@ export class Lab {
     return this.subjects.filter((subject) => subject.namespace === namespace);
   }
 
-  /** POLICY, or one like it elsewhere; replicas may hear of it later. */
+  /** Stores POLICY, or one like it elsewhere; replicas may hear of it later. */
   async storePolicy(ref = POLICY): Promise<KubeObject> {
     return await storePolicy(this.cp, ref, { rules: [approvalRule(this.hook)] });
   }
 
-  /** Writes, however often it takes; nobody knows before the API server has said yes which facts are so. */
+  /** Repeats a write until the API server takes it. Until then the facts that it changes are Maybe. */
   async change(
     subjects: readonly Subject[],
     facts: Partial<Facts>,
     write: () => Promise<unknown>,
   ): Promise<void> {
-    assume(subjects, uncertain(facts));
+    assume(subjects, Object.fromEntries(Object.keys(facts).map((fact) => [fact, "Maybe"])));
     await this.cp.waitFor("the API server to take a write", async () => {
       await write();
       return true;
@@ -132,28 +121,27 @@ export class Lab {
     assume(subjects, facts);
   }
 
-  /** Approves and takes it back, Cluster by Cluster, until `signal` aborts. */
-  async changeMinds(signal: AbortSignal): Promise<void> {
-    await Promise.all(
-      this.#changing.map(async (subject) => {
-        let approved = false;
-        await repeat(MIND_MS, signal, async () => {
-          approved = !approved;
-          await this.#approve(subject, approved);
-        });
-      }),
-    );
+  /** Approves each changing Cluster and takes the approval back, until `signal` aborts. */
+  async changeApprovals(signal: AbortSignal): Promise<void> {
+    const changing = this.#changing.map(async (subject) => {
+      let approved = false;
+      await repeat(CHANGE_MS, signal, async () => {
+        approved = !approved;
+        await this.#approve(subject, approved);
+      });
+    });
+    await Promise.all(changing);
   }
 
   async #approve(subject: Subject, approved: boolean): Promise<void> {
     const ref = clusterRef(subject.namespace, subject.name);
     const patch = { metadata: { annotations: { [APPROVED]: approved ? "true" : null } } };
     await this.change([subject], { satisfied: approved ? "Yes" : "No" }, async () => {
-      seen(subject, await this.cp.patch(ref, patch));
+      subject.bodies = [bodyOf(await this.cp.patch(ref, patch)), subject.bodies[0]];
     });
   }
 
-  /** Again and again, until the fault is healed; what fails is tried again. */
+  /** Repeats `work` until the fault is healed, also where it fails. */
   inBackground(everyMs: number, work: () => Promise<unknown>): void {
     const { signal } = this.#background;
     this.#running.push(repeat(everyMs, signal, async () => await work().catch(() => undefined)));
@@ -164,7 +152,7 @@ export class Lab {
     await Promise.all(this.#running);
   }
 
-  onStop(cleanup: () => Promise<void> | void): void {
+  onStop(cleanup: () => Promise<void>): void {
     this.#cleanups.push(cleanup);
   }
 

@@ -1,13 +1,13 @@
 /**
  * Loaded into an operator's process before the operator (node --import=…?log=FILE): writes down each long stretch of its
- * event loop, during which it answers no call. CPU time is the operator's own; the rest is the machine's.
+ * event loop, during which it answers no call. The CPU time is the operator's own, the rest is the machine's.
  */
 
 import { appendFileSync } from "node:fs";
 import { isMainThread } from "node:worker_threads";
 
 export interface Stretch {
-  /** When it ended, in milliseconds since 1970. */
+  /** Its end, in milliseconds since 1970. */
   readonly at: number;
   readonly wallMs: number;
   readonly cpuMs: number;
@@ -20,22 +20,18 @@ const log = new URL(import.meta.url).searchParams.get("log");
 if (log !== null && isMainThread) follow(log);
 
 function follow(file: string): void {
-  let last = read();
+  let last = now();
   const timer = setInterval(() => {
-    const now = read();
-    const stretch: Stretch = {
-      at: Date.now(),
-      wallMs: now.wallMs - last.wallMs,
-      cpuMs: now.cpuMs - last.cpuMs,
-    };
+    const { at, wallMs, cpuMs } = now();
+    const stretch: Stretch = { at, wallMs: wallMs - last.wallMs, cpuMs: cpuMs - last.cpuMs };
     if (stretch.cpuMs > WORTH_A_LINE_MS) appendFileSync(file, `${JSON.stringify(stretch)}\n`);
-    last = read();
+    last = now();
   }, EVERY_MS);
   timer.unref();
 }
 
-/** Of this thread: other threads do not hold up calls. */
-function read(): Pick<Stretch, "wallMs" | "cpuMs"> {
+/** Counts this thread alone: other threads do not hold up calls. */
+function now(): Stretch {
   const { user, system } = process.threadCpuUsage();
-  return { wallMs: performance.now(), cpuMs: (user + system) / 1000 };
+  return { at: Date.now(), wallMs: performance.now(), cpuMs: (user + system) / 1000 };
 }

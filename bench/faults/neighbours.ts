@@ -1,4 +1,4 @@
-/** A tenant whose policies cost as much as they can, beside the Clusters of others that are asked about. */
+/** The policies of one tenant cost as much as they can, beside the Clusters of others that are asked about. */
 
 import { inParallel } from "../../test/apiserver/operatorlab.ts";
 import { createCluster, clusterRef } from "../../test/controlplane/lab.ts";
@@ -8,46 +8,39 @@ import { FINALIZER } from "../fleet/clusters.ts";
 import { arrangeDefault, type Lab, numbered, OTHER_TEAM } from "./lab.ts";
 import type { Scenario } from "./scenario.ts";
 
-const DELETE = "BeforeClusterDelete";
 const CLUSTERS = 40;
 const POLICIES = 20;
 const OBJECTS = 2000;
-const EDIT_MS = 20;
-const CHANGE_MS = 50;
 
 const annotations = Object.fromEntries(numbered(1000, "example.com/a").map((key) => [key, "b"]));
 
-function rules(count: number, gates: number, gate: (n: string) => object): object[] {
-  return numbered(count, "r").map((name) => ({
+function spec(count: number, gates: number, gate: (n: string) => object): { rules: object[] } {
+  const rules = numbered(count, "r").map((name) => ({
     name,
-    hooks: [DELETE],
+    hooks: ["BeforeClusterDelete"],
     until: numbered(gates, "g").map((each) => ({ name: each, ...gate(`${name}-${each}`) })),
   }));
+  return { rules };
 }
 
 const ALL = "cluster.metadata.annotations";
 
 /** 120 loops within loops. */
-const loops = (edit: number): object => ({
-  rules: rules(8, 15, (n) => ({ expression: `${ALL}.all(a, ${ALL}.all(b, a != '${edit}-${n}'))` })),
-});
+const loops = (edit: number): object =>
+  spec(8, 15, (n) => ({ expression: `${ALL}.all(a, ${ALL}.all(b, a != '${edit}-${n}'))` }));
 
 /** 256 gates over 2,000 objects. */
-const objects = {
-  rules: rules(16, 16, () => ({
-    object: {
-      apiVersion: "v1",
-      kind: "ConfigMap",
-      selector: {},
-      expression: "has(object.data) && object.data['a'] == 'b'",
-    },
-  })),
-};
+const objects = spec(16, 16, () => ({
+  object: {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    selector: {},
+    expression: "has(object.data) && object.data['a'] == 'b'",
+  },
+}));
 
-/** 256 that read variables; there are two of these. */
-const variables = {
-  rules: rules(16, 16, (n) => ({ expression: `cluster.topology.variables['tier'] == '${n}'` })),
-};
+/** 256 expressions over 1.2 MB of variables. */
+const variables = spec(16, 16, (n) => ({ expression: `cluster.topology.variables['tier'] == '${n}'` }));
 
 async function arrange(lab: Lab): Promise<void> {
   const { cp } = lab;
@@ -58,11 +51,8 @@ async function arrange(lab: Lab): Promise<void> {
   await cp.kubectl("create", "clusterrolebinding", role, ...bound);
   const tier = "x".repeat(1_200_000);
   await inParallel(numbered(CLUSTERS, "held"), 10, async (name) => {
-    await createCluster(cp, {
-      namespace: OTHER_TEAM,
-      name,
-      ...(name === "held-0" ? { tier } : { annotations }),
-    });
+    const load = name === "held-0" ? { tier } : { annotations };
+    await createCluster(cp, { namespace: OTHER_TEAM, name, ...load });
     await cp.patch(clusterRef(OTHER_TEAM, name), { metadata: { finalizers: [FINALIZER] } });
     await cp.delete(clusterRef(OTHER_TEAM, name));
   });
@@ -78,17 +68,16 @@ export const NEIGHBOURS: Scenario = {
   arrange,
   inject: async (lab) => {
     const { cp } = lab;
-    const store = async (name: string, spec: object): Promise<unknown> =>
-      await storePolicy(cp, policyRef(OTHER_TEAM, name), spec);
-    await store("objects", objects);
-    for (const name of ["variables-1", "variables-2"]) await store(name, variables);
-    for (const name of numbered(POLICIES, "loops")) await store(name, loops(0));
+    const policies = { objects, "variables-1": variables, "variables-2": variables };
+    const looping = numbered(POLICIES, "loops").map((name) => [name, loops(0)] as const);
+    for (const [name, policy] of [...Object.entries(policies), ...looping])
+      await storePolicy(cp, policyRef(OTHER_TEAM, name), policy);
     let edits = 0;
-    lab.inBackground(EDIT_MS, async () => {
+    lab.inBackground(20, async () => {
       edits += 1;
       await cp.patch(policyRef(OTHER_TEAM, `loops-${edits % POLICIES}`), { spec: loops(edits) });
     });
-    lab.inBackground(CHANGE_MS, async () => {
+    lab.inBackground(50, async () => {
       const name = `object-${edits % OBJECTS}`;
       const ref = { apiVersion: "v1", kind: "ConfigMap", namespace: OTHER_TEAM, name };
       await cp.patch(ref, { data: { edits: String(edits) } });

@@ -1,4 +1,4 @@
-/** Policies, their kind and their namespace change or go while they hold. */
+/** Policies, their kind and their namespace change or are deleted while they hold Clusters. */
 
 import { inParallel, removeDefinition, HOOK_POLICY_DEFINITION } from "../../test/apiserver/operatorlab.ts";
 import { clusterRef } from "../../test/controlplane/lab.ts";
@@ -8,30 +8,18 @@ import { FINALIZER } from "../fleet/clusters.ts";
 import { arrangeDefault, FEW, type Lab, numbered, OTHER_TEAM, POLICY, TEAM } from "./lab.ts";
 import type { Scenario } from "./scenario.ts";
 
-/** CEL that the API server takes, and nobody can evaluate. */
+/** The API server accepts this CEL expression, and the operator cannot evaluate it. */
 const BROKEN = [{ name: "broken", expression: "cluster.metadata.name ==" }];
-
-const deleted: Scenario = {
-  id: "policy-deleted",
-  title: "Policy deleted and made again, over and over, while it holds deletions",
-  hook: "BeforeClusterDelete",
-  inject: async (lab) => {
-    lab.inBackground(500, async () => {
-      await lab.change(lab.subjects, { inForce: "No" }, async () => await removePolicy(lab));
-      await lab.change(lab.subjects, { inForce: "Yes" }, async () => await lab.storePolicy());
-    });
-  },
-};
+const MANY = numbered(100, "protect");
 
 async function removePolicy({ cp }: Lab): Promise<void> {
   await cp.delete(POLICY);
   await cp.waitFor("the policy to be gone", async () => (await cp.find(POLICY)) === undefined);
 }
 
-/** The API server takes the broken expression; what cannot be evaluated holds. */
-function broken(id: string, title: string, namespace: string, names: readonly string[]): Scenario {
-  const setGates = async (lab: Lab, evaluable: "Yes" | "No", until: unknown): Promise<void> => {
-    const patch = [{ op: "replace", path: "/spec/rules/0/until", value: until }];
+function breaking(namespace: string, names: readonly string[]): Pick<Scenario, "inject" | "heal"> {
+  const setGates = async (lab: Lab, evaluable: "Yes" | "No", value: unknown): Promise<void> => {
+    const patch = [{ op: "replace", path: "/spec/rules/0/until", value }];
     await lab.change(lab.of(namespace), { evaluable }, async () => {
       await inParallel(names, 10, async (name) => {
         await lab.cp.patch(policyRef(namespace, name), patch, { type: "json" });
@@ -39,71 +27,72 @@ function broken(id: string, title: string, namespace: string, names: readonly st
     });
   };
   return {
-    id,
-    title,
     inject: async (lab) => await setGates(lab, "No", BROKEN),
     heal: async (lab) => await setGates(lab, "Yes", approvalRule(lab.hook).until),
   };
 }
 
-const invalid = broken("policy-invalid", "Policy made invalid while it holds", TEAM, [POLICY.name]);
-
-const manyNames = numbered(100, "protect");
-const manyTitle = "100 policies broken at once; another namespace keeps its own";
-
-const manyBroken: Scenario = {
-  ...broken("policies-broken", manyTitle, OTHER_TEAM, manyNames),
-  arrange: async (lab) => {
-    await arrangeDefault(lab);
-    await lab.addSubjects(OTHER_TEAM, FEW);
-    await inParallel(manyNames, 10, async (name) => await lab.storePolicy(policyRef(OTHER_TEAM, name)));
-  },
-};
-
-/** While the definition is missing nobody knows what holds; once it is back and empty, nothing does. */
-const definitionRemoved: Scenario = {
-  id: "definition-removed",
-  title: "CRD removed and reinstalled",
-  inject: async (lab) => {
-    await lab.change(lab.subjects, { inForce: "Yes", evaluable: "No" }, async () => {
-      await removeDefinition(lab.cp, HOOK_POLICY_DEFINITION);
-    });
-  },
-  heal: async (lab) => {
-    await lab.change(
-      lab.subjects,
-      { inForce: "No", evaluable: "Yes" },
-      async () => await installHookPolicy(lab.cp),
-    );
-    await lab.change(lab.subjects, { inForce: "Yes" }, async () => await lab.storePolicy());
-  },
-};
-
-/** The namespace controller deletes the policy and the Clusters, in any order. */
-const namespaceTerminated: Scenario = {
-  id: "namespace-terminated",
-  title: "Namespace terminated, with its policy and Clusters",
-  hook: "BeforeClusterDelete",
-  settle: async (lab) => {
-    await inParallel(lab.subjects, 10, async ({ namespace, name }) => {
-      await lab.cp.patch(clusterRef(namespace, name), { metadata: { finalizers: [FINALIZER] } });
-    });
-    await lab.cp.waitFor("the policy to guard itself", async () => {
-      return ((await lab.cp.get(POLICY)).metadata.finalizers ?? []).length > 0;
-    });
-  },
-  inject: async (lab) => {
-    await lab.cp.delete({ apiVersion: "v1", kind: "Namespace", name: TEAM });
-    await lab.cp.waitFor("the policy to be deleted", async () => {
-      return (await lab.cp.get(POLICY)).metadata.deletionTimestamp !== undefined;
-    });
-  },
-};
-
 export const POLICIES: readonly Scenario[] = [
-  deleted,
-  invalid,
-  manyBroken,
-  definitionRemoved,
-  namespaceTerminated,
+  {
+    id: "policy-deleted",
+    title: "Policy deleted and made again, over and over, while it holds deletions",
+    hook: "BeforeClusterDelete",
+    inject: async (lab) => {
+      lab.inBackground(500, async () => {
+        await lab.change(lab.subjects, { inForce: "No" }, async () => await removePolicy(lab));
+        await lab.change(lab.subjects, { inForce: "Yes" }, async () => await lab.storePolicy());
+      });
+    },
+  },
+  {
+    id: "policy-invalid",
+    title: "Policy made invalid while it holds",
+    ...breaking(TEAM, [POLICY.name]),
+  },
+  {
+    id: "policies-broken",
+    title: "100 policies broken at once; another namespace keeps its own",
+    arrange: async (lab) => {
+      await arrangeDefault(lab);
+      await lab.addSubjects(OTHER_TEAM, FEW);
+      await inParallel(MANY, 10, async (name) => await lab.storePolicy(policyRef(OTHER_TEAM, name)));
+    },
+    ...breaking(OTHER_TEAM, MANY),
+  },
+  {
+    // Without the definition it is unknown what holds; once the definition is back and no policy is, nothing holds.
+    id: "definition-removed",
+    title: "CRD removed and reinstalled",
+    inject: async (lab) => {
+      await lab.change(lab.subjects, { inForce: "Yes", evaluable: "No" }, async () => {
+        await removeDefinition(lab.cp, HOOK_POLICY_DEFINITION);
+      });
+    },
+    heal: async (lab) => {
+      await lab.change(lab.subjects, { inForce: "No", evaluable: "Yes" }, async () => {
+        await installHookPolicy(lab.cp);
+      });
+      await lab.change(lab.subjects, { inForce: "Yes" }, async () => await lab.storePolicy());
+    },
+  },
+  {
+    // The namespace controller deletes the policy and the Clusters, in any order.
+    id: "namespace-terminated",
+    title: "Namespace terminated, with its policy and Clusters",
+    hook: "BeforeClusterDelete",
+    settle: async (lab) => {
+      await inParallel(lab.subjects, 10, async ({ namespace, name }) => {
+        await lab.cp.patch(clusterRef(namespace, name), { metadata: { finalizers: [FINALIZER] } });
+      });
+      await lab.cp.waitFor("the policy's finalizer", async () => {
+        return ((await lab.cp.get(POLICY)).metadata.finalizers ?? []).length > 0;
+      });
+    },
+    inject: async (lab) => {
+      await lab.cp.delete({ apiVersion: "v1", kind: "Namespace", name: TEAM });
+      await lab.cp.waitFor("the policy to be deleted", async () => {
+        return (await lab.cp.get(POLICY)).metadata.deletionTimestamp !== undefined;
+      });
+    },
+  },
 ];

@@ -1,8 +1,9 @@
-/** What is kept of the runs, as rows of tables. */
+/** The rows that the runs of scenarios make. */
 
 import { quantile, rounded } from "../measure/statistics.ts";
-import { atMost, below, type Goal, NONE, row, type Row, type Table } from "../result.ts";
-import type { Durations, Run } from "./engine.ts";
+import { atMost, below, type Goal, none, row, type Row, type Table } from "../result.ts";
+import type { Run } from "./engine.ts";
+import type { Felt } from "./felt.ts";
 import type { Call } from "./judge.ts";
 import type { Scenario } from "./scenario.ts";
 
@@ -14,7 +15,9 @@ export interface Done {
 }
 
 export function tablesOf(done: readonly Done[]): Table[] {
-  const felt = done.filter(({ scenario }) => scenario.fromOthers).flatMap(feltRows);
+  const felt = done.flatMap(({ scenario, run }) =>
+    run.felt === undefined ? [] : feltRows(scenario, run.felt),
+  );
   return [
     { title: "Wrong allows", rows: done.map(wrongAllowsRow) },
     { title: "Failed calls, with a second replica", rows: done.map(failedRow) },
@@ -23,20 +26,16 @@ export function tablesOf(done: readonly Done[]): Table[] {
 }
 
 function wrongAllowsRow({ scenario: { id, title }, run, noiseMs }: Done): Row {
-  const { calls, goes, failed } = run;
-  return row(`wrong-allows-${id}`, title, wrongAllowsOf(run), {
-    unit: "calls",
-    goal: NONE,
-    note: `${calls} calls, ${failed.length} failed, ${goes} goes; right again ${rightAgain(run)}; noise ${noiseMs} ms`,
-  });
+  const note = `${summary(run)}; noise ${noiseMs} ms`;
+  return row(`wrong-allows-${id}`, title, wrongAllowsOf(run), { ...none("calls"), note });
 }
 
 function failedRow({ scenario: { id, title }, run: { failed } }: Done): Row {
   const note = failed.length === 0 ? undefined : reasonsOf(failed);
-  return row(`failed-${id}`, title, failed.length, { unit: "calls", goal: NONE, note });
+  return row(`failed-${id}`, title, failed.length, { ...none("calls"), note });
 }
 
-const FELT: Readonly<Record<keyof Durations, string>> = {
+const FELT: Readonly<Record<Exclude<keyof Felt, "stretches">, string>> = {
   held: "calls that hold",
   released: "calls that release, confirmed by reads",
   read: "a read of the API server itself",
@@ -44,19 +43,15 @@ const FELT: Readonly<Record<keyof Durations, string>> = {
 };
 const LONGEST_STRETCH_MS = 25;
 
-function feltRows({ scenario: { id, title }, run: { durations, stretches } }: Done): Row[] {
-  const felt = (name: keyof Durations, share: number, goal?: Goal): Row => {
-    const which = share === 1 ? "longest" : `p${share * 100}`;
-    const ms = quantile(durations[name], share);
-    return row(
-      `${name}-${share * 100}-${id}`,
-      `${title}: ${FELT[name]}, ${which}`,
-      Number.isNaN(ms) ? [] : rounded(ms),
-      { unit: "ms", goal },
-    );
+function feltRows({ id, title }: Scenario, measured: Felt): Row[] {
+  const felt = (name: keyof typeof FELT, share: number, goal?: Goal): Row => {
+    const work = `${title}: ${FELT[name]}, ${share === 1 ? "longest" : `p${share * 100}`}`;
+    const ms = quantile(measured[name], share);
+    const samples = Number.isNaN(ms) ? [] : rounded(ms);
+    return row(`${name}-${share * 100}-${id}`, work, samples, { unit: "ms", goal });
   };
-  const [longest] = stretches.toSorted((a, b) => b.cpuMs - a.cpuMs);
-  const over = stretches.filter(({ cpuMs }) => cpuMs > LONGEST_STRETCH_MS);
+  const [longest] = measured.stretches.toSorted((a, b) => b.cpuMs - a.cpuMs);
+  const over = measured.stretches.filter(({ cpuMs }) => cpuMs > LONGEST_STRETCH_MS);
   const stretch = `${title}: the longest stretch of a replica's event loop`;
   return [
     felt("held", 0.5),
@@ -76,9 +71,11 @@ function wrongAllowsOf({ wrongAllows, wrongAllowsBesides }: Run): number {
   return wrongAllows.length + wrongAllowsBesides;
 }
 
-function rightAgain({ rightAgainMs }: Run): string {
-  if (rightAgainMs === undefined) return "not within a minute";
-  return rightAgainMs === 0 ? "at once" : `after ${(rightAgainMs / 1000).toFixed(1)} s`;
+function summary({ calls, failed, goes, rightAgainMs }: Run): string {
+  const after =
+    rightAgainMs === undefined ? "not within a minute" : `after ${(rightAgainMs / 1000).toFixed(1)} s`;
+  const rightAgain = rightAgainMs === 0 ? "at once" : after;
+  return `${calls} calls, ${failed.length} failed, ${goes} released; right again ${rightAgain}`;
 }
 
 function reasonsOf(failed: readonly Call[]): string {
@@ -86,16 +83,14 @@ function reasonsOf(failed: readonly Call[]): string {
   return [...byReason].map(([message, calls]) => `${calls.length} × ${message}`).join("; ");
 }
 
-/** While it runs. */
+/** The lines of progress after a run. */
 export function linesOf(run: Run): string[] {
-  const { calls, goes, failed, wrongAllows, lastWrong, unconfirmed } = run;
+  const { failed, wrongAllows, lastWrong } = run;
+  const last = lastWrong && `the last: ${lastWrong.result} ${lastWrong.cluster}: ${lastWrong.message}`;
   return [
-    `${calls} calls, ${goes} goes, ${failed.length} failed, ${wrongAllowsOf(run)} wrong allows; right again ${rightAgain(run)}`,
+    `${summary(run)}; ${wrongAllowsOf(run)} wrong allows`,
     ...wrongAllows.slice(0, 3).map(({ cluster }) => `wrong allow of ${cluster}`),
-    ...(failed.length === 0 ? [] : [reasonsOf(failed)]),
-    ...[...unconfirmed].map(([reason, count]) => `${count} goes were not confirmed: ${reason}`),
-    ...(lastWrong === undefined
-      ? []
-      : [`the last: ${lastWrong.result} ${lastWrong.cluster}: ${lastWrong.message}`]),
-  ];
+    reasonsOf(failed),
+    last ?? "",
+  ].filter((line) => line !== "");
 }

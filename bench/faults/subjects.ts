@@ -1,6 +1,5 @@
-/** The Clusters that are asked about, and what is known of each: when it may go on, and the copies that callers have. */
+/** The Clusters that are asked about: when each may be released, and the copies of it that callers have. */
 
-import type { HookName } from "../../src/api/runtimehooks.ts";
 import type { KubeObject } from "../../test/controlplane/client.ts";
 import { FIRST_VERSION, NEXT_VERSION } from "../../test/controlplane/lab.ts";
 import { requestOf } from "../fleet/requests.ts";
@@ -11,7 +10,7 @@ export interface Subject {
   readonly name: string;
   readonly timeline: Timeline;
   facts: Facts;
-  /** Bodies of requests: of the newest copy, and of the one before, which Cluster API's cache may still have. */
+  /** Request bodies: of the newest copy, and of the one before, which Cluster API's cache may still have. */
   bodies: readonly [newest: string, older: string];
 }
 
@@ -23,7 +22,7 @@ export function newSubject(object: KubeObject, facts: Facts): Subject {
   return subject;
 }
 
-/** From now on these facts are so. */
+/** These facts are true from now on. */
 export function assume(subjects: readonly Subject[], facts: Partial<Facts>): void {
   const at = performance.now();
   for (const subject of subjects) {
@@ -32,21 +31,11 @@ export function assume(subjects: readonly Subject[], facts: Partial<Facts>): voi
   }
 }
 
-export function uncertain(facts: Partial<Facts>): Partial<Facts> {
-  return Object.fromEntries(Object.keys(facts).map((fact) => [fact, "Maybe"]));
-}
-
-export function seen(subject: Subject, object: KubeObject): void {
-  subject.bodies = [bodyOf(object), subject.bodies[0]];
-}
-
-/** Good for every hook. */
-function bodyOf(cluster: KubeObject): string {
+/** The body has what the requests of all hooks need. */
+export function bodyOf(cluster: KubeObject): string {
   return requestOf(cluster, {
     fromKubernetesVersion: FIRST_VERSION,
     toKubernetesVersion: NEXT_VERSION,
     kubernetesVersion: NEXT_VERSION,
   });
 }
-
-export const DEFAULT_HOOK: HookName = "BeforeClusterUpgrade";

@@ -1,14 +1,14 @@
-/** Clusters of a realistic size. */
+/** Clusters of realistic sizes. */
 
 import { createHash } from "node:crypto";
 import type { KubeObject } from "../../test/controlplane/client.ts";
 import { CLUSTER_API } from "../../test/controlplane/labkinds.ts";
 import { GOLDEN, type Size } from "./requests.ts";
 
-/** Cluster API's own: with it a deleted Cluster stays until the hook has released it. */
+/** Cluster API's finalizer: a deleted Cluster stays until the hook has released it. */
 export const FINALIZER = "cluster.cluster.x-k8s.io";
 
-/** Of the Clusters in requests that Cluster API 1.14 has sent. */
+/** The specs in the golden requests. */
 const SPECS: Readonly<Record<Size, KubeObject>> = { "1k": specOf("1k"), "26k": specOf("26k") };
 
 function specOf(size: Size): KubeObject {
@@ -25,7 +25,7 @@ export interface NewCluster {
   readonly created: boolean;
 }
 
-/** The values of the variables differ from Cluster to Cluster, as they do in life. */
+/** The values of the variables differ from Cluster to Cluster, as in a real fleet. */
 export function newCluster({ namespace, name, size, labels = {}, created }: NewCluster): KubeObject {
   const { topology, controlPlaneRef, infrastructureRef, controlPlaneEndpoint } = SPECS[size];
   const variables = topology.variables?.map((variable: { name: string; value: { a: string } }) => ({
@@ -46,13 +46,13 @@ export function newCluster({ namespace, name, size, labels = {}, created }: NewC
   };
 }
 
-/** References that say: BeforeClusterCreate has been passed. */
+/** The references that show that BeforeClusterCreate has been passed. */
 export function createdPatch(): object {
   const { controlPlaneRef, infrastructureRef } = SPECS["1k"];
   return { spec: { controlPlaneRef, infrastructureRef } };
 }
 
-/** A part that cannot be compressed, and a part that can. */
+/** Begins with a part that cannot be compressed, followed by one that can. */
 function distinct(seed: string, length: number): string {
   const digest = createHash("sha256").update(seed).digest("hex");
   return (digest + seed.repeat(Math.ceil(length / seed.length))).slice(0, length);

@@ -1,4 +1,4 @@
-/** Many Clusters, and a fleet of which every Cluster is being deleted and held. */
+/** Many Clusters, and a fleet whose every Cluster is being deleted and held. */
 
 import type { GateSpec, RuleSpec } from "../../src/api/hookpolicy.ts";
 import { inParallel } from "../../test/apiserver/operatorlab.ts";
@@ -15,15 +15,22 @@ export interface FleetSize {
 }
 
 export const NAMESPACES = 10;
-/** As many requests at a time as fill the API server without a queue. */
+/** This many requests at a time keep the API server busy without a queue. */
 export const AT_A_TIME = 16;
-/** What releases a Cluster, whatever policy holds it. */
+/** The annotation that releases a Cluster, whatever policy holds it. */
 export const APPROVED = "bench.example.com/approved";
-/** The one policy that holds every Cluster. */
+/** The policy that holds every Cluster. */
 export const EVERYTHING = clusterPolicyRef("everything");
 
-/** Labels of Clusters, each of which a third of a namespace's policies select. */
+/** The number of different labels of Clusters. Each label is selected by as large a part of a namespace's policies. */
 const GROUPS = 3;
+
+/** The item of that number; numbers go round. */
+export function inTurn<T>(items: readonly T[], number: number): T {
+  const item = items[number % items.length];
+  if (item === undefined) throw new Error("there is nothing to take in turn");
+  return item;
+}
 
 export function range(count: number): readonly number[] {
   return Array.from({ length: count }, (_, index) => index);
@@ -38,20 +45,20 @@ export function refOf(index: number): Ref {
   return clusterRef(namespaceOf(index), `cluster-${index}`);
 }
 
-/** Which of so many kinds in each namespace the Cluster of that number is. */
+/** The kind of that Cluster, from 0, where each namespace has as many Clusters of each kind. */
 export function kindOf(index: number, kinds: number): number {
   return Math.floor(index / NAMESPACES) % kinds;
 }
 
-export interface NewClusters extends Omit<NewCluster, "namespace" | "name" | "labels" | "created"> {
+interface NewClusters extends Pick<NewCluster, "size"> {
   readonly count: number;
   readonly labels?: (index: number) => Readonly<Record<string, string>>;
-  /** What becomes of each next; gives it as it is stored then, unless it has not changed. */
-  readonly finish?: (ref: Ref, index: number) => Promise<KubeObject | undefined>;
+  /** Changes the created Cluster, and returns it as it is stored then, or undefined where it has not changed. */
+  readonly finish: (ref: Ref, index: number) => Promise<KubeObject | undefined>;
   readonly progress: Progress;
 }
 
-/** Gives their metadata, as it is stored. */
+/** Returns the stored metadata of the Clusters. */
 export async function createClusters(
   cp: ControlPlane,
   { count, size, labels, finish, progress }: NewClusters,
@@ -64,7 +71,7 @@ export async function createClusters(
     const { namespace = "", name } = refOf(index);
     const cluster = newCluster({ namespace, name, size, labels: labels?.(index) ?? {}, created: true });
     const first = await cp.create(cluster);
-    const { apiVersion, kind, metadata } = (await finish?.(refOf(index), index)) ?? first;
+    const { apiVersion, kind, metadata } = (await finish(refOf(index), index)) ?? first;
     created[index] = { apiVersion, kind, metadata };
     if ((index + 1) % 1000 === 0) progress(`${index + 1} Clusters created`);
   });
@@ -94,7 +101,7 @@ export async function createFleet(
   return created;
 }
 
-/** So many policies more that match every Cluster. */
+/** Adds policies that match every Cluster. */
 export async function createMatching(cp: ControlPlane, count: number): Promise<void> {
   for (const index of range(count)) {
     await storePolicy(cp, clusterPolicyRef(`all-${index}`), {
@@ -104,27 +111,27 @@ export async function createMatching(cp: ControlPlane, count: number): Promise<v
   }
 }
 
-/** A rule about every Cluster that reads the settings of a call, so that other settings are another decision. */
+/** Adds a rule about every Cluster that reads the settings of a call: each call with other settings is evaluated. */
 export async function createReader(cp: ControlPlane): Promise<void> {
   const rules = [rule({ name: "told", expression: "request.settings.foo != ''" })];
   await storePolicy(cp, clusterPolicyRef("told"), { namespaceSelector: {}, rules });
 }
 
-/** It stays, being deleted, until it has no finalizer. */
+/** The Cluster stays, being deleted, until it has no finalizer. */
 export async function deleteCluster(cp: Client, ref: Ref): Promise<KubeObject> {
   await cp.delete(ref);
   return await cp.get(ref);
 }
 
-/** For the notes: how many policies look at each Cluster. */
+/** The number of policies that match each Cluster. */
 export function policiesPerCluster({ policies }: FleetSize): number {
   return 1 + (policies - 1) / NAMESPACES / GROUPS;
 }
 
-const GATES: readonly [GateSpec, ...GateSpec[]] = [
+const GATES: readonly GateSpec[] = [
   { name: "approved", annotation: { key: APPROVED } },
   {
-    name: "open", // always: what is approved is released
+    name: "open", // always open: an approved Cluster is released
     window: { timeZone: "Europe/Berlin", allow: [{ schedule: "0 0 * * *", duration: "24h" }] },
   },
   { name: "computed", expression: `'${APPROVED}' in cluster.metadata.annotations` },
@@ -135,5 +142,5 @@ function rule(gate: GateSpec): RuleSpec {
 }
 
 function ruleOf(index: number): RuleSpec {
-  return rule(GATES[index % GATES.length] ?? GATES[0]);
+  return rule(inTurn(GATES, index));
 }

@@ -1,21 +1,20 @@
-/** What Cluster API sends about Clusters that exist. */
+/** The requests that Cluster API sends about Clusters that exist. */
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { KubeObject } from "../../test/controlplane/client.ts";
-import { CLUSTER_API } from "../../test/controlplane/labkinds.ts";
 
-/** What the load generator counts in (bench/load/request.go). */
+/** The load generator counts in these digits (bench/load/request.go). */
 const COUNTER = "000000000000";
-/** No rule reads it. */
+/** No rule reads this annotation. */
 const ANNOTATION = "bench.hookpolicy.dev/counter";
-/** Of the golden requests. */
+/** The settings of the golden requests. */
 const SETTINGS = '"settings": {"foo": "bar"}';
 
-/** What a BeforeClusterDelete request is long: about a Cluster without variables, and about one with many. */
+/** The size of a BeforeClusterDelete request: about a Cluster without variables, and about one with many. */
 export type Size = "1k" | "26k";
 
-/** Cluster API 1.14 has sent them. */
+/** Requests that Cluster API 1.14 has sent. */
 export const GOLDEN: Readonly<Record<Size, string>> = { "1k": golden("1k"), "26k": golden("26k") };
 
 function golden(size: Size): string {
@@ -45,7 +44,7 @@ export function requestAbout(
   return bytes > BARE_BYTES ? withVariables(request, bytes) : request;
 }
 
-/** The API server sorts the fields; Cluster API, which sends no managedFields, begins with the names. */
+/** The API server sorts the fields; Cluster API begins with the names, and sends no managedFields. */
 function asSent({ name, namespace, uid, ...rest }: KubeObject["metadata"]): object {
   return { name, namespace, uid, ...rest, managedFields: undefined };
 }
@@ -62,16 +61,11 @@ function withVariables(request: string, bytes: number): string {
   return head + variables.join("").replace(/, $/, "") + LIST_END;
 }
 
-/** The whole Cluster as the API server has it, without status and managedFields; `more`: what the hook has besides. */
+/** A request about the whole Cluster, without status and managedFields; `more` has the other fields of the hook. */
 export function requestOf({ status: _, ...cluster }: KubeObject, more: object): string {
   return JSON.stringify({
     apiVersion: "hooks.runtime.cluster.x-k8s.io/v1alpha1",
     ...more,
-    cluster: {
-      ...cluster,
-      apiVersion: CLUSTER_API,
-      kind: "Cluster",
-      metadata: asSent(cluster.metadata),
-    },
+    cluster: { ...cluster, metadata: asSent(cluster.metadata) },
   });
 }

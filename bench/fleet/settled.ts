@@ -1,4 +1,4 @@
-/** Until nothing is left to do: what is measured then is not what went before. */
+/** Waits until nothing is left to do, so that the next measurement is not about what went before. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
@@ -7,7 +7,7 @@ import { condition } from "../../test/controlplane/policies.ts";
 
 const TIMEOUT_MS = 180_000;
 
-/** Every policy is in force, and the operator has nothing left to write. */
+/** Resolves once every policy is in force and the operator has nothing left to write. */
 export async function settled(cp: ControlPlane, operator: Operator): Promise<void> {
   const policies = async (kind: string) => await cp.list({ apiVersion: "hookpolicy.dev/v1alpha1", kind });
   await cp.waitFor(
@@ -28,7 +28,7 @@ export async function settled(cp: ControlPlane, operator: Operator): Promise<voi
   });
 }
 
-/** `read` gives the same twice in a row; false: not yet. */
+/** Resolves once `read` gives the same twice in a row; false means "not yet". */
 export async function rests(
   cp: ControlPlane,
   read: () => Promise<string | number | false>,

@@ -2,9 +2,13 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/tls"
+	"fmt"
 	"net"
 	"net/url"
+	"os"
+	"regexp"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -16,36 +20,57 @@ const (
 	maxAnswer     = 1 << 20
 )
 
-// connection calls over one TLS connection at a time.
+// connection sends its requests in turn, over one TLS connection at a time.
 type connection struct {
 	dialer   tls.Dialer
 	address  string
+	requests []request
+	sent     int
 	conn     net.Conn
 	reader   *bufio.Reader
 	response fasthttp.Response
 }
 
-// Each one has a source address of its own: with a connection per call the ports of one would run out.
-func newConnection(u *url.URL, index int) *connection {
-	c := &connection{address: u.Host, reader: bufio.NewReader(nil)}
-	c.dialer = tls.Dialer{
-		NetDialer: &net.Dialer{
-			Timeout:   dialTimeout,
-			LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, byte(1+index/250), byte(1+index%250))},
-		},
-		Config: &tls.Config{
-			MinVersion: tls.VersionTLS13,
-			// The certificate is the bench's own, and to verify it would cost this side alone.
-			InsecureSkipVerify: true,
-		},
+// newConnections deals the bodies out to the connections; where there are fewer bodies, connections get copies.
+func newConnections(o options) ([]*connection, error) {
+	u, err := url.Parse(o.url)
+	if err != nil {
+		return nil, err
 	}
-	return c
+	text, err := os.ReadFile(o.bodies)
+	if err != nil {
+		return nil, err
+	}
+	connections := make([]*connection, o.connections)
+	for i := range connections {
+		connections[i] = newConnection(u.Host, i)
+	}
+	bodies := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
+	for i := range max(len(bodies), len(connections)) {
+		r, err := newRequest(u, bodies[i%len(bodies)])
+		if err != nil {
+			return nil, err
+		}
+		c := connections[i%len(connections)]
+		c.requests = append(c.requests, r)
+	}
+	return connections, nil
+}
+
+// Each connection has a source address of its own: with a connection per call the ports of one address would run out.
+func newConnection(address string, index int) *connection {
+	local := &net.TCPAddr{IP: net.IPv4(127, 0, byte(1+index/250), byte(1+index%250))}
+	return &connection{address: address, reader: bufio.NewReader(nil), dialer: tls.Dialer{
+		NetDialer: &net.Dialer{Timeout: dialTimeout, LocalAddr: local},
+		// The certificate is the bench's own, and to verify it would cost this side alone.
+		Config: &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true},
+	}}
 }
 
 func (c *connection) open() error {
 	conn, err := c.dialer.Dial("tcp", c.address)
 	if err != nil {
-		return err
+		return fmt.Errorf("from %v: %w", c.dialer.NetDialer.LocalAddr, err)
 	}
 	c.conn = conn
 	c.reader.Reset(conn)
@@ -59,29 +84,36 @@ func (c *connection) close() {
 	c.conn = nil
 }
 
-// call reports whether the answer was the one expected. After an error the connection is closed.
-func (c *connection) call(bytes []byte) (bool, error) {
-	if c.conn == nil {
-		if err := c.open(); err != nil {
-			return false, err
-		}
-	}
-	if err := c.exchange(bytes); err != nil {
+// next returns the request of the next call.
+func (c *connection) next() request {
+	c.sent++
+	return c.requests[(c.sent-1)%len(c.requests)]
+}
+
+var retry = regexp.MustCompile(`"retryAfterSeconds": *[1-9]`)
+
+// call reports whether the answer tells Cluster API to wait. After an error the connection is closed.
+func (c *connection) call(r request) (bool, error) {
+	if err := c.exchange(r); err != nil {
 		c.close()
 		return false, err
 	}
-	right := c.response.StatusCode() == fasthttp.StatusOK && isBlocked(c.response.Body())
 	if c.response.ConnectionClose() {
 		c.close()
 	}
-	return right, nil
+	return c.response.StatusCode() == fasthttp.StatusOK && retry.Match(c.response.Body()), nil
 }
 
-func (c *connection) exchange(bytes []byte) error {
+func (c *connection) exchange(r request) error {
+	if c.conn == nil {
+		if err := c.open(); err != nil {
+			return err
+		}
+	}
 	if err := c.conn.SetDeadline(time.Now().Add(answerTimeout)); err != nil {
 		return err
 	}
-	if _, err := c.conn.Write(bytes); err != nil {
+	if _, err := c.conn.Write(r.bytes); err != nil {
 		return err
 	}
 	return c.response.ReadLimitBody(c.reader, maxAnswer)

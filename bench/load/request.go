@@ -4,10 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"net/url"
-	"regexp"
 )
 
-// Stands in an annotation that no rule reads.
+// The placeholder is in an annotation or a setting that no rule reads.
 var placeholder = []byte(`"000000000000"`)
 
 // request holds the bytes to send. It belongs to one connection, which may patch them.
@@ -17,21 +16,8 @@ type request struct {
 	counter []byte
 }
 
-// buildRequests deals the bodies out to the connections; where there are fewer bodies, connections get copies.
-func buildRequests(u *url.URL, bodies [][]byte, connections int) ([][]request, error) {
-	dealt := make([][]request, connections)
-	for i := range max(len(bodies), connections) {
-		r, err := buildRequest(u, bodies[i%len(bodies)])
-		if err != nil {
-			return nil, err
-		}
-		dealt[i%connections] = append(dealt[i%connections], r)
-	}
-	return dealt, nil
-}
-
-// The headers are those of Cluster API's runtime client, which sends no Content-Type.
-func buildRequest(u *url.URL, body []byte) (request, error) {
+// newRequest has the headers of Cluster API's runtime client, which sends no Content-Type.
+func newRequest(u *url.URL, body []byte) (request, error) {
 	head := fmt.Sprintf(
 		"POST %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: Go-http-client/1.1\r\nContent-Length: %d\r\nAccept-Encoding: gzip\r\n\r\n",
 		u.RequestURI(), u.Host, len(body))
@@ -48,11 +34,4 @@ func (r request) patch(value uint64) {
 		r.counter[i] = byte('0' + value%10)
 		value /= 10
 	}
-}
-
-var retry = regexp.MustCompile(`"retryAfterSeconds": *[1-9]`)
-
-// isBlocked: the answer tells Cluster API to wait.
-func isBlocked(body []byte) bool {
-	return retry.Match(body)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -12,11 +11,11 @@ import (
 
 const (
 	pauseAfterFailure = 10 * time.Millisecond
-	// After the last handshake, so that what the server still does for it is no part of what is measured.
+	// After the last handshake, so that the server's work for it is not measured.
 	pauseAfterConnecting = 500 * time.Millisecond
 )
 
-// Result: times in milliseconds; of an open loop from when the call was due, whether it could begin then or not.
+// Result has times in milliseconds; those of an open loop count from when the call was due.
 type Result struct {
 	Calls int64 `json:"calls"`
 	// Answered, but not blocked.
@@ -27,11 +26,13 @@ type Result struct {
 	Seconds      float64 `json:"seconds"`
 	P50          float64 `json:"p50"`
 	P99          float64 `json:"p99"`
-	// Of this process.
+	// CPU time of this process.
 	CPUSeconds float64 `json:"cpuSeconds"`
 }
 
-type recorder struct {
+type runner struct {
+	options
+	connections []*connection
 	// Another number for every request, also of later runs.
 	counter   atomic.Uint64
 	mutex     sync.Mutex
@@ -39,58 +40,41 @@ type recorder struct {
 	result    Result
 }
 
-func (r *recorder) record(begun time.Time, right bool, err error) {
-	took := time.Since(begun).Microseconds()
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	r.result.Calls++
-	switch {
-	case err != nil:
-		r.result.Failed++
-		if r.result.FirstFailure == "" {
-			r.result.FirstFailure = err.Error()
-		}
-	case !right:
-		r.result.Wrong++
+func run(o options) (Result, error) {
+	connections, err := newConnections(o)
+	if err != nil {
+		return Result{}, err
 	}
-	_ = r.histogram.RecordValue(min(took, r.histogram.HighestTrackableValue()))
-}
-
-func run(o options, requests [][]request) (Result, error) {
-	r := &recorder{histogram: hdrhistogram.New(1, time.Minute.Microseconds(), 3)}
+	r := &runner{options: o, connections: connections, histogram: hdrhistogram.New(1, time.Minute.Microseconds(), 3)}
 	r.counter.Store(uint64(time.Now().UnixMicro()))
-	connections := make([]*connection, o.connections)
-	for i := range connections {
-		connections[i] = newConnection(o.url, i)
-		defer connections[i].close()
-		if o.reconnect {
-			continue
-		}
-		if err := connections[i].open(); err != nil {
-			return Result{}, fmt.Errorf("connection %d: %w", i, err)
-		}
-	}
 	if !o.reconnect {
+		for _, c := range connections {
+			if err := c.open(); err != nil {
+				return Result{}, err
+			}
+			defer c.close()
+		}
 		time.Sleep(pauseAfterConnecting)
 	}
 	begun := time.Now()
 	if o.rate > 0 {
-		openLoop(o, connections, requests, r)
+		r.openLoop()
 	} else {
-		closedLoop(o, connections, requests, r)
+		r.closedLoop()
 	}
 	ms := func(quantile float64) float64 { return float64(r.histogram.ValueAtQuantile(quantile)) / 1000 }
 	r.result.Seconds, r.result.P50, r.result.P99 = time.Since(begun).Seconds(), ms(50), ms(99)
-	return r.result, nil
+	r.result.CPUSeconds, err = cpuSeconds()
+	return r.result, err
 }
 
-func closedLoop(o options, connections []*connection, requests [][]request, r *recorder) {
-	end := time.Now().Add(o.duration)
+func (r *runner) closedLoop() {
+	end := time.Now().Add(r.duration)
 	var wait sync.WaitGroup
-	for i, c := range connections {
+	for _, c := range r.connections {
 		wait.Go(func() {
-			for n := 0; time.Now().Before(end); n++ {
-				if !callOnce(o, c, requests[i][n%len(requests[i])], time.Now(), r) {
+			for time.Now().Before(end) {
+				if r.call(c, time.Now()) != nil {
 					time.Sleep(pauseAfterFailure)
 				}
 			}
@@ -99,38 +83,23 @@ func closedLoop(o options, connections []*connection, requests [][]request, r *r
 	wait.Wait()
 }
 
-// callOnce reports whether the call was answered.
-func callOnce(o options, c *connection, q request, due time.Time, r *recorder) bool {
-	if o.fresh {
-		q.patch(r.counter.Add(1))
-	}
-	right, err := c.call(q.bytes)
-	if o.reconnect {
-		c.close()
-	}
-	r.record(due, right, err)
-	return err == nil
-}
-
 // openLoop: a call that is due while its connection still waits for an answer is late, and its time counts from when
 // it was due (no coordinated omission).
-func openLoop(o options, connections []*connection, requests [][]request, r *recorder) {
-	calls := int(float64(o.rate) * o.duration.Seconds())
-	due := make([]chan time.Time, len(connections))
+func (r *runner) openLoop() {
+	calls := int(float64(r.rate) * r.duration.Seconds())
+	due := make([]chan time.Time, len(r.connections))
 	var wait sync.WaitGroup
-	for i, c := range connections {
-		due[i] = make(chan time.Time, calls/len(connections)+1)
+	for i, c := range r.connections {
+		due[i] = make(chan time.Time, calls/len(due)+1)
 		wait.Go(func() {
-			n := 0
 			for at := range due[i] {
-				callOnce(o, c, requests[i][n%len(requests[i])], at, r)
-				n++
+				r.call(c, at)
 			}
 		})
 	}
 	begun := time.Now()
 	for k := range calls {
-		at := begun.Add(time.Duration(float64(k) / float64(o.rate) * float64(time.Second)))
+		at := begun.Add(time.Duration(float64(k) / float64(r.rate) * float64(time.Second)))
 		sleepUntil(at)
 		due[k%len(due)] <- at
 	}
@@ -140,12 +109,41 @@ func openLoop(o options, connections []*connection, requests [][]request, r *rec
 	wait.Wait()
 }
 
+func (r *runner) call(c *connection, due time.Time) error {
+	q := c.next()
+	if r.fresh {
+		q.patch(r.counter.Add(1))
+	}
+	right, err := c.call(q)
+	if r.reconnect {
+		c.close()
+	}
+	took := time.Since(due).Microseconds()
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.result.Calls++
+	if err != nil {
+		r.result.Failed++
+		if r.result.FirstFailure == "" {
+			r.result.FirstFailure = err.Error()
+		}
+	} else if !right {
+		r.result.Wrong++
+	}
+	_ = r.histogram.RecordValue(min(took, r.histogram.HighestTrackableValue()))
+	return err
+}
+
 // Go's own timers wake up to a millisecond late where nothing else happens, which is more than what is measured.
 func sleepUntil(at time.Time) {
-	rest := time.Until(at)
-	if rest <= 0 {
-		return
+	if rest := time.Until(at); rest > 0 {
+		pause := syscall.NsecToTimespec(rest.Nanoseconds())
+		_ = syscall.Nanosleep(&pause, nil)
 	}
-	pause := syscall.NsecToTimespec(rest.Nanoseconds())
-	_ = syscall.Nanosleep(&pause, nil)
+}
+
+func cpuSeconds() (float64, error) {
+	var usage syscall.Rusage
+	err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
+	return float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e9, err
 }

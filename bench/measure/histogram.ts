@@ -15,22 +15,21 @@ export async function bucketsOf(operator: Operator, metric: string): Promise<Buc
   return counts;
 }
 
-/** What was counted in between, up to each bound. */
+/** Counts between the two readings, up to each bound. */
 export function between(before: Buckets, after: Buckets): Buckets {
   return new Map(
     [...after].toSorted(([a], [b]) => a - b).map(([le, count]) => [le, count - (before.get(le) ?? 0)]),
   );
 }
 
-/** Spread evenly within each bucket: as Prometheus' histogram_quantile does. */
+/** Assumes that each bucket is filled evenly, as Prometheus' histogram_quantile does. */
 export function quantileOf(counted: Buckets, quantile: number): number {
-  const wanted = (counted.get(Infinity) ?? NaN) * quantile;
-  const bounds = [...counted.keys()];
-  const index = bounds.findIndex((bound) => (counted.get(bound) ?? 0) >= wanted);
-  const upper = bounds[index] ?? Infinity;
-  if (upper === Infinity) return Infinity;
-  const lower = bounds[index - 1];
-  const below = lower === undefined ? 0 : (counted.get(lower) ?? 0);
-  const inside = (counted.get(upper) ?? 0) - below;
-  return inside === 0 ? upper : (lower ?? 0) + (upper - (lower ?? 0)) * ((wanted - below) / inside);
+  const wanted = (counted.get(Infinity) || NaN) * quantile;
+  let [lower, below] = [0, 0];
+  for (const [upper, count] of counted) {
+    if (upper === Infinity) break;
+    if (count >= wanted) return lower + ((upper - lower) * (wanted - below)) / (count - below);
+    [lower, below] = [upper, count];
+  }
+  return Infinity;
 }

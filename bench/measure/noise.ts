@@ -1,4 +1,4 @@
-/** What the machine's neighbours take from it: one loop, always the same, timed beside each round. */
+/** The noise of the machine, on which others run, too: the same loop is timed before each round. */
 
 import { row, type Row } from "../result.ts";
 import { rounded } from "./statistics.ts";
@@ -8,7 +8,7 @@ const TURNS = 20_000_000;
 export class Noise {
   readonly #ms: number[] = [];
 
-  /** Keeps this thread for some 20 ms: between rounds, not within. */
+  /** Blocks this thread for some 20 ms, so it belongs between rounds. */
   sample(): number {
     const begun = performance.now();
     let value = 1;

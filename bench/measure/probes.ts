@@ -1,11 +1,11 @@
-/** Asks for the health of an operator again and again: what keeps its event loop keeps the answer. */
+/** Health checks of an operator, one after the other: a busy event loop delays the answer. */
 
 import type { Operator } from "../../test/controlplane/operator.ts";
 import { repeat } from "../calls/pace.ts";
 
 const PAUSE_MS = 5;
 
-/** One request after the other; the function ends that, and gives the longest that an answer took. */
+/** The returned function ends the checks, and gives the milliseconds of the slowest answer. */
 export function startProbes({ ports }: Operator): () => Promise<number> {
   let longest = 0;
   const stop = new AbortController();

@@ -1,50 +1,47 @@
-/** What the API server was asked about HookPolicy's objects, Clusters and Namespaces, by its own metrics. */
+/** Requests about HookPolicy's objects, Clusters and Namespaces, counted by the API server's own metrics. */
 
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 
-export interface Requests {
-  readonly reads: number;
-  /** Megabytes (10^6) of the answers to them. */
-  readonly megabytes: number;
-  /** Of the operator's own objects and their status, of Events and of Clusters. */
-  readonly writes: number;
-  /** Of a rollout's status alone. */
-  readonly rolloutWrites: number;
-}
-
-const LINE = /^(apiserver_request_total|apiserver_response_sizes_sum)\{(.*)\} (\S+)$/gm;
 const READ = /verb="(GET|LIST)"/;
 const READ_RESOURCE =
   /group="(hookpolicy\.dev|cluster\.x-k8s\.io|)".*resource="(hookrollouts|hookpolicies|clusterhookpolicies|hookoverrides|clusters|namespaces)"/;
 const WRITE = /verb="(POST|PUT|PATCH|APPLY|DELETE)"/;
-/** Kubernetes itself renews Leases all the time; the rest here is the operator's, and the bench's own. */
+/** Without Leases, which Kubernetes itself renews; the rest of the writes are the operator's and the bench's. */
 const WRITE_GROUP = /group="(hookpolicy\.dev|events\.k8s\.io|cluster\.x-k8s\.io)"/;
 const ROLLOUT_STATUS = /resource="hookrollouts".*subresource="status"/;
 
-/** The function gives what was asked since this was called. */
+/** The series of the API server that make up each number. */
+const COUNTED = {
+  reads: ["apiserver_request_total", READ, READ_RESOURCE],
+  /** Bytes of the answers to reads. */
+  bytes: ["apiserver_response_sizes_sum", READ, READ_RESOURCE],
+  writes: ["apiserver_request_total", WRITE, WRITE_GROUP],
+  rolloutWrites: ["apiserver_request_total", WRITE, ROLLOUT_STATUS],
+} as const;
+
+export type Requests = Readonly<Record<keyof typeof COUNTED, number>>;
+
+/** The returned function counts the requests since this call. */
 export async function countRequests(cp: ControlPlane): Promise<() => Promise<Requests>> {
   const before = await requestsUntilNow(cp);
   return async () => {
-    const { reads, megabytes, writes, rolloutWrites } = await requestsUntilNow(cp);
+    const now = await requestsUntilNow(cp);
+    const since = (of: keyof Requests): number => now(of) - before(of);
     return {
-      reads: reads - before.reads,
-      megabytes: megabytes - before.megabytes,
-      writes: writes - before.writes,
-      rolloutWrites: rolloutWrites - before.rolloutWrites,
+      reads: since("reads"),
+      bytes: since("bytes"),
+      writes: since("writes"),
+      rolloutWrites: since("rolloutWrites"),
     };
   };
 }
 
-async function requestsUntilNow(cp: ControlPlane): Promise<Requests> {
-  const lines = [...(await cp.request<string>("GET", "/metrics")).matchAll(LINE)];
-  const sum = (metric: string, ...labels: readonly RegExp[]): number =>
-    lines
-      .filter(([, name, text = ""]) => name === metric && labels.every((label) => label.test(text)))
-      .reduce((total, [, , , value]) => total + Number(value), 0);
-  return {
-    reads: sum("apiserver_request_total", READ, READ_RESOURCE),
-    megabytes: sum("apiserver_response_sizes_sum", READ, READ_RESOURCE) / 1e6,
-    writes: sum("apiserver_request_total", WRITE, WRITE_GROUP),
-    rolloutWrites: sum("apiserver_request_total", WRITE, ROLLOUT_STATUS),
+async function requestsUntilNow(cp: ControlPlane): Promise<(of: keyof Requests) => number> {
+  const lines = (await cp.request<string>("GET", "/metrics")).split("\n");
+  return (of) => {
+    const [metric, ...labels] = COUNTED[of];
+    return lines
+      .filter((line) => line.startsWith(`${metric}{`) && labels.every((label) => label.test(line)))
+      .reduce((total, line) => total + Number(line.slice(line.lastIndexOf(" "))), 0);
   };
 }

@@ -1,4 +1,4 @@
-/** Of samples, in any order; NaN of none. */
+/** Statistics of samples in any order; NaN where there are none. */
 
 /** The middle one; of an even number, the mean of the two in the middle. */
 export function median(samples: readonly number[]): number {
@@ -8,7 +8,7 @@ export function median(samples: readonly number[]): number {
   return (low + high) / 2;
 }
 
-/** A sample that occurred: of few samples the next greater one. */
+/** One of the samples: where none lies exactly there, the next greater one. */
 export function quantile(samples: readonly number[], share: number): number {
   const sorted = samples.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? NaN;
@@ -20,4 +20,9 @@ export function mean(samples: readonly number[]): number {
 
 export function rounded(value: number, digits = 1): number {
   return Number(value.toFixed(digits));
+}
+
+/** The size of a value as JSON, in KiB. */
+export function kibibytes(value: unknown): number {
+  return rounded(Buffer.byteLength(JSON.stringify(value)) / 1024);
 }

@@ -1,42 +1,38 @@
-/** Cluster API's part of every Cluster that waits: it asks, asks again as soon as the answer says, and begins after a go. */
+/** Cluster API's part for each Cluster that waits: it calls again when the answer says so, and begins after a release. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { KubeObject } from "../../test/controlplane/client.ts";
-import type { HookCaller } from "../calls/caller.ts";
+import { callHook, type HookServer } from "../calls/caller.ts";
 import { RETRY_SECONDS, upgradeRequest } from "./fleet.ts";
 
-/** A call that was answered with a go. */
+/** A call that was answered with a release. */
 export interface Go {
   readonly cluster: KubeObject;
-  /** When the answer was there (performance.now()). */
+  /** performance.now() of the answer. */
   readonly at: number;
-  /** How long the answer took. */
+  /** Duration of the call. */
   readonly ms: number;
 }
 
-export interface CallersOptions {
-  readonly caller: HookCaller;
-  /** The Cluster begins. */
-  readonly onGo: (go: Go) => void;
-}
-
 export class Callers {
-  readonly #options: CallersOptions;
+  readonly #server: HookServer;
+  readonly #onGo: (go: Go) => void;
   readonly #waiting = new Map<KubeObject, Promise<void>>();
   #stopped = false;
   /** Milliseconds of each call that was held. */
   held: number[] = [];
-  /** Calls without an answer in Cluster API's time: it asks again later. */
+  /** Calls without an answer in Cluster API's time, which are made again later. */
   unanswered = 0;
 
-  /** Each Cluster asks first within one round, evenly. */
-  constructor(clusters: readonly KubeObject[], options: CallersOptions) {
-    this.#options = options;
+  /** The first calls are spread over one period. */
+  constructor(clusters: readonly KubeObject[], server: HookServer, onGo: (go: Go) => void) {
+    this.#server = server;
+    this.#onGo = onGo;
     for (const [index, cluster] of clusters.entries())
       this.#waiting.set(cluster, this.#wait(cluster, (index / clusters.length) * RETRY_SECONDS));
   }
 
-  /** Those that still wait; it takes as long as they wait until they ask again. */
+  /** Returns the Clusters that still wait, once the time until their next calls has passed. */
   async stop(): Promise<KubeObject[]> {
     this.#stopped = true;
     await Promise.all(this.#waiting.values());
@@ -47,23 +43,23 @@ export class Callers {
     for (let seconds = firstSeconds; ;) {
       await sleep(seconds * 1000);
       if (this.#stopped) return;
-      seconds = await this.#ask(cluster);
+      seconds = await this.#call(cluster);
       if (seconds === 0) break;
     }
     this.#waiting.delete(cluster);
   }
 
-  /** When to ask again, in seconds; 0: never. */
-  async #ask(cluster: KubeObject): Promise<number> {
-    const { caller, onGo } = this.#options;
-    const answer = await caller.call("BeforeClusterUpgrade", upgradeRequest(cluster)).catch(() => undefined);
+  /** Returns the seconds until the next call; 0: there is none. */
+  async #call(cluster: KubeObject): Promise<number> {
+    const call = { ...this.#server, body: upgradeRequest(cluster) };
+    const answer = await callHook("BeforeClusterUpgrade", call).catch(() => undefined);
     if (answer === undefined) {
       this.unanswered += 1;
       return RETRY_SECONDS;
     }
     const { retryAfterSeconds, ms } = answer;
     if (retryAfterSeconds > 0) this.held.push(ms);
-    else onGo({ cluster, at: performance.now(), ms });
+    else this.#onGo({ cluster, at: performance.now(), ms });
     return retryAfterSeconds;
   }
 }

@@ -1,4 +1,4 @@
-/** A fleet whose every Cluster waits for an upgrade, the part of Cluster API in it, and what Cluster API sends. */
+/** A fleet whose every Cluster waits for an upgrade, and what Cluster API writes and sends about it. */
 
 import { PENDING_HOOKS_ANNOTATION } from "../../src/api/meta.ts";
 import type { HookRolloutSpec } from "../../src/api/hookpolicy.ts";
@@ -9,19 +9,19 @@ import { createClusters, kindOf } from "../fleet/fleet.ts";
 import { requestAbout } from "../fleet/requests.ts";
 import type { Progress } from "../part.ts";
 
-/** Whole seconds: how soon Cluster API asks again. */
+/** Cluster API asks again after so many seconds. */
 export const RETRY_SECONDS = 10;
 
 const REGIONS = 10;
 const REGION = "example.com/region";
-/** The version of the topology in bench/bodies. */
+/** The version in the topology of bench/bodies. */
 const TARGET = "v1.35.0";
 const HELD = "Following hooks are blocking upgrade: BeforeClusterUpgrade: waits for a free slot";
 
 export function rolloutSpec(maxConcurrency: number): Partial<HookRolloutSpec> {
   return {
     maxConcurrency,
-    // Regions limit at times, and not always: together they have twice the slots.
+    // Together the regions have twice the slots, so that they limit the rollout at times.
     spread: [{ labelKey: REGION, maxConcurrency: Math.ceil((2 * maxConcurrency) / REGIONS) }],
     retryAfterSeconds: RETRY_SECONDS,
     stages: [
@@ -31,7 +31,7 @@ export function rolloutSpec(maxConcurrency: number): Partial<HookRolloutSpec> {
   };
 }
 
-/** Gives the metadata of the Clusters, as it is stored. */
+/** Returns the stored metadata of the Clusters. */
 export async function createWaiting(
   cp: ControlPlane,
   count: number,
@@ -41,36 +41,26 @@ export async function createWaiting(
     count,
     size: "1k",
     labels: (index) => ({ [REGION]: `r${kindOf(index, REGIONS)}` }),
-    finish: async (ref) => await cp.patchStatus(ref, statusOf("False", HELD)),
+    finish: async (ref) => await cp.patchStatus(ref, statusOf("False", "ClusterUpgrading", HELD)),
     progress,
   });
 }
 
-function statusOf(reconciled: "True" | "False", message: string): object {
+function statusOf(reconciled: "True" | "False", reason: string, message: string): object {
   const lastTransitionTime = "2026-01-01T00:00:00Z";
-  return {
-    conditions: [
-      { type: "Available", status: "True", reason: "Available", message: "", lastTransitionTime },
-      {
-        type: "TopologyReconciled",
-        status: reconciled,
-        reason: reconciled === "True" ? "ReconcileSucceeded" : "ClusterUpgrading",
-        message,
-        observedGeneration: 1,
-        lastTransitionTime,
-      },
-    ],
-  };
+  const available = { type: "Available", status: "True", reason: "Available", message: "" };
+  const topology = { type: "TopologyReconciled", status: reconciled, reason, message, observedGeneration: 1 };
+  return { conditions: [available, topology].map((each) => ({ ...each, lastTransitionTime })) };
 }
 
-/** When it resolves, the Cluster is not in operation any more. */
+/** Once it resolves, the Cluster shows no operation any more. */
 export async function endUpgrade(cp: ControlPlane, namespace: string, name: string): Promise<void> {
   const ref = clusterRef(namespace, name);
-  await cp.patchStatus(ref, statusOf("True", ""));
+  await cp.patchStatus(ref, statusOf("True", "ReconcileSucceeded", ""));
   await cp.patch(ref, { metadata: { annotations: { [PENDING_HOOKS_ANNOTATION]: null } } });
 }
 
-/** Of the common size. */
+/** A request of 26 KB. */
 export function upgradeRequest(cluster: KubeObject): string {
   const versions = `"fromKubernetesVersion": "v1.34.0", "toKubernetesVersion": "${TARGET}", "cluster": {`;
   return requestAbout(cluster)

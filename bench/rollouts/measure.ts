@@ -1,4 +1,4 @@
-/** Everything that is measured of a HookRollout over a fleet of one size, with two replicas. */
+/** Measures a HookRollout over a fleet of one size, with two replicas. */
 
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -8,15 +8,15 @@ import type { KubeObject, Ref } from "../../test/controlplane/client.ts";
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 import { NAMESPACE, type Operator } from "../../test/controlplane/operator.ts";
 import { storeRollout } from "../../test/controlplane/policies.ts";
-import { HookCaller } from "../calls/caller.ts";
+import { keptConnections } from "../calls/caller.ts";
 import { callUnderLoad, writeBodies } from "../calls/generator.ts";
 import { rests } from "../fleet/settled.ts";
 import { cpuSeconds } from "../measure/cpu.ts";
 import { startProbes } from "../measure/probes.ts";
 import { countRequests, type Requests } from "../measure/requests.ts";
-import { median, quantile, rounded } from "../measure/statistics.ts";
+import { kibibytes, median, quantile, rounded } from "../measure/statistics.ts";
 import type { Site } from "../part.ts";
-import { atMost, below, NONE, row, type Row } from "../result.ts";
+import { atMost, below, none, row, type Row } from "../result.ts";
 import { startShipped } from "../shipped.ts";
 import { Callers, type Go } from "./callers.ts";
 import { createWaiting, endUpgrade, RETRY_SECONDS, rolloutSpec, upgradeRequest } from "./fleet.ts";
@@ -31,30 +31,27 @@ export interface RolloutSize {
   readonly restSeconds: number;
 }
 
-/** Of the replica that is called, and of the one that leads. */
-interface Both {
-  readonly called: number;
-  readonly leader: number;
-}
+/** A figure of each replica. */
+type Both = Readonly<Record<keyof Replicas, number>>;
 
 /** `cpu`: percent of a core. */
 type Cost = Requests & { readonly cpu: Both };
 
-/** A call that is being confirmed keeps one; those that are held must not wait for it. */
+/** A call that is being confirmed occupies one; the calls that are held must not wait for it. */
 const CONNECTIONS = 300;
 const LIMIT_MS = 600_000;
 
 interface Replicas {
-  readonly leader: Operator;
   /** Cluster API keeps its connections, so that one replica answers all calls: here the one that does not lead. */
   readonly called: Operator;
+  readonly leader: Operator;
 }
 
 interface Lab extends Replicas, Site {
   readonly size: RolloutSize;
   readonly rollout: Ref;
   readonly clusters: readonly KubeObject[];
-  /** The load generator. */
+  /** The program of the load generator. */
   readonly generator: string;
 }
 
@@ -65,12 +62,12 @@ export async function measureRollout(size: RolloutSize, site: Site): Promise<Row
   const rollout = await storeRollout(cp, "upgrades", rolloutSpec(size.slots));
   const lab = { ...site, size, rollout, clusters, generator, ...(await startReplicas(cp)) };
   const { gos, meanwhile, waiting } = await measureTurnover(lab);
-  const kib = rounded(Buffer.byteLength(JSON.stringify((await cp.get(rollout)).status)) / 1024);
+  const status = kibibytes((await cp.get(rollout)).status);
   return [
     ...gos,
     await waitingRow(lab, waiting),
     ...meanwhile,
-    row("status", "size of the status, with every slot taken", kib, { unit: "KiB", goal: atMost(256) }),
+    row("status", "size of the status, with every slot taken", status, { unit: "KiB", goal: atMost(256) }),
     ...(await restRows(lab)),
   ];
 }
@@ -83,18 +80,23 @@ async function startReplicas(cp: ControlPlane): Promise<Replicas> {
   return { leader, called: await start("hookpolicy-called") };
 }
 
-/** Rows of the gos, and of what else is seen while upgrades end; and the Clusters that still wait. */
-async function measureTurnover(lab: Lab): Promise<{ gos: Row[]; meanwhile: Row[]; waiting: KubeObject[] }> {
+interface Turnover {
+  readonly gos: readonly Row[];
+  /** What else is seen while upgrades end and begin. */
+  readonly meanwhile: readonly Row[];
+  /** The Clusters that still wait. */
+  readonly waiting: readonly KubeObject[];
+}
+
+async function measureTurnover(lab: Lab): Promise<Turnover> {
   const { cp, called, leader, size, clusters, noise, progress } = lab;
-  const caller = new HookCaller(cp, called, CONNECTIONS);
   const gos: Go[] = [];
-  const begins = new Set<Promise<void>>();
-  const onGo = (go: Go): void => {
-    gos.push(go);
-    begins.add(beginUpgrade(cp, ...namesOf(go.cluster)));
-  };
+  const begins: Promise<void>[] = [];
   const begun = performance.now();
-  const callers = new Callers(clusters, { caller, onGo });
+  const callers = new Callers(clusters, keptConnections(cp, called, CONNECTIONS), (go) => {
+    gos.push(go);
+    begins.push(beginUpgrade(cp, ...namesOf(go.cluster)));
+  });
   await cp.waitFor("every slot to be taken", () => gos.length >= size.slots, LIMIT_MS);
   const fillSeconds = (performance.now() - begun) / 1000;
   progress(`${gos.length} slots taken in ${fillSeconds.toFixed(1)} s`);
@@ -114,7 +116,6 @@ async function measureTurnover(lab: Lab): Promise<{ gos: Row[]; meanwhile: Row[]
   const blocked = { called: await probes.called(), leader: await probes.leader() };
   await Promise.all(begins);
   const waiting = await callers.stop();
-  caller.close();
   const freeFor = freed.map((at, index) => ((gos[index]?.at ?? NaN) - at) / 1000);
   progress(`turnover: ${JSON.stringify({ fillSeconds, freeFor, cost: spent, blocked })}`);
   return {
@@ -141,19 +142,19 @@ function slotRows({ slots, endsPerSecond }: RolloutSize, freeFor: readonly numbe
   ];
 }
 
-function goRows(gos: readonly Go[], { reads, rolloutWrites, megabytes }: Requests): Row[] {
+function goRows(gos: readonly Go[], { reads, rolloutWrites, bytes }: Requests): Row[] {
   const ms = gos.map((go) => go.ms);
   const each = (of: number, digits = 1): number => rounded(of / gos.length, digits);
   return [
-    row("go-ms", "one go: the answer to its call, p50", rounded(median(ms), 0), {
+    row("go-ms", "one release: the answer to its call, p50", rounded(median(ms), 0), {
       unit: "ms",
       note: `p99 ${rounded(quantile(ms, 0.99), 0)} ms`,
     }),
-    row("go-reads", "one go: reads of the API server, by both replicas", each(reads), {
+    row("go-reads", "one release: reads of the API server, by both replicas", each(reads), {
       unit: "requests",
       note: `pages of lists count each; ${each(rolloutWrites)} writes of the status`,
     }),
-    row("go-bytes", "one go: what these reads answer", each(megabytes, 2), { unit: "MB" }),
+    row("go-bytes", "one release: the answers to these reads", each(bytes / 1e6, 2), { unit: "MB" }),
   ];
 }
 
@@ -175,7 +176,7 @@ function meanwhileRows({ held, unanswered }: Callers, { cpu }: Cost, blocked: Bo
   ];
 }
 
-/** Begins to count; the function gives what it has cost until then. */
+/** The returned function tells the cost since this call. */
 async function costOf({ cp, called, leader }: Lab): Promise<() => Promise<Cost>> {
   const requests = await countRequests(cp);
   const began = performance.now();
@@ -187,7 +188,7 @@ async function costOf({ cp, called, leader }: Lab): Promise<() => Promise<Cost>>
   return async () => ({ cpu: { called: cpu.called(), leader: cpu.leader() }, ...(await requests()) });
 }
 
-/** All slots are taken, and all others ask. */
+/** All slots are taken, and Cluster API asks about all other Clusters. */
 async function waitingRow(lab: Lab, waiting: readonly KubeObject[]): Promise<Row> {
   const { cp, called, generator, size, progress } = lab;
   const bodies = join(cp.folder, "bodies");
@@ -213,7 +214,7 @@ async function waitingRow(lab: Lab, waiting: readonly KubeObject[]): Promise<Row
   });
 }
 
-/** Nothing changes and nothing asks. */
+/** Nothing changes, and there are no calls. */
 async function restRows(lab: Lab): Promise<Row[]> {
   const { restSeconds } = lab.size;
   await settled(lab);
@@ -222,8 +223,7 @@ async function restRows(lab: Lab): Promise<Row[]> {
   const { rolloutWrites, reads, cpu } = await cost();
   return [
     row("rest-writes", `writes of the status in ${restSeconds} s of rest`, rolloutWrites, {
-      unit: "writes",
-      goal: NONE,
+      ...none("writes"),
       note: `${reads} reads`,
     }),
     row("rest-cpu", "at rest: the leader", rounded(cpu.leader, 2), {
@@ -233,7 +233,7 @@ async function restRows(lab: Lab): Promise<Row[]> {
   ];
 }
 
-/** The status tells every slot, and nothing is written any more. */
+/** Resolves once the status has every slot and is not written any more. */
 async function settled({ cp, size, rollout, noise }: Lab): Promise<void> {
   const read = async (): Promise<string | false> => {
     const { metadata, status } = await cp.get(rollout);

@@ -3,7 +3,7 @@
 import type { KubeObject } from "../../test/controlplane/client.ts";
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 import { clusterRef } from "../../test/controlplane/lab.ts";
-import type { HookCaller } from "../calls/caller.ts";
+import { callHook, type HookServer } from "../calls/caller.ts";
 import { APPROVED } from "../fleet/fleet.ts";
 import { requestAbout } from "../fleet/requests.ts";
 import { median, quantile, rounded } from "../measure/statistics.ts";
@@ -13,38 +13,34 @@ import type { Lab } from "./lab.ts";
 
 const LIMIT_MS = 30_000;
 
-export async function approvalsRow(lab: Lab, caller: HookCaller): Promise<Row> {
+export async function approvalsRow(lab: Lab, server: HookServer): Promise<Row> {
   const { cp, clusters, size, progress } = lab;
   const { approvalRounds, approvalsPerRound } = size;
   const rounds = await inRounds(lab, approvalRounds, async (round) => {
     const latencies: number[] = [];
     for (const cluster of clusters.slice(round * approvalsPerRound, (round + 1) * approvalsPerRound))
-      latencies.push(await approve(cp, caller, cluster));
+      latencies.push(await approve(cp, server, cluster));
     progress(`approvals: round ${round + 1} of ${approvalRounds}`);
     return latencies;
   });
-  const all = rounds.flat();
   const p99 = rounds.map((latencies) => rounded(quantile(latencies, 0.99)));
-  const note = `p50 ${rounded(median(all))} ms, ${all.length} changes`;
-  return row("annotation", "annotation set → answer changes, p99", p99, {
-    unit: "ms",
-    goal: below(120),
-    note,
-  });
+  const note = `p50 ${rounded(median(rounds.flat()))} ms, ${rounds.flat().length} changes`;
+  const work = "annotation set → answer changes, p99";
+  return row("annotation", work, p99, { unit: "ms", goal: below(120), note });
 }
 
 /**
  * Milliseconds from the API server's answer to the annotation until the first call that is released; calls follow one
- * another. The annotation goes again.
+ * another. The annotation is removed afterwards.
  */
-async function approve(cp: ControlPlane, caller: HookCaller, cluster: KubeObject): Promise<number> {
+async function approve(cp: ControlPlane, server: HookServer, cluster: KubeObject): Promise<number> {
   const { namespace = "", name } = cluster.metadata;
   const annotate = async (value: string | null): Promise<unknown> =>
     await cp.patch(clusterRef(namespace, name), { metadata: { annotations: { [APPROVED]: value } } });
-  const body = requestAbout(cluster);
+  const call = { ...server, body: requestAbout(cluster) };
   await annotate("yes");
   const annotated = performance.now();
-  while ((await caller.call("BeforeClusterDelete", body)).retryAfterSeconds !== 0) {
+  while ((await callHook("BeforeClusterDelete", call)).retryAfterSeconds !== 0) {
     if (performance.now() - annotated > LIMIT_MS) throw new Error(`${namespace}/${name} is never released`);
   }
   const latency = performance.now() - annotated;

@@ -1,4 +1,4 @@
-/** A fleet of one size, and what asks about it. */
+/** A fleet of one size, and the calls about it. */
 
 import type { KubeObject } from "../../test/controlplane/client.ts";
 import type { Operator } from "../../test/controlplane/operator.ts";
@@ -18,15 +18,16 @@ export interface ScaleSize extends FleetSize {
 export interface Lab extends Site {
   readonly size: ScaleSize;
   readonly clusters: readonly KubeObject[];
-  /** The load generator, and what it sends. */
+  /** The program of the load generator. */
   readonly generator: string;
+  /** The file of the requests that it sends. */
   readonly bodies: string;
 }
 
 export const ASK_PERIOD_SECONDS = 10;
 export const CONNECTIONS = 100;
 
-/** Each Cluster every 10 s. */
+/** Cluster API calls about each Cluster every 10 s. */
 export async function allAsk(
   { size: { clusters }, generator, bodies }: Lab,
   { ports }: Operator,

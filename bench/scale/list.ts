@@ -1,4 +1,4 @@
-/** The least that the operator could do at its start: list what it lists, and drop it. Prints when that was done. */
+/** The least that the operator has to do at its start: lists the same objects, drops them, and prints when it was done. */
 
 import { KubeClient } from "../../src/kube/kubeclient.ts";
 import { loadKubeConfig } from "../../src/kube/kubeconfig.ts";

@@ -1,4 +1,4 @@
-/** Resident memory of an operator over that of an idle one: as it is, and once the garbage is gone. */
+/** Resident memory of an operator above that of an idle one, before and after garbage collection. */
 
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -22,7 +22,7 @@ interface Resident {
 const ROUNDTRIP_SECONDS = 2;
 const SETTLE_MS = 5000;
 const INSPECTOR_MS = 60_000;
-/** Of the resident memory over an idle process, in MB, by Clusters. */
+/** MB above the idle process, by Clusters. */
 const GOALS: ReadonlyMap<number, number> = new Map([
   [1000, 40],
   [10_000, 200],
@@ -48,26 +48,25 @@ export async function memoryRows(lab: Lab, idle: Resident): Promise<Row[]> {
   await operator.daemon.stop();
   const limit = GOALS.get(size.clusters);
   const goal = limit === undefined ? undefined : atMost(limit);
-  const over = (id: string, work: string, { collected, asIs }: Resident): Row[] => [
-    row(id, `resident memory over the idle process, ${work}`, rounded(collected - idle.collected), {
-      unit: "MB",
-      goal,
-      note: `${rounded(collected, 0)} MB; idle ${rounded(idle.collected, 0)} MB, both after garbage collection`,
-    }),
-    row(`${id}-as-is`, `the same with the garbage that is there, ${work}`, rounded(asIs - idle.asIs), {
-      unit: "MB",
-      note: `${rounded(asIs, 0)} MB; idle ${rounded(idle.asIs, 0)} MB`,
-    }),
-  ];
+  const unit = "MB";
+  const over = (id: string, when: string, { collected, asIs }: Resident): Row[] => {
+    const note = `${rounded(collected, 0)} MB; idle ${rounded(idle.collected, 0)} MB, both after garbage collection`;
+    const asIsNote = `${rounded(asIs, 0)} MB; idle ${rounded(idle.asIs, 0)} MB`;
+    const [work, same] = ["resident memory over the idle process", "the same with the garbage that is there"];
+    return [
+      row(id, `${work}, ${when}`, rounded(collected - idle.collected), { unit, goal, note }),
+      row(`${id}-as-is`, `${same}, ${when}`, rounded(asIs - idle.asIs), { unit, note: asIsNote }),
+    ];
+  };
   const alone = "resident memory of the idle process, after garbage collection";
   return [
-    row("memory-idle", alone, rounded(idle.collected), { unit: "MB", goal: below(90) }),
+    row("memory-idle", alone, rounded(idle.collected), { unit, goal: below(90) }),
     ...over("memory-loaded", "loaded", loaded),
     ...over("memory-asked", "all have asked", asked),
   ];
 }
 
-/** An operator whose garbage can be collected from outside. */
+/** Starts an operator whose garbage can be collected from outside. */
 async function startInspected(
   cp: ControlPlane,
   name: string,

@@ -1,4 +1,4 @@
-/** Nothing changes; all Clusters ask for a while, and then none. */
+/** Nothing changes: for a while Cluster API asks about all Clusters, and then about none. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Operator } from "../../test/controlplane/operator.ts";
@@ -6,14 +6,14 @@ import { EVERYTHING } from "../fleet/fleet.ts";
 import { settled } from "../fleet/settled.ts";
 import { cpuSeconds } from "../measure/cpu.ts";
 import { countRequests } from "../measure/requests.ts";
-import { rounded } from "../measure/statistics.ts";
-import { atMost, NONE, row, type Row } from "../result.ts";
+import { kibibytes, rounded } from "../measure/statistics.ts";
+import { atMost, none, row, type Row } from "../result.ts";
 import { allAsk, ASK_PERIOD_SECONDS, type Lab } from "./lab.ts";
 
 export async function restRows(lab: Lab, operator: Operator): Promise<Row[]> {
   const { cp, noise, progress } = lab;
   const { clusters, loadSeconds, restSeconds } = lab.size;
-  await allAsk(lab, operator, ASK_PERIOD_SECONDS); // all have asked once
+  await allAsk(lab, operator, ASK_PERIOD_SECONDS); // the first answer about each Cluster costs more
   await settled(cp, operator);
   noise.sample();
   const requests = await countRequests(cp);
@@ -23,15 +23,16 @@ export async function restRows(lab: Lab, operator: Operator): Promise<Row[]> {
   const cpu = cpuSeconds(operator.daemon.pid) - cpuBefore;
   progress(`all ask: ${cpu} s of CPU in ${seconds} s, p99 ${p99} ms`);
   await sleep(Math.max(0, restSeconds * 1000 - (performance.now() - begun)));
-  const status = Buffer.byteLength(JSON.stringify((await cp.get(EVERYTHING)).status));
+  const { writes } = await requests();
   const holding = `status of the policy that holds all ${clusters.toLocaleString("en")} Clusters`;
   const asking = `all Clusters ask every ${ASK_PERIOD_SECONDS} s (${clusters / ASK_PERIOD_SECONDS} calls/s of 26 KB)`;
-  const { writes } = await requests();
   return [
-    row("status-size", holding, rounded(status / 1024), { unit: "KiB", goal: atMost(64) }),
+    row("status-size", holding, kibibytes((await cp.get(EVERYTHING)).status), {
+      unit: "KiB",
+      goal: atMost(64),
+    }),
     row("writes-at-rest", `writes at rest in ${Math.round(restSeconds / 60)} minutes`, writes, {
-      unit: "writes",
-      goal: NONE,
+      ...none("writes"),
       note: `the first ${loadSeconds} s with all Clusters asking`,
     }),
     row("all-ask-cpu", asking, rounded((100 * cpu) / seconds), {

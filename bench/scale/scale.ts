@@ -1,15 +1,15 @@
-/** A whole fleet: how long it takes to load, what it takes to keep, and how soon a change is known of everywhere. */
+/** A whole fleet: how long it takes to load, what it costs to hold, and how soon a change counts everywhere. */
 
 import { join } from "node:path";
 import { benchBinaries } from "../../test/controlplane/binaries.ts";
-import { HookCaller } from "../calls/caller.ts";
+import { keptConnections } from "../calls/caller.ts";
 import { writeBodies } from "../calls/generator.ts";
 import { createFleet, policiesPerCluster } from "../fleet/fleet.ts";
 import { requestAbout } from "../fleet/requests.ts";
 import { settled } from "../fleet/settled.ts";
 import { rounded } from "../measure/statistics.ts";
 import { onControlPlane, type Progress, QUICK, resultOf, type Site } from "../part.ts";
-import type { PartResult, Row, Table } from "../result.ts";
+import { type PartResult, prefixed, type Row, type Table } from "../result.ts";
 import { approvalsRow } from "./changes.ts";
 import { editRows } from "./edits.ts";
 import { CONNECTIONS, type Lab, type ScaleSize } from "./lab.ts";
@@ -69,24 +69,22 @@ async function measureSize(size: ScaleSize, site: Site): Promise<Row[]> {
   const lab: Lab = { ...site, size, clusters, generator, bodies };
   const memory = await memoryRows(lab, idle);
   const { start, operator } = await measureStarts(lab);
-  const caller = new HookCaller(cp, operator, CONNECTIONS);
-  const approvals = await approvalsRow(lab, caller);
+  const server = keptConnections(cp, operator, CONNECTIONS);
+  const approvals = await approvalsRow(lab, server);
   await settled(cp, operator);
-  const edits = await editRows(lab, operator, caller);
-  caller.close();
+  const edits = await editRows(lab, operator, server);
   const rows = [start, ...memory, approvals, ...edits, ...(await restRows(lab, operator))];
   const part = `scale-${size.clusters}`;
-  return [...rows.map((each) => ({ ...each, id: `${part}-${each.id}` })), noise.row(part)];
+  return [...prefixed(part, rows), noise.row(part)];
 }
 
 function notesOf(sizes: readonly ScaleSize[]): string[] {
   const perCluster = sizes.map((size) => `${rounded(policiesPerCluster(size))} of ${size.policies}`);
   return [
-    `Every Cluster has topology variables of 26 KB, is being deleted and is held: the worst case. Each is matched by ${perCluster.join(" and ")} policies (in equal parts annotation, window and CEL gates), one of which matches all.`,
-    "Start: from the spawn of the process, one after the other in each round; the bare LIST is a bundled program with the operator's own client that lists Clusters, policies, overrides and Namespaces side by side, parses them and drops them. Its end is the last page, the operator's end the log line that says that everything is loaded.",
-    "Resident memory is VmRSS of the process; for a collection the inspector is told to collect garbage, and the idle process has the inspector, too.",
-    "An approval is a PATCH of the Cluster; the time runs from the API server's answer until a call is answered with a go, which includes the read that confirms it. Calls follow one another on one connection. Most of it is the API server's: since Kubernetes 1.31 a consistent LIST comes from its watch cache, which first has to hear from etcd that it is up to date, and it asks for that every 100 ms (58 ms on average after a write anywhere, seen with an empty LIST; a GET takes 8 ms). A go takes one of these, for both kinds of policies at once, between two reads of the Cluster that show that it stayed the same meanwhile (it was three, then two).",
-    "After an edit, Clusters are decided in steps of 15 ms, and calls are answered in between; calls about Clusters that are not decided yet are decided when they come. The driver, the API server and etcd share the two cores with the operator, which the slowest calls show.",
-    "Memory: the idle process has done nothing yet. Compiled code, V8's space for short-lived objects (3 × 16 MB) and what the lists leave in malloc come with the first work, whatever the number of Clusters; from 1,000 to 10,000 Clusters it grows by 18 KB for each. (The variables alone took 23 KB of each before they were packed.)",
+    `Every Cluster has topology variables of 26 KB, is being deleted and is held: the worst case. Each is matched by ${perCluster.join(" and ")} policies (annotation, window and CEL gates in equal parts), one of which matches all.`,
+    "The start counts from the spawn of the process to the log line that says that everything is loaded. The bare LIST is a bundled program with the operator's own client that lists Clusters, policies, overrides and Namespaces side by side, parses them and drops them, up to the last page. Both run one after the other in each round.",
+    "Resident memory is VmRSS of the process; the inspector collects the garbage, and the idle process has an inspector, too. The idle process has done nothing yet: compiled code, V8's space for short-lived objects (3 × 16 MB) and what the lists leave in malloc come with the first work, whatever the number of Clusters.",
+    "An approval is a PATCH of the Cluster; the time runs from the API server's answer until a call is released, which includes the read that confirms it. Calls follow one another on one connection. The API server takes most of that time: since Kubernetes 1.31 a consistent LIST comes from its watch cache, which first asks etcd whether it is up to date, once every 100 ms (58 ms on average after a write, seen with an empty LIST; a GET takes 8 ms). A release takes one of these lists, for both kinds of policies at once, between two reads of the Cluster.",
+    "After an edit the operator decides about Clusters in steps of 15 ms and answers calls in between; a call about a Cluster that is not decided yet is decided when it comes. The driver, the API server and etcd share the two cores with the operator, which the slowest calls show.",
   ];
 }

@@ -1,4 +1,4 @@
-/** What goes on around the calls: edits, cuts, rotations. */
+/** The changes around the calls: edits, cuts, rotations. */
 
 import type { Ref } from "../../test/controlplane/client.ts";
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
@@ -9,6 +9,7 @@ import {
 } from "../../test/controlplane/operator.ts";
 import { policyRef, storePolicy } from "../../test/controlplane/policies.ts";
 import type { Proxy } from "../../test/controlplane/proxy.ts";
+import { repeat } from "../calls/pace.ts";
 import { type Lives, patiently, refOf } from "./lives.ts";
 import { overrideRef, PASSING, passingOverride } from "./policies.ts";
 
@@ -18,33 +19,28 @@ export interface ChurnParts {
   readonly proxy: Proxy;
   readonly operator: Operator;
   readonly lives: Lives;
-  readonly namespaces: readonly string[];
+  /** The namespace of that number; numbers go round. */
+  readonly namespace: (number: number) => string;
 }
 
-interface Disturbance {
+interface Change {
   readonly name: string;
   readonly everySeconds: number;
-  /** `count`: how often it was done before. */
-  readonly run: (parts: ChurnParts, count: number) => Promise<unknown>;
+  /** `count`: how often it was made before. */
+  readonly make: (parts: ChurnParts, count: number) => Promise<unknown>;
 }
 
-const WATCH = /watch=1/;
-
-const DISTURBANCES: readonly Disturbance[] = [
+const CHANGES: readonly Change[] = [
   {
     name: "Clusters annotated",
     everySeconds: 2,
-    run: async ({ lives }) => {
-      const life = lives.any();
-      if (life !== undefined) await lives.touch(life);
-    },
+    make: async ({ lives }) => await lives.annotateOne(),
   },
   {
     name: "policies edited",
     everySeconds: 10,
-    run: async ({ cp, namespaces }, count) => {
-      const namespace = namespaces[count % namespaces.length] ?? "";
-      const policy = policyRef(namespace, count % 2 === 0 ? "approved" : "computed");
+    make: async ({ cp, namespace }, count) => {
+      const policy = policyRef(namespace(count), count % 2 === 0 ? "approved" : "computed");
       const { spec } = await cp.get(policy);
       const rules = spec.rules.map((rule: object) => ({ ...rule, message: `ask for number ${count}` }));
       await cp.patch(policy, { spec: { rules } });
@@ -53,9 +49,8 @@ const DISTURBANCES: readonly Disturbance[] = [
   {
     name: "policies created and deleted",
     everySeconds: 30,
-    run: async ({ cp, namespaces }, count) => {
-      const ref = (index: number): Ref =>
-        policyRef(namespaces[index % namespaces.length] ?? "", `passing-${index}`);
+    make: async ({ cp, namespace }, count) => {
+      const ref = (number: number): Ref => policyRef(namespace(number), `passing-${number}`);
       await storePolicy(cp, ref(count), PASSING);
       if (count > 0) await cp.delete(ref(count - 1));
     },
@@ -63,69 +58,59 @@ const DISTURBANCES: readonly Disturbance[] = [
   {
     name: "overrides created, expired and deleted",
     everySeconds: 45,
-    run: async ({ cp, lives }, count) => {
+    make: async ({ cp, lives }, count) => {
       const life = lives.any();
       if (count > 0) await cp.delete(overrideRef(`passing-${count - 1}`));
-      if (life === undefined) return;
-      await storePolicy(cp, overrideRef(`passing-${count}`), passingOverride(refOf(life)));
+      if (life !== undefined)
+        await storePolicy(cp, overrideRef(`passing-${count}`), passingOverride(refOf(life)));
     },
   },
   {
     name: "Namespaces labelled",
     everySeconds: 30,
-    run: async ({ cp, namespaces }, count) => {
-      const name = namespaces[count % namespaces.length] ?? "";
+    make: async ({ cp, namespace }, count) => {
       const labels = { "soak.example.com/count": String(count) };
-      await cp.patch({ apiVersion: "v1", kind: "Namespace", name }, { metadata: { labels } });
+      await cp.patch(
+        { apiVersion: "v1", kind: "Namespace", name: namespace(count) },
+        { metadata: { labels } },
+      );
     },
   },
   {
     name: "all connections to the API server cut",
     everySeconds: 60,
-    run: async ({ proxy }) => {
+    make: async ({ proxy }) => {
       proxy.dropConnections();
-      proxy.forget(); // it counts requests for ever
+      proxy.forget(); // or it remembers every request of the run
     },
   },
   {
     name: "watches answered 410, so that everything is listed again",
     everySeconds: 180,
-    run: async ({ proxy }) => {
-      proxy.failNext(410, WATCH, 5);
+    make: async ({ proxy }) => {
+      proxy.failNext(410, /watch=1/, 5);
       proxy.dropConnections();
     },
   },
   {
     name: "serving certificates rotated",
     everySeconds: 120,
-    run: async ({ cp, operator }) => {
-      await writeServingCertificate(operator.certDir, await issueServingCertificate(cp));
-    },
+    make: async ({ cp, operator }) =>
+      await writeServingCertificate(operator.certDir, await issueServingCertificate(cp)),
   },
 ];
 
-export class Churn {
-  readonly #parts: ChurnParts;
-  readonly #begun = performance.now();
-  readonly #done = new Map(DISTURBANCES.map(({ name }) => [name, 0]));
+/** How often each change was made, by its name. */
+export type Counts = Map<string, number>;
 
-  constructor(parts: ChurnParts) {
-    this.#parts = parts;
-  }
-
-  /** "policies edited" → how often. */
-  get counts(): ReadonlyMap<string, number> {
-    return this.#done;
-  }
-
-  /** Does what is due; call it often. */
-  async advance(): Promise<void> {
-    const seconds = (performance.now() - this.#begun) / 1000;
-    for (const { name, everySeconds, run } of DISTURBANCES) {
-      const count = this.#done.get(name) ?? 0;
-      if (seconds < (count + 1) * everySeconds) continue;
-      this.#done.set(name, count + 1);
-      await patiently(() => run(this.#parts, count));
-    }
-  }
+/** Makes each change at its pace until `signal` aborts, and counts them. */
+export async function churn(parts: ChurnParts, counts: Counts, signal: AbortSignal): Promise<void> {
+  const running = CHANGES.map(async ({ name, everySeconds, make }) => {
+    await repeat(everySeconds * 1000, signal, async () => {
+      const count = counts.get(name) ?? 0;
+      counts.set(name, count + 1);
+      await patiently(async () => await make(parts, count));
+    });
+  });
+  await Promise.all(running);
 }

@@ -1,4 +1,4 @@
-/** The policies of the soak: one of each kind of gate, clock and mode that can keep something in memory. */
+/** The policies of the soak: each kind of gate, clock and mode that can keep something in memory. */
 
 import type { GateSpec, RuleSpec } from "../../src/api/hookpolicy.ts";
 import type { Ref } from "../../test/controlplane/client.ts";
@@ -11,7 +11,7 @@ import {
   storePolicy,
 } from "../../test/controlplane/policies.ts";
 
-/** What all of them wait for: the driver then knows when a go is right. */
+/** The annotations that all of them wait for: so the driver knows when a release is right. */
 export const MAY_CREATE = "soak.example.com/may-create";
 export const MAY_DELETE = "soak.example.com/may-delete";
 
@@ -29,7 +29,7 @@ export function overrideRef(name: string): Ref {
   return { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookOverride", name };
 }
 
-/** Of a policy that holds nothing, so that it releases nothing that must stay. */
+/** An override of a policy that holds nothing, so that it releases no Cluster that must stay held. */
 export function passingOverride({ namespace = "", name }: Ref): object {
   return {
     clusterRef: { namespace, name },
@@ -50,11 +50,11 @@ const EVERY_OTHER = { timeZone: "UTC", allow: [{ schedule: "*/2 * * * *", durati
 const OF_UID: GateSpec = { name: "approved", annotation: { key: MAY_DELETE, valueFrom: "ClusterUID" } };
 const COMPUTED = { name: "approved", expression: `'${MAY_DELETE}' in cluster.metadata.annotations` };
 
-/** In each namespace. */
+/** The policies of each namespace. */
 const NAMESPACED = {
   approved: { rules: [approvalRule("BeforeClusterCreate", MAY_CREATE), deletion(OF_UID)] },
   computed: { rules: [{ ...deletion(COMPUTED), matchConditions: [NAMED] }] },
-  // Audit: a Cluster that is approved need not wait for the window, too.
+  // In mode Audit, so that an approved Cluster need not wait for the window, too.
   minutes: { mode: "Audit", rules: [deletion({ name: "even", window: EVERY_OTHER })] },
 };
 
@@ -63,5 +63,5 @@ const WAITED: RuleSpec = {
   deadline: { after: "24h", onExpiry: "KeepBlocking" },
 };
 
-/** Comes and goes, with its finalizer. */
+/** The spec of policies that are created and deleted again, with their finalizer. */
 export const PASSING = { rules: [deletion(APPROVED)] };

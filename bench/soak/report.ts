@@ -1,16 +1,17 @@
-/** What the operator tells of itself, every few seconds, and what is kept of it. */
+/** The operator's own metrics during the soak, and the rows and notes that they make. */
 
 import type { Operator } from "../../test/controlplane/operator.ts";
 import type { Noise } from "../measure/noise.ts";
 import { mean, rounded } from "../measure/statistics.ts";
-import { atMost, NONE, row, type Row, type Table } from "../result.ts";
-import type { Counts } from "./lives.ts";
+import { atMost, none, row, type Row, type Table } from "../result.ts";
+import type { Counts } from "./churn.ts";
+import type { Lives } from "./lives.ts";
 import { least, slopeOf } from "./slope.ts";
 
 export interface Traffic {
   calls: number;
   failed: number;
-  /** Of the first failures, what they were. */
+  /** The first failures. */
   readonly failures: string[];
 }
 
@@ -20,10 +21,7 @@ export interface Reading {
   readonly rss: number;
   /** MiB */
   readonly heapUsed: number;
-  /** Since the start of the process. */
   readonly cpuSeconds: number;
-  readonly informerRestarts: number;
-  readonly statusWrites: number;
 }
 
 const MIB = 2 ** 20;
@@ -34,62 +32,40 @@ export async function read({ metric }: Operator, minute: number): Promise<Readin
     rss: (await metric("process_resident_memory_bytes")) / MIB,
     heapUsed: (await metric("nodejs_heap_size_used_bytes")) / MIB,
     cpuSeconds: await metric("process_cpu_seconds_total"),
-    informerRestarts: await metric("hookpolicy_informer_restarts_total"),
-    statusWrites: await metric("hookpolicy_status_writes_total"),
   };
 }
 
-/** One line of progress. */
-export function tell(
-  { minute, rss, heapUsed, cpuSeconds }: Reading,
-  { calls, failed }: Traffic,
-  { born, gone, wrongAllows, late }: Counts,
-): string {
-  return [
-    `minute ${Math.floor(minute)}: RSS ${Math.round(rss)} MiB`,
-    `heap ${Math.round(heapUsed)} MiB`,
-    `CPU ${cpuSeconds.toFixed(0)} s`,
-    `${calls} calls, ${failed} failed, ${wrongAllows} wrong, ${late} late`,
-    `Clusters: ${born} created, ${gone} gone`,
-  ].join("; ");
-}
-
-export interface Lived {
+export interface Soaked {
   readonly minutes: number;
   readonly readings: readonly Reading[];
   readonly traffic: Traffic;
-  readonly lives: Counts;
-  readonly churn: ReadonlyMap<string, number>;
+  readonly lives: Lives["counts"];
+  readonly churn: Counts;
+  readonly informerRestarts: number;
+  readonly statusWrites: number;
   readonly noise: Noise;
 }
 
-export function tableOf({ minutes, readings, traffic, lives, noise }: Lived): Table {
+export function tableOf({ minutes, readings, traffic, lives, noise }: Soaked): Table {
   const { calls, failed, failures } = traffic;
+  const note = failures.length > 0 ? failures.join("; ") : undefined;
   return {
     title: `${minutes} minutes with churn`,
     rows: [
       slopeRow("heap", "growth of the heap that garbage collection leaves", readings),
       slopeRow("rss", "growth of resident memory", readings),
-      row("soak-wrong-allows", "a go for a Cluster that was not approved", lives.wrongAllows, {
-        unit: "calls",
-        goal: NONE,
+      row("soak-wrong-allows", "a release of a Cluster that was not approved", lives.wrongAllows, {
+        ...none("calls"),
         note: `of ${calls}`,
       }),
-      row("soak-failed-calls", "calls without a valid answer", failed, {
-        unit: "calls",
-        goal: NONE,
-        ...(failures.length > 0 && { note: failures.join("; ") }),
-      }),
-      row("soak-late", "still held a minute after the approval", lives.late, {
-        unit: "Clusters",
-        goal: NONE,
-      }),
+      row("soak-failed-calls", "calls without a valid answer", failed, { ...none("calls"), note }),
+      row("soak-late", "still held a minute after the approval", lives.late, none("Clusters")),
       noise.row("soak"),
     ],
   };
 }
 
-/** Flat: the 95 % interval of the slope contains 0, or is below. */
+/** The goal is met where the 95 % interval of the slope contains 0 or lies below it. */
 function slopeRow(of: "heap" | "rss", work: string, readings: readonly Reading[]): Row {
   const [field, reduce, value] =
     of === "heap" ? (["heapUsed", least, "least value"] as const) : (["rss", mean, "mean"] as const);
@@ -102,17 +78,16 @@ function slopeRow(of: "heap" | "rss", work: string, readings: readonly Reading[]
   });
 }
 
-export function notesOf({ readings, traffic, lives, churn, minutes }: Lived): string[] {
-  const [first, last] = [readings[0], readings.at(-1)];
-  const cpu = ((last?.cpuSeconds ?? 0) - (first?.cpuSeconds ?? 0)) / (minutes * 60);
-  const disturbances = [...churn].map(([what, count]) => `${count} × ${what}`).join(", ");
+export function notesOf({ readings, traffic, lives, churn, minutes, ...last }: Soaked): string[] {
+  const cpu = ((readings.at(-1)?.cpuSeconds ?? 0) - (readings[0]?.cpuSeconds ?? 0)) / (minutes * 60);
+  const changes = [...churn].map(([what, count]) => `${count} × ${what}`).join(", ");
   const rss = [0, 0.25, 0.5, 0.75, 1].map((share) => {
     const { minute = 0, rss: mib = NaN } = readings[Math.round(share * (readings.length - 1))] ?? {};
     return `${rounded(mib, 0)} MiB after ${rounded(minute, 0)} minutes`;
   });
   return [
-    `One operator, ${traffic.calls} calls (bodies of 1 KB, every fourth Cluster's of 26 KB; one in fifty on a connection of its own), ${lives.born} Clusters created and ${lives.gone} deleted; besides: ${disturbances}.`,
+    `One operator, ${traffic.calls} calls (bodies of 1 KB, for every fourth Cluster of 26 KB; one in fifty over a connection of its own), ${lives.born} Clusters created and ${lives.gone} deleted. Meanwhile: ${changes}.`,
     `The slopes are fitted over the second half of the time, and a slope is flat where its 95 % interval contains 0. Resident memory: ${rss.join(", ")}.`,
-    `Informers began anew ${last?.informerRestarts ?? 0} times, statuses were written ${last?.statusWrites ?? 0} times, and the operator took ${(cpu * 100).toFixed(1)} % of a core.`,
+    `Informers restarted ${last.informerRestarts} times, the status was written ${last.statusWrites} times, and the operator took ${(cpu * 100).toFixed(1)} % of a core.`,
   ];
 }

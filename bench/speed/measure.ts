@@ -11,9 +11,9 @@ import type { ServerName, Servers } from "./servers.ts";
 export interface Work {
   readonly server: ServerName;
   readonly bytes: number;
-  /** Whether each call has bytes that were never sent before. */
+  /** Each call has bytes that were never sent before. */
   readonly fresh: boolean;
-  /** In those bytes, other settings each time, which no rule reads. */
+  /** Those bytes are other settings. */
   readonly newSettings?: boolean;
   readonly connections?: number;
   readonly reconnect?: boolean;
@@ -21,23 +21,23 @@ export interface Work {
   readonly rate?: number;
 }
 
+/** Times in milliseconds. */
 export interface Sample {
   readonly callsPerSecond: number;
   readonly callsPerCpuSecond: number;
-  /** Milliseconds, as the client sees it. */
+  /** Seen by the client. */
   readonly p99: number;
-  /** How much of a core the client used: near 1, it may be what was measured. */
+  /** The part of a core that the client used. Near 1, the client may be what was measured. */
   readonly clientCores: number;
-  /** Milliseconds, of HookPolicy's own histogram. */
+  /** From HookPolicy's own histogram. */
   readonly serverP99: number | undefined;
 }
 
-export interface Lab {
-  /** The load generator. */
+export interface Lab extends Servers {
+  /** The program of the load generator. */
   readonly load: string;
   readonly folder: string;
-  readonly servers: Servers;
-  /** Asked about in turn. */
+  /** The Clusters that are asked about in turn. */
   readonly clusters: readonly KubeObject[];
 }
 
@@ -45,19 +45,19 @@ const CONNECTIONS = 16;
 const DURATION = "hookpolicy_hook_call_duration_seconds";
 
 export async function measure(lab: Lab, work: Work, seconds: number): Promise<Sample> {
-  const { server, fresh, reconnect, rate, connections = CONNECTIONS } = work;
-  const { operator, servers } = lab.servers;
+  const { operator, servers } = lab;
+  const { server, bytes, newSettings, ...load } = work;
   const { port, pid } = servers[server];
-  const load = {
+  const before = await bucketsOf(operator, DURATION);
+  const cpuBefore = cpuSeconds(pid);
+  const result = await callUnderLoad(lab.load, {
+    connections: CONNECTIONS,
+    ...load,
     hook: "BeforeClusterDelete",
     port,
     bodies: bodiesOf(lab, work),
     seconds,
-    connections,
-  } as const;
-  const before = await bucketsOf(operator, DURATION);
-  const cpuBefore = cpuSeconds(pid);
-  const result = await callUnderLoad(lab.load, { ...load, reconnect, rate, fresh });
+  });
   const cpu = cpuSeconds(pid) - cpuBefore;
   const answered = between(before, await bucketsOf(operator, DURATION));
   return {
@@ -69,7 +69,7 @@ export async function measure(lab: Lab, work: Work, seconds: number): Promise<Sa
   };
 }
 
-/** Before the first of them is measured. */
+/** Writes the requests of all works before the first of them is measured. */
 export async function writeAllBodies(lab: Lab, works: readonly Work[]): Promise<void> {
   for (const [file, { bytes, newSettings }] of new Map(works.map((work) => [bodiesOf(lab, work), work]))) {
     await writeBodies(file, lab.clusters, (cluster) => requestAbout(cluster, bytes, newSettings));

@@ -1,4 +1,4 @@
-/** The rows of the speed table: which measurements each one needs, and what is made of them. */
+/** The rows of the speed table, and the measurements that they need. */
 
 import { BARE_BYTES, COMMON_BYTES } from "../fleet/requests.ts";
 import { median } from "../measure/statistics.ts";
@@ -11,9 +11,9 @@ interface Scene extends Omit<Work, "server"> {
   readonly id: string;
   readonly title: string;
   readonly besides?: "parse" | "discard";
-  /** Of calls per second over the peer's. */
+  /** For calls per second, as a ratio to the peer's. */
   readonly goal?: Goal;
-  /** Of calls per CPU second over the peer's. */
+  /** For calls per CPU second, as a ratio to the peer's. */
   readonly cpuGoal?: Goal;
 }
 
@@ -61,7 +61,7 @@ const SCENES: readonly Scene[] = [
   },
 ];
 
-/** At a pace of its own: times are what counts. */
+/** At a fixed pace, where times are what counts. */
 const OPEN: Scene = {
   id: "open",
   title: "500 calls/s over 500 connections, whether answers come or not; 26 KB body, new bytes",
@@ -75,63 +75,47 @@ const nameOf = ({ id }: Scene, server: ServerName): string => `${id} ${server}`;
 /** All measurements of one round, by name. */
 export type Round = ReadonlyMap<string, Sample>;
 
-/** In the order of a round: whatever is compared is measured one right after the other. */
-export const MEASUREMENTS: readonly { readonly name: string; readonly work: Work }[] = [
-  ...SCENES,
-  OPEN,
-].flatMap((scene) => {
+/** In the order of a round: measurements that are compared follow one another. */
+export const MEASUREMENTS = [...SCENES, OPEN].flatMap((scene) => {
   const { besides } = scene;
   const servers = ["peer", "hookpolicy", ...(besides === undefined ? [] : [besides])] as const;
-  return servers.map((server) => ({ name: nameOf(scene, server), work: { ...scene, server } }));
+  return servers.map((server) => ({
+    name: nameOf(scene, server),
+    work: { ...scene, server } satisfies Work,
+  }));
 });
 
 /** Every ratio is of two measurements of the same round. */
 export function rowsOf(rounds: readonly Round[]): Row[] {
-  return [...SCENES.flatMap((scene) => ratioRows(scene, rounds)), ...openRows(rounds)];
-}
-
-function ratioRows(scene: Scene, rounds: readonly Round[]): Row[] {
-  const { id, title, besides, goal, cpuGoal } = scene;
-  const ratio = (by: ServerName, of: keyof typeof UNITS, rowGoal?: Goal): Row => {
-    const figures = (server: ServerName): number[] =>
-      rounds.map((round) => sampleOf(round, scene, server)[of]);
-    const [own, other] = [figures("hookpolicy"), figures(by)];
+  const figures = (scene: Scene, server: ServerName, of: keyof Sample): number[] =>
+    rounds.map((round) => round.get(nameOf(scene, server))?.[of] ?? NaN);
+  const ratio = (scene: Scene, by: ServerName, of: keyof typeof UNITS, goal?: Goal): Row => {
+    const [own, other] = [figures(scene, "hookpolicy", of), figures(scene, by, of)];
     const samples = own.map((value, index) => value / (other[index] ?? NaN));
-    const suffix = of === "callsPerCpuSecond" ? "-cpu" : "";
-    return row(`${id}/${by}${suffix}`, title, samples, {
+    return row(`${scene.id}/${by}${of === "callsPerCpuSecond" ? "-cpu" : ""}`, scene.title, samples, {
       unit: `× ${TITLES[by]}, ${UNITS[of]}`,
-      goal: rowGoal,
+      goal,
       note: `${whole(own)} against ${whole(other)} ${UNITS[of]}`,
     });
   };
+  const ratios = SCENES.flatMap((scene) => [
+    ratio(scene, "peer", "callsPerSecond", scene.goal),
+    ratio(scene, "peer", "callsPerCpuSecond", scene.cpuGoal),
+    ...(scene.besides === undefined ? [] : [ratio(scene, scene.besides, "callsPerSecond")]),
+  ]);
+  const peerMs = median(figures(OPEN, "peer", "p99")).toFixed(1);
   return [
-    ratio("peer", "callsPerSecond", goal),
-    ratio("peer", "callsPerCpuSecond", cpuGoal),
-    ...(besides === undefined ? [] : [ratio(besides, "callsPerSecond")]),
-  ];
-}
-
-function openRows(rounds: readonly Round[]): Row[] {
-  const { id, title } = OPEN;
-  const of = (server: ServerName, figure: "p99" | "serverP99"): number[] =>
-    rounds.map((round) => sampleOf(round, OPEN, server)[figure] ?? NaN);
-  return [
-    row(`${id}/server-p99`, title, of("hookpolicy", "serverP99"), {
+    ...ratios,
+    row(`${OPEN.id}/server-p99`, OPEN.title, figures(OPEN, "hookpolicy", "serverP99"), {
       unit: "ms (p99 of the server)",
       goal: below(5),
       note: "of HookPolicy's own histogram, as Prometheus estimates it",
     }),
-    row(`${id}/client-p99`, title, of("hookpolicy", "p99"), {
+    row(`${OPEN.id}/client-p99`, OPEN.title, figures(OPEN, "hookpolicy", "p99"), {
       unit: "ms (p99 of the client)",
-      note: `as the client sees it, from when the call was due; Go peer: ${median(of("peer", "p99")).toFixed(1)} ms`,
+      note: `as the client sees it, from when the call was due; Go peer: ${peerMs} ms`,
     }),
   ];
-}
-
-function sampleOf(round: Round, scene: Scene, server: ServerName): Sample {
-  const sample = round.get(nameOf(scene, server));
-  if (sample === undefined) throw new Error(`${scene.id} of ${server} was not measured`);
-  return sample;
 }
 
 const TITLES: Readonly<Record<ServerName, string>> = {

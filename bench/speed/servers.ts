@@ -21,14 +21,13 @@ export interface Server {
   readonly pid: number;
 }
 
-/** What there is to decide is there already: HookPolicy is ready when it has loaded that. */
+/** HookPolicy is ready when it has loaded the policies and Clusters that are there. */
 export async function startServers(cp: ControlPlane, peer: string): Promise<Servers> {
-  // The others with what the shipped Deployment says; the certificate is the same as everybody's.
   const operator = await startShipped(cp, {
     flags: { "leader-elect": "true", namespace: NAMESPACE, "log-format": "text" },
   });
   const { certDir } = operator;
-  const servers: Readonly<Record<ServerName, Server>> = {
+  const servers = {
     hookpolicy: { port: operator.ports.webhook, pid: operator.daemon.pid },
     peer: await start(cp, "peer", peer, (port) => flags({ port, "cert-dir": certDir })),
     discard: await startBareServer(cp, certDir, "discard"),
@@ -37,15 +36,14 @@ export async function startServers(cp: ControlPlane, peer: string): Promise<Serv
   return { operator, servers };
 }
 
-/** What it does with a body: bareserver.ts. */
+/** `work`: see bareserver.ts. */
 export async function startBareServer(
   cp: ControlPlane,
   certDir: string,
   work: "discard" | "parse" | "review",
 ): Promise<Server> {
   const script = join(import.meta.dirname, "bareserver.ts");
-  const args = (port: number): string[] => [script, String(port), certDir, work];
-  return await start(cp, `bare-${work}`, process.execPath, args);
+  return await start(cp, `bare-${work}`, process.execPath, (port) => [script, String(port), certDir, work]);
 }
 
 async function start(

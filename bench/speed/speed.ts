@@ -28,7 +28,7 @@ interface Size extends FleetSize {
 const MORE_POLICIES = 100;
 
 const FULL: Size = { clusters: 1000, policies: 100, rounds: 5, seconds: 5, warmupSeconds: 4 };
-/** For a comparison with what FULL has measured. */
+/** Few enough for `make bench-check`, and comparable with FULL. */
 export const CHECK: Size = { clusters: 200, policies: 100, rounds: 3, seconds: 2, warmupSeconds: 2 };
 const SKETCH: Size = { clusters: 100, policies: 100, rounds: 1, seconds: 1, warmupSeconds: 0.5 };
 
@@ -39,7 +39,7 @@ export async function runSpeed(progress: Progress, size = QUICK ? SKETCH : FULL)
     const clusters = await createFleet(cp, size, progress);
     const servers = await startServers(cp, peer);
     await settled(cp, servers.operator);
-    const lab: Lab = { load, folder: cp.folder, servers, clusters };
+    const lab: Lab = { load, folder: cp.folder, clusters, ...servers };
     const rounds = await measureRounds(lab, size, site);
     const growth = await growthRow(cp, lab, size);
     return resultOf("speed", {
@@ -50,7 +50,7 @@ export async function runSpeed(progress: Progress, size = QUICK ? SKETCH : FULL)
   });
 }
 
-/** The order turns from round to round, so that no server always comes after the same one. */
+/** The order is reversed in every other round, so that no server always comes after the same one. */
 async function measureRounds(
   lab: Lab,
   { rounds, seconds, warmupSeconds }: Size,
@@ -65,17 +65,17 @@ async function measureRounds(
     for (const { name, work } of round % 2 === 0 ? MEASUREMENTS : MEASUREMENTS.toReversed()) {
       const sample = await measure(lab, work, seconds);
       samples.set(name, sample);
-      site.progress(`round ${round + 1} of ${rounds}: ${name}: ${describe(sample)}`);
+      site.progress(`round ${round + 1} of ${rounds}: ${name}: ${JSON.stringify(sample)}`);
     }
     return samples;
   });
 }
 
-/** What more policies cost; nothing can be measured without them afterwards. */
+/** The cost of more policies, which stay: it is measured last. */
 async function growthRow(cp: ControlPlane, lab: Lab, size: Size): Promise<Row> {
   const work = { server: "hookpolicy", bytes: COMMON_BYTES, fresh: true, newSettings: true } as const;
   const cost = async (): Promise<number> => {
-    await settled(cp, lab.servers.operator);
+    await settled(cp, lab.operator);
     await measure(lab, work, size.warmupSeconds);
     return rounded(1e6 / (await measure(lab, work, size.seconds)).callsPerCpuSecond, 0);
   };
@@ -87,18 +87,12 @@ async function growthRow(cp: ControlPlane, lab: Lab, size: Size): Promise<Row> {
   return row("policies-100", title, await cost(), { unit: "µs of CPU per call", note });
 }
 
-function describe({ callsPerSecond, callsPerCpuSecond, p99, clientCores }: Sample): string {
-  const rates = `${Math.round(callsPerSecond)} calls/s, ${Math.round(callsPerCpuSecond)} per CPU second`;
-  return `${rates}, p99 ${p99.toFixed(1)} ms; client: ${clientCores.toFixed(2)} cores`;
-}
-
 function notes(size: Size): string[] {
   const { clusters, policies, rounds, seconds } = size;
   return [
-    `Every server has the same ECDSA P-256 certificate and TLS 1.3, is called by the same client (\`bench/load\`, one core at most) and runs alone; ${rounds} rounds of ${seconds} s each, one server after the other in every round. Each ratio is of one round. CPU time is what the kernel counts for the whole process.`,
-    `HookPolicy runs as \`dist/main.js\` on a real API server with ${clusters.toLocaleString("en")} Clusters that are being deleted and ${policies} policies (a third each with an annotation, a window and a CEL expression for a gate), ${rounded(policiesPerCluster(size))} of which match each Cluster. Every answer is checked to be a blocked one.`,
-    'The Go peer is Cluster API\'s own runtime-extension server with one handler that looks into a map: it knows no policies, and watches nothing. It uses both cores where HookPolicy uses one. "node:https" throws the body away, "node:https with JSON.parse" parses it: they are what Node.js can do at most.',
-    "A Cluster in memory is decided from memory. While such a decision to hold stands, and no rule that took part reads the settings, HookPolicy answers each call that names the Cluster in its beginning without parsing the rest, whether its bytes are the same or new. Where a rule reads the settings, it parses the call, and decides again whenever they are other ones.",
-    "What helped: no framework and no promise on the path of a call, no parsing of a call whose answer can only be to hold, variables that are viewed only where a decision reads them, nothing of a request in a WeakMap (V8 takes its values for alive in each young collection, so that every body grew old), nothing of a request at an idle connection (each one was kept until a full collection), one write per answer. What was not done: TLS in worker threads, which would hand over each call twice.",
+    `Every server has the same ECDSA P-256 certificate and TLS 1.3, runs alone and is called by the same client (\`bench/load\`, one core at most): ${rounds} rounds of ${seconds} s each, one server after the other in every round. Each ratio is of one round. CPU time is the kernel's count for the whole process.`,
+    `HookPolicy runs as \`dist/main.js\` on a real API server with ${clusters.toLocaleString("en")} Clusters that are being deleted and ${policies} policies (annotation, window and CEL gates in equal parts), ${rounded(policiesPerCluster(size))} of which match each Cluster. The client checks that every answer holds.`,
+    'The Go peer is Cluster API\'s own runtime-extension server with one handler that looks into a map: it knows no policies, and watches nothing. It uses both cores, HookPolicy uses one. "node:https" throws the body away, "node:https with JSON.parse" parses it: they are the most that Node.js can do.',
+    "HookPolicy decides about a Cluster from memory. While its decision to hold stands, and no rule that took part reads the settings, it answers each call that names the Cluster at its beginning without parsing the rest, whether the bytes are the same or new. Where a rule reads the settings, it parses the call, and evaluates the rules whenever the settings differ.",
   ];
 }

@@ -1,0 +1,97 @@
+/** How long calls about other namespaces take while one tenant does the harm, and what else takes long beside them. */
+
+import { readFile, readdir } from "node:fs/promises";
+import { setPriority } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
+import { clusterRef } from "../../test/controlplane/lab.ts";
+import { repeat } from "../calls/pace.ts";
+import { inTurn } from "../fleet/fleet.ts";
+import { startBareServer } from "../speed/servers.ts";
+import type { Call, Timed } from "./judge.ts";
+import { HELD, type Lab } from "./lab.ts";
+import { load } from "./load.ts";
+import type { Stretch } from "./looptimes.ts";
+import type { ReplicaOptions } from "./replica.ts";
+
+/** Milliseconds, during the fault. */
+export interface Felt {
+  /** Calls about Clusters that are held all the time: the operator answers them from memory. */
+  readonly held: readonly number[];
+  /** Calls that released a Cluster: each waits for reads of the API server. */
+  readonly released: readonly number[];
+  /** Reads of one object from the API server. */
+  readonly read: readonly number[];
+  /** The same calls, fewer of them, to a server that only reads the body: the machine's own share. */
+  readonly bare: readonly number[];
+  readonly stretches: readonly Stretch[];
+}
+
+const READ_EVERY_MS = 50;
+const BARE_PER_SECOND = 20;
+/** Of the API server and etcd: in a fleet they have cores of their own, here they share the operator's. */
+const NICE = 5;
+
+/** The options of a replica that reaches the API server directly and writes down long stretches of its event loop. */
+export function observed(lab: Lab, index: number): ReplicaOptions {
+  const module = pathToFileURL(join(import.meta.dirname, "looptimes.ts"));
+  module.searchParams.set("log", stretchesFile(lab, index));
+  return { direct: true, nodeFlags: [`--import=${module.href}`] };
+}
+
+function stretchesFile({ cp }: Lab, index: number): string {
+  return join(cp.folder, `stretches-${index}.jsonl`);
+}
+
+interface Observer {
+  /** Resolves after `signal` has aborted. */
+  readonly running: Promise<void>;
+  readonly felt: (calls: readonly Call[], fault: Timed) => Promise<Felt>;
+}
+
+export async function observe(lab: Lab, signal: AbortSignal): Promise<Observer> {
+  await lowerPriority(lab.cp);
+  const { port } = await startBareServer(lab.cp, lab.firstReplica.operator.certDir, "discard");
+  const reads: Timed[] = [];
+  const bare: Timed[] = [];
+  const toBare = { perSecond: BARE_PER_SECOND, port: () => port, onCall: (call: Timed) => bare.push(call) };
+  return {
+    running: Promise.all([readAgain(lab, reads, signal), load(lab, toBare, signal)]).then(() => undefined),
+    felt: async (calls, fault) => {
+      const isDuring = (at: number): boolean => fault.from <= at && at < fault.to;
+      const durations = (all: readonly Timed[]): number[] =>
+        all.filter(({ from }) => isDuring(from)).map(({ from, to }) => to - from);
+      return {
+        held: durations(calls.filter(({ cluster }) => cluster.includes(`/${HELD}-`))),
+        released: durations(calls.filter(({ result }) => result === "Go")),
+        read: durations(reads),
+        bare: durations(bare),
+        stretches: (await readStretches(lab)).filter(({ at }) => isDuring(at - performance.timeOrigin)),
+      };
+    },
+  };
+}
+
+/** Linux has a priority for each thread; threads that start later inherit it. */
+async function lowerPriority({ processes }: ControlPlane): Promise<void> {
+  for (const pid of ["etcd", "kube-apiserver"].flatMap((name) => processes.pids(name))) {
+    for (const thread of await readdir(`/proc/${pid}/task`)) setPriority(Number(thread), NICE);
+  }
+}
+
+async function readAgain({ cp, subjects }: Lab, reads: Timed[], signal: AbortSignal): Promise<void> {
+  const { namespace, name } = inTurn(subjects, 0);
+  await repeat(READ_EVERY_MS, signal, async () => {
+    const from = performance.now();
+    await cp.get(clusterRef(namespace, name));
+    reads.push({ from, to: performance.now() });
+  });
+}
+
+/** A replica without a long stretch has written no file. */
+async function readStretches(lab: Lab): Promise<Stretch[]> {
+  const files = lab.replicas.map((_, index) => stretchesFile(lab, index));
+  const texts = await Promise.all(files.map(async (file) => await readFile(file, "utf8").catch(() => "")));
+  return texts.flatMap((text) => text.match(/.+/g) ?? []).map((line) => JSON.parse(line));
+}
