@@ -1,9 +1,11 @@
 /** The beginning and the end of every part of the bench. */
 
+import { readFileSync } from "node:fs";
 import { availableParallelism, cpus, release, totalmem } from "node:os";
+import { join } from "node:path";
 import { installClusterDefinition } from "../test/controlplane/clusterapi.ts";
 import { type ControlPlane, startControlPlane } from "../test/controlplane/controlplane.ts";
-import { installHookPolicy } from "../test/controlplane/operator.ts";
+import { installHookPolicy, type Operator, startOperator } from "../test/controlplane/operator.ts";
 import { Noise } from "./measure/noise.ts";
 import type { PartName, PartResult } from "./result.ts";
 
@@ -35,6 +37,18 @@ export async function onControlPlane<T>(
   } finally {
     await cp.stop();
   }
+}
+
+const DEPLOYMENT = join(import.meta.dirname, "../manifests/deployment.yaml");
+
+/** The operator with the flags of Node.js that the shipped Deployment sets: memory depends on them. */
+export async function startShipped(
+  cp: ControlPlane,
+  { nodeFlags = [], ...options }: Parameters<typeof startOperator>[1] & object,
+): Promise<Operator> {
+  const [, shipped] = /name: NODE_OPTIONS\n\s+value: (.+)\n/.exec(readFileSync(DEPLOYMENT, "utf8")) ?? [];
+  if (shipped === undefined) throw new Error(`${DEPLOYMENT} has no NODE_OPTIONS`);
+  return await startOperator(cp, { ...options, nodeFlags: [...shipped.split(" "), ...nodeFlags] });
 }
 
 /** Runs the rounds one after the other, counted from 0, and samples the noise of the machine before each. */

@@ -23,9 +23,8 @@ import {
   refOf,
 } from "../fleet/fleet.ts";
 import { median, quantile, rounded } from "../measure/statistics.ts";
-import { inRounds, onControlPlane, type Progress, QUICK, resultOf } from "../part.ts";
+import { inRounds, onControlPlane, type Progress, QUICK, resultOf, startShipped } from "../part.ts";
 import { below, none, type PartResult, row, type Row } from "../result.ts";
-import { startShipped } from "../shipped.ts";
 import { startBareServer } from "../speed/servers.ts";
 
 interface Size {

@@ -52,6 +52,22 @@ export async function writeBodies<T>(
   );
 }
 
+/** Cluster API calls again after so many seconds. */
+export const PERIOD_SECONDS = 10;
+
+/**
+ * Calls about so many Clusters, each once in PERIOD_SECONDS. There are no more connections than calls per second, because
+ * the server closes connections that send nothing in their first ten seconds.
+ */
+export async function callAboutAll(
+  binary: string,
+  clusters: number,
+  load: Omit<Load, "rate">,
+): Promise<LoadResult> {
+  const rate = Math.ceil(clusters / PERIOD_SECONDS);
+  return await callUnderLoad(binary, { ...load, rate, connections: Math.min(load.connections, rate) });
+}
+
 /** Rejects if a call failed or was not held: then the figures mean nothing. */
 export async function callUnderLoad(binary: string, load: Load): Promise<LoadResult> {
   const { hook, port, bodies, seconds, connections, rate = 0, reconnect = false, fresh = false } = load;

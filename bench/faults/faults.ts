@@ -17,12 +17,10 @@ import { POLICIES } from "./policies.ts";
 import { REPLICAS } from "./replicas.ts";
 import { type Done, linesOf, tablesOf } from "./report.ts";
 import type { Scenario } from "./scenario.ts";
-import { WATCHES } from "./watches.ts";
 
 const SCENARIOS: readonly Scenario[] = [
   ...REPLICAS,
   ...API_SERVER,
-  ...WATCHES,
   ...POLICIES,
   NEIGHBOURS,
   ...CLOCK,

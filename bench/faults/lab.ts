@@ -6,13 +6,19 @@ import type { Balancer } from "../../test/controlplane/balancer.ts";
 import type { KubeObject } from "../../test/controlplane/client.ts";
 import { type ClusterApi, installClusterDefinition } from "../../test/controlplane/clusterapi.ts";
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
-import { clusterRef, createCluster, type LabCluster, NEXT_VERSION } from "../../test/controlplane/lab.ts";
+import {
+  clusterRef,
+  createCluster,
+  FIRST_VERSION,
+  type LabCluster,
+  NEXT_VERSION,
+} from "../../test/controlplane/lab.ts";
 import { createProcesses, type Processes } from "../../test/controlplane/processes.ts";
 import { APPROVED, approvalRule, policyRef, storePolicy } from "../../test/controlplane/policies.ts";
 import { repeat } from "../calls/pace.ts";
-import type { Facts } from "./expectation.ts";
+import { requestOf } from "../fleet/requests.ts";
+import { type Facts, mayGo, Timeline } from "./expectation.ts";
 import { type Replica, type ReplicaOptions, startReplica } from "./replica.ts";
-import { assume, bodyOf, newSubject, type Subject } from "./subjects.ts";
 
 export const TEAM = "team-a";
 /** The namespace of the Clusters that scenarios add. */
@@ -32,6 +38,42 @@ export const FEW: Counts = { held: 10, approved: 2, changing: 2 };
 /** Prefix of the names of Clusters that are never approved. */
 export const HELD = "held";
 const CHANGE_MS = 700;
+
+/** A Cluster that is asked about. */
+export interface Subject {
+  readonly namespace: string;
+  readonly name: string;
+  readonly timeline: Timeline;
+  facts: Facts;
+  /** Request bodies: of the newest copy, and of the one before, which Cluster API's cache may still have. */
+  bodies: readonly [newest: string, older: string];
+}
+
+function newSubject(object: KubeObject, facts: Facts): Subject {
+  const { namespace = "", name } = object.metadata;
+  const body = bodyOf(object);
+  const subject: Subject = { namespace, name, timeline: new Timeline(), facts, bodies: [body, body] };
+  assume([subject], facts);
+  return subject;
+}
+
+/** These facts are true from now on. */
+export function assume(subjects: readonly Subject[], facts: Partial<Facts>): void {
+  const at = performance.now();
+  for (const subject of subjects) {
+    subject.facts = { ...subject.facts, ...facts };
+    subject.timeline.set(at, mayGo(subject.facts));
+  }
+}
+
+/** The body has what the requests of all hooks need. */
+function bodyOf(cluster: KubeObject): string {
+  return requestOf(cluster, {
+    fromKubernetesVersion: FIRST_VERSION,
+    toKubernetesVersion: NEXT_VERSION,
+    kubernetesVersion: NEXT_VERSION,
+  });
+}
 
 export class Lab {
   readonly cp: ControlPlane;

@@ -3,7 +3,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { KubeObject } from "../../test/controlplane/client.ts";
 import { callHook, type HookServer } from "../calls/caller.ts";
-import { RETRY_SECONDS, upgradeRequest } from "./fleet.ts";
+import { PERIOD_SECONDS } from "../calls/generator.ts";
+import { upgradeRequest } from "./fleet.ts";
 
 /** A call that was answered with a release. */
 export interface Go {
@@ -29,7 +30,7 @@ export class Callers {
     this.#server = server;
     this.#onGo = onGo;
     for (const [index, cluster] of clusters.entries())
-      this.#waiting.set(cluster, this.#wait(cluster, (index / clusters.length) * RETRY_SECONDS));
+      this.#waiting.set(cluster, this.#wait(cluster, (index / clusters.length) * PERIOD_SECONDS));
   }
 
   /** Returns the Clusters that still wait, once the time until their next calls has passed. */
@@ -55,7 +56,7 @@ export class Callers {
     const answer = await callHook("BeforeClusterUpgrade", call).catch(() => undefined);
     if (answer === undefined) {
       this.unanswered += 1;
-      return RETRY_SECONDS;
+      return PERIOD_SECONDS;
     }
     const { retryAfterSeconds, ms } = answer;
     if (retryAfterSeconds > 0) this.held.push(ms);

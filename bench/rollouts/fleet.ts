@@ -5,12 +5,10 @@ import type { HookRolloutSpec } from "../../src/api/hookpolicy.ts";
 import type { KubeObject } from "../../test/controlplane/client.ts";
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 import { clusterRef } from "../../test/controlplane/lab.ts";
+import { PERIOD_SECONDS } from "../calls/generator.ts";
 import { createClusters, kindOf } from "../fleet/fleet.ts";
 import { requestAbout } from "../fleet/requests.ts";
 import type { Progress } from "../part.ts";
-
-/** Cluster API asks again after so many seconds. */
-export const RETRY_SECONDS = 10;
 
 const REGIONS = 10;
 const REGION = "example.com/region";
@@ -23,7 +21,7 @@ export function rolloutSpec(maxConcurrency: number): Partial<HookRolloutSpec> {
     maxConcurrency,
     // Together the regions have twice the slots, so that they limit the rollout at times.
     spread: [{ labelKey: REGION, maxConcurrency: Math.ceil((2 * maxConcurrency) / REGIONS) }],
-    retryAfterSeconds: RETRY_SECONDS,
+    retryAfterSeconds: PERIOD_SECONDS,
     stages: [
       { name: "canary", clusterSelector: { matchLabels: { wave: "canary" } }, minSucceeded: 0 },
       { name: "production" },

@@ -3,23 +3,22 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { beginUpgrade } from "../../test/apiserver/operatorlab.ts";
-import { benchBinaries } from "../../test/controlplane/binaries.ts";
+import { loadGenerator } from "../../test/controlplane/binaries.ts";
 import type { KubeObject, Ref } from "../../test/controlplane/client.ts";
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 import { NAMESPACE, type Operator } from "../../test/controlplane/operator.ts";
 import { storeRollout } from "../../test/controlplane/policies.ts";
 import { keptConnections } from "../calls/caller.ts";
-import { callUnderLoad, writeBodies } from "../calls/generator.ts";
+import { callAboutAll, PERIOD_SECONDS, writeBodies } from "../calls/generator.ts";
 import { rests } from "../fleet/settled.ts";
 import { cpuSeconds } from "../measure/cpu.ts";
 import { startProbes } from "../measure/probes.ts";
 import { countRequests, type Requests } from "../measure/requests.ts";
 import { kibibytes, median, quantile, rounded } from "../measure/statistics.ts";
-import type { Site } from "../part.ts";
+import { type Site, startShipped } from "../part.ts";
 import { atMost, below, none, row, type Row } from "../result.ts";
-import { startShipped } from "../shipped.ts";
 import { Callers, type Go } from "./callers.ts";
-import { createWaiting, endUpgrade, RETRY_SECONDS, rolloutSpec, upgradeRequest } from "./fleet.ts";
+import { createWaiting, endUpgrade, rolloutSpec, upgradeRequest } from "./fleet.ts";
 
 export interface RolloutSize {
   readonly clusters: number;
@@ -57,7 +56,7 @@ interface Lab extends Replicas, Site {
 
 export async function measureRollout(size: RolloutSize, site: Site): Promise<Row[]> {
   const { cp, progress } = site;
-  const { load: generator } = await benchBinaries(progress);
+  const generator = await loadGenerator(progress);
   const clusters = await createWaiting(cp, size.clusters, progress);
   const rollout = await storeRollout(cp, "upgrades", rolloutSpec(size.slots));
   const lab = { ...site, size, rollout, clusters, generator, ...(await startReplicas(cp)) };
@@ -100,7 +99,7 @@ async function measureTurnover(lab: Lab): Promise<Turnover> {
   await cp.waitFor("every slot to be taken", () => gos.length >= size.slots, LIMIT_MS);
   const fillSeconds = (performance.now() - begun) / 1000;
   progress(`${gos.length} slots taken in ${fillSeconds.toFixed(1)} s`);
-  await sleep(2 * RETRY_SECONDS * 1000);
+  await sleep(2 * PERIOD_SECONDS * 1000);
   const running = gos.splice(0);
   noise.sample();
   callers.held = [];
@@ -131,9 +130,9 @@ function namesOf({ metadata: { namespace = "", name } }: KubeObject): [namespace
 
 function slotRows({ slots, endsPerSecond }: RolloutSize, freeFor: readonly number[], fill: number): Row[] {
   const [p50, p99] = [median(freeFor), quantile(freeFor, 0.99)];
-  const work = `an upgrade has ended → the next one is released, p99, beyond the ${RETRY_SECONDS} s after which Cluster API asks again`;
+  const work = `an upgrade has ended → the next one is released, p99, beyond the ${PERIOD_SECONDS} s after which Cluster API asks again`;
   return [
-    row("free-slot", work, rounded(Math.max(0, p99 - RETRY_SECONDS), 2), {
+    row("free-slot", work, rounded(Math.max(0, p99 - PERIOD_SECONDS), 2), {
       unit: "s",
       goal: below(2),
       note: `in all p50 ${rounded(p50, 2)} s, p99 ${rounded(p99, 2)} s; ${freeFor.length} slots, ${endsPerSecond} per second`,
@@ -195,18 +194,17 @@ async function waitingRow(lab: Lab, waiting: readonly KubeObject[]): Promise<Row
   await writeBodies(bodies, waiting, upgradeRequest);
   await settled(lab);
   const cost = await costOf(lab);
-  const load = await callUnderLoad(generator, {
+  const load = await callAboutAll(generator, waiting.length, {
     hook: "BeforeClusterUpgrade",
     port: called.ports.webhook,
     bodies,
     seconds: size.loadSeconds,
-    connections: Math.min(CONNECTIONS, waiting.length),
-    rate: Math.ceil(waiting.length / RETRY_SECONDS),
+    connections: CONNECTIONS,
   });
   const { cpu } = await cost();
   progress(`all ask: ${JSON.stringify({ ...load, cpu })}`);
   const others = (size.clusters - size.slots).toLocaleString("en");
-  const work = `the ${others} others at most wait, and ask every ${RETRY_SECONDS} s: the replica that is called`;
+  const work = `the ${others} others at most wait, and ask every ${PERIOD_SECONDS} s: the replica that is called`;
   return row("waiting-cpu", work, rounded(cpu.called), {
     unit: "% of a core",
     goal: atMost(50),

@@ -2,7 +2,7 @@
 
 import type { KubeObject } from "../../test/controlplane/client.ts";
 import type { Operator } from "../../test/controlplane/operator.ts";
-import { callUnderLoad, type LoadResult } from "../calls/generator.ts";
+import { callAboutAll, type LoadResult } from "../calls/generator.ts";
 import type { FleetSize } from "../fleet/fleet.ts";
 import type { Site } from "../part.ts";
 
@@ -24,21 +24,14 @@ export interface Lab extends Site {
   readonly bodies: string;
 }
 
-export const ASK_PERIOD_SECONDS = 10;
 export const CONNECTIONS = 100;
 
-/** Cluster API calls about each Cluster every 10 s. */
+/** Cluster API calls about each Cluster again and again. */
 export async function allAsk(
-  { size: { clusters }, generator, bodies }: Lab,
+  { size, generator, bodies }: Lab,
   { ports }: Operator,
   seconds: number,
 ): Promise<LoadResult> {
-  return await callUnderLoad(generator, {
-    hook: "BeforeClusterDelete",
-    port: ports.webhook,
-    bodies,
-    seconds,
-    connections: Math.min(CONNECTIONS, clusters),
-    rate: Math.ceil(clusters / ASK_PERIOD_SECONDS),
-  });
+  const load = { hook: "BeforeClusterDelete", port: ports.webhook, bodies, seconds } as const;
+  return await callAboutAll(generator, size.clusters, { ...load, connections: CONNECTIONS });
 }

@@ -6,12 +6,13 @@ import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 import type { Operator } from "../../test/controlplane/operator.ts";
 import { freePorts } from "../../test/controlplane/ports.ts";
 import { memoryOf } from "../../test/hostile/memory.ts";
+import { PERIOD_SECONDS } from "../calls/generator.ts";
 import { settled } from "../fleet/settled.ts";
 import { rounded } from "../measure/statistics.ts";
 import { atMost, below, row, type Row } from "../result.ts";
-import { startShipped } from "../shipped.ts";
-import { allAsk, ASK_PERIOD_SECONDS, type Lab } from "./lab.ts";
+import { allAsk, type Lab } from "./lab.ts";
 import { allHeld } from "./startup.ts";
+import { startShipped } from "../part.ts";
 
 /** MB (10^6 bytes) */
 interface Resident {
@@ -41,7 +42,7 @@ export async function memoryRows(lab: Lab, idle: Resident): Promise<Row[]> {
   await allHeld(cp, operator, size.clusters);
   await settled(cp, operator);
   const loaded = await resident();
-  await allAsk(lab, operator, ASK_PERIOD_SECONDS + ROUNDTRIP_SECONDS);
+  await allAsk(lab, operator, PERIOD_SECONDS + ROUNDTRIP_SECONDS);
   await settled(cp, operator);
   const asked = await resident();
   progress(`memory: ${JSON.stringify({ loaded, asked })}`);

@@ -2,18 +2,19 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Operator } from "../../test/controlplane/operator.ts";
+import { PERIOD_SECONDS } from "../calls/generator.ts";
 import { EVERYTHING } from "../fleet/fleet.ts";
 import { settled } from "../fleet/settled.ts";
 import { cpuSeconds } from "../measure/cpu.ts";
 import { countRequests } from "../measure/requests.ts";
 import { kibibytes, rounded } from "../measure/statistics.ts";
 import { atMost, none, row, type Row } from "../result.ts";
-import { allAsk, ASK_PERIOD_SECONDS, type Lab } from "./lab.ts";
+import { allAsk, type Lab } from "./lab.ts";
 
 export async function restRows(lab: Lab, operator: Operator): Promise<Row[]> {
   const { cp, noise, progress } = lab;
   const { clusters, loadSeconds, restSeconds } = lab.size;
-  await allAsk(lab, operator, ASK_PERIOD_SECONDS); // the first answer about each Cluster costs more
+  await allAsk(lab, operator, PERIOD_SECONDS); // the first answer about each Cluster costs more
   await settled(cp, operator);
   noise.sample();
   const requests = await countRequests(cp);
@@ -25,7 +26,7 @@ export async function restRows(lab: Lab, operator: Operator): Promise<Row[]> {
   await sleep(Math.max(0, restSeconds * 1000 - (performance.now() - begun)));
   const { writes } = await requests();
   const holding = `status of the policy that holds all ${clusters.toLocaleString("en")} Clusters`;
-  const asking = `all Clusters ask every ${ASK_PERIOD_SECONDS} s (${clusters / ASK_PERIOD_SECONDS} calls/s of 26 KB)`;
+  const asking = `all Clusters ask every ${PERIOD_SECONDS} s (${clusters / PERIOD_SECONDS} calls/s of 26 KB)`;
   return [
     row("status-size", holding, kibibytes((await cp.get(EVERYTHING)).status), {
       unit: "KiB",

@@ -1,7 +1,7 @@
 /** A whole fleet: how long it takes to load, what it costs to hold, and how soon a change counts everywhere. */
 
 import { join } from "node:path";
-import { benchBinaries } from "../../test/controlplane/binaries.ts";
+import { loadGenerator } from "../../test/controlplane/binaries.ts";
 import { keptConnections } from "../calls/caller.ts";
 import { writeBodies } from "../calls/generator.ts";
 import { createFleet, policiesPerCluster } from "../fleet/fleet.ts";
@@ -10,8 +10,7 @@ import { settled } from "../fleet/settled.ts";
 import { rounded } from "../measure/statistics.ts";
 import { onControlPlane, type Progress, QUICK, resultOf, type Site } from "../part.ts";
 import { type PartResult, prefixed, type Row, type Table } from "../result.ts";
-import { approvalsRow } from "./changes.ts";
-import { editRows } from "./edits.ts";
+import { approvalsRow, editRows } from "./changes.ts";
 import { CONNECTIONS, type Lab, type ScaleSize } from "./lab.ts";
 import { idleMemory, memoryRows } from "./memory.ts";
 import { restRows } from "./rest.ts";
@@ -61,7 +60,7 @@ export async function runScale(progress: Progress): Promise<PartResult> {
 
 async function measureSize(size: ScaleSize, site: Site): Promise<Row[]> {
   const { cp, noise, progress } = site;
-  const { load: generator } = await benchBinaries(progress);
+  const generator = await loadGenerator(progress);
   const idle = await idleMemory(cp);
   const clusters = await createFleet(cp, size, progress);
   const bodies = join(cp.folder, "bodies");

@@ -9,9 +9,8 @@ import { NAMESPACE, type Operator } from "../../test/controlplane/operator.ts";
 import { environment } from "../../test/controlplane/processes.ts";
 import { settled } from "../fleet/settled.ts";
 import { median, rounded } from "../measure/statistics.ts";
-import { inRounds } from "../part.ts";
+import { inRounds, startShipped } from "../part.ts";
 import { atMost, row, type Row } from "../result.ts";
-import { startShipped } from "../shipped.ts";
 import type { Lab } from "./lab.ts";
 
 /** Milliseconds from the spawn of the process. */

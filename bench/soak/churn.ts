@@ -10,7 +10,8 @@ import {
 import { policyRef, storePolicy } from "../../test/controlplane/policies.ts";
 import type { Proxy } from "../../test/controlplane/proxy.ts";
 import { repeat } from "../calls/pace.ts";
-import { type Lives, patiently, refOf } from "./lives.ts";
+import { inTurn } from "../fleet/fleet.ts";
+import { type Lives, patiently } from "./lives.ts";
 import { overrideRef, PASSING, passingOverride } from "./policies.ts";
 
 export interface ChurnParts {
@@ -19,8 +20,7 @@ export interface ChurnParts {
   readonly proxy: Proxy;
   readonly operator: Operator;
   readonly lives: Lives;
-  /** The namespace of that number; numbers go round. */
-  readonly namespace: (number: number) => string;
+  readonly namespaces: readonly string[];
 }
 
 interface Change {
@@ -39,8 +39,8 @@ const CHANGES: readonly Change[] = [
   {
     name: "policies edited",
     everySeconds: 10,
-    make: async ({ cp, namespace }, count) => {
-      const policy = policyRef(namespace(count), count % 2 === 0 ? "approved" : "computed");
+    make: async ({ cp, namespaces }, count) => {
+      const policy = policyRef(inTurn(namespaces, count), count % 2 === 0 ? "approved" : "computed");
       const { spec } = await cp.get(policy);
       const rules = spec.rules.map((rule: object) => ({ ...rule, message: `ask for number ${count}` }));
       await cp.patch(policy, { spec: { rules } });
@@ -49,8 +49,8 @@ const CHANGES: readonly Change[] = [
   {
     name: "policies created and deleted",
     everySeconds: 30,
-    make: async ({ cp, namespace }, count) => {
-      const ref = (number: number): Ref => policyRef(namespace(number), `passing-${number}`);
+    make: async ({ cp, namespaces }, count) => {
+      const ref = (number: number): Ref => policyRef(inTurn(namespaces, number), `passing-${number}`);
       await storePolicy(cp, ref(count), PASSING);
       if (count > 0) await cp.delete(ref(count - 1));
     },
@@ -62,16 +62,16 @@ const CHANGES: readonly Change[] = [
       const life = lives.any();
       if (count > 0) await cp.delete(overrideRef(`passing-${count - 1}`));
       if (life !== undefined)
-        await storePolicy(cp, overrideRef(`passing-${count}`), passingOverride(refOf(life)));
+        await storePolicy(cp, overrideRef(`passing-${count}`), passingOverride(life.ref));
     },
   },
   {
     name: "Namespaces labelled",
     everySeconds: 30,
-    make: async ({ cp, namespace }, count) => {
+    make: async ({ cp, namespaces }, count) => {
       const labels = { "soak.example.com/count": String(count) };
       await cp.patch(
-        { apiVersion: "v1", kind: "Namespace", name: namespace(count) },
+        { apiVersion: "v1", kind: "Namespace", name: inTurn(namespaces, count) },
         { metadata: { labels } },
       );
     },

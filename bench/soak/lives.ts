@@ -5,37 +5,19 @@ import type { HookName } from "../../src/api/runtimehooks.ts";
 import { ApiError, type Client, type KubeObject, type Ref } from "../../test/controlplane/client.ts";
 import { clusterRef } from "../../test/controlplane/lab.ts";
 import { createdPatch, newCluster } from "../fleet/clusters.ts";
-import { deleteCluster } from "../fleet/fleet.ts";
+import { deleteCluster, inTurn, range } from "../fleet/fleet.ts";
 import { requestOf } from "../fleet/requests.ts";
 import { MAY_CREATE, MAY_DELETE } from "./policies.ts";
 
-/** The stages of a life, in their order. In all but "running" Cluster API calls a hook, which holds until the approval. */
-type Stage = "creating" | "create approved" | "running" | "deleting" | "delete approved" | "gone";
-
-const HOOKS: Partial<Record<Stage, HookName>> = {
-  creating: "BeforeClusterCreate",
-  "create approved": "BeforeClusterCreate",
-  deleting: "BeforeClusterDelete",
-  "delete approved": "BeforeClusterDelete",
-};
-
-interface Life {
-  readonly namespace: string;
-  readonly name: string;
-  stage: Stage;
-  /** performance.now() of its next step. */
-  due: number;
-  uid: string;
-  /** The request that Cluster API sends now; empty: none. */
+export interface Life {
+  readonly ref: Ref;
+  /** The hook that Cluster API calls now. */
+  hook: HookName | undefined;
   body: string;
-  /** A write is under way. */
-  busy: boolean;
-}
-
-/** A Cluster that is asked about, and the hook. */
-export interface Question {
-  readonly life: Life;
-  readonly hook: HookName;
+  uid: string;
+  /** The hook may release the Cluster. */
+  approved: boolean;
+  released: boolean;
 }
 
 /** How long a Cluster stays in a stage; with the population it says how often one is created. */
@@ -43,6 +25,8 @@ const STAGE_MS = { creating: 60_000, running: 60_000, deleting: 240_000 } as con
 /** One Cluster in so many has the variables of a real ClusterClass. */
 const LARGE_EVERY = 4;
 const LATE_MS = 60_000;
+/** The pause between the first Clusters, and between two looks whether one is released. */
+const STEP_MS = 500;
 
 export class Lives {
   readonly counts = {
@@ -54,119 +38,118 @@ export class Lives {
     late: 0,
   };
   readonly #api: Client;
-  readonly #namespace: (number: number) => string;
-  readonly #population: number;
-  #lives: Life[] = [];
+  readonly #namespaces: readonly string[];
+  readonly #lives = new Set<Life>();
   #next = 0;
 
-  constructor(api: Client, namespace: (number: number) => string, population: number) {
+  constructor(api: Client, namespaces: readonly string[]) {
     this.#api = api;
-    this.#namespace = namespace;
-    this.#population = population;
+    this.#namespaces = namespaces;
   }
 
   /** Another Cluster each time. */
   any(): Life | undefined {
-    return this.#lives[(this.#next * 7) % Math.max(1, this.#lives.length)];
+    return [...this.#lives][(this.#next * 7) % this.#lives.size];
   }
 
-  /** The next Cluster that Cluster API asks about, one after the other. */
-  nextAsked(): Question | undefined {
-    for (let tries = 0; tries < this.#lives.length; tries++) {
-      const life = this.#lives[this.#next++ % this.#lives.length];
-      const hook = life && HOOKS[life.stage];
-      if (life !== undefined && life.body !== "" && hook !== undefined) return { life, hook };
-    }
-    return undefined;
+  /** The next of the Clusters that Cluster API asks about. */
+  nextAsked(): Life | undefined {
+    const asked = [...this.#lives].filter(({ hook }) => hook !== undefined);
+    return asked[this.#next++ % asked.length];
   }
 
-  /** Takes the steps that are due. Rejects with what the API server has refused twice. */
-  async advance(): Promise<void> {
-    const now = performance.now();
-    const due = this.#lives.filter((life) => !life.busy && now >= life.due);
-    await Promise.all([...due.map(async (life) => await this.#step(life)), this.#create()]);
-    this.#lives = this.#lives.filter(({ stage }) => stage !== "gone");
+  /** An answer to a call of that hook has released the Cluster. */
+  release(life: Life, hook: HookName): void {
+    if (life.hook !== hook) return; // the Cluster has proceeded meanwhile
+    if (life.approved) life.released = true;
+    else this.counts.wrongAllows += 1;
+  }
+
+  /** Keeps so many Clusters until `signal` aborts. Rejects with what the API server has refused twice. */
+  async run(population: number, signal: AbortSignal): Promise<void> {
+    const running = range(population).map(async (index) => {
+      await sleep(index * STEP_MS, undefined, { signal });
+      for (;;) await this.#live(signal);
+    });
+    await Promise.all(running).catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+    });
   }
 
   /** No policy reads this annotation: the informer gets an update, and the next request has other bytes. */
   async annotateOne(): Promise<void> {
     const life = this.any();
-    if (life === undefined || life.busy || life.stage === "gone") return;
+    if (life?.hook === undefined) return;
+    const { hook } = life;
     const annotations = { "soak.example.com/touched": String(Date.now()) };
-    await this.#write(life, async () => await this.#api.patch(refOf(life), { metadata: { annotations } }));
+    const stored = await patiently(async () => await this.#annotate(life, annotations)).catch(isGone);
+    // The Cluster may have proceeded meanwhile.
+    if (stored !== undefined && life.hook === hook) life.body = bodyOf(stored, hook);
   }
 
-  /** An answer has released the Cluster. */
-  async released({ life, hook }: Question): Promise<void> {
-    if (HOOKS[life.stage] !== hook) return;
-    if (life.stage === "creating" || life.stage === "deleting") {
-      this.counts.wrongAllows += 1;
-      return;
-    }
-    if (life.busy) return; // asked again soon
-    const isCreated = life.stage === "create approved";
-    life.stage = isCreated ? "running" : "gone";
-    life.due = after(STAGE_MS.running);
-    if (!isCreated) this.counts.gone += 1;
-    const patch = isCreated ? createdPatch() : { metadata: { finalizers: [] } };
-    await this.#write(life, async () => await this.#api.patch(refOf(life), patch));
-  }
-
-  /** One at each call until the population is there; afterwards one for each that is gone. */
-  async #create(): Promise<void> {
-    if (this.#lives.length >= this.#population) return;
+  async #live(signal: AbortSignal): Promise<void> {
     const number = this.counts.born++;
-    const own = { namespace: this.#namespace(number), name: `soak-${number}` };
-    const due = after(STAGE_MS.creating);
-    const life: Life = { ...own, stage: "creating", due, uid: "", body: "", busy: false };
-    this.#lives.push(life);
+    const own = { namespace: inTurn(this.#namespaces, number), name: `soak-${number}` };
+    const ref = clusterRef(own.namespace, own.name);
+    const state = { hook: undefined, body: "", uid: "", approved: false, released: false };
+    const life: Life = { ref, ...state };
     const size = number % LARGE_EVERY === 0 ? "26k" : "1k";
-    await this.#write(life, async () => await this.#api.create(newCluster({ ...own, size, created: false })));
+    const create = newCluster({ ...own, size, created: false });
+    this.#lives.add(life);
+    await this.#write(life, "BeforeClusterCreate", async () => await this.#api.create(create));
+    await sleep(spread(STAGE_MS.creating), undefined, { signal });
+    await this.#untilReleased(life, "BeforeClusterCreate", { [MAY_CREATE]: "yes" }, signal);
+    await patiently(async () => await this.#api.patch(ref, createdPatch()));
+    await sleep(spread(STAGE_MS.running), undefined, { signal });
+    await this.#write(life, "BeforeClusterDelete", async () => await deleteCluster(this.#api, ref));
+    await sleep(spread(STAGE_MS.deleting), undefined, { signal });
+    await this.#untilReleased(life, "BeforeClusterDelete", { [MAY_DELETE]: life.uid }, signal);
+    this.#lives.delete(life);
+    await patiently(async () => await this.#api.patch(ref, { metadata: { finalizers: [] } })).catch(isGone);
+    this.counts.gone += 1;
   }
 
-  async #step(life: Life): Promise<void> {
-    switch (life.stage) {
-      case "creating":
-        return await this.#approve(life, "create approved", { [MAY_CREATE]: "yes" });
-      case "running":
-        life.stage = "deleting";
-        life.due = after(STAGE_MS.deleting);
-        return await this.#write(life, async () => await deleteCluster(this.#api, refOf(life)));
-      case "deleting":
-        return await this.#approve(life, "delete approved", { [MAY_DELETE]: life.uid });
-      case "create approved":
-      case "delete approved":
-        this.counts.late += 1;
-        life.due = Infinity;
-        return;
-      case "gone":
+  /** Approves the Cluster, and resolves once an answer has released it. */
+  async #untilReleased(
+    life: Life,
+    hook: HookName,
+    approval: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    life.approved = true; // before the write: from now on a release may be right
+    await this.#write(life, hook, async () => await this.#annotate(life, approval));
+    let lateAt = performance.now() + LATE_MS;
+    while (!life.released) {
+      await sleep(STEP_MS, undefined, { signal });
+      if (performance.now() < lateAt) continue;
+      this.counts.late += 1;
+      lateAt = Infinity;
     }
+    life.hook = undefined;
+    life.approved = false;
+    life.released = false;
   }
 
-  async #approve(life: Life, stage: Stage, annotations: Record<string, string>): Promise<void> {
-    life.stage = stage; // before the write: from now on a release may be right
-    life.due = performance.now() + LATE_MS;
-    await this.#write(life, async () => await this.#api.patch(refOf(life), { metadata: { annotations } }));
+  async #annotate({ ref }: Life, annotations: Readonly<Record<string, string>>): Promise<KubeObject> {
+    return await this.#api.patch(ref, { metadata: { annotations } });
   }
 
-  async #write(life: Life, write: () => Promise<KubeObject>): Promise<void> {
-    life.busy = true;
-    try {
-      const stored = await patiently(write);
-      const hook = HOOKS[life.stage];
-      life.uid = stored.metadata.uid ?? "";
-      life.body = hook === undefined ? "" : requestOf(stored, { kind: `${hook}Request`, settings: {} });
-    } catch (error) {
-      // The second try finds nothing where the first one has removed the finalizer and its answer was lost.
-      if (!(error instanceof ApiError && error.code === 404 && life.stage === "gone")) throw error;
-    } finally {
-      life.busy = false;
-    }
+  /** Afterwards Cluster API calls that hook about the Cluster as it is stored. */
+  async #write(life: Life, hook: HookName, write: () => Promise<KubeObject>): Promise<void> {
+    const stored = await patiently(write);
+    life.uid = stored.metadata.uid ?? "";
+    life.body = bodyOf(stored, hook);
+    life.hook = hook;
   }
 }
 
-export function refOf({ namespace, name }: Pick<Life, "namespace" | "name">): Ref {
-  return clusterRef(namespace, name);
+function bodyOf(stored: KubeObject, hook: HookName): string {
+  return requestOf(stored, { kind: `${hook}Request`, settings: {} });
+}
+
+/** The second try finds nothing where the first one has removed the finalizer and its answer was lost. */
+function isGone(error: unknown): undefined {
+  if (!(error instanceof ApiError && error.code === 404)) throw error;
 }
 
 /** Tries once more what the API server refuses: an hour has bad moments. */
@@ -178,6 +161,6 @@ export async function patiently<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** Spread, so that the Clusters of the beginning do not stay in step. */
-function after(ms: number): number {
-  return performance.now() + ms * (0.5 + Math.random());
+function spread(ms: number): number {
+  return ms * (0.5 + Math.random());
 }

@@ -5,10 +5,8 @@ import { NAMESPACE } from "../../test/controlplane/operator.ts";
 import { startProxy } from "../../test/controlplane/proxy.ts";
 import { callHook, keptConnections } from "../calls/caller.ts";
 import { atPace, repeat } from "../calls/pace.ts";
-import { inTurn } from "../fleet/fleet.ts";
-import { onControlPlane, type Progress, QUICK, resultOf, type Site } from "../part.ts";
+import { onControlPlane, type Progress, QUICK, resultOf, type Site, startShipped } from "../part.ts";
 import type { PartResult } from "../result.ts";
-import { startShipped } from "../shipped.ts";
 import { churn, type ChurnParts, type Counts } from "./churn.ts";
 import { Lives } from "./lives.ts";
 import { storeAll } from "./policies.ts";
@@ -21,10 +19,7 @@ const CALLS_PER_SECOND = 25;
 const NEW_CONNECTION_EVERY = 50;
 const CONNECTIONS = 10;
 const SAMPLE_MS = 10_000;
-const STEP_MS = 500;
 const MAX_FAILURES_KEPT = 10;
-
-const namespace = (number: number): string => inTurn(NAMESPACES, number);
 
 /** MINUTES says how long it takes; default: an hour. */
 export async function runSoak(progress: Progress): Promise<PartResult> {
@@ -37,10 +32,10 @@ export async function runSoak(progress: Progress): Promise<PartResult> {
     const token = { server: proxy.url, expirationSeconds: minutes * 60 + 3600 };
     const kubeconfig = await cp.kubeconfigFor(NAMESPACE, "hookpolicy", token);
     const operator = await startShipped(cp, { kubeconfig });
-    const lives = new Lives(cp, namespace, POPULATION);
+    const lives = new Lives(cp, NAMESPACES);
     progress(`${minutes} minutes of calls and churn begin`);
     try {
-      const soaked = await soak(site, { cp, proxy, operator, lives, namespace }, minutes);
+      const soaked = await soak(site, { cp, proxy, operator, lives, namespaces: NAMESPACES }, minutes);
       return resultOf("soak", {
         command: `make soak MINUTES=${minutes}`,
         versions,
@@ -73,7 +68,7 @@ async function soak({ noise, progress }: Site, parts: ChurnParts, minutes: numbe
   };
   const running = [
     churn(parts, counts, signal),
-    repeat(STEP_MS, signal, async () => await lives.advance()),
+    lives.run(POPULATION, signal),
     repeat(SAMPLE_MS, signal, reading),
   ];
   const calling = atPace(CALLS_PER_SECOND, signal, asker(parts, traffic));
@@ -93,14 +88,13 @@ async function soak({ noise, progress }: Site, parts: ChurnParts, minutes: numbe
 function asker({ cp, operator, lives }: ChurnParts, traffic: Traffic): () => Promise<void> {
   const kept = keptConnections(cp, operator, CONNECTIONS);
   return async () => {
-    const question = lives.nextAsked();
-    if (question === undefined) return;
+    const life = lives.nextAsked();
+    if (life?.hook === undefined) return;
+    const { hook, body } = life;
     const isNew = traffic.calls++ % NEW_CONNECTION_EVERY === 0;
-    const { life, hook } = question;
     try {
-      const call = { ...kept, body: life.body, ...(isNew && { agent: false }) };
-      const { retryAfterSeconds } = await callHook(hook, call);
-      if (retryAfterSeconds === 0) await lives.released(question);
+      const { retryAfterSeconds } = await callHook(hook, { ...kept, body, ...(isNew && { agent: false }) });
+      if (retryAfterSeconds === 0) lives.release(life, hook);
     } catch (error) {
       traffic.failed += 1;
       if (traffic.failures.length < MAX_FAILURES_KEPT) traffic.failures.push(String(error));

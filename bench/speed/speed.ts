@@ -1,6 +1,6 @@
 /** Speed of the answer, against the Go peer and bare Node.js in the same rounds. */
 
-import { benchBinaries } from "../../test/controlplane/binaries.ts";
+import { benchPeer, loadGenerator } from "../../test/controlplane/binaries.ts";
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 import {
   createFleet,
@@ -33,17 +33,18 @@ export const CHECK: Size = { clusters: 200, policies: 100, rounds: 3, seconds: 2
 const SKETCH: Size = { clusters: 100, policies: 100, rounds: 1, seconds: 1, warmupSeconds: 0.5 };
 
 export async function runSpeed(progress: Progress, size = QUICK ? SKETCH : FULL): Promise<PartResult> {
-  const { peer, load, clusterApi } = await benchBinaries(progress);
+  const peer = await benchPeer(progress);
+  const load = await loadGenerator(progress);
   return await onControlPlane(progress, async (site) => {
     const { cp, noise } = site;
     const clusters = await createFleet(cp, size, progress);
-    const servers = await startServers(cp, peer);
+    const servers = await startServers(cp, peer.program);
     await settled(cp, servers.operator);
     const lab: Lab = { load, folder: cp.folder, clusters, ...servers };
     const rounds = await measureRounds(lab, size, site);
     const growth = await growthRow(cp, lab, size);
     return resultOf("speed", {
-      versions: { HookPolicy: VERSION, "Go peer": `(sigs.k8s.io/cluster-api) ${clusterApi}` },
+      versions: { HookPolicy: VERSION, "Go peer": `(sigs.k8s.io/cluster-api) ${peer.version}` },
       tables: [{ title: "Speed of the answer", rows: [...rowsOf(rounds), growth, noise.row("speed")] }],
       notes: notes(size),
     });

@@ -143,12 +143,16 @@ export async function krewBinaries(
   return { krew: await built("krew", progress), validate: await built("validate-krew-manifest", progress) };
 }
 
-/** Of bench/: the server that HookPolicy is compared with, and what calls both. */
-export async function benchBinaries(
+/** The server that the bench compares HookPolicy with, and the version of Cluster API in it. */
+export async function benchPeer(
   progress?: Progress,
-): Promise<{ readonly peer: string; readonly load: string; readonly clusterApi: string }> {
-  const clusterApi = moduleOf("peer").version;
-  return { peer: await built("peer", progress), load: await built("load", progress), clusterApi };
+): Promise<{ readonly program: string; readonly version: string }> {
+  return { program: await built("peer", progress), version: moduleOf("peer").version };
+}
+
+/** The program that calls hooks in the bench. */
+export async function loadGenerator(progress?: Progress): Promise<string> {
+  return await built("load", progress);
 }
 
 async function kubectlBinary(progress?: Progress): Promise<string> {
