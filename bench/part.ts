@@ -14,7 +14,6 @@ export type Progress = (line: string) => void;
 /** BENCH_QUICK=1: every part is small, to see that it works. */
 export const QUICK = process.env["BENCH_QUICK"] === "1";
 
-/** The control plane on which a part is measured. */
 export interface Site {
   readonly cp: ControlPlane;
   readonly versions: { readonly "kube-apiserver": string };

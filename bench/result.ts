@@ -6,7 +6,6 @@ export interface PartResult {
   readonly part: PartName;
   /** The command that measures it again: "make bench PART=speed". */
   readonly command: string;
-  /** RFC 3339, to the day. */
   readonly date: string;
   readonly machine: Machine;
   readonly tables: readonly Table[];
@@ -35,7 +34,6 @@ export interface Row {
   readonly goal: Goal | undefined;
   /** One per round. */
   readonly samples: readonly number[];
-  /** "× Go peer", "ms", "MB", "calls" */
   readonly unit: string;
   /** A remark on this row alone, such as the absolute figures behind a ratio. */
   readonly note?: string;

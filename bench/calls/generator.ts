@@ -18,7 +18,6 @@ export interface Load {
   readonly connections: number;
   /** Calls per second, whether answers come or not; absent: the next call follows the answer. */
   readonly rate?: number;
-  /** A new connection for every call. */
   readonly reconnect?: boolean;
   /** Other bytes in every call. */
   readonly fresh?: boolean;
@@ -30,7 +29,6 @@ export interface LoadResult {
   readonly seconds: number;
   readonly p50: number;
   readonly p99: number;
-  /** CPU time of the load generator. */
   readonly cpuSeconds: number;
 }
 

@@ -10,8 +10,8 @@ function onTheWay(id: string, title: string, harm: (proxy: Proxy) => void): Scen
   return {
     id,
     title,
-    inject: async ({ replicas }) => replicas.forEach(({ proxy }) => harm(proxy)),
-    heal: async ({ replicas }) => replicas.forEach(({ proxy }) => proxy.resume()),
+    inject: ({ replicas }) => replicas.forEach(({ proxy }) => harm(proxy)),
+    heal: ({ replicas }) => replicas.forEach(({ proxy }) => proxy.resume()),
   };
 }
 
@@ -53,14 +53,14 @@ export const API_SERVER: readonly Scenario[] = [
     id: "api-server-stopped",
     title: "API server stopped for 60 s",
     faultMs: 60_000,
-    inject: async ({ cp }) => await cp.apiServer.stop("SIGKILL"),
-    heal: async ({ cp }) => await cp.apiServer.start(),
+    inject: ({ cp }) => cp.apiServer.stop("SIGKILL"),
+    heal: ({ cp }) => cp.apiServer.start(),
   },
   {
     id: "api-server-frozen",
     title: "API server frozen: connections stay, nothing answers",
-    inject: async ({ cp }) => cp.apiServer.freeze(),
-    heal: async ({ cp }) => cp.apiServer.thaw(),
+    inject: ({ cp }) => cp.apiServer.freeze(),
+    heal: ({ cp }) => cp.apiServer.thaw(),
   },
   onTheWay("api-server-slow", "API server slow: 2 s for every request", (proxy) => proxy.delay(2000)),
   answering(429),

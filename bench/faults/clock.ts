@@ -10,8 +10,7 @@ import { installClusterDefinition } from "../../test/controlplane/clusterapi.ts"
 import { issueServingCertificate, writeServingCertificate } from "../../test/controlplane/operator.ts";
 import { inSeconds, policyRef, storePolicy } from "../../test/controlplane/policies.ts";
 import type { Truth } from "./expectation.ts";
-import { type Lab, numbered } from "./lab.ts";
-import type { ReplicaOptions } from "./replica.ts";
+import { type Lab, numbered, type ReplicaOptions } from "./lab.ts";
 import type { Scenario } from "./scenario.ts";
 
 const HOUR_MS = 60 * 60_000;
@@ -96,10 +95,10 @@ function scenarioOf({ id, over, startsAt, byMs = HOUR_MS, groups }: Step): Scena
   return {
     id,
     title: `Clock stepped by ${byMs < 0 ? "-" : "+"} 1 h${edge}, and back`,
-    arrange: async (lab) => await arrangeGroups(lab, groups),
-    replica: async (lab, index) => await withClock(lab, index, start()),
-    inject: async (lab) => await setClock(lab, start() + byMs, groups, 3),
-    heal: async (lab) => await setClock(lab, start(), groups, 2),
+    arrange: (lab) => arrangeGroups(lab, groups),
+    replica: (lab, index) => withClock(lab, index, start()),
+    inject: (lab) => setClock(lab, start() + byMs, groups, 3),
+    heal: (lab) => setClock(lab, start(), groups, 2),
   };
 }
 

@@ -19,8 +19,8 @@ export const CLUSTER_API: Scenario = {
     await registerExtension(lab.cp, { name: "hookpolicy", url: `https://127.0.0.1:${lab.service.port}/` });
     await lab.addSubjects(TEAM, { held: 24, approved: 4, changing: 3 });
   },
-  inject: async ({ clusterApi }) => await clusterApi?.stop("SIGKILL"),
-  heal: async ({ clusterApi }) => await clusterApi?.start(),
+  inject: ({ clusterApi }) => clusterApi?.stop("SIGKILL"),
+  heal: ({ clusterApi }) => clusterApi?.start(),
   /** Cluster API creates the parts of a Cluster once BeforeClusterCreate has released it. */
   wrongAllowsBesides: async ({ cp, subjects }) => {
     const held = subjects.filter(({ name }) => name.startsWith(`${HELD}-`));

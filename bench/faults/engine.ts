@@ -31,7 +31,7 @@ export async function runScenario(scenario: Scenario): Promise<Run> {
     await arrange(lab);
     for (let index = 0; index < REPLICAS; index++) {
       const options = (await scenario.replica?.(lab, index)) ?? {};
-      await lab.addReplica(fromOthers === true ? observed(lab, index) : options);
+      await lab.addReplica(fromOthers === true ? observed(lab) : options);
     }
     await scenario.settle?.(lab);
     return await runLoaded(lab, scenario);

@@ -3,13 +3,10 @@
 /** Kleene's three values. Maybe: a write is under way, and the API server may or may not have stored it. */
 export type Truth = "Yes" | "No" | "Maybe";
 
-/** What decides whether a Cluster may be released. */
 export interface Facts {
-  /** A policy matches it. */
   readonly inForce: Truth;
   /** The policy can be evaluated; one that cannot holds. */
   readonly evaluable: Truth;
-  /** The policy's gates are satisfied. */
   readonly satisfied: Truth;
 }
 

@@ -10,10 +10,9 @@ import { repeat } from "../calls/pace.ts";
 import { inTurn } from "../fleet/fleet.ts";
 import { startBareServer } from "../speed/servers.ts";
 import type { Call, Timed } from "./judge.ts";
-import { HELD, type Lab } from "./lab.ts";
+import { HELD, type Lab, type ReplicaOptions } from "./lab.ts";
 import { load } from "./load.ts";
 import type { Stretch } from "./looptimes.ts";
-import type { ReplicaOptions } from "./replica.ts";
 
 /** Milliseconds, during the fault. */
 export interface Felt {
@@ -21,7 +20,6 @@ export interface Felt {
   readonly held: readonly number[];
   /** Calls that released a Cluster: each waits for reads of the API server. */
   readonly released: readonly number[];
-  /** Reads of one object from the API server. */
   readonly read: readonly number[];
   /** The same calls, fewer of them, to a server that only reads the body: the machine's own share. */
   readonly bare: readonly number[];
@@ -34,18 +32,15 @@ const BARE_PER_SECOND = 20;
 const NICE = 5;
 
 /** The options of a replica that reaches the API server directly and writes down long stretches of its event loop. */
-export function observed(lab: Lab, index: number): ReplicaOptions {
+export function observed(lab: Lab): ReplicaOptions {
   const module = pathToFileURL(join(import.meta.dirname, "looptimes.ts"));
-  module.searchParams.set("log", stretchesFile(lab, index));
+  module.searchParams.set("log", stretchesFile(lab));
   return { direct: true, nodeFlags: [`--import=${module.href}`] };
 }
 
-function stretchesFile({ cp }: Lab, index: number): string {
-  return join(cp.folder, `stretches-${index}.jsonl`);
-}
+const stretchesFile = ({ cp }: Lab): string => join(cp.folder, "stretches.jsonl");
 
 interface Observer {
-  /** Resolves after `signal` has aborted. */
   readonly running: Promise<void>;
   readonly felt: (calls: readonly Call[], fault: Timed) => Promise<Felt>;
 }
@@ -89,9 +84,8 @@ async function readAgain({ cp, subjects }: Lab, reads: Timed[], signal: AbortSig
   });
 }
 
-/** A replica without a long stretch has written no file. */
+/** Without a long stretch there is no file. */
 async function readStretches(lab: Lab): Promise<Stretch[]> {
-  const files = lab.replicas.map((_, index) => stretchesFile(lab, index));
-  const texts = await Promise.all(files.map(async (file) => await readFile(file, "utf8").catch(() => "")));
-  return texts.flatMap((text) => text.match(/.+/g) ?? []).map((line) => JSON.parse(line));
+  const lines = await readFile(stretchesFile(lab), "utf8").catch(() => "");
+  return (lines.match(/.+/g) ?? []).map((line) => JSON.parse(line));
 }

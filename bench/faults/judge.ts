@@ -2,7 +2,6 @@
 
 import type { Timeline } from "./expectation.ts";
 
-/** The beginning and the end of something that took time. */
 export interface Timed {
   readonly from: number;
   readonly to: number;

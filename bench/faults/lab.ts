@@ -13,19 +13,25 @@ import {
   type LabCluster,
   NEXT_VERSION,
 } from "../../test/controlplane/lab.ts";
+import {
+  NAMESPACE,
+  type Operator,
+  type OperatorOptions,
+  operatorPorts,
+  startOperator,
+} from "../../test/controlplane/operator.ts";
 import { createProcesses, type Processes } from "../../test/controlplane/processes.ts";
 import { APPROVED, approvalRule, policyRef, storePolicy } from "../../test/controlplane/policies.ts";
+import { type Proxy, startProxy } from "../../test/controlplane/proxy.ts";
 import { repeat } from "../calls/pace.ts";
 import { requestOf } from "../fleet/requests.ts";
 import { type Facts, mayGo, Timeline } from "./expectation.ts";
-import { type Replica, type ReplicaOptions, startReplica } from "./replica.ts";
 
 export const TEAM = "team-a";
 /** The namespace of the Clusters that scenarios add. */
 export const OTHER_TEAM = "team-b";
 export const POLICY = policyRef(TEAM, "protect");
 
-/** The Clusters of a namespace. */
 interface Counts {
   readonly held: number;
   readonly approved: number;
@@ -39,7 +45,6 @@ export const FEW: Counts = { held: 10, approved: 2, changing: 2 };
 export const HELD = "held";
 const CHANGE_MS = 700;
 
-/** A Cluster that is asked about. */
 export interface Subject {
   readonly namespace: string;
   readonly name: string;
@@ -75,6 +80,44 @@ function bodyOf(cluster: KubeObject): string {
   });
 }
 
+/** The flags of the shipped Deployment, with a shorter delay: the balancer hears of the shutdown sooner than a Service. */
+const FLAGS = { "leader-elect": "true", namespace: NAMESPACE, "shutdown-delay-duration": "3s" };
+
+export interface ReplicaOptions extends Pick<OperatorOptions, "flags" | "nodeFlags"> {
+  readonly direct?: boolean;
+}
+
+export interface Replica {
+  readonly name: string;
+  readonly proxy: Proxy;
+  operator: Operator;
+  /** Starts it again on the same ports, with a log of its own. */
+  readonly restart: (options?: { readonly waitReady: boolean }) => Promise<void>;
+}
+
+async function startReplica(
+  cp: ControlPlane,
+  name: string,
+  { direct = false, ...options }: ReplicaOptions & Pick<OperatorOptions, "processes">,
+): Promise<Replica> {
+  const proxy = await startProxy({ upstream: cp.apiServer.url, authority: cp.authority });
+  const kubeconfig = await cp.kubeconfigFor(NAMESPACE, "hookpolicy", direct ? {} : { server: proxy.url });
+  const flags = { ...FLAGS, ...options.flags };
+  const ports = await operatorPorts();
+  let starts = 0;
+  const start = async (waitReady = true): Promise<Operator> =>
+    await startOperator(cp, { ...options, flags, kubeconfig, ports, name: `${name}-${++starts}`, waitReady });
+  const replica: Replica = {
+    name,
+    proxy,
+    operator: await start(),
+    restart: async ({ waitReady } = { waitReady: true }) => {
+      replica.operator = await start(waitReady);
+    },
+  };
+  return replica;
+}
+
 export class Lab {
   readonly cp: ControlPlane;
   readonly service: Balancer;
@@ -83,7 +126,6 @@ export class Lab {
   readonly replicas: Replica[] = [];
   /** PEM of the authorities that callers trust. */
   trusted: string;
-  /** The real Cluster API, in the scenario that installs it. */
   clusterApi: ClusterApi | undefined;
   /** A replica that ends does not fail the run. */
   readonly #processes: Processes;

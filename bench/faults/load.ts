@@ -14,7 +14,6 @@ const OLDER_COPY_EVERY = 5;
 
 interface LoadOptions {
   readonly perSecond: number;
-  /** The port of the next call. */
   readonly port: () => number;
   readonly onCall: (call: Call) => void;
 }

@@ -27,8 +27,8 @@ function breaking(namespace: string, names: readonly string[]): Pick<Scenario, "
     });
   };
   return {
-    inject: async (lab) => await setGates(lab, "No", BROKEN),
-    heal: async (lab) => await setGates(lab, "Yes", approvalRule(lab.hook).until),
+    inject: (lab) => setGates(lab, "No", BROKEN),
+    heal: (lab) => setGates(lab, "Yes", approvalRule(lab.hook).until),
   };
 }
 

@@ -23,8 +23,8 @@ const RESTART_MS = 10_000;
 const ended = (signal: "SIGKILL" | "SIGTERM"): Scenario => ({
   id: signal.toLowerCase(),
   title: `${signal} of a replica`,
-  inject: async (lab) => await lab.firstReplica.operator.daemon.stop(signal),
-  heal: async (lab) => await lab.firstReplica.restart(),
+  inject: (lab) => lab.firstReplica.operator.daemon.stop(signal),
+  heal: (lab) => lab.firstReplica.restart(),
 });
 
 async function takeLease({ cp }: Lab): Promise<void> {

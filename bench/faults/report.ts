@@ -10,7 +10,6 @@ import type { Scenario } from "./scenario.ts";
 export interface Done {
   readonly scenario: Scenario;
   readonly run: Run;
-  /** See Noise. */
   readonly noiseMs: number;
 }
 
@@ -83,7 +82,6 @@ function reasonsOf(failed: readonly Call[]): string {
   return [...byReason].map(([message, calls]) => `${calls.length} × ${message}`).join("; ");
 }
 
-/** The lines of progress after a run. */
 export function linesOf(run: Run): string[] {
   const { failed, wrongAllows, lastWrong } = run;
   const last = lastWrong && `the last: ${lastWrong.result} ${lastWrong.cluster}: ${lastWrong.message}`;

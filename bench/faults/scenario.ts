@@ -1,7 +1,8 @@
 import type { HookName } from "../../src/api/runtimehooks.ts";
 import type { ControlPlaneOptions } from "../../test/controlplane/controlplane.ts";
-import type { Lab } from "./lab.ts";
-import type { ReplicaOptions } from "./replica.ts";
+import type { Lab, ReplicaOptions } from "./lab.ts";
+
+type Step = (lab: Lab) => Promise<unknown> | void;
 
 /** One fault under load, on a control plane of its own. */
 export interface Scenario {
@@ -12,17 +13,16 @@ export interface Scenario {
   readonly hook?: HookName;
   readonly controlPlane?: ControlPlaneOptions;
   /** Runs before the replicas start; default: Clusters and a policy in one namespace. */
-  readonly arrange?: (lab: Lab) => Promise<void>;
+  readonly arrange?: Step;
   /** Runs once the replicas are ready. */
-  readonly settle?: (lab: Lab) => Promise<void>;
-  /** The options with which the replica of that number starts. */
+  readonly settle?: Step;
   readonly replica?: (lab: Lab, index: number) => Promise<ReplicaOptions> | ReplicaOptions;
   /** Duration of the fault; default: 12 s. */
   readonly faultMs?: number;
   /** Resolves when the fault is there. */
-  readonly inject: (lab: Lab) => Promise<void>;
+  readonly inject: Step;
   /** Resolves when the fault is over. Background work has ended before. */
-  readonly heal?: (lab: Lab) => Promise<void>;
+  readonly heal?: Step;
   /** Another tenant causes the fault: the result shows how long calls take meanwhile. */
   readonly fromOthers?: boolean;
   /** Counts Clusters that Cluster API released wrongly, whatever the answers of the calls were. */

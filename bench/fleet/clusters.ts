@@ -8,7 +8,6 @@ import { GOLDEN, type Size } from "./requests.ts";
 /** Cluster API's finalizer: a deleted Cluster stays until the hook has released it. */
 export const FINALIZER = "cluster.cluster.x-k8s.io";
 
-/** The specs in the golden requests. */
 const SPECS: Readonly<Record<Size, KubeObject>> = { "1k": specOf("1k"), "26k": specOf("26k") };
 
 function specOf(size: Size): KubeObject {
@@ -46,7 +45,6 @@ export function newCluster({ namespace, name, size, labels = {}, created }: NewC
   };
 }
 
-/** The references that show that BeforeClusterCreate has been passed. */
 export function createdPatch(): object {
   const { controlPlaneRef, infrastructureRef } = SPECS["1k"];
   return { spec: { controlPlaneRef, infrastructureRef } };

@@ -19,7 +19,6 @@ export const NAMESPACES = 10;
 export const AT_A_TIME = 16;
 /** The annotation that releases a Cluster, whatever policy holds it. */
 export const APPROVED = "bench.example.com/approved";
-/** The policy that holds every Cluster. */
 export const EVERYTHING = clusterPolicyRef("everything");
 
 /** The number of different labels of Clusters. Each label is selected by as large a part of a namespace's policies. */
@@ -36,7 +35,6 @@ export function range(count: number): readonly number[] {
   return Array.from({ length: count }, (_, index) => index);
 }
 
-/** The namespace of the Cluster of that number. */
 export function namespaceOf(index: number): string {
   return `team-${index % NAMESPACES}`;
 }
@@ -101,7 +99,6 @@ export async function createFleet(
   return created;
 }
 
-/** Adds policies that match every Cluster. */
 export async function createMatching(cp: ControlPlane, count: number): Promise<void> {
   for (const index of range(count)) {
     await storePolicy(cp, clusterPolicyRef(`all-${index}`), {
@@ -123,7 +120,6 @@ export async function deleteCluster(cp: Client, ref: Ref): Promise<KubeObject> {
   return await cp.get(ref);
 }
 
-/** The number of policies that match each Cluster. */
 export function policiesPerCluster({ policies }: FleetSize): number {
   return 1 + (policies - 1) / NAMESPACES / GROUPS;
 }

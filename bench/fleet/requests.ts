@@ -6,9 +6,7 @@ import type { KubeObject } from "../../test/controlplane/client.ts";
 
 /** The load generator counts in these digits (bench/load/request.go). */
 const COUNTER = "000000000000";
-/** No rule reads this annotation. */
 const ANNOTATION = "bench.hookpolicy.dev/counter";
-/** The settings of the golden requests. */
 const SETTINGS = '"settings": {"foo": "bar"}';
 
 /** The size of a BeforeClusterDelete request: about a Cluster without variables, and about one with many. */

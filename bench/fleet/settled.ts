@@ -3,25 +3,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 import type { Operator } from "../../test/controlplane/operator.ts";
-import { condition } from "../../test/controlplane/policies.ts";
-
-const TIMEOUT_MS = 180_000;
+import { policyIsReady } from "../../test/controlplane/policies.ts";
 
 /** Resolves once every policy is in force and the operator has nothing left to write. */
 export async function settled(cp: ControlPlane, operator: Operator): Promise<void> {
-  const policies = async (kind: string) => await cp.list({ apiVersion: "hookpolicy.dev/v1alpha1", kind });
-  await cp.waitFor(
-    "every policy to be in force",
-    async () => {
-      const all = [...(await policies("HookPolicy")), ...(await policies("ClusterHookPolicy"))];
-      return all.every(
-        (policy) =>
-          policy.status?.observedGeneration === policy.metadata.generation &&
-          condition(policy, "Ready")?.status === "True",
-      );
-    },
-    TIMEOUT_MS,
-  );
+  for (const kind of ["HookPolicy", "ClusterHookPolicy"]) {
+    const policies = await cp.list({ apiVersion: "hookpolicy.dev/v1alpha1", kind });
+    for (const policy of policies) await policyIsReady(cp, policy);
+  }
   await rests(cp, async () => {
     const writes = await operator.metric("hookpolicy_status_writes_total");
     return (await operator.metric("hookpolicy_workqueue_depth")) === 0 && writes;
@@ -32,17 +21,14 @@ export async function settled(cp: ControlPlane, operator: Operator): Promise<voi
 export async function rests(
   cp: ControlPlane,
   read: () => Promise<string | number | false>,
-  { everyMs = 2000, timeoutMs = TIMEOUT_MS } = {},
+  { everyMs = 2000, timeoutMs = 180_000 } = {},
 ): Promise<void> {
   let before: string | number | false = false;
-  await cp.waitFor(
-    "the operator to come to rest",
-    async () => {
-      await sleep(everyMs);
-      const [earlier, now] = [before, await read()];
-      before = now;
-      return now !== false && now === earlier;
-    },
-    timeoutMs,
-  );
+  const isAtRest = async (): Promise<boolean> => {
+    await sleep(everyMs);
+    const [earlier, now] = [before, await read()];
+    before = now;
+    return now !== false && now === earlier;
+  };
+  await cp.waitFor("the operator to come to rest", isAtRest, timeoutMs);
 }

@@ -20,12 +20,10 @@ const CALM_MS = QUICK ? 4000 : 40_000;
 const MEMORY_LIMIT_MIB = 512;
 
 interface Siege {
-  /** The calls without an attack. */
   readonly before: Calls;
   readonly outcomes: readonly Outcome[];
   /** MiB at the end, above the memory before the first attack. */
   readonly kept: number;
-  /** Lines of the operator's log at level error. */
   readonly errors: readonly string[];
   readonly logLines: number;
 }

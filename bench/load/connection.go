@@ -20,6 +20,8 @@ const (
 	maxAnswer     = 1 << 20
 )
 
+var retry = regexp.MustCompile(`"retryAfterSeconds": *[1-9]`)
+
 // connection sends its requests in turn, over one TLS connection at a time.
 type connection struct {
 	dialer   tls.Dialer
@@ -43,7 +45,13 @@ func newConnections(o options) ([]*connection, error) {
 	}
 	connections := make([]*connection, o.connections)
 	for i := range connections {
-		connections[i] = newConnection(u.Host, i)
+		// With a connection per call the ports of one source address would run out.
+		local := &net.TCPAddr{IP: net.IPv4(127, 0, byte(1+i/250), byte(1+i%250))}
+		connections[i] = &connection{address: u.Host, reader: bufio.NewReader(nil), dialer: tls.Dialer{
+			NetDialer: &net.Dialer{Timeout: dialTimeout, LocalAddr: local},
+			// The certificate is the bench's own, and to verify it would cost this side alone.
+			Config: &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true},
+		}}
 	}
 	bodies := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
 	for i := range max(len(bodies), len(connections)) {
@@ -55,16 +63,6 @@ func newConnections(o options) ([]*connection, error) {
 		c.requests = append(c.requests, r)
 	}
 	return connections, nil
-}
-
-// Each connection has a source address of its own: with a connection per call the ports of one address would run out.
-func newConnection(address string, index int) *connection {
-	local := &net.TCPAddr{IP: net.IPv4(127, 0, byte(1+index/250), byte(1+index%250))}
-	return &connection{address: address, reader: bufio.NewReader(nil), dialer: tls.Dialer{
-		NetDialer: &net.Dialer{Timeout: dialTimeout, LocalAddr: local},
-		// The certificate is the bench's own, and to verify it would cost this side alone.
-		Config: &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true},
-	}}
 }
 
 func (c *connection) open() error {
@@ -89,8 +87,6 @@ func (c *connection) next() request {
 	c.sent++
 	return c.requests[(c.sent-1)%len(c.requests)]
 }
-
-var retry = regexp.MustCompile(`"retryAfterSeconds": *[1-9]`)
 
 // call reports whether the answer tells Cluster API to wait. After an error the connection is closed.
 func (c *connection) call(r request) (bool, error) {

@@ -22,7 +22,6 @@ export function rounded(value: number, digits = 1): number {
   return Number(value.toFixed(digits));
 }
 
-/** The size of a value as JSON, in KiB. */
 export function kibibytes(value: unknown): number {
   return rounded(Buffer.byteLength(JSON.stringify(value)) / 1024);
 }

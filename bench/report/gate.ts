@@ -12,22 +12,18 @@ export interface Comparison {
   readonly isWorse: boolean;
 }
 
-/** Machines and their neighbours differ; what is lost by a mistake is more than that. */
+/** Machines differ, and so do their neighbours; a mistake costs more than that. */
 export const MARGIN = 0.6;
 
-/** Of rows whose figures are ratios: those hold on other machines, too. More is better in all of them. */
+const rowsOf = ({ tables }: PartResult): readonly Row[] => tables.flatMap(({ rows }) => rows);
+
+/** Compares the rows whose figures are ratios, which hold on other machines, too. More is better in all of them. */
 export function compare(baseline: PartResult, measured: PartResult): Comparison[] {
   const now = new Map(rowsOf(measured).map((row) => [row.id, median(row.samples)]));
-  return rowsOf(baseline)
-    .filter(({ unit }) => unit.startsWith("×"))
-    .map(({ id, unit, samples }) => {
-      const [before, after] = [median(samples), now.get(id)];
-      // A figure that is no number is none.
-      const isWorse = !(after !== undefined && after >= before * MARGIN);
-      return { id, unit, baseline: before, measured: after, isWorse };
-    });
-}
-
-function rowsOf({ tables }: PartResult): readonly Row[] {
-  return tables.flatMap(({ rows }) => rows);
+  const ratios = rowsOf(baseline).filter(({ unit }) => unit.startsWith("×"));
+  return ratios.map(({ id, unit, samples }) => {
+    const [before, after] = [median(samples), now.get(id)];
+    const isWorse = !(after !== undefined && after >= before * MARGIN); // also where it is NaN
+    return { id, unit, baseline: before, measured: after, isWorse };
+  });
 }

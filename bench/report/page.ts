@@ -59,17 +59,15 @@ export function renderPart(result: PartResult): string {
 }
 
 function answers(result: PartResult): string[] {
-  return PARTS[result.part].answers.flatMap(({ text, id, withNote = false }) =>
+  return PARTS[result.part].answers.flatMap(([text, id]) =>
     rowsOf(result, id).map((row) => {
       const goal = row.goal && ` (goal ${goalText(row)}${isMet(row) === true ? "" : ", missed"})`;
-      const note = withNote && row.note !== undefined ? `: ${row.note}` : "";
-      return `- ${text} **${measuredText(row)}**${goal ?? ""}${note}.`;
+      return `- ${text} **${measuredText(row)}**${goal ?? ""}.`;
     }),
   );
 }
 
 interface Titled extends Row {
-  /** The title of its table. */
   readonly title: string;
 }
 

@@ -5,12 +5,8 @@ import type { PartName } from "../result.ts";
 /** The id of a row. "a*" adds up all rows whose ids begin with a. */
 export type RowId = string;
 
-interface Answer {
-  /** The row's figure and goal follow. */
-  readonly text: string;
-  readonly id: RowId;
-  readonly withNote?: boolean;
-}
+/** The figure and the goal of the row follow the text. */
+type Answer = readonly [text: string, id: RowId];
 
 interface Part {
   readonly title: string;
@@ -29,16 +25,13 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
     title: "Scale",
     question: "Is one replica enough for your fleet?",
     answers: [
-      {
-        text: "One replica carries 10,000 Clusters with 100 policies. While Cluster API asks about each of them every 10 s, the replica takes",
-        id: "scale-10000-all-ask-cpu",
-      },
-      {
-        text: "Its memory, above that of an idle process, is",
-        id: "scale-10000-memory-asked",
-        withNote: true,
-      },
-      { text: "From an approval until the release, p99:", id: "scale-10000-annotation" },
+      [
+        "One replica carries 10,000 Clusters with 100 policies. While Cluster API asks about each of them every 10 s, the replica takes",
+        "scale-10000-all-ask-cpu",
+      ],
+      ["An idle process has resident memory of", "scale-10000-memory-idle"],
+      ["10,000 Clusters that Cluster API asks about add", "scale-10000-memory-asked"],
+      ["From an approval until the release, p99:", "scale-10000-annotation"],
     ],
     key: [
       "scale-10000-start",
@@ -55,10 +48,10 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
     title: "Speed",
     question: "Is the operator as fast as a server that you would write in Go?",
     answers: [
-      {
-        text: "Calls of 26 KB with new content, compared with Cluster API's own Go server, which decides nothing:",
-        id: "settings-26k/peer-cpu",
-      },
+      [
+        "Calls of 26 KB with new content, compared with Cluster API's own Go server, which decides nothing:",
+        "settings-26k/peer-cpu",
+      ],
     ],
     key: [
       "settings-26k/peer",
@@ -74,10 +67,10 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
     title: "Rollouts",
     question: "How soon does a HookRollout use a free slot in a large fleet, and what does that cost?",
     answers: [
-      {
-        text: "From a free slot of a rollout until the next release, p99, beyond the 10 s after which Cluster API asks again:",
-        id: "rollouts-10000-free-slot",
-      },
+      [
+        "From a free slot of a rollout until the next release, p99, beyond the 10 s after which Cluster API asks again:",
+        "rollouts-10000-free-slot",
+      ],
     ],
     key: [
       "rollouts-10000-free-slot",
@@ -94,7 +87,7 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
     title: "Admission",
     question:
       "How much longer do deletions take when rules speak at admission, and are other updates slower?",
-    answers: [{ text: "A deletion that admission refuses, p99:", id: "admission-denied" }],
+    answers: [["A deletion that admission refuses, p99:", "admission-denied"]],
     key: [
       "admission-denied",
       "admission-confirmed",
@@ -109,11 +102,11 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
     title: "Faults",
     question: "Does any fault make the operator release a Cluster wrongly, or leave calls unanswered?",
     answers: [
-      { text: "Clusters that were released wrongly, under all faults together:", id: "wrong-allows-*" },
-      {
-        text: "Calls about other namespaces beside one tenant with expensive policies, p99:",
-        id: "held-99-expensive-policies",
-      },
+      ["Clusters that were released wrongly, under all faults together:", "wrong-allows-*"],
+      [
+        "Calls about other namespaces beside one tenant with expensive policies, p99:",
+        "held-99-expensive-policies",
+      ],
     ],
     key: [
       "wrong-allows-*",
@@ -131,8 +124,8 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
     title: "Hostile input",
     question: "What can a hostile client do to the operator and to its other clients?",
     answers: [
-      { text: "Hostile input released held Clusters in", id: "hostile-wrong-allows" },
-      { text: "Hostile input ended the operator's process", id: "hostile-crashes" },
+      ["Hostile input released held Clusters in", "hostile-wrong-allows"],
+      ["Hostile input ended the operator's process", "hostile-crashes"],
     ],
     key: [
       "hostile-mutated",
@@ -147,7 +140,7 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
   soak: {
     title: "Soak",
     question: "Does memory grow while Clusters come and go?",
-    answers: [{ text: "Memory grows with churn by", id: "soak-rss-slope" }],
+    answers: [["Memory grows with churn by", "soak-rss-slope"]],
     key: ["soak-wrong-allows", "soak-failed-calls", "soak-heap-slope", "soak-rss-slope"],
     why: "An hour is too short to tell the growth of the first minutes from a leak; the last half hour shows none.",
   },

@@ -5,8 +5,11 @@ import type { Operator } from "../../test/controlplane/operator.ts";
 import { callAboutAll, type LoadResult } from "../calls/generator.ts";
 import type { FleetSize } from "../fleet/fleet.ts";
 import type { Site } from "../part.ts";
+import type { Goal } from "../result.ts";
 
 export interface ScaleSize extends FleetSize {
+  /** For MB above the idle process. */
+  readonly memoryGoal?: Goal;
   readonly startRounds: number;
   readonly editRounds: number;
   readonly approvalRounds: number;
@@ -18,9 +21,7 @@ export interface ScaleSize extends FleetSize {
 export interface Lab extends Site {
   readonly size: ScaleSize;
   readonly clusters: readonly KubeObject[];
-  /** The program of the load generator. */
   readonly generator: string;
-  /** The file of the requests that it sends. */
   readonly bodies: string;
 }
 

@@ -9,7 +9,7 @@ import { memoryOf } from "../../test/hostile/memory.ts";
 import { PERIOD_SECONDS } from "../calls/generator.ts";
 import { settled } from "../fleet/settled.ts";
 import { rounded } from "../measure/statistics.ts";
-import { atMost, below, row, type Row } from "../result.ts";
+import { below, row, type Row } from "../result.ts";
 import { allAsk, type Lab } from "./lab.ts";
 import { allHeld } from "./startup.ts";
 import { startShipped } from "../part.ts";
@@ -23,11 +23,6 @@ interface Resident {
 const ROUNDTRIP_SECONDS = 2;
 const SETTLE_MS = 5000;
 const INSPECTOR_MS = 60_000;
-/** MB above the idle process, by Clusters. */
-const GOALS: ReadonlyMap<number, number> = new Map([
-  [1000, 40],
-  [10_000, 200],
-]);
 
 export async function idleMemory(cp: ControlPlane): Promise<Resident> {
   const { operator, resident } = await startInspected(cp, "hookpolicy-idle");
@@ -47,9 +42,7 @@ export async function memoryRows(lab: Lab, idle: Resident): Promise<Row[]> {
   const asked = await resident();
   progress(`memory: ${JSON.stringify({ loaded, asked })}`);
   await operator.daemon.stop();
-  const limit = GOALS.get(size.clusters);
-  const goal = limit === undefined ? undefined : atMost(limit);
-  const unit = "MB";
+  const [unit, goal] = ["MB", size.memoryGoal];
   const over = (id: string, when: string, { collected, asIs }: Resident): Row[] => {
     const note = `${rounded(collected, 0)} MB; idle ${rounded(idle.collected, 0)} MB, both after garbage collection`;
     const asIsNote = `${rounded(asIs, 0)} MB; idle ${rounded(idle.asIs, 0)} MB`;

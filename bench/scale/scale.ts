@@ -9,7 +9,7 @@ import { requestAbout } from "../fleet/requests.ts";
 import { settled } from "../fleet/settled.ts";
 import { rounded } from "../measure/statistics.ts";
 import { onControlPlane, type Progress, QUICK, resultOf, type Site } from "../part.ts";
-import { type PartResult, prefixed, type Row, type Table } from "../result.ts";
+import { atMost, type PartResult, prefixed, type Row, type Table } from "../result.ts";
 import { approvalsRow, editRows } from "./changes.ts";
 import { CONNECTIONS, type Lab, type ScaleSize } from "./lab.ts";
 import { idleMemory, memoryRows } from "./memory.ts";
@@ -26,8 +26,8 @@ const ROUNDS = {
 } as const;
 
 const FULL: readonly ScaleSize[] = [
-  { ...ROUNDS, clusters: 1000, policies: 50, restSeconds: 120 },
-  { ...ROUNDS, clusters: 10_000, policies: 100 },
+  { ...ROUNDS, clusters: 1000, policies: 50, restSeconds: 120, memoryGoal: atMost(40) },
+  { ...ROUNDS, clusters: 10_000, policies: 100, memoryGoal: atMost(200) },
 ];
 
 const SKETCH: readonly ScaleSize[] = [

@@ -91,7 +91,6 @@ async function listOnce(program: string, kubeconfig: string): Promise<number> {
   return done - spawned;
 }
 
-/** Resolves when the metrics count every Cluster as held. */
 export async function allHeld(cp: ControlPlane, operator: Operator, clusters: number): Promise<void> {
   const held = async (): Promise<boolean> => (await operator.metric("hookpolicy_held_clusters")) === clusters;
   await cp.waitFor("every Cluster to be held", held, TIMEOUT_MS);

@@ -16,7 +16,6 @@ import { overrideRef, PASSING, passingOverride } from "./policies.ts";
 
 export interface ChurnParts {
   readonly cp: ControlPlane;
-  /** Between the operator and the API server. */
   readonly proxy: Proxy;
   readonly operator: Operator;
   readonly lives: Lives;

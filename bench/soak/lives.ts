@@ -11,7 +11,6 @@ import { MAY_CREATE, MAY_DELETE } from "./policies.ts";
 
 export interface Life {
   readonly ref: Ref;
-  /** The hook that Cluster API calls now. */
   hook: HookName | undefined;
   body: string;
   uid: string;
@@ -47,7 +46,6 @@ export class Lives {
     this.#namespaces = namespaces;
   }
 
-  /** Another Cluster each time. */
   any(): Life | undefined {
     return [...this.#lives][(this.#next * 7) % this.#lives.size];
   }

@@ -50,7 +50,6 @@ const EVERY_OTHER = { timeZone: "UTC", allow: [{ schedule: "*/2 * * * *", durati
 const OF_UID: GateSpec = { name: "approved", annotation: { key: MAY_DELETE, valueFrom: "ClusterUID" } };
 const COMPUTED = { name: "approved", expression: `'${MAY_DELETE}' in cluster.metadata.annotations` };
 
-/** The policies of each namespace. */
 const NAMESPACED = {
   approved: { rules: [approvalRule("BeforeClusterCreate", MAY_CREATE), deletion(OF_UID)] },
   computed: { rules: [{ ...deletion(COMPUTED), matchConditions: [NAMED] }] },

@@ -1,9 +1,8 @@
 /** The operator's own metrics during the soak, and the rows and notes that they make. */
 
 import type { Operator } from "../../test/controlplane/operator.ts";
-import type { Noise } from "../measure/noise.ts";
 import { mean, rounded } from "../measure/statistics.ts";
-import { atMost, none, row, type Row, type Table } from "../result.ts";
+import { atMost, none, row, type Row } from "../result.ts";
 import type { Counts } from "./churn.ts";
 import type { Lives } from "./lives.ts";
 import { least, slopeOf } from "./slope.ts";
@@ -15,13 +14,14 @@ export interface Traffic {
   readonly failures: string[];
 }
 
+/** Memory in MiB. */
 export interface Reading {
   readonly minute: number;
-  /** MiB */
   readonly rss: number;
-  /** MiB */
   readonly heapUsed: number;
   readonly cpuSeconds: number;
+  readonly informerRestarts: number;
+  readonly statusWrites: number;
 }
 
 const MIB = 2 ** 20;
@@ -32,37 +32,31 @@ export async function read({ metric }: Operator, minute: number): Promise<Readin
     rss: (await metric("process_resident_memory_bytes")) / MIB,
     heapUsed: (await metric("nodejs_heap_size_used_bytes")) / MIB,
     cpuSeconds: await metric("process_cpu_seconds_total"),
+    informerRestarts: await metric("hookpolicy_informer_restarts_total"),
+    statusWrites: await metric("hookpolicy_status_writes_total"),
   };
 }
 
 export interface Soaked {
-  readonly minutes: number;
   readonly readings: readonly Reading[];
   readonly traffic: Traffic;
   readonly lives: Lives["counts"];
   readonly churn: Counts;
-  readonly informerRestarts: number;
-  readonly statusWrites: number;
-  readonly noise: Noise;
 }
 
-export function tableOf({ minutes, readings, traffic, lives, noise }: Soaked): Table {
+export function rowsOf({ readings, traffic, lives }: Soaked): Row[] {
   const { calls, failed, failures } = traffic;
   const note = failures.length > 0 ? failures.join("; ") : undefined;
-  return {
-    title: `${minutes} minutes with churn`,
-    rows: [
-      slopeRow("heap", "growth of the heap that garbage collection leaves", readings),
-      slopeRow("rss", "growth of resident memory", readings),
-      row("soak-wrong-allows", "a release of a Cluster that was not approved", lives.wrongAllows, {
-        ...none("calls"),
-        note: `of ${calls}`,
-      }),
-      row("soak-failed-calls", "calls without a valid answer", failed, { ...none("calls"), note }),
-      row("soak-late", "still held a minute after the approval", lives.late, none("Clusters")),
-      noise.row("soak"),
-    ],
-  };
+  return [
+    slopeRow("heap", "growth of the heap that garbage collection leaves", readings),
+    slopeRow("rss", "growth of resident memory", readings),
+    row("soak-wrong-allows", "a release of a Cluster that was not approved", lives.wrongAllows, {
+      ...none("calls"),
+      note: `of ${calls}`,
+    }),
+    row("soak-failed-calls", "calls without a valid answer", failed, { ...none("calls"), note }),
+    row("soak-late", "still held a minute after the approval", lives.late, none("Clusters")),
+  ];
 }
 
 /** The goal is met where the 95 % interval of the slope contains 0 or lies below it. */
@@ -78,11 +72,13 @@ function slopeRow(of: "heap" | "rss", work: string, readings: readonly Reading[]
   });
 }
 
-export function notesOf({ readings, traffic, lives, churn, minutes, ...last }: Soaked): string[] {
-  const cpu = ((readings.at(-1)?.cpuSeconds ?? 0) - (readings[0]?.cpuSeconds ?? 0)) / (minutes * 60);
+export function notesOf({ readings, traffic, lives, churn }: Soaked): string[] {
+  const [first, last] = [readings[0], readings.at(-1)];
+  if (first === undefined || last === undefined) throw new Error("the operator's metrics were never read");
+  const cpu = (last.cpuSeconds - first.cpuSeconds) / ((last.minute - first.minute) * 60);
   const changes = [...churn].map(([what, count]) => `${count} × ${what}`).join(", ");
   const rss = [0, 0.25, 0.5, 0.75, 1].map((share) => {
-    const { minute = 0, rss: mib = NaN } = readings[Math.round(share * (readings.length - 1))] ?? {};
+    const { minute, rss: mib } = readings[Math.round(share * (readings.length - 1))] ?? last;
     return `${rounded(mib, 0)} MiB after ${rounded(minute, 0)} minutes`;
   });
   return [

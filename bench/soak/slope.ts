@@ -34,7 +34,6 @@ export function slopeOf(samples: readonly Sample[], reduce: (values: readonly nu
   );
 }
 
-/** Ordinary least squares. */
 function fit(points: readonly { readonly x: number; readonly y: number }[]): Slope {
   const n = points.length;
   const [meanX, meanY] = [mean(points.map(({ x }) => x)), mean(points.map(({ y }) => y))];

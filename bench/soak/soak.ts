@@ -10,7 +10,7 @@ import type { PartResult } from "../result.ts";
 import { churn, type ChurnParts, type Counts } from "./churn.ts";
 import { Lives } from "./lives.ts";
 import { storeAll } from "./policies.ts";
-import { notesOf, type Reading, read, type Soaked, tableOf, type Traffic } from "./report.ts";
+import { notesOf, type Reading, read, rowsOf, type Soaked, type Traffic } from "./report.ts";
 
 const NAMESPACES = ["soak-a", "soak-b", "soak-c", "soak-d"];
 const POPULATION = 120;
@@ -26,7 +26,7 @@ export async function runSoak(progress: Progress): Promise<PartResult> {
   const minutes = Number(process.env["MINUTES"] ?? (QUICK ? 2 : 60));
   if (!(minutes > 0)) throw new Error(`MINUTES is ${process.env["MINUTES"]}; allowed: a number above 0`);
   return await onControlPlane(progress, async (site) => {
-    const { cp, versions } = site;
+    const { cp, versions, noise } = site;
     await storeAll(cp, NAMESPACES);
     const proxy = await startProxy({ upstream: cp.apiServer.url, authority: cp.authority });
     const token = { server: proxy.url, expirationSeconds: minutes * 60 + 3600 };
@@ -39,7 +39,7 @@ export async function runSoak(progress: Progress): Promise<PartResult> {
       return resultOf("soak", {
         command: `make soak MINUTES=${minutes}`,
         versions,
-        tables: [tableOf(soaked)],
+        tables: [{ title: `${minutes} minutes with churn`, rows: [...rowsOf(soaked), noise.row("soak")] }],
         notes: notesOf(soaked),
       });
     } finally {
@@ -78,13 +78,9 @@ async function soak({ noise, progress }: Site, parts: ChurnParts, minutes: numbe
     end.abort();
     await Promise.allSettled([...running, calling]);
   }
-  const informerRestarts = await operator.metric("hookpolicy_informer_restarts_total");
-  const statusWrites = await operator.metric("hookpolicy_status_writes_total");
-  const rest = { informerRestarts, statusWrites, noise };
-  return { minutes, readings, traffic, lives: lives.counts, churn: counts, ...rest };
+  return { readings, traffic, lives: lives.counts, churn: counts };
 }
 
-/** Makes one call about the Cluster that is next. */
 function asker({ cp, operator, lives }: ChurnParts, traffic: Traffic): () => Promise<void> {
   const kept = keptConnections(cp, operator, CONNECTIONS);
   return async () => {

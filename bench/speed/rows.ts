@@ -3,8 +3,31 @@
 import { BARE_BYTES, COMMON_BYTES } from "../fleet/requests.ts";
 import { median } from "../measure/statistics.ts";
 import { atLeast, below, type Goal, row, type Row } from "../result.ts";
-import type { Sample, Work } from "./measure.ts";
 import type { ServerName } from "./servers.ts";
+
+export interface Work {
+  readonly server: ServerName;
+  readonly bytes: number;
+  /** Each call has bytes that were never sent before. */
+  readonly fresh: boolean;
+  /** Those bytes are other settings. */
+  readonly newSettings?: boolean;
+  readonly connections?: number;
+  readonly reconnect?: boolean;
+  /** Calls per second; absent: as many as are answered. */
+  readonly rate?: number;
+}
+
+/** Times in milliseconds. */
+export interface Sample {
+  readonly callsPerSecond: number;
+  readonly callsPerCpuSecond: number;
+  readonly p99: number;
+  /** The part of a core that the client used. Near 1, the client may be what was measured. */
+  readonly clientCores: number;
+  /** From HookPolicy's own histogram. */
+  readonly serverP99: number | undefined;
+}
 
 /** One kind of load, under which HookPolicy, the peer and `besides` are measured. */
 interface Scene extends Omit<Work, "server"> {

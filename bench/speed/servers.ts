@@ -36,7 +36,6 @@ export async function startServers(cp: ControlPlane, peer: string): Promise<Serv
   return { operator, servers };
 }
 
-/** `work`: see bareserver.ts. */
 export async function startBareServer(
   cp: ControlPlane,
   certDir: string,

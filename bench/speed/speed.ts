@@ -1,7 +1,10 @@
 /** Speed of the answer, against the Go peer and bare Node.js in the same rounds. */
 
+import { join } from "node:path";
 import { benchPeer, loadGenerator } from "../../test/controlplane/binaries.ts";
+import type { KubeObject } from "../../test/controlplane/client.ts";
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
+import { callUnderLoad, writeBodies } from "../calls/generator.ts";
 import {
   createFleet,
   createMatching,
@@ -9,15 +12,16 @@ import {
   type FleetSize,
   policiesPerCluster,
 } from "../fleet/fleet.ts";
-import { COMMON_BYTES } from "../fleet/requests.ts";
+import { COMMON_BYTES, requestAbout } from "../fleet/requests.ts";
 import { settled } from "../fleet/settled.ts";
+import { cpuSeconds } from "../measure/cpu.ts";
+import { between, bucketsOf, quantileOf } from "../measure/histogram.ts";
 import { rounded } from "../measure/statistics.ts";
 import { type PartResult, row, type Row } from "../result.ts";
 import { inRounds, onControlPlane, type Progress, QUICK, resultOf, type Site } from "../part.ts";
 import { VERSION } from "../../src/version.ts";
-import { type Lab, measure, type Sample, writeAllBodies } from "./measure.ts";
-import { MEASUREMENTS, type Round, rowsOf } from "./rows.ts";
-import { startServers } from "./servers.ts";
+import { MEASUREMENTS, type Round, rowsOf, type Sample, type Work } from "./rows.ts";
+import { type Servers, startServers } from "./servers.ts";
 
 interface Size extends FleetSize {
   readonly rounds: number;
@@ -86,6 +90,51 @@ async function growthRow(cp: ControlPlane, lab: Lab, size: Size): Promise<Row> {
   const title = `26 KB body, other settings in every call, which a rule reads, ${MORE_POLICIES} policies more that match each Cluster`;
   const note = `${before} µs with this rule and the ${rounded(policiesPerCluster(size))} policies of the other rows`;
   return row("policies-100", title, await cost(), { unit: "µs of CPU per call", note });
+}
+
+interface Lab extends Servers {
+  readonly load: string;
+  readonly folder: string;
+  readonly clusters: readonly KubeObject[];
+}
+
+const CONNECTIONS = 16;
+const DURATION = "hookpolicy_hook_call_duration_seconds";
+
+async function measure(lab: Lab, work: Work, seconds: number): Promise<Sample> {
+  const { operator, servers } = lab;
+  const { server, bytes, newSettings, ...load } = work;
+  const { port, pid } = servers[server];
+  const before = await bucketsOf(operator, DURATION);
+  const cpuBefore = cpuSeconds(pid);
+  const result = await callUnderLoad(lab.load, {
+    connections: CONNECTIONS,
+    ...load,
+    hook: "BeforeClusterDelete",
+    port,
+    bodies: bodiesOf(lab, work),
+    seconds,
+  });
+  const cpu = cpuSeconds(pid) - cpuBefore;
+  const answered = between(before, await bucketsOf(operator, DURATION));
+  return {
+    callsPerSecond: result.calls / result.seconds,
+    callsPerCpuSecond: result.calls / cpu,
+    p99: result.p99,
+    clientCores: result.cpuSeconds / result.seconds,
+    serverP99: server === "hookpolicy" ? quantileOf(answered, 0.99) * 1000 : undefined,
+  };
+}
+
+/** Writes the requests of all works before the first of them is measured. */
+async function writeAllBodies(lab: Lab, works: readonly Work[]): Promise<void> {
+  for (const [file, { bytes, newSettings }] of new Map(works.map((work) => [bodiesOf(lab, work), work]))) {
+    await writeBodies(file, lab.clusters, (cluster) => requestAbout(cluster, bytes, newSettings));
+  }
+}
+
+function bodiesOf({ folder }: Lab, { bytes, newSettings = false }: Work): string {
+  return join(folder, `bodies-${bytes}-${newSettings}`);
 }
 
 function notes(size: Size): string[] {

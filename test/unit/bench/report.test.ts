@@ -73,7 +73,7 @@ test("the page asks for rows that a run of the bench gives today", () => {
   const samples = { callsPerSecond: 1, callsPerCpuSecond: 1, p99: 1, clientCores: 1, serverP99: 1 };
   const round = new Map(MEASUREMENTS.map(({ name }) => [name, samples]));
   const ids = rowsOf([round]).map(({ id }) => id);
-  const asked = [...PARTS.speed.key, ...PARTS.speed.answers.map(({ id }) => id)];
+  const asked = [...PARTS.speed.key, ...PARTS.speed.answers.map(([, id]) => id)];
   for (const key of asked) assert.ok(ids.includes(key), key);
 });
 
