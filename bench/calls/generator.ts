@@ -32,12 +32,6 @@ export interface LoadResult {
   readonly cpuSeconds: number;
 }
 
-interface Output extends LoadResult {
-  readonly wrong: number;
-  readonly failed: number;
-  readonly firstFailure?: string;
-}
-
 /** Writes request after request: all together may not fit into memory. */
 export async function writeBodies<T>(
   file: string,
@@ -72,12 +66,11 @@ export async function callUnderLoad(binary: string, load: Load): Promise<LoadRes
   const url = `https://127.0.0.1:${port}${hookPath(hook)}?timeout=10s`;
   const args = flags({ url, bodies, duration: `${seconds}s`, connections, rate, reconnect, fresh });
   const { stdout } = await run(binary, args, { timeout: (seconds + 60) * 1000 });
-  const output: Output = JSON.parse(stdout);
-  const { failed, wrong, calls, firstFailure = "they were not blocked" } = output;
-  if (failed > 0 || wrong > 0) {
+  const result: LoadResult & { wrong: number; failed: number; firstFailure?: string } = JSON.parse(stdout);
+  const { failed, wrong, calls, firstFailure = "the wrong answers did not hold" } = result;
+  if (failed + wrong > 0)
     throw new Error(
-      `${failed} calls failed and ${wrong} were answered wrong of ${calls} to ${url}: ${firstFailure}`,
+      `${url}: of ${calls} calls ${failed} failed, ${wrong} got a wrong answer: ${firstFailure}`,
     );
-  }
-  return output;
+  return result;
 }

@@ -9,7 +9,7 @@ import type { WindowGateSpec } from "../../src/api/hookpolicy.ts";
 import { installClusterDefinition } from "../../test/controlplane/clusterapi.ts";
 import { issueServingCertificate, writeServingCertificate } from "../../test/controlplane/operator.ts";
 import { inSeconds, policyRef, storePolicy } from "../../test/controlplane/policies.ts";
-import type { Truth } from "./expectation.ts";
+import type { Truth } from "./judge.ts";
 import { type Lab, numbered, type ReplicaOptions } from "./lab.ts";
 import type { Scenario } from "./scenario.ts";
 

@@ -25,7 +25,7 @@ import { APPROVED, approvalRule, policyRef, storePolicy } from "../../test/contr
 import { type Proxy, startProxy } from "../../test/controlplane/proxy.ts";
 import { repeat } from "../calls/pace.ts";
 import { requestOf } from "../fleet/requests.ts";
-import { type Facts, mayGo, Timeline } from "./expectation.ts";
+import { type Facts, mayGo, Timeline } from "./judge.ts";
 
 export const TEAM = "team-a";
 /** The namespace of the Clusters that scenarios add. */

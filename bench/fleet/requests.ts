@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { KubeObject } from "../../test/controlplane/client.ts";
 
-/** The load generator counts in these digits (bench/load/request.go). */
+/** The load generator counts in these digits (bench/load/connection.go). */
 const COUNTER = "000000000000";
 const ANNOTATION = "bench.hookpolicy.dev/counter";
 const SETTINGS = '"settings": {"foo": "bar"}';

@@ -35,10 +35,7 @@ export async function runHostile(progress: Progress): Promise<PartResult> {
   const noise = new Noise();
   const target = await startTarget();
   try {
-    const siege = await besiege(target, { ...(QUICK ? SKETCH : FULL), seed }, (line) => {
-      noise.sample();
-      progress(line);
-    });
+    const siege = await besiege(target, { ...(QUICK ? SKETCH : FULL), seed }, noise, progress);
     return resultOf("hostile", {
       tables: [
         { title: "What came of it", rows: totals(siege) },
@@ -55,7 +52,7 @@ export async function runHostile(progress: Progress): Promise<PartResult> {
 }
 
 /** One attack after the other on one operator, with a well-behaved client beside them. */
-async function besiege(target: Target, scale: Scale, progress: Progress): Promise<Siege> {
+async function besiege(target: Target, scale: Scale, noise: Noise, progress: Progress): Promise<Siege> {
   const { pid } = target.operator.daemon;
   const bystander = await startBystander(target);
   try {
@@ -67,6 +64,7 @@ async function besiege(target: Target, scale: Scale, progress: Progress): Promis
     const outcomes: Outcome[] = [];
     for (const attack of ATTACKS) {
       progress(attack.title);
+      noise.sample();
       const outcome = await endure(target, { attack, scale, bystander });
       outcomes.push(outcome);
       const { survived, tally, calls } = outcome;

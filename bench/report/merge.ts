@@ -1,8 +1,8 @@
-/** A run of some scenarios replaces their rows in the result of an earlier run of all. */
+/** A run of some scenarios replaces their rows in an earlier result, which keeps its own date and machine. */
 
 import type { PartResult, Row, Table } from "../result.ts";
 
-/** `ids`: of the scenarios that were run again; the ids of their rows end with them. */
+/** `ids` names the scenarios that were run again; the ids of their rows end with them. */
 export function mergeResults(
   earlier: PartResult | undefined,
   again: PartResult,
@@ -17,11 +17,12 @@ export function mergeResults(
     const kept = before.filter((row) => !isAgain(row));
     return { title, rows: kept.toSpliced(at < 0 ? kept.length : at, 0, ...now) };
   });
-  const note = remark(again, ids);
-  const isOld = (text: string): boolean => text.startsWith(note.slice(0, note.indexOf("on ")));
+  const { date, machine } = again;
+  const measured = `Measured again (${ids.join(", ")})`;
+  const note = `${measured} on ${date}: ${machine.cpu}, ${machine.cores} cores, Linux ${machine.kernel}, node ${machine.versions["node"]}.`;
   // A note that was worded anew keeps its first sentence, which says what it is about.
   const told = new Set(again.notes.map(subjectOf));
-  const others = earlier.notes.filter((text) => !isOld(text) && !told.has(subjectOf(text)));
+  const others = earlier.notes.filter((text) => !text.startsWith(measured) && !told.has(subjectOf(text)));
   return { ...earlier, tables, notes: [...again.notes, ...others, note] };
 }
 
@@ -31,12 +32,4 @@ function subjectOf(note: string): string {
 
 function rowsOf(tables: readonly Table[], title: string): readonly Row[] {
   return tables.find((table) => table.title === title)?.rows ?? [];
-}
-
-/** The rest of the result keeps its own date and machine. */
-function remark(
-  { date, machine: { cpu, cores, kernel, versions } }: PartResult,
-  ids: readonly string[],
-): string {
-  return `Measured again (${ids.join(", ")}) on ${date}: ${cpu}, ${cores} cores, Linux ${kernel}, node ${versions["node"]}.`;
 }

@@ -15,7 +15,7 @@ import { between, type Buckets, bucketsOf } from "../measure/histogram.ts";
 import { startProbes } from "../measure/probes.ts";
 import { median, quantile, rounded } from "../measure/statistics.ts";
 import { inRounds } from "../part.ts";
-import { atMost, below, row, type Row } from "../result.ts";
+import { atMost, below, type Goal, row, type Row } from "../result.ts";
 import type { Lab } from "./lab.ts";
 
 const LIMIT_MS = 30_000;
@@ -81,29 +81,28 @@ export async function editRows(lab: Lab, operator: Operator, server: HookServer)
     return edit;
   });
   const samples = (of: keyof Edit): number[] => edits.map((edit) => rounded(edit[of]));
+  const ms = (of: keyof Edit, goal?: Goal, note?: string): readonly [number[], Parameters<typeof row>[3]] => [
+    samples(of),
+    { unit: "ms", goal, note },
+  ];
   const edited = "ClusterHookPolicy edited →";
-  const unit = "ms";
+  const bucket = "upper bound of the bucket in the operator's own histogram";
+  const slowest = `slowest ${Math.max(...samples("slowest"))} ms`;
+  const checks = "slowest of health checks that follow one another";
   return [
-    row("edit-answers", `${edited} no call gets the old answer`, samples("answered"), {
-      unit,
-      goal: below(1000),
-    }),
-    row("edit-decided", `${edited} decided for all Clusters`, samples("decided"), {
-      unit,
-      goal: atMost(1000),
-      note: "upper bound of the bucket in the operator's own histogram",
-    }),
-    row("edit-status", `${edited} status of the new generation`, samples("status"), { unit }),
-    row("edit-p99", `answers meanwhile, p99 at ${CALLS_PER_SECOND} calls/s`, samples("p99"), {
-      unit,
-      goal: below(20),
-      note: `slowest ${Math.max(...samples("slowest"))} ms`,
-    }),
-    row("edit-event-loop", "longest that the event loop is busy meanwhile", samples("blocked"), {
-      unit,
-      goal: atMost(25),
-      note: "slowest of health checks that follow one another",
-    }),
+    row("edit-answers", `${edited} no call gets the old answer`, ...ms("answered", below(1000))),
+    row("edit-decided", `${edited} decided for all Clusters`, ...ms("decided", atMost(1000), bucket)),
+    row("edit-status", `${edited} status of the new generation`, ...ms("status")),
+    row(
+      "edit-p99",
+      `answers meanwhile, p99 at ${CALLS_PER_SECOND} calls/s`,
+      ...ms("p99", below(20), slowest),
+    ),
+    row(
+      "edit-event-loop",
+      "longest that the event loop is busy meanwhile",
+      ...ms("blocked", atMost(25), checks),
+    ),
   ];
 }
 

@@ -11,9 +11,8 @@ import { rounded } from "../measure/statistics.ts";
 import { onControlPlane, type Progress, QUICK, resultOf, type Site } from "../part.ts";
 import { atMost, type PartResult, prefixed, type Row, type Table } from "../result.ts";
 import { approvalsRow, editRows } from "./changes.ts";
+import { idleMemory, memoryRows, restRows } from "./cost.ts";
 import { CONNECTIONS, type Lab, type ScaleSize } from "./lab.ts";
-import { idleMemory, memoryRows } from "./memory.ts";
-import { restRows } from "./rest.ts";
 import { measureStarts } from "./startup.ts";
 
 const ROUNDS = {

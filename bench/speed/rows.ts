@@ -42,38 +42,21 @@ interface Scene extends Omit<Work, "server"> {
 
 const LARGE = { bytes: COMMON_BYTES, fresh: true };
 const SMALL = { bytes: BARE_BYTES, fresh: true };
-const IN_TURN = "26 KB body, 1,000 Clusters in turn";
+const HUGE = { bytes: 250_000, fresh: true };
+const SAME = { fresh: false, besides: "discard" } as const;
 const SETTINGS = "other settings in every call";
+const IN_TURN = "26 KB body, 1,000 Clusters in turn";
 const CONNECTION = "a new TLS connection per call, 26 KB body";
+const SAME_IN_TURN = `${IN_TURN}, each with the same bytes again`;
 
 const SCENES: readonly Scene[] = [
   { id: "fresh-26k", title: `${IN_TURN}, new bytes in every call`, ...LARGE, besides: "parse" },
   { id: "settings-26k", title: `${IN_TURN}, ${SETTINGS}`, ...LARGE, newSettings: true, goal: atLeast(1.5) },
-  {
-    id: "same-26k",
-    title: `${IN_TURN}, each with the same bytes again`,
-    ...LARGE,
-    fresh: false,
-    besides: "discard",
-    goal: atLeast(2.5),
-  },
+  { id: "same-26k", title: SAME_IN_TURN, ...LARGE, ...SAME, goal: atLeast(2.5) },
   { id: "fresh-1k", title: "1 KB body, new bytes in every call", ...SMALL, besides: "parse" },
   { id: "settings-1k", title: `1 KB body, ${SETTINGS}`, ...SMALL, newSettings: true, goal: atLeast(0.9) },
-  {
-    id: "same-1k",
-    title: "1 KB body, the same bytes again",
-    ...SMALL,
-    fresh: false,
-    besides: "discard",
-    goal: atLeast(1.2),
-  },
-  {
-    id: "fresh-250k",
-    title: "250 KB body, new bytes in every call",
-    ...LARGE,
-    bytes: 250_000,
-    goal: atLeast(1.5),
-  },
+  { id: "same-1k", title: "1 KB body, the same bytes again", ...SMALL, ...SAME, goal: atLeast(1.2) },
+  { id: "fresh-250k", title: "250 KB body, new bytes in every call", ...HUGE, goal: atLeast(1.5) },
   { id: "reconnect", title: `${CONNECTION}, new bytes`, ...LARGE, reconnect: true, cpuGoal: atLeast(1) },
   {
     id: "reconnect-same",

@@ -2,8 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { mayGo, Timeline, type Truth } from "../../../bench/faults/expectation.ts";
-import { type Call, judge } from "../../../bench/faults/judge.ts";
+import { type Call, judge, mayGo, Timeline, type Truth } from "../../../bench/faults/judge.ts";
 
 const GATED = { inForce: "Yes", evaluable: "Yes", satisfied: "No" } as const;
 
