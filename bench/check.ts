@@ -6,13 +6,11 @@ import { readResult } from "./report/report.ts";
 import { CHECK, runSpeed } from "./speed/speed.ts";
 
 const baseline = readResult("speed");
-if (baseline === undefined) {
-  throw new Error("bench/results/speed.json is missing: make it with make bench PART=speed");
-}
-const progress = (line: string): void => void process.stderr.write(`${line}\n`);
-const comparisons = compare(baseline, await runSpeed(progress, CHECK));
-for (const { id, unit, baseline: before, measured, isWorse } of comparisons) {
-  const now = measured === undefined ? "not measured" : figure(measured);
+if (baseline === undefined) throw new Error("bench/results/speed.json is missing: run make bench PART=speed");
+const measured = await runSpeed((line) => void process.stderr.write(`${line}\n`), CHECK);
+const comparisons = compare(baseline, measured);
+for (const { id, unit, baseline: before, measured: after, isWorse } of comparisons) {
+  const now = after === undefined ? "not measured" : figure(after);
   process.stdout.write(`${isWorse ? "WORSE" : "ok   "}  ${id}: ${now} (${figure(before)}) ${unit}\n`);
 }
 if (comparisons.some(({ isWorse }) => isWorse)) {

@@ -23,7 +23,15 @@ import {
   refOf,
 } from "../fleet/fleet.ts";
 import { median, quantile, rounded } from "../measure/statistics.ts";
-import { inRounds, onControlPlane, type Progress, QUICK, resultOf, startShipped } from "../part.ts";
+import {
+  inRounds,
+  onControlPlane,
+  type Progress,
+  QUICK,
+  resultOf,
+  type Site,
+  startShipped,
+} from "../part.ts";
 import { below, none, type PartResult, row, type Row } from "../result.ts";
 import { startBareServer } from "../speed/servers.ts";
 
@@ -57,8 +65,7 @@ const CONFIGURATION = {
   name: "hookpolicy-clusters",
 };
 
-interface Lab {
-  readonly cp: ControlPlane;
+interface Lab extends Site {
   readonly size: Size;
   readonly operator: Operator;
   readonly barePort: number;
@@ -70,24 +77,20 @@ const isApproved = (index: number): boolean => kindOf(index, 2) === 1;
 export async function runAdmission(progress: Progress): Promise<PartResult> {
   const size = QUICK ? SKETCH : FULL;
   const { clusters, updates: updated } = size;
-  return await onControlPlane(
-    progress,
-    async (site) => {
-      const { cp, versions, noise } = site;
-      const operator = await startShipped(cp, {});
-      await createFleet(cp, size, progress);
-      const lab = { cp, size, operator, barePort: await startBare(cp) };
-      const rounds = await inRounds(site, size.rounds, async (round) => {
-        const measured = await measureRound(lab);
-        progress(`round ${round + 1} of ${size.rounds} is measured`);
-        return measured;
-      });
-      const title = `Deletions of ${clusters.toLocaleString("en")} Clusters, and ${updated.toLocaleString("en")} updates of other fields`;
-      const rows = [...rowsOf(rounds), noise.row("admission")];
-      return resultOf("admission", { versions, tables: [{ title, rows }], notes: notesOf(size) });
-    },
-    { controllers: false },
-  );
+  const work = async (site: Site): Promise<PartResult> => {
+    const { cp, versions, noise } = site;
+    const operator = await startShipped(cp, {});
+    await createFleet(cp, size, progress);
+    const lab = { ...site, size, operator, barePort: await startBare(cp) };
+    const rounds = await inRounds(site, size.rounds, async (round) => {
+      progress(`round ${round + 1} of ${size.rounds}`);
+      return await measureRound(lab);
+    });
+    const title = `Deletions of ${clusters.toLocaleString("en")} Clusters, and ${updated.toLocaleString("en")} updates of other fields`;
+    const rows = [...rowsOf(rounds), noise.row("admission")];
+    return resultOf("admission", { versions, tables: [{ title, rows }], notes: notesOf(size) });
+  };
+  return await onControlPlane(progress, work, { controllers: false });
 }
 
 async function createFleet(cp: ControlPlane, { clusters }: Size, progress: Progress): Promise<void> {

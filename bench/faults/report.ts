@@ -83,12 +83,10 @@ function reasonsOf(failed: readonly Call[]): string {
 }
 
 export function linesOf(run: Run): string[] {
-  const { failed, wrongAllows, lastWrong } = run;
-  const last = lastWrong && `the last: ${lastWrong.result} ${lastWrong.cluster}: ${lastWrong.message}`;
+  const { wrongAllows, lastWrong: last } = run;
   return [
     `${summary(run)}; ${wrongAllowsOf(run)} wrong allows`,
     ...wrongAllows.slice(0, 3).map(({ cluster }) => `wrong allow of ${cluster}`),
-    reasonsOf(failed),
-    last ?? "",
-  ].filter((line) => line !== "");
+    ...(last === undefined ? [] : [`the last: ${last.result} ${last.cluster}: ${last.message}`]),
+  ];
 }

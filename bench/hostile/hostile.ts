@@ -26,22 +26,22 @@ interface Siege {
   readonly kept: number;
   readonly errors: readonly string[];
   readonly logLines: number;
+  readonly noise: Noise;
 }
 
 /** HOSTILE_SEED makes other mutants. */
 export async function runHostile(progress: Progress): Promise<PartResult> {
   const seed = Number(process.env["HOSTILE_SEED"] ?? 1);
   progress(`mutants of seed ${seed} (set by HOSTILE_SEED)`);
-  const noise = new Noise();
   const target = await startTarget();
   try {
-    const siege = await besiege(target, { ...(QUICK ? SKETCH : FULL), seed }, noise, progress);
+    const siege = await besiege(target, { ...(QUICK ? SKETCH : FULL), seed }, progress);
     return resultOf("hostile", {
       tables: [
         { title: "What came of it", rows: totals(siege) },
         {
           title: "What another client felt: 50 calls/s, half over kept and half over new connections",
-          rows: [...feltRows(siege), noise.row("hostile")],
+          rows: [...feltRows(siege), siege.noise.row("hostile")],
         },
       ],
       notes: notes(seed),
@@ -52,8 +52,9 @@ export async function runHostile(progress: Progress): Promise<PartResult> {
 }
 
 /** One attack after the other on one operator, with a well-behaved client beside them. */
-async function besiege(target: Target, scale: Scale, noise: Noise, progress: Progress): Promise<Siege> {
+async function besiege(target: Target, scale: Scale, progress: Progress): Promise<Siege> {
   const { pid } = target.operator.daemon;
+  const noise = new Noise();
   const bystander = await startBystander(target);
   try {
     await sleep(CALM_MS / 2); // until the code is compiled
@@ -75,7 +76,7 @@ async function besiege(target: Target, scale: Scale, noise: Noise, progress: Pro
     const lines = target.operator.lines();
     const errors = lines.filter(({ level }) => level === "error").map((line) => JSON.stringify(line));
     const kept = target.operator.daemon.running() ? mib(memoryOf(pid).resident - base) : NaN;
-    return { before, outcomes, kept, errors, logLines: lines.length };
+    return { before, outcomes, kept, errors, logLines: lines.length, noise };
   } finally {
     await bystander.stop();
   }

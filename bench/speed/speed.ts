@@ -3,7 +3,6 @@
 import { join } from "node:path";
 import { benchPeer, loadGenerator } from "../../test/controlplane/binaries.ts";
 import type { KubeObject } from "../../test/controlplane/client.ts";
-import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 import { callUnderLoad, writeBodies } from "../calls/generator.ts";
 import {
   createFleet,
@@ -44,9 +43,9 @@ export async function runSpeed(progress: Progress, size = QUICK ? SKETCH : FULL)
     const clusters = await createFleet(cp, size, progress);
     const servers = await startServers(cp, peer.program);
     await settled(cp, servers.operator);
-    const lab: Lab = { load, folder: cp.folder, clusters, ...servers };
-    const rounds = await measureRounds(lab, size, site);
-    const growth = await growthRow(cp, lab, size);
+    const lab: Lab = { ...site, ...servers, load, clusters };
+    const rounds = await measureRounds(lab, size);
+    const growth = await growthRow(lab, size);
     return resultOf("speed", {
       versions: { HookPolicy: VERSION, "Go peer": `(sigs.k8s.io/cluster-api) ${peer.version}` },
       tables: [{ title: "Speed of the answer", rows: [...rowsOf(rounds), growth, noise.row("speed")] }],
@@ -56,45 +55,40 @@ export async function runSpeed(progress: Progress, size = QUICK ? SKETCH : FULL)
 }
 
 /** The order is reversed in every other round, so that no server always comes after the same one. */
-async function measureRounds(
-  lab: Lab,
-  { rounds, seconds, warmupSeconds }: Size,
-  site: Site,
-): Promise<Round[]> {
+async function measureRounds(lab: Lab, { rounds, seconds, warmupSeconds }: Size): Promise<Round[]> {
   const works = MEASUREMENTS.map(({ work }) => work);
   await writeAllBodies(lab, works);
-  site.progress("warming up");
+  lab.progress("warming up");
   for (const work of works) await measure(lab, work, warmupSeconds);
-  return await inRounds(site, rounds, async (round) => {
+  return await inRounds(lab, rounds, async (round) => {
     const samples = new Map<string, Sample>();
     for (const { name, work } of round % 2 === 0 ? MEASUREMENTS : MEASUREMENTS.toReversed()) {
       const sample = await measure(lab, work, seconds);
       samples.set(name, sample);
-      site.progress(`round ${round + 1} of ${rounds}: ${name}: ${JSON.stringify(sample)}`);
+      lab.progress(`round ${round + 1} of ${rounds}: ${name}: ${JSON.stringify(sample)}`);
     }
     return samples;
   });
 }
 
 /** The cost of more policies, which stay: it is measured last. */
-async function growthRow(cp: ControlPlane, lab: Lab, size: Size): Promise<Row> {
+async function growthRow(lab: Lab, size: Size): Promise<Row> {
   const work = { server: "hookpolicy", bytes: COMMON_BYTES, fresh: true, newSettings: true } as const;
   const cost = async (): Promise<number> => {
-    await settled(cp, lab.operator);
+    await settled(lab.cp, lab.operator);
     await measure(lab, work, size.warmupSeconds);
     return rounded(1e6 / (await measure(lab, work, size.seconds)).callsPerCpuSecond, 0);
   };
-  await createReader(cp);
+  await createReader(lab.cp);
   const before = await cost();
-  await createMatching(cp, MORE_POLICIES);
+  await createMatching(lab.cp, MORE_POLICIES);
   const title = `26 KB body, other settings in every call, which a rule reads, ${MORE_POLICIES} policies more that match each Cluster`;
   const note = `${before} µs with this rule and the ${rounded(policiesPerCluster(size))} policies of the other rows`;
   return row("policies-100", title, await cost(), { unit: "µs of CPU per call", note });
 }
 
-interface Lab extends Servers {
+interface Lab extends Site, Servers {
   readonly load: string;
-  readonly folder: string;
   readonly clusters: readonly KubeObject[];
 }
 
@@ -133,8 +127,8 @@ async function writeAllBodies(lab: Lab, works: readonly Work[]): Promise<void> {
   }
 }
 
-function bodiesOf({ folder }: Lab, { bytes, newSettings = false }: Work): string {
-  return join(folder, `bodies-${bytes}-${newSettings}`);
+function bodiesOf({ cp }: Lab, { bytes, newSettings = false }: Work): string {
+  return join(cp.folder, `bodies-${bytes}-${newSettings}`);
 }
 
 function notes(size: Size): string[] {
