@@ -1,4 +1,4 @@
-/** Warnings about everything that keeps a HookOverride from having an effect. It is for emergencies, so it is never refused. */
+/** Warns of everything that keeps a HookOverride from having an effect. It is for emergencies, so it is never refused. */
 
 import type { HookOverride, PolicyRefSpec } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";

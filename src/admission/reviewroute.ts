@@ -36,7 +36,7 @@ const DENIALS: Readonly<Partial<Record<UndecodableReason, () => Denial>>> = {
 
 /**
  * Refuses a review that was not read; `head` is the beginning of its body, which has the uid. An answer without the uid
- * would be a failed call, after which the API server stores a policy unreviewed, and an author may make it large for that.
+ * would be a failed call, after which the API server stores the policy unreviewed: a reason to make a policy too large.
  */
 function refuseUnread(_path: string, reason: UndecodableReason, head: Buffer): string {
   const uid = readHead(head)?.uid;

@@ -8,7 +8,7 @@ import type { FieldError } from "../policy/validation/schema.ts";
 const MAX_WARNING = 256;
 const MAX_WARNINGS = 4000;
 
-/** Makes each warning short enough for the API server to pass it on, and printable, because it goes into an HTTP header. */
+/** Makes warnings short enough for the API server to pass on, and printable, because they go into HTTP headers. */
 export function joinWarnings(warnings: readonly string[]): string[] {
   const shown: string[] = [];
   let left = MAX_WARNINGS - MAX_WARNING;

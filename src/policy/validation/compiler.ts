@@ -1,5 +1,5 @@
 /**
- * ajv for modules named …validators.ts. Such a module exports its `ajv`, and each validator under the `$id` of its schema.
+ * ajv for modules named …validators.ts. They export their `ajv`, and each validator under the `$id` of its schema.
  * release/validators.ts replaces the module by the code that ajv generates, so that the program starts without ajv.
  */
 

@@ -1,7 +1,7 @@
 /**
  * Validates the spec and name of an object like the API server (fieldValidation=Strict): the CRD's schema with ajv,
- * unknown fields, unique lists and CEL rules, but not rules about changes (oldSelf). The operator validates stored objects
- * again, because they can be older than the CRD; the command line validates without an API server.
+ * unknown fields, unique lists and CEL rules, but not rules about changes (oldSelf). The operator validates stored
+ * objects again, because they can be older than the CRD; the command line validates without an API server.
  */
 
 import type { ErrorObject, ValidateFunction } from "ajv";

@@ -30,8 +30,8 @@ const MAX_EXPRESSION_LETTERS = 16 * 1024;
 const MAX_PATTERN_WEIGHT = 8000;
 
 /**
- * Checks only what fits the schema: `schemaErrors` are those of validatePolicy(). Without `served`, the policy is checked
- * for any version of Cluster API.
+ * Checks only what fits the schema: `schemaErrors` are those of validatePolicy(). `served` is absent for any version of
+ * Cluster API.
  */
 export function checkRules(
   rules: readonly RuleSpec[],
