@@ -134,7 +134,7 @@ function* compileRules(rules: readonly RuleSpec[], surroundings: Surroundings): 
   return compiled;
 }
 
-/** A spec whose rules cannot be told apart holds every hook. */
+/** A spec whose rules cannot be read one by one holds every hook. */
 function brokenRules(errors: readonly FieldError[], { blocking }: ServedHooks): CompiledRule[] {
   return errors.length === 0 ? [] : [brokenRule({ name: "", hooks: blocking, admission: "Deny" }, errors)];
 }
