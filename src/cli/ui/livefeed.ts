@@ -1,4 +1,4 @@
-/** Sends the fleet's state to pages that listen: all of it at first, then the differences. */
+/** Sends the fleet's state to listening pages: all of it at first, then the differences. */
 
 import type { HeldChange, HeldRow, RolloutsChange } from "../../ui/wire.ts";
 
@@ -15,7 +15,7 @@ export class LiveFeed {
   #notes: readonly string[] = [];
   #rollouts: RolloutsChange = { rollouts: [] };
 
-  /** Tells the present state at once. Returns what ends it. */
+  /** Reports the present state at once. Returns a function that ends the listening. */
   listen(listener: Listener): () => void {
     this.#listeners.add(listener);
     const held: HeldChange = { all: true, rows: [...this.#held.values()], gone: [], notes: this.#notes };

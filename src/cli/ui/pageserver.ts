@@ -4,7 +4,6 @@
  */
 
 import { timingSafeEqual } from "node:crypto";
-import type { AddressInfo } from "node:net";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 
 import { messageOf } from "../../api/thrown.ts";
@@ -78,22 +77,15 @@ export async function servePage(options: PageServerOptions): Promise<RunningPage
     "/:token/simulate",
     async ({ query, body }) => await options.simulate(query, body),
   );
-  await app.listen({ host: HOST, port: options.port });
-  const { port } = addressOf(app);
-  return { url: `http://${HOST}:${port}/${options.token}/`, close: async () => await app.close() };
-}
-
-function addressOf(app: FastifyInstance): AddressInfo {
-  const address = app.server.address();
-  if (address === null || typeof address === "string") throw new Error("the server has no port");
-  return address;
+  const address = await app.listen({ host: HOST, port: options.port });
+  return { url: `${address}/${options.token}/`, close: async () => await app.close() };
 }
 
 /** Checks each request first: its Host defeats DNS rebinding, its Origin the forms of other pages. */
 function guard(app: FastifyInstance, token: string): void {
   app.addHook("onRequest", async (request: FastifyRequest<{ Params: { token?: string } }>, reply) => {
     void reply.headers(HEADERS);
-    const { port } = addressOf(app);
+    const port = request.socket.localPort;
     const { host = "", origin } = request.headers;
     if (host !== `${HOST}:${port}` && host !== `localhost:${port}`)
       return await reply.code(421).send({ error: "this server answers only for its own address" });
