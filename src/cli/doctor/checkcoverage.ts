@@ -41,18 +41,13 @@ export function survey(evidence: Evidence, { served, maxOverrideMs, now }: Setti
     compiled.ref.namespace ?? "",
     ...found.map(({ metadata }) => metadata.namespace ?? ""),
   ]);
+  const selected = fleet.rollouts.flatMap((rollout) => selectedBy(fleet, rollout));
   return {
     fleet,
     gated,
     matched: new Set([...all.values()].flat().map(clusterKey)),
-    namespaces: new Set([...scopes, ...rolloutNamespaces(fleet)]),
+    namespaces: new Set([...scopes, ...selected.map(({ metadata }) => metadata.namespace ?? "")]),
   };
-}
-
-function rolloutNamespaces(fleet: Fleet): readonly string[] {
-  return fleet.rollouts.flatMap((rollout) =>
-    selectedBy(fleet, rollout).map(({ metadata }) => metadata.namespace ?? ""),
-  );
 }
 
 /** The distinct kinds of objects that gates look at. */
@@ -78,7 +73,7 @@ export function effective(evidence: Evidence, { fleet, gated }: Surveyed): Findi
   );
 }
 
-/** The failed read without which it is unknown which policies match which Clusters. */
+/** A failed read, because of which it is unknown which policies match which Clusters. */
 function unreadMatches({ policies, clusters, namespaces }: Evidence, fleet: Fleet): Finding | undefined {
   const selects = fleet.policies.some(({ compiled }) => compiled.selectsNamespace !== undefined);
   const needed = [policies, clusters, ...(selects ? [namespaces] : [])];

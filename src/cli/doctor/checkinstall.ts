@@ -85,7 +85,7 @@ export interface Program {
   readonly wanted: number;
   readonly available: number;
   readonly image: string;
-  /** Taken from its label app.kubernetes.io/version; absent without one. */
+  /** The label app.kubernetes.io/version. */
   readonly version: string | undefined;
   readonly args: readonly string[];
   readonly serviceAccount: string;

@@ -56,7 +56,7 @@ async function runDoctor(flags: Flags): Promise<void> {
   const checks = await diagnose(flags);
   if (flags.output === "json") stdout.json(doctorJson(checks));
   else stdout.lines(doctorLines(checks, colourFor(process.stdout, flags)));
-  if (checks.some(isWrong(flags))) throw new CommandError(FAILED);
+  if (checks.some(({ state }) => state === "error" || state === flags.failOn)) throw new CommandError(FAILED);
   if (checks.some(isBlind)) throw new CommandError(USAGE);
 }
 
@@ -77,10 +77,6 @@ const ESSENTIAL = new Set(["ExtensionConfig", "policies", "topology"]);
 
 function isBlind({ name, state }: Check): boolean {
   return state === "unknown" && ESSENTIAL.has(name);
-}
-
-function isWrong({ failOn }: Flags): (check: Check) => boolean {
-  return ({ state }) => state === "error" || (failOn === "warning" && state === "warning");
 }
 
 /** The settings that follow from the operator's flags. */

@@ -83,7 +83,7 @@ export interface Grant {
 
 export interface Settings {
   readonly now: Date;
-  /** From the `--capi-version` of the operator that was found. */
+  /** The hooks that the operator serves with its `--capi-version`. */
   readonly served: ServedHooks;
   /** The Cluster API that the user says is installed, such as "1.13". */
   readonly toldCapi?: string | undefined;

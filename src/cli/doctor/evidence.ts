@@ -201,7 +201,7 @@ async function readGrant(client: KubeClient, kind: ObjectKind, user: string): Pr
   return { resource: resourceName(found.value), missing };
 }
 
-/** In all namespaces, because the operator lists and watches all of them. */
+/** Asks about all namespaces, because the operator lists and watches all of them. */
 async function missingVerbs(
   client: KubeClient,
   { group, plural }: Resource,
