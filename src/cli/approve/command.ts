@@ -94,7 +94,8 @@ async function carryOut(plan: LivePlan, live: LiveCluster, flags: Flags): Promis
     (flags.output === "json" ? stderr : stdout).lines(lines);
   };
   const nothing: ApprovalOutcome = { dryRun: flags.dryRun === true, approved: false, ended: [] };
-  tellCaveats(plan);
+  const notes = [plan.notCalled, plan.omitted].filter((note) => note !== undefined);
+  stderr.lines(notes.map((note) => `note: ${note}`));
   if (plan.operations.length === 0) {
     say(notHeld(plan, flags.hook));
     return { outcome: nothing };
@@ -123,12 +124,6 @@ async function carryOut(plan: LivePlan, live: LiveCluster, flags: Flags): Promis
   if (problem === undefined) return { outcome: { ...approved, ended } };
   if (flags.output === "text") say("", ...show(await planFor(live, flags)));
   return { outcome: { ...approved, ended }, problem };
-}
-
-function tellCaveats({ notCalled, omitted }: ApprovalPlan): void {
-  for (const note of [notCalled, omitted]) {
-    if (note !== undefined) stderr.line(`note: ${note}`);
-  }
 }
 
 function notHeld({ cluster, isWhole, omitted }: LivePlan, hook: HookName | undefined): string {

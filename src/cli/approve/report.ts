@@ -92,7 +92,8 @@ type Targets = Pick<ApprovalPlan, "cluster" | "namespace">;
 
 /** "annotation example.com/ok=true on Cluster team-a/prod-1" */
 export function markText({ on, field, key, value, replaces }: Mark, targets: Targets): string {
-  const place = on === "Cluster" ? nameOf(targets.cluster) : `Namespace ${namespaceOf(targets)}`;
+  const place =
+    on === "Cluster" ? nameOf(targets.cluster) : `Namespace ${targets.cluster.metadata.namespace}`;
   const notes = [
     ...(replaces === undefined ? [] : [`instead of ${JSON.stringify(truncate(replaces, MAX_VALUE))}`]),
     ...(on === "Namespace" ? ["this reaches every Cluster there"] : []),
@@ -106,12 +107,9 @@ function releaseText({ release }: Obstacle): string {
 
 /** The kubectl command with the same effect. */
 export function commandFor({ replaces, ...mark }: Mark, targets: Targets): string {
-  const target = mark.on === "Cluster" ? targets.cluster.metadata : { name: namespaceOf(targets) };
+  const target =
+    mark.on === "Cluster" ? targets.cluster.metadata : { name: targets.cluster.metadata.namespace ?? "" };
   return commandToSet({ ...mark, overwrite: replaces !== undefined }, target);
-}
-
-function namespaceOf({ cluster }: Targets): string {
-  return cluster.metadata.namespace ?? "";
 }
 
 export interface ApprovalOutcome {

@@ -43,7 +43,7 @@ export async function waitForEnd(
   return other === undefined ? { ended } : { ended, problem: `${other.hook} has ended otherwise` };
 }
 
-/** Also true if that is unknown, for example for objects that only the operator may read. */
+/** True as well if the end is unknown, for example because only the operator may read the objects of a gate. */
 function endsWithin({ releasedAt, obstacles }: OperationPlan, timeoutMs: number): boolean {
   if (releasedAt !== undefined) return releasedAt.getTime() <= Date.now() + timeoutMs;
   return obstacles.every(({ unknown }) => unknown);

@@ -29,7 +29,7 @@ export interface Loaded {
   readonly broken?: ReadonlyMap<string, readonly string[]>;
 }
 
-/** In the order of `paths`; within a folder, by name. A file that is named twice is read once. */
+/** Keeps the order of `paths`, and sorts the files of a folder by name. A file that is named twice is read once. */
 export async function loadPaths(paths: readonly string[], options: LoadOptions = {}): Promise<Loaded> {
   const { sources, problems } = await sourcesOf(paths, options);
   const loaded: LoadedFile[] = [];

@@ -9,7 +9,7 @@ import type { Progress } from "../terminal/progressline.ts";
 import type { FileProblem } from "./parsed.ts";
 
 export interface Source {
-  /** As the user wrote it, or relative to the folder that the user named; "-" is standard input. */
+  /** The path as the user wrote it, or below the folder that the user named; "-" is standard input. */
   readonly name: string;
   /** Named by the user, and not found in a folder or by a pattern: its content should be for HookPolicy. */
   readonly named: boolean;

@@ -97,7 +97,7 @@ function problemOf(error: YAMLError, lines: LineCounter, chunk: Chunk): Problem 
 }
 
 function describe(error: unknown, { text }: Chunk): string {
-  // During parsing, the library reports it as an error in the text.
+  // While it parses, the library reports this as an error in the text.
   if (error instanceof Error && error.message === "Maximum call stack size exceeded") return TOO_DEEP;
   if (error instanceof ReferenceError) {
     const [, name] = /^Unresolved alias .*: (.*)$/.exec(error.message) ?? [];

@@ -6,13 +6,13 @@ export interface Chunk {
   readonly firstLine: number;
 }
 
-/** Directives, and an end of a document that is written out, belong to more than one document. */
+/** A text with directives or an explicit end of a document is not cut: these concern more than one document. */
 const NOT_CUT = /^(?:%|\.\.\.(?:\s|$))/m;
 /** YAML reads --- at the start of a line as the start of a document, also within texts. */
 const START = /^---(?=[ \t\r\n]|$)/gm;
 const BLANK = /^(?:[ \t]*(?:#.*)?(?:\r?\n|$))*$/;
 
-/** The same documents, in the same order, as the whole text has. */
+/** Keeps the documents of the text and their order. */
 export function* chunksOf(text: string): IteratorObject<Chunk, undefined> {
   if (NOT_CUT.test(text) || /\r(?!\n)/.test(text)) {
     yield { text, firstLine: 1 };

@@ -18,7 +18,7 @@ export function mistakeOf({ code, pos: [offset], message }: YAMLError, text: str
   return conflict(text) ?? template(place) ?? BY_CODE[code]?.(place, message);
 }
 
-/** Where the parser stopped, and its line. */
+/** The offset at which the parser stopped, and its line. */
 interface Place {
   readonly text: string;
   readonly offset: number;

@@ -28,7 +28,7 @@ export interface ClusterObjects {
   readonly unread: readonly Unread[];
 }
 
-/** Also contains the objects that gates look at. */
+/** The same, with the objects that gates look at. */
 export interface ClusterWorld extends ClusterObjects {
   readonly reader: ObjectReader;
 }

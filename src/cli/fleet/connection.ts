@@ -22,11 +22,9 @@ export function addConnectionFlags(command: Command): Command {
 
 /** Appended to a printed command, so that it uses the same cluster: " --context prod". */
 export function connectionWords({ kubeconfig, context }: ConnectionFlags): string {
-  const words = [
-    ...(kubeconfig === undefined ? [] : ["--kubeconfig", kubeconfig]),
-    ...(context === undefined ? [] : ["--context", context]),
-  ];
-  return words.map((word) => ` ${shellQuote(word)}`).join("");
+  return Object.entries({ kubeconfig, context })
+    .map(([flag, value]) => (value === undefined ? "" : ` --${flag} ${shellQuote(value)}`))
+    .join("");
 }
 
 /** Parses a duration to milliseconds. */

@@ -184,7 +184,7 @@ export class Fleet {
   }
 }
 
-/** For display: each policy's record counts for itself. */
+/** Shows the earliest time that any policy has recorded; in decisions, each record counts for its own policy only. */
 function firstOfAll(operation: PendingOperation): PendingOperation {
   const said = [...(operation.saidBy?.values() ?? [])].map((time) => time.getTime());
   return said.length === 0 ? operation : { ...operation, firstAsked: new Date(Math.min(...said)) };

@@ -14,19 +14,18 @@ export function objectReader(objects: readonly RawObject[], complete: boolean): 
   const byKind = Map.groupBy(objects.map(watched), ({ key }) => key);
   return {
     find: (kind, namespace): FoundObjects => {
-      const found = byKind.get(objectKindKey(kind));
-      if (found === undefined) return complete ? NONE : unknown(objectKindKey(kind));
+      const key = objectKindKey(kind);
+      const found = byKind.get(key);
+      if (found === undefined && complete) return { ok: true, namespaced: true, objects: [] };
+      if (found === undefined) {
+        const message = `no ${key} is among the objects that were given`;
+        return { ok: false, reason: "ObjectsNotGiven", message };
+      }
       const namespaced = found.some(({ object }) => object.metadata.namespace !== undefined);
       const inReach = found.filter(({ object }) => !namespaced || object.metadata.namespace === namespace);
       return { ok: true, namespaced, objects: inReach.map(({ object }) => object) };
     },
   };
-}
-
-const NONE: FoundObjects = { ok: true, namespaced: true, objects: [] };
-
-function unknown(kind: string): FoundObjects {
-  return { ok: false, reason: "ObjectsNotGiven", message: `no ${kind} is among the objects that were given` };
 }
 
 function watched(raw: RawObject): { readonly key: string; readonly object: WatchedObject } {

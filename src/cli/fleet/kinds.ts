@@ -20,7 +20,7 @@ export function groupOf({ apiVersion }: RawObject): string {
   return typeof apiVersion === "string" && apiVersion.includes("/") ? (apiVersion.split("/")[0] ?? "") : "";
 }
 
-/** For any version of the group: the schema reports a version that is not supported. */
+/** Accepts any version of the group: the schema reports a version that is not supported. */
 export function ownKind(object: RawObject): OwnKind | undefined {
   return groupOf(object) === GROUP ? OWN_KINDS.find((kind) => kind === object["kind"]) : undefined;
 }

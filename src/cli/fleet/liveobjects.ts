@@ -1,4 +1,4 @@
-/** Objects for commands: with their kind, and without those that the user may not read. */
+/** Reads objects for commands, and sets their kind. */
 
 import type { RawObject } from "./kinds.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
@@ -75,7 +75,7 @@ export async function readKind(
     const refusal = refusalOf(kind, error);
     if (refusal === undefined) throw error;
     if (!isForbidden(error)) return refusal;
-    // The user is refused here, not the operator.
+    // The API server has refused the user, not the operator.
     return { ...refusal, message: `you may not ${attempt(kind, resource, namespace)}` };
   }
 }

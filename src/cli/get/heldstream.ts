@@ -28,15 +28,15 @@ export class HeldStream {
     this.#known = new Map(held.map((each) => [heldKey(each), each]));
     // The policy may still hold an operation that has lost its row in a full status.
     const short = new Set(omitted.map(({ policy }) => policyName(policy)));
-    const gone = [...before]
-      .filter(([key, { policy }]) => !this.#known.has(key) && !short.has(policyName(policy)))
-      .map(([, each]) => each);
+    const gone = [...before].flatMap(([key, each]): [Event, Held][] =>
+      this.#known.has(key) || short.has(policyName(each.policy)) ? [] : [["Released", each]],
+    );
     const news = held.flatMap((each): [Event, Held][] => {
       const known = before.get(heldKey(each));
       if (known === undefined) return [["Held", each]];
       return JSON.stringify(known.row) === JSON.stringify(each.row) ? [] : [["Changed", each]];
     });
-    return this.#lines([...gone.map((each): [Event, Held] => ["Released", each]), ...news], now);
+    return this.#lines([...gone, ...news], now);
   }
 
   #lines(events: readonly (readonly [Event, Held])[], now: Date): string[] {

@@ -11,7 +11,7 @@ import { ageText, since, until } from "../terminal/age.ts";
 import { tableLines } from "../terminal/table.ts";
 import { type Detail, detailLines, wrapped } from "../terminal/tree.ts";
 
-/** What each line is about. */
+/** The subject of a line. */
 export type Grouping = "operation" | "policy" | "cluster";
 
 /** The first and the last words of the commands that are shown. */

@@ -27,7 +27,7 @@ export interface OverrideWish {
 
 const MAX_NAME = 63;
 
-/** Contains the Cluster's uid, so that another Cluster of the same name is not affected. */
+/** Contains the uid of the Cluster, so that it does not affect a later Cluster of the same name. */
 export function newOverride(cluster: Cluster, wish: OverrideWish, now: Date): NewOverride {
   const { namespace = "", name, uid } = cluster.metadata;
   const stamp = timestamp(now).toLowerCase().replaceAll(/[-:]/g, "");

@@ -46,7 +46,7 @@ export function overrideYaml(override: NewOverride): string {
   return lines.map((line) => replaceUnprintable(line, escapeYaml)).join("\n");
 }
 
-/** As in JSON, but YAML has no surrogate pairs. */
+/** Escapes a character like JSON, but without surrogate pairs, which YAML does not have. */
 function escapeYaml(character: string): string {
   if (character.length === 1) return printable(character);
   return String.raw`\U${character.codePointAt(0)?.toString(16).padStart(8, "0")}`;

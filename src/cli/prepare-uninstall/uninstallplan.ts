@@ -29,7 +29,7 @@ interface UninstallOptions {
 }
 
 export interface Step {
-  /** In the infinitive: "delete ExtensionConfig hookpolicy". */
+  /** An infinitive: "delete ExtensionConfig hookpolicy". */
   readonly does: string;
   /** The removal does not depend on this step: a user without the right to do it leaves it out. */
   readonly optional?: true;
@@ -90,7 +90,8 @@ async function stop(client: Client, { namespace, timeoutMs }: UninstallOptions):
   const key = { namespace, name: NAME };
   const deployment = await unlessNotFound(client.get(DEPLOYMENTS, key));
   if (deployment === undefined) return undefined;
-  if (isScaledDown(deployment) && (await podsOf(client, deployment)).length === 0) return undefined;
+  const isScaledDown = fieldsOf(deployment.spec)["replicas"] === 0;
+  if (isScaledDown && (await podsOf(client, deployment)).length === 0) return undefined;
   return {
     does: `scale Deployment ${keyOf(key)} to 0 and wait for its Pods to stop`,
     run: async () => {
@@ -105,10 +106,6 @@ async function stop(client: Client, { namespace, timeoutMs }: UninstallOptions):
       }
     },
   };
-}
-
-function isScaledDown({ spec }: KubeObject): boolean {
-  return fieldsOf(spec)["replicas"] === 0;
 }
 
 const POLL_MS = 500;

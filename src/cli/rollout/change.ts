@@ -70,7 +70,7 @@ function sameFailures(a: HookRollout, b: HookRollout): boolean {
 }
 
 interface Patch {
-  /** With the uid, and with the resourceVersion if no other write may come before this one. */
+  /** Contains the uid, and the resourceVersion if no other write may come before this one. */
   readonly metadata: object;
   readonly spec: object;
 }

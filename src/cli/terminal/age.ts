@@ -34,7 +34,7 @@ export function ageText(ms: number): string {
   return `${Math.floor(seconds / size)}${name}${rest > 0 ? `${rest}${restName}` : ""}`;
 }
 
-/** "3d4h" since a time in an object; "?" if it is not valid. */
+/** "3d4h": the age of a timestamp; "?" if it is not valid. */
 export function since(text: string, now: Date): string {
   return ageText(now.getTime() - Date.parse(text));
 }

@@ -6,11 +6,8 @@ import { printable } from "../../api/printable.ts";
 const MAX_CHARACTERS = 60_000;
 
 export function markdownTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
-  return [headings, headings.map(() => "---"), ...rows].map(markdownRow).join("");
-}
-
-function markdownRow(cells: readonly string[]): string {
-  return `| ${cells.join(" | ")} |\n`;
+  const lines = [headings, headings.map(() => "---"), ...rows];
+  return lines.map((cells) => `| ${cells.join(" | ")} |\n`).join("");
 }
 
 /** Escapes a name or message, so that it cannot become a table, a link or a mention. */

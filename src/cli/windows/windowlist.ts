@@ -28,7 +28,7 @@ export interface PolicyWindows {
   readonly invalid: readonly PolicyRef[];
 }
 
-/** In the order of the objects, rules and gates. */
+/** Keeps the order of the objects, rules and gates. */
 export function windowsIn(objects: readonly RawObject[]): PolicyWindows {
   const found = objects.flatMap((raw) => {
     const kind = policyKind(raw);
