@@ -77,7 +77,8 @@ test("objects are validated by code that was made when the program was built", a
   const cwd = await folder(t, { "p.json": policy, "s.json": suite });
   const env = { NODE_OPTIONS: "--disallow-code-generation-from-strings" };
   const { stdout, stderr } = await hookpolicy(["validate", "."], { cwd, env });
-  assert.equal(stderr, "");
+  const progress = /^checked \d+ of \d+ .*\n/gm; // on a busy machine
+  assert.equal(stderr.replaceAll(progress, ""), "");
   assert.match(stdout, /spec\.rules: required field is missing/);
   const tested = await hookpolicy(["test", "s.json"], { cwd, env });
   assert.match(tested.stdout + tested.stderr, /spec\.clusters: required field is missing/);
