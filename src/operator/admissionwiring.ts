@@ -59,8 +59,6 @@ export type ReviewClient = Pick<KubeClient, "getPath" | "review">;
 const now = (): Date => new Date();
 
 export interface Admission extends AdmissionRoutes {
-  /** Loads what the first review needs. Never rejects. */
-  warm(): Promise<void>;
   /** Stops answering. */
   close(): Promise<void>;
 }
@@ -78,7 +76,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
   };
   const recorder = recordAdmission({ metrics, log, authenticated, policies: memory.store, audit, now });
   const routes = createAdmissionRoutes({ policies, clusters: { authenticated, source, recorder, now } });
-  return { ...routes, warm: async () => await examiner.warm(), close: async () => await examiner.close() };
+  return { ...routes, close: async () => await examiner.close() };
 }
 
 export function worldOf({ store, clusters, namespaces }: ReadMemory): AdmissionWorld {

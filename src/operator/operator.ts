@@ -85,7 +85,6 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   const { port } = await servers.hooks.listen();
   await servers.admission.listen();
   readiness.listening();
-  void admission.warm();
   await diagnostics.listen();
   const { capiVersion } = served;
   log.info("Serving Cluster API's lifecycle hooks", { port, capiVersion, version: VERSION });

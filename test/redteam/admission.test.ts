@@ -80,14 +80,23 @@ async function start(t: TestContext, { closed = false, allowed = true, limits }:
     audit: [],
     log,
   });
-  await admission.warm();
   t.after(async () => await admission.close());
+  await startThread(admission);
   const authority = closed ? await authorityOf(t) : undefined;
   const port = await serve(t, admission, {
     ...(authority !== undefined && { clients: authority }),
     ...(limits !== undefined && { limits }),
   });
   return { port, asked, atOnce: () => most };
+}
+
+/** By a first review, which may give up before the thread has loaded its sources. */
+async function startThread({ routes }: Admission): Promise<void> {
+  const policies = routes.find(({ path }) => path === ADMISSION_PATH);
+  const body = Buffer.from(JSON.stringify(reviewOf(hookPolicy({}, { namespace: "first" }))));
+  let first: Said | undefined;
+  while (first === undefined || first.status?.code === 503)
+    first = JSON.parse((await policies?.handle(body)) ?? "").response;
 }
 
 /** Reviews of Clusters have tests of their own. */
