@@ -40,14 +40,26 @@ export async function onControlPlane<T>(
 
 const DEPLOYMENT = join(import.meta.dirname, "../manifests/deployment.yaml");
 
-/** The operator with the flags of Node.js that the shipped Deployment sets: memory depends on them. */
+const TRIM = "MALLOC_TRIM_THRESHOLD_";
+
+/** A variable of the shipped Deployment's container. */
+function shipped(name: string): string {
+  const entry = new RegExp(`name: ${name}\\n\\s+value: "?([^"\\n]+)"?\\n`);
+  const [, value] = entry.exec(readFileSync(DEPLOYMENT, "utf8")) ?? [];
+  if (value === undefined) throw new Error(`${DEPLOYMENT} has no ${name}`);
+  return value;
+}
+
+/** The operator with what the shipped Deployment tells Node.js and the C library: memory depends on it. */
 export async function startShipped(
   cp: ControlPlane,
   { nodeFlags = [], ...options }: Parameters<typeof startOperator>[1] & object,
 ): Promise<Operator> {
-  const [, shipped] = /name: NODE_OPTIONS\n\s+value: (.+)\n/.exec(readFileSync(DEPLOYMENT, "utf8")) ?? [];
-  if (shipped === undefined) throw new Error(`${DEPLOYMENT} has no NODE_OPTIONS`);
-  return await startOperator(cp, { ...options, nodeFlags: [...shipped.split(" "), ...nodeFlags] });
+  return await startOperator(cp, {
+    ...options,
+    nodeFlags: [...shipped("NODE_OPTIONS").split(" "), ...nodeFlags],
+    env: { [TRIM]: shipped(TRIM) },
+  });
 }
 
 /** Runs the rounds one after the other, counted from 0, and samples the noise of the machine before each. */

@@ -38,6 +38,8 @@ export interface OperatorOptions {
   readonly executable?: string;
   /** For Node.js itself. */
   readonly nodeFlags?: readonly string[];
+  /** More variables of its environment. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Where it may end by itself; default: the control plane's, which count that as a failure. */
   readonly processes?: Processes;
 }
@@ -119,7 +121,7 @@ export async function startOperator(
   const daemon = (options.processes ?? cp.processes).start({
     name,
     command: options.executable ?? process.execPath,
-    env: environment({ NODE_COMPILE_CACHE: COMPILE_CACHE }),
+    env: environment({ NODE_COMPILE_CACHE: COMPILE_CACHE, ...options.env }),
     args: [
       ...programArgs(options),
       "run",
