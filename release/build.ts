@@ -5,7 +5,7 @@
 
 import { chmodSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { gzipSync } from "node:zlib";
+import { deflateRawSync, gzipSync } from "node:zlib";
 import { build, type Plugin } from "esbuild";
 import { compiledValidators } from "./validators.ts";
 
@@ -56,7 +56,7 @@ async function page(): Promise<{ readonly script: string; readonly style: string
 
 const MAX_PAGE_BYTES = 150_000;
 
-/** CommonJS, as Node.js wants the text of a thread. */
+/** CommonJS, as Node.js wants the text of a thread; compressed, because the process keeps it. */
 async function reviewThread(): Promise<string> {
   const { outputFiles } = await build({
     entryPoints: [join(ROOT, "src/admission/reviewworker.ts")],
@@ -71,7 +71,7 @@ async function reviewThread(): Promise<string> {
     plugins: [compiledValidators],
     logOverride: { "empty-import-meta": "silent" }, // it starts no thread of its own
   });
-  return outputFiles[0]?.text ?? "";
+  return deflateRawSync(outputFiles[0]?.contents ?? "", { level: 9 }).toString("base64");
 }
 
 /**
@@ -84,15 +84,24 @@ const UNUSED: Readonly<Record<string, string>> = {
   // For the schemas of routes: no route has one.
   "@fastify/ajv-compiler": "module.exports = () => undefined",
   "@fastify/fast-json-stringify-compiler": "module.exports = () => undefined",
+  // All but the agents and their request(): its fetch, WebSocket, caches and mocks.
+  undici: `
+    exports.Agent = require("undici/lib/dispatcher/agent");
+    exports.ProxyAgent = require("undici/lib/dispatcher/proxy-agent");
+    exports.Socks5ProxyAgent = require("undici/lib/dispatcher/socks5-proxy-agent");
+    Object.assign(require("undici/lib/dispatcher/dispatcher").prototype, require("undici/lib/api"));`,
 };
 
 const withoutUnused: Plugin = {
   name: "without-unused",
   setup: (bundler) => {
-    bundler.onResolve({ filter: /^(?:\.\/gen|@fastify)\// }, ({ path }) =>
+    bundler.onResolve({ filter: /^(?:\.\/gen\/|@fastify\/|undici$)/ }, ({ path }) =>
       Object.hasOwn(UNUSED, path) ? { path, namespace: "unused" } : undefined,
     );
-    bundler.onLoad({ filter: /.*/, namespace: "unused" }, ({ path }) => ({ contents: UNUSED[path] ?? "" }));
+    bundler.onLoad({ filter: /.*/, namespace: "unused" }, ({ path }) => ({
+      contents: UNUSED[path] ?? "",
+      resolveDir: ROOT,
+    }));
   },
 };
 

@@ -1,5 +1,6 @@
 /** The thread that examines reviews, so that their cost never delays a hook call. */
 
+import { inflateRawSync } from "node:zlib";
 import { isMainThread, type MessagePort, parentPort, Worker, workerData } from "node:worker_threads";
 
 import { examine, type Settings } from "./examine.ts";
@@ -19,7 +20,7 @@ export interface Task {
 
 const ROLE = "hookpolicy-reviews";
 
-/** The source of this module with its imports, in the built program only (release/build.ts). */
+/** This module and what it imports, compressed, in base64; only the built program has it (release/build.ts). */
 declare const HOOKPOLICY_REVIEW_THREAD: string | undefined;
 
 /** Posts "ready" once, and then answers each Task with an Examined. */
@@ -28,7 +29,11 @@ export function startThread(settings: Settings): Worker {
   const options = { workerData: data, resourceLimits: MEMORY, argv: [], execArgv: [] };
   return typeof HOOKPOLICY_REVIEW_THREAD === "undefined"
     ? new Worker(new URL(import.meta.url), options)
-    : new Worker(HOOKPOLICY_REVIEW_THREAD, { ...options, eval: true });
+    : new Worker(inflated(HOOKPOLICY_REVIEW_THREAD), { ...options, eval: true });
+}
+
+function inflated(base64: string): string {
+  return inflateRawSync(Buffer.from(base64, "base64")).toString("latin1");
 }
 
 function serve(port: MessagePort, settings: Settings): void {
