@@ -22,12 +22,16 @@ async function havePackages(): Promise<boolean> {
   }
 }
 
-if (await havePackages()) {
+/** Side by side what shares no package: while one program is linked or downloaded, the other is compiled. */
+async function buildPrograms(): Promise<void> {
   await controlPlaneBinaries();
-  await nodeBinaries();
   await clusterApiBinaries();
   await helmBinary();
   await clusterctlBinary();
-  await certManagerBinary();
+  await Promise.all([nodeBinaries(), certManagerBinary()]);
+}
+
+if (await havePackages()) {
+  await buildPrograms();
   for (const image of [pauseImage, dnsImage, clusterApiImage, certManagerImage, nodeJsImage]) await image();
 } else process.exitCode = NO_PACKAGES;

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { assetOf, downloadedAsset } from "./assets.ts";
 import { type KubeObject, objectsOf } from "./client.ts";
 import { build, type Progress, withLock } from "./gobuild.ts";
-import { moduleOf, type Part, PARTS } from "./parts.ts";
+import { moduleOf, type Part, PARTS, versionOfPart } from "./parts.ts";
 
 const run = promisify(execFile);
 
@@ -127,13 +127,13 @@ export async function nodeBinaries(progress?: Progress): Promise<NodeBinaries> {
   return Object.fromEntries(found) as NodeBinaries;
 }
 
-/** Of test/controlplane/cert-manager: its three programs in one, and the folder of the chart that runs them. */
+/** Of test/controlplane/addons/cert-manager: its three programs in one, and the folder of the chart that runs them. */
 export async function certManagerBinary(
   progress?: Progress,
 ): Promise<{ readonly program: string; readonly chart: string }> {
   const program = await built("cert-manager", progress);
-  const { folder, path } = moduleOf("cert-manager");
-  return { program, chart: join(await sourceOf(path, folder), "deploy/charts/cert-manager") };
+  const source = await sourceOf("github.com/cert-manager/cert-manager", moduleOf("addons").folder);
+  return { program, chart: join(source, "deploy/charts/cert-manager") };
 }
 
 /** What installs plugins of kubectl, and what its index asks of their manifests. */
@@ -176,14 +176,14 @@ async function hostKubectlMinor(): Promise<number | undefined> {
 
 async function built(part: Part, progress?: Progress): Promise<string> {
   const { module, main, seconds } = PARTS[part];
-  const { folder, cache, version, ...options } = moduleOf(module);
+  const { folder, cache, ...options } = moduleOf(module);
   const target = join(cache, part);
   if (existsSync(target)) return target;
   await withLock(
     cache,
     async () => {
       if (existsSync(target)) return; // another process built it while we waited
-      const title = `${part} ${version.replace(/^v/, "")}`;
+      const title = `${part} ${versionOfPart(part).replace(/^v/, "")}`;
       await build({ title, seconds, folder, main, target, ...options }, progress);
     },
     progress,

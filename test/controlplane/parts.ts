@@ -57,9 +57,19 @@ export const PARTS = {
     seconds: 5,
   },
   portmap: { module: "cni", main: "github.com/containernetworking/plugins/plugins/meta/portmap", seconds: 5 },
-  coredns: { module: "coredns", main: ".", seconds: 280 },
-  "network-policies": { module: "network-policies", main: ".", seconds: 40 },
-  "cert-manager": { module: "cert-manager", main: ".", seconds: 150 },
+  coredns: { module: "addons", main: "./coredns", seconds: 100, path: "github.com/coredns/coredns" },
+  "network-policies": {
+    module: "addons",
+    main: "./network-policies",
+    seconds: 20,
+    path: "sigs.k8s.io/kube-network-policies",
+  },
+  "cert-manager": {
+    module: "addons",
+    main: "./cert-manager",
+    seconds: 60,
+    path: "github.com/cert-manager/cert-manager",
+  },
 } as const;
 
 export type Part = keyof typeof PARTS;
@@ -80,7 +90,7 @@ interface Module {
 const TAGS: Partial<Record<ModuleName, string>> = {
   "cluster-api": "netgo,osusergo", // nothing in C is compiled
   prometheus: "remove_all_sd",
-  containerd: "no_btrfs,no_devmapper,no_zfs,no_erofs",
+  containerd: "no_btrfs,no_devmapper,no_zfs,no_rdt,no_tracing,nri_no_wasm",
 };
 
 /**
@@ -89,9 +99,15 @@ const TAGS: Partial<Record<ModuleName, string>> = {
  */
 const GCFLAGS: Partial<Record<ModuleName, string>> = { "cluster-api": "-l" };
 
+/** The one that its users know it by. */
+export function versionOfPart(part: Part): string {
+  const spec = PARTS[part];
+  return "path" in spec ? versionOf(spec.path, goModOf(spec.module)) : moduleOf(spec.module).version;
+}
+
 export function moduleOf(name: ModuleName): Module {
-  const folder = join(import.meta.dirname, isBench(name) ? "../../bench" : ".", name);
-  const goMod = readFileSync(join(folder, "go.mod"), "utf8");
+  const folder = folderOf(name);
+  const goMod = goModOf(name);
   const path = {
     etcd: "go.etcd.io/etcd/server/v3",
     kubernetes: "k8s.io/kubernetes",
@@ -100,9 +116,7 @@ export function moduleOf(name: ModuleName): Module {
     prometheus: "github.com/prometheus/prometheus",
     containerd: "github.com/containerd/containerd/v2",
     cni: "github.com/containernetworking/plugins",
-    coredns: "github.com/coredns/coredns",
-    "network-policies": "sigs.k8s.io/kube-network-policies",
-    "cert-manager": "github.com/cert-manager/cert-manager",
+    addons: "k8s.io/client-go",
     gitops: "github.com/fluxcd/cli-utils",
     krew: "sigs.k8s.io/krew",
     peer: "sigs.k8s.io/cluster-api",
@@ -115,10 +129,18 @@ export function moduleOf(name: ModuleName): Module {
     .update(goMod)
     .update(readFileSync(join(folder, "go.sum")));
   hash.update(ldflags).update(tags).update(gcflags);
-  for (const source of globSync("*.go", { cwd: folder }).toSorted())
+  for (const source of globSync(name === "addons" ? "*/*.go" : "*.go", { cwd: folder }).toSorted())
     hash.update(readFileSync(join(folder, source)));
   const key = `${name}-${version}-${process.platform}-${process.arch}-${hash.digest("hex").slice(0, 12)}`;
   return { folder, path, version, ldflags, tags, gcflags, cache: join(cacheRoot(), key) };
+}
+
+function folderOf(name: ModuleName): string {
+  return join(import.meta.dirname, isBench(name) ? "../../bench" : ".", name);
+}
+
+function goModOf(name: ModuleName): string {
+  return readFileSync(join(folderOf(name), "go.mod"), "utf8");
 }
 
 function isBench(name: ModuleName): boolean {
@@ -165,9 +187,7 @@ function stamp(name: ModuleName, version: string): string {
     prometheus: `-X github.com/prometheus/common/version.Version=${version}`,
     containerd: `-X github.com/containerd/containerd/v2/version.Version=${version}`,
     cni: "",
-    coredns: "",
-    "network-policies": "",
-    "cert-manager": "",
+    addons: "",
     gitops: "",
     krew: "",
     peer: "",
