@@ -13,6 +13,10 @@ UNIT_TEST := $(TEST) --test-concurrency=3
 # Coverage of the same tests; release/coverage.ts sums it up.
 COVERAGE_FLAGS := --import ./test/coverage.ts --experimental-test-coverage --test-coverage-include='src/**' --test-coverage-exclude='**/*.gen.ts' \
   --test-reporter=lcov --test-reporter-destination=coverage/lcov.info
+# Begins the line with a run's totals (test/totals.ts).
+test-unit coverage: export TEST_PART := unit
+test-integration: export TEST_PART := integration
+test-cluster: export TEST_PART := cluster
 INSTALLED := node_modules/.package-lock.json
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 # Tests start hundreds of processes of the same code.

@@ -7,6 +7,7 @@ import type { TestEvent } from "node:test/reporters";
 import { failed } from "./failed.ts";
 import failures from "./failures.ts";
 import { slowest } from "./slowest.ts";
+import { totals } from "./totals.ts";
 
 async function* keeping(source: AsyncIterable<TestEvent>, kept: TestEvent[]): AsyncGenerator<TestEvent> {
   for await (const event of source) {
@@ -21,4 +22,5 @@ export default async function* report(source: AsyncIterable<TestEvent>): AsyncGe
   yield* failures(keeping(source, ended));
   yield* slowest(ended);
   yield* failed(ended);
+  yield* totals(ended);
 }
