@@ -1,4 +1,4 @@
-/** The manifests for cert-manager, and cert-manager itself: what it issues is served, trusted, and renewed. */
+/** The manifests and the chart for cert-manager, and cert-manager itself: what it issues is served, trusted, and renewed. */
 
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
@@ -7,12 +7,23 @@ import { after, before, test } from "node:test";
 import { connect } from "node:tls";
 import type { KubeObject, Ref } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/controlplane.ts";
-import { policyRef } from "../controlplane/policies.ts";
+import { helmIn } from "../install/tools.ts";
 import { installCertManager, removeCertManager } from "./certmanagerpods.ts";
-import { holdsUntilApproved } from "./held.ts";
+import { holdsUntilApproved, refusesFaulty } from "./held.ts";
 import { failuresOf, loadUntil } from "./load.ts";
-import { EXTENSION, installRelease, NAMESPACE, removeRelease, replicas, SERVING } from "./operatorpods.ts";
+import {
+  CRDS,
+  EXTENSION,
+  installRelease,
+  isInstalled,
+  leftovers,
+  NAMESPACE,
+  removeRelease,
+  replicas,
+  SERVING,
+} from "./operatorpods.ts";
 import { attachCluster, conditionOf } from "./cluster.ts";
+import { CHART } from "./product.ts";
 
 const MANIFEST = "hookpolicy-cert-manager.yaml";
 const WEBHOOK_PORT = 9443;
@@ -31,7 +42,8 @@ before(async () => {
   await installRelease(cluster, MANIFEST);
 });
 after(async () => {
-  await removeRelease(cluster, MANIFEST);
+  await cluster?.kubectl("delete", "crd", ...CRDS, "--ignore-not-found");
+  await cluster?.kubectl("delete", "namespace", NAMESPACE, "--ignore-not-found");
   await removeCertManager(cluster);
   await cluster?.stop();
 });
@@ -78,26 +90,24 @@ async function renew(name: string): Promise<void> {
   });
 }
 
-test("the operator serves the certificate of cert-manager, and Cluster API's Pod trusts it and asks", async () => {
+/** From the authority to Cluster API and the API server, and from there to the operator. */
+async function isTrusted(namespace: string): Promise<void> {
   const served = await published("tls.crt");
   const authority = await published("ca.crt");
   await everyReplicaServes(served);
   assert.ok(served.verify(authority.publicKey));
-  const { caBundle } = (await cluster.get(EXTENSION))["spec"].clientConfig;
-  assert.equal(caBundle, (await cluster.get(SERVING))["data"]["ca.crt"]);
-  await holdsUntilApproved(cluster, "team-issued");
-});
-
-test("the API server trusts the caBundle that cert-manager writes into the webhook of policies", async () => {
+  const { data } = await cluster.get(SERVING);
+  assert.equal((await cluster.get(EXTENSION))["spec"].clientConfig.caBundle, data["ca.crt"]);
+  await holdsUntilApproved(cluster, namespace);
   await cluster.waitFor("cert-manager to write the caBundle", async () => {
     const [webhook] = (await cluster.get(WEBHOOK))["webhooks"];
-    return webhook.clientConfig.caBundle === (await cluster.get(SERVING))["data"]["ca.crt"];
+    return webhook.clientConfig.caBundle === data["ca.crt"];
   });
-  const { apiVersion, kind, ...metadata } = policyRef("team-issued", "faulty");
-  const until = [{ name: "approved", expression: "cluster." }];
-  const rules = [{ name: "held", hooks: ["BeforeClusterDelete"], until, message: "wait" }];
-  const faulty = { apiVersion, kind, metadata, spec: { clusterSelector: {}, rules } };
-  await assert.rejects(cluster.create(faulty), /admission webhook .* denied the request/);
+  await refusesFaulty(cluster, namespace);
+}
+
+test("the operator serves the certificate of cert-manager, and Cluster API's Pod and the API server trust it and ask", async () => {
+  await isTrusted("team-issued");
 });
 
 test("a renewed authority and certificate are served without a restart or a failed call, and trusted as before", async (t) => {
@@ -113,6 +123,22 @@ test("a renewed authority and certificate are served without a restart or a fail
   assert.deepEqual(failuresOf(calls), []); // they trust the authority that was there before
   assert.deepEqual(startsOf(await replicas(cluster)), startsOf(pods));
   await holdsUntilApproved(cluster, "team-renewed");
+});
+
+test("the chart asks cert-manager for the same, and helm uninstall takes that along", async () => {
+  await removeRelease(cluster, MANIFEST);
+  const into = ["--namespace", NAMESPACE];
+  const issuer = ["--set", "certificates.issuer=cert-manager"];
+  await helmIn(cluster, "install", "hookpolicy", CHART, ...into, "--create-namespace", ...issuer);
+  await isInstalled(cluster);
+  await isTrusted("team-chart");
+  const issued = ["get", "issuers,certificates,certificaterequests", ...into, "--output=name"];
+  assert.notEqual(await cluster.kubectl(...issued), "");
+  await helmIn(cluster, "uninstall", "hookpolicy", ...into);
+  assert.deepEqual(await leftovers(cluster), []);
+  await cluster.waitFor("what cert-manager has made of the Certificates to be gone", async () => {
+    return (await cluster.kubectl(...issued)) === "";
+  });
 });
 
 /** Which processes they are. */

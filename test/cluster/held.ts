@@ -7,6 +7,15 @@ import { applyPolicy, approvalRule, approve, heldRow, policyRef } from "../contr
 
 const HOOK = "BeforeClusterDelete";
 
+/** The API server asks the operator before it stores a policy: one whose expression is incomplete is not stored. */
+export async function refusesFaulty(cp: ControlPlane, namespace: string): Promise<void> {
+  const { apiVersion, kind, ...metadata } = policyRef(namespace, "faulty");
+  const until = [{ name: "approved", expression: "cluster." }];
+  const rules = [{ name: "held", hooks: [HOOK], until, message: "wait" }];
+  const faulty = { apiVersion, kind, metadata, spec: { clusterSelector: {}, rules } };
+  await assert.rejects(cp.create(faulty), /admission webhook .* denied the request/);
+}
+
 /** A Cluster is deleted when it is approved, and not before. */
 export async function holdsUntilApproved(cp: ControlPlane, namespace: string): Promise<void> {
   const name = "prod";

@@ -1,7 +1,6 @@
 /** The chart of the release with real helm, where its Job and the operator are Pods. */
 
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { ControlPlane } from "../controlplane/controlplane.ts";
 import { createCluster, deleteCluster, waitUntilGone } from "../controlplane/lab.ts";
@@ -19,9 +18,8 @@ import {
   nodeOf,
   replicas,
 } from "./operatorpods.ts";
-import { RELEASE } from "./product.ts";
+import { CHART } from "./product.ts";
 
-const CHART = join(RELEASE, "hookpolicy-chart-0.1.0.tgz");
 const IN_NAMESPACE = ["--namespace", NAMESPACE];
 const HOOK = "BeforeClusterDelete";
 const POLICY = policyRef("team-helm", "protect");

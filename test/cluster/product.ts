@@ -14,6 +14,7 @@ const run = promisify(execFile);
 /** An example's name: no registry is asked, because the nodes have it. */
 export const PRODUCT_IMAGE = "registry.example.com/hookpolicy:0.1.0";
 export const RELEASE = join(ROOT, "dist/release");
+export const CHART = join(RELEASE, "hookpolicy-chart-0.1.0.tgz");
 
 /** `make image`, `docker save` and `make release`. */
 export async function makeProduct(): Promise<Image> {
