@@ -8,7 +8,7 @@ import {
   serviceAccountKey,
 } from "../controlplane/certificates.ts";
 import { ADMIN_TOKEN } from "../controlplane/controlplane.ts";
-import { API_SERVER, API_SERVER_IP, nodeIp } from "./addresses.ts";
+import { API_SERVER, API_SERVER_IP, API_SERVER_IPV6, nodeIp } from "./addresses.ts";
 
 const SERVICE_NAMES = ["kubernetes", "kubernetes.default", "kubernetes.default.svc"];
 
@@ -25,7 +25,7 @@ export async function writeCredentials(
   await secret("ca.key", authority.key);
   await secret("sa.key", serviceAccountKey());
   await secret("tokens.csv", `${ADMIN_TOKEN},admin,admin,system:masters\n`);
-  const names = [API_SERVER_IP, "10.96.0.1", "127.0.0.1", "localhost", ...SERVICE_NAMES];
+  const names = [API_SERVER_IP, API_SERVER_IPV6, "10.96.0.1", "127.0.0.1", "localhost", ...SERVICE_NAMES];
   for (const [name, request] of requests(names, nodes)) {
     const { certificate, key } = await authority.issue(request);
     await secret(`${name}.crt`, certificate);

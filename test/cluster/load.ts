@@ -1,6 +1,7 @@
 /** Calls of a hook through the Service's address, as Cluster API's manager makes them, and what became of them. */
 
 import { Agent, request } from "node:https";
+import { isIPv6 } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { hookPath } from "../../src/api/hookcatalog.ts";
@@ -68,10 +69,14 @@ async function heldTarget(cp: ControlPlane): Promise<Target> {
   const service = await cp.get({ apiVersion: "v1", kind: "Service", namespace: NAMESPACE, name: SERVICE });
   const secret = await cp.get(SERVING);
   return {
-    url: `https://${service["spec"].clusterIP}${hookPath(HOOK)}?timeout=10s`,
+    url: `https://${inUrl(service["spec"].clusterIP)}${hookPath(HOOK)}?timeout=10s`,
     ca: Buffer.from(secret["data"]["ca.crt"], "base64").toString(),
     body: JSON.stringify({ cluster: { ...cluster, status: undefined } }),
   };
+}
+
+export function inUrl(address: string): string {
+  return isIPv6(address) ? `[${address}]` : address;
 }
 
 const connections = new WeakMap<object, number>();

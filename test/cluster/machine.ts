@@ -22,13 +22,14 @@ export async function reasonAgainst(): Promise<string | undefined> {
     return `the nodes need cgroup v1 controllers that can be written below /sys/fs/cgroup: missing ${controllers.join(", ")}`;
   if (!/\boverlay$/m.test(readFileSync("/proc/filesystems", "utf8")))
     return "the kernel has no overlay file system";
+  if (!existsSync("/proc/net/if_inet6")) return "the kernel has no IPv6, or it is turned off";
   const missing = PROGRAMS.filter((name) => !isInPath(name));
   if (missing.length > 0) return `programs are missing: ${missing.join(", ")}`;
   return await reasonAgainstNamespaces();
 }
 
 async function reasonAgainstNamespaces(): Promise<string | undefined> {
-  const bridge = "ip link add probe type bridge && test -e /proc/sys/net/bridge/bridge-nf-call-iptables";
+  const bridge = "ip link add probe type bridge && test -e /proc/sys/net/bridge/bridge-nf-call-ip6tables";
   const probe = `mount --make-rprivate / && mount -t tmpfs tmpfs /mnt && ${bridge}`;
   try {
     await run("unshare", [

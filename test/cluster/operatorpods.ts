@@ -1,6 +1,7 @@
 /** The operator as Pods of the release's manifests, and what tests look at in them. */
 
 import { execFile } from "node:child_process";
+import { copyFile, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { KubeObject } from "../controlplane/client.ts";
@@ -39,9 +40,34 @@ export const CRDS = ["hookpolicies", "clusterhookpolicies", "hookoverrides", "ho
 );
 export const SELECTOR = "app.kubernetes.io/name=hookpolicy";
 
-/** As docs/install.md says it for kubectl; Cluster API has discovered it when this resolves. */
+/** As docs/install.md says it for kubectl, also where it is installed already; Cluster API has discovered it when this resolves. */
 export async function installRelease(cp: ControlPlane, manifest = MANIFEST): Promise<void> {
   await cp.kubectl("apply", "-f", join(RELEASE, manifest));
+  await isInstalled(cp);
+}
+
+interface Addition {
+  /** A JSON pointer. */
+  readonly path: string;
+  readonly value: unknown;
+}
+
+/** With settings for objects, named `KIND/NAME`, as docs/install.md has them for kubectl. */
+export async function installKustomized(
+  cp: ControlPlane,
+  name: string,
+  additions: Readonly<Record<string, readonly Addition[]>>,
+): Promise<void> {
+  const patches = Object.entries(additions).map(([object, operations]) => {
+    const [kind, target] = object.split("/");
+    const patch = JSON.stringify(operations.map((operation) => ({ op: "add", ...operation })));
+    return { target: { kind, name: target }, patch };
+  });
+  const folder = join(cp.folder, name);
+  await mkdir(folder, { recursive: true });
+  await copyFile(join(RELEASE, MANIFEST), join(folder, MANIFEST));
+  await writeFile(join(folder, "kustomization.yaml"), JSON.stringify({ resources: [MANIFEST], patches }));
+  await cp.kubectl("apply", "-k", folder);
   await isInstalled(cp);
 }
 

@@ -48,17 +48,27 @@ touch "$D/network-wanted"
 while [[ ! -e $D/network-there ]]; do sleep 0.05; done
 ((I > 1)) || ip link add eth0 type bridge # the first node's interface is the switch of all
 ip addr add "10.250.0.$I/24" dev eth0
+ip addr add "fd00:10:250::$I/64" dev eth0 nodad # nobody else is there
 ip link set eth0 up
 ip route add default dev eth0
-for ((other = 1; other <= NODES; other++)); do ((other == I)) || ip route add "10.244.$other.0/24" via "10.250.0.$other"; done
+ip -6 route add default dev eth0
+for ((other = 1; other <= NODES; other++)); do
+  ((other == I)) && continue
+  ip route add "10.244.$other.0/24" via "10.250.0.$other"
+  ip route add "fd00:10:244:$other::/64" via "fd00:10:250::$other"
+done
 echo 1 >/proc/sys/net/ipv4/ip_forward
-echo 1 >/proc/sys/net/bridge/bridge-nf-call-iptables # pods of one node reach each other through a Service, too
+echo 1 >/proc/sys/net/ipv6/conf/all/forwarding
+# Pods of one node reach each other through a Service, too.
+echo 1 >/proc/sys/net/bridge/bridge-nf-call-iptables
+echo 1 >/proc/sys/net/bridge/bridge-nf-call-ip6tables
 
 mkdir -p /etc/cni/net.d /etc/containerd /run/containerd
 cat >/etc/cni/net.d/10-test.conflist <<J
 { "cniVersion": "1.0.0", "name": "test", "plugins": [
   { "type": "bridge", "bridge": "cni0", "isGateway": true, "ipMasq": false, "hairpinMode": true,
-    "ipam": { "type": "host-local", "ranges": [[{ "subnet": "10.244.$I.0/24" }]], "routes": [{ "dst": "0.0.0.0/0" }] } },
+    "ipam": { "type": "host-local", "ranges": [[{ "subnet": "10.244.$I.0/24" }], [{ "subnet": "fd00:10:244:$I::/64" }]],
+      "routes": [{ "dst": "0.0.0.0/0" }, { "dst": "::/0" }] } },
   { "type": "portmap", "capabilities": { "portMappings": true }, "backend": "nftables" } ] }
 J
 cat >/etc/containerd/config.toml <<T
@@ -100,7 +110,7 @@ apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
 mode: nftables
 clientConnection: { kubeconfig: $RUN/pki/proxy.kubeconfig }
-clusterCIDR: 10.244.0.0/16
+clusterCIDR: 10.244.0.0/16,fd00:10:244::/48
 hostnameOverride: n$I
 conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s } # of the machine, not of a network
 Y
@@ -114,18 +124,18 @@ export PATH=$BIN:$PATH:/usr/sbin:/sbin
 if ((I == 1)); then
   u=http://127.0.0.1:2379 p=http://127.0.0.1:2380 pki=$RUN/pki
   keep etcd etcd --data-dir "$D/etcd" --unsafe-no-fsync --watch-progress-notify-interval 5s --listen-client-urls $u --advertise-client-urls $u --listen-peer-urls $p --initial-advertise-peer-urls $p --initial-cluster "default=$p" --log-level warn
-  keep kube-apiserver kube-apiserver --etcd-servers $u --bind-address 0.0.0.0 --advertise-address 10.250.0.1 --secure-port 6443 \
+  keep kube-apiserver kube-apiserver --etcd-servers $u --bind-address :: --advertise-address 10.250.0.1 --secure-port 6443 \
     --tls-cert-file "$pki/apiserver.crt" --tls-private-key-file "$pki/apiserver.key" --client-ca-file "$pki/ca.crt" --token-auth-file "$pki/tokens.csv" \
     --kubelet-preferred-address-types InternalIP --kubelet-client-certificate "$pki/admin.crt" --kubelet-client-key "$pki/admin.key" --kubelet-certificate-authority "$pki/ca.crt" \
     --service-account-key-file "$pki/sa.key" --service-account-signing-key-file "$pki/sa.key" --service-account-issuer https://kubernetes.default.svc.cluster.local \
-    --service-cluster-ip-range 10.96.0.0/16 --authorization-mode Node,RBAC --enable-admission-plugins NodeRestriction --allow-privileged
+    --service-cluster-ip-range 10.96.0.0/16,fd00:10:96::/112 --authorization-mode Node,RBAC --enable-admission-plugins NodeRestriction --allow-privileged
   # Kubernetes' own times: 50 s until a node is not ready, 40 s in older versions.
   keep kube-controller-manager kube-controller-manager --kubeconfig "$pki/controller-manager.kubeconfig" --leader-elect=false --bind-address 127.0.0.1 --use-service-account-credentials \
     --service-account-private-key-file "$pki/sa.key" --root-ca-file "$pki/ca.crt" --cluster-signing-cert-file "$pki/ca.crt" --cluster-signing-key-file "$pki/ca.key"
   keep kube-scheduler kube-scheduler --kubeconfig "$pki/scheduler.kubeconfig" --leader-elect=false --bind-address 127.0.0.1
 fi
 keep containerd containerd
-keep kubelet kubelet --config /etc/kubelet.yaml --kubeconfig "$RUN/pki/n$I.kubeconfig" --node-ip "10.250.0.$I" --hostname-override "n$I" --v 2
+keep kubelet kubelet --config /etc/kubelet.yaml --kubeconfig "$RUN/pki/n$I.kubeconfig" --node-ip "10.250.0.$I,fd00:10:250::$I" --hostname-override "n$I" --v 2
 keep kube-proxy kube-proxy --config /etc/kube-proxy.yaml
 keep network-policies network-policies --kubeconfig "$RUN/pki/admin.kubeconfig" --node "n$I" --queue 100 # idle until a test has it asked
 set +e
