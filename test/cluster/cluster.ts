@@ -14,14 +14,14 @@ import { waitFor } from "../controlplane/waits.ts";
 import { API_SERVER } from "./addresses.ts";
 import { writeCredentials } from "./credentials.ts";
 import { RUN_FOLDER } from "./folders.ts";
-import { certManagerImage, clusterApiImage, dnsImage, type Image, pauseImage } from "./images.ts";
+import { certManagerImage, clusterApiImage, dnsImage, pauseImage } from "./images.ts";
 import { linkBinaries, loadImage, NODES, onNode, startNode } from "./nodes.ts";
 
 const ADDRESS_FILE = join(RUN_FOLDER, "address.json");
 const START_TIMEOUT_MS = 120_000;
 
-/** Its nodes run, and have the images; whether they are Ready is for who reaches their network. */
-export async function startCluster(images: readonly Image[]): Promise<void> {
+/** Its nodes run, and have the images of others; whether they are Ready is for who reaches their network. */
+export async function startCluster(): Promise<void> {
   const authority = await createCertificateAuthority();
   const { certificate, key } = authority;
   const folder = join(RUN_FOLDER, "tests");
@@ -34,7 +34,6 @@ export async function startCluster(images: readonly Image[]): Promise<void> {
   for (let node = 1; node <= NODES; node++) await containersRun(node);
   for (const image of [pauseImage, dnsImage, clusterApiImage, certManagerImage])
     await loadImage(await image());
-  for (const image of images) await loadImage(image);
 }
 
 /** For a process in the network of a node. */

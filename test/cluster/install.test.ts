@@ -10,7 +10,6 @@ import {
   installRelease,
   NAMESPACE,
   nodeOf,
-  removeRelease,
   replicas,
   scale,
   SELECTOR,
@@ -24,8 +23,8 @@ before(async () => {
   cluster = await attachCluster();
   await installRelease(cluster);
 });
+/** The next files go on with this installation. */
 after(async () => {
-  await removeRelease(cluster);
   await cluster?.stop();
 });
 

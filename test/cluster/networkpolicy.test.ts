@@ -10,7 +10,7 @@ import { attachCluster } from "./cluster.ts";
 import { ROOT } from "./folders.ts";
 import { holdsUntilApproved } from "./held.ts";
 import { enforceNetworkPolicies, ignoreNetworkPolicies } from "./nodes.ts";
-import { installRelease, NAMESPACE, removeRelease, replicas, scale } from "./operatorpods.ts";
+import { installRelease, NAMESPACE, replicas, scale } from "./operatorpods.ts";
 import { PRODUCT_IMAGE } from "./product.ts";
 
 const POLICY = join(ROOT, "manifests/network-policy/networkpolicy.yaml");
@@ -28,8 +28,8 @@ before(async () => {
 });
 after(async () => {
   await ignoreNetworkPolicies();
-  await cluster?.kubectl("delete", "namespace", ...CLIENTS, "--ignore-not-found");
-  await removeRelease(cluster);
+  await cluster?.kubectl("delete", "-f", POLICY, "--ignore-not-found");
+  await cluster?.kubectl("delete", "namespace", ...CLIENTS, "--ignore-not-found", "--wait=false");
   await cluster?.stop();
 });
 

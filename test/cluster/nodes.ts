@@ -61,8 +61,9 @@ export async function ignoreNetworkPolicies(): Promise<void> {
 
 /** There is no registry: each node is given the image. */
 export async function loadImage({ file }: Image): Promise<void> {
-  for (let node = 1; node <= NODES; node++)
-    await onNode(node, "ctr", "--namespace", "k8s.io", "images", "import", "--local", file);
+  const nodes = Array.from({ length: NODES }, (_, index) => index + 1);
+  const load = ["ctr", "--namespace", "k8s.io", "images", "import", "--local", file];
+  await Promise.all(nodes.map(async (node) => await onNode(node, ...load)));
 }
 
 /** A process with this network namespace reaches what a Pod reaches. */

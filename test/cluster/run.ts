@@ -10,7 +10,8 @@ import { withLock } from "../controlplane/gobuild.ts";
 import { startCluster } from "./cluster.ts";
 import { CLUSTER_CACHE, ROOT } from "./folders.ts";
 import { reasonAgainst } from "./machine.ts";
-import { networkOf, nodeLogs, stopNodes } from "./nodes.ts";
+import type { Image } from "./images.ts";
+import { loadImage, networkOf, nodeLogs, stopNodes } from "./nodes.ts";
 import { NO_PACKAGES } from "./packages.ts";
 import { makeProduct } from "./product.ts";
 
@@ -61,9 +62,16 @@ async function reasonNotBuilt(): Promise<string | undefined> {
   return `the first build was not ready after BUILD_MINUTES=${minutes}; the next run continues it`;
 }
 
+/** At the same time; if one fails, the other is waited for, because it could start what is being stopped. */
+async function productAndCluster(): Promise<Image> {
+  const [product, cluster] = await Promise.allSettled([makeProduct(), startCluster()]);
+  if (cluster.status === "rejected") throw cluster.reason;
+  if (product.status === "rejected") throw product.reason;
+  return product.value;
+}
+
 async function runTests(files: readonly string[]): Promise<boolean> {
-  const product = await makeProduct();
-  await startCluster([product]);
+  await loadImage(await productAndCluster());
   const setup = `--test-global-setup=${join(import.meta.dirname, "setup.ts")}`;
   const test = [process.execPath, "--test", "--test-concurrency=1", setup, ...REPORTER, ...files];
   const passed = (await exitCode("nsenter", [`--net=${networkOf(1)}`, "--", ...test])) === 0;
