@@ -16,6 +16,8 @@ import { NO_PACKAGES } from "./packages.ts";
 import { makeProduct } from "./product.ts";
 
 const FILES = "test/cluster/*.test.ts";
+/** Twice what they take on a busy machine. */
+const TESTS_MINUTES = 25;
 const REPORTER = ["--test-reporter=./test/report.ts", "--test-reporter-destination=stdout"];
 
 let child: ChildProcess | undefined;
@@ -34,10 +36,14 @@ async function exitCode(
   command: string,
   args: readonly string[],
   timeoutMs?: number,
-): Promise<number | null> {
+): Promise<number | null | "cut"> {
   const started = spawn(command, args, { cwd: ROOT, stdio: "inherit", detached: true });
   child = started;
-  const end = (): boolean => started.pid !== undefined && process.kill(-started.pid, "SIGTERM");
+  let cut = false;
+  const end = (): void => {
+    cut = true;
+    if (started.pid !== undefined) process.kill(-started.pid, "SIGTERM");
+  };
   const timer = timeoutMs === undefined ? undefined : setTimeout(end, timeoutMs);
   const code = await new Promise<number | null>((resolve, reject) => {
     started.once("error", reject);
@@ -46,19 +52,17 @@ async function exitCode(
   clearTimeout(timer);
   child = undefined;
   if (interrupted) throw new Error("interrupted");
-  return code;
+  return cut ? "cut" : code;
 }
 
 /** Why there is not all that the cluster is made of; undefined: it is built. */
 async function reasonNotBuilt(): Promise<string | undefined> {
   const minutes = Number(process.env["BUILD_MINUTES"] || Infinity);
   const limit = Number.isFinite(minutes) ? minutes * 60_000 : undefined;
-  const started = Date.now();
   const code = await exitCode(process.execPath, ["test/cluster/build.ts"], limit);
   if (code === 0) return undefined;
   if (code === NO_PACKAGES) return "the packages that it needs cannot be downloaded (see above)";
-  if (limit === undefined || Date.now() - started < limit)
-    throw new Error("The parts of the cluster were not built: see above");
+  if (code !== "cut") throw new Error("The parts of the cluster were not built: see above");
   return `the first build was not ready after BUILD_MINUTES=${minutes}; the next run continues it`;
 }
 
@@ -76,7 +80,9 @@ async function runTests(files: readonly string[]): Promise<boolean> {
   process.env["KUBECTL_REMOTE_COMMAND_WEBSOCKETS"] = "false";
   const setup = `--test-global-setup=${join(import.meta.dirname, "setup.ts")}`;
   const test = [process.execPath, "--test", "--test-concurrency=1", setup, ...REPORTER, ...files];
-  const passed = (await exitCode("nsenter", [`--net=${networkOf(1)}`, "--", ...test])) === 0;
+  const code = await exitCode("nsenter", [`--net=${networkOf(1)}`, "--", ...test], TESTS_MINUTES * 60_000);
+  if (code === "cut") say(`test-cluster: the tests were cut after ${TESTS_MINUTES} minutes, and have failed`);
+  const passed = code === 0;
   if (!passed) say(`\nThe ends of the nodes' logs:\n${await nodeLogs()}`);
   return passed;
 }
