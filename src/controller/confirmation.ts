@@ -98,8 +98,10 @@ export class Confirmer {
     try {
       return await confirmedWithin(budgetMs, () => this.#confirm(request, underWay));
     } catch (error) {
-      log.debug("Failed to read the present state", { error });
-      return { ok: false, reason: reader.reasonOf(error) };
+      const reason = reader.reasonOf(error);
+      // Only a user can grant what is missing, and the error names it.
+      log[reason === "Forbidden" ? "warn" : "debug"]("Failed to read the present state", { error });
+      return { ok: false, reason };
     } finally {
       underWay.over = true;
     }

@@ -120,21 +120,17 @@ export class RolloutClaims {
     let waiting = requests;
     for (let attempt = 1; ; attempt += 1) {
       const object = await api.getRollout(name);
-      // A rollout that is gone holds nothing any more.
+      // A rollout that is gone by itself, not with its definition, holds nothing any more.
       if (object === undefined) return waiting.forEach(({ resolve }) => resolve({ begins: true }));
       const rollout = compiledOf(object);
       const members = listed && (await this.#membersOf(rollout, object.status, listed));
       const { status, claims } = this.#judge(rollout, object.status, members, waiting);
       waiting = [...claims.keys()];
-      try {
-        await this.#store(object, status);
-      } catch (error) {
-        if (!api.isConflict(error) || attempt === ATTEMPTS) throw error;
-        continue;
+      if (await this.#isStored(object, status, attempt)) {
+        for (const [{ resolve }, claimed] of claims)
+          resolve({ begins: true, ...(claimed !== undefined && { claim: claimed }) });
+        return;
       }
-      for (const [{ resolve }, claimed] of claims)
-        resolve({ begins: true, ...(claimed !== undefined && { claim: claimed }) });
-      return;
     }
   }
 
@@ -175,12 +171,26 @@ export class RolloutClaims {
     return { status, claims };
   }
 
-  async #store(object: HookRollout, status: HookRolloutStatus | undefined): Promise<void> {
+  /** False: the rollout must be read again, because it has changed, or may be gone. */
+  async #isStored(
+    object: HookRollout,
+    status: HookRolloutStatus | undefined,
+    attempt: number,
+  ): Promise<boolean> {
     const { api, onStored } = this.#options;
-    if (status === undefined || isDeepStrictEqual(status, object.status)) return;
-    // A rollout that was deleted meanwhile holds nothing any more.
-    const stored = await api.replaceRolloutStatus(object, status);
-    if (stored !== undefined) onStored(stored);
+    if (status === undefined || isDeepStrictEqual(status, object.status)) return true;
+    try {
+      const stored = await api.replaceRolloutStatus(object, status);
+      if (stored !== undefined) {
+        onStored(stored);
+        return true;
+      }
+    } catch (error) {
+      if (!api.isConflict(error) || attempt === ATTEMPTS) throw error;
+      return false;
+    }
+    if (attempt === ATTEMPTS) throw new Error(`HookRollout ${object.metadata.name} is deleted and created`);
+    return false;
   }
 
   async #membersOf(

@@ -118,12 +118,14 @@ export class Rollouts {
   async confirm(request: DecisionRequest, decision: Decision): Promise<Confirmation> {
     if (decision.holds || operationOf(request.call.hook) === undefined) return { ok: true, decision };
     if (decision.basis === undefined) return { ok: false, reason: "RolloutNotInMemory" };
-    const { reasonOf, budgetMs = BUDGET_MS } = this.#options;
+    const { reasonOf, onError, budgetMs = BUDGET_MS } = this.#options;
     const { world } = decision.basis;
     try {
       return await confirmedWithin(budgetMs, () => this.#confirm(request, decision, world));
     } catch (error) {
-      return { ok: false, reason: reasonOf(error) };
+      const reason = reasonOf(error);
+      if (reason === "Forbidden") onError(error); // only a user can grant what is missing
+      return { ok: false, reason };
     }
   }
 

@@ -4,13 +4,11 @@
  * (apiextensions-apiserver, pkg/controller/finalizer/crd_finalizer.go). Such an empty list must release nothing.
  */
 
+import { nonEmptyText } from "../api/fields.ts";
 import type { KubeClient } from "./kubeclient.ts";
 import { KubeError } from "./kubeerror.ts";
 import { type Resource, resourceName } from "./resource.ts";
 import { DEFINITIONS } from "./resources.ts";
-
-/** The first list of a process takes two: no definition has been seen before it. */
-const MAX_LISTS = 2;
 
 export class Definitions {
   readonly #client: Pick<KubeClient, "get">;
@@ -22,25 +20,25 @@ export class Definitions {
   }
 
   /**
-   * What `list` gives, a consistent list of the kind. Rejects unless the kind's definition, and not one that has replaced it,
-   * was there and was not being deleted when the API server answered: it was seen before the list began, and after it has ended.
+   * What `read` gives, consistent reads of the kind. Rejects unless the kind's definition, and not one that has replaced it, was
+   * there and was not being deleted when the API server answered: it was seen before `read` began, and after it has ended.
    */
-  async whileDefined<T>(resource: Resource, list: () => Promise<T>): Promise<T> {
+  async whileDefined<T>(resource: Resource, read: () => Promise<T>): Promise<T> {
     const name = resourceName(resource);
-    for (let lists = 0; lists < MAX_LISTS; lists += 1) {
-      const before = this.#seen.get(name);
-      const answer = await list();
-      const uid = await this.#uidOf(name);
-      this.#seen.set(name, uid);
-      if (uid === before) return answer;
-    }
-    throw notDefined(name, "has just been replaced");
+    const before = this.#seen.get(name) ?? (await this.#uidOf(name));
+    const answer = await read();
+    const uid = await this.#uidOf(name);
+    this.#seen.set(name, uid);
+    if (uid !== before) throw notDefined(name, "has just been replaced");
+    return answer;
   }
 
   async #uidOf(name: string): Promise<string> {
     const { metadata } = await this.#client.get(DEFINITIONS, { name }, { metadataOnly: true });
     if (metadata.deletionTimestamp !== undefined) throw notDefined(name, "is being deleted");
-    return metadata.uid;
+    const uid = nonEmptyText(metadata.uid);
+    if (uid === undefined) throw notDefined(name, "has no uid");
+    return uid;
   }
 }
 

@@ -168,7 +168,9 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
   }
 
   async getRollout(name: string): ReturnType<RolloutApi["getRollout"]> {
-    return await unlessGone(this.#client.get(ROLLOUTS, { name }), viewRollout);
+    const read = async (): Promise<HookRollout | undefined> =>
+      await unlessGone(this.#client.get(ROLLOUTS, { name }), viewRollout);
+    return (await read()) ?? (await this.#definitions.whileDefined(ROLLOUTS, read));
   }
 
   async members(): ReturnType<RolloutApi["members"]> {

@@ -79,10 +79,7 @@ after(async () => {
   await audit?.remove();
 });
 
-function nextName(): string {
-  made += 1;
-  return `made-${made}`;
-}
+const nextName = (): string => `made-${(made += 1)}`;
 
 async function newPolicy(ref = policyRef(TEAM, nextName())): Promise<Ref> {
   const namespaceSelector = ref.kind === "ClusterHookPolicy" ? { namespaceSelector: {} } : {};
@@ -269,6 +266,10 @@ const issues = (does: () => Promise<unknown>): Case => ({
   shows: notServing,
 });
 
+const READ_TO_CONFIRM = ["hookpolicies", "clusterhookpolicies", "hookrollouts"]
+  .map((plural) => `customresourcedefinitions.apiextensions.k8s.io named ${plural}.hookpolicy.dev`)
+  .toSpliced(0, 0, "clusters.cluster.x-k8s.io", "namespaces");
+
 const NEEDED: Readonly<Record<string, Case>> = {
   "get hookpolicies.hookpolicy.dev": unwritten(
     async () => await conflictOf(await newPolicy(), "hookpolicies"),
@@ -303,10 +304,9 @@ const NEEDED: Readonly<Record<string, Case>> = {
       return metadata.finalizers?.includes(FINALIZER) !== true && (await reconcileFails(operator));
     },
   },
-  "get clusters.cluster.x-k8s.io": confirms,
+  ...Object.fromEntries(READ_TO_CONFIRM.map((what) => [`get ${what}`, confirms])),
   "list clusters.cluster.x-k8s.io": loads("clusters.cluster.x-k8s.io"),
   "watch clusters.cluster.x-k8s.io": follows("clusters"),
-  "get namespaces": confirms,
   "list namespaces": loads("namespaces"),
   "watch namespaces": follows("namespaces"),
   "list extensionconfigs.runtime.cluster.x-k8s.io": {
@@ -316,12 +316,6 @@ const NEEDED: Readonly<Record<string, Case>> = {
     shows: logs(/Lost contact.*cannot list resource .*extensionconfigs/),
   },
   "watch extensionconfigs.runtime.cluster.x-k8s.io": follows("extensionconfigs"),
-  ...Object.fromEntries(
-    ["hookpolicies", "clusterhookpolicies", "hookrollouts"].map((plural) => [
-      `get customresourcedefinitions.apiextensions.k8s.io named ${plural}.hookpolicy.dev`,
-      confirms,
-    ]),
-  ),
   "create events.events.k8s.io": {
     when: "run",
     does: async () => await useOverride(),

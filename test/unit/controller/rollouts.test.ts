@@ -214,6 +214,18 @@ describe("confirmation", () => {
     assert.equal(reasonOf(await confirm(other, A)), "go");
     assert.deepEqual(other.api.running("upgrades"), []);
   });
+
+  test("holds for a rollout that is gone at the write, until a read tells that it is gone by itself", async () => {
+    const leaving = replicaOf({ clusters: [A] });
+    leaving.api.beforeWrite = () => leaving.api.stored.clear();
+    const read = leaving.api.getRollout.bind(leaving.api);
+    leaving.api.getRollout = async (name) =>
+      (await read(name)) ?? (await Promise.reject(new Error("its definition is being deleted")));
+    assert.equal(reasonOf(await confirm(leaving, A)), "NotConfirmed");
+    const gone = replicaOf({ clusters: [A] });
+    gone.api.beforeWrite = () => gone.api.stored.clear();
+    assert.equal(reasonOf(await confirm(gone, A)), "go");
+  });
 });
 
 describe("a confirmation that takes too long", () => {
