@@ -239,7 +239,7 @@ const unwritten = (does: () => Promise<unknown>): Case => ({
 const confirms: Case = {
   when: "run",
   does: async () => await lab.ask("BeforeClusterUpgrade", TEAM, "free"),
-  sees: "NotConfirmed: a Cluster that may go on is held",
+  sees: "NotConfirmed: a Cluster that could be released is held",
   shows: unconfirmed,
 };
 
