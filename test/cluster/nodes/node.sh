@@ -30,6 +30,7 @@ start() {
   p=$(tr -d ' ' <"/proc/$outer/task/$outer/children")
   echo "$p" >"$d/pid"
   if ((i > 1)); then # the switch is in the first node's network, and nothing of it in this machine's
+    for _ in {1..600}; do nsenter -t "$(init_of 1)" -n -- ip link show eth0 >/dev/null 2>&1 && break; sleep 0.05; done
     nsenter -t "$(init_of 1)" -n -- bash -c "ip link add test-n$i type veth peer name eth0 netns $p && ip link set test-n$i master eth0 up"
   fi
   touch "$d/network-there"
