@@ -55,7 +55,7 @@ export async function startLab(t: TestContext, options: KubeClientOptions = {}):
 }
 
 /** For conditions that no event announces; fails with the text when it does not come true. */
-export async function until(what: string, condition: () => boolean, timeoutMs = 4_000): Promise<void> {
+export async function until(what: string, condition: () => boolean, timeoutMs = 60_000): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   while (!condition()) {
     if (performance.now() > deadline) throw new Error(`timed out: ${what}`);
