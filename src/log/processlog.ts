@@ -24,14 +24,6 @@ export interface ClosableLogger extends Logger {
   close(): Promise<void>;
 }
 
-interface Entry {
-  readonly ts: string;
-  readonly level: LogLevel;
-  readonly msg: string;
-  /** Later fields win. */
-  readonly fields: readonly LogFields[];
-}
-
 /** Longer strings are cut: one hostile value must not become a line of megabytes. */
 const MAX_VALUE_LENGTH = 8192;
 
@@ -40,19 +32,32 @@ const HALF_A_PAIR = /[\uD800-\uDBFF]$/;
 /** Text that needs no quotes in `key=value`. */
 const BARE = /^[\w.:/@+%,*-]+$/;
 
+/** What winston's formats make of an entry, one after the other; `fields` are a list of LogFields first, a Map afterwards. */
+interface Entry {
+  readonly timestamp: string;
+  readonly level: string;
+  readonly message: string;
+  readonly fields: Map<string, unknown>;
+}
+
 /** The logging methods never throw, whatever the fields hold, even when the stream's reader is gone. */
 export function createLogger(options: LogOptions): ClosableLogger {
   const stream = options.stream ?? process.stdout;
   survivePipeErrors(stream);
+  const line = options.format === "json" ? jsonLine : textLine;
   const sink = createWinston({
     level: options.level,
-    format: format.printf(({ message }) => String(message)),
+    format: format.combine(
+      format.timestamp(),
+      bounded(options.level === "debug"),
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the formats before have made of it
+      format.printf((info) => printable(line(info as unknown as Entry))),
+    ),
     transports: [new transports.Stream({ stream, eol: "\n" })],
   });
-  const write = (level: LogLevel, msg: string, ...fields: readonly LogFields[]): void => {
-    if (!sink.isLevelEnabled(level)) return;
-    const line = render({ ts: new Date().toISOString(), level, msg, fields }, options);
-    sink.log({ level, message: printable(line) });
+  const write = (level: LogLevel, message: string, ...fields: readonly LogFields[]): void => {
+    // Winston formats an entry before a transport looks at its level.
+    if (sink.isLevelEnabled(level)) sink.log({ level, message, fields });
   };
   return Object.assign(loggerOf(write, []), {
     close: async (): Promise<void> => {
@@ -64,7 +69,7 @@ export function createLogger(options: LogOptions): ClosableLogger {
   });
 }
 
-type Write = (level: LogLevel, msg: string, ...fields: readonly LogFields[]) => void;
+type Write = (level: LogLevel, message: string, ...fields: readonly LogFields[]) => void;
 
 function loggerOf(write: Write, base: readonly LogFields[]): Logger {
   return {
@@ -76,15 +81,25 @@ function loggerOf(write: Write, base: readonly LogFields[]): Logger {
   };
 }
 
-function render({ ts, level, msg, fields }: Entry, options: LogOptions): string {
-  const plain = plainFields(fields, options.level === "debug");
-  if (options.format === "json") {
-    const line: Record<string, unknown> = { ts, level, msg: cut(msg) };
-    for (const [key, value] of plain) line[key in line ? `${key}_` : key] = value;
-    return JSON.stringify(line);
-  }
-  const pairs = [...plain].map(([key, value]) => ` ${quoted(key)}=${quoted(value)}`);
-  return `${ts} ${level.toUpperCase().padEnd(5)} ${cut(msg)}${pairs.join("")}`;
+/** Bounds the message, and makes one Map of JSON values of the fields, of which later ones win. */
+function bounded(withStack: boolean): ReturnType<ReturnType<typeof format>> {
+  const shorten = format((info) => {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as createLogger() passes them
+    const fields = plainFields(info["fields"] as readonly LogFields[], withStack);
+    return Object.assign(info, { message: cut(String(info.message)), fields });
+  });
+  return shorten();
+}
+
+function jsonLine({ timestamp: ts, level, message: msg, fields }: Entry): string {
+  const line: Record<string, unknown> = { ts, level, msg };
+  for (const [key, value] of fields) line[key in line ? `${key}_` : key] = value;
+  return JSON.stringify(line);
+}
+
+function textLine({ timestamp, level, message, fields }: Entry): string {
+  const pairs = [...fields].map(([key, value]) => ` ${quoted(key)}=${quoted(value)}`);
+  return `${timestamp} ${level.toUpperCase().padEnd(5)} ${message}${pairs.join("")}`;
 }
 
 function quoted(value: unknown): string {
