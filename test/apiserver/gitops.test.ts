@@ -19,6 +19,7 @@ import {
 } from "../controlplane/gitops.ts";
 import { clusterRef, createCluster } from "../controlplane/lab.ts";
 import { installHookPolicy, type Operator, startOperator } from "../controlplane/operator.ts";
+import { DEFINITION_GONE_MS } from "../controlplane/waits.ts";
 import {
   approvalRule,
   clusterPolicyRef,
@@ -398,10 +399,11 @@ describe("nothing to correct", () => {
     await cp.patch(policy, { metadata: { finalizers: null } });
     const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } };
     const going = [namespace, ...(await kustomize(join(ROOT, "crds")))];
-    await cp.waitFor("the namespace and the definitions to be gone", async () => {
+    const areGone = async (): Promise<boolean> => {
       const found = await Promise.all(going.map((each) => cp.find({ ...each, name: each.metadata.name })));
       return found.every((each) => each === undefined);
-    });
+    };
+    await cp.waitFor("the namespace and the definitions to be gone", areGone, DEFINITION_GONE_MS);
     await helmIn(cp, "install", "hookpolicy", CHART, "--namespace", NAMESPACE, "--create-namespace");
     await cp.kubectl("wait", "--for=condition=Established", "crd", "hookpolicies.hookpolicy.dev");
     await cp.kubectl("apply", "-f", file);

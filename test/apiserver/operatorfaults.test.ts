@@ -22,6 +22,7 @@ import {
   policyRef,
   statusOf,
 } from "../controlplane/policies.ts";
+import { DEFINITION_GONE_MS } from "../controlplane/waits.ts";
 import { HOOK_POLICY_DEFINITION, isRefusal, type Lab, removeDefinition, startLab } from "./operatorlab.ts";
 
 const HOOK = "BeforeClusterUpgrade";
@@ -131,7 +132,7 @@ describe("without the definition of HookPolicy", () => {
     assert.ok((await lab.operator.metric("hookpolicy_unconfirmed_releases_total", reason)) > 0);
     await cp.patch(last, { metadata: { finalizers: [] } });
     const isUndefined = async (): Promise<boolean> => (await cp.find(HOOK_POLICY_DEFINITION)) === undefined;
-    await cp.waitFor("the definition to be gone", isUndefined);
+    await cp.waitFor("the definition to be gone", isUndefined, DEFINITION_GONE_MS);
   });
 });
 

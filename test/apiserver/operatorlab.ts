@@ -15,6 +15,7 @@ import {
   startOperator,
 } from "../controlplane/operator.ts";
 import { type Proxy, type SeenRequest, startProxy } from "../controlplane/proxy.ts";
+import { DEFINITION_GONE_MS } from "../controlplane/waits.ts";
 
 type StartOptions = OperatorOptions & { readonly waitReady?: boolean };
 
@@ -145,7 +146,8 @@ export async function removeDefinition(cp: ControlPlane, definition: Ref): Promi
     .filter(({ served }) => served)
     .map(({ name }) => `/apis/${spec.group}/${name}/${spec.names.plural}`);
   await cp.delete(definition);
-  await cp.waitFor(`${definition.name} to be gone`, async () => (await cp.find(definition)) === undefined);
+  const isGone = async (): Promise<boolean> => (await cp.find(definition)) === undefined;
+  await cp.waitFor(`${definition.name} to be gone`, isGone, DEFINITION_GONE_MS);
   // For a moment the API server still lists what is not defined any more, and says that there is none.
   await cp.waitFor(`${definition.name} to be served no more`, async () => {
     const unserved = await Promise.all(paths.map(async (path) => await isNotFound(cp.request("GET", path))));

@@ -14,6 +14,7 @@ import { type ControlPlane, startControlPlane } from "../controlplane/controlpla
 import { extensionRef } from "../controlplane/extension.ts";
 import { clusterRef, createCluster, FIRST_VERSION } from "../controlplane/lab.ts";
 import { crdsEstablished, CRDS, type Operator, startOperator } from "../controlplane/operator.ts";
+import { DEFINITION_GONE_MS } from "../controlplane/waits.ts";
 import {
   applyPolicy,
   approvalRule,
@@ -119,7 +120,7 @@ afterEach(async () => {
   assert.deepEqual(await ours(), []);
   const found = await cp.get(clusterRef(TEAM, CLUSTER));
   assert.deepEqual(found.metadata.annotations ?? {}, {});
-  await cp.kubectl("delete", "namespace", TEAM, "--timeout=60s");
+  await cp.kubectl("delete", "namespace", TEAM, `--timeout=${DEFINITION_GONE_MS / 1000}s`);
 });
 
 /** What can be listed, but Events: that they are there is no harm, and an hour later the API server forgets them. */
@@ -239,10 +240,9 @@ describe("in a wrong order:", () => {
     await deleteWithoutWaiting("-k", MANIFESTS, "--ignore-not-found");
     await stays("the policy, with its CRD,", POLICY);
     await prepare();
-    await cp.waitFor(
-      "the CRDs to be gone",
-      async () => !(await cp.kubectl("get", "crd", "-o", "name")).includes("hookpolicy"),
-    );
+    const areGone = async (): Promise<boolean> =>
+      !(await cp.kubectl("get", "crd", "-o", "name")).includes("hookpolicy");
+    await cp.waitFor("the CRDs to be gone", areGone, DEFINITION_GONE_MS);
     await deleteManifests();
   });
 

@@ -6,6 +6,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 /** A machine that does much else at the time is slow, which is no failure. */
 const WAIT_TIMEOUT_MS = 120_000;
 
+/**
+ * For the end of a CustomResourceDefinition. Where the API server has just made its storage, on a busy machine, it cannot list
+ * the instances ("storage is (re)initializing"), and tries again after pauses that double, or after its resync of five minutes
+ * (apiextensions-apiserver, pkg/controller/finalizer/crd_finalizer.go).
+ */
+export const DEFINITION_GONE_MS = 7 * 60_000;
+
 export interface WaitOptions {
   readonly timeoutMs?: number;
   readonly everyMs?: number;

@@ -19,6 +19,7 @@ import { type ControlPlane, startControlPlane } from "../controlplane/controlpla
 import { extensionRef, registerExtension } from "../controlplane/extension.ts";
 import { startOperator } from "../controlplane/operator.ts";
 import { environment } from "../controlplane/processes.ts";
+import { DEFINITION_GONE_MS } from "../controlplane/waits.ts";
 import { runUninstallJob } from "./job.ts";
 import { releaseWorkingTree } from "./releasing.ts";
 import { certManagerDefinition, NAMESPACE, ROOT } from "./tools.ts";
@@ -148,7 +149,7 @@ describe("what docs/install.md says", () => {
       XDG_CONFIG_HOME: join(cp.folder, ".config"),
       CLUSTERCTL_DISABLE_VERSIONCHECK: "true",
     });
-    return (await run("sh", ["-ec", command], { env, cwd, timeout: 120_000 })).stdout;
+    return (await run("sh", ["-ec", command], { env, cwd, timeout: DEFINITION_GONE_MS })).stdout;
   }
 
   async function isInstalled(): Promise<void> {
