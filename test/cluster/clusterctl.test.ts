@@ -35,13 +35,6 @@ after(async () => {
 const clusterctl = async (...args: readonly string[]): Promise<string> =>
   await clusterctlIn(cluster, config, ...args);
 
-/** It tries cert-manager in a namespace of its own, and takes one that is just going for a broken cert-manager. */
-async function init(...args: readonly string[]): Promise<void> {
-  await clusterctl("init", ...args);
-  const tried = { apiVersion: "v1", kind: "Namespace", name: "cert-manager-test" };
-  await cluster.waitFor("the namespace to be gone", async () => (await cluster.find(tried)) === undefined);
-}
-
 async function writeRepositories(): Promise<string> {
   const repository = new ClusterctlRepository(cluster.folder);
   const version = `v${metadata.version}`;
@@ -57,8 +50,8 @@ async function writeRepositories(): Promise<string> {
 }
 
 test("clusterctl installs the operator, which holds, and removes it after prepare-uninstall", async () => {
-  await init("--core", "cluster-api", "--bootstrap", "-", "--control-plane", "-"); // whose Pod runs already
-  await init("--runtime-extension", "hookpolicy");
+  await clusterctl("init", "--core", "cluster-api", "--bootstrap", "-", "--control-plane", "-"); // whose Pod runs already
+  await clusterctl("init", "--runtime-extension", "hookpolicy");
   await isInstalled(cluster);
   assert.deepEqual((await replicas(cluster)).map(nodeOf).toSorted(), ["n1", "n2"]);
   await holdsUntilApproved(cluster, "team-ctl");

@@ -58,19 +58,12 @@ describe("with clusterctl", () => {
     await cp.apply(["Issuer", "Certificate"].map(certManagerDefinition));
     config = await writeRepositories();
     // Its manager runs already, as a process.
-    await init("--core", "cluster-api", "--bootstrap", "-", "--control-plane", "-");
+    await clusterctl("init", "--core", "cluster-api", "--bootstrap", "-", "--control-plane", "-");
   });
   after(async () => await cp?.stop());
 
   const clusterctl = async (...args: readonly string[]): Promise<string> =>
     await clusterctlIn(cp, config, ...args);
-
-  /** It tries cert-manager in a namespace of its own, and takes one that is just going for a broken cert-manager. */
-  async function init(...args: readonly string[]): Promise<void> {
-    await clusterctl("init", ...args);
-    const tried: Ref = { apiVersion: "v1", kind: "Namespace", name: "cert-manager-test" };
-    await cp.waitFor("the namespace to be gone", async () => (await cp.find(tried)) === undefined);
-  }
 
   /** As docs/install.md has it: one folder per version, with the two files of the release. */
   async function writeRepositories(): Promise<string> {
@@ -110,7 +103,7 @@ describe("with clusterctl", () => {
   });
 
   test("init installs it as a provider", async () => {
-    await init("--runtime-extension", "hookpolicy");
+    await clusterctl("init", "--runtime-extension", "hookpolicy");
     const { labels } = (await cp.get(EXTENSION)).metadata;
     assert.equal(labels?.["cluster.x-k8s.io/provider"], PROVIDER);
     assert.ok((await argsOf()).includes(`--capi-version=${FLAGS["capi-version"].default}`));

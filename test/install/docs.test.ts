@@ -22,7 +22,7 @@ import { environment } from "../controlplane/processes.ts";
 import { DEFINITION_GONE_MS } from "../controlplane/waits.ts";
 import { runUninstallJob } from "./job.ts";
 import { releaseWorkingTree } from "./releasing.ts";
-import { certManagerDefinition, NAMESPACE, ROOT } from "./tools.ts";
+import { certManagerDefinition, NAMESPACE, noTestNamespace, ROOT } from "./tools.ts";
 
 const run = promisify(execFile);
 
@@ -132,13 +132,7 @@ describe("what docs/install.md says", () => {
     const text = yamlIn("With clusterctl").replaceAll(REPOSITORY, repository);
     await writeFile(join(config, "clusterctl.yaml"), text + own);
     await sh("clusterctl init --core cluster-api --bootstrap - --control-plane -");
-    await noTestNamespace();
-  }
-
-  /** clusterctl tries cert-manager in it, and takes one that is just going for a broken cert-manager. */
-  async function noTestNamespace(): Promise<void> {
-    const ref = { apiVersion: "v1", kind: "Namespace", name: "cert-manager-test" };
-    await cp.waitFor("the namespace to be gone", async () => (await cp.find(ref)) === undefined);
+    await noTestNamespace(cp);
   }
 
   async function sh(command: string, cwd = released): Promise<string> {
@@ -238,7 +232,7 @@ describe("what docs/install.md says", () => {
   test("with clusterctl", async () => {
     await sh(section("With clusterctl").commands.join("\n"));
     await isInstalled();
-    await noTestNamespace();
+    await noTestNamespace(cp);
     const plan = await sh("clusterctl upgrade plan");
     assert.match(plan, new RegExp(`runtime-extension-hookpolicy +${NAMESPACE}`));
   });

@@ -46,7 +46,15 @@ export async function clusterctlIn(
   ...args: readonly string[]
 ): Promise<string> {
   const env = { KUBECONFIG: cp.adminKubeconfig, HOME: cp.folder, CLUSTERCTL_DISABLE_VERSIONCHECK: "true" };
-  return await output(await clusterctlBinary(), [...args, "--config", config], env);
+  const said = await output(await clusterctlBinary(), [...args, "--config", config], env);
+  if (args[0] === "init") await noTestNamespace(cp);
+  return said;
+}
+
+/** clusterctl tries cert-manager in it, and takes one that is just going for a broken cert-manager. */
+export async function noTestNamespace(cp: ControlPlane): Promise<void> {
+  const ref = { apiVersion: "v1", kind: "Namespace", name: "cert-manager-test" };
+  await cp.waitFor("the namespace to be gone", async () => (await cp.find(ref)) === undefined);
 }
 
 export async function kustomize(folder: string): Promise<readonly KubeObject[]> {
