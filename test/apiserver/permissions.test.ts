@@ -266,9 +266,10 @@ const issues = (does: () => Promise<unknown>): Case => ({
   shows: notServing,
 });
 
-const READ_TO_CONFIRM = ["hookpolicies", "clusterhookpolicies", "hookrollouts"]
-  .map((plural) => `customresourcedefinitions.apiextensions.k8s.io named ${plural}.hookpolicy.dev`)
-  .toSpliced(0, 0, "clusters.cluster.x-k8s.io", "namespaces");
+const DEFINITIONS = ["hookpolicies", "clusterhookpolicies", "hookrollouts"].map(
+  (plural) => `customresourcedefinitions.apiextensions.k8s.io named ${plural}.hookpolicy.dev`,
+);
+const READ_TO_CONFIRM = ["clusters.cluster.x-k8s.io", "namespaces", ...DEFINITIONS];
 
 const NEEDED: Readonly<Record<string, Case>> = {
   "get hookpolicies.hookpolicy.dev": unwritten(
