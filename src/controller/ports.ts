@@ -87,7 +87,8 @@ export interface PolicyList {
 export interface LiveReader {
   /**
    * The ClusterHookPolicies, or the HookPolicies of a namespace; `at`: as they were at this resourceVersion, which may come
-   * from a list of the other kind.
+   * from a list of the other kind. A list without `at` rejects if its definition may have taken the policies with it; one
+   * with `at` is only good to compare with such a list.
    */
   policies(kind: PolicyKind, namespace: string | undefined, at?: string): Promise<PolicyList>;
   cluster(namespace: string, name: string): Promise<Cluster>;

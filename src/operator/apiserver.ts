@@ -67,14 +67,15 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
     at?: string,
   ): ReturnType<LiveReader["policies"]> {
     const resource = POLICY_RESOURCES[kind];
-    return await this.#definitions.whileDefined(resource, () =>
-      this.#client.list(resource, {
+    const list = async (): ReturnType<LiveReader["policies"]> =>
+      await this.#client.list(resource, {
         metadataOnly: true,
         project: metadataOf,
         ...(namespace !== undefined && { namespace }),
         at,
-      }),
-    );
+      });
+    // The definition as it is now tells nothing about an earlier version.
+    return at === undefined ? await this.#definitions.whileDefined(resource, list) : await list();
   }
 
   async cluster(namespace: string, name: string): ReturnType<LiveReader["cluster"]> {
