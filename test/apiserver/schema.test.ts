@@ -313,8 +313,11 @@ describe("kubectl", () => {
   });
 
   test("lists all kinds under Cluster API's category", async () => {
-    const listed = (await cp.kubectl("get", "cluster-api", "-o", "name")).split("\n");
-    // Other files use the same control plane.
+    // Other files use the same control plane: while their definitions come and go, kubectl finds a kind and no resource.
+    const names = await cp.waitFor("kubectl to list a category", () =>
+      cp.kubectl("get", "cluster-api", "-o", "name"),
+    );
+    const listed = names.split("\n");
     for (const name of [
       "clusterhookpolicy.hookpolicy.dev/fleet",
       "hookoverride.hookpolicy.dev/let-prod-1-go",
