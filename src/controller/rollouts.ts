@@ -12,11 +12,11 @@ import { clusterKey, compareResourceVersions } from "../policy/cluster.ts";
 import { covers, isActive, type Override } from "../policy/override.ts";
 import type { ObjectDemand, ObjectQuery } from "../policy/policy.ts";
 import type { LiveWorld, World } from "../policy/world.ts";
-import { openGate, promotionQueries, type Situation } from "../rollouts/promotion.ts";
+import { promotionQueries } from "../rollouts/promotion.ts";
 import type { Confirmation, Decision } from "../policy/decision.ts";
-import { type Candidate, ownClaim, refusalOf } from "../rollouts/claim.ts";
-import { type Hold, holdText } from "../rollouts/holdtext.ts";
-import { type Member, memberOf, operationOf, targetOf } from "../rollouts/member.ts";
+import { type Candidate, ownClaim } from "../rollouts/claim.ts";
+import { closedFor, gateHold, type Hold, holdOf, holdText } from "../rollouts/hold.ts";
+import { memberOf, operationOf, targetOf } from "../rollouts/member.ts";
 import { type CompiledRollout, compileRollout } from "../rollouts/rollout.ts";
 import type { DecisionRequest, RolloutApi } from "./ports.ts";
 import { RolloutClaims } from "./rolloutclaims.ts";
@@ -170,20 +170,18 @@ export class Rollouts {
     const { cluster } = world;
     const member = entry.member(cluster);
     if (member === undefined || member.marked) return undefined;
-    const { uid } = member.metadata;
+    const { metadata } = member;
     // Before its stage opens, too: the order decides about the first slots, not who calls first.
-    entry.asked(uid);
+    entry.asked(metadata.uid);
     const target = targetOf(rollout.operation, cluster);
-    const refusal = refusalOf(rollout, status, { stage: member.stage, target }, now());
-    if (refusal !== undefined) return holdOf(rollout, refusal);
-    const promotion = gateHold(rollout, member, { world, call, now: now() });
-    if (promotion !== undefined) return promotion;
+    const situation = { world, call, now: now() };
+    const closed = closedFor(rollout, status, { stage: member.stage, target }, situation);
+    if (closed !== undefined) return closed;
+    if (ownClaim({ rollout, status, now: now() }, { metadata, target }) !== undefined) return undefined;
     const stage = member.stage?.name;
-    if (ownClaim({ rollout, status, now: now() }, { metadata: member.metadata, target }) !== undefined)
-      return undefined;
     if (!isAwaited(hook, cluster, served)) return soon(holdOf(rollout, { reason: "NotItsTurn", stage }));
     entry.refresh();
-    return queue.mayBegin(uid) ? undefined : holdOf(rollout, { reason: "NoFreeSlot", stage });
+    return queue.mayBegin(metadata.uid) ? undefined : holdOf(rollout, { reason: "NoFreeSlot", stage });
   }
 
   /** `undefined`: the Cluster may begin. */
@@ -209,10 +207,13 @@ export class Rollouts {
     const { metadata } = cluster;
     const member = memberOf(rollout, metadata, namespace);
     // A slot is for a Cluster that shows that it waits: otherwise a caller could use up all slots.
-    if (member !== undefined && !member.marked && !isAwaited(call.hook, cluster, served))
-      return { hold: soon(holdOf(rollout, { reason: "NotItsTurn" })) };
-    const gate = gateHold(rollout, member, { world: live, call, now: now() });
-    if (gate !== undefined) return { hold: gate };
+    if (member !== undefined && !member.marked) {
+      const stage = member.stage?.name;
+      if (!isAwaited(call.hook, cluster, served))
+        return { hold: soon(holdOf(rollout, { reason: "NotItsTurn", stage })) };
+      const gate = gateHold(rollout, member.stage, { world: live, call, now: now() });
+      if (gate !== undefined) return { hold: gate };
+    }
     const target = targetOf(rollout.operation, cluster);
     const candidateOf = (current: CompiledRollout): Candidate | undefined => {
       const found = memberOf(current, metadata, namespace);
@@ -220,7 +221,9 @@ export class Rollouts {
     };
     const renews = ownClaim({ rollout, status, now: now() }, { metadata, target }) !== undefined;
     const taken = await this.#claims.take(rollout.name, candidateOf, renews);
-    return taken.begins ? taken : { hold: holdOf(rollout, taken) };
+    if (taken.begins) return taken;
+    const hold = holdOf(rollout, taken);
+    return { hold: taken.reason === "NotConfirmed" ? soon(hold) : hold };
   }
 
   async #giveBack(taken: ReadonlyMap<string, RolloutClaim>): Promise<void> {
@@ -259,18 +262,6 @@ export class Rollouts {
   }
 }
 
-function gateHold(
-  rollout: CompiledRollout,
-  member: Member | undefined,
-  situation: Situation,
-): Hold | undefined {
-  if (member?.stage === undefined || member.marked) return undefined;
-  const open = openGate(member.stage, situation);
-  if (open === undefined) return undefined;
-  const wanted = `gate ${open.gate} waits for ${open.wanted}`;
-  return { ...holdOf(rollout, { reason: "GateOpen", stage: member.stage.name }), wanted };
-}
-
 function held(decision: Decision, hold: Hold): Decision {
   const { retryAfterSeconds, wanted: _, ...rollout } = hold;
   return {
@@ -280,18 +271,6 @@ function held(decision: Decision, hold: Hold): Decision {
     retryAfterSeconds,
     message: holdText(hold),
     rollout,
-  };
-}
-
-function holdOf(
-  { name, retryAfterSeconds }: CompiledRollout,
-  { reason, stage }: { readonly reason: Hold["reason"]; readonly stage?: string | undefined },
-): Hold {
-  return {
-    rollout: name,
-    reason,
-    ...(stage !== undefined && { stage }),
-    retryAfterSeconds: reason === "NotConfirmed" ? SOON_SECONDS : retryAfterSeconds,
   };
 }
 

@@ -2,11 +2,11 @@
 
 import { CONDITION } from "../../api/hookpolicy.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
-import { type Hold, holdText } from "../../rollouts/holdtext.ts";
+import { closedFor, type Hold, holdOf, holdText } from "../../rollouts/hold.ts";
 import { BEGINS, type Member, memberOf } from "../../rollouts/member.ts";
 import { promotionQueries, type Situation } from "../../rollouts/promotion.ts";
 import { countingFailures, haltingStage } from "../../rollouts/stages.ts";
-import { closedFor, holdOf, liftingOverride, targetOfCall } from "../fleet/closedfor.ts";
+import { liftingOverride, targetOfCall } from "../fleet/lifting.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
 import { type Found, passes, turnOf } from "./rolloutturn.ts";
 
@@ -56,10 +56,12 @@ function explainRollout(known: FleetRollout, member: Member, situation: Situatio
   const found = findingOf(known, member, situation);
   if (!found.holds) return { rollout: name, mode, ...found, retryAfterSeconds: 0, message: "" };
   const { hold, because } = found;
-  const { wanted: _, ...rest } = hold;
+  const { reason, stage = member.stage?.name } = hold;
   const holds = mode === "Enforce";
   return {
-    ...rest,
+    rollout: name,
+    reason,
+    ...(stage !== undefined && { stage }),
     mode,
     holds,
     because,
@@ -74,9 +76,9 @@ function findingOf(known: FleetRollout, { metadata, stage, marked }: Member, sit
   if (lifting !== undefined) return passes("Overridden", `overridden by HookOverride ${lifting.name}`);
   if (marked) return passes("Running", "its operation runs already");
   const target = targetOfCall(compiled, situation.call);
-  const hold = closedFor(compiled, status, stage, situation);
+  const hold = closedFor(compiled, status, { stage, target }, situation);
   if (hold !== undefined) return { holds: true, hold, because: why(known, hold, target) };
-  if (stage === undefined) return { holds: true, hold: holdOf(compiled, "NoStage", undefined), because: [] };
+  if (stage === undefined) return { holds: true, hold: holdOf(compiled, { reason: "NoStage" }), because: [] };
   return turnOf(known, { metadata, stage: stage.name, target, at: situation.now });
 }
 

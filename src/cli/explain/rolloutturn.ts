@@ -2,10 +2,9 @@
 
 import type { RolloutCandidate, RolloutClaim } from "../../api/hookpolicy.ts";
 import type { Cluster, ObjectMeta } from "../../api/meta.ts";
-import type { Hold } from "../../rollouts/holdtext.ts";
+import { type Hold, holdOf } from "../../rollouts/hold.ts";
 import { slotsOf } from "../../rollouts/limit.ts";
 import { isOverdue } from "../../rollouts/slots.ts";
-import { holdOf } from "../fleet/closedfor.ts";
 import type { FleetRollout } from "../fleet/fleet.ts";
 
 interface Passing {
@@ -44,12 +43,16 @@ export function turnOf(known: FleetRollout, turn: Turn): Found {
   const limits = limitsOf(known, claims, turn);
   const full = limits.find(({ used, limit }) => used.length >= limit);
   if (full !== undefined)
-    return { holds: true, hold: holdOf(compiled, "NoFreeSlot", stage), because: [inUse(full), line] };
+    return {
+      holds: true,
+      hold: holdOf(compiled, { reason: "NoFreeSlot", stage }),
+      because: [inUse(full), line],
+    };
   const free = Math.min(...limits.map(({ used, limit }) => limit - used.length));
   const isFirst = place < 0 ? queue.length === 0 : place < free;
   if (isFirst && compiled.spread.length === 0) return passes("SlotFree", "a slot is free for it");
   const because = [`${free} free, and ${line}`, ...spreadNote(compiled)];
-  return { holds: true, hold: holdOf(compiled, "NotItsTurn", stage), because };
+  return { holds: true, hold: holdOf(compiled, { reason: "NotItsTurn", stage }), because };
 }
 
 interface UsedLimit {

@@ -9,11 +9,11 @@ import { computeRolloutStatus } from "../../controller/rolloutstatus.ts";
 import { isAtVersion } from "../../operations/shows.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { healthOf } from "../../rollouts/health.ts";
-import type { Hold } from "../../rollouts/holdtext.ts";
+import { closedFor, type Hold, holdOf } from "../../rollouts/hold.ts";
 import { BEGINS, type Member, memberOf } from "../../rollouts/member.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { Slots } from "../../rollouts/slots.ts";
-import { closedFor, holdOf, liftingOverride, targetOfCall } from "../fleet/closedfor.ts";
+import { liftingOverride, targetOfCall } from "../fleet/lifting.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
 
 /** An operation that Cluster API asks about. */
@@ -70,15 +70,19 @@ function holdsOf(
     const situation = { world: fleet.world(cluster), call, now: at };
     if (member === undefined || member.marked || liftingOverride(compiled, situation)) continue;
     const { stage } = member;
-    const hold = closedFor(compiled, status, stage, situation);
+    const target = targetOfCall(compiled, call);
+    const hold = closedFor(compiled, status, { stage, target }, situation);
     if (hold !== undefined) holds.set(key, hold);
     else if (released && stage !== undefined)
-      waiting.push({ member: { ...member, stage }, target: targetOfCall(compiled, call), firstAsked });
+      waiting.push({ member: { ...member, stage }, target, firstAsked });
   }
   const own = members.map(({ member }) => member);
   const slots = new Slots(compiled, status, own, at);
   for (const { metadata, stage } of withoutSlot(compiled, slots, waiting, at))
-    holds.set(`${metadata.namespace}/${metadata.name}`, holdOf(compiled, "NoFreeSlot", stage?.name));
+    holds.set(
+      `${metadata.namespace}/${metadata.name}`,
+      holdOf(compiled, { reason: "NoFreeSlot", stage: stage?.name }),
+    );
   return holds;
 }
 

@@ -15,7 +15,7 @@ import { lookAt, type OperationInputs } from "../../operations/timeline.ts";
 import { type Answer, keyOf } from "./answer.ts";
 import { type Answered, type Change, type ChangeKind, Comparison } from "./comparison.ts";
 import { BEGINS } from "../../rollouts/member.ts";
-import { type Hold, holdText } from "../../rollouts/holdtext.ts";
+import { type Hold, holdText } from "../../rollouts/hold.ts";
 import { WHOLE } from "../../rollouts/rollout.ts";
 import {
   type Progress,

@@ -187,8 +187,12 @@ describe("confirmation", () => {
 
   test("gives no slot to a Cluster that does not show that it waits", async () => {
     const early = waitingCluster("a", { progress: {} });
-    const replica = replicaOf({ clusters: [early] });
-    assert.equal(reasonOf(await confirm(replica, early)), "NotItsTurn");
+    const replica = replicaOf({ specs: { upgrades: { stages: [{ name: "only" }] } }, clusters: [early] });
+    const confirmation = await confirm(replica, early);
+    assert.equal(reasonOf(confirmation), "NotItsTurn");
+    // The same text as from memory: Cluster API would write the Cluster at each change of it.
+    const { message } = replica.rollouts.ask(requestOf(early), released(early));
+    assert.equal(confirmation.ok && confirmation.decision.message, message);
     assert.deepEqual(replica.api.running("upgrades"), []);
   });
 

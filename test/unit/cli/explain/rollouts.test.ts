@@ -267,3 +267,12 @@ describe("a rollout", () => {
     ]);
   });
 });
+
+test("the message is the operator's, which names no stage where all stages stop", async (t) => {
+  const stages = [{ name: "canary" }];
+  const stdout = await explained(t, [rollout({ paused: true, stages })], "-o", "json");
+  const { operations } = JSON.parse(stdout) as { operations: [{ rollouts: [Record<string, unknown>] }] };
+  const [{ stage, message }] = operations[0].rollouts;
+  assert.equal(stage, "canary");
+  assert.equal(message, "HookRollout upgrades: is paused (hookpolicy rollout status upgrades)");
+});

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import { type Hold, holdText } from "../../../src/rollouts/holdtext.ts";
+import { type Hold, holdText } from "../../../src/rollouts/hold.ts";
 
 describe("what a held Cluster shows", () => {
   const cases: readonly (readonly [Partial<Hold> & Pick<Hold, "reason">, string])[] = [

@@ -1,0 +1,65 @@
+/** Why a rollout holds a Cluster, and the text that the Cluster shows. */
+
+import type { HookRolloutStatus } from "../api/hookpolicy.ts";
+import type { RolloutHold } from "../policy/decision.ts";
+import { type Candidate, type HoldReason, refusalOf } from "./claim.ts";
+import { openGate, type Situation } from "./promotion.ts";
+import { type CompiledRollout, type CompiledStage, WHOLE } from "./rollout.ts";
+
+export interface Hold extends RolloutHold {
+  readonly reason: HoldReason | "NotConfirmed";
+  readonly retryAfterSeconds: number;
+  /** Says what a gate of the stage waits for. */
+  readonly wanted?: string;
+}
+
+/** Why the Cluster may not begin, whatever slots are free; `undefined`: it may begin once it has a slot. */
+export function closedFor(
+  rollout: CompiledRollout,
+  status: HookRolloutStatus | undefined,
+  candidate: Pick<Candidate, "stage" | "target">,
+  situation: Situation,
+): Hold | undefined {
+  const refusal = refusalOf(rollout, status, candidate, situation.now);
+  return refusal === undefined ? gateHold(rollout, candidate.stage, situation) : holdOf(rollout, refusal);
+}
+
+/** `undefined`: every gate of the stage is open to the Cluster. */
+export function gateHold(
+  rollout: CompiledRollout,
+  stage: CompiledStage | undefined,
+  situation: Situation,
+): Hold | undefined {
+  const open = stage && openGate(stage, situation);
+  if (open === undefined) return undefined;
+  const wanted = `gate ${open.gate} waits for ${open.wanted}`;
+  return { ...holdOf(rollout, { reason: "GateOpen", stage: stage?.name }), wanted };
+}
+
+export function holdOf(
+  { name, retryAfterSeconds }: CompiledRollout,
+  { reason, stage }: { readonly reason: Hold["reason"]; readonly stage?: string | undefined },
+): Hold {
+  return { rollout: name, retryAfterSeconds, reason, ...(stage !== undefined && { stage }) };
+}
+
+/** Has no counts: Cluster API would write every waiting Cluster at each change of it. */
+export function holdText({ rollout, reason, stage = WHOLE, wanted = "" }: Hold): string {
+  const status = `(hookpolicy rollout status ${rollout})`;
+  const place = stage === WHOLE || reason === "StageClosed" ? "" : `, stage ${stage}`;
+  return `HookRollout ${rollout}${place}: ${reason === "GateOpen" ? wanted : WHY[reason](stage)} ${status}`;
+}
+
+const WHY: Readonly<Record<Exclude<Hold["reason"], "GateOpen">, (stage: string) => string>> = {
+  InvalidSpec: () => "its spec is invalid, so it holds every Cluster that it may select",
+  NotReady: () => "waits until the operator has read the state of the rollout",
+  Paused: () => "is paused",
+  Halted: () => "is halted because Clusters failed",
+  NoStage: () => "no stage selects the Cluster",
+  StageClosed: (stage) => `waits for stage ${stage}`,
+  TooManyTargets: () => "waits until fewer versions are being rolled out",
+  NoFreeSlot: () => "waits for a free slot",
+  NotItsTurn: () => "waits for a free slot",
+  ClaimExpires: () => "had a slot and did not begin, so it waits until that slot is free again",
+  NotConfirmed: () => "could not take a slot from the API server",
+};
