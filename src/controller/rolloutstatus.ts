@@ -180,18 +180,15 @@ function stillFailed(
 
 function overdueFailure(
   { progressDeadlineMs }: CompiledRollout,
-  {
-    claimed,
-    claimedAt,
-    renewedAt: _renewedAt,
-    markedAt: _markedAt,
-    attempts: _attempts,
-    ...about
-  }: RolloutClaim,
+  { namespace, name, uid, target, stage, claimed, claimedAt }: RolloutClaim,
   now: Date,
 ): RolloutFailure {
   return {
-    ...about,
+    namespace,
+    name,
+    uid,
+    ...(target !== undefined && { target }),
+    ...(stage !== undefined && { stage }),
     reason: claimed ? DEADLINE_EXCEEDED : UNCLAIMED,
     time: timestamp(now),
     message: `it began at ${claimedAt} and has not ended within ${durationText(progressDeadlineMs)} (progressDeadline)`,

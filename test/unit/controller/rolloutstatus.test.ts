@@ -187,6 +187,19 @@ describe("a failure", () => {
     assert.equal(halted(status), "True");
   });
 
+  test("tells nothing of its claim that a failure has no field for", () => {
+    const unknown = { fieldOfAnotherRelease: 1 };
+    const claim = { ...claimOf("c", { claimedAt: "2026-11-23T11:00:00Z" }), ...unknown };
+    const status = statusOf({
+      stored: readyStatus({ running: [claim] }),
+      fleet: [{ name: "c", wave: "canary", reconciled: false, marked: true }],
+    });
+    assert.deepEqual(
+      Object.keys(status.failed?.[0] ?? {}).toSorted(),
+      ["message", "name", "namespace", "reason", "stage", "target", "time", "uid"], // as its schema says
+    );
+  });
+
   test("of a mark that never had a slot halts nothing", () => {
     const stored = readyStatus({
       running: [claimOf("c", { claimed: false, claimedAt: "2026-11-23T11:00:00Z" })],
