@@ -151,8 +151,13 @@ function isReleased(scene: Scene, operation: Operation, marked: Marked): boolean
 /** The state with the marks applied. */
 type Marked = Pick<World, "cluster" | "namespace">;
 
-function worldOf({ fleet, cluster }: Scene, { pending }: Operation, marked: Marked | undefined): World {
-  return { ...fleet.world(cluster, pending), ...marked };
+function worldOf(
+  { fleet, cluster, now }: Scene,
+  { call, pending = newOperation(call, cluster, now, undefined) }: Operation,
+  marked: Marked | undefined,
+): World {
+  const world = fleet.world(marked?.cluster ?? cluster, pending);
+  return marked === undefined ? world : { ...world, namespace: marked.namespace };
 }
 
 function judge(scene: Scene, operation: Operation, marked?: Marked): Decision {

@@ -10,6 +10,7 @@ import { UsageError } from "../../operator/options.ts";
 import { nearest } from "../../policy/validation/fieldmessage.ts";
 import { validatePolicy } from "../../policy/validation/schema.ts";
 import { expectedCall } from "../../operations/call.ts";
+import { newOperation } from "../../operations/operation.ts";
 import { meantText } from "../command.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 
@@ -77,13 +78,14 @@ export function liftedBy(fleet: Fleet, cluster: Cluster, wish: OverrideWish, now
   const operations = fleet.pendingOperations(cluster);
   const covered = (policy: PolicyRef): boolean => named?.has(policyName(policy)) ?? true;
   return wish.hooks.map((hook) => {
-    const operation = operations.find(({ call }) => call.hook === hook);
-    const call = operation?.call ?? expectedCall(hook, cluster);
+    const pending = operations.find(({ call }) => call.hook === hook);
+    const operation = pending ?? newOperation(expectedCall(hook, cluster), cluster, now, undefined);
+    const { call } = operation;
     const { trace, retryAfterSeconds } = decide(policies, fleet.world(cluster, operation), call, now);
     const holding = trace.filter(({ holds }) => holds);
     return {
       call,
-      asked: operation !== undefined,
+      asked: pending !== undefined,
       lifts: holding
         .filter(({ policy }) => covered(policy))
         .flatMap(({ policy, rules }) =>

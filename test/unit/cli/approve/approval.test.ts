@@ -12,7 +12,12 @@ import {
 import { commandFor, planLines } from "../../../../src/cli/approve/report.ts";
 import { PLAIN } from "../../../../src/cli/terminal/colour.ts";
 import { createFleet } from "../../../../src/cli/fleet/fleet.ts";
-import { findPolicy, newOverride, overrideProblems } from "../../../../src/cli/override/newoverride.ts";
+import {
+  findPolicy,
+  liftedBy,
+  newOverride,
+  overrideProblems,
+} from "../../../../src/cli/override/newoverride.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { ALL_HOOKS, NOW } from "../../builders.ts";
 import { printed } from "../printed.ts";
@@ -300,6 +305,32 @@ test("a hook that is named is approved before Cluster API asks", () => {
     [["Cluster annotation example.com/ok=true"], undefined],
   );
   assert.deepEqual(plan([policy("d", [annotation()], DELETE, false)]).operations, []);
+});
+
+const IN_DELETION: GateSpec = {
+  name: "going",
+  expression: "has(cluster.metadata.deletionTimestamp) && 'example.com/ok' in cluster.metadata.annotations",
+};
+
+test("a deletion that is still to come is approved as Cluster API will ask about it", () => {
+  const given = plan([policy("d", [annotation(), IN_DELETION], DELETE, false)], DELETE);
+  assert.deepEqual(given.operations[0]?.obstacles, []);
+  assert.deepEqual(given.operations[0].releasedAt, NOW);
+});
+
+test("an override of a deletion that is still to come lifts what will hold it then", () => {
+  const freed: GateSpec = { name: "free", expression: "!has(cluster.metadata.deletionTimestamp)" };
+  const fleet = createFleet([rawCluster(), NAMESPACE, policy("d", [freed], DELETE, false)], {
+    served: ALL_HOOKS,
+    maxOverrideMs: 168 * 3_600_000,
+    now: NOW,
+  });
+  const wish = { hooks: [DELETE] as const, reason: "r", forMs: 3_600_000 };
+  const lifted = liftedBy(fleet, plan([]).cluster, wish, NOW);
+  assert.deepEqual(
+    lifted.map(({ asked, lifts }) => [asked, lifts.map(({ rule }) => rule)]),
+    [[false, ["r"]]],
+  );
 });
 
 test("how an operation ends shows in the Cluster", () => {
