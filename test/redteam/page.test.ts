@@ -39,7 +39,7 @@ test(
       watcher.close();
       rmSync(folder, { recursive: true });
     });
-    const forget = openBrowser(URL_WITH_TOKEN);
+    const forget = openBrowser(URL_WITH_TOKEN, assert.fail);
     while (!existsSync(join(folder, "arguments"))) await once(watcher, "change");
     const given = readFileSync(join(folder, "arguments"), "utf8").trim();
     assert.ok(!given.includes("secret"), given);

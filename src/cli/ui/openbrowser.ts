@@ -5,28 +5,40 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { messageOf } from "../../api/thrown.ts";
 
-const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
+type Command = readonly [string, ...string[]];
+
+const OPENERS: Readonly<Partial<Record<NodeJS.Platform, Command>>> = {
   darwin: ["open"],
   win32: ["cmd", "/c", "start", ""],
-  linux: ["xdg-open"],
 };
+const OTHERS: Command = ["xdg-open"];
 
 /**
  * Returns a function that removes the traces. The browser gets the address in a file that only this user can read: every
- * user of the machine can see the arguments of a process, and the address contains the token. A missing browser is no
- * error, because the address was printed.
+ * user of the machine can see the arguments of a process, and the address contains the token. Never throws, because the
+ * address was printed: `onFailure` hears why there is no browser.
  */
-export function openBrowser(url: string): () => void {
-  const [command, ...args] = OPENERS[process.platform] ?? [];
-  if (command === undefined) return () => undefined;
-  const folder = mkdtempSync(join(tmpdir(), "hookpolicy-ui-"));
-  const file = join(folder, "open.html");
-  writeFileSync(file, `<!doctype html><meta http-equiv="refresh" content="0; url=${url}">\n`, {
-    mode: 0o600,
-  });
-  const child = spawn(command, [...args, pathToFileURL(file).href], { stdio: "ignore", detached: true });
-  child.on("error", () => undefined);
-  child.unref();
-  return () => rmSync(folder, { recursive: true, force: true });
+export function openBrowser(url: string, onFailure: (why: string) => void): () => void {
+  const [command, ...args] = OPENERS[process.platform] ?? OTHERS;
+  let folder: string | undefined;
+  try {
+    folder = mkdtempSync(join(tmpdir(), "hookpolicy-ui-"));
+    const file = join(folder, "open.html");
+    writeFileSync(file, `<!doctype html><meta http-equiv="refresh" content="0; url=${url}">\n`, {
+      mode: 0o600,
+    });
+    const child = spawn(command, [...args, pathToFileURL(file).href], { stdio: "ignore", detached: true });
+    child.on("error", (error) => onFailure(messageOf(error)));
+    child.on("exit", (code) => {
+      if (code !== 0 && code !== null) onFailure(`${command} ended with exit code ${code}`);
+    });
+    child.unref();
+  } catch (error) {
+    onFailure(messageOf(error));
+  }
+  return () => {
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+  };
 }

@@ -59,7 +59,8 @@ export async function runUi(source: Source, flags: UiFlags, signal: AbortSignal)
   try {
     stdout.line(page.url);
     stderr.line("Only who has this address can read the page. Press Ctrl-C to end.");
-    if (flags.open) forget = openBrowser(page.url);
+    if (flags.open)
+      forget = openBrowser(page.url, (why) => stderr.line(`note: no browser was opened: ${why}`));
     await followFleet(source.client, feed, { view, words: source.words, onLost, signal });
   } finally {
     forget?.();
