@@ -23,10 +23,13 @@ export interface Examiner {
 export interface ThreadOptions {
   readonly settings: Settings;
   readonly log: Logger;
+  readonly start?: typeof startThread;
 }
 
 /** A review that takes longer ends with its thread; the largest legal review takes a fraction of it. */
 const OVERRUN_MS = 2000;
+/** Reviews have given up long before, and the next one starts another thread. */
+const START_MS = 30_000;
 
 type Thread = ReturnType<typeof startThread>;
 
@@ -83,14 +86,15 @@ export class ThreadExaminer implements Examiner {
   async #start(): Promise<void> {
     if (this.#closed || this.#thread !== undefined) return;
     try {
-      const thread = startThread(this.#options.settings);
+      const { settings, start = startThread } = this.#options;
+      const thread = start(settings);
       this.#thread = thread;
       thread.unref();
       thread.on("error", () => undefined); // once() rejects for callers that wait for a message
       thread.once("exit", () => {
         if (this.#thread === thread) this.#thread = undefined;
       });
-      await once(thread, "message");
+      await once(thread, "message", { signal: AbortSignal.timeout(START_MS) });
     } catch (error) {
       await this.#fail("Cannot start the thread for reviews", error);
     }
