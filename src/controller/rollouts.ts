@@ -15,7 +15,7 @@ import type { LiveWorld, World } from "../policy/world.ts";
 import { promotionQueries } from "../rollouts/promotion.ts";
 import type { Confirmation, Decision } from "../policy/decision.ts";
 import { type Candidate, ownClaim } from "../rollouts/claim.ts";
-import { closedFor, gateHold, type Hold, holdOf, holdText } from "../rollouts/hold.ts";
+import { closedFor, type Hold, holdOf, holdText } from "../rollouts/hold.ts";
 import { memberOf, operationOf, targetOf } from "../rollouts/member.ts";
 import { type CompiledRollout, compileRollout } from "../rollouts/rollout.ts";
 import type { DecisionRequest, RolloutApi } from "./ports.ts";
@@ -165,7 +165,7 @@ export class Rollouts {
   }
 
   #holdOf(entry: RolloutEntry, world: World, call: HookCall): Hold | undefined {
-    const { rollout, status, queue, hook } = entry;
+    const { rollout, status, hook } = entry;
     const { now, served } = this.#options;
     const { cluster } = world;
     const member = entry.member(cluster);
@@ -180,8 +180,7 @@ export class Rollouts {
     if (ownClaim({ rollout, status, now: now() }, { metadata, target }) !== undefined) return undefined;
     const stage = member.stage?.name;
     if (!isAwaited(hook, cluster, served)) return soon(holdOf(rollout, { reason: "NotItsTurn", stage }));
-    entry.refresh();
-    return queue.mayBegin(metadata.uid) ? undefined : holdOf(rollout, { reason: "NoFreeSlot", stage });
+    return hasTurn(entry, metadata.uid) ? undefined : holdOf(rollout, { reason: "NoFreeSlot", stage });
   }
 
   /** `undefined`: the Cluster may begin. */
@@ -198,28 +197,33 @@ export class Rollouts {
   }
 
   async #takeFrom(
-    { rollout, status }: RolloutEntry,
+    entry: RolloutEntry,
     call: HookCall,
     live: LiveWorld,
   ): Promise<{ readonly hold?: Hold; readonly claim?: RolloutClaim }> {
+    const { rollout, status } = entry;
     const { now, served } = this.#options;
     const { cluster, namespace } = live;
     const { metadata } = cluster;
+    const target = targetOf(rollout.operation, cluster);
+    const renews = ownClaim({ rollout, status, now: now() }, { metadata, target }) !== undefined;
     const member = memberOf(rollout, metadata, namespace);
-    // A slot is for a Cluster that shows that it waits: otherwise a caller could use up all slots.
     if (member !== undefined && !member.marked) {
       const stage = member.stage?.name;
+      // A slot is for a Cluster that shows that it waits: otherwise a caller could use up all slots.
       if (!isAwaited(call.hook, cluster, served))
         return { hold: soon(holdOf(rollout, { reason: "NotItsTurn", stage })) };
-      const gate = gateHold(rollout, member.stage, { world: live, call, now: now() });
-      if (gate !== undefined) return { hold: gate };
+      const situation = { world: live, call, now: now() };
+      const closed = closedFor(rollout, status, { stage: member.stage, target }, situation);
+      if (closed !== undefined) return { hold: closed };
+      // A claim that ended during the reads leaves its slot to the Cluster whose turn it is.
+      if (!renews && !hasTurn(entry, metadata.uid))
+        return { hold: soon(holdOf(rollout, { reason: "NoFreeSlot", stage })) };
     }
-    const target = targetOf(rollout.operation, cluster);
     const candidateOf = (current: CompiledRollout): Candidate | undefined => {
       const found = memberOf(current, metadata, namespace);
       return found && { ...found, stage: found.stage, target };
     };
-    const renews = ownClaim({ rollout, status, now: now() }, { metadata, target }) !== undefined;
     const taken = await this.#claims.take(rollout.name, candidateOf, renews);
     if (taken.begins) return taken;
     const hold = holdOf(rollout, taken);
@@ -260,6 +264,11 @@ export class Rollouts {
         !active.some((override) => covers(override, { kind: "HookRollout", name: entry.rollout.name })),
     );
   }
+}
+
+function hasTurn(entry: RolloutEntry, uid: string): boolean {
+  entry.refresh();
+  return entry.queue.mayBegin(uid);
 }
 
 function held(decision: Decision, hold: Hold): Decision {

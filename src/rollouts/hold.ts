@@ -25,7 +25,7 @@ export function closedFor(
 }
 
 /** `undefined`: every gate of the stage is open to the Cluster. */
-export function gateHold(
+function gateHold(
   rollout: CompiledRollout,
   stage: CompiledStage | undefined,
   situation: Situation,

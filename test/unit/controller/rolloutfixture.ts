@@ -121,8 +121,8 @@ export function replicaOf({
     firstAsked: () => NOW,
     now: () => time.now,
     nowMs: () => time.nowMs,
-    // How much is done at a time must not depend on how fast the machine is.
-    turnMs: Infinity,
+    // Nothing must depend on how fast the machine is.
+    refreshMs: 0,
     ...(compile !== undefined && { compile }),
   };
   const rollouts = new Rollouts({
@@ -207,13 +207,15 @@ export function released(cluster: Cluster, overrides: readonly Override[] = []):
   };
 }
 
-/** Memory has released it: what the API server says. */
+/** What the API server says, whatever memory has just said. */
 export async function confirm(
   { rollouts }: Replica,
   cluster: Cluster,
   overrides: readonly Override[] = [],
 ): Promise<Confirmation> {
-  return await rollouts.confirm(requestOf(cluster), released(cluster, overrides));
+  const [request, decision] = [requestOf(cluster), released(cluster, overrides)];
+  rollouts.ask(request, decision);
+  return await rollouts.confirm(request, decision);
 }
 
 export function reasonOf(confirmation: Confirmation): string {

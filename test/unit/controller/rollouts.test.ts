@@ -185,6 +185,27 @@ describe("confirmation", () => {
     assert.equal(reasonOf(await confirm(replica, A)), "Timeout");
   });
 
+  test("gives the slot of a claim that ended during the reads to the Cluster whose turn it is", async () => {
+    const replica = replicaOf({ clusters: [A, B] });
+    assert.equal(reasonOf(await confirm(replica, A)), "go");
+    assert.equal(ask(replica, B), "NoFreeSlot");
+    const list = replica.api.rollouts.bind(replica.api);
+    replica.api.rollouts = async () => {
+      const read = await list();
+      replica.time.now = new Date(NOW.getTime() + 180_000);
+      const { status, ...object } = replica.api.stored.get("upgrades")!;
+      replica.rollouts.rolloutChanged(
+        "upgrades",
+        replica.api.put({ ...object, status: { ...status, running: [] } }),
+      );
+      return read;
+    };
+    assert.equal(reasonOf(await confirm(replica, A)), "NoFreeSlot");
+    replica.api.rollouts = list;
+    assert.equal(reasonOf(await confirm(replica, B)), "go");
+    assert.deepEqual(replica.api.running("upgrades"), ["b"]);
+  });
+
   test("gives no slot to a Cluster that does not show that it waits", async () => {
     const early = waitingCluster("a", { progress: {} });
     const replica = replicaOf({ specs: { upgrades: { stages: [{ name: "only" }] } }, clusters: [early] });
