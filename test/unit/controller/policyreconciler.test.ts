@@ -307,17 +307,6 @@ describe("the finalizer", () => {
     });
   }
 
-  test("is tried within the interval of the status, and its failure is not lost", async () => {
-    const upgrades = hookPolicy({ rules: [rule({ hooks: ["BeforeClusterUpgrade"] })] });
-    const fixture = storeWith({ policies: [upgrades], clusters: [cluster()] });
-    const refused = new Error("forbidden");
-    const setFinalizers = async (): Promise<never> => await Promise.reject(refused);
-    const reconciler = reconcilerOf(fixture, { setFinalizers });
-    await reconciler.reconcile(keyOf(upgrades));
-    fixture.setPolicy(hookPolicy({}, { generation: 2, resourceVersion: "900" }));
-    await assert.rejects(reconciler.reconcile(keyOf(upgrades)), refused);
-  });
-
   test("stays, and is tried again, while the Clusters that are left cannot be read", async () => {
     const fixture = storeWith({ policies: [goes] });
     const reconciler = reconcilerOf(fixture, {
