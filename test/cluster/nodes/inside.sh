@@ -7,8 +7,7 @@ mount --make-rprivate /
 cp --archive --update "$PACKAGES/usr" "$D/upper/" # not a lower layer: one may not lie within another
 mount -t overlay overlay -o "lowerdir=/,upperdir=$D/upper,workdir=$D/work" "$D/root"
 cd "$D/root"
-mkdir -p ".$CACHE" var/lib/containerd var/lib/kubelet
-mount --bind "$CACHE" ".$CACHE"
+mkdir -p var/lib/containerd var/lib/kubelet
 mount --bind "$D/containerd" var/lib/containerd # an overlay cannot be another one's upper layer
 mount --bind "$D/kubelet" var/lib/kubelet
 mount -t proc proc proc
@@ -16,6 +15,8 @@ mount -t sysfs sysfs sys
 mount --rbind /dev dev
 mount -t tmpfs -o mode=755 run run
 mount -t tmpfs tmpfs tmp
+mkdir -p ".$CACHE" # after /run and /tmp: it may lie in either
+mount --bind "$CACHE" ".$CACHE"
 mount -t tmpfs -o mode=755 tmpfs sys/fs/cgroup
 for c in $(sed -n 's/^[0-9]*:\([^:]*\):.*/\1/p' /proc/self/cgroup); do
   mkdir -p "sys/fs/cgroup/${c#name=}"
