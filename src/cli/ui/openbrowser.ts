@@ -15,6 +15,9 @@ const OPENERS: Readonly<Partial<Record<NodeJS.Platform, Command>>> = {
 };
 const OTHERS: Command = ["xdg-open"];
 
+/** An opener that fails does so within this time. */
+const OPENING_MS = 10_000;
+
 /**
  * Returns a function that removes the traces. The browser gets the address in a file that only this user can read: every
  * user of the machine can see the arguments of a process, and the address contains the token. Never throws, because the
@@ -31,9 +34,12 @@ export function openBrowser(url: string, onFailure: (why: string) => void): () =
     });
     const child = spawn(command, [...args, pathToFileURL(file).href], { stdio: "ignore", detached: true });
     child.on("error", (error) => onFailure(messageOf(error)));
-    child.on("exit", (code) => {
+    // Some openers are the browser, and end with it much later.
+    const failed = (code: number | null): void => {
       if (code !== 0 && code !== null) onFailure(`${command} ended with exit code ${code}`);
-    });
+    };
+    child.on("exit", failed);
+    setTimeout(() => child.off("exit", failed), OPENING_MS).unref();
     child.unref();
   } catch (error) {
     onFailure(messageOf(error));
