@@ -25,8 +25,14 @@ export interface AwaitedOperation {
   readonly released: boolean;
 }
 
+export interface Held {
+  readonly hold: Hold;
+  /** The stage of the Cluster, also where all stages stop. */
+  readonly stage: string | undefined;
+}
+
 /** By holdKey(). */
-export type Holds = ReadonlyMap<string, Hold>;
+export type Holds = ReadonlyMap<string, Held>;
 
 export function holdKey(hook: HookName, cluster: string): string {
   return `${hook} ${cluster}`;
@@ -34,7 +40,7 @@ export function holdKey(hook: HookName, cluster: string): string {
 
 /** The first rollout that holds an operation counts: in the order of names, in which the operator asks them. */
 export function rolloutHolds(fleet: Fleet, operations: readonly AwaitedOperation[], at: Date): Holds {
-  const holds = new Map<string, Hold>();
+  const holds = new Map<string, Held>();
   for (const known of fleet.rollouts) {
     const { mode, operation } = known.compiled;
     if (mode === "Audit") continue;
@@ -42,8 +48,8 @@ export function rolloutHolds(fleet: Fleet, operations: readonly AwaitedOperation
     const own = operations.filter(
       ({ cluster, call }) => call.hook === hook && !holds.has(holdKey(hook, clusterKey(cluster))),
     );
-    for (const [cluster, hold] of holdsOf(known, { fleet, operations: own, at }))
-      holds.set(holdKey(hook, cluster), hold);
+    for (const [cluster, held] of holdsOf(known, { fleet, operations: own, at }))
+      holds.set(holdKey(hook, cluster), held);
   }
   return holds;
 }
@@ -58,11 +64,11 @@ interface Scene {
 function holdsOf(
   { compiled, status: stored }: FleetRollout,
   { fleet, operations, at }: Scene,
-): ReadonlyMap<string, Hold> {
+): ReadonlyMap<string, Held> {
   const members = membersOf(compiled, fleet);
   const status = statusOf(compiled, { stored, members, at });
   const byKey = new Map(members.map(({ member, cluster }) => [clusterKey(cluster), member]));
-  const holds = new Map<string, Hold>();
+  const holds = new Map<string, Held>();
   const waiting: Waiting[] = [];
   for (const { cluster, call, firstAsked, released } of operations) {
     const key = clusterKey(cluster);
@@ -72,18 +78,21 @@ function holdsOf(
     const { stage } = member;
     const target = targetOfCall(compiled, call);
     const hold = closedFor(compiled, status, { stage, target }, situation);
-    if (hold !== undefined) holds.set(key, hold);
+    if (hold !== undefined) holds.set(key, heldIn(stage, hold));
     else if (released && stage !== undefined)
       waiting.push({ member: { ...member, stage }, target, firstAsked });
   }
   const own = members.map(({ member }) => member);
   const slots = new Slots(compiled, status, own, at);
-  for (const { metadata, stage } of withoutSlot(compiled, slots, waiting, at))
-    holds.set(
-      `${metadata.namespace}/${metadata.name}`,
-      holdOf(compiled, { reason: "NoFreeSlot", stage: stage?.name }),
-    );
+  for (const { metadata, stage } of withoutSlot(compiled, slots, waiting, at)) {
+    const hold = holdOf(compiled, { reason: "NoFreeSlot", stage: stage?.name });
+    holds.set(`${metadata.namespace}/${metadata.name}`, heldIn(stage, hold));
+  }
   return holds;
+}
+
+function heldIn(stage: Member["stage"], hold: Hold): Held {
+  return { hold, stage: hold.stage ?? stage?.name };
 }
 
 interface Present {

@@ -15,7 +15,7 @@ import { lookAt, type OperationInputs } from "../../operations/timeline.ts";
 import { type Answer, keyOf } from "./answer.ts";
 import { type Answered, type Change, type ChangeKind, Comparison } from "./comparison.ts";
 import { BEGINS } from "../../rollouts/member.ts";
-import { type Hold, holdText } from "../../rollouts/hold.ts";
+import { holdText } from "../../rollouts/hold.ts";
 import { WHOLE } from "../../rollouts/rollout.ts";
 import {
   type Progress,
@@ -24,7 +24,7 @@ import {
   type RequestOptions,
   sampleSeconds,
 } from "./requestchanges.ts";
-import { holdKey, type Holds, rolloutHolds } from "./rolloutholds.ts";
+import { type Held, holdKey, type Holds, rolloutHolds } from "./rolloutholds.ts";
 import { decisionAt, readsClock, Walks } from "./walks.ts";
 import { policyName } from "../../policy/policyref.ts";
 
@@ -120,9 +120,10 @@ function heldBy(fleet: Fleet, clusters: readonly Cluster[], options: SimulationO
 }
 
 /** Replaces releases by the hold of the rollout, which is asked after every policy has released the operation. */
-function underRollout(answered: Answered, hold: Hold | undefined): Answered {
-  if (hold === undefined) return answered;
-  const { rollout, stage = WHOLE, reason, retryAfterSeconds } = hold;
+function underRollout(answered: Answered, held: Held | undefined): Answered {
+  if (held === undefined) return answered;
+  const { hold, stage = WHOLE } = held;
+  const { rollout, reason, retryAfterSeconds } = hold;
   const rule = { policy: `HookRollout ${rollout}`, rule: stage, reason };
   const own: Answer = {
     verdict: "Blocked",

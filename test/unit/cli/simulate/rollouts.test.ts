@@ -83,6 +83,14 @@ test("later stages wait for earlier ones", () => {
   ]);
 });
 
+test("a paused rollout is told with the stage of each Cluster", () => {
+  assert.deepEqual(changes({ present: FLEET, applied: [rollout({ ...STAGES, paused: true })] }), [
+    "newly-blocked team-a/a HookRollout upgrades canary Paused",
+    "newly-blocked team-a/b HookRollout upgrades canary Paused",
+    "newly-blocked team-a/c HookRollout upgrades production Paused",
+  ]);
+});
+
 test("two versions of a rollout are compared", () => {
   const present = [...FLEET, rollout({})];
   assert.deepEqual(changes({ present, applied: [rollout({ maxConcurrency: 2 })] }), [
