@@ -216,7 +216,8 @@ export class Rollouts {
       const situation = { world: live, call, now: now() };
       const closed = closedFor(rollout, status, { stage: member.stage, target }, situation);
       if (closed !== undefined) return { hold: closed };
-      // A claim that ended during the reads leaves its slot to the Cluster whose turn it is.
+      // A claim that ended during the reads leaves its slot to the Cluster whose turn it is. A Cluster that memory does not
+      // have yet has no turn.
       if (!renews && !hasTurn(entry, metadata.uid))
         return { hold: soon(holdOf(rollout, { reason: "NoFreeSlot", stage })) };
     }

@@ -58,7 +58,7 @@ describe("a round", () => {
       compiled += 1;
       return compileRollout(object);
     };
-    const replica = replicaOf({ specs: { upgrades: { maxConcurrency: 2 } }, clusters: FLEET, compile });
+    const replica = replicaOf({ clusters: FLEET, compile });
     assert.equal(reasonOf(await confirm(replica, FLEET[0]!)), "go");
     assert.equal(compiled, 1);
     // As another version of the CRD may read the same generation.

@@ -121,8 +121,8 @@ export function replicaOf({
     firstAsked: () => NOW,
     now: () => time.now,
     nowMs: () => time.nowMs,
-    // Nothing must depend on how fast the machine is.
-    refreshMs: 0,
+    // How much is done at a time must not depend on how fast the machine is.
+    turnMs: Infinity,
     ...(compile !== undefined && { compile }),
   };
   const rollouts = new Rollouts({
@@ -207,15 +207,19 @@ export function released(cluster: Cluster, overrides: readonly Override[] = []):
   };
 }
 
-/** What the API server says, whatever memory has just said. */
+/** Memory has released it, and says that it is its turn: what the API server says. */
 export async function confirm(
   { rollouts }: Replica,
   cluster: Cluster,
   overrides: readonly Override[] = [],
 ): Promise<Confirmation> {
-  const [request, decision] = [requestOf(cluster), released(cluster, overrides)];
-  rollouts.ask(request, decision);
-  return await rollouts.confirm(request, decision);
+  const queues = rollouts.entries().map(({ queue }) => queue);
+  for (const queue of queues) queue.mayBegin = () => true;
+  try {
+    return await rollouts.confirm(requestOf(cluster), released(cluster, overrides));
+  } finally {
+    for (const queue of queues) Reflect.deleteProperty(queue, "mayBegin");
+  }
 }
 
 export function reasonOf(confirmation: Confirmation): string {

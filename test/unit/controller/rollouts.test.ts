@@ -200,7 +200,7 @@ describe("confirmation", () => {
       );
       return read;
     };
-    assert.equal(reasonOf(await confirm(replica, A)), "NoFreeSlot");
+    assert.equal(reasonOf(await replica.rollouts.confirm(requestOf(A), released(A))), "NoFreeSlot");
     replica.api.rollouts = list;
     assert.equal(reasonOf(await confirm(replica, B)), "go");
     assert.deepEqual(replica.api.running("upgrades"), ["b"]);
@@ -281,6 +281,7 @@ describe("a confirmation that takes too long", () => {
   for (const read of ["rollouts", "getRollout", "members"])
     test(`holds while ${read} is not answered, and the slot is there for the next call`, async () => {
       const replica = replicaOf(HASTE);
+      assert.equal(ask(replica, A), "go");
       const late = Promise.withResolvers<void>();
       const original = Reflect.get(replica.api, read);
       Reflect.set(replica.api, read, async (name: string) => {
