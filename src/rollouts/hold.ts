@@ -30,10 +30,11 @@ function gateHold(
   stage: CompiledStage | undefined,
   situation: Situation,
 ): Hold | undefined {
-  const open = stage && openGate(stage, situation);
+  if (stage === undefined) return undefined;
+  const open = openGate(stage, situation);
   if (open === undefined) return undefined;
   const wanted = `gate ${open.gate} waits for ${open.wanted}`;
-  return { ...holdOf(rollout, { reason: "GateOpen", stage: stage?.name }), wanted };
+  return { ...holdOf(rollout, { reason: "GateOpen", stage: stage.name }), wanted };
 }
 
 export function holdOf(
