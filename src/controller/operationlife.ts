@@ -15,7 +15,7 @@ import type { Decision } from "../policy/decision.ts";
 import type { Evaluator } from "./evaluator.ts";
 import { type Memory, type Surroundings, worldOf } from "./memory.ts";
 import type { DecisionRequest, StoreOptions } from "./ports.ts";
-import { type Passed, Results } from "./results.ts";
+import { type Passed, type ResultOptions, Results } from "./results.ts";
 import type { Schedule } from "./workschedule.ts";
 
 /** Per Cluster: nine hooks, a few times each. Operations beyond that are not recorded. */
@@ -26,7 +26,7 @@ interface LifeMemory extends Surroundings, Pick<Memory, "operations" | "policies
 }
 
 type LifeEvaluator = Pick<Evaluator, "withSettings" | "isTurnOver">;
-type LifeOptions = Pick<StoreOptions, "served" | "now" | "onDirty" | "onTransition">;
+type LifeOptions = ResultOptions & Pick<StoreOptions, "served" | "now">;
 
 export class OperationLife {
   readonly #memory: LifeMemory;

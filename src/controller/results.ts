@@ -7,6 +7,7 @@ import type { RecentResult } from "../api/hookpolicy.ts";
 import { targetVersion } from "../policy/targetversion.ts";
 import { type Decision, type PolicyTrace, speaks } from "../policy/decision.ts";
 import { timestamp } from "../policy/instant.ts";
+import { clusterKey } from "../policy/cluster.ts";
 import { policyName } from "../policy/policyref.ts";
 import type { Memory } from "./memory.ts";
 import { recentResult, refusedResult } from "../operations/rows.ts";
@@ -27,7 +28,9 @@ export interface Passed {
 }
 
 type ResultMemory = Pick<Memory, "policies" | "overrides">;
-type ResultOptions = Pick<StoreOptions, "onDirty" | "onTransition">;
+/** A test suite has no log. */
+export type ResultOptions = Pick<StoreOptions, "onDirty" | "onTransition"> &
+  Partial<Pick<StoreOptions, "log">>;
 
 const NOT_HELD: ReadonlySet<RecentResult["verdict"]> = new Set(["WouldBlock", "NotEvaluable"]);
 
@@ -42,15 +45,25 @@ export class Results {
 
   /** `decision`: what the policies say about the operation. */
   record({ request: { call, cluster }, policies, heldBy, at: now }: Passed, decision: Decision): void {
-    // A user has released it by writing Cluster API's mark.
-    if (decision.holds) return;
     for (const [index, trace] of decision.trace.entries()) {
       const entry = this.#entryOf(trace, policies[index]);
-      if (entry === undefined || !speaks(trace)) continue;
+      if (entry === undefined || !speaks(trace) || trace.holds) continue;
       const result = recentResult({ call, cluster }, trace, now);
       if (result !== undefined) this.#keep(entry, result, heldBy);
     }
-    this.#useOverrides({ call, cluster }, decision, now);
+    if (decision.holds) this.#tellOfHolds({ call, cluster }, decision);
+    else this.#useOverrides({ call, cluster }, decision, now);
+  }
+
+  /** A user has written Cluster API's mark, or a policy has come or changed since the release. */
+  #tellOfHolds({ call, cluster }: DecisionRequest, { trace }: Decision): void {
+    const holding = trace.filter(({ holds }) => holds);
+    this.#options.log?.warn("An operation has proceeded that policies hold", {
+      hook: call.hook,
+      cluster: clusterKey(cluster),
+      policies: holding.map(({ policy }) => policyName(policy)),
+      reasons: holding.flatMap(({ rules }) => rules.filter((rule) => rule.holds).map(({ reason }) => reason)),
+    });
   }
 
   /** Only the first refusal by each rule counts: a pipeline repeats its request for days. */

@@ -77,6 +77,7 @@ const DEFAULTS = {
   load: true,
   turnMs: Infinity,
   compileMs: Infinity,
+  log: silent,
 } satisfies Given;
 
 interface Given {
@@ -90,6 +91,7 @@ interface Given {
   load?: boolean;
   turnMs?: number;
   compileMs?: number;
+  log?: Logger;
 }
 
 /** Loaded, unless `load` is false. */
@@ -102,7 +104,7 @@ export function storeWith(given: Given = {}): Fixture {
   const holds: Transition[] = [];
   const latencies: number[] = [];
   const gone: string[] = [];
-  const { objects, served, turnMs, compileMs } = world;
+  const { objects, served, turnMs, compileMs, log } = world;
   const clock = { now: NOW };
   const store = new DecisionStore({
     clusters,
@@ -116,7 +118,7 @@ export function storeWith(given: Given = {}): Fixture {
     // How much is done at a time must not depend on how fast the machine is.
     alarmMs: Infinity,
     allowance: { spend: () => undefined, restMs: () => 0 },
-    log: silent,
+    log,
     now: () => clock.now,
     onDirty: (key) => dirty.push(key),
     onStatusWritten: () => undefined,
