@@ -27,6 +27,9 @@ export async function callHook(hook: HookName, how: Omit<Post, "path">): Promise
   return { message, retryAfterSeconds, ms };
 }
 
+/** In Go's http.DefaultTransport: idle connections are closed before the operator closes them. */
+const IDLE_MS = 90_000;
+
 /** The operator, called over at most so many connections, which are kept. */
 export function keptConnections(
   { authority }: ControlPlane,
@@ -34,5 +37,5 @@ export function keptConnections(
   maxSockets: number,
 ): HookServer {
   const ca = authority.certificate;
-  return { port: ports.webhook, ca, agent: new Agent({ ca, keepAlive: true, maxSockets }) };
+  return { port: ports.webhook, ca, agent: new Agent({ ca, keepAlive: true, maxSockets, timeout: IDLE_MS }) };
 }
