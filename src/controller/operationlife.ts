@@ -84,7 +84,7 @@ export class OperationLife {
       const { entries, compiled } = policies.candidates(namespace);
       const held = entries.filter((entry) => entry.takeHold(operationKey(uid, hook)));
       const heldBy = new Set(held.map(({ key }) => key));
-      this.#add(uid, { request: { call, cluster }, policies: compiled, world, at, heldBy });
+      this.#add(uid, { request: { call, cluster }, before, policies: compiled, world, at, heldBy });
     }
     this.#recordInTime(uid, namespace);
   }
@@ -113,8 +113,7 @@ export class OperationLife {
     const passed = waiting?.shift();
     if (waiting?.length === 0) this.#waiting.delete(clusterUID);
     if (passed === undefined) return;
-    const { policies, world, request, at } = passed;
-    this.#results.record(passed, decide(policies, world, request.call, at));
+    this.#results.record(passed, decisionOn(passed));
   }
 
   #add(clusterUID: string, passed: Passed): void {
@@ -123,4 +122,18 @@ export class OperationLife {
     waiting.push(passed);
     this.#waiting.set(clusterUID, waiting);
   }
+}
+
+/**
+ * What each policy said when the operation proceeded: about the Cluster that shows it, or, where the policy would hold that
+ * one, about the Cluster before. Cluster API can delete an approval in the very write with which it creates the Cluster: if
+ * the Cluster had no annotation when the reconcile began, the patch says `annotations: null` (1.14, reconcileCluster in
+ * core/reconcilers/topology/cluster/reconcile_state.go, after MarkAsPending has annotated the current Cluster alone).
+ */
+function decisionOn({ policies, world, request: { call }, before, at }: Passed): Decision {
+  const shown = decide(policies, world, call, at);
+  if (!shown.holds) return shown;
+  const earlier = decide(policies, { ...world, cluster: before }, call, at);
+  const trace = shown.trace.map((said, index) => (said.holds ? (earlier.trace[index] ?? said) : said));
+  return { ...shown, trace, holds: trace.some(({ holds }) => holds) };
 }

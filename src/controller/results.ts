@@ -4,6 +4,7 @@
  */
 
 import type { RecentResult } from "../api/hookpolicy.ts";
+import type { Cluster } from "../api/meta.ts";
 import { targetVersion } from "../policy/targetversion.ts";
 import { type Decision, type PolicyTrace, speaks } from "../policy/decision.ts";
 import { timestamp } from "../policy/instant.ts";
@@ -20,6 +21,8 @@ import type { World } from "../policy/world.ts";
 /** An operation that has proceeded, with inputs that do not change. Only objects are looked up when it is recorded. */
 export interface Passed {
   readonly request: DecisionRequest;
+  /** The Cluster as it was before it proceeded. */
+  readonly before: Cluster;
   readonly policies: readonly CompiledPolicy[];
   readonly world: World;
   readonly at: Date;
@@ -43,7 +46,7 @@ export class Results {
     this.#options = options;
   }
 
-  /** `decision`: what the policies say about the operation. */
+  /** `decision`: what the policies said about the operation when it proceeded. */
   record({ request: { call, cluster }, policies, heldBy, at: now }: Passed, decision: Decision): void {
     for (const [index, trace] of decision.trace.entries()) {
       const entry = this.#entryOf(trace, policies[index]);

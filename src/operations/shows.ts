@@ -93,7 +93,9 @@ const markWent =
 
 const SHOWS_PASSED: Readonly<Record<HookName, ShowsPassed>> = {
   BeforeClusterCreate: (before, now) => !before.created && now.created,
-  AfterControlPlaneInitialized: markWent("AfterControlPlaneInitialized"),
+  // The write with which Cluster API creates the Cluster takes the mark away for a moment (1.14, reconcileCluster).
+  AfterControlPlaneInitialized: (before, now, served) =>
+    before.created && markWent("AfterControlPlaneInitialized")(before, now, served),
   // Cluster API does not write the mark on a Cluster that is up to date.
   BeforeClusterUpgrade: (before, now, served) =>
     !hasBegun(before, served) &&

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import test, { after, before, describe } from "node:test";
 import { HOOK_NAMES, type HookName } from "../../src/api/runtimehooks.ts";
+import { extensionRef, registerExtension } from "../controlplane/extension.ts";
 import {
   clusterRef,
   createCluster,
@@ -14,6 +15,7 @@ import {
   waitUntilGone,
 } from "../controlplane/lab.ts";
 import {
+  APPROVED,
   applyPolicy,
   approvalRule,
   approve,
@@ -22,9 +24,14 @@ import {
   heldRow,
   noRow,
   policyRef,
+  resultOf,
   statusOf,
 } from "../controlplane/policies.ts";
+import { startTinyExtension } from "../controlplane/tinyextension.ts";
 import { type SharedFleet, hooksCalled, sharedFleet, askedAgain } from "./fleet.ts";
+
+/** Cluster API would have created the Cluster by now; it asks again after five seconds. */
+const TOO_EARLY_MS = 2_000;
 
 describe("a Cluster's life", () => {
   let fleet: SharedFleet;
@@ -170,6 +177,47 @@ describe("a Cluster's life", () => {
     const result = await cp.waitFor("the result", async () => statusOf(await cp.get(ref)).recent?.[0]);
     assert.deepEqual([result.hook, result.verdict], ["BeforeClusterDelete", "WouldBlock"]);
     assert.ok((await operator.metric("hookpolicy_hook_calls_total", 'verdict="WouldBlock"')) >= 1);
+  });
+
+  test("an approval that Cluster API deletes when it creates the Cluster is recorded all the same", async (t) => {
+    const { cp } = fleet;
+    const own = { namespace: "stripped", name: "c1" };
+    const ref = policyRef(own.namespace, "protect");
+    await applyPolicy(cp, ref, { rules: [approvalRule("BeforeClusterCreate")] });
+    const extension = await startTinyExtension(cp.authority);
+    t.after(() => extension.stop());
+    await registerExtension(cp, {
+      name: "approver",
+      url: `https://127.0.0.1:${extension.port}/`,
+      namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": own.namespace } },
+    });
+    t.after(async () => await cp.delete(extensionRef("approver")));
+    const annotate = async (value: string | null): Promise<unknown> =>
+      await cp.patch(clusterRef(own.namespace, own.name), {
+        metadata: { annotations: { [APPROVED]: value } },
+      });
+    // Between Cluster API's read of the Cluster, which has no annotation then, and its write.
+    let approvedAt = Infinity;
+    extension.doFirst("BeforeClusterCreate", async () => {
+      await heldRow(cp, ref, own.name, "BeforeClusterCreate");
+      await annotate("true");
+      await noRow(cp, ref, own.name, "BeforeClusterCreate");
+      approvedAt = performance.now();
+    });
+    await createCluster(cp, own);
+    await cp.waitFor("the Cluster to be created", async () => {
+      const { spec } = await cp.get(clusterRef(own.namespace, own.name));
+      if (spec.infrastructureRef !== undefined) return true;
+      // Cluster API calls its extensions in no order, and has asked the operator before the approval.
+      if (performance.now() > approvedAt + TOO_EARLY_MS) {
+        approvedAt = Infinity;
+        await annotate(null);
+      }
+      return false;
+    });
+    const { metadata } = await cp.get(clusterRef(own.namespace, own.name));
+    assert.equal(metadata.annotations?.[APPROVED], undefined, "this Cluster API deletes no approval");
+    assert.equal((await resultOf(cp, ref, own.name)).verdict, "Allowed");
   });
 
   test("an edit of the policy lets the Cluster go", async () => {

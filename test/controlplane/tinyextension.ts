@@ -11,6 +11,8 @@ export interface TinyExtension {
   readonly hooks: () => readonly HookName[];
   readonly hold: (hook: HookName, message: string) => void;
   readonly allow: (hook: HookName) => void;
+  /** Does this before each answer of the hook; it has to end within Cluster API's 10 s. */
+  readonly doFirst: (hook: HookName, work: () => Promise<void>) => void;
   readonly forget: () => void;
   readonly stop: () => void;
 }
@@ -20,8 +22,12 @@ export async function startTinyExtension(authority: CertificateAuthority): Promi
   const { certificate, key } = await authority.issue({ commonName: "tiny", names });
   const calls: HookName[] = [];
   const held = new Map<HookName, string>();
+  const first = new Map<HookName, () => Promise<void>>();
   const server: Server = createServer({ cert: certificate, key }, (req, res) => {
-    void answer(req.url ?? "/").then((body) => res.end(JSON.stringify(body)));
+    void answer(req.url ?? "/").then(
+      (body) => res.end(JSON.stringify(body)),
+      () => res.destroy(),
+    );
     void json(req).catch(() => undefined);
   });
   const answer = async (url: string): Promise<unknown> => {
@@ -30,6 +36,7 @@ export async function startTinyExtension(authority: CertificateAuthority): Promi
     const hook = HOOK_NAMES.find((name) => name.toLowerCase() === segment);
     if (hook === undefined) throw new Error(`no hook in ${url}`);
     if (calls.at(-1) !== hook) calls.push(hook);
+    await first.get(hook)?.();
     const message = held.get(hook);
     const verdict = message === undefined ? {} : { message, retryAfterSeconds: 1 };
     return { apiVersion: HOOKS_GROUP_VERSION, kind: `${hook}Response`, status: "Success", ...verdict };
@@ -40,6 +47,7 @@ export async function startTinyExtension(authority: CertificateAuthority): Promi
     hooks: () => calls,
     hold: (hook, message) => void held.set(hook, message),
     allow: (hook) => void held.delete(hook),
+    doFirst: (hook, work) => void first.set(hook, work),
     forget: () => void calls.splice(0),
     stop: () => {
       server.close();

@@ -2,7 +2,6 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { LogFields } from "../../../src/api/logger.ts";
 import { OK_TO_DELETE_ANNOTATION, PENDING_HOOKS_ANNOTATION } from "../../../src/api/meta.ts";
 import type { HookCall } from "../../../src/api/runtimehooks.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
@@ -18,7 +17,7 @@ import {
   letGo,
   heldAt,
 } from "../builders.ts";
-import { type Fixture, keyOf, silent, storeWith } from "./fixtures.ts";
+import { type Fixture, keyOf, storeWith } from "./fixtures.ts";
 
 const DELETE: HookCall = { hook: "BeforeClusterDelete" };
 const upgradeTo = (version: string): HookCall => ({
@@ -121,45 +120,6 @@ describe("a release", () => {
       rows(fixture).map(({ firstAsked, since }) => [firstAsked, since]),
       [[DELETED_AT, "2026-11-21T12:05:00Z"]],
     );
-  });
-
-  test("is recorded by the policies that spoke", () => {
-    const fixture = storeWith({ policies: [hookPolicy()], clusters: [approved] });
-    fixture.setCluster(letGo(approved));
-    assert.deepEqual(fixture.store.policies.get("HookPolicy/team-a/protect")?.recent, [
-      {
-        namespace: "team-a",
-        cluster: "prod-1",
-        clusterUID: "uid-prod-1",
-        hook: "BeforeClusterDelete",
-        verdict: "Allowed",
-        reason: "GatesHold",
-        time: "2026-11-21T12:00:00Z",
-      },
-    ]);
-  });
-
-  test("by the mark, while one policy holds, is recorded by the others; the log names that one", () => {
-    const told: unknown[] = [];
-    const log = { ...silent, warn: (message: string, fields?: LogFields) => told.push(message, fields) };
-    const other = hookPolicy(
-      { rules: [rule({ until: [{ name: "backup", annotation: { key: "example.com/backup" } }] })] },
-      { name: "backup", uid: "uid-backup" },
-    );
-    const fixture = storeWith({ policies: [hookPolicy(), other], clusters: [approved], log });
-    fixture.setCluster(letGo(approved));
-    const recent = (policy: PolicyObject): unknown =>
-      fixture.store.policies.get(keyOf(policy))?.recent.map(({ verdict }) => verdict);
-    assert.deepEqual([recent(hookPolicy()), recent(other)], [["Allowed"], []]);
-    assert.deepEqual(told, [
-      "An operation has proceeded that policies hold",
-      {
-        hook: "BeforeClusterDelete",
-        cluster: "team-a/prod-1",
-        policies: ["HookPolicy team-a/backup"],
-        reasons: ["WaitingForAnnotation"],
-      },
-    ]);
   });
 });
 

@@ -1,12 +1,23 @@
-/** Requests that were refused at admission: the first for a Cluster and a rule is news, and no other. */
+/** What policies keep of operations that have proceeded, and of requests that were refused at admission. */
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { Cluster } from "../../../src/api/meta.ts";
+import type { LogFields } from "../../../src/api/logger.ts";
+import { type Cluster, PENDING_HOOKS_ANNOTATION } from "../../../src/api/meta.ts";
 import type { HookCall } from "../../../src/api/runtimehooks.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
-import { APPROVED, at, cluster, clusterHookPolicy, DELETE, hookPolicy, rule, UPGRADE } from "../builders.ts";
-import { type Fixture, statusOf, storeWith } from "./fixtures.ts";
+import {
+  APPROVED,
+  at,
+  cluster,
+  clusterHookPolicy,
+  DELETE,
+  hookPolicy,
+  letGo,
+  rule,
+  UPGRADE,
+} from "../builders.ts";
+import { type Fixture, keyOf, silent, statusOf, storeWith } from "./fixtures.ts";
 
 const denies = rule({ admission: "Deny", hooks: ["BeforeClusterDelete", "BeforeClusterUpgrade"] });
 const policy = hookPolicy({ rules: [denies] });
@@ -104,5 +115,77 @@ describe("a refused request", () => {
       attempt(fixture, { ...UPGRADE, toKubernetesVersion: `v1.36.${patch}` });
     assert.equal(fixture.transitions.length, 32);
     assert.equal(recent(fixture).length, 10);
+  });
+});
+
+const approved = cluster({
+  deletionTimestamp: "2026-11-21T11:00:00Z",
+  annotations: { [APPROVED]: "true" },
+  resourceVersion: "101",
+});
+
+describe("an operation that has proceeded", () => {
+  test("is recorded by the policies that spoke", () => {
+    const fixture = storeWith({ policies: [hookPolicy()], clusters: [approved] });
+    fixture.setCluster(letGo(approved));
+    assert.deepEqual(fixture.store.policies.get(keyOf(hookPolicy()))?.recent, [
+      {
+        namespace: "team-a",
+        cluster: "prod-1",
+        clusterUID: "uid-prod-1",
+        hook: "BeforeClusterDelete",
+        verdict: "Allowed",
+        reason: "GatesHold",
+        time: "2026-11-21T12:00:00Z",
+      },
+    ]);
+  });
+
+  test("is recorded if the write that shows it deletes the approval, as Cluster API's can", () => {
+    const creation = hookPolicy({ rules: [rule({ hooks: ["BeforeClusterCreate"] })] });
+    const fixture = storeWith({ policies: [creation], clusters: [{ ...cluster(), created: false }] });
+    fixture.setCluster({ ...cluster({ annotations: { [APPROVED]: "true" } }), created: false });
+    fixture.setCluster(cluster());
+    const row = ["Allowed", "BeforeClusterCreate", undefined, undefined, "GatesHold", undefined];
+    assert.deepEqual(recent(fixture, creation), [row]);
+    assert.deepEqual(
+      fixture.holds.map(({ type }) => type),
+      ["Held", "Released"],
+    );
+  });
+
+  test("by a user's mark, while one policy holds, is recorded by the others; the log names that one", () => {
+    const told: unknown[] = [];
+    const log = { ...silent, warn: (message: string, fields?: LogFields) => told.push(message, fields) };
+    const until = [{ name: "backup", annotation: { key: "example.com/backup" } }];
+    const other = hookPolicy({ rules: [rule({ until })] }, { name: "backup", uid: "uid-backup" });
+    const fixture = storeWith({ policies: [policy, other], clusters: [approved], log });
+    fixture.setCluster(letGo(approved));
+    assert.deepEqual([recent(fixture).length, recent(fixture, other).length], [1, 0]);
+    assert.deepEqual(told, [
+      "An operation has proceeded that policies hold",
+      {
+        hook: "BeforeClusterDelete",
+        cluster: "team-a/prod-1",
+        policies: ["HookPolicy team-a/backup"],
+        reasons: ["WaitingForAnnotation"],
+      },
+    ]);
+  });
+
+  test("at a hook after the control plane is not seen when Cluster API creates the Cluster", () => {
+    const observing = hookPolicy({ rules: [{ name: "see", hooks: ["AfterControlPlaneInitialized"] }] });
+    const marked = { [PENDING_HOOKS_ANNOTATION]: "AfterControlPlaneInitialized" };
+    const fixture = storeWith({ policies: [observing], clusters: [{ ...cluster(), created: false }] });
+    // Cluster API 1.14 marks the Cluster, removes the mark with the references, and marks it again.
+    fixture.setCluster({ ...cluster({ annotations: marked }), created: false });
+    fixture.setCluster(cluster());
+    fixture.setCluster(cluster({ annotations: marked }));
+    assert.deepEqual(recent(fixture, observing), []);
+    fixture.clock.now = at("+1h");
+    fixture.setCluster(cluster());
+    assert.deepEqual(recent(fixture, observing), [
+      ["Observed", "AfterControlPlaneInitialized", undefined, undefined, "Observed", undefined],
+    ]);
   });
 });
