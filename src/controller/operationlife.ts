@@ -11,7 +11,7 @@ import { passedHooks } from "../operations/shows.ts";
 import { passedCall } from "../operations/call.ts";
 import { clusterKey } from "../policy/cluster.ts";
 import { decide } from "../policy/decide.ts";
-import type { Decision } from "../policy/decision.ts";
+import type { Decision, PolicyTrace } from "../policy/decision.ts";
 import type { Evaluator } from "./evaluator.ts";
 import { type Memory, type Surroundings, worldOf } from "./memory.ts";
 import type { DecisionRequest, StoreOptions } from "./ports.ts";
@@ -125,15 +125,28 @@ export class OperationLife {
 }
 
 /**
- * What each policy said when the operation proceeded: about the Cluster that shows it, or, where the policy would hold that
- * one, about the Cluster before. Cluster API can delete an approval in the very write with which it creates the Cluster: if
- * the Cluster had no annotation when the reconcile began, the patch says `annotations: null` (1.14, reconcileCluster in
- * core/reconcilers/topology/cluster/reconcile_state.go, after MarkAsPending has annotated the current Cluster alone).
+ * What each policy said when the operation proceeded: about the Cluster that shows it, or, where only the Cluster before was
+ * allowed to proceed, about that one. Cluster API can delete an approval in the very write with which it creates the
+ * Cluster: if the Cluster had no annotation when the reconcile began, the patch says `annotations: null` (1.14,
+ * reconcileCluster in core/reconcilers/topology/cluster/reconcile_state.go, after MarkAsPending has annotated the current
+ * Cluster alone).
  */
 function decisionOn({ policies, world, request: { call }, before, at }: Passed): Decision {
   const shown = decide(policies, world, call, at);
-  if (!shown.holds) return shown;
-  const earlier = decide(policies, { ...world, cluster: before }, call, at);
-  const trace = shown.trace.map((said, index) => (said.holds ? (earlier.trace[index] ?? said) : said));
+  if (shown.trace.every(agrees)) return shown;
+  const earlier = decide(policies, { ...world, cluster: before }, call, at).trace;
+  const trace = shown.trace.map((said, index) => {
+    const then = earlier[index];
+    return then !== undefined && isBetter(then, said) ? then : said;
+  });
   return { ...shown, trace, holds: trace.some(({ holds }) => holds) };
+}
+
+function isBetter(then: PolicyTrace, said: PolicyTrace): boolean {
+  return agrees(said) ? false : agrees(then) || (said.holds && !then.holds);
+}
+
+/** Whether the policy agrees by itself: not because of an override, its mode or its failurePolicy. */
+function agrees({ verdict, overriddenBy }: PolicyTrace): boolean {
+  return overriddenBy === undefined && (verdict === "Allowed" || verdict === "Observed");
 }

@@ -37,6 +37,8 @@ export type ResultOptions = Pick<StoreOptions, "onDirty" | "onTransition"> &
 
 const NOT_HELD: ReadonlySet<RecentResult["verdict"]> = new Set(["WouldBlock", "NotEvaluable"]);
 
+const MAX_NAMED = 10;
+
 export class Results {
   readonly #memory: ResultMemory;
   readonly #options: ResultOptions;
@@ -58,14 +60,21 @@ export class Results {
     else this.#useOverrides({ call, cluster }, decision, now);
   }
 
-  /** A user has written Cluster API's mark, or a policy has come or changed since the release. */
+  /**
+   * Cluster API has not asked, a user has written its mark or removed the finalizer, or a policy or what it looks at has
+   * changed since the release.
+   */
   #tellOfHolds({ call, cluster }: DecisionRequest, { trace }: Decision): void {
     const holding = trace.filter(({ holds }) => holds);
     this.#options.log?.warn("An operation has proceeded that policies hold", {
       hook: call.hook,
       cluster: clusterKey(cluster),
-      policies: holding.map(({ policy }) => policyName(policy)),
-      reasons: holding.flatMap(({ rules }) => rules.filter((rule) => rule.holds).map(({ reason }) => reason)),
+      policies: holding.slice(0, MAX_NAMED).map(({ policy }) => policyName(policy)),
+      reasons: [
+        ...new Set(
+          holding.flatMap(({ rules }) => rules.filter(({ holds }) => holds)).map(({ reason }) => reason),
+        ),
+      ],
     });
   }
 
@@ -110,7 +119,7 @@ export class Results {
         clusterUID: cluster.metadata.uid,
         ...(version !== undefined && { targetVersion: version }),
         time: timestamp(now),
-        policies: policies.slice(0, 10),
+        policies: policies.slice(0, MAX_NAMED),
       };
       const entry = this.#memory.overrides.use(name, use);
       if (entry === undefined) continue;

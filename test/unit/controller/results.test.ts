@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { LogFields } from "../../../src/api/logger.ts";
+import type { HookOverride } from "../../../src/api/hookpolicy.ts";
 import { type Cluster, PENDING_HOOKS_ANNOTATION } from "../../../src/api/meta.ts";
 import type { HookCall } from "../../../src/api/runtimehooks.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
@@ -12,6 +13,7 @@ import {
   cluster,
   clusterHookPolicy,
   DELETE,
+  hookOverride,
   hookPolicy,
   letGo,
   rule,
@@ -153,6 +155,42 @@ describe("an operation that has proceeded", () => {
       ["Held", "Released"],
     );
   });
+
+  const asked = { hooks: ["BeforeClusterCreate" as const] };
+  const kinds: Readonly<Record<string, [PolicyObject["spec"], HookOverride[]]>> = {
+    "a policy in mode Audit": [{ mode: "Audit", rules: [rule(asked)] }, []],
+    "a policy that an override lifts": [
+      { rules: [rule(asked)] },
+      [hookOverride({ hooks: ["BeforeClusterCreate"] })],
+    ],
+    "a policy that ignores what is not evaluable": [
+      {
+        failurePolicy: "Ignore",
+        rules: [
+          rule({
+            ...asked,
+            until: [{ name: "e", expression: `cluster.metadata.annotations['${APPROVED}'] == 'true'` }],
+          }),
+        ],
+      },
+      [],
+    ],
+  };
+  for (const [name, [spec, overrides]] of Object.entries(kinds)) {
+    test(`then also by ${name}`, () => {
+      const creation = hookPolicy(spec);
+      const clusters = [{ ...cluster({ annotations: { [APPROVED]: "true" } }), created: false }];
+      const fixture = storeWith({ policies: [creation], clusters, overrides });
+      fixture.setCluster(cluster());
+      assert.deepEqual(
+        [
+          fixture.store.policies.get(keyOf(creation))?.recent.map(({ reason }) => reason),
+          fixture.transitions,
+        ],
+        [["GatesHold"], []],
+      );
+    });
+  }
 
   test("by a user's mark, while one policy holds, is recorded by the others; the log names that one", () => {
     const told: unknown[] = [];
