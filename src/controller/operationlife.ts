@@ -143,7 +143,7 @@ function decisionOn({ policies, world, request: { call }, before, at }: Passed):
 }
 
 function isBetter(then: PolicyTrace, said: PolicyTrace): boolean {
-  return agrees(said) ? false : agrees(then) || (said.holds && !then.holds);
+  return !agrees(said) && (agrees(then) || (said.holds && !then.holds));
 }
 
 /** Whether the policy agrees by itself: not because of an override, its mode or its failurePolicy. */

@@ -7,6 +7,7 @@ import type { RecentResult } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
 import { targetVersion } from "../policy/targetversion.ts";
 import { type Decision, type PolicyTrace, speaks } from "../policy/decision.ts";
+import { heldRules } from "../policy/decide.ts";
 import { timestamp } from "../policy/instant.ts";
 import { clusterKey } from "../policy/cluster.ts";
 import { policyName } from "../policy/policyref.ts";
@@ -65,16 +66,12 @@ export class Results {
    * changed since the release.
    */
   #tellOfHolds({ call, cluster }: DecisionRequest, { trace }: Decision): void {
-    const holding = trace.filter(({ holds }) => holds);
+    const held = heldRules(trace);
     this.#options.log?.warn("An operation has proceeded that policies hold", {
       hook: call.hook,
       cluster: clusterKey(cluster),
-      policies: holding.slice(0, MAX_NAMED).map(({ policy }) => policyName(policy)),
-      reasons: [
-        ...new Set(
-          holding.flatMap(({ rules }) => rules.filter(({ holds }) => holds)).map(({ reason }) => reason),
-        ),
-      ],
+      policies: [...new Set(held.map(({ policy }) => policyName(policy)))].slice(0, MAX_NAMED),
+      reasons: [...new Set(held.map(({ rule }) => rule.reason))],
     });
   }
 
