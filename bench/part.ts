@@ -27,8 +27,6 @@ export async function onControlPlane<T>(
   work: (site: Site) => Promise<T>,
   options: { readonly controllers?: boolean } = {},
 ): Promise<T> {
-  // Go's own: with that of the tests, 10,000 Clusters of 26 KB let kube-apiserver grow to more than 20 GB.
-  process.env["GOGC"] ??= "100";
   const cp = await startControlPlane({ progress, ...options });
   try {
     await installHookPolicy(cp);
