@@ -59,6 +59,14 @@ const ALLOWS_BEGIN: Readonly<Record<HookName, (cluster: Cluster, served: Served)
     lookup(metadata.annotations, OK_TO_DELETE_ANNOTATION) === undefined,
 };
 
+/** Cluster API then calls AfterControlPlaneInitialized and ends the creation (topology/cluster/reconcile_state.go). */
+export function isControlPlaneInitialized({ status }: Cluster): boolean {
+  return (
+    status?.conditions.some((each) => each.type === "ControlPlaneInitialized" && each.status === "True") ===
+    true
+  );
+}
+
 /** Whether the upgrade is under way, so that BeforeClusterUpgrade is not called for it again. */
 export function hasBegun(cluster: Cluster, { marksUpgrades }: Served): boolean {
   if (!isPending(cluster, "AfterClusterUpgrade")) return false;

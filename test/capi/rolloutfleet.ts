@@ -212,7 +212,7 @@ function isUpgrading(cluster: KubeObject): boolean {
   return cluster.metadata.deletionTimestamp === undefined && isPending(cluster, "AfterClusterUpgrade");
 }
 
-function isPending({ metadata }: KubeObject, hook: string): boolean {
+export function isPending({ metadata }: KubeObject, hook: string): boolean {
   return (metadata.annotations?.[PENDING_HOOKS_ANNOTATION] ?? "").split(",").includes(hook);
 }
 

@@ -122,6 +122,32 @@ describe("a slot is given back", () => {
       assert.equal(kept, !isFree);
     });
 
+  describe("of a creation", () => {
+    const { target: _, ...claim } = CLAIM;
+    const begun = { ...claim, markedAt: MARKED_CLAIM.markedAt };
+    const creating = waitingCluster("a", { progress: {} });
+    const dying = { ...creating, metadata: deleted.metadata };
+    const unmarked = (status: "True" | "False"): Cluster => {
+      const condition = { type: "ControlPlaneInitialized", status, reason: "", lastTransitionTime: "" };
+      return { ...creating, status: { conditions: [condition], initialization: {} } };
+    };
+    const creations: readonly (readonly [string, RolloutClaim, Cluster, boolean])[] = [
+      ["when its control plane is initialized", begun, unmarked("True"), true],
+      ["when it is, and its mark was not seen", claim, unmarked("True"), true],
+      ["when it is being deleted", begun, dying, true],
+      ["not when its mark has gone and the control plane is not", begun, unmarked("False"), false],
+      ["not when its mark has gone and it has no status yet", begun, creating, false],
+    ];
+    for (const [title, running, cluster, isFree] of creations)
+      test(title, async () => {
+        const specs = { creations: { ...SPEC, operation: "Create" } as const };
+        const replica = replicaOf({ specs, status: scoped({ running: [running] }), clusters: [cluster] });
+        replica.time.nowMs = 10 * MINUTE;
+        await replica.reconciler.reconcile("creations");
+        assert.deepEqual(replica.api.running("creations"), isFree ? [] : ["a"]);
+      });
+  });
+
   test("for one whose failure has been noted: that counts instead", async () => {
     const { namespace, name, uid } = CLAIM;
     const failure = { namespace, name, uid, target: TARGET, stage: "all", reason: "Unhealthy", message: "" };
