@@ -110,9 +110,8 @@ export class Confirmer {
   /**
    * Several reads are no snapshot of the API server, so some of them must show that nothing changed between others. If
    * only policies, Cluster and Namespace decide, the policies are read between two reads of Cluster and Namespace: if both
-   * are unchanged, all were so when the policies were read. Another read of the policies would double the time to a
-   * release: a list takes up to 100 ms, because the API server asks etcd how new its cache is (storage/cacher/progress,
-   * conditionalProgressRequester).
+   * are unchanged, all were so when the policies were read. A second list right after the first would take 100 ms: the API
+   * server asks etcd how new its cache is, at most every 100 ms (storage/cacher/progress, ConditionalProgressRequester).
    *
    * If objects, overrides or other Namespaces matter, too, the policies, the Namespace and the Cluster are read again after
    * them: all were so in between. The same holds for all Namespaces if gates select some of them. Not detected: a policy

@@ -58,7 +58,8 @@ export async function startTinyExtension(authority: CertificateAuthority): Promi
 
 function discovery(): unknown {
   const handlers = HOOK_NAMES.map((hook) => ({
-    name: hook.replaceAll(/(?!^)[A-Z]/g, (letter) => `-${letter}`).toLowerCase(),
+    // HookPolicy takes a registration with its own handlers' names for its own.
+    name: `tiny-${hook.replaceAll(/(?!^)[A-Z]/g, (letter) => `-${letter}`).toLowerCase()}`,
     requestHook: { apiVersion: HOOKS_GROUP_VERSION, hook },
     timeoutSeconds: 10,
     failurePolicy: "Fail",
