@@ -10,7 +10,7 @@ import { settled } from "../fleet/settled.ts";
 import { rounded } from "../measure/statistics.ts";
 import { onControlPlane, type Progress, QUICK, resultOf, type Site } from "../part.ts";
 import { atMost, type PartResult, prefixed, type Row, type Table } from "../result.ts";
-import { approvalsRow, editRows } from "./changes.ts";
+import { approvalRows, editRows } from "./changes.ts";
 import { idleMemory, memoryRows, restRows } from "./cost.ts";
 import { CONNECTIONS, type Lab, type ScaleSize } from "./lab.ts";
 import { measureStarts } from "./startup.ts";
@@ -68,10 +68,10 @@ async function measureSize(size: ScaleSize, site: Site): Promise<Row[]> {
   const memory = await memoryRows(lab, idle);
   const { start, operator } = await measureStarts(lab);
   const server = keptConnections(cp, operator, CONNECTIONS);
-  const approvals = await approvalsRow(lab, server);
+  const approvals = await approvalRows(lab, server);
   await settled(cp, operator);
   const edits = await editRows(lab, operator, server);
-  const rows = [start, ...memory, approvals, ...edits, ...(await restRows(lab, operator))];
+  const rows = [start, ...memory, ...approvals, ...edits, ...(await restRows(lab, operator))];
   const part = `scale-${size.clusters}`;
   return [...prefixed(part, rows), noise.row(part)];
 }
@@ -82,7 +82,7 @@ function notesOf(sizes: readonly ScaleSize[]): string[] {
     `Every Cluster has topology variables of 26 KB, is being deleted and is held: the worst case. Each is matched by ${perCluster.join(" and ")} policies (annotation, window and CEL gates in equal parts), one of which matches all.`,
     "The start counts from the spawn of the process to the log line that says that everything is loaded. The bare LIST is a bundled program with the operator's own client that lists Clusters, policies, overrides and Namespaces side by side, parses them and drops them, up to the last page. Both run one after the other in each round.",
     "Resident memory is VmRSS of the process; the inspector collects the garbage, and the idle process has an inspector, too. The idle process has done nothing yet: compiled code, V8's space for short-lived objects (3 × 16 MB) and what the lists leave in malloc come with the first work, whatever the number of Clusters.",
-    "An approval is a PATCH of the Cluster; the time runs from the API server's answer until a call is released, which includes the read that confirms it. Calls follow one another on one connection. The API server takes most of that time: since Kubernetes 1.31 a consistent LIST comes from its watch cache, which first asks etcd whether it is up to date, once every 100 ms (58 ms on average after a write, seen with an empty LIST; a GET takes 8 ms). A release takes one of these lists, for both kinds of policies at once, between two reads of the Cluster.",
+    "An approval is a PATCH of the Cluster; the time runs from the API server's answer until a call is released, which includes the read that confirms it. Calls follow one another on one connection, and 0.15 to 0.6 s pass between two approvals. A release takes one consistent LIST, for both kinds of policies at once, between two reads of the Cluster. Since Kubernetes 1.31 that LIST comes from the API server's watch cache, which first asks etcd how new it is: at once if it has not asked in the last 100 ms, and else when these are over (storage/cacher/progress, ConditionalProgressRequester). Approvals in a row wait for that each time.",
     "After an edit the operator decides about Clusters in steps of 15 ms and answers calls in between; a call about a Cluster that is not decided yet is decided when it comes. The driver, the API server and etcd share the two cores with the operator, which the slowest calls show.",
   ];
 }
