@@ -36,7 +36,7 @@ describe("a creation", () => {
     });
     t.after(async () => await webhook.stop());
 
-    await applyRollout(cp, namespace, namespace, { operation: "Create", retryAfterSeconds: 2 });
+    await applyRollout(cp, namespace, namespace, { operation: "Create" });
     await createCluster(cp, { namespace, name: "c1" });
     await isCreated(cp, namespace, "c1");
     await createCluster(cp, { namespace, name: "c2" });
