@@ -3,7 +3,7 @@
 import type { HookCall } from "../api/runtimehooks.ts";
 import { decide } from "../policy/decide.ts";
 import type { Decision, Verdict } from "../policy/decision.ts";
-import type { CompiledPolicy } from "../policy/policy.ts";
+import type { CompiledPolicy, CompiledRule } from "../policy/policy.ts";
 import { remember } from "./timers.ts";
 import type { OperationState, World } from "../policy/world.ts";
 
@@ -12,7 +12,7 @@ export interface OperationInputs<T extends OperationState = OperationState> {
   readonly world: World;
   readonly call: HookCall;
   readonly state: T;
-  /** The seconds until the next look, for expressions that read the clock: these have no edges. */
+  /** The seconds until the next look, if an expression reads the clock: such an expression has no edges. */
   readonly lookAgain?: (decision: Decision) => number;
   /** Another instant to look at, which changes no decision. */
   readonly alsoAt?: (look: Look) => Date | undefined;
@@ -57,14 +57,36 @@ export function* walk<T extends OperationState>(
   );
 }
 
-function nextLook(look: Look, { lookAgain, alsoAt }: Pick<OperationInputs, "lookAgain" | "alsoAt">): number {
+function nextLook(look: Look, operation: OperationInputs): number {
+  const { lookAgain, alsoAt } = operation;
   const { at, decision } = look;
   const edges = decision.trace
     .map(({ changesAt }) => (changesAt instanceof Date ? changesAt.getTime() : Infinity))
     .filter((edge) => edge > at.getTime());
-  const seconds = lookAgain?.(decision) ?? Infinity;
+  const seconds = lookAgain !== undefined && readsClock(operation, look) ? lookAgain(decision) : Infinity;
   const also = alsoAt?.(look)?.getTime() ?? Infinity;
   return Math.min(...edges, also, at.getTime() + seconds * 1000);
+}
+
+/** Whether an expression reads the clock, so that the answer can change at any time. */
+function readsClock({ policies, call }: OperationInputs, { decision }: Look): boolean {
+  return policies.some(
+    ({ rules }, index) =>
+      decision.trace[index]?.matched === true &&
+      rules.some((rule) => rule.hooks.has(call.hook) && clocked(rule).length > 0),
+  );
+}
+
+/** The parts of the rule that read the clock. */
+export function clocked({
+  matchConditions,
+  gates,
+}: Pick<CompiledRule, "matchConditions" | "gates">): readonly {
+  readonly usesNow?: boolean;
+  readonly clusterPaths?: readonly (readonly string[])[];
+}[] {
+  const expressions = matchConditions.map(({ expression }) => expression);
+  return [...expressions, ...gates].filter(({ usesNow }) => usesNow === true);
 }
 
 /** A time during which the verdict is the same: from inclusive, to exclusive. */

@@ -19,7 +19,6 @@ import { REQUEST_HOOKS, type RequestName } from "../fleet/requestnames.ts";
 import { notCalled, omittedRows } from "../fleet/caveats.ts";
 import { MINOR_STEPS } from "../fleet/minorsteps.ts";
 import { comingFrom, expectedCall, skipsMinor } from "../../operations/call.ts";
-import { readsClock } from "../simulate/walks.ts";
 import { type ExplainedPolicy, explainPolicy } from "./policyexplanation.ts";
 import { explainRequest, verdictAt } from "./requestexplanation.ts";
 import { type ExplainedRollout, explainRollouts, rolloutQueries } from "./rollouthold.ts";
@@ -130,10 +129,7 @@ export function spansAhead(fleet: Fleet, options: ExplainOptions, to: Date): rea
   return subjects(fleet, options).map(({ call, state }) => {
     const operation = { policies, world: fleet.world(cluster, state), call, state };
     const seconds = (to.getTime() - now.getTime()) / 1000 / MAX_SAMPLES;
-    const followed = readsClock(operation, lookAt(operation, now))
-      ? { ...operation, lookAgain: () => seconds }
-      : operation;
-    return spansOf(walk(followed, now, to), to);
+    return spansOf(walk({ ...operation, lookAgain: () => seconds }, now, to), to);
   });
 }
 

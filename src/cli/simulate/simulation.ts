@@ -25,7 +25,7 @@ import {
   sampleSeconds,
 } from "./requestchanges.ts";
 import { type Held, holdKey, type Holds, rolloutHolds } from "./rolloutholds.ts";
-import { decisionAt, readsClock, Walks } from "./walks.ts";
+import { decisionAt, Walks } from "./walks.ts";
 import { policyName } from "../../policy/policyref.ts";
 
 export interface SimulationOptions extends RequestOptions {
@@ -222,11 +222,10 @@ function answers(side: Side, hook: HookName, options: SimulationOptions): Answer
   const { from, to } = options;
   const first = lookAt(operation, from);
   const seconds = sampleSeconds(options);
-  const followed = readsClock(operation, first) ? { ...operation, lookAgain: () => seconds } : operation;
   return {
     call: operation.call,
     first,
-    turns: side.walks.turns(followed, first, to),
+    turns: side.walks.turns({ ...operation, lookAgain: () => seconds }, first, to),
     answerAt: (turn) => ({
       ...turn.answer,
       // Computed on demand: only JSON has the message.

@@ -5,7 +5,7 @@ import type { Decision, GateTrace, PolicyTrace, RuleTrace } from "../../policy/d
 import type { CompiledRule } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policyref.ts";
 import type { OperationState } from "../../policy/world.ts";
-import { type Look, lookAt, type OperationInputs, walk } from "../../operations/timeline.ts";
+import { clocked, type Look, lookAt, type OperationInputs, walk } from "../../operations/timeline.ts";
 import { valueAt } from "../validate/valueat.ts";
 import { type Answer, answerOf, keyOf } from "./answer.ts";
 
@@ -55,23 +55,6 @@ function turnOf({ at, decision }: Look, state: OperationState): Turn {
 /** The decision about another operation with the same turns at one of them. */
 export function decisionAt(operation: OperationInputs, { at, state }: Turn): Decision {
   return lookAt({ ...operation, state: { ...operation.state, rules: state.rules } }, at).decision;
-}
-
-/** Whether an expression reads the clock, so that the answer can change at any time. */
-export function readsClock({ policies, call }: OperationInputs, { decision }: Look): boolean {
-  return policies.some(
-    ({ rules }, index) =>
-      decision.trace[index]?.matched === true &&
-      rules.some(({ hooks, ...rule }) => hooks.has(call.hook) && clocked(rule).length > 0),
-  );
-}
-
-function clocked({ matchConditions, gates }: Pick<CompiledRule, "matchConditions" | "gates">): readonly {
-  readonly usesNow?: boolean;
-  readonly clusterPaths?: readonly (readonly string[])[];
-}[] {
-  const expressions = matchConditions.map(({ expression }) => expression);
-  return [...expressions, ...gates].filter(({ usesNow }) => usesNow === true);
 }
 
 /**

@@ -148,7 +148,7 @@ export class Session {
       world: worldOf(this.#memory, asCalled(cluster, operation)),
       call: { settings: {}, ...operation.call },
       state: operation,
-      ...(this.world.usesNow && { lookAgain: asOftenAsCalled }),
+      lookAgain: asOftenAsCalled,
       ...(this.reported !== undefined && {
         alsoAt: ({ at, decision }: Look) => nextDeadlineStep(policies, decision.trace, at),
       }),

@@ -15,7 +15,6 @@ import { createFleet, type Fleet, type FleetOptions } from "../fleet/fleet.ts";
 import { groupOf, isCluster, ownKind, type RawObject, viewOverride } from "../fleet/kinds.ts";
 import { SuiteError } from "./suiteerror.ts";
 import type { ObjectRefSpec } from "./spec.ts";
-import { looksAtClock } from "../fleet/looksatclock.ts";
 
 export class SuiteWorld {
   /** These three read the present objects like the operator's informers. */
@@ -36,7 +35,6 @@ export class SuiteWorld {
   readonly #options: FleetOptions;
   #objects: readonly RawObject[] = [];
   #fleet: Fleet | undefined;
-  #usesNow = false;
 
   constructor(options: Omit<FleetOptions, "complete">) {
     this.#options = { ...options, complete: true };
@@ -49,11 +47,6 @@ export class SuiteWorld {
   get fleet(): Fleet {
     this.#fleet ??= createFleet(this.#objects, this.#options);
     return this.#fleet;
-  }
-
-  /** Whether an expression of a policy reads the clock. */
-  get usesNow(): boolean {
-    return this.#usesNow;
   }
 
   overrides(): readonly HookOverride[] {
@@ -119,7 +112,6 @@ export class SuiteWorld {
   #put(objects: readonly RawObject[]): void {
     this.#objects = objects;
     this.#fleet = undefined;
-    this.#usesNow = looksAtClock(objects);
   }
 
   #find(ref: ObjectRefSpec): RawObject {
