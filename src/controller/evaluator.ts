@@ -6,13 +6,11 @@ import type { Cluster } from "../api/meta.ts";
 import type { HookCall } from "../api/runtimehooks.ts";
 import { clusterKey } from "../policy/cluster.ts";
 import { matches } from "../policy/decide.ts";
-import type { Decision } from "../policy/decision.ts";
 import { forecast } from "../operations/forecast.ts";
-import { after, earliest, timestamp, wholeSecond } from "../policy/instant.ts";
-import type { CompiledPolicy } from "../policy/policy.ts";
+import { earliest, timestamp, wholeSecond } from "../policy/instant.ts";
 import { policyName } from "../policy/policyref.ts";
 import { BUDGET_EXHAUSTED } from "../policy/budget.ts";
-import { lookAt } from "../operations/timeline.ts";
+import { type Look, lookAt, nextLook } from "../operations/timeline.ts";
 import { notAhead } from "../operations/timers.ts";
 import { adoptRow, oncePerOperation } from "../operations/adoptrow.ts";
 import { type PendingOperation, operationKey } from "../operations/operation.ts";
@@ -28,8 +26,8 @@ import type { PolicyEntry } from "./policyentry.ts";
 
 type NamedCluster = Pick<PendingOperation, "namespace" | "cluster" | "clusterUID">;
 
-/** Some inputs change without an event, so they are re-evaluated about as often as Cluster API calls. */
-const LOOK_AGAIN_MS = 10_000;
+/** The clock changes without an event, so expressions are re-evaluated about as often as Cluster API calls. */
+const lookAgain = (): number => 10;
 /** How many Clusters are compared with a policy's selectors before the clock is checked. */
 const MATCHES = 100;
 
@@ -162,44 +160,33 @@ export class Evaluator {
     const candidates = knowing(operation, all);
     const world = worldOf(this.#memory, cluster);
     const call = this.withSettings(operation.call, operation.namespace);
-    const inputs = { policies: candidates.compiled, world, call, state: operation };
-    const { state, decision } = lookAt(inputs, now);
-    this.#memory.operations.put(state);
-    this.#report(state, candidates, decision, now);
+    const { compiled: policies, entries } = candidates;
+    const inputs = { policies, world, call, state: operation, lookAgain, alsoAt: nextDeadlineStep };
+    const look = lookAt(inputs, now);
+    this.#memory.operations.put(look.state);
+    this.#report(entries, look);
+    this.#wakeFor(look.state, nextLook(inputs, look));
   }
 
   /** Records what each policy holds now, and reports what is new. */
-  #report(
-    operation: PendingOperation,
-    { entries, compiled }: Candidates,
-    decision: Decision,
-    now: Date,
-  ): void {
+  #report(entries: Candidates["entries"], { state: operation, decision, at }: Look<PendingOperation>): void {
     const key = operationKey(operation.clusterUID, operation.call.hook);
-    for (const { entry, before, row, transitions } of note(entries, operation, decision, now)) {
+    for (const { entry, before, row, transitions } of note(entries, operation, decision, at)) {
       for (const transition of transitions) this.#options.onTransition(transition);
       if (sameRow(before, row)) continue;
       entry.setRow(key, row);
       if (row !== undefined) this.#foresee(entry, operation, row);
       this.#logChange(entry, operation, before, row);
-      if (this.#cause !== undefined) this.#options.onAnswerChanged?.(Math.max(0, +now - +this.#cause));
+      if (this.#cause !== undefined) this.#options.onAnswerChanged?.(Math.max(0, +at - +this.#cause));
       this.#options.onDirty(entry.key);
     }
-    this.#wakeFor(operation, compiled, decision, now);
   }
 
   /** Keeps an earlier instant: the edges of other policies were scheduled when those policies were evaluated. */
-  #wakeFor(
-    operation: PendingOperation,
-    policies: readonly CompiledPolicy[],
-    { trace }: Decision,
-    now: Date,
-  ): void {
+  #wakeFor(operation: PendingOperation, at: Date | undefined): void {
     const { schedule } = this.#memory;
     const due = ofOperation("operation", operation);
-    const edges = [...trace.map(({ changesAt }) => changesAt), nextDeadlineStep(policies, trace, now)];
-    const look = edges.includes("Unknown") ? after(now, LOOK_AGAIN_MS) : undefined;
-    const next = earliest([schedule.get(due), look, ...edges.filter((at) => at instanceof Date && at > now)]);
+    const next = earliest([schedule.get(due), at]);
     if (next instanceof Date) schedule.set(due, next);
   }
 

@@ -15,7 +15,11 @@ export interface OperationInputs<T extends OperationState = OperationState> {
   /** The seconds until the next look, if an expression reads the clock: such an expression has no edges. */
   readonly lookAgain?: (decision: Decision) => number;
   /** Another instant to look at, which changes no decision. */
-  readonly alsoAt?: (look: Look) => Date | undefined;
+  readonly alsoAt?: (
+    policies: readonly CompiledPolicy[],
+    trace: Decision["trace"],
+    at: Date,
+  ) => Date | undefined;
 }
 
 export interface Look<T extends OperationState = OperationState> {
@@ -48,24 +52,26 @@ export function* walk<T extends OperationState>(
   let look = lookAt(operation, from);
   for (let count = 0; count < MAX_LOOKS; count += 1) {
     yield look;
-    const next = nextLook(look, operation);
-    if (!(next < to.getTime())) return;
-    look = lookAt({ ...operation, state: look.state }, new Date(next));
+    const next = nextLook(operation, look);
+    if (next === undefined || next >= to) return;
+    look = lookAt({ ...operation, state: look.state }, next);
   }
   throw new TooManyChanges(
     `more than ${MAX_LOOKS} changes lie between ${from.toISOString()} and ${to.toISOString()}`,
   );
 }
 
-function nextLook(look: Look, operation: OperationInputs): number {
-  const { lookAgain, alsoAt } = operation;
+/** When time alone can change what the look has found. */
+export function nextLook(operation: OperationInputs, look: Look): Date | undefined {
+  const { policies, lookAgain, alsoAt } = operation;
   const { at, decision } = look;
   const edges = decision.trace
     .map(({ changesAt }) => (changesAt instanceof Date ? changesAt.getTime() : Infinity))
     .filter((edge) => edge > at.getTime());
   const seconds = lookAgain !== undefined && readsClock(operation, look) ? lookAgain(decision) : Infinity;
-  const also = alsoAt?.(look)?.getTime() ?? Infinity;
-  return Math.min(...edges, also, at.getTime() + seconds * 1000);
+  const also = alsoAt?.(policies, decision.trace, at)?.getTime() ?? Infinity;
+  const next = Math.min(...edges, also, at.getTime() + seconds * 1000);
+  return next === Infinity ? undefined : new Date(next);
 }
 
 /** Whether an expression reads the clock, so that the answer can change at any time. */

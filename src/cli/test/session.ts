@@ -142,16 +142,13 @@ export class Session {
   }
 
   #inputs(cluster: Cluster, operation: PendingOperation): OperationInputs<PendingOperation> {
-    const policies = this.#memory.policies.candidates(cluster.metadata.namespace ?? "").compiled;
     return {
-      policies,
+      policies: this.#memory.policies.candidates(cluster.metadata.namespace ?? "").compiled,
       world: worldOf(this.#memory, asCalled(cluster, operation)),
       call: { settings: {}, ...operation.call },
       state: operation,
       lookAgain: asOftenAsCalled,
-      ...(this.reported !== undefined && {
-        alsoAt: ({ at, decision }: Look) => nextDeadlineStep(policies, decision.trace, at),
-      }),
+      alsoAt: nextDeadlineStep,
     };
   }
 }

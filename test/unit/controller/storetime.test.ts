@@ -168,6 +168,32 @@ describe("an edge", () => {
   });
 });
 
+describe("an expression that reads the clock is looked at again within 10 seconds", () => {
+  const clocked = "now >= timestamp('2026-11-21T13:00:00Z')";
+  const soak: GateSpec = { name: "soak", wait: { duration: "10m" } };
+
+  test("while a deadline runs that passes much later", () => {
+    const policy = gated([{ name: "clock", expression: clocked }, soak], {
+      deadline: { after: "24h", onExpiry: "Allow" },
+    });
+    const fixture = storeWith({ policies: [policy], clusters: [deleting] });
+    passTo(fixture, at("+1h"));
+    assert.deepEqual(
+      rowsOf(fixture, policy).map(({ reason, earliestRelease }) => [reason, earliestRelease]),
+      [["WaitPending", "2026-11-21T13:10:00Z"]],
+    );
+  });
+
+  test("if it is a match condition that was true", () => {
+    const matchConditions = [{ name: "early", expression: `!(${clocked})` }];
+    const policy = gated([approval], { matchConditions });
+    const fixture = storeWith({ policies: [policy], clusters: [deleting] });
+    assert.equal(rowsOf(fixture, policy).length, 1);
+    passTo(fixture, at("+1h"));
+    assert.deepEqual(rowsOf(fixture, policy), []);
+  });
+});
+
 describe("a wait", () => {
   const policy = gated([approval, { name: "soak", wait: { duration: "10m" } }]);
   const approved = (resourceVersion: string): Cluster =>
