@@ -3,7 +3,7 @@
 import type { Cluster } from "../../api/meta.ts";
 import type { Surroundings } from "../../controller/memory.ts";
 import { OperationLife } from "../../controller/operationlife.ts";
-import { overrideKey, OverrideSet } from "../../controller/overrideset.ts";
+import { OverrideSet } from "../../controller/overrideset.ts";
 import { policyKey, PolicySet } from "../../controller/policyset.ts";
 import type { StoreOptions } from "../../controller/ports.ts";
 import { isSameSpec } from "../../controller/samespec.ts";
@@ -76,10 +76,6 @@ export class SuiteMemory implements Surroundings {
     const names = new Set(found.map(({ metadata }) => metadata.name));
     for (const { compiled } of this.overrides.entries())
       if (!names.has(compiled.name)) this.overrides.set(compiled.name, undefined);
-    for (const object of found) {
-      const { name } = object.metadata;
-      const before = this.overrides.get(overrideKey(name));
-      if (before === undefined || !isSameSpec(before.object, object)) this.overrides.set(name, object);
-    }
+    for (const object of found) this.overrides.set(object.metadata.name, object);
   }
 }
