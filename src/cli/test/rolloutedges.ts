@@ -2,17 +2,16 @@
 
 import { untilDue } from "../../controller/rolloutdue.ts";
 import type { RolloutEntry } from "../../controller/rolloutentry.ts";
-import type { Decision } from "../../policy/decision.ts";
 import { after } from "../../policy/instant.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 
 /** Expressions that read the clock are re-evaluated this often. */
 const LOOK_AGAIN_MS = 60_000;
 
-/** `waiting`: the decisions of the policies about the held Clusters. */
+/** `waiting`: when time alone can change what the policies say about each held Cluster. */
 export function rolloutEdges(
   entries: readonly Pick<RolloutEntry, "rollout" | "status">[],
-  waiting: readonly { readonly decision: Decision }[],
+  waiting: readonly (Date | undefined)[],
   now: Date,
 ): readonly Date[] {
   return [
@@ -20,7 +19,7 @@ export function rolloutEdges(
       ...dueAt(untilDue(rollout, status, now), now),
       ...(waiting.length === 0 ? [] : gateEdges(rollout, now)),
     ]),
-    ...waiting.flatMap(({ decision }) => policyEdges(decision, now)),
+    ...waiting.filter((at) => at !== undefined),
   ];
 }
 
@@ -35,10 +34,4 @@ function gateEdges({ stages }: CompiledRollout, now: Date): readonly Date[] {
       ...windows.flatMap(({ window }) => window.at(now).changesAt ?? []),
       ...(usesNow === true ? [after(now, LOOK_AGAIN_MS)] : []),
     ]);
-}
-
-function policyEdges({ trace }: Decision, now: Date): readonly Date[] {
-  return trace.flatMap(({ changesAt }) =>
-    changesAt === "Unknown" ? after(now, LOOK_AGAIN_MS) : (changesAt ?? []),
-  );
 }

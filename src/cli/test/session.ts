@@ -14,6 +14,7 @@ import { type AdmissionAnswer, admitted, answerOf } from "../fleet/admissionrequ
 import {
   type Look,
   lookAt,
+  nextLook,
   type OperationInputs,
   type Span,
   spansOf,
@@ -29,6 +30,13 @@ export interface SessionOptions {
   readonly now: Date;
   /** Whether the suite expects Events or metrics. */
   readonly reports?: boolean;
+}
+
+/** A call, and what the policies say about it. */
+export interface Asked {
+  readonly cluster: Cluster;
+  readonly call: HookCall;
+  readonly decision: Decision;
 }
 
 export class Session {
@@ -116,6 +124,13 @@ export class Session {
     return spansOf(this.#seen(walk(this.#inputs(cluster, operation), this.#now, to)), to);
   }
 
+  /** When time alone can change the answer. */
+  nextChange({ cluster, call, decision }: Asked): Date | undefined {
+    const state = newOperation(call, cluster, this.#now, this.#known(cluster, call));
+    const inputs = { ...this.#inputs(cluster, state), lookAgain: () => LOOK_AGAIN_SECONDS };
+    return nextLook(inputs, { at: this.#now, decision, state });
+  }
+
   #known({ metadata }: Cluster, { hook }: HookCall): PendingOperation | undefined {
     return this.#memory.operations.get(metadata.uid, hook);
   }
@@ -153,7 +168,7 @@ export class Session {
   }
 }
 
-/** Applies to an operation that may proceed: its answer names no interval. */
+/** For an operation that may proceed, whose answer names no interval, and for rollouts, which look at all that wait. */
 const LOOK_AGAIN_SECONDS = 60;
 
 function asOftenAsCalled({ retryAfterSeconds }: Decision): number {

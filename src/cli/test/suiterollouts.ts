@@ -21,15 +21,8 @@ import type { CompiledRollout, Operation } from "../../rollouts/rollout.ts";
 import { asBegun, asEnded, asWaiting } from "./clusterapi.ts";
 import { SuiteRolloutApi } from "./rolloutapi.ts";
 import { rolloutEdges } from "./rolloutedges.ts";
-import type { Session } from "./session.ts";
+import type { Asked, Session } from "./session.ts";
 import { SuiteError } from "./suiteerror.ts";
-
-/** An operation that Cluster API asks about until it is released. */
-interface Waiting {
-  readonly cluster: Cluster;
-  readonly call: HookCall;
-  readonly decision: Decision;
-}
 
 /** A suite exceeds this only by mistake, such as windows of a minute over months. */
 const MAX_STOPS = 20_000;
@@ -42,7 +35,7 @@ export class SuiteRollouts {
   /** The held calls, by clusterKey(). */
   readonly #held = new Map<string, HookCall>();
   /** The held calls with the last decisions of the policies. */
-  #waiting: readonly Waiting[] = [];
+  #waiting: readonly Asked[] = [];
   #changedAt: Date;
 
   constructor(session: Session) {
@@ -125,7 +118,8 @@ export class SuiteRollouts {
 
   #nextStop(): Date | undefined {
     const { now } = this.#session;
-    const edges = rolloutEdges(this.#rollouts.entries(), this.#waiting, now);
+    const waiting = this.#waiting.map((each) => this.#session.nextChange(each));
+    const edges = rolloutEdges(this.#rollouts.entries(), waiting, now);
     const ahead = [...edges, after(this.#changedAt, UNHEALTHY_MS), after(this.#changedAt, CLAIM_MS)].filter(
       (at) => at > now,
     );
@@ -236,7 +230,7 @@ export class SuiteRollouts {
     return false;
   }
 
-  #repeat(key: string, known: HookCall): Waiting[] {
+  #repeat(key: string, known: HookCall): Asked[] {
     const found = this.#find(key);
     const { served } = this.#session;
     if (found?.paused === true) return [];
@@ -252,7 +246,7 @@ export class SuiteRollouts {
     return [{ cluster, call, decision: this.#session.ask(cluster, call) }];
   }
 
-  async #answer(waiting: Waiting): Promise<Decision> {
+  async #answer(waiting: Asked): Promise<Decision> {
     const known = this.#fromMemory(waiting);
     if (known.holds) return withoutBasis(known);
     const { cluster, call } = waiting;
@@ -261,7 +255,7 @@ export class SuiteRollouts {
     return withoutBasis(confirmed.decision);
   }
 
-  #fromMemory({ cluster, call, decision }: Waiting): Decision {
+  #fromMemory({ cluster, call, decision }: Asked): Decision {
     const world = this.#session.world.fleet.world(cluster);
     const basis = { source: "Memory" as const, world, policies: [] };
     return this.#rollouts.ask({ call, cluster }, { ...decision, basis });

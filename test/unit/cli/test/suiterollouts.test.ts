@@ -187,6 +187,31 @@ const stories: Readonly<Record<string, object>> = {
       { at: "2026-11-22T00:00:00Z", rollouts: [{ name: "upgrades", failed: ["team-a/a"] }] },
     ],
   },
+  "a Cluster begins when an expression with now lets it, also if a deadline would only later": {
+    policies: [
+      {
+        apiVersion: "hookpolicy.dev/v1alpha1",
+        kind: "HookPolicy",
+        metadata: { namespace: "team-a", name: "evening" },
+        spec: {
+          rules: [
+            {
+              name: "evening",
+              hooks: ["BeforeClusterUpgrade"],
+              until: [{ name: "late", expression: "now >= timestamp('2026-11-21T18:00:00Z')" }],
+              deadline: { after: "24h", onExpiry: "Allow" },
+            },
+          ],
+        },
+      },
+    ],
+    steps: [
+      { call: upgrade("a"), expect: { verdict: "Blocked", policy: "evening", gate: "late" } },
+      { at: "2026-11-21T18:30:00Z", rollouts: [{ name: "upgrades", running: ["team-a/a"] }] },
+      // It began at 18:00, and so has until midnight.
+      { at: "2026-11-22T00:00:00Z", rollouts: [{ name: "upgrades", failed: ["team-a/a"] }] },
+    ],
+  },
   "an override that names the rollout releases without a slot": {
     overrides: [
       {
