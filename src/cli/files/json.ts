@@ -13,7 +13,7 @@ export function parseJson(text: string): Parsed | undefined {
     located ??= parseYaml(text).documents[0];
     return located?.position(path, of) ?? { line: 1, column: 1 };
   };
-  return { documents: [{ document: 1, value, text, position }], problems: [] };
+  return { documents: [{ value, text, position }], problems: [] };
 }
 
 function parse(text: string): unknown {

@@ -23,8 +23,6 @@ export interface Loaded {
   readonly problems: readonly FileProblem[];
   /** Documents in folders that are not Kubernetes objects, such as Helm values. */
   readonly ignored: number;
-  /** Number of files read. */
-  readonly files: number;
   /** The lines of each file with a problem, for code frames. */
   readonly broken?: ReadonlyMap<string, readonly string[]>;
 }
@@ -32,7 +30,7 @@ export interface Loaded {
 /** Keeps the order of `paths`, and sorts the files of a folder by name. A file that is named twice is read once. */
 export async function loadPaths(paths: readonly string[], options: LoadOptions = {}): Promise<Loaded> {
   const { sources, problems } = await sourcesOf(paths, options);
-  const loaded: LoadedFile[] = [];
+  const loaded: Loaded[] = [];
   for (const source of sources) {
     options.progress?.tell(() => `read ${loaded.length} of ${sources.length} files`);
     loaded.push(await loadSource(source, options));
@@ -41,20 +39,17 @@ export async function loadPaths(paths: readonly string[], options: LoadOptions =
     objects: loaded.flatMap(({ objects }) => objects),
     problems: [...problems, ...loaded.flatMap((each) => each.problems)],
     ignored: loaded.reduce((sum, { ignored }) => sum + ignored, 0),
-    files: sources.length,
     broken: new Map(loaded.flatMap(({ broken }) => [...(broken ?? [])])),
   };
 }
 
-type LoadedFile = Omit<Loaded, "files">;
-
-async function loadSource(source: Source, options: LoadOptions): Promise<LoadedFile> {
+async function loadSource(source: Source, options: LoadOptions): Promise<Loaded> {
   const read = await readText(source, options);
   if (read.ok) return parseText(source, read.text, options);
   return { objects: [], problems: [{ file: source.name, message: read.message }], ignored: 0 };
 }
 
-function parseText({ name: file, named }: Source, text: string, { progress }: LoadOptions): LoadedFile {
+function parseText({ name: file, named }: Source, text: string, { progress }: LoadOptions): Loaded {
   let split: readonly string[] | undefined;
   const lines = (): readonly string[] => (split ??= text.split(/\r\n|\n|\r/));
   const { documents, problems } = parseJson(text) ?? parseYaml(text, progress);

@@ -18,8 +18,6 @@ export interface FileProblem {
 
 /** A document of a file, with the positions of its fields. */
 export interface ParsedDocument {
-  /** 1-based, in its file; the items of a List share its number. */
-  readonly document: number;
   readonly value: unknown;
   /** The text that it was read from, perhaps with other documents. */
   readonly text: string;

@@ -20,14 +20,12 @@ type Problem = Omit<FileProblem, "file">;
 export function parseYaml(text: string, progress?: Progress): Parsed {
   const documents: ParsedDocument[] = [];
   const problems: Problem[] = [];
-  let count = 0;
   for (const chunk of chunksOf(text)) {
     progress?.tell(() => `read ${chunk.firstLine} lines`);
     for (const result of parseChunk(chunk)) {
-      count += 1;
       if ("problem" in result) problems.push(result.problem);
       else if (result.value !== undefined && result.value !== null)
-        documents.push({ document: count, text: chunk.text, ...result });
+        documents.push({ text: chunk.text, ...result });
     }
   }
   return problems.length > 0 ? { documents: [], problems } : { documents, problems };

@@ -77,8 +77,6 @@ export class Fleet {
   readonly overrides: readonly Override[];
   /** Sorted by name, the order in which the operator evaluates them. */
   readonly rollouts: readonly FleetRollout[];
-  /** Objects that are replaced by a later one of the same name. */
-  readonly duplicates: readonly RawObject[];
   readonly served: ServedHooks;
   /** The objects that gates look at. */
   readonly objects: ObjectReader;
@@ -91,8 +89,7 @@ export class Fleet {
   readonly #candidates = new Map<string, readonly CompiledPolicy[]>();
 
   constructor(given: readonly RawObject[], options: FleetOptions) {
-    const { unique, duplicates } = distinct(given.map((raw) => stored(raw, options.namespace ?? "default")));
-    this.duplicates = duplicates;
+    const unique = distinct(given.map((raw) => stored(raw, options.namespace ?? "default")));
     this.served = options.served;
     this.#now = options.now;
     this.policies = unique.flatMap((raw) => fleetPolicy(raw, options.served)).toSorted(byName);
@@ -217,19 +214,16 @@ function labelled(raw: RawObject): RawObject {
 }
 
 /** The last object of a name counts, as if they were applied one after the other. */
-function distinct(objects: readonly RawObject[]): { unique: RawObject[]; duplicates: RawObject[] } {
+function distinct(objects: readonly RawObject[]): readonly RawObject[] {
   const byIdentity = new Map<string, RawObject>();
-  const duplicates: RawObject[] = [];
   for (const raw of objects) {
     const { name, namespace = "" } = viewMetadata(raw["metadata"]);
     const identity = [String(raw["apiVersion"]).replace(/[^/]*$/, ""), raw["kind"], namespace, name].join(
       " ",
     );
-    const before = byIdentity.get(identity);
-    if (before !== undefined && name !== "") duplicates.push(before);
     byIdentity.set(name === "" ? `${identity}${byIdentity.size}` : identity, raw);
   }
-  return { unique: [...byIdentity.values()], duplicates };
+  return [...byIdentity.values()];
 }
 
 function fleetPolicy(raw: RawObject, served: ServedHooks): FleetPolicy[] {

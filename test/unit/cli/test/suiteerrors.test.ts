@@ -176,7 +176,7 @@ test("a path that gives nothing of what it is for is an error", async () => {
   const text = withSpec({ namespaces: ["clusters.yaml"] });
   assert.equal(await problemOf(text), 'spec.namespaces[0]: "clusters.yaml" holds no Namespace');
   const problem = { file: "clusters.yaml", message: "no such file or folder" };
-  const unreadable = { objects: [], problems: [problem], ignored: 0, files: 1 };
+  const unreadable = { objects: [], problems: [problem], ignored: 0 };
   assert.equal(await problemOf(text, unreadable), "no such file or folder");
 });
 

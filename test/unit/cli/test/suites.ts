@@ -51,7 +51,7 @@ export async function load(text: string, files?: Loaded): Promise<LoadedSuite> {
   const { objects, problems } = await loadPaths(["-"], { stdin: Readable.from([Buffer.from(text)]) });
   const [source] = objects;
   if (source === undefined) throw new Error(JSON.stringify(problems));
-  const nothing = { objects: [], problems: [], ignored: 0, files: 0 };
+  const nothing = { objects: [], problems: [], ignored: 0 };
   return await loadSuite(source, async () => await Promise.resolve(files ?? nothing));
 }
 
