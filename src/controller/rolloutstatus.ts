@@ -19,6 +19,7 @@ import type { Cluster } from "../api/meta.ts";
 import { durationText } from "../policy/duration.ts";
 import { after, readTimestamp, timestamp } from "../policy/instant.ts";
 import { type Health, isAtTarget, wants } from "../rollouts/health.ts";
+import { whoBegins } from "../rollouts/claim.ts";
 import { neededOf, needsNone, toleratedOf } from "../rollouts/limit.ts";
 import { type Member, targetOf } from "../rollouts/member.ts";
 import type { CompiledRollout, CompiledStage } from "../rollouts/rollout.ts";
@@ -112,31 +113,17 @@ function hasBegun(
   return operation !== "Upgrade" || wants(state.cluster, target);
 }
 
-function unclaimedSlot(rollout: CompiledRollout, { member, cluster }: MemberState, now: Date): RolloutClaim {
+function unclaimedSlot(rollout: CompiledRollout, state: MemberState, now: Date): RolloutClaim {
   const at = timestamp(now);
-  return {
-    ...whoIs(rollout, { member, cluster }),
-    claimed: false,
-    claimedAt: at,
-    renewedAt: at,
-    markedAt: at,
-    attempts: 0,
-  };
+  const who = whoIs(rollout, state);
+  return { ...who, claimed: false, claimedAt: at, renewedAt: at, markedAt: at, attempts: 0 };
 }
 
 function whoIs(
-  rollout: CompiledRollout,
-  { member: { metadata, stage }, cluster }: Pick<MemberState, "member" | "cluster">,
-): Pick<RolloutClaim, "namespace" | "name" | "uid" | "target" | "stage"> {
-  const { namespace = "", name, uid } = metadata;
-  const target = targetOf(rollout.operation, cluster);
-  return {
-    namespace,
-    name,
-    uid,
-    ...(target !== "" && { target }),
-    ...(stage !== undefined && { stage: stage.name }),
-  };
+  { operation }: CompiledRollout,
+  { member, cluster }: MemberState,
+): ReturnType<typeof whoBegins> {
+  return whoBegins(member.metadata, { target: targetOf(operation, cluster), stage: member.stage });
 }
 
 /** A failure is cleared when the Cluster succeeds, or is no member any more. */

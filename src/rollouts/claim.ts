@@ -92,27 +92,32 @@ function renewed(own: RolloutClaim, rollout: CompiledRollout, now: Date): Rollou
   return { ...own, attempts: own.attempts + 1, renewedAt: timestamp(now) };
 }
 
-/** Replaces a claim of the Cluster for another target. */
-function newClaim(
-  { slots, now }: Round,
-  { metadata, stage, target }: Candidate & { readonly stage: CompiledStage },
-): RolloutClaim | Refusal {
-  const { uid, namespace = "", name, labels } = metadata;
-  slots.free(uid);
-  if (!slots.hasRoom({ stage, labels })) return { begins: false, reason: "NoFreeSlot", stage: stage.name };
-  slots.take(uid, { stage, labels });
-  const at = timestamp(now);
+/** How a status names a Cluster, and what it begins. */
+export function whoBegins(
+  { namespace = "", name, uid }: ObjectMeta,
+  { target, stage }: Pick<Candidate, "target" | "stage">,
+): Pick<RolloutClaim, "namespace" | "name" | "uid" | "target" | "stage"> {
   return {
     namespace,
     name,
     uid,
     ...(target !== "" && { target }),
-    stage: stage.name,
-    claimed: true,
-    claimedAt: at,
-    renewedAt: at,
-    attempts: 1,
+    ...(stage !== undefined && { stage: stage.name }),
   };
+}
+
+/** Replaces a claim of the Cluster for another target. */
+function newClaim(
+  { slots, now }: Round,
+  { metadata, stage, target }: Candidate & { readonly stage: CompiledStage },
+): RolloutClaim | Refusal {
+  const { uid, labels } = metadata;
+  slots.free(uid);
+  if (!slots.hasRoom({ stage, labels })) return { begins: false, reason: "NoFreeSlot", stage: stage.name };
+  slots.take(uid, { stage, labels });
+  const at = timestamp(now);
+  const who = whoBegins(metadata, { target, stage });
+  return { ...who, claimed: true, claimedAt: at, renewedAt: at, attempts: 1 };
 }
 
 /** Why the Cluster may not begin, whatever slots are free. */
