@@ -62,7 +62,10 @@ export function* walk<T extends OperationState>(
 }
 
 /** When time alone can change what the look has found. */
-export function nextLook(operation: OperationInputs, look: Look): Date | undefined {
+export function nextLook(
+  operation: Omit<OperationInputs, "world" | "state">,
+  look: Omit<Look, "state">,
+): Date | undefined {
   const { policies, lookAgain, alsoAt } = operation;
   const { at, decision } = look;
   const edges = decision.trace
@@ -75,7 +78,10 @@ export function nextLook(operation: OperationInputs, look: Look): Date | undefin
 }
 
 /** Whether an expression reads the clock, so that the answer can change at any time. */
-function readsClock({ policies, call }: OperationInputs, { decision }: Look): boolean {
+function readsClock(
+  { policies, call }: Pick<OperationInputs, "policies" | "call">,
+  { decision }: Pick<Look, "decision">,
+): boolean {
   return policies.some(
     ({ rules }, index) =>
       decision.trace[index]?.matched === true &&

@@ -3,8 +3,9 @@
 import type { Cluster } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtimehooks.ts";
 import type { Attempt } from "../../operations/attempt.ts";
+import { nextLook } from "../../operations/timeline.ts";
+import { type Admitted, denying, warning } from "../../policy/admission.ts";
 import { clusterKey } from "../../policy/cluster.ts";
-import { earliest } from "../../policy/instant.ts";
 import { admitted, answerOf as answerAtAdmission, requestOf } from "../fleet/admissionrequest.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { REQUEST_HOOKS, type RequestName, REQUESTS } from "../fleet/requestnames.ts";
@@ -101,33 +102,28 @@ function turnsOf(
   const { from, to = from, version, fromVersion } = options;
   const attempt = requestOf(name, cluster, { to: version, from: fromVersion });
   if ("why" in attempt) return undefined;
+  const all = fleet.policiesFor(cluster.metadata.namespace ?? "");
+  const { call } = attempt;
+  const policies = [...denying(all), ...warning(all)];
+  const lookAgain = (): number => sampleSeconds(options);
   const turns: Turn[] = [];
   let at: Date | undefined = from;
   for (let look = 0; look < MAX_LOOKS && at !== undefined; look += 1) {
-    const { turn, next }: Look = lookAt(fleet, attempt, at);
+    const found = admitted(fleet, attempt, at);
+    const turn = turnAt(at, attempt, found);
     if (turns.at(-1)?.key !== turn.key) turns.push(turn);
-    const then: number | undefined =
-      next === "Unknown" ? at.getTime() + sampleSeconds(options) * 1000 : next?.getTime();
-    at = then !== undefined && then < to.getTime() ? new Date(then) : undefined;
+    const trace = [...found.denial.trace, ...found.warning.trace];
+    const decision = { ...found.denial, trace };
+    const next: Date | undefined = nextLook({ policies, call, lookAgain }, { at, decision });
+    at = next !== undefined && next < to ? next : undefined;
   }
   return turns;
 }
 
-interface Look {
-  readonly turn: Turn;
-  /** When time alone changes it. */
-  readonly next: Date | "Unknown" | undefined;
-}
-
-function lookAt(fleet: Fleet, attempt: Attempt, at: Date): Look {
-  const found = admitted(fleet, attempt, at);
+function turnAt(at: Date, attempt: Attempt, found: Admitted): Turn {
   const { verdict, message, decision } = answerAtAdmission(attempt, found);
   const answer = { ...answerOf(decision), verdict, holds: verdict === "Denied", message };
-  const edges = [...found.denial.trace, ...found.warning.trace].map(({ changesAt }) => changesAt);
-  return {
-    turn: { at, answer, key: keyOf(answer), state: { firstAsked: at, rules: new Map() } },
-    next: edges.includes("Unknown") ? "Unknown" : earliest(edges),
-  };
+  return { at, answer, key: keyOf(answer), state: { firstAsked: at, rules: new Map() } };
 }
 
 /** Limits the samples of an expression with `now`, whose value can change at any time. */

@@ -128,7 +128,7 @@ export class Session {
   nextChange({ cluster, call, decision }: Asked): Date | undefined {
     const state = newOperation(call, cluster, this.#now, this.#known(cluster, call));
     const inputs = { ...this.#inputs(cluster, state), lookAgain: () => LOOK_AGAIN_SECONDS };
-    return nextLook(inputs, { at: this.#now, decision, state });
+    return nextLook(inputs, { at: this.#now, decision });
   }
 
   #known({ metadata }: Cluster, { hook }: HookCall): PendingOperation | undefined {

@@ -118,6 +118,21 @@ test("over a time, a refusal by a window begins and ends with it", async (t) => 
   );
 });
 
+test("an expression with now is looked at again before the rule's window closes", async (t) => {
+  const early = { name: "early", expression: "now < timestamp('2026-11-21T23:00:00Z')" };
+  const until = [...nightly.until, early];
+  const refused = { ...nightly, hooks: ["BeforeClusterDelete"], admission: "Deny", until };
+  const cwd = await folder(t, {
+    "fleet/clusters.yaml": many(NAMESPACE, cluster("prod-1")),
+    "new/p.yaml": many(policy("nights", [refused])),
+  });
+  const times = ["--from", "2026-11-21T22:00:00Z", "--to", "2026-11-21T23:40:00Z"];
+  const { stdout } = await hookpolicy(simulate("-f", "new", ...times, "-o", "json"), { cwd });
+  const { changes }: Report = JSON.parse(stdout);
+  const [request] = changes.filter(({ request: name }) => name === "Delete");
+  assert.deepEqual([request?.from, request?.seconds], ["2026-11-21T23:00:00Z", 40 * 60]);
+});
+
 test("a creation is that of each Cluster as if it came anew", async (t) => {
   const owned = {
     name: "owned",
