@@ -13,7 +13,7 @@ import { clusterPolicyRef, policyRef, statusOf } from "../controlplane/policies.
 import { runs } from "../generated.ts";
 
 const SEED = Number(process.env["HOSTILE_SEED"] ?? 1);
-const SCALE = { mutants: runs(10_000).numRuns, connections: 500, rounds: 1, seed: SEED };
+const SCALE = { mutants: runs(10_000).numRuns, connections: 500, lastsMs: 0, seed: SEED };
 /** Of the Deployment: beyond it the kernel ends the process. */
 const MEMORY_LIMIT_MIB = 512;
 

@@ -8,8 +8,8 @@ export interface Scale {
   readonly mutants: number;
   /** Connections that are held open, all together. */
   readonly connections: number;
-  /** How often short attacks are repeated. */
-  readonly rounds: number;
+  /** Short attacks are repeated until they have lasted so long. */
+  readonly lastsMs: number;
   readonly seed: number;
 }
 
@@ -18,4 +18,11 @@ export interface Attack {
   readonly id: string;
   readonly title: string;
   run(target: Target, scale: Scale, tally: Tally): Promise<void>;
+}
+
+/** One round at least, and no pause between rounds. */
+export async function repeated({ lastsMs }: Scale, round: () => Promise<void>): Promise<void> {
+  const ends = performance.now() + lastsMs;
+  do await round();
+  while (performance.now() < ends);
 }

@@ -3,7 +3,7 @@
 import { Agent } from "node:https";
 import type { HookName } from "../../src/api/runtimehooks.ts";
 import { post } from "../controlplane/post.ts";
-import type { Attack } from "./attack.ts";
+import { type Attack, repeated, type Scale } from "./attack.ts";
 import type { Tally } from "./tally.ts";
 import { portOf, seedOf, type Target } from "./target.ts";
 import { judge, type Route } from "./verdict.ts";
@@ -51,13 +51,13 @@ const DENSE: Readonly<Record<string, Buffer>> = {
 export const oversized: Attack = {
   id: "oversized",
   title: "bodies of 20 MiB and of a byte more",
-  run: async (target, { rounds }, tally) => await sendAll(target, { bodies: OVERSIZED, rounds, tally }),
+  run: async (target, scale, tally) => await sendAll(target, { bodies: OVERSIZED, scale, tally }),
 };
 
 export const dense: Attack = {
   id: "dense",
   title: "20 MiB of JSON that is nothing but lists, objects or numbers",
-  run: async (target, { rounds }, tally) => await sendAll(target, { bodies: DENSE, rounds, tally }),
+  run: async (target, scale, tally) => await sendAll(target, { bodies: DENSE, scale, tally }),
 };
 
 const VALUES: Readonly<Record<string, string>> = {
@@ -104,7 +104,7 @@ export const json: Attack = {
   id: "json",
   title:
     "JSON of 100,000 levels, duplicate keys, __proto__, lone surrogates and numbers that no double holds",
-  run: async (target, { rounds }, tally) => {
+  run: async (target, scale, tally) => {
     const { route, body } = seedOf(target, "BeforeClusterUpgrade");
     const bodies: Record<string, Buffer> = {};
     for (const [what, value] of Object.entries(VALUES)) {
@@ -113,13 +113,13 @@ export const json: Attack = {
         bodies[`${what} as ${where}`] = Buffer.from(changed, what.includes("UTF-8") ? "latin1" : "utf8");
       }
     }
-    await sendAll(target, { bodies, rounds, tally, routes: [route] });
+    await sendAll(target, { bodies, scale, tally, routes: [route] });
   },
 };
 
 interface Sending {
   readonly bodies: Readonly<Record<string, Buffer>>;
-  readonly rounds: number;
+  readonly scale: Scale;
   readonly tally: Tally;
   /** Default: a hook that waits, one that does not, discovery and admission. */
   readonly routes?: readonly Route[];
@@ -127,7 +127,7 @@ interface Sending {
 
 async function sendAll(
   target: Target,
-  { bodies, rounds, tally, routes = routesOf(target) }: Sending,
+  { bodies, scale, tally, routes = routesOf(target) }: Sending,
 ): Promise<void> {
   const agent = new Agent({ ca: target.ca, servername: "localhost", keepAlive: true, maxSockets: AT_A_TIME });
   const send = async (route: Route, [name, body]: readonly [string, Buffer]): Promise<void> => {
@@ -143,9 +143,9 @@ async function sendAll(
     }
   };
   try {
-    for (let round = 0; round < rounds; round += 1) {
+    await repeated(scale, async () => {
       for (const each of Object.entries(bodies)) await Promise.all(routes.map((route) => send(route, each)));
-    }
+    });
   } finally {
     agent.destroy();
   }

@@ -1,7 +1,7 @@
 /** Connections that are opened and not used, or used so slowly that they never end. */
 
 import type { Socket } from "node:net";
-import type { Attack } from "./attack.ts";
+import { type Attack, repeated } from "./attack.ts";
 import type { Tally } from "./tally.ts";
 import { judgeAll } from "./flood.ts";
 import { type Seed, seedOf, type Target } from "./target.ts";
@@ -40,14 +40,16 @@ function dribble<T extends Socket>(socket: T, begin: string): T {
 export const idlers: Attack = {
   id: "idlers",
   title: "connections without a handshake, without a request, with slow heads and with slow bodies",
-  run: async (target, { connections }, tally) => {
+  run: async (target, scale, tally) => {
     const seed = seedOf(target, "BeforeClusterDelete", "large");
     const kinds = Object.entries(IDLERS);
-    const open = Array.from({ length: connections }, async (_, index) => {
-      const [name, dial] = kinds[index % kinds.length] ?? [];
-      if (name !== undefined && dial !== undefined) await outlast(dial(target, seed), name, tally);
+    await repeated(scale, async () => {
+      const open = Array.from({ length: scale.connections }, async (_, index) => {
+        const [name, dial] = kinds[index % kinds.length] ?? [];
+        if (name !== undefined && dial !== undefined) await outlast(dial(target, seed), name, tally);
+      });
+      await Promise.all(open);
     });
-    await Promise.all(open);
   },
 };
 

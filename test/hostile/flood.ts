@@ -2,7 +2,7 @@
 
 import { Agent } from "node:https";
 import { post } from "../controlplane/post.ts";
-import type { Attack, Scale } from "./attack.ts";
+import { type Attack, repeated } from "./attack.ts";
 import type { Tally } from "./tally.ts";
 import { type Mutant, mutants } from "./mutants.ts";
 import { portOf, type Target } from "./target.ts";
@@ -15,19 +15,22 @@ const TIMEOUT_MS = 40_000;
 export const flood: Attack = {
   id: "mutated",
   title: "mutated requests, 16 at a time without a pause",
-  run: async (target, { seed, mutants: count }: Scale, tally) => {
+  run: async (target, scale, tally) => {
+    const { seed, mutants: count } = scale;
     const agent = new Agent({
       ca: target.ca,
       servername: "localhost",
       keepAlive: true,
       maxSockets: AT_A_TIME,
     });
-    const source = mutants(target, seed, count);
-    const worker = async (): Promise<void> => {
-      for (const mutant of source) await send(mutant, { target, agent, tally, seed });
-    };
     try {
-      await Promise.all(Array.from({ length: AT_A_TIME }, worker));
+      await repeated(scale, async () => {
+        const source = mutants(target, seed, count);
+        const worker = async (): Promise<void> => {
+          for (const mutant of source) await send(mutant, { target, agent, tally, seed });
+        };
+        await Promise.all(Array.from({ length: AT_A_TIME }, worker));
+      });
     } finally {
       agent.destroy();
     }

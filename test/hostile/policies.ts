@@ -3,13 +3,15 @@
 import type { Ref } from "../controlplane/client.ts";
 import { createCluster } from "../controlplane/lab.ts";
 import { applyPolicy, policyRef, storePolicy } from "../controlplane/policies.ts";
-import type { Attack } from "./attack.ts";
+import { type Attack, repeated } from "./attack.ts";
 import { HOLDING, type Target } from "./target.ts";
+import type { Tally } from "./tally.ts";
 import { judge } from "./verdict.ts";
 
 const NAMESPACE = "bombs";
 const DELETE = "BeforeClusterDelete";
 const LONGEST = 1024;
+const CALLS = 5;
 
 const range = (count: number): string => `[${Array.from({ length: count }, (_, index) => index).join(",")}]`;
 const loops = `${range(20)}.all(a, ${range(20)}.all(b, ${range(20)}.all(c, ${range(20)}.all(d, ${range(20)}.all(e, a + b + c + d + e >= 0)))))`;
@@ -78,20 +80,24 @@ const BOMBS: readonly (readonly [name: string, spec: object])[] = [
 export const policies: Attack = {
   id: "policies",
   title: "policies with CEL bombs, catastrophic regular expressions, and the largest legal policy",
-  run: async (target, { rounds }, tally) => {
+  run: async (target, scale, tally) => {
     const request = await heldCluster(target);
-    for (const [name, spec] of BOMBS) {
-      const ref = policyRef(NAMESPACE, name.replaceAll(" ", "-"));
-      await judged(target, ref, spec);
-      for (let round = 0; round < rounds; round += 1) {
-        const answer = await target.operator.ask(DELETE, request);
-        const route = { kind: "hook", hook: DELETE, path: "" } as const;
-        judge(tally, route, { status: 200, text: JSON.stringify(answer) }, name);
-      }
-      await target.cp.delete(ref);
-    }
+    await repeated(scale, async () => await explodeAll(target, request, tally));
   },
 };
+
+async function explodeAll(target: Target, request: object, tally: Tally): Promise<void> {
+  for (const [name, spec] of BOMBS) {
+    const ref = policyRef(NAMESPACE, name.replaceAll(" ", "-"));
+    await judged(target, ref, spec);
+    for (let call = 0; call < CALLS; call += 1) {
+      const answer = await target.operator.ask(DELETE, request);
+      const route = { kind: "hook", hook: DELETE, path: "" } as const;
+      judge(tally, route, { status: 200, text: JSON.stringify(answer) }, name);
+    }
+    await target.cp.delete(ref);
+  }
+}
 
 /** All of the bombs are about it, and one policy that holds it whatever they say. */
 async function heldCluster({ cp }: Target): Promise<object> {

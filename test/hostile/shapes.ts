@@ -2,7 +2,7 @@
 
 import { once } from "node:events";
 import type { ConnectionOptions } from "node:tls";
-import type { Attack } from "./attack.ts";
+import { type Attack, repeated } from "./attack.ts";
 import type { Tally } from "./tally.ts";
 import { judgeAll } from "./flood.ts";
 import { type Seed, seedOf, type Target } from "./target.ts";
@@ -59,7 +59,7 @@ export const smuggling: Attack = {
   id: "smuggling",
   title:
     "requests hidden in others (Content-Length and Transfer-Encoding against each other, folds, bare line ends)",
-  run: async (target, { rounds }, tally) => {
+  run: async (target, scale, tally) => {
     const { route, body } = seedOf(target, "BeforeClusterDelete");
     const head = `POST ${route.path} HTTP/1.1\r\nhost: localhost\r\n`;
     const hidden = `${head}content-length: ${body.length}\r\nconnection: close\r\n\r\n${body.toString("latin1")}`;
@@ -69,7 +69,9 @@ export const smuggling: Attack = {
       if (answers.length > 1) tally.wrong("invalid", `${name}: ${answers.length} answers`);
       else judgeAll(tally, answers, name);
     };
-    for (let round = 0; round < rounds; round += 1) await Promise.all(Object.entries(SMUGGLING).map(send));
+    await repeated(scale, async () => {
+      await Promise.all(Object.entries(SMUGGLING).map(send));
+    });
   },
 };
 
@@ -85,18 +87,18 @@ const HEADER_FLOODS: Readonly<Record<string, string>> = {
 export const headers: Attack = {
   id: "headers",
   title: "header floods",
-  run: async (target, { rounds }, tally) => {
+  run: async (target, scale, tally) => {
     const { route, body } = seedOf(target, "BeforeClusterDelete");
     const flood = async ([name, lines]: readonly [string, string]): Promise<void> => {
       const head = `POST ${route.path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: ${body.length}\r\nconnection: close\r\n${lines}\r\n`;
       const said = await exchange(target, Buffer.concat([Buffer.from(head), body]));
       judgeAll(tally, parseAnswers(said), name);
     };
-    for (let round = 0; round < rounds; round += 1) {
+    await repeated(scale, async () => {
       await Promise.all(
         Object.entries(HEADER_FLOODS).flatMap((each) => Array.from({ length: 4 }, () => flood(each))),
       );
-    }
+    });
   },
 };
 
@@ -109,13 +111,13 @@ const PIPELINED = 500;
 export const pipelining: Attack = {
   id: "pipelining",
   title: `pipelines of ${PIPELINED} requests, and clients that read no answer`,
-  run: async (target, { rounds }, tally) => {
+  run: async (target, scale, tally) => {
     const seeds = target.seeds.filter(({ route }) => route.kind !== "admission");
     const pipeline = Array.from({ length: PIPELINED }, (_, index) => seeds[index % seeds.length]);
     const bytes = Buffer.concat(
       pipeline.map((seed, index) => whole(seed, index === PIPELINED - 1 ? "connection: close\r\n" : "")),
     );
-    for (let round = 0; round < rounds; round += 1) {
+    await repeated(scale, async () => {
       const deaf = dialTls(target);
       deaf.pause();
       deaf.write(bytes);
@@ -126,7 +128,7 @@ export const pipelining: Attack = {
       if (answers.length < PIPELINED) tally.refusal();
       deaf.destroy();
       await ended(deaf);
-    }
+    });
   },
 };
 
@@ -155,8 +157,8 @@ const NO_TLS: Readonly<Record<string, Buffer>> = {
 export const tls: Attack = {
   id: "tls",
   title: "TLS 1.0 and 1.1, ciphers that protect nothing, HTTP/2, and what is no TLS",
-  run: async (target, { rounds }, tally) => {
-    for (let round = 0; round < rounds; round += 1) {
+  run: async (target, scale, tally) => {
+    await repeated(scale, async () => {
       for (const [name, options] of Object.entries(REFUSED_TLS))
         await refusedHandshake(target, [name, options], tally);
       for (const [name, bytes] of Object.entries(NO_TLS)) {
@@ -167,7 +169,7 @@ export const tls: Attack = {
         else tally.refusal();
       }
       await renegotiation(target, tally);
-    }
+    });
   },
 };
 

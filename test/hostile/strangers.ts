@@ -7,7 +7,7 @@ import {
 } from "../controlplane/certificates.ts";
 import { startOperator } from "../controlplane/operator.ts";
 import { post } from "../controlplane/post.ts";
-import type { Attack } from "./attack.ts";
+import { type Attack, repeated } from "./attack.ts";
 import type { Tally } from "./tally.ts";
 import { seedOf, type Target } from "./target.ts";
 import { judge } from "./verdict.ts";
@@ -18,15 +18,15 @@ const REFUSED = /"status":"Failure","message":"the call has no client certificat
 export const strangers: Attack = {
   id: "strangers",
   title: "client certificates of another authority, of one with the same name, expired, or none",
-  run: async (target, { rounds }, tally) => {
+  run: async (target, scale, tally) => {
     const flags = { "client-ca-file": target.cp.caFile, "client-cn": COMMON_NAME };
     const operator = await startOperator(target.cp, { name: "hookpolicy-clients", flags });
     const guarded = { ...target, operator, port: operator.ports.webhook };
     try {
       const shown = await certificates(target.cp.authority);
-      for (let round = 0; round < rounds; round += 1) {
+      await repeated(scale, async () => {
         for (const each of Object.entries(shown)) await showAll(guarded, each, tally);
-      }
+      });
     } finally {
       await operator.daemon.stop();
     }
