@@ -116,7 +116,7 @@ export type Failure = "undecodable" | "too-large" | "unauthenticated";
 const FAILURES: Readonly<Record<Failure, (hook: HookName) => string>> = {
   undecodable: (hook) => `the request is not a valid ${hook}Request`,
   "too-large": () =>
-    "the request is larger than HookPolicy takes: more than 20 MiB, or more than 32768 values (variables and their fields, labels, annotations)",
+    "the request is larger than HookPolicy takes: more than 4 MiB, or more than 32768 values (variables and their fields, labels, annotations)",
   // The operator's log names the client.
   unauthenticated: () =>
     "the call has no client certificate that HookPolicy accepts (its flags --client-ca-file and --client-cn, Cluster API's --runtime-extension-client-cert-file)",

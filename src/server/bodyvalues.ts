@@ -11,19 +11,13 @@ export const MAX_VALUES = 32 * 1024;
 const [LIST, OBJECT, COMMA, QUOTE, ESCAPE] = [0x5b, 0x7b, 0x2c, 0x22, 0x5c];
 
 /**
- * In larger bodies, which no API server accepts, values within strings count too: skipping strings takes as long as
- * parsing.
- */
-const TOLD_APART_BYTES = 8 * 1024 * 1024;
-
-/**
  * Counts the marks that start or separate values, without a parser. Marks within strings do not count, because strings
  * can be long.
  */
 export function hasTooManyValues(body: WholeBody): boolean {
   if (body.size <= MAX_VALUES) return false;
   const bytes = body.bytes();
-  return mayBeOver(bytes) && (body.size > TOLD_APART_BYTES || isOver(bytes));
+  return mayBeOver(bytes) && isOver(bytes);
 }
 
 /** A quick check that includes strings; nearly every body passes it. */

@@ -52,13 +52,15 @@ export interface Bounds {
  */
 export function readBody(
   request: HookRequest,
-  { limits: { bodyBytes: limit, discardedBytes }, room, ignores = false, shareOf }: Bounds,
+  { limits: { bodyBytes, discardedBytes }, room, ignores = false, shareOf }: Bounds,
   done: (body: Body) => void,
 ): void {
   const { via, taken } = request;
   if (via?.broken === true && !request.complete) return done("incomplete");
-  const discardLimit = limit + discardedBytes;
-  if (Number(request.headers["content-length"] ?? 0) > discardLimit) return done("too-large");
+  const discardLimit = bodyBytes + discardedBytes;
+  const announced = Number(request.headers["content-length"] ?? 0);
+  if (announced > discardLimit) return done("too-large");
+  const limit = announced > bodyBytes ? Math.min(HEAD_BYTES, bodyBytes) : bodyBytes;
   let chunks: Buffer[] = [];
   let size = 0;
   let refused: Exclude<Body, WholeBody> | undefined = ignores ? "unread" : undefined;

@@ -49,9 +49,12 @@ export interface Limits extends BodyLimits {
   readonly connections: number;
 }
 
-/** Cluster API sends at most 20 MiB and keeps idle connections for 90 s; it must be the side that closes them. */
+/**
+ * A body has one object: the API server accepts at most 3 MiB in a write (k8s.io/apiserver, MaxRequestBodyBytes), etcd
+ * 1.5 MiB by default. Cluster API keeps idle connections for 90 s; it must be the side that closes them.
+ */
 const LIMITS: Limits = {
-  bodyBytes: 20 * 1024 * 1024,
+  bodyBytes: 4 * 1024 * 1024,
   discardedBytes: 40 * 1024 * 1024,
   bodiesBytes: 40 * 1024 * 1024,
   headersMs: 10_000,

@@ -9,7 +9,7 @@ import { portOf, seedOf, type Target } from "./target.ts";
 import { judge, type Route } from "./verdict.ts";
 
 const MIB = 1024 * 1024;
-const LIMIT = 20 * MIB;
+const LIMIT = 4 * MIB;
 const LEVELS = 100_000;
 const TIMEOUT_MS = 40_000;
 const AT_A_TIME = 16;
@@ -30,33 +30,36 @@ const nested = (open: string, close: string, inside = ""): string =>
 const OWN_NAMES = `{"__proto__":{"allowed":true,"cluster":{}},"constructor":{"prototype":{"retryAfterSeconds":0}},"toString":1}`;
 
 const OVERSIZED: Readonly<Record<string, Buffer>> = {
-  "20 MiB and a byte": Buffer.alloc(LIMIT + 1, " "),
-  "20 MiB of spaces": Buffer.alloc(LIMIT, " "),
-  "20 MiB of a name": filled(LIMIT, "x", ['{"cluster":{"metadata":{"name":"', '"}}}']),
-  "20 MiB that are no UTF-8": Buffer.alloc(LIMIT, 0xff),
+  "4 MiB and a byte": Buffer.alloc(LIMIT + 1, " "),
+  "4 MiB of spaces": Buffer.alloc(LIMIT, " "),
+  "4 MiB of a name": filled(LIMIT, "x", ['{"cluster":{"metadata":{"name":"', '"}}}']),
+  "4 MiB that are no UTF-8": Buffer.alloc(LIMIT, 0xff),
+  "20 MiB of spaces": Buffer.alloc(20 * MIB, " "),
+  "20 MiB of a name": filled(20 * MIB, "x", ['{"cluster":{"metadata":{"name":"', '"}}}']),
 };
 
 /** Few bytes each, and many in memory. */
 const DENSE: Readonly<Record<string, Buffer>> = {
-  "20 MiB of empty lists": filled(LIMIT, "[],", ['{"cluster":[', "[]]}"]),
-  "20 MiB of empty objects": filled(LIMIT, "{},", ['{"cluster":[', "{}]}"]),
-  "20 MiB of open lists": Buffer.alloc(LIMIT, "["),
-  "20 MiB of open objects": Buffer.alloc(LIMIT, '{"":'),
-  "20 MiB of numbers": filled(LIMIT, "1.5,", ["[0,", "1]"]),
-  "20 MiB of names": Buffer.from(
-    `{${Array.from({ length: 1_600_000 }, (_, index) => `"${index}":0`).join(",")}}`.slice(0, LIMIT),
+  "empty lists": filled(LIMIT, "[],", ['{"cluster":[', "[]]}"]),
+  "empty objects": filled(LIMIT, "{},", ['{"cluster":[', "{}]}"]),
+  "open lists": Buffer.alloc(LIMIT, "["),
+  "open objects": Buffer.alloc(LIMIT, '{"":'),
+  numbers: filled(LIMIT, "1.5,", ["[0,", "1]"]),
+  names: Buffer.from(
+    `{${Array.from({ length: 400_000 }, (_, index) => `"${index}":0`).join(",")}}`.slice(0, LIMIT),
   ),
+  "commas in a text": filled(LIMIT, ",", ['{"":"', '"}']),
 };
 
 export const oversized: Attack = {
   id: "oversized",
-  title: "bodies of 20 MiB and of a byte more",
+  title: "bodies of 4 MiB, of a byte more, and of 20 MiB",
   run: async (target, scale, tally) => await sendAll(target, { bodies: OVERSIZED, scale, tally }),
 };
 
 export const dense: Attack = {
   id: "dense",
-  title: "20 MiB of JSON that is nothing but lists, objects or numbers",
+  title: "4 MiB of JSON that is nothing but lists, objects or numbers",
   run: async (target, scale, tally) => await sendAll(target, { bodies: DENSE, scale, tally }),
 };
 

@@ -45,12 +45,12 @@ async function send(port: number, bytes: number): Promise<{ text: string; connec
 }
 
 /** A body that does not end, as far as it is sent. */
-async function begin(t: TestContext, port: number, bytes: number): Promise<TLSSocket> {
+async function begin(t: TestContext, port: number, bytes: number, announced = bytes + 1): Promise<TLSSocket> {
   const socket = connect({ host: "127.0.0.1", port, rejectUnauthorized: false });
   t.after(() => socket.destroy());
   socket.on("error", () => undefined);
   await once(socket, "secureConnect");
-  socket.write(`POST ${PATH} HTTP/1.1\r\nhost: x\r\ncontent-length: ${bytes + 1}\r\n\r\n`);
+  socket.write(`POST ${PATH} HTTP/1.1\r\nhost: x\r\ncontent-length: ${announced}\r\n\r\n`);
   socket.write(Buffer.alloc(bytes, 0x20));
   return socket;
 }
@@ -78,7 +78,7 @@ test("what was answered takes no room any more, refused or not", async (t) => {
   const { port } = await start(t);
   for (let call = 0; call < 4; call++) {
     await becomes(port, 250 * KIB, String(250 * KIB));
-    assert.equal((await send(port, 1100 * KIB)).text, '"no-room"');
+    assert.equal((await send(port, 1000 * KIB)).text, '"no-room"');
   }
 });
 
@@ -86,6 +86,13 @@ test("a body that found no room takes none while it continues", async (t) => {
   const { port } = await start(t);
   await begin(t, port, 350 * KIB);
   await becomes(port, 200 * KIB, String(200 * KIB));
+});
+
+test("a body that announces more than the limit takes no room of others", async (t) => {
+  const { port } = await start(t);
+  await begin(t, port, 290 * KIB, 1100 * KIB);
+  await becomes(port, 250 * KIB, String(250 * KIB));
+  assert.equal((await send(port, 1100 * KIB)).text, '"too-large"');
 });
 
 test("a whole body behind a call that waits takes no room any more when its connection ends", async (t) => {
