@@ -79,7 +79,8 @@ export function createHandler(hook: HookName, waits: boolean, deps: HandlerDeps)
   };
   const handle = (body: WholeBody): string | Promise<string> => {
     const started = performance.now();
-    const received = decodeRequest(hook, body.text());
+    const sent = body.text();
+    const received = sent === undefined ? undefined : decodeRequest(hook, sent);
     if (received === undefined) {
       deps.complain("Refusing a request that cannot be decoded", { hook, bytes: body.size });
       deps.metrics.answered(hook, "Undecodable", secondsSince(started));

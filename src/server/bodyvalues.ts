@@ -16,7 +16,7 @@ const [LIST, OBJECT, COMMA, QUOTE, ESCAPE] = [0x5b, 0x7b, 0x2c, 0x22, 0x5c];
  */
 export function hasTooManyValues(body: WholeBody): boolean {
   if (body.size <= MAX_VALUES) return false;
-  const bytes = body.bytes();
+  const bytes = body.view();
   return mayBeOver(bytes) && isOver(bytes);
 }
 

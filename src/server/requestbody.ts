@@ -113,7 +113,7 @@ export function readBody(
 /** The body, or "too-large" where parsing it would take too much. */
 export function parsable(request: HookRequest, body: Body): Body {
   if (typeof body === "string" || !hasTooManyValues(body)) return body;
-  request.head = headOf([body.bytes()]);
+  request.head = headOf([body.view()]);
   return "too-large";
 }
 

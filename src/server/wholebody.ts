@@ -1,11 +1,12 @@
 /** A body as it arrived: many calls are answered from its beginning and end, without parsing it or joining its chunks. */
 
+import { isUtf8 } from "node:buffer";
+
 /**
- * Enough for the bodies that Cluster API usually sends. They share one buffer: a buffer per call would make the garbage
+ * Bodies are looked at in one buffer, which is as large as a body may be: a buffer per call would make the garbage
  * collector traverse all memory several times a second, because it counts memory outside of its heap.
  */
-const GATHERED_BYTES = 256 * 1024;
-const gathered = Buffer.allocUnsafeSlow(GATHERED_BYTES);
+const shared = Buffer.allocUnsafeSlow(4 * 1024 * 1024);
 
 export class WholeBody {
   readonly size: number;
@@ -16,6 +17,7 @@ export class WholeBody {
     this.size = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
   }
 
+  /** All bytes, in a buffer of their own. */
   bytes(): Buffer {
     const [only] = this.#chunks;
     if (only !== undefined && this.#chunks.length === 1) return only;
@@ -24,12 +26,18 @@ export class WholeBody {
     return bytes;
   }
 
-  /** The body as UTF-8. */
-  text(): string {
-    if (this.#chunks.length <= 1 || this.size > GATHERED_BYTES) return this.bytes().toString();
+  /** All bytes, until another body is looked at. */
+  view(): Buffer {
+    if (this.#chunks.length <= 1 || this.size > shared.length) return this.bytes();
     let end = 0;
-    for (const chunk of this.#chunks) end += chunk.copy(gathered, end);
-    return gathered.toString("utf8", 0, end);
+    for (const chunk of this.#chunks) end += chunk.copy(shared, end);
+    return shared.subarray(0, end);
+  }
+
+  /** `undefined`: not UTF-8, as JSON must be. Replacing what is not would take 50 times as long as decoding the rest. */
+  text(): string | undefined {
+    const bytes = this.view();
+    return isUtf8(bytes) ? bytes.toString() : undefined;
   }
 
   /** The beginning of the first chunk: at most `limit` bytes, each as one character. */

@@ -163,6 +163,15 @@ test("a request that cannot be decoded is Failure, and nothing of it comes back"
   assert.doesNotMatch(JSON.stringify(answer), /secret/);
 });
 
+test("a request that is not UTF-8 is Failure, in one piece or in several", async () => {
+  const bytes = Buffer.concat([body.subarray(0, -1), Buffer.from(',"x":"\u00ff"}', "latin1")]);
+  const { answer, verdicts } = await run({}, { bytes: [bytes] });
+  assert.deepEqual([answer.status, verdicts], ["Failure", ["Undecodable"]]);
+  const pieces = [bytes.subarray(0, 20), bytes.subarray(20)];
+  assert.equal(new WholeBody(pieces).text(), undefined);
+  assert.equal(new WholeBody([body.subarray(0, 20), body.subarray(20)]).text(), body.toString());
+});
+
 describe("a request that comes again", () => {
   const say = (over: Partial<ObjectMeta>, more: object = {}): typeof body =>
     Buffer.from(JSON.stringify({ cluster: { metadata: { ...cluster().metadata, ...over } }, ...more }));
