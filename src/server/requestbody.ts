@@ -5,6 +5,7 @@ import { IncomingMessage } from "node:http";
 import type { BodyRoom, Taken } from "./bodyroom.ts";
 import { hasTooManyValues } from "./bodyvalues.ts";
 import type { Connection } from "./connections.ts";
+import { awaitTurn, readInTurns, TURN_BYTES } from "./readingturns.ts";
 import { WholeBody } from "./wholebody.ts";
 
 /**
@@ -58,9 +59,9 @@ export function readBody(
   const { via, taken } = request;
   if (via?.broken === true && !request.complete) return done("incomplete");
   const discardLimit = bodyBytes + discardedBytes;
-  const announced = Number(request.headers["content-length"] ?? 0);
+  const announced = Number(request.headers["content-length"] ?? NaN);
   if (announced > discardLimit) return done("too-large");
-  const limit = announced > bodyBytes ? Math.min(HEAD_BYTES, bodyBytes) : bodyBytes;
+  const limit = limitOf(announced, bodyBytes);
   let chunks: Buffer[] = [];
   let size = 0;
   let refused: Exclude<Body, WholeBody> | undefined = ignores ? "unread" : undefined;
@@ -70,6 +71,7 @@ export function readBody(
     if (isDone) return;
     isDone = true;
     if (via !== undefined) via.reading -= 1;
+    if (via !== undefined && via.waiting > 1) awaitTurn(request.socket); // a pipeline
     if (via?.onBreak === onBreak) via.onBreak = undefined; // otherwise an idle connection keeps its last request
     done(body);
   };
@@ -89,6 +91,7 @@ export function readBody(
   };
   // Only the last of several pipelined requests is still being read.
   if (via !== undefined && !request.complete) via.onBreak = onBreak;
+  if (!(announced <= TURN_BYTES)) readInTurns(request);
   request.on("data", (chunk: Buffer) => {
     size += chunk.length;
     if (refused === undefined && size > HEAD_BYTES && shareOf !== undefined && taken.share === undefined)
@@ -108,6 +111,11 @@ export function readBody(
     finish(body);
   });
   request.once("close", giveUp); // without a listener for errors, Node.js emits none when the client goes away
+}
+
+/** A body that announces too much is kept only as far as it may show what it is about. */
+function limitOf(announced: number, bodyBytes: number): number {
+  return announced > bodyBytes ? Math.min(HEAD_BYTES, bodyBytes) : bodyBytes;
 }
 
 /** The body, or "too-large" where parsing it would take too much. */
