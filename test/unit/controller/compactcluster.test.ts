@@ -25,6 +25,17 @@ test("a Cluster with many variables is kept small, and is the same to whoever lo
   assert.equal(variables?.value, undefined, "it is kept as it came");
 });
 
+test("variables of any length and alphabet come back as they were, also when others were compacted after them", () => {
+  const texts = ["a", "ü", "€", "😀"].flatMap((sign) =>
+    [600, 50_000, 70_000, 300_000].map((length) => JSON.stringify({ [sign]: sign.repeat(length) })),
+  );
+  const kept = texts.map((text) => compactCluster(withVariables(text)));
+  assert.deepEqual(
+    kept.map(({ topology }) => topology?.variables),
+    texts,
+  );
+});
+
 const many = (tier: string): string => JSON.stringify({ tier, all: "x".repeat(1000) });
 const withStatus = { withStatus: true };
 
