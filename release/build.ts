@@ -105,6 +105,22 @@ const withoutUnused: Plugin = {
   },
 };
 
+/**
+ * Required and not imported: an import reads everything that node:http exports, and one of its getters loads all of Node.js's
+ * own undici.
+ */
+const requiredHttp: Plugin = {
+  name: "required-http",
+  setup: (bundler) => {
+    bundler.onResolve({ filter: /^(?:node:)?http$/ }, ({ path, kind }) =>
+      kind === "import-statement" ? { path, namespace: "required" } : undefined,
+    );
+    bundler.onLoad({ filter: /.*/, namespace: "required" }, () => ({
+      contents: 'module.exports = require("node:http")',
+    }));
+  },
+};
+
 const [outfile = "dist/main.js"] = process.argv.slice(2);
 await build({
   entryPoints: [join(ROOT, "src/main.ts")],
@@ -119,7 +135,7 @@ await build({
   // The process keeps the text; without comments it is a third shorter, and ASCII, which V8 keeps in half the space.
   minifyWhitespace: true,
   lineLimit: 160,
-  plugins: [withoutUnused, compiledValidators],
+  plugins: [requiredHttp, withoutUnused, compiledValidators],
   define: {
     HOOKPOLICY_PAGE: JSON.stringify(await page()),
     HOOKPOLICY_REVIEW_THREAD: JSON.stringify(await reviewThread()),
