@@ -4,6 +4,7 @@
  * nothing in Node closes a connection whose TLS handshake never ends.
  */
 
+import type { ServerResponse } from "node:http";
 import type { Server } from "node:https";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -15,6 +16,8 @@ export class Connection {
   secure: Socket | undefined;
   /** Requests that wait for their answer. */
   waiting = 0;
+  /** The first of these answers. */
+  answer: ServerResponse | undefined;
   /** How many of them have not arrived as a whole. */
   reading = 0;
   /** Position of its last answer among those of all connections; below 0: no answer so far. */

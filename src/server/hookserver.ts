@@ -55,6 +55,7 @@ export function createHookServer(options: HookServerOptions): TlsServer {
   const complain = sparing(log);
 
   function receive(request: HookRequest, response: Response): void {
+    if (request.isPipelined) return;
     const exchange = { request, response };
     const route = request.method === "POST" ? routes.get(pathOf(request)) : undefined;
     if (route === undefined) return respond(exchange, { status: 404, text: NOT_FOUND });

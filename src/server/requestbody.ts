@@ -5,7 +5,7 @@ import { IncomingMessage } from "node:http";
 import type { BodyRoom, Taken } from "./bodyroom.ts";
 import { hasTooManyValues } from "./bodyvalues.ts";
 import type { Connection } from "./connections.ts";
-import { awaitTurn, readInTurns, TURN_BYTES } from "./readingturns.ts";
+import { readInTurns, TURN_BYTES } from "./readingturns.ts";
 import { WholeBody } from "./wholebody.ts";
 
 /**
@@ -24,6 +24,8 @@ const HEAD_BYTES = 64 * 1024;
  */
 export class HookRequest extends IncomingMessage {
   via: Connection | undefined;
+  /** The client has not waited for the answer to the request before it: this one gets none. */
+  isPipelined = false;
   /** The beginning of a refused body, which can show what the request was about. */
   head: Buffer = NOTHING;
   readonly taken: Taken = { bytes: 0 };
@@ -71,7 +73,6 @@ export function readBody(
     if (isDone) return;
     isDone = true;
     if (via !== undefined) via.reading -= 1;
-    if (via !== undefined && via.waiting > 1) awaitTurn(request.socket); // a pipeline
     if (via?.onBreak === onBreak) via.onBreak = undefined; // otherwise an idle connection keeps its last request
     done(body);
   };
@@ -89,7 +90,6 @@ export function readBody(
   const onBreak = (): void => {
     if (!request.complete) giveUp();
   };
-  // Only the last of several pipelined requests is still being read.
   if (via !== undefined && !request.complete) via.onBreak = onBreak;
   if (!(announced <= TURN_BYTES)) readInTurns(request);
   request.on("data", (chunk: Buffer) => {

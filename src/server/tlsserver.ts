@@ -9,7 +9,7 @@ import type { Logger } from "../api/logger.ts";
 import { sparing } from "../log/sparing.ts";
 import { listen } from "./address.ts";
 import { BodyRoom } from "./bodyroom.ts";
-import { Connections } from "./connections.ts";
+import { type Connection, Connections } from "./connections.ts";
 import { type BodyLimits, HookRequest } from "./requestbody.ts";
 import { type KeyPair, tlsOptions } from "./tls.ts";
 
@@ -149,11 +149,24 @@ function trackRequests(server: NodeServer, connections: Connections, room: BodyR
   server.on("request", (request, response) => {
     const via = connections.asked(request.socket);
     request.via = via;
+    if (via.answer?.writableEnded === false) endPipeline(request, via);
+    else via.answer = response;
     response.once("close", () => {
+      if (via.answer === response) via.answer = undefined; // otherwise an idle connection keeps it
       room.leave(request.taken);
       connections.answered(via);
     });
   });
+}
+
+/**
+ * The answer under way is the connection's last one: hundreds of requests at once would keep every other client waiting. Neither
+ * Cluster API nor the API server sends a request before it has the last answer (RFC 9112, 9.3.2: none should after a POST).
+ */
+function endPipeline(request: HookRequest, via: Connection): void {
+  request.isPipelined = true;
+  via.ending = true;
+  request.socket.pause();
 }
 
 /** A change of the certificate has to pass all of these options again. */

@@ -104,10 +104,7 @@ export const headers: Attack = {
 
 const PIPELINED = 500;
 
-/**
- * Answers in the order of the requests. Not of all of them: Node.js ends a connection that asks for more than it reads
- * (its parser, paused meanwhile, takes what still comes for an error).
- */
+/** The operator gives the answer that is under way, and ends the connection. */
 export const pipelining: Attack = {
   id: "pipelining",
   title: `pipelines of ${PIPELINED} requests, and clients that read no answer`,

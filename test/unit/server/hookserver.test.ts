@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { Agent, request as httpsRequest, type RequestOptions } from "node:https";
 import { connect as connectTcp } from "node:net";
 import { before, test, type TestContext } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 
 import { MAX_VALUES } from "../../../src/server/bodyvalues.ts";
@@ -388,11 +389,36 @@ test("an idle connection outlives the times for headers and requests", async (t)
   assert.equal(count(await all, /"size":0/g), 2);
 });
 
-test("a connection answers any number of requests, pipelined ones too", async (t) => {
+test("a connection answers any number of calls, one after the other", async (t) => {
   const { port } = await start(t);
+  const { socket, all, until } = await dial(port);
+  for (let size = 0; size < 50; size += 1) {
+    socket.write(head(`content-length: ${size}`) + "x".repeat(size));
+    await until(new RegExp(`"size":${size}}`));
+  }
+  socket.end();
+  assert.doesNotMatch(await all, /connection: close/i);
+});
+
+test("a client that sends the next calls before it has an answer gets that one, and the connection ends", async (t) => {
+  let calls = 0;
+  const handle = async (body: WholeBody): Promise<string> => {
+    calls += 1;
+    await nextTurn();
+    return JSON.stringify({ size: body.size });
+  };
+  const { port } = await start(t, { routes: [{ path: HOOK, handle }] });
   const { socket, all } = await dial(port);
-  socket.write(head("content-length: 0").repeat(200) + head("content-length: 0", "connection: close"));
-  assert.equal(count(await all, /HTTP\/1\.1 200 /g), 201);
+  socket.write(
+    Array.from({ length: 200 }, (_, index) => head(`content-length: ${index}`) + "x".repeat(index)).join(""),
+  );
+  const answers = await all;
+  assert.deepEqual(
+    [...answers.matchAll(/"size":(\d+)/g)].map(([, size]) => size),
+    ["0"],
+  );
+  assert.match(answers, /connection: close/i);
+  assert.equal(calls, 1);
 });
 
 test("a keep-alive connection is offered for longer than Go keeps one", async (t) => {
