@@ -62,7 +62,7 @@ type Counts = Pick<
 >;
 
 function count({ held, before, stored, matchedClusters }: StatusInput, now: Known): Counts {
-  const shown = oldestFirst(held).slice(0, MAX_DECISIONS).map(storedRow);
+  const shown = firstOf(held, MAX_DECISIONS).map(storedRow);
   const unseen = (total: number | undefined, what: keyof Known): number =>
     mayHideRows(stored) ? Math.max(0, (total ?? 0) - sizeOfUnion(before[what], now[what])) : 0;
   const atMost = (uids: ReadonlySet<string>): number => Math.max(0, matchedClusters - uids.size);
@@ -126,22 +126,45 @@ function storedCounts(stored: HookPolicyStatus | undefined): Counts {
   };
 }
 
-/** Rows that time alone releases come first, the soonest of them first; then those of the oldest operations. */
-function oldestFirst(rows: readonly HeldRow[]): HeldRow[] {
-  // Calls wait while ten thousand rows are sorted, so each key is computed once.
-  const keyed = rows.map((row) => ({ row, key: sortKey(row) }));
-  return keyed.toSorted((a, b) => compareText(a.key, b.key)).map(({ row }) => row);
+/**
+ * Rows that time alone releases come first, the soonest of them first; then those of the oldest operations. Calls wait
+ * meanwhile, so ten thousand rows are not sorted for the first of them.
+ */
+function firstOf(rows: readonly HeldRow[], most: number): HeldRow[] {
+  const first: HeldRow[] = [];
+  for (const row of rows) {
+    const last = first[most - 1];
+    if (last !== undefined && compareRows(last, row) <= 0) continue;
+    first.splice(placeOf(row, first), 0, row);
+    first.length = Math.min(first.length, most);
+  }
+  return first;
 }
 
-function sortKey({
-  timers,
-  earliestRelease = timers === undefined ? "9999" : "9998",
-  firstAsked,
-  namespace,
-  cluster,
-  hook,
-}: HeldRow): string {
-  return [earliestRelease, firstAsked, namespace, cluster, hook].join(" ");
+/** Behind the rows that are equal. */
+function placeOf(row: HeldRow, sorted: readonly HeldRow[]): number {
+  let [from, to] = [0, sorted.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    const other = sorted[middle];
+    if (other !== undefined && compareRows(other, row) <= 0) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
+
+function compareRows(a: HeldRow, b: HeldRow): number {
+  return (
+    compareText(releaseOf(a), releaseOf(b)) ||
+    compareText(a.firstAsked, b.firstAsked) ||
+    compareText(a.namespace, b.namespace) ||
+    compareText(a.cluster, b.cluster) ||
+    compareText(a.hook, b.hook)
+  );
+}
+
+function releaseOf({ timers, earliestRelease }: HeldRow): string {
+  return earliestRelease ?? (timers === undefined ? "9999" : "9998");
 }
 
 /** Adds only results that no replica has stored yet. */

@@ -178,6 +178,34 @@ describe("rows", () => {
     assert.deepEqual([status.blocked, status.decisionsOmitted], [200, 150]);
   });
 
+  test("are the first 50 of all in one order, whatever order they come in", () => {
+    const hour = (n: number): string => `2026-11-21T${String(n % 24).padStart(2, "0")}:00:00Z`;
+    const rows = Array.from({ length: 120 }, (_, n) => {
+      const [begun, soon] = [hour(Math.floor(n / 2)), n % 40 < 10];
+      return row({
+        namespace: `team-${n % 3}`,
+        cluster: `c${n}`,
+        clusterUID: `uid-${n}`,
+        firstAsked: begun,
+        ...(soon && { earliestRelease: hour(n), timers: [] }),
+        ...(n % 40 === 11 && { timers: [] }),
+      });
+    });
+    const key = ({ earliestRelease, timers, firstAsked, namespace, cluster }: HeldRow): string =>
+      [earliestRelease ?? (timers === undefined ? "9999" : "9998"), firstAsked, namespace, cluster].join(" ");
+    const first = rows.toSorted((a, b) => (key(a) < key(b) ? -1 : 1)).slice(0, 50);
+    for (const held of [
+      rows,
+      rows.toReversed(),
+      first.toReversed(),
+      [...rows.slice(60), ...rows.slice(0, 60)],
+    ])
+      assert.deepEqual(
+        computeStatus(input({ held }), NOW).decisions?.map(({ cluster }) => cluster),
+        first.map(({ cluster }) => cluster),
+      );
+  });
+
   test("with a running timer come first", () => {
     const timed = row({
       cluster: "timed",
