@@ -87,8 +87,11 @@ export class PolicyEntry {
     this.demands = mergeDemands(demandsOf(compiled));
     this.selectsNamespaces = selectsNamespaces(compiled);
     // The status must not show timers of the old spec under the new one, or a restart would adopt them.
-    for (const [operation, { timers, ...row }] of this.held)
-      if (timers !== undefined) this.held.set(operation, row);
+    for (const [operation, held] of this.held) {
+      if (held.timers === undefined) continue; // ten thousand copies would take longer than all the rest
+      const { timers: _, ...row } = held;
+      this.held.set(operation, row);
+    }
     // A window that an edit opens or closes is not an edge.
     this.windows = new Map();
   }
