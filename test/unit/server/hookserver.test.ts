@@ -389,17 +389,6 @@ test("an idle connection outlives the times for headers and requests", async (t)
   assert.equal(count(await all, /"size":0/g), 2);
 });
 
-test("a connection answers any number of calls, one after the other", async (t) => {
-  const { port } = await start(t);
-  const { socket, all, until } = await dial(port);
-  for (let size = 0; size < 50; size += 1) {
-    socket.write(head(`content-length: ${size}`) + "x".repeat(size));
-    await until(new RegExp(`"size":${size}}`));
-  }
-  socket.end();
-  assert.doesNotMatch(await all, /connection: close/i);
-});
-
 test("a client that sends the next calls before it has an answer gets that one, and the connection ends", async (t) => {
   let calls = 0;
   const handle = async (body: WholeBody): Promise<string> => {
@@ -409,14 +398,9 @@ test("a client that sends the next calls before it has an answer gets that one, 
   };
   const { port } = await start(t, { routes: [{ path: HOOK, handle }] });
   const { socket, all } = await dial(port);
-  socket.write(
-    Array.from({ length: 200 }, (_, index) => head(`content-length: ${index}`) + "x".repeat(index)).join(""),
-  );
+  socket.write((head("content-length: 1") + "x").repeat(200));
   const answers = await all;
-  assert.deepEqual(
-    [...answers.matchAll(/"size":(\d+)/g)].map(([, size]) => size),
-    ["0"],
-  );
+  assert.equal(count(answers, /"size":1/g), 1);
   assert.match(answers, /connection: close/i);
   assert.equal(calls, 1);
 });
