@@ -40,7 +40,7 @@ export async function onControlPlane<T>(
 
 const DEPLOYMENT = join(import.meta.dirname, "../manifests/deployment.yaml");
 
-const TRIM = "MALLOC_TRIM_THRESHOLD_";
+const MALLOC = "MALLOC_MMAP_THRESHOLD_";
 
 /** A variable of the shipped Deployment's container. */
 function shipped(name: string): string {
@@ -58,7 +58,7 @@ export async function startShipped(
   return await startOperator(cp, {
     ...options,
     nodeFlags: [...shipped("NODE_OPTIONS").split(" "), ...nodeFlags],
-    env: { [TRIM]: shipped(TRIM) },
+    env: { [MALLOC]: shipped(MALLOC) },
   });
 }
 
