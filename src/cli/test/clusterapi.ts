@@ -44,6 +44,7 @@ export function asEnded(
     {
       TopologyReconciled: ["True", "ReconcileSucceeded", ""],
       Available: isHealthy ? ["True", "Available", ""] : ["False", "NotAvailable", ""],
+      ...(operation === "Create" && { ControlPlaneInitialized: ["True", "Initialized", ""] }),
     },
     now,
   );
