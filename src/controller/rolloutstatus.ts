@@ -16,6 +16,7 @@ import {
   type RolloutTarget,
 } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
+import { isControlPlaneInitialized, isDeleted } from "../operations/shows.ts";
 import { durationText } from "../policy/duration.ts";
 import { after, readTimestamp, timestamp } from "../policy/instant.ts";
 import { type Health, isAtTarget, wants } from "../rollouts/health.ts";
@@ -77,7 +78,7 @@ function runningNow({ rollout, stored, members, ended }: RolloutInput, now: Date
   const byUID = namedIn(stored, members);
   const kept = (stored?.running ?? [])
     .filter((claim) => !ended.has(claim.uid) && !isOverdue(rollout, claim, now))
-    .filter(({ uid, claimed }) => claimed || byUID.get(uid)?.member.marked === true)
+    .filter(({ uid, claimed }) => claimed || runs(rollout, byUID.get(uid)))
     .map((claim) =>
       claim.markedAt === undefined && hasBegun(rollout, claim, byUID.get(claim.uid))
         ? { ...claim, markedAt: timestamp(now) }
@@ -91,6 +92,12 @@ function runningNow({ rollout, stored, members, ended }: RolloutInput, now: Date
     .filter(({ member }) => member.marked && !known.has(member.metadata.uid))
     .map((state) => unclaimedSlot(rollout, state, now));
   return [...kept, ...unclaimed].slice(0, Math.max(MAX_RUNNING, kept.length));
+}
+
+/** In each creation the mark goes for a moment and comes again (Cluster API 1.14, reconcileCluster). */
+function runs({ operation }: CompiledRollout, state: MemberState | undefined): boolean {
+  if (state === undefined || state.member.marked) return state !== undefined;
+  return operation === "Create" && !isDeleted(state.cluster) && !isControlPlaneInitialized(state.cluster);
 }
 
 /** The members that the status names, by uid. */

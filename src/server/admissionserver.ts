@@ -56,14 +56,14 @@ export function createAdmissionServer(options: AdmissionServerOptions): TlsServe
 }
 
 function createApp(options: AdmissionServerOptions, listening: Listening): App {
-  const { server, connections, breakOff } = listening;
+  const { server, serve, connections, breakOff } = listening;
   const { log, shareOf } = options;
   const guard = createGuard(options);
   const complain = sparing(log);
   const app = fastify<NodeServer, HookRequest, ServerResponse<HookRequest>>({
     logger: false,
     return503OnClosing: false, // a call that still arrives is answered like any other
-    serverFactory: (handler) => server.on("request", handler),
+    serverFactory: (handler) => (serve(handler), server),
     clientErrorHandler: breakOff,
     frameworkErrors: (_error, _request, reply) => void send(reply, 404, NOT_FOUND),
   });

@@ -16,7 +16,7 @@ export class Connection {
   secure: Socket | undefined;
   /** Requests that wait for their answer. */
   waiting = 0;
-  /** The first of these answers. */
+  /** The answer that is being made. */
   answer: ServerResponse | undefined;
   /** How many of them have not arrived as a whole. */
   reading = 0;

@@ -49,13 +49,12 @@ const NO_BODY = new WholeBody([]);
 export function createHookServer(options: HookServerOptions): TlsServer {
   const { log, undecodable } = options;
   const tlsServer = createTlsServer(options);
-  const { server, connections, limits, room, breakOff } = tlsServer;
+  const { server, serve, connections, limits, room, breakOff } = tlsServer;
   const routes = new Map(options.routes.map((route) => [route.path, route]));
   const guard = createGuard(options);
   const complain = sparing(log);
 
   function receive(request: HookRequest, response: Response): void {
-    if (request.isPipelined) return;
     const exchange = { request, response };
     const route = request.method === "POST" ? routes.get(pathOf(request)) : undefined;
     if (route === undefined) return respond(exchange, { status: 404, text: NOT_FOUND });
@@ -106,7 +105,7 @@ export function createHookServer(options: HookServerOptions): TlsServer {
     response.end(text);
   }
 
-  server.on("request", receive);
+  serve(receive);
   server.on("clientError", breakOff);
   return tlsServer;
 }

@@ -24,8 +24,6 @@ const HEAD_BYTES = 64 * 1024;
  */
 export class HookRequest extends IncomingMessage {
   via: Connection | undefined;
-  /** The client has not waited for the answer to the request before it: this one gets none. */
-  isPipelined = false;
   /** The beginning of a refused body, which can show what the request was about. */
   head: Buffer = NOTHING;
   readonly taken: Taken = { bytes: 0 };

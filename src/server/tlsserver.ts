@@ -1,5 +1,6 @@
 /** The common part of the operator's HTTPS servers: certificate, clients, limits, connections, and how it begins and ends. */
 
+import type { ServerResponse } from "node:http";
 import { createServer, type Server, type ServerOptions } from "node:https";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -50,7 +51,7 @@ export interface Limits extends BodyLimits {
 }
 
 /**
- * A body has one object: the API server accepts at most 3 MiB in a write (k8s.io/apiserver, MaxRequestBodyBytes), etcd
+ * A call has one Cluster: the API server accepts at most 3 MiB in a write (k8s.io/apiserver, MaxRequestBodyBytes), etcd
  * 1.5 MiB by default. Cluster API keeps idle connections for 90 s; it must be the side that closes them.
  */
 const LIMITS: Limits = {
@@ -92,9 +93,13 @@ export interface TlsServer {
 
 export type NodeServer = Server<typeof HookRequest>;
 
-/** The handler of its requests. */
+type Handler = (request: HookRequest, response: ServerResponse<HookRequest>) => void;
+
+/** What answers its requests. */
 export interface Listening {
   readonly server: NodeServer;
+  /** Has `handle` answer the requests. */
+  readonly serve: (handle: Handler) => void;
   readonly connections: Connections;
   readonly limits: Limits;
   readonly room: BodyRoom;
@@ -113,11 +118,11 @@ export function createTlsServer(options: TlsServerOptions): TlsServer & Listenin
     complain("Too many connections, closing idle ones", { limit: limits.connections }),
   );
   const room = new BodyRoom(limits.bodiesBytes, SMALL_BODY_BYTES);
-  trackRequests(server, connections, room);
   const { host, port, flags = "--webhook-host, --webhook-port" } = options;
   const address = { ...(host !== undefined && { host }), port };
   return {
     server,
+    serve: (handle) => server.on("request", oneAtATime(connections, room, handle)),
     connections,
     limits,
     room,
@@ -144,29 +149,32 @@ export function createTlsServer(options: TlsServerOptions): TlsServer & Listenin
   };
 }
 
-/** Before what answers them sees them. */
-function trackRequests(server: NodeServer, connections: Connections, room: BodyRoom): void {
-  server.on("request", (request, response) => {
+/**
+ * Tracks requests, and answers one of a connection at a time: hundreds at once would keep every other client waiting. Neither
+ * Cluster API nor the API server sends a request before it has the last answer (RFC 9112, 9.3.2: none should after a POST).
+ */
+function oneAtATime(connections: Connections, room: BodyRoom, handle: Handler): Handler {
+  return (request, response) => {
     const via = connections.asked(request.socket);
     request.via = via;
-    if (via.answer?.writableEnded === false) endPipeline(request, via);
-    else via.answer = response;
     response.once("close", () => {
       if (via.answer === response) via.answer = undefined; // otherwise an idle connection keeps it
       room.leave(request.taken);
       connections.answered(via);
     });
-  });
+    if (via.answer?.writableEnded === false) return endPipeline(response, via);
+    via.answer = response;
+    handle(request, response);
+  };
 }
 
 /**
- * The answer under way is the connection's last one: hundreds of requests at once would keep every other client waiting. Neither
- * Cluster API nor the API server sends a request before it has the last answer (RFC 9112, 9.3.2: none should after a POST).
+ * The answer under way is the connection's last one. This one never leaves, but Node.js counts it, and reads no more when such
+ * answers have piled up (_http_server, parserOnIncoming).
  */
-function endPipeline(request: HookRequest, via: Connection): void {
-  request.isPipelined = true;
+function endPipeline(response: ServerResponse<HookRequest>, via: Connection): void {
   via.ending = true;
-  request.socket.pause();
+  response.writeHead(503, ["content-length", "0"]).end();
 }
 
 /** A change of the certificate has to pass all of these options again. */

@@ -3,7 +3,7 @@
 import { isUtf8 } from "node:buffer";
 
 /**
- * Bodies are looked at in one buffer, which is as large as a body may be: a buffer per call would make the garbage
+ * Bodies of several chunks are joined in one buffer, which is as large as a call may be: a buffer per call would make the garbage
  * collector traverse all memory several times a second, because it counts memory outside of its heap.
  */
 const shared = Buffer.allocUnsafeSlow(4 * 1024 * 1024);

@@ -122,6 +122,7 @@ export const pipelining: Attack = {
       for (const [index, answer] of answers.entries()) {
         judge(tally, pipeline[index]?.route, answer, `request ${index} of a pipeline`);
       }
+      if (answers.length > 1) tally.wrong("invalid", `${answers.length} answers to a pipeline`);
       if (answers.length < PIPELINED) tally.refusal();
       deaf.destroy();
       await ended(deaf);

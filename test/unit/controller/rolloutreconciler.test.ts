@@ -125,6 +125,7 @@ describe("a slot is given back", () => {
   describe("of a creation", () => {
     const { target: _, ...claim } = CLAIM;
     const begun = { ...claim, markedAt: MARKED_CLAIM.markedAt };
+    const unclaimed = { ...begun, claimed: false };
     const creating = waitingCluster("a", { progress: {} });
     const dying = { ...creating, metadata: deleted.metadata };
     const unmarked = (status: "True" | "False"): Cluster => {
@@ -137,6 +138,13 @@ describe("a slot is given back", () => {
       ["when it is being deleted", begun, dying, true],
       ["not when its mark has gone and the control plane is not", begun, unmarked("False"), false],
       ["not when its mark has gone and it has no status yet", begun, creating, false],
+      ["not when its mark has gone and no slot was given to it", unclaimed, unmarked("False"), false],
+      [
+        "when no slot was given to it, and its control plane is initialized",
+        unclaimed,
+        unmarked("True"),
+        true,
+      ],
     ];
     for (const [title, running, cluster, isFree] of creations)
       test(title, async () => {

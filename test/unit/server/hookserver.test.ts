@@ -3,7 +3,6 @@ import { once } from "node:events";
 import { Agent, request as httpsRequest, type RequestOptions } from "node:https";
 import { connect as connectTcp } from "node:net";
 import { before, test, type TestContext } from "node:test";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 
 import { MAX_VALUES } from "../../../src/server/bodyvalues.ts";
@@ -387,22 +386,6 @@ test("an idle connection outlives the times for headers and requests", async (t)
   assert.ok(performance.now() - started > 40);
   socket.write(head("content-length: 0", "connection: close"));
   assert.equal(count(await all, /"size":0/g), 2);
-});
-
-test("a client that sends the next calls before it has an answer gets that one, and the connection ends", async (t) => {
-  let calls = 0;
-  const handle = async (body: WholeBody): Promise<string> => {
-    calls += 1;
-    await nextTurn();
-    return JSON.stringify({ size: body.size });
-  };
-  const { port } = await start(t, { routes: [{ path: HOOK, handle }] });
-  const { socket, all } = await dial(port);
-  socket.write((head("content-length: 1") + "x").repeat(200));
-  const answers = await all;
-  assert.equal(count(answers, /"size":1/g), 1);
-  assert.match(answers, /connection: close/i);
-  assert.equal(calls, 1);
 });
 
 test("a keep-alive connection is offered for longer than Go keeps one", async (t) => {
