@@ -147,7 +147,7 @@ function spread({ kept, fresh }: Calls): string {
 
 function notes(seed: number): string[] {
   return [
-    `An attack that ends sooner is repeated without a pause until it has lasted ${SCALE.lastsMs / 1000} s, so that the p99 is one of hundreds of calls; the counts are those of all repetitions.`,
+    `An attack that ends sooner is repeated without a pause until it has lasted ${SCALE.lastsMs / 1000} s, so that the p99 is not just the slowest of a few calls; the counts are those of all repetitions.`,
     `fast-check mutates the golden bodies, the bodies of the other benches, discovery and reviews of policies, in their JSON, in their bytes, and in the head of the request: \`HOSTILE_SEED=${seed}\` makes the same requests again.`,
     "The operator runs with the heap that the Deployment gives it (75 % of 512 MiB). Every Cluster is held, so that any release is wrong. A valid answer is 200 with JSON that Cluster API's types accept; a refusal is 400, 404, or a connection that ends.",
     "All clients run on the same machine, so that an attack also takes the processor away from the operator and from the client beside it.",

@@ -13,6 +13,7 @@ import { BodyRoom } from "./bodyroom.ts";
 import { type Connection, Connections } from "./connections.ts";
 import { type BodyLimits, HookRequest } from "./requestbody.ts";
 import { type KeyPair, tlsOptions } from "./tls.ts";
+import { MAX_CALL_BYTES } from "./wholebody.ts";
 
 /** Decides which clients may call. */
 export interface Clients {
@@ -50,12 +51,9 @@ export interface Limits extends BodyLimits {
   readonly connections: number;
 }
 
-/**
- * A call has one Cluster: the API server accepts at most 3 MiB in a write (k8s.io/apiserver, MaxRequestBodyBytes), etcd
- * 1.5 MiB by default. Cluster API keeps idle connections for 90 s; it must be the side that closes them.
- */
+/** Cluster API keeps idle connections for 90 s; it must be the side that closes them. */
 const LIMITS: Limits = {
-  bodyBytes: 4 * 1024 * 1024,
+  bodyBytes: MAX_CALL_BYTES,
   discardedBytes: 40 * 1024 * 1024,
   bodiesBytes: 40 * 1024 * 1024,
   headersMs: 10_000,

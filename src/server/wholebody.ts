@@ -3,10 +3,16 @@
 import { isUtf8 } from "node:buffer";
 
 /**
+ * Of a call, which has one Cluster: the API server accepts at most 3 MiB in a write (k8s.io/apiserver, MaxRequestBodyBytes),
+ * etcd 1.5 MiB by default.
+ */
+export const MAX_CALL_BYTES = 4 * 1024 * 1024;
+
+/**
  * Bodies of several chunks are joined in one buffer, which is as large as a call may be: a buffer per call would make the garbage
  * collector traverse all memory several times a second, because it counts memory outside of its heap.
  */
-const shared = Buffer.allocUnsafeSlow(4 * 1024 * 1024);
+const shared = Buffer.allocUnsafeSlow(MAX_CALL_BYTES);
 
 export class WholeBody {
   readonly size: number;
