@@ -37,7 +37,7 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
       ["From an approval until the release, p99:", "scale-10000-annotation"],
     ],
     key: ids("scale-10000-", "start memory-asked all-ask-cpu annotation edit-p99 status-size writes-at-rest"),
-    why: "The API server takes most of the time to a release, for a consistent list; Node.js itself, its code and what the lists leave in malloc take the memory that does not grow with the fleet.",
+    why: "The API server takes most of the time to a release, for a consistent list, and shares two cores with the operator and the driver; the first work of any fleet loads code and pages of Node.js's own file.",
   },
   speed: {
     title: "Speed",

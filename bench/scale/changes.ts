@@ -20,7 +20,7 @@ import type { Lab } from "./lab.ts";
 
 const LIMIT_MS = 30_000;
 
-/** Users do not approve in step with the API server, which proves its cache again at most every 100 ms. */
+/** Longer than the 100 ms after which the API server asks etcd again how new its cache is. */
 const PAUSE_MS = [150, 600] as const;
 
 export async function approvalRows(lab: Lab, server: HookServer): Promise<Row[]> {
