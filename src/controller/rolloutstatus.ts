@@ -78,7 +78,7 @@ function runningNow({ rollout, stored, members, ended }: RolloutInput, now: Date
   const byUID = namedIn(stored, members);
   const kept = (stored?.running ?? [])
     .filter((claim) => !ended.has(claim.uid) && !isOverdue(rollout, claim, now))
-    .filter(({ uid, claimed }) => claimed || runs(rollout, byUID.get(uid)))
+    .filter(({ uid, claimed }) => claimed || isUnderWay(rollout, byUID.get(uid)))
     .map((claim) =>
       claim.markedAt === undefined && hasBegun(rollout, claim, byUID.get(claim.uid))
         ? { ...claim, markedAt: timestamp(now) }
@@ -95,7 +95,7 @@ function runningNow({ rollout, stored, members, ended }: RolloutInput, now: Date
 }
 
 /** In each creation the mark goes for a moment and comes again (Cluster API 1.14, reconcileCluster). */
-function runs({ operation }: CompiledRollout, state: MemberState | undefined): boolean {
+function isUnderWay({ operation }: CompiledRollout, state: MemberState | undefined): boolean {
   if (state === undefined || state.member.marked) return state !== undefined;
   return operation === "Create" && !isDeleted(state.cluster) && !isControlPlaneInitialized(state.cluster);
 }

@@ -72,12 +72,12 @@ for (const [name, request] of Object.entries({ GET, POST }))
     const tlsServer = createTlsServer({ ...address, tls, log: createRecorder() });
     const { server, serve } = tlsServer;
     serve((_, response) => void answer.promise.then(() => response.end()));
-    let requests = 0;
-    server.on("request", () => (requests += 1));
+    const seen = { requests: 0 };
+    server.on("request", () => (seen.requests += 1));
     const { all } = await said(t, tlsServer, POST + request.repeat(20_000));
-    while (requests < 500) await nextTurn();
+    while (seen.requests < 500) await nextTurn();
     for (let turn = 0; turn < 500; turn += 1) await nextTurn();
-    assert.ok(requests < 2000, `${requests} requests`);
+    assert.ok(seen.requests < 2000, `${seen.requests} requests`);
     answer.resolve();
     await all;
   });
