@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { HookRollout, HookRolloutStatus, RolloutClaim } from "../api/hookpolicy.ts";
 import { CONDITION, REASON } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
-import { isAtVersion, isControlPlaneInitialized, isDeleted } from "../operations/shows.ts";
+import { isAtVersion, isCreationOver, isDeleted } from "../operations/shows.ts";
 import { type Health, healthOf, isAtTarget, reachedVersion, wantsNewer } from "../rollouts/health.ts";
 import { showsMark } from "../rollouts/member.ts";
 import { scopeOf } from "../rollouts/scope.ts";
@@ -241,12 +241,11 @@ export class RolloutReconciler {
     const { operation } = rollout;
     const { now } = this.#options;
     if (cluster === undefined || cluster.metadata.uid !== uid) return true;
-    if (operation !== "Delete" && isDeleted(cluster)) return true;
+    if (operation === "Upgrade" && isDeleted(cluster)) return true;
     if (showsMark(operation, cluster.metadata)) return false;
     if (operation === "Upgrade" && isUpgraded(claim, cluster))
       return hasFailed(status, uid) || healthOf(rollout, cluster, now()) === "Healthy";
-    // In each creation the mark goes for a moment and comes again (Cluster API 1.14, reconcileCluster).
-    if (operation === "Create" && isControlPlaneInitialized(cluster)) return true;
+    if (operation === "Create" && isCreationOver(cluster)) return true;
     return markedAt === undefined && isOld;
   }
 }

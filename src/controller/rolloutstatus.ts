@@ -16,7 +16,7 @@ import {
   type RolloutTarget,
 } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
-import { isControlPlaneInitialized, isDeleted } from "../operations/shows.ts";
+import { isCreationOver } from "../operations/shows.ts";
 import { durationText } from "../policy/duration.ts";
 import { after, readTimestamp, timestamp } from "../policy/instant.ts";
 import { type Health, isAtTarget, wants } from "../rollouts/health.ts";
@@ -94,10 +94,9 @@ function runningNow({ rollout, stored, members, ended }: RolloutInput, now: Date
   return [...kept, ...unclaimed].slice(0, Math.max(MAX_RUNNING, kept.length));
 }
 
-/** In each creation the mark goes for a moment and comes again (Cluster API 1.14, reconcileCluster). */
 function isUnderWay({ operation }: CompiledRollout, state: MemberState | undefined): boolean {
-  if (state === undefined || state.member.marked) return state !== undefined;
-  return operation === "Create" && !isDeleted(state.cluster) && !isControlPlaneInitialized(state.cluster);
+  if (state === undefined) return false;
+  return state.member.marked || (operation === "Create" && !isCreationOver(state.cluster));
 }
 
 /** The members that the status names, by uid. */

@@ -59,12 +59,15 @@ const ALLOWS_BEGIN: Readonly<Record<HookName, (cluster: Cluster, served: Served)
     lookup(metadata.annotations, OK_TO_DELETE_ANNOTATION) === undefined,
 };
 
-/** Cluster API then calls AfterControlPlaneInitialized and ends the creation (topology/cluster/reconcile_state.go). */
-export function isControlPlaneInitialized({ status }: Cluster): boolean {
-  return (
-    status?.conditions.some((each) => each.type === "ControlPlaneInitialized" && each.status === "True") ===
-    true
+/**
+ * Whether a Cluster without the mark is not being created any more: in each creation the mark goes for a moment and comes again
+ * (Cluster API 1.14, reconcileCluster), and it goes for good once this condition is True (topology/cluster/reconcile_state.go).
+ */
+export function isCreationOver(cluster: Cluster): boolean {
+  const isTrue = cluster.status?.conditions.some(
+    ({ type, status }) => type === "ControlPlaneInitialized" && status === "True",
   );
+  return isTrue === true || isDeleted(cluster);
 }
 
 /** Whether the upgrade is under way, so that BeforeClusterUpgrade is not called for it again. */
