@@ -32,6 +32,16 @@ function rollout(spec: object = {}, name = "upgrades"): object {
   };
 }
 
+/** A policy of one rule about upgrades. */
+function evening(rule: object): object {
+  return {
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookPolicy",
+    metadata: { namespace: "team-a", name: "evening" },
+    spec: { rules: [{ name: "evening", hooks: ["BeforeClusterUpgrade"], ...rule }] },
+  };
+}
+
 const upgrade = (name: string): object => ({
   hook: "BeforeClusterUpgrade",
   cluster: `team-a/${name}`,
@@ -156,26 +166,15 @@ const stories: Readonly<Record<string, object>> = {
   },
   "a Cluster that a policy holds takes no slot, and begins when its window opens": {
     policies: [
-      {
-        apiVersion: "hookpolicy.dev/v1alpha1",
-        kind: "HookPolicy",
-        metadata: { namespace: "team-a", name: "evening" },
-        spec: {
-          rules: [
-            {
-              name: "evening",
-              hooks: ["BeforeClusterUpgrade"],
-              matchConditions: [{ name: "a", expression: "cluster.metadata.name == 'a'" }],
-              until: [
-                {
-                  name: "open",
-                  window: { timeZone: "UTC", allow: [{ schedule: "0 18 * * *", duration: "2h" }] },
-                },
-              ],
-            },
-          ],
-        },
-      },
+      evening({
+        matchConditions: [{ name: "a", expression: "cluster.metadata.name == 'a'" }],
+        until: [
+          {
+            name: "open",
+            window: { timeZone: "UTC", allow: [{ schedule: "0 18 * * *", duration: "2h" }] },
+          },
+        ],
+      }),
     ],
     steps: [
       { call: upgrade("a"), expect: { verdict: "Blocked", policy: "evening", gate: "open" } },
@@ -189,21 +188,10 @@ const stories: Readonly<Record<string, object>> = {
   },
   "a Cluster begins when an expression with now lets it, also if a deadline would only later": {
     policies: [
-      {
-        apiVersion: "hookpolicy.dev/v1alpha1",
-        kind: "HookPolicy",
-        metadata: { namespace: "team-a", name: "evening" },
-        spec: {
-          rules: [
-            {
-              name: "evening",
-              hooks: ["BeforeClusterUpgrade"],
-              until: [{ name: "late", expression: "now >= timestamp('2026-11-21T18:00:00Z')" }],
-              deadline: { after: "24h", onExpiry: "Allow" },
-            },
-          ],
-        },
-      },
+      evening({
+        until: [{ name: "late", expression: "now >= timestamp('2026-11-21T18:00:00Z')" }],
+        deadline: { after: "24h", onExpiry: "Allow" },
+      }),
     ],
     steps: [
       { call: upgrade("a"), expect: { verdict: "Blocked", policy: "evening", gate: "late" } },
