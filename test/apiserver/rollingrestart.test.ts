@@ -22,6 +22,8 @@ const HOOK = "BeforeClusterUpgrade";
 const NAMESPACE = "team-a";
 const CALLS_PER_SECOND = 200;
 const CONNECTIONS = 20;
+/** How long a Cluster is not approved, so that calls about it are held. */
+const HELD_MS = 400;
 const FLAGS = { "leader-elect": "true", "shutdown-delay-duration": "3s" };
 
 /** A stretch of time in which the API server may have stored the approval; absent end: it still may. */
@@ -35,6 +37,8 @@ interface Subject {
   readonly approvals: Approval[];
   /** Any copy that Cluster API may have, not always the newest. */
   copy: object;
+  /** How many calls have been told to go. */
+  goes: number;
 }
 
 interface Call {
@@ -73,14 +77,14 @@ async function startReplica(name: string): Promise<Operator> {
 
 async function createSubject(name: string): Promise<Subject> {
   const copy = await createCluster(cp, { namespace: NAMESPACE, name, version: NEXT_VERSION });
-  return { name, approvals: [], copy: withoutStatus(copy) };
+  return { name, approvals: [], copy: withoutStatus(copy), goes: 0 };
 }
 
 function withoutStatus(cluster: object): object {
   return { ...cluster, status: undefined };
 }
 
-/** Approves and takes it back, again and again, and takes down when. */
+/** Approves, takes it back once a call has been told to go, and so on; takes down when. */
 async function changeMinds(subject: Subject, signal: AbortSignal): Promise<void> {
   const ref = clusterRef(NAMESPACE, subject.name);
   const annotate = async (value: string | null): Promise<void> => {
@@ -89,11 +93,12 @@ async function changeMinds(subject: Subject, signal: AbortSignal): Promise<void>
   while (!signal.aborted) {
     const approval: Approval = { from: now() };
     subject.approvals.push(approval);
+    const { goes } = subject;
     await annotate("true");
-    await sleep(400);
+    await cp.waitFor(`a go for ${subject.name}`, () => signal.aborted || subject.goes > goes);
     await annotate(null);
     approval.to = now();
-    await sleep(400);
+    await sleep(HELD_MS);
   }
 }
 
@@ -112,7 +117,9 @@ async function call(subject: Subject, agent: Agent): Promise<Call> {
         .end(JSON.stringify(body));
     });
     assert.equal(response.statusCode, 200);
-    return { subject, from, answer: (await json(response)) as HookResponse, to: now() };
+    const answer = (await json(response)) as HookResponse;
+    if (isGo(answer)) subject.goes++;
+    return { subject, from, answer, to: now() };
   } catch (failure) {
     return { subject, from, failure, to: now() };
   }
@@ -139,12 +146,13 @@ async function haveAnswered(operators: readonly Operator[]): Promise<void> {
   }
 }
 
-const isGo = ({ answer }: Call): boolean => answer?.status === "Success" && answer.retryAfterSeconds === 0;
+const isGo = (answer?: HookResponse): boolean =>
+  answer?.status === "Success" && answer.retryAfterSeconds === 0;
 
 /** There was no instant of the call at which the API server can have held the approval. */
 function isWrongGo(each: Call): boolean {
   const overlaps = ({ from, to = Infinity }: Approval): boolean => from <= each.to && each.from <= to;
-  return isGo(each) && !each.subject.approvals.some(overlaps);
+  return isGo(each.answer) && !each.subject.approvals.some(overlaps);
 }
 
 test("a rolling restart under load fails no call and lets nothing go that is not approved", async (t) => {
@@ -181,7 +189,7 @@ test("a rolling restart under load fails no call and lets nothing go that is not
     calls.filter(isWrongGo).map(({ subject, answer }) => [subject.name, answer]),
     [],
   );
-  const goes = calls.filter(isGo).length;
+  const goes = calls.filter(({ answer }) => isGo(answer)).length;
   t.diagnostic(
     `${calls.length} calls, ${goes} goes, ${[...service.routed().values()].join("/")} connections`,
   );
