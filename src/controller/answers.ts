@@ -1,7 +1,7 @@
 /** Answers calls from memory, and confirmations from what they have just read. No answer changes memory. */
 
 import type { ServedHooks } from "../api/hookcatalog.ts";
-import type { Cluster } from "../api/meta.ts";
+import type { Cluster, Namespace } from "../api/meta.ts";
 import type { HookName } from "../api/runtimehooks.ts";
 import { answering } from "../operations/operation.ts";
 import { hasEnded } from "../operations/ended.ts";
@@ -78,6 +78,15 @@ export class Answers {
   #speaking({ admission }: DecisionRequest, cluster: Cluster): readonly CompiledPolicy[] {
     const policies = this.#policies(cluster);
     return admission === true ? denying(policies) : policies;
+  }
+
+  /** The copies in memory of the Cluster and its Namespace. */
+  inMemory(requested: Cluster): {
+    readonly cluster: Cluster | undefined;
+    readonly namespace: Namespace | undefined;
+  } {
+    const namespace = this.#memory.namespaces.get(requested.metadata.namespace ?? "");
+    return { cluster: this.#known(requested), namespace };
   }
 
   #known(requested: Cluster): Cluster | undefined {

@@ -20,7 +20,13 @@ import type { Override } from "../policy/override.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import type { LiveWorld } from "../policy/world.ts";
 import { type CallTurns, shareOf } from "./callturns.ts";
-import { type ConfirmationUnderWay, type LivePolicy, LiveReads, samePolicies } from "./livereads.ts";
+import {
+  type ConfirmationUnderWay,
+  type LivePolicy,
+  LiveReads,
+  samePolicies,
+  type Snapshot,
+} from "./livereads.ts";
 import { policyKey } from "./policyset.ts";
 import { sameCluster } from "./samecluster.ts";
 import { confirmedWithin } from "./timebudget.ts";
@@ -42,16 +48,24 @@ export interface ConfirmationOptions {
   readonly budgetMs?: number;
 }
 
-/** The objects that are read twice, to see that they have not changed. */
-interface Present {
-  readonly policies: readonly LivePolicy[];
-  readonly cluster: Cluster;
-  readonly namespace: Namespace;
+/** What the HookRollouts in memory are compared with. */
+export interface RolloutMemory {
+  /** Called before the rollouts are read; the function tells whether memory has all that were read. */
+  remember(): (live: readonly ObjectMeta[]) => boolean;
 }
 
-interface PresentAgain extends Pick<LiveWorld, "namespaces">, Omit<Present, "policies"> {
-  /** `undefined`: they changed while they were read. */
-  readonly policies: readonly LivePolicy[] | undefined;
+type ClusterAndNamespace = readonly [Cluster, Namespace];
+
+/** The objects that may have to be read twice, to see that they have not changed. */
+type Present = Snapshot<ClusterAndNamespace>;
+
+interface PresentAgain extends Present, Pick<LiveWorld, "namespaces"> {}
+
+/** A confirmation of one request. */
+interface Asked {
+  readonly request: DecisionRequest;
+  readonly rollouts: RolloutMemory | undefined;
+  readonly underWay: ConfirmationUnderWay;
 }
 
 /** The other objects that a decision may depend on. */
@@ -64,12 +78,17 @@ interface Others {
   readonly matter: boolean;
 }
 
-interface AllRead {
-  readonly request: DecisionRequest;
+/** What memory had when the reads began. */
+interface Before {
   /** As of performance.now(). */
   readonly began: number;
-  /** The policies in memory when it began. */
   readonly known: Known;
+  readonly hasRollouts: ((live: readonly ObjectMeta[]) => boolean) | undefined;
+}
+
+interface AllRead {
+  readonly request: DecisionRequest;
+  readonly before: Before;
   readonly others: Others;
   readonly first: Present;
   readonly again: PresentAgain;
@@ -91,12 +110,17 @@ export class Confirmer {
     this.#reads = new LiveReads(options.reader);
   }
 
-  /** Never rejects: the operator does not release what it cannot confirm. */
-  async confirm(request: DecisionRequest): Promise<Confirmation> {
+  /**
+   * Never rejects: the operator does not release what it cannot confirm. `rollouts`: they can hold the Cluster, too, so memory
+   * must have all of them.
+   */
+  async confirm(request: DecisionRequest, rollouts?: RolloutMemory): Promise<Confirmation> {
     const { store, reader, log, budgetMs = BUDGET_MS } = this.#options;
     const underWay = { share: shareOf(request, store.answers), over: false };
     try {
-      return await confirmedWithin(budgetMs, () => this.#confirm(request, underWay));
+      return await confirmedWithin(budgetMs, () =>
+        this.#confirm({ request, rollouts, underWay }, this.#versionsInMemory(request)),
+      );
     } catch (error) {
       const reason = reader.reasonOf(error);
       // Only a user can grant what is missing, and the error names it.
@@ -108,53 +132,73 @@ export class Confirmer {
   }
 
   /**
-   * Several reads are no snapshot of the API server, so some of them must show that nothing changed between others. If
-   * only policies, Cluster and Namespace decide, the policies are read between two reads of Cluster and Namespace: if both
-   * are unchanged, all were so when the policies were read. A second list right after the first would take 100 ms: the API
-   * server asks etcd how new its cache is, at most every 100 ms (storage/cacher/progress, ConditionalProgressRequester).
+   * If only policies, rollouts, Cluster and Namespace decide, all of them must have been so at one moment, that of the
+   * snapshot. The Cluster and the Namespace were so if they have the version after it that memory had before it, or an earlier
+   * attempt: one consistent list and one round of reads then are enough. A second list right after the first would take
+   * 100 ms: the API server asks etcd how new its cache is, at most every 100 ms (storage/cacher/progress,
+   * ConditionalProgressRequester).
    *
    * If objects, overrides or other Namespaces matter, too, the policies, the Namespace and the Cluster are read again after
    * them: all were so in between. The same holds for all Namespaces if gates select some of them. Not detected: a policy
    * that is created and deleted in between, and objects whose gates never held at the same time.
    */
   async #confirm(
-    request: DecisionRequest,
-    underWay: ConfirmationUnderWay,
+    asked: Asked,
+    earlier: Versions | undefined,
     attempts = MAX_ATTEMPTS,
   ): Promise<Confirmation> {
-    const began = performance.now();
+    const { request, rollouts, underWay } = asked;
     const { namespace: ns = "", uid } = request.cluster.metadata;
-    const known = this.#known(ns);
-    const [earlier, namespace] = await this.#clusterAndNamespace(request, underWay);
-    const policies = await this.#reads.policies(underWay, ns);
-    if (policies === undefined) return { ok: false, reason: "PoliciesChanging" };
+    const before = {
+      began: performance.now(),
+      known: this.#known(ns),
+      hasRollouts: rollouts?.remember(),
+    };
+    const versions = earlier ?? versionsOf(await this.#clusterAndNamespace(asked));
+    const first = await this.#snapshot(asked);
+    if (first === undefined) return DEFINITION_CHANGING;
     // Memory tells which objects their gates look at, so this comes before the reads of these objects.
-    const unknown = policies.filter((policy) => !this.#isKnown(policy, known));
+    const unknown = first.policies.filter((policy) => !this.#isKnown(policy, before.known));
     if (unknown.length > 0) return this.#notInMemory(unknown);
-    const [cluster, namespaceAfter] = await this.#clusterAndNamespace(request, underWay);
+    const [cluster] = first.meanwhile;
     if (cluster.metadata.uid !== uid) return { ok: false, reason: "ClusterReplaced" };
-    const others = await this.#others(request, { cluster, namespace }, underWay);
-    const first = { policies, cluster, namespace };
-    if (!others.matter && earlier.metadata.resourceVersion !== cluster.metadata.resourceVersion) {
-      if (attempts > 1) return await this.#confirm(request, underWay, attempts - 1);
-      return { ok: false, reason: "ClusterChanging" };
+    const others = await this.#others(request, first.meanwhile, underWay);
+    const changed = others.matter ? undefined : whichChanged(versions, first.meanwhile);
+    if (changed !== undefined) {
+      if (attempts > 1) return await this.#confirm(asked, versionsOf(first.meanwhile), attempts - 1);
+      return { ok: false, reason: changed };
     }
-    const again = others.matter
-      ? await this.#again(request, others, underWay)
-      : { ...first, namespace: namespaceAfter };
+    const again = others.matter ? await this.#again(asked, others) : first;
+    if (again === undefined) return DEFINITION_CHANGING;
     const decide = (): Confirmation =>
       underWay.over
         ? { ok: false, reason: "Timeout" }
-        : this.#decide({ request, began, known, others, first, again });
+        : this.#decide({ request, before, others, first, again });
     const { turns } = this.#options;
     return turns === undefined ? decide() : await turns.run(underWay.share, decide);
   }
 
-  /** A review contains its Cluster. */
-  async #clusterAndNamespace(
-    { cluster, admission }: DecisionRequest,
-    underWay: ConfirmationUnderWay,
-  ): Promise<[Cluster, Namespace]> {
+  /** `undefined`: a definition was replaced. */
+  async #snapshot(asked: Asked): Promise<Present | undefined> {
+    const { request, rollouts, underWay } = asked;
+    return await this.#reads.snapshot(underWay, {
+      namespace: request.cluster.metadata.namespace ?? "",
+      withRollouts: rollouts !== undefined,
+      meanwhile: async () => await this.#clusterAndNamespace(asked),
+    });
+  }
+
+  /** `undefined`: memory does not have both. A review contains its Cluster. */
+  #versionsInMemory({ cluster: requested, admission }: DecisionRequest): Versions | undefined {
+    const { cluster, namespace } = this.#options.store.answers.inMemory(requested);
+    const known = admission === true ? requested : cluster;
+    return known && namespace && versionsOf([known, namespace]);
+  }
+
+  async #clusterAndNamespace({
+    request: { cluster, admission },
+    underWay,
+  }: Asked): Promise<ClusterAndNamespace> {
     const { namespace = "", name } = cluster.metadata;
     return await Promise.all([
       admission === true ? cluster : this.#reads.cluster(underWay, namespace, name),
@@ -174,12 +218,12 @@ export class Confirmer {
 
   async #others(
     request: DecisionRequest,
-    read: Pick<Present, "cluster" | "namespace">,
+    [cluster, namespace]: ClusterAndNamespace,
     underWay: ConfirmationUnderWay,
   ): Promise<Others> {
     const { store, now, alsoReads } = this.#options;
-    const overrides = await this.#overrides(underWay, read.cluster);
-    const unread = { ...read, overrides, objects: NOTHING_READ };
+    const overrides = await this.#overrides(underWay, cluster);
+    const unread = { cluster, namespace, overrides, objects: NOTHING_READ };
     const selecting = store.answers.selectsNamespaces(request, unread);
     const world = { ...unread, ...(await this.#allNamespaces(underWay, selecting)) };
     const queries = [
@@ -191,52 +235,51 @@ export class Confirmer {
     return { overrides, selecting, queries, objects, matter };
   }
 
-  async #again(
-    request: DecisionRequest,
-    { selecting }: Others,
-    underWay: ConfirmationUnderWay,
-  ): Promise<PresentAgain> {
-    const [policies, [cluster, namespace], namespaces] = await Promise.all([
-      this.#reads.policies(underWay, request.cluster.metadata.namespace ?? ""),
-      this.#clusterAndNamespace(request, underWay),
-      this.#allNamespaces(underWay, selecting),
+  /** `undefined`: a definition was replaced. */
+  async #again(asked: Asked, { selecting }: Others): Promise<PresentAgain | undefined> {
+    const [snapshot, namespaces] = await Promise.all([
+      this.#snapshot(asked),
+      this.#allNamespaces(asked.underWay, selecting),
     ]);
-    return { policies, cluster, namespace, ...namespaces };
+    return snapshot && { ...snapshot, ...namespaces };
   }
 
-  #decide({ request, began, known, others, first, again }: AllRead): Confirmation {
+  #decide({ request, before, others, first, again }: AllRead): Confirmation {
     const { store, reader, now } = this.#options;
-    const changing = this.#changing({ known, first, again });
+    const changing = this.#changing({ before, first, again });
     if (changing !== undefined) return { ok: false, reason: changing };
     const at = now();
     const { overrides, selecting, queries, objects } = others;
-    const { cluster, namespace } = first;
+    const [cluster, namespace] = first.meanwhile;
+    const [clusterAgain] = again.meanwhile;
     const { namespaces } = again;
     const world = { cluster, namespace, overrides, objects, ...(namespaces && { namespaces }) };
     const worldUnread = { ...world, objects: NOTHING_READ };
     if (selecting && !sameQueries(queries, store.answers.objectQueries(request, worldUnread, at)))
       return { ok: false, reason: "NamespacesChanging" };
-    const wrongClock = clockProblem(reader.clockAheadMs(at, began));
+    const wrongClock = clockProblem(reader.clockAheadMs(at, before.began));
     if (wrongClock !== undefined) return { ok: false, reason: wrongClock };
     const decision = store.answers.decideLive(request, world, at);
-    if (restsOnWait(decision) && store.answers.isBehind({ ...world, cluster: again.cluster }))
+    if (restsOnWait(decision) && store.answers.isBehind({ ...world, cluster: clusterAgain }))
       return { ok: false, reason: "ClusterNotInMemory" };
     return { ok: true, decision };
   }
 
   /** A word for what differs between the two reads, or from what memory knows. */
-  #changing({ known, first, again }: Pick<AllRead, "known" | "first" | "again">): string | undefined {
+  #changing({ before, first, again }: Pick<AllRead, "before" | "first" | "again">): string | undefined {
     const { store } = this.#options;
-    if (again.policies === undefined || !samePolicies(first.policies, again.policies))
-      return "PoliciesChanging";
+    if (!samePolicies(first.policies, again.policies)) return "PoliciesChanging";
     // Memory as it is now must still have these policies, and every policy that it had before the reads.
-    const areKnown = again.policies.every((policy) => this.#isKnown(policy, known));
-    const { namespace: ns = "" } = first.cluster.metadata;
-    if (!areKnown || !hasAll(this.#known(ns), known)) return "PoliciesChanging";
-    if (first.namespace.metadata.resourceVersion !== again.namespace.metadata.resourceVersion)
+    const areKnown = again.policies.every((policy) => this.#isKnown(policy, before.known));
+    const [cluster, namespace] = first.meanwhile;
+    const [clusterAgain, namespaceAgain] = again.meanwhile;
+    if (!areKnown || !hasAll(this.#known(cluster.metadata.namespace ?? ""), before.known))
+      return "PoliciesChanging";
+    if (before.hasRollouts?.(again.rollouts) === false) return "RolloutNotInMemory";
+    if (namespace.metadata.resourceVersion !== namespaceAgain.metadata.resourceVersion)
       return "NamespaceChanging";
     const withStatus = store.policies.haveExpressions;
-    return sameCluster(first.cluster, again.cluster, { withStatus }) ? undefined : "ClusterChanging";
+    return sameCluster(cluster, clusterAgain, { withStatus }) ? undefined : "ClusterChanging";
   }
 
   /** A failed read affects the gates that select namespaces, and no policy that proceeds without them. */
@@ -314,6 +357,21 @@ export class Confirmer {
     );
   }
 }
+
+/** The resource versions of a Cluster and its Namespace. */
+type Versions = readonly [cluster: string, namespace: string];
+
+function versionsOf([cluster, namespace]: ClusterAndNamespace): Versions {
+  return [cluster.metadata.resourceVersion, namespace.metadata.resourceVersion];
+}
+
+function whichChanged([cluster, namespace]: Versions, now: ClusterAndNamespace): string | undefined {
+  const [clusterNow, namespaceNow] = versionsOf(now);
+  if (cluster !== clusterNow) return "ClusterChanging";
+  return namespace === namespaceNow ? undefined : "NamespaceChanging";
+}
+
+const DEFINITION_CHANGING: Confirmation = { ok: false, reason: "DefinitionChanging" };
 
 function clockProblem(skew: number | undefined): string | undefined {
   if (skew === undefined) return "ClockUnknown";

@@ -6,9 +6,8 @@
 
 import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
 import type { FoundObjects } from "../policy/objects.ts";
-import { compareResourceVersions } from "../policy/cluster.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
-import type { PolicyKind } from "../policy/policyref.ts";
+import type { HolderRef, PolicyKind } from "../policy/policyref.ts";
 import { FairTurns, type Turn } from "../api/fairturns.ts";
 import type { CallShare } from "./callturns.ts";
 import type { LiveReader, PolicyList } from "./ports.ts";
@@ -25,14 +24,27 @@ export interface LivePolicy {
   readonly metadata: ObjectMeta;
 }
 
-interface ListedPolicies {
-  readonly kind: PolicyKind;
-  readonly resourceVersion: string;
+/** What can hold the Clusters of a namespace, as it was at one moment. */
+export interface Snapshot<T> {
   readonly policies: readonly LivePolicy[];
+  /** Metadata of the rollouts, if they were asked for. */
+  readonly rollouts: readonly ObjectMeta[];
+  /** What else was read, from that moment on. */
+  readonly meanwhile: T;
+}
+
+interface SnapshotOptions<T> {
+  readonly namespace: string;
+  readonly withRollouts: boolean;
+  readonly meanwhile: () => Promise<T>;
 }
 
 /** Below the number of connections for requests (kube/transport.ts), which statuses, Events and the Lease need, too. */
 const PLACES = 12;
+
+type DefinedKind = HolderRef["kind"];
+
+const KINDS: readonly DefinedKind[] = ["HookPolicy", "ClusterHookPolicy", "HookRollout"];
 
 /** No namespace has this name. */
 const ALL_NAMESPACES = "*";
@@ -42,6 +54,9 @@ type Share = readonly [group: string, member: string];
 export class LiveReads {
   readonly #reader: LiveReader;
   readonly #policies: SharedReads<PolicyList>;
+  readonly #rollouts: SharedReads<readonly ObjectMeta[]>;
+  readonly #definition: SharedReads<string>;
+  readonly #defined = new Map<DefinedKind, string>();
   readonly #overrides: SharedReads<readonly ObjectMeta[]>;
   readonly #clusters: SharedReads<Cluster>;
   readonly #namespaces: SharedReads<Namespace>;
@@ -52,6 +67,8 @@ export class LiveReads {
     const turns = new FairTurns(places);
     this.#reader = reader;
     this.#policies = new SharedReads(turns);
+    this.#rollouts = new SharedReads(turns);
+    this.#definition = new SharedReads(turns);
     this.#overrides = new SharedReads(turns);
     this.#clusters = new SharedReads(turns);
     this.#namespaces = new SharedReads(turns);
@@ -60,39 +77,62 @@ export class LiveReads {
   }
 
   /**
-   * All policies that can apply to Clusters of the namespace, as they were at one moment since this call: the kind whose
-   * list is newer is listed again at the version of the other list. `undefined`: policies of that kind have changed since.
-   * The versions of both kinds are revisions of one etcd: --etcd-servers-overrides is only for built-in resources.
+   * All policies that can apply to Clusters of the namespace, and all rollouts, as they were at one moment since this call:
+   * that of the list of ClusterHookPolicies, as whose version the other kinds are listed. The versions of all kinds are
+   * revisions of one etcd: --etcd-servers-overrides is only for built-in resources. `undefined`: a definition was replaced,
+   * which may have taken its objects with it.
    */
-  async policies(
+  async snapshot<T>(
     underWay: ConfirmationUnderWay,
-    namespace: string,
-  ): Promise<readonly LivePolicy[] | undefined> {
-    const list = async (kind: PolicyKind, at?: string): Promise<ListedPolicies> => {
-      const { resourceVersion, items } = await this.#list(underWay, { kind, namespace, at });
-      return { kind, resourceVersion, policies: items.map((metadata) => ({ kind, metadata })) };
-    };
-    const [own, clusterWide] = await Promise.all([list("HookPolicy"), list("ClusterHookPolicy")]);
-    if (own.resourceVersion === clusterWide.resourceVersion)
-      return [...own.policies, ...clusterWide.policies];
-    const order = compareResourceVersions(own.resourceVersion, clusterWide.resourceVersion) ?? 0;
-    const [older, newer] = order > 0 ? [clusterWide, own] : [own, clusterWide];
-    const then = await list(newer.kind, older.resourceVersion);
-    const isSame =
-      then.resourceVersion === older.resourceVersion && samePolicies(then.policies, newer.policies);
-    return isSame ? [...older.policies, ...then.policies] : undefined;
+    { namespace, withRollouts, meanwhile }: SnapshotOptions<T>,
+  ): Promise<Snapshot<T> | undefined> {
+    const kinds = KINDS.filter((kind) => withRollouts || kind !== "HookRollout");
+    const before = kinds.every((kind) => this.#defined.has(kind))
+      ? kinds.map((kind) => this.#defined.get(kind))
+      : await this.#definitions(underWay, kinds);
+    const { resourceVersion: at, items } = await this.#clusterHookPolicies(underWay);
+    const [own, rollouts, after, read] = await Promise.all([
+      this.#hookPolicies(underWay, namespace, at),
+      withRollouts ? this.#rolloutsAt(underWay, at) : [],
+      this.#definitions(underWay, kinds),
+      meanwhile(),
+    ]);
+    if (after.some((uid, place) => uid !== before[place])) return undefined;
+    const of = (kind: PolicyKind) => (metadata: ObjectMeta) => ({ kind, metadata });
+    const policies = [...own.items.map(of("HookPolicy")), ...items.map(of("ClusterHookPolicy"))];
+    return { policies, rollouts, meanwhile: read };
   }
 
-  #list(
+  #clusterHookPolicies(underWay: ConfirmationUnderWay): Promise<PolicyList> {
+    const kind = "ClusterHookPolicy";
+    const read = { underWay, share: [ALL_NAMESPACES, kind], key: kind } as const;
+    return this.#policies.read(read, () => this.#reader.policies(kind, undefined));
+  }
+
+  #hookPolicies(underWay: ConfirmationUnderWay, namespace: string, at: string): Promise<PolicyList> {
+    const kind = "HookPolicy";
+    const read = { underWay, share: shareOf(underWay, kind), key: [kind, namespace, at].join(" ") };
+    return this.#policies.read(read, () => this.#reader.policies(kind, namespace, at));
+  }
+
+  #rolloutsAt(underWay: ConfirmationUnderWay, at: string): Promise<readonly ObjectMeta[]> {
+    const read = { underWay, share: [ALL_NAMESPACES, "HookRollout"], key: at } as const;
+    return this.#rollouts.read(read, () => this.#reader.rollouts(at));
+  }
+
+  /** The uid of each definition. It is remembered for the next snapshot, which then needs no read before its lists. */
+  async #definitions(
     underWay: ConfirmationUnderWay,
-    { kind, namespace, at }: { kind: PolicyKind; namespace: string; at: string | undefined },
-  ): Promise<PolicyList> {
-    const isOwn = kind === "HookPolicy";
-    // Other namespaces seldom want the same version.
-    const isShared = !isOwn && at === undefined;
-    const share: Share = isShared ? [ALL_NAMESPACES, kind] : shareOf(underWay, kind);
-    const read = { underWay, share, key: [kind, isOwn ? namespace : "", at ?? ""].join(" ") };
-    return this.#policies.read(read, () => this.#reader.policies(kind, isOwn ? namespace : undefined, at));
+    kinds: readonly DefinedKind[],
+  ): Promise<readonly string[]> {
+    return await Promise.all(
+      kinds.map(async (kind) => {
+        const read = { underWay, share: [ALL_NAMESPACES, `definition of ${kind}`], key: kind } as const;
+        const uid = await this.#definition.read(read, () => this.#reader.definition(kind));
+        this.#defined.set(kind, uid);
+        return uid;
+      }),
+    );
   }
 
   overrides(underWay: ConfirmationUnderWay): Promise<readonly ObjectMeta[]> {

@@ -17,7 +17,7 @@ import type { TimeAllowance } from "./allowance.ts";
 import type { OverrideEntry } from "./overrideset.ts";
 import type { PolicyEntry } from "./policyentry.ts";
 import type { Transition } from "./transitions.ts";
-import type { PolicyKind } from "../policy/policyref.ts";
+import type { HolderRef, PolicyKind } from "../policy/policyref.ts";
 import type { PolicyObject } from "./policyset.ts";
 
 /** The content of a hook request, or of a review. */
@@ -87,10 +87,16 @@ export interface PolicyList {
 export interface LiveReader {
   /**
    * The ClusterHookPolicies, or the HookPolicies of a namespace; `at`: as they were at this resourceVersion, which may come
-   * from a list of the other kind. A list without `at` rejects if its definition may have taken the policies with it; one
-   * with `at` is only good to compare with such a list.
+   * from a list of another kind. A definition that is being deleted may have taken them with it: see `definition`.
    */
   policies(kind: PolicyKind, namespace: string | undefined, at?: string): Promise<PolicyList>;
+  /** Metadata of all HookRollouts as they were at this resourceVersion, which may come from a list of another kind. */
+  rollouts(at: string): Promise<readonly ObjectMeta[]>;
+  /**
+   * The uid of the kind's CustomResourceDefinition; rejects if it is being deleted. Objects of the kind that were listed
+   * are all there were if the uid was the same before the list, and is the same in a read that begins after it.
+   */
+  definition(kind: HolderRef["kind"]): Promise<string>;
   cluster(namespace: string, name: string): Promise<Cluster>;
   namespace(name: string): Promise<Namespace>;
   /** Metadata of all Namespaces. */
@@ -133,8 +139,6 @@ export interface PolicyWriter extends FinalizerReader, OverrideWriter {
 
 /** The part of the API server that rollouts need. Reads are consistent; each rejects when it cannot be answered. */
 export interface RolloutApi {
-  /** Metadata of all HookRollouts. */
-  rollouts(): Promise<readonly ObjectMeta[]>;
   /** `undefined`: there is none of this name. */
   getRollout(name: string): Promise<HookRollout | undefined>;
   /** Metadata of all Clusters. */

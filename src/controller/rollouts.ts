@@ -111,9 +111,35 @@ export class Rollouts {
     return hold === undefined ? decision : held(decision, hold);
   }
 
+  /** `undefined`: no rollout holds this hook, so that none has to be compared. */
+  ofHook(hook: HookCall["hook"]): this | undefined {
+    return operationOf(hook) && this;
+  }
+
   /**
-   * Takes a slot of every rollout that selects the Cluster, once `decision` is confirmed. Never rejects: without a slot that
-   * was stored in time, the Cluster stays held. A slot that is stored too late is there when Cluster API asks again.
+   * To be called before the rollouts are read: remembers what memory has. The function that it returns tells whether memory
+   * has all rollouts that were read in the same generation, so that none of them is ignored. A resource version below the one
+   * that memory had before the read means a restored etcd, where the same generation may be another spec.
+   */
+  remember(): (live: readonly ObjectMeta[]) => boolean {
+    const before = new Map(this.entries().map(({ object: { metadata } }) => [metadata.name, metadata]));
+    return (live) => {
+      const hasAll = live.every((metadata) => this.#has(metadata, before.get(metadata.name)));
+      if (!hasAll) this.#options.onStale();
+      return hasAll;
+    };
+  }
+
+  #has(live: ObjectMeta, before: ObjectMeta | undefined): boolean {
+    const { uid, generation } = this.#entries.get(live.name)?.object.metadata ?? {};
+    if (uid !== live.uid || generation !== live.generation) return false;
+    return before?.uid !== uid || isNotOlder(live, before);
+  }
+
+  /**
+   * Takes a slot of every rollout that selects the Cluster, once `decision` is confirmed, and that memory has all rollouts.
+   * Never rejects: without a slot that was stored in time, the Cluster stays held. A slot that is stored too late is there
+   * when Cluster API asks again.
    */
   async confirm(request: DecisionRequest, decision: Decision): Promise<Confirmation> {
     if (decision.holds || operationOf(request.call.hook) === undefined) return { ok: true, decision };
@@ -121,37 +147,15 @@ export class Rollouts {
     const { reasonOf, onError, budgetMs = BUDGET_MS } = this.#options;
     const { world } = decision.basis;
     try {
-      return await confirmedWithin(budgetMs, () => this.#confirm(request, decision, world));
+      return await confirmedWithin(budgetMs, async () => {
+        const hold = await this.#take(request, world);
+        return { ok: true, decision: hold === undefined ? decision : held(decision, hold) };
+      });
     } catch (error) {
       const reason = reasonOf(error);
       if (reason === "Forbidden") onError(error); // only a user can grant what is missing
       return { ok: false, reason };
     }
-  }
-
-  async #confirm(request: DecisionRequest, decision: Decision, world: LiveWorld): Promise<Confirmation> {
-    const { api, onStale } = this.#options;
-    const before = new Map(this.entries().map(({ object: { metadata } }) => [metadata.name, metadata]));
-    if (!this.#hasAll(await api.rollouts(), before)) {
-      onStale();
-      return { ok: false, reason: "RolloutNotInMemory" };
-    }
-    const hold = await this.#take(request, world);
-    return { ok: true, decision: hold === undefined ? decision : held(decision, hold) };
-  }
-
-  /**
-   * Whether memory has all of these rollouts in the same generation, so that none of them is ignored. A resource version
-   * below the one that memory had before the read means a restored etcd, where the same generation may be another spec.
-   */
-  #hasAll(live: readonly ObjectMeta[], before: ReadonlyMap<string, ObjectMeta>): boolean {
-    return live.every((metadata) => {
-      const { name, uid, generation } = metadata;
-      const known = this.#entries.get(name)?.object.metadata;
-      if (known?.uid !== uid || known.generation !== generation) return false;
-      const seen = before.get(name);
-      return seen?.uid !== uid || isNotOlder(metadata, seen);
-    });
   }
 
   #holdFromMemory({ call, cluster: requested }: DecisionRequest, world: World): Hold | undefined {

@@ -10,36 +10,38 @@ import { KubeError } from "./kubeerror.ts";
 import { type Resource, resourceName } from "./resource.ts";
 import { DEFINITIONS } from "./resources.ts";
 
-export class Definitions {
-  readonly #client: Pick<KubeClient, "get">;
-  /** The uid of each definition, by its name, as the last read showed it. */
-  readonly #seen = new Map<string, string>();
+/**
+ * The uid of the kind's definition, by a consistent read; rejects if it is being deleted. What was read of the kind is all
+ * there was if this uid was the same before, and is the same in a call after it: no other definition replaced it meanwhile.
+ *
+ * A list of one object: since Kubernetes 1.31 the API server answers it from its cache. A GET takes five times as much CPU,
+ * because it reads the whole schema from etcd.
+ */
+export async function definitionUid(client: Pick<KubeClient, "list">, resource: Resource): Promise<string> {
+  const name = resourceName(resource);
+  const { items } = await client.list(DEFINITIONS, { name, metadataOnly: true });
+  const [{ metadata } = notFound(name)] = items;
+  if (metadata.deletionTimestamp !== undefined) throw notDefined(name, "is being deleted");
+  const uid = nonEmptyText(metadata.uid);
+  if (uid === undefined) throw notDefined(name, "has no uid");
+  return uid;
+}
 
-  constructor(client: Pick<KubeClient, "get">) {
-    this.#client = client;
-  }
+/** What `read` gives, a consistent read of the kind. Rejects unless one definition was there all the time. */
+export async function whileDefined<T>(
+  client: Pick<KubeClient, "list">,
+  resource: Resource,
+  read: () => Promise<T>,
+): Promise<T> {
+  const before = await definitionUid(client, resource);
+  const answer = await read();
+  const after = await definitionUid(client, resource);
+  if (after !== before) throw notDefined(resourceName(resource), "has just been replaced");
+  return answer;
+}
 
-  /**
-   * What `read` gives, consistent reads of the kind. Rejects unless the kind's definition, and not one that has replaced it, was
-   * there and was not being deleted when the API server answered: it was seen before `read` began, and after it has ended.
-   */
-  async whileDefined<T>(resource: Resource, read: () => Promise<T>): Promise<T> {
-    const name = resourceName(resource);
-    const before = this.#seen.get(name) ?? (await this.#uidOf(name));
-    const answer = await read();
-    const uid = await this.#uidOf(name);
-    this.#seen.set(name, uid);
-    if (uid !== before) throw notDefined(name, "has just been replaced");
-    return answer;
-  }
-
-  async #uidOf(name: string): Promise<string> {
-    const { metadata } = await this.#client.get(DEFINITIONS, { name }, { metadataOnly: true });
-    if (metadata.deletionTimestamp !== undefined) throw notDefined(name, "is being deleted");
-    const uid = nonEmptyText(metadata.uid);
-    if (uid === undefined) throw notDefined(name, "has no uid");
-    return uid;
-  }
+function notFound(name: string): never {
+  throw new KubeError(`list ${name}: it has no CustomResourceDefinition`, { code: 404, reason: "NotFound" });
 }
 
 function notDefined(name: string, why: string): KubeError {

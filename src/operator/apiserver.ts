@@ -12,7 +12,7 @@ import type { OverrideEntry } from "../controller/overrideset.ts";
 import type { PolicyEntry } from "../controller/policyentry.ts";
 import type { KubeClient } from "../kube/kubeclient.ts";
 import { servesResource } from "../kube/apidiscovery.ts";
-import { Definitions, isDefinitionChanging } from "../kube/definitions.ts";
+import { definitionUid, isDefinitionChanging, whileDefined } from "../kube/definitions.ts";
 import {
   isConflict,
   isForbidden,
@@ -29,7 +29,7 @@ import { viewCluster, viewMetadata, viewNamespace } from "../policy/cluster.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import type { ObjectInformers } from "../objects/objectinformers.ts";
-import type { PolicyKind } from "../policy/policyref.ts";
+import type { HolderRef, PolicyKind } from "../policy/policyref.ts";
 import type { PolicyObject } from "../controller/policyset.ts";
 import { presentMetadata, type PresentClustersOptions } from "./presentclusters.ts";
 
@@ -42,14 +42,12 @@ export interface ApiServerOptions extends Pick<PresentClustersOptions, "memory" 
 export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
   readonly #client: KubeClient;
   readonly #clusters: ClusterResource;
-  readonly #definitions: Definitions;
   readonly #objects: ObjectInformers;
   readonly #present: PresentClustersOptions;
 
   constructor({ client, clusters, objects, ...memory }: ApiServerOptions) {
     this.#client = client;
     this.#clusters = clusters;
-    this.#definitions = new Definitions(client);
     this.#objects = objects;
     this.#present = {
       ...memory,
@@ -66,16 +64,17 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
     namespace: string | undefined,
     at?: string,
   ): ReturnType<LiveReader["policies"]> {
-    const resource = POLICY_RESOURCES[kind];
-    const list = async (): ReturnType<LiveReader["policies"]> =>
-      await this.#client.list(resource, {
-        metadataOnly: true,
-        project: metadataOf,
-        ...(namespace !== undefined && { namespace }),
-        at,
-      });
-    // The definition as it is now tells nothing about an earlier version.
-    return at === undefined ? await this.#definitions.whileDefined(resource, list) : await list();
+    const scope = namespace !== undefined && { namespace };
+    const options = { metadataOnly: true, project: metadataOf, ...scope, at };
+    return await this.#client.list(POLICY_RESOURCES[kind], options);
+  }
+
+  async rollouts(at: string): ReturnType<LiveReader["rollouts"]> {
+    return (await this.#client.list(ROLLOUTS, { metadataOnly: true, project: metadataOf, at })).items;
+  }
+
+  async definition(kind: HolderRef["kind"]): ReturnType<LiveReader["definition"]> {
+    return await definitionUid(this.#client, kind === "HookRollout" ? ROLLOUTS : POLICY_RESOURCES[kind]);
   }
 
   async cluster(namespace: string, name: string): ReturnType<LiveReader["cluster"]> {
@@ -161,17 +160,10 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
     return await unlessGone(patched, (raw) => viewPolicy(object.kind, raw));
   }
 
-  async rollouts(): ReturnType<RolloutApi["rollouts"]> {
-    const { items } = await this.#definitions.whileDefined(ROLLOUTS, () =>
-      this.#client.list(ROLLOUTS, { metadataOnly: true }),
-    );
-    return items.map(({ metadata }) => viewMetadata(metadata));
-  }
-
   async getRollout(name: string): ReturnType<RolloutApi["getRollout"]> {
     const read = async (): Promise<HookRollout | undefined> =>
       await unlessGone(this.#client.get(ROLLOUTS, { name }), viewRollout);
-    return (await read()) ?? (await this.#definitions.whileDefined(ROLLOUTS, read));
+    return (await read()) ?? (await whileDefined(this.#client, ROLLOUTS, read));
   }
 
   async members(): ReturnType<RolloutApi["members"]> {

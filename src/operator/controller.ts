@@ -220,7 +220,7 @@ function createSources(
     ask: (request, at) => rollouts.ask(request, store.answers.ask(request, at)),
     standing: (request, decision, at) => store.answers.standing(request, decision, at),
     confirm: async (request) => {
-      const confirmation = await confirmer.confirm(request);
+      const confirmation = await confirmer.confirm(request, rollouts.ofHook(request.call.hook));
       return confirmation.ok ? await rollouts.confirm(request, confirmation.decision) : confirmation;
     },
   };

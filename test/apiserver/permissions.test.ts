@@ -269,7 +269,10 @@ const issues = (does: () => Promise<unknown>): Case => ({
 const DEFINITIONS = ["hookpolicies", "clusterhookpolicies", "hookrollouts"].map(
   (plural) => `customresourcedefinitions.apiextensions.k8s.io named ${plural}.hookpolicy.dev`,
 );
-const READ_TO_CONFIRM = ["clusters.cluster.x-k8s.io", "namespaces", ...DEFINITIONS];
+const TO_CONFIRM = [
+  ...["clusters.cluster.x-k8s.io", "namespaces"].map((what) => `get ${what}`),
+  ...DEFINITIONS.map((what) => `list ${what}`),
+];
 
 const NEEDED: Readonly<Record<string, Case>> = {
   "get hookpolicies.hookpolicy.dev": unwritten(
@@ -305,7 +308,7 @@ const NEEDED: Readonly<Record<string, Case>> = {
       return metadata.finalizers?.includes(FINALIZER) !== true && (await reconcileFails(operator));
     },
   },
-  ...Object.fromEntries(READ_TO_CONFIRM.map((what) => [`get ${what}`, confirms])),
+  ...Object.fromEntries(TO_CONFIRM.map((permission) => [permission, confirms])),
   "list clusters.cluster.x-k8s.io": loads("clusters.cluster.x-k8s.io"),
   "watch clusters.cluster.x-k8s.io": follows("clusters"),
   "list namespaces": loads("namespaces"),

@@ -130,6 +130,8 @@ export function replicaIn(name: SituationName, { late = false } = {}): Replica {
     },
     namespace: async () => namespace(),
     namespaces: async () => [],
+    rollouts: async () => [],
+    definition: async (kind) => kind,
     overrides: async () => [],
     objects: async () => ({ ok: true, namespaced: true, objects: [] }),
     clockAheadMs: () => 0,

@@ -173,6 +173,8 @@ test("confirmations that share a read decide one by one, those of another namesp
       cluster: async (ns, name) => clusterOf(ns, name, true),
       namespace: async (name) => namespace({ name, uid: name }),
       namespaces: async () => [],
+      rollouts: async () => [],
+      definition: async (kind) => kind,
       overrides: async () => [],
       objects: async () => ({ ok: true, namespaced: true, objects: [] }),
       reasonOf: String,

@@ -40,6 +40,8 @@ class SlowServer implements LiveReader {
   cluster: LiveReader["cluster"] = (ns, name) =>
     this.#read(`get Cluster ${ns}/${name}`, () => approved(ns, name));
   namespace: LiveReader["namespace"] = (name) => this.#read(`get Namespace ${name}`, () => namespaceOf(name));
+  rollouts: LiveReader["rollouts"] = (at) => this.#read(`list HookRollout at ${at}`, () => []);
+  definition: LiveReader["definition"] = (kind) => this.#read(`get the definition of ${kind}`, () => kind);
   overrides: LiveReader["overrides"] = () => this.#read("list HookOverride", () => []);
   namespaces: LiveReader["namespaces"] = () => this.#read("list Namespace", () => []);
   objects: LiveReader["objects"] = () =>

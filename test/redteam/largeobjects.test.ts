@@ -93,6 +93,8 @@ function confirmerOf(
       cluster: async () => cluster(),
       namespace: async () => namespace(),
       namespaces: async () => [],
+      rollouts: async () => [],
+      definition: async (kind) => kind,
       overrides: async () => [],
       objects: async () => FOUND,
       reasonOf: String,

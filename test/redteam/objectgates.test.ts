@@ -42,6 +42,8 @@ async function call(sent: Cluster, objects: ObjectReader, known: Cluster | undef
     },
     namespace: async () => namespace(),
     namespaces: async () => [],
+    rollouts: async () => [],
+    definition: async (kind) => kind,
     overrides: async () => [],
     objects: async ({ kind, namespace: ns }) => objects.find(kind, ns),
     clockAheadMs: () => 0,

@@ -145,6 +145,8 @@ export class Operators {
       },
       namespace: async () => namespace(),
       namespaces: async () => [],
+      rollouts: async () => [],
+      definition: async (kind) => kind,
       overrides: async () => this.#overrides.map(({ metadata }) => metadata),
       objects: async ({ name }) => {
         if (this.objectsFail) throw new Error("500 conversion webhook");

@@ -49,10 +49,6 @@ export class SuiteRolloutApi implements RolloutApi {
     return stored;
   }
 
-  async rollouts(): Promise<readonly ObjectMeta[]> {
-    return await Promise.resolve([...this.#stored.values()].map(({ metadata }) => metadata));
-  }
-
   async getRollout(name: string): Promise<HookRollout | undefined> {
     return await Promise.resolve(this.#stored.get(name));
   }

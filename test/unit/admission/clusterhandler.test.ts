@@ -50,6 +50,8 @@ function lab({ policies = [deny()], reader = {}, decisions = {} }: Given = {}): 
     cluster: async () => await Promise.reject(new Error("a review needs no read of the Cluster")),
     namespace: async () => await Promise.resolve(namespace()),
     namespaces: async () => await Promise.resolve([]),
+    rollouts: async () => await Promise.resolve([]),
+    definition: async (kind) => await Promise.resolve(kind),
     overrides: async () => await Promise.resolve([]),
     objects: async () => await Promise.resolve({ ok: true, namespaced: true, objects: [] }),
     clockAheadMs: () => 0,

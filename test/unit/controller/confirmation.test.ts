@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { Cluster, Namespace, ObjectMeta } from "../../../src/api/meta.ts";
-import { Confirmer } from "../../../src/controller/confirmation.ts";
+import { Confirmer, type RolloutMemory } from "../../../src/controller/confirmation.ts";
 import type { LiveReader } from "../../../src/controller/ports.ts";
-import { APPROVED, cluster, hookPolicy, namespace, NOW } from "../builders.ts";
+import { APPROVED, cluster, hookPolicy, namespace, NOW, rule } from "../builders.ts";
 import { policyList, silent, storeWith } from "./fixtures.ts";
 
 const approved = cluster({ annotations: { [APPROVED]: "true" } });
@@ -24,6 +24,8 @@ function readerOf(live: Live, over: Partial<LiveReader> = {}): LiveReader {
     cluster: async () => live.cluster ?? approved,
     namespace: async () => live.namespace ?? namespace(),
     namespaces: async () => [],
+    rollouts: async () => [],
+    definition: async (kind) => kind,
     overrides: async () => [],
     objects: async () => ({ ok: true, namespaced: true, objects: [] }),
     clockAheadMs: () => 0,
@@ -32,10 +34,10 @@ function readerOf(live: Live, over: Partial<LiveReader> = {}): LiveReader {
   };
 }
 
-function confirm(
+function confirmerOf(
   live: Live,
-  over: Partial<LiveReader> = {},
-): { result: ReturnType<Confirmer["confirm"]>; stale: () => number } {
+  over: Partial<LiveReader>,
+): { readonly confirmer: Confirmer; readonly stale: () => number } {
   const { store } = storeWith({ policies: [hookPolicy()], clusters: [approved] });
   let stale = 0;
   const confirmer = new Confirmer({
@@ -46,7 +48,16 @@ function confirm(
     onStale: () => (stale += 1),
     budgetMs: 50,
   });
-  return { result: confirmer.confirm(request), stale: () => stale };
+  return { confirmer, stale: () => stale };
+}
+
+function confirm(
+  live: Live,
+  over: Partial<LiveReader> = {},
+  rollouts?: RolloutMemory,
+): { result: ReturnType<Confirmer["confirm"]>; stale: () => number } {
+  const { confirmer, stale } = confirmerOf(live, over);
+  return { result: confirmer.confirm(request, rollouts), stale };
 }
 
 const protect = hookPolicy().metadata;
@@ -118,6 +129,25 @@ describe("a release is not confirmed", () => {
       reason: "ClusterReplaced",
     },
   };
+  test("when memory does not have a rollout that the API server has", async () => {
+    const attempt = confirm({ own: [protect] }, {}, { remember: () => () => false });
+    assert.deepEqual(await attempt.result, { ok: false, reason: "RolloutNotInMemory" });
+  });
+
+  test("when the rollouts cannot be listed", async () => {
+    const rollouts = async (): Promise<never> => await Promise.reject(new Error("down"));
+    const attempt = confirm({ own: [protect] }, { rollouts }, { remember: () => () => true });
+    assert.deepEqual(await attempt.result, { ok: false, reason: "Unavailable" });
+  });
+
+  test("when a definition is replaced, which may have taken its policies with it; the next one is", async () => {
+    const uids = ["old", "old", "new"];
+    const definition = async (): Promise<string> => uids.shift() ?? "new";
+    const { confirmer } = confirmerOf({ own: [protect] }, { definition });
+    assert.deepEqual(await confirmer.confirm(request), { ok: false, reason: "DefinitionChanging" });
+    assert.equal((await confirmer.confirm(request)).ok, true);
+  });
+
   for (const [name, { live, reason, stale = 0 }] of Object.entries(cases)) {
     test(name, async () => {
       const attempt = confirm(live);
@@ -132,11 +162,13 @@ describe("a release is not confirmed", () => {
     assert.equal(attempt.stale(), 1);
   });
 
-  test("while a policy moves from one kind to the other between the two lists", async () => {
-    // Of version 1 there was no ClusterHookPolicy yet; of version 2 there is no HookPolicy any more.
-    const policies: LiveReader["policies"] = async (kind, _, at = kind === "HookPolicy" ? "2" : "1") =>
-      policyList(kind === "HookPolicy" && at === "1" ? [protect] : [], at);
-    assert.deepEqual(await confirm({}, { policies }).result, { ok: false, reason: "PoliciesChanging" });
+  test("by a policy that was there when the ClusterHookPolicies were listed, though it is gone by now", async () => {
+    const policies: LiveReader["policies"] = async (kind, _, at = "1") =>
+      policyList(
+        kind === "HookPolicy" && at === "1" ? [{ ...protect, name: "moving", uid: "moving" }] : [],
+        at,
+      );
+    assert.deepEqual(await confirm({}, { policies }).result, { ok: false, reason: "PolicyNotInMemory" });
   });
 
   test("when the Cluster changes each time that the policies are read", async () => {
@@ -152,28 +184,8 @@ describe("a release is not confirmed", () => {
     assert.equal(lists, 3);
   });
 
-  test("by a policy that memory learns of while the Cluster is read: nothing was read for its gates", async () => {
-    const fixture = storeWith({ policies: [hookPolicy()], clusters: [approved] });
-    const late = hookPolicy();
-    const metadata = { ...late.metadata, name: "late", uid: "late" };
-    let reads = 0;
-    const reader = readerOf(
-      { own: [protect, metadata] },
-      {
-        cluster: async () => {
-          reads += 1;
-          if (reads === 2) fixture.setPolicy({ ...late, metadata });
-          return approved;
-        },
-      },
-    );
-    const { store } = fixture;
-    const confirmer = new Confirmer({ store, reader, log: silent, now: () => NOW, onStale: () => undefined });
-    assert.deepEqual(await confirmer.confirm(request), { ok: false, reason: "PolicyNotInMemory" });
-  });
-
-  test("when the Namespace changes while the Cluster is read", async () => {
-    let version = 1;
+  test("when the Namespace changes each time that the policies are read", async () => {
+    let version = 2;
     const changing = async (): Promise<Namespace> => {
       const { metadata } = namespace();
       return { metadata: { ...metadata, resourceVersion: String(version++) } };
@@ -204,7 +216,10 @@ describe("a release is not confirmed", () => {
 
   test("when a read takes longer than the budget", async () => {
     const never = (): Promise<never> => new Promise(() => undefined);
-    assert.deepEqual(await confirm({}, { cluster: never }).result, { ok: false, reason: "Timeout" });
+    for (const part of ["policies", "cluster", "rollouts"]) {
+      const attempt = confirm({}, { [part]: never }, { remember: () => () => true });
+      assert.deepEqual(await attempt.result, { ok: false, reason: "Timeout" });
+    }
   });
 });
 
@@ -220,6 +235,27 @@ test("what memory has learnt since the read cannot release what the read holds",
   const confirmer = new Confirmer({ store, reader, log: silent, now: () => NOW, onStale: () => undefined });
   const confirmation = await confirmer.confirm(request);
   assert.equal(confirmation.ok && confirmation.decision.holds, true);
+});
+
+test("a policy that memory learns of during the reads decides, too", async () => {
+  const fixture = storeWith({ policies: [hookPolicy()], clusters: [approved] });
+  const late = hookPolicy({
+    rules: [rule({ until: [{ name: "signed", annotation: { key: "example.com/signed" } }] })],
+  });
+  const metadata = { ...late.metadata, name: "late", uid: "late" };
+  const reader = readerOf(
+    { own: [protect, metadata] },
+    {
+      cluster: async () => {
+        fixture.setPolicy({ ...late, metadata });
+        return approved;
+      },
+    },
+  );
+  const { store } = fixture;
+  const confirmer = new Confirmer({ store, reader, log: silent, now: () => NOW, onStale: () => undefined });
+  const confirmation = await confirmer.confirm(request);
+  assert.equal(confirmation.ok && confirmation.decision.verdict, "Blocked");
 });
 
 test("what memory has learnt since the read counts, too", async () => {

@@ -159,6 +159,8 @@ async function told({ changes, called, seen, reads }: Story): Promise<Told> {
     cluster: async () => await read("Cluster", (moment) => moment.cluster),
     namespace: async () => await read("Namespace", (moment) => moment.namespace),
     namespaces: async () => [],
+    rollouts: async () => [],
+    definition: async (kind) => kind,
     overrides: async () => [],
     objects: async () => ({ ok: true, namespaced: true, objects: [] }),
     clockAheadMs: () => 0,

@@ -74,6 +74,8 @@ async function confirm(scene: Scene): Promise<Attempt> {
       if (read === undefined || read === "unreadable") throw new Error("forbidden");
       return [own, ...read];
     },
+    rollouts: async () => [],
+    definition: async (kind) => kind,
     overrides: async () => overrides.map(({ metadata }) => metadata),
     objects: async ({ kind, namespace: place }) => found.find(kind, place),
     clockAheadMs: () => 0,

@@ -34,6 +34,7 @@ class FakeApi implements RolloutApi {
     return this.stored.get(name)?.status?.running?.map((claim) => claim.name) ?? [];
   }
 
+  /** As a confirmation lists them. */
   async rollouts() {
     this.requests.push("list rollouts");
     return await Promise.resolve([...this.stored.values()].map(({ metadata }) => metadata));
@@ -207,16 +208,28 @@ export function released(cluster: Cluster, overrides: readonly Override[] = []):
   };
 }
 
+/** After the rollouts were listed with the policies (controller/confirmation.ts). */
+export async function confirmAfterList(
+  { api, rollouts }: Replica,
+  request: DecisionRequest,
+  decision: Decision,
+): Promise<Confirmation> {
+  const hasAll = rollouts.remember();
+  if (!hasAll(await api.rollouts())) return { ok: false, reason: "RolloutNotInMemory" };
+  return await rollouts.confirm(request, decision);
+}
+
 /** Memory has released it, and says that it is its turn: what the API server says. */
 export async function confirm(
-  { rollouts }: Replica,
+  replica: Replica,
   cluster: Cluster,
   overrides: readonly Override[] = [],
 ): Promise<Confirmation> {
+  const { rollouts } = replica;
   const queues = rollouts.entries().map(({ queue }) => queue);
   for (const queue of queues) queue.mayBegin = () => true;
   try {
-    return await rollouts.confirm(requestOf(cluster), released(cluster, overrides));
+    return await confirmAfterList(replica, requestOf(cluster), released(cluster, overrides));
   } finally {
     for (const queue of queues) Reflect.deleteProperty(queue, "mayBegin");
   }

@@ -11,7 +11,6 @@ function replicas() {
   let stored: HookRollout = hookRollout({}, readyStatus());
   const cluster = clusterMeta("c");
   const api: RolloutApi = {
-    rollouts: async () => await Promise.resolve([stored.metadata]),
     getRollout: async () => await Promise.resolve(stored),
     members: async () => await Promise.resolve([cluster]),
     findCluster: async () => await Promise.resolve(undefined),

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Definitions, isDefinitionChanging } from "../../../src/kube/definitions.ts";
+import { definitionUid, isDefinitionChanging, whileDefined } from "../../../src/kube/definitions.ts";
 import type { ObjectMeta } from "../../../src/api/meta.ts";
-import type { KubeObject, ObjectKey } from "../../../src/kube/resource.ts";
+import type { KubeClient } from "../../../src/kube/kubeclient.ts";
+import { isNotFound } from "../../../src/kube/kubeerror.ts";
 import { ROLLOUTS } from "../../../src/kube/resources.ts";
 
 type Definition = Pick<ObjectMeta, "uid" | "deletionTimestamp">;
@@ -11,56 +12,39 @@ const KEPT: Definition = { uid: "1" };
 const LEAVING: Definition = { uid: "1", deletionTimestamp: "2026-01-01T00:00:00Z" };
 const REPLACED: Definition = { uid: "2" };
 
-/** What the reads of the definition give, one after the other; the last one again and again. */
-function definedAs(...reads: Definition[]): {
-  readonly list: () => Promise<number>;
-  readonly names: readonly string[];
-} {
-  const names: string[] = [];
-  const get = async (_: unknown, { name }: ObjectKey): Promise<KubeObject> => {
-    names.push(name);
-    const [first = KEPT] = reads.length > 1 ? reads.splice(0, 1) : reads;
-    return await Promise.resolve({ metadata: { name, resourceVersion: "1", ...first } });
+/** What the reads of the definition give, one after the other. */
+function definedAs(...reads: (Definition | undefined)[]): Pick<KubeClient, "list"> {
+  const list = async (_: unknown, { name = "" }: { readonly name?: string }): Promise<unknown> => {
+    const read = reads.shift();
+    const items = read === undefined ? [] : [{ metadata: { name, resourceVersion: "1", ...read } }];
+    return await Promise.resolve({ items, resourceVersion: "1" });
   };
-  const definitions = new Definitions({ get });
-  let lists = 0;
-  const count = async (): Promise<number> => await Promise.resolve((lists += 1));
-  return { names, list: async () => await definitions.whileDefined(ROLLOUTS, count) };
+  return { list } as Pick<KubeClient, "list">;
 }
 
-test("a list counts whose definition was there before and after it", async () => {
-  const { list, names } = definedAs(KEPT);
-  assert.equal(await list(), 1);
-  assert.equal(await list(), 2);
-  assert.deepEqual(
-    names,
-    Array<string>(3).fill("hookrollouts.hookpolicy.dev"),
-    "the first list needs one more",
-  );
+const read = async (client: Pick<KubeClient, "list">): Promise<string> =>
+  await whileDefined(client, ROLLOUTS, async () => await Promise.resolve("read"));
+
+test("a read counts whose definition was there before and after it", async () => {
+  assert.equal(await read(definedAs(KEPT, KEPT)), "read");
 });
 
-test("a list of a definition that is being deleted does not count", async () => {
-  const { list } = definedAs(KEPT, KEPT, LEAVING);
-  await list();
-  await assert.rejects(list, isDefinitionChanging);
+test("a read of a definition that is being deleted does not count", async () => {
+  await assert.rejects(read(definedAs(KEPT, LEAVING)), isDefinitionChanging);
+  await assert.rejects(read(definedAs(LEAVING, LEAVING)), isDefinitionChanging);
 });
 
-test("the first list does not count if the definition is being deleted already", async () => {
-  const { list } = definedAs(LEAVING);
-  await assert.rejects(list, isDefinitionChanging);
-});
-
-test("a list does not count if the definition was replaced since the last one; the next one does", async () => {
-  const { list } = definedAs(KEPT, KEPT, REPLACED);
-  await list();
+test("a read does not count if the definition was replaced meanwhile", async () => {
   await assert.rejects(
-    list,
+    read(definedAs(KEPT, REPLACED)),
     /hookrollouts\.hookpolicy\.dev: its CustomResourceDefinition has just been replaced/,
   );
-  assert.equal(await list(), 3);
+});
+
+test("a kind without a definition has no objects that count", async () => {
+  await assert.rejects(read(definedAs(KEPT, undefined)), isNotFound);
 });
 
 test("a definition without a uid proves nothing", async () => {
-  const { list } = definedAs({ uid: "" });
-  await assert.rejects(list, isDefinitionChanging);
+  await assert.rejects(definitionUid(definedAs({ uid: "" }), ROLLOUTS), isDefinitionChanging);
 });

@@ -3,8 +3,9 @@
  * follows at its own pace. What a client asks for is done in one step and answered in another.
  */
 
+import { CLUSTER_HOOK_POLICIES, HOOK_POLICIES, HOOK_ROLLOUTS } from "../../../src/api/hookpolicy.ts";
 import type { ObjectMeta } from "../../../src/api/meta.ts";
-import type { KubeClient, ListOptions, Scope } from "../../../src/kube/kubeclient.ts";
+import type { KubeClient, List, ListOptions, Scope } from "../../../src/kube/kubeclient.ts";
 import { KubeError } from "../../../src/kube/kubeerror.ts";
 import { type KubeObject, keyOf, type ObjectKey, type Resource } from "../../../src/kube/resource.ts";
 import { DEFINITIONS } from "../../../src/kube/resources.ts";
@@ -159,16 +160,28 @@ function notFound(): KubeError {
   return new KubeError("not found", { code: 404, reason: "NotFound" });
 }
 
-function selected(api: ApiModel, plural: string, { namespace, labelSelector = "" }: Scope): KubeObject[] {
+function selected(objects: readonly KubeObject[], { namespace, labelSelector = "" }: Scope): KubeObject[] {
   if (labelSelector !== "") throw new Error("the model does not know label selectors");
-  return api
-    .list(plural)
-    .filter(({ metadata }) => namespace === undefined || metadata.namespace === namespace);
+  return objects.filter(({ metadata }) => namespace === undefined || metadata.namespace === namespace);
 }
 
-function definitionOf(plural: string, { name }: ObjectKey): KubeObject | undefined {
-  if (plural !== DEFINITIONS.plural) return undefined;
-  return { metadata: { name, uid: name, resourceVersion: "1" } };
+/** What is listed as the version of another kind's list. */
+const AT_VERSION = [HOOK_POLICIES, HOOK_ROLLOUTS];
+
+/** The version of a list is opaque: here it is what other kinds then show. */
+function versionOf(api: ApiModel, plural: string): string {
+  if (plural !== CLUSTER_HOOK_POLICIES) return "0";
+  return JSON.stringify(Object.fromEntries(AT_VERSION.map((each) => [each, api.list(each)])));
+}
+
+function listedAt(version: string, plural: string): readonly KubeObject[] {
+  const { [plural]: objects = [] } = JSON.parse(version) as Partial<Record<string, KubeObject[]>>;
+  return objects;
+}
+
+/** Always there: what happens when they go is for test/apiserver/operatorfaults.test.ts. */
+function definitionsOf(name: string): List<KubeObject> {
+  return { items: [{ metadata: { name, uid: name, resourceVersion: "1" } }], resourceVersion: "1" };
 }
 
 /** The part of a KubeClient that controllers use; each request is handed to `send`. */
@@ -193,23 +206,27 @@ export function clientOf(api: ApiModel, send: (request: Request) => void): KubeC
   const client = {
     serverClock: { aheadMs: () => 0 },
     get: async ({ plural }: Resource, key: ObjectKey) =>
-      // Always there: what happens when they go is for test/apiserver/operatorfaults.test.ts.
-      definitionOf(plural, key) ??
-      (await ask(`get ${plural}/${key.name}`, undefined, () => {
+      await ask(`get ${plural}/${key.name}`, undefined, () => {
         const object = api.get(plural, keyOf(key));
         if (object === undefined) throw notFound();
         return object;
-      })),
-    list: async ({ plural }: Resource, { project = (raw) => raw, ...scope }: ListOptions<unknown> = {}) =>
-      await ask(`list ${plural}`, undefined, () => {
-        return { items: selected(api, plural, scope).map(project), resourceVersion: "0" };
       }),
+    list: async (
+      { plural }: Resource,
+      { project = (raw) => raw, at, ...scope }: ListOptions<unknown> = {},
+    ) =>
+      plural === DEFINITIONS.plural
+        ? definitionsOf(scope.name ?? "")
+        : await ask(`list ${plural}`, at, () => ({
+            items: selected(at === undefined ? api.list(plural) : listedAt(at, plural), scope).map(project),
+            resourceVersion: versionOf(api, plural),
+          })),
     version: async ({ plural }: Resource) =>
       await ask(`list ${plural}, the first alone`, undefined, () => ({
         resourceVersion: String(api.version(plural)),
       })).then(({ resourceVersion }) => resourceVersion),
     hasAny: async ({ plural }: Resource, scope: Scope) =>
-      await ask(`look for any of ${plural}`, undefined, () => selected(api, plural, scope).length > 0),
+      await ask(`look for any of ${plural}`, undefined, () => selected(api.list(plural), scope).length > 0),
     mergePatch: async (
       { plural }: Resource,
       key: ObjectKey,

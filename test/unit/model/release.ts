@@ -60,7 +60,7 @@ const base: Scenario = {
   forgetsStatus: true,
   reconciles: false,
   // What others change in these scenarios: a read of anything else finds the same whenever it is answered.
-  follows: /^(get clusters|list hookpolicies)/,
+  follows: /^(get clusters|list clusterhookpolicies)/,
   others: () => [],
   mayGoOn,
   brokenAtRest: () => [],

@@ -281,7 +281,6 @@ export const weakRollouts: Readonly<Record<string, RolloutScenario>> = {
 
 function bound(api: RolloutApi): RolloutApi {
   return {
-    rollouts: api.rollouts.bind(api),
     getRollout: api.getRollout.bind(api),
     members: api.members.bind(api),
     findCluster: api.findCluster.bind(api),

@@ -17,7 +17,7 @@ import { keyOf } from "../../../src/kube/resource.ts";
 import type { ObjectInformers } from "../../../src/objects/objectinformers.ts";
 import { ApiServer } from "../../../src/operator/apiserver.ts";
 import { viewCluster } from "../../../src/policy/cluster.ts";
-import type { Decision } from "../../../src/policy/decision.ts";
+import type { Confirmation, Decision } from "../../../src/policy/decision.ts";
 import { reachedVersion } from "../../../src/rollouts/health.ts";
 import { type CompiledRollout, compileRollout } from "../../../src/rollouts/rollout.ts";
 import { ALL_HOOKS, NO_OBJECTS } from "../builders.ts";
@@ -344,9 +344,17 @@ export class RolloutReplica {
     }
     this.#start(
       `answers ${key}`,
-      async () => await this.rollouts.confirm(request, released(cluster)),
+      async () => await this.#confirm(request, released(cluster)),
       (_, confirmation) => onAnswer(confirmation?.ok === true && !confirmation.decision.holds),
     );
+  }
+
+  /** After the policies, as whose version the rollouts are listed. */
+  async #confirm(request: DecisionRequest, decision: Decision): Promise<Confirmation> {
+    const hasAll = this.rollouts.remember();
+    const live = this.#surroundings.api.list("hookrollouts").map(({ metadata }) => metadata);
+    if (!hasAll(live)) return { ok: false, reason: "RolloutNotInMemory" };
+    return await this.rollouts.confirm(request, decision);
   }
 
   /** After each step: whose turn it is, and since when. */
