@@ -1,7 +1,7 @@
 /** Checks the names in a suite: a misspelt name must not make a test pass. */
 
 import { didYouMean } from "../../policy/validation/fieldmessage.ts";
-import type { CompiledPolicy, CompiledRule } from "../../policy/policy.ts";
+import type { CompiledPolicy } from "../../policy/policy.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { SuiteError } from "./suiteerror.ts";
 import { policyName, type PolicyRef } from "../../policy/policyref.ts";
@@ -21,19 +21,14 @@ export function namesPolicy(text: string, ref: PolicyRef): boolean {
 /** Throws for the first name that does not exist: of a policy, its rule, or the rule's gate. */
 export function checkNames({ policy, rule, gate }: Names, policies: readonly CompiledPolicy[]): void {
   const meant = policies.filter(({ ref }) => policy === undefined || namesPolicy(policy, ref));
-  if (policy !== undefined && meant.length === 0) {
-    const names = policies.flatMap(({ ref }) => [policyName(ref), ref.name]);
-    throw unknown("policy", "there is no policy", policy, names);
-  }
-  const rules = meant.flatMap((each) => each.rules).filter(({ name }) => rule === undefined || name === rule);
-  if (rule !== undefined && rules.length === 0) {
-    const names = meant.flatMap((each) => each.rules.map(({ name }) => name));
-    throw unknown("rule", lacks(policy, "policy", "rule"), rule, names);
-  }
-  const gates = rules.flatMap(gatesOf);
-  if (gate !== undefined && !gates.includes(gate)) {
-    throw unknown("gate", lacks(rule && `rule ${rule}`, "rule", "gate"), gate, gates);
-  }
+  const names = policies.flatMap(({ ref }) => [policyName(ref), ref.name]);
+  if (meant.length === 0) check("policy", policy, names, "there is no policy");
+  const rules = meant.flatMap((each) => each.rules);
+  check("rule", rule, namesOf(rules), lacks(policy, "policy", "rule"));
+  const gates = rules
+    .filter(({ name }) => rule === undefined || name === rule)
+    .flatMap((each) => namesOf([...each.gates, ...each.waits]));
+  check("gate", gate, gates, lacks(rule && `rule ${rule}`, "rule", "gate"));
 }
 
 /** Throws for a rollout, or a stage of it, that does not exist. */
@@ -41,14 +36,14 @@ export function checkRolloutNames(
   { rollout, stage }: { readonly rollout?: string | undefined; readonly stage?: string | undefined },
   rollouts: readonly CompiledRollout[],
 ): void {
+  check("rollout", rollout, namesOf(rollouts), "there is no HookRollout");
   const meant = rollouts.filter(({ name }) => rollout === undefined || name === rollout);
-  if (rollout !== undefined && meant.length === 0) {
-    const names = rollouts.map(({ name }) => name);
-    throw unknown("rollout", "there is no HookRollout", rollout, names);
-  }
-  const stages = meant.flatMap((each) => each.stages.map(({ name }) => name));
-  if (stage !== undefined && !stages.includes(stage))
-    throw unknown("stage", lacks(rollout, "HookRollout", "stage"), stage, stages);
+  const stages = meant.flatMap((each) => namesOf(each.stages));
+  check("stage", stage, stages, lacks(rollout, "HookRollout", "stage"));
+}
+
+export function unknownCluster(name: string, clusters: readonly string[], field: string): SuiteError {
+  return new SuiteError(`there is no Cluster ${name}${didYouMean(name, clusters)}`, field);
 }
 
 /** "protect has no rule", or "no policy has a rule" if the owner is not named. */
@@ -56,16 +51,12 @@ function lacks(owner: string | undefined, kind: string, part: string): string {
   return owner === undefined ? `no ${kind} has a ${part}` : `${owner} has no ${part}`;
 }
 
-function gatesOf({ gates, waits }: CompiledRule): string[] {
-  return [...gates, ...waits].map(({ name }) => name);
+function namesOf(all: readonly { readonly name: string }[]): string[] {
+  return all.map(({ name }) => name);
 }
 
-function unknown(
-  field: keyof Names | "rollout" | "stage",
-  what: string,
-  name: string,
-  names: readonly string[],
-): SuiteError {
-  const hint = didYouMean(name, names);
-  return new SuiteError(`${what} ${JSON.stringify(name)}${hint}`, field);
+/** Throws for a name that is not among those that exist; an absent one is no mistake. */
+function check(field: string, name: string | undefined, names: readonly string[], what: string): void {
+  if (name === undefined || names.includes(name)) return;
+  throw new SuiteError(`${what} ${JSON.stringify(name)}${didYouMean(name, names)}`, field);
 }

@@ -1,62 +1,36 @@
 /** Compares the expected statuses of HookRollouts with the actual ones. */
 
-import { CONDITION, type HookRollout, type HookRolloutStatus } from "../../api/hookpolicy.ts";
-import { didYouMean } from "../../policy/validation/fieldmessage.ts";
+import { CONDITION, type HookRollout } from "../../api/hookpolicy.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
-import { checkRolloutNames } from "./checknames.ts";
+import { checkRolloutNames, unknownCluster } from "./checknames.ts";
 import { type Compared, comparedText, NONE } from "./expect.ts";
 import type { RolloutExpectSpec } from "./spec.ts";
-import { SuiteError } from "./suiteerror.ts";
 
 export function compareRollout(
-  expect: RolloutExpectSpec,
-  { status }: Pick<HookRollout, "status">,
-  {
-    rollouts,
-    clusters,
-  }: { readonly rollouts: readonly CompiledRollout[]; readonly clusters: readonly string[] },
+  { name, target, stage, halted, running, next, failed }: RolloutExpectSpec,
+  { status = {} }: Pick<HookRollout, "status">,
+  rollouts: readonly CompiledRollout[],
+  clusters: readonly string[],
 ): Compared[] {
-  const { name, stage, running, next, failed } = expect;
   checkRolloutNames({ rollout: name, stage }, rollouts);
-  for (const [field, names = []] of Object.entries({ running, next, failed }))
-    checkClusters(field, names, clusters);
-  const expected = textsOf(expect);
-  const actual = textsOf(shownBy(status ?? {}));
-  return FIELDS.flatMap((field) => comparedText(`rollout ${name} ${field}`, expected[field], actual[field]));
-}
-
-const FIELDS = ["target", "stage", "halted", "running", "next", "failed"] as const;
-type Field = (typeof FIELDS)[number];
-type Shown = { readonly [F in Field]?: RolloutExpectSpec[F] | undefined };
-
-function textsOf({ target, stage, halted, running, next, failed }: Shown): Record<Field, string | undefined> {
-  return {
-    target,
-    stage,
-    halted: halted?.toString(),
-    running: running && listed(running.toSorted()),
-    next: next && listed(next),
-    failed: failed && listed(failed.toSorted()),
-  };
-}
-
-function shownBy(status: Partial<HookRolloutStatus>): Shown {
-  const { target, stage, conditions = [], running, next, failed } = status;
-  return {
-    target,
-    stage,
-    halted: conditions.some((each) => each.type === CONDITION.Halted && each.status === "True"),
-    running: namesOf(running),
-    next: namesOf(next),
-    failed: namesOf(failed),
-  };
-}
-
-function checkClusters(field: string, names: readonly string[], clusters: readonly string[]): void {
-  const missing = names.find((name) => !clusters.includes(name));
-  if (missing === undefined) return;
-  const hint = didYouMean(missing, clusters);
-  throw new SuiteError(`there is no Cluster ${missing}${hint}`, field);
+  for (const [field, names] of Object.entries({ running, next, failed })) {
+    const missing = names?.find((each) => !clusters.includes(each));
+    if (missing !== undefined) throw unknownCluster(missing, clusters, field);
+  }
+  const isHalted = status.conditions?.some(
+    (each) => each.type === CONDITION.Halted && each.status === "True",
+  );
+  const rows = [
+    ["target", target, status.target],
+    ["stage", stage, status.stage],
+    ["halted", halted?.toString(), String(isHalted === true)],
+    ["running", listed(running?.toSorted()), listed(namesOf(status.running).toSorted())],
+    ["next", listed(next), listed(namesOf(status.next))],
+    ["failed", listed(failed?.toSorted()), listed(namesOf(status.failed).toSorted())],
+  ] as const;
+  return rows.flatMap(([field, expected, actual]) =>
+    comparedText(`rollout ${name} ${field}`, expected, actual),
+  );
 }
 
 function namesOf(
@@ -65,6 +39,6 @@ function namesOf(
   return clusters.map(({ namespace, name }) => `${namespace}/${name}`);
 }
 
-function listed(names: readonly string[]): string {
-  return names.length === 0 ? NONE : names.join(", ");
+function listed(names: readonly string[] | undefined): string | undefined {
+  return names?.length === 0 ? NONE : names?.join(", ");
 }

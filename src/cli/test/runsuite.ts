@@ -188,7 +188,7 @@ function checkReports({ session, rollouts }: Running, step: StepSpec): Compared[
 
 function checkRollout(expect: RolloutExpectSpec, { session, rollouts }: Begun): Compared[] {
   const clusters = session.world.fleet.clusters().map(clusterKey);
-  return compareRollout(expect, rollouts.get(expect.name) ?? {}, { rollouts: rollouts.compiled, clusters });
+  return compareRollout(expect, rollouts.get(expect.name) ?? {}, rollouts.compiled, clusters);
 }
 
 function withReports(

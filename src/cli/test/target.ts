@@ -5,10 +5,10 @@ import { type HookCall, VERSION_FIELDS } from "../../api/runtimehooks.ts";
 import type { Attempt } from "../../operations/attempt.ts";
 import { expectedCall } from "../../operations/call.ts";
 import { VERSIONED } from "../../operations/step.ts";
-import { didYouMean } from "../../policy/validation/fieldmessage.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { isVersion, targetVersion } from "../../policy/targetversion.ts";
 import { requestOf } from "../fleet/admissionrequest.ts";
+import { unknownCluster } from "./checknames.ts";
 import { SuiteError } from "./suiteerror.ts";
 import type { Session } from "./session.ts";
 import type { CallSpec, RequestSpec } from "./spec.ts";
@@ -91,8 +91,7 @@ function wanting(cluster: Cluster, call: HookCall): Cluster {
 function clusterOf({ world }: Session, key: string): Cluster {
   const cluster = world.clusters.get(key);
   if (cluster !== undefined) return cluster;
-  const hint = didYouMean(key, world.fleet.clusters().map(clusterKey));
-  throw new SuiteError(`there is no Cluster ${key}${hint}`, "cluster");
+  throw unknownCluster(key, world.fleet.clusters().map(clusterKey), "cluster");
 }
 
 const VERSIONS = ["fromKubernetesVersion", "toKubernetesVersion", "kubernetesVersion"] as const;
