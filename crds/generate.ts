@@ -1,6 +1,6 @@
 /**
- * Generates the CRDs, schemas/*.json and src/api/*.gen.ts from crds/source/crds.yaml (npm run generate). Running it twice changes
- * nothing.
+ * Generates the CRDs, schemas/*.json and src/api/*.gen.ts from crds/source/crds.yaml, and the schema and types of suites from
+ * src/cli/test/suiteschema.ts (npm run generate). Running it twice changes nothing.
  */
 
 import { readFileSync, writeFileSync } from "node:fs";
@@ -16,11 +16,18 @@ const VERSION = "v1alpha1";
 const NOTE =
   "Generated from crds/source/crds.yaml by crds/generate.ts (npm run generate): change that instead.";
 
-/** Types that are written by hand, because they are not ours alone. */
-const IMPORTED = ["Condition", "HookName", "LabelSelector"];
+const SUITE_NOTE =
+  "Generated from src/cli/test/suiteschema.ts by crds/generate.ts (npm run generate): change that instead.";
+
+/** Types that are written by hand: they are not ours alone, or tell apart what a schema's `oneOf` does. */
+const IMPORTED = ["Condition", "HookName", "LabelSelector", "RawObject", "CallSpec | RequestSpec", "Sources"];
 const IMPORTS = `
 import type { Condition, LabelSelector } from "./meta.ts";
 import type { HookName } from "./runtimehooks.ts";
+`;
+const SUITE_IMPORTS = `
+import type { RawObject } from "../fleet/kinds.ts";
+import type { CallSpec, RequestSpec, Sources } from "./spec.ts";
 `;
 
 interface Schema {
@@ -30,6 +37,8 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly items?: Schema;
   readonly additionalProperties?: Schema;
+  /** What one type does not say: which fields are required together, or a format. */
+  readonly anyOf?: readonly object[];
   readonly "x-type"?: string;
   readonly "x-only"?: readonly string[];
   readonly "x-expected"?: string;
@@ -177,7 +186,8 @@ function typed(schema: Schema, definitions: Types): JSONSchema {
 }
 
 function typedBody(schema: Schema, definitions: Types): JSONSchema {
-  const { properties, items, additionalProperties, "x-type": _type, "x-only": _only, ...rest } = schema;
+  const { properties, items, additionalProperties, ...keywords } = schema;
+  const { "x-type": _type, "x-only": _only, anyOf: _anyOf, ...rest } = keywords;
   const fields = Object.entries(properties ?? {});
   return {
     ...rest,
@@ -186,7 +196,7 @@ function typedBody(schema: Schema, definitions: Types): JSONSchema {
       additionalProperties: false,
     }),
     ...(items !== undefined && { items: typed(items, definitions) }),
-    ...(additionalProperties !== undefined && {
+    ...(isObject(additionalProperties) && {
       additionalProperties: typed(additionalProperties, definitions),
     }),
   };
@@ -198,9 +208,19 @@ async function generateTypes(kinds: readonly Kind[]): Promise<string> {
   for (const { schema } of [...kinds.filter(({ kind }) => kind === "ClusterHookPolicy"), ...kinds]) {
     for (const field of ["spec", "status"]) typed(schema.properties?.[field] ?? {}, definitions);
   }
+  return await printTypes(definitions, `// ${NOTE}\n${IMPORTS}`);
+}
+
+async function generateSuiteTypes(): Promise<string> {
+  const definitions: Types = {};
+  typed(SUITE_SCHEMA, definitions);
+  return await printTypes(definitions, `// ${SUITE_NOTE}\n${SUITE_IMPORTS}`);
+}
+
+async function printTypes(definitions: Types, bannerComment: string): Promise<string> {
   const root: JSONSchema = { title: "Unused", type: "object", additionalProperties: false, definitions };
   const source = await compile(root, "Unused", {
-    bannerComment: `// ${NOTE}\n${IMPORTS}`,
+    bannerComment,
     additionalProperties: false,
     ignoreMinAndMaxItems: true,
     unreachableDefinitions: true,
@@ -417,10 +437,11 @@ for (const kind of kinds) {
 }
 const suite = {
   $schema: DRAFT,
-  $comment: `Generated from src/cli/test/suiteschema.ts by crds/generate.ts`,
+  $comment: "Generated from src/cli/test/suiteschema.ts by crds/generate.ts",
   title: SUITE_KIND,
 };
 await writeEditorSchema(fileName(SUITE_KIND), { ...suite, ...forEditors(SUITE_SCHEMA, false) });
 await writeEditorSchema("all", anyKind([...kinds.map(({ kind }) => kind), SUITE_KIND]));
 writeFileSync(join(ROOT, "src/api/hookpolicy.gen.ts"), await generateTypes(kinds));
 writeFileSync(join(ROOT, "src/api/schemas.gen.ts"), await generateSchemas(kinds, definitions));
+writeFileSync(join(ROOT, "src/cli/test/spec.gen.ts"), await generateSuiteTypes());

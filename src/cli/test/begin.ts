@@ -7,7 +7,7 @@ import type { Suite } from "./suite.ts";
 import { SuiteError, within } from "./suiteerror.ts";
 import { checkNames, namesPolicy } from "./checknames.ts";
 import { Session } from "./session.ts";
-import type { AskedSpec, StepSpec, TimersSpec } from "./spec.ts";
+import type { AskedSpec, StepSpec, TimersSpec } from "./spec.gen.ts";
 import { SuiteRollouts } from "./suiterollouts.ts";
 import { targetOfCall } from "./target.ts";
 import { SuiteWorld } from "./suiteworld.ts";

@@ -8,7 +8,7 @@ import type { CompiledPolicy } from "../../policy/policy.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { checkNames, checkRolloutNames, namesPolicy } from "./checknames.ts";
 import type { AdmissionAnswer } from "../fleet/admissionrequest.ts";
-import type { ExpectSpec, SpanSpec } from "./spec.ts";
+import type { ExpectSpec, SpanSpec } from "./spec.gen.ts";
 import { SuiteError } from "./suiteerror.ts";
 import type { Span } from "../../operations/timeline.ts";
 import { policyName } from "../../policy/policyref.ts";

@@ -5,7 +5,8 @@ import { didYouMean } from "../../policy/validation/fieldmessage.ts";
 import { checkNames, checkRolloutNames } from "./checknames.ts";
 import { type Compared, comparedText, type Known, NONE } from "./expect.ts";
 import type { MetricSample, ReportedEvent } from "./reported.ts";
-import { type EventSpec, METRIC_LABELS, type MetricSpec } from "./spec.ts";
+import type { EventSpec, MetricSpec } from "./spec.gen.ts";
+import { METRIC_LABELS } from "./spec.ts";
 import { SuiteError } from "./suiteerror.ts";
 
 /** The Events of each named reason must be exactly the listed ones; an empty list means none at all. */

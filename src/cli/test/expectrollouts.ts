@@ -4,7 +4,7 @@ import { CONDITION, type HookRollout } from "../../api/hookpolicy.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { checkRolloutNames, unknownCluster } from "./checknames.ts";
 import { type Compared, comparedText, NONE } from "./expect.ts";
-import type { RolloutExpectSpec } from "./spec.ts";
+import type { RolloutExpectSpec } from "./spec.gen.ts";
 
 export function compareRollout(
   { name, target, stage, halted, running, next, failed }: RolloutExpectSpec,

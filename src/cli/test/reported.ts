@@ -11,7 +11,7 @@ import { countRolloutClusters, countRolloutHalts } from "../../metrics/rolloutga
 import { type PendingOperation, operationKey } from "../../operations/operation.ts";
 import { TooManyChanges } from "../../operations/timeline.ts";
 import type { Decision } from "../../policy/decision.ts";
-import type { MetricName } from "./spec.ts";
+import type { MetricSpec } from "./spec.gen.ts";
 
 export interface MetricSample {
   readonly labels: Readonly<Record<string, string>>;
@@ -41,7 +41,7 @@ export class Reported {
   }
 
   /** The series of a metric, as a scrape at this instant would show them. */
-  samples(name: MetricName, rollouts: readonly HookRollout[], now: Date): readonly MetricSample[] {
+  samples(name: MetricSpec["name"], rollouts: readonly HookRollout[], now: Date): readonly MetricSample[] {
     const { overrides, policies } = this.#memory;
     const entries = [...policies.entries()];
     switch (name) {

@@ -15,7 +15,8 @@ import { callText, type StepResult, type SuiteResult } from "./result.ts";
 import { compareEvents, compareMetric } from "./expectreports.ts";
 import { compareRollout } from "./expectrollouts.ts";
 import type { Session } from "./session.ts";
-import type { CallSpec, RequestSpec, RolloutExpectSpec, StepSpec, TimelineSpec } from "./spec.ts";
+import type { RolloutExpectSpec, StepSpec, TimelineSpec } from "./spec.gen.ts";
+import type { CallSpec, RequestSpec } from "./spec.ts";
 import { target, targetOfCall, targetOfRequest } from "./target.ts";
 
 export async function runSuite(loaded: LoadedSuite): Promise<SuiteResult> {

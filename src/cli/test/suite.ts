@@ -9,7 +9,8 @@ import { groupOf, isCluster, isNamespace, ownKind, policyKind, type RawObject } 
 import { problemAt } from "../validate/kindproblems.ts";
 import { checkSuite } from "./suitecheck.ts";
 import { SUITE_GROUP, SUITE_KIND } from "./suiteschema.ts";
-import { type Section, SECTIONS, type Sources, type SuiteSpec } from "./spec.ts";
+import type { SuiteSpec } from "./spec.gen.ts";
+import type { Sources } from "./spec.ts";
 import type { FileProblem } from "../files/parsed.ts";
 
 /** A valid suite with its objects. */
@@ -57,8 +58,8 @@ export async function loadSuite(source: SourceObject, load: LoadFiles): Promise<
   const { metadata, spec } = checked.suite;
   const loading = new Loading(source, load);
   const objects: RawObject[] = [];
-  for (const section of SECTIONS) {
-    objects.push(...(await loading.read(spec[section] ?? [], `spec.${section}`, BELONGS[section])));
+  for (const { section, ...belongs } of SECTIONS) {
+    objects.push(...(await loading.read(spec[section] ?? [], `spec.${section}`, belongs)));
   }
   const created: (readonly RawObject[])[] = [];
   for (const [index, { create = [] }] of spec.steps.entries()) {
@@ -81,17 +82,22 @@ interface Belongs {
   readonly is: (object: RawObject) => boolean;
 }
 
-const BELONGS: Readonly<Record<Section, Belongs>> = {
-  policies: { what: "HookPolicy or ClusterHookPolicy", is: (object) => policyKind(object) !== undefined },
-  rollouts: { what: "HookRollout", is: (object) => ownKind(object) === "HookRollout" },
-  clusters: { what: "Cluster", is: isCluster },
-  namespaces: { what: "Namespace", is: isNamespace },
-  objects: {
+const SECTIONS = [
+  {
+    section: "policies",
+    what: "HookPolicy or ClusterHookPolicy",
+    is: (object) => policyKind(object) !== undefined,
+  },
+  { section: "rollouts", what: "HookRollout", is: (object) => ownKind(object) === "HookRollout" },
+  { section: "clusters", what: "Cluster", is: isCluster },
+  { section: "namespaces", what: "Namespace", is: isNamespace },
+  {
+    section: "objects",
     what: "object that a gate could look at",
     is: (object) => groupOf(object) !== GROUP && !isSuite(object),
   },
-  overrides: { what: "HookOverride", is: (object) => ownKind(object) === "HookOverride" },
-};
+  { section: "overrides", what: "HookOverride", is: (object) => ownKind(object) === "HookOverride" },
+] as const satisfies readonly (Belongs & { readonly section: keyof SuiteSpec })[];
 const ROLLOUTS_ELSEWHERE = "; HookRollouts belong in spec.rollouts";
 const ANYTHING: Belongs = { what: "object", is: (object) => !isSuite(object) };
 

@@ -6,13 +6,13 @@ import { isFields } from "../../api/fields.ts";
 import { describeSchemaError } from "../../policy/validation/fieldmessage.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { toType } from "../validate/suggestion.ts";
-import type { SuiteObject } from "./spec.ts";
+import type { HookPolicyTest } from "./spec.gen.ts";
 import { isSuite } from "./suitevalidators.ts";
 
 /** Returns the object as a suite, or all errors in the order of the file. */
 export function checkSuite(
   object: unknown,
-): { readonly suite: SuiteObject } | { readonly errors: readonly FieldError[] } {
+): { readonly suite: HookPolicyTest } | { readonly errors: readonly FieldError[] } {
   if (isSuite(object)) return { suite: object };
   const errors = (isSuite.errors ?? []).filter(
     ({ keyword, schemaPath }) => keyword !== "if" && !/(?:anyOf|oneOf)\/\d/.test(schemaPath),

@@ -50,13 +50,20 @@ const POLICY = text(
 );
 const VERDICTS = ["Allowed", "Observed", "WouldBlock", "Blocked", "NotEvaluable"];
 
-function record(properties: object, required: readonly string[] = [], more: object = {}): object {
-  return { type: "object", additionalProperties: false, properties, required, ...more };
+/** `name`: that of its type, in spec.gen.ts or spec.ts. */
+function record(
+  name: string,
+  properties: object,
+  required: readonly string[] = [],
+  more: object = {},
+): object {
+  return { "x-type": name, type: "object", additionalProperties: false, properties, required, ...more };
 }
 
 /** Paths of files, folders and globs, relative to the suite's folder, or inline objects. */
 function sources(what: string, more: object = {}): object {
   return {
+    "x-type": "Sources",
     type: "array",
     description: `${what}: files, folders and globs, relative to this file, or objects`,
     items: { type: ["string", "object"] },
@@ -65,6 +72,7 @@ function sources(what: string, more: object = {}): object {
 }
 
 const OBJECT_REF = record(
+  "ObjectRefSpec",
   {
     apiVersion: text("As in the object"),
     kind: text("As in the object"),
@@ -91,6 +99,7 @@ const CALL_FIELDS = {
 
 /** A call of a hook, or a request to the API server. */
 const CALL = record(
+  "CallSpec | RequestSpec",
   {
     ...CALL_FIELDS,
     admission: word(
@@ -106,6 +115,7 @@ const CALL = record(
 );
 
 const EXPECT = record(
+  "ExpectSpec",
   {
     verdict: word(
       [...VERDICTS, ...ADMISSION_VERDICTS],
@@ -131,6 +141,7 @@ const EXPECT = record(
 );
 
 const EVENT = record(
+  "EventSpec",
   {
     reason: word(EVENT_REASONS, "If a reason is named, all of its Events must be listed"),
     about: text(
@@ -142,6 +153,7 @@ const EVENT = record(
 );
 
 const METRIC = record(
+  "MetricSpec",
   {
     name: word(Object.keys(METRIC_LABELS), "The name under which the operator exports it"),
     labels: { ...texts, description: "Labels of the series to add up; absent: all series of the metric" },
@@ -151,6 +163,7 @@ const METRIC = record(
 );
 
 const SPAN = record(
+  "SpanSpec",
   {
     verdict: word(VERDICTS, "If a verdict is named, all of its spans must be listed"),
     from: instant("Default: the clock of this step"),
@@ -160,6 +173,7 @@ const SPAN = record(
 );
 
 const ROLLOUT = record(
+  "RolloutExpectSpec",
   {
     name: text("A HookRollout of this suite"),
     target: text("The version that Clusters are upgraded to"),
@@ -174,13 +188,14 @@ const ROLLOUT = record(
 );
 
 const STEP = record(
+  "StepSpec",
   {
     name: text("Shown in reports"),
     at: instant("Moves the clock, never backwards"),
     advance: duration("Moves the clock"),
     create: sources("Objects to create", { minItems: 1 }),
     patch: list(
-      { type: "object" },
+      { "x-type": "RawObject", type: "object" },
       "JSON merge patches: objects with kind and metadata.name, and the fields that change",
     ),
     delete: list(OBJECT_REF, "Objects to delete"),
@@ -199,6 +214,7 @@ const STEP = record(
     metrics: list(METRIC, "The metrics that the operator exports after this step"),
     rollouts: list(ROLLOUT, "The statuses of HookRollouts after this step"),
     timeline: record(
+      "TimelineSpec",
       {
         ...CALL_FIELDS,
         to: instant("The end"),
@@ -213,6 +229,7 @@ const STEP = record(
 );
 
 const ASKED = record(
+  "AskedSpec",
   {
     ...CALL_FIELDS,
     firstAsked: instant("When Cluster API asked for the first time"),
@@ -220,6 +237,7 @@ const ASKED = record(
       type: "array",
       description: "Timers of rules with a deadline or a wait, as in status.decisions[].timers",
       items: record(
+        "TimersSpec",
         {
           policy: POLICY,
           rule: text("A rule of the policy"),
@@ -239,11 +257,13 @@ export const SUITE_SCHEMA = {
   title: SUITE_KIND,
   description: "A test of HookPolicies and HookRollouts: run by `hookpolicy test`",
   ...record(
+    "HookPolicyTest",
     {
       apiVersion: { type: "string", enum: [SUITE_API_VERSION] },
       kind: { type: "string", enum: [SUITE_KIND] },
       metadata: { type: "object", properties: { name: text("Shown in reports") }, required: ["name"] },
       spec: record(
+        "SuiteSpec",
         {
           capiVersion: {
             type: "string",

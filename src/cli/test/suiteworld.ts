@@ -14,7 +14,7 @@ import { policyName } from "../../policy/policyref.ts";
 import { createFleet, type Fleet, type FleetOptions } from "../fleet/fleet.ts";
 import { groupOf, isCluster, ownKind, type RawObject, viewOverride } from "../fleet/kinds.ts";
 import { SuiteError } from "./suiteerror.ts";
-import type { ObjectRefSpec } from "./spec.ts";
+import type { ObjectRefSpec } from "./spec.gen.ts";
 
 export class SuiteWorld {
   /** These three read the present objects like the operator's informers. */

@@ -21,6 +21,7 @@ export function compiler(options: Options): Ajv {
 interface Schema {
   readonly type?: unknown;
   readonly description?: string;
+  readonly "x-type"?: string;
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly items?: Schema;
   readonly additionalProperties?: Schema | boolean;
@@ -45,6 +46,7 @@ export function sharing(ajv: Ajv): (schema: Schema) => object {
   };
   const inParts = ({
     description: _description,
+    "x-type": _type,
     properties,
     items,
     additionalProperties,

@@ -9,15 +9,8 @@ import { policyName } from "../../../policy/policyref.ts";
 import type { Fleet } from "../../fleet/fleet.ts";
 import { ownKind, type RawObject, viewOverride } from "../../fleet/kinds.ts";
 import { callText } from "../result.ts";
-import type {
-  AskedSpec,
-  CallSpec,
-  ExpectSpec,
-  RequestSpec,
-  StepSpec,
-  SuiteSpec,
-  TimersSpec,
-} from "../spec.ts";
+import type { AskedSpec, ExpectSpec, StepSpec, SuiteSpec, TimersSpec } from "../spec.gen.ts";
+import type { CallSpec, RequestSpec } from "../spec.ts";
 import { type Answered, requestOf } from "./auditlines.ts";
 import { type Mark, marksOf } from "./gatemarks.ts";
 

@@ -21,7 +21,7 @@ import { DEFAULT_CAPI_MINOR, MAX_OVERRIDE_MS } from "../begin.ts";
 import { runSuite } from "../runsuite.ts";
 import type { SuiteResult } from "../result.ts";
 import { checkNames } from "../checknames.ts";
-import type { ExpectSpec, StepSpec } from "../spec.ts";
+import type { ExpectSpec, StepSpec } from "../spec.gen.ts";
 import { SuiteError } from "../suiteerror.ts";
 import { isSuite, loadSuite } from "../suite.ts";
 import { SUITE_API_VERSION, SUITE_KIND } from "../suiteschema.ts";

@@ -1,7 +1,7 @@
 /** Runs a recorded suite, and drops the expectations that it does not fulfil. */
 
 import type { StepResult, SuiteResult } from "../result.ts";
-import type { ExpectSpec, StepSpec } from "../spec.ts";
+import type { ExpectSpec, StepSpec } from "../spec.gen.ts";
 import type { Answered } from "./auditlines.ts";
 import type { Recorded } from "./recording.ts";
 
