@@ -34,18 +34,17 @@ export interface FleetPair {
 export function fleetPair(
   present: readonly RawObject[],
   applied: readonly RawObject[],
-  options: FleetOptions & { readonly prune: boolean },
+  options: Omit<FleetOptions, "namespace"> & { readonly prune: boolean },
 ): FleetPair {
-  const namespace = options.namespace ?? "default";
-  const byIdentity = new Map(present.map((object) => [identityOf(object, namespace), object]));
-  const updated = applied.map((object) => apply(byIdentity.get(identityOf(object, namespace)), object));
-  const names = new Set(applied.map((object) => identityOf(object, namespace)));
+  const byIdentity = new Map(present.map((object) => [identityOf(object), object]));
+  const updated = applied.map((object) => apply(byIdentity.get(identityOf(object)), object));
+  const names = new Set(applied.map(identityOf));
   const kept = present.filter(
-    (object) => !names.has(identityOf(object, namespace)) && !(options.prune && holdsOperations(object)),
+    (object) => !names.has(identityOf(object)) && !(options.prune && holdsOperations(object)),
   );
   // New Clusters and Namespaces among the applied objects belong to both fleets, so that they are compared, too.
   const extra = applied.filter(
-    (object) => ownKind(object) === undefined && !byIdentity.has(identityOf(object, namespace)),
+    (object) => ownKind(object) === undefined && !byIdentity.has(identityOf(object)),
   );
   const after = createFleet([...kept, ...updated], options);
   const before = createFleet([...present, ...extra], options);
@@ -53,7 +52,7 @@ export function fleetPair(
     before,
     after,
     edits: editsBetween(before.policies, after.policies),
-    applied: after.policies.filter(({ raw }) => names.has(identityOf(raw, namespace))),
+    applied: after.policies.filter(({ raw }) => names.has(identityOf(raw))),
     sameWorld: applied.every((object) => policyKind(object) !== undefined),
   };
 }
@@ -70,9 +69,9 @@ function holdsOperations(object: RawObject): boolean {
   return policyKind(object) !== undefined || ownKind(object) === "HookRollout";
 }
 
-function identityOf(object: RawObject, standard: string): string {
-  const { name, namespace } = viewMetadata(object["metadata"]);
-  const place = policyKind(object) === "ClusterHookPolicy" ? "" : (namespace ?? standard);
+function identityOf(object: RawObject): string {
+  const { name, namespace = "default" } = viewMetadata(object["metadata"]);
+  const place = policyKind(object) === "ClusterHookPolicy" ? "" : namespace;
   return [groupOf(object), object["kind"], place, name].join(" ");
 }
 

@@ -48,25 +48,20 @@ export function rolloutHolds(fleet: Fleet, operations: readonly AwaitedOperation
     const own = operations.filter(
       ({ cluster, call }) => call.hook === hook && !holds.has(holdKey(hook, clusterKey(cluster))),
     );
-    for (const [cluster, held] of holdsOf(known, { fleet, operations: own, at }))
-      holds.set(holdKey(hook, cluster), held);
+    for (const [cluster, held] of holdsOf(known, fleet, own, at)) holds.set(holdKey(hook, cluster), held);
   }
   return holds;
-}
-
-interface Scene {
-  readonly fleet: Fleet;
-  readonly operations: readonly AwaitedOperation[];
-  readonly at: Date;
 }
 
 /** By clusterKey(). */
 function holdsOf(
   { compiled, status: stored }: FleetRollout,
-  { fleet, operations, at }: Scene,
+  fleet: Fleet,
+  operations: readonly AwaitedOperation[],
+  at: Date,
 ): ReadonlyMap<string, Held> {
   const members = membersOf(compiled, fleet);
-  const status = statusOf(compiled, { stored, members, at });
+  const status = statusOf(compiled, stored, members, at);
   const byKey = new Map(members.map(({ member, cluster }) => [clusterKey(cluster), member]));
   const holds = new Map<string, Held>();
   const waiting: Waiting[] = [];
@@ -95,14 +90,13 @@ function heldIn(stage: Member["stage"], hold: Hold): Held {
   return { hold, stage: hold.stage ?? stage?.name };
 }
 
-interface Present {
-  readonly stored: HookRolloutStatus;
-  readonly members: readonly KnownMember[];
-  readonly at: Date;
-}
-
 /** The status that the operator would write now; a new rollout has none yet. */
-function statusOf(rollout: CompiledRollout, { stored, members, at }: Present): HookRolloutStatus {
+function statusOf(
+  rollout: CompiledRollout,
+  stored: HookRolloutStatus,
+  members: readonly KnownMember[],
+  at: Date,
+): HookRolloutStatus {
   return computeRolloutStatus(
     {
       rollout,
