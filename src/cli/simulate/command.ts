@@ -1,8 +1,7 @@
 /** `hookpolicy simulate`: shows what a change of policies would do to the fleet. */
 
 import { type Command, InvalidArgumentError } from "commander";
-import type { HookName } from "../../api/runtimehooks.ts";
-import { HOOK_NAMES } from "../../api/runtimehooks.ts";
+import { HOOK_NAMES, type HookName } from "../../api/runtimehooks.ts";
 import {
   addExamples,
   choice,
@@ -17,10 +16,11 @@ import {
 import type { RawObject } from "../fleet/kinds.ts";
 import { Progress } from "../terminal/progressline.ts";
 import { problemLine } from "../terminal/problemline.ts";
-import type { ChangeKind } from "./comparison.ts";
+import { CHANGES } from "./comparison.ts";
+import type { FleetPair } from "./changedfleet.ts";
 import type { Simulation } from "./simulation.ts";
-import type { Prepared, Present } from "./preparation.ts";
-import type { Times } from "./report.ts";
+import type { Present } from "./preparation.ts";
+import type { Times } from "./requestchanges.ts";
 import { parseOptions, UsageError } from "../../operator/options.ts";
 import { addConnectionFlags, type ConnectionFlags, reading } from "../fleet/connection.ts";
 import { readAllObjects } from "../fleet/objectfiles.ts";
@@ -28,7 +28,7 @@ import { terminalOf } from "../terminal/terminal.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 
 const FORMATS = ["text", "json", "markdown"] as const;
-const FAIL_ON = ["never", "newly-blocked", "newly-allowed", "changed-reason", "any"] as const;
+const FAIL_ON = ["never", ...CHANGES, "any"] as const;
 const LIVE = "live";
 
 interface Flags extends ConnectionFlags {
@@ -133,15 +133,11 @@ async function runSimulation(flags: Flags): Promise<void> {
   }
   if (prepared.pair.after.clusters().length === 0)
     throw new CommandError(USAGE, "there is no Cluster to simulate");
-  const simulation = await compare(prepared, flags, times);
+  const simulation = await compare(prepared.pair, flags, times);
   stderr.lines(warningsOf(prepared.pair, simulation).map((line) => `warning: ${line}`));
   await report(simulation, times, flags);
-  const { CHANGES } = await import("./comparison.ts");
-  const { countOf } = await import("./simulation.ts");
-  const failing: readonly ChangeKind[] = CHANGES.filter(
-    (kind) => flags.failOn === "any" || flags.failOn === kind,
-  );
-  if (failing.some((kind) => countOf(simulation, kind) > 0)) throw new CommandError(FAILED);
+  const fails = simulation.changes.some(({ change }) => flags.failOn === "any" || flags.failOn === change);
+  if (fails) throw new CommandError(FAILED);
 }
 
 function timesOf({ at, from, to }: Flags): Times {
@@ -162,12 +158,12 @@ async function readPresent(flags: Flags, applied: readonly RawObject[]): Promise
   return await reading(withApiServer(flags, async (client) => readPresentFleet(client, applied)));
 }
 
-async function compare({ pair, served }: Prepared, flags: Flags, times: Times): Promise<Simulation> {
+async function compare(pair: FleetPair, flags: Flags, times: Times): Promise<Simulation> {
   const { simulate } = await import("./simulation.ts");
+  const { advertised } = pair.after.served;
   const run = simulate(pair, {
     ...times,
-    served,
-    hooks: HOOK_NAMES.filter((hook) => served.advertised.has(hook) && (flags.hook?.includes(hook) ?? true)),
+    hooks: HOOK_NAMES.filter((hook) => advertised.has(hook) && (flags.hook?.includes(hook) ?? true)),
     ...(flags.toVersion !== undefined && { version: flags.toVersion }),
     ...(flags.fromVersion !== undefined && { fromVersion: flags.fromVersion }),
   });

@@ -1,6 +1,6 @@
 /** Prepares what `simulate` compares, and the notes about it. */
 
-import { type ServedHooks, servedHooks } from "../../api/hookcatalog.ts";
+import { servedHooks } from "../../api/hookcatalog.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
 import type { Options } from "../../operator/options.ts";
 import type { ObjectReader } from "../../policy/objects.ts";
@@ -29,7 +29,6 @@ export async function readPresentFleet(
 
 export interface Prepared {
   readonly pair: FleetPair;
-  readonly served: ServedHooks;
   /** Errors in the applied policies and rollouts. If there are any, nothing can be simulated. */
   readonly problems: readonly FileProblem[];
 }
@@ -39,19 +38,18 @@ export function prepare(
   { objects, reader }: Present,
   { options, now, prune }: { readonly options: Options; readonly now: Date; readonly prune: boolean },
 ): Prepared {
-  const served = servedHooks(options.capiVersion.minor);
   const pair = fleetPair(
     objects,
     sources.map(({ object }) => object),
     {
-      served,
+      served: servedHooks(options.capiVersion.minor),
       maxOverrideMs: options.maxOverrideMs,
       now,
       prune,
       ...(reader !== undefined && { objects: reader, allNamespaces: true }),
     },
   );
-  return { pair, served, problems: invalidIn(pair, sources) };
+  return { pair, problems: invalidIn(pair, sources) };
 }
 
 function invalidIn({ applied, after }: FleetPair, sources: readonly SourceObject[]): FileProblem[] {

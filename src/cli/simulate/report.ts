@@ -7,27 +7,19 @@ import type { Colour } from "../terminal/colour.ts";
 import { markdownParts, markdownTable, markdownText } from "../terminal/markdown.ts";
 import type { Answer, AnswerRule } from "./answer.ts";
 import { type Change, type ChangeKind, CHANGES } from "./comparison.ts";
+import type { Times } from "./requestchanges.ts";
 import { countOf, type Simulation } from "./simulation.ts";
 import { tableLines } from "../terminal/table.ts";
 import { paragraphs, wrapped } from "../terminal/tree.ts";
 
-/** The simulated time. */
-export interface Times {
-  readonly from: Date;
-  readonly to?: Date;
-}
-
 /** Changes that differ only in the Cluster, in words. */
-export interface ChangeGroup {
+interface Group {
   readonly change: ChangeKind;
   /** The hook, or the request at admission. */
   readonly hook: string;
   readonly before: string;
   readonly after: string;
   readonly clusters: readonly string[];
-}
-
-interface Group extends ChangeGroup {
   readonly first: Change;
 }
 
@@ -114,7 +106,7 @@ function groupsOf({ changes }: Simulation): Group[] {
   return groups.toSorted((a, b) => rank(a) - rank(b) || b.clusters.length - a.clusters.length);
 }
 
-export function changeGroups(simulation: Simulation): readonly ChangeGroup[] {
+export function changeGroups(simulation: Simulation): readonly Omit<Group, "first">[] {
   return groupsOf(simulation).map(({ first: _, ...group }) => group);
 }
 

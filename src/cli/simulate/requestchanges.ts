@@ -14,11 +14,15 @@ import type { FleetPair } from "./changedfleet.ts";
 import { type Change, Comparison } from "./comparison.ts";
 import type { Turn } from "./walks.ts";
 
-export interface RequestOptions {
-  readonly hooks: readonly HookName[];
+/** The simulated time. */
+export interface Times {
   readonly from: Date;
   /** Absent: one instant. */
   readonly to?: Date;
+}
+
+export interface SimulationOptions extends Times {
+  readonly hooks: readonly HookName[];
   /** The version that upgrades go to; default: the one that the Cluster shows, else that of its topology. */
   readonly version?: string;
   /** The version that upgrades come from; default: the one that the Cluster shows, else unknown. */
@@ -42,7 +46,7 @@ export interface RequestChanges {
 /** A creation request creates a Cluster of the fleet again, for example from Git or a backup. */
 export function* requestChanges(
   { before, after }: FleetPair,
-  options: RequestOptions,
+  options: SimulationOptions,
   progress: Progress,
 ): Generator<Progress, RequestChanges> {
   const comparison = new Comparison((options.to ?? options.from).getTime());
@@ -77,7 +81,7 @@ function answerAt({ answer }: Turn): Answer {
 function requestsOf(
   { metadata: { namespace = "" } }: Cluster,
   sides: readonly Fleet[],
-  { hooks, version }: RequestOptions,
+  { hooks, version }: SimulationOptions,
 ): readonly RequestName[] {
   const names = REQUESTS.filter((name) => name !== "Upgrade" || version !== undefined);
   const rules = sides
@@ -97,7 +101,7 @@ function turnsOf(
   fleet: Fleet,
   name: RequestName,
   cluster: Cluster,
-  options: RequestOptions,
+  options: SimulationOptions,
 ): readonly Turn[] | undefined {
   const { from, to = from, version, fromVersion } = options;
   const attempt = requestOf(name, cluster, { to: version, from: fromVersion });
@@ -130,6 +134,6 @@ function turnAt(at: Date, attempt: Attempt, found: Admitted): Turn {
 const MAX_SAMPLES = 100;
 const SAMPLE_SECONDS = 60;
 
-export function sampleSeconds({ from, to = from }: RequestOptions): number {
+export function sampleSeconds({ from, to = from }: Times): number {
   return Math.max(SAMPLE_SECONDS, (to.getTime() - from.getTime()) / 1000 / MAX_SAMPLES);
 }

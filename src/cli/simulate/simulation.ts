@@ -4,7 +4,6 @@ import type { Cluster } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtimehooks.ts";
 import { comingFrom, expectedCall, skipsMinor } from "../../operations/call.ts";
 import { type PendingOperation, newOperation } from "../../operations/operation.ts";
-import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { matches } from "../../policy/decide.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
 import { editOf, forgetEdited } from "../../operations/timers.ts";
@@ -21,16 +20,12 @@ import {
   type Progress,
   type RequestChanges,
   requestChanges,
-  type RequestOptions,
+  type SimulationOptions,
   sampleSeconds,
 } from "./requestchanges.ts";
 import { type Held, holdKey, type Holds, rolloutHolds } from "./rolloutholds.ts";
 import { decisionAt, Walks } from "./walks.ts";
 import { policyName } from "../../policy/policyref.ts";
-
-export interface SimulationOptions extends RequestOptions {
-  readonly served: ServedHooks;
-}
 
 /** A rule of the new policies that is not evaluable at the beginning. */
 export interface NotEvaluableRule {
@@ -156,13 +151,10 @@ function count(found: Map<string, NotEvaluableRule>, rule: NotEvaluableRule): vo
   found.set(key, known === undefined ? rule : { ...known, operations: known.operations + 1 });
 }
 
-interface Place {
+interface Side {
   readonly fleet: Fleet;
   readonly cluster: Cluster;
   readonly pending: readonly PendingOperation[];
-}
-
-interface Side extends Place {
   readonly walks: Walks;
 }
 
@@ -237,7 +229,7 @@ function answers(side: Side, hook: HookName, options: SimulationOptions): Answer
 }
 
 function operationOf(
-  { fleet, cluster, pending }: Place,
+  { fleet, cluster, pending }: Omit<Side, "walks">,
   hook: HookName,
   { from, version, fromVersion }: SimulationOptions,
 ): OperationInputs<PendingOperation> {

@@ -127,8 +127,8 @@ export async function simulated(
   const present = await readPresentFleet(client, applied);
   const prepared = prepare(sources, present, { options, now, prune: prune === "true" });
   if (prepared.problems.length > 0) return refused([...prepared.problems]);
-  const { pair, served } = prepared;
-  const simulation = await run(simulate(pair, { served, hooks: hooksOf(options), from: now }));
+  const { pair } = prepared;
+  const simulation = await run(simulate(pair, { hooks: hooksOf(options), from: now }));
   return {
     problems: [],
     warnings: warningsOf(pair, simulation),

@@ -62,7 +62,7 @@ interface Given {
 function changes({ present, applied, to, prune = false }: Given): readonly string[] {
   const pair = fleetPair(present, applied, { served, maxOverrideMs: 3_600_000, now: AT, prune });
   const hooks = ["BeforeClusterUpgrade"] as const;
-  const run = simulate(pair, { served, hooks, from: AT, ...(to !== undefined && { to }) });
+  const run = simulate(pair, { hooks, from: AT, ...(to !== undefined && { to }) });
   let step = run.next();
   while (step.done !== true) step = run.next();
   return step.value.changes.map(({ change, cluster: name, after }) =>

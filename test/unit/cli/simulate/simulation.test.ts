@@ -118,7 +118,7 @@ function changesOf(
     now: FROM,
     prune: false,
   });
-  const run = simulate(pair, { served, hooks: [...served.advertised], from: FROM, to: TO });
+  const run = simulate(pair, { hooks: [...served.advertised], from: FROM, to: TO });
   for (;;) {
     const step = run.next();
     if (step.done === true) return step.value.changes.map((change) => structuredClone(change));
