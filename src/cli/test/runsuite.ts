@@ -152,7 +152,7 @@ function admit(session: Session, spec: RequestSpec): Answered {
 
 function checkTimeline({ session, rollouts }: Running, timeline: TimelineSpec): Outcome {
   const { cluster, call: asked } = within("timeline", () => target(session, timeline));
-  if (rollouts.selects(cluster, asked))
+  if (rollouts.selectedOperation(cluster, asked) !== undefined)
     throw new SuiteError(
       `a HookRollout speaks about ${asked.hook} of ${timeline.cluster}, and a timeline foresees no slots: use \`call\``,
       "timeline.cluster",

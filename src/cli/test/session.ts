@@ -121,7 +121,11 @@ export class Session {
   /** The answers from now on if only time passes; changes no state. */
   timeline(cluster: Cluster, call: HookCall, to: Date): Span[] {
     const operation = newOperation(call, cluster, this.#now, this.#known(cluster, call));
-    return spansOf(this.#seen(walk(this.#inputs(cluster, operation), this.#now, to)), to);
+    const looks = walk(this.#inputs(cluster, operation), this.#now, to).map((look) => {
+      this.coverage.see(look.decision);
+      return look;
+    });
+    return spansOf(looks, to);
   }
 
   /** When time alone can change the answer. */
@@ -133,13 +137,6 @@ export class Session {
 
   #known({ metadata }: Cluster, { hook }: HookCall): PendingOperation | undefined {
     return this.#memory.operations.get(metadata.uid, hook);
-  }
-
-  *#seen(looks: Iterable<Look<PendingOperation>>): Generator<Look<PendingOperation>> {
-    for (const look of looks) {
-      this.coverage.see(look.decision);
-      yield look;
-    }
   }
 
   #put({ state, decision, at }: Look<PendingOperation>): void {

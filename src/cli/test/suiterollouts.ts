@@ -6,6 +6,7 @@
 import type { HookRollout } from "../../api/hookpolicy.ts";
 import type { Cluster } from "../../api/meta.ts";
 import type { HookCall } from "../../api/runtimehooks.ts";
+import { untilDue } from "../../controller/rolloutdue.ts";
 import { CLAIM_MS, RolloutReconciler, UNHEALTHY_MS } from "../../controller/rolloutreconciler.ts";
 import { Rollouts } from "../../controller/rollouts.ts";
 import { rolloutTransitions } from "../../controller/rollouttransitions.ts";
@@ -20,12 +21,13 @@ import { memberOf, operationOf, showsMark } from "../../rollouts/member.ts";
 import type { CompiledRollout, Operation } from "../../rollouts/rollout.ts";
 import { asBegun, asEnded, asWaiting } from "./clusterapi.ts";
 import { SuiteRolloutApi } from "./rolloutapi.ts";
-import { rolloutEdges } from "./rolloutedges.ts";
 import type { Asked, Session } from "./session.ts";
 import { SuiteError } from "./suiteerror.ts";
 
 /** A suite exceeds this only by mistake, such as windows of a minute over months. */
 const MAX_STOPS = 20_000;
+/** Expressions that read the clock are re-evaluated this often. */
+const LOOK_AGAIN_MS = 60_000;
 
 export class SuiteRollouts {
   readonly #session: Session;
@@ -80,13 +82,8 @@ export class SuiteRollouts {
     return this.#rollouts.entries().map(({ rollout }) => rollout);
   }
 
-  /** Whether a rollout speaks about the call. */
-  selects(cluster: Cluster, call: HookCall): boolean {
-    return this.#selectedOperation(cluster, call) !== undefined;
-  }
-
-  /** `undefined`: no rollout speaks about the call. */
-  #selectedOperation(cluster: Cluster, { hook }: HookCall): Operation | undefined {
+  /** The operation that the call is about; `undefined`: no rollout speaks about the call. */
+  selectedOperation(cluster: Cluster, { hook }: HookCall): Operation | undefined {
     const operation = operationOf(hook);
     return operation && this.#selecting(cluster, operation).length > 0 ? operation : undefined;
   }
@@ -118,18 +115,23 @@ export class SuiteRollouts {
 
   #nextStop(): Date | undefined {
     const { now } = this.#session;
-    const waiting = this.#waiting.map((each) => this.#session.nextChange(each));
-    const edges = rolloutEdges(this.#rollouts.entries(), waiting, now);
-    const ahead = [...edges, after(this.#changedAt, UNHEALTHY_MS), after(this.#changedAt, CLAIM_MS)].filter(
-      (at) => at > now,
-    );
-    if (this.#rollouts.entries().length === 0 || ahead.length === 0) return undefined;
-    return new Date(Math.min(...ahead.map((at) => at.getTime())));
+    const entries = this.#rollouts.entries();
+    if (entries.length === 0) return undefined;
+    const gates = this.#waiting.length === 0 ? [] : entries.flatMap(({ rollout }) => gateEdges(rollout, now));
+    const edges = [
+      ...gates,
+      ...this.#waiting.map((each) => this.#session.nextChange(each)),
+      after(this.#changedAt, UNHEALTHY_MS),
+      after(this.#changedAt, CLAIM_MS),
+    ].map((at) => at?.getTime() ?? Infinity);
+    const due = entries.map(({ rollout, status }) => now.getTime() + untilDue(rollout, status, now));
+    const next = Math.min(...[...edges, ...due].filter((at) => at > now.getTime()));
+    return next === Infinity ? undefined : new Date(next);
   }
 
   /** Cluster API asks. It will ask about a held operation again until it is released. */
   async ask(asked: Cluster, call: HookCall): Promise<Decision> {
-    const operation = this.#selectedOperation(asked, call);
+    const operation = this.selectedOperation(asked, call);
     if (operation === undefined) return this.#session.ask(asked, call);
     const key = clusterKey(asked);
     this.show(asked, call);
@@ -147,7 +149,7 @@ export class SuiteRollouts {
     const { hook } = call;
     // The call itself may have changed the Cluster's version.
     const cluster = this.#find(clusterKey(asked)) ?? asked;
-    const operation = this.#selectedOperation(cluster, call);
+    const operation = this.selectedOperation(cluster, call);
     if (operation === undefined || showsMark(operation, cluster.metadata)) return;
     const { served, now } = this.#session;
     if (operation !== "Delete" && !isPossible(hook, cluster, served))
@@ -160,7 +162,7 @@ export class SuiteRollouts {
 
   /** Records that an earlier call was held. */
   adopt(cluster: Cluster, call: HookCall): void {
-    if (this.selects(cluster, call)) this.#held.set(clusterKey(cluster), call);
+    if (this.selectedOperation(cluster, call) !== undefined) this.#held.set(clusterKey(cluster), call);
   }
 
   /** The operations of these Clusters end, and the Clusters are healthy or not. */
@@ -236,7 +238,7 @@ export class SuiteRollouts {
     if (found?.paused === true) return [];
     const isOver =
       found === undefined || (known.hook !== "BeforeClusterDelete" && !isPossible(known.hook, found, served));
-    if (isOver || !this.selects(found, known)) {
+    if (isOver || this.selectedOperation(found, known) === undefined) {
       this.#held.delete(key);
       return [];
     }
@@ -273,13 +275,20 @@ export class SuiteRollouts {
     return this.#session.world.clusters.get(key);
   }
 
-  #write(
-    { metadata: { namespace = "", name } }: Cluster,
-    change: Parameters<Session["world"]["rewrite"]>[1],
-  ): void {
-    this.#session.world.rewrite({ namespace, name }, change);
+  #write(cluster: Cluster, change: Parameters<Session["world"]["rewrite"]>[1]): void {
+    this.#session.world.rewrite(cluster, change);
     this.#session.worldChanged();
   }
+}
+
+/** When time alone can change what the gates of the stages say. */
+function gateEdges({ stages }: CompiledRollout, now: Date): readonly Date[] {
+  return stages
+    .flatMap(({ until }) => until)
+    .flatMap(({ windows = [], usesNow }) => [
+      ...windows.flatMap(({ window }) => window.at(now).changesAt ?? []),
+      ...(usesNow === true ? [after(now, LOOK_AGAIN_MS)] : []),
+    ]);
 }
 
 function withoutBasis({ basis: _, ...decision }: Decision): Decision {

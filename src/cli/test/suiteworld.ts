@@ -5,8 +5,7 @@ import { isFields } from "../../api/fields.ts";
 import type { HookOverride } from "../../api/hookpolicy.ts";
 import type { Cluster, Namespace } from "../../api/meta.ts";
 import type { Lister } from "../../controller/ports.ts";
-import type { ObjectKey } from "../../kube/resource.ts";
-import { viewMetadata } from "../../policy/cluster.ts";
+import { clusterKey, viewMetadata } from "../../policy/cluster.ts";
 import type { ObjectReader } from "../../policy/objects.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { nearest } from "../../policy/validation/fieldmessage.ts";
@@ -83,20 +82,17 @@ export class SuiteWorld {
   }
 
   /** The Cluster's owner asks for another version. */
-  wantVersion(key: Required<ObjectKey>, version: string): void {
-    this.rewrite(key, (cluster) => edited(cluster, { spec: { topology: { version } } }));
+  wantVersion(cluster: Cluster, version: string): void {
+    this.rewrite(cluster, (raw) => edited(raw, { spec: { topology: { version } } }));
   }
 
   /** Writes the Cluster; `undefined` deletes it. */
-  rewrite(
-    { namespace, name }: Required<ObjectKey>,
-    change: (cluster: RawObject) => RawObject | undefined,
-  ): void {
+  rewrite(cluster: Cluster, change: (raw: RawObject) => RawObject | undefined): void {
     this.#put(
       this.#objects.flatMap((object): RawObject | readonly RawObject[] => {
         if (!isCluster(object)) return object;
-        const metadata = viewMetadata(object["metadata"]);
-        const same = metadata.name === name && (metadata.namespace ?? "default") === namespace;
+        const { name, namespace = "default" } = viewMetadata(object["metadata"]);
+        const same = clusterKey(cluster) === `${namespace}/${name}`;
         return same ? (change(object) ?? []) : object;
       }),
     );

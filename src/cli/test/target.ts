@@ -10,16 +10,11 @@ import { isVersion, targetVersion } from "../../policy/targetversion.ts";
 import { requestOf } from "../fleet/admissionrequest.ts";
 import { unknownCluster } from "./checknames.ts";
 import { SuiteError } from "./suiteerror.ts";
-import type { Session } from "./session.ts";
+import type { Asked, Session } from "./session.ts";
 import type { CallSpec, RequestSpec } from "./spec.ts";
 
-export interface Target {
-  readonly cluster: Cluster;
-  readonly call: HookCall;
-}
-
 /** Throws for a call that Cluster API would not send. */
-export function target(session: Session, spec: CallSpec): Target {
+export function target(session: Session, spec: CallSpec): Omit<Asked, "decision"> {
   const { hook, settings } = spec;
   const cluster = clusterOf(session, spec.cluster);
   if (!session.served.advertised.has(hook)) {
@@ -40,13 +35,12 @@ export function target(session: Session, spec: CallSpec): Target {
 }
 
 /** The same for a call that the suite makes: the Cluster keeps the version that the call names. */
-export function targetOfCall(session: Session, spec: CallSpec): Target {
+export function targetOfCall(session: Session, spec: CallSpec): Omit<Asked, "decision"> {
   const asked = target(session, spec);
-  const { topology, metadata } = asked.cluster;
-  const { namespace = "", name } = metadata;
+  const { topology } = asked.cluster;
   const known = session.world.clusters.get(spec.cluster);
   if (topology !== undefined && topology.version !== known?.topology?.version) {
-    session.world.wantVersion({ namespace, name }, topology.version);
+    session.world.wantVersion(asked.cluster, topology.version);
     session.worldChanged();
   }
   return asked;
