@@ -114,16 +114,14 @@ function unreadable(problem: FileProblem): SuiteResult {
 }
 
 async function report(results: readonly SuiteResult[], flags: Flags): Promise<void> {
-  const { suitesJson } = await import("./report.ts");
+  const { suitesJson, suitesMarkdown } = await import("./report.ts");
   switch (flags.output) {
     case "junit": {
       const { suitesJunit } = await import("./junit.ts");
       return stdout.document(suitesJunit(results));
     }
-    case "markdown": {
-      const { suitesMarkdown } = await import("./suitemarkdown.ts");
+    case "markdown":
       return stdout.document(suitesMarkdown(results));
-    }
     case "json":
       return stdout.document(suitesJson(results));
     case "text":

@@ -1,8 +1,9 @@
-/** Prints the results of `hookpolicy test` as text and as JSON. */
+/** Prints the results of `hookpolicy test` as text, Markdown and JSON. */
 
 import { counted } from "../terminal/counted.ts";
 import type { FileProblem } from "../files/parsed.ts";
-import type { Colour } from "../terminal/colour.ts";
+import { type Colour, PLAIN } from "../terminal/colour.ts";
+import { markdownBlock, markdownParts, markdownTable, markdownText } from "../terminal/markdown.ts";
 import { type Compared, fullComparison } from "./expect.ts";
 import { callText, casesOf, type StepResult, type SuiteResult, type Totals, totalsOf } from "./result.ts";
 import { tableLines } from "../terminal/table.ts";
@@ -85,7 +86,7 @@ export function problemText({ file, line, column, message }: FileProblem): strin
   return `${[file, line, column].filter((part) => part !== undefined).join(":")}: ${message}`;
 }
 
-export function totalsText({ suites, passed, failed, errors, skipped }: Totals): string {
+function totalsText({ suites, passed, failed, errors, skipped }: Totals): string {
   const counts = [
     `${passed} passed`,
     ...(failed > 0 ? [`${failed} failed`] : []),
@@ -96,8 +97,35 @@ export function totalsText({ suites, passed, failed, errors, skipped }: Totals):
 }
 
 function totalsLine(totals: Totals, colour: Colour): string {
-  const good = totals.failed + totals.errors === 0;
-  return (good ? colour.green : colour.red)(totalsText(totals));
+  return (isGood(totals) ? colour.green : colour.red)(totalsText(totals));
+}
+
+function isGood({ failed, errors }: Totals): boolean {
+  return failed + errors === 0;
+}
+
+export function suitesMarkdown(results: readonly SuiteResult[]): string {
+  const totals = totalsOf(results);
+  const rows = results.map((result) => {
+    const { passed, failed, errors, skipped } = totalsOf([result]);
+    const counts = [passed, failed, errors, skipped].map(String);
+    return [markdownText(result.name), markdownText(result.file), ...counts];
+  });
+  const headings = ["Suite", "File", "Passed", "Failed", "Errors", "Skipped"];
+  const head = `### HookPolicy tests: ${isGood(totals) ? "passed" : "failed"}\n\n${totalsText(totals)}\n\n`;
+  const parts = results.flatMap(failures);
+  return markdownParts(`${head}${markdownTable(headings, rows)}`, parts, "failures");
+}
+
+function failures({ name, file, problems, steps }: SuiteResult): string[] {
+  const title = (step: string): string => `\n#### ${markdownText(`${name}${step}`)}\n\n`;
+  const broken = problems.map((problem) => `${title("")}${markdownBlock([problemText(problem)])}`);
+  const failed = steps.flatMap((step) => {
+    const lines = step.problem === undefined ? failureLines(step, file, PLAIN) : [problemText(step.problem)];
+    const wrong = step.status === "failed" || step.status === "error";
+    return wrong ? [`${title(`: ${step.name}`)}${markdownBlock(lines)}`] : [];
+  });
+  return [...broken, ...failed];
 }
 
 /** Schema: schemas/output/test.json. */
