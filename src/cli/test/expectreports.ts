@@ -44,12 +44,8 @@ function isMeant({ reason, about, message }: EventSpec, event: ReportedEvent): b
 }
 
 function describeSpec({ reason, about, message }: EventSpec): string {
-  const parts = [
-    reason,
-    ...(about === undefined ? [] : [about]),
-    ...(message === undefined ? [] : [`/${message}/`]),
-  ];
-  return parts.join(" ");
+  const parts = [reason, about, message === undefined ? undefined : `/${message}/`];
+  return parts.filter((part) => part !== undefined).join(" ");
 }
 
 function describeEvent(event: ReportedEvent): string {

@@ -44,38 +44,31 @@ export class Reported {
   samples(name: MetricSpec["name"], rollouts: readonly HookRollout[], now: Date): readonly MetricSample[] {
     const { overrides, policies } = this.#memory;
     const entries = [...policies.entries()];
-    switch (name) {
-      case "hookpolicy_policy_decisions":
-        return entries.flatMap(countDecisions);
-      case "hookpolicy_deadlines":
-        return entries.flatMap(countDeadlines);
-      case "hookpolicy_window_open":
-        return entries.flatMap(openWindows);
-      case "hookpolicy_overrides":
-        return countOverrides({ overrides }, now);
-      case "hookpolicy_held_clusters":
-        return countHeldClusters(entries);
-      case "hookpolicy_rollout_clusters":
-        return rollouts.flatMap(({ metadata, status }) => countRolloutClusters(metadata.name, status ?? {}));
-      case "hookpolicy_rollout_halted":
-        return rollouts.flatMap(({ metadata, status }) => countRolloutHalts(metadata.name, status ?? {}));
-    }
+    const samples: Readonly<Record<MetricSpec["name"], () => readonly MetricSample[]>> = {
+      hookpolicy_policy_decisions: () => entries.flatMap(countDecisions),
+      hookpolicy_deadlines: () => entries.flatMap(countDeadlines),
+      hookpolicy_window_open: () => entries.flatMap(openWindows),
+      hookpolicy_overrides: () => countOverrides({ overrides }, now),
+      hookpolicy_held_clusters: () => countHeldClusters(entries),
+      hookpolicy_rollout_clusters: () =>
+        rollouts.flatMap(({ metadata, status = {} }) => countRolloutClusters(metadata.name, status)),
+      hookpolicy_rollout_halted: () =>
+        rollouts.flatMap(({ metadata, status = {} }) => countRolloutHalts(metadata.name, status)),
+    };
+    return samples[name]();
   }
 
   /** Called when time passes: windows open and close, whether or not an operation waits for them. */
   pass(from: Date, to: Date): void {
     for (const entry of this.#memory.policies.entries()) {
-      let edges = 0;
-      for (
-        let at = windowEdge(entry, from);
-        at !== undefined && at <= to;
-        at = windowEdge(entry, at), edges += 1
-      ) {
+      let at = windowEdge(entry, from);
+      for (let edges = 0; at !== undefined && at <= to; edges += 1) {
         if (edges > MAX_EDGES)
           throw new TooManyChanges(
             `windows open and close more than ${MAX_EDGES} times until ${to.toISOString()}`,
           );
         this.emit(windowTransitions(entry, at), at);
+        at = windowEdge(entry, at);
       }
     }
   }

@@ -43,7 +43,7 @@ interface StepCall {
   readonly hook: HookName;
   readonly cluster: string;
   /** Set for a request to the API server, which is judged by the rules on this hook. */
-  readonly admission?: RequestName;
+  readonly admission?: RequestName | undefined;
 }
 
 /** The call in the suite's own words. */

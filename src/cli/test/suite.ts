@@ -143,10 +143,8 @@ class Loading {
     const { objects, problems } = await this.#load([file]);
     this.problems.push(...problems);
     const found = objects.map(({ object }) => object).filter((object) => is(object));
-    for (const source of objects) {
-      const place = this.#fromHere(source.file);
-      this.places.set(source.object, { file: place, position: (inner, of) => source.position(inner, of) });
-    }
+    for (const { object, file: name, position } of objects)
+      this.places.set(object, { file: this.#fromHere(name), position });
     // A path without objects would let a test pass that tests nothing.
     if (found.length === 0 && problems.length === 0) {
       const hint = objects.some(({ object }) => ownKind(object) === "HookRollout") ? ROLLOUTS_ELSEWHERE : "";

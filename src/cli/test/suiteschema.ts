@@ -20,11 +20,6 @@ const instant = (description: string): object => ({
   format: "date-time",
   description: `${description} (RFC 3339: "2026-11-21T12:00:00Z")`,
 });
-const duration = (description: string): object => ({
-  type: "string",
-  format: "duration",
-  description: `${description} ("90s", "1h30m")`,
-});
 const pattern = (description: string): object => ({
   type: "string",
   format: "regex",
@@ -192,7 +187,7 @@ const STEP = record(
   {
     name: text("Shown in reports"),
     at: instant("Moves the clock, never backwards"),
-    advance: duration("Moves the clock"),
+    advance: { type: "string", format: "duration", description: 'Moves the clock ("90s", "1h30m")' },
     create: sources("Objects to create", { minItems: 1 }),
     patch: list(
       { "x-type": "RawObject", type: "object" },

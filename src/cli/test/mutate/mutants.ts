@@ -51,19 +51,17 @@ export function mutatedPolicies(suites: readonly Suite[], served: ServedHooks): 
     if (kind === undefined || !isFields(spec)) return [];
     const place = own[0]?.places.get(policy);
     return [
-      { text, suites: own, edits: [...editsOf(spec)], mutantOf: mutating({ kind, policy, place, served }) },
+      { text, suites: own, edits: [...editsOf(spec)], mutantOf: mutating(kind, policy, place, served) },
     ];
   });
 }
 
-interface Origin {
-  readonly kind: PolicyKind;
-  readonly policy: RawObject;
-  readonly place: Place | undefined;
-  readonly served: ServedHooks;
-}
-
-function mutating({ kind, policy, place, served }: Origin): Mutated["mutantOf"] {
+function mutating(
+  kind: PolicyKind,
+  policy: RawObject,
+  place: Place | undefined,
+  served: ServedHooks,
+): Mutated["mutantOf"] {
   const seen = new Set([JSON.stringify(policy["spec"])]);
   const { ref } = compilePolicy(kind, viewPolicy(kind, policy), served);
   return (edit) => {

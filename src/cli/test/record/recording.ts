@@ -51,13 +51,7 @@ function operationOf({ kind, cluster, hook, targetVersion }: Answered): string {
 
 /** "BeforeClusterDelete team-a/prod-1", or "admission: Delete team-a/prod-1" */
 export function answerText(answer: Answered): string {
-  const { namespace, name } = answer.cluster;
-  const admission = requestOf(answer);
-  return callText({
-    hook: answer.hook,
-    cluster: `${namespace}/${name}`,
-    ...(admission !== undefined && { admission }),
-  });
+  return callText({ ...callOf(answer), admission: requestOf(answer) });
 }
 
 function reasonsOf({ verdict, decision }: Answered): string {
