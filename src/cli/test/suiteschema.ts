@@ -2,6 +2,7 @@
 
 import { HOOK_NAMES } from "../../api/runtimehooks.ts";
 import { ADMISSION_VERDICTS } from "../../policy/admission.ts";
+import type { Verdict } from "../../policy/decision.ts";
 import { REQUESTS } from "../fleet/requestnames.ts";
 import { EVENT_REASONS, METRIC_LABELS } from "./spec.ts";
 
@@ -43,7 +44,7 @@ const clusters = (description: string): object => ({ type: "array", items: CLUST
 const POLICY = text(
   'A policy of this suite: its name, or "HookPolicy team-a/protect", "ClusterHookPolicy freeze"',
 );
-const VERDICTS = ["Allowed", "Observed", "WouldBlock", "Blocked", "NotEvaluable"];
+export const VERDICTS: readonly Verdict[] = ["Allowed", "Observed", "WouldBlock", "Blocked", "NotEvaluable"];
 
 /** `name`: that of its type, in spec.gen.ts or spec.ts. */
 function record(

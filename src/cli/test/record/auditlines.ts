@@ -4,6 +4,7 @@ import type { AuditEntry, AuditRefusal } from "../../../audit/auditentry.ts";
 import { type Fields, fieldsOf, isFields, listOf } from "../../../api/fields.ts";
 import { HOOK_NAMES } from "../../../api/runtimehooks.ts";
 import type { Verdict } from "../../../policy/decision.ts";
+import { VERDICTS } from "../suiteschema.ts";
 import { REQUEST_HOOKS, type RequestName, REQUESTS } from "../../fleet/requestnames.ts";
 
 interface Decided {
@@ -66,36 +67,25 @@ function isEntry(value: unknown): value is AuditEntry | AuditRefusal {
   );
 }
 
-const DECIDED: ReadonlySet<string> = new Set<Verdict>([
-  "Allowed",
-  "Observed",
-  "WouldBlock",
-  "Blocked",
-  "NotEvaluable",
-]);
+const DECIDED: ReadonlySet<string> = new Set(VERDICTS);
 
 /** Checks every field that is read later, because the file can come from anywhere. */
 function isAnswered(entry: AuditEntry | AuditRefusal): entry is Answered {
   const decision = fieldsOf(entry.decision);
   const { overrides } = fieldsOf(decision["inputs"]);
+  const policies = listOf(decision["policies"]).map(fieldsOf);
+  const rules = policies.flatMap((policy) => listOf(policy["rules"])).map(fieldsOf);
   return (
     DECIDED.has(entry.verdict) &&
     isListOf(overrides, ["name"]) &&
     isListOf(decision["policies"], ["kind", "name"]) &&
-    listOf(decision["policies"]).every((policy) => isListOf(fieldsOf(policy)["rules"], ["rule"], isRule))
+    policies.every((policy) => isListOf(policy["rules"], ["rule"])) &&
+    rules.every((rule) => isListOf(rule["gates"], ["gate", "reason"]))
   );
 }
 
-function isRule(rule: Fields): boolean {
-  return isListOf(rule["gates"], ["gate", "reason"]);
-}
-
 /** Whether it is a list of objects that have these texts. */
-function isListOf(
-  value: unknown,
-  texts: readonly string[],
-  is: (item: Fields) => boolean = () => true,
-): boolean {
+function isListOf(value: unknown, texts: readonly string[]): boolean {
   const hasTexts = (item: Fields): boolean => texts.every((field) => typeof item[field] === "string");
-  return Array.isArray(value) && value.every((item: unknown) => isFields(item) && hasTexts(item) && is(item));
+  return Array.isArray(value) && value.every((item: unknown) => isFields(item) && hasTexts(item));
 }

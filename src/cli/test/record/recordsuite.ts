@@ -25,7 +25,7 @@ import type { ExpectSpec, StepSpec } from "../spec.gen.ts";
 import { SuiteError } from "../suiteerror.ts";
 import { isSuite, loadSuite } from "../suite.ts";
 import { SUITE_API_VERSION, SUITE_KIND } from "../suiteschema.ts";
-import { type Answered, readAuditLines, requestOf } from "./auditlines.ts";
+import { type Answered, type AuditLines, readAuditLines, requestOf } from "./auditlines.ts";
 import { answerText, record } from "./recording.ts";
 import { verify } from "./verify.ts";
 
@@ -41,7 +41,8 @@ export async function recordSuite(
   const read = await readText({ name: log, named: true }, {});
   if (!read.ok) throw new CommandError(USAGE, `${log}: ${read.message}`);
   const sources = (await readAllObjects(paths)).filter(({ object }) => !isSuite(object));
-  const { answers, undecided, others } = readAuditLines(read.text);
+  const lines = readAuditLines(read.text);
+  const { answers } = lines;
   const objects = asBefore(
     sources.map(({ object }) => object),
     answers,
@@ -53,7 +54,7 @@ export async function recordSuite(
     complete: true,
   });
   const meant = answers.filter((answer) => isOf(fleet, answer));
-  tellLeftOut({ undecided, others, foreign: answers.length - meant.length });
+  tellLeftOut(answers.length - meant.length, lines);
   const rollouts = objects.filter((object) => ownKind(object) === "HookRollout").length;
   if (rollouts > 0)
     stderr.line(
@@ -125,15 +126,11 @@ function isOf(fleet: Fleet, answer: Answered): boolean {
   return request === "Create" || cluster.metadata.uid === uid;
 }
 
-function tellLeftOut(left: {
-  readonly undecided: number;
-  readonly others: number;
-  readonly foreign: number;
-}): void {
+function tellLeftOut(foreign: number, { undecided, others }: AuditLines): void {
   const told = [
-    [left.foreign, "about other Clusters than the given ones, or without spec.topology"],
-    [left.undecided, "that rest on no decision, such as NotConfirmed"],
-    [left.others, "that are neither answers nor refusals"],
+    [foreign, "about other Clusters than the given ones, or without spec.topology"],
+    [undecided, "that rest on no decision, such as NotConfirmed"],
+    [others, "that are neither answers nor refusals"],
   ] as const;
   for (const [count, which] of told) if (count > 0) stderr.line(`left out ${count} of the lines: ${which}`);
 }
