@@ -22,7 +22,7 @@ export interface Begun {
 }
 
 export async function begin({ spec, objects }: Suite): Promise<Begun> {
-  if (!spec.steps.some(expectsSomething)) {
+  if (!expectsAny(spec.steps, ["expect", "events", "metrics", "rollouts", "timeline"])) {
     const fields = "`expect`, `events`, `metrics`, `rollouts` or `timeline`";
     throw new SuiteError(`no step has ${fields}, so that nothing is tested`, "steps");
   }
@@ -31,7 +31,7 @@ export async function begin({ spec, objects }: Suite): Promise<Begun> {
   const served = servedHooks(minor);
   const world = new SuiteWorld({ served, maxOverrideMs: MAX_OVERRIDE_MS, now });
   world.create(objects, now);
-  const session = new Session(world, { served, now, reports: spec.steps.some(wantsReports) });
+  const session = new Session(world, { served, now, reports: expectsAny(spec.steps, ["events", "metrics"]) });
   const begun = { session, rollouts: new SuiteRollouts(session) };
   for (const [index, asked] of (spec.asked ?? []).entries()) {
     within(`asked[${index}]`, () => adopt(begun, asked));
@@ -41,13 +41,8 @@ export async function begin({ spec, objects }: Suite): Promise<Begun> {
   return begun;
 }
 
-function expectsSomething(step: StepSpec): boolean {
-  const { expect, timeline, rollouts } = step;
-  return expect !== undefined || timeline !== undefined || rollouts !== undefined || wantsReports(step);
-}
-
-function wantsReports({ events, metrics }: StepSpec): boolean {
-  return events !== undefined || metrics !== undefined;
+function expectsAny(steps: readonly StepSpec[], fields: readonly (keyof StepSpec)[]): boolean {
+  return steps.some((step) => fields.some((field) => step[field] !== undefined));
 }
 
 function adopt({ session, rollouts }: Begun, asked: AskedSpec): void {

@@ -77,9 +77,9 @@ function comparison(step: StepResult, colour: Colour): string[] {
 }
 
 /** Also shows the fields without an expectation, because they explain the others. */
-function shown({ compared, decision, admission }: StepResult): readonly Compared[] {
-  if (decision === undefined) return compared;
-  return fullComparison(compared, { decision, ...(admission !== undefined && { admission }) });
+function shown(step: StepResult): readonly Compared[] {
+  const { compared, decision } = step;
+  return decision === undefined ? compared : fullComparison(compared, { ...step, decision });
 }
 
 export function problemText({ file, line, column, message }: FileProblem): string {

@@ -15,6 +15,7 @@ import type { FileProblem } from "../files/parsed.ts";
 
 /** A valid suite with its objects. */
 export interface Suite {
+  /** metadata.name; of an invalid suite without one, the kind. */
   readonly name: string;
   readonly source: SourceObject;
   readonly spec: SuiteSpec;
@@ -29,19 +30,14 @@ export interface Suite {
 /** The position of an object, in its own file or in that of the suite. */
 export type Place = Pick<SourceObject, "file" | "position">;
 
-export interface LoadedSuite {
-  /** metadata.name, or the kind if there is none. */
-  readonly name: string;
-  readonly source: SourceObject;
+export interface LoadedSuite extends Pick<Suite, "name" | "source"> {
   /** Absent: the suite is invalid. */
   readonly suite?: Suite;
   /** The errors in the suite, and the problems with the files that it names. */
   readonly problems: readonly FileProblem[];
 }
 
-/**
- * Whether the object is meant as a suite: an unknown version of the kind is an error, and not ignored.
- */
+/** Whether the object is meant as a suite: an unknown version of the kind is an error, and not ignored. */
 export function isSuite(object: RawObject): boolean {
   return object["kind"] === SUITE_KIND || groupOf(object) === SUITE_GROUP;
 }
