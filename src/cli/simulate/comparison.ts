@@ -23,19 +23,17 @@ export interface Change {
   readonly seconds: number;
 }
 
-/** The answers of one side through time. */
-export interface Answers {
-  /** The beginning, and wherever the answer changes. */
-  readonly turns: readonly Turn[];
+/** The answers of one side to an operation. */
+export interface Answered {
+  readonly call: HookCall;
+  readonly first: Look;
+  readonly turns: Turns;
   /** The answer at a turn, with the names of this operation. */
   readonly answerAt: (turn: Turn) => Answer;
 }
 
-/** The answers of one side to an operation. */
-export interface Answered extends Answers {
-  readonly call: HookCall;
-  readonly first: Look;
-}
+/** The beginning, and wherever the answer changes. */
+type Turns = readonly Turn[];
 
 /** A kind of change, with the two turns at which it is first seen. */
 interface Difference {
@@ -46,38 +44,22 @@ interface Difference {
   readonly seconds: number;
 }
 
-type Turns = Answers["turns"];
-
 /** Walks gives indistinguishable operations the same list of turns, so each pair of lists is compared once. */
-export class Comparison {
-  readonly #end: number;
-  readonly #known = new WeakMap<Turns, WeakMap<Turns, readonly Difference[]>>();
-
-  constructor(end: number) {
-    this.#end = end;
-  }
-
-  changes(before: Answers, after: Answers): readonly Omit<Change, "cluster" | "hook">[] {
-    return this.#differences(before.turns, after.turns).map(({ old, now, ...difference }) => ({
-      ...difference,
-      before: before.answerAt(old),
-      after: after.answerAt(now),
-    }));
-  }
-
-  #differences(before: Turns, after: Turns): readonly Difference[] {
-    const known = this.#known.get(before) ?? new WeakMap<Turns, readonly Difference[]>();
-    this.#known.set(before, known);
-    const found = known.get(after) ?? differences(before, after, this.#end);
-    known.set(after, found);
+export function comparingOnce(end: Date): (before: Turns, after: Turns) => readonly Difference[] {
+  const known = new WeakMap<Turns, WeakMap<Turns, readonly Difference[]>>();
+  return (before, after) => {
+    const others = known.get(before) ?? new WeakMap<Turns, readonly Difference[]>();
+    known.set(before, others);
+    const found = others.get(after) ?? differences(before, after, end);
+    others.set(after, found);
     return found;
-  }
+  };
 }
 
 /** One entry per kind of change: its first instant and its total duration. */
-function differences(before: Turns, after: Turns, end: number): readonly Difference[] {
+export function differences(before: Turns, after: Turns, end: Date): readonly Difference[] {
   const found = new Map<ChangeKind, Difference>();
-  for (const { from, to, old, now } of periods(before, after, end)) {
+  for (const { from, to, old, now } of periods(before, after, end.getTime())) {
     if (old.key === now.key) continue;
     const change = kindOf(old.answer, now.answer);
     const first = found.get(change) ?? { change, old, now, from: new Date(from), seconds: 0 };

@@ -9,9 +9,9 @@ import { clusterKey } from "../../policy/cluster.ts";
 import { admitted, answerOf as answerAtAdmission, requestOf } from "../fleet/admissionrequest.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { REQUEST_HOOKS, type RequestName, REQUESTS } from "../fleet/requestnames.ts";
-import { type Answer, answerOf, keyOf } from "./answer.ts";
+import { answerOf, keyOf } from "./answer.ts";
 import type { FleetPair } from "./changedfleet.ts";
-import { type Change, Comparison } from "./comparison.ts";
+import { type Change, differences } from "./comparison.ts";
 import type { Turn } from "./walks.ts";
 
 /** The simulated time. */
@@ -45,36 +45,30 @@ export interface RequestChanges {
 
 /** A creation request creates a Cluster of the fleet again, for example from Git or a backup. */
 export function* requestChanges(
-  { before, after }: FleetPair,
+  pair: FleetPair,
   options: SimulationOptions,
   progress: Progress,
 ): Generator<Progress, RequestChanges> {
-  const comparison = new Comparison((options.to ?? options.from).getTime());
+  const end = options.to ?? options.from;
   const changes: Change[] = [];
   let [requests, deniedBefore, deniedAfter] = [0, 0, 0];
-  for (const cluster of after.clusters()) {
+  for (const cluster of pair.after.clusters()) {
     const { namespace = "", name } = cluster.metadata;
-    for (const request of requestsOf(cluster, [before, after], options)) {
-      const sides = [
-        turnsOf(before, request, before.cluster(namespace, name) ?? cluster, options),
-        turnsOf(after, request, cluster, options),
-      ] as const;
-      const [old, now] = sides;
-      if (old === undefined || now === undefined) continue;
+    for (const request of requestsOf(cluster, [pair.before, pair.after], options)) {
+      const known = pair.before.cluster(namespace, name) ?? cluster;
+      const before = turnsOf(pair.before, request, known, options);
+      const after = turnsOf(pair.after, request, cluster, options);
+      if (before === undefined || after === undefined) continue;
       requests += 1;
-      deniedBefore += Number(old[0]?.answer.holds === true);
-      deniedAfter += Number(now[0]?.answer.holds === true);
-      const different = comparison.changes({ turns: old, answerAt }, { turns: now, answerAt });
+      deniedBefore += Number(before[0]?.answer.holds === true);
+      deniedAfter += Number(after[0]?.answer.holds === true);
       const subject = { hook: REQUEST_HOOKS[request], request, cluster: clusterKey(cluster) };
-      changes.push(...different.map((change) => ({ ...change, ...subject })));
+      for (const { old, now, ...change } of differences(before, after, end))
+        changes.push({ ...change, before: old.answer, after: now.answer, ...subject });
     }
     yield progress;
   }
   return { changes, requests, deniedBefore, deniedAfter };
-}
-
-function answerAt({ answer }: Turn): Answer {
-  return answer;
 }
 
 /** The requests that a rule of either side is about; an upgrade only if the user names its version. */

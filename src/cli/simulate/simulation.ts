@@ -12,7 +12,7 @@ import type { Fleet } from "../fleet/fleet.ts";
 import { changedPolicies, type FleetPair, type PolicyEdit } from "./changedfleet.ts";
 import { lookAt, type OperationInputs } from "../../operations/timeline.ts";
 import { type Answer, keyOf } from "./answer.ts";
-import { type Answered, type Change, type ChangeKind, Comparison } from "./comparison.ts";
+import { type Answered, type Change, type ChangeKind, comparingOnce } from "./comparison.ts";
 import { BEGINS } from "../../rollouts/member.ts";
 import { holdText } from "../../rollouts/hold.ts";
 import { WHOLE } from "../../rollouts/rollout.ts";
@@ -60,7 +60,7 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
     before: heldBy(pair.before, clusters, options),
     after: heldBy(pair.after, clusters, options),
   };
-  const comparison = new Comparison((options.to ?? options.from).getTime());
+  const differencesOf = comparingOnce(options.to ?? options.from);
   const walks = { before: new Walks(), after: new Walks() };
   let [blockedBefore, blockedAfter, skippingMinor] = [0, 0, 0];
   for (const [index, cluster] of clusters.entries()) {
@@ -68,16 +68,16 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
     for (const hook of options.hooks) {
       const alone = answerBoth(sides, changed.get(hook) ?? [], hook, options);
       const key = holdKey(hook, clusterKey(cluster));
-      const answered = {
-        before: underRollout(alone.before, held.before.get(key)),
-        after: underRollout(alone.after, held.after.get(key)),
-      };
-      blockedBefore += Number(answered.before.turns[0]?.answer.holds === true);
-      blockedAfter += Number(answered.after.turns[0]?.answer.holds === true);
-      skippingMinor += Number(skipsMinor(answered.after.call));
-      for (const rule of notEvaluableIn(answered.after)) count(notEvaluable, rule);
-      const different = comparison.changes(answered.before, answered.after);
-      changes.push(...different.map((change) => ({ ...change, hook, cluster: clusterKey(cluster) })));
+      const before = underRollout(alone.before, held.before.get(key));
+      const after = underRollout(alone.after, held.after.get(key));
+      blockedBefore += Number(before.turns[0]?.answer.holds === true);
+      blockedAfter += Number(after.turns[0]?.answer.holds === true);
+      skippingMinor += Number(skipsMinor(after.call));
+      for (const rule of notEvaluableIn(after)) count(notEvaluable, rule);
+      for (const { old, now, ...change } of differencesOf(before.turns, after.turns)) {
+        const subject = { hook, cluster: clusterKey(cluster) };
+        changes.push({ ...change, before: before.answerAt(old), after: after.answerAt(now), ...subject });
+      }
     }
     yield { done: index + 1, total: clusters.length };
   }
