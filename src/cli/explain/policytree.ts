@@ -5,16 +5,15 @@ import type { GateTrace, PolicyTrace, Verdict } from "../../policy/decision.ts";
 import { durationText } from "../../policy/duration.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { policyName } from "../../policy/policyref.ts";
+import type { CommandWords } from "../get/report.ts";
 import type { Colour } from "../terminal/colour.ts";
 import type { Branch, Detail } from "../terminal/tree.ts";
 import type { ExplainedPolicy, ExplainedRule } from "./policyexplanation.ts";
 import type { StatusComparison } from "./storedstatus.ts";
 import type { Release } from "./wayout.ts";
 
-interface TreeOptions {
+interface TreeOptions extends Pick<CommandWords, "connection"> {
   readonly colour: Colour;
-  /** Appended to printed commands, so that they use the same cluster: " --context prod". */
-  readonly connection: string;
   /** Whether a request at admission is explained. */
   readonly isRequest: boolean;
 }

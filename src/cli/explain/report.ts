@@ -6,6 +6,7 @@ import type { Verdict } from "../../policy/decision.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { WHOLE } from "../../rollouts/rollout.ts";
 import { policyName } from "../../policy/policyref.ts";
+import type { CommandWords } from "../get/report.ts";
 import type { ExplainedOperation, Explanation } from "./explanation.ts";
 import type { ExplainedPolicy } from "./policyexplanation.ts";
 import { byTime, commandText, painted, policyBranch, ranked, ruleName } from "./policytree.ts";
@@ -13,11 +14,7 @@ import type { Step } from "./wayout.ts";
 import type { ExplainedRollout } from "./rollouthold.ts";
 import { type Branch, type Detail, detailLines, paragraphs, treeLines, wrapped } from "../terminal/tree.ts";
 
-export interface TextOptions extends Terminal {
-  /** The program's name as it was called, for printed commands. */
-  readonly program: string;
-  /** Appended to printed commands, so that they use the same cluster: " --context prod". */
-  readonly connection: string;
+export interface TextOptions extends Terminal, CommandWords {
   /** Whether the instant was chosen by a flag instead of now. */
   readonly chosen: boolean;
   /** Whether a request to the API server is explained. */
@@ -216,7 +213,7 @@ function outlook(
 function atAdmission(
   { request, admission, hook, release, policies }: ExplainedOperation,
   name: string,
-  options: Pick<TextOptions, "program" | "connection">,
+  options: CommandWords,
 ): Detail[] {
   if (admission === "Passed") return [{ label: "passes", text: "now" }];
   const rules = policies.flatMap((each) => each.rules);
@@ -228,11 +225,7 @@ function atAdmission(
     : [passes, { label: "override", text: overrideCommand(name, hook, options), whole: true }];
 }
 
-export function overrideCommand(
-  name: string,
-  hook: string,
-  { program, connection }: Pick<TextOptions, "program" | "connection">,
-): string {
+export function overrideCommand(name: string, hook: string, { program, connection }: CommandWords): string {
   return `${program} override ${name} --hook ${hook} --for 1h --reason 'why'${connection}`;
 }
 

@@ -7,21 +7,11 @@ import { slotsOf } from "../../rollouts/limit.ts";
 import { isOverdue } from "../../rollouts/slots.ts";
 import type { FleetRollout } from "../fleet/fleet.ts";
 
-interface Passing {
-  readonly holds: false;
-  readonly reason: string;
-  readonly because: readonly string[];
-}
+export type Found = { readonly because: readonly string[] } & (
+  { readonly holds: false; readonly reason: string } | { readonly holds: true; readonly hold: Hold }
+);
 
-interface Holding {
-  readonly holds: true;
-  readonly hold: Hold;
-  readonly because: readonly string[];
-}
-
-export type Found = Passing | Holding;
-
-export const passes = (reason: string, ...because: string[]): Passing => ({ holds: false, reason, because });
+export const passes = (reason: string, ...because: string[]): Found => ({ holds: false, reason, because });
 
 interface Turn {
   readonly metadata: ObjectMeta;

@@ -9,10 +9,8 @@ export interface Position {
 /** The key of a field, its value, or a letter of its text, counted from 0. */
 export type Part = "key" | "value" | number;
 
-export interface FileProblem {
+export interface FileProblem extends Partial<Position> {
   readonly file: string;
-  readonly line?: number;
-  readonly column?: number;
   readonly message: string;
 }
 

@@ -2,14 +2,7 @@
 
 import { printable } from "../../api/printable.ts";
 
-export interface Colour {
-  readonly bold: Paint;
-  readonly dim: Paint;
-  readonly red: Paint;
-  readonly yellow: Paint;
-  readonly green: Paint;
-  readonly cyan: Paint;
-}
+export type Colour = Readonly<Record<"bold" | "dim" | "red" | "yellow" | "green" | "cyan", Paint>>;
 
 type Paint = (text: string) => string;
 

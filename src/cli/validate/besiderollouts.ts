@@ -6,21 +6,16 @@ import type { LabelSelector } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtimehooks.ts";
 import type { PolicyKind } from "../../policy/policyref.ts";
 import { KEPT_SLOT, SHARED_CLUSTERS } from "../../policy/validation/accepted.ts";
+import type { FieldError } from "../../policy/validation/schema.ts";
 import { areDisjoint } from "../../policy/validation/selectoroverlap.ts";
 import type { SourceObject } from "../files/load.ts";
 import { ownKind, policyKind, viewPolicy, viewRollout } from "../fleet/kinds.ts";
 
-interface Beside {
+interface Beside extends FieldError {
   readonly source: SourceObject;
-  readonly path: string;
-  readonly id: string;
-  readonly message: string;
 }
 
-interface Selection {
-  readonly namespaceSelector?: LabelSelector;
-  readonly clusterSelector?: LabelSelector;
-}
+type Selection = Partial<Pick<HookRollout["spec"], "namespaceSelector" | "clusterSelector">>;
 
 interface Rollout extends HookRollout {
   readonly source: SourceObject;

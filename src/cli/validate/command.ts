@@ -91,11 +91,11 @@ async function check(paths: readonly string[], flags: Flags): Promise<Validation
   const { validateObjects } = await import("./validation.ts");
   const { servedHooks } = await import("../../api/hookcatalog.ts");
   const progress = new Progress();
-  const { objects, problems, ignored, broken = new Map() } = await loadPaths(paths, { progress });
+  const { objects, broken = new Map(), ...loaded } = await loadPaths(paths, { progress });
   const served = servedHooks(capiVersion.minor);
   const validation = validateObjects(objects, { served, maxOverrideMs, now: new Date(), progress });
   progress.end();
-  return { ...validation, problems, ignored, broken };
+  return { ...validation, ...loaded, broken };
 }
 
 interface Text {

@@ -2,6 +2,7 @@
 
 import type { Terminal } from "../terminal/terminal.ts";
 import { counted } from "../terminal/counted.ts";
+import type { Loaded } from "../files/load.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import { codeFrame } from "./codeframe.ts";
@@ -9,13 +10,7 @@ import type { Colour } from "../terminal/colour.ts";
 import { paragraphs } from "../terminal/tree.ts";
 import type { Finding, Validation } from "./validation.ts";
 
-export interface ValidationReport extends Validation {
-  readonly problems: readonly FileProblem[];
-  /** The lines of each file with a problem. */
-  readonly broken: ReadonlyMap<string, readonly string[]>;
-  /** Documents in folders that are not Kubernetes objects. */
-  readonly ignored: number;
-}
+export interface ValidationReport extends Validation, Required<Omit<Loaded, "objects">> {}
 
 export function validationLines(report: ValidationReport, terminal: Terminal): string[] {
   const problems = report.problems.map((problem) =>

@@ -4,7 +4,7 @@ import type { RuleSpec } from "../../api/hookpolicy.ts";
 import { isHas, pathKey } from "../../policy/cel/guards.ts";
 import { type Expr, findNode, parseExpression } from "../../policy/cel/syntax.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
-import { atPosition, expressionsOf } from "../../policy/validation/semantics.ts";
+import { atPosition, expressionsOf, type PlacedExpression } from "../../policy/validation/semantics.ts";
 
 /** For rules without errors. */
 export function suiteWarnings(rules: readonly RuleSpec[]): readonly FieldError[] {
@@ -15,13 +15,7 @@ export function suiteWarnings(rules: readonly RuleSpec[]): readonly FieldError[]
   );
 }
 
-function expressionWarnings({
-  source,
-  path,
-}: {
-  readonly source: string;
-  readonly path: string;
-}): FieldError[] {
+function expressionWarnings({ source, path }: PlacedExpression): FieldError[] {
   const parsed = parseExpression(source);
   if (!parsed.ok) return [];
   const { root, position } = parsed.syntax;

@@ -43,10 +43,7 @@ function windowsOf(
   );
 }
 
-interface Warning {
-  readonly id: string;
-  readonly message: string;
-}
+type Warning = Required<Pick<FieldError, "id" | "message">>;
 
 /** Remembered, because generated files have thousands of policies with the same few windows. */
 const known = new Map<string, readonly Warning[]>();

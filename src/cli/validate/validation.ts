@@ -34,16 +34,9 @@ import { metadataErrors, statusErrors } from "./objectfields.ts";
 import { stepsOf, valueAt } from "./valueat.ts";
 import { besideRollouts } from "./besiderollouts.ts";
 
-export interface Finding {
+export interface Finding extends FieldError, Position {
   readonly severity: "error" | "warning";
-  /** Names a warning, in kebab-case. */
-  readonly id?: string;
   readonly source: SourceObject;
-  readonly line: number;
-  readonly column: number;
-  /** As in FieldError; "" is the object itself. */
-  readonly path: string;
-  readonly message: string;
   /** "did you mean BeforeClusterDelete?", "write 168h" */
   readonly suggestion?: string;
 }
