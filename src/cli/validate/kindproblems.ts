@@ -3,7 +3,7 @@
 import { GROUP, VERSION } from "../../api/hookpolicy.ts";
 import type { SourceObject } from "../files/load.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
-import { didYouMean, found } from "../../policy/validation/fieldmessage.ts";
+import { found, unexpected } from "../../policy/validation/fieldmessage.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { groupOf, OWN_KINDS, ownKind, type RawObject } from "../fleet/kinds.ts";
 import { SUITE_GROUP, SUITE_KIND } from "../test/suiteschema.ts";
@@ -23,11 +23,7 @@ export function kindProblem(object: RawObject): FieldError | undefined {
   };
   const expected = own[group];
   if (expected !== undefined && !expected.includes(kind)) {
-    const choices = expected.length === 1 ? expected[0] : `one of ${expected.join(", ")}`;
-    return {
-      path: "kind",
-      message: `found ${found(kind)}, expected ${choices}${didYouMean(kind, expected)}`,
-    };
+    return { path: "kind", message: unexpected("found", kind, expected) };
   }
   const home = Object.keys(own).find((each) => own[each]?.includes(kind) === true);
   if (home === undefined || home === group) return undefined;
@@ -65,13 +61,10 @@ export function problemAt(source: SourceObject, { path, message }: FieldError): 
   return { file, ...source.position(path), message: path === "" ? message : `${path}: ${message}` };
 }
 
-export interface Repeated {
-  readonly source: SourceObject;
-  readonly message: string;
-}
-
 /** Each object with the same name as an earlier one, with both positions. */
-export function repeated(sources: readonly SourceObject[]): readonly Repeated[] {
+export function repeated(
+  sources: readonly SourceObject[],
+): readonly { readonly source: SourceObject; readonly message: string }[] {
   const first = new Map<string, SourceObject>();
   return sources.flatMap((source) => {
     const kind = ownKind(source.object);

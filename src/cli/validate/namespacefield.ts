@@ -1,7 +1,7 @@
 /** Checks metadata.namespace, which no schema of a CRD covers. */
 
 import { isFields } from "../../api/fields.ts";
-import { found } from "../../policy/validation/fieldmessage.ts";
+import { found, wrongType } from "../../policy/validation/fieldmessage.ts";
 import type { Semantics } from "../../policy/validation/semantics.ts";
 import { RENDER_FIRST } from "../files/yamlmistake.ts";
 import { ownKind, type RawObject } from "../fleet/kinds.ts";
@@ -45,11 +45,8 @@ function nameProblem(namespace: unknown): string | undefined {
       ? `found ${found(namespace)}, which is a template: ${RENDER_FIRST}`
       : `found ${found(namespace)}, ${expected}`;
   }
-  if (isTemplate(namespace)) {
-    return `found {{ … }}, which is a template: ${RENDER_FIRST}`;
-  }
-  const quotes = typeof namespace === "number" || typeof namespace === "boolean";
-  return `found ${found(namespace)}, expected a string${quotes ? `: write it in quotes, "${namespace}"` : ""}`;
+  if (isTemplate(namespace)) return `found {{ … }}, which is a template: ${RENDER_FIRST}`;
+  return wrongType(namespace, "string");
 }
 
 /** YAML reads {{ .Values.team }} as a map whose key is a map. */

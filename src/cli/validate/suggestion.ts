@@ -5,6 +5,7 @@ import { isFields } from "../../api/fields.ts";
 import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
 import { parseDuration } from "../../policy/duration.ts";
 import { nearest } from "../../policy/validation/fieldmessage.ts";
+import { fieldOf } from "../../policy/validation/schema.ts";
 import { isLocal } from "../../policy/window/moment.ts";
 import { lookalike } from "../files/spaces.ts";
 import type { OwnKind } from "../fleet/kinds.ts";
@@ -106,8 +107,7 @@ function textOf(schema: CrdSchema, value: unknown, path: string): string | undef
 function schemaAt(root: CrdSchema, steps: readonly string[]): CrdSchema | undefined {
   let schema: CrdSchema | undefined = root;
   for (const step of steps) {
-    const { properties = {}, additionalProperties, items }: CrdSchema = schema ?? root;
-    schema = items ?? (Object.hasOwn(properties, step) ? properties[step] : additionalProperties);
+    schema = schema.items ?? fieldOf(schema, step);
     if (schema === undefined) return undefined;
   }
   return schema;
@@ -125,20 +125,8 @@ function isDuration(path: string): boolean {
 
 /** Units that Go's durations do not have, and their length in hours. */
 const HOURS: Readonly<Record<string, number>> = { d: 24, day: 24, days: 24, w: 168, week: 168, weeks: 168 };
-const SHORT: Readonly<Record<string, string>> = {
-  hour: "h",
-  hours: "h",
-  hr: "h",
-  hrs: "h",
-  min: "m",
-  mins: "m",
-  minute: "m",
-  minutes: "m",
-  sec: "s",
-  secs: "s",
-  second: "s",
-  seconds: "s",
-};
+/** Units that Go writes with their first letter. */
+const SPELT_OUT = /^(?:hours?|hrs?|minutes?|mins?|seconds?|secs?)$/;
 
 function duration(value: unknown): string | undefined {
   const text = String(value).trim();
@@ -149,7 +137,7 @@ function duration(value: unknown): string | undefined {
   const compact = text
     .toLowerCase()
     .replaceAll(/\s+/g, "")
-    .replaceAll(/[a-z]+/g, (word) => SHORT[word] ?? word);
+    .replaceAll(/[a-z]+/g, (word) => (SPELT_OUT.test(word) ? word.charAt(0) : word));
   return compact !== text && parseDuration(compact) !== undefined ? `write ${compact}` : undefined;
 }
 
@@ -194,24 +182,24 @@ function mapOf(
   { properties = {}, required = [], additionalProperties }: CrdSchema,
   value: unknown,
 ): string | undefined {
-  if (Array.isArray(value)) return mapOfList(additionalProperties !== undefined, value);
-  if (typeof value !== "string" || value === "") return undefined;
-  const pair = /^([^\s:=]+)[:=]([^\s:=]*)$/.exec(value);
-  if (additionalProperties !== undefined) {
-    return pair === null ? undefined : `write a map: { ${pair[1]}: ${quoted(pair[2] ?? "")} }`;
+  const hasKeys = additionalProperties !== undefined;
+  if (Array.isArray(value)) {
+    const pairs = hasKeys ? mapOfPairs(value) : undefined;
+    return pairs ?? (value.every(isFields) ? 'write a map: leave out "- "' : undefined);
   }
+  if (typeof value !== "string" || value === "") return undefined;
+  if (hasKeys) return mapOfPairs([value]);
   const field = required.find((each) => properties[each]?.type === "string");
   return field === undefined ? undefined : `write a map: { ${field}: ${quoted(value)} }`;
 }
 
-function mapOfList(hasKeys: boolean, items: readonly unknown[]): string | undefined {
+/** The map of texts such as tier=production. */
+function mapOfPairs(items: readonly unknown[]): string | undefined {
   const pairs = items.map((item) =>
     typeof item === "string" ? /^([^\s:=]+)[:=]([^\s:=]*)$/.exec(item) : null,
   );
-  if (hasKeys && items.length > 0 && pairs.every((pair) => pair !== null)) {
-    return `write a map: { ${pairs.map((pair) => `${pair[1]}: ${quoted(pair[2] ?? "")}`).join(", ")} }`;
-  }
-  return items.every(isFields) ? 'write a map: leave out "- "' : undefined;
+  if (items.length === 0 || !pairs.every((pair) => pair !== null)) return undefined;
+  return `write a map: { ${pairs.map((pair) => `${pair[1]}: ${quoted(pair[2] ?? "")}`).join(", ")} }`;
 }
 
 /** YAML 1.1 reads more words than true and false as booleans. */

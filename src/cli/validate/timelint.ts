@@ -2,6 +2,7 @@
 
 import type { RuleSpec } from "../../api/hookpolicy.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
+import { gatesOf } from "../../policy/validation/soundparts.ts";
 import { compileWindow, type Window, windowProblems, type WindowSpec } from "../../policy/window/window.ts";
 import { offsetReader } from "../../policy/window/zone.ts";
 import { dateText } from "../terminal/timetext.ts";
@@ -22,25 +23,17 @@ interface PlacedWindow {
   readonly spec: WindowSpec;
 }
 
-function ruleWarnings({ until = [] }: RuleSpec, path: string, now: Date): readonly FieldError[] {
-  const alone = windowsOf(until, `${path}.until`);
-  const members = until.flatMap(({ anyOf = [] }, index) => windowsOf(anyOf, `${path}.until[${index}].anyOf`));
-  const each = [...alone, ...members].flatMap(({ path: at, spec }) =>
+function ruleWarnings(rule: RuleSpec, path: string, now: Date): readonly FieldError[] {
+  const windows = gatesOf(rule, path).flatMap(({ gate, path: at }): PlacedWindow[] => {
+    const { name, window: spec } = gate;
+    if (spec === undefined || windowProblems(spec).length > 0) return [];
+    return [{ name, path: `${at}.window`, spec }];
+  });
+  const each = windows.flatMap(({ path: at, spec }) =>
     windowWarnings(spec, now).map((warning) => ({ path: at, ...warning })),
   );
+  const alone = windows.filter(({ path: at }) => !at.includes(".anyOf["));
   return [...each, ...neverTogether(alone, now)];
-}
-
-/** The valid windows of these gates. */
-function windowsOf(
-  gates: readonly { readonly name: string; readonly window?: WindowSpec }[],
-  path: string,
-): readonly PlacedWindow[] {
-  return gates.flatMap(({ name, window: spec }, index) =>
-    spec === undefined || windowProblems(spec).length > 0
-      ? []
-      : [{ name, path: `${path}[${index}].window`, spec }],
-  );
 }
 
 type Warning = Required<Pick<FieldError, "id" | "message">>;

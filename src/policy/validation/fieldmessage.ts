@@ -38,14 +38,15 @@ export function describeSchemaError(error: ErrorObject): string {
   return MESSAGES[error.keyword]?.(error) ?? error.message ?? `does not satisfy ${error.keyword}`;
 }
 
-function unexpected(what: string, word: unknown, expected: readonly string[]): string {
+/** "found "Alow", expected one of Allow, Deny; did you mean "Allow"?" */
+export function unexpected(what: string, word: unknown, expected: readonly string[]): string {
   const choice = expected.length === 1 ? expected[0] : `one of ${expected.join(", ")}`;
   const hint = typeof word === "string" ? didYouMean(word, expected) : "";
   return `${what} ${found(word)}, expected ${choice}${hint}`;
 }
 
 /** YAML reads true, 1 and many other words as types other than string. */
-function wrongType(data: unknown, type: string): string {
+export function wrongType(data: unknown, type: string): string {
   const unquoted = type === "string" && (typeof data === "boolean" || typeof data === "number");
   return `found ${found(data)}, expected ${noun(type)}${unquoted ? `: write it in quotes, "${data}"` : ""}`;
 }

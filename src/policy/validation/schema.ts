@@ -111,7 +111,10 @@ function normaliseValue(schema: CrdSchema | undefined, value: unknown): unknown 
   return isFields(value) ? normalise(schema, value) : value;
 }
 
-function fieldOf({ properties = {}, additionalProperties }: CrdSchema, key: string): CrdSchema | undefined {
+export function fieldOf(
+  { properties = {}, additionalProperties }: CrdSchema,
+  key: string,
+): CrdSchema | undefined {
   return Object.hasOwn(properties, key) ? properties[key] : additionalProperties;
 }
 
