@@ -63,15 +63,22 @@ export function addValidate(program: Command): void {
 
 async function validate(paths: readonly string[], flags: Flags): Promise<void> {
   const report = await check(paths, flags);
-  if (flags.output !== "text") stdout.document(await document(report, flags.output));
+  await print(report, flags);
+  if (report.problems.length > 0 || report.unknown > 0) throw new CommandError(USAGE);
+  const fails = report.findings.some(({ severity }) => severity === "error" || flags.strict === true);
+  if (fails) throw new CommandError(FAILED);
+}
+
+async function print(report: ValidationReport, flags: Flags): Promise<void> {
+  const { output } = flags;
+  if (output === "sarif") stdout.json((await import("./sarif.ts")).validationSarif(report));
+  else if (output === "github") stdout.document((await import("./github.ts")).validationGithub(report));
+  else if (output === "json") stdout.json((await import("./report.ts")).validationJson(report));
   else {
     const { unread, lines } = await textOf(report, flags);
     stderr.lines(unread);
     stdout.lines(lines);
   }
-  if (report.problems.length > 0 || report.unknown > 0) throw new CommandError(USAGE);
-  const failing = flags.strict === true ? report.findings : report.findings.filter(isError);
-  if (failing.length > 0) throw new CommandError(FAILED);
 }
 
 /** Runs until the user ends it, or the reader of its output has gone. */
@@ -98,26 +105,13 @@ async function check(paths: readonly string[], flags: Flags): Promise<Validation
   return { ...validation, ...loaded, broken };
 }
 
-interface Text {
-  /** About files that could not be read at all. */
-  readonly unread: readonly string[];
-  readonly lines: readonly string[];
-}
-
-async function textOf(report: ValidationReport, flags: Flags): Promise<Text> {
+async function textOf(
+  report: ValidationReport,
+  flags: Flags,
+): Promise<Record<"unread" | "lines", readonly string[]>> {
   const { unreadLines, validationLines } = await import("./report.ts");
   return {
     unread: unreadLines(report, colourFor(process.stderr, flags)),
     lines: validationLines(report, terminalOf(process.stdout, flags)),
   };
-}
-
-async function document(report: ValidationReport, format: "json" | "github" | "sarif"): Promise<string> {
-  if (format === "sarif") return (await import("./sarif.ts")).validationSarif(report);
-  if (format === "github") return (await import("./github.ts")).validationGithub(report);
-  return (await import("./report.ts")).validationJson(report);
-}
-
-function isError({ severity }: { readonly severity: string }): boolean {
-  return severity === "error";
 }

@@ -98,10 +98,9 @@ export function validationJson({
   suites,
   others,
   ignored,
-}: ValidationReport): string {
-  const valid = problems.length === 0 && !findings.some(({ severity }) => severity === "error");
-  const report = { valid, findings: findings.map(jsonFinding), problems, checked, suites, others, ignored };
-  return `${JSON.stringify(report, undefined, 2)}\n`;
+}: ValidationReport): object {
+  const valid = problems.length === 0 && countOf(findings, "error") === 0;
+  return { valid, findings: findings.map(jsonFinding), problems, checked, suites, others, ignored };
 }
 
 function jsonFinding({ source: { file, object }, ...finding }: Finding): object {

@@ -21,7 +21,7 @@ const INVALID = "invalid-field";
 const SUSPICIOUS = "suspicious";
 const UNREADABLE = "unreadable-file";
 
-export function validationSarif({ findings, problems }: ValidationReport): string {
+export function validationSarif({ findings, problems }: ValidationReport): object {
   const results = [
     ...problems.map((problem) => resultOf(UNREADABLE, "error", problem)),
     ...findings.map(findingResult),
@@ -34,8 +34,7 @@ export function validationSarif({ findings, problems }: ValidationReport): strin
   };
   const indexed = results.map((result) => ({ ...result, ruleIndex: rules.indexOf(result.ruleId) }));
   const run = { tool: { driver }, columnKind: "utf16CodeUnits", results: indexed };
-  const log = { $schema: "https://json.schemastore.org/sarif-2.1.0.json", version: "2.1.0", runs: [run] };
-  return `${JSON.stringify(log, undefined, 2)}\n`;
+  return { $schema: "https://json.schemastore.org/sarif-2.1.0.json", version: "2.1.0", runs: [run] };
 }
 
 function findingResult({ severity, id, source, line, column, path, message, suggestion }: Finding): Result {

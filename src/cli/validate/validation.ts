@@ -60,6 +60,7 @@ export interface ValidationOptions {
 }
 
 interface Judgement {
+  readonly source: SourceObject;
   readonly is: OwnKind | "suite" | "other" | "unknown";
   readonly errors: readonly FieldError[];
   readonly warnings: readonly FieldError[];
@@ -73,15 +74,12 @@ export function validateObjects(sources: readonly SourceObject[], options: Valid
     options.progress?.tell(() => `checked ${index} of ${sources.length} objects`);
     return judge(source, specs, options);
   });
-  const sound = sources.filter((_, index) => judged[index]?.errors.length === 0);
+  const sound = judged.filter(({ errors }) => errors.length === 0).map(({ source }) => source);
   const beside = Map.groupBy(besideRollouts(sound), ({ source }) => source);
   const count = (is: Judgement["is"]): number => judged.filter((each) => each.is === is).length;
   return {
     findings: [
-      ...sources.flatMap((source, index) => {
-        const judgement = judged[index];
-        return judgement === undefined ? [] : findingsOf(source, judgement, beside.get(source));
-      }),
+      ...judged.flatMap((judgement) => findingsOf(judgement, beside.get(judgement.source))),
       ...repeated(sources).map(({ source, message }) =>
         finding(source, "warning", { path: "metadata.name", id: "duplicate-object", message }),
       ),
@@ -99,7 +97,7 @@ export function validateObjects(sources: readonly SourceObject[], options: Valid
 }
 
 function judge(source: SourceObject, specs: SpecMemo, options: ValidationOptions): Judgement {
-  const nothing = { errors: [], warnings: [], isSound: false };
+  const nothing = { source, errors: [], warnings: [], isSound: false };
   const problem = kindProblem(source.object);
   if (problem !== undefined) return { ...nothing, is: "unknown", errors: [problem] };
   const group = groupOf(source.object);
@@ -109,6 +107,7 @@ function judge(source: SourceObject, specs: SpecMemo, options: ValidationOptions
   const { errors, warnings } = check(kind, source, specs, options);
   const place = namespaceFindings(source.object);
   return {
+    source,
     is: kind,
     errors: [
       ...errors,
@@ -123,8 +122,7 @@ function judge(source: SourceObject, specs: SpecMemo, options: ValidationOptions
 
 /** Sorted by position; `beside`: warnings that need other objects of the files. */
 function findingsOf(
-  source: SourceObject,
-  { errors, warnings, isSound }: Judgement,
+  { source, errors, warnings, isSound }: Judgement,
   beside: readonly FieldError[] = [],
 ): readonly Finding[] {
   const accepted = acceptance(source.object, [...warnings, ...beside], isSound);

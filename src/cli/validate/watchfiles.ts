@@ -46,8 +46,7 @@ async function follow(
     watcher.close();
     watchers.delete(folder);
   }
-  for (const folder of folders) {
-    if (watchers.has(folder)) continue;
+  for (const folder of folders.difference(watchers)) {
     const watcher = start(folder, wake);
     if (watcher !== undefined) watchers.set(folder, watcher);
   }
