@@ -11,8 +11,7 @@ import { commandToSet } from "../../policy/gates/metadatagate.ts";
 import { policyName } from "../../policy/policyref.ts";
 import type { ApprovalPlan, Ending, GateRef, Mark, Obstacle, Operation, OperationPlan } from "./approval.ts";
 import { ageText } from "../terminal/age.ts";
-import { indented } from "../get/report.ts";
-import type { Detail } from "../terminal/tree.ts";
+import { type Detail, indented } from "../terminal/tree.ts";
 
 /** The work that Cluster API's topology reconcilers begin once the operation is released. */
 const EFFECTS: Readonly<Record<HookName, (version: string) => string>> = {

@@ -1,7 +1,6 @@
 /** `hookpolicy explain`: why a Cluster is held or may proceed, and how to release it. */
 
 import { type Command, Option } from "commander";
-import type { HookName } from "../../api/runtimehooks.ts";
 import {
   addExamples,
   choice,
@@ -23,13 +22,9 @@ import { stdout } from "../terminal/output.ts";
 
 const FORMATS = ["text", "json"] as const;
 
-interface Flags extends ConnectionFlags {
-  readonly hook?: HookName;
+interface Flags extends ConnectionFlags, Omit<ExplainWish, "request"> {
   readonly admission?: RequestName;
-  readonly at?: Date;
   readonly filename?: readonly string[];
-  readonly toVersion?: string;
-  readonly fromVersion?: string;
   readonly capiVersion?: string;
   readonly namespace?: string;
   readonly output: (typeof FORMATS)[number];

@@ -12,7 +12,7 @@ import type { ExplainedPolicy } from "./policyexplanation.ts";
 import { byTime, commandText, painted, policyBranch, ranked, ruleName } from "./policytree.ts";
 import type { Step } from "./wayout.ts";
 import type { ExplainedRollout } from "./rollouthold.ts";
-import { type Branch, type Detail, detailLines, paragraphs, treeLines, wrapped } from "../terminal/tree.ts";
+import { type Branch, type Detail, indented, paragraphs, treeLines, wrapped } from "../terminal/tree.ts";
 
 export interface TextOptions extends Terminal, CommandWords {
   /** Whether the instant was chosen by a flag instead of now. */
@@ -21,10 +21,16 @@ export interface TextOptions extends Terminal, CommandWords {
   readonly requested: boolean;
 }
 
+interface View extends TextOptions {
+  /** NAMESPACE/NAME of the Cluster. */
+  readonly name: string;
+  readonly at: Date;
+}
+
 export function explanationLines(explanation: Explanation, options: TextOptions): string[] {
-  const { cluster, operations, notes } = explanation;
+  const { cluster, at, operations, notes } = explanation;
   const name = `${cluster.namespace}/${cluster.name}`;
-  const blocks = operations.map((operation) => operationLines(operation, explanation, options));
+  const blocks = operations.map((operation) => operationLines(operation, { ...options, name, at }));
   const none = [
     `No operation of Cluster ${name} is held, and none waits for an answer.`,
     `To see what a hook would be answered: ${options.program} explain ${name} --hook BeforeClusterDelete${options.connection}`,
@@ -36,38 +42,32 @@ export function explanationLines(explanation: Explanation, options: TextOptions)
   return paragraphs([warnings, ...all]);
 }
 
-function operationLines(
-  operation: ExplainedOperation,
-  { cluster, at }: Explanation,
-  options: TextOptions,
-): string[] {
-  const { columns } = options;
-  const name = `${cluster.namespace}/${cluster.name}`;
+function operationLines(operation: ExplainedOperation, view: View): string[] {
+  const { columns } = view;
   const top = [
-    ...stepDetails(operation, options),
+    ...stepDetails(operation, view),
     ...rolloutDetails(operation),
     ...waits(operation),
-    ...outlook(operation, name, options),
-    ...admissionDetail(operation, name, options),
+    ...outlook(operation, view),
+    ...admissionDetail(operation, view),
     ...lifted(operation),
   ];
   const isRequest = operation.request !== undefined;
   const trees = ranked(operation.policies).map((policy) =>
-    treeLines(policyBranch(policy, { ...options, isRequest }), columns),
+    treeLines(policyBranch(policy, { ...view, isRequest }), columns),
   );
   return [
-    ...wrapped(headline(operation, `Cluster ${name}`, { ...options, at }), columns ?? Infinity, "  "),
-    ...detailLines(top, (columns ?? Infinity) - 2).map((line) => `  ${line}`),
+    ...wrapped(headline(operation, view), columns ?? Infinity, "  "),
+    ...indented(top, columns),
     "",
     ...(trees.length === 0 ? ["There is no policy that could be about the Cluster."] : trees.flat()),
-    ...operation.rollouts.flatMap((rollout) => treeLines(rolloutBranch(rollout, options), columns)),
+    ...operation.rollouts.flatMap((rollout) => treeLines(rolloutBranch(rollout, view), columns)),
   ];
 }
 
 function admissionDetail(
   { request, admission, hook, targetVersion }: ExplainedOperation,
-  name: string,
-  { program, connection }: TextOptions,
+  { name, program, connection }: View,
 ): Detail[] {
   if (request !== undefined || admission === undefined) return [];
   const words =
@@ -102,8 +102,7 @@ function rolloutBranch(
 
 function headline(
   { verdict, hook, targetVersion, firstAsked, passed, request, admission }: ExplainedOperation,
-  cluster: string,
-  { colour, at, chosen }: TextOptions & { readonly at: Date },
+  { colour, name, at, chosen }: View,
 ): string {
   const version = targetVersion === undefined ? "" : ` (${targetVersion})`;
   const asked =
@@ -114,8 +113,8 @@ function headline(
       : `, asked since ${timestamp(firstAsked)}`;
   const when = chosen ? `, at ${timestamp(at)}` : "";
   if (request !== undefined)
-    return `${painted(admission ?? verdict, colour)} at admission: ${request} of ${cluster}${version}${when}`;
-  return `${painted(verdict, colour)}: ${hook}${version} of ${cluster}${asked}${when}`;
+    return `${painted(admission ?? verdict, colour)} at admission: ${request} of Cluster ${name}${version}${when}`;
+  return `${painted(verdict, colour)}: ${hook}${version} of Cluster ${name}${asked}${when}`;
 }
 
 function stepDetails({ steps }: ExplainedOperation, options: TextOptions): Detail[] {
@@ -160,16 +159,11 @@ function waits({ policies }: ExplainedOperation): Detail[] {
 }
 
 function lifted({ policies }: ExplainedOperation): Detail[] {
-  return policies.flatMap(({ trace: { overriddenBy, policy }, liftedUntil }) =>
-    overriddenBy === undefined || liftedUntil === undefined
-      ? []
-      : [
-          {
-            label: "lifted",
-            text: `${policyName(policy)} until ${timestamp(liftedUntil)}, by HookOverride ${overriddenBy}`,
-          },
-        ],
-  );
+  return policies.flatMap(({ trace: { overriddenBy, policy }, liftedUntil }) => {
+    if (liftedUntil === undefined) return [];
+    const text = `${policyName(policy)} until ${timestamp(liftedUntil)}, by HookOverride ${overriddenBy}`;
+    return [{ label: "lifted", text }];
+  });
 }
 
 /** The message of the rule's author, shown once per rule. */
@@ -177,52 +171,39 @@ function said({ message }: Step): Detail[] {
   return message === undefined ? [] : [{ label: "note", text: message }];
 }
 
-function outlook(
-  operation: ExplainedOperation,
-  name: string,
-  { program, connection }: TextOptions,
-): Detail[] {
+function outlook(operation: ExplainedOperation, view: View): Detail[] {
   const { verdict, holds, release, firstAsked, hook, retryAfterSeconds, policies, rollouts } = operation;
   if (holds === undefined) {
     return [{ label: "but", text: "policies that you may not read can hold it: see the note above" }];
   }
-  if (operation.request !== undefined) return atAdmission(operation, name, { program, connection });
+  if (operation.request !== undefined) return atAdmission(operation, view);
   if (!holds) {
     const within = firstAsked === undefined ? undefined : longestRetry(policies);
     return [{ label: "proceeds", text: proceeds(verdict, firstAsked !== undefined, within) }];
   }
-  const command = overrideCommand(name, hook, { program, connection });
-  const retry = `; Cluster API asks again after ${retryAfterSeconds} s`;
-  return [
-    {
-      label: "released",
-      text: `${
-        rollouts.some((each) => each.holds)
-          ? "when every rollout has given it a slot"
-          : byTime(
-              release,
-              policies.filter(({ trace }) => trace.holds).flatMap(({ rules }) => rules),
-            )
-      }${firstAsked === undefined ? "" : retry}`,
-    },
-    { label: "override", text: command, whole: true },
-  ];
+  const rules = policies.filter(({ trace }) => trace.holds).flatMap((each) => each.rules);
+  const when = rollouts.some((each) => each.holds)
+    ? "when every rollout has given it a slot"
+    : byTime(release, rules);
+  const retry = firstAsked === undefined ? "" : `; Cluster API asks again after ${retryAfterSeconds} s`;
+  return [{ label: "released", text: `${when}${retry}` }, overrideDetail(hook, view)];
 }
 
 /** Clients do not repeat a refused request. */
 function atAdmission(
   { request, admission, hook, release, policies }: ExplainedOperation,
-  name: string,
-  options: CommandWords,
+  view: View,
 ): Detail[] {
   if (admission === "Passed") return [{ label: "passes", text: "now" }];
-  const rules = policies.flatMap((each) => each.rules);
   if (admission === "Warned") return [{ label: "passes", text: "with a warning" }];
+  const rules = policies.flatMap((each) => each.rules);
   const passes = { label: "passes", text: byTime(release, rules) };
   // An override names the uid, which a Cluster gets when it is created.
-  return request === "Create"
-    ? [passes]
-    : [passes, { label: "override", text: overrideCommand(name, hook, options), whole: true }];
+  return request === "Create" ? [passes] : [passes, overrideDetail(hook, view)];
+}
+
+function overrideDetail(hook: string, view: View): Detail {
+  return { label: "override", text: overrideCommand(view.name, hook, view), whole: true };
 }
 
 export function overrideCommand(name: string, hook: string, { program, connection }: CommandWords): string {

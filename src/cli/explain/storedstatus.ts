@@ -6,6 +6,7 @@ import type { PendingOperation } from "../../operations/operation.ts";
 import { heldRow } from "../../operations/rows.ts";
 import type { PolicyTrace } from "../../policy/decision.ts";
 import type { FleetPolicy } from "../fleet/fleet.ts";
+import { OVERDUE_MS } from "../get/held.ts";
 
 /** Something that the operator can read and the user cannot. */
 export interface Unread {
@@ -86,8 +87,6 @@ function differencesOf(row: DecisionRow | undefined, expected: DecisionRow | und
 }
 
 const STALE = "the operator has not read the present policy yet: it does so within seconds, if it runs";
-/** The operator updates the time in a status soon after it has passed. */
-const OVERDUE_MS = 60_000;
 
 function causeOf(
   { nextTransitionTime }: Partial<HookPolicyStatus>,

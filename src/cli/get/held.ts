@@ -1,7 +1,7 @@
 /** Lists what policies hold, from their statuses. */
 
 import { compareText } from "../../api/comparetext.ts";
-import { isFields } from "../../api/fields.ts";
+import { fieldsOf, isFields, listOf } from "../../api/fields.ts";
 import type { DecisionRow, GateSpec, RuleSpec } from "../../api/hookpolicy.ts";
 import { policyName, type PolicyRef } from "../../policy/policyref.ts";
 import { policyKind, type RawObject, viewPolicy } from "../fleet/kinds.ts";
@@ -33,7 +33,7 @@ export interface Due {
 }
 
 /** The operator writes a status soon after the instant that it names, and renews its Lease every few seconds. */
-const OVERDUE_MS = 60_000;
+export const OVERDUE_MS = 60_000;
 
 /** The last instant at which a Lease or a row shows that the operator ran; `undefined`: unknown, or it runs. */
 export function silentSince({ operatorSeen, held }: HeldFleet, now: Date): Date | undefined {
@@ -89,7 +89,7 @@ function heldOf({ ref, spec, rows }: Policy, namespace: string | undefined): Hel
 /** A row of an Audit policy is WouldBlock, or belongs to a rule that would not hold in mode Enforce either. */
 function holds({ verdict }: DecisionRow, spec: unknown): boolean {
   if (verdict === "Blocked") return true;
-  const { mode, failurePolicy }: { mode?: unknown; failurePolicy?: unknown } = isFields(spec) ? spec : {};
+  const { mode, failurePolicy } = fieldsOf(spec);
   return verdict === "NotEvaluable" && mode !== "Audit" && failurePolicy !== "Ignore";
 }
 
@@ -98,8 +98,7 @@ function isIn(row: DecisionRow, namespace: string | undefined): boolean {
 }
 
 function gateOf(spec: unknown, { rule, gate }: DecisionRow): GateSpec | undefined {
-  const rules = isFields(spec) && Array.isArray(spec["rules"]) ? spec["rules"] : [];
-  return named<GateSpec>(named<RuleSpec>(rules, rule)?.until, gate);
+  return named<GateSpec>(named<RuleSpec>(fieldsOf(spec)["rules"], rule)?.until, gate);
 }
 
 /** The entry of that name, from an unchecked list. */
@@ -107,8 +106,9 @@ export function named<T extends { readonly name: string }>(
   list: unknown,
   name: string | undefined,
 ): (Partial<T> & Pick<T, "name">) | undefined {
-  const items: readonly unknown[] = Array.isArray(list) ? list : [];
-  return items.find((item): item is Partial<T> & Pick<T, "name"> => isFields(item) && item["name"] === name);
+  return listOf(list).find(
+    (item): item is Partial<T> & Pick<T, "name"> => isFields(item) && item["name"] === name,
+  );
 }
 
 function isApprovable(gate: Partial<GateSpec> | undefined): boolean {

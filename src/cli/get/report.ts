@@ -9,7 +9,7 @@ import { width } from "../terminal/colour.ts";
 import { type Due, type Held, type HeldFleet, overdue, silentSince } from "./held.ts";
 import { ageText, since, until } from "../terminal/age.ts";
 import { tableLines } from "../terminal/table.ts";
-import { type Detail, detailLines, wrapped } from "../terminal/tree.ts";
+import { type Detail, indented, wrapped } from "../terminal/tree.ts";
 
 /** The subject of a line. */
 export type Grouping = "operation" | "policy" | "cluster";
@@ -214,9 +214,4 @@ export function heldObject({ policy, row, approvable }: Held): HeldObject {
     ...(row.earliestRelease !== undefined && { earliestRelease: row.earliestRelease }),
     approvable,
   };
-}
-
-/** Formats details below a heading. */
-export function indented(details: readonly Detail[], columns = Infinity): string[] {
-  return detailLines(details, columns - 2).map((line) => `  ${line}`);
 }

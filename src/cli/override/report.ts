@@ -6,9 +6,8 @@ import { isPrintable, printable, replaceUnprintable } from "../../api/printable.
 import { policyName } from "../../policy/policyref.ts";
 import { effectOf } from "../approve/report.ts";
 import type { Lifted, NewOverride } from "./newoverride.ts";
-import { indented } from "../get/report.ts";
 import { durationText } from "../../policy/duration.ts";
-import type { Detail } from "../terminal/tree.ts";
+import { type Detail, indented } from "../terminal/tree.ts";
 
 interface LiftedView extends Terminal {
   readonly forMs: number;
