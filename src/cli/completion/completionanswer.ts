@@ -25,7 +25,10 @@ export function answerTo(words: readonly string[], program: Command): Answer {
   const before = words.slice(0, -1);
   const all = subcommands(program);
   const command = all.find(({ name }) => name === before.find((word) => !word.startsWith("-")));
-  if (command === undefined) return offer(programWords(all, program), typed);
+  if (command === undefined) {
+    const names = all.map(({ name, summary }) => ({ value: name, description: summary }));
+    return offer([...names, ...flagWords(program.options)], typed);
+  }
   const [, name = "", prefix = ""] = /^((--[a-z-]+)=)/.exec(typed) ?? [];
   const inline = command.flags.find(({ long }) => long === prefix);
   if (inline !== undefined) return offerValues(valuesOf(inline), typed, name);
@@ -39,13 +42,6 @@ export function answerTo(words: readonly string[], program: Command): Answer {
 /** Only a choice shows that the first operand has been typed. */
 function isSecond({ operand, second }: Subcommand, before: readonly string[]): boolean {
   return second !== undefined && Array.isArray(operand) && before.some((word) => operand.includes(word));
-}
-
-function programWords(all: readonly Subcommand[], program: Command): Candidate[] {
-  return [
-    ...all.map(({ name, summary }) => ({ value: name, description: summary })),
-    ...flagWords(program.options),
-  ];
 }
 
 function flagWords(flags: readonly Option[]): Candidate[] {

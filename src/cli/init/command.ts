@@ -24,9 +24,7 @@ export function addInit(program: Command): void {
       "Writes a policy, a test suite for it, pipelines for GitHub and GitLab and an entry for pre-commit. Files that are there already are left as they are.\n\nExit code: 0 done, 1 a file that cannot be written, 2 wrong usage.",
     );
   addExamples(command, EXAMPLES);
-  command.action(async (dir: string) => {
-    await init(dir);
-  });
+  command.action(init);
 }
 
 async function init(dir: string): Promise<void> {

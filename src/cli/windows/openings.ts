@@ -9,6 +9,7 @@ import {
 } from "../../policy/window/window.ts";
 import { durationText } from "../../policy/duration.ts";
 import { isLocal } from "../../policy/window/moment.ts";
+import { offsetReader } from "../../policy/window/zone.ts";
 import { clockText, wallTime } from "../terminal/timetext.ts";
 
 export interface Opening {
@@ -129,11 +130,8 @@ function nearest(steady: Window, wall: Date): Stretch | undefined {
 
 /** The direction of a clock change shortly before the opening, or between opening and closing. */
 function changeOfClocks(opensAt: Date, closesAt: Date, timeZone: string): string | undefined {
-  const offset = (instant: number): number => wallTime(new Date(instant), timeZone).getTime() - instant;
-  const instants = [opensAt.getTime() - NEAR, opensAt.getTime(), closesAt.getTime()].map(
-    (ms) => Math.floor(ms / 1000) * 1000,
-  );
-  const offsets = instants.map(offset);
+  const instants = [opensAt.getTime() - NEAR, opensAt.getTime(), closesAt.getTime()];
+  const offsets = instants.map(offsetReader(timeZone));
   for (const [index, before] of offsets.entries()) {
     const after = offsets[index + 1] ?? before;
     if (after !== before) return after > before ? "clocks go forward" : "clocks go back";
