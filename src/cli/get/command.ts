@@ -122,7 +122,7 @@ const REDRAW_MS = 10_000;
 async function watcherFor(query: Query): Promise<(policies: readonly RawObject[]) => void> {
   const { heldBy } = await import("./held.ts");
   const { heldLines } = await import("./report.ts");
-  const { HeldStream } = await import("./heldstream.ts");
+  const { heldStream } = await import("./heldstream.ts");
   const { flags, program, namespace } = query;
   if (process.stdout.isTTY && flags.output === "text") {
     let fleet: HeldFleet | undefined;
@@ -138,8 +138,8 @@ async function watcherFor(query: Query): Promise<(policies: readonly RawObject[]
     };
   }
   const json = flags.output === "json";
-  const stream = new HeldStream({ json, program, connection: connectionWords(flags) });
+  const next = heldStream({ json, program, connection: connectionWords(flags) });
   return (policies) => {
-    stdout.lines(stream.next(heldBy(policies, namespace), new Date()));
+    stdout.lines(next(heldBy(policies, namespace), new Date()));
   };
 }

@@ -13,52 +13,41 @@ interface StreamOptions extends CommandWords {
   readonly json: boolean;
 }
 
-export class HeldStream {
-  readonly #options: StreamOptions;
-  #known: ReadonlyMap<string, Held> = new Map();
-  #widths: readonly number[] = [];
-
-  constructor(options: StreamOptions) {
-    this.#options = options;
-  }
-
-  /** The lines for what has changed. */
-  next({ held, omitted }: HeldFleet, now: Date): string[] {
-    const before = this.#known;
-    this.#known = new Map(held.map((each) => [heldKey(each), each]));
-    // The policy may still hold an operation that has lost its row in a full status.
-    const short = new Set(omitted.map(({ policy }) => policyName(policy)));
-    const gone = [...before].flatMap(([key, each]): [Event, Held][] =>
-      this.#known.has(key) || short.has(policyName(each.policy)) ? [] : [["Released", each]],
-    );
-    const news = held.flatMap((each): [Event, Held][] => {
-      const known = before.get(heldKey(each));
-      if (known === undefined) return [["Held", each]];
-      return JSON.stringify(known.row) === JSON.stringify(each.row) ? [] : [["Changed", each]];
-    });
-    return this.#lines([...gone, ...news], now);
-  }
-
-  #lines(events: readonly (readonly [Event, Held])[], now: Date): string[] {
-    if (this.#options.json) {
-      return events.map(([event, held]) => JSON.stringify({ event, ...heldObject(held) }));
-    }
+/** Returns a function that gives the lines for what has changed since its last call. */
+export function heldStream(options: StreamOptions): (fleet: HeldFleet, now: Date) => string[] {
+  let known: ReadonlyMap<string, Held> = new Map();
+  let widths: readonly number[] = [];
+  return (fleet, now) => {
+    const events = changes(known, fleet);
+    known = new Map(fleet.held.map((each) => [heldKey(each), each]));
+    if (events.length === 0) return [];
+    if (options.json) return events.map(([event, held]) => JSON.stringify({ event, ...heldObject(held) }));
     const rows = events.map(([event, held]) => {
-      const [cluster = "", ...rest] = cells(held, { now, ...this.#options });
+      const [cluster = "", ...rest] = cells(held, { now, ...options });
       return event === "Released" ? [event, cluster, ...rest.slice(0, 4), "", ""] : [event, cluster, ...rest];
     });
-    const headings =
-      this.#widths.length === 0 && rows.length > 0
-        ? [["EVENT".padEnd("Released".length), ...HEADINGS, "UNBLOCK"]]
-        : [];
-    return [...headings, ...rows].map((each, _, all) => this.#line(each, all));
-  }
-
-  /** Columns only grow, as with kubectl. */
-  #line(line: readonly string[], all: readonly (readonly string[])[]): string {
-    this.#widths = line.map((_, column) =>
-      Math.max(this.#widths[column] ?? 0, ...all.map((other) => width(other[column] ?? ""))),
+    const lines = widths.length === 0 ? [COLUMNS, ...rows] : rows;
+    // Columns only grow, as with kubectl.
+    widths = COLUMNS.map((_, column) =>
+      Math.max(widths[column] ?? 0, ...lines.map((line) => width(line[column] ?? ""))),
     );
-    return row(line, this.#widths);
-  }
+    return lines.map((line) => row(line, widths));
+  };
+}
+
+const COLUMNS: readonly string[] = ["EVENT".padEnd("Released".length), ...HEADINGS, "UNBLOCK"];
+
+function changes(before: ReadonlyMap<string, Held>, { held, omitted }: HeldFleet): [Event, Held][] {
+  const present = new Set(held.map(heldKey));
+  // The policy may still hold an operation that has lost its row in a full status.
+  const short = new Set(omitted.map(({ policy }) => policyName(policy)));
+  const gone = [...before].flatMap(([key, each]): [Event, Held][] =>
+    present.has(key) || short.has(policyName(each.policy)) ? [] : [["Released", each]],
+  );
+  const news = held.flatMap((each): [Event, Held][] => {
+    const known = before.get(heldKey(each));
+    if (known === undefined) return [["Held", each]];
+    return JSON.stringify(known.row) === JSON.stringify(each.row) ? [] : [["Changed", each]];
+  });
+  return [...gone, ...news];
 }

@@ -4,7 +4,7 @@ import { PLAIN } from "../../../../src/cli/terminal/colour.ts";
 import { heldBy, type HeldFleet } from "../../../../src/cli/get/held.ts";
 import { ageText, until } from "../../../../src/cli/terminal/age.ts";
 import { heldJson, type HeldView, heldLines } from "../../../../src/cli/get/report.ts";
-import { HeldStream } from "../../../../src/cli/get/heldstream.ts";
+import { heldStream } from "../../../../src/cli/get/heldstream.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { printed } from "../printed.ts";
 
@@ -202,11 +202,11 @@ test("what objects hold cannot steer the terminal", () => {
 });
 
 test("a stream tells what comes, changes and goes, and nothing twice", () => {
-  const stream = new HeldStream({ json: false, program: "hookpolicy", connection: "" });
+  const stream = heldStream({ json: false, program: "hookpolicy", connection: "" });
   const next = (decisions: readonly object[], status: object = {}): string[] =>
-    stream
-      .next(heldBy([policy("a", decisions, {}, status)]), NOW)
-      .map((line) => line.split(/ {3,}/).slice(0, 2).join(" "));
+    stream(heldBy([policy("a", decisions, {}, status)]), NOW).map((line) =>
+      line.split(/ {3,}/).slice(0, 2).join(" "),
+    );
   assert.deepEqual(next([row("c1"), row("c2")]), ["EVENT CLUSTER", "Held team-a/c1", "Held team-a/c2"]);
   assert.deepEqual(next([row("c1"), row("c2")]), []);
   assert.deepEqual(next([row("c1", { gate: "later" }), row("c2")]), ["Changed team-a/c1"]);
