@@ -1,9 +1,7 @@
 /** The common mistakes in YAML, in words that say what to type, and where. */
 
 import { counted } from "../terminal/counted.ts";
-import type { YAMLError } from "yaml";
-import { fieldsAbove, indentOf, nearestField } from "./yamlfields.ts";
-import { openBefore, quoteBefore } from "./yamltokens.ts";
+import { Lexer, type YAMLError } from "yaml";
 
 export interface Mistake {
   readonly offset: number;
@@ -197,4 +195,69 @@ function afterAlias({ text, offset, line, start }: Place): Mistake | undefined {
 
 function reserved({ text, offset }: Pick<Place, "text" | "offset">): Mistake {
   return { offset, message: `no text begins with ${text.charAt(offset)} in YAML: put the value in quotes` };
+}
+
+interface FieldColumn {
+  readonly key: string;
+  /** Counted from 0. */
+  readonly column: number;
+}
+
+function indentOf(line: string): number {
+  return line.length - line.trimStart().length;
+}
+
+/** The last field of each level that is still open at the end of a text, the outermost first. */
+function fieldsAbove(text: string): readonly FieldColumn[] {
+  let open: readonly FieldColumn[] = [];
+  for (const line of text.split("\n")) {
+    const [, indent = "", dashes = "", key] =
+      /^( *)((?:- +)*)["']?([A-Za-z][\w./-]*)["']?:(?:\s|$)/.exec(line) ?? [];
+    if (key === undefined) continue;
+    const column = indent.length + dashes.length;
+    // An item may stand below the name of its list.
+    const kept = open.filter((each) => (dashes === "" ? each.column < column : each.column <= indent.length));
+    open = [...kept, { key, column }];
+  }
+  return open;
+}
+
+/** The field nearest to the column in which a line begins; the inner one of two that are equally near. */
+function nearestField(fields: readonly FieldColumn[], indent: number): FieldColumn | undefined {
+  return fields.toSorted(
+    (a, b) => Math.abs(a.column - indent) - Math.abs(b.column - indent) || b.column - a.column,
+  )[0];
+}
+
+interface Token {
+  readonly source: string;
+  readonly offset: number;
+}
+
+/** Tokens of the lexer that stand for no letters: start of a document, error in brackets, start of a text. */
+const MARKS: ReadonlySet<string> = new Set(["\u0002", "\u0018", "\u001F"]);
+
+function* tokensBefore(text: string, end: number): IteratorObject<Token, undefined> {
+  let offset = 0;
+  for (const source of new Lexer().lex(text)) {
+    if (MARKS.has(source)) continue;
+    if (offset >= end) return;
+    yield { source, offset };
+    offset += source.length;
+  }
+}
+
+/** The innermost bracket that is open at `end`. */
+function openBefore(text: string, end: number): Token | undefined {
+  const open: Token[] = [];
+  for (const token of tokensBefore(text, end)) {
+    if (token.source === "[" || token.source === "{") open.push(token);
+    else if (token.source === "]" || token.source === "}") open.pop();
+  }
+  return open.at(-1);
+}
+
+/** The last text in quotes that begins before `end`. */
+function quoteBefore(text: string, end: number): Token | undefined {
+  return [...tokensBefore(text, end)].findLast(({ source }) => /^["']/.test(source));
 }
