@@ -35,10 +35,7 @@ export function explainRequest(fleet: Fleet, attempt: Attempt, at: Date): Explai
     verdict: admission === "Warned" ? "WouldBlock" : decision.verdict,
     message,
     ...wayOut(decision, situation),
-    policies: all.map((each) => {
-      const { trace, policy } = together(each, world, found);
-      return explainPolicy(trace, policy, situation);
-    }),
+    policies: all.map((each) => explainPolicy(...together(each, world, found), situation)),
   };
 }
 
@@ -49,8 +46,12 @@ export function verdictAt(fleet: Fleet, attempt: Attempt, at: Date): Admitted["v
   return speak ? verdict : undefined;
 }
 
-/** Merges the traces of a policy's rules that refuse and of those that warn. */
-function together(policy: CompiledPolicy, world: World, { denial, warning: warned }: Admitted): Said {
+/** Merges the traces of a policy's rules that refuse and of those that warn; the policy has the rules of the trace. */
+function together(
+  policy: CompiledPolicy,
+  world: World,
+  { denial, warning: warned }: Admitted,
+): readonly [PolicyTrace, CompiledPolicy] {
   const { ref, mode } = policy;
   const name = policyName(ref);
   const refusal = denial.trace.find((each) => policyName(each.policy) === name);
@@ -67,13 +68,7 @@ function together(policy: CompiledPolicy, world: World, { denial, warning: warne
     ...(overriddenBy !== undefined && { overriddenBy }),
   };
   const spoken = [...denying([policy]), ...warning([policy])];
-  return { trace, policy: { ...policy, rules: spoken.flatMap(({ rules }) => rules) } };
-}
-
-interface Said {
-  readonly trace: PolicyTrace;
-  /** With the rules that the trace was made of. */
-  readonly policy: CompiledPolicy;
+  return [trace, { ...policy, rules: spoken.flatMap(({ rules }) => rules) }];
 }
 
 function verdictOf(denial: PolicyTrace | undefined, warns: PolicyTrace | undefined): Verdict {
