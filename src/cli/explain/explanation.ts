@@ -99,12 +99,7 @@ export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
       hook === undefined && request === undefined ? omittedRows(fleet, cluster) : undefined,
       found.some(({ call }) => skipsMinor(call)) ? MINOR_STEPS : undefined,
     ].filter((note) => note !== undefined),
-    operations: found.map((subject) => {
-      const { attempt } = subject;
-      return attempt === undefined
-        ? explainOperation(fleet, subject, options)
-        : explainAttempt(fleet, attempt, options);
-    }),
+    operations: found.map((subject) => explainOperation(fleet, subject, options)),
   };
 }
 
@@ -200,16 +195,17 @@ function heldByRollouts(
 
 function explainOperation(
   fleet: Fleet,
-  { call, state: before, isPending }: Subject,
+  { attempt, call, state: before, isPending }: Subject,
   options: ExplainOptions,
 ): ExplainedOperation {
+  if (attempt !== undefined) return explainAttempt(fleet, attempt, options);
   const { cluster, now, at = now } = options;
   const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
   const operation = { policies, world: fleet.world(cluster, before), call, state: before };
   const { decision, state } = isPending && at > now ? lookAhead(operation, now, at) : lookAt(operation, at);
   const world = fleet.world(cluster, state);
   const status = statusContext(options, isPending ? state : undefined);
-  const situation = { fleet, world, call, at, policies, before, ...(status !== undefined && { status }) };
+  const situation = { fleet, world, call, at, policies, before, status };
   const version = targetVersion(call);
   const rollouts = decision.holds ? [] : explainRollouts(fleet, { world, call, now: at });
   return {

@@ -10,13 +10,7 @@ export function explanationJson({ cluster, at, notes, operations }: Explanation)
   return { cluster, at: timestamp(at), notes, operations: operations.map(operationJson) };
 }
 
-function operationJson({
-  firstAsked,
-  release,
-  steps,
-  policies,
-  ...rest
-}: ExplainedOperation): Record<string, unknown> {
+function operationJson({ firstAsked, release, steps, policies, ...rest }: ExplainedOperation): object {
   return {
     ...rest,
     ...(firstAsked !== undefined && { firstAsked: timestamp(firstAsked) }),
@@ -26,7 +20,7 @@ function operationJson({
   };
 }
 
-function policyJson({ trace, mismatch, release, rules, status }: ExplainedPolicy): Record<string, unknown> {
+function policyJson({ trace, mismatch, release, rules, status }: ExplainedPolicy): object {
   const { policy, mode, matched, verdict, holds, overriddenBy } = trace;
   return {
     policy,
@@ -42,7 +36,7 @@ function policyJson({ trace, mismatch, release, rules, status }: ExplainedPolicy
   };
 }
 
-function ruleJson({ trace, release, isSinceKnown, admission }: ExplainedRule): Record<string, unknown> {
+function ruleJson({ trace, release, isSinceKnown, admission }: ExplainedRule): object {
   const { timers: _, changesAt: _edge, deadlineAt, gates, ...rest } = trace;
   return {
     ...rest,
@@ -53,17 +47,10 @@ function ruleJson({ trace, release, isSinceKnown, admission }: ExplainedRule): R
   };
 }
 
-function gateJson({
-  changesAt,
-  isSearchEnd,
-  members,
-  wanted,
-  wantedInFull = wanted,
-  ...rest
-}: GateTrace): Record<string, unknown> {
+function gateJson({ changesAt, isSearchEnd, members, wanted, wantedInFull, ...rest }: GateTrace): object {
   return {
     ...rest,
-    wanted: wantedInFull,
+    wanted: wantedInFull ?? wanted,
     ...releaseJson("changesAt", isSearchEnd === true ? "Unknown" : changesAt),
     ...(members !== undefined && { members: members.map(gateJson) }),
   };

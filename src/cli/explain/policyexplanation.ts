@@ -36,7 +36,7 @@ export interface ExplainedRule {
 interface PolicySituation extends Situation {
   readonly fleet: Fleet;
   /** For the comparison with the operator's status; absent: there is none, or it is about another time. */
-  readonly status?: StatusContext;
+  readonly status?: StatusContext | undefined;
 }
 
 /** `policy` has the rules that the trace was made of. */
@@ -56,32 +56,29 @@ export function explainPolicy(
     trace,
     mismatch: trace.matched ? [] : mismatchOf(known?.raw, world),
     release: releaseIfHeld(policy, trace.rules, situation),
-    rules: trace.rules.map((rule) => ({
-      trace: rule,
-      release:
-        trace.overriddenBy === undefined ? releaseIfHeld(only(policy, rule), [rule], situation) : undefined,
-      isSinceKnown: isSinceKnown(policy, rule, situation),
-      ...detailsOf(policy, rule),
-    })),
+    rules: trace.rules.map((rule) => explainRule(trace, rule, policy, situation)),
     otherRules: policy.rules.filter(({ hooks }) => !hooks.has(call.hook)),
     ...(status !== undefined && { status }),
     ...(lifting !== undefined && { liftedUntil: lifting.expiresAt }),
   };
 }
 
-function detailsOf(
-  { rules }: CompiledPolicy,
-  { rule }: RuleTrace,
-): Pick<ExplainedRule, "deadlineMs" | "admission"> {
-  const { deadline, admission } = rules.find(({ name }) => name === rule) ?? {};
+function explainRule(
+  { overriddenBy }: PolicyTrace,
+  rule: RuleTrace,
+  policy: CompiledPolicy,
+  situation: Situation,
+): ExplainedRule {
+  const rules = policy.rules.filter(({ name }) => name === rule.rule);
+  const { deadline, admission } = rules[0] ?? {};
+  const isLifted = overriddenBy !== undefined;
   return {
+    trace: rule,
+    release: isLifted ? undefined : releaseIfHeld({ ...policy, rules }, [rule], situation),
+    isSinceKnown: isSinceKnown(policy, rule, situation),
     ...(deadline !== undefined && { deadlineMs: deadline.afterMs }),
     ...(admission !== undefined && { admission }),
   };
-}
-
-function only(policy: CompiledPolicy, { rule }: RuleTrace): CompiledPolicy {
-  return { ...policy, rules: policy.rules.filter(({ name }) => name === rule) };
 }
 
 /** An Audit policy counts as if it were enforced. */
