@@ -124,20 +124,19 @@ function byPolicy(held: readonly Held[], { now }: HeldView): string[] {
 }
 
 /** All policies that hold an operation must release it, so the last one decides. */
-function byCluster(held: readonly Held[], { now }: HeldView): string[] {
+function byCluster(held: readonly Held[], view: HeldView): string[] {
   const groups = [...Map.groupBy(held, operationOf).values()];
   return tableLines(
     ["CLUSTER", "HOOK", "POLICIES", "HELD", "RELEASE"],
     groups.map((rows) => {
-      const [cluster = "", hook = ""] =
-        rows[0] === undefined ? [] : cells(rows[0], { now, program: "", connection: "" });
+      const [cluster = "", hook = ""] = rows[0] === undefined ? [] : cells(rows[0], view);
       const times = releases(rows);
       return [
         cluster,
         hook,
         rows.map(({ policy }) => shortName(policy)).join(","),
-        oldest(rows, now),
-        until(times.length === rows.length ? times.at(-1) : undefined, now),
+        oldest(rows, view.now),
+        until(times.length === rows.length ? times.at(-1) : undefined, view.now),
       ];
     }),
   );

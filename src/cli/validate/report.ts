@@ -91,14 +91,8 @@ function countOf(findings: readonly Finding[], severity: Finding["severity"]): n
 }
 
 /** Schema: schemas/output/validate.json. */
-export function validationJson({
-  findings,
-  problems,
-  checked,
-  suites,
-  others,
-  ignored,
-}: ValidationReport): object {
+export function validationJson(report: ValidationReport): object {
+  const { findings, problems, checked, suites, others, ignored } = report;
   const valid = problems.length === 0 && countOf(findings, "error") === 0;
   return { valid, findings: findings.map(jsonFinding), problems, checked, suites, others, ignored };
 }
