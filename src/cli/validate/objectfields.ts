@@ -4,7 +4,8 @@ import type { CrdSchema } from "../../api/crdschema.ts";
 import { isFields } from "../../api/fields.ts";
 import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
 import { didYouMean, found } from "../../policy/validation/fieldmessage.ts";
-import type { FieldError } from "../../policy/validation/schema.ts";
+import { type FieldError, placesIn } from "../../policy/validation/schema.ts";
+import type { Place } from "../../policy/validation/schemarules.ts";
 import type { OwnKind, RawObject } from "../fleet/kinds.ts";
 
 /** The fields of ObjectMeta (apimachinery, meta/v1). An operator that is older than a field must not reject it. */
@@ -48,22 +49,14 @@ function textErrors(path: string, values: unknown): readonly FieldError[] {
 /** Reports unknown fields only, because the operator writes the values. */
 export function statusErrors(kind: OwnKind, { status }: RawObject): readonly FieldError[] {
   const schema: CrdSchema | undefined = CRD_SCHEMAS[kind].properties?.["status"];
-  return schema === undefined ? [] : unknownWithin(schema, status, "status");
+  return schema === undefined ? [] : unknownWithin({ schema, value: status, path: "status" });
 }
 
-function unknownWithin(schema: CrdSchema, value: unknown, path: string): readonly FieldError[] {
-  if (Array.isArray(value)) {
-    const { items } = schema;
-    if (items === undefined) return [];
-    return value.flatMap((item: unknown, index) => unknownWithin(items, item, `${path}[${index}]`));
-  }
-  if (!isFields(value) || schema.properties === undefined) return [];
-  const { properties } = schema;
-  const below = Object.entries(value).flatMap(([key, field]) => {
-    const known = Object.hasOwn(properties, key) ? properties[key] : undefined;
-    return known === undefined ? [] : unknownWithin(known, field, `${path}.${key}`);
-  });
-  return [...unknownFields(path, Object.keys(value), Object.keys(properties)), ...below];
+function unknownWithin(place: Place): readonly FieldError[] {
+  const { schema, value, path } = place;
+  const isKnown = isFields(value) && schema.properties !== undefined;
+  const unknown = isKnown ? unknownFields(path, Object.keys(value), Object.keys(schema.properties)) : [];
+  return [...unknown, ...placesIn(place).flatMap(unknownWithin)];
 }
 
 function unknownFields(

@@ -135,7 +135,8 @@ function* placesOf(root: Place): Steps<Place[]> {
   }
 }
 
-function placesIn({ schema, value, path }: Place): Place[] {
+/** The values directly below that the schema knows. */
+export function placesIn({ schema, value, path }: Place): Place[] {
   const { items } = schema;
   if (Array.isArray(value)) {
     return items === undefined
