@@ -22,20 +22,19 @@ export function codeFrame(
   const start = column > width ? column - Math.floor(width / 2) : 1;
   const before = visible(lines[line - 1] ?? "", start, column - start).length;
   const from = before < width ? 0 : before - Math.floor(width / 2);
-  const frame: string[] = [];
-  for (let number = first; number <= last; number += 1) {
-    const marked = number === line;
-    const text = visible(lines[number - 1] ?? "", start, width)
+  return lines.slice(first - 1, last).flatMap((whole, index) => {
+    const number = first + index;
+    const label = colour.dim(`${String(number).padStart(gutter)} |`);
+    const text = visible(whole, start, width)
       .slice(from, from + width)
       .join("");
-    const label = String(number).padStart(gutter);
-    frame.push(`${marked ? colour.red(">") : " "} ${colour.dim(`${label} |`)} ${text}`.trimEnd());
-    if (marked) {
-      const mark = " ".repeat(before - from);
-      frame.push(`  ${" ".repeat(gutter)} ${colour.dim("|")} ${mark}${colour.red("^")}`);
-    }
-  }
-  return frame;
+    if (number !== line) return [`  ${label} ${text}`.trimEnd()];
+    const mark = `${" ".repeat(before - from)}${colour.red("^")}`;
+    return [
+      `${colour.red(">")} ${label} ${text}`.trimEnd(),
+      `  ${" ".repeat(gutter)} ${colour.dim("|")} ${mark}`,
+    ];
+  });
 }
 
 /** Halves of surrogate pairs that the cut has separated. */
