@@ -27,7 +27,6 @@ export interface ExplainedRule {
   readonly release: Release;
   /** Whether the start of the block is known: the rule's deadline counts from there. */
   readonly isSinceKnown: boolean;
-  /** How long the deadline is. */
   readonly deadlineMs?: number;
   /** The rule's effect at admission; absent: none. */
   readonly admission?: "Warn" | "Deny";

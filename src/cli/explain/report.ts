@@ -96,7 +96,6 @@ function rolloutBranch(
   return {
     text: `${colour.bold(`HookRollout ${rollout}`)}${place}: ${painted(verdict, colour)} (${reason})${audit}`,
     details: because.map((text) => ({ label: "because", text })),
-    branches: [],
   };
 }
 

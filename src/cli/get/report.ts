@@ -29,18 +29,15 @@ export interface HeldView extends Terminal, CommandWords {
 
 export function heldLines(fleet: HeldFleet, view: HeldView): string[] {
   const { columns = Infinity } = view;
-  const [wide, narrow] = tablesOf(fleet, view);
   const fits = (lines: readonly string[]): boolean => lines.every((line) => width(line) <= columns);
   const notes = heldNotes(fleet, view.now).flatMap((note) => wrapped(note, columns, "  "));
-  return [...([wide, narrow].find(fits) ?? blocks(fleet, view)), ...notes];
+  return [...(tablesOf(fleet, view).find(fits) ?? blocks(fleet, view)), ...notes];
 }
 
-/** The table with the column of commands, and the one without; blocks are for operations only. */
-function tablesOf({ held }: HeldFleet, view: HeldView): readonly [string[], string[]] {
-  if (view.by !== "operation") {
-    const summary = view.by === "policy" ? byPolicy(held, view) : byCluster(held, view);
-    return [summary, summary];
-  }
+/** For operations: the table with the column of commands, and the one without. */
+function tablesOf({ held }: HeldFleet, view: HeldView): readonly string[][] {
+  if (view.by === "policy") return [byPolicy(held, view)];
+  if (view.by === "cluster") return [byCluster(held, view)];
   const rows = held.map((each) => cells(each, view));
   return [
     tableLines([...HEADINGS, "UNBLOCK"], rows),

@@ -77,7 +77,7 @@ export function isNamed({ namespace, name }: PolicyRef, wanted: string): boolean
 export interface ListedWindow extends PolicyWindow {
   readonly openings: readonly Opening[];
   /** The search gave up here: what comes after is not known. */
-  readonly searchedUntil?: Date;
+  readonly searchedUntil: Date | undefined;
 }
 
 export function listOpenings(
@@ -87,8 +87,7 @@ export function listOpenings(
 ): readonly ListedWindow[] {
   return windows.map((window) => {
     const openings = openingsOf(window.spec, from, count);
-    const searchedUntil = searchEndOf(window.spec, from, openings);
-    return { ...window, openings, ...(searchedUntil !== undefined && { searchedUntil }) };
+    return { ...window, openings, searchedUntil: searchEndOf(window.spec, from, openings) };
   });
 }
 
