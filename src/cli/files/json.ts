@@ -26,9 +26,8 @@ function parse(text: string): unknown {
 
 /** In valid JSON only strings have quotes, and only keys are followed by a colon. */
 function keysWritten(text: string): number {
-  let count = 0;
-  for (const [match] of text.matchAll(/"(?:[^"\\]|\\.)*"\s*:?/g)) if (match.endsWith(":")) count += 1;
-  return count;
+  const strings = text.matchAll(/"(?:[^"\\]|\\.)*"\s*:?/g);
+  return strings.reduce((count, [string]) => count + Number(string.endsWith(":")), 0);
 }
 
 /** Without recursion: the value can be deeply nested. */

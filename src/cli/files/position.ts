@@ -74,14 +74,10 @@ function letterOffset(node: Scalar, letter: number, text: string): number | unde
   const from = style.startsWith("BLOCK")
     ? text.indexOf("\n", start) + 1
     : start + (style === "PLAIN" ? 0 : 1);
-  const units = UNITS[style] ?? /\S/g;
-  let count = 0;
-  for (const { 0: unit, index } of text.slice(from, end).matchAll(units)) {
-    if (WHITE_SPACE.test(unit)) continue;
-    if (count === wanted) return from + index;
-    count += 1;
-  }
-  return end;
+  const units = text.slice(from, end).matchAll(UNITS[style] ?? /\S/g);
+  const letters = units.filter(([unit]) => !WHITE_SPACE.test(unit));
+  const found = letters.drop(wanted).next().value;
+  return found === undefined ? end : from + found.index;
 }
 
 /** The characters in the file that denote one letter. */

@@ -35,13 +35,11 @@ export interface ColourWish {
   readonly color?: boolean;
 }
 
-type Env = Readonly<Record<string, string | undefined>>;
-
 /** `stream` is the output stream. The flag comes first, then NO_COLOR, then FORCE_COLOR (https://force-color.org). */
 export function colourFor(
   stream: { readonly isTTY?: boolean },
   { color }: ColourWish,
-  env: Env = process.env,
+  env: NodeJS.ProcessEnv = process.env,
 ): Colour {
   if (color === false || (env["NO_COLOR"] ?? "") !== "") return PLAIN;
   const forced = env["FORCE_COLOR"] ?? "";

@@ -151,14 +151,9 @@ function writeMinutes(minutes: number, said: string): string | undefined {
 /** Corrects a date with another order or other separators, and reports a day that does not exist. */
 function moment(value: unknown): string | undefined {
   if (typeof value !== "string") return undefined;
-  const {
-    day,
-    month,
-    year,
-    rest = "",
-  } = /^(?:(?<day>\d{1,2})\.(?<month>\d{1,2})\.(?<year>\d{4}))(?<rest>.*)$/.exec(value)?.groups ?? {};
+  const [, day = "", month = "", year, rest] = /^(\d{1,2})\.(\d{1,2})\.(\d{4})(.*)$/.exec(value) ?? [];
   const iso =
-    day === undefined || month === undefined
+    year === undefined
       ? value.replace(/^(\d{4})\/(\d\d)\/(\d\d)/, "$1-$2-$3")
       : `${year}-${month.padStart(2, "0")}-${day.padStart(2, "0")}${rest}`;
   const text = iso.trim().replace(/^(\S{10})\s+(?=\d)/, "$1T");
