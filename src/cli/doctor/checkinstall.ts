@@ -91,7 +91,7 @@ export interface Program {
   readonly serviceAccount: string;
 }
 
-function programs({ deployments }: Evidence, label: string, value: string): Program[] {
+function programs(deployments: Evidence["deployments"], label: string, value: string): Program[] {
   if (!deployments.ok) return [];
   return deployments.value
     .filter((each) => viewMetadata(each["metadata"]).labels?.[label] === value)
@@ -99,11 +99,11 @@ function programs({ deployments }: Evidence, label: string, value: string): Prog
     .toSorted((a, b) => compareText(a.namespace, b.namespace));
 }
 
-export const operators = (evidence: Evidence): Program[] =>
-  programs(evidence, "app.kubernetes.io/name", "hookpolicy");
+export const operators = ({ deployments }: Pick<Evidence, "deployments">): Program[] =>
+  programs(deployments, "app.kubernetes.io/name", "hookpolicy");
 
-const coreManagers = (evidence: Evidence): Program[] =>
-  programs(evidence, "cluster.x-k8s.io/provider", "cluster-api");
+const coreManagers = ({ deployments }: Evidence): Program[] =>
+  programs(deployments, "cluster.x-k8s.io/provider", "cluster-api");
 
 function viewProgram(deployment: RawObject): Program {
   const { namespace = "", name, labels } = viewMetadata(deployment["metadata"]);

@@ -11,6 +11,7 @@ import { serviceOf } from "./checkadmission.ts";
 import { operators } from "./checkinstall.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import {
+  DEFINITIONS,
   DEPLOYMENTS,
   ENDPOINT_SLICES,
   MUTATING_WEBHOOKS,
@@ -26,7 +27,13 @@ import type { KubeClient } from "../../kube/kubeclient.ts";
 import { isAllowed } from "../../kube/accessreview.ts";
 import { discoverResource } from "../../kube/apidiscovery.ts";
 import { isForbidden, isNotFound, isUnreachable } from "../../kube/kubeerror.ts";
-import { type KubeObject, type ObjectKey, type Resource, resourceName } from "../../kube/resource.ts";
+import {
+  apiResource,
+  type KubeObject,
+  type ObjectKey,
+  type Resource,
+  resourceName,
+} from "../../kube/resource.ts";
 import { isSecret } from "../../objects/objectrefusal.ts";
 import { extensionConfigs } from "../../kube/extensionconfigs.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
@@ -34,28 +41,13 @@ import type { ObjectKind } from "../../policy/objects.ts";
 import { EXTENSION_NAME, type Registration, viewRegistration } from "../../hooks/registration.ts";
 import { clusterResource, listIfServed, listTyped } from "../fleet/liveobjects.ts";
 
-const resource = (group: string, version: string, plural: string, kind: string): Resource => ({
-  group,
-  version,
-  plural,
-  kind,
-  namespaced: false,
-});
-const DEFINITIONS = resource(
-  "apiextensions.k8s.io",
-  "v1",
-  "customresourcedefinitions",
-  "CustomResourceDefinition",
+const PROVIDERS = apiResource("providers", "clusterctl.cluster.x-k8s.io/v1alpha3", true, "Provider");
+const CORE_PROVIDERS = apiResource(
+  "coreproviders",
+  "operator.cluster.x-k8s.io/v1alpha2",
+  true,
+  "CoreProvider",
 );
-const PROVIDERS = {
-  ...resource("clusterctl.cluster.x-k8s.io", "v1alpha3", "providers", "Provider"),
-  namespaced: true,
-};
-
-const CORE_PROVIDERS = {
-  ...resource("operator.cluster.x-k8s.io", "v1alpha2", "coreproviders", "CoreProvider"),
-  namespaced: true,
-};
 
 /** Rejects if the API server does not answer; any other failure becomes part of the evidence. */
 export async function gather(client: KubeClient, settings: Settings): Promise<Evidence> {
@@ -72,7 +64,7 @@ export async function gather(client: KubeClient, settings: Settings): Promise<Ev
   const second = await allOf({
     definitions: readDefinitions(client),
     clusterDefinition: read(client.get(DEFINITIONS, { name: `clusters.${CLUSTER_API_GROUP}` }).then(raw)),
-    clusters: read(listClusters(client)),
+    clusters: read(clusterResource(client).then(async (clusters) => await listTyped(client, clusters))),
     namespaces: read(listTyped(client, NAMESPACES)),
     webhook: read(client.get(VALIDATING_WEBHOOKS, { name: EXTENSION_NAME }).then(raw)),
     clusterWebhook: read(client.get(VALIDATING_WEBHOOKS, { name: `${EXTENSION_NAME}-clusters` }).then(raw)),
@@ -80,15 +72,14 @@ export async function gather(client: KubeClient, settings: Settings): Promise<Ev
     creation: read(tryCreation(client)),
     secrets: readSecrets(client, first.registrations),
   });
-  const evidence = {
+  const kinds = first.policies.ok ? kindsIn(first.policies.value, settings) : [];
+  return {
     serverVersion: textOf(fieldsOf(version)["gitVersion"]),
     ...first,
     ...second,
     clusterEndpoints: await readEndpoints(client, second.clusterWebhook),
-    grants: [],
+    grants: await readGrants(client, kinds, first),
   };
-  const kinds = first.policies.ok ? kindsIn(first.policies.value, settings) : [];
-  return { ...evidence, grants: await readGrants(client, kinds, evidence) };
 }
 
 /** Promise.all() for an object of promises. */
@@ -118,10 +109,6 @@ async function listRegistrations(client: KubeClient): Promise<Registration[]> {
 
 async function listAll(client: KubeClient, kinds: readonly Resource[]): Promise<readonly RawObject[]> {
   return (await Promise.all(kinds.map(async (kind) => await listTyped(client, kind)))).flat();
-}
-
-async function listClusters(client: KubeClient): Promise<readonly RawObject[]> {
-  return await listTyped(client, await clusterResource(client));
 }
 
 async function readEndpoints(
@@ -186,9 +173,9 @@ async function readSecret(client: KubeClient, key: ObjectKey): Promise<Record<st
 async function readGrants(
   client: KubeClient,
   kinds: readonly ObjectKind[],
-  evidence: Evidence,
+  deployed: Pick<Evidence, "deployments">,
 ): Promise<readonly Grant[]> {
-  const { namespace = "hookpolicy-system", serviceAccount = "hookpolicy" } = operators(evidence)[0] ?? {};
+  const { namespace = "hookpolicy-system", serviceAccount = "hookpolicy" } = operators(deployed)[0] ?? {};
   const user = `system:serviceaccount:${namespace}:${serviceAccount}`;
   const wanted = kinds.filter((kind) => !isSecret(kind));
   return await Promise.all(wanted.map(async (kind) => await readGrant(client, kind, user)));
