@@ -1,5 +1,6 @@
 /** Checks whether Cluster API calls the operator, and for which hooks and namespaces. */
 
+import { servedHooks } from "../../api/hookcatalog.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import { isDiscovered, isOurs, type Registration, selectsNamespace } from "../../hooks/registration.ts";
 import {
@@ -77,8 +78,8 @@ export function hooks(evidence: Evidence, settings: Settings): Finding {
   if (!evidence.deployments.ok) return unread(evidence.deployments);
   const { advertised, capiVersion: told } = settings.served;
   const minor = minorOf(capiVersion(evidence, settings));
-  const known: ReadonlySet<string> = minor === undefined ? advertised : settings.knownHooks(minor);
-  const strange = [...advertised].filter((hook) => !known.has(hook));
+  const known = minor === undefined ? advertised : servedHooks(minor).advertised;
+  const strange = [...advertised.difference(known)];
   if (strange.length > 0) {
     const detail = `the operator offers hooks for Cluster API ${told}, and Cluster API 1.${minor} refuses all of them because of ${some(strange)}`;
     return error(detail, capiFlag(evidence, minor));
@@ -86,7 +87,7 @@ export function hooks(evidence: Evidence, settings: Settings): Finding {
   if (!evidence.registrations.ok) return unread(evidence.registrations);
   const found = ours(evidence, settings).filter(isDiscovered);
   const learnt = new Set(found.flatMap((each) => each.handlers.map(({ hook }) => hook)));
-  const unlearnt = [...advertised].filter((hook) => !learnt.has(hook));
+  const unlearnt = [...advertised.difference(learnt)];
   if (found.length > 0 && unlearnt.length > 0) {
     const detail = `Cluster API knows no handler for ${some(unlearnt)}: it has not looked since the operator offers that`;
     return error(
@@ -94,8 +95,7 @@ export function hooks(evidence: Evidence, settings: Settings): Finding {
       `kubectl annotate extensionconfig ${found[0]?.metadata.name} --overwrite hookpolicy.dev/discover=again`,
     );
   }
-  const offered = new Set<string>(advertised);
-  const unserved = [...known].filter((hook) => !offered.has(hook));
+  const unserved = [...known.difference(advertised)];
   if (unserved.length > 0) {
     return warning(
       `the operator does not answer ${some(unserved)}, which Cluster API 1.${minor} calls`,

@@ -1,6 +1,7 @@
 /** `hookpolicy doctor`: checks whether the installation protects Clusters, with a remedy for each problem. */
 
 import type { Command } from "commander";
+import { HOOK_NAMES } from "../../api/runtimehooks.ts";
 import { colourFor } from "../terminal/colour.ts";
 import { addExamples, choice, CommandError, FAILED, USAGE } from "../command.ts";
 import type { Check, Evidence, Settings } from "./doctor.ts";
@@ -82,14 +83,12 @@ function isBlind({ name, state }: Check): boolean {
 /** The settings that follow from the operator's flags. */
 async function settingsFor(told: FlagValues): Promise<Settings> {
   const { handlerName, servedHooks } = await import("../../api/hookcatalog.ts");
-  const { HOOK_NAMES } = await import("../../api/runtimehooks.ts");
   const { capiVersion, maxOverrideMs, webhookServiceName: serviceName } = parseOptions(told);
   return {
     now: new Date(),
     served: servedHooks(capiVersion.minor),
     maxOverrideMs,
     own: { handlers: new Set(HOOK_NAMES.map(handlerName)), serviceName },
-    knownHooks: (minor) => servedHooks(minor).advertised,
   };
 }
 

@@ -91,8 +91,6 @@ export interface Settings {
   readonly maxOverrideMs: number;
   /** Identifies HookPolicy's ExtensionConfig. */
   readonly own: Own;
-  /** The known hooks by Cluster API minor. */
-  readonly knownHooks: (minor: number) => ReadonlySet<string>;
 }
 
 export const ok = (detail: string): Finding => ({ state: "ok", detail });

@@ -23,7 +23,6 @@ export const settings = (over: Partial<Settings> = {}): Settings => ({
   served: servedHooks(14),
   maxOverrideMs: 86_400_000,
   own: { handlers: new Set(HOOK_NAMES.map(handlerName)), serviceName: "hookpolicy-webhook-service" },
-  knownHooks: (minor) => servedHooks(minor).advertised,
   ...over,
 });
 
