@@ -5,10 +5,10 @@ import { CONDITION, REASON } from "../../api/hookpolicy.ts";
 import type { Override } from "../../policy/override.ts";
 import { timestamp } from "../../policy/instant.ts";
 import type { Fleet, FleetPolicy } from "../fleet/fleet.ts";
+import { conditionOf } from "../fleet/kinds.ts";
 import { nameOf, type Surveyed } from "./checkcoverage.ts";
 import { operators } from "./checkinstall.ts";
 import {
-  conditionOf,
   error,
   type Evidence,
   type Finding,

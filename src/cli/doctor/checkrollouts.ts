@@ -5,9 +5,10 @@ import { CONDITION, REASON } from "../../api/hookpolicy.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import type { FleetRollout } from "../fleet/fleet.ts";
+import { conditionOf } from "../fleet/kinds.ts";
 import { selectedBy } from "../fleet/rolloutmembers.ts";
 import type { Surveyed } from "./checkcoverage.ts";
-import { conditionOf, error, type Evidence, type Finding, ok, some, unread, warning } from "./doctor.ts";
+import { error, type Evidence, type Finding, ok, some, unread, warning } from "./doctor.ts";
 
 const NONE = ok("there is no HookRollout");
 

@@ -1,7 +1,6 @@
 /** The evidence of `hookpolicy doctor`, and its findings with their remedies. */
 
 import type { ServedHooks } from "../../api/hookcatalog.ts";
-import type { Condition } from "../../api/meta.ts";
 import type { Own, Registration } from "../../hooks/registration.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 
@@ -112,14 +111,6 @@ const READ_REMEDIES: Readonly<Record<Unread["why"], string>> = {
 /** Objects that have a problem each. The remedy of the first stands for all where only one is shown. */
 export function problems(state: "error" | "warning", detail: string, all: readonly Problem[]): Finding {
   return { state, detail, remedy: all[0]?.remedy ?? "", problems: all };
-}
-
-export function conditionOf({ status }: WithConditions, type: string): Condition | undefined {
-  return status.conditions?.find((each) => each.type === type);
-}
-
-interface WithConditions {
-  readonly status: { readonly conditions?: readonly Condition[] };
 }
 
 const SHOWN = 5;

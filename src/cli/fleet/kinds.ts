@@ -2,7 +2,7 @@
 
 import { isFields, withoutNulls } from "../../api/fields.ts";
 import { GROUP, type HookOverride, type HookRollout } from "../../api/hookpolicy.ts";
-import { CLUSTER_API_GROUP } from "../../api/meta.ts";
+import { CLUSTER_API_GROUP, type Condition } from "../../api/meta.ts";
 import type { PolicyObject } from "../../controller/policyset.ts";
 import * as stored from "../../controller/storedviews.ts";
 import { type PolicyKind, policyName } from "../../policy/policyref.ts";
@@ -38,6 +38,14 @@ export function isNamespace({ apiVersion, kind }: RawObject): boolean {
   return apiVersion === "v1" && kind === "Namespace";
 }
 
+/** The condition of that type in a status. */
+export function conditionOf(
+  { status }: { readonly status?: { readonly conditions?: readonly Condition[] } | undefined },
+  type: string,
+): Condition | undefined {
+  return status?.conditions?.find((each) => each.type === type);
+}
+
 /**
  * A policy that is not created yet has no uid, but timers need one: its name is used instead. An absent mode becomes the API
  * server's default, so that writing the default is no edit.
@@ -46,9 +54,8 @@ export function viewPolicy(kind: PolicyKind, raw: RawObject): PolicyObject {
   const { spec, ...rest } = withoutNullsIn(raw);
   const defaulted = isFields(spec) ? { mode: "Enforce", ...spec } : spec;
   const policy = stored.viewPolicy(kind, { ...rest, spec: defaulted });
-  const { name, namespace, uid } = policy.metadata;
-  const ref = { kind, name, ...(namespace !== undefined && { namespace }) };
-  return { ...policy, metadata: { ...policy.metadata, uid: uid || policyName(ref) } };
+  const { metadata } = policy;
+  return { ...policy, metadata: { ...metadata, uid: metadata.uid || policyName({ kind, ...metadata }) } };
 }
 
 /** An override that is not created yet is created at `now`. */

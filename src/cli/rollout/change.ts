@@ -8,15 +8,13 @@ import { isConflict } from "../../kube/kubeerror.ts";
 import { ROLLOUTS } from "../../kube/resources.ts";
 import { after, timestamp, wholeSecond } from "../../policy/instant.ts";
 import { CommandError, FAILED } from "../command.ts";
-import { PAUSE_REASON } from "../fleet/kinds.ts";
+import { conditionOf, PAUSE_REASON } from "../fleet/kinds.ts";
 
 /** How often to try to write a rollout whose status changes each time. */
 const MAX_ATTEMPTS = 5;
 
-export function isHalted({ status }: HookRollout): boolean {
-  return (
-    status?.conditions?.some(({ type, status: is }) => type === CONDITION.Halted && is === "True") === true
-  );
+export function isHalted(rollout: HookRollout): boolean {
+  return conditionOf(rollout, CONDITION.Halted)?.status === "True";
 }
 
 /** One line for each change that resuming causes; none: no change. */

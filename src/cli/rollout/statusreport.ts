@@ -6,8 +6,8 @@ import {
   type RolloutStageStatus,
   type RolloutTarget,
 } from "../../api/hookpolicy.ts";
-import type { Condition } from "../../api/meta.ts";
 import { compileRollout } from "../../rollouts/rollout.ts";
+import { conditionOf } from "../fleet/kinds.ts";
 import { since } from "../terminal/age.ts";
 import type { Colour } from "../terminal/colour.ts";
 import { tableLines } from "../terminal/table.ts";
@@ -41,18 +41,15 @@ function heading(rollout: HookRollout, { colour }: RolloutView): string {
 }
 
 export function rolloutState(rollout: HookRollout, colour: Colour): string {
-  const { spec, status } = rollout;
   const problem = unseenProblem(rollout);
   if (problem !== undefined) return colour.red(`holds every Cluster that it may select: ${problem}`);
-  const find = (type: string): Condition | undefined =>
-    status?.conditions?.find((each) => each.type === type);
-  const halted = find(CONDITION.Halted);
-  const ready = find(CONDITION.Ready);
+  const halted = conditionOf(rollout, CONDITION.Halted);
+  const ready = conditionOf(rollout, CONDITION.Ready);
   if (ready === undefined)
     return colour.yellow("the operator has not seen it yet; if that stays, hookpolicy doctor");
   if (ready.status !== "True") return colour.red(ready.message);
   if (halted?.status === "True") return colour.red(`halted. ${halted.message}`);
-  return spec.paused === true ? colour.yellow("paused: nothing more begins") : "in force";
+  return rollout.spec.paused === true ? colour.yellow("paused: nothing more begins") : "in force";
 }
 
 /** The errors of a spec that the operator has not seen yet. */
