@@ -118,7 +118,7 @@ async function create(
   let active: Condition | undefined;
   if (!dryRun) {
     await confirm("Create this HookOverride?", flags.yes === true);
-    const { createOverride } = await import("./createoverride.ts");
+    const { createOverride } = await import("./newoverride.ts");
     active = await createOverride(live.client, made, ANSWER_MS);
   }
   const inForce = active?.status === "True";

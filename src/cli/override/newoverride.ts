@@ -1,8 +1,12 @@
-/** Builds a HookOverride for one Cluster, and computes what it lifts. */
+/** Builds and creates a HookOverride for one Cluster, and computes what it lifts. */
 
-import { GROUP, type HookOverride, type PolicyRefSpec, VERSION } from "../../api/hookpolicy.ts";
-import type { Cluster } from "../../api/meta.ts";
+import { CONDITION, GROUP, type HookOverride, type PolicyRefSpec, VERSION } from "../../api/hookpolicy.ts";
+import type { Cluster, Condition } from "../../api/meta.ts";
 import type { HookCall, HookName } from "../../api/runtimehooks.ts";
+import { viewOverride } from "../../controller/storedviews.ts";
+import type { KubeClient } from "../../kube/kubeclient.ts";
+import type { KubeObject } from "../../kube/resource.ts";
+import { OVERRIDES } from "../../kube/resources.ts";
 import { decide, matches } from "../../policy/decide.ts";
 import { after, timestamp, wholeSecond } from "../../policy/instant.ts";
 import { policyName, type PolicyRef } from "../../policy/policyref.ts";
@@ -13,6 +17,8 @@ import { expectedCall } from "../../operations/call.ts";
 import { newOperation } from "../../operations/operation.ts";
 import { meantText } from "../command.ts";
 import type { Fleet } from "../fleet/fleet.ts";
+import { followUntil } from "../fleet/follow.ts";
+import { conditionOf } from "../fleet/kinds.ts";
 
 export type NewOverride = Pick<HookOverride, "apiVersion" | "kind" | "spec"> & {
   readonly metadata: { readonly name: string };
@@ -58,6 +64,24 @@ function refOf({ kind, namespace, name }: PolicyRef): PolicyRefSpec {
 /** The errors that the API server would report. */
 export function overrideProblems(override: NewOverride): readonly string[] {
   return validatePolicy("HookOverride", override).map(({ path, message }) => `${path}: ${message}`);
+}
+
+/** Returns the operator's condition Active; `undefined`: none in time. */
+export async function createOverride(
+  client: KubeClient,
+  override: NewOverride,
+  timeoutMs: number,
+): Promise<Condition | undefined> {
+  await client.create(OVERRIDES, override);
+  let active: Condition | undefined;
+  const scope = { resource: OVERRIDES, name: override.metadata.name };
+  const isAnswered = (object: KubeObject | undefined): boolean => {
+    active = object && conditionOf(viewOverride(object), CONDITION.Active);
+    return active !== undefined;
+  };
+  // The right to create does not imply list and watch, so a failed read is not an error.
+  await followUntil(client, scope, isAnswered, { timeoutMs, onLost: () => undefined }).catch(() => undefined);
+  return active;
 }
 
 /** The effect of an override at one hook. */

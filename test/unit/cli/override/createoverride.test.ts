@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { KubeClient } from "../../../../src/kube/kubeclient.ts";
 import { KubeError } from "../../../../src/kube/kubeerror.ts";
-import { createOverride } from "../../../../src/cli/override/createoverride.ts";
+import { createOverride } from "../../../../src/cli/override/newoverride.ts";
 
 const override: Parameters<typeof createOverride>[1] = {
   apiVersion: "hookpolicy.dev/v1alpha1",
