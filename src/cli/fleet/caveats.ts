@@ -10,6 +10,10 @@ export function notCalled({ topology, paused }: Cluster): string | undefined {
   return paused ? "Cluster API calls no hook for the Cluster while it is paused" : undefined;
 }
 
+/** A note for a call that Cluster API never makes. */
+export const MINOR_STEPS =
+  "Cluster API upgrades a control plane by one minor version at a time, and calls BeforeControlPlaneUpgrade for each: ask about one step with --from-version and --to-version";
+
 /** A status has a limited number of rows, so an operation can wait without one. */
 export function omittedRows(fleet: Fleet, cluster: Cluster): string | undefined {
   const world = fleet.world(cluster);

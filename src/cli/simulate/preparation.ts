@@ -9,7 +9,7 @@ import type { SourceObject } from "../files/load.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import { ownKind, policyKind, type RawObject, viewPolicy, viewRollout } from "../fleet/kinds.ts";
 import { readFleet, readObjects } from "../fleet/livefleet.ts";
-import { MINOR_STEPS } from "../fleet/minorsteps.ts";
+import { MINOR_STEPS } from "../fleet/caveats.ts";
 import { demandsIn, type FleetPair, fleetPair } from "./changedfleet.ts";
 import type { Simulation } from "./simulation.ts";
 
