@@ -8,7 +8,6 @@ import { matches } from "../../policy/decide.ts";
 import { type ObjectKind, objectKindKey } from "../../policy/objects.ts";
 import { demandsOf, isGated } from "../../policy/policy.ts";
 import { error, type Evidence, type Finding, ok, type Settings, some, unread, warning } from "./doctor.ts";
-import { selectedBy } from "../fleet/rolloutmembers.ts";
 import { createFleet, type Fleet, type FleetPolicy } from "../fleet/fleet.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import { policyName } from "../../policy/policyref.ts";
@@ -41,7 +40,7 @@ export function survey(evidence: Evidence, { served, maxOverrideMs, now }: Setti
     compiled.ref.namespace ?? "",
     ...found.map(({ metadata }) => metadata.namespace ?? ""),
   ]);
-  const selected = fleet.rollouts.flatMap((rollout) => selectedBy(fleet, rollout));
+  const selected = fleet.rollouts.flatMap((rollout) => fleet.selectedBy(rollout));
   return {
     fleet,
     gated,

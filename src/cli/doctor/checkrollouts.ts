@@ -6,7 +6,6 @@ import type { Cluster } from "../../api/meta.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import type { FleetRollout } from "../fleet/fleet.ts";
 import { conditionOf } from "../fleet/kinds.ts";
-import { selectedBy } from "../fleet/rolloutmembers.ts";
 import type { Surveyed } from "./checkcoverage.ts";
 import { error, type Evidence, type Finding, ok, some, unread, warning } from "./doctor.ts";
 
@@ -66,7 +65,7 @@ export function rolloutClusters({ rollouts: read, clusters }: Evidence, { fleet 
   if (!read.ok) return unread(read);
   if (!clusters.ok) return unread(clusters);
   if (fleet.rollouts.length === 0) return NONE;
-  const selected = fleet.rollouts.map((rollout) => ({ rollout, members: selectedBy(fleet, rollout) }));
+  const selected = fleet.rollouts.map((rollout) => ({ rollout, members: fleet.selectedBy(rollout) }));
   const all = selected.flatMap(({ members }) => members);
   const without = new Set(all.filter(({ topology }) => topology === undefined));
   if (without.size > 0)

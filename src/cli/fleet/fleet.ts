@@ -22,6 +22,7 @@ import type { World } from "../../policy/world.ts";
 import type { PolicyObject } from "../../controller/policyset.ts";
 import { objectReader } from "./fleetobjects.ts";
 import {
+  groupOf,
   isCluster,
   isNamespace,
   ownKind,
@@ -33,6 +34,7 @@ import {
   viewRollout,
 } from "./kinds.ts";
 import { lookup } from "../../policy/selector.ts";
+import { memberOf } from "../../rollouts/member.ts";
 import { type CompiledRollout, compileRollout } from "../../rollouts/rollout.ts";
 import { policyName } from "../../policy/policyref.ts";
 
@@ -131,6 +133,13 @@ export class Fleet {
     return this.#clusters.get(`${namespace}/${name}`);
   }
 
+  /** The Clusters that the rollout selects, with or without a topology. */
+  selectedBy({ compiled }: FleetRollout): readonly Cluster[] {
+    return this.clusters().filter(
+      ({ metadata }) => memberOf(compiled, metadata, this.namespace(metadata.namespace ?? "")) !== undefined,
+    );
+  }
+
   namespace(name: string): Namespace | undefined {
     return this.#namespaces.get(name);
   }
@@ -218,9 +227,7 @@ function distinct(objects: readonly RawObject[]): readonly RawObject[] {
   const byIdentity = new Map<string, RawObject>();
   for (const raw of objects) {
     const { name, namespace = "" } = viewMetadata(raw["metadata"]);
-    const identity = [String(raw["apiVersion"]).replace(/[^/]*$/, ""), raw["kind"], namespace, name].join(
-      " ",
-    );
+    const identity = [groupOf(raw), raw["kind"], namespace, name].join(" ");
     byIdentity.set(name === "" ? `${identity}${byIdentity.size}` : identity, raw);
   }
   return [...byIdentity.values()];
