@@ -9,7 +9,7 @@ import { SCRIPTS } from "./completionscript.ts";
 import type { Live } from "./subcommands.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
 import type { Resource } from "../../kube/resource.ts";
-import type { NamesOptions } from "../fleet/objectnames.ts";
+import type { NamesOptions } from "../fleet/liveobjects.ts";
 import { stdout } from "../terminal/output.ts";
 
 const EXAMPLES = `\
@@ -78,10 +78,10 @@ function isClusterName(word: string): boolean {
 }
 
 async function namesOf(client: KubeClient, kind: Live, options: NamesOptions): Promise<readonly string[]> {
-  const objectNames = await import("../fleet/objectnames.ts");
+  const liveObjects = await import("../fleet/liveobjects.ts");
   const { keyOf } = await import("../../kube/resource.ts");
   const lists = (await resourcesOf(client, kind, options.signal)).map(async (resource) => {
-    const keys = await objectNames.namesOf(client, resource, options);
+    const keys = await liveObjects.namesOf(client, resource, options);
     return keys.map((key) => (kind === "policyref" ? `${resource.kind}/${key.name}` : keyOf(key)));
   });
   return (await Promise.all(lists)).flat();

@@ -8,8 +8,15 @@ import { type ObjectKey, type Resource, resourceName } from "../../kube/resource
 import { NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../../kube/resources.ts";
 import { objectKindKey, type ObjectKind, type ObjectReader } from "../../policy/objects.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
-import { namesOf } from "./objectnames.ts";
-import { clusterResource, listIfServed, listTyped, NOT_READ, readKind, typed } from "./liveobjects.ts";
+import {
+  clusterResource,
+  listIfServed,
+  listTyped,
+  namesOf,
+  NOT_READ,
+  readKind,
+  typed,
+} from "./liveobjects.ts";
 
 const TIMEOUT_MS = 30_000;
 
@@ -20,16 +27,13 @@ export interface Unread {
   readonly verb: string;
 }
 
-export interface ClusterObjects {
+export interface ClusterWorld {
   /** The Cluster first, then every policy, rollout and override that could apply to it, and Namespaces. */
   readonly objects: readonly RawObject[];
   /** All Namespaces are among them; otherwise only the Cluster's. */
   readonly allNamespaces: boolean;
   readonly unread: readonly Unread[];
-}
-
-/** The same, with the objects that gates look at. */
-export interface ClusterWorld extends ClusterObjects {
+  /** The objects that gates look at. */
   readonly reader: ObjectReader;
 }
 
@@ -61,7 +65,7 @@ async function readAround(
   client: KubeClient,
   cluster: RawObject,
   namespace: string,
-): Promise<ClusterObjects> {
+): Promise<Omit<ClusterWorld, "reader">> {
   const { HookPolicy, ClusterHookPolicy } = POLICY_RESOURCES;
   const [own, ...rest] = await Promise.all([
     listIfServed(client, HookPolicy, namespace),

@@ -2,13 +2,13 @@
 
 import type { Cluster } from "../../api/meta.ts";
 import { type clusterName, CommandError, meantText, USAGE } from "../command.ts";
-import type { Fleet } from "./fleet.ts";
+import type { Fleet, FleetOptions } from "./fleet.ts";
 import type { RawObject } from "./kinds.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
+import type { ObjectKey } from "../../kube/resource.ts";
 import type { Unread } from "./clusterworld.ts";
 import { type Options, parseOptions } from "../../operator/options.ts";
 import { nearest } from "../../policy/validation/fieldmessage.ts";
-import type { ObjectReader } from "../../policy/objects.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
 import { type ConnectionFlags, reading } from "./connection.ts";
 import { stderr } from "../terminal/output.ts";
@@ -78,24 +78,19 @@ export async function readCluster(
     return settings.queries(seen, clusterIn(seen, name));
   });
   if ("others" in found) throw noCluster(name, found.others);
-  const { reader, allNamespaces } = found;
-  const fleet = await fleetOf(found.objects, settings, { reader, allNamespaces });
-  return { fleet, cluster: clusterIn(fleet, name), unread: found.unread };
+  const { objects, allNamespaces, reader, unread } = found;
+  const fleet = await fleetOf(objects, settings, { objects: reader, allNamespaces });
+  return { fleet, cluster: clusterIn(fleet, name), unread };
 }
 
 export async function fleetOf(
   objects: readonly RawObject[],
   { options: { capiVersion, maxOverrideMs }, now }: FleetSettings,
-  read?: { readonly reader: ObjectReader; readonly allNamespaces: boolean },
+  read?: Pick<FleetOptions, "objects" | "allNamespaces">,
 ): Promise<Fleet> {
   const { createFleet } = await import("./fleet.ts");
   const { servedHooks } = await import("../../api/hookcatalog.ts");
-  return createFleet(objects, {
-    served: servedHooks(capiVersion.minor),
-    maxOverrideMs,
-    now,
-    ...(read !== undefined && { objects: read.reader, allNamespaces: read.allNamespaces }),
-  });
+  return createFleet(objects, { served: servedHooks(capiVersion.minor), maxOverrideMs, now, ...read });
 }
 
 export function clusterIn(fleet: Fleet, name: ClusterName): Cluster {
@@ -105,10 +100,7 @@ export function clusterIn(fleet: Fleet, name: ClusterName): Cluster {
   return cluster;
 }
 
-function noCluster(
-  { namespace, name }: ClusterName,
-  others: readonly { readonly namespace?: string; readonly name: string }[],
-): CommandError {
+function noCluster({ namespace, name }: ClusterName, others: readonly ObjectKey[]): CommandError {
   const names = others.map((other) => `${other.namespace ?? namespace}/${other.name}`);
   const meant = nearest(`${namespace}/${name}`, names) ?? names.find((each) => each.endsWith(`/${name}`));
   return new CommandError(USAGE, `there is no Cluster ${namespace}/${name}${meantText(meant)}`);

@@ -3,8 +3,8 @@
 import type { RawObject } from "./kinds.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
 import { discoverResource } from "../../kube/apidiscovery.ts";
-import { isForbidden, isNotFound, KubeError, unlessNotFound } from "../../kube/kubeerror.ts";
-import { type Resource, resourceName } from "../../kube/resource.ts";
+import { isForbidden, isNotFound, KubeError, unless, unlessNotFound } from "../../kube/kubeerror.ts";
+import { type ObjectKey, type Resource, resourceName } from "../../kube/resource.ts";
 import { ClusterResource } from "../../kube/clusterresource.ts";
 import { isSecret, refusalOf, SECRETS_REFUSED } from "../../objects/objectrefusal.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
@@ -50,6 +50,22 @@ export async function listIfServed(
   namespace?: string,
 ): Promise<readonly RawObject[]> {
   return (await unlessNotFound(listTyped(client, resource, namespace))) ?? [];
+}
+
+export interface NamesOptions {
+  /** Absent: all namespaces. */
+  readonly namespace?: string;
+  readonly signal: AbortSignal;
+}
+
+/** Names for suggestions and for completion; none if the user may not list them. */
+export async function namesOf(
+  client: KubeClient,
+  resource: Resource,
+  options: NamesOptions,
+): Promise<readonly ObjectKey[]> {
+  const list = await unless(isForbidden, client.list(resource, { metadataOnly: true, ...options }));
+  return list?.items.map(({ metadata }) => metadata) ?? [];
 }
 
 export const NOT_READ: FoundObjects = {

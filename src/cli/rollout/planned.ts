@@ -49,7 +49,7 @@ export async function readLivePlanned(
     client,
     policies.flatMap(({ compiled }) => demandsOf(compiled)),
   );
-  return { rollout, fleet: await fleetOf(objects, settings(), { reader, allNamespaces: true }) };
+  return { rollout, fleet: await fleetOf(objects, settings(), { objects: reader, allNamespaces: true }) };
 }
 
 function settings(): FleetSettings {
