@@ -5,8 +5,8 @@ import { GROUP } from "../../api/hookpolicy.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { matches } from "../../policy/decide.ts";
-import { type ObjectKind, objectKindKey } from "../../policy/objects.ts";
-import { demandsOf, isGated } from "../../policy/policy.ts";
+import type { ObjectKind } from "../../policy/objects.ts";
+import { demandsOf, isGated, mergeDemands } from "../../policy/policy.ts";
 import { error, type Evidence, type Finding, ok, type Settings, some, unread, warning } from "./doctor.ts";
 import { createFleet, type Fleet, type FleetPolicy } from "../fleet/fleet.ts";
 import type { RawObject } from "../fleet/kinds.ts";
@@ -56,7 +56,7 @@ export function kindsIn(
 ): ObjectKind[] {
   const fleet = createFleet(policies, { served, maxOverrideMs, now });
   const demands = fleet.policies.flatMap(({ compiled }) => demandsOf(compiled));
-  return [...new Map(demands.map(({ kind }) => [objectKindKey(kind), kind])).values()];
+  return [...mergeDemands(demands).values()].map(({ kind }) => kind);
 }
 
 export const nameOf = ({ compiled }: FleetPolicy): string => policyName(compiled.ref);

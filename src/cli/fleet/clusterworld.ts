@@ -6,17 +6,9 @@ import type { KubeClient } from "../../kube/kubeclient.ts";
 import { isForbidden, unlessNotFound } from "../../kube/kubeerror.ts";
 import { type ObjectKey, type Resource, resourceName } from "../../kube/resource.ts";
 import { NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../../kube/resources.ts";
-import { objectKindKey, type ObjectKind, type ObjectReader } from "../../policy/objects.ts";
+import type { ObjectReader } from "../../policy/objects.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
-import {
-  clusterResource,
-  listIfServed,
-  listTyped,
-  namesOf,
-  NOT_READ,
-  readKind,
-  typed,
-} from "./liveobjects.ts";
+import { clusterResource, listIfServed, listTyped, namesOf, readObjects, typed } from "./liveobjects.ts";
 
 const TIMEOUT_MS = 30_000;
 
@@ -58,7 +50,7 @@ export async function readClusterWorld(
     return { others: await namesOf(client, clusters, { namespace: key.namespace, signal }) };
   }
   const found = await readAround(client, cluster, key.namespace);
-  return { ...found, reader: await readGateObjects(client, await queriesIn(found.objects)) };
+  return { ...found, reader: await readObjects(client, await queriesIn(found.objects)) };
 }
 
 async function readAround(
@@ -115,21 +107,4 @@ async function unlessForbidden(
     if (!isForbidden(error)) throw error;
     return { objects: [], unread: [{ what, verb: `${verb} ${resourceName(resource)}` }] };
   }
-}
-
-/** Reads all objects of the kinds and namespaces that gates look at, since the names can depend on the time. */
-async function readGateObjects(client: KubeClient, queries: readonly ObjectQuery[]): Promise<ObjectReader> {
-  const places = new Map(queries.map((query) => [placeOf(query.kind, query.namespace), query]));
-  const found = new Map(
-    await Promise.all(
-      [...places].map(
-        async ([place, { kind, namespace }]) => [place, await readKind(client, kind, namespace)] as const,
-      ),
-    ),
-  );
-  return { find: (kind, namespace) => found.get(placeOf(kind, namespace)) ?? NOT_READ };
-}
-
-function placeOf(kind: ObjectKind, namespace: string): string {
-  return `${objectKindKey(kind)} ${namespace}`;
 }

@@ -5,10 +5,8 @@ import type { RawObject } from "./kinds.ts";
 import { KubeClient } from "../../kube/kubeclient.ts";
 import { loadKubeConfig } from "../../kube/kubeconfig.ts";
 import { NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../../kube/resources.ts";
-import { objectKindKey, type ObjectReader } from "../../policy/objects.ts";
-import type { ObjectDemand } from "../../policy/policy.ts";
 import { VERSION } from "../../version.ts";
-import { clusterResource, listIfServed, listTyped, NOT_READ, readKind } from "./liveobjects.ts";
+import { clusterResource, listIfServed, listTyped } from "./liveobjects.ts";
 
 /** A kubeconfig that cannot be used is a usage error, unlike a failure of `work`. */
 export async function withApiServer<T>(
@@ -34,22 +32,4 @@ export async function readFleet(client: KubeClient): Promise<RawObject[]> {
     ...[clusters, NAMESPACES].map(async (resource) => await listTyped(client, resource)),
   ]);
   return lists.flat();
-}
-
-/** The objects of the kinds that gates look at, in all namespaces. */
-export async function readObjects(
-  client: KubeClient,
-  demands: readonly ObjectDemand[],
-): Promise<ObjectReader> {
-  const kinds = new Map(demands.map(({ kind }) => [objectKindKey(kind), kind]));
-  const found = new Map(
-    await Promise.all([...kinds].map(async ([key, kind]) => [key, await readKind(client, kind)] as const)),
-  );
-  return {
-    find: (kind, namespace) => {
-      const all = found.get(objectKindKey(kind)) ?? NOT_READ;
-      if (!all.ok || !all.namespaced) return all;
-      return { ...all, objects: all.objects.filter(({ metadata }) => metadata.namespace === namespace) };
-    },
-  };
 }

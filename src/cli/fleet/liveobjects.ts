@@ -8,7 +8,13 @@ import { type ObjectKey, type Resource, resourceName } from "../../kube/resource
 import { ClusterResource } from "../../kube/clusterresource.ts";
 import { isSecret, refusalOf, SECRETS_REFUSED } from "../../objects/objectrefusal.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
-import type { FoundObjects, ObjectKind, WatchedObject } from "../../policy/objects.ts";
+import {
+  type FoundObjects,
+  type ObjectKind,
+  objectKindKey,
+  type ObjectReader,
+  type WatchedObject,
+} from "../../policy/objects.ts";
 
 /** The items of a list have no kind. */
 export function typed({ group, version, kind }: Resource, raw: object): RawObject {
@@ -68,18 +74,37 @@ export async function namesOf(
   return list?.items.map(({ metadata }) => metadata) ?? [];
 }
 
-export const NOT_READ: FoundObjects = {
+const NOT_READ: FoundObjects = {
   ok: false,
   reason: "ObjectsNotRead",
   message: "the objects of this kind were not read",
 };
 
-/** All objects that a gate could look at; in one namespace, if they are namespaced and it is given. */
-export async function readKind(
-  client: KubeClient,
-  kind: ObjectKind,
-  namespace?: string,
-): Promise<FoundObjects> {
+/** The place that a gate looks into; without a namespace: all of them. */
+interface Place {
+  readonly kind: ObjectKind;
+  readonly namespace?: string;
+}
+
+/** Reads all objects of these places, since the names that gates look for can depend on the time. */
+export async function readObjects(client: KubeClient, places: readonly Place[]): Promise<ObjectReader> {
+  const distinct = new Map(places.map((place) => [placeKey(place), place]));
+  const reads = [...distinct].map(async ([key, place]) => [key, await readPlace(client, place)] as const);
+  const found = new Map(await Promise.all(reads));
+  return {
+    find: (kind, namespace) => {
+      const read = found.get(placeKey({ kind, namespace })) ?? found.get(placeKey({ kind })) ?? NOT_READ;
+      if (!read.ok || !read.namespaced) return read;
+      return { ...read, objects: read.objects.filter(({ metadata }) => metadata.namespace === namespace) };
+    },
+  };
+}
+
+function placeKey({ kind, namespace }: Place): string {
+  return namespace === undefined ? objectKindKey(kind) : `${objectKindKey(kind)} ${namespace}`;
+}
+
+async function readPlace(client: KubeClient, { kind, namespace }: Place): Promise<FoundObjects> {
   if (isSecret(kind)) return SECRETS_REFUSED;
   let resource: Resource | undefined;
   try {

@@ -13,7 +13,8 @@ import type { Fleet } from "../fleet/fleet.ts";
 import { isCluster, ownKind, type RawObject } from "../fleet/kinds.ts";
 import type { ConnectionFlags } from "../fleet/connection.ts";
 import { fleetOf, type FleetSettings } from "../fleet/livecluster.ts";
-import { readFleet, readObjects, withApiServer } from "../fleet/livefleet.ts";
+import { readFleet, withApiServer } from "../fleet/livefleet.ts";
+import { readObjects } from "../fleet/liveobjects.ts";
 import { readAllObjects } from "../fleet/objectfiles.ts";
 
 export interface Planned {
