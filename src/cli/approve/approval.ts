@@ -2,7 +2,7 @@
  * Plans the approval of an operation: which annotations and labels its gates wait for, and what still holds it then.
  */
 
-import type { AnyOfGateSpec, GateSpec, MetadataGateSpec, RuleSpec } from "../../api/hookpolicy.ts";
+import type { AnyOfGateSpec, MetadataGateSpec } from "../../api/hookpolicy.ts";
 import type { Cluster, Namespace, ObjectMeta } from "../../api/meta.ts";
 import { HOOK_NAMES, type HookCall, type HookName } from "../../api/runtimehooks.ts";
 import { hasEnded } from "../../operations/ended.ts";
@@ -19,7 +19,7 @@ import type { World } from "../../policy/world.ts";
 import { notCalled, omittedRows } from "../fleet/caveats.ts";
 import { expectedCall } from "../../operations/call.ts";
 import type { Fleet } from "../fleet/fleet.ts";
-import { named } from "../get/held.ts";
+import { gateOf } from "../get/held.ts";
 import type { PolicyRef } from "../../policy/policyref.ts";
 
 /** An annotation or a label to be set. */
@@ -183,10 +183,9 @@ function approvalsOf(scene: Scene, call: HookCall, { trace }: Decision): Approva
 /** The gate, or the members of an anyOf gate. */
 function specsOf({ fleet }: Scene, { policy, rule, gate }: GateRef): readonly Partial<AnyOfGateSpec>[] {
   const found = fleet.policies.find(({ compiled }) => compiled.ref === policy);
-  const spec: { readonly rules?: unknown } = found?.raw["spec"] ?? {};
-  const gateSpec = named<GateSpec>(named<RuleSpec>(spec.rules, rule)?.until, gate);
-  if (gateSpec === undefined) return [];
-  return Array.isArray(gateSpec.anyOf) ? gateSpec.anyOf : [gateSpec];
+  const spec = gateOf(found?.raw["spec"], { rule, gate });
+  if (spec === undefined) return [];
+  return Array.isArray(spec.anyOf) ? spec.anyOf : [spec];
 }
 
 /** Prefers a mark on the Cluster: a mark on the Namespace affects every Cluster in it. */

@@ -2,7 +2,7 @@
 
 import type { ObjectMeta } from "../../api/meta.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
-import { isConflict, isNotFound } from "../../kube/kubeerror.ts";
+import { isConflict, isNotFound, unless } from "../../kube/kubeerror.ts";
 import { NAMESPACES } from "../../kube/resources.ts";
 import { CommandError, FAILED } from "../command.ts";
 import { clusterResource } from "../fleet/liveobjects.ts";
@@ -55,11 +55,7 @@ export async function setMarks(
     const values = marks.filter((mark) => mark.field === field).map(({ key, value }) => [key, value]);
     if (values.length > 0) metadata[plural] = Object.fromEntries(values);
   }
-  try {
-    await client.mergePatch(resource, { name, ...(namespace !== undefined && { namespace }) }, { metadata });
-    return true;
-  } catch (error) {
-    if (isConflict(error) || isNotFound(error)) return false;
-    throw error;
-  }
+  const key = { name, ...(namespace !== undefined && { namespace }) };
+  const patched = client.mergePatch(resource, key, { metadata });
+  return (await unless((error) => isConflict(error) || isNotFound(error), patched)) !== undefined;
 }

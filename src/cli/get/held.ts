@@ -97,12 +97,16 @@ function isIn(row: DecisionRow, namespace: string | undefined): boolean {
   return namespace === undefined || row.namespace === namespace;
 }
 
-function gateOf(spec: unknown, { rule, gate }: DecisionRow): GateSpec | undefined {
+/** The gate of a rule in an unchecked spec. */
+export function gateOf(
+  spec: unknown,
+  { rule, gate }: { readonly rule: string; readonly gate?: string | undefined },
+): GateSpec | undefined {
   return named<GateSpec>(named<RuleSpec>(fieldsOf(spec)["rules"], rule)?.until, gate);
 }
 
 /** The entry of that name, from an unchecked list. */
-export function named<T extends { readonly name: string }>(
+function named<T extends { readonly name: string }>(
   list: unknown,
   name: string | undefined,
 ): (Partial<T> & Pick<T, "name">) | undefined {
