@@ -10,10 +10,10 @@ import { fieldsOf } from "../../api/fields.ts";
 import { FINALIZER } from "../../api/hookpolicy.ts";
 import { DEPLOYMENTS, VALIDATING_WEBHOOKS, POLICY_RESOURCES, ROLLOUTS } from "../../kube/resources.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
-import { isConflict, isForbidden, unlessNotFound } from "../../kube/kubeerror.ts";
+import { isConflict, isForbidden, unless, unlessNotFound } from "../../kube/kubeerror.ts";
 import type { PolicyKind } from "../../policy/policyref.ts";
 import { reportGone, seemsCurrent } from "./operatorgone.ts";
-import { type KubeObject, keyOf, type Resource } from "../../kube/resource.ts";
+import { apiResource, type KubeObject, keyOf, type Resource } from "../../kube/resource.ts";
 import { extensionConfigsAt, RUNTIME_GROUP_PATH } from "../../kube/extensionconfigs.ts";
 
 /** The name of the shipped ExtensionConfig, ValidatingWebhookConfiguration and Deployment. */
@@ -58,7 +58,7 @@ export async function planUninstall(client: Client, options: UninstallOptions): 
   return { steps: steps.filter((step) => step !== undefined), holding: policies.flatMap(holdingNow) };
 }
 
-const PODS: Resource = { group: "", version: "v1", plural: "pods", kind: "Pod", namespaced: true };
+const PODS = apiResource("pods", "v1", true, "Pod");
 
 /** Cluster API 1.10 serves v1alpha1, later versions v1beta2. `undefined`: Cluster API is not installed. */
 async function extensionConfigs(client: Client): Promise<Resource | undefined> {
@@ -140,12 +140,8 @@ async function listPolicies(client: Client): Promise<Policy[]> {
 
 /** Empty if the user may not list them: the removal does not depend on their statuses. */
 async function listRollouts(client: Client): Promise<readonly KubeObject[]> {
-  try {
-    return (await unlessNotFound(client.list(ROLLOUTS)))?.items ?? [];
-  } catch (error) {
-    if (isForbidden(error)) return [];
-    throw error;
-  }
+  const list = await unless(isForbidden, unlessNotFound(client.list(ROLLOUTS)));
+  return list?.items ?? [];
 }
 
 function holdingNow({ kind, metadata, status }: Policy): string[] {
