@@ -39,7 +39,7 @@ function titleOf({ page, name }: Route): string {
   return PAGES.find((each) => each.page === page)?.title ?? "";
 }
 
-const UNKNOWN: About = { version: "", program: "hookpolicy", connection: "", server: "", hooks: [] };
+const UNKNOWN: About = { program: "hookpolicy", connection: "", server: "", hooks: [] };
 
 function Content({ route, live, about }: { route: Route; live: Live; about: About }) {
   const { hooks, program } = about;

@@ -1,7 +1,6 @@
 /** The JSON that the server of `hookpolicy ui` sends to its page. */
 
 export interface About {
-  readonly version: string;
   /** The program's name as it was called, for printed commands. */
   readonly program: string;
   /** Appended to printed commands, so that they use the same cluster: " --context prod". */

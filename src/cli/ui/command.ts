@@ -3,11 +3,10 @@
 import type { Command } from "commander";
 import { parseOptions } from "../../operator/options.ts";
 import { addExamples, programName, wholeNumber } from "../command.ts";
-import { addConnectionFlags, type ConnectionFlags, connectionWords, reading } from "../fleet/connection.ts";
+import { addConnectionFlags, connectionWords, reading } from "../fleet/connection.ts";
+import type { UiFlags } from "./runui.ts";
 
-interface Flags extends ConnectionFlags {
-  readonly port: number;
-  readonly open: boolean;
+interface Flags extends UiFlags {
   readonly capiVersion?: string;
 }
 

@@ -3,7 +3,6 @@
 import { Readable } from "node:stream";
 import { setImmediate as breathe } from "node:timers/promises";
 
-import { messageOf } from "../../api/thrown.ts";
 import { HOOK_NAMES, type HookName } from "../../api/runtimehooks.ts";
 import { servedHooks } from "../../api/hookcatalog.ts";
 import { fieldsOf, textOf } from "../../api/fields.ts";
@@ -17,7 +16,7 @@ import { explanationJson } from "../explain/explanationjson.ts";
 import { readExplainable } from "../explain/liveexplanation.ts";
 import { overrideCommand } from "../explain/report.ts";
 import { loadPaths } from "../files/load.ts";
-import { parseTime } from "../fleet/connection.ts";
+import { parseTime, reading } from "../fleet/connection.ts";
 import { clusterResource } from "../fleet/liveobjects.ts";
 import { readHeld } from "../get/followheld.ts";
 import type { CommandWords } from "../get/report.ts";
@@ -59,7 +58,7 @@ export async function clusterRows({ client }: Source): Promise<readonly ClusterR
 /** ?cluster=NAMESPACE/NAME&hook=&at=&toVersion= */
 export async function explained({ client, options, words }: Source, query: Query): Promise<Explained> {
   const { hook, at, toVersion } = query;
-  const wish = parsed(() => ({
+  const wish = await parsed(() => ({
     name: clusterName(query["cluster"] ?? ""),
     ...(hook !== undefined && { hook: hookName(hook) }),
     ...(at !== undefined && { at: instant(at) }),
@@ -97,7 +96,7 @@ export async function plan(
   { client }: Source,
   { rollout, duration = "1h", toVersion }: Query,
 ): Promise<unknown> {
-  const wish = parsed(() => ({
+  const wish = await parsed(() => ({
     durationMs: parseTime(duration),
     version: toVersion && version(toVersion),
   }));
@@ -152,10 +151,6 @@ export function hooksOf({ capiVersion }: Options): readonly HookName[] {
 }
 
 /** Reports a wrong parameter like a wrong flag. */
-function parsed<T>(read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    throw new CommandError(USAGE, messageOf(error));
-  }
+async function parsed<T>(read: () => T): Promise<T> {
+  return await reading(Promise.try(read));
 }

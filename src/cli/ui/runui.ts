@@ -3,7 +3,6 @@
 import { randomBytes } from "node:crypto";
 import { codeOf } from "../../api/thrown.ts";
 import { loadKubeConfig } from "../../kube/kubeconfig.ts";
-import { VERSION } from "../../version.ts";
 import type { About } from "../../ui/wire.ts";
 import { CommandError, FAILED } from "../command.ts";
 import { type ConnectionFlags, tellLost } from "../fleet/connection.ts";
@@ -16,7 +15,7 @@ import { openBrowser } from "./openbrowser.ts";
 import { pageFiles } from "./pagefiles.ts";
 import { servePage } from "./pageserver.ts";
 
-interface UiFlags extends ConnectionFlags {
+export interface UiFlags extends ConnectionFlags {
   readonly port: number;
   readonly open: boolean;
 }
@@ -29,7 +28,6 @@ export async function runUi(source: Source, flags: UiFlags, signal: AbortSignal)
   const view = await readHeld(source.client);
   const feed = new LiveFeed();
   const about: About = {
-    version: VERSION,
     ...source.words,
     server: loadKubeConfig(flags).getCurrentCluster()?.server ?? "",
     hooks: hooksOf(source.options),
