@@ -5,9 +5,8 @@ import { useContext } from "preact/hooks";
 import { type Answer, useAnswer } from "./ask.ts";
 import { DecisionTree } from "./decisiontree.tsx";
 import type { Live } from "./live.ts";
-import { Command, Connection, Empty, Notes, Select, Verdict } from "./parts.tsx";
+import { ClusterName, Command, Connection, Empty, Notes, Select, setParams, Verdict } from "./parts.tsx";
 import type { Params } from "./route.ts";
-import { setParams } from "./setparams.ts";
 import { TimeSlider } from "./timeslider.tsx";
 import { dateText } from "./times.ts";
 import type { Explained, ExplainedOperation } from "./wire.ts";
@@ -24,13 +23,11 @@ export function ClusterPage({ name, params, live, hooks }: Props): VNode | null 
   const rows = live.rows.filter(({ cluster }) => cluster === name);
   const answer = useAnswer<Explained>("explain", { cluster: name, hook, at }, JSON.stringify(rows));
   const { value, error } = answer;
-  const [namespace, short] = name.split("/");
   return (
     <section class="page">
       <div class="filters">
         <h1>
-          <span class="soft">{namespace}/</span>
-          {short}
+          <ClusterName cluster={name} />
         </h1>
         <Select
           label="Hook"

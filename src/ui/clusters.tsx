@@ -3,27 +3,24 @@
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { useAnswer } from "./ask.ts";
+import { wordSearch } from "./heldrows.ts";
 import type { Live } from "./live.ts";
-import { LongList, useNarrow } from "./longlist.tsx";
-import { Empty, Notes, Search, Select } from "./parts.tsx";
+import { LongList } from "./longlist.tsx";
+import { ClusterName, Empty, Notes, Search, Select, setParams } from "./parts.tsx";
 import { clusterHref, type Params } from "./route.ts";
-import { setParams } from "./setparams.ts";
 import type { ClusterRow } from "./wire.ts";
 
-const ROW = 44;
-const NARROW_ROW = 64;
+const ROW_HEIGHTS = { wide: 44, narrow: 64 };
 
 export function ClustersPage({ live, params }: { live: Live; params: Params }): VNode | null {
   const { value: clusters = [], error, isLoading } = useAnswer<readonly ClusterRow[]>("clusters", {});
-  const narrow = useNarrow();
   const held = useMemo(() => Map.groupBy(live.rows, ({ cluster }) => cluster), [live.rows]);
   const { q = "", state = "" } = params;
   const shown = useMemo(() => {
-    const words = q.toLowerCase().split(/\s+/);
+    const isMeant = wordSearch(q);
     return clusters.filter(
       ({ cluster, version }) =>
-        words.every((word) => `${cluster} ${version}`.includes(word)) &&
-        (state === "" || held.has(cluster) === (state === "held")),
+        isMeant(`${cluster} ${version}`) && (state === "" || held.has(cluster) === (state === "held")),
     );
   }, [clusters, held, q, state]);
   return (
@@ -49,7 +46,7 @@ export function ClustersPage({ live, params }: { live: Live; params: Params }): 
         <LongList
           items={shown}
           label="Clusters"
-          rowHeight={narrow ? NARROW_ROW : ROW}
+          rowHeights={ROW_HEIGHTS}
           keyOf={({ cluster }) => cluster}
           row={(row) => <Row row={row} hooks={held.get(row.cluster)?.map(({ hook }) => hook) ?? []} />}
           onKey={({ cluster }, key) => {
@@ -62,12 +59,10 @@ export function ClustersPage({ live, params }: { live: Live; params: Params }): 
 }
 
 function Row({ row, hooks }: { row: ClusterRow; hooks: readonly string[] }) {
-  const [namespace, name] = row.cluster.split("/");
   return (
     <div class="clustergrid">
       <a href={clusterHref(row.cluster)} tabIndex={-1}>
-        <span class="soft">{namespace}/</span>
-        {name}
+        <ClusterName cluster={row.cluster} />
       </a>
       <span class="num soft">{row.version}</span>
       <span class="soft">{row.paused ? "paused" : row.phase}</span>

@@ -5,19 +5,16 @@ import { useMemo } from "preact/hooks";
 import { since, until } from "../cli/terminal/age.ts";
 import { filterHeld, namespaceOf, valuesOf } from "./heldrows.ts";
 import type { Live } from "./live.ts";
-import { LongList, useNarrow } from "./longlist.tsx";
-import { copyText, CopyButton, Empty, Notes, Search, Select } from "./parts.tsx";
+import { LongList } from "./longlist.tsx";
+import { ClusterName, copyText, CopyButton, Empty, Notes, Search, Select, setParams } from "./parts.tsx";
 import { clusterHref, type Params } from "./route.ts";
-import { setParams } from "./setparams.ts";
 import { dateText, useNow } from "./times.ts";
 import type { HeldRow } from "./wire.ts";
 
-const ROW = 64;
-const NARROW_ROW = 180;
+const ROW_HEIGHTS = { wide: 64, narrow: 180 };
 
 export function HeldPage({ live, params }: { live: Live; params: Params }): VNode | null {
   const now = useNow();
-  const narrow = useNarrow();
   const shown = useMemo(() => filterHeld(live.rows, params), [live.rows, params]);
   return (
     <section class="page fill">
@@ -38,7 +35,7 @@ export function HeldPage({ live, params }: { live: Live; params: Params }): VNod
         <LongList
           items={shown}
           label="Held operations"
-          rowHeight={narrow ? NARROW_ROW : ROW}
+          rowHeights={ROW_HEIGHTS}
           keyOf={({ key }) => key}
           row={(row) => <Row row={row} now={now} />}
           onKey={pressed}
@@ -83,13 +80,11 @@ function Filters({ live: { rows }, params, shown }: { live: Live; params: Params
 
 function Row({ row, now }: { row: HeldRow; now: Date }) {
   const { cluster, hook, targetVersion, policy, rule, gate, message, firstAsked, earliestRelease } = row;
-  const [namespace, name] = cluster.split("/");
   return (
     <div class={`heldgrid ${row.verdict === "NotEvaluable" ? "unknown" : ""}`}>
       <div class="who">
         <a href={clusterHref(cluster)} tabIndex={-1}>
-          <span class="soft">{namespace}/</span>
-          {name}
+          <ClusterName cluster={cluster} />
         </a>
         <span class="soft">
           {hook}

@@ -27,17 +27,20 @@ export function filterHeld(
   rows: readonly HeldRow[],
   { policy, namespace, hook, q = "" }: HeldFilter,
 ): readonly HeldRow[] {
-  const words = q
-    .toLowerCase()
-    .split(/\s+/)
-    .filter((word) => word !== "");
+  const isMeant = wordSearch(q);
   return rows.filter(
     (row) =>
       (policy === undefined || row.policy === policy) &&
       (namespace === undefined || namespaceOf(row.cluster) === namespace) &&
       (hook === undefined || row.hook === hook) &&
-      (words.length === 0 || has(textOf(row), words)),
+      isMeant(textOf(row)),
   );
+}
+
+/** Whether a text contains every word that is searched, in any case. */
+export function wordSearch(searched: string): (text: string) => boolean {
+  const words = searched.toLowerCase().split(/\s+/);
+  return (text) => words.every((word) => text.toLowerCase().includes(word));
 }
 
 export function namespaceOf(cluster: string): string {
@@ -45,11 +48,7 @@ export function namespaceOf(cluster: string): string {
 }
 
 function textOf({ cluster, hook, policy, rule, gate = "", reason, message }: HeldRow): string {
-  return [cluster, hook, policy, rule, gate, reason, message].join(" ").toLowerCase();
-}
-
-function has(text: string, words: readonly string[]): boolean {
-  return words.every((word) => text.includes(word));
+  return [cluster, hook, policy, rule, gate, reason, message].join(" ");
 }
 
 /** The distinct values in the rows, sorted. */

@@ -7,7 +7,8 @@ import { scrollTo, visibleRange } from "./visiblerange.ts";
 interface Props<T> {
   readonly items: readonly T[];
   readonly label: string;
-  readonly rowHeight: number;
+  /** In pixels, on a wide page and on one as narrow as a phone. */
+  readonly rowHeights: { readonly wide: number; readonly narrow: number };
   readonly keyOf: (item: T) => string;
   readonly row: (item: T) => ComponentChildren;
   readonly onKey: (item: T, key: string) => void;
@@ -22,9 +23,10 @@ const STEPS: Readonly<Record<string, (index: number, page: number, last: number)
   End: (_, _page, last) => last,
 };
 
-export function LongList<T>({ items, label, rowHeight, keyOf, row, onKey }: Props<T>): VNode | null {
+export function LongList<T>({ items, label, rowHeights, keyOf, row, onKey }: Props<T>): VNode | null {
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
+  const rowHeight = useNarrow() ? rowHeights.narrow : rowHeights.wide;
   const height = useHeight(box);
   const [active, setActive] = useState(0);
   const wantsFocus = useRef(false);
@@ -115,8 +117,7 @@ function useHeight(box: { readonly current: HTMLElement | null }): number {
   return height;
 }
 
-/** Whether the page is as narrow as a phone. */
-export function useNarrow(): boolean {
+function useNarrow(): boolean {
   const query = matchMedia("(max-width: 760px)");
   const [narrow, setNarrow] = useState(query.matches);
   useEffect(() => {

@@ -2,9 +2,21 @@
 
 import { type ComponentChildren, createContext, type VNode } from "preact";
 import { useState } from "preact/hooks";
+import { type Params, withParams } from "./route.ts";
 
 /** The text to append to commands, so that they use the same cluster. */
 export const Connection = createContext("");
+
+/** NAMESPACE/NAME, with the name standing out. */
+export function ClusterName({ cluster }: { cluster: string }): VNode | null {
+  const [namespace, name] = cluster.split("/");
+  return (
+    <>
+      <span class="soft">{namespace}/</span>
+      {name}
+    </>
+  );
+}
 
 /** A command, and a button that copies it. */
 export function Command({ text }: { text: string }): VNode | null {
@@ -65,6 +77,15 @@ export function Empty({ title, children }: { title: string; children?: Component
       {children}
     </div>
   );
+}
+
+/**
+ * Changes the address without a new history entry, and redraws the page at once: the browser's own event comes later,
+ * and a redraw before it would put the old value back into the field in which the user types.
+ */
+export function setParams(changes: Params): void {
+  location.replace(withParams(location.hash || "#/held", changes));
+  dispatchEvent(new HashChangeEvent("hashchange"));
 }
 
 interface Choice {

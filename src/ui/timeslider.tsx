@@ -29,13 +29,13 @@ export function TimeSlider({ from, to, at, spans, onChange }: Props): VNode | nu
     setStep(next);
     onChange(next === 0 ? undefined : new Date(start + next * STEP_MS));
   };
+  const shown = step === 0 ? "now" : dateText(new Date(start + step * STEP_MS));
   const jump = spans.find((span) => new Date(span.from) > (at ?? from));
   return (
     <div class="slider">
       <div class="sliderhead">
         <label for="at">
-          What would it be{" "}
-          <b class="num">{step === 0 ? "now" : dateText(new Date(start + step * STEP_MS))}</b>?
+          What would it be <b class="num">{shown}</b>?
         </label>
         <input
           type="datetime-local"
@@ -64,7 +64,7 @@ export function TimeSlider({ from, to, at, spans, onChange }: Props): VNode | nu
         min={0}
         max={steps}
         value={Math.max(0, Math.min(steps, step))}
-        aria-valuetext={step === 0 ? "now" : dateText(new Date(start + step * STEP_MS))}
+        aria-valuetext={shown}
         onInput={(event) => move(Number(event.currentTarget.value))}
       />
       <Days time={time} />

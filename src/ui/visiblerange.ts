@@ -8,13 +8,11 @@ export interface Viewport {
   readonly rowHeight: number;
 }
 
-export interface Range {
-  readonly from: number;
-  /** Exclusive. */
-  readonly to: number;
-}
-
-export function visibleRange(count: number, { top, height, rowHeight }: Viewport): Range {
+/** The row at `to` is outside. */
+export function visibleRange(
+  count: number,
+  { top, height, rowHeight }: Viewport,
+): { readonly from: number; readonly to: number } {
   const first = Math.floor(Math.max(0, top) / rowHeight);
   const shown = Math.ceil(height / rowHeight);
   const from = Math.min(Math.max(0, first - AROUND), Math.max(0, count - 1));

@@ -2,9 +2,8 @@
 
 import type { VNode } from "preact";
 import { useAnswer } from "./ask.ts";
-import { Empty, Notes, Search, Select } from "./parts.tsx";
+import { Empty, Notes, Search, Select, setParams } from "./parts.tsx";
 import type { Params } from "./route.ts";
-import { setParams } from "./setparams.ts";
 import { dateText, percent, type Time } from "./times.ts";
 import type { Calendar, CalendarWindow, Stretch } from "./wire.ts";
 
@@ -167,7 +166,7 @@ function Bars({ kind, stretches, time, zone }: BarsProps) {
       {shown.map(({ from, to, notes }) => {
         const start = Math.max(Date.parse(from), time.from);
         const end = Math.min(to === undefined ? time.to : Date.parse(to), time.to);
-        const text = `${kind === "open" ? "open" : "freeze"} ${dateText(from, zone)} to ${to === undefined ? "…" : dateText(to, zone)}`;
+        const text = `${kind} ${dateText(from, zone)} to ${to === undefined ? "…" : dateText(to, zone)}`;
         return (
           <i
             key={from}
