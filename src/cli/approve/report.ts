@@ -59,7 +59,7 @@ function otherText({ call, pending }: Operation): string {
 }
 
 function operationLines(
-  { cluster, namespace }: ApprovalPlan,
+  { cluster }: ApprovalPlan,
   { call, pending, approvals, obstacles }: OperationPlan,
   { now, colour, columns }: PlanView,
 ): string[] {
@@ -71,7 +71,7 @@ function operationLines(
     { label: "then", text: `Cluster API ${effectOf(call)}` },
     ...approvals.flatMap(({ mark, ...gate }) => [
       { label: "approves", text: gateName(gate) },
-      { label: "", text: markText(mark, { cluster, namespace }) },
+      { label: "", text: markText(mark, { cluster }) },
     ]),
     ...obstacles.flatMap((obstacle) => [
       { label: "held by", text: `${gateName(obstacle)} ${obstacle.text}` },
@@ -87,12 +87,11 @@ function gateName({ policy, rule, gate }: GateRef): string {
 
 const MAX_VALUE = 80;
 
-type Targets = Pick<ApprovalPlan, "cluster" | "namespace">;
+type Target = Pick<ApprovalPlan, "cluster">;
 
 /** "annotation example.com/ok=true on Cluster team-a/prod-1" */
-export function markText({ on, field, key, value, replaces }: Mark, targets: Targets): string {
-  const place =
-    on === "Cluster" ? nameOf(targets.cluster) : `Namespace ${targets.cluster.metadata.namespace}`;
+export function markText({ on, field, key, value, replaces }: Mark, { cluster }: Target): string {
+  const place = on === "Cluster" ? nameOf(cluster) : `Namespace ${cluster.metadata.namespace}`;
   const notes = [
     ...(replaces === undefined ? [] : [`instead of ${JSON.stringify(truncate(replaces, MAX_VALUE))}`]),
     ...(on === "Namespace" ? ["this reaches every Cluster there"] : []),
@@ -105,9 +104,8 @@ function releaseText({ release }: Obstacle): string {
 }
 
 /** The kubectl command with the same effect. */
-export function commandFor({ replaces, ...mark }: Mark, targets: Targets): string {
-  const target =
-    mark.on === "Cluster" ? targets.cluster.metadata : { name: targets.cluster.metadata.namespace ?? "" };
+export function commandFor({ replaces, ...mark }: Mark, { cluster: { metadata } }: Target): string {
+  const target = mark.on === "Cluster" ? metadata : { name: metadata.namespace ?? "" };
   return commandToSet({ ...mark, overwrite: replaces !== undefined }, target);
 }
 
