@@ -2,11 +2,12 @@
 
 import { CONDITION } from "../../api/hookpolicy.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
+import { targetVersion } from "../../policy/targetversion.ts";
 import { closedFor, type Hold, holdOf, holdText } from "../../rollouts/hold.ts";
 import { BEGINS, type Member, memberOf } from "../../rollouts/member.ts";
 import { promotionQueries, type Situation } from "../../rollouts/promotion.ts";
 import { countingFailures, haltingStage } from "../../rollouts/stages.ts";
-import { liftingOverride, targetOfCall } from "../fleet/lifting.ts";
+import { liftingOverride } from "../fleet/lifting.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
 import { type Found, passes, turnOf } from "./rolloutturn.ts";
 
@@ -75,7 +76,7 @@ function findingOf(known: FleetRollout, { metadata, stage, marked }: Member, sit
   const lifting = liftingOverride(compiled, situation);
   if (lifting !== undefined) return passes("Overridden", `overridden by HookOverride ${lifting.name}`);
   if (marked) return passes("Running", "its operation runs already");
-  const target = targetOfCall(compiled, situation.call);
+  const target = targetVersion(situation.call) ?? "";
   const hold = closedFor(compiled, status, { stage, target }, situation);
   if (hold !== undefined) return { holds: true, hold, because: why(known, hold, target) };
   if (stage === undefined) return { holds: true, hold: holdOf(compiled, { reason: "NoStage" }), because: [] };

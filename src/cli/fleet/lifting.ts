@@ -1,6 +1,4 @@
-import type { HookCall } from "../../api/runtimehooks.ts";
 import { covers, isActive, type Override } from "../../policy/override.ts";
-import { targetVersion } from "../../policy/targetversion.ts";
 import type { Situation } from "../../rollouts/promotion.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 
@@ -12,9 +10,4 @@ export function liftingOverride(
   return overrides.find(
     (each) => isActive(each, cluster, call.hook, now) && covers(each, { kind: "HookRollout", name }),
   );
-}
-
-/** The version that an upgrade goes to; "" for other operations. */
-export function targetOfCall({ operation }: CompiledRollout, call: HookCall): string {
-  return operation === "Upgrade" ? (targetVersion(call) ?? "") : "";
 }

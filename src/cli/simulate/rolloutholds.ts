@@ -8,12 +8,13 @@ import { RolloutQueue, type Waiting } from "../../controller/rolloutqueue.ts";
 import { computeRolloutStatus } from "../../controller/rolloutstatus.ts";
 import { isAtVersion } from "../../operations/shows.ts";
 import { clusterKey } from "../../policy/cluster.ts";
+import { targetVersion } from "../../policy/targetversion.ts";
 import { healthOf } from "../../rollouts/health.ts";
 import { closedFor, type Hold, holdOf } from "../../rollouts/hold.ts";
 import { BEGINS, type Member, memberOf } from "../../rollouts/member.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { Slots } from "../../rollouts/slots.ts";
-import { liftingOverride, targetOfCall } from "../fleet/lifting.ts";
+import { liftingOverride } from "../fleet/lifting.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
 
 /** An operation that Cluster API asks about. */
@@ -71,7 +72,7 @@ function holdsOf(
     const situation = { world: fleet.world(cluster), call, now: at };
     if (member === undefined || member.marked || liftingOverride(compiled, situation)) continue;
     const { stage } = member;
-    const target = targetOfCall(compiled, call);
+    const target = targetVersion(call) ?? "";
     const hold = closedFor(compiled, status, { stage, target }, situation);
     if (hold !== undefined) holds.set(key, heldIn(stage, hold));
     else if (released && stage !== undefined)
