@@ -2,15 +2,12 @@
 
 import type { KubeClient } from "../../kube/kubeclient.ts";
 import type { HookRollout } from "../../api/hookpolicy.ts";
-import type { ObjectMeta } from "../../api/meta.ts";
-import { viewRollout } from "../../controller/storedviews.ts";
 import { parseOptions } from "../../operator/options.ts";
-import { viewMetadata } from "../../policy/cluster.ts";
 import { demandsOf } from "../../policy/policy.ts";
 import { nearest } from "../../policy/validation/fieldmessage.ts";
 import { CommandError, meantText, USAGE } from "../command.ts";
 import type { Fleet } from "../fleet/fleet.ts";
-import { isCluster, ownKind, type RawObject } from "../fleet/kinds.ts";
+import { isCluster, ownKind, type RawObject, viewRollout } from "../fleet/kinds.ts";
 import type { ConnectionFlags } from "../fleet/connection.ts";
 import { fleetOf, type FleetSettings } from "../fleet/livecluster.ts";
 import { readFleet, withApiServer } from "../fleet/livefleet.ts";
@@ -58,22 +55,17 @@ function settings(): FleetSettings {
 }
 
 function rolloutIn(objects: readonly RawObject[], name: string | undefined): HookRollout {
-  const rollouts = objects.filter((each) => ownKind(each) === "HookRollout");
-  const named = rollouts.map((raw) => ({ raw, metadata: viewMetadata(raw["metadata"]) }));
-  const found = named.filter(({ metadata }) => name === undefined || metadata.name === name);
-  const [only, second] = found;
+  const rollouts = objects.filter((each) => ownKind(each) === "HookRollout").map(viewRollout);
+  const [only, second] = rollouts.filter(({ metadata }) => name === undefined || metadata.name === name);
   if (second !== undefined)
     throw new CommandError(USAGE, "the files have several HookRollouts: name one of them");
-  if (only !== undefined) return viewRollout({ ...only.raw, metadata: only.metadata });
+  if (only !== undefined) return only;
   if (name === undefined) throw new CommandError(USAGE, "the files have no HookRollout");
-  throw noRollout(name, named);
+  throw noRollout(name, rollouts);
 }
 
 /** `others`: the existing ones, for a suggestion. */
-export function noRollout(
-  name: string,
-  others: readonly { readonly metadata: Pick<ObjectMeta, "name"> }[],
-): CommandError {
+export function noRollout(name: string, others: readonly HookRollout[]): CommandError {
   const names = others.map(({ metadata }) => metadata.name);
   return new CommandError(USAGE, `there is no HookRollout ${name}${meantText(nearest(name, names))}`);
 }
