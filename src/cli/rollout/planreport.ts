@@ -4,6 +4,7 @@ import { counted } from "../terminal/counted.ts";
 import { durationText } from "../../policy/duration.ts";
 import type { PlannedStage } from "../../rollouts/plan.ts";
 import { tableLines } from "../terminal/table.ts";
+import { escapeXml } from "../test/junit.ts";
 import type { FleetPlan } from "./fleetplan.ts";
 
 const MAX_LISTED = 20;
@@ -89,26 +90,18 @@ export function planSvg(plan: FleetPlan): string {
       const [left, right] = [x(each.begins), x(each.ends)];
       const width = Math.max(1, Number(right) - Number(left)).toFixed(1);
       const title = `${each.namespace}/${each.name}: ${minute(each.begins)} to ${minute(each.ends)}`;
-      return `<rect x="${left}" y="${top + row * ROW}" width="${width}" height="${ROW - 1}" fill="${colour}"><title>${escaped(title)}</title></rect>`;
+      return `<rect x="${left}" y="${top + row * ROW}" width="${width}" height="${ROW - 1}" fill="${colour}"><title>${escapeXml(title)}</title></rect>`;
     });
-    const label = `<text x="8" y="${top + ROW + 4}">${escaped(`${stage.name} (${stage.clusters})`)}</text>`;
+    const label = `<text x="8" y="${top + ROW + 4}">${escapeXml(`${stage.name} (${stage.clusters})`)}</text>`;
     return [label, ...bars].join("");
   });
   const title = `HookRollout ${rollout.name}, ${minute(from)} to ${minute(endOf(plan) ?? from)}`;
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${y + 10}" font-family="sans-serif" font-size="12" role="img" aria-label="${escaped(title)}">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${y + 10}" font-family="sans-serif" font-size="12" role="img" aria-label="${escapeXml(title)}">`,
     `<rect width="100%" height="100%" fill="#ffffff"/>`,
-    `<text x="8" y="20" font-size="14">${escaped(title)}</text>`,
+    `<text x="8" y="20" font-size="14">${escapeXml(title)}</text>`,
     ...lanes,
     "</svg>",
     "",
   ].join("\n");
-}
-
-function escaped(text: string): string {
-  return text
-    .replaceAll("&", "&amp;")
-    .replaceAll("<", "&lt;")
-    .replaceAll(">", "&gt;")
-    .replaceAll('"', "&quot;");
 }

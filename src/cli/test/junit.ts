@@ -100,7 +100,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
 };
 
 /** XML cannot represent some characters. */
-function escapeXml(text: string): string {
+export function escapeXml(text: string): string {
   return text
     .replaceAll(/[\uFFFE\uFFFF]/g, "\u{FFFD}")
     .replaceAll(/[&<>"]/g, (character) => ENTITIES[character] ?? character);
