@@ -68,7 +68,7 @@ function Operations({ answer, at }: { answer: Answer<Explained>; at: string }) {
         <Operation
           key={operation.hook}
           operation={operation}
-          override={value.overrides[index] ?? undefined}
+          override={value.overrides[index] ?? ""}
           at={at === "" ? "" : value.report.at}
         />
       ))}
@@ -78,7 +78,8 @@ function Operations({ answer, at }: { answer: Answer<Explained>; at: string }) {
 
 interface OperationProps {
   readonly operation: ExplainedOperation;
-  readonly override: string | undefined;
+  /** The command that overrides the policies. */
+  readonly override: string;
   readonly at: string;
 }
 
@@ -135,14 +136,12 @@ function Steps({ operation, override }: Omit<OperationProps, "at">) {
         <dt>released</dt>
         <dd class="num">{releaseText(earliestRelease)}</dd>
       </div>
-      {override !== undefined && (
-        <div>
-          <dt>override</dt>
-          <dd>
-            <Command text={override} />
-          </dd>
-        </div>
-      )}
+      <div>
+        <dt>override</dt>
+        <dd>
+          <Command text={override} />
+        </dd>
+      </div>
     </dl>
   );
 }

@@ -97,8 +97,8 @@ export interface Explained {
   readonly report: ExplainReport;
   /** The verdicts of the policies over the time of the slider, for each operation. */
   readonly spans: readonly (readonly Span[])[];
-  /** The command that overrides the policies, for each operation; null: it is not held. */
-  readonly overrides: readonly (string | null)[];
+  /** The command that overrides the policies, for each operation. */
+  readonly overrides: readonly string[];
   readonly from: string;
   readonly to: string;
 }

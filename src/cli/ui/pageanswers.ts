@@ -75,9 +75,7 @@ export async function explained({ client, options, words }: Source, query: Query
     spans: spansAhead(read.fleet, present, end).map((spans) =>
       spans.map(({ verdict, from, to }) => ({ verdict, from: timestamp(from), to: timestamp(to) })),
     ),
-    overrides: explanation.operations.map(({ hook: each, holds }) =>
-      holds === true ? overrideCommand(name, each, words) : null,
-    ),
+    overrides: explanation.operations.map(({ hook: each }) => overrideCommand(name, each, words)),
     from: timestamp(now),
     to: timestamp(end),
   };
