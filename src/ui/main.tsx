@@ -86,7 +86,7 @@ function Bar({ route, live, server }: { route: Route; live: Live; server: string
           </a>
         ))}
       </nav>
-      <span class={`live ${problem === undefined ? "on" : "off"}`} role="status" title={problem ?? server}>
+      <span class={`live ${problem === undefined ? "free" : "held"}`} role="status" title={problem ?? server}>
         <i aria-hidden="true" />
         <span>{problem === undefined ? `live · ${server.replace(/^https?:\/\//, "")}` : problem}</span>
       </span>

@@ -73,16 +73,16 @@ export function PlanPicture({ plan, rollout, now }: Props): VNode | null {
 }
 
 function barsOf(stage: string, plan: PlanReport, rollout: RolloutRow, now: Date): readonly Bar[] {
-  const own = (all: readonly LaneCluster[]): readonly LaneCluster[] =>
-    all.filter((each) => each.stage === stage || each.stage === "");
   const happened = (kind: "busy" | "held", all: readonly LaneCluster[]): readonly Bar[] =>
-    own(all).map(({ cluster, since, reason }) => ({
-      cluster,
-      from: Date.parse(since),
-      to: now.getTime(),
-      kind,
-      text: `${cluster}: ${kind === "busy" ? "running" : `failed (${reason})`} since ${dateText(since)}`,
-    }));
+    all
+      .filter((each) => each.stage === stage || each.stage === "")
+      .map(({ cluster, since, reason }) => ({
+        cluster,
+        from: Date.parse(since),
+        to: now.getTime(),
+        kind,
+        text: `${cluster}: ${kind === "busy" ? "running" : `failed (${reason})`} since ${dateText(since)}`,
+      }));
   const running = new Set(rollout.running.map(({ cluster }) => cluster));
   const planned = plan.clusters
     .filter((each) => each.stage === stage && !running.has(`${each.namespace}/${each.name}`))

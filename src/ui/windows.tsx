@@ -48,7 +48,9 @@ export function WindowsPage({ params }: { params: Params }): VNode | null {
       {windows.length === 0 ? (
         <Empty title={isLoading ? "Reading…" : "No policy has a window that matches."} />
       ) : (
-        calendar !== undefined && <Weeks calendar={calendar} windows={windows} />
+        calendar?.days
+          .filter((_, day) => day % WEEK === 0)
+          .map(({ at }, week) => <Week key={at} calendar={calendar} first={week * WEEK} windows={windows} />)
       )}
     </section>
   );
@@ -63,23 +65,14 @@ function invalidText(calendar: Calendar | undefined): string | undefined {
   return `not valid, so that their windows are not known: ${calendar.invalid.join(", ")}`;
 }
 
-interface WeeksProps {
+interface WeekProps {
   readonly calendar: Calendar;
   readonly windows: readonly CalendarWindow[];
+  /** The index of its first day. */
+  readonly first: number;
 }
 
-function Weeks({ calendar, windows }: WeeksProps) {
-  const weeks = Array.from({ length: calendar.days.length / WEEK }, (_, index) => index * WEEK);
-  return (
-    <>
-      {weeks.map((first) => (
-        <Week key={calendar.days[first]?.at} calendar={calendar} first={first} windows={windows} />
-      ))}
-    </>
-  );
-}
-
-function Week({ calendar, windows, first }: WeeksProps & { readonly first: number }) {
+function Week({ calendar, windows, first }: WeekProps) {
   const days = calendar.days.slice(first, first + WEEK);
   const time: Time = {
     from: Date.parse(days[0]?.at ?? ""),
@@ -90,14 +83,8 @@ function Week({ calendar, windows, first }: WeeksProps & { readonly first: numbe
       <div class="weekrow head">
         <span />
         <div class="track">
-          {days.map(({ at, date }) => (
-            <Day
-              key={at}
-              at={at}
-              date={date}
-              time={time}
-              change={calendar.changes.find((each) => each.at === at)?.text}
-            />
+          {days.map((day) => (
+            <Day key={day.at} day={day} changes={calendar.changes} time={time} />
           ))}
         </div>
       </div>
@@ -123,14 +110,13 @@ function Week({ calendar, windows, first }: WeeksProps & { readonly first: numbe
   );
 }
 
-interface DayProps {
-  readonly at: string;
-  readonly date: string;
+interface DayProps extends Pick<Calendar, "changes"> {
+  readonly day: Calendar["days"][number];
   readonly time: Time;
-  readonly change: string | undefined;
 }
 
-function Day({ at, date, time, change }: DayProps) {
+function Day({ day: { at, date }, changes, time }: DayProps) {
+  const change = changes.find((each) => each.at === at)?.text;
   const day = new Date(`${date}T12:00:00Z`);
   return (
     <span
