@@ -15,7 +15,7 @@ import {
   VERSION_FIELDS,
   HOOK_NAMES,
 } from "../../src/api/runtimehooks.ts";
-import { createFleet, type Fleet } from "../../src/cli/fleet/fleet.ts";
+import { Fleet } from "../../src/cli/fleet/fleet.ts";
 import { decidingGates, findings } from "../../src/cli/test/expect.ts";
 import { newOperation } from "../../src/operations/operation.ts";
 import { isAwaited } from "../../src/operations/shows.ts";
@@ -138,7 +138,7 @@ describe("the command line's answers are the operator's", () => {
   const readFleet = async (): Promise<Fleet> => {
     const lists = await Promise.all(KINDS.map(async (kind) => await cp.list(kind)));
     const options = { served: SERVED, maxOverrideMs: WEEK_MS, now: new Date(), complete: true };
-    return createFleet(lists.flat(), options);
+    return new Fleet(lists.flat(), options);
   };
 
   const create = async (world: RandomWorld, namespace: string): Promise<void> => {

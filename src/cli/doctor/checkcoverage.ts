@@ -8,7 +8,7 @@ import { matches } from "../../policy/decide.ts";
 import type { ObjectKind } from "../../policy/objects.ts";
 import { demandsOf, isGated, mergeDemands } from "../../policy/policy.ts";
 import { error, type Evidence, type Finding, ok, type Settings, some, unread, warning } from "./doctor.ts";
-import { createFleet, type Fleet, type FleetPolicy } from "../fleet/fleet.ts";
+import { Fleet, type FleetPolicy } from "../fleet/fleet.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import { policyName } from "../../policy/policyref.ts";
 
@@ -22,12 +22,12 @@ export interface Surveyed {
   readonly namespaces: ReadonlySet<string>;
 }
 
-export function survey(evidence: Evidence, { served, maxOverrideMs, now }: Settings): Surveyed {
+export function survey(evidence: Evidence, settings: Settings): Surveyed {
   const { policies, overrides, rollouts, clusters, namespaces } = evidence;
   const objects = [policies, overrides, rollouts, clusters, namespaces].flatMap((read) =>
     read.ok ? read.value : [],
   );
-  const fleet = createFleet(objects, { served, maxOverrideMs, now });
+  const fleet = new Fleet(objects, settings);
   const clustersIn = Map.groupBy(fleet.clusters(), ({ metadata }) => metadata.namespace);
   const matching = ({ compiled }: FleetPolicy): readonly Cluster[] => {
     const { namespace } = compiled.ref;
@@ -50,12 +50,8 @@ export function survey(evidence: Evidence, { served, maxOverrideMs, now }: Setti
 }
 
 /** The distinct kinds of objects that gates look at. */
-export function kindsIn(
-  policies: readonly RawObject[],
-  { served, maxOverrideMs, now }: Settings,
-): ObjectKind[] {
-  const fleet = createFleet(policies, { served, maxOverrideMs, now });
-  const demands = fleet.policies.flatMap(({ compiled }) => demandsOf(compiled));
+export function kindsIn(policies: readonly RawObject[], settings: Settings): ObjectKind[] {
+  const demands = new Fleet(policies, settings).policies.flatMap(({ compiled }) => demandsOf(compiled));
   return [...mergeDemands(demands).values()].map(({ kind }) => kind);
 }
 

@@ -196,10 +196,6 @@ function firstOfAll(operation: PendingOperation): PendingOperation {
   return said.length === 0 ? operation : { ...operation, firstAsked: new Date(Math.min(...said)) };
 }
 
-export function createFleet(objects: readonly RawObject[], options: FleetOptions): Fleet {
-  return new Fleet(objects, options);
-}
-
 /** The object as the API server stores it: in the namespace of `kubectl apply`, a Namespace with its own label. */
 function stored(raw: RawObject, namespace: string): RawObject {
   if (isNamespace(raw)) return labelled(raw);

@@ -88,9 +88,9 @@ export async function fleetOf(
   { options: { capiVersion, maxOverrideMs }, now }: FleetSettings,
   read?: Pick<FleetOptions, "objects" | "allNamespaces">,
 ): Promise<Fleet> {
-  const { createFleet } = await import("./fleet.ts");
+  const { Fleet } = await import("./fleet.ts");
   const { servedHooks } = await import("../../api/hookcatalog.ts");
-  return createFleet(objects, { served: servedHooks(capiVersion.minor), maxOverrideMs, now, ...read });
+  return new Fleet(objects, { served: servedHooks(capiVersion.minor), maxOverrideMs, now, ...read });
 }
 
 export function clusterIn(fleet: Fleet, name: ClusterName): Cluster {

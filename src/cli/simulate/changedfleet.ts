@@ -8,7 +8,7 @@ import { viewMetadata } from "../../policy/cluster.ts";
 import { compilePolicy } from "../../policy/compile.ts";
 import { servedHooks } from "../../api/hookcatalog.ts";
 import { type CompiledPolicy, demandsOf, type ObjectDemand } from "../../policy/policy.ts";
-import { createFleet, type Fleet, type FleetOptions, type FleetPolicy } from "../fleet/fleet.ts";
+import { Fleet, type FleetOptions, type FleetPolicy } from "../fleet/fleet.ts";
 import { groupOf, ownKind, policyKind, type RawObject, viewPolicy, viewRollout } from "../fleet/kinds.ts";
 import { compileRollout } from "../../rollouts/rollout.ts";
 import { policyName } from "../../policy/policyref.ts";
@@ -46,8 +46,8 @@ export function fleetPair(
   const extra = applied.filter(
     (object) => ownKind(object) === undefined && !byIdentity.has(identityOf(object)),
   );
-  const after = createFleet([...kept, ...updated], options);
-  const before = createFleet([...present, ...extra], options);
+  const after = new Fleet([...kept, ...updated], options);
+  const before = new Fleet([...present, ...extra], options);
   return {
     before,
     after,

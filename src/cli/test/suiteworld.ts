@@ -10,7 +10,7 @@ import type { ObjectReader } from "../../policy/objects.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { nearest } from "../../policy/validation/fieldmessage.ts";
 import { policyName } from "../../policy/policyref.ts";
-import { createFleet, type Fleet, type FleetOptions } from "../fleet/fleet.ts";
+import { Fleet, type FleetOptions } from "../fleet/fleet.ts";
 import { groupOf, isCluster, ownKind, type RawObject, viewOverride } from "../fleet/kinds.ts";
 import { SuiteError } from "./suiteerror.ts";
 import type { ObjectRefSpec } from "./spec.gen.ts";
@@ -44,7 +44,7 @@ export class SuiteWorld {
   }
 
   get fleet(): Fleet {
-    this.#fleet ??= createFleet(this.#objects, this.#options);
+    this.#fleet ??= new Fleet(this.#objects, this.#options);
     return this.#fleet;
   }
 

@@ -13,7 +13,7 @@ import { loadPaths, type SourceObject } from "../../files/load.ts";
 import { readText } from "../../files/read.ts";
 import { type CompiledPolicy, demandsOf } from "../../../policy/policy.ts";
 import { objectKindKey } from "../../../policy/objects.ts";
-import { createFleet, type Fleet } from "../../fleet/fleet.ts";
+import { Fleet } from "../../fleet/fleet.ts";
 import { isCluster, isNamespace, ownKind, policyKind, type RawObject } from "../../fleet/kinds.ts";
 import { readAllObjects } from "../../fleet/objectfiles.ts";
 import { stderr, stdout } from "../../terminal/output.ts";
@@ -47,7 +47,7 @@ export async function recordSuite(
     sources.map(({ object }) => object),
     answers,
   );
-  const fleet = createFleet(objects, {
+  const fleet = new Fleet(objects, {
     served: servedHooks(DEFAULT_CAPI_MINOR),
     maxOverrideMs: MAX_OVERRIDE_MS,
     now: new Date(answers[0]?.time ?? 0),

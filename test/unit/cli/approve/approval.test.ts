@@ -11,7 +11,7 @@ import {
 } from "../../../../src/cli/approve/approval.ts";
 import { commandFor, planLines } from "../../../../src/cli/approve/report.ts";
 import { PLAIN } from "../../../../src/cli/terminal/colour.ts";
-import { createFleet } from "../../../../src/cli/fleet/fleet.ts";
+import { Fleet } from "../../../../src/cli/fleet/fleet.ts";
 import {
   findPolicy,
   liftedBy,
@@ -60,7 +60,7 @@ function policy(name: string, until: readonly GateSpec[], hook: HookName = UPGRA
 }
 
 function plan(objects: readonly RawObject[], hook?: HookName, cluster = rawCluster()): ApprovalPlan {
-  const fleet = createFleet([cluster, NAMESPACE, ...objects], {
+  const fleet = new Fleet([cluster, NAMESPACE, ...objects], {
     served: ALL_HOOKS,
     maxOverrideMs: 168 * 3_600_000,
     now: NOW,
@@ -320,7 +320,7 @@ test("a deletion that is still to come is approved as Cluster API will ask about
 
 test("an override of a deletion that is still to come lifts what will hold it then", () => {
   const freed: GateSpec = { name: "free", expression: "!has(cluster.metadata.deletionTimestamp)" };
-  const fleet = createFleet([rawCluster(), NAMESPACE, policy("d", [freed], DELETE, false)], {
+  const fleet = new Fleet([rawCluster(), NAMESPACE, policy("d", [freed], DELETE, false)], {
     served: ALL_HOOKS,
     maxOverrideMs: 168 * 3_600_000,
     now: NOW,
@@ -337,7 +337,7 @@ test("how an operation ends shows in the Cluster", () => {
   const [operation] = plan([policy("p", [annotation()])]).operations;
   assert.ok(operation);
   const ending = (cluster: RawObject | undefined): string | undefined => {
-    const fleet = createFleet(cluster === undefined ? [] : [cluster], {
+    const fleet = new Fleet(cluster === undefined ? [] : [cluster], {
       served: ALL_HOOKS,
       maxOverrideMs: 1,
       now: NOW,
@@ -386,7 +386,7 @@ test("a policy is found by name and by kind and name", () => {
     metadata: { name: "p" },
     spec,
   };
-  const fleet = createFleet([rawCluster(), NAMESPACE, both, policy("p", [later]), policy("q", [later])], {
+  const fleet = new Fleet([rawCluster(), NAMESPACE, both, policy("p", [later]), policy("q", [later])], {
     served: ALL_HOOKS,
     maxOverrideMs: 1,
     now: NOW,

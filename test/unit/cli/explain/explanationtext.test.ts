@@ -5,7 +5,7 @@ import test from "node:test";
 import { colourFor, PLAIN, width } from "../../../../src/cli/terminal/colour.ts";
 import { explain } from "../../../../src/cli/explain/explanation.ts";
 import { explanationLines } from "../../../../src/cli/explain/report.ts";
-import { createFleet } from "../../../../src/cli/fleet/fleet.ts";
+import { Fleet } from "../../../../src/cli/fleet/fleet.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { detailLines, treeLines } from "../../../../src/cli/terminal/tree.ts";
 import { ALL_HOOKS, at, gated, NOW } from "../../builders.ts";
@@ -20,7 +20,7 @@ const CLUSTER = {
 };
 
 function text(objects: readonly object[], options: object = {}): string {
-  const fleet = createFleet([CLUSTER, ...objects] as RawObject[], {
+  const fleet = new Fleet([CLUSTER, ...objects] as RawObject[], {
     served: ALL_HOOKS,
     maxOverrideMs: WEEK_MS,
     now: NOW,
@@ -128,7 +128,7 @@ test("what begins to run until the time that is asked about has run then", () =>
     window: { allow: [{ from: at("+1h").toISOString(), to: at("+9h").toISOString() }] },
   };
   const policy = gated([opening, { name: "settled", wait: { duration: "1h" } }]);
-  const fleet = createFleet([CLUSTER, policy] as RawObject[], {
+  const fleet = new Fleet([CLUSTER, policy] as RawObject[], {
     served: ALL_HOOKS,
     maxOverrideMs: WEEK_MS,
     now: NOW,

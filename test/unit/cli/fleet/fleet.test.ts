@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { createFleet, type Fleet } from "../../../../src/cli/fleet/fleet.ts";
+import { Fleet, type FleetOptions } from "../../../../src/cli/fleet/fleet.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { decide } from "../../../../src/policy/decide.ts";
 import { ALL_HOOKS, NOW } from "../../builders.ts";
 
 const DAY = 86_400_000;
 
-function fleet(objects: readonly RawObject[], more: Partial<Parameters<typeof createFleet>[1]> = {}): Fleet {
-  return createFleet(objects, { served: ALL_HOOKS, maxOverrideMs: 7 * DAY, now: NOW, ...more });
+function fleet(objects: readonly RawObject[], more: Partial<FleetOptions> = {}): Fleet {
+  return new Fleet(objects, { served: ALL_HOOKS, maxOverrideMs: 7 * DAY, now: NOW, ...more });
 }
 
 const rawCluster = (metadata: object = {}, spec: object = {}): RawObject => ({
