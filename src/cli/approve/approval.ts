@@ -9,11 +9,11 @@ import { hasEnded } from "../../operations/ended.ts";
 import { type PendingOperation, newOperation } from "../../operations/operation.ts";
 import { targetVersion } from "../../policy/targetversion.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
-import { decide, matches } from "../../policy/decide.ts";
+import { decide } from "../../policy/decide.ts";
 import type { Decision, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
 import { forecast } from "../../operations/forecast.ts";
 import { ANY_VALUE, type MetadataField, MISSING, wantedValue } from "../../policy/gates/metadatagate.ts";
-import type { CompiledPolicy, ObjectQuery } from "../../policy/policy.ts";
+import type { CompiledPolicy } from "../../policy/policy.ts";
 import { lookup } from "../../policy/selector.ts";
 import type { World } from "../../policy/world.ts";
 import { notCalled, omittedRows } from "../fleet/caveats.ts";
@@ -288,20 +288,6 @@ function reasonsOf(rule: RuleTrace): Pick<Obstacle, "gate" | "text" | "unknown">
     text: holds === undefined ? `cannot be evaluated: ${observed}` : `waits for ${wanted}`,
     unknown: holds === undefined && UNREADABLE.has(reason),
   }));
-}
-
-/** The objects that gates of all matching policies look at, for any hook. */
-export function objectQueries(fleet: Fleet, cluster: Cluster, now: Date): readonly ObjectQuery[] {
-  const world = fleet.world(cluster);
-  return fleet
-    .policiesFor(cluster.metadata.namespace ?? "")
-    .filter((policy) => matches(policy, world) !== "no")
-    .flatMap(({ rules }) => rules)
-    .flatMap(({ hooks, gates }) =>
-      [...hooks].flatMap((hook) =>
-        gates.flatMap((gate) => gate.queries?.(world, expectedCall(hook, cluster), now) ?? []),
-      ),
-    );
 }
 
 /** Whether `seen` would set and release nothing beyond `shown`. `set`: places that are already written. */

@@ -5,7 +5,6 @@ import { HOOK_NAMES, type HookCall, type HookName } from "../../api/runtimehooks
 import { hasEnded } from "../../operations/ended.ts";
 import { type PendingOperation, newOperation } from "../../operations/operation.ts";
 import { targetVersion } from "../../policy/targetversion.ts";
-import { matches } from "../../policy/decide.ts";
 import { isAwaited } from "../../operations/shows.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { readTimestamp } from "../../policy/instant.ts";
@@ -107,12 +106,7 @@ export function queriesFor(fleet: Fleet, options: ExplainOptions): readonly Obje
   const { cluster, now, at = now } = options;
   return subjects(fleet, options).flatMap(({ attempt, call, state }) => {
     const world = attempt === undefined ? fleet.world(cluster, state) : fleet.world(attempt.cluster);
-    const ofPolicies = fleet
-      .policiesFor(cluster.metadata.namespace ?? "")
-      .filter((policy) => matches(policy, world) !== "no")
-      .flatMap(({ rules }) => rules.filter(({ hooks }) => hooks.has(call.hook)))
-      .flatMap(({ gates }) => gates.flatMap((gate) => gate.queries?.(world, call, at) ?? []));
-    return [...ofPolicies, ...rolloutQueries(fleet, { world, call, now: at })];
+    return [...fleet.queries(world, call, at), ...rolloutQueries(fleet, { world, call, now: at })];
   });
 }
 

@@ -9,15 +9,16 @@ import {
   type HookRolloutStatus,
 } from "../../api/hookpolicy.ts";
 import type { Cluster, Namespace } from "../../api/meta.ts";
-import type { HookName } from "../../api/runtimehooks.ts";
+import type { HookCall, HookName } from "../../api/runtimehooks.ts";
 import { adoptRow, oncePerOperation } from "../../operations/adoptrow.ts";
 import { asCalled, type PendingOperation, pendingDeletion } from "../../operations/operation.ts";
 import { clusterKey, viewCluster, viewMetadata, viewNamespace } from "../../policy/cluster.ts";
 import { compilePolicy } from "../../policy/compile.ts";
+import { matches } from "../../policy/decide.ts";
 import type { ServedHooks } from "../../api/hookcatalog.ts";
 import type { ObjectReader } from "../../policy/objects.ts";
 import { compileOverride, type Override } from "../../policy/override.ts";
-import type { CompiledPolicy } from "../../policy/policy.ts";
+import type { CompiledPolicy, ObjectQuery } from "../../policy/policy.ts";
 import type { World } from "../../policy/world.ts";
 import type { PolicyObject } from "../../controller/policyset.ts";
 import { objectReader } from "./fleetobjects.ts";
@@ -169,6 +170,14 @@ export class Fleet {
       overrides: this.#overrides.get(clusterKey(cluster)) ?? [],
       ...(operation !== undefined && { state: operation }),
     };
+  }
+
+  /** The objects that gates look at for this call. */
+  queries(world: World, call: HookCall, at: Date): readonly ObjectQuery[] {
+    return this.policiesFor(world.cluster.metadata.namespace ?? "")
+      .filter((policy) => matches(policy, world) !== "no")
+      .flatMap(({ rules }) => rules.filter(({ hooks }) => hooks.has(call.hook)))
+      .flatMap(({ gates }) => gates.flatMap((gate) => gate.queries?.(world, call, at) ?? []));
   }
 
   /**

@@ -1,6 +1,7 @@
 /** One Cluster and everything that applies to it, from the API server or from files. */
 
 import type { Cluster } from "../../api/meta.ts";
+import { HOOK_NAMES } from "../../api/runtimehooks.ts";
 import { type clusterName, CommandError, meantText, USAGE } from "../command.ts";
 import type { Fleet, FleetOptions } from "./fleet.ts";
 import type { RawObject } from "./kinds.ts";
@@ -44,12 +45,13 @@ export async function withLiveCluster(
 }
 
 async function look(client: KubeClient, name: ClusterName, told: Set<string>): Promise<Looked> {
-  const { objectQueries } = await import("../approve/approval.ts");
+  const { expectedCall } = await import("../../operations/call.ts");
   const now = new Date();
   const { fleet, cluster, unread } = await readCluster(client, name, {
     options: parseOptions({}),
     now,
-    queries: (seen, found) => objectQueries(seen, found, now),
+    queries: (seen, found) =>
+      HOOK_NAMES.flatMap((hook) => seen.queries(seen.world(found), expectedCall(hook, found), now)),
   });
   for (const { what, verb } of unread.filter(({ verb: each }) => !told.has(each))) {
     told.add(verb);
