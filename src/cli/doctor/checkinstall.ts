@@ -243,7 +243,3 @@ function gatesOff(off: readonly string[], manager: Program | undefined): Finding
     `in Deployment ${namespace}/${name} set --feature-gates=${gates} (with clusterctl: CLUSTER_TOPOLOGY=true EXP_RUNTIME_SDK=true)`,
   );
 }
-
-export function apiServer({ serverVersion }: Evidence): Finding {
-  return ok(`Kubernetes ${serverVersion}`);
-}

@@ -6,6 +6,7 @@ import {
   type Check,
   type Evidence,
   type Finding,
+  ok,
   type Problem,
   type Settings,
   type State,
@@ -25,7 +26,7 @@ type Examine = (evidence: Evidence, settings: Settings, surveyed: coverage.Surve
 
 /** Checks come after those that they depend on. */
 const CHECKS: Readonly<Record<string, Examine>> = {
-  "API server": install.apiServer,
+  "API server": ({ serverVersion }) => ok(`Kubernetes ${serverVersion}`),
   CRDs: install.definitions,
   operator: install.operator,
   "Cluster API": install.clusterApi,
