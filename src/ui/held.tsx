@@ -3,7 +3,7 @@
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { since, until } from "../cli/terminal/age.ts";
-import { filterHeld, namespaceOf, valuesOf } from "./heldrows.ts";
+import { CHOICES, filterHeld, valuesOf } from "./heldrows.ts";
 import type { Live } from "./live.ts";
 import { LongList } from "./longlist.tsx";
 import { ClusterName, copyText, CopyButton, Empty, Notes, Search, Select, setParams } from "./parts.tsx";
@@ -56,23 +56,21 @@ function pressed({ cluster, command }: HeldRow, key: string): void {
 }
 
 function Filters({ live: { rows }, params, shown }: { live: Live; params: Params; shown: number }) {
-  const choice = (label: string, name: string, of: (row: HeldRow) => string) => (
-    <Select
-      label={label}
-      none="all"
-      value={params[name] ?? ""}
-      values={valuesOf(rows, of)}
-      onChange={(value) => setParams({ [name]: value })}
-    />
-  );
   return (
     <div class="filters" role="search">
       <h1>
         {shown} held{shown === rows.length ? "" : <small> of {rows.length}</small>}
       </h1>
-      {choice("Policy", "policy", ({ policy }) => policy)}
-      {choice("Namespace", "namespace", ({ cluster }) => namespaceOf(cluster))}
-      {choice("Hook", "hook", ({ hook }) => hook)}
+      {CHOICES.map(({ label, name, of }) => (
+        <Select
+          key={name}
+          label={label}
+          none="all"
+          value={params[name] ?? ""}
+          values={valuesOf(rows, of)}
+          onChange={(value) => setParams({ [name]: value })}
+        />
+      ))}
       <Search value={params["q"] ?? ""} onChange={(q) => setParams({ q })} />
     </div>
   );

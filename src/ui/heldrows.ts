@@ -1,5 +1,6 @@
 /** Applies changes to the rows of held operations, and filters them. */
 
+import type { Params } from "./route.ts";
 import type { HeldChange, HeldRow } from "./wire.ts";
 
 export function changedRows(before: readonly HeldRow[], change: HeldChange): readonly HeldRow[] {
@@ -15,24 +16,19 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : Number(a > b);
 }
 
-export interface HeldFilter {
-  readonly policy?: string;
-  readonly namespace?: string;
-  readonly hook?: string;
-  /** Words that must all occur in the row. */
-  readonly q?: string;
-}
+/** What can be chosen, and its value in a row. */
+export const CHOICES = [
+  { label: "Policy", name: "policy", of: ({ policy }: HeldRow) => policy },
+  { label: "Namespace", name: "namespace", of: ({ cluster }: HeldRow) => cluster.split("/")[0] ?? "" },
+  { label: "Hook", name: "hook", of: ({ hook }: HeldRow) => hook },
+] as const;
 
-export function filterHeld(
-  rows: readonly HeldRow[],
-  { policy, namespace, hook, q = "" }: HeldFilter,
-): readonly HeldRow[] {
-  const isMeant = wordSearch(q);
+/** `params`: a value for the names of choices, and as "q" words that must all occur in the row. */
+export function filterHeld(rows: readonly HeldRow[], params: Params): readonly HeldRow[] {
+  const isMeant = wordSearch(params["q"] ?? "");
   return rows.filter(
     (row) =>
-      (policy === undefined || row.policy === policy) &&
-      (namespace === undefined || namespaceOf(row.cluster) === namespace) &&
-      (hook === undefined || row.hook === hook) &&
+      CHOICES.every(({ name, of }) => params[name] === undefined || params[name] === of(row)) &&
       isMeant(textOf(row)),
   );
 }
@@ -41,10 +37,6 @@ export function filterHeld(
 export function wordSearch(searched: string): (text: string) => boolean {
   const words = searched.toLowerCase().split(/\s+/);
   return (text) => words.every((word) => text.toLowerCase().includes(word));
-}
-
-export function namespaceOf(cluster: string): string {
-  return cluster.split("/")[0] ?? "";
 }
 
 function textOf({ cluster, hook, policy, rule, gate = "", reason, message }: HeldRow): string {
