@@ -1,6 +1,7 @@
 /** Reads the inputs of a decision about one Cluster from the API server, with as few permissions as possible. */
 
 import { fieldsOf, isFields } from "../../api/fields.ts";
+import { noCluster } from "./connection.ts";
 import { isNamespace, policyKind, type RawObject } from "./kinds.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
 import { isForbidden, unlessNotFound } from "../../kube/kubeerror.ts";
@@ -19,7 +20,7 @@ export interface Unread {
   readonly verb: string;
 }
 
-export interface ClusterWorld {
+interface ClusterWorld {
   /** The Cluster first, then every policy, rollout and override that could apply to it, and Namespaces. */
   readonly objects: readonly RawObject[];
   /** All Namespaces are among them; otherwise only the Cluster's. */
@@ -29,25 +30,19 @@ export interface ClusterWorld {
   readonly reader: ObjectReader;
 }
 
-/** The Cluster does not exist. */
-export interface NoCluster {
-  /** The Clusters of all namespaces, or of this one, as far as the user may list them. */
-  readonly others: readonly ObjectKey[];
-}
-
-/** `queriesIn`: the objects that gates look at. Every failure is a KubeError. */
+/** `queriesIn`: the objects that gates look at. Every failure is a KubeError, unless there is no such Cluster. */
 export async function readClusterWorld(
   client: KubeClient,
   key: Required<ObjectKey>,
   queriesIn: (objects: readonly RawObject[]) => Promise<readonly ObjectQuery[]>,
-): Promise<ClusterWorld | NoCluster> {
+): Promise<ClusterWorld> {
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   const clusters = await clusterResource(client, signal);
   const cluster = await find(client, clusters, key);
   if (cluster === undefined) {
     const everywhere = await namesOf(client, clusters, { signal });
-    if (everywhere.length > 0) return { others: everywhere };
-    return { others: await namesOf(client, clusters, { namespace: key.namespace, signal }) };
+    if (everywhere.length > 0) throw noCluster(key, everywhere);
+    throw noCluster(key, await namesOf(client, clusters, { namespace: key.namespace, signal }));
   }
   const found = await readAround(client, cluster, key.namespace);
   return { ...found, reader: await readObjects(client, await queriesIn(found.objects)) };

@@ -2,9 +2,11 @@
 
 import { type Command, InvalidArgumentError } from "commander";
 import { messageOf } from "../../api/thrown.ts";
-import { CommandError, USAGE } from "../command.ts";
+import type { ObjectKey } from "../../kube/resource.ts";
+import { CommandError, meantText, USAGE } from "../command.ts";
 import { parseDuration } from "../../policy/duration.ts";
 import { shellQuote } from "../../policy/message.ts";
+import { nearest } from "../../policy/validation/fieldmessage.ts";
 import { stderr } from "../terminal/output.ts";
 
 export interface ConnectionFlags {
@@ -42,6 +44,16 @@ export async function reading<T>(work: Promise<T>): Promise<T> {
     if (error instanceof CommandError) throw error;
     throw new CommandError(USAGE, messageOf(error));
   }
+}
+
+/** `others`: the Clusters that the user may list, for a suggestion. */
+export function noCluster(
+  { namespace, name }: Required<ObjectKey>,
+  others: readonly ObjectKey[],
+): CommandError {
+  const names = others.map((other) => `${other.namespace ?? namespace}/${other.name}`);
+  const meant = nearest(`${namespace}/${name}`, names) ?? names.find((each) => each.endsWith(`/${name}`));
+  return new CommandError(USAGE, `there is no Cluster ${namespace}/${name}${meantText(meant)}`);
 }
 
 /** Reports a lost watch, which then recovers by itself. */

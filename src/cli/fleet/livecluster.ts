@@ -2,16 +2,14 @@
 
 import type { Cluster } from "../../api/meta.ts";
 import { HOOK_NAMES } from "../../api/runtimehooks.ts";
-import { type clusterName, CommandError, meantText, USAGE } from "../command.ts";
+import type { clusterName } from "../command.ts";
 import type { Fleet, FleetOptions } from "./fleet.ts";
 import type { RawObject } from "./kinds.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
-import type { ObjectKey } from "../../kube/resource.ts";
 import type { Unread } from "./clusterworld.ts";
 import { type Options, parseOptions } from "../../operator/options.ts";
-import { nearest } from "../../policy/validation/fieldmessage.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
-import { type ConnectionFlags, reading } from "./connection.ts";
+import { type ConnectionFlags, noCluster, reading } from "./connection.ts";
 import { stderr } from "../terminal/output.ts";
 
 export type ClusterName = ReturnType<typeof clusterName>;
@@ -75,12 +73,10 @@ export async function readCluster(
   },
 ): Promise<{ readonly fleet: Fleet; readonly cluster: Cluster; readonly unread: readonly Unread[] }> {
   const { readClusterWorld } = await import("./clusterworld.ts");
-  const found = await readClusterWorld(client, name, async (objects) => {
-    const seen = await fleetOf(objects, settings);
+  const { objects, allNamespaces, reader, unread } = await readClusterWorld(client, name, async (found) => {
+    const seen = await fleetOf(found, settings);
     return settings.queries(seen, clusterIn(seen, name));
   });
-  if ("others" in found) throw noCluster(name, found.others);
-  const { objects, allNamespaces, reader, unread } = found;
   const fleet = await fleetOf(objects, settings, { objects: reader, allNamespaces });
   return { fleet, cluster: clusterIn(fleet, name), unread };
 }
@@ -100,10 +96,4 @@ export function clusterIn(fleet: Fleet, name: ClusterName): Cluster {
   const cluster = fleet.cluster(name.namespace, name.name);
   if (cluster === undefined) throw noCluster(name, others);
   return cluster;
-}
-
-function noCluster({ namespace, name }: ClusterName, others: readonly ObjectKey[]): CommandError {
-  const names = others.map((other) => `${other.namespace ?? namespace}/${other.name}`);
-  const meant = nearest(`${namespace}/${name}`, names) ?? names.find((each) => each.endsWith(`/${name}`));
-  return new CommandError(USAGE, `there is no Cluster ${namespace}/${name}${meantText(meant)}`);
 }
