@@ -11,7 +11,7 @@ import type { HeldRow, LaneCluster, RolloutRow } from "../../ui/wire.ts";
 import { follow } from "../fleet/follow.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import { followHeld, type PolicyView } from "../get/followheld.ts";
-import { heldBy, heldKey } from "../get/held.ts";
+import { type Held, heldBy, heldKey } from "../get/held.ts";
 import { approveCommand, type CommandWords, heldNotes, heldObject } from "../get/report.ts";
 import { rolloutState, stageState } from "../rollout/statusreport.ts";
 import { PLAIN } from "../terminal/colour.ts";
@@ -39,7 +39,11 @@ export async function followFleet(
 ): Promise<void> {
   let policies = view.policies;
   const notes = view.unread === undefined ? [] : [`${view.unread}: what they hold is not shown`];
-  const tell = (): void => tellHeld(feed, policies, { words, notes });
+  const tell = (): void => {
+    const fleet = heldBy(policies);
+    const rows = fleet.held.map((held) => heldRow(held, words));
+    feed.setHeld(rows, [...notes, ...heldNotes(fleet, new Date())]);
+  };
   tell();
   let waiting: NodeJS.Timeout | undefined;
   const again = setInterval(tell, AGAIN_MS);
@@ -61,23 +65,15 @@ export async function followFleet(
   }
 }
 
-function tellHeld(
-  feed: LiveFeed,
-  policies: readonly RawObject[],
-  { words, notes }: { readonly words: CommandWords; readonly notes: readonly string[] },
-): void {
-  const fleet = heldBy(policies);
-  const rows = fleet.held.map((held): HeldRow => {
-    const { policy, clusterUID: _, approvable: _approvable, since: _since, ...rest } = heldObject(held);
-    const command = approveCommand(held, words);
-    return {
-      key: heldKey(held),
-      ...rest,
-      policy: policyName(policy),
-      ...(command !== undefined && { command }),
-    };
-  });
-  feed.setHeld(rows, [...notes, ...heldNotes(fleet, new Date())]);
+function heldRow(held: Held, words: CommandWords): HeldRow {
+  const { policy, clusterUID: _, approvable: _approvable, since: _since, ...rest } = heldObject(held);
+  const command = approveCommand(held, words);
+  return {
+    key: heldKey(held),
+    ...rest,
+    policy: policyName(policy),
+    ...(command !== undefined && { command }),
+  };
 }
 
 /** Ends without an error if the API server does not serve HookRollouts, or the user may not read them. */
