@@ -14,24 +14,22 @@ export function planLines(plan: FleetPlan, durationMs: number): string[] {
   const needy = clusters.filter(({ needsAction }) => needsAction).length;
   const end = endOf(plan);
   const rows = stages.map((stage) => [stage.name, String(stage.clusters), ...timesOf(stage)]);
-  return [
+  const lines = [
     `HookRollout ${rollout.name} from ${minute(from)} on, if every operation takes ${durationText(durationMs)} and none fails:`,
     ...tableLines(["STAGE", "CLUSTERS", "BEGINS", "ENDS", "PASSES"], rows),
     end === undefined
       ? "No Cluster ever begins."
       : `The last Cluster is done at ${minute(end)}, after ${durationText(end.getTime() - from.getTime())}.`,
-    ...(needy === 0
-      ? []
-      : [
-          `${counted(needy, "Cluster")} must be released by an action first, such as an approval; the plan takes that as done.`,
-        ]),
-    ...(never.length === 0
-      ? []
-      : [
-          `${counted(never.length, "Cluster")} never ${never.length === 1 ? "begins" : "begin"}: ${listed(never)}`,
-        ]),
-    ...emptyStage(stages),
   ];
+  if (needy > 0)
+    lines.push(
+      `${counted(needy, "Cluster")} must be released by an action first, such as an approval; the plan takes that as done.`,
+    );
+  if (never.length > 0) {
+    const begin = never.length === 1 ? "begins" : "begin";
+    lines.push(`${counted(never.length, "Cluster")} never ${begin}: ${listed(never)}`);
+  }
+  return [...lines, ...emptyStage(stages)];
 }
 
 /** Names the stage that the plan does not pass because it has no Cluster. */
