@@ -217,12 +217,8 @@ export const FIELDS = { annotation: "annotations", label: "labels" } as const;
 
 /** If two gates want different values of one key, the first one gets its value, and the other stays an obstacle. */
 function distinct(approvals: readonly Approval[]): Mark[] {
-  const marks = new Map<string, Mark>();
-  for (const { mark } of approvals) {
-    const place = placeOf(mark);
-    if (!marks.has(place)) marks.set(place, mark);
-  }
-  return [...marks.values()];
+  const marks = approvals.map(({ mark }) => mark);
+  return [...Map.groupBy(marks, placeOf).values()].flatMap(([first]) => first ?? []);
 }
 
 export function placeOf({ on, field, key }: Mark): string {

@@ -2,8 +2,8 @@
 
 import type { KubeObject } from "../../kube/resource.ts";
 import { viewCluster } from "../../policy/cluster.ts";
-import type { ApprovalPlan, OperationPlan } from "./approval.ts";
-import type { ApprovalOutcome } from "./report.ts";
+import { type ApprovalPlan, endingOf, type OperationPlan } from "./approval.ts";
+import { type ApprovalOutcome, ENDINGS } from "./report.ts";
 import { tellLost } from "../fleet/connection.ts";
 import { followUntil } from "../fleet/follow.ts";
 import type { LiveCluster } from "../fleet/livecluster.ts";
@@ -55,8 +55,6 @@ async function watchEnds(
   { client }: LiveCluster,
   { timeoutMs, say }: Waiting,
 ): Promise<ApprovalOutcome["ended"]> {
-  const { endingOf } = await import("./approval.ts");
-  const { ENDINGS } = await import("./report.ts");
   const seconds = Math.max(...operations.map(({ retryAfterSeconds }) => retryAfterSeconds));
   stderr.line(`waiting for Cluster API, which asks again within ${seconds} s`);
   const left = new Set(operations);
