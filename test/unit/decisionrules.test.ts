@@ -9,7 +9,8 @@ import type { Cluster } from "../../src/api/meta.ts";
 import type { PolicyObject } from "../../src/controller/policyset.ts";
 import type { Decision } from "../../src/policy/decision.ts";
 import { compileRange } from "../../src/policy/gates/versionrange.ts";
-import { compileWindow, windowProblems, type WindowState } from "../../src/policy/window/window.ts";
+import { compileWindow, type WindowState } from "../../src/policy/window/window.ts";
+import { windowProblems } from "../../src/policy/window/windowcheck.ts";
 import type { World } from "../../src/policy/world.ts";
 import {
   APPROVED,

@@ -1,8 +1,8 @@
 /** Four weeks of windows in a zone of the reader's choice. */
 
+import type { WindowGateSpec } from "../../api/hookpolicy.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { policyName } from "../../policy/policyref.ts";
-import type { WindowSpec } from "../../policy/window/window.ts";
 import { wallClock, zoneProblem } from "../../policy/window/zone.ts";
 import type { Calendar, CalendarWindow, Stretch } from "../../ui/wire.ts";
 import { CommandError, USAGE } from "../command.ts";
@@ -68,7 +68,7 @@ function clockChanges(zone: string, midnights: readonly Midnight[]): Calendar["c
 
 function calendarWindow({ policy, rule, gate, spec }: PolicyWindow, from: Date, end: Date): CalendarWindow {
   const { deny = [], timeZone } = spec;
-  const freezes: WindowSpec = { allow: deny, ...(timeZone !== undefined && { timeZone }) };
+  const freezes: WindowGateSpec = { allow: deny, ...(timeZone !== undefined && { timeZone }) };
   return {
     policy: policyName(policy),
     rule,
@@ -79,7 +79,7 @@ function calendarWindow({ policy, rule, gate, spec }: PolicyWindow, from: Date, 
   };
 }
 
-function stretchesOf(spec: WindowSpec, from: Date, end: Date): readonly Stretch[] {
+function stretchesOf(spec: WindowGateSpec, from: Date, end: Date): readonly Stretch[] {
   return openingsOf(spec, from, MAX_OPENINGS, end).map(({ opensAt, closesAt, notes }) => ({
     from: timestamp(opensAt),
     ...(closesAt !== undefined && { to: timestamp(closesAt) }),

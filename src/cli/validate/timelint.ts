@@ -1,9 +1,10 @@
 /** Finds windows that will open at an unexpected time in the next two years, or never. */
 
-import type { RuleSpec } from "../../api/hookpolicy.ts";
+import type { RuleSpec, WindowGateSpec } from "../../api/hookpolicy.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { gatesOf } from "../../policy/validation/soundparts.ts";
-import { compileWindow, type Window, windowProblems, type WindowSpec } from "../../policy/window/window.ts";
+import { compileWindow, type Window } from "../../policy/window/window.ts";
+import { windowProblems } from "../../policy/window/windowcheck.ts";
 import { offsetReader } from "../../policy/window/zone.ts";
 import { dateText } from "../terminal/timetext.ts";
 import { type Opening, openingsOf } from "../windows/openings.ts";
@@ -20,7 +21,7 @@ export function timeWarnings(rules: readonly RuleSpec[], now: Date): readonly Fi
 interface PlacedWindow {
   readonly name: string;
   readonly path: string;
-  readonly spec: WindowSpec;
+  readonly spec: WindowGateSpec;
 }
 
 function ruleWarnings(rule: RuleSpec, path: string, now: Date): readonly FieldError[] {
@@ -42,7 +43,7 @@ type Warning = Required<Pick<FieldError, "id" | "message">>;
 const known = new Map<string, readonly Warning[]>();
 const MAX_KNOWN = 1000;
 
-function windowWarnings(spec: WindowSpec, now: Date): readonly Warning[] {
+function windowWarnings(spec: WindowGateSpec, now: Date): readonly Warning[] {
   const key = JSON.stringify([now.getTime(), spec]);
   const before = known.get(key);
   if (before !== undefined) return before;
@@ -53,7 +54,7 @@ function windowWarnings(spec: WindowSpec, now: Date): readonly Warning[] {
   return warnings;
 }
 
-function neverOpens({ deny = [], ...spec }: WindowSpec, now: Date): Warning | undefined {
+function neverOpens({ deny = [], ...spec }: WindowGateSpec, now: Date): Warning | undefined {
   if (compileWindow({ ...spec, deny }).nextOpen(now) !== undefined) return undefined;
   const isDenied = deny.length > 0 && (spec.allow === undefined || opens(spec, now));
   return isDenied
@@ -61,7 +62,7 @@ function neverOpens({ deny = [], ...spec }: WindowSpec, now: Date): Warning | un
     : { id: "window-never-opens", message: "never opens again: all of its times have passed" };
 }
 
-function opens(spec: WindowSpec, now: Date): boolean {
+function opens(spec: WindowGateSpec, now: Date): boolean {
   return compileWindow(spec).nextOpen(now) !== undefined;
 }
 
@@ -72,7 +73,7 @@ const CHANGES: readonly (readonly [id: string, note: RegExp])[] = [
   ["clock-change-length", /^lasts /],
 ];
 
-function clockWarnings(spec: WindowSpec, now: Date): readonly Warning[] {
+function clockWarnings(spec: WindowGateSpec, now: Date): readonly Warning[] {
   const { timeZone } = spec;
   if (timeZone === undefined) return [];
   const found = changesOfClocks(timeZone, now).flatMap((change) =>
@@ -91,7 +92,7 @@ function clockWarnings(spec: WindowSpec, now: Date): readonly Warning[] {
 const MAX_OPENINGS = 128;
 
 /** Begins with few openings, because a weekly window has only one, and each costs a search. */
-function openingsAround(spec: WindowSpec, change: number, now: Date): readonly Opening[] {
+function openingsAround(spec: WindowGateSpec, change: number, now: Date): readonly Opening[] {
   const from = new Date(Math.max(now.getTime(), change - DAY));
   for (let count = 2; ; count *= 4) {
     const openings = openingsOf(spec, from, count);

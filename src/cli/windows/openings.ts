@@ -1,12 +1,7 @@
 /** Computes when a window opens and closes, and the effect of clock changes. */
 
-import {
-  compileWindow,
-  MAX_ASKS,
-  type Window,
-  type WindowEntry,
-  type WindowSpec,
-} from "../../policy/window/window.ts";
+import type { WindowEntry, WindowGateSpec } from "../../api/hookpolicy.ts";
+import { compileWindow, MAX_ASKS, type Window } from "../../policy/window/window.ts";
 import { durationText } from "../../policy/duration.ts";
 import { isLocal } from "../../policy/window/moment.ts";
 import { offsetReader } from "../../policy/window/zone.ts";
@@ -29,7 +24,12 @@ const ASKS = 100 * MAX_ASKS;
 const NEAR = 4 * HOUR;
 
 /** The next `count` openings from `from` on, including a current one; `until`: those that begin before. */
-export function openingsOf(spec: WindowSpec, from: Date, count: number, until?: Date): readonly Opening[] {
+export function openingsOf(
+  spec: WindowGateSpec,
+  from: Date,
+  count: number,
+  until?: Date,
+): readonly Opening[] {
   const explain = clockChanges(spec);
   return stretches(compileWindow(spec, ASKS), from, until)
     .take(count)
@@ -38,7 +38,11 @@ export function openingsOf(spec: WindowSpec, from: Date, count: number, until?: 
 }
 
 /** The instant at which the search for the next change gives up; `undefined`: nothing changes after the openings. */
-export function searchEndOf(spec: WindowSpec, from: Date, openings: readonly Opening[]): Date | undefined {
+export function searchEndOf(
+  spec: WindowGateSpec,
+  from: Date,
+  openings: readonly Opening[],
+): Date | undefined {
   const last = openings.at(-1);
   if (last?.closesAt !== undefined) return undefined;
   const { changesAt, isSearchEnd } = compileWindow(spec, ASKS).at(last?.opensAt ?? from);
@@ -64,7 +68,7 @@ function edgeAfter(window: Window, at: Date): Date | undefined {
 }
 
 /** Compares the openings with those of the same window on a clock that never changes. */
-function clockChanges(spec: WindowSpec): (opening: Stretch) => readonly string[] {
+function clockChanges(spec: WindowGateSpec): (opening: Stretch) => readonly string[] {
   const { timeZone, allow = [], deny = [] } = spec;
   const scheduled = [...allow, ...deny].some(({ schedule }) => schedule !== undefined);
   if (timeZone === undefined || !scheduled) return () => [];

@@ -1,11 +1,10 @@
 /** Lists the windows of policies, and their next openings. */
 
-import type { RuleSpec } from "../../api/hookpolicy.ts";
+import type { RuleSpec, WindowGateSpec } from "../../api/hookpolicy.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { policyName, type PolicyRef } from "../../policy/policyref.ts";
 import { validatePolicy } from "../../policy/validation/schema.ts";
 import { checkRules } from "../../policy/validation/semantics.ts";
-import type { WindowSpec } from "../../policy/window/window.ts";
 import type { Colour } from "../terminal/colour.ts";
 import { policyKind, type RawObject, viewPolicy } from "../fleet/kinds.ts";
 import { type Opening, openingsOf, searchEndOf } from "./openings.ts";
@@ -18,7 +17,7 @@ export interface PolicyWindow {
   readonly policy: PolicyRef;
   readonly rule: string;
   readonly gate: string;
-  readonly spec: WindowSpec;
+  readonly spec: WindowGateSpec;
 }
 
 export interface PolicyWindows {

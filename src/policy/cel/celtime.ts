@@ -6,7 +6,9 @@
 import { celMethod, type CelFunc, CelScalar, objectType } from "@bufbuild/cel";
 import { timestampDate, timestampMs, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { meter } from "./meter.ts";
-import { compileWindow, type Window, windowProblems, type WindowSpec } from "../window/window.ts";
+import type { WindowGateSpec } from "../../api/hookpolicy.ts";
+import { compileWindow, type Window } from "../window/window.ts";
+import { windowProblems } from "../window/windowcheck.ts";
 import { offsetReader, zoneProblem } from "../window/zone.ts";
 
 const { BOOL, INT, STRING } = CelScalar;
@@ -69,7 +71,7 @@ export function calendarZoneProblem(zone: string): string | undefined {
 }
 
 /** The arguments of inWindow(). */
-function windowSpec([schedule = "", duration = "", timeZone = ""]: readonly string[]): WindowSpec {
+function windowSpec([schedule = "", duration = "", timeZone = ""]: readonly string[]): WindowGateSpec {
   return { timeZone, allow: [{ schedule, duration }] };
 }
 

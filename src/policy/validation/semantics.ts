@@ -12,7 +12,7 @@ import { contradictions } from "./contradictions.ts";
 import { forHooks } from "./requestfields.ts";
 import { rangeProblem } from "../gates/versionrange.ts";
 import { countWindows, MAX_WINDOW_ENTRIES } from "../window/windowlimits.ts";
-import { windowProblems, windowWarnings } from "../window/window.ts";
+import { windowProblems, windowWarnings } from "../window/windowcheck.ts";
 
 export interface Semantics {
   /** Errors that make the rule not evaluable. */

@@ -2,12 +2,11 @@
 
 import { parseDuration } from "../duration.ts";
 import { parseMoment } from "./moment.ts";
-import { type WindowEntry, windowProblems, type WindowSpec } from "./windowcheck.ts";
+import type { WindowEntry, WindowGateSpec } from "../../api/hookpolicy.ts";
+import { windowProblems } from "./windowcheck.ts";
 import { shared } from "../shared.ts";
 import { compileSchedule } from "./schedule.ts";
 import { wallClock } from "./zone.ts";
-
-export { type WindowEntry, windowProblems, type WindowSpec, windowWarnings } from "./windowcheck.ts";
 
 export interface WindowState {
   readonly open: boolean;
@@ -67,13 +66,13 @@ const windows = shared(newWindow);
  * The spec must be valid; the result never throws. Equal specs share one window, so that an hour is searched once. A
  * policy with many windows allows each of its searches fewer asks.
  */
-export function compileWindow({ timeZone, allow, deny = [] }: WindowSpec, asks = MAX_ASKS): Window {
+export function compileWindow({ timeZone, allow, deny = [] }: WindowGateSpec, asks = MAX_ASKS): Window {
   return windows(JSON.stringify([asks, { timeZone, allow, deny }]));
 }
 
 function newWindow(key: string): Window {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- written by compileWindow
-  const [asks, spec] = JSON.parse(key) as [number, WindowSpec];
+  const [asks, spec] = JSON.parse(key) as [number, WindowGateSpec];
   const [problem] = windowProblems(spec);
   if (problem !== undefined) throw new Error(`window${problem.path}: ${problem.message}`);
   const covers = coversOf(spec);
@@ -162,7 +161,7 @@ interface Tally {
   asks: number;
 }
 
-function coversOf({ allow, deny = [], timeZone }: WindowSpec): Covers {
+function coversOf({ allow, deny = [], timeZone }: WindowGateSpec): Covers {
   const tally = { asks: 0 };
   const covers = {
     allow: allow === undefined ? ALWAYS : union(allow, timeZone, tally),

@@ -1,61 +1,34 @@
 /** Checks of a window beyond the CRDs: schedules, time zones, instants, and what is legal but suspicious. */
 
+import type { WindowEntry, WindowGateSpec } from "../../api/hookpolicy.ts";
 import { parseDuration } from "../duration.ts";
 import { found } from "../validation/fieldmessage.ts";
+import type { FieldError } from "../validation/schema.ts";
 import { isLocal, parseInstant, parseMoment } from "./moment.ts";
 import { compileSchedule, scheduleProblem, scheduleWarning } from "./schedule.ts";
 import { zoneProblem } from "./zone.ts";
 
-/** Either a schedule with a duration, or two moments (moment.ts). */
-export interface WindowEntry {
-  readonly schedule?: string;
-  readonly duration?: string;
-  readonly from?: string;
-  readonly to?: string;
-}
-
-export interface WindowSpec {
-  /** Required for schedules, dates and times without an offset. */
-  readonly timeZone?: string;
-  /** Absent: always open. */
-  readonly allow?: readonly WindowEntry[];
-  readonly deny?: readonly WindowEntry[];
-}
-
-export interface WindowProblem {
-  /** Relative to the window, such as ".allow[0].schedule". */
-  readonly path: string;
-  /** Names a warning, as in FieldError. */
-  readonly id?: string;
-  readonly message: string;
-}
-
-/** Returns no problems if the window can be compiled. */
-export function windowProblems(spec: WindowSpec): readonly WindowProblem[] {
+/** The paths are relative to the window, such as ".allow[0].schedule". No problems: the window can be compiled. */
+export function windowProblems(spec: WindowGateSpec): readonly FieldError[] {
   const zone = zoneProblems(spec);
   const timeZone = zone.length > 0 ? undefined : spec.timeZone;
   const entries = entriesOf(spec).flatMap((entry) => entryProblems(entry, timeZone));
   return [...emptyProblems(spec), ...zone, ...entries];
 }
 
-function emptyProblems({ allow, deny = [] }: WindowSpec): WindowProblem[] {
+function emptyProblems({ allow, deny = [] }: WindowGateSpec): FieldError[] {
   const message = "must not be empty: leave it out to allow every time that is not denied";
   if (allow?.length === 0) return [{ path: ".allow", message }];
   if (allow === undefined && deny.length === 0) return [{ path: "", message: "expected allow or deny" }];
   return [];
 }
 
-function zoneProblems(spec: WindowSpec): WindowProblem[] {
+function zoneProblems(spec: WindowGateSpec): FieldError[] {
   const { timeZone } = spec;
-  if (timeZone === undefined) {
-    const needing = entriesOf(spec).map(({ entry }) => needsZone(entry));
-    const what = needing.find((each) => each !== undefined);
-    return what === undefined
-      ? []
-      : [{ path: ".timeZone", message: `required field is missing: ${what} need it` }];
-  }
-  const message = zoneProblem(timeZone);
-  return message === undefined ? [] : [{ path: ".timeZone", message }];
+  if (timeZone !== undefined) return at("", { timeZone: zoneProblem(timeZone) });
+  const needing = entriesOf(spec).map(({ entry }) => needsZone(entry));
+  const what = needing.find((each) => each !== undefined);
+  return at("", { timeZone: what && `required field is missing: ${what} need it` });
 }
 
 function needsZone({ schedule, from = "", to = "" }: WindowEntry): string | undefined {
@@ -68,7 +41,7 @@ interface PlacedEntry {
   readonly entry: WindowEntry;
 }
 
-function entriesOf({ allow = [], deny = [] }: WindowSpec): PlacedEntry[] {
+function entriesOf({ allow = [], deny = [] }: WindowGateSpec): PlacedEntry[] {
   return [
     ...allow.map((entry, i) => ({ path: `.allow[${i}]`, entry })),
     ...deny.map((entry, i) => ({ path: `.deny[${i}]`, entry })),
@@ -76,7 +49,7 @@ function entriesOf({ allow = [], deny = [] }: WindowSpec): PlacedEntry[] {
 }
 
 /** `timeZone`: absent if it is missing or invalid. */
-function entryProblems({ path, entry }: PlacedEntry, timeZone: string | undefined): WindowProblem[] {
+function entryProblems({ path, entry }: PlacedEntry, timeZone: string | undefined): FieldError[] {
   const { schedule, duration, from, to } = entry;
   const recurs = schedule !== undefined && duration !== undefined && from === undefined && to === undefined;
   if (recurs) return at(path, { schedule: scheduleProblem(schedule), duration: durationProblem(duration) });
@@ -86,7 +59,7 @@ function entryProblems({ path, entry }: PlacedEntry, timeZone: string | undefine
   return [{ path, message: "expected either schedule and duration, or from and to" }];
 }
 
-function at(path: string, fields: Readonly<Record<string, string | undefined>>): WindowProblem[] {
+function at(path: string, fields: Readonly<Record<string, string | undefined>>): FieldError[] {
   return Object.entries(fields).flatMap(([name, message]) =>
     message === undefined ? [] : [{ path: `${path}.${name}`, message }],
   );
@@ -113,7 +86,7 @@ function orderProblem(from: string, to: string, timeZone: string | undefined): s
 }
 
 /** For a window without problems. */
-export function windowWarnings(spec: WindowSpec): readonly WindowProblem[] {
+export function windowWarnings(spec: WindowGateSpec): readonly FieldError[] {
   return [
     ...named("posix-time-zone", zoneWarnings(spec)),
     ...named("day-of-month-or-week", dayWarnings(spec)),
@@ -122,18 +95,18 @@ export function windowWarnings(spec: WindowSpec): readonly WindowProblem[] {
   ];
 }
 
-function named(id: string, warnings: readonly WindowProblem[]): WindowProblem[] {
+function named(id: string, warnings: readonly FieldError[]): FieldError[] {
   return warnings.map((warning) => ({ ...warning, id }));
 }
 
-function dayWarnings(spec: WindowSpec): WindowProblem[] {
+function dayWarnings(spec: WindowGateSpec): FieldError[] {
   return entriesOf(spec).flatMap(({ path, entry: { schedule } }) =>
     schedule === undefined ? [] : at(path, { schedule: scheduleWarning(schedule) }),
   );
 }
 
 /** POSIX counts offsets westward. */
-function zoneWarnings({ timeZone = "" }: WindowSpec): WindowProblem[] {
+function zoneWarnings({ timeZone = "" }: WindowGateSpec): FieldError[] {
   const [, sign, hours] = /^Etc\/GMT([+-])([1-9]\d?)$/.exec(timeZone) ?? [];
   if (sign === undefined) return [];
   const side = sign === "+" ? "behind" : "ahead of";
@@ -141,7 +114,7 @@ function zoneWarnings({ timeZone = "" }: WindowSpec): WindowProblem[] {
 }
 
 /** Finds entries that restart before they end, every day. */
-function pauseWarnings(spec: WindowSpec): WindowProblem[] {
+function pauseWarnings(spec: WindowGateSpec): FieldError[] {
   return entriesOf(spec).flatMap(({ path, entry: { schedule, duration } }) => {
     if (schedule === undefined || duration === undefined) return [];
     const { longestPause: pause } = compileSchedule(schedule);
@@ -152,7 +125,7 @@ function pauseWarnings(spec: WindowSpec): WindowProblem[] {
   });
 }
 
-function deniedWarnings({ allow = [], deny = [], timeZone }: WindowSpec): WindowProblem[] {
+function deniedWarnings({ allow = [], deny = [], timeZone }: WindowGateSpec): FieldError[] {
   return allow.flatMap((entry, i) => {
     const by = deny.findIndex((denied) => contains(denied, entry, timeZone));
     return by < 0

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import * as fc from "fast-check";
-import { compileWindow, windowProblems, windowWarnings } from "../../../../src/policy/window/window.ts";
+import { compileWindow } from "../../../../src/policy/window/window.ts";
+import { windowProblems, windowWarnings } from "../../../../src/policy/window/windowcheck.ts";
 import { isLocal, parseInstant, parseMoment } from "../../../../src/policy/window/moment.ts";
 import { offsetReader } from "../../../../src/policy/window/zone.ts";
 import { runs } from "../../../generated.ts";

@@ -1,14 +1,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import {
-  compileWindow,
-  type Window,
-  type WindowEntry,
-  windowProblems,
-  type WindowSpec,
-} from "../../../../src/policy/window/window.ts";
+import type { WindowEntry, WindowGateSpec } from "../../../../src/api/hookpolicy.ts";
+import { compileWindow, type Window } from "../../../../src/policy/window/window.ts";
+import { windowProblems } from "../../../../src/policy/window/windowcheck.ts";
 
-const WEEKEND: WindowSpec = {
+const WEEKEND: WindowGateSpec = {
   timeZone: "Europe/Berlin",
   allow: [{ schedule: "0 22 * * FRI", duration: "8h" }],
   deny: [{ from: "2026-12-20T00:00:00Z", to: "2027-01-06T00:00:00Z" }],
@@ -19,7 +15,7 @@ function shown(window: Window, now: string): string {
   return `${open ? "open" : "closed"} until ${changesAt?.toISOString().replace(".000Z", "Z") ?? "ever"}`;
 }
 
-function daily(schedule: string, timeZone: string, duration = "10m"): WindowSpec {
+function daily(schedule: string, timeZone: string, duration = "10m"): WindowGateSpec {
   return { timeZone, allow: [{ schedule, duration }] };
 }
 
@@ -27,7 +23,7 @@ function once(from: string, to: string): WindowEntry {
   return { from, to };
 }
 
-const STATES: Readonly<Record<string, readonly [spec: WindowSpec, now: string, shown: string]>> = {
+const STATES: Readonly<Record<string, readonly [spec: WindowGateSpec, now: string, shown: string]>> = {
   "before it opens": [WEEKEND, "2026-11-25T00:00:00Z", "closed until 2026-11-27T21:00:00Z"],
   "a millisecond before its start": [
     WEEKEND,
@@ -232,7 +228,7 @@ test("a search that finds nothing ends, and says only what it has seen", () => {
 });
 
 /** In words: what never changes has no edge, however often its entries begin and end. */
-const NEVER: Readonly<Record<string, readonly [spec: WindowSpec, shown: string]>> = {
+const NEVER: Readonly<Record<string, readonly [spec: WindowGateSpec, shown: string]>> = {
   "always open, because it lasts longer than the time between two starts": [
     daily("0 0 * * *", "Europe/Berlin", "25h"),
     "open until ever",

@@ -1,20 +1,16 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import {
-  compileWindow,
-  type WindowEntry,
-  windowProblems,
-  type WindowSpec,
-  windowWarnings,
-} from "../../../../src/policy/window/window.ts";
+import type { WindowEntry, WindowGateSpec } from "../../../../src/api/hookpolicy.ts";
+import { compileWindow } from "../../../../src/policy/window/window.ts";
+import { windowProblems, windowWarnings } from "../../../../src/policy/window/windowcheck.ts";
 
-const WEEKEND: WindowSpec = {
+const WEEKEND: WindowGateSpec = {
   timeZone: "Europe/Berlin",
   allow: [{ schedule: "0 22 * * FRI", duration: "8h" }],
   deny: [{ from: "2026-12-20T00:00:00Z", to: "2027-01-06T00:00:00Z" }],
 };
 
-function daily(schedule: string, timeZone: string, duration = "10m"): WindowSpec {
+function daily(schedule: string, timeZone: string, duration = "10m"): WindowGateSpec {
   return { timeZone, allow: [{ schedule, duration }] };
 }
 
@@ -22,7 +18,7 @@ function once(from: string, to: string): WindowEntry {
   return { from, to };
 }
 
-function problem(spec: WindowSpec): string {
+function problem(spec: WindowGateSpec): string {
   const [first] = windowProblems(spec);
   if (first !== undefined) assert.throws(() => compileWindow(spec), /^Error: window/);
   return first === undefined ? "none" : `${first.path}: ${first.message}`;
@@ -133,7 +129,7 @@ for (const [timeZone, message] of Object.entries(ZONES)) {
 }
 
 const NEW_YEAR = "2026-01-01T00:00:00Z";
-const OTHER_PROBLEMS: Readonly<Record<string, readonly [spec: WindowSpec, message: string]>> = {
+const OTHER_PROBLEMS: Readonly<Record<string, readonly [spec: WindowGateSpec, message: string]>> = {
   "an empty allow": [{ allow: [] }, ".allow: must not be empty"],
   "neither list": [{ timeZone: "UTC" }, ": expected allow or deny"],
   "an empty deny alone": [{ deny: [] }, ": expected allow or deny"],
@@ -188,7 +184,7 @@ test("every problem of a window is found at once", () => {
 });
 
 const HOLIDAYS = once("2026-12-20T00:00:00Z", "2027-01-06T00:00:00Z");
-const WARNINGS: Readonly<Record<string, readonly [spec: WindowSpec, path: string, message: RegExp]>> = {
+const WARNINGS: Readonly<Record<string, readonly [spec: WindowGateSpec, path: string, message: RegExp]>> = {
   "both kinds of days": [daily("0 0 13 * FRI", "UTC"), ".allow[0].schedule", /when both are given/],
   "no pause": [
     { timeZone: "UTC", deny: [{ schedule: "0 */12 * * *", duration: "12h" }] },

@@ -5,7 +5,8 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { compileWindow, type Window, type WindowEntry } from "../../../../src/policy/window/window.ts";
+import type { WindowEntry } from "../../../../src/api/hookpolicy.ts";
+import { compileWindow, type Window } from "../../../../src/policy/window/window.ts";
 import { FULL } from "../../../generated.ts";
 
 const SECOND = 1000;

@@ -1,12 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import * as fc from "fast-check";
-import {
-  compileWindow,
-  type WindowEntry,
-  windowProblems,
-  type WindowSpec,
-} from "../../../../src/policy/window/window.ts";
+import type { WindowEntry, WindowGateSpec } from "../../../../src/api/hookpolicy.ts";
+import { compileWindow } from "../../../../src/policy/window/window.ts";
+import { windowProblems } from "../../../../src/policy/window/windowcheck.ts";
 import { runs } from "../../../generated.ts";
 
 const HOUR = 3_600_000;
@@ -66,7 +63,7 @@ const zones = fc.constantFrom(
   "UTC",
 );
 
-const specs: fc.Arbitrary<WindowSpec> = fc
+const specs: fc.Arbitrary<WindowGateSpec> = fc
   .record(
     {
       timeZone: zones,
@@ -77,7 +74,7 @@ const specs: fc.Arbitrary<WindowSpec> = fc
   )
   .filter(({ allow, deny }) => allow !== undefined || deny !== undefined);
 
-const isOpen = (spec: WindowSpec, ms: number): boolean => compileWindow(spec).at(new Date(ms)).open;
+const isOpen = (spec: WindowGateSpec, ms: number): boolean => compileWindow(spec).at(new Date(ms)).open;
 
 test("every window that is built here has no problem", () => {
   fc.assert(
