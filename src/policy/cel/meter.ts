@@ -210,42 +210,16 @@ export function meterFunctions(): CelFunc[] {
  * that map() and filter() build grow in place, because the library's lists take time quadratic in their length.
  */
 export function instrument(expr: Expr): Expr {
-  const { exprKind } = expr;
-  switch (exprKind.case) {
-    case "selectExpr": {
-      const { operand } = exprKind.value;
-      const part = operand === undefined ? {} : { operand: instrument(operand) };
-      return { ...expr, exprKind: { ...exprKind, value: { ...exprKind.value, ...part } } };
-    }
-    case "callExpr": {
-      const { target, args } = exprKind.value;
-      const parts = {
-        args: args.map(instrument),
-        ...(target !== undefined && { target: instrument(target) }),
-      };
-      return { ...expr, exprKind: { ...exprKind, value: { ...exprKind.value, ...parts } } };
-    }
-    case "listExpr": {
-      const elements = exprKind.value.elements.map(instrument);
-      return { ...expr, exprKind: { ...exprKind, value: { ...exprKind.value, elements } } };
-    }
-    case "structExpr": {
-      const entries = exprKind.value.entries.map((entry) => ({
-        ...entry,
-        ...(entry.keyKind.case === "mapKey" && {
-          keyKind: { case: "mapKey" as const, value: instrument(entry.keyKind.value) },
-        }),
-        ...(entry.value !== undefined && { value: instrument(entry.value) }),
-      }));
-      return { ...expr, exprKind: { ...exprKind, value: { ...exprKind.value, entries } } };
-    }
-    case "comprehensionExpr":
-      return { ...expr, exprKind: { ...exprKind, value: instrumentLoop(expr.id, exprKind.value) } };
-    case "constExpr":
-    case "identExpr":
-    case undefined:
-      return expr;
-  }
+  const copy = structuredClone(expr);
+  instrumentLoops(copy);
+  return copy;
+}
+
+/** A loop before those within it, so that it counts its parts as they were written. */
+function instrumentLoops(expr: Expr): void {
+  const { id, exprKind } = expr;
+  if (exprKind.case === "comprehensionExpr") exprKind.value = instrumentLoop(id, exprKind.value);
+  for (const child of children(expr)) instrumentLoops(child);
 }
 
 function instrumentLoop(id: bigint, loop: Comprehension): Comprehension {
@@ -262,10 +236,10 @@ function instrumentLoop(id: bigint, loop: Comprehension): Comprehension {
   const builds = accuInit.exprKind.case === "listExpr";
   return {
     ...loop,
-    iterRange: call(id, RANGE, [instrument(iterRange)]),
+    iterRange: call(id, RANGE, [iterRange]),
     accuInit: builds ? call(id, NEW_LIST, []) : accuInit,
     loopCondition: call(id, STEP, [loopCondition, integer(id, nodes)]),
-    loopStep: builds ? appending(loopStep, accuVar) : instrument(loopStep),
+    loopStep: builds ? appending(loopStep, accuVar) : loopStep,
   };
 }
 
@@ -274,13 +248,13 @@ function appending(step: Expr, accuVar: string): Expr {
   const choice = callOf(step, "_?_:_");
   if (choice !== undefined) {
     const [test, then, otherwise] = choice.args;
-    if (test === undefined || then === undefined || otherwise === undefined) return instrument(step);
-    return call(step.id, "_?_:_", [instrument(test), appending(then, accuVar), otherwise]);
+    if (test === undefined || then === undefined || otherwise === undefined) return step;
+    return call(step.id, "_?_:_", [test, appending(then, accuVar), otherwise]);
   }
   const [list, added] = callOf(step, "_+_")?.args ?? [];
   const [item] = added === undefined ? [] : children(added);
-  if (list === undefined || identifier(list) !== accuVar || item === undefined) return instrument(step);
-  return call(step.id, APPEND, [list, instrument(item)]);
+  if (list === undefined || identifier(list) !== accuVar || item === undefined) return step;
+  return call(step.id, APPEND, [list, item]);
 }
 
 function call(id: bigint, name: string, args: Expr[]): Expr {
