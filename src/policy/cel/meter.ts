@@ -14,7 +14,8 @@ import {
   listType,
 } from "@bufbuild/cel";
 import type { CelFunc, CelValue } from "@bufbuild/cel";
-import { callOf, children, type Comprehension, countNodes, type Expr, identifier } from "./syntax.ts";
+import { readLoop } from "./loops.ts";
+import { children, type Comprehension, countNodes, type Expr } from "./syntax.ts";
 
 /**
  * The budget of one decision for all HookPolicies of a namespace together, and for each ClusterHookPolicy: at worst
@@ -223,38 +224,28 @@ function instrumentLoops(expr: Expr): void {
 }
 
 function instrumentLoop(id: bigint, loop: Comprehension): Comprehension {
-  const { iterRange, accuInit, loopCondition, loopStep, accuVar } = loop;
-  if (
-    iterRange === undefined ||
-    accuInit === undefined ||
-    loopCondition === undefined ||
-    loopStep === undefined
-  ) {
-    return loop;
-  }
+  const { iterRange, loopCondition, loopStep, accuVar } = loop;
+  if (iterRange === undefined || loopCondition === undefined || loopStep === undefined) return loop;
   const nodes = TURN_STEPS + countNodes(loopStep) + countNodes(loopCondition);
-  const builds = accuInit.exprKind.case === "listExpr";
-  return {
+  const counting = {
     ...loop,
     iterRange: call(id, RANGE, [iterRange]),
-    accuInit: builds ? call(id, NEW_LIST, []) : accuInit,
     loopCondition: call(id, STEP, [loopCondition, integer(id, nodes)]),
-    loopStep: builds ? appending(loopStep, accuVar) : loopStep,
+  };
+  const { test, item } = readLoop(loop);
+  if (item === undefined) return counting;
+  const list = variable(loopStep.id, accuVar);
+  const longer = call(loopStep.id, APPEND, [list, item]);
+  return {
+    ...counting,
+    accuInit: call(id, NEW_LIST, []),
+    loopStep: test === undefined ? longer : call(loopStep.id, "_?_:_", [test, longer, list]),
   };
 }
 
-/** The two forms of the macros: `acc + [item]`, and `test ? acc + [item] : acc`. */
-function appending(step: Expr, accuVar: string): Expr {
-  const choice = callOf(step, "_?_:_");
-  if (choice !== undefined) {
-    const [test, then, otherwise] = choice.args;
-    if (test === undefined || then === undefined || otherwise === undefined) return step;
-    return call(step.id, "_?_:_", [test, appending(then, accuVar), otherwise]);
-  }
-  const [list, added] = callOf(step, "_+_")?.args ?? [];
-  const [item] = added === undefined ? [] : children(added);
-  if (list === undefined || identifier(list) !== accuVar || item === undefined) return step;
-  return call(step.id, APPEND, [list, item]);
+function variable(id: bigint, name: string): Expr {
+  const value = { $typeName: "cel.expr.Expr.Ident" as const, name };
+  return { $typeName: "cel.expr.Expr", id, exprKind: { case: "identExpr", value } };
 }
 
 function call(id: bigint, name: string, args: Expr[]): Expr {
