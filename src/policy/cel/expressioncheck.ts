@@ -4,7 +4,7 @@
  */
 
 import { argumentProblem, type CallProblem, callType, displayName, isFunction, weightOf } from "./calls.ts";
-import { type Facts, factsWhen, isHas, iterationFact, keyFact, pathKey, pathText } from "./guards.ts";
+import { type Facts, factsWhen, isHas, keyBelow, keyFact, pathKey, pathText } from "./guards.ts";
 import { readLoop } from "./loops.ts";
 import { type Call, type Expr, type Kind, qualifiedName, stringLiteral } from "./syntax.ts";
 import { MAX_INT, MAX_PATTERN_WEIGHT, MAX_UINT, MIN_INT } from "./celtext.ts";
@@ -267,7 +267,7 @@ export class Checker {
     const element = elementOf(over);
     if (element === undefined)
       return this.#problem(expr, `found ${over.kind}, expected a list or a map to go through`);
-    const fact = iterationFact(range, variable);
+    const fact = keyBelow(range, variable);
     const inside = {
       scope: { ...place.scope, [variable]: element },
       facts: fact === undefined ? place.facts : new Set([...place.facts, fact]),

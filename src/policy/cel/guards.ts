@@ -5,43 +5,24 @@ import { callOf, type Expr, identifier, stringLiteral } from "./syntax.ts";
 /** Keys of paths that certainly exist; see pathKey(). */
 export type Facts = ReadonlySet<string>;
 
-type Segment = string | { readonly variable: string };
-
-/** The same key for a.b and a["b"]; `undefined` for anything but a chain of fields and keys. */
+/** a["b"] for a.b and a["b"]; `undefined` for anything but a chain of fields and keys. */
 export function pathKey(expr: Expr | undefined): string | undefined {
-  const segments = pathSegments(expr);
-  return segments && JSON.stringify(segments);
-}
-
-function pathSegments(expr: Expr | undefined): readonly Segment[] | undefined {
-  const variable = identifier(expr);
-  if (variable !== undefined) return [{ variable }];
   if (expr?.exprKind.case === "selectExpr") {
-    return extend(expr.exprKind.value.operand, expr.exprKind.value.field);
+    return keyBelow(expr.exprKind.value.operand, JSON.stringify(expr.exprKind.value.field));
   }
-  const [operand, key] = callOf(expr, "_[_]")?.args ?? [];
-  return operand === undefined ? undefined : extend(operand, keySegment(key));
-}
-
-function extend(operand: Expr | undefined, segment: Segment | undefined): readonly Segment[] | undefined {
-  const before = pathSegments(operand);
-  return before === undefined || segment === undefined ? undefined : [...before, segment];
-}
-
-function keySegment(key: Expr | undefined): Segment | undefined {
-  const variable = identifier(key);
-  return variable === undefined ? stringLiteral(key) : { variable };
+  const [container, key] = callOf(expr, "_[_]")?.args ?? [];
+  return identifier(expr) ?? keyFact(container, key);
 }
 
 export function keyFact(container: Expr | undefined, key: Expr | undefined): string | undefined {
-  const segments = extend(container, keySegment(key));
-  return segments && JSON.stringify(segments);
+  const literal = stringLiteral(key);
+  return keyBelow(container, literal === undefined ? identifier(key) : JSON.stringify(literal));
 }
 
-/** In a loop over the keys of a map, each of them exists. */
-export function iterationFact(container: Expr | undefined, variable: string): string | undefined {
-  const segments = extend(container, { variable });
-  return segments && JSON.stringify(segments);
+/** `part`: a text in quotes, or the name of a variable: in a loop over the keys of a map, each of them exists. */
+export function keyBelow(container: Expr | undefined, part: string | undefined): string | undefined {
+  const parent = part === undefined ? undefined : pathKey(container);
+  return parent && `${parent}[${part}]`;
 }
 
 /** The path as users write it. */
