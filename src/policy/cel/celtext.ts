@@ -18,6 +18,7 @@ import { RE2JS } from "@bufbuild/re2";
 import { meter } from "./meter.ts";
 import { found } from "../validation/fieldmessage.ts";
 import { shared } from "../shared.ts";
+import { parseInstant } from "../window/moment.ts";
 
 const { BOOL, DOUBLE, INT, STRING, UINT } = CelScalar;
 const TIMESTAMP = objectType(TimestampSchema);
@@ -69,19 +70,12 @@ function parseDouble(text: string): number {
   return Number(text);
 }
 
-const RFC_3339 =
-  /^(?<date>\d{4}-\d\d-(?<day>\d\d))T(?<hour>\d\d):(?<minute>\d\d):(?<second>\d\d)(?:\.(?<fraction>\d{1,9}))?(?:Z|[+-]\d\d:\d\d)$/;
-
 /** The library accepts 30 February and 24:00. */
 function parseTimestamp(text: string): Timestamp {
-  const groups = RFC_3339.exec(text)?.groups;
-  if (groups === undefined) throw new Error("not a time");
-  const { date = "", day, hour, minute, second, fraction = "" } = groups;
-  const exists = new Date(`${date}T00:00:00Z`).getUTCDate() === Number(day);
-  if (!exists || Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59)
-    throw new Error("no such time");
-  const ms = Date.parse(text.replace(`.${fraction}`, ""));
-  return instant(ms, Number(fraction.padEnd(9, "0")));
+  const ms = parseInstant(text);
+  const fraction = /\.(\d+)/.exec(text)?.[1] ?? "";
+  if (ms === undefined || fraction.length > 9) throw new Error("not a time");
+  return instant(Math.floor(ms / 1000) * 1000, Number(fraction.padEnd(9, "0")));
 }
 
 const MIN_MS = Date.parse("0001-01-01T00:00:00Z");
