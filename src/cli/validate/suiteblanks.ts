@@ -18,7 +18,7 @@ export function suiteWarnings(rules: readonly RuleSpec[]): readonly FieldError[]
 function expressionWarnings({ source, path }: PlacedExpression): FieldError[] {
   const parsed = parseExpression(source);
   if (!parsed.ok) return [];
-  const { root, position } = parsed.syntax;
+  const { root, position } = parsed;
   const read = findNode(root, readsFinalizers);
   if (read === undefined) return [];
   const { line, column } = position(read.id) ?? {};

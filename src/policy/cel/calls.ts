@@ -38,10 +38,6 @@ const WORDS: readonly string[] = [...SIGNATURES.keys(), ...Object.keys(MACROS)].
   /^[\w.]+$/.test(name),
 );
 
-export function isFunction(name: string): boolean {
-  return SIGNATURES.has(name);
-}
-
 /** Operators as users write them. */
 export function displayName(name: string): string {
   if (name === "@in") return "in";
@@ -107,7 +103,7 @@ function wrongTypes(
   return `${displayName(name)} does not take ${given}, expected ${taken}${hint}`;
 }
 
-function describe({ target, args }: { target: Type | undefined; args: readonly Type[] }): string {
+function describe({ target, args }: Pick<Signature, "target" | "args">): string {
   const list = args.map(({ kind }) => kind).join(", ");
   return target === undefined ? `(${list})` : `${target.kind}.(${list})`;
 }

@@ -28,10 +28,7 @@ interface Misfit {
 }
 
 /** The types of a call's target and arguments. */
-export interface Given {
-  readonly target: Type | undefined;
-  readonly args: readonly Type[];
-}
+export type Given = Pick<Signature, "target" | "args">;
 
 /** Why the call has no result for values of these types, if one value is the reason. */
 export function describeMisfit(call: Call, given: Given): string | undefined {
@@ -88,21 +85,13 @@ function misfits(call: Call, given: Given, accepts: Accepts): readonly Misfit[] 
 }
 
 function wrongValues({ target, args }: Signature, call: Call, given: Given, accepts: Accepts): Misfit[] {
-  const values = [
-    ...(target === undefined
-      ? []
-      : [{ expr: call.target, given: given.target, wanted: target, isTarget: true, position: 0 }]),
-    ...args.map((wanted, position) => ({
-      expr: call.args[position],
-      given: given.args[position],
-      wanted,
-      isTarget: false,
-      position,
-    })),
-  ];
-  return values.flatMap(({ given: type, ...rest }) =>
-    type === undefined || accepts(type, rest.wanted) ? [] : [{ ...rest, given: type }],
-  );
+  const exprs = [call.target, ...call.args];
+  const types = [given.target, ...given.args];
+  return [target, ...args].flatMap((wanted, index) => {
+    const type = types[index];
+    if (wanted === undefined || type === undefined || accepts(type, wanted)) return [];
+    return [{ expr: exprs[index], given: type, wanted, isTarget: index === 0, position: index - 1 }];
+  });
 }
 
 /** A value with a path is easy to convert, and usually both values are meant to have the same type. */

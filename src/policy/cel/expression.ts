@@ -119,7 +119,7 @@ function compile(source: string, use: ExpressionUse): CompiledExpression {
   const parsed = parseExpression(source);
   if (!parsed.ok)
     return { problems: [{ message: parsed.message, ...parsed.position }], warnings: [], patternWeight: 0 };
-  const { root, position } = parsed.syntax;
+  const { root, position } = parsed;
   const contract = CONTRACTS[use];
   const checker = new Checker();
   const scope = Object.fromEntries(contract.variables.map((name) => [name, VARIABLES[name]]));

@@ -3,7 +3,7 @@
  * that do not fit. Anything uncertain passes.
  */
 
-import { argumentProblem, type CallProblem, callType, displayName, isFunction, weightOf } from "./calls.ts";
+import { argumentProblem, type CallProblem, callType, displayName, weightOf } from "./calls.ts";
 import { type Facts, factsWhen, isHas, keyBelow, keyFact, pathKey, pathText } from "./guards.ts";
 import { readLoop } from "./loops.ts";
 import { type Call, type Expr, type Kind, qualifiedName, stringLiteral } from "./syntax.ts";
@@ -19,6 +19,7 @@ import {
   JSON_VALUE,
   list,
   map,
+  SIGNATURES,
   STRING,
   type Type,
 } from "./celtypes.ts";
@@ -221,7 +222,7 @@ export class Checker {
   #function(expr: Expr, call: Call, place: Place): Type {
     const namespace = qualifiedName(call.target);
     const qualified = `${namespace}.${call.function}`;
-    const isQualified = namespace !== undefined && isFunction(qualified);
+    const isQualified = namespace !== undefined && SIGNATURES.has(qualified);
     const target = call.target === undefined || isQualified ? undefined : this.#infer(call.target, place);
     const args = call.args.map((arg) => this.#infer(arg, place));
     const given: Given = { target, args };

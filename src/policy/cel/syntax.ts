@@ -14,14 +14,13 @@ export interface Position {
   readonly column: number;
 }
 
-export interface Syntax {
-  readonly root: Expr;
-  /** By the id of an expression node. */
-  readonly position: (id: bigint) => Position | undefined;
-}
-
 export type Parsed =
-  | { readonly ok: true; readonly syntax: Syntax }
+  | {
+      readonly ok: true;
+      readonly root: Expr;
+      /** By the id of an expression node. */
+      readonly position: (id: bigint) => Position | undefined;
+    }
   | { readonly ok: false; readonly message: string; readonly position?: Position };
 
 export const MAX_SOURCE_BYTES = 1024;
@@ -43,7 +42,7 @@ export function parseExpression(source: string): Parsed {
     if (isDeeperThan(expr, MAX_DEPTH)) return fails(`nests deeper than ${MAX_DEPTH}`);
     const offsets = sourceInfo?.positions ?? {};
     const position = (id: bigint): Position | undefined => positionAt(lines, offsets[id.toString()]);
-    return { ok: true, syntax: { root: expr, position } };
+    return { ok: true, root: expr, position };
   } catch (error) {
     return syntaxError(source, error, lines);
   }
@@ -163,14 +162,11 @@ function syntaxError(source: string, error: unknown, lines: readonly number[]): 
   const at = rest === "" ? "the end" : JSON.stringify(Array.from(rest).slice(0, 20).join(""));
   const hint = HINTS.find(([pattern]) => pattern.test(withoutStrings(source)))?.[1];
   const lone = hint === undefined ? loneMark(source) : undefined;
-  if (lone !== undefined) {
-    const place = positionAt(lines, lone.offset);
-    return { ok: false, message: `not a CEL expression: ${lone.problem}`, ...(place && { position: place }) };
-  }
-  const position = positionAt(lines, offset);
+  const problem = lone?.problem ?? `it cannot be read from ${at} on${hint === undefined ? "" : `; ${hint}`}`;
+  const position = positionAt(lines, lone?.offset ?? offset);
   return {
     ok: false,
-    message: `not a CEL expression: it cannot be read from ${at} on${hint === undefined ? "" : `; ${hint}`}`,
+    message: `not a CEL expression: ${problem}`,
     ...(position !== undefined && { position }),
   };
 }
