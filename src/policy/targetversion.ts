@@ -1,6 +1,6 @@
 /** The version and the fields that a hook call is about. */
 
-import { type HookCall, VERSION_FIELDS } from "../api/runtimehooks.ts";
+import { type HookCall, type HookName, VERSION_FIELDS } from "../api/runtimehooks.ts";
 
 /** The version that a call is about: toKubernetesVersion, else kubernetesVersion. */
 export function targetVersion(call: HookCall): string | undefined {
@@ -31,14 +31,16 @@ export function unknownField(call: HookCall, field: RequestField): string | unde
     if (call.settings !== undefined) return undefined;
     return "request.settings is not known: no ExtensionConfig sets it, or several set different ones";
   }
-  const fields = VERSION_FIELDS[call.hook];
-  const isKnown =
-    field === "targetVersion"
-      ? fields.length === 0 || targetVersion(call) !== undefined
-      : !fields.includes(field) || call[field] !== undefined;
-  return isKnown
-    ? undefined
-    : `the Cluster does not show request.${field}, only calls of Cluster API have it`;
+  const value = field === "targetVersion" ? targetVersion(call) : call[field];
+  return value === undefined && sendsField(call.hook, field)
+    ? `the Cluster does not show request.${field}, only calls of Cluster API have it`
+    : undefined;
+}
+
+/** Whether every request of the hook has this version. */
+export function sendsField(hook: HookName, field: string): boolean {
+  const fields: readonly string[] = VERSION_FIELDS[hook];
+  return field === "targetVersion" ? fields.length > 0 : fields.includes(field);
 }
 
 /** A longer version cannot belong to a Cluster, and would be stored and logged. */

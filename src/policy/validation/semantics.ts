@@ -3,13 +3,18 @@
 import type { AnyOfGateSpec, MetadataGateSpec, RuleSpec } from "../../api/hookpolicy.ts";
 import { atOnce, type Steps } from "../../api/steps.ts";
 import type { HookName } from "../../api/runtimehooks.ts";
-import { compileExpression, type ExpressionProblem, type ExpressionUse } from "../cel/expression.ts";
+import {
+  compileExpression,
+  type ExpressionProblem,
+  type ExpressionUse,
+  type ExpressionWarning,
+} from "../cel/expression.ts";
 import { type ServedHooks, STEP_HOOKS } from "../../api/hookcatalog.ts";
 import { type FieldError, isWithin } from "./schema.ts";
 import { gatesOf, type SoundRule, soundRules } from "./soundparts.ts";
 import { admissionWarnings } from "./admissionwarnings.ts";
 import { contradictions } from "./contradictions.ts";
-import { forHooks } from "./requestfields.ts";
+import { sendsField } from "../targetversion.ts";
 import { rangeProblem } from "../gates/versionrange.ts";
 import { countWindows, MAX_WINDOW_ENTRIES } from "../window/windowlimits.ts";
 import { windowProblems, windowWarnings } from "../window/windowcheck.ts";
@@ -175,15 +180,32 @@ function checkExpression(
   findings: Findings,
 ): void {
   const { problems, warnings, patternWeight } = compileExpression(source, use);
-  const placed = (problem: ExpressionProblem): FieldError => ({ path, message: describe(problem) });
+  const placed = ({ message, line, column }: ExpressionProblem): FieldError => {
+    return { path, message: `${atPosition(line, column)}${message}` };
+  };
   findings.patternWeight += patternWeight;
   findings.errors.push(...problems.map(placed));
   const suspicious = warnings.flatMap((warning) => forHooks(warning, hooks) ?? []);
   findings.warnings.push(...suspicious.map((warning) => ({ ...placed(warning), id: warning.id })));
 }
 
-function describe({ message, line, column }: ExpressionProblem): string {
-  return `${atPosition(line, column)}${message}`;
+/**
+ * Each hook sends different fields of `request`. `undefined`: every hook of the rule sends the field, so that it is
+ * never missing.
+ */
+function forHooks(warning: ExpressionWarning, hooks: readonly HookName[]): ExpressionWarning | undefined {
+  const { requestField: field } = warning;
+  if (field === undefined) return warning;
+  const lacking = hooks.filter((hook) => !sendsField(hook, field));
+  if (lacking.length === 0) return undefined;
+  const path = `request.${field}`;
+  const names = lacking.join(", ");
+  if (lacking.length === hooks.length) {
+    const message = `${names} ${lacking.length === 1 ? "has" : "have"} no ${path}, so the rule cannot be evaluated: leave it out`;
+    return { ...warning, id: "field-always-missing", message };
+  }
+  const message = `${path} is missing for ${names}, and then the rule cannot be evaluated: ask first, as in has(${path}) && …`;
+  return { ...warning, message };
 }
 
 /** The beginning of a message about a place within an expression. */
