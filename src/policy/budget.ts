@@ -30,13 +30,9 @@ export class Budgets {
   }
 }
 
-export function within<T>(budget: Budget, work: () => T): T {
-  return meter.within(budget, work);
-}
-
-/** Unpacks data that one decision reads several times only once. */
-export function inOneDecision<T>(work: () => T): T {
-  return meter.decision(work);
+/** A decision of its own, with as many steps as a ClusterHookPolicy. */
+export function inOwnDecision<T>(work: () => T): T {
+  return meter.decision(() => meter.within(meter.budget(), work));
 }
 
 export function withinForecastBudget<T>(work: () => T): T {

@@ -9,7 +9,7 @@ import { joinMessages } from "./message.ts";
 import { covers, isActive, type Override } from "./override.ts";
 import { type CompiledPolicy, type CompiledRule, isGated } from "./policy.ts";
 import { judgeRule, notEvaluable, type RuleFinding } from "./rule.ts";
-import { BUDGET_EXHAUSTED, Budgets, describeExhausted, inOneDecision, within } from "./budget.ts";
+import { BUDGET_EXHAUSTED, Budgets, describeExhausted } from "./budget.ts";
 import type { Situation, World } from "./world.ts";
 import { policyName, type PolicyRef } from "./policyref.ts";
 
@@ -27,8 +27,10 @@ export function decide(
   const situation = { world, call, now };
   const overrides = world.overrides.filter((override) => isActive(override, world.cluster, call.hook, now));
   const budgets = new Budgets();
-  const trace = inOneDecision(() =>
-    policies.map((policy) => within(budgets.of(policy.ref), () => judgePolicy(policy, situation, overrides))),
+  const trace = meter.decision(() =>
+    policies.map((policy) =>
+      meter.within(budgets.of(policy.ref), () => judgePolicy(policy, situation, overrides)),
+    ),
   );
   const holding = trace.filter(({ holds }) => holds);
   const retries = heldRules(trace).map(({ rule }) => rule.retryAfterSeconds);

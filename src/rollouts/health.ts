@@ -4,7 +4,7 @@ import { compare, parse, type SemVer } from "semver";
 import type { Cluster } from "../api/meta.ts";
 import { isPending } from "../operations/marks.ts";
 import { isAtVersion } from "../operations/shows.ts";
-import { Budgets, inOneDecision, within } from "../policy/budget.ts";
+import { inOwnDecision } from "../policy/budget.ts";
 import type { CompiledRollout } from "./rollout.ts";
 
 /** Unknown: an expression cannot be evaluated, which is neither success nor failure. */
@@ -12,8 +12,7 @@ export type Health = "Healthy" | "Unhealthy" | "Unknown";
 
 /** All checks together have the steps of one ClusterHookPolicy: a tenant chooses how many annotations a Cluster has. */
 export function healthOf(rollout: CompiledRollout, cluster: Cluster, now: Date): Health {
-  const budget = new Budgets().of({ kind: "ClusterHookPolicy", name: rollout.name });
-  return inOneDecision(() => within(budget, () => judgeHealth(rollout, cluster, now)));
+  return inOwnDecision(() => judgeHealth(rollout, cluster, now));
 }
 
 function judgeHealth({ healthyWhen }: CompiledRollout, cluster: Cluster, now: Date): Health {

@@ -3,7 +3,8 @@
 import type { HookRolloutStatus } from "../api/hookpolicy.ts";
 import type { RolloutHold } from "../policy/decision.ts";
 import { type Candidate, type HoldReason, refusalOf } from "./claim.ts";
-import { openGate, type Situation } from "./promotion.ts";
+import { openGate } from "./promotion.ts";
+import type { Situation } from "../policy/world.ts";
 import { type CompiledRollout, type CompiledStage, WHOLE } from "./rollout.ts";
 
 export interface Hold extends RolloutHold {

@@ -5,10 +5,11 @@ import type { ObjectQuery } from "../../policy/policy.ts";
 import { targetVersion } from "../../policy/targetversion.ts";
 import { closedFor, type Hold, holdOf, holdText } from "../../rollouts/hold.ts";
 import { BEGINS, type Member, memberOf } from "../../rollouts/member.ts";
-import { promotionQueries, type Situation } from "../../rollouts/promotion.ts";
+import { promotionQueries } from "../../rollouts/promotion.ts";
 import { countingFailures, haltingStage } from "../../rollouts/stages.ts";
 import { liftingOverride } from "../fleet/lifting.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
+import type { Situation } from "../../policy/world.ts";
 import { type Found, passes, turnOf } from "./rolloutturn.ts";
 
 export interface ExplainedRollout {

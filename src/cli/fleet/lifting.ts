@@ -1,5 +1,5 @@
 import { covers, isActive, type Override } from "../../policy/override.ts";
-import type { Situation } from "../../rollouts/promotion.ts";
+import type { Situation } from "../../policy/world.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 
 /** The override that lifts the rollout for this operation; `undefined`: there is none. */

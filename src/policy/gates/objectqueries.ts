@@ -2,7 +2,8 @@
 
 import type { HookCall } from "../../api/runtimehooks.ts";
 import type { CompiledPolicy, ObjectQuery } from "../policy.ts";
-import { affordRule, Budgets, inOneDecision, within } from "../budget.ts";
+import { affordRule, Budgets } from "../budget.ts";
+import { meter } from "../cel/meter.ts";
 import type { World } from "../world.ts";
 
 /** `undefined`: computing their names takes more steps than the decision has. */
@@ -13,9 +14,9 @@ export function objectQueries(
   now: Date,
 ): readonly ObjectQuery[] | undefined {
   const budgets = new Budgets();
-  const queries = inOneDecision(() =>
+  const queries = meter.decision(() =>
     policies.flatMap((policy) =>
-      within(budgets.of(policy.ref), () =>
+      meter.within(budgets.of(policy.ref), () =>
         policy.rules
           .filter(({ hooks }) => hooks.has(call.hook))
           .flatMap(({ gates }) => {
