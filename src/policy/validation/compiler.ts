@@ -18,13 +18,33 @@ export function compiler(options: Options): Ajv {
   return ajv.addKeyword("x-expected"); // words for fieldmessage.ts
 }
 
-interface Schema {
+export interface Schema {
   readonly type?: unknown;
   readonly description?: string;
   readonly "x-type"?: string;
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly items?: Schema;
   readonly additionalProperties?: Schema | boolean;
+}
+
+/** The schema with what `change` makes of the schemas of its fields, which have a name, and of its items. */
+export function withParts(
+  { properties, items, additionalProperties, ...rest }: Schema,
+  change: (part: Schema, name?: string) => object,
+): object {
+  return {
+    ...rest,
+    ...(items !== undefined && { items: change(items) }),
+    ...(additionalProperties !== undefined && {
+      additionalProperties:
+        typeof additionalProperties === "boolean" ? additionalProperties : change(additionalProperties),
+    }),
+    ...(properties !== undefined && {
+      properties: Object.fromEntries(
+        Object.entries(properties).map(([name, field]) => [name, change(field, name)]),
+      ),
+    }),
+  };
 }
 
 /**
@@ -44,25 +64,7 @@ export function sharing(ajv: Ajv): (schema: Schema) => object {
     references.set(text, reference);
     return reference;
   };
-  const inParts = ({
-    description: _description,
-    "x-type": _type,
-    properties,
-    items,
-    additionalProperties,
-    ...rest
-  }: Schema): object => ({
-    ...rest,
-    ...(items !== undefined && { items: shared(items) }),
-    ...(additionalProperties !== undefined && {
-      additionalProperties:
-        typeof additionalProperties === "boolean" ? additionalProperties : shared(additionalProperties),
-    }),
-    ...(properties !== undefined && {
-      properties: Object.fromEntries(
-        Object.entries(properties).map(([name, field]) => [name, shared(field)]),
-      ),
-    }),
-  });
+  const inParts = ({ description: _description, "x-type": _type, ...schema }: Schema): object =>
+    withParts(schema, shared);
   return inParts;
 }

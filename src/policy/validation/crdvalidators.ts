@@ -3,7 +3,7 @@
 import type { ValidateFunction } from "ajv";
 import type { CrdSchema } from "../../api/crdschema.ts";
 import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
-import { compiler, sharing } from "./compiler.ts";
+import { compiler, type Schema, sharing, withParts } from "./compiler.ts";
 
 export const ajv = compiler({ allErrors: true, verbose: true, allowUnionTypes: true });
 const inParts = sharing(ajv);
@@ -19,22 +19,17 @@ function validator($id: string, { properties, ...root }: CrdSchema): ValidateFun
 }
 
 /** Removes Kubernetes' keywords, which ajv does not know, and forbids unknown fields. */
-function strict(schema: CrdSchema): object {
-  const { properties, items, additionalProperties, default: _, ...rest } = schema;
-  const keywords = Object.entries(rest).filter(([keyword]) => !keyword.startsWith("x-kubernetes-"));
-  const fields = Object.entries(properties ?? {});
+function strict(schema: Schema): object {
+  const keywords = Object.entries(schema).filter(
+    ([keyword]) => keyword !== "default" && !keyword.startsWith("x-kubernetes-"),
+  );
   return {
-    ...Object.fromEntries(keywords),
-    ...(items !== undefined && { items: strict(items) }),
-    ...(additionalProperties !== undefined && { additionalProperties: strict(additionalProperties) }),
-    ...(properties !== undefined && {
-      properties: Object.fromEntries(fields.map(([key, field]) => [key, strictField(key, field)])),
-      additionalProperties: false,
-    }),
+    ...withParts(Object.fromEntries(keywords), strictPart),
+    ...(schema.properties !== undefined && { additionalProperties: false }),
   };
 }
 
 /** The API server itself checks the fields of metadata. */
-function strictField(key: string, schema: CrdSchema): object {
-  return key === "metadata" ? { ...strict(schema), additionalProperties: true } : strict(schema);
+function strictPart(schema: Schema, name?: string): object {
+  return name === "metadata" ? { ...strict(schema), additionalProperties: true } : strict(schema);
 }
