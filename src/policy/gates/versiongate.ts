@@ -1,7 +1,6 @@
 /** A gate that holds when the version that the call is about lies in a range. */
 
 import type { VersionGateSpec } from "../../api/hookpolicy.ts";
-import type { HookCall } from "../../api/runtimehooks.ts";
 import { READS_VERSION, targetVersion } from "../targetversion.ts";
 import { type CompiledGate, type GateResult, unevaluable } from "../policy.ts";
 import { compileRange } from "./versionrange.ts";
@@ -10,29 +9,21 @@ import { compileRange } from "./versionrange.ts";
 export function versionGate(name: string, { range }: VersionGateSpec): CompiledGate {
   const satisfies = compileRange(range);
   const wanted = `a Kubernetes version in the range ${JSON.stringify(range)}`;
+  const unknown = (why: string): GateResult => unevaluable("TargetVersionUnknown", wanted, why);
   return {
     name,
     requestFields: READS_VERSION,
-    evaluate: (_world, call) => evaluate(satisfies, wanted, call),
-  };
-}
-
-function evaluate(
-  satisfies: (version: string) => boolean | undefined,
-  wanted: string,
-  call: HookCall,
-): GateResult {
-  const version = targetVersion(call);
-  if (version === undefined) return unevaluable("TargetVersionUnknown", wanted, "the call names no version");
-  const holds = satisfies(version);
-  const observed = JSON.stringify(version);
-  if (holds === undefined) {
-    return unevaluable("TargetVersionUnknown", wanted, "the call's version is not a semantic version");
-  }
-  return {
-    holds,
-    reason: holds ? "Holds" : "VersionNotInRange",
-    wanted: `${wanted}, not ${version}`,
-    observed,
+    evaluate: (_world, call) => {
+      const version = targetVersion(call);
+      if (version === undefined) return unknown("the call names no version");
+      const holds = satisfies(version);
+      if (holds === undefined) return unknown("the call's version is not a semantic version");
+      return {
+        holds,
+        reason: holds ? "Holds" : "VersionNotInRange",
+        wanted: `${wanted}, not ${version}`,
+        observed: JSON.stringify(version),
+      };
+    },
   };
 }
