@@ -196,8 +196,7 @@ export function newerThan<T extends Cluster | Namespace>(live: T, known: T | und
  * is newer; a release is confirmed by a live read anyway.
  */
 export function isNewer({ metadata: a }: Cluster | Namespace, { metadata: b }: Cluster | Namespace): boolean {
-  const order = compareResourceVersions(a.resourceVersion, b.resourceVersion);
-  return order !== undefined && order > 0;
+  return (compareResourceVersions(a.resourceVersion, b.resourceVersion) ?? 0) > 0;
 }
 
 /** Negative, zero or positive; `undefined` if one of them is not a number. */

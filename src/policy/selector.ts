@@ -20,22 +20,18 @@ export function compileSelector(selector: LabelSelector | undefined): LabelMatch
 }
 
 function compileRequirement({ key, operator, values }: LabelSelectorRequirement): LabelMatcher {
-  const wanted = new Set(values);
+  const wanted = new Set<string | undefined>(values);
   switch (operator) {
     case "In":
-      return (labels) => isOneOf(wanted, lookup(labels, key));
+      return (labels) => wanted.has(lookup(labels, key));
     case "NotIn":
       // An object without the label matches, as in Kubernetes.
-      return (labels) => !isOneOf(wanted, lookup(labels, key));
+      return (labels) => !wanted.has(lookup(labels, key));
     case "Exists":
       return (labels) => lookup(labels, key) !== undefined;
     case "DoesNotExist":
       return (labels) => lookup(labels, key) === undefined;
   }
-}
-
-function isOneOf(wanted: ReadonlySet<string>, value: string | undefined): boolean {
-  return value !== undefined && wanted.has(value);
 }
 
 /** "env=staging, tier in (a, b), !canary": as `kubectl get -l` takes it; "" selects everything. */

@@ -1,6 +1,6 @@
 /** The wall clock of a time zone, as a clock that only moves forward. */
 
-import { found, nearest } from "../validation/fieldmessage.ts";
+import { didYouMean, found } from "../validation/fieldmessage.ts";
 import { shared } from "../shared.ts";
 
 /** From this instant until the next change, the wall clock is `offset` ahead of UTC. */
@@ -52,8 +52,7 @@ function findProblem(zone: string, names: readonly string[]): string | undefined
   const resolved = AREAS.test(zone) ? resolve(zone) : undefined;
   const misspelt = resolved !== zone && resolved?.toLowerCase() === zone.toLowerCase();
   if (resolved !== undefined && !misspelt) return undefined;
-  const meant = resolved ?? nearest(zone, names);
-  const hint = meant === undefined ? "" : `; did you mean ${JSON.stringify(meant)}?`;
+  const hint = didYouMean(zone, resolved === undefined ? names : [resolved]);
   return `found ${found(zone)}, expected the IANA name of a time zone such as "Europe/Berlin" or "UTC"${hint}`;
 }
 
