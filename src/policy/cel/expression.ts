@@ -34,7 +34,6 @@ export type ExpressionResult =
   | { readonly ok: false; readonly problem: string; readonly exhausted?: true };
 
 export interface Expression {
-  readonly source: string;
   readonly usesNow: boolean;
   /** The parts of the Cluster that the expression reads: two fields deep, or fewer if it reads more at once. */
   readonly clusterPaths: readonly (readonly string[])[];
@@ -92,7 +91,7 @@ export function expressionOrBroken(source: string, use: ExpressionUse): Expressi
   if (expression !== undefined) return expression;
   const nothing = { usesNow: false, readsWholeObject: false, clusterPaths: [], prepared: [] };
   const result = fails("the expression does not compile");
-  return { source, ...nothing, requestFields: READS_NOTHING, evaluate: () => result };
+  return { ...nothing, requestFields: READS_NOTHING, evaluate: () => result };
 }
 
 /** Never throws. */
@@ -133,7 +132,7 @@ function compile(source: string, use: ExpressionUse): CompiledExpression {
     ...checker.warnings.map(({ expr, ...warning }) => ({ ...warning, ...position(expr.id) })),
     ...constantWarning(root, contract),
   ];
-  return { expression: expressionOf(source, root, contract), problems, warnings, patternWeight };
+  return { expression: expressionOf(root, contract), problems, warnings, patternWeight };
 }
 
 function resultProblem(root: Expr, type: Type, { result }: Contract): Finding[] {
@@ -151,18 +150,13 @@ function mentions(root: Expr, name: VariableName): boolean {
   return findNode(root, (expr) => identifier(expr) === name) !== undefined;
 }
 
-function expressionOf(
-  source: string,
-  root: Expr,
-  { variables, result, steps = EVALUATION_STEPS }: Contract,
-): Expression {
+function expressionOf(root: Expr, { variables, result, steps = EVALUATION_STEPS }: Contract): Expression {
   const evaluate = plan(environment, instrument(root));
   const cost = steps + countNodes(root);
   const used = variables.filter((name) => mentions(root, name));
   const requestFields = new Set(requestFieldsIn(root));
   const describe = rememberingLast((error: CelError) => describeFailure(error, root));
   return {
-    source,
     usesNow: used.includes("now"),
     clusterPaths: pathsIn(root, "cluster").map((path) => path.slice(0, 2)),
     readsWholeObject: readsWholeObject(root),
