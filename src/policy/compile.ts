@@ -22,7 +22,7 @@ import { describeErrors } from "./message.ts";
 import type { CompiledGate, CompiledPolicy, CompiledRule, Deadline, MatchCondition, Wait } from "./policy.ts";
 import { type FieldError, firstOfEachRule, isWithin, validateInSteps } from "./validation/schema.ts";
 import { compileSelector, describeSelector } from "./selector.ts";
-import { checkInSteps, expressionsOf } from "./validation/semantics.ts";
+import { checkInSteps, expressionsOf, isSound } from "./validation/semantics.ts";
 import type { PolicyKind, PolicyRef } from "./policyref.ts";
 
 const DEFAULT_RETRY_AFTER_SECONDS = 10;
@@ -100,9 +100,7 @@ function* compileEachRule(
   const errors = firstOfEachRule([...schemaErrors, ...semanticErrors], MAX_ERRORS);
   const compiled = yield* compileRules(rules, { ref, errors, asks, served });
   const selector = (field: "clusterSelector" | "namespaceSelector"): LabelSelector =>
-    errors.some(({ path }) => isWithin(path, `spec.${field}`) || isWithin(`spec.${field}`, path))
-      ? EVERYTHING
-      : (spec[field] ?? EVERYTHING);
+    isSound(`spec.${field}`, errors) ? (spec[field] ?? EVERYTHING) : EVERYTHING;
   return {
     ref,
     uid,

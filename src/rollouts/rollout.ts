@@ -9,8 +9,9 @@ import type { CompiledGate } from "../policy/policy.ts";
 import { readTimestamp } from "../policy/instant.ts";
 import { describeErrors } from "../policy/message.ts";
 import { compileSelector, type LabelMatcher } from "../policy/selector.ts";
-import { type FieldError, isWithin, validatePolicy } from "../policy/validation/schema.ts";
+import { isWithin, validatePolicy } from "../policy/validation/schema.ts";
 import { checkRollout } from "../policy/validation/rolloutsemantics.ts";
+import { isSound } from "../policy/validation/semantics.ts";
 import type { Limit } from "./limit.ts";
 
 export type Operation = HookRolloutSpec["operation"];
@@ -91,7 +92,7 @@ export function compileRollout(object: HookRollout): CompiledRollout {
   const schemaErrors = validatePolicy("HookRollout", object).filter(({ path }) => isWithin(path, "spec"));
   const errors = [...schemaErrors, ...checkRollout(object.spec, schemaErrors).errors];
   const selects = (field: "namespaceSelector" | "clusterSelector"): LabelMatcher =>
-    isBroken(`spec.${field}`, errors) ? everything : compileSelector(spec[field]);
+    isSound(`spec.${field}`, errors) ? compileSelector(spec[field]) : everything;
   return {
     name,
     uid,
@@ -144,10 +145,6 @@ function partsOf({
     ...(orderLabelKey !== undefined && { orderLabelKey }),
     ...(ignoreFailuresBefore !== undefined && { ignoreFailuresBefore }),
   };
-}
-
-function isBroken(path: string, errors: readonly FieldError[]): boolean {
-  return errors.some((error) => isWithin(error.path, path) || isWithin(path, error.path));
 }
 
 function compileHealthCheck({ name, expression: source }: typeof AVAILABLE): HealthCheck {
