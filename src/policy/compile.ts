@@ -15,7 +15,7 @@ import type { LabelSelector, ObjectMeta } from "../api/meta.ts";
 import type { ServedHooks } from "../api/hookcatalog.ts";
 import { atOnce, type Steps } from "../api/steps.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
-import { parseDuration } from "./duration.ts";
+import { durationOrNever, parseDuration } from "./duration.ts";
 import { expressionOrBroken } from "./cel/expression.ts";
 import { compileGateInSteps } from "./gates/gates.ts";
 import { describeErrors } from "./message.ts";
@@ -210,17 +210,13 @@ function* compileConditions({ matchConditions = [] }: RuleSpec): Steps<MatchCond
   return conditions;
 }
 
-/** The schema admits only valid durations; an invalid one must not pass early. */
-const NEVER_MS = 100 * 366 * 86_400_000;
-
 function compileWait(name: string, { duration }: WaitGateSpec): Wait {
-  return { name, duration, durationMs: parseDuration(duration) ?? NEVER_MS };
+  return { name, duration, durationMs: durationOrNever(duration) };
 }
 
 function compileDeadline({ after, onExpiry, warnBefore }: DeadlineSpec): Deadline {
   const warnBeforeMs = warnBefore === undefined ? undefined : parseDuration(warnBefore);
-  const afterMs = parseDuration(after) ?? NEVER_MS;
-  return { afterMs, onExpiry, ...(warnBeforeMs !== undefined && { warnBeforeMs }) };
+  return { afterMs: durationOrNever(after), onExpiry, ...(warnBeforeMs !== undefined && { warnBeforeMs }) };
 }
 
 /**

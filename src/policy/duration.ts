@@ -13,6 +13,13 @@ export function parseDuration(text: string): number | undefined {
   return ms > 0 && ms <= MAX_MS ? ms : undefined;
 }
 
+/** A schema admits only valid durations; an invalid one must not end early. */
+const NEVER_MS = 100 * 366 * 86_400_000;
+
+export function durationOrNever(text: string): number {
+  return parseDuration(text) ?? NEVER_MS;
+}
+
 /** "1h30m", as parseDuration() reads it. */
 export function durationText(ms: number): string {
   const seconds = Math.round(ms / 1000);

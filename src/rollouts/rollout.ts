@@ -3,7 +3,7 @@
 import { withoutNulls } from "../api/fields.ts";
 import type { HookRollout, HookRolloutSpec, RolloutStageSpec } from "../api/hookpolicy.ts";
 import { compileExpression, type Expression } from "../policy/cel/expression.ts";
-import { parseDuration } from "../policy/duration.ts";
+import { durationOrNever } from "../policy/duration.ts";
 import { compileGate } from "../policy/gates/gates.ts";
 import type { CompiledGate } from "../policy/policy.ts";
 import { readTimestamp } from "../policy/instant.ts";
@@ -81,9 +81,6 @@ const AVAILABLE = {
   expression: "cluster.status.conditions.exists(c, c.type == 'Available' && c.status == 'True')",
 };
 
-/** For an invalid duration, which the schema does not admit: it must not end early. */
-const NEVER_MS = 100 * 366 * 86_400_000;
-
 export function compileRollout(object: HookRollout): CompiledRollout {
   const { name, uid, generation = 0, creationTimestamp } = object.metadata;
   // A rollout in a file may have no spec.
@@ -119,7 +116,7 @@ function limitsOf({
   return {
     maxConcurrency,
     retryAfterSeconds,
-    progressDeadlineMs: parseDuration(progressDeadline) ?? NEVER_MS,
+    progressDeadlineMs: durationOrNever(progressDeadline),
   };
 }
 
@@ -168,5 +165,5 @@ function compileStage(spec: RolloutStageSpec): CompiledStage {
 
 /** Without a soak the text is absent, or 0s, 0m or 0h0m. */
 function soakMs(text = "0s"): number {
-  return /^(0+[hms])+$/.test(text) ? 0 : (parseDuration(text) ?? NEVER_MS);
+  return /^(0+[hms])+$/.test(text) ? 0 : durationOrNever(text);
 }
