@@ -65,7 +65,6 @@ export function exhausted(): GateResult {
   return unevaluable(BUDGET_EXHAUSTED, "an evaluation within the steps of a decision", STEPS_EXCEEDED);
 }
 
-/** Describes the excess and the remedy. */
 export function describeExhausted({ kind, namespace }: PolicyRef): string {
   const [who, need] =
     kind === "HookPolicy"

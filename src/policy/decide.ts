@@ -48,7 +48,6 @@ export function holdTexts(trace: readonly PolicyTrace[]): string[] {
   return heldRules(trace).map(({ policy, rule }) => `${policyName(policy)}, ${describeRule(rule)}`);
 }
 
-/** The rules that hold the operation, with their policies. */
 export function heldRules(trace: readonly PolicyTrace[]): { policy: PolicyRef; rule: RuleTrace }[] {
   const holding = trace.filter(({ holds }) => holds);
   return holding.flatMap(({ policy, rules }) =>

@@ -28,7 +28,6 @@ export interface Decision {
   readonly rollout?: RolloutHold;
 }
 
-/** Why a rollout holds a Cluster. */
 export interface RolloutHold {
   readonly rollout: string;
   readonly reason: string;

@@ -62,7 +62,6 @@ function tooLong(maxMs: number): OverrideProblem {
   return { reason: "TooLong", message };
 }
 
-/** Whether the override applies to this Cluster and hook now. */
 export function isActive(override: Override, cluster: Cluster, hook: HookName, now: Date): boolean {
   const { clusterRef, problem, expiresAt, hooks } = override;
   const { namespace, name, uid } = cluster.metadata;

@@ -106,7 +106,6 @@ export interface NamedWindow {
   readonly window: Window;
 }
 
-/** All windows of the policy, in the order of its rules. */
 export function windowsOf({ rules }: CompiledPolicy): readonly (NamedWindow & { readonly rule: string })[] {
   return rules.flatMap(({ name: rule, gates }) =>
     gates.flatMap(({ windows = [] }) => windows.map((window) => ({ rule, ...window }))),

@@ -118,7 +118,6 @@ function judgeGates(
   return { ...finding, ...describeOpen(rule, open, deadline, now) };
 }
 
-/** Describes a rule whose gates do not all hold. */
 function describeOpen(
   rule: CompiledRule,
   open: readonly GateTrace[],

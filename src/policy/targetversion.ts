@@ -2,7 +2,6 @@
 
 import { type HookCall, type HookName, VERSION_FIELDS } from "../api/runtimehooks.ts";
 
-/** The version that a call is about: toKubernetesVersion, else kubernetesVersion. */
 export function targetVersion(call: HookCall): string | undefined {
   return call.toKubernetesVersion ?? call.kubernetesVersion;
 }

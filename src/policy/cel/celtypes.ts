@@ -131,7 +131,6 @@ export interface Signature {
   readonly result: Type;
 }
 
-/** All functions of the environment. */
 export const SIGNATURES: ReadonlyMap<string, readonly Signature[]> = Map.groupBy(
   functions.map(signature),
   ({ name }) => name,

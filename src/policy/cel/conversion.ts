@@ -121,7 +121,6 @@ function advice(misfit: Misfit, { function: name }: Call): string {
     : `: ${write(misfit)}`;
 }
 
-/** A number in quotes where a number is wanted. */
 function numberInQuotes({ expr, wanted }: Pick<Misfit, "expr" | "wanted">): string | undefined {
   const text = ["int", "uint", "double"].includes(wanted.kind) ? stringLiteral(expr) : undefined;
   return text !== undefined && /^-?\d+$/.test(text) ? text : undefined;

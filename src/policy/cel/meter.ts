@@ -5,15 +5,16 @@
 
 import {
   celFunc,
+  type CelFunc,
   type CelInput,
   celList,
   type CelList,
   CelScalar,
+  type CelValue,
   isCelList,
   isCelMap,
   listType,
 } from "@bufbuild/cel";
-import type { CelFunc, CelValue } from "@bufbuild/cel";
 import { readLoop } from "./loops.ts";
 import { children, type Comprehension, countNodes, type Expr } from "./syntax.ts";
 
@@ -167,7 +168,6 @@ export class Meter {
   }
 }
 
-/** Counts the steps of the current evaluation. */
 export const meter = new Meter();
 
 /** The cost of a turn of a loop, in addition to its parts: even one part that is an error costs as much as several. */

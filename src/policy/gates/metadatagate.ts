@@ -111,7 +111,6 @@ export interface Setting {
   readonly overwrite: boolean;
 }
 
-/** The command that sets the value. */
 export function commandToSet(
   { on, field, key, value, overwrite }: Setting,
   { namespace = "", name }: Pick<ObjectMeta, "namespace" | "name">,

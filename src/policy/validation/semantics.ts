@@ -73,7 +73,6 @@ export interface Together {
   readonly served?: ServedHooks | undefined;
 }
 
-/** What was found so far. */
 interface Findings {
   readonly errors: FieldError[];
   readonly warnings: FieldError[];

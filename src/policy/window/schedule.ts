@@ -24,7 +24,6 @@ interface Field {
   readonly names?: readonly string[];
 }
 
-/** The values of the five fields. */
 interface Fields {
   readonly minutes: readonly number[];
   readonly hours: readonly number[];

@@ -157,7 +157,6 @@ interface Covers {
 }
 
 interface Tally {
-  /** How often entries were asked. */
   asks: number;
 }
 
