@@ -260,7 +260,8 @@ export class Checker {
   }
 
   #loop(expr: Expr, comprehension: Kind<"comprehensionExpr">, place: Place): Type {
-    const { variable, range, test, item } = readLoop(comprehension);
+    const { iterVar: variable, iterRange: range } = comprehension;
+    const { test, item } = readLoop(comprehension);
     if (Object.hasOwn(place.scope, variable)) {
       this.#problem(expr, `the variable ${found(variable)} is there already, take another name`);
     }

@@ -3,24 +3,21 @@
 import { callOf, children, type Comprehension, type Expr } from "./syntax.ts";
 
 export interface Loop {
-  readonly variable: string;
-  readonly range: Expr | undefined;
   /** Must be a bool. */
   readonly test: Expr | undefined;
   /** The items that map() and filter() collect; absent: the loop returns a bool. */
   readonly item: Expr | undefined;
 }
 
-export function readLoop({ iterVar, iterRange, accuInit, loopStep }: Comprehension): Loop {
-  const loop = { variable: iterVar, range: iterRange, test: undefined, item: undefined };
+export function readLoop({ accuInit, loopStep }: Comprehension): Loop {
   const choice = callOf(loopStep, "_?_:_")?.args;
   // map() and filter(): acc + [item], or test ? acc + [item] : acc.
   if (accuInit?.exprKind.case === "listExpr") {
-    return { ...loop, test: choice?.[0], item: appended(choice === undefined ? loopStep : choice[1]) };
+    return { test: choice?.[0], item: appended(choice === undefined ? loopStep : choice[1]) };
   }
   // exists_one(): test ? acc + 1 : acc. exists() and all(): acc || test, acc && test.
-  if (choice !== undefined) return { ...loop, test: choice[0] };
-  return { ...loop, test: (callOf(loopStep, "_||_") ?? callOf(loopStep, "_&&_"))?.args[1] };
+  const test = choice?.[0] ?? (callOf(loopStep, "_||_") ?? callOf(loopStep, "_&&_"))?.args[1];
+  return { test, item: undefined };
 }
 
 function appended(sum: Expr | undefined): Expr | undefined {
