@@ -27,10 +27,8 @@ interface CompiledObjectGate {
   readonly whole: boolean;
   readonly count: Count;
   readonly lookSteps: number;
-  /** What the gate waits for, without names that depend on the Cluster. */
-  readonly condition: string;
-  /** Absent: `condition` is not truncated. */
-  readonly conditionInFull?: string;
+  /** `expression` in words. */
+  readonly condition?: ReturnType<typeof describeExpression>;
 }
 
 /** The spec has been checked (semantics.ts). */
@@ -76,23 +74,12 @@ function compile(spec: ObjectGateSpec, policy: PolicyRef): CompiledObjectGate | 
     whole: expression?.readsWholeObject ?? false,
     count: compileCount(spec),
     lookSteps: lookStepsOf(spec),
-    ...conditionOf(spec),
+    ...(spec.expression !== undefined && { condition: describeExpression(spec.expression) }),
   };
 }
 
 function readBy(expression: Expression | undefined): ReadonlySet<RequestField> {
   return expression?.requestFields ?? READS_NOTHING;
-}
-
-type Condition = Pick<CompiledObjectGate, "condition" | "conditionInFull">;
-
-function conditionOf({ expression }: ObjectGateSpec): Condition {
-  if (expression === undefined) return { condition: "" };
-  const { wanted, wantedInFull } = describeExpression(expression);
-  return {
-    condition: ` with ${wanted}`,
-    ...(wantedInFull !== undefined && { conditionInFull: ` with ${wantedInFull}` }),
-  };
 }
 
 function compileOptional(
@@ -150,9 +137,10 @@ function evaluate(gate: CompiledObjectGate, situation: Situation): GateResult {
   return judge(gate.count, candidates, wanted, (object) => fulfils(gate, object, situation));
 }
 
-function withWhole({ condition, conditionInFull }: CompiledObjectGate, result: GateResult): GateResult {
-  if (conditionInFull === undefined) return result;
-  return { ...result, wantedInFull: result.wanted.replace(condition, () => conditionInFull) };
+function withWhole({ condition }: CompiledObjectGate, result: GateResult): GateResult {
+  const { wanted = "", wantedInFull } = condition ?? {};
+  if (wantedInFull === undefined) return result;
+  return { ...result, wantedInFull: result.wanted.replace(` with ${wanted}`, () => ` with ${wantedInFull}`) };
 }
 
 /** The objects in the gate's reach, or why they are unknown or prove nothing. */
@@ -202,5 +190,6 @@ function describe(gate: CompiledObjectGate, name: string | undefined, where: str
   const group = apiVersion.includes("/") ? `.${apiVersion.split("/")[0]}` : "";
   const named = name === undefined ? "" : ` ${name}`;
   const place = where === "" ? "" : ` in ${where}`;
-  return describeCounted(gate.count, `${kind}${group}${named}${place}${gate.condition}`);
+  const condition = gate.condition === undefined ? "" : ` with ${gate.condition.wanted}`;
+  return describeCounted(gate.count, `${kind}${group}${named}${place}${condition}`);
 }
