@@ -1,6 +1,6 @@
 /** A gate that holds when at least one of its members holds. */
 
-import { earliest } from "../instant.ts";
+import { changesAtEarliest, earliest } from "../instant.ts";
 import type { CompiledGate, GateResult } from "../policy.ts";
 import { lookAt } from "../budget.ts";
 import type { Situation } from "../world.ts";
@@ -34,11 +34,10 @@ export function anyOfGate(name: string, members: readonly CompiledGate[]): Compi
 /** True if one holds; otherwise not evaluable if one is not evaluable, because that one might hold. */
 function evaluateAny(members: readonly CompiledGate[], { world, call, now }: Situation): GateResult {
   const results = members.map((member) => ({ name: member.name, result: lookAt(member, world, call, now) }));
-  const changesAt = earliest(results.map(({ result }) => result.changesAt));
   const rest = {
     wanted: `one of: ${results.map(({ result }) => describe(result)).join("; or ")}`,
     observed: observedBy(results),
-    ...(changesAt !== undefined && { changesAt }),
+    ...changesAtEarliest(results.map(({ result }) => result.changesAt)),
     members: results.map(({ name, result }) => ({ gate: name, ...result })),
   };
   if (results.some(({ result }) => result.holds === true)) return { holds: true, reason: "Holds", ...rest };
