@@ -269,6 +269,7 @@ export class Checker {
     const element = elementOf(over);
     if (element === undefined)
       return this.#problem(expr, `found ${over.kind}, expected a list or a map to go through`);
+    // In a loop over the keys of a map, each of them exists.
     const fact = keyBelow(range, variable);
     const inside = {
       scope: { ...place.scope, [variable]: element },

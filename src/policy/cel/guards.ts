@@ -19,7 +19,7 @@ export function keyFact(container: Expr | undefined, key: Expr | undefined): str
   return keyBelow(container, literal === undefined ? identifier(key) : JSON.stringify(literal));
 }
 
-/** `part`: a text in quotes, or the name of a variable: in a loop over the keys of a map, each of them exists. */
+/** `part`: a text in quotes, or the name of a variable. */
 export function keyBelow(container: Expr | undefined, part: string | undefined): string | undefined {
   const parent = part === undefined ? undefined : pathKey(container);
   return parent && `${parent}[${part}]`;
