@@ -17,7 +17,7 @@ export function healthOf(rollout: CompiledRollout, cluster: Cluster, now: Date):
 
 function judgeHealth({ healthyWhen }: CompiledRollout, cluster: Cluster, now: Date): Health {
   let health: Health = "Healthy";
-  for (const { expression } of healthyWhen) {
+  for (const expression of healthyWhen) {
     const result = expression?.evaluate({ cluster, now });
     if (result?.ok !== true) health = "Unknown";
     else if (result.value !== true) return "Unhealthy";

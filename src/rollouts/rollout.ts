@@ -1,7 +1,7 @@
 /** Compiles a HookRollout, valid or not: an invalid rollout holds every Cluster that it may select. */
 
 import { withoutNulls } from "../api/fields.ts";
-import type { HookRollout, HookRolloutSpec, RolloutStageSpec } from "../api/hookpolicy.ts";
+import type { HookRollout, HookRolloutSpec, RolloutSpreadSpec, RolloutStageSpec } from "../api/hookpolicy.ts";
 import { compileExpression, type Expression } from "../policy/cel/expression.ts";
 import { durationOrNever } from "../policy/duration.ts";
 import { compileGate } from "../policy/gates/gates.ts";
@@ -27,26 +27,17 @@ export interface CompiledRollout {
   readonly selectsNamespace: LabelMatcher;
   readonly selectsCluster: LabelMatcher;
   readonly maxConcurrency: Limit;
-  readonly spread: readonly Spread[];
+  readonly spread: readonly RolloutSpreadSpec[];
   readonly orderLabelKey?: string;
   readonly retryAfterSeconds: number;
   readonly progressDeadlineMs: number;
-  readonly healthyWhen: readonly HealthCheck[];
+  /** All must be true; `undefined`: an expression that does not compile. */
+  readonly healthyWhen: readonly (Expression | undefined)[];
   readonly ignoreFailuresBefore?: Date;
   /** At least one: without stages, all members are in a single one. */
   readonly stages: readonly CompiledStage[];
   /** The errors of the spec, because of which nothing may begin. */
   readonly problem?: string;
-}
-
-export interface Spread {
-  readonly labelKey: string;
-  readonly maxConcurrency: Limit;
-}
-
-export interface HealthCheck {
-  readonly name: string;
-  readonly expression: Expression | undefined;
 }
 
 export interface CompiledStage {
@@ -86,6 +77,7 @@ export function compileRollout(object: HookRollout): CompiledRollout {
   // A rollout in a file may have no spec.
   const given: Partial<HookRolloutSpec> | undefined = object.spec;
   const spec = withoutNulls(given ?? {});
+  const { operation = "Upgrade", maxConcurrency = 1, retryAfterSeconds = 10 } = spec;
   const schemaErrors = validatePolicy("HookRollout", object).filter(({ path }) => isWithin(path, "spec"));
   const errors = [...schemaErrors, ...checkRollout(object.spec, schemaErrors).errors];
   const selects = (field: "namespaceSelector" | "clusterSelector"): LabelMatcher =>
@@ -95,28 +87,15 @@ export function compileRollout(object: HookRollout): CompiledRollout {
     uid,
     generation,
     createdAt: new Date(creationTimestamp ?? NaN),
-    operation: spec.operation ?? "Upgrade",
+    operation,
     mode: spec.mode === "Audit" && errors.length === 0 ? "Audit" : "Enforce",
     paused: spec.paused ?? false,
     selectsNamespace: selects("namespaceSelector"),
     selectsCluster: selects("clusterSelector"),
-    ...limitsOf(spec),
-    ...(errors.length > 0 ? { ...NOTHING_BEGINS, problem: describeErrors(errors) } : partsOf(spec)),
-  };
-}
-
-function limitsOf({
-  maxConcurrency = 1,
-  retryAfterSeconds = 10,
-  progressDeadline = "",
-}: Partial<HookRolloutSpec>): Pick<
-  CompiledRollout,
-  "maxConcurrency" | "retryAfterSeconds" | "progressDeadlineMs"
-> {
-  return {
     maxConcurrency,
     retryAfterSeconds,
-    progressDeadlineMs: durationOrNever(progressDeadline),
+    progressDeadlineMs: durationOrNever(spec.progressDeadline ?? ""),
+    ...(errors.length > 0 ? { ...NOTHING_BEGINS, problem: describeErrors(errors) } : partsOf(spec)),
   };
 }
 
@@ -137,15 +116,11 @@ function partsOf({
   const ignoreFailuresBefore = readTimestamp(spec.ignoreFailuresBefore ?? undefined);
   return {
     spread,
-    healthyWhen: healthyWhen.map(compileHealthCheck),
+    healthyWhen: healthyWhen.map(({ expression }) => compileExpression(expression, "health").expression),
     stages: stages.length === 0 ? [WITHOUT_STAGES] : stages.map(compileStage),
     ...(orderLabelKey !== undefined && { orderLabelKey }),
     ...(ignoreFailuresBefore !== undefined && { ignoreFailuresBefore }),
   };
-}
-
-function compileHealthCheck({ name, expression: source }: typeof AVAILABLE): HealthCheck {
-  return { name, expression: compileExpression(source, "health").expression };
 }
 
 function compileStage(spec: RolloutStageSpec): CompiledStage {
