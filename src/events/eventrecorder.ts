@@ -10,18 +10,12 @@ import type { KubeClient } from "../kube/kubeclient.ts";
 import { childOf, pause } from "../kube/deadline.ts";
 import { isAlreadyExists, isNamespaceTerminating } from "../kube/kubeerror.ts";
 import { microTime } from "../kube/microtime.ts";
-import type { Resource } from "../kube/resource.ts";
+import { apiResource } from "../kube/resource.ts";
 import { truncateBytes } from "../policy/message.ts";
 import { type DatedText, EventBursts } from "./eventbursts.ts";
 import { aboutPolicy, describeTransition, type EventText } from "./eventtext.ts";
 
-const EVENTS: Resource = {
-  group: "events.k8s.io",
-  version: "v1",
-  plural: "events",
-  kind: "Event",
-  namespaced: true,
-};
+const EVENTS = apiResource("events", "events.k8s.io/v1", true, "Event");
 
 /** Each cause is limited by eventbursts.ts; this limit is for many causes at once, across all namespaces. */
 const MAX_WAITING = 1000;

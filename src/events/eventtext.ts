@@ -30,29 +30,23 @@ export interface EventText {
   readonly series?: { readonly count: number; readonly lastObservedTime: Date };
 }
 
-type Of<T extends Transition["type"]> = Extract<Transition, { readonly type: T }>;
+type Type = Transition["type"];
+type Of<T extends Type> = { [K in T]: Extract<Transition, { readonly type: K }> }[T];
 
-export function describeTransition(transition: Transition): EventText {
-  switch (transition.type) {
-    case "Held":
-      return held(transition);
-    case "Released":
-      return released(transition);
-    case "NotHeld":
-      return notHeld(transition);
-    case "Refused":
-      return refused(transition);
-    case "DeadlineStep":
-      return deadlineStep(transition);
-    case "WindowChanged":
-      return windowChanged(transition);
-    case "OverrideUsed":
-      return overrideUsed(transition);
-    case "CallsChanged":
-      return callsChanged(transition);
-    case "RolloutChanged":
-      return rolloutChanged(transition);
-  }
+const DESCRIBE: { readonly [T in Type]: (transition: Of<T>) => EventText } = {
+  Held: held,
+  Released: released,
+  NotHeld: notHeld,
+  Refused: refused,
+  DeadlineStep: deadlineStep,
+  WindowChanged: windowChanged,
+  OverrideUsed: overrideUsed,
+  CallsChanged: callsChanged,
+  RolloutChanged: rolloutChanged,
+};
+
+export function describeTransition<T extends Type>(transition: Of<T>): EventText {
+  return DESCRIBE[transition.type](transition);
 }
 
 /** The same Event about the policy, because `kubectl describe` of the policy shows no Events about Clusters. */
