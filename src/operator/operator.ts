@@ -1,6 +1,8 @@
 /** Builds the operator and defines the order of its start and its shutdown. */
 
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
+import { hostname } from "node:os";
 import { setTimeout } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { MAX_REVIEW_BYTES } from "../admission/reviewsize.ts";
@@ -11,6 +13,9 @@ import type { HandlerDeps } from "../hooks/hookhandler.ts";
 import { createRoutes } from "../hooks/hookroutes.ts";
 import { KubeClient } from "../kube/kubeclient.ts";
 import { loadKubeConfig } from "../kube/kubeconfig.ts";
+import { ALWAYS_LEADING, LeaderElection } from "../kube/leaderelection.ts";
+import { ownNamespace } from "../kube/ownnamespace.ts";
+import { LEADER_LEASE } from "../kube/resources.ts";
 import { sparing } from "../log/sparing.ts";
 import { createMetrics, type Metrics } from "../metrics/metrics.ts";
 import { type AdmissionServerOptions, createAdmissionServer } from "../server/admissionserver.ts";
@@ -23,7 +28,6 @@ import { Certificates, type Listener, type TlsOptions } from "../certificates/ce
 import { createController } from "./controller.ts";
 import { createDiagnostics } from "./diagnostics.ts";
 import { EventRecorder, type EventResult } from "../events/eventrecorder.ts";
-import { createLeadership } from "./leadership.ts";
 import type { Options } from "./options.ts";
 import { Readiness } from "./readiness.ts";
 
@@ -108,6 +112,19 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   await Promise.all([parts, singular]);
   await Promise.all([diagnostics, client, reviews, admission].map(async (each) => await each.close()));
   await audit.close();
+}
+
+/** Without --leader-elect every process considers itself the only one. */
+function createLeadership(
+  options: Options,
+  client: KubeClient,
+  log: Logger,
+): Pick<LeaderElection, "leading" | "run"> {
+  if (!options.leaderElect) return { ...ALWAYS_LEADING, run: async () => undefined };
+  const lease = { namespace: ownNamespace(options), name: LEADER_LEASE };
+  // More than the Pod's name: a restarted container must not take its old lease for its own.
+  const identity = `${hostname()}_${randomUUID()}`;
+  return new LeaderElection({ client, lease, identity, log });
 }
 
 interface Served extends TlsOptions {
