@@ -3,7 +3,7 @@
  * tenant can take all places.
  */
 
-import type { ObjectDemand } from "../policy/policy.ts";
+import { mergeDemands, type ObjectDemand } from "../policy/policy.ts";
 import type { PolicyEntry } from "./policyentry.ts";
 import type { PolicyObject } from "./policyset.ts";
 
@@ -39,11 +39,6 @@ function ownerOf({ kind, metadata }: PolicyObject): string {
 }
 
 function kindsOf(entries: readonly PolicyEntry[]): ObjectDemand[] {
-  const kinds = new Map<string, ObjectDemand>();
-  for (const { demands } of entries) {
-    for (const [key, demand] of demands) {
-      if (kinds.get(key)?.whole !== true) kinds.set(key, demand);
-    }
-  }
-  return [...kinds.values()];
+  const demands = entries.flatMap((entry) => [...entry.demands.values()]);
+  return [...mergeDemands(demands).values()];
 }
