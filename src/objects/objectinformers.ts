@@ -1,12 +1,10 @@
 /** The objects of the kinds that policies name, from memory or by a fresh read. */
 
 import { once } from "node:events";
-import type { Logger } from "../api/logger.ts";
 import { discoverResource } from "../kube/apidiscovery.ts";
 import { isNotFound } from "../kube/kubeerror.ts";
 import type { Informer } from "../kube/informer.ts";
 import type { KubeObject, Resource } from "../kube/resource.ts";
-import type { InformerTuning } from "../kube/tuning.ts";
 import {
   type FoundObjects,
   objectKindKey,
@@ -14,25 +12,18 @@ import {
   type ObjectReader,
   type WatchedObject,
 } from "../policy/objects.ts";
-import { mergeDemands, type ObjectDemand } from "../policy/policy.ts";
+import { mergeDemands, type ObjectDemand, type ObjectQuery } from "../policy/policy.ts";
 import { isSecret, notLoaded, refusalOf, SECRETS_REFUSED, tooManyKinds } from "./objectrefusal.ts";
-import { type ObjectClient, ObjectWatch, viewObject } from "./objectwatch.ts";
+import { ObjectWatch, type ObjectWatchOptions, viewObject } from "./objectwatch.ts";
 
-export interface ObjectInformersOptions {
-  readonly client: ObjectClient;
-  readonly log: Logger;
+export interface ObjectInformersOptions extends Pick<ObjectWatchOptions, "client" | "log" | "tuning"> {
   /** Called when an object of this kind changed. `namespace` is undefined for a cluster-scoped kind. */
   readonly onChange: (kind: ObjectKind, namespace: string | undefined) => void;
   /** Called when objects of this kind became available or unavailable, or when all of them may have changed. */
   readonly onAvailability: (kind: ObjectKind) => void;
-  readonly tuning?: Partial<InformerTuning>;
 }
 
-export interface ObjectRead {
-  readonly whole: boolean;
-  /** Reads only this object. */
-  readonly name?: string;
-}
+type ObjectRead = Pick<ObjectQuery, "whole" | "name">;
 
 interface Entry {
   readonly kind: ObjectKind;

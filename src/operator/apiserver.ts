@@ -95,8 +95,8 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
     return items.map(({ metadata }) => viewMetadata(metadata));
   }
 
-  async objects({ kind, namespace, whole, name }: ObjectQuery): ReturnType<LiveReader["objects"]> {
-    return await this.#objects.read(kind, namespace, { whole, ...(name !== undefined && { name }) });
+  async objects({ kind, namespace, ...read }: ObjectQuery): ReturnType<LiveReader["objects"]> {
+    return await this.#objects.read(kind, namespace, read);
   }
 
   clockAheadMs(now: Date, since: number): number | undefined {
