@@ -6,16 +6,10 @@
 
 import type { Cluster, ObjectMeta } from "../api/meta.ts";
 import { pause } from "../kube/deadline.ts";
+import type { Informer } from "../kube/informer.ts";
 import { compareResourceVersions } from "../policy/cluster.ts";
 
-/** What an informer of Clusters offers. */
-export interface ClusterMemory {
-  /** Memory is the state of all Clusters at this resourceVersion; `undefined`: not known. */
-  readonly version: string | undefined;
-  /** Resolves when `version` has changed. */
-  moved(): Promise<void>;
-  list(): readonly Cluster[];
-}
+type ClusterMemory = Pick<Informer<Cluster>, "version" | "moved" | "list">;
 
 export interface PresentClustersOptions {
   /** The informer of Clusters; called when it is needed. */

@@ -33,7 +33,7 @@ class Lab {
     await this.#moved.promise;
   }
 
-  list(): readonly Cluster[] {
+  list(): Cluster[] {
     return [named(`known at ${this.version}`)];
   }
 
