@@ -3,16 +3,12 @@
 import type { AdmissionRecorder, RefusedRequest } from "../admission/clusterhandler.ts";
 import type { AdmissionOutcome } from "../admission/outcome.ts";
 import type { Logger } from "../api/logger.ts";
+import type { AuditLog } from "../audit/auditlog.ts";
 import type { DecisionRequest } from "../controller/ports.ts";
 import { sparing } from "../log/sparing.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Decision } from "../policy/decision.ts";
 import { policyName } from "../policy/policyref.ts";
-
-export interface RefusalRecorder {
-  /** A request was refused; never throws. */
-  refused(request: RefusedRequest, now: Date): void;
-}
 
 export interface AdmissionRecording {
   readonly metrics: Pick<Metrics, "admissionReviews" | "admissionReviewDuration">;
@@ -21,7 +17,7 @@ export interface AdmissionRecording {
   readonly authenticated: boolean;
   /** The policies that refused the request, in their status and in Events. */
   readonly policies: { requestRefused(request: DecisionRequest, decision: Decision): void };
-  readonly audit: readonly RefusalRecorder[];
+  readonly audit: readonly Pick<AuditLog, "refused">[];
   readonly now: () => Date;
 }
 
