@@ -6,6 +6,18 @@ import { truncate } from "../policy/message.ts";
 
 export type Finding = Pick<Condition, "type" | "status" | "reason" | "message">;
 
+/** kstatus: abnormal conditions (Stalled, Reconciling) are present only while they are true. */
+export function failing(
+  type: "Ready" | "Active",
+  abnormal: "Stalled" | "Reconciling",
+  why: Pick<Finding, "reason" | "message">,
+): Finding[] {
+  return [
+    { type, status: "False", ...why },
+    { type: abnormal, status: "True", ...why },
+  ];
+}
+
 /** The findings at `now` as conditions; each keeps the stored transition time until its status changes. */
 export function withTransitions(
   found: readonly Finding[],

@@ -2,7 +2,7 @@
 
 import { CONDITION, type HookOverrideStatus, type OverrideUse } from "../api/hookpolicy.ts";
 import { timestamp } from "../policy/instant.ts";
-import { type Finding, withTransitions } from "./conditions.ts";
+import { failing, type Finding, withTransitions } from "./conditions.ts";
 import { MAX_USED, type OverrideEntry, useKey } from "./overrideset.ts";
 
 export function computeOverrideStatus(entry: OverrideEntry, now: Date): HookOverrideStatus {
@@ -30,17 +30,10 @@ function newestFirst(a: OverrideUse, b: OverrideUse): number {
   return useKey(a) < useKey(b) ? -1 : 1;
 }
 
-/** kstatus: Stalled is present only while the override needs an edit. */
 function findings({ compiled }: OverrideEntry, now: Date): Finding[] {
   const { expiresAt, problem } = compiled;
   const type = CONDITION.Active;
-  if (problem !== undefined) {
-    const { reason, message } = problem;
-    return [
-      { type, status: "False", reason, message },
-      { type: CONDITION.Stalled, status: "True", reason, message },
-    ];
-  }
+  if (problem !== undefined) return failing(type, CONDITION.Stalled, problem);
   const until = timestamp(expiresAt);
   if (now >= expiresAt) {
     return [{ type, status: "False", reason: "Expired", message: `Without effect since ${until}` }];

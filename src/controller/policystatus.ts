@@ -14,7 +14,7 @@ import { describeErrors } from "../policy/message.ts";
 import { OBJECTS_NOT_LOADED } from "../policy/objects.ts";
 import { type CompiledPolicy, type CompiledRule, isGated, windowsOf } from "../policy/policy.ts";
 import { earliest, timestamp, wholeSecond } from "../policy/instant.ts";
-import { type Finding, withTransitions } from "./conditions.ts";
+import { failing, type Finding, withTransitions } from "./conditions.ts";
 import { type HeldRow, storedRow } from "../operations/rows.ts";
 import { type Known, knownOf } from "./known.ts";
 import type { Unavailable } from "./ports.ts";
@@ -65,16 +65,18 @@ function count({ held, before, stored, matchedClusters }: StatusInput, now: Know
   const shown = firstOf(held, MAX_DECISIONS).map(storedRow);
   const unseen = (total: number | undefined, what: keyof Known): number =>
     mayHideRows(stored) ? Math.max(0, (total ?? 0) - sizeOfUnion(before[what], now[what])) : 0;
-  const atMost = (uids: ReadonlySet<string>): number => Math.max(0, matchedClusters - uids.size);
+  const clusters = (what: "blocked" | "wouldBlock"): number => {
+    const { size } = now[what];
+    return size + Math.min(unseen(stored?.[what], what), Math.max(0, matchedClusters - size));
+  };
   const storedRows = (stored?.decisions?.length ?? 0) + (stored?.decisionsOmitted ?? 0);
   const mostRows = matchedClusters * HOOK_NAMES.length;
   const omitted =
     Math.min(held.length + unseen(storedRows, "rows"), Math.max(held.length, mostRows)) - shown.length;
   return {
     matchedClusters,
-    blocked: now.blocked.size + Math.min(unseen(stored?.blocked, "blocked"), atMost(now.blocked)),
-    wouldBlock:
-      now.wouldBlock.size + Math.min(unseen(stored?.wouldBlock, "wouldBlock"), atMost(now.wouldBlock)),
+    blocked: clusters("blocked"),
+    wouldBlock: clusters("wouldBlock"),
     ...(shown.length > 0 && { decisions: shown }),
     ...(omitted > 0 && { decisionsOmitted: omitted }),
   };
@@ -181,26 +183,16 @@ function hooksText({ rules }: CompiledPolicy): string {
   return HOOK_NAMES.filter((hook) => rules.some(({ hooks }) => hooks.has(hook))).join(",");
 }
 
-/** kstatus: abnormal conditions (Stalled, Reconciling) are present only while they are true. */
 function findings(
   { policy, stored, clustersUnavailable, objectsUnavailable }: StatusInput,
   now: Date,
 ): readonly Finding[] {
   const stalled = stalledBy(policy);
-  if (stalled !== undefined) {
-    return [
-      { type: CONDITION.Ready, status: "False", ...stalled },
-      { type: CONDITION.Stalled, status: "True", ...stalled },
-    ];
-  }
+  if (stalled !== undefined) return failing(CONDITION.Ready, CONDITION.Stalled, stalled);
   const unavailable = clustersUnavailable ?? objectsUnavailable;
   if (unavailable !== undefined) {
     const said = unavailable.reason === OBJECTS_NOT_LOADED ? saidOf(policy, stored) : [];
-    if (said.length > 0) return said;
-    return [
-      { type: CONDITION.Ready, status: "False", ...unavailable },
-      { type: CONDITION.Reconciling, status: "True", ...unavailable },
-    ];
+    return said.length > 0 ? said : failing(CONDITION.Ready, CONDITION.Reconciling, unavailable);
   }
   return [
     { type: CONDITION.Ready, status: "True", reason: REASON.Loaded, message: "The policy is in force" },
@@ -227,7 +219,7 @@ function calls({ notCalled, stored }: StatusInput): Finding[] {
 }
 
 /** Only an edit of the policy, or another `--capi-version`, helps. */
-function stalledBy(policy: CompiledPolicy): { reason: string; message: string } | undefined {
+function stalledBy(policy: CompiledPolicy): Unavailable | undefined {
   if (policy.errors.length > 0) return { reason: REASON.InvalidSpec, message: describeErrors(policy.errors) };
   if (policy.notEnforceable.length === 0) return undefined;
   return { reason: REASON.HookNotEnforceable, message: describeErrors(policy.notEnforceable) };

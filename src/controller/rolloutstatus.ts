@@ -27,7 +27,7 @@ import type { CompiledRollout, CompiledStage } from "../rollouts/rollout.ts";
 import { DEADLINE_EXCEEDED, isOverdue, UNCLAIMED, UNHEALTHY } from "../rollouts/slots.ts";
 import { countingFailures, haltingStage, hasPassed } from "../rollouts/stages.ts";
 import { newestFirst, sharedTargets } from "../rollouts/targetshares.ts";
-import { type Finding, withTransitions } from "./conditions.ts";
+import { failing, type Finding, withTransitions } from "./conditions.ts";
 
 /** A member as memory knows it. */
 export interface MemberState {
@@ -245,15 +245,14 @@ function stagesOf(
   const before = stored?.targets?.find((target) => target.version === version)?.stages ?? [];
   return rollout.stages.map((stage) => {
     const own = slots.byStage.get(stage) ?? [];
-    const counts = countStage(own, slots, { version, stage, rollout });
-    const isMet = counts.succeeded >= counts.needed && (own.length > 0 || needsNone(stage.minSucceeded));
+    const { needed, ...counts } = countStage(own, slots, { version, stage, rollout });
+    const isMet = counts.succeeded >= needed && (own.length > 0 || needsNone(stage.minSucceeded));
     const since = before.find(({ name }) => name === stage.name)?.soakingSince;
     const soakingSince = isMet ? ((isRebuilding ? undefined : since) ?? timestamp(now)) : undefined;
     const soaked = readTimestamp(soakingSince);
-    const { needed: _, ...shown } = counts;
     return {
       name: stage.name,
-      ...shown,
+      ...counts,
       ...(soakingSince !== undefined && { soakingSince }),
       passed: soaked !== undefined && after(soaked, stage.minSuccessTimeMs) <= now,
     };
@@ -343,18 +342,12 @@ function summaryOf(
 function readiness({ rollout: { problem, mode, paused }, isRebuilding }: RolloutInput): Finding[] {
   if (problem !== undefined) {
     const message = `Holds every Cluster that it may select: ${problem}`;
-    return [
-      { type: CONDITION.Ready, status: "False", reason: REASON.InvalidSpec, message },
-      { type: CONDITION.Stalled, status: "True", reason: REASON.InvalidSpec, message },
-    ];
+    return failing(CONDITION.Ready, CONDITION.Stalled, { reason: REASON.InvalidSpec, message });
   }
   if (isRebuilding) {
     const message =
       "Its members have changed, its status was lost, or no operator ran: for 3 minutes nothing begins, until every Cluster that had begun shows it";
-    return [
-      { type: CONDITION.Ready, status: "False", reason: REASON.StatusLost, message },
-      { type: CONDITION.Reconciling, status: "True", reason: REASON.StatusLost, message },
-    ];
+    return failing(CONDITION.Ready, CONDITION.Reconciling, { reason: REASON.StatusLost, message });
   }
   const message =
     mode === "Audit" ? "Records, and holds nothing" : paused ? "Paused: nothing more begins" : "In force";
