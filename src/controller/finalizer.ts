@@ -6,7 +6,7 @@
 import { FINALIZER } from "../api/hookpolicy.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 import { type CompiledPolicy, isGated } from "../policy/policy.ts";
-import type { FinalizerReader } from "./ports.ts";
+import type { PolicyWriter } from "./ports.ts";
 
 /** Whether the finalizer has to be added or removed, as far as memory tells. */
 export function finalizerIsDue(
@@ -24,7 +24,7 @@ export async function wantedFinalizers(
   policy: CompiledPolicy,
   metadata: ObjectMeta,
   matchedClusters: number,
-  reader: FinalizerReader,
+  reader: PolicyWriter,
 ): Promise<readonly string[] | undefined> {
   if (!finalizerIsDue(policy, metadata, matchedClusters)) return undefined;
   const { namespace = "", deletionTimestamp, finalizers = [] } = metadata;
@@ -52,7 +52,7 @@ async function mayGo(
   policy: CompiledPolicy,
   namespace: string,
   matchedClusters: number,
-  reader: FinalizerReader,
+  reader: PolicyWriter,
 ): Promise<boolean> {
   const live = await reader.findNamespace(namespace);
   if (live?.metadata.deletionTimestamp === undefined) return true;

@@ -6,13 +6,13 @@ import { isNews } from "../policy/cluster.ts";
 import type { OverrideEntry } from "./overrideset.ts";
 import { computeOverrideStatus } from "./overridestatus.ts";
 import type { DecisionStore } from "./decisionstore.ts";
-import type { OverrideWriter } from "./ports.ts";
+import type { PolicyWriter } from "./ports.ts";
 
 const MAX_CONFLICTS = 5;
 
 export async function reconcileOverride(
   key: string,
-  { store, writer, now }: { store: DecisionStore; writer: OverrideWriter; now: () => Date },
+  { store, writer, now }: { store: DecisionStore; writer: PolicyWriter; now: () => Date },
 ): Promise<void> {
   for (let conflicts = 0; ; conflicts += 1) {
     const entry = store.overrides.get(key);

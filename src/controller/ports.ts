@@ -113,25 +113,18 @@ export interface LiveReader {
   reasonOf(error: unknown): string;
 }
 
-export interface FinalizerReader {
-  /** Consistent read; `undefined`: there is no such namespace. */
+/** The part of the API server that policies and overrides need. `undefined`: the object does not exist (any more). */
+export interface PolicyWriter {
+  /** Consistent read. */
   findNamespace(name: string): Promise<Namespace | undefined>;
   /**
    * Consistent read: whether the namespace has a Cluster that `selector` matches, in the syntax of `kubectl get -l`.
    * `undefined`: the API server does not serve Clusters.
    */
   hasCluster(namespace: string, selector: string): Promise<boolean | undefined>;
-}
-
-/** The write side of the API server for overrides; `undefined`: the override does not exist any more. */
-export interface OverrideWriter {
   getOverride(entry: OverrideEntry): Promise<HookOverride | undefined>;
   replaceOverrideStatus(entry: OverrideEntry, status: HookOverrideStatus): Promise<HookOverride | undefined>;
   isConflict(error: unknown): boolean;
-}
-
-/** The write side of the API server for policies; `undefined`: the policy does not exist any more. */
-export interface PolicyWriter extends FinalizerReader, OverrideWriter {
   get(entry: PolicyEntry): Promise<PolicyObject | undefined>;
   replaceStatus(entry: PolicyEntry, status: HookPolicyStatus): Promise<PolicyObject | undefined>;
   setFinalizers(entry: PolicyEntry, finalizers: readonly string[]): Promise<PolicyObject | undefined>;
