@@ -1,9 +1,8 @@
 /** Brings one policy's finalizer and status in line with what is in memory. Level-based: at rest it writes nothing. */
 
 import { isDeepStrictEqual } from "node:util";
-import type { Logger } from "../api/logger.ts";
 import { isNews } from "../policy/cluster.ts";
-import { OBJECTS_NOT_LOADED, type ObjectReader } from "../policy/objects.ts";
+import { OBJECTS_NOT_LOADED } from "../policy/objects.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import { wantedFinalizers } from "./finalizer.ts";
 import type { PolicyEntry } from "./policyentry.ts";
@@ -12,19 +11,15 @@ import { isOverrideKey } from "./overrideset.ts";
 import { computeStatus, type StatusInput } from "./policystatus.ts";
 import type { DecisionStore } from "./decisionstore.ts";
 import { callsChanged, type Transition } from "./transitions.ts";
-import type { PolicyWriter, Unavailable } from "./ports.ts";
+import type { PolicyWriter, StoreOptions, Unavailable } from "./ports.ts";
 import { knownOf } from "./known.ts";
 import type { PolicyObject } from "./policyset.ts";
 
-export interface PolicyReconcilerOptions {
+export interface PolicyReconcilerOptions extends Pick<StoreOptions, "log" | "now" | "objects"> {
   readonly store: DecisionStore;
   readonly writer: PolicyWriter;
-  readonly log: Logger;
-  readonly now: () => Date;
   /** Why Clusters cannot be read, if the API server says so. */
   readonly clustersUnavailable: () => Unavailable | undefined;
-  /** Where gates find objects, and why they cannot. */
-  readonly objects: ObjectReader;
   /** Why Cluster API does not call the hooks of the policy. */
   readonly notCalled: (policy: CompiledPolicy) => StatusInput["notCalled"];
   readonly onStatusWrite: (kind: string, result: "written" | "conflict") => void;

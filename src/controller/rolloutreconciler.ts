@@ -13,21 +13,18 @@ import { showsMark } from "../rollouts/member.ts";
 import { scopeOf } from "../rollouts/scope.ts";
 import type { Result } from "./policyreconciler.ts";
 import type { KnownMember, RolloutEntry } from "./rolloutentry.ts";
-import type { Rollouts } from "./rollouts.ts";
+import type { Rollouts, RolloutsOptions } from "./rollouts.ts";
 import { untilDue } from "./rolloutdue.ts";
 import { computeRolloutStatus, type MemberState } from "./rolloutstatus.ts";
-import type { Lister, RolloutApi } from "./ports.ts";
 
-export interface RolloutReconcilerOptions {
+export interface RolloutReconcilerOptions extends Pick<
+  RolloutsOptions,
+  "api" | "clusters" | "now" | "nowMs"
+> {
   readonly rollouts: Rollouts;
-  readonly api: RolloutApi;
-  readonly clusters: Lister<Cluster>;
   /** Whether this replica writes the statuses of rollouts. */
   readonly leading: () => boolean;
   readonly loaded: () => boolean;
-  readonly now: () => Date;
-  /** Monotonic milliseconds. */
-  readonly nowMs: () => number;
   /** This replica has stored `now` in place of `before`. */
   readonly onStored: (
     object: HookRollout,
