@@ -11,7 +11,7 @@ import { CallTurns, shareOf } from "../controller/callturns.ts";
 import { type ConfirmationOptions, Confirmer } from "../controller/confirmation.ts";
 import { finalizerIsDue } from "../controller/finalizer.ts";
 import { parsePolicyKey } from "../controller/policyset.ts";
-import type { StoreOptions } from "../controller/ports.ts";
+import type { StoreOptions, Unavailable } from "../controller/ports.ts";
 import { PolicyReconciler } from "../controller/policyreconciler.ts";
 import { DecisionStore } from "../controller/decisionstore.ts";
 import type { Rollouts } from "../controller/rollouts.ts";
@@ -152,20 +152,15 @@ interface Sources {
   readonly onTransition: (transition: Transition) => void;
 }
 
-function createQueue(
-  { store, api, objects, clusters, notCalled, onTransition }: Sources,
-  { client, log, metrics }: ControllerOptions,
-): WorkQueue {
+function createQueue(sources: Sources, { client, log, metrics }: ControllerOptions): WorkQueue {
+  const { store, api, clusters } = sources;
   const reconciler = new PolicyReconciler({
-    store,
+    ...sources,
     writer: api,
-    objects,
     log,
     now: client.serverClock.now,
     clustersUnavailable: () => clustersUnavailable(clusters),
-    notCalled,
     onStatusWrite: (kind, result) => metrics.statusWrites.inc({ kind, result }),
-    onTransition,
   });
   return new WorkQueue({
     reconcile: async (key) => {
@@ -194,12 +189,11 @@ function keysIn({ policies }: DecisionStore, namespace: string | undefined): str
 function createSources(
   { store, rollouts }: { readonly store: DecisionStore; readonly rollouts: Rollouts },
   reader: ApiServer,
-  { hookPolicies, clusterHookPolicies }: Informers,
+  { policies }: Informers,
   log: Logger,
 ): Pick<Controller, "source" | "clusters"> {
   const onStale = (kinds: ReadonlySet<PolicyKind>): void => {
-    if (kinds.has("HookPolicy")) hookPolicies.refresh();
-    if (kinds.has("ClusterHookPolicy")) clusterHookPolicies.refresh();
+    for (const kind of kinds) policies[kind].refresh();
   };
   const turns = new CallTurns();
   const alsoReads: ConfirmationOptions["alsoReads"] = (request, world) =>
@@ -319,7 +313,7 @@ function onChange<T>(read: () => T | undefined, react: (value: T | undefined) =>
 }
 
 /** The message for users when the API server definitely and permanently refuses; a loss of contact is neither. */
-function clustersUnavailable(clusters: Informer<Cluster>): { reason: string; message: string } | undefined {
+function clustersUnavailable(clusters: Informer<Cluster>): Unavailable | undefined {
   const failure = clusters.failure();
   if (isNotFound(failure)) {
     const message =

@@ -19,8 +19,7 @@ import { viewCluster, viewNamespace } from "../policy/cluster.ts";
 import type { PolicyKind } from "../policy/policyref.ts";
 
 export interface Informers {
-  readonly hookPolicies: Informer<PolicyObject>;
-  readonly clusterHookPolicies: Informer<PolicyObject>;
+  readonly policies: Readonly<Record<PolicyKind, Informer<PolicyObject>>>;
   readonly clusters: Informer<Cluster>;
   readonly namespaces: Informer<Namespace>;
   readonly overrides: Informer<HookOverride>;
@@ -38,10 +37,10 @@ export function createInformers(
   clusterResource: ClusterResource,
   { store, rollouts, lookAgain }: Listeners,
 ): Informers {
+  const common = { client, log };
   const policies = (kind: PolicyKind): Informer<PolicyObject> =>
     new Informer({
-      client,
-      log,
+      ...common,
       resource: POLICY_RESOURCES[kind],
       project: (raw) => viewPolicy(kind, raw),
       isSame: isSameSpec,
@@ -51,11 +50,9 @@ export function createInformers(
       },
     });
   return {
-    hookPolicies: policies("HookPolicy"),
-    clusterHookPolicies: policies("ClusterHookPolicy"),
+    policies: { HookPolicy: policies("HookPolicy"), ClusterHookPolicy: policies("ClusterHookPolicy") },
     clusters: new Informer<Cluster>({
-      client,
-      log,
+      ...common,
       resource: async (signal) => await clusterResource.resolve(signal),
       project: (raw, known) => compactCluster(viewCluster(raw, known)),
       onChange: ({ old, new: cluster }) => {
@@ -64,24 +61,21 @@ export function createInformers(
       },
     }),
     overrides: new Informer<HookOverride>({
-      client,
-      log,
+      ...common,
       resource: OVERRIDES,
       project: viewOverride,
       isSame: isSameSpec,
       onChange: ({ key, new: object }) => store().overrideChanged(key, object),
     }),
     rollouts: new Informer<HookRollout>({
-      client,
-      log,
+      ...common,
       resource: ROLLOUTS,
       project: viewRollout,
       isSame: isSameSpec,
       onChange: ({ key, new: object }) => rollouts().rolloutChanged(key, object),
     }),
     namespaces: new Informer<Namespace>({
-      client,
-      log,
+      ...common,
       resource: NAMESPACES,
       metadataOnly: true,
       project: viewNamespace,
@@ -96,8 +90,8 @@ export function createInformers(
 
 export function nameInformers(informers: Informers): readonly Named[] {
   return [
-    [resourceName(POLICY_RESOURCES.HookPolicy), informers.hookPolicies],
-    [resourceName(POLICY_RESOURCES.ClusterHookPolicy), informers.clusterHookPolicies],
+    [resourceName(POLICY_RESOURCES.HookPolicy), informers.policies.HookPolicy],
+    [resourceName(POLICY_RESOURCES.ClusterHookPolicy), informers.policies.ClusterHookPolicy],
     ["clusters.cluster.x-k8s.io", informers.clusters],
     ["namespaces", informers.namespaces],
     [resourceName(OVERRIDES), informers.overrides],
