@@ -15,7 +15,6 @@ import type {
   LocatedKind,
   Selection,
 } from "../admission/reviewworld.ts";
-import type { Logger } from "../api/logger.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
 import { type AdmissionRecording, recordAdmission } from "./admissionrecorder.ts";
 import { policyKey } from "../controller/policyset.ts";
@@ -41,17 +40,15 @@ export interface Memory {
 
 type ReadMemory = Omit<Memory, "store"> & { readonly store: Omit<Memory["store"], "requestRefused"> };
 
-export interface AdmissionOptions {
+export interface AdmissionOptions extends Pick<
+  AdmissionRecording,
+  "authenticated" | "metrics" | "audit" | "log"
+> {
   readonly memory: Memory;
   /** A client of its own: callers of the webhook must not use up the connections that confirm releases. */
   readonly client: ReviewClient;
   readonly settings: Settings;
-  /** Whether only the API server is answered; otherwise answers reveal nothing from memory. */
-  readonly authenticated: boolean;
   readonly clusters: ClusterDecisions;
-  readonly metrics: AdmissionRecording["metrics"];
-  readonly audit: AdmissionRecording["audit"];
-  readonly log: Logger;
 }
 
 export type ReviewClient = Pick<KubeClient, "getPath" | "review">;
@@ -59,7 +56,6 @@ export type ReviewClient = Pick<KubeClient, "getPath" | "review">;
 const now = (): Date => new Date();
 
 export interface Admission extends AdmissionRoutes {
-  /** Stops answering. */
   close(): Promise<void>;
 }
 
@@ -69,6 +65,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
   const policies = {
     examiner,
     turns: new Turns(),
+    // Other clients learn nothing from memory.
     ...(authenticated && { world: worldOf(memory) }),
     reviewer: new ApiServerReviewer(client, { tellsOwn: authenticated }),
     log,
