@@ -6,7 +6,7 @@
 import { compareText } from "../api/comparetext.ts";
 import type { HookRollout, RolloutClaim } from "../api/hookpolicy.ts";
 import type { Cluster, ObjectMeta } from "../api/meta.ts";
-import type { HookCall } from "../api/runtimehooks.ts";
+import type { HookCall, HookName } from "../api/runtimehooks.ts";
 import { isAwaited } from "../operations/shows.ts";
 import { clusterKey, compareResourceVersions } from "../policy/cluster.ts";
 import { covers, isActive, type Override } from "../policy/override.ts";
@@ -194,7 +194,7 @@ export class Rollouts {
       const { hold, claim } = await this.#takeFrom(entry, call, live);
       if (claim !== undefined) taken.set(entry.rollout.name, claim);
       if (hold === undefined) continue;
-      await this.#giveBack(taken);
+      for (const [name, slot] of taken) await this.#claims.giveBack(name, slot);
       return hold;
     }
     return undefined;
@@ -235,10 +235,6 @@ export class Rollouts {
     return { hold: taken.reason === "NotConfirmed" ? soon(hold) : hold };
   }
 
-  async #giveBack(taken: ReadonlyMap<string, RolloutClaim>): Promise<void> {
-    for (const [name, claim] of taken) await this.#claims.giveBack(name, claim);
-  }
-
   /** The objects that the gates of stages look at for this Cluster. */
   queries({ call }: DecisionRequest, world: LiveWorld): readonly ObjectQuery[] {
     const { cluster, namespace, overrides } = world;
@@ -255,11 +251,7 @@ export class Rollouts {
     );
   }
 
-  #holding(
-    hook: DecisionRequest["call"]["hook"],
-    cluster: Cluster,
-    overrides: readonly Override[],
-  ): readonly RolloutEntry[] {
+  #holding(hook: HookName, cluster: Cluster, overrides: readonly Override[]): readonly RolloutEntry[] {
     const now = this.#options.now();
     const active = overrides.filter((override) => isActive(override, cluster, hook, now));
     return this.entries().filter(
