@@ -1,5 +1,7 @@
 /** Assigns a few places fairly: to groups in turn, and within a group to its members in turn. */
 
+import { entryOf } from "./entryof.ts";
+
 /** Work that waits for a place. A turn may wait in several queues, and takes the first place that it gets. */
 export interface Turn {
   /** Whether the turn was given up or has begun: it then takes no place. */
@@ -86,10 +88,4 @@ function nextOf({ waiting }: Member): Turn | undefined {
     turn.drop();
   }
   return undefined;
-}
-
-function entryOf<T>(map: Map<string, T>, key: string, make: () => T): T {
-  const found = map.get(key) ?? make();
-  map.set(key, found);
-  return found;
 }

@@ -3,6 +3,7 @@
  * of a namespace. A decision about a tenant's policies can take milliseconds, and any caller can ask for many.
  */
 
+import { entryOf } from "../api/entryof.ts";
 import type { Answers } from "./answers.ts";
 import type { DecisionRequest } from "./ports.ts";
 import { Turn, TURN_MS } from "./turn.ts";
@@ -50,8 +51,8 @@ export class CallTurns {
    */
   run<T>({ namespace, cluster }: CallShare, decide: () => T | Promise<T>, refuse?: () => T): T | Promise<T> {
     if (this.#count === 0 && !this.#turn.isOver()) return decide();
-    const clusters = entry(this.#waiting, namespace, () => new Map<string, (() => void)[]>());
-    const calls = entry(clusters, cluster, () => []);
+    const clusters = entryOf(this.#waiting, namespace, () => new Map<string, (() => void)[]>());
+    const calls = entryOf(clusters, cluster, () => []);
     if (calls.length >= MAX_WAITING_OF_ONE && refuse !== undefined) return refuse();
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     calls.push(() => {
@@ -85,10 +86,4 @@ export class CallTurns {
       }
     }
   }
-}
-
-function entry<T>(map: Map<string, T>, key: string, make: () => T): T {
-  const found = map.get(key) ?? make();
-  map.set(key, found);
-  return found;
 }

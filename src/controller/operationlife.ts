@@ -4,6 +4,7 @@
  * is time, from the inputs that were known when it proceeded.
  */
 
+import { entryOf } from "../api/entryof.ts";
 import type { Cluster } from "../api/meta.ts";
 import { answering, type PendingOperation, operationKey } from "../operations/operation.ts";
 import type { Followed } from "../operations/operations.ts";
@@ -117,10 +118,8 @@ export class OperationLife {
   }
 
   #add(clusterUID: string, passed: Passed): void {
-    const waiting = this.#waiting.get(clusterUID) ?? [];
-    if (waiting.length >= MAX_WAITING) return;
-    waiting.push(passed);
-    this.#waiting.set(clusterUID, waiting);
+    const waiting = entryOf(this.#waiting, clusterUID, () => []);
+    if (waiting.length < MAX_WAITING) waiting.push(passed);
   }
 }
 

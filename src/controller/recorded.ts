@@ -1,3 +1,4 @@
+import { entryOf } from "../api/entryof.ts";
 import type { RecentResult } from "../api/hookpolicy.ts";
 
 /** The same result has the same key, no matter which replica reports it. */
@@ -29,8 +30,7 @@ export class RecordedResults {
     if (known?.has(key) === true) return false;
     if (verdict === "Refused" && known !== undefined && known.size >= MAX_WITH_REFUSALS) return false;
     if (this.#size >= MAX_RESULTS) this.#clear();
-    const keys = this.#byCluster.get(clusterUID) ?? new Set();
-    this.#byCluster.set(clusterUID, keys.add(key));
+    entryOf(this.#byCluster, clusterUID, () => new Set()).add(key);
     this.#size += 1;
     return true;
   }

@@ -1,6 +1,7 @@
 /** The status of a HookRollout as a pure function of what is stored, of its members in memory and of the time. */
 
 import { parse } from "semver";
+import { entryOf } from "../api/entryof.ts";
 import {
   CONDITION,
   type HookRollout,
@@ -214,7 +215,7 @@ function targetsNow(input: RolloutInput, slots: Slots, now: Date): RolloutTarget
   const wanted = new Set<string>();
   const active = new Map<string, Set<string>>();
   const follow = (version: string, namespace = ""): void => {
-    active.set(version, (active.get(version) ?? new Set()).add(namespace));
+    entryOf(active, version, () => new Set()).add(namespace);
   };
   for (const { target = "", namespace } of slots.running) follow(target, namespace);
   for (const { cluster, hasReached } of members) {

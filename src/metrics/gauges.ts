@@ -2,6 +2,7 @@
 
 import { setImmediate } from "node:timers/promises";
 
+import { entryOf } from "../api/entryof.ts";
 import { CONDITION } from "../api/hookpolicy.ts";
 import type { HookName } from "../api/runtimehooks.ts";
 import type { HeldRow } from "../operations/rows.ts";
@@ -107,9 +108,7 @@ async function surveyPolicies({ policies }: DecisionStore): Promise<Survey> {
   let end = performance.now() + SLICE_MS;
   for (const entry of [...policies.entries()].toSorted((a, b) => rank(a) - rank(b))) {
     for (const { hook, holds, clusterUID } of entry.held.values()) {
-      if (!holds) continue;
-      const uids = survey.held.get(hook) ?? new Set();
-      survey.held.set(hook, uids.add(clusterUID));
+      if (holds) entryOf(survey.held, hook, () => new Set()).add(clusterUID);
     }
     survey.decisions.add(countDecisions(entry));
     survey.wouldBlock.add(countWouldBlock(entry));

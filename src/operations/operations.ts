@@ -1,6 +1,7 @@
 /** Every pending operation, by Cluster and hook. */
 
 import { isDeepStrictEqual } from "node:util";
+import { entryOf } from "../api/entryof.ts";
 import type { ServedHooks } from "../api/hookcatalog.ts";
 import type { HookPolicySpec } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
@@ -40,9 +41,8 @@ export class PendingOperations {
   }
 
   put(operation: PendingOperation): void {
-    const operations = this.#operations.get(operation.clusterUID) ?? new Map<HookName, PendingOperation>();
+    const operations = entryOf(this.#operations, operation.clusterUID, () => new Map());
     operations.set(operation.call.hook, operation);
-    this.#operations.set(operation.clusterUID, operations);
   }
 
   forgetPolicy(policyUID: string): void {
