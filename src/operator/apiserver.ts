@@ -10,7 +10,7 @@ import {
 import type { LiveReader, PolicyWriter, RolloutApi } from "../controller/ports.ts";
 import type { OverrideEntry } from "../controller/overrideset.ts";
 import type { PolicyEntry } from "../controller/policyentry.ts";
-import type { KubeClient } from "../kube/kubeclient.ts";
+import type { KubeClient, List, ListOptions } from "../kube/kubeclient.ts";
 import { servesResource } from "../kube/apidiscovery.ts";
 import { definitionUid, isDefinitionChanging, whileDefined } from "../kube/definitions.ts";
 import {
@@ -22,7 +22,7 @@ import {
   unlessNotFound,
 } from "../kube/kubeerror.ts";
 import type { ClusterResource } from "../kube/clusterresource.ts";
-import type { KubeObject } from "../kube/resource.ts";
+import type { KubeObject, Resource } from "../kube/resource.ts";
 import { NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../kube/resources.ts";
 import { viewOverride, viewPolicy, viewRollout } from "../controller/storedviews.ts";
 import { viewCluster, viewMetadata, viewNamespace } from "../policy/cluster.ts";
@@ -44,6 +44,7 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
   readonly #clusters: ClusterResource;
   readonly #objects: ObjectInformers;
   readonly #present: PresentClustersOptions;
+  readonly isConflict = isConflict;
 
   constructor({ client, clusters, objects, ...memory }: ApiServerOptions) {
     this.#client = client;
@@ -52,10 +53,7 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
     this.#present = {
       ...memory,
       version: async () => await client.version(clusters.current),
-      list: async (signal) => {
-        const options = { metadataOnly: true, project: metadataOf, signal };
-        return (await client.list(clusters.current, options)).items;
-      },
+      list: async (signal) => (await this.#metadata(clusters.current, { signal })).items,
     };
   }
 
@@ -65,16 +63,26 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
     at?: string,
   ): ReturnType<LiveReader["policies"]> {
     const scope = namespace !== undefined && { namespace };
-    const options = { metadataOnly: true, project: metadataOf, ...scope, at };
-    return await this.#client.list(POLICY_RESOURCES[kind], options);
+    return await this.#metadata(POLICY_RESOURCES[kind], { ...scope, at });
   }
 
   async rollouts(at: string): ReturnType<LiveReader["rollouts"]> {
-    return (await this.#client.list(ROLLOUTS, { metadataOnly: true, project: metadataOf, at })).items;
+    return (await this.#metadata(ROLLOUTS, { at })).items;
   }
 
   async definition(kind: HolderRef["kind"]): ReturnType<LiveReader["definition"]> {
     return await definitionUid(this.#client, kind === "HookRollout" ? ROLLOUTS : POLICY_RESOURCES[kind]);
+  }
+
+  async #metadata(
+    resource: Resource,
+    options: Omit<ListOptions<ObjectMeta>, "project"> = {},
+  ): Promise<List<ObjectMeta>> {
+    return await this.#client.list(resource, {
+      ...options,
+      metadataOnly: true,
+      project: ({ metadata }) => viewMetadata(metadata),
+    });
   }
 
   async cluster(namespace: string, name: string): ReturnType<LiveReader["cluster"]> {
@@ -91,8 +99,7 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
   }
 
   async overrides(): ReturnType<LiveReader["overrides"]> {
-    const { items } = await this.#client.list(OVERRIDES, { metadataOnly: true });
-    return items.map(({ metadata }) => viewMetadata(metadata));
+    return (await this.#metadata(OVERRIDES)).items;
   }
 
   async objects({ kind, namespace, ...read }: ObjectQuery): ReturnType<LiveReader["objects"]> {
@@ -180,14 +187,6 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
   ): ReturnType<RolloutApi["replaceRolloutStatus"]> {
     return await unlessGone(this.#client.replaceStatus(ROLLOUTS, { ...object, status }), viewRollout);
   }
-
-  isConflict(error: unknown): boolean {
-    return isConflict(error);
-  }
-}
-
-function metadataOf({ metadata }: KubeObject): ObjectMeta {
-  return viewMetadata(metadata);
 }
 
 async function unlessGone<T>(
