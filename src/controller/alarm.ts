@@ -1,5 +1,6 @@
 /** One timer for many pieces of work: calls back for each when its instant has come. */
 
+import { entryOf } from "../api/entryof.ts";
 import { Allowance, type TimeAllowance } from "./allowance.ts";
 import { TURN_MS } from "./turn.ts";
 
@@ -99,11 +100,7 @@ export class Alarm<T> {
   #due(now: number): Map<string, string[]> {
     const due = new Map<string, string[]>();
     for (const [key, { work, at }] of this.#entries) {
-      if (at > now) continue;
-      const owner = this.#options.ownerOf(work);
-      const keys = due.get(owner);
-      if (keys === undefined) due.set(owner, [key]);
-      else keys.push(key);
+      if (at <= now) entryOf(due, this.#options.ownerOf(work), () => []).push(key);
     }
     for (const owner of due.keys()) if (this.#allowance.restMs(owner) > 0) due.delete(owner);
     return due;
