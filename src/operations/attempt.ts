@@ -4,6 +4,7 @@ import { type Cluster, DELETE_FOR_MOVE_ANNOTATION } from "../api/meta.ts";
 import type { HookCall } from "../api/runtimehooks.ts";
 import { lookup } from "../policy/selector.ts";
 import { isVersion } from "../policy/targetversion.ts";
+import { about, comingFrom } from "./call.ts";
 
 /** `after` is absent for a deletion, `before` for a creation. */
 export interface Change {
@@ -38,15 +39,8 @@ function upgradeOf(before: Cluster, after: Cluster): Attempt | undefined {
   const [from, to] = [before.topology?.version, after.topology?.version];
   if (from === undefined || to === undefined || from === to) return undefined;
   if (after.metadata.deletionTimestamp !== undefined) return undefined;
-  const current = currentVersion(before);
-  return {
-    call: {
-      hook: "BeforeClusterUpgrade",
-      ...(current !== undefined && { fromKubernetesVersion: current }),
-      ...(isVersion(to) && { toKubernetesVersion: to }),
-    },
-    cluster: after,
-  };
+  const call = comingFrom({ hook: "BeforeClusterUpgrade" }, currentVersion(before));
+  return { call: isVersion(to) ? about(call, to) : call, cluster: after };
 }
 
 /** The version that the Cluster runs: while an upgrade is held or under way, its spec has another one. */

@@ -6,12 +6,7 @@ import { stepVersion, VERSIONED } from "./step.ts";
 
 /** The call that Cluster API waits for, as far as the Cluster shows it. A Cluster does not show the settings. */
 export function shownCall(hook: HookName, cluster: Cluster): HookCall {
-  const from = shownFrom(hook, cluster);
-  const call = {
-    hook,
-    ...(from !== undefined && { fromKubernetesVersion: from }),
-  };
-  return about(call, shownVersion(hook, cluster));
+  return about(comingFrom({ hook }, shownFrom(hook, cluster)), shownVersion(hook, cluster));
 }
 
 /**
