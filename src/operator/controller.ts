@@ -113,7 +113,9 @@ export function createController(options: ControllerOptions): Controller {
     onStale: () => informers.rollouts.refresh(),
   });
   const named = nameInformers(informers);
-  followMemory(metrics, { store, queue, named: [...named, nameOf(registrations)], objects, now });
+  // Calls are answered before the last one has synced, because decisions do not depend on the registrations.
+  const all: Named[] = [...named, ["extensionconfigs.runtime.cluster.x-k8s.io", registrations.informer]];
+  followMemory(metrics, { store, queue, named: all, objects, now });
   followCoverage(metrics, { store, clusters, notCalled });
   return {
     ...createSources({ store, rollouts }, api, informers, log),
@@ -221,11 +223,6 @@ function createSources(
   return { source, clusters };
 }
 
-/** Calls are answered before this informer has synced, because decisions do not depend on the registrations. */
-function nameOf({ informer }: Registrations): Named {
-  return ["extensionconfigs.runtime.cluster.x-k8s.io", informer];
-}
-
 interface Parts {
   readonly informers: Informers;
   readonly objects: ObjectInformers;
@@ -253,8 +250,8 @@ async function run(parts: Parts, signal: AbortSignal): Promise<void> {
     },
     () => undefined, // Stopped before everything was read.
   );
-  const informing = [...named, nameOf(registrations)].map(([, informer]) => informer.run(signal));
-  await Promise.all([load, ...queues.map((queue) => queue.run(signal)), objects.run(signal), ...informing]);
+  const informing = [...named.map(([, informer]) => informer), registrations.informer];
+  await Promise.all([load, ...[...informing, ...queues, objects].map((part) => part.run(signal))]);
   clearInterval(polling);
   store.stop();
 }
