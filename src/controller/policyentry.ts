@@ -79,10 +79,7 @@ export class PolicyEntry {
   /** Takes a newer copy of the same policy, and keeps what is known about its Clusters. */
   replace(object: PolicyEntry["object"], compiled: CompiledPolicy): void {
     this.object = object;
-    if (this.compiled !== compiled) this.#specChanged(compiled);
-  }
-
-  #specChanged(compiled: CompiledPolicy): void {
+    if (this.compiled === compiled) return;
     this.compiled = compiled;
     this.demands = mergeDemands(demandsOf(compiled));
     this.selectsNamespaces = selectsNamespaces(compiled);

@@ -185,7 +185,7 @@ export class RolloutReconciler {
     const known = this.#knownOf(entry);
     const isYoung = now().getTime() - createdAt.getTime() < CLAIM_MS;
     const isLost = status?.scope === undefined ? !isYoung : status.scope !== scope;
-    const reason = readyReason(status);
+    const reason = status?.conditions?.find(({ type }) => type === CONDITION.Ready)?.reason;
     const isInherited = reason === REASON.StatusLost && known.rebuildUntil === undefined;
     // Before this operator was registered, Clusters began without a slot.
     const wasUnheld = reason === REASON.OperatorGone;
@@ -258,10 +258,6 @@ function countsAsUnhealthy({ rollout }: RolloutEntry, cluster: Cluster, health: 
     health === "Unhealthy" &&
     isAtTarget(cluster, cluster.topology?.version ?? "")
   );
-}
-
-function readyReason(status: HookRolloutStatus | undefined): string | undefined {
-  return status?.conditions?.find(({ type }) => type === CONDITION.Ready)?.reason;
 }
 
 function hasFailed(status: HookRolloutStatus | undefined, uid: string): boolean {
