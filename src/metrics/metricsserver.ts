@@ -7,6 +7,7 @@ import type { Logger } from "../api/logger.ts";
 import { sparing } from "../log/sparing.ts";
 import { listen, type Address } from "../server/address.ts";
 import { tlsOptions, type KeyPair } from "../server/tls.ts";
+import type { TlsServer } from "../server/tlsserver.ts";
 import { type Connection, Connections } from "../server/connections.ts";
 import {
   createPlainServer,
@@ -29,10 +30,7 @@ export interface SecureMetricsOptions extends MetricsOptions {
   readonly guard: Pick<ScrapeGuard, "refusal">;
 }
 
-export interface SecureMetricsServer extends PageServer {
-  /** For new connections; throws and keeps the old certificate when key and certificate do not match. */
-  setCertificate(pair: KeyPair): void;
-}
+export type SecureMetricsServer = PageServer & Pick<TlsServer, "setCertificate">;
 
 const FLAG = "--diagnostics-address";
 const PATH = "/metrics";
