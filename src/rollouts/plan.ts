@@ -56,11 +56,7 @@ export function planRollout(
   { from, durationMs }: { readonly from: Date; readonly durationMs: number },
 ): Plan {
   const walk = new Walk(rollout, members, durationMs);
-  let at: Date | undefined = from;
-  while (at !== undefined) {
-    walk.begin(at);
-    at = walk.next(at);
-  }
+  for (let at: Date | undefined = from; at !== undefined; at = walk.next(at)) walk.begin(at);
   return walk.plan(from);
 }
 
