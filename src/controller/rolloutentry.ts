@@ -1,5 +1,6 @@
 /** One HookRollout in memory: its members, the slots in use and the queue, as this replica knows them. */
 
+import { entryOf } from "../api/entryof.ts";
 import type { HookRollout, HookRolloutStatus } from "../api/hookpolicy.ts";
 import type { ServedHooks } from "../api/hookcatalog.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
@@ -213,11 +214,10 @@ export class RolloutEntry {
     const places = new Map<CompiledStage, Map<string, boolean>>();
     const now = this.#world.now();
     return (stage, target) => {
-      const known = places.get(stage) ?? new Map<string, boolean>();
-      const isOpen =
-        known.get(target) ?? refusalOf(this.#compiled, this.status, { stage, target }, now) === undefined;
-      places.set(stage, known.set(target, isOpen));
-      return isOpen;
+      const known = entryOf(places, stage, () => new Map<string, boolean>());
+      const isOpen = (): boolean =>
+        refusalOf(this.#compiled, this.status, { stage, target }, now) === undefined;
+      return entryOf(known, target, isOpen);
     };
   }
 

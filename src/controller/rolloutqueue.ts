@@ -4,6 +4,7 @@
  */
 
 import { compareText } from "../api/comparetext.ts";
+import { entryOf } from "../api/entryof.ts";
 import { MAX_NEXT, type RolloutCandidate } from "../api/hookpolicy.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 import { timestamp } from "../policy/instant.ts";
@@ -116,8 +117,7 @@ export class RolloutQueue {
   #watchGrace(mayBegin: ReadonlySet<string>, graceMs: number, nowMs: number): void {
     for (const uid of this.#turnSince.keys()) if (!mayBegin.has(uid)) this.#turnSince.delete(uid);
     for (const uid of mayBegin) {
-      const since = this.#turnSince.get(uid) ?? nowMs;
-      this.#turnSince.set(uid, since);
+      const since = entryOf(this.#turnSince, uid, () => nowMs);
       if (nowMs - since < graceMs) continue;
       this.#behindUntil.set(uid, nowMs + BEHIND_MS);
       this.#turnSince.delete(uid);

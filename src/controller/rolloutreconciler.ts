@@ -4,6 +4,7 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
+import { entryOf } from "../api/entryof.ts";
 import type { HookRollout, HookRolloutStatus, RolloutClaim } from "../api/hookpolicy.ts";
 import { CONDITION, REASON } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
@@ -149,13 +150,11 @@ export class RolloutReconciler {
   }
 
   #knownOf({ rollout: { name } }: RolloutEntry): Known {
-    const known = this.#known.get(name) ?? {
+    return entryOf(this.#known, name, () => ({
       look: newLook(),
       rebuildUntil: undefined,
       claimsSeen: new Map(),
-    };
-    this.#known.set(name, known);
-    return known;
+    }));
   }
 
   #stateOf(entry: RolloutEntry, { member, cluster }: KnownMember, before: Look, look: Look): MemberState {
@@ -201,9 +200,7 @@ export class RolloutReconciler {
     const keys = new Set(running.map(claimKey));
     for (const key of claimsSeen.keys()) if (!keys.has(key)) claimsSeen.delete(key);
     return running.filter((claim) => {
-      const key = claimKey(claim);
-      const since = claimsSeen.get(key) ?? nowMs();
-      claimsSeen.set(key, since);
+      const since = entryOf(claimsSeen, claimKey(claim), nowMs);
       const cluster = clusters.get(`${claim.namespace}/${claim.name}`);
       return this.#hasEnded(entry, claim, cluster, nowMs() - since >= CLAIM_MS);
     });

@@ -1,5 +1,6 @@
 /** Remembers the timers of rules with a deadline or a wait, from one decision about an operation to the next. */
 
+import { entryOf } from "../api/entryof.ts";
 import type {
   DecisionRow,
   HookPolicySpec,
@@ -82,11 +83,8 @@ export interface Edit {
 /** Compares both specs once for thousands of operations. */
 export function editOf(before: PolicySpec, now: PolicySpec): Edit {
   const compared = new Map<string, boolean>();
-  const hasSameGates = (name: string): boolean => {
-    const same = compared.get(name) ?? conditionsOf(before, name) === conditionsOf(now, name);
-    compared.set(name, same);
-    return same;
-  };
+  const hasSameGates = (name: string): boolean =>
+    entryOf(compared, name, () => conditionsOf(before, name) === conditionsOf(now, name));
   return { sameMode: before?.mode === now?.mode, hasSameGates };
 }
 
