@@ -59,10 +59,6 @@ export class Slots {
     for (const [labelKey, values] of this.#values) values.add(lookup(labels, labelKey), 1);
   }
 
-  get used(): number {
-    return this.#used.size;
-  }
-
   has(uid: string): boolean {
     return this.#used.has(uid);
   }
