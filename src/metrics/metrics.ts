@@ -63,8 +63,7 @@ function allMetrics(registry: Registry) {
     ...callMetrics(make),
     ...controllerMetrics(make),
     ...policyMetrics(make),
-    ...rolloutMetrics(make),
-    ...coverageMetrics(make),
+    ...fleetMetrics(make),
   };
 }
 
@@ -211,7 +210,7 @@ function policyMetrics({ histogram, mirror, mirrorCounter }: Makers) {
   };
 }
 
-function rolloutMetrics({ mirror }: Makers) {
+function fleetMetrics({ mirror }: Makers) {
   return {
     rolloutClusters: mirror(
       "hookpolicy_rollout_clusters",
@@ -223,11 +222,6 @@ function rolloutMetrics({ mirror }: Makers) {
       "Whether failures have halted the HookRollout: 1 or 0.",
       ["rollout"],
     ),
-  };
-}
-
-function coverageMetrics({ mirror }: Makers) {
-  return {
     policies: mirror(
       "hookpolicy_policies",
       "Policies by kind, mode and the status of their Ready condition.",
