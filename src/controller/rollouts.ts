@@ -90,9 +90,8 @@ export class Rollouts {
   }
 
   clusterChanged(before: Cluster | undefined, now: Cluster | undefined): void {
-    const gone =
-      before !== undefined && before.metadata.uid !== now?.metadata.uid ? before.metadata.uid : undefined;
-    if (gone !== undefined) for (const { queue } of this.#entries.values()) queue.forget(gone);
+    if (before !== undefined && before.metadata.uid !== now?.metadata.uid)
+      for (const { queue } of this.#entries.values()) queue.forget(before.metadata.uid);
     this.membersChanged();
   }
 
