@@ -12,7 +12,6 @@ const MAX_RESULTS = 10_000;
 /** A request can name any version, so a Cluster with this many results gets no further refusals. */
 const MAX_WITH_REFUSALS = 32;
 
-/** The results that were recorded already. */
 export class RecordedResults {
   /** resultKeys, by the Cluster's uid. */
   readonly #byCluster = new Map<string, Set<string>>();

@@ -242,7 +242,6 @@ function fleetMetrics({ mirror }: Makers) {
 
 type Makers = ReturnType<typeof makers>;
 
-/** Functions that make a metric of the registry. */
 function makers(registry: Registry) {
   const registers = [registry];
   return {

@@ -9,7 +9,7 @@ export function orderOf(labels: Labels, orderLabelKey: string | undefined): numb
   return label !== undefined && /^-?\d{1,15}$/.test(label) ? Number(label) : Infinity;
 }
 
-/** For a sort. */
+/** Infinity - Infinity is not a number. */
 export function compareOrder(a: number, b: number): number {
   return a === b ? 0 : a - b;
 }

@@ -7,7 +7,6 @@ import { slotsOf } from "./limit.ts";
 import type { Member } from "./member.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";
 
-/** The slot of one Cluster. */
 interface Slot {
   readonly stage: string | undefined;
   /** "Gone": the Cluster is no member any more. */
