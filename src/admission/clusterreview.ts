@@ -1,10 +1,9 @@
 /** Decodes reviews of Clusters: a deletion, a creation, or a change. */
 
-import { isFields } from "../api/fields.ts";
+import { isFields, parseJson } from "../api/fields.ts";
 import type { Cluster } from "../api/meta.ts";
 import type { Change } from "../operations/attempt.ts";
 import { viewCluster } from "../policy/cluster.ts";
-import { parseJson } from "./review.ts";
 import { isClusterReview, type RawClusterReview } from "./reviewvalidators.ts";
 import { MAX_REVIEW_BYTES } from "./reviewsize.ts";
 

@@ -1,5 +1,6 @@
 /** AdmissionReview of admission.k8s.io/v1: decodes a policy change and encodes a verdict. */
 
+import { parseJson } from "../api/fields.ts";
 import {
   GROUP,
   type ClusterHookPolicy,
@@ -73,14 +74,6 @@ export function shareOf(head: Head | undefined): string {
 /** The API server has checked the rest against the CRD; HookPolicy's own checks follow later. */
 function isObject(value: unknown, kind: string): value is Review["object"] {
   return isStored(value) && value.kind === kind;
-}
-
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 export function encodeVerdict(uid: string, { denial, warnings }: Verdict): string {

@@ -25,6 +25,15 @@ export function nonEmptyText(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
+/** `undefined`: not JSON, which has no such value. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /**
  * The API server stores no null fields (apiextensions-apiserver: pkg/apiserver/schema/defaulting), and the schema has
  * none; a null item of a list stays.

@@ -2,7 +2,7 @@
 
 import { hash } from "node:crypto";
 import type { ValidateFunction } from "ajv";
-import { type Fields, fieldsOf, isFields } from "../api/fields.ts";
+import { type Fields, fieldsOf, isFields, parseJson } from "../api/fields.ts";
 import type { Cluster, ClusterTopology } from "../api/meta.ts";
 import {
   HOOKS_GROUP_VERSION,
@@ -76,14 +76,6 @@ function viewRequested(raw: Fields): Cluster {
 /** Thousands of settings are kept (replays.ts). */
 function shortened(text: string): string {
   return text.length <= MAX_KEPT_SETTINGS ? text : hash("sha256", text, "base64");
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 export interface Answer {

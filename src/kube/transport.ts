@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { Agent, ProxyAgent, Socks5ProxyAgent } from "undici";
 import type { Dispatcher } from "undici";
 import type { KubeConfig } from "@kubernetes/client-node/dist/config.js";
-import { textOf } from "../api/fields.ts";
+import { parseJson, textOf } from "../api/fields.ts";
 import { currentCredentials } from "./credentials.ts";
 import type { TlsOptions } from "./credentials.ts";
 import { childOf, withDeadline } from "./deadline.ts";
@@ -196,13 +196,10 @@ export class Transport {
 async function refusal(attempt: Attempt, answer: Answer): Promise<KubeError> {
   const text = await readBody(attempt, answer.body, MAX_ERROR_BYTES).then(String, () => "");
   const isJson = String(answer.headers["content-type"]).includes("json");
-  let body: unknown = text;
-  try {
-    if (isJson) body = JSON.parse(text);
-  } catch {
-    // The body is a proxy's page: its text is the message.
-  }
-  return fromStatus(attempt, answer.statusCode, body, textOf(answer.headers["retry-after"]));
+  const body = isJson ? parseJson(text) : undefined;
+  // Otherwise the body is a proxy's page: its text is the message.
+  const sent = body === undefined ? text : body;
+  return fromStatus(attempt, answer.statusCode, sent, textOf(answer.headers["retry-after"]));
 }
 
 async function readBody(attempt: Attempt, body: Answer["body"], maxBytes: number): Promise<Buffer> {
@@ -218,9 +215,7 @@ async function readBody(attempt: Attempt, body: Answer["body"], maxBytes: number
 }
 
 function parse(attempt: Attempt, text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw invalidResponse(attempt, "not JSON");
-  }
+  const value = parseJson(text);
+  if (value === undefined) throw invalidResponse(attempt, "not JSON");
+  return value;
 }

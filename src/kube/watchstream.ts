@@ -1,4 +1,4 @@
-import { type Fields, fieldsOf, isFields, nonEmptyText } from "../api/fields.ts";
+import { type Fields, fieldsOf, isFields, nonEmptyText, parseJson } from "../api/fields.ts";
 import {
   type Attempt,
   fromStatus,
@@ -57,12 +57,8 @@ class Lines {
 }
 
 function parseEvent(attempt: Attempt, line: string): WatchEvent {
-  let event: unknown;
-  try {
-    event = JSON.parse(line);
-  } catch {
-    return unreadable(attempt, "a line that is not JSON");
-  }
+  const event = parseJson(line);
+  if (event === undefined) return unreadable(attempt, "a line that is not JSON");
   const { type, object } = fieldsOf(event);
   if (!isFields(object)) return unreadable(attempt, "a line that is not an event");
   return toEvent(attempt, type, object);
