@@ -1,8 +1,8 @@
 /** Targets for lines: a file that another program may rotate, or a stream such as standard output. */
 
-import { constants, type Stats } from "node:fs";
+import { constants } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
-import { codeOf } from "../api/thrown.ts";
+import { codeOf, isMissing, unless } from "../api/thrown.ts";
 import type { LineTarget } from "./linewriter.ts";
 
 /** Non-blocking: a named pipe without a reader must not occupy a thread of the pool forever. */
@@ -63,7 +63,7 @@ export class FileTarget implements LineTarget {
   }
 
   async #current(): Promise<FileHandle> {
-    const [there, mine] = await Promise.all([statOf(this.#path), this.#file?.stat()]);
+    const [there, mine] = await Promise.all([unless(isMissing, stat(this.#path)), this.#file?.stat()]);
     if (this.#file !== undefined && there?.ino === mine?.ino && there?.dev === mine?.dev) return this.#file;
     await this.close();
     this.#file = await open(this.#path, FLAGS, MODE);
@@ -88,13 +88,4 @@ export class StreamTarget implements LineTarget {
 
   /** The stream belongs to the process and stays open. */
   async close(): Promise<void> {}
-}
-
-async function statOf(path: string): Promise<Stats | undefined> {
-  try {
-    return await stat(path);
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
-    throw error;
-  }
 }

@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
-import { codeOf } from "../api/thrown.ts";
+import { isMissing } from "../api/thrown.ts";
 import type { Logger } from "../api/logger.ts";
 import { SayOnce } from "../api/sayonce.ts";
 import { errorText } from "../log/errortext.ts";
@@ -69,7 +69,7 @@ export class CertWatcher {
       this.#trouble.over();
       this.#describe("Changed the serving certificate", checked);
     } catch (error) {
-      if (this.#options.optional === true && isMissing(error)) return;
+      if (this.#options.optional === true && error instanceof Error && isMissing(error.cause)) return;
       this.#trouble.say(`${content} ${errorText(error)}`, () =>
         this.#options.log.warn("Keeping the old serving certificate", { error }),
       );
@@ -116,10 +116,6 @@ async function readPem(path: string, flag: string): Promise<string> {
   } catch (error) {
     throw new Error(`cannot read ${path} (${flag} in --webhook-cert-dir)`, { cause: error });
   }
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && codeOf(error.cause) === "ENOENT";
 }
 
 function fingerprint({ cert, key }: KeyPair): string {

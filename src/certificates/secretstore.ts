@@ -1,11 +1,12 @@
 /** Stores the operator's certificates as Secrets. */
 
 import { fieldsOf } from "../api/fields.ts";
+import { unless } from "../api/thrown.ts";
 import type { SecretData, StoredSecret } from "./stored.ts";
 import type { SecretStore } from "./rotationsteps.ts";
 import { SECRETS } from "../kube/resources.ts";
 import type { KubeClient } from "../kube/kubeclient.ts";
-import { isAlreadyExists, isConflict, isNotFound, unless, unlessNotFound } from "../kube/kubeerror.ts";
+import { isAlreadyExists, isConflict, isNotFound, unlessNotFound } from "../kube/kubeerror.ts";
 import type { KubeObject } from "../kube/resource.ts";
 
 const NAME_LABEL = "app.kubernetes.io/name";

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { codeOf } from "../api/thrown.ts";
+import { isMissing, unless } from "../api/thrown.ts";
 import type { Logger } from "../api/logger.ts";
 import { SayOnce } from "../api/sayonce.ts";
 import type { Watched } from "./expiry.ts";
@@ -70,12 +70,7 @@ function filesOf(serving: ServingOptions): Serving {
 
 /** Reads ca.crt; `undefined`: there is no such file. */
 export async function authoritiesIn(dir: string): Promise<string | undefined> {
-  try {
-    return await readFile(join(dir, "ca.crt"), "utf8");
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
-    throw error;
-  }
+  return await unless(isMissing, readFile(join(dir, "ca.crt"), "utf8"));
 }
 
 /**

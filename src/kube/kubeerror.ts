@@ -3,7 +3,7 @@
  * Messages are one bounded line without credentials: texts of client-node and undici are cleaned first.
  */
 
-import { messageOf } from "../api/thrown.ts";
+import { codeOf, messageOf, unless } from "../api/thrown.ts";
 import { fieldsOf, listOf, textOf } from "../api/fields.ts";
 
 export interface KubeErrorDetails {
@@ -40,16 +40,6 @@ const hasReason = (reason: string): Predicate => {
 export const isNotFound = hasCode(404);
 export const isForbidden = hasCode(403);
 export const isThrottled = hasCode(429);
-
-/** `undefined` when `work` fails with an expected error. */
-export async function unless<T>(isExpected: Predicate, work: Promise<T>): Promise<T | undefined> {
-  try {
-    return await work;
-  } catch (error) {
-    if (isExpected(error)) return undefined;
-    throw error;
-  }
-}
 
 /** `undefined` when the object does not exist. */
 export async function unlessNotFound<T>(work: Promise<T>): Promise<T | undefined> {
@@ -177,10 +167,6 @@ function rootOf(error: unknown): unknown {
   if (error instanceof Error && codeOf(error) === "" && error.cause instanceof Error)
     return rootOf(error.cause);
   return error;
-}
-
-function codeOf(error: unknown): string {
-  return textOf(fieldsOf(error)["code"]);
 }
 
 const TRANSPORT: readonly (readonly [RegExp, string])[] = [

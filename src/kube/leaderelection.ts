@@ -11,9 +11,10 @@
 import { fieldsOf, nonEmptyText } from "../api/fields.ts";
 import type { Logger } from "../api/logger.ts";
 import { SayOnce } from "../api/sayonce.ts";
+import { unless } from "../api/thrown.ts";
 import type { KubeClient } from "./kubeclient.ts";
 import { pause, withDeadline } from "./deadline.ts";
-import { isAlreadyExists, isConflict, isForbidden, isNotFound, unless, unlessNotFound } from "./kubeerror.ts";
+import { isAlreadyExists, isConflict, isForbidden, isNotFound, unlessNotFound } from "./kubeerror.ts";
 import { microTime } from "./microtime.ts";
 import type { KubeObject, ObjectKey } from "./resource.ts";
 import { LEASES } from "./resources.ts";
