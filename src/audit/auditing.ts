@@ -3,7 +3,7 @@
 import { hostname } from "node:os";
 import type { Logger } from "../api/logger.ts";
 import { LineWriter } from "./linewriter.ts";
-import { FileTarget, StreamTarget } from "./targets.ts";
+import { FileTarget, streamTarget } from "./targets.ts";
 import type { AnswerRecorder } from "../hooks/answerlog.ts";
 import { AuditLog } from "./auditlog.ts";
 import type { Metrics } from "../metrics/metrics.ts";
@@ -20,7 +20,7 @@ export async function openAuditLog(
   { metrics, log }: { readonly metrics: Pick<Metrics, "auditLines">; readonly log: Logger },
 ): Promise<Auditing> {
   if (to === undefined) return { recorders: [], close: async () => undefined };
-  const target = to === "-" ? new StreamTarget(process.stdout) : await new FileTarget(to).open();
+  const target = to === "-" ? streamTarget(process.stdout) : await new FileTarget(to).open();
   const onLines = (result: string, count: number): void => metrics.auditLines.inc({ result }, count);
   const writer = new LineWriter({ target, log, onLines });
   const write = (line: string): void => writer.write(line);

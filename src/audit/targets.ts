@@ -2,6 +2,7 @@
 
 import { constants } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
+import { promisify } from "node:util";
 import { codeOf, isMissing, unless } from "../api/thrown.ts";
 import type { LineTarget } from "./linewriter.ts";
 
@@ -71,21 +72,13 @@ export class FileTarget implements LineTarget {
   }
 }
 
-export class StreamTarget implements LineTarget {
-  readonly #stream: NodeJS.WritableStream;
-
-  constructor(stream: NodeJS.WritableStream) {
-    this.#stream = stream;
-  }
-
-  async write(bytes: Buffer): Promise<number> {
-    return await new Promise((resolve, reject) => {
-      const done = (error?: Error | null): void =>
-        error instanceof Error ? reject(error) : resolve(bytes.length);
-      this.#stream.write(bytes, done);
-    });
-  }
-
-  /** The stream belongs to the process and stays open. */
-  async close(): Promise<void> {}
+/** The stream belongs to the process and stays open. */
+export function streamTarget(stream: NodeJS.WritableStream): LineTarget {
+  return {
+    write: async (bytes) => {
+      await promisify<void>((done) => stream.write(bytes, done))();
+      return bytes.length;
+    },
+    close: async () => undefined,
+  };
 }

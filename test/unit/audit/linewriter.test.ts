@@ -10,7 +10,7 @@ import { Writable } from "node:stream";
 import test, { afterEach, beforeEach, describe } from "node:test";
 import type { Logger } from "../../../src/api/logger.ts";
 import { type LineTarget, LineWriter } from "../../../src/audit/linewriter.ts";
-import { FileTarget, StreamTarget } from "../../../src/audit/targets.ts";
+import { FileTarget, streamTarget } from "../../../src/audit/targets.ts";
 import { silent } from "../controller/fixtures.ts";
 
 let folder: string;
@@ -189,7 +189,7 @@ test("a named pipe without a reader blocks no caller, and a later reader gets th
 describe("a stream", () => {
   test("whose reader does not read drops what does not fit, and blocks no caller", async () => {
     const stuck = new Writable({ write: () => undefined });
-    const { writer, counts } = writing(new StreamTarget(stuck), 100);
+    const { writer, counts } = writing(streamTarget(stuck), 100);
     for (let n = 0; n < 50; n += 1) writer.write("0123456789\n");
     assert.equal(counts.dropped, 41);
   });
@@ -197,7 +197,7 @@ describe("a stream", () => {
   test("that is broken breaks nothing else", async () => {
     const broken = new Writable({ write: (_chunk, _encoding, done) => done(new Error("EPIPE")) });
     broken.on("error", () => undefined);
-    const { writer, counts, said } = writing(new StreamTarget(broken));
+    const { writer, counts, said } = writing(streamTarget(broken));
     writer.write("one\n");
     await writer.close();
     assert.deepEqual(counts, { written: 0, dropped: 1 });
