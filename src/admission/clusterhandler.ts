@@ -14,7 +14,7 @@ import { type ClusterReview, decodeClusterReview } from "./clusterreview.ts";
 import { refusedBy, undecided } from "./clusterdenial.ts";
 import { type Denial, tooBusy } from "./denial.ts";
 import type { AdmissionOutcome } from "./outcome.ts";
-import { encodeVerdict, NOT_REVIEWED, readHead, shareOf } from "./review.ts";
+import { ADMITTED, encodeVerdict, NOT_REVIEWED, readHead, shareOf } from "./review.ts";
 
 export const CLUSTER_ADMISSION_PATH = "/validate-cluster-x-k8s-io";
 
@@ -76,7 +76,7 @@ export function createClusterHandler(deps: ClusterAdmissionDeps): (body: Buffer)
     const attempt = attemptOf(review.change);
     if (attempt === undefined) {
       deps.recorder.unconcerned();
-      return encodeVerdict(review.uid, { warnings: [] });
+      return encodeVerdict(review.uid, ADMITTED);
     }
     const outcome = await catchUp.decided(started, async () => await judge(attempt, deps));
     deps.recorder.decided(review, attempt, outcome, (performance.now() - started) / 1000);
@@ -91,8 +91,7 @@ export function createClusterHandler(deps: ClusterAdmissionDeps): (body: Buffer)
 async function decodeInTurn(body: Buffer, turns: Turns): Promise<ClusterReview | undefined | string> {
   const head = readHead(body);
   const turn = await turns.take(shareOf(head));
-  if (turn === undefined)
-    return encodeVerdict(head?.uid ?? "", { denial: tooBusy("Clusters"), warnings: [] });
+  if (turn === undefined) return encodeVerdict(head?.uid ?? "", { denial: tooBusy("Clusters") });
   await nextTurn();
   const started = performance.now();
   try {
@@ -107,7 +106,7 @@ async function judge(attempt: Attempt, deps: ClusterAdmissionDeps): Promise<Admi
   const request: AdmissionRequest = { ...attempt, admission: true, ...sender };
   const without = (verdict: Parameters<typeof undecided>[1], reason?: string): AdmissionOutcome => {
     const denial = undecided(attempt, verdict, reason);
-    return { verdict, denial, warnings: [], ...(reason !== undefined && { reason }) };
+    return { verdict, denial, ...(reason !== undefined && { reason }) };
   };
   try {
     if (!deps.source.loaded()) return without("NotLoaded");
@@ -128,7 +127,7 @@ async function judge(attempt: Attempt, deps: ClusterAdmissionDeps): Promise<Admi
 
 function refused(attempt: Attempt, decision: Decision): AdmissionOutcome {
   const verdict = decision.verdict === "Blocked" ? "Blocked" : "NotEvaluable";
-  return { verdict, denial: refusedBy(attempt, decision), warnings: [], decision };
+  return { verdict, denial: refusedBy(attempt, decision), decision };
 }
 
 function passed(

@@ -15,11 +15,6 @@ export interface Examination {
   readonly ms: number;
 }
 
-export interface Examiner {
-  /** Never rejects. */
-  examine(task: Task, signal: AbortSignal): Promise<Examination>;
-}
-
 export interface ThreadOptions {
   readonly settings: Settings;
   readonly log: Logger;
@@ -33,7 +28,7 @@ const START_MS = 30_000;
 
 type Thread = ReturnType<typeof startThread>;
 
-export class ThreadExaminer implements Examiner {
+export class ThreadExaminer {
   readonly #options: ThreadOptions;
   #thread: Thread | undefined;
   /** Settles at the end of the last task. */
@@ -44,6 +39,7 @@ export class ThreadExaminer implements Examiner {
     this.#options = options;
   }
 
+  /** Never rejects. */
   async examine(task: Task, signal: AbortSignal): Promise<Examination> {
     const { promise, resolve } = Promise.withResolvers<Examination>();
     let begun: number | undefined;

@@ -1,7 +1,7 @@
 /** The result of a review by the webhook of Clusters. */
 
 import type { Decision } from "../policy/decision.ts";
-import type { Denial } from "./denial.ts";
+import type { Verdict } from "./review.ts";
 
 /** Blocked, NotEvaluable: a policy refuses it. The verdicts without a decision refuse it, too. */
 export type AdmissionVerdict =
@@ -13,11 +13,8 @@ export type AdmissionVerdict =
   | "TooManyCalls"
   | "InternalError";
 
-export interface AdmissionOutcome {
+export interface AdmissionOutcome extends Verdict {
   readonly verdict: AdmissionVerdict;
-  /** Absent: the request passes. */
-  readonly denial?: Denial;
-  readonly warnings: readonly string[];
   /** Absent: nothing was decided. */
   readonly decision?: Decision;
   /** Why a decision could not be confirmed. */

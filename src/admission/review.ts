@@ -25,8 +25,10 @@ export interface Review {
 export interface Verdict {
   /** Absent: admitted. */
   readonly denial?: Denial;
-  readonly warnings: readonly string[];
+  readonly warnings?: readonly string[];
 }
+
+export const ADMITTED: Verdict = {};
 
 /** `review` is absent for other operations, subresources and kinds, which are not checked. */
 export interface DecodedReview {
@@ -76,7 +78,7 @@ function isObject(value: unknown, kind: string): value is Review["object"] {
   return isStored(value) && value.kind === kind;
 }
 
-export function encodeVerdict(uid: string, { denial, warnings }: Verdict): string {
+export function encodeVerdict(uid: string, { denial, warnings = [] }: Verdict): string {
   return JSON.stringify({
     apiVersion: "admission.k8s.io/v1",
     kind: "AdmissionReview",
@@ -92,5 +94,4 @@ export function encodeVerdict(uid: string, { denial, warnings }: Verdict): strin
 /** Without the uid of a request the API server treats the answer as a failed call and applies its failurePolicy. */
 export const NOT_REVIEWED = encodeVerdict("", {
   denial: { code: 400, reason: "BadRequest", message: "not a valid AdmissionReview" },
-  warnings: [],
 });

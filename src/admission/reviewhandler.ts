@@ -9,10 +9,10 @@ import { policyName } from "../policy/policyref.ts";
 import { reviewAccess } from "./access.ts";
 import { type Denial, forbidden, type Subject, tooBusy, tooSlow, unavailable, unread } from "./denial.ts";
 import type { Examined } from "./examine.ts";
-import type { Examiner } from "./examiner.ts";
+import type { ThreadExaminer } from "./examiner.ts";
 import { surroundOverride } from "./overridereview.ts";
 import { selectsNothing } from "./policyreview.ts";
-import { encodeVerdict, type Head, NOT_REVIEWED, readHead, type Verdict } from "./review.ts";
+import { ADMITTED, encodeVerdict, type Head, NOT_REVIEWED, readHead, type Verdict } from "./review.ts";
 import { MAX_REVIEW_BYTES } from "./reviewsize.ts";
 import { describe } from "./reviewtext.ts";
 import type { Turns } from "../server/turns.ts";
@@ -21,7 +21,7 @@ import type { AccessReviewer, AdmissionWorld } from "./reviewworld.ts";
 export const ADMISSION_PATH = "/validate-hookpolicy-dev-v1alpha1";
 
 export interface AdmissionDeps {
-  readonly examiner: Examiner;
+  readonly examiner: Pick<ThreadExaminer, "examine">;
   readonly turns: Turns;
   /** Absent if any client may call: the answer then reveals only the sent object and whether its author may read. */
   readonly world?: AdmissionWorld;
@@ -33,8 +33,6 @@ export interface AdmissionDeps {
 /** Below the webhook's timeoutSeconds, 5. */
 const DEADLINE_MS = 3500;
 
-const ADMITTED: Verdict = { warnings: [] };
-
 export function createAdmissionHandler(deps: AdmissionDeps): (body: Buffer) => Promise<string> {
   return async (body) => {
     const head = readHead(body);
@@ -42,7 +40,7 @@ export function createAdmissionHandler(deps: AdmissionDeps): (body: Buffer) => P
       deps.log.debug("Not an AdmissionReview", { bytes: body.length });
       return NOT_REVIEWED;
     }
-    if (body.length > MAX_REVIEW_BYTES) return encodeVerdict(head.uid, { denial: unread(), warnings: [] });
+    if (body.length > MAX_REVIEW_BYTES) return encodeVerdict(head.uid, { denial: unread() });
     const verdict = await judgeInTurn(head, body, deps);
     return verdict === undefined ? NOT_REVIEWED : encodeVerdict(head.uid, verdict);
   };
@@ -52,12 +50,12 @@ export function createAdmissionHandler(deps: AdmissionDeps): (body: Buffer) => P
 async function judgeInTurn(head: Head, body: Buffer, deps: AdmissionDeps): Promise<Verdict | undefined> {
   const signal = AbortSignal.timeout(DEADLINE_MS);
   const turn = await deps.turns.take(head.share);
-  if (turn === undefined) return { denial: tooBusy(), warnings: [] };
+  if (turn === undefined) return { denial: tooBusy() };
   let cost = 0;
   try {
     const { examined, ms } = await deps.examiner.examine({ body, now: deps.now() }, signal);
     cost = ms;
-    return examined === undefined ? { denial: tooSlow(), warnings: [] } : await judge(examined, deps, signal);
+    return examined === undefined ? { denial: tooSlow() } : await judge(examined, deps, signal);
   } finally {
     turn(cost); // a share works at most half of the time
   }
@@ -92,7 +90,7 @@ async function judgePolicy(
   if (access.forbidden.length > 0) return refuse(subject, forbidden(subject, access.forbidden), deps);
   if (access.unknown.length > 0) {
     deps.log.warn("Failed to check what the author of a policy may read", { error: access.failure });
-    return { denial: unavailable(subject, access.unknown), warnings: [] };
+    return { denial: unavailable(subject, access.unknown) };
   }
   if (world === undefined) return { warnings: warnings.map(describe) };
   const nothing = selection === undefined ? [] : await selectsNothing(selection, world);
@@ -102,7 +100,7 @@ async function judgePolicy(
 /** Any client can have any number of reviews refused: no log line above debug. */
 function refuse(subject: Subject, denial: Denial, { log }: Pick<AdmissionDeps, "log">): Verdict {
   log.debug("Refused a policy", { policy: nameOf(subject), reason: denial.reason });
-  return { denial, warnings: [] };
+  return { denial };
 }
 
 function nameOf({ kind, metadata: { namespace, name } }: Subject): string {

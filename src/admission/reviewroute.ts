@@ -12,12 +12,10 @@ export interface AdmissionRoutes {
   readonly shareOf: (head: Buffer) => string;
 }
 
-export interface RouteDeps {
-  readonly policies: AdmissionDeps;
-  readonly clusters: ClusterAdmissionDeps;
-}
-
-export function createAdmissionRoutes({ policies, clusters }: RouteDeps): AdmissionRoutes {
+export function createAdmissionRoutes(
+  policies: AdmissionDeps,
+  clusters: ClusterAdmissionDeps,
+): AdmissionRoutes {
   return {
     routes: [
       { path: ADMISSION_PATH, handle: createAdmissionHandler(policies) },
@@ -41,7 +39,5 @@ const DENIALS: Readonly<Partial<Record<UndecodableReason, () => Denial>>> = {
 function refuseUnread(_path: string, reason: UndecodableReason, head: Buffer): string {
   const uid = readHead(head)?.uid;
   const denial = DENIALS[reason]?.();
-  return uid === undefined || denial === undefined
-    ? NOT_REVIEWED
-    : encodeVerdict(uid, { denial, warnings: [] });
+  return uid === undefined || denial === undefined ? NOT_REVIEWED : encodeVerdict(uid, { denial });
 }

@@ -72,7 +72,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     now,
   };
   const recorder = recordAdmission({ metrics, log, authenticated, policies: memory.store, audit, now });
-  const routes = createAdmissionRoutes({ policies, clusters: { authenticated, source, recorder, now } });
+  const routes = createAdmissionRoutes(policies, { authenticated, source, recorder, now });
   return { ...routes, close: async () => await examiner.close() };
 }
 

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import type { HookOverride, HookOverrideSpec } from "../../../src/api/hookpolicy.ts";
 import type { ObjectMeta } from "../../../src/api/meta.ts";
 import { examine } from "../../../src/admission/examine.ts";
-import type { Examiner } from "../../../src/admission/examiner.ts";
+import type { ThreadExaminer } from "../../../src/admission/examiner.ts";
 import { createAdmissionHandler } from "../../../src/admission/reviewhandler.ts";
 import { Turns } from "../../../src/server/turns.ts";
 import type { Access, AdmissionWorld, LocatedKind } from "../../../src/admission/reviewworld.ts";
@@ -38,7 +38,7 @@ export interface Given {
   readonly open?: boolean;
   readonly turns?: Turns;
   /** Default: examines here, in this thread. */
-  readonly examiner?: Examiner;
+  readonly examiner?: Pick<ThreadExaminer, "examine">;
   readonly world?: Partial<AdmissionWorld>;
   readonly served?: typeof ALL_HOOKS;
   /** By kind; default: backups.velero.io in namespaces, which the operator can read. */
