@@ -1,5 +1,6 @@
 /** Listen addresses as controller-runtime writes them: `:9440`, `127.0.0.1:9440`, `[::1]:9440`, and `0` for none. */
 
+import { once } from "node:events";
 import { isIP, isIPv6, type Server } from "node:net";
 
 export interface Address {
@@ -38,15 +39,9 @@ export function formatAddress({ host = "", port }: Address): string {
 
 /** Resolves with the actual port; rejects with one line that names `flag`. */
 export async function listen(server: Server, address: Address, flag: string): Promise<{ port: number }> {
-  await new Promise<void>((resolve, reject) => {
-    const failed = (cause: Error): void => {
-      reject(new Error(`cannot listen on ${formatAddress(address)} (${flag})`, { cause }));
-    };
-    server.once("error", failed);
-    server.listen({ port: address.port, ...(address.host !== undefined && { host: address.host }) }, () => {
-      server.off("error", failed);
-      resolve();
-    });
+  server.listen({ port: address.port, ...(address.host !== undefined && { host: address.host }) });
+  await once(server, "listening").catch((cause: unknown) => {
+    throw new Error(`cannot listen on ${formatAddress(address)} (${flag})`, { cause });
   });
   const bound = server.address();
   return { port: typeof bound === "object" && bound !== null ? bound.port : address.port };

@@ -8,7 +8,7 @@ import { TLSSocket } from "node:tls";
 
 import type { Logger } from "../api/logger.ts";
 import { sparing } from "../log/sparing.ts";
-import { listen } from "./address.ts";
+import { type Address, listen } from "./address.ts";
 import { BodyRoom } from "./bodyroom.ts";
 import { type Connection, Connections } from "./connections.ts";
 import { type BodyLimits, HookRequest } from "./requestbody.ts";
@@ -25,10 +25,7 @@ export interface Clients {
   readonly remedy: string;
 }
 
-export interface TlsServerOptions {
-  /** Absent: all interfaces. */
-  readonly host?: string;
-  readonly port: number;
+export interface TlsServerOptions extends Address {
   readonly tls: KeyPair;
   /** Absent: every caller is answered, and no client certificate is requested. */
   readonly clients?: Clients;
@@ -116,8 +113,7 @@ export function createTlsServer(options: TlsServerOptions): TlsServer & Listenin
     complain("Too many connections, closing idle ones", { limit: limits.connections }),
   );
   const room = new BodyRoom(limits.bodiesBytes, SMALL_BODY_BYTES);
-  const { host, port, flags = "--webhook-host, --webhook-port" } = options;
-  const address = { ...(host !== undefined && { host }), port };
+  const { flags = "--webhook-host, --webhook-port" } = options;
   return {
     server,
     serve: (handle) => server.on("request", oneAtATime(connections, room, handle)),
@@ -129,7 +125,7 @@ export function createTlsServer(options: TlsServerOptions): TlsServer & Listenin
       connections.breakOff(socket);
       if (!connections.isWaiting(socket)) refuse(error, socket); // otherwise the answer reports it
     },
-    listen: async () => await listen(server, address, flags),
+    listen: async () => await listen(server, options, flags),
     setCertificate: (pair) => {
       server.setSecureContext(serverOptions(pair, limits, clients));
       tls = pair;
