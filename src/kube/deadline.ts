@@ -1,6 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { KubeError } from "./kubeerror.ts";
-import type { Attempt } from "./kubeerror.ts";
+import { type Attempt, KubeError } from "./kubeerror.ts";
 
 export interface Limits {
   /** Absent: only the signal ends the work. */

@@ -13,12 +13,9 @@ import { childOf, pause, withDeadline } from "./deadline.ts";
 import { KubeError, fromTransport, isAborted } from "./kubeerror.ts";
 import { type Entry, Projection } from "./projection.ts";
 import { Recovery } from "./recovery.ts";
-import { keyOf, resourceName } from "./resource.ts";
-import type { KubeObject, Resource } from "./resource.ts";
-import { Store } from "./objectstore.ts";
-import type { Change, Stored } from "./objectstore.ts";
-import { DEFAULT_TUNING } from "./tuning.ts";
-import type { InformerTuning } from "./tuning.ts";
+import { keyOf, type KubeObject, type Resource, resourceName } from "./resource.ts";
+import { type Change, Store, type Stored } from "./objectstore.ts";
+import { DEFAULT_TUNING, type InformerTuning } from "./tuning.ts";
 import { followWatch } from "./watchsession.ts";
 import type { WatchEvent } from "./watchstream.ts";
 
@@ -221,10 +218,9 @@ export class Informer<T extends Stored> {
     try {
       await followWatch(this.#options.client, {
         ...position,
+        ...this.#tuning,
         timeoutSeconds: Math.round(min + (max - min) * this.#random()),
         metadataOnly: this.#options.metadataOnly ?? false,
-        idleTimeoutMs: this.#tuning.idleTimeoutMs,
-        sliceMs: this.#tuning.sliceMs,
         signal: session.controller.signal,
         onOpen: () => {
           opened = true;

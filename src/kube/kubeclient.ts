@@ -3,12 +3,18 @@ import { setImmediate } from "node:timers/promises";
 import { fieldsOf, nonEmptyText, textOf } from "../api/fields.ts";
 import type { KubeConfig } from "./kubeconfig.ts";
 import { type Attempt, invalidResponse, isGone, KubeError } from "./kubeerror.ts";
-import { collectionPath, keyOf, objectPath, resourceName } from "./resource.ts";
-import type { KubeObject, ObjectKey, Resource } from "./resource.ts";
+import {
+  collectionPath,
+  keyOf,
+  type KubeObject,
+  type ObjectKey,
+  objectPath,
+  type Resource,
+  resourceName,
+} from "./resource.ts";
 import type { ServerClock } from "./serverclock.ts";
-import { JSON_TYPE, Transport } from "./transport.ts";
-import { isKubeObject, watchEvents } from "./watchstream.ts";
-import type { WatchEvent } from "./watchstream.ts";
+import { type HttpRequest, JSON_TYPE, Transport } from "./transport.ts";
+import { isKubeObject, type WatchEvent, watchEvents } from "./watchstream.ts";
 
 export interface KubeClientOptions {
   /** For the User-Agent, "hookpolicy/<version>". */
@@ -111,8 +117,7 @@ export class KubeClient {
     const attempt = describe("get", resource, key);
     const accept = options.metadataOnly === true ? METADATA_OBJECT : JSON_TYPE;
     const path = objectPath(resource, key);
-    const body = await this.#transport.json({ attempt, method: "GET", path, accept, signal: options.signal });
-    return object(attempt, body);
+    return await this.#object({ attempt, method: "GET", path, accept, signal: options.signal });
   }
 
   /**
@@ -173,10 +178,7 @@ export class KubeClient {
   ): Promise<KubeObject> {
     const attempt = describe("create", resource, value.metadata);
     const path = collectionPath(resource, value.metadata.namespace);
-    return object(
-      attempt,
-      await this.#transport.json({ attempt, method: "POST", path, body: { json: value }, ...options }),
-    );
+    return await this.#object({ attempt, method: "POST", path, body: { json: value }, ...options });
   }
 
   /** Like create(), with admission but without storing the object (dry run). */
@@ -191,9 +193,8 @@ export class KubeClient {
     const attempt = `create ${resourceName(resource)}`;
     const json = { apiVersion: `${resource.group}/${resource.version}`, kind: resource.kind, spec };
     const path = collectionPath(resource);
-    return fieldsOf(
-      await this.#transport.json({ attempt, method: "POST", path, body: { json }, ...options }),
-    )["status"];
+    const answer = await this.#transport.json({ attempt, method: "POST", path, body: { json }, ...options });
+    return fieldsOf(answer)["status"];
   }
 
   /** Replaces the status subresource; a conflict if the object changed since `object` was read. */
@@ -208,10 +209,7 @@ export class KubeClient {
       throw new KubeError(`${attempt}: bad request: no resourceVersion`, { code: 400, reason: "BadRequest" });
     }
     const path = `${objectPath(resource, value.metadata)}/status`;
-    return object(
-      attempt,
-      await this.#transport.json({ attempt, method: "PUT", path, body: { json: value }, ...options }),
-    );
+    return await this.#object({ attempt, method: "PUT", path, body: { json: value }, ...options });
   }
 
   /** JSON merge patch (RFC 7386); put metadata.resourceVersion into it to detect conflicts. */
@@ -260,7 +258,13 @@ export class KubeClient {
   ): Promise<KubeObject> {
     const attempt = describe("patch", resource, key);
     const path = objectPath(resource, key);
-    return object(attempt, await this.#transport.json({ attempt, method: "PATCH", path, body, ...options }));
+    return await this.#object({ attempt, method: "PATCH", path, body, ...options });
+  }
+
+  async #object(request: HttpRequest): Promise<KubeObject> {
+    const body = await this.#transport.json(request);
+    if (isKubeObject(body)) return body;
+    throw invalidResponse(request.attempt, "not an object");
   }
 
   async #listOnce<U>(resource: Resource, options: ListOptions<U>): Promise<List<U | KubeObject>> {
@@ -336,11 +340,6 @@ function selectVersion(query: URLSearchParams, at: string | undefined): void {
 
 function describe(verb: string, resource: Resource, key: ObjectKey): Attempt {
   return `${verb} ${resourceName(resource)} ${keyOf(key)}`;
-}
-
-function object(attempt: Attempt, body: unknown): KubeObject {
-  if (isKubeObject(body)) return body;
-  throw invalidResponse(attempt, "not an object");
 }
 
 /** A response without items or resourceVersion is not an empty list. */

@@ -1,6 +1,5 @@
 import type { Logger } from "../api/logger.ts";
-import { keyOf } from "./resource.ts";
-import type { KubeObject } from "./resource.ts";
+import { keyOf, type KubeObject } from "./resource.ts";
 import type { Store, Stored } from "./objectstore.ts";
 
 export interface Entry<T> {

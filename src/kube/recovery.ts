@@ -1,7 +1,6 @@
 import type { Logger } from "../api/logger.ts";
 import { Backoff } from "./deadline.ts";
-import { isGone, isThrottled } from "./kubeerror.ts";
-import type { KubeError } from "./kubeerror.ts";
+import { isGone, isThrottled, type KubeError } from "./kubeerror.ts";
 import type { InformerTuning } from "./tuning.ts";
 
 export interface RecoveryOptions {

@@ -1,10 +1,8 @@
 import { createHash } from "node:crypto";
-import { Agent, ProxyAgent, Socks5ProxyAgent } from "undici";
-import type { Dispatcher } from "undici";
+import { Agent, type Dispatcher, ProxyAgent, Socks5ProxyAgent } from "undici";
 import type { KubeConfig } from "@kubernetes/client-node/dist/config.js";
 import { parseJson, textOf } from "../api/fields.ts";
-import { currentCredentials } from "./credentials.ts";
-import type { TlsOptions } from "./credentials.ts";
+import { currentCredentials, type TlsOptions } from "./credentials.ts";
 import { childOf, withDeadline } from "./deadline.ts";
 import { ServerClock } from "./serverclock.ts";
 import {

@@ -1,20 +1,13 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { KubeClient, Scope } from "./kubeclient.ts";
+import type { KubeClient, WatchOptions } from "./kubeclient.ts";
 import { childOf } from "./deadline.ts";
 import { KubeError } from "./kubeerror.ts";
-import { resourceName } from "./resource.ts";
-import type { Resource } from "./resource.ts";
+import { type Resource, resourceName } from "./resource.ts";
+import type { InformerTuning } from "./tuning.ts";
 import type { WatchEvent } from "./watchstream.ts";
 
-export interface WatchSession extends Scope {
+export interface WatchSession extends WatchOptions, Pick<InformerTuning, "idleTimeoutMs" | "sliceMs"> {
   readonly resource: Resource;
-  readonly resourceVersion: string;
-  readonly timeoutSeconds: number;
-  readonly metadataOnly: boolean;
-  readonly idleTimeoutMs: number;
-  /** How long events that arrive together may keep the event loop from other work. */
-  readonly sliceMs: number;
-  readonly signal: AbortSignal;
   readonly onOpen: () => void;
   /** An error that it throws ends the watch and is rethrown. */
   readonly onEvent: (event: WatchEvent) => void;
