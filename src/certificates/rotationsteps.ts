@@ -11,10 +11,13 @@ import { bundleOf, dataOf, pairOf, type SecretData, type Stored, type StoredSecr
 /** Stores the Secrets. Other failures reject, and the next look starts again. */
 export interface SecretStore {
   read(name: string, signal: AbortSignal): Promise<StoredSecret | undefined>;
-  /** False: another replica created it first. */
-  create(name: string, data: SecretData, signal: AbortSignal): Promise<boolean>;
-  /** False: the Secret has changed since it was read. */
-  replace(name: string, read: StoredSecret, data: SecretData, signal: AbortSignal): Promise<boolean>;
+  /** Replaces the Secret that was `read`, or creates it. False: it has changed, or another replica created it first. */
+  write(
+    name: string,
+    read: StoredSecret | undefined,
+    data: SecretData,
+    signal: AbortSignal,
+  ): Promise<boolean>;
 }
 
 export interface Workplace {
@@ -37,8 +40,11 @@ export function authoritySecretName(secretName: string): string {
 export async function takeStep(action: Writing, at: Workplace): Promise<boolean> {
   switch (action) {
     case "CreateAuthority":
-    case "ReplaceAuthority":
-      return await writeAuthority(at);
+    case "ReplaceAuthority": {
+      const { store, secretName, stored, now, signal } = at;
+      const data = dataOf(await createAuthority(now));
+      return await store.write(authoritySecretName(secretName), stored.authority, data, signal);
+    }
     case "CreateServing":
     case "IssueLeaf":
       return await writeServing(at, await issueLeaf(signingPair(at), at.names, at.now), published(at));
@@ -49,23 +55,12 @@ export async function takeStep(action: Writing, at: Workplace): Promise<boolean>
   }
 }
 
-async function writeAuthority({ store, secretName, stored, now, signal }: Workplace): Promise<boolean> {
-  const name = authoritySecretName(secretName);
-  const data = dataOf(await createAuthority(now));
-  return stored.authority === undefined
-    ? await store.create(name, data, signal)
-    : await store.replace(name, stored.authority, data, signal);
-}
-
 async function writeServing(
   { store, secretName, stored, signal }: Workplace,
   pair: KeyPair,
   bundle: readonly X509Certificate[],
 ): Promise<boolean> {
-  const data = dataOf(pair, bundle);
-  return stored.serving === undefined
-    ? await store.create(secretName, data, signal)
-    : await store.replace(secretName, stored.serving, data, signal);
+  return await store.write(secretName, stored.serving, dataOf(pair, bundle), signal);
 }
 
 /** The new authority first, then those before it. */

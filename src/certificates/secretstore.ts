@@ -22,15 +22,17 @@ export function createSecretStore(
       const found = await unlessNotFound(client.get(SECRETS, { namespace, name }, { signal }));
       return found === undefined ? undefined : view(found);
     },
-    create: async (name, data, signal) => {
-      const labels = { [NAME_LABEL]: "hookpolicy", [MANAGED_BY_LABEL]: "hookpolicy" };
-      const { version: apiVersion, kind } = SECRETS;
-      const content = { type: "kubernetes.io/tls", data: encode(data) };
-      const secret = { apiVersion, kind, metadata: { namespace, name, labels }, ...content };
-      return (await unless(isAlreadyExists, client.create(SECRETS, secret, { signal }))) !== undefined;
-    },
-    replace: async (name, { uid, resourceVersion }, data, signal) => {
-      const patch = { metadata: { uid, resourceVersion }, data: encode(data) };
+    write: async (name, read, data, signal) => {
+      const encoded = encode(data);
+      if (read === undefined) {
+        const labels = { [NAME_LABEL]: "hookpolicy", [MANAGED_BY_LABEL]: "hookpolicy" };
+        const { version: apiVersion, kind } = SECRETS;
+        const content = { type: "kubernetes.io/tls", data: encoded };
+        const secret = { apiVersion, kind, metadata: { namespace, name, labels }, ...content };
+        return (await unless(isAlreadyExists, client.create(SECRETS, secret, { signal }))) !== undefined;
+      }
+      const { uid, resourceVersion } = read;
+      const patch = { metadata: { uid, resourceVersion }, data: encoded };
       const patched = client.mergePatch(SECRETS, { namespace, name }, patch, { signal });
       return (await unless((error) => isConflict(error) || isNotFound(error), patched)) !== undefined;
     },

@@ -33,19 +33,11 @@ class Secrets implements SecretStore {
     return this.kept.get(name);
   }
 
-  async create(name: string, data: SecretData): Promise<boolean> {
-    this.beforeWrite(name);
-    if (this.kept.has(name)) return false;
-    this.put(name, data);
-    this.afterWrite(name);
-    return true;
-  }
-
-  async replace(name: string, { resourceVersion }: StoredSecret, data: SecretData): Promise<boolean> {
+  async write(name: string, read: StoredSecret | undefined, data: SecretData): Promise<boolean> {
     this.beforeWrite(name);
     const now = this.kept.get(name);
-    if (now?.resourceVersion !== resourceVersion) return false;
-    this.put(name, { ...now.data, ...data });
+    if (now?.resourceVersion !== read?.resourceVersion) return false;
+    this.put(name, { ...now?.data, ...data });
     this.afterWrite(name);
     return true;
   }
