@@ -25,10 +25,13 @@ export interface ClientAuthorityOptions extends ClientSettings {
   readonly onChange: () => void;
 }
 
+interface Authorities extends Lifetime {
+  readonly pem: string;
+}
+
 export class ClientAuthority {
   readonly #options: ClientAuthorityOptions;
-  #current = "";
-  #validity: Lifetime | undefined;
+  #current: Authorities | undefined;
   readonly #trouble = new SayOnce();
 
   constructor(options: ClientAuthorityOptions) {
@@ -41,17 +44,17 @@ export class ClientAuthority {
 
   /** PEM; "" before `load`. */
   get current(): string {
-    return this.#current;
+    return this.#current?.pem ?? "";
   }
 
   /** Validity of the authority that expires first. */
   get validity(): Lifetime | undefined {
-    return this.#validity;
+    return this.#current;
   }
 
   /** Throws a one-line Error: without authorities, callers cannot be authenticated. */
   async load(): Promise<void> {
-    this.#take(await this.#read());
+    this.#current = await this.#read();
   }
 
   /** Polls until `signal` aborts; never rejects. Unusable content leaves the old authorities in place. */
@@ -79,31 +82,26 @@ export class ClientAuthority {
   }
 
   async #poll(): Promise<void> {
-    const content = await this.#read();
+    const authorities = await this.#read();
     this.#trouble.over();
-    if (content === this.#current) return;
-    this.#take(content);
+    if (authorities.pem === this.current) return;
+    this.#current = authorities;
     this.#options.onChange();
-    this.#options.log.info("Changed the client authorities", { notAfter: this.#validity?.notAfter });
+    this.#options.log.info("Changed the client authorities", { notAfter: authorities.notAfter });
   }
 
-  async #read(): Promise<string> {
+  async #read(): Promise<Authorities> {
     const { caFile: file, flag } = this.#options;
-    const content = await readFile(file, "utf8").catch((cause: unknown) => {
+    const pem = await readFile(file, "utf8").catch((cause: unknown) => {
       throw new Error(`cannot read ${file} (${flag})`, { cause });
     });
     try {
-      validityOf(content);
-      createSecureContext({ ca: content });
+      const validity = validityOf(pem);
+      createSecureContext({ ca: pem });
+      return { pem, ...validity };
     } catch (cause) {
       throw new Error(`cannot use ${file} (${flag})`, { cause });
     }
-    return content;
-  }
-
-  #take(content: string): void {
-    this.#current = content;
-    this.#validity = validityOf(content);
   }
 }
 
