@@ -36,12 +36,13 @@ export interface CaBundleOptions {
   readonly leading: () => boolean;
   readonly log: Logger;
   readonly now: () => Date;
-  /**
-   * Default 5 s. The API server refuses every request of a Cluster while the webhook of Clusters, which fails closed, has
-   * just been installed and has no caBundle.
-   */
-  readonly intervalMs?: number;
 }
+
+/**
+ * Short: the API server refuses every request of a Cluster while the webhook of Clusters, which fails closed, has just been
+ * installed and has no caBundle.
+ */
+const INTERVAL_MS = 5_000;
 
 /** The webhook configurations of policies and of Clusters; neither needs to be installed. */
 export function ownWebhooks(name: string): readonly string[] {
@@ -58,8 +59,7 @@ export class CaBundleKeeper {
 
   /** Runs until `signal` aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const { intervalMs = 5_000 } = this.#options;
-    await every(intervalMs, signal, async () => await this.look(signal));
+    await every(INTERVAL_MS, signal, async () => await this.look(signal));
   }
 
   /** Looks once at the authorities and the webhooks. */
@@ -98,11 +98,10 @@ export class CaBundleKeeper {
   /** A conflict means that another replica was quicker; the next look shows its result. */
   #complain(error: unknown): void {
     if (isConflict(error)) return;
-    const remedy = isForbidden(error)
-      ? { remedy: "grant get and patch, or write the caBundle yourself" }
-      : {};
+    const remedy = "grant get and patch, or write the caBundle yourself";
+    const fields = { error, ...(isForbidden(error) && { remedy }) };
     this.#trouble.say(String(error), () =>
-      this.#options.log.warn("Cannot keep the caBundle of webhooks current", { error, ...remedy }),
+      this.#options.log.warn("Cannot keep the caBundle of webhooks current", fields),
     );
   }
 }
