@@ -32,7 +32,7 @@ export async function createAuthority(now: Date): Promise<KeyPair> {
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
     ],
   });
-  return { cert: pemOf(certificate), key: exportKey(keys.privateKey) };
+  return pairOf(certificate, keys.privateKey);
 }
 
 /** Issues a certificate for a server of these DNS names; it expires no later than its authority. */
@@ -64,7 +64,7 @@ export async function issueLeaf(
       await x509.AuthorityKeyIdentifierExtension.create(issuer.publicKey),
     ],
   });
-  return { cert: pemOf(certificate), key: exportKey(keys.privateKey) };
+  return pairOf(certificate, keys.privateKey);
 }
 
 async function load(): Promise<Library> {
@@ -75,12 +75,11 @@ async function load(): Promise<Library> {
   return x509;
 }
 
-function pemOf(certificate: InstanceType<Library["X509Certificate"]>): string {
-  return `${certificate.toString("pem").trim()}\n`;
-}
-
-function exportKey(key: webcrypto.CryptoKey): string {
-  return KeyObject.from(key).export({ type: "pkcs8", format: "pem" }).toString();
+function pairOf(certificate: InstanceType<Library["X509Certificate"]>, key: webcrypto.CryptoKey): KeyPair {
+  return {
+    cert: `${certificate.toString("pem").trim()}\n`,
+    key: KeyObject.from(key).export({ type: "pkcs8", format: "pem" }).toString(),
+  };
 }
 
 /** 124 random bits: a leading 0 keeps the ASN.1 integer positive (RFC 5280, 4.1.2.2). */
