@@ -86,12 +86,11 @@ export class LeaderElection implements Leadership {
   readonly #trouble = new SayOnce();
 
   constructor(options: LeaderElectionOptions) {
-    const { now = (): number => performance.now(), random = Math.random } = options;
     this.#options = options;
     this.#tuning = { ...DEFAULT_LEASE_TUNING, ...options.tuning };
-    this.#now = now;
+    this.#now = options.now ?? ((): number => performance.now());
     this.#date = options.date ?? ((): Date => new Date());
-    this.#random = random;
+    this.#random = options.random ?? Math.random;
   }
 
   /** True only while no other replica can be leading. */
@@ -171,7 +170,9 @@ export class LeaderElection implements Leadership {
   }
 
   async #read(signal: AbortSignal | undefined): Promise<Observed | undefined> {
-    this.#observe(await this.#get(signal));
+    const { client, lease } = this.#options;
+    const get = (inner: AbortSignal): Promise<KubeObject> => client.get(LEASES, lease, { signal: inner });
+    this.#observe(await unlessNotFound(this.#inTime("get the lease", signal, get)));
     return this.#observed;
   }
 
@@ -228,13 +229,6 @@ export class LeaderElection implements Leadership {
     this.#observed = { object, spec, since: isSame ? old.since : this.#now() };
   }
 
-  async #get(signal?: AbortSignal): Promise<KubeObject | undefined> {
-    const { client, lease } = this.#options;
-    const get = async (inner: AbortSignal): Promise<KubeObject> =>
-      await client.get(LEASES, lease, { signal: inner });
-    return await unlessNotFound(this.#inTime("get the lease", signal, get));
-  }
-
   async #create(spec: LeaseSpec, signal?: AbortSignal): Promise<KubeObject> {
     const { client, lease } = this.#options;
     const { group, version, kind } = LEASES;
@@ -273,12 +267,9 @@ export class LeaderElection implements Leadership {
 
   #complain(error: unknown): void {
     const { namespace } = this.#options.lease;
-    const remedy = isForbidden(error)
-      ? { remedy: `grant get, create and patch on leases.coordination.k8s.io in namespace ${namespace}` }
-      : {};
-    this.#trouble.say(String(error), () =>
-      this.#options.log.warn("Cannot get or renew the lease", { error, ...remedy }),
-    );
+    const remedy = `grant get, create and patch on leases.coordination.k8s.io in namespace ${namespace}`;
+    const fields = { error, ...(isForbidden(error) && { remedy }) };
+    this.#trouble.say(String(error), () => this.#options.log.warn("Cannot get or renew the lease", fields));
   }
 }
 
