@@ -2,7 +2,6 @@
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 
 import { isMissing, unless } from "../api/thrown.ts";
 import type { Logger } from "../api/logger.ts";
@@ -10,6 +9,7 @@ import { SayOnce } from "../api/sayonce.ts";
 import type { Watched } from "./expiry.ts";
 import type { Lifetime } from "./lifetime.ts";
 import { CertificateKeeper, type Step } from "./keeper.ts";
+import { pause } from "../kube/deadline.ts";
 import type { KubeClient } from "../kube/kubeclient.ts";
 import { isForbidden } from "../kube/kubeerror.ts";
 import { type CheckedPair, checkPair } from "./keypair.ts";
@@ -157,7 +157,7 @@ class OwnCertificates implements Serving {
       const failure = await this.#keeper.look(signal).catch((error: unknown) => error);
       if (this.#current !== undefined) return this.#current;
       if (signal.aborted || performance.now() >= end) throw noCertificate(failure);
-      await sleep(FIRST_PAIR_INTERVAL_MS, undefined, { signal }).catch(() => undefined);
+      await pause(FIRST_PAIR_INTERVAL_MS, signal);
     }
   }
 

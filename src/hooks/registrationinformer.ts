@@ -1,12 +1,12 @@
 /** Keeps Cluster API's ExtensionConfigs in memory: they show whether Cluster API calls the hooks of policies. */
 
-import { setTimeout as pause } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { HOOK_NAMES } from "../api/runtimehooks.ts";
 import type { Logger } from "../api/logger.ts";
 import type { Namespace } from "../api/meta.ts";
 import type { Lister, Unavailable } from "../controller/ports.ts";
 import { handlerName } from "../api/hookcatalog.ts";
+import { pause } from "../kube/deadline.ts";
 import type { KubeClient } from "../kube/kubeclient.ts";
 import { isForbidden, isNotFound } from "../kube/kubeerror.ts";
 import { Informer } from "../kube/informer.ts";
@@ -91,8 +91,7 @@ export class Registrations {
 
   /** Resolves when the registrations are known, when they cannot be known, or when `signal` aborts. */
   async whenKnown(signal: AbortSignal): Promise<void> {
-    while (this.state === "Unknown" && !signal.aborted)
-      await pause(KNOWN_POLL_MS, undefined, { signal }).catch(() => undefined);
+    while (this.state === "Unknown" && !signal.aborted) await pause(KNOWN_POLL_MS, signal);
   }
 
   #ours(): Registration[] {

@@ -1,5 +1,3 @@
-/** The kind Cluster, in the version that the API server serves. */
-
 import { CLUSTER_API_GROUP } from "../api/meta.ts";
 import { versionsOf } from "./apidiscovery.ts";
 import type { KubeClient } from "./kubeclient.ts";
