@@ -13,14 +13,12 @@ import {
   resourceName,
 } from "./resource.ts";
 import type { ServerClock } from "./serverclock.ts";
-import { type HttpRequest, JSON_TYPE, Transport } from "./transport.ts";
+import { type HttpRequest, JSON_TYPE, Transport, type TransportOptions } from "./transport.ts";
 import { isKubeObject, type WatchEvent, watchEvents } from "./watchstream.ts";
 
-export interface KubeClientOptions {
+export interface KubeClientOptions extends Partial<Omit<TransportOptions, "userAgent">> {
   /** For the User-Agent, "hookpolicy/<version>". */
   readonly version?: string;
-  readonly timeoutMs?: number;
-  readonly maxResponseBytes?: number;
   /** How long projecting a list may occupy the event loop before other work runs. */
   readonly sliceMs?: number;
 }
@@ -56,10 +54,9 @@ export interface List<U> {
   readonly resourceVersion: string;
 }
 
-export interface WatchOptions extends Scope {
+export interface WatchOptions extends GetOptions, Scope {
   readonly resourceVersion: string;
   readonly timeoutSeconds: number;
-  readonly metadataOnly?: boolean;
   readonly signal: AbortSignal;
 }
 
