@@ -20,10 +20,6 @@ export type MetadataGateSpec = AnnotationGateSpec | LabelGateSpec;
 
 export const GROUP = "hookpolicy.dev";
 export const VERSION = "v1alpha1";
-export const HOOK_POLICIES = "hookpolicies";
-export const CLUSTER_HOOK_POLICIES = "clusterhookpolicies";
-export const HOOK_OVERRIDES = "hookoverrides";
-export const HOOK_ROLLOUTS = "hookrollouts";
 
 /** Set on HookPolicies that can hold the deletion of a Cluster: see controller/finalizer.ts. */
 export const FINALIZER = "hookpolicy.dev/hold-clusters";

@@ -1,13 +1,6 @@
 /** The kinds that HookPolicy itself uses: its own and those of Kubernetes. */
 
-import {
-  CLUSTER_HOOK_POLICIES,
-  GROUP,
-  HOOK_OVERRIDES,
-  HOOK_POLICIES,
-  HOOK_ROLLOUTS,
-  VERSION,
-} from "../api/hookpolicy.ts";
+import { GROUP, VERSION } from "../api/hookpolicy.ts";
 import { apiResource, type Resource } from "./resource.ts";
 
 const OWN = `${GROUP}/${VERSION}`;
@@ -15,11 +8,11 @@ const WEBHOOKS = "admissionregistration.k8s.io/v1";
 const ACCESS = "authorization.k8s.io/v1";
 
 export const POLICY_RESOURCES: Readonly<Record<"HookPolicy" | "ClusterHookPolicy", Resource>> = {
-  HookPolicy: apiResource(HOOK_POLICIES, OWN, true, "HookPolicy"),
-  ClusterHookPolicy: apiResource(CLUSTER_HOOK_POLICIES, OWN, false, "ClusterHookPolicy"),
+  HookPolicy: apiResource("hookpolicies", OWN, true, "HookPolicy"),
+  ClusterHookPolicy: apiResource("clusterhookpolicies", OWN, false, "ClusterHookPolicy"),
 };
-export const OVERRIDES = apiResource(HOOK_OVERRIDES, OWN, false, "HookOverride");
-export const ROLLOUTS = apiResource(HOOK_ROLLOUTS, OWN, false, "HookRollout");
+export const OVERRIDES = apiResource("hookoverrides", OWN, false, "HookOverride");
+export const ROLLOUTS = apiResource("hookrollouts", OWN, false, "HookRollout");
 
 export const NAMESPACES = apiResource("namespaces", "v1", false, "Namespace");
 export const SECRETS = apiResource("secrets", "v1", true, "Secret");

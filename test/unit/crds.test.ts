@@ -11,11 +11,7 @@ import * as fc from "fast-check";
 import { parse } from "yaml";
 import type { CrdSchema } from "../../src/api/crdschema.ts";
 import {
-  CLUSTER_HOOK_POLICIES,
   GROUP,
-  HOOK_OVERRIDES,
-  HOOK_POLICIES,
-  HOOK_ROLLOUTS,
   MAX_CONDITION_MESSAGE,
   MAX_DECISIONS,
   MAX_FAILED,
@@ -28,15 +24,17 @@ import {
 } from "../../src/api/hookpolicy.ts";
 import { CRD_SCHEMAS } from "../../src/api/schemas.gen.ts";
 import { HOOK_NAMES } from "../../src/api/runtimehooks.ts";
+import type { Resource } from "../../src/kube/resource.ts";
+import { OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../../src/kube/resources.ts";
 import type { KubeObject } from "../controlplane/client.ts";
 import { runs } from "../generated.ts";
 
-const own = read(HOOK_POLICIES);
-const fleet = read(CLUSTER_HOOK_POLICIES);
-const override = read(HOOK_OVERRIDES);
-const rollout = read(HOOK_ROLLOUTS);
+const own = read(POLICY_RESOURCES.HookPolicy);
+const fleet = read(POLICY_RESOURCES.ClusterHookPolicy);
+const override = read(OVERRIDES);
+const rollout = read(ROLLOUTS);
 
-function read(plural: string): KubeObject {
+function read({ plural }: Resource): KubeObject {
   return parse(readFileSync(join(import.meta.dirname, `../../crds/${GROUP}_${plural}.yaml`), "utf8"));
 }
 
