@@ -1,14 +1,17 @@
-import { type HookName, HOOK_NAMES } from "../api/runtimehooks.ts";
-import { DISCOVERY_PATH, hookPath, type ServedHooks } from "../api/hookcatalog.ts";
+import { compareText } from "../api/comparetext.ts";
+import { type HookName, HOOK_NAMES, HOOKS_GROUP_VERSION } from "../api/runtimehooks.ts";
+import { DISCOVERY_PATH, handlerName, hookPath, type ServedHooks } from "../api/hookcatalog.ts";
 import type { HookServerOptions } from "../server/hookserver.ts";
 import { failureResponse } from "./codec.ts";
-import { discoveryResponse } from "./discoveryresponse.ts";
 import { createHandler, type HandlerDeps, internalErrorResponse } from "./hookhandler.ts";
 
 export interface Routes extends Pick<HookServerOptions, "routes" | "undecodable"> {
   /** Forgets what is kept for repeated calls about a deleted Cluster. */
   readonly forget: (clusterUID: string) => void;
 }
+
+/** Cluster API's default; longer than the budgets of confirmation.ts and rollouts.ts together. */
+const HANDLER_TIMEOUT_SECONDS = 10;
 
 /** One route per advertised hook, and discovery. */
 export function createRoutes(served: ServedHooks, deps: HandlerDeps): Routes {
@@ -41,4 +44,26 @@ export function createRoutes(served: ServedHooks, deps: HandlerDeps): Routes {
       return failureResponse(hook, isUnread ? "undecodable" : reason, waits);
     },
   };
+}
+
+/**
+ * The text of the response to Cluster API's first call; its manager exits if an extension does not answer for 60 s. Handlers
+ * are sorted by name: if replicas answered differently, Cluster API would patch the status of the ExtensionConfig again and
+ * again.
+ */
+export function discoveryResponse(served: ServedHooks): string {
+  const handlers = HOOK_NAMES.filter((hook) => served.advertised.has(hook))
+    .map((hook) => ({
+      name: handlerName(hook),
+      requestHook: { apiVersion: HOOKS_GROUP_VERSION, hook },
+      timeoutSeconds: HANDLER_TIMEOUT_SECONDS,
+      failurePolicy: "Fail",
+    }))
+    .toSorted((a, b) => compareText(a.name, b.name));
+  return JSON.stringify({
+    apiVersion: HOOKS_GROUP_VERSION,
+    kind: "DiscoveryResponse",
+    status: "Success",
+    handlers,
+  });
 }

@@ -7,7 +7,7 @@ import type { Cluster } from "../../../src/api/meta.ts";
 import { handlerName, hookPath, servedHooks } from "../../../src/api/hookcatalog.ts";
 import { decodeRequest, encodeResponse, failureResponse } from "../../../src/hooks/codec.ts";
 import type { Subject } from "../../../src/hooks/subject.ts";
-import { discoveryResponse } from "../../../src/hooks/discoveryresponse.ts";
+import { discoveryResponse } from "../../../src/hooks/hookroutes.ts";
 
 test("a path is the hook in lower case and the handler in kebab-case", () => {
   assert.equal(
