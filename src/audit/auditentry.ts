@@ -12,7 +12,7 @@ import { objectQueries } from "../policy/gates/objectqueries.ts";
 import { type ObjectKind, objectKindKey } from "../policy/objects.ts";
 import type { Basis, Decision, PolicyTrace, RuleTrace } from "../policy/decision.ts";
 import { truncate } from "../policy/message.ts";
-import type { CompiledPolicy, ObjectQuery } from "../policy/policy.ts";
+import type { CompiledPolicy } from "../policy/policy.ts";
 import type { World } from "../policy/world.ts";
 import type { AnswerVerdict, Outcome } from "../hooks/answerlog.ts";
 import type { Answer, HookRequest } from "../hooks/codec.ts";
@@ -176,14 +176,7 @@ function described(
   };
 }
 
-/** A kind and namespace in which gates look at objects, and the names; `undefined` means all names. */
-interface Place {
-  readonly kind: ObjectKind;
-  readonly namespace: string;
-  readonly names: Set<string | undefined>;
-}
-
-/** The objects that the gates on this hook look at; each place is read once. */
+/** The objects that the gates on this hook look at; each kind is read once in each namespace. */
 function objectsOf(
   matched: Matched,
   world: World,
@@ -193,9 +186,15 @@ function objectsOf(
   const policies = matched.flatMap(({ compiled }) => compiled ?? []);
   const objects: AuditObject[] = [];
   const seen = new Set<string>();
-  for (const { kind, namespace, names } of placesOf(objectQueries(policies, world, call, now) ?? [])) {
+  const queries = objectQueries(policies, world, call, now) ?? [];
+  const places = Map.groupBy(queries, ({ kind, namespace }) => `${objectKindKey(kind)} ${namespace}`);
+  for (const asked of places.values()) {
+    const [first] = asked;
+    if (first === undefined) continue;
+    const { kind, namespace } = first;
     const found = world.objects.find(kind, namespace);
     if (!found.ok) continue;
+    const names = new Set(asked.map(({ name }) => name)); // `undefined` means all names
     for (const { metadata } of found.objects) {
       if (!names.has(undefined) && !names.has(metadata.name)) continue;
       const key = `${metadata.uid} ${kind.kind}`;
@@ -205,17 +204,6 @@ function objectsOf(
     }
   }
   return { objects, objectsOmitted: seen.size - objects.length };
-}
-
-function placesOf(queries: readonly ObjectQuery[]): Iterable<Place> {
-  const places = new Map<string, Place>();
-  for (const { kind, namespace, name } of queries) {
-    const key = `${objectKindKey(kind)} ${namespace}`;
-    const place = places.get(key) ?? { kind, namespace, names: new Set() };
-    place.names.add(name);
-    places.set(key, place);
-  }
-  return places.values();
 }
 
 function describeObject({ apiVersion, kind }: ObjectKind, metadata: ObjectMeta): AuditObject {
