@@ -33,9 +33,9 @@ export async function discoverResource(
   if (parsed === undefined) throw refusal(attempt, 404, KIND_NOT_SERVED);
   const { group = "", version = "" } = parsed;
   const path = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
-  const served = servedIn(attempt, await client.getPath(path, { signal })).find(
-    (found) => found.kind === kind,
-  );
+  const resources = listOf(attempt, "resources", await client.getPath(path, { signal })).filter(isServed);
+  // A subresource has a kind of its own: "deployments/scale" is a Scale.
+  const served = resources.find((found) => found.kind === kind && !found.name.includes("/"));
   if (served === undefined) throw refusal(attempt, 404, KIND_NOT_SERVED);
   const { name: plural, namespaced, verbs } = served;
   if (isTerminating(verbs)) throw refusal(attempt, 404, KIND_TERMINATING);
@@ -77,13 +77,6 @@ function listOf(attempt: string, field: string, body: unknown): readonly unknown
   const list = isFields(body) ? body[field] : undefined;
   if (!Array.isArray(list)) throw invalidResponse(attempt, `no list of ${field}`);
   return list;
-}
-
-/** Leaves out subresources, which have a kind of their own ("deployments/scale" is a Scale). */
-function servedIn(attempt: string, body: unknown): readonly Served[] {
-  return listOf(attempt, "resources", body)
-    .filter(isServed)
-    .filter(({ name }) => !name.includes("/"));
 }
 
 function isServed(value: unknown): value is Served {

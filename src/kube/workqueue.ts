@@ -2,7 +2,7 @@ import { fieldsOf } from "../api/fields.ts";
 import { messageOf } from "../api/thrown.ts";
 import { FairTurns } from "../api/fairturns.ts";
 import type { Logger } from "../api/logger.ts";
-import { backoffMs } from "./deadline.ts";
+import { type BackoffOptions, backoffMs } from "./deadline.ts";
 import { KubeError, isConflict, isThrottled } from "./kubeerror.ts";
 
 export interface Result {
@@ -56,7 +56,7 @@ const NONE: Group = { urgent: new Set(), others: new Set() };
  */
 export class WorkQueue {
   readonly #options: WorkQueueOptions;
-  readonly #backoff: { readonly minMs: number; readonly maxMs: number; readonly random: () => number };
+  readonly #backoff: BackoffOptions;
   readonly #turns: FairTurns;
   readonly #groups = new Map<string, Group>();
   readonly #processing = new Set<string>();
