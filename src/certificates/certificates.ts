@@ -111,7 +111,7 @@ export class Certificates {
       this.#serving.run(signal),
       ...this.#authorities().map((authority) => authority.run(signal)),
       this.#caBundle.run(signal),
-      this.#watchExpiry(signal),
+      every(ALARM_INTERVAL_MS, signal, () => this.#warn()),
     ]);
   }
 
@@ -142,17 +142,14 @@ export class Certificates {
     return new ClientAuthority({ ...clients, ...CLIENTS[listener], log, now, onChange });
   }
 
-  async #watchExpiry(signal: AbortSignal): Promise<void> {
-    await every(ALARM_INTERVAL_MS, signal, () => {
-      for (const warning of this.#alarm.look(this.#all(), now())) this.#warn(warning);
-    });
-  }
-
-  #warn(warning: ExpiryWarning): void {
+  #warn(): void {
     const { events, log, options } = this.#options;
-    const text = expiryEvent(warning, { self: options.certManagement === "Self", secret: this.#secret() });
-    log[warning.ended ? "error" : "warn"](text.note, { reason: text.reason, notAfter: warning.notAfter });
-    events.tell(text);
+    const self = options.certManagement === "Self";
+    for (const warning of this.#alarm.look(this.#all(), now())) {
+      const text = expiryEvent(warning, { self, secret: this.#secret() });
+      log[warning.ended ? "error" : "warn"](text.note, { reason: text.reason, notAfter: warning.notAfter });
+      events.tell(text);
+    }
   }
 
   /** Events about the certificate regard this Secret, also when another controller fills it. */

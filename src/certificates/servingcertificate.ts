@@ -4,11 +4,10 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import { isMissing, unless } from "../api/thrown.ts";
-import type { Logger } from "../api/logger.ts";
 import { SayOnce } from "../api/sayonce.ts";
 import type { Watched } from "./expiry.ts";
 import type { Lifetime } from "./lifetime.ts";
-import { CertificateKeeper, type Step } from "./keeper.ts";
+import { CertificateKeeper, type KeeperOptions } from "./keeper.ts";
 import { pause } from "../kube/deadline.ts";
 import type { KubeClient } from "../kube/kubeclient.ts";
 import { isForbidden } from "../kube/kubeerror.ts";
@@ -21,17 +20,13 @@ import type { CertificateSettings } from "./settings.ts";
 import { createSecretStore } from "./secretstore.ts";
 import { distrusting } from "./trust.ts";
 
-export interface ServingOptions {
+export interface ServingOptions extends Pick<KeeperOptions, "leading" | "log" | "now" | "onStep"> {
   readonly options: Omit<CertificateSettings, "clients" | "admissionClients" | "namespace">;
   readonly client: Pick<KubeClient, "get" | "list" | "getPath" | "create" | "mergePatch">;
   /** The operator's namespace. */
   readonly namespace: string;
-  readonly leading: () => boolean;
-  readonly log: Logger;
-  readonly now: () => Date;
   /** Called with each new pair; new connections use it. */
   readonly onChange: (pair: KeyPair) => void;
-  readonly onStep: (step: Step) => void;
   /** Polling interval for files and Secrets; by default each has its own. */
   readonly intervalMs?: number;
 }

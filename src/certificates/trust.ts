@@ -27,7 +27,7 @@ export async function distrusting(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const found = await Promise.all([
-    ...options.webhooks.map((name) => distrustingWebhook(options.client, name, { authority, signal })),
+    ...options.webhooks.map((name) => distrustingWebhook(options.client, name, authority, signal)),
     distrustingExtensions(options, authority, signal),
   ]);
   return found.flat();
@@ -36,7 +36,8 @@ export async function distrusting(
 async function distrustingWebhook(
   client: TrustOptions["client"],
   name: string,
-  { authority, signal }: { readonly authority: X509Certificate; readonly signal: AbortSignal },
+  authority: X509Certificate,
+  signal: AbortSignal,
 ): Promise<readonly string[]> {
   const object = await unlessNotFound(client.get(VALIDATING_WEBHOOKS, { name }, { signal }));
   const trusts = object === undefined || bundlesOf(object).every(({ value }) => trustsBy(value, authority));
