@@ -1,6 +1,7 @@
 /** Whether Cluster API calls this extension, by its ExtensionConfigs. Decisions never depend on it. */
 
 import { type Fields, isFields, fieldsOf, listOf, nonEmptyText, textOf } from "../api/fields.ts";
+import { handlerName } from "../api/hookcatalog.ts";
 import { REASON } from "../api/hookpolicy.ts";
 import type { LabelSelector, ObjectMeta } from "../api/meta.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
@@ -11,12 +12,8 @@ import { compileSelector, type Labels } from "../policy/selector.ts";
 /** The name in the shipped manifest. */
 export const EXTENSION_NAME = "hookpolicy";
 
-/** Identifies an ExtensionConfig as HookPolicy's. */
-export interface Own {
-  /** The names of all handlers of HookPolicy. */
-  readonly handlers: ReadonlySet<string>;
-  readonly serviceName: string;
-}
+/** The names of all handlers of HookPolicy. */
+const HANDLERS: ReadonlySet<string> = new Set(HOOK_NAMES.map(handlerName));
 
 /** An ExtensionConfig, the same for v1alpha1 and v1beta2 (Cluster API: api/runtime/v1beta2/extensionconfig_types.go). */
 export interface Registration {
@@ -85,19 +82,13 @@ function discoveredIn(status: Fields): Fields {
 
 function viewHandler(raw: unknown, extension: string): Handler {
   const { name, requestHook } = fieldsOf(raw);
-  return {
-    name: textOf(name).replace(`.${extension}`, ""),
-    hook: nonEmptyText(fieldsOf(requestHook)["hook"]) ?? "",
-  };
+  return { name: textOf(name).replace(`.${extension}`, ""), hook: textOf(fieldsOf(requestHook)["hook"]) };
 }
 
 /** Recognized by its name or Service, or by its discovered handlers if all of them are HookPolicy's. */
-export function isOurs(
-  { metadata, service, handlers: discovered }: Registration,
-  { handlers, serviceName }: Own,
-): boolean {
+export function isOurs({ metadata, service, handlers }: Registration, serviceName: string): boolean {
   if (metadata.name === EXTENSION_NAME || service?.name === serviceName) return true;
-  return discovered.length > 0 && discovered.every(({ name }) => handlers.has(name));
+  return handlers.length > 0 && handlers.every(({ name }) => HANDLERS.has(name));
 }
 
 export interface NotCalled {

@@ -1,11 +1,9 @@
 /** Keeps Cluster API's ExtensionConfigs in memory: they show whether Cluster API calls the hooks of policies. */
 
 import { isDeepStrictEqual } from "node:util";
-import { HOOK_NAMES } from "../api/runtimehooks.ts";
 import type { Logger } from "../api/logger.ts";
 import type { Namespace } from "../api/meta.ts";
 import type { Lister, Unavailable } from "../controller/ports.ts";
-import { handlerName } from "../api/hookcatalog.ts";
 import { pause } from "../kube/deadline.ts";
 import type { KubeClient } from "../kube/kubeclient.ts";
 import { isForbidden, isNotFound } from "../kube/kubeerror.ts";
@@ -23,8 +21,6 @@ import {
 } from "./registration.ts";
 
 const KNOWN_POLL_MS = 50;
-
-const HANDLERS: ReadonlySet<string> = new Set(HOOK_NAMES.map(handlerName));
 
 export interface RegistrationsOptions {
   readonly client: Pick<KubeClient, "getPath" | "list" | "watch">;
@@ -95,8 +91,7 @@ export class Registrations {
   }
 
   #ours(): Registration[] {
-    const own = { handlers: HANDLERS, serviceName: this.#options.serviceName };
-    return [...this.informer.list()].filter((each) => isOurs(each, own));
+    return this.informer.list().filter((each) => isOurs(each, this.#options.serviceName));
   }
 }
 

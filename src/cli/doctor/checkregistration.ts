@@ -17,14 +17,14 @@ import {
 import type { Surveyed } from "./checkcoverage.ts";
 import { capiVersion, minorOf, operators, TELL_CAPI } from "./checkinstall.ts";
 
-function ours({ registrations }: Evidence, { own }: Pick<Settings, "own">): Registration[] {
-  return registrations.ok ? registrations.value.filter((each) => isOurs(each, own)) : [];
+function ours({ registrations }: Evidence, { serviceName }: Pick<Settings, "serviceName">): Registration[] {
+  return registrations.ok ? registrations.value.filter((each) => isOurs(each, serviceName)) : [];
 }
 
 /** The operator's ExtensionConfigs, at least one, or why there is none to look at. */
 export function foundOurs(
   evidence: Evidence,
-  settings: Pick<Settings, "own">,
+  settings: Pick<Settings, "serviceName">,
 ): readonly [Registration, ...Registration[]] | Finding {
   const { registrations } = evidence;
   if (!registrations.ok) return unread(registrations);

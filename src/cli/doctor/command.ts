@@ -82,13 +82,13 @@ function isBlind({ name, state }: Check): boolean {
 
 /** The settings that follow from the operator's flags. */
 async function settingsFor(told: FlagValues): Promise<Settings> {
-  const { handlerName, servedHooks } = await import("../../api/hookcatalog.ts");
+  const { servedHooks } = await import("../../api/hookcatalog.ts");
   const { capiVersion, maxOverrideMs, webhookServiceName: serviceName } = parseOptions(told);
   return {
     now: new Date(),
     served: servedHooks(capiVersion.minor),
     maxOverrideMs,
-    own: { handlers: new Set(HOOK_NAMES.map(handlerName)), serviceName },
+    serviceName,
   };
 }
 

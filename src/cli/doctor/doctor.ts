@@ -1,7 +1,7 @@
 /** The evidence of `hookpolicy doctor`, and its findings with their remedies. */
 
 import type { ServedHooks } from "../../api/hookcatalog.ts";
-import type { Own, Registration } from "../../hooks/registration.ts";
+import type { Registration } from "../../hooks/registration.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 
 export const STATES = ["ok", "warning", "error", "unknown"] as const;
@@ -88,8 +88,8 @@ export interface Settings {
   readonly toldCapi?: string | undefined;
   /** Longer HookOverrides have no effect. */
   readonly maxOverrideMs: number;
-  /** Identifies HookPolicy's ExtensionConfig. */
-  readonly own: Own;
+  /** Name of the Service that callers use: it identifies HookPolicy's ExtensionConfig. */
+  readonly serviceName: string;
 }
 
 export const ok = (detail: string): Finding => ({ state: "ok", detail });

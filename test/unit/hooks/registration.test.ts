@@ -5,10 +5,7 @@ import test, { describe } from "node:test";
 import { isOurs, notCalled, type Registration, viewRegistration } from "../../../src/hooks/registration.ts";
 import { clusterHookPolicy, compiled, hookPolicy, rule } from "../builders.ts";
 
-const OWN = {
-  handlers: new Set(["before-cluster-delete", "before-cluster-upgrade"]),
-  serviceName: "hookpolicy-webhook-service",
-};
+const SERVICE = "hookpolicy-webhook-service";
 const DISCOVERED = { type: "Discovered", status: "True", reason: "Discovered", message: "" };
 
 function raw(spec: object = {}, status: object = {}, name = "hookpolicy"): Record<string, unknown> {
@@ -69,7 +66,7 @@ describe("an ExtensionConfig is ours", () => {
     "not with others' handlers": [registration(foreign, { handlers: [handler] }, "other"), false],
   };
   for (const [name, [view, want]] of Object.entries(cases)) {
-    test(name, () => assert.equal(isOurs(view, OWN), want));
+    test(name, () => assert.equal(isOurs(view, SERVICE), want));
   }
 });
 

@@ -22,7 +22,7 @@ export const settings = (over: Partial<Settings> = {}): Settings => ({
   now: new Date(),
   served: servedHooks(14),
   maxOverrideMs: 86_400_000,
-  own: { handlers: new Set(HOOK_NAMES.map(handlerName)), serviceName: "hookpolicy-webhook-service" },
+  serviceName: "hookpolicy-webhook-service",
   ...over,
 });
 
