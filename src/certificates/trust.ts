@@ -2,7 +2,7 @@
 
 import type { X509Certificate } from "node:crypto";
 
-import { type Fields, isFields, fieldsOf } from "../api/fields.ts";
+import { type Fields, fieldsOf, isFields, textOf } from "../api/fields.ts";
 import { holds } from "./pem.ts";
 import type { KubeClient } from "../kube/kubeclient.ts";
 import { unlessNotFound } from "../kube/kubeerror.ts";
@@ -71,6 +71,5 @@ function callsUs({ service, url }: Fields, options: Pick<TrustOptions, "service"
 }
 
 function trustsBy(caBundle: unknown, authority: X509Certificate): boolean {
-  const pem = typeof caBundle === "string" ? Buffer.from(caBundle, "base64").toString("utf8") : "";
-  return holds(pem, authority);
+  return holds(Buffer.from(textOf(caBundle), "base64").toString("utf8"), authority);
 }

@@ -4,7 +4,7 @@
  */
 
 import { codeOf, messageOf, unless } from "../api/thrown.ts";
-import { fieldsOf, listOf, textOf } from "../api/fields.ts";
+import { fieldsOf, listOf, nonEmptyText, textOf } from "../api/fields.ts";
 
 export interface KubeErrorDetails {
   /** The HTTP status; 0 when there was no response (transport, credentials, abort). */
@@ -115,8 +115,7 @@ const REASONS: Readonly<Record<number, string>> = {
 export function fromStatus(attempt: Attempt, httpCode: number, body: unknown, retryAfter = ""): KubeError {
   const status = fieldsOf(body);
   const code = typeof status["code"] === "number" ? status["code"] : httpCode;
-  const given = textOf(status["reason"]);
-  const stated = given === "" ? (REASONS[code] ?? `HTTP${code}`) : given;
+  const stated = nonEmptyText(status["reason"]) ?? REASONS[code] ?? `HTTP${code}`;
   const reason = hasCause(status["details"], NAMESPACE_TERMINATING) ? NAMESPACE_TERMINATING : stated;
   const detail = cleanLine(textOf(status["message"] ?? body));
   const seconds = retryAfterOf(status["details"], retryAfter);

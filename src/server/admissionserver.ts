@@ -6,7 +6,7 @@
 import type { ServerResponse } from "node:http";
 import fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 import { sparing } from "../log/sparing.ts";
-import type { HookRoute, HookServerOptions, UndecodableReason } from "./hookserver.ts";
+import type { HookRoute, UndecodableReason } from "./hookserver.ts";
 import { type Body, type Bounds, type HookRequest, parsable, readBody } from "./requestbody.ts";
 import {
   createGuard,
@@ -16,6 +16,7 @@ import {
   NOT_FOUND,
   type NodeServer,
   type TlsServer,
+  type TlsServerOptions,
 } from "./tlsserver.ts";
 import { WholeBody } from "./wholebody.ts";
 
@@ -23,7 +24,7 @@ const UNAUTHORIZED = '{"error":"a client certificate is required"}\n';
 
 export type AdmissionRoute = Pick<HookRoute, "path"> & { handle(body: Buffer): string | Promise<string> };
 
-export interface AdmissionServerOptions extends Omit<HookServerOptions, "routes" | "undecodable"> {
+export interface AdmissionServerOptions extends TlsServerOptions {
   readonly routes: readonly AdmissionRoute[];
   /** Whose share of the room for bodies a large review takes; `head` is its beginning. */
   readonly shareOf?: (head: Buffer) => string;
