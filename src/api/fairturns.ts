@@ -9,7 +9,7 @@ export interface Turn {
   /** Settles when the place is free again; the outcome does not matter. */
   readonly begin: () => Promise<unknown>;
   /** Called when the turn leaves its queues without a place. */
-  readonly drop: () => void;
+  readonly drop?: () => void;
 }
 
 interface Member {
@@ -85,7 +85,7 @@ function nextOf({ waiting }: Member): Turn | undefined {
   for (const turn of waiting) {
     waiting.delete(turn);
     if (!turn.over()) return turn;
-    turn.drop();
+    turn.drop?.();
   }
   return undefined;
 }

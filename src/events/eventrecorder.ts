@@ -104,7 +104,6 @@ export class EventRecorder {
     this.#turns.queue(namespace, "", {
       over: () => false,
       begin: () => (this.#writing = this.#writeNext(namespace)),
-      drop: () => undefined,
     });
   }
 

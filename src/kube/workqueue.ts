@@ -133,7 +133,6 @@ export class WorkQueue {
     this.#turns.queue(group, member, {
       over: () => this.#signal?.aborted === true,
       begin: () => this.#beginNext(group),
-      drop: () => undefined,
     });
   }
 
