@@ -1,5 +1,6 @@
 /** Validators of hook requests: one for all hooks with the same version fields. */
 
+import type { ValidateFunction } from "ajv";
 import type { ObjectMeta } from "../api/meta.ts";
 import type { Fields } from "../api/fields.ts";
 import { type HookCall, VERSION_FIELDS, type VersionField } from "../api/runtimehooks.ts";
@@ -27,21 +28,13 @@ const VERSION = upTo(MAX_VERSION, VERSION_PATTERN);
 /** Checks only the fields that are read: this is the hot path, and Cluster API may add fields in any minor version. */
 export const ajv = compiler({ allErrors: false });
 
-export const isRequest = ajv.compile<RawRequest>({
-  $id: "isRequest",
-  ...requestSchema(VERSION_FIELDS.BeforeClusterDelete),
-});
-export const isUpgradeRequest = ajv.compile<RawRequest>({
-  $id: "isUpgradeRequest",
-  ...requestSchema(VERSION_FIELDS.BeforeClusterUpgrade),
-});
-export const isUpgradedRequest = ajv.compile<RawRequest>({
-  $id: "isUpgradedRequest",
-  ...requestSchema(VERSION_FIELDS.AfterClusterUpgrade),
-});
+export const isRequest = validator("isRequest", VERSION_FIELDS.BeforeClusterDelete);
+export const isUpgradeRequest = validator("isUpgradeRequest", VERSION_FIELDS.BeforeClusterUpgrade);
+export const isUpgradedRequest = validator("isUpgradedRequest", VERSION_FIELDS.AfterClusterUpgrade);
 
-function requestSchema(versions: readonly VersionField[]): object {
-  return {
+function validator($id: string, versions: readonly VersionField[]): ValidateFunction<RawRequest> {
+  return ajv.compile<RawRequest>({
+    $id,
     type: "object",
     required: ["cluster", ...versions],
     properties: {
@@ -66,5 +59,5 @@ function requestSchema(versions: readonly VersionField[]): object {
         },
       },
     },
-  };
+  });
 }
