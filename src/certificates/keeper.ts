@@ -11,18 +11,13 @@ import type { KeyPair } from "../server/tls.ts";
 import type { Validity } from "./lifetime.ts";
 import { parseCertificates } from "./pem.ts";
 import { needsLeader, nextStep, type State } from "./rotation.ts";
-import { authoritySecretName, type SecretStore, takeStep, type Writing } from "./rotationsteps.ts";
+import { authoritySecretName, takeStep, type Workplace, type Writing } from "./rotationsteps.ts";
 import { bundleOf, judge, pairOf, type Stored } from "./stored.ts";
 import { every } from "../kube/every.ts";
 
-export interface KeeperOptions {
-  readonly store: SecretStore;
+export interface KeeperOptions extends Pick<Workplace, "store" | "secretName" | "names"> {
   /** Names the objects by which callers reach the operator and that do not trust `authority`. */
   readonly distrusting: (authority: X509Certificate, signal: AbortSignal) => Promise<readonly string[]>;
-  /** The Secret of the serving certificate; the Secret of its authority is beside it. */
-  readonly secretName: string;
-  /** DNS names of the serving certificate. */
-  readonly names: readonly [string, ...string[]];
   readonly leading: () => boolean;
   readonly log: Logger;
   readonly now: () => Date;

@@ -22,7 +22,9 @@ export interface SecretStore {
 
 export interface Workplace {
   readonly store: SecretStore;
+  /** The Secret of the serving certificate; the Secret of its authority is beside it. */
   readonly secretName: string;
+  /** DNS names of the serving certificate. */
   readonly names: readonly [string, ...string[]];
   readonly stored: Stored;
   readonly now: Date;
