@@ -83,7 +83,9 @@ export class Transport {
       const answer = await this.#send(request, signal, "requests");
       this.clock.read(answer.headers["date"], sent);
       const bytes = await readBody(request.attempt, answer.body, maxBytes);
-      return { value: parse(request.attempt, bytes.toString("utf8")), bytes: bytes.length };
+      const value = parseJson(bytes.toString("utf8"));
+      if (value === undefined) throw invalidResponse(request.attempt, "not JSON");
+      return { value, bytes: bytes.length };
     };
     try {
       return await withDeadline(request.attempt, limits, work);
@@ -210,10 +212,4 @@ async function readBody(attempt: Attempt, body: Answer["body"], maxBytes: number
     chunks.push(chunk);
   }
   return Buffer.concat(chunks, size);
-}
-
-function parse(attempt: Attempt, text: string): unknown {
-  const value = parseJson(text);
-  if (value === undefined) throw invalidResponse(attempt, "not JSON");
-  return value;
 }
