@@ -2,7 +2,7 @@
 
 import { HOOK_NAMES, HOOKS_GROUP_VERSION, type HookName } from "./runtimehooks.ts";
 
-/** The hooks that this process serves, and which of them can hold an operation: fixed by `--capi-version`. */
+/** The hooks that this process serves, and which of them can hold an operation: fixed by `--capi-version`, never detected. */
 export interface ServedHooks {
   readonly capiVersion: string;
   readonly advertised: ReadonlySet<HookName>;
@@ -45,7 +45,6 @@ export const STEP_HOOKS: ReadonlySet<HookName> = new Set([
   "AfterWorkersUpgrade",
 ]);
 
-/** The set of hooks is fixed per process by `--capi-version` and never detected. */
 export function servedHooks(capiMinor: number): ServedHooks {
   const served = HOOK_NAMES.filter((hook) => CATALOG[hook].since <= capiMinor);
   return {
