@@ -3,8 +3,7 @@
  * two levels up, which fs.watch on the file does not see.
  */
 
-import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { hash } from "node:crypto";
 import { join } from "node:path";
 
 import { isMissing } from "../api/thrown.ts";
@@ -13,6 +12,7 @@ import { SayOnce } from "../api/sayonce.ts";
 import { errorText } from "../log/errortext.ts";
 import { checkPair, type CheckedPair } from "./keypair.ts";
 import type { Lifetime } from "./lifetime.ts";
+import { readPem } from "./pem.ts";
 import type { KeyPair } from "../server/tls.ts";
 import { every } from "../kube/every.ts";
 import type { CertificateFiles } from "./settings.ts";
@@ -94,8 +94,8 @@ export class CertWatcher {
   async #read(): Promise<KeyPair> {
     const { webhookCertDir: dir, webhookCertName, webhookKeyName } = this.#options.files;
     const [cert, key] = await Promise.all([
-      readPem(join(dir, webhookCertName), "--webhook-cert-name"),
-      readPem(join(dir, webhookKeyName), "--webhook-key-name"),
+      readPem(join(dir, webhookCertName), "--webhook-cert-name in --webhook-cert-dir"),
+      readPem(join(dir, webhookKeyName), "--webhook-key-name in --webhook-cert-dir"),
     ]);
     return { cert, key };
   }
@@ -110,14 +110,6 @@ function checkedOnDisk(pair: KeyPair, { files, now }: CertWatcherOptions): Check
   }
 }
 
-async function readPem(path: string, flag: string): Promise<string> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (error) {
-    throw new Error(`cannot read ${path} (${flag} in --webhook-cert-dir)`, { cause: error });
-  }
-}
-
 function fingerprint({ cert, key }: KeyPair): string {
-  return createHash("sha256").update(cert).update("\0").update(key).digest("base64");
+  return hash("sha256", `${cert}\0${key}`, "base64");
 }

@@ -1,14 +1,13 @@
 /** Follows the authorities of client certificates on disk, and checks the client certificates of connections. */
 
 import { X509Certificate } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { createSecureContext, type TLSSocket } from "node:tls";
 
 import type { Logger } from "../api/logger.ts";
 import { SayOnce } from "../api/sayonce.ts";
 import { errorText } from "../log/errortext.ts";
 import { every } from "../kube/every.ts";
-import { certificateBlocks } from "./pem.ts";
+import { certificateBlocks, readPem } from "./pem.ts";
 import type { ClientSettings } from "./settings.ts";
 import { type Lifetime, lifetimeOf } from "./lifetime.ts";
 
@@ -92,9 +91,7 @@ export class ClientAuthority {
 
   async #read(): Promise<Authorities> {
     const { caFile: file, flag } = this.#options;
-    const pem = await readFile(file, "utf8").catch((cause: unknown) => {
-      throw new Error(`cannot read ${file} (${flag})`, { cause });
-    });
+    const pem = await readPem(file, flag);
     try {
       const validity = validityOf(pem);
       createSecureContext({ ca: pem });

@@ -1,6 +1,14 @@
-/** Parses and joins certificates in PEM. */
+/** Reads, parses and joins certificates in PEM. */
 
 import { X509Certificate } from "node:crypto";
+import { readFile } from "node:fs/promises";
+
+/** Rejects with a one-line Error that names `flag`, by which the user names the file. */
+export async function readPem(path: string, flag: string): Promise<string> {
+  return await readFile(path, "utf8").catch((cause: unknown) => {
+    throw new Error(`cannot read ${path} (${flag})`, { cause });
+  });
+}
 
 /** The certificates of a PEM file, each as text that may not be valid. */
 export function certificateBlocks(pem: string): readonly string[] {

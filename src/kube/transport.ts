@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { Agent, type Dispatcher, ProxyAgent, Socks5ProxyAgent } from "undici";
 import type { KubeConfig } from "@kubernetes/client-node/dist/config.js";
 import { parseJson, textOf } from "../api/fields.ts";
@@ -154,7 +154,7 @@ export class Transport {
 
   /** Reuses the pools until the CA or the client certificate changes, so that such a change needs no restart. */
   #poolsFor(tls: TlsOptions): Pools {
-    const tlsKey = createHash("sha256").update(JSON.stringify(tls)).digest("hex");
+    const tlsKey = hash("sha256", JSON.stringify(tls));
     if (this.#pools?.tlsKey === tlsKey) return this.#pools;
     if (this.#pools) this.#retire(this.#pools);
     this.#pools = {
