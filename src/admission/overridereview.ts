@@ -5,6 +5,7 @@ import type { Cluster } from "../api/meta.ts";
 import type { ServedHooks } from "../api/hookcatalog.ts";
 import { compileOverride, covers, type Override } from "../policy/override.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
+import { policyName } from "../policy/policyref.ts";
 import type { FieldError } from "../policy/validation/schema.ts";
 import type { AdmissionWorld } from "./reviewworld.ts";
 
@@ -75,10 +76,10 @@ function missingCluster({ clusterRef }: Override, cluster: Cluster | undefined):
 }
 
 function missingPolicies(policyRefs: readonly PolicyRefSpec[], world: AdmissionWorld): FieldError[] {
-  return policyRefs.flatMap(({ kind, namespace, name }, index) => {
+  return policyRefs.flatMap((ref, index) => {
+    const { kind, namespace, name } = ref;
     if (kind === "HookRollout" || world.policy(kind, namespace, name) !== undefined) return [];
-    const full = namespace === undefined ? name : `${namespace}/${name}`;
-    return [{ path: `spec.policyRefs[${index}]`, message: `there is no ${kind} ${full}` }];
+    return [{ path: `spec.policyRefs[${index}]`, message: `there is no ${policyName(ref)}` }];
   });
 }
 

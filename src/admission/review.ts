@@ -30,13 +30,11 @@ export interface Verdict {
 
 export const ADMITTED: Verdict = {};
 
-/** `review` is absent for other operations, subresources and kinds, which are not checked. */
-export interface DecodedReview {
-  readonly review?: Review;
-}
-
-/** `undefined`: not a review. Never throws for any bytes. */
-export function decodeReview(body: Buffer): DecodedReview | undefined {
+/**
+ * `undefined`: not a review. `review` is absent for other operations, subresources and kinds, which are not checked. Never
+ * throws for any bytes.
+ */
+export function decodeReview(body: Buffer): { readonly review?: Review } | undefined {
   const raw = parseJson(body.toString("utf8"));
   if (!isReview(raw)) return undefined;
   const { kind, subResource, operation, userInfo, object: after, oldObject: before } = raw.request;
