@@ -147,11 +147,9 @@ function cut(text: string): string {
   return `${kept}... (${text.length - kept.length} more characters)`;
 }
 
-const guarded = new WeakSet<NodeJS.WritableStream>();
+const ignore = (): void => undefined;
 
 /** Without a listener, EPIPE from a pipe whose reader is gone would end the process. */
 export function survivePipeErrors(stream: NodeJS.WritableStream): void {
-  if (guarded.has(stream)) return;
-  guarded.add(stream);
-  stream.on("error", () => undefined);
+  if (!stream.listeners("error").includes(ignore)) stream.on("error", ignore);
 }
