@@ -41,11 +41,10 @@ export function keyOf(key: ObjectKey): string {
 
 /** The path of all objects, or of those in one namespace. */
 export function collectionPath(resource: Resource, namespace?: string): string {
-  const root =
-    resource.group === "" ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`;
-  const scope =
-    resource.namespaced && namespace !== undefined ? `/namespaces/${segment(resource, namespace)}` : "";
-  return `${root}${scope}/${resource.plural}`;
+  const { group, version, plural, namespaced } = resource;
+  const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+  const scope = namespaced && namespace !== undefined ? `/namespaces/${segment(resource, namespace)}` : "";
+  return `${root}${scope}/${plural}`;
 }
 
 /** The path of one object. */
