@@ -22,6 +22,7 @@ import type { LiveWorld } from "../policy/world.ts";
 import { type CallTurns, shareOf } from "./callturns.ts";
 import {
   type ConfirmationUnderWay,
+  DefinitionReplaced,
   type LivePolicy,
   LiveReads,
   samePolicies,
@@ -122,7 +123,7 @@ export class Confirmer {
         this.#confirm({ request, rollouts, underWay }, this.#versionsInMemory(request)),
       );
     } catch (error) {
-      const reason = reader.reasonOf(error);
+      const reason = error instanceof DefinitionReplaced ? "DefinitionChanging" : reader.reasonOf(error);
       // Only a user can grant what is missing, and the error names it.
       log[reason === "Forbidden" ? "warn" : "debug"]("Failed to read the present state", { error });
       return { ok: false, reason };
@@ -156,7 +157,6 @@ export class Confirmer {
     };
     const versions = earlier ?? versionsOf(await this.#clusterAndNamespace(asked));
     const first = await this.#snapshot(asked);
-    if (first === undefined) return DEFINITION_CHANGING;
     // Memory tells which objects their gates look at, so this comes before the reads of these objects.
     const unknown = first.policies.filter((policy) => !this.#isKnown(policy, before.known));
     if (unknown.length > 0) return this.#notInMemory(unknown);
@@ -169,7 +169,6 @@ export class Confirmer {
       return { ok: false, reason: changed };
     }
     const again = others.matter ? await this.#again(asked, others) : first;
-    if (again === undefined) return DEFINITION_CHANGING;
     const decide = (): Confirmation =>
       underWay.over
         ? { ok: false, reason: "Timeout" }
@@ -178,8 +177,7 @@ export class Confirmer {
     return turns === undefined ? decide() : await turns.run(underWay.share, decide);
   }
 
-  /** `undefined`: a definition was replaced. */
-  async #snapshot(asked: Asked): Promise<Present | undefined> {
+  async #snapshot(asked: Asked): Promise<Present> {
     const { request, rollouts, underWay } = asked;
     return await this.#reads.snapshot(underWay, {
       namespace: request.cluster.metadata.namespace ?? "",
@@ -235,13 +233,12 @@ export class Confirmer {
     return { overrides, selecting, queries, objects, matter };
   }
 
-  /** `undefined`: a definition was replaced. */
-  async #again(asked: Asked, { selecting }: Others): Promise<PresentAgain | undefined> {
+  async #again(asked: Asked, { selecting }: Others): Promise<PresentAgain> {
     const [snapshot, namespaces] = await Promise.all([
       this.#snapshot(asked),
       this.#allNamespaces(asked.underWay, selecting),
     ]);
-    return snapshot && { ...snapshot, ...namespaces };
+    return { ...snapshot, ...namespaces };
   }
 
   #decide({ request, before, others, first, again }: AllRead): Confirmation {
@@ -370,8 +367,6 @@ function whichChanged([cluster, namespace]: Versions, now: ClusterAndNamespace):
   if (cluster !== clusterNow) return "ClusterChanging";
   return namespace === namespaceNow ? undefined : "NamespaceChanging";
 }
-
-const DEFINITION_CHANGING: Confirmation = { ok: false, reason: "DefinitionChanging" };
 
 function clockProblem(skew: number | undefined): string | undefined {
   if (skew === undefined) return "ClockUnknown";

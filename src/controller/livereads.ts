@@ -39,6 +39,9 @@ interface SnapshotOptions<T> {
   readonly meanwhile: () => Promise<T>;
 }
 
+/** Another CustomResourceDefinition has the name of one of the kinds. */
+export class DefinitionReplaced extends Error {}
+
 /** Below the number of connections for requests (kube/transport.ts), which statuses, Events and the Lease need, too. */
 const PLACES = 12;
 
@@ -79,27 +82,27 @@ export class LiveReads {
   /**
    * All policies that can apply to Clusters of the namespace, and all rollouts, as they were at one moment since this call:
    * that of the list of ClusterHookPolicies, as whose version the other kinds are listed. The versions of all kinds are
-   * revisions of one etcd: --etcd-servers-overrides is only for built-in resources. `undefined`: a definition was replaced,
-   * which may have taken its objects with it.
+   * revisions of one etcd: --etcd-servers-overrides is only for built-in resources. Rejects with DefinitionReplaced: it may have
+   * taken its objects with it.
    */
   async snapshot<T>(
     underWay: ConfirmationUnderWay,
     { namespace, withRollouts, meanwhile }: SnapshotOptions<T>,
-  ): Promise<Snapshot<T> | undefined> {
+  ): Promise<Snapshot<T>> {
     const kinds = KINDS.filter((kind) => withRollouts || kind !== "HookRollout");
     const before = kinds.every((kind) => this.#defined.has(kind))
       ? kinds.map((kind) => this.#defined.get(kind))
       : await this.#definitions(underWay, kinds);
-    const { resourceVersion: at, items } = await this.#clusterHookPolicies(underWay);
+    const clusterWide = await this.#clusterHookPolicies(underWay);
+    const at = clusterWide.resourceVersion;
     const [own, rollouts, after, read] = await Promise.all([
       this.#hookPolicies(underWay, namespace, at),
       withRollouts ? this.#rolloutsAt(underWay, at) : [],
       this.#definitions(underWay, kinds),
       meanwhile(),
     ]);
-    if (after.some((uid, place) => uid !== before[place])) return undefined;
-    const of = (kind: PolicyKind) => (metadata: ObjectMeta) => ({ kind, metadata });
-    const policies = [...own.items.map(of("HookPolicy")), ...items.map(of("ClusterHookPolicy"))];
+    if (after.some((uid, place) => uid !== before[place])) throw new DefinitionReplaced();
+    const policies = [...livePolicies("HookPolicy", own), ...livePolicies("ClusterHookPolicy", clusterWide)];
     return { policies, rollouts, meanwhile: read };
   }
 
@@ -161,6 +164,10 @@ export class LiveReads {
     const read = { underWay, share: shareOf(underWay), key: JSON.stringify(query) };
     return this.#objects.read(read, () => this.#reader.objects(query));
   }
+}
+
+function livePolicies(kind: PolicyKind, { items }: PolicyList): readonly LivePolicy[] {
+  return items.map((metadata) => ({ kind, metadata }));
 }
 
 /** The same specs of the same policies; a status does not count. */

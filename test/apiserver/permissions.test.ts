@@ -267,12 +267,9 @@ const issues = (does: () => Promise<unknown>): Case => ({
 });
 
 const DEFINITIONS = ["hookpolicies", "clusterhookpolicies", "hookrollouts"].map(
-  (plural) => `customresourcedefinitions.apiextensions.k8s.io named ${plural}.hookpolicy.dev`,
+  (plural) => `list customresourcedefinitions.apiextensions.k8s.io named ${plural}.hookpolicy.dev`,
 );
-const TO_CONFIRM = [
-  ...["clusters.cluster.x-k8s.io", "namespaces"].map((what) => `get ${what}`),
-  ...DEFINITIONS.map((what) => `list ${what}`),
-];
+const TO_CONFIRM = ["get clusters.cluster.x-k8s.io", "get namespaces", ...DEFINITIONS];
 
 const NEEDED: Readonly<Record<string, Case>> = {
   "get hookpolicies.hookpolicy.dev": unwritten(

@@ -2,7 +2,8 @@
 
 import type { ObjectMeta } from "../../api/meta.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
-import { isConflict, isNotFound, unless } from "../../kube/kubeerror.ts";
+import { unless } from "../../api/thrown.ts";
+import { isConflict, isNotFound } from "../../kube/kubeerror.ts";
 import { NAMESPACES } from "../../kube/resources.ts";
 import { CommandError, FAILED } from "../command.ts";
 import { clusterResource } from "../fleet/liveobjects.ts";

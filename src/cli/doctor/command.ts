@@ -1,7 +1,6 @@
 /** `hookpolicy doctor`: checks whether the installation protects Clusters, with a remedy for each problem. */
 
 import type { Command } from "commander";
-import { HOOK_NAMES } from "../../api/runtimehooks.ts";
 import { colourFor } from "../terminal/colour.ts";
 import { addExamples, choice, CommandError, FAILED, USAGE } from "../command.ts";
 import type { Check, Evidence, Settings } from "./doctor.ts";

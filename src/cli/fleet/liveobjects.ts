@@ -3,7 +3,8 @@
 import type { RawObject } from "./kinds.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
 import { discoverResource } from "../../kube/apidiscovery.ts";
-import { isForbidden, isNotFound, KubeError, unless, unlessNotFound } from "../../kube/kubeerror.ts";
+import { unless } from "../../api/thrown.ts";
+import { isForbidden, isNotFound, KubeError, unlessNotFound } from "../../kube/kubeerror.ts";
 import { type ObjectKey, type Resource, resourceName } from "../../kube/resource.ts";
 import { ClusterResource } from "../../kube/clusterresource.ts";
 import { isSecret, refusalOf, SECRETS_REFUSED } from "../../objects/objectrefusal.ts";

@@ -3,12 +3,11 @@
  * follows at its own pace. What a client asks for is done in one step and answered in another.
  */
 
-import { CLUSTER_HOOK_POLICIES, HOOK_POLICIES, HOOK_ROLLOUTS } from "../../../src/api/hookpolicy.ts";
 import type { ObjectMeta } from "../../../src/api/meta.ts";
 import type { KubeClient, List, ListOptions, Scope } from "../../../src/kube/kubeclient.ts";
 import { KubeError } from "../../../src/kube/kubeerror.ts";
 import { type KubeObject, keyOf, type ObjectKey, type Resource } from "../../../src/kube/resource.ts";
-import { DEFINITIONS } from "../../../src/kube/resources.ts";
+import { DEFINITIONS, POLICY_RESOURCES, ROLLOUTS } from "../../../src/kube/resources.ts";
 
 const VERSIONS_PER_KIND = 10_000;
 
@@ -166,11 +165,11 @@ function selected(objects: readonly KubeObject[], { namespace, labelSelector = "
 }
 
 /** What is listed as the version of another kind's list. */
-const AT_VERSION = [HOOK_POLICIES, HOOK_ROLLOUTS];
+const AT_VERSION = [POLICY_RESOURCES.HookPolicy.plural, ROLLOUTS.plural];
 
 /** The version of a list is opaque: here it is what other kinds then show. */
 function versionOf(api: ApiModel, plural: string): string {
-  if (plural !== CLUSTER_HOOK_POLICIES) return "0";
+  if (plural !== POLICY_RESOURCES.ClusterHookPolicy.plural) return "0";
   return JSON.stringify(Object.fromEntries(AT_VERSION.map((each) => [each, api.list(each)])));
 }
 
