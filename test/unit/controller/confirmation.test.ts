@@ -209,7 +209,7 @@ describe("a release is not confirmed", () => {
     const fail = async (): Promise<never> => {
       throw new Error("connection refused");
     };
-    for (const part of ["policies", "cluster", "namespace"]) {
+    for (const part of ["policies", "cluster", "namespace", "definition"]) {
       assert.deepEqual(await confirm({}, { [part]: fail }).result, { ok: false, reason: "Unavailable" });
     }
   });
