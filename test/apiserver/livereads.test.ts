@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { GROUP, VERSION } from "../../src/api/hookpolicy.ts";
 import { LiveReads } from "../../src/controller/livereads.ts";
-import type { PolicyKind } from "../../src/policy/policyref.ts";
 import { ClusterResource } from "../../src/kube/clusterresource.ts";
 import { KubeClient } from "../../src/kube/kubeclient.ts";
 import { loadKubeConfig } from "../../src/kube/kubeconfig.ts";
@@ -37,12 +37,11 @@ after(async () => {
   await cp?.stop();
 });
 
-const refOf = (kind: PolicyKind, name: string): Ref =>
-  kind === "HookPolicy" ? policyRef(TEAM, name) : clusterPolicyRef(name);
-
-async function store(kind: PolicyKind, name: string): Promise<void> {
-  const selected = kind === "HookPolicy" ? {} : { namespaceSelector: { matchLabels: { of: TEAM } } };
-  await storePolicy(cp, refOf(kind, name), { ...selected, rules: [approvalRule("BeforeClusterDelete")] });
+async function storeHolder(ref: Ref): Promise<void> {
+  const selected = ref.kind === "HookPolicy" ? {} : { namespaceSelector: { matchLabels: { of: TEAM } } };
+  const rules = { rules: [approvalRule("BeforeClusterDelete")] };
+  const held = ref.kind === "HookRollout" ? { operation: "Upgrade" } : rules;
+  await storePolicy(cp, ref, { ...selected, ...held });
 }
 
 test("a list as it was at a version shows what was there then", async () => {
@@ -50,41 +49,49 @@ test("a list as it was at a version shows what was there then", async () => {
     const { items } = await apiServer.policies("HookPolicy", TEAM, at);
     return items.map(({ name }) => name);
   };
-  await store("HookPolicy", "early");
+  await storeHolder(policyRef(TEAM, "early"));
   const { resourceVersion: then } = await apiServer.policies("ClusterHookPolicy", undefined);
-  await store("HookPolicy", "late");
-  await cp.delete(refOf("HookPolicy", "early"));
+  await storeHolder(policyRef(TEAM, "late"));
+  await cp.delete(policyRef(TEAM, "early"));
   assert.deepEqual([await names(then), await names()], [["early"], ["late"]]);
-  await cp.delete(refOf("HookPolicy", "late"));
+  await cp.delete(policyRef(TEAM, "late"));
 });
 
-test("a policy that moves from one kind to the other, again and again, is in each snapshot", async () => {
-  const moving = new AbortController();
-  await store("HookPolicy", MOVING);
-  const mover = (async () => {
-    for (let from: PolicyKind = "HookPolicy"; !moving.signal.aborted;) {
-      const to: PolicyKind = from === "HookPolicy" ? "ClusterHookPolicy" : "HookPolicy";
-      await store(to, MOVING);
-      await cp.delete(refOf(from, MOVING));
-      from = to;
+const ROLLOUT: Ref = { apiVersion: `${GROUP}/${VERSION}`, kind: "HookRollout", name: MOVING };
+
+const places: Readonly<Record<string, readonly [Ref, Ref]>> = {
+  "a policy that moves from one kind to the other": [policyRef(TEAM, MOVING), clusterPolicyRef(MOVING)],
+  "a policy and the rollout that takes its place": [policyRef(TEAM, MOVING), ROLLOUT],
+  "a rollout and the ClusterHookPolicy that takes its place": [ROLLOUT, clusterPolicyRef(MOVING)],
+};
+
+for (const [what, [one, other]] of Object.entries(places))
+  test(`${what}, again and again: one of the two is in each snapshot`, async () => {
+    const moving = new AbortController();
+    await storeHolder(one);
+    const mover = (async () => {
+      for (let [from, to] = [one, other]; !moving.signal.aborted; [from, to] = [to, from]) {
+        await storeHolder(to);
+        await cp.delete(from);
+      }
+    })();
+    const reads = new LiveReads(apiServer);
+    const underWay = { share: { namespace: TEAM, cluster: "prod-1" }, over: false };
+    const options = { namespace: TEAM, withRollouts: true, meanwhile: async () => await Promise.resolve() };
+    const found: number[] = [];
+    try {
+      while (found.length < 40) {
+        const { policies, rollouts } = await reads.snapshot(underWay, options);
+        const names = [...policies.map(({ metadata }) => metadata), ...rollouts].map(({ name }) => name);
+        found.push(names.filter((name) => name === MOVING).length);
+      }
+    } finally {
+      moving.abort();
+      await mover;
+      for (const ref of [one, other]) await cp.delete(ref);
     }
-  })();
-  const reads = new LiveReads(apiServer);
-  const underWay = { share: { namespace: TEAM, cluster: "prod-1" }, over: false };
-  const options = { namespace: TEAM, withRollouts: true, meanwhile: async () => await Promise.resolve() };
-  const found: (number | undefined)[] = [];
-  try {
-    while (found.length < 60) {
-      const snapshot = await reads.snapshot(underWay, options);
-      found.push(snapshot?.policies.filter(({ metadata }) => metadata.name === MOVING).length);
-    }
-  } finally {
-    moving.abort();
-    await mover;
-    for (const kind of ["HookPolicy", "ClusterHookPolicy"] as const) await cp.delete(refOf(kind, MOVING));
-  }
-  assert.ok(
-    found.every((count) => count === 1 || count === 2),
-    JSON.stringify(found),
-  );
-});
+    assert.ok(
+      found.every((count) => count === 1 || count === 2),
+      JSON.stringify(found),
+    );
+  });
