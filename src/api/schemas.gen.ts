@@ -706,13 +706,7 @@ const DecisionRow: CrdSchema = {
     firstAsked: time,
     since: time,
     earliestRelease: time,
-    timers: {
-      type: "array",
-      maxItems: 16,
-      "x-kubernetes-list-type": "map",
-      "x-kubernetes-list-map-keys": ["rule"],
-      items: RuleTimers,
-    },
+    timers: { type: "array", maxItems: 16, "x-kubernetes-list-type": "atomic", items: RuleTimers },
   },
 };
 
@@ -746,13 +740,7 @@ const HookPolicyStatus: CrdSchema = {
     blocked: { type: "integer", format: "int32", minimum: 0 },
     wouldBlock: { type: "integer", format: "int32", minimum: 0 },
     nextTransitionTime: time,
-    decisions: {
-      type: "array",
-      maxItems: 50,
-      "x-kubernetes-list-type": "map",
-      "x-kubernetes-list-map-keys": ["namespace", "cluster", "hook"],
-      items: DecisionRow,
-    },
+    decisions: { type: "array", maxItems: 50, "x-kubernetes-list-type": "atomic", items: DecisionRow },
     decisionsOmitted: { type: "integer", format: "int32", minimum: 0 },
     recent: { type: "array", maxItems: 10, "x-kubernetes-list-type": "atomic", items: RecentResult },
   },
