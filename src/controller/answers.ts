@@ -80,13 +80,9 @@ export class Answers {
     return admission === true ? denying(policies) : policies;
   }
 
-  /** The copies in memory of the Cluster and its Namespace. */
-  inMemory(requested: Cluster): {
-    readonly cluster: Cluster | undefined;
-    readonly namespace: Namespace | undefined;
-  } {
-    const namespace = this.#memory.namespaces.get(requested.metadata.namespace ?? "");
-    return { cluster: this.#known(requested), namespace };
+  /** The Cluster's Namespace in memory. */
+  namespaceOf({ metadata: { namespace } }: Cluster): Namespace | undefined {
+    return this.#memory.namespaces.get(namespace ?? "");
   }
 
   #known(requested: Cluster): Cluster | undefined {

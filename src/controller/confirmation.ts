@@ -49,10 +49,17 @@ export interface ConfirmationOptions {
   readonly budgetMs?: number;
 }
 
-/** What the HookRollouts in memory are compared with. */
-export interface RolloutMemory {
-  /** Called before the rollouts are read; the function tells whether memory has all that were read. */
-  remember(): (live: readonly ObjectMeta[]) => boolean;
+/** The HookRollouts that memory had before the reads. */
+export interface RolloutComparison {
+  /** Whether memory has all of them as they were read; `at`: the resourceVersion of that moment. */
+  hasAll(live: readonly ObjectMeta[], at: string): boolean;
+}
+
+export interface ConfirmOptions {
+  /** Rollouts can hold the Cluster, too, so memory must have all of them. */
+  readonly rollouts?: RolloutComparison | undefined;
+  /** Default: that of the Confirmer. */
+  readonly budgetMs?: number;
 }
 
 type ClusterAndNamespace = readonly [Cluster, Namespace];
@@ -65,7 +72,7 @@ interface PresentAgain extends Present, Pick<LiveWorld, "namespaces"> {}
 /** A confirmation of one request. */
 interface Asked {
   readonly request: DecisionRequest;
-  readonly rollouts: RolloutMemory | undefined;
+  readonly rollouts: RolloutComparison | undefined;
   readonly underWay: ConfirmationUnderWay;
 }
 
@@ -84,11 +91,9 @@ interface Before {
   /** As of performance.now(). */
   readonly began: number;
   readonly known: Known;
-  readonly hasRollouts: ((live: readonly ObjectMeta[]) => boolean) | undefined;
 }
 
-interface AllRead {
-  readonly request: DecisionRequest;
+interface AllRead extends Pick<Asked, "request" | "rollouts"> {
   readonly before: Before;
   readonly others: Others;
   readonly first: Present;
@@ -111,16 +116,19 @@ export class Confirmer {
     this.#reads = new LiveReads(options.reader);
   }
 
-  /**
-   * Never rejects: the operator does not release what it cannot confirm. `rollouts`: they can hold the Cluster, too, so memory
-   * must have all of them.
-   */
-  async confirm(request: DecisionRequest, rollouts?: RolloutMemory): Promise<Confirmation> {
-    const { store, reader, log, budgetMs = BUDGET_MS } = this.#options;
+  /** Never rejects: the operator does not release what it cannot confirm. */
+  async confirm(
+    request: DecisionRequest,
+    { rollouts, budgetMs = this.#options.budgetMs ?? BUDGET_MS }: ConfirmOptions = {},
+  ): Promise<Confirmation> {
+    const { store, reader, log } = this.#options;
     const underWay = { share: shareOf(request, store.answers), over: false };
     try {
       return await confirmedWithin(budgetMs, () =>
-        this.#confirm({ request, rollouts, underWay }, this.#versionsInMemory(request)),
+        this.#confirm(
+          { request, rollouts, underWay },
+          store.answers.namespaceOf(request.cluster)?.metadata.resourceVersion,
+        ),
       );
     } catch (error) {
       const reason = error instanceof DefinitionReplaced ? "DefinitionChanging" : reader.reasonOf(error);
@@ -134,45 +142,41 @@ export class Confirmer {
 
   /**
    * If only policies, rollouts, Cluster and Namespace decide, all of them must have been so at one moment, that of the
-   * snapshot. The Cluster and the Namespace were so if they have the version after it that memory had before it, or an earlier
-   * attempt: one consistent list and one round of reads then are enough. A second list right after the first would take
-   * 100 ms: the API server asks etcd how new its cache is, at most every 100 ms (storage/cacher/progress,
+   * snapshot: one consistent list and one round of reads are enough. A second list right after the first would take 100 ms:
+   * the API server asks etcd how new its cache is, at most every 100 ms (storage/cacher/progress,
    * ConditionalProgressRequester).
+   *
+   * - The Cluster is read after that moment, and was so if its last write is not later: a resourceVersion is a revision of
+   *   etcd, and Clusters are in the same etcd as policies (livereads.ts).
+   * - The Namespace may be in another etcd. It was so if it still has the version that memory had before, or an earlier
+   *   attempt.
    *
    * If objects, overrides or other Namespaces matter, too, the policies, the Namespace and the Cluster are read again after
    * them: all were so in between. The same holds for all Namespaces if gates select some of them. Not detected: a policy
    * that is created and deleted in between, and objects whose gates never held at the same time.
    */
-  async #confirm(
-    asked: Asked,
-    earlier: Versions | undefined,
-    attempts = MAX_ATTEMPTS,
-  ): Promise<Confirmation> {
+  async #confirm(asked: Asked, earlier: string | undefined, attempts = MAX_ATTEMPTS): Promise<Confirmation> {
     const { request, rollouts, underWay } = asked;
     const { namespace: ns = "", uid } = request.cluster.metadata;
-    const before = {
-      began: performance.now(),
-      known: this.#known(ns),
-      hasRollouts: rollouts?.remember(),
-    };
-    const versions = earlier ?? versionsOf(await this.#clusterAndNamespace(asked));
+    const before = { began: performance.now(), known: this.#known(ns) };
+    const version = earlier ?? (await this.#reads.namespace(underWay, ns)).metadata.resourceVersion;
     const first = await this.#snapshot(asked);
     // Memory tells which objects their gates look at, so this comes before the reads of these objects.
     const unknown = first.policies.filter((policy) => !this.#isKnown(policy, before.known));
     if (unknown.length > 0) return this.#notInMemory(unknown);
-    const [cluster] = first.meanwhile;
+    const [cluster, namespace] = first.meanwhile;
     if (cluster.metadata.uid !== uid) return { ok: false, reason: "ClusterReplaced" };
     const others = await this.#others(request, first.meanwhile, underWay);
-    const changed = others.matter ? undefined : whichChanged(versions, first.meanwhile);
+    const again = others.matter ? await this.#again(asked, others) : first;
+    const changed = whichChanged(request, others.matter ? versionOf(namespace) : version, again);
     if (changed !== undefined) {
-      if (attempts > 1) return await this.#confirm(asked, versionsOf(first.meanwhile), attempts - 1);
+      if (attempts > 1) return await this.#confirm(asked, versionOf(again.meanwhile[1]), attempts - 1);
       return { ok: false, reason: changed };
     }
-    const again = others.matter ? await this.#again(asked, others) : first;
     const decide = (): Confirmation =>
       underWay.over
         ? { ok: false, reason: "Timeout" }
-        : this.#decide({ request, before, others, first, again });
+        : this.#decide({ request, rollouts, before, others, first, again });
     const { turns } = this.#options;
     return turns === undefined ? decide() : await turns.run(underWay.share, decide);
   }
@@ -186,13 +190,7 @@ export class Confirmer {
     });
   }
 
-  /** `undefined`: memory does not have both. A review contains its Cluster. */
-  #versionsInMemory({ cluster: requested, admission }: DecisionRequest): Versions | undefined {
-    const { cluster, namespace } = this.#options.store.answers.inMemory(requested);
-    const known = admission === true ? requested : cluster;
-    return known && namespace && versionsOf([known, namespace]);
-  }
-
+  /** A review contains its Cluster. */
   async #clusterAndNamespace({
     request: { cluster, admission },
     underWay,
@@ -241,14 +239,13 @@ export class Confirmer {
     return { ...snapshot, ...namespaces };
   }
 
-  #decide({ request, before, others, first, again }: AllRead): Confirmation {
+  #decide({ request, rollouts, before, others, first, again }: AllRead): Confirmation {
     const { store, reader, now } = this.#options;
-    const changing = this.#changing({ before, first, again });
+    const changing = this.#changing({ rollouts, before, first, again });
     if (changing !== undefined) return { ok: false, reason: changing };
     const at = now();
     const { overrides, selecting, queries, objects } = others;
-    const [cluster, namespace] = first.meanwhile;
-    const [clusterAgain] = again.meanwhile;
+    const [cluster, namespace] = again.meanwhile;
     const { namespaces } = again;
     const world = { cluster, namespace, overrides, objects, ...(namespaces && { namespaces }) };
     const worldUnread = { ...world, objects: NOTHING_READ };
@@ -257,24 +254,22 @@ export class Confirmer {
     const wrongClock = clockProblem(reader.clockAheadMs(at, before.began));
     if (wrongClock !== undefined) return { ok: false, reason: wrongClock };
     const decision = store.answers.decideLive(request, world, at);
-    if (restsOnWait(decision) && store.answers.isBehind({ ...world, cluster: clusterAgain }))
+    if (restsOnWait(decision) && store.answers.isBehind(world))
       return { ok: false, reason: "ClusterNotInMemory" };
     return { ok: true, decision };
   }
 
   /** A word for what differs between the two reads, or from what memory knows. */
-  #changing({ before, first, again }: Pick<AllRead, "before" | "first" | "again">): string | undefined {
+  #changing({ rollouts, before, first, again }: Omit<AllRead, "request" | "others">): string | undefined {
     const { store } = this.#options;
     if (!samePolicies(first.policies, again.policies)) return "PoliciesChanging";
     // Memory as it is now must still have these policies, and every policy that it had before the reads.
     const areKnown = again.policies.every((policy) => this.#isKnown(policy, before.known));
-    const [cluster, namespace] = first.meanwhile;
-    const [clusterAgain, namespaceAgain] = again.meanwhile;
+    const [cluster] = first.meanwhile;
+    const [clusterAgain] = again.meanwhile;
     if (!areKnown || !hasAll(this.#known(cluster.metadata.namespace ?? ""), before.known))
       return "PoliciesChanging";
-    if (before.hasRollouts?.(again.rollouts) === false) return "RolloutNotInMemory";
-    if (namespace.metadata.resourceVersion !== namespaceAgain.metadata.resourceVersion)
-      return "NamespaceChanging";
+    if (rollouts?.hasAll(again.rollouts, again.at) === false) return "RolloutNotInMemory";
     const withStatus = store.policies.haveExpressions;
     return sameCluster(cluster, clusterAgain, { withStatus }) ? undefined : "ClusterChanging";
   }
@@ -355,17 +350,17 @@ export class Confirmer {
   }
 }
 
-/** The resource versions of a Cluster and its Namespace. */
-type Versions = readonly [cluster: string, namespace: string];
+const versionOf = ({ metadata }: Namespace): string => metadata.resourceVersion;
 
-function versionsOf([cluster, namespace]: ClusterAndNamespace): Versions {
-  return [cluster.metadata.resourceVersion, namespace.metadata.resourceVersion];
-}
-
-function whichChanged([cluster, namespace]: Versions, now: ClusterAndNamespace): string | undefined {
-  const [clusterNow, namespaceNow] = versionsOf(now);
-  if (cluster !== clusterNow) return "ClusterChanging";
-  return namespace === namespaceNow ? undefined : "NamespaceChanging";
+/** A word for what may have changed since the moment of the snapshot; `version`: of the Namespace before it. */
+function whichChanged(
+  { admission }: DecisionRequest,
+  version: string,
+  { at, meanwhile: [{ metadata }, namespace] }: Present,
+): string | undefined {
+  const wasSo = admission === true || (compareResourceVersions(metadata.resourceVersion, at) ?? 1) <= 0;
+  if (!wasSo) return "ClusterChanging";
+  return version === versionOf(namespace) ? undefined : "NamespaceChanging";
 }
 
 function clockProblem(skew: number | undefined): string | undefined {

@@ -26,6 +26,8 @@ export interface LivePolicy {
 
 /** What can hold the Clusters of a namespace, as it was at one moment. */
 export interface Snapshot<T> {
+  /** The resourceVersion of that moment. */
+  readonly at: string;
   readonly policies: readonly LivePolicy[];
   /** Metadata of the rollouts, if they were asked for. */
   readonly rollouts: readonly ObjectMeta[];
@@ -82,8 +84,8 @@ export class LiveReads {
   /**
    * All policies that can apply to Clusters of the namespace, and all rollouts, as they were at one moment since this call:
    * that of the list of ClusterHookPolicies, as whose version the other kinds are listed. The versions of all kinds are
-   * revisions of one etcd: --etcd-servers-overrides is only for built-in resources. Rejects with DefinitionReplaced: it may have
-   * taken its objects with it.
+   * revisions of one etcd: --etcd-servers-overrides is only for built-in resources. Rejects with DefinitionReplaced if one
+   * was replaced, which may have taken its objects with it.
    */
   async snapshot<T>(
     underWay: ConfirmationUnderWay,
@@ -101,9 +103,10 @@ export class LiveReads {
       this.#definitions(underWay, kinds),
       meanwhile(),
     ]);
-    if (after.some((uid, place) => uid !== before[place])) throw new DefinitionReplaced();
+    if (after.some((uid, place) => uid !== before[place]))
+      throw new DefinitionReplaced("a CustomResourceDefinition was replaced");
     const policies = [...livePolicies("HookPolicy", own), ...livePolicies("ClusterHookPolicy", clusterWide)];
-    return { policies, rollouts, meanwhile: read };
+    return { at, policies, rollouts, meanwhile: read };
   }
 
   #clusterHookPolicies(underWay: ConfirmationUnderWay): Promise<PolicyList> {

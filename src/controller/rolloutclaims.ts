@@ -4,6 +4,7 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
+import { entryOf } from "../api/entryof.ts";
 import type { HookRollout, HookRolloutStatus, RolloutClaim } from "../api/hookpolicy.ts";
 import type { Namespace, ObjectMeta } from "../api/meta.ts";
 import { type Candidate, claim, ownClaim, type Refusal } from "../rollouts/claim.ts";
@@ -11,15 +12,22 @@ import { type Member, memberOf } from "../rollouts/member.ts";
 import type { CompiledRollout } from "../rollouts/rollout.ts";
 import { Slots } from "../rollouts/slots.ts";
 import type { RolloutApi } from "./ports.ts";
+import { isSame, type RolloutSnapshot } from "./rolloutsnapshot.ts";
 
 export type Taken =
   /** `claim`: as it was stored. */
   { readonly begins: true; readonly claim?: RolloutClaim } | Refusal | typeof NOT_CONFIRMED;
 
-interface ClaimRequest {
-  /** Memory has a claim of the Cluster, so no other Cluster has to be read. */
-  readonly renews: boolean;
+export interface Claiming {
+  /** `undefined`: the rollout, as it was just read, does not select the Cluster. */
   readonly candidateOf: (rollout: CompiledRollout) => Candidate | undefined;
+  /** What policies have released the Cluster for: another spec of the rollout may hold it instead of them. */
+  readonly snapshot: RolloutSnapshot;
+  /** Memory has a claim of the Cluster, so no other Cluster has to be read. */
+  readonly renews?: boolean;
+}
+
+interface ClaimRequest extends Claiming {
   readonly resolve: (taken: Taken) => void;
 }
 
@@ -49,13 +57,10 @@ export class RolloutClaims {
     this.#options = options;
   }
 
-  /**
-   * `candidateOf` is given the rollout that was just read; it returns `undefined` if that does not hold the Cluster. Never
-   * rejects.
-   */
-  async take(name: string, candidateOf: ClaimRequest["candidateOf"], renews = false): Promise<Taken> {
+  /** Never rejects. */
+  async take(name: string, claiming: Claiming): Promise<Taken> {
     const { promise, resolve } = Promise.withResolvers<Taken>();
-    this.#waiting.set(name, [...(this.#waiting.get(name) ?? []), { candidateOf, renews, resolve }]);
+    entryOf(this.#waiting, name, () => []).push({ ...claiming, resolve });
     void this.#run(name);
     return await promise;
   }
@@ -100,7 +105,10 @@ export class RolloutClaims {
 
   /** Renewals do not wait for the list, which can take longer than Cluster API waits. */
   async #round(name: string, requests: readonly ClaimRequest[]): Promise<void> {
-    const { true: renewing = [], false: others = [] } = Object.groupBy(requests, ({ renews }) => `${renews}`);
+    const { true: renewing = [], false: others = [] } = Object.groupBy(
+      requests,
+      ({ renews = false }) => `${renews}`,
+    );
     if (renewing.length > 0) await this.#take(name, renewing);
     if (others.length > 0) await this.#take(name, others, await this.#options.api.members());
   }
@@ -120,11 +128,11 @@ export class RolloutClaims {
     let waiting = requests;
     for (let attempt = 1; ; attempt += 1) {
       const object = await api.getRollout(name);
-      // A rollout that is gone by itself, not with its definition, holds nothing any more.
-      if (object === undefined) return waiting.forEach(({ resolve }) => resolve({ begins: true }));
+      // It was there at the snapshot: since then something else may hold the Cluster in its place.
+      if (object === undefined) return waiting.forEach(({ resolve }) => resolve(NOT_CONFIRMED));
       const rollout = compiledOf(object);
       const members = listed && (await this.#membersOf(rollout, object.status, listed));
-      const { status, claims } = this.#judge(rollout, object.status, members, waiting);
+      const { status, claims } = this.#judge(rollout, object, members, waiting);
       waiting = [...claims.keys()];
       if (await this.#isStored(object, status, attempt)) {
         for (const [{ resolve }, claimed] of claims)
@@ -137,7 +145,7 @@ export class RolloutClaims {
   /** Returns the status to store, and the requests that it grants. The other requests are answered at once. */
   #judge(
     rollout: CompiledRollout,
-    before: HookRolloutStatus | undefined,
+    { metadata, status: before }: HookRollout,
     members: readonly Member[] | undefined,
     requests: readonly ClaimRequest[],
   ): {
@@ -149,9 +157,14 @@ export class RolloutClaims {
     const claims = new Map<ClaimRequest, RolloutClaim | undefined>();
     let status = before;
     for (const request of requests) {
+      const { snapshot } = request;
+      if (!isSame(metadata, snapshot.get(metadata.name))) {
+        request.resolve(NOT_CONFIRMED);
+        continue;
+      }
+      if (!snapshot.wasSo(metadata)) snapshot.isOutdated = true;
       const candidate = request.candidateOf(rollout);
       const round = { rollout, status, slots, now };
-      // A rollout that does not hold the Cluster any more gives it no slot.
       if (candidate === undefined) {
         claims.set(request, undefined);
         continue;

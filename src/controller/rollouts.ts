@@ -21,6 +21,7 @@ import { type CompiledRollout, compileRollout } from "../rollouts/rollout.ts";
 import type { DecisionRequest, RolloutApi } from "./ports.ts";
 import { RolloutClaims } from "./rolloutclaims.ts";
 import { RolloutEntry, type RolloutWorld } from "./rolloutentry.ts";
+import { RolloutSnapshot } from "./rolloutsnapshot.ts";
 import { confirmedWithin } from "./timebudget.ts";
 
 export interface RolloutsOptions extends RolloutWorld {
@@ -46,6 +47,8 @@ export class Rollouts {
   readonly #options: RolloutsOptions;
   readonly #entries = new Map<string, RolloutEntry>();
   readonly #claims: RolloutClaims;
+  /** What came last of a rollout, if it is older than memory: the informer is behind, or etcd was restored. */
+  readonly #older = new Map<string, HookRollout>();
 
   constructor(options: RolloutsOptions) {
     const { clusters, namespaces, api, now, onError, compile = compileRollout } = options;
@@ -75,9 +78,11 @@ export class Rollouts {
 
   rolloutChanged(name: string, object: HookRollout | undefined): void {
     const entry = this.#entries.get(name);
+    this.#older.delete(name);
     if (object === undefined) this.#entries.delete(name);
     else if (entry === undefined) this.#add(name, object);
     else if (isNotOlder(object.metadata, entry.object.metadata)) entry.set(object);
+    else this.#older.set(name, object);
     this.#options.onDemands();
     this.#options.onDirty(name);
   }
@@ -110,44 +115,43 @@ export class Rollouts {
     return hold === undefined ? decision : held(decision, hold);
   }
 
-  /** `undefined`: no rollout holds this hook, so that none has to be compared. */
-  ofHook(hook: HookCall["hook"]): this | undefined {
-    return operationOf(hook) && this;
-  }
-
-  /**
-   * To be called before the rollouts are read: remembers what memory has. The function that it returns tells whether memory
-   * has all rollouts that were read in the same generation, so that none of them is ignored. A resource version below the one
-   * that memory had before the read means a restored etcd, where the same generation may be another spec.
-   */
-  remember(): (live: readonly ObjectMeta[]) => boolean {
+  /** For a confirmation of a call that begins now; `undefined`: no rollout holds this hook. */
+  snapshot(hook: HookName): RolloutSnapshot | undefined {
+    if (operationOf(hook) === undefined) return undefined;
     const before = new Map(this.entries().map(({ object: { metadata } }) => [metadata.name, metadata]));
-    return (live) => {
-      const hasAll = live.every((metadata) => this.#has(metadata, before.get(metadata.name)));
-      if (!hasAll) this.#options.onStale();
-      return hasAll;
-    };
+    const known = (name: string): ObjectMeta | undefined => this.#entries.get(name)?.object.metadata;
+    return new RolloutSnapshot(before, known, ({ name }, restored) => {
+      if (restored) this.#restore(name);
+      this.#options.onStale();
+    });
   }
 
-  #has(live: ObjectMeta, before: ObjectMeta | undefined): boolean {
-    const { uid, generation } = this.#entries.get(live.name)?.object.metadata ?? {};
-    if (uid !== live.uid || generation !== live.generation) return false;
-    return before?.uid !== uid || isNotOlder(live, before);
+  /** What the informer brought is what the API server has, although memory had a later version. */
+  #restore(name: string): void {
+    const older = this.#older.get(name);
+    if (older === undefined) return;
+    this.#older.delete(name);
+    this.#entries.get(name)?.set(older);
+    this.#options.onDirty(name);
   }
 
   /**
-   * Takes a slot of every rollout that selects the Cluster, once `decision` is confirmed, and that memory has all rollouts.
-   * Never rejects: without a slot that was stored in time, the Cluster stays held. A slot that is stored too late is there
-   * when Cluster API asks again.
+   * Takes a slot of every rollout that selects the Cluster, once `decision` is confirmed as of `snapshot`. Never rejects:
+   * without a slot that was stored in time, the Cluster stays held. A slot that is stored too late is there when Cluster API
+   * asks again.
    */
-  async confirm(request: DecisionRequest, decision: Decision): Promise<Confirmation> {
-    if (decision.holds || operationOf(request.call.hook) === undefined) return { ok: true, decision };
+  async confirm(
+    request: DecisionRequest,
+    decision: Decision,
+    snapshot: RolloutSnapshot | undefined,
+  ): Promise<Confirmation> {
+    if (decision.holds || snapshot === undefined) return { ok: true, decision };
     if (decision.basis === undefined) return { ok: false, reason: "RolloutNotInMemory" };
     const { reasonOf, onError, budgetMs = BUDGET_MS } = this.#options;
     const { world } = decision.basis;
     try {
       return await confirmedWithin(budgetMs, async () => {
-        const hold = await this.#take(request, world);
+        const hold = await this.#take(request, world, snapshot);
         return { ok: true, decision: hold === undefined ? decision : held(decision, hold) };
       });
     } catch (error) {
@@ -187,10 +191,16 @@ export class Rollouts {
   }
 
   /** `undefined`: the Cluster may begin. */
-  async #take({ call }: DecisionRequest, live: LiveWorld): Promise<Hold | undefined> {
+  async #take(
+    { call }: DecisionRequest,
+    live: LiveWorld,
+    snapshot: RolloutSnapshot,
+  ): Promise<Hold | undefined> {
     const taken = new Map<string, RolloutClaim>();
     for (const entry of this.#holding(call.hook, live.cluster, live.overrides)) {
-      const { hold, claim } = await this.#takeFrom(entry, call, live);
+      // A rollout that was not there at the moment of the snapshot did not hold then.
+      if (snapshot.get(entry.rollout.name) === undefined) continue;
+      const { hold, claim } = await this.#takeFrom(entry, call, live, snapshot);
       if (claim !== undefined) taken.set(entry.rollout.name, claim);
       if (hold === undefined) continue;
       for (const [name, slot] of taken) await this.#claims.giveBack(name, slot);
@@ -203,6 +213,7 @@ export class Rollouts {
     entry: RolloutEntry,
     call: HookCall,
     live: LiveWorld,
+    snapshot: RolloutSnapshot,
   ): Promise<{ readonly hold?: Hold; readonly claim?: RolloutClaim }> {
     const { rollout, status } = entry;
     const { now, served } = this.#options;
@@ -228,7 +239,7 @@ export class Rollouts {
       const found = memberOf(current, metadata, namespace);
       return found && { ...found, stage: found.stage, target };
     };
-    const taken = await this.#claims.take(rollout.name, candidateOf, renews);
+    const taken = await this.#claims.take(rollout.name, { candidateOf, snapshot, renews });
     if (taken.begins) return taken;
     const hold = holdOf(rollout, taken);
     return { hold: taken.reason === "NotConfirmed" ? soon(hold) : hold };

@@ -27,19 +27,6 @@ export async function definitionUid(client: Pick<KubeClient, "list">, resource: 
   return uid;
 }
 
-/** What `read` gives, a consistent read of the kind. Rejects unless one definition was there all the time. */
-export async function whileDefined<T>(
-  client: Pick<KubeClient, "list">,
-  resource: Resource,
-  read: () => Promise<T>,
-): Promise<T> {
-  const before = await definitionUid(client, resource);
-  const answer = await read();
-  const after = await definitionUid(client, resource);
-  if (after !== before) throw notDefined(resourceName(resource), "has just been replaced");
-  return answer;
-}
-
 function notFound(name: string): never {
   throw new KubeError(`list ${name}: it has no CustomResourceDefinition`, { code: 404, reason: "NotFound" });
 }

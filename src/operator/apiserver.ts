@@ -12,7 +12,7 @@ import type { OverrideEntry } from "../controller/overrideset.ts";
 import type { PolicyEntry } from "../controller/policyentry.ts";
 import type { KubeClient, List, ListOptions } from "../kube/kubeclient.ts";
 import { servesResource } from "../kube/apidiscovery.ts";
-import { definitionUid, isDefinitionChanging, whileDefined } from "../kube/definitions.ts";
+import { definitionUid, isDefinitionChanging } from "../kube/definitions.ts";
 import {
   isConflict,
   isForbidden,
@@ -168,9 +168,7 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
   }
 
   async getRollout(name: string): ReturnType<RolloutApi["getRollout"]> {
-    const read = async (): Promise<HookRollout | undefined> =>
-      await unlessGone(this.#client.get(ROLLOUTS, { name }), viewRollout);
-    return (await read()) ?? (await whileDefined(this.#client, ROLLOUTS, read));
+    return await unlessGone(this.#client.get(ROLLOUTS, { name }), viewRollout);
   }
 
   async members(): ReturnType<RolloutApi["members"]> {

@@ -14,6 +14,7 @@ import { parsePolicyKey } from "../controller/policyset.ts";
 import type { StoreOptions, Unavailable } from "../controller/ports.ts";
 import { PolicyReconciler } from "../controller/policyreconciler.ts";
 import { DecisionStore } from "../controller/decisionstore.ts";
+import { confirmRelease } from "../controller/release.ts";
 import type { Rollouts } from "../controller/rollouts.ts";
 import type { Transition } from "../controller/transitions.ts";
 import type { DecisionSource } from "../hooks/hookhandler.ts";
@@ -215,10 +216,7 @@ function createSources(
     ...common,
     ask: (request, at) => rollouts.ask(request, store.answers.ask(request, at)),
     standing: (request, decision, at) => store.answers.standing(request, decision, at),
-    confirm: async (request) => {
-      const confirmation = await confirmer.confirm(request, rollouts.ofHook(request.call.hook));
-      return confirmation.ok ? await rollouts.confirm(request, confirmation.decision) : confirmation;
-    },
+    confirm: async (request) => await confirmRelease({ confirmer, rollouts }, request),
   };
   return { source, clusters };
 }

@@ -20,7 +20,7 @@ class SlowServer implements LiveReader {
   readonly #waiting: { readonly what: string; answer(): void }[] = [];
   readonly #policies: readonly ReturnType<typeof hookPolicy>[];
   readonly #stuck: (what: string) => boolean;
-  #version = 0;
+  #version = 1_000_000;
   begun = 0;
   answered = 0;
 

@@ -16,6 +16,15 @@ export class SuiteRolloutApi implements RolloutApi {
     this.#world = world;
   }
 
+  /** Of the last write. */
+  get version(): string {
+    return String(this.#version);
+  }
+
+  rollouts(): readonly ObjectMeta[] {
+    return [...this.#stored.values()].map(({ metadata }) => metadata);
+  }
+
   stored(name: string): HookRollout | undefined {
     return this.#stored.get(name);
   }

@@ -252,7 +252,9 @@ export class SuiteRollouts {
     const known = this.#fromMemory(waiting);
     if (known.holds) return withoutBasis(known);
     const { cluster, call } = waiting;
-    const confirmed = await this.#rollouts.confirm({ call, cluster }, known);
+    const snapshot = this.#rollouts.snapshot(call.hook);
+    snapshot?.hasAll(this.#api.rollouts(), this.#api.version);
+    const confirmed = await this.#rollouts.confirm({ call, cluster }, known, snapshot);
     if (!confirmed.ok) throw new Error(confirmed.reason);
     return withoutBasis(confirmed.decision);
   }

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { Cluster, Namespace, ObjectMeta } from "../../../src/api/meta.ts";
-import { Confirmer, type RolloutMemory } from "../../../src/controller/confirmation.ts";
+import { Confirmer, type RolloutComparison } from "../../../src/controller/confirmation.ts";
 import type { LiveReader } from "../../../src/controller/ports.ts";
 import { APPROVED, cluster, hookPolicy, namespace, NOW, rule } from "../builders.ts";
 import { policyList, silent, storeWith } from "./fixtures.ts";
@@ -54,10 +54,10 @@ function confirmerOf(
 function confirm(
   live: Live,
   over: Partial<LiveReader> = {},
-  rollouts?: RolloutMemory,
+  rollouts?: RolloutComparison,
 ): { result: ReturnType<Confirmer["confirm"]>; stale: () => number } {
   const { confirmer, stale } = confirmerOf(live, over);
-  return { result: confirmer.confirm(request, rollouts), stale };
+  return { result: confirmer.confirm(request, { rollouts }), stale };
 }
 
 const protect = hookPolicy().metadata;
@@ -69,10 +69,14 @@ describe("a release is confirmed", () => {
   });
 
   test("when the Cluster has changed only before the policies were read again", async () => {
-    const versions = [101, 102];
-    const changed = async (): Promise<Cluster> =>
-      cluster({ ...approved.metadata, resourceVersion: String(versions.shift() ?? 102) });
-    const confirmation = await confirm({ own: [protect] }, { cluster: changed }).result;
+    let version = 100;
+    const policies: LiveReader["policies"] = async (kind) =>
+      policyList(kind === "HookPolicy" ? [protect] : [], String(version));
+    const changed = async (): Promise<Cluster> => {
+      version = 102;
+      return cluster({ ...approved.metadata, resourceVersion: "101" });
+    };
+    const confirmation = await confirm({}, { policies, cluster: changed }).result;
     assert.equal(confirmation.ok && confirmation.decision.verdict, "Allowed");
   });
 
@@ -130,13 +134,13 @@ describe("a release is not confirmed", () => {
     },
   };
   test("when memory does not have a rollout that the API server has", async () => {
-    const attempt = confirm({ own: [protect] }, {}, { remember: () => () => false });
+    const attempt = confirm({ own: [protect] }, {}, { hasAll: () => false });
     assert.deepEqual(await attempt.result, { ok: false, reason: "RolloutNotInMemory" });
   });
 
   test("when the rollouts cannot be listed", async () => {
     const rollouts = async (): Promise<never> => await Promise.reject(new Error("down"));
-    const attempt = confirm({ own: [protect] }, { rollouts }, { remember: () => () => true });
+    const attempt = confirm({ own: [protect] }, { rollouts }, { hasAll: () => true });
     assert.deepEqual(await attempt.result, { ok: false, reason: "Unavailable" });
   });
 
@@ -175,7 +179,7 @@ describe("a release is not confirmed", () => {
     let [version, lists] = [101, 0];
     const policies: LiveReader["policies"] = async (kind) => {
       if (kind === "HookPolicy") lists += 1;
-      return policyList(kind === "HookPolicy" ? [protect] : []);
+      return policyList(kind === "HookPolicy" ? [protect] : [], "100");
     };
     const changing = async (): Promise<Cluster> =>
       cluster({ ...approved.metadata, resourceVersion: String(version++) });
@@ -194,15 +198,12 @@ describe("a release is not confirmed", () => {
     assert.deepEqual(await attempt.result, { ok: false, reason: "NamespaceChanging" });
   });
 
-  test("by memory, where resource versions do not compare", async () => {
-    const { store } = storeWith({
-      policies: [hookPolicy()],
-      clusters: [cluster({ resourceVersion: "abc1", annotations: { [APPROVED]: "true" } })],
+  test("where resource versions do not compare", async () => {
+    const attempt = confirm({
+      own: [protect],
+      cluster: cluster({ ...approved.metadata, resourceVersion: "a1" }),
     });
-    const reader = readerOf({ own: [protect], cluster: cluster({ resourceVersion: "abc2" }) });
-    const confirmer = new Confirmer({ store, reader, log: silent, now: () => NOW, onStale: () => undefined });
-    const confirmation = await confirmer.confirm(request);
-    assert.equal(confirmation.ok && confirmation.decision.holds, true);
+    assert.deepEqual(await attempt.result, { ok: false, reason: "ClusterChanging" });
   });
 
   test("when a read fails", async () => {
@@ -217,7 +218,7 @@ describe("a release is not confirmed", () => {
   test("when a read takes longer than the budget", async () => {
     const never = (): Promise<never> => new Promise(() => undefined);
     for (const part of ["policies", "cluster", "rollouts"]) {
-      const attempt = confirm({}, { [part]: never }, { remember: () => () => true });
+      const attempt = confirm({}, { [part]: never }, { hasAll: () => true });
       assert.deepEqual(await attempt.result, { ok: false, reason: "Timeout" });
     }
   });

@@ -60,7 +60,7 @@ export interface Fixture {
 }
 
 /** As a list of the API server; "1": another list is of the same moment. */
-export function policyList(items: readonly ObjectMeta[], resourceVersion = "1"): PolicyList {
+export function policyList(items: readonly ObjectMeta[], resourceVersion = "1000000"): PolicyList {
   return { resourceVersion, items };
 }
 

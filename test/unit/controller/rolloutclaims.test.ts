@@ -159,9 +159,10 @@ describe("a round", () => {
     assert.equal(reasonOf(await confirm(replica, FLEET[1]!)), "NoFreeSlot");
   });
 
-  test("releases when the rollout was deleted before the write: it holds nothing any more", async () => {
+  test("holds once when the rollout was deleted before the write: it holds nothing any more", async () => {
     const replica = replicaOf({ clusters: FLEET });
     replica.api.beforeWrite = () => replica.api.stored.delete("upgrades");
+    assert.equal(reasonOf(await confirm(replica, FLEET[0]!)), "NotConfirmed");
     assert.equal(reasonOf(await confirm(replica, FLEET[0]!)), "go");
   });
 });

@@ -8,6 +8,7 @@ import {
   confirmAfterList,
   reasonOf,
   released,
+  type Replica,
   replicaOf,
   requestOf,
   waitingCluster,
@@ -28,14 +29,16 @@ describe("confirmation", () => {
   test("needs no slot for other hooks, and reads nothing then", async () => {
     const replica = replicaOf({ specs: { upgrades: { paused: true } }, clusters: [A] });
     const request = requestOf(A, { hook: "AfterClusterUpgrade" } as never);
-    assert.equal(reasonOf(await replica.rollouts.confirm(request, released(A))), "go");
+    const snapshot = replica.rollouts.snapshot(request.call.hook);
+    assert.equal(snapshot, undefined);
+    assert.equal(reasonOf(await replica.rollouts.confirm(request, released(A), snapshot)), "go");
     assert.deepEqual(replica.api.requests, []);
   });
 
   test("needs none for what a policy holds", async () => {
     const replica = replicaOf({ clusters: [A] });
     const decision = { ...released(A), holds: true };
-    assert.deepEqual(await replica.rollouts.confirm(requestOf(A), decision), { ok: true, decision });
+    assert.deepEqual(await confirmAfterList(replica, requestOf(A), decision), { ok: true, decision });
   });
 
   test("holds when the API server has a rollout that memory has not", async () => {
@@ -57,7 +60,7 @@ describe("confirmation", () => {
   test("holds a decision whose inputs are not known", async () => {
     const replica = replicaOf({ clusters: [A] });
     const { basis: _, ...decision } = released(A);
-    assert.equal(reasonOf(await replica.rollouts.confirm(requestOf(A), decision)), "RolloutNotInMemory");
+    assert.equal(reasonOf(await confirmAfterList(replica, requestOf(A), decision)), "RolloutNotInMemory");
   });
 
   test("gives the slot of a claim that ended during the reads to the Cluster whose turn it is", async () => {
@@ -101,30 +104,22 @@ describe("confirmation", () => {
     assert.match(confirmation.decision.message, /stage only: gate ok waits for annotation example\.com\/ok/);
   });
 
-  test("releases for a rollout that is gone by then, or does not select the Cluster any more", async () => {
-    const gone = replicaOf({ clusters: [A] });
-    gone.api.getRollout = async () => await Promise.resolve(undefined);
-    assert.equal(reasonOf(await confirm(gone, A)), "go");
-    const other = replicaOf({ clusters: [A] });
-    const stored = other.api.stored.get("upgrades")!;
-    other.api.stored.set("upgrades", {
-      ...stored,
-      spec: { ...stored.spec, clusterSelector: { matchLabels: { x: "y" } } },
-    });
-    assert.equal(reasonOf(await confirm(other, A)), "go");
-    assert.deepEqual(other.api.running("upgrades"), []);
-  });
-
-  test("holds for a rollout that is gone at the write, until a read tells that it is gone by itself", async () => {
-    const leaving = replicaOf({ clusters: [A] });
-    leaving.api.beforeWrite = () => leaving.api.stored.clear();
-    const read = leaving.api.getRollout.bind(leaving.api);
-    leaving.api.getRollout = async (name) =>
-      (await read(name)) ?? (await Promise.reject(new Error("its definition is being deleted")));
-    assert.equal(reasonOf(await confirm(leaving, A)), "NotConfirmed");
-    const gone = replicaOf({ clusters: [A] });
-    gone.api.beforeWrite = () => gone.api.stored.clear();
-    assert.equal(reasonOf(await confirm(gone, A)), "go");
+  test("holds once for a rollout that is gone, or has another spec, since the policies were listed", async () => {
+    for (const change of [
+      (replica: Replica) => replica.api.stored.delete("upgrades"),
+      (replica: Replica) => replica.load("upgrades", { clusterSelector: { matchLabels: { x: "y" } } }, 2),
+    ]) {
+      const replica = replicaOf({ clusters: [A] });
+      const members = replica.api.members.bind(replica.api);
+      replica.api.members = async () => {
+        change(replica);
+        return await members();
+      };
+      assert.equal(reasonOf(await confirm(replica, A)), "NotConfirmed");
+      replica.api.members = members;
+      assert.equal(reasonOf(await confirm(replica, A)), "go");
+      assert.deepEqual(replica.api.running("upgrades"), []);
+    }
   });
 });
 

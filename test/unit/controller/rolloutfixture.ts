@@ -22,6 +22,10 @@ class FakeApi implements RolloutApi {
   afterWrite: () => void = () => undefined;
   #version = 10;
 
+  get version(): string {
+    return String(this.#version);
+  }
+
   put(object: HookRollout): HookRollout {
     this.#version += 1;
     const metadata = { ...object.metadata, resourceVersion: String(this.#version) };
@@ -154,9 +158,9 @@ export function replicaOf({
     api.clusters.set(key, cluster);
     rollouts.clusterChanged(before, cluster);
   };
-  const load = (name: string, spec: Partial<HookRolloutSpec>, its = status): void => {
-    const object = hookRollout(spec, its);
-    const metadata = { ...object.metadata, name, uid: `rollout-${name}` };
+  const load = (name: string, spec: Partial<HookRolloutSpec>, generation = 1): void => {
+    const object = hookRollout(spec, status);
+    const metadata = { ...object.metadata, name, uid: `rollout-${name}`, generation };
     rollouts.rolloutChanged(name, api.put({ ...object, metadata }));
   };
   for (const [name, spec] of Object.entries(specs)) load(name, spec);
@@ -214,9 +218,10 @@ export async function confirmAfterList(
   request: DecisionRequest,
   decision: Decision,
 ): Promise<Confirmation> {
-  const hasAll = rollouts.remember();
-  if (!hasAll(await api.rollouts())) return { ok: false, reason: "RolloutNotInMemory" };
-  return await rollouts.confirm(request, decision);
+  const snapshot = rollouts.snapshot(request.call.hook);
+  const live = await api.rollouts();
+  if (snapshot?.hasAll(live, api.version) === false) return { ok: false, reason: "RolloutNotInMemory" };
+  return await rollouts.confirm(request, decision, snapshot);
 }
 
 /** Memory has released it, and says that it is its turn: what the API server says. */

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { HookRollout } from "../../../src/api/hookpolicy.ts";
 import { RolloutClaims, type Taken } from "../../../src/controller/rolloutclaims.ts";
+import { RolloutSnapshot } from "../../../src/controller/rolloutsnapshot.ts";
 import type { RolloutApi } from "../../../src/controller/ports.ts";
 import { compileRollout } from "../../../src/rollouts/rollout.ts";
 import { candidate, clusterMeta, hookRollout, NOW, readyStatus } from "../rollouts/fixtures.ts";
@@ -30,8 +31,11 @@ function replicas() {
       }),
   );
   if (a === undefined || b === undefined) throw new Error("no replicas");
+  const known = new Map([["upgrades", stored.metadata]]);
+  const snapshot = new RolloutSnapshot(known, (name) => known.get(name), assert.fail);
+  assert.ok(snapshot.hasAll([stored.metadata], "1000000"));
   const take = async (claims: RolloutClaims): Promise<Taken> =>
-    await claims.take("upgrades", (rollout) => candidate(rollout, cluster));
+    await claims.take("upgrades", { candidateOf: (rollout) => candidate(rollout, cluster), snapshot });
   const attempts = (): (number | undefined)[] => (stored.status?.running ?? []).map((each) => each.attempts);
   return { a, b, take, attempts };
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { definitionUid, isDefinitionChanging, whileDefined } from "../../../src/kube/definitions.ts";
+import { definitionUid, isDefinitionChanging } from "../../../src/kube/definitions.ts";
 import type { ObjectMeta } from "../../../src/api/meta.ts";
 import type { KubeClient } from "../../../src/kube/kubeclient.ts";
 import { isNotFound } from "../../../src/kube/kubeerror.ts";
@@ -8,43 +8,27 @@ import { ROLLOUTS } from "../../../src/kube/resources.ts";
 
 type Definition = Pick<ObjectMeta, "uid" | "deletionTimestamp">;
 
-const KEPT: Definition = { uid: "1" };
-const LEAVING: Definition = { uid: "1", deletionTimestamp: "2026-01-01T00:00:00Z" };
-const REPLACED: Definition = { uid: "2" };
-
-/** What the reads of the definition give, one after the other. */
-function definedAs(...reads: (Definition | undefined)[]): Pick<KubeClient, "list"> {
+/** What a read of the definition gives. */
+function definedAs(definition: Definition | undefined): Pick<KubeClient, "list"> {
   const list = async (_: unknown, { name = "" }: { readonly name?: string }): Promise<unknown> => {
-    const read = reads.shift();
-    const items = read === undefined ? [] : [{ metadata: { name, resourceVersion: "1", ...read } }];
-    return await Promise.resolve({ items, resourceVersion: "1" });
+    const items = definition && [{ metadata: { name, resourceVersion: "1", ...definition } }];
+    return await Promise.resolve({ items: items ?? [], resourceVersion: "1" });
   };
   return { list } as Pick<KubeClient, "list">;
 }
 
-const read = async (client: Pick<KubeClient, "list">): Promise<string> =>
-  await whileDefined(client, ROLLOUTS, async () => await Promise.resolve("read"));
+const uidOf = async (definition?: Definition): Promise<string> =>
+  await definitionUid(definedAs(definition), ROLLOUTS);
 
-test("a read counts whose definition was there before and after it", async () => {
-  assert.equal(await read(definedAs(KEPT, KEPT)), "read");
+test("a definition is known by its uid", async () => {
+  assert.equal(await uidOf({ uid: "1" }), "1");
 });
 
-test("a read of a definition that is being deleted does not count", async () => {
-  await assert.rejects(read(definedAs(KEPT, LEAVING)), isDefinitionChanging);
-  await assert.rejects(read(definedAs(LEAVING, LEAVING)), isDefinitionChanging);
+test("a definition that is being deleted, or has no uid, proves nothing", async () => {
+  await assert.rejects(uidOf({ uid: "1", deletionTimestamp: "2026-01-01T00:00:00Z" }), isDefinitionChanging);
+  await assert.rejects(uidOf({ uid: "" }), isDefinitionChanging);
 });
 
-test("a read does not count if the definition was replaced meanwhile", async () => {
-  await assert.rejects(
-    read(definedAs(KEPT, REPLACED)),
-    /hookrollouts\.hookpolicy\.dev: its CustomResourceDefinition has just been replaced/,
-  );
-});
-
-test("a kind without a definition has no objects that count", async () => {
-  await assert.rejects(read(definedAs(KEPT, undefined)), isNotFound);
-});
-
-test("a definition without a uid proves nothing", async () => {
-  await assert.rejects(definitionUid(definedAs({ uid: "" }), ROLLOUTS), isDefinitionChanging);
+test("a kind without a definition is not found", async () => {
+  await assert.rejects(uidOf(), isNotFound);
 });

@@ -9,7 +9,9 @@ import { KubeError } from "../../../src/kube/kubeerror.ts";
 import { type KubeObject, keyOf, type ObjectKey, type Resource } from "../../../src/kube/resource.ts";
 import { DEFINITIONS, POLICY_RESOURCES, ROLLOUTS } from "../../../src/kube/resources.ts";
 
-const VERSIONS_PER_KIND = 10_000;
+const VERSIONS_PER_KIND = 1_000_000;
+/** Leaves room for the versions of lists, each of which shows what other kinds were then. */
+const VERSIONS_PER_WRITE = 1000;
 
 /**
  * The same but for the numbers of resource versions, of which only the order within a kind means anything: what was
@@ -91,7 +93,7 @@ export class ApiModel {
 
   /** As a user, or a controller that is no part of the model, writes it: without looking. */
   put(plural: string, object: KubeObject): KubeObject {
-    const version = (this.#versions.get(plural) ?? VERSIONS_PER_KIND * this.#nextKind++) + 1;
+    const version = (this.#versions.get(plural) ?? VERSIONS_PER_KIND * this.#nextKind++) + VERSIONS_PER_WRITE;
     const { metadata } = object;
     const stored = { ...object, metadata: { ...metadata, resourceVersion: String(version) } };
     if (metadata.deletionTimestamp !== undefined && (metadata.finalizers ?? []).length === 0) {
@@ -164,18 +166,15 @@ function selected(objects: readonly KubeObject[], { namespace, labelSelector = "
   return objects.filter(({ metadata }) => namespace === undefined || metadata.namespace === namespace);
 }
 
-/** What is listed as the version of another kind's list. */
+/** What is listed as the version of another kind's list: all of it, by that version. */
+type Snapshots = Map<string, Readonly<Record<string, readonly KubeObject[]>>>;
+
 const AT_VERSION = [POLICY_RESOURCES.HookPolicy.plural, ROLLOUTS.plural];
 
-/** The version of a list is opaque: here it is what other kinds then show. */
-function versionOf(api: ApiModel, plural: string): string {
-  if (plural !== POLICY_RESOURCES.ClusterHookPolicy.plural) return "0";
-  return JSON.stringify(Object.fromEntries(AT_VERSION.map((each) => [each, api.list(each)])));
-}
-
-function listedAt(version: string, plural: string): readonly KubeObject[] {
-  const { [plural]: objects = [] } = JSON.parse(version) as Partial<Record<string, KubeObject[]>>;
-  return objects;
+/** Not older than what is written of any kind, and older than the next write of a Cluster. */
+function revisionOf(api: ApiModel): string {
+  const others = AT_VERSION.map((plural) => (api.version(plural) % VERSIONS_PER_KIND) / VERSIONS_PER_WRITE);
+  return String(api.version("clusters") + others.reduce((sum, writes) => sum + writes, 0));
 }
 
 /** Always there: what happens when they go is for test/apiserver/operatorfaults.test.ts. */
@@ -202,6 +201,15 @@ export function clientOf(api: ApiModel, send: (request: Request) => void): KubeC
       };
       send(request);
     });
+  const snapshots: Snapshots = new Map();
+  const versionOf = (plural: string): object => {
+    if (plural !== POLICY_RESOURCES.ClusterHookPolicy.plural) return { resourceVersion: "0" };
+    const resourceVersion = revisionOf(api);
+    const then = Object.fromEntries(AT_VERSION.map((each) => [each, api.list(each)]));
+    snapshots.set(resourceVersion, then);
+    // A part of the answer, and so of the state.
+    return { resourceVersion, then };
+  };
   const client = {
     serverClock: { aheadMs: () => 0 },
     get: async ({ plural }: Resource, key: ObjectKey) =>
@@ -216,10 +224,10 @@ export function clientOf(api: ApiModel, send: (request: Request) => void): KubeC
     ) =>
       plural === DEFINITIONS.plural
         ? definitionsOf(scope.name ?? "")
-        : await ask(`list ${plural}`, at, () => ({
-            items: selected(at === undefined ? api.list(plural) : listedAt(at, plural), scope).map(project),
-            resourceVersion: versionOf(api, plural),
-          })),
+        : await ask(`list ${plural}`, at, () => {
+            const objects = at === undefined ? api.list(plural) : (snapshots.get(at)?.[plural] ?? []);
+            return { items: selected(objects, scope).map(project), ...versionOf(plural) };
+          }),
     version: async ({ plural }: Resource) =>
       await ask(`list ${plural}, the first alone`, undefined, () => ({
         resourceVersion: String(api.version(plural)),

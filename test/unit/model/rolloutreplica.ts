@@ -351,10 +351,12 @@ export class RolloutReplica {
 
   /** After the policies, as whose version the rollouts are listed. */
   async #confirm(request: DecisionRequest, decision: Decision): Promise<Confirmation> {
-    const hasAll = this.rollouts.remember();
-    const live = this.#surroundings.api.list("hookrollouts").map(({ metadata }) => metadata);
-    if (!hasAll(live)) return { ok: false, reason: "RolloutNotInMemory" };
-    return await this.rollouts.confirm(request, decision);
+    const snapshot = this.rollouts.snapshot(request.call.hook);
+    const { api } = this.#surroundings;
+    const live = api.list("hookrollouts").map(({ metadata }) => metadata);
+    if (snapshot?.hasAll(live, String(api.version("hookrollouts"))) === false)
+      return { ok: false, reason: "RolloutNotInMemory" };
+    return await this.rollouts.confirm(request, decision, snapshot);
   }
 
   /** After each step: whose turn it is, and since when. */

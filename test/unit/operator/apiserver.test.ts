@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isDefinitionChanging } from "../../../src/kube/definitions.ts";
 import type { KubeClient, Scope } from "../../../src/kube/kubeclient.ts";
-import { KubeError } from "../../../src/kube/kubeerror.ts";
 import type { KubeObject, Resource } from "../../../src/kube/resource.ts";
 import { DEFINITIONS } from "../../../src/kube/resources.ts";
 import { ApiServer, type ApiServerOptions } from "../../../src/operator/apiserver.ts";
@@ -13,19 +12,12 @@ function apiServerWith(definition: Partial<KubeObject["metadata"]>): ApiServer {
     const items = resource === DEFINITIONS ? [{ metadata: { name, uid: "1", ...definition } }] : [];
     return await Promise.resolve({ resourceVersion: "5", items });
   };
-  const get = async (): Promise<never> =>
-    await Promise.reject(new KubeError("gone", { code: 404, reason: "NotFound" }));
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- nothing else is called
-  const options = { client: { get, list } as unknown as KubeClient } as ApiServerOptions;
+  const options = { client: { list } as unknown as KubeClient } as ApiServerOptions;
   return new ApiServer(options);
 }
 
 const LEAVING = { deletionTimestamp: "2026-01-01T00:00:00Z" };
-
-test("a rollout that is not found is gone only while its definition is there", async () => {
-  assert.equal(await apiServerWith({}).getRollout("upgrades"), undefined);
-  await assert.rejects(apiServerWith(LEAVING).getRollout("upgrades"), isDefinitionChanging);
-});
 
 for (const kind of ["HookPolicy", "ClusterHookPolicy", "HookRollout"] as const)
   test(`the definition of ${kind} counts only while it is not being deleted`, async () => {

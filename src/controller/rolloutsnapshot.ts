@@ -1,0 +1,69 @@
+/** The HookRollouts at one moment of a confirmation, compared with those in memory. */
+
+import type { ObjectMeta } from "../api/meta.ts";
+import { compareResourceVersions } from "../policy/cluster.ts";
+
+export class RolloutSnapshot {
+  readonly #before: ReadonlyMap<string, ObjectMeta>;
+  readonly #known: (name: string) => ObjectMeta | undefined;
+  readonly #onMissing: (live: ObjectMeta, restored: boolean) => void;
+  #live: ReadonlyMap<string, ObjectMeta> = new Map();
+  #at = "";
+  /** Whether a slot was taken after this moment, so that only a later snapshot shows all that holds the Cluster. */
+  isOutdated = false;
+
+  /** To be made before the rollouts are read. `known`: the rollout in memory now; `onMissing`: memory does not have it. */
+  constructor(
+    before: ReadonlyMap<string, ObjectMeta>,
+    known: (name: string) => ObjectMeta | undefined,
+    onMissing: (live: ObjectMeta, restored: boolean) => void,
+  ) {
+    this.#before = before;
+    this.#known = known;
+    this.#onMissing = onMissing;
+  }
+
+  /**
+   * Whether memory has all rollouts that were read in the same generation, so that none of them is ignored. A resource version
+   * below the one that memory had before the read means a restored etcd, where the same generation may be another spec.
+   * `at`: the resourceVersion of the moment.
+   */
+  hasAll(live: readonly ObjectMeta[], at: string): boolean {
+    this.#live = new Map(live.map((metadata) => [metadata.name, metadata]));
+    this.#at = at;
+    return live.every((metadata) => {
+      const before = this.#before.get(metadata.name);
+      const isRestored = before?.uid === metadata.uid && isOlder(metadata, before.resourceVersion);
+      const has = !isRestored && isSame(metadata, this.#known(metadata.name));
+      if (!has) this.#onMissing(metadata, isRestored);
+      return has;
+    });
+  }
+
+  /** `undefined`: there was none of this name. */
+  get(name: string): ObjectMeta | undefined {
+    return this.#live.get(name);
+  }
+
+  /** Whether the rollout, as it was read later, was so at the moment of the snapshot. */
+  wasSo(metadata: ObjectMeta): boolean {
+    return (compareResourceVersions(metadata.resourceVersion, this.#at) ?? 1) <= 0;
+  }
+
+  /** Whether both show the same specs of the same rollouts. */
+  isLike(other: RolloutSnapshot): boolean {
+    return (
+      this.#live.size === other.#live.size &&
+      this.#live.values().every((metadata) => isSame(metadata, other.get(metadata.name)))
+    );
+  }
+}
+
+/** The same spec of the same rollout. */
+export function isSame(a: ObjectMeta, b: ObjectMeta | undefined): boolean {
+  return a.uid === b?.uid && a.generation === b.generation;
+}
+
+function isOlder({ resourceVersion }: ObjectMeta, than: string): boolean {
+  return (compareResourceVersions(resourceVersion, than) ?? 0) < 0;
+}
