@@ -354,6 +354,8 @@ export class RolloutReplica {
     const snapshot = this.rollouts.snapshot(request.call.hook);
     const { api } = this.#surroundings;
     const live = api.list("hookrollouts").map(({ metadata }) => metadata);
+    // Answered at once, but what the confirmation does next depends on it.
+    running.getStore()?.heard.push(JSON.stringify(live));
     if (snapshot?.hasAll(live, String(api.version("hookrollouts"))) === false)
       return { ok: false, reason: "RolloutNotInMemory" };
     return await this.rollouts.confirm(request, decision, snapshot);
