@@ -68,7 +68,9 @@ export async function diagnose(flags: Sought): Promise<Check[]> {
   const settings = await settingsFor({});
   // An invalid version is refused, as by the operator.
   const toldCapi = flags.capiVersion && parseOptions({ "capi-version": flags.capiVersion }).capiVersion.text;
-  const evidence = await reading(withApiServer(flags, async (client) => await gather(client, settings)));
+  const evidence = await reading(() =>
+    withApiServer(flags, async (client) => await gather(client, settings)),
+  );
   return examine(evidence, { ...(await settingsOf(evidence, settings)), toldCapi });
 }
 

@@ -104,7 +104,7 @@ async function inNamespace({ namespace, name }: ShortName, flags: Flags): Promis
   if (flags.namespace !== undefined) return { namespace: flags.namespace, name };
   if (flags.filename !== undefined) return { namespace: "default", name };
   const { contextNamespace } = await import("../get/followheld.ts");
-  return { namespace: await reading(Promise.try(() => contextNamespace(flags))), name };
+  return { namespace: await reading(() => contextNamespace(flags)), name };
 }
 
 async function explainCluster(name: ClusterName, flags: Flags, program: string): Promise<void> {
@@ -161,7 +161,7 @@ async function explainLive(name: ClusterName, flags: Flags, options: Options): P
   const { withApiServer } = await import("../fleet/livefleet.ts");
   const { explain } = await import("./explanation.ts");
   const { readExplainable } = await import("./liveexplanation.ts");
-  const read = await reading(
+  const read = await reading(() =>
     withApiServer(flags, async (client) => readExplainable(client, name, { wish: wishOf(flags), options })),
   );
   return explain(read.fleet, read.options);

@@ -37,9 +37,9 @@ export function parseTime(text: string): number {
 }
 
 /** A failed read is a usage error with a one-line message. */
-export async function reading<T>(work: Promise<T>): Promise<T> {
+export async function reading<T>(work: () => T | Promise<T>): Promise<T> {
   try {
-    return await work;
+    return await work();
   } catch (error) {
     if (error instanceof CommandError) throw error;
     throw new CommandError(USAGE, messageOf(error));

@@ -38,7 +38,7 @@ export async function withLiveCluster(
   const { withApiServer } = await import("./livefleet.ts");
   const told = new Set<string>();
   await withApiServer(connection, async (client) => {
-    await work({ client, look: async () => await reading(look(client, name, told)) });
+    await work({ client, look: async () => await reading(() => look(client, name, told)) });
   });
 }
 

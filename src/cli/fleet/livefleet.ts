@@ -13,9 +13,7 @@ export async function withApiServer<T>(
   connection: ConnectionFlags,
   work: (client: KubeClient) => Promise<T>,
 ): Promise<T> {
-  const client = await reading(
-    Promise.try(() => new KubeClient(loadKubeConfig(connection), { version: VERSION })),
-  );
+  const client = await reading(() => new KubeClient(loadKubeConfig(connection), { version: VERSION }));
   try {
     return await work(client);
   } finally {

@@ -73,7 +73,7 @@ interface Query {
 async function get(flags: Flags, program: string): Promise<void> {
   const { withApiServer } = await import("../fleet/livefleet.ts");
   const { contextNamespace, followHeld, operatorSeen, readHeld } = await import("./followheld.ts");
-  await reading(
+  await reading(() =>
     withApiServer(flags, async (client) => {
       const own = flags.namespace ?? contextNamespace(flags);
       const namespace = flags.allNamespaces === true ? undefined : own;

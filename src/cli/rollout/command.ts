@@ -118,7 +118,7 @@ function checkPlan(name: string | undefined, { filename, duration }: Flags): voi
 async function rollout(action: Action, name: string | undefined, flags: Flags): Promise<void> {
   if (action === "plan") return await plan(name, flags);
   const { withApiServer } = await import("../fleet/livefleet.ts");
-  await reading(
+  await reading(() =>
     withApiServer(flags, async (client) => {
       if (action === "status")
         return await (flags.watch === true ? keepPrinting(client, name, flags) : print(client, name, flags));
@@ -205,7 +205,7 @@ async function plan(name: string | undefined, flags: Flags): Promise<void> {
   const { planFleet } = await import("./fleetplan.ts");
   const { planJson, planLines, planSvg } = await import("./planreport.ts");
   const { duration: durationMs = 0, from = new Date(), toVersion, filename = [], output } = flags;
-  const { rollout: object, fleet } = await reading(readPlanned(name, filename, flags));
+  const { rollout: object, fleet } = await reading(() => readPlanned(name, filename, flags));
   const planned = planFleet(object, fleet, {
     from,
     durationMs,

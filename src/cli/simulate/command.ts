@@ -155,7 +155,7 @@ async function readPresent(flags: Flags, applied: readonly RawObject[]): Promise
     return { objects: (await readAllObjects([flags.against])).map(({ object }) => object) };
   const { withApiServer } = await import("../fleet/livefleet.ts");
   const { readPresentFleet } = await import("./preparation.ts");
-  return await reading(withApiServer(flags, async (client) => readPresentFleet(client, applied)));
+  return await reading(() => withApiServer(flags, async (client) => readPresentFleet(client, applied)));
 }
 
 async function compare(pair: FleetPair, flags: Flags, times: Times): Promise<Simulation> {

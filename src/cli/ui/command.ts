@@ -41,7 +41,7 @@ async function ui(flags: Flags, program: string): Promise<void> {
   const stop = new AbortController();
   for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stop.abort());
   const words = { program, connection: connectionWords(flags) };
-  await reading(
+  await reading(() =>
     withApiServer(flags, async (client) => await runUi({ client, options, words }, flags, stop.signal)),
   );
 }

@@ -150,5 +150,5 @@ export function hooksOf({ capiVersion }: Options): readonly HookName[] {
 
 /** Reports a wrong parameter like a wrong flag. */
 async function parsed<T>(read: () => T): Promise<T> {
-  return await reading(Promise.try(read));
+  return await reading(read);
 }

@@ -115,7 +115,7 @@ async function readLive(
   const { withApiServer } = await import("../fleet/livefleet.ts");
   const { contextNamespace, readHeld } = await import("../get/followheld.ts");
   const [named] = wanted?.includes("/") === true ? wanted.split("/") : [];
-  const { policies, unread } = await reading(
+  const { policies, unread } = await reading(() =>
     withApiServer(flags, async (client) => {
       const namespace = named ?? flags.namespace ?? contextNamespace(flags);
       return await readHeld(client, flags.allNamespaces === true ? undefined : namespace);
