@@ -6,7 +6,7 @@ export function messageOf(thrown: unknown): string {
 
 /** The code of a system error, such as "ENOENT"; "" for anything else. */
 export function codeOf(thrown: unknown): string {
-  return thrown instanceof Error && "code" in thrown ? String(thrown.code) : "";
+  return thrown instanceof Error && "code" in thrown && typeof thrown.code === "string" ? thrown.code : "";
 }
 
 /** There is no such file. */
