@@ -4,7 +4,7 @@ import { counted } from "../terminal/counted.ts";
 import { durationText } from "../../policy/duration.ts";
 import type { PlannedStage } from "../../rollouts/plan.ts";
 import { tableLines } from "../terminal/table.ts";
-import { escapeXml } from "../test/junit.ts";
+import { escapeXml } from "../terminal/xml.ts";
 import type { FleetPlan } from "./fleetplan.ts";
 
 const MAX_LISTED = 20;

@@ -2,6 +2,7 @@
 
 import { printable } from "../../api/printable.ts";
 import { PLAIN } from "../terminal/colour.ts";
+import { escapeXml } from "../terminal/xml.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import type { PolicyCoverage } from "./coverage.ts";
 import { coverageProperties } from "./coveragereport.ts";
@@ -90,18 +91,4 @@ function attributesText(attributes: Attributes): string {
   return Object.entries(attributes)
     .map(([key, value]) => ` ${key}="${escapeXml(printable(String(value)))}"`)
     .join("");
-}
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-};
-
-/** XML cannot represent some characters. */
-export function escapeXml(text: string): string {
-  return text
-    .replaceAll(/[\uFFFE\uFFFF]/g, "\u{FFFD}")
-    .replaceAll(/[&<>"]/g, (character) => ENTITIES[character] ?? character);
 }
