@@ -22,7 +22,7 @@ export class KubeError extends Error {
   readonly retryAfterSeconds?: number;
 
   constructor(message: string, details: KubeErrorDetails) {
-    super(message, details);
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.code = details.code;
     this.reason = details.reason;
     if (details.retryAfterSeconds !== undefined) this.retryAfterSeconds = details.retryAfterSeconds;
