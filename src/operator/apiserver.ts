@@ -44,7 +44,6 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
   readonly #clusters: ClusterResource;
   readonly #objects: ObjectInformers;
   readonly #present: PresentClustersOptions;
-  readonly isConflict = isConflict;
 
   constructor({ client, clusters, objects, ...memory }: ApiServerOptions) {
     this.#client = client;
@@ -131,6 +130,10 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
     if (isConflict(error)) return "Conflict";
     if (isDefinitionChanging(error)) return "DefinitionChanging";
     return error instanceof KubeError ? "ApiServerUnavailable" : "InternalError";
+  }
+
+  isConflict(error: unknown): boolean {
+    return isConflict(error);
   }
 
   async get({ compiled: { ref } }: PolicyEntry): Promise<PolicyObject | undefined> {
