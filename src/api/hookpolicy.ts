@@ -98,10 +98,6 @@ export const REASON = {
   Paused: "Paused",
   /** The rollout's status does not say what runs: the operator reads it from the Clusters first. */
   StatusLost: "StatusLost",
-  /** Clusters wait for more target versions than a rollout follows at a time. */
-  TooManyTargets: "TooManyTargets",
-  /** A stage has no Clusters, so it does not pass. */
-  StageEmpty: "StageEmpty",
 } as const;
 
 interface StoredObject<Kind extends string, Spec, Status> {
