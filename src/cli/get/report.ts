@@ -31,21 +31,44 @@ export function heldLines(fleet: HeldFleet, view: HeldView): string[] {
   const { columns = Infinity } = view;
   const fits = (lines: readonly string[]): boolean => lines.every((line) => width(line) <= columns);
   const notes = heldNotes(fleet, view.now).flatMap((note) => wrapped(note, columns, "  "));
-  return [...(tablesOf(fleet, view).find(fits) ?? blocks(fleet, view)), ...notes];
+  const { tables, blocks } = formsOf(fleet, view);
+  return [...(tables.find(fits) ?? blocks()), ...notes];
 }
 
-/** For operations: the table with the column of commands, and the one without. */
-function tablesOf({ held }: HeldFleet, view: HeldView): readonly string[][] {
-  if (view.by === "policy") return [byPolicy(held, view)];
-  if (view.by === "cluster") return [byCluster(held, view)];
+interface Forms {
+  /** The widest comes first. */
+  readonly tables: readonly string[][];
+  /** For a terminal that is too narrow for all tables. */
+  readonly blocks: () => string[];
+}
+
+function formsOf({ held }: HeldFleet, view: HeldView): Forms {
+  if (view.by === "policy") return formsOfSummary(byPolicy(held, view), view);
+  if (view.by === "cluster") return formsOfSummary(byCluster(held, view), view);
   const rows = held.map((each) => cells(each, view));
-  return [
-    tableLines([...HEADINGS, "UNBLOCK"], rows),
-    tableLines(
-      HEADINGS,
-      rows.map((row) => row.slice(0, HEADINGS.length)),
+  const withoutCommands = rows.map((row) => row.slice(0, HEADINGS.length));
+  return {
+    tables: [tableLines([...HEADINGS, "UNBLOCK"], rows), tableLines(HEADINGS, withoutCommands)],
+    blocks: () => operationBlocks(held, view),
+  };
+}
+
+interface Summary {
+  readonly headings: readonly string[];
+  /** The subject comes first. */
+  readonly rows: readonly (readonly string[])[];
+}
+
+function formsOfSummary({ headings, rows }: Summary, { colour, columns }: HeldView): Forms {
+  const labels = headings.slice(1).map((heading) => heading.toLowerCase());
+  const block = ([subject = "", ...texts]: readonly string[]): string[] => [
+    colour.bold(subject),
+    ...indented(
+      labels.map((label, index) => ({ label, text: texts[index] ?? "" })),
+      columns,
     ),
   ];
+  return { tables: [tableLines(headings, rows)], blocks: () => rows.flatMap(block) };
 }
 
 export const HEADINGS = ["CLUSTER", "HOOK", "POLICY", "RULE/GATE", "HELD", "RELEASE"] as const;
@@ -86,7 +109,7 @@ export function approveCommand(
 }
 
 /** An operation, followed by every policy that holds it. */
-function blocks({ held }: HeldFleet, view: HeldView): string[] {
+function operationBlocks(held: readonly Held[], view: HeldView): string[] {
   const { now, colour, columns } = view;
   return [...Map.groupBy(held, operationOf)].flatMap(([operation, all]) => [
     `${colour.bold(operation)}, held for ${oldest(all, now)}`,
@@ -107,25 +130,25 @@ function operationOf({ row }: Held): string {
   return `${row.namespace}/${row.cluster} ${row.hook}`;
 }
 
-function byPolicy(held: readonly Held[], { now }: HeldView): string[] {
+function byPolicy(held: readonly Held[], { now }: HeldView): Summary {
   const groups = [...Map.groupBy(held, ({ policy }) => policyName(policy))];
-  return tableLines(
-    ["POLICY", "CLUSTERS", "OLDEST", "NEXT RELEASE"],
-    groups.map(([name, rows]) => [
+  return {
+    headings: ["POLICY", "CLUSTERS", "OLDEST", "NEXT RELEASE"],
+    rows: groups.map(([name, rows]) => [
       name,
       String(new Set(rows.map(({ row }) => row.clusterUID)).size),
       oldest(rows, now),
       until(releases(rows)[0], now),
     ]),
-  );
+  };
 }
 
 /** All policies that hold an operation must release it, so the last one decides. */
-function byCluster(held: readonly Held[], view: HeldView): string[] {
+function byCluster(held: readonly Held[], view: HeldView): Summary {
   const groups = [...Map.groupBy(held, operationOf).values()];
-  return tableLines(
-    ["CLUSTER", "HOOK", "POLICIES", "HELD", "RELEASE"],
-    groups.map((rows) => {
+  return {
+    headings: ["CLUSTER", "HOOK", "POLICIES", "HELD", "RELEASE"],
+    rows: groups.map((rows) => {
       const [cluster = "", hook = ""] = rows[0] === undefined ? [] : cells(rows[0], view);
       const times = releases(rows);
       return [
@@ -136,7 +159,7 @@ function byCluster(held: readonly Held[], view: HeldView): string[] {
         until(times.length === rows.length ? times.at(-1) : undefined, view.now),
       ];
     }),
-  );
+  };
 }
 
 function oldest(rows: readonly Held[], now: Date): string {

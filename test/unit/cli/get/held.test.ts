@@ -193,6 +193,34 @@ test("a Cluster proceeds when the last policy releases it, and a policy counts i
   );
 });
 
+test("a summary stays one on a narrow terminal: a block for each policy or Cluster", () => {
+  const objects = [policy("a", [row("c1", { earliestRelease: "2026-11-21T13:30:00Z" }), row("c2")])];
+  const by = (grouping: "policy" | "cluster"): string =>
+    heldText(heldBy(objects), { ...view(30), by: grouping });
+  assert.equal(
+    by("policy"),
+    `HookPolicy team-a/a
+  clusters      2
+  oldest        120m
+  next release  in 90m
+`,
+  );
+  assert.equal(
+    by("cluster"),
+    `team-a/c1
+  hook      BeforeClusterDelete
+  policies  HookPolicy/a
+  held      120m
+  release   in 90m
+team-a/c2
+  hook      BeforeClusterDelete
+  policies  HookPolicy/a
+  held      120m
+  release   -
+`,
+  );
+});
+
 test("what objects hold cannot steer the terminal", () => {
   const text = heldText(
     heldBy([policy("a", [row("c1", { rule: "\u001B[1m", gate: "later", message: "\u001B[2J\nx" })])]),
