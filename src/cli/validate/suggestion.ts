@@ -143,7 +143,8 @@ function duration(value: unknown): string | undefined {
 
 /** `undefined`: the user wrote the same, so something else is wrong. */
 function writeMinutes(minutes: number, said: string): string | undefined {
-  const [whole, rest] = [Math.floor(minutes / 60), Math.round(minutes % 60)];
+  const rounded = Math.round(minutes);
+  const [whole, rest] = [Math.floor(rounded / 60), rounded % 60];
   const text = `${whole > 0 ? `${whole}h` : ""}${rest > 0 ? `${rest}m` : ""}`;
   return text === said || parseDuration(text) === undefined ? undefined : `write ${text}`;
 }

@@ -12,6 +12,7 @@ const CASES: readonly (readonly [path: string, value: unknown, suggestion: strin
   [`${RULE}.retryAfterSeconds`, "soon", undefined],
   [`${RULE}.deadline.after`, "3d", "write 72h"],
   [`${RULE}.deadline.after`, "1.5h", "write 1h30m"],
+  [`${RULE}.deadline.after`, "1.999h", "write 2h"],
   [`${RULE}.deadline.warnBefore`, "2h", undefined],
   [`${RULE}.deadline.after`, "2 weeks", "write 336h"],
   [`${RULE}.deadline.after`, "1h 30min", "write 1h30m"],
