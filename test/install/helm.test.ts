@@ -171,7 +171,7 @@ describe("with helm", () => {
       "would delete ExtensionConfig hookpolicy",
       "would delete ValidatingWebhookConfiguration hookpolicy",
       "would scale Deployment hookpolicy-system/hookpolicy to 0 and wait for its Pods to stop",
-      "would remove the finalizer hookpolicy.dev/hold-clusters from 1 HookPolicy",
+      "would remove the finalizer hookpolicy.dev/hold-clusters from 1 policy",
       "would say in the status of 1 policy that the operator is gone",
     ]);
     assert.ok(await cp.find(EXTENSION), "nothing was done");

@@ -157,7 +157,7 @@ function release(client: Client, policies: readonly Policy[]): Step | undefined 
   const marked = policies.filter(isMarked).length;
   if (marked === 0) return undefined;
   return {
-    does: `remove the finalizer ${FINALIZER} from ${counted(marked, "HookPolicy")}`,
+    does: `remove the finalizer ${FINALIZER} from ${counted(marked, "policy")}`,
     run: async () => {
       for (const policy of (await listPolicies(client)).filter(isMarked)) await unmark(client, policy);
     },
@@ -187,8 +187,8 @@ function reportOperatorGone(
 }
 
 /** Keeps the finalizers of other controllers, including those added meanwhile. */
-async function unmark(client: Client, policy: KubeObject): Promise<void> {
-  const resource = POLICY_RESOURCES.HookPolicy;
+async function unmark(client: Client, policy: Policy): Promise<void> {
+  const resource = POLICY_RESOURCES[policy.kind];
   for (let current: KubeObject | undefined = policy; current !== undefined && isMarked(current);) {
     const { resourceVersion, finalizers = [] } = current.metadata;
     const left = finalizers.filter((finalizer) => finalizer !== FINALIZER);

@@ -186,6 +186,23 @@ test("a policy that the operator marks before it stops is released, too", async 
   assert.deepEqual(objects["hookpolicies/team-a/late"].metadata.finalizers, []);
 });
 
+test("a ClusterHookPolicy that has the finalizer is released, too, also after a conflict", async () => {
+  const all = (resourceVersion: string): KubeObject => ({
+    metadata: { ...named("all"), resourceVersion, finalizers: ["a", FINALIZER] },
+  });
+  const objects = { ...EVERYTHING(), "clusterhookpolicies/all": all("1") };
+  const { client } = serverOf(objects);
+  let patches = 0;
+  const mergePatch: Client["mergePatch"] = async (resource, key, patch) => {
+    if (key.name === "all" && ++patches === 1) objects["clusterhookpolicies/all"] = all("2");
+    return await client.mergePatch(resource, key, patch);
+  };
+  const { steps } = await planUninstall(client, OPTIONS);
+  assert.equal(steps.at(-1)?.does, `remove the finalizer ${FINALIZER} from 2 policies`);
+  await carryOut({ ...client, mergePatch });
+  assert.deepEqual([patches, objects["clusterhookpolicies/all"].metadata.finalizers], [2, ["a"]]);
+});
+
 test("a finalizer that another client adds meanwhile stays", async () => {
   const objects = EVERYTHING();
   const { client } = serverOf(objects);
