@@ -9,7 +9,6 @@ import type { ObjectKind } from "../../policy/objects.ts";
 import { demandsOf, isGated, mergeDemands } from "../../policy/policy.ts";
 import { error, type Evidence, type Finding, ok, type Settings, some, unread, warning } from "./doctor.ts";
 import { Fleet, type FleetPolicy } from "../fleet/fleet.ts";
-import type { RawObject } from "../fleet/kinds.ts";
 import { policyName } from "../../policy/policyref.ts";
 
 /** The fleet, and which policies match which of its Clusters. */
@@ -49,9 +48,18 @@ export function survey(evidence: Evidence, settings: Settings): Surveyed {
   };
 }
 
-/** The distinct kinds of objects that gates look at. */
-export function kindsIn(policies: readonly RawObject[], settings: Settings): ObjectKind[] {
-  const demands = new Fleet(policies, settings).policies.flatMap(({ compiled }) => demandsOf(compiled));
+/** The distinct kinds of objects that gates of policies and of rollouts' stages look at, as far as these were read. */
+export function kindsIn(
+  { policies, rollouts }: Pick<Evidence, "policies" | "rollouts">,
+  settings: Settings,
+): ObjectKind[] {
+  const objects = [policies, rollouts].flatMap((read) => (read.ok ? read.value : []));
+  const fleet = new Fleet(objects, settings);
+  const stages = fleet.rollouts.flatMap(({ compiled }) => compiled.stages);
+  const demands = [
+    ...fleet.policies.flatMap(({ compiled }) => demandsOf(compiled)),
+    ...stages.flatMap(({ until }) => until.flatMap((gate) => gate.demands ?? [])),
+  ];
   return [...mergeDemands(demands).values()].map(({ kind }) => kind);
 }
 
@@ -110,9 +118,10 @@ export function unmatched(evidence: Evidence, { fleet, matched }: Surveyed): Fin
 }
 
 export function grants(evidence: Evidence): Finding {
-  const { grants: asked, policies, deployments } = evidence;
+  const { grants: asked, policies, rollouts, deployments } = evidence;
   if (!policies.ok) return unread(policies);
-  if (asked.length === 0) return ok("no gate looks at objects");
+  const ofAll = (finding: Finding): Finding => (rollouts.ok ? finding : unread(rollouts));
+  if (asked.length === 0) return ofAll(ok("no gate looks at objects"));
   // A Deployment names the operator's ServiceAccount.
   if (!deployments.ok) return unread(deployments);
   const lacking = asked.flatMap(({ resource, missing }) =>
@@ -134,5 +143,5 @@ export function grants(evidence: Evidence): Finding {
           "install it, or correct the gate",
         )
       : unread(unsure);
-  return ok(`the operator may read ${some(asked.map(({ resource }) => resource))}`);
+  return ofAll(ok(`the operator may read ${some(asked.map(({ resource }) => resource))}`));
 }

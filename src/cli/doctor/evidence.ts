@@ -72,13 +72,12 @@ export async function gather(client: KubeClient, settings: Settings): Promise<Ev
     creation: read(tryCreation(client)),
     secrets: readSecrets(client, first.registrations),
   });
-  const kinds = first.policies.ok ? kindsIn(first.policies.value, settings) : [];
   return {
     serverVersion: textOf(fieldsOf(version)["gitVersion"]),
     ...first,
     ...second,
     clusterEndpoints: await readEndpoints(client, second.clusterWebhook),
-    grants: await readGrants(client, kinds, first),
+    grants: await readGrants(client, kindsIn(first, settings), first),
   };
 }
 
