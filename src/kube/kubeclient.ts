@@ -75,6 +75,15 @@ interface Page {
   readonly bytes: number;
 }
 
+interface PageStart {
+  readonly limit: number;
+  /** Empty: the first page. */
+  readonly token: string;
+}
+
+/** `limit`: for how many objects it was asked in the end. */
+type FittingPage = Page & Pick<PageStart, "limit">;
+
 const META = "g=meta.k8s.io;v=v1";
 /** An aggregated API server may not support metadata-only responses; the whole object is then better than a 406. */
 const METADATA_OBJECT = `${JSON_TYPE};as=PartialObjectMetadata;${META},${JSON_TYPE}`;
@@ -118,8 +127,7 @@ export class KubeClient {
   }
 
   /**
-   * Reads all pages of one resourceVersion. A 410 (compaction) starts a consistent list again; a page that is too
-   * large is requested again with a quarter of the objects.
+   * Reads all pages of one resourceVersion. A 410 (compaction) starts a consistent list again.
    */
   async list(resource: Resource, options?: ListOptions<KubeObject>): Promise<List<KubeObject>>;
   async list<U>(
@@ -264,23 +272,36 @@ export class KubeClient {
     throw invalidResponse(request.attempt, "not an object");
   }
 
+  /** The next page is under way while a page is projected, so at most two pages are in memory. */
   async #listOnce<U>(resource: Resource, options: ListOptions<U>): Promise<List<U | KubeObject>> {
     const project = options.project ?? ((raw: KubeObject) => raw);
     const items: (U | KubeObject)[] = [];
-    let limit = options.limit ?? FIRST_PAGE;
-    let token = "";
-    for (;;) {
-      const found = await this.#page(resource, options, { limit, token }).catch((error: unknown) => {
-        if (!(error instanceof KubeError && error.reason === "ResponseTooLarge" && limit > 1)) throw error;
-      });
-      if (found === undefined) {
-        limit = Math.max(1, Math.floor(limit / 4));
-        continue;
-      }
+    const limit = options.limit ?? FIRST_PAGE;
+    let next: Promise<FittingPage> | undefined = this.#fittingPage(resource, options, { limit, token: "" });
+    let resourceVersion = "";
+    while (next !== undefined) {
+      const found: FittingPage = await next;
+      ({ resourceVersion } = found);
+      const following = nextLimit(found.limit, found, options.limit ?? MAX_PAGE);
+      next =
+        found.continue === ""
+          ? undefined
+          : this.#fittingPage(resource, options, { limit: following, token: found.continue });
+      next?.catch(() => undefined); // awaited after the projection, which may throw first
+      if (next !== undefined) await setImmediate(); // the request is sent before the projection
       await this.#inSlices(found.items, (raw) => items.push(project(raw)));
-      limit = nextLimit(limit, found, options.limit ?? MAX_PAGE);
-      if (found.continue === "") return { items, resourceVersion: found.resourceVersion };
-      token = found.continue;
+    }
+    return { items, resourceVersion };
+  }
+
+  /** A page that is too large is requested again with a quarter of the objects. */
+  async #fittingPage<U>(resource: Resource, options: ListOptions<U>, at: PageStart): Promise<FittingPage> {
+    for (let { limit } = at; ; limit = Math.max(1, Math.floor(limit / 4))) {
+      try {
+        return { ...(await this.#page(resource, options, { ...at, limit })), limit };
+      } catch (error) {
+        if (!(error instanceof KubeError && error.reason === "ResponseTooLarge" && limit > 1)) throw error;
+      }
     }
   }
 
@@ -295,11 +316,7 @@ export class KubeClient {
     }
   }
 
-  async #page<U>(
-    resource: Resource,
-    options: ListOptions<U>,
-    at: { readonly limit: number; readonly token: string },
-  ): Promise<Page> {
+  async #page<U>(resource: Resource, options: ListOptions<U>, at: PageStart): Promise<Page> {
     const attempt = `list ${resourceName(resource)}`;
     const query = new URLSearchParams({ limit: String(at.limit) });
     // The API server rejects a resourceVersion together with a continue token.
