@@ -156,13 +156,7 @@ export class RolloutClaims {
     const slots = new Slots(rollout, before ?? {}, members ?? [], now);
     const claims = new Map<ClaimRequest, RolloutClaim | undefined>();
     let status = before;
-    for (const request of requests) {
-      const { snapshot } = request;
-      if (!isSame(metadata, snapshot.get(metadata.name))) {
-        request.resolve(NOT_CONFIRMED);
-        continue;
-      }
-      if (!snapshot.wasSo(metadata)) snapshot.isOutdated = true;
+    for (const request of requests.filter((each) => isConfirmed(each, metadata))) {
       const candidate = request.candidateOf(rollout);
       const round = { rollout, status, slots, now };
       if (candidate === undefined) {
@@ -233,4 +227,14 @@ export class RolloutClaims {
     );
     return found.flatMap((cluster) => cluster?.metadata ?? []).filter(({ uid }) => missing.has(uid));
   }
+}
+
+/** Whether the rollout that was just read has the spec for which policies have released the Cluster. */
+function isConfirmed({ snapshot, resolve }: ClaimRequest, metadata: ObjectMeta): boolean {
+  if (!isSame(metadata, snapshot.get(metadata.name))) {
+    resolve(NOT_CONFIRMED);
+    return false;
+  }
+  if (!snapshot.wasSo(metadata)) snapshot.isOutdated = true;
+  return true;
 }

@@ -205,10 +205,10 @@ export function clientOf(api: ApiModel, send: (request: Request) => void): KubeC
   const versionOf = (plural: string): object => {
     if (plural !== POLICY_RESOURCES.ClusterHookPolicy.plural) return { resourceVersion: "0" };
     const resourceVersion = revisionOf(api);
-    const then = Object.fromEntries(AT_VERSION.map((each) => [each, api.list(each)]));
-    snapshots.set(resourceVersion, then);
+    const snapshot = Object.fromEntries(AT_VERSION.map((each) => [each, api.list(each)]));
+    snapshots.set(resourceVersion, snapshot);
     // A part of the answer, and so of the state.
-    return { resourceVersion, then };
+    return { resourceVersion, snapshot };
   };
   const client = {
     serverClock: { aheadMs: () => 0 },
