@@ -13,14 +13,16 @@ export interface Known {
 
 export const NOTHING_KNOWN: Known = { rows: new Set(), blocked: new Set(), wouldBlock: new Set() };
 
-export function knownOf(held: readonly HeldRow[]): Known {
-  return {
-    rows: new Set(held.map(({ clusterUID, hook }) => operationKey(clusterUID, hook))),
-    blocked: uidsOf(held.filter(({ holds }) => holds)),
-    wouldBlock: uidsOf(held.filter(({ verdict }) => verdict === "WouldBlock")),
-  };
+/** `keys`: of the rows, from a caller that has them: to build ten thousand of them takes longer than all the rest. */
+export function knownOf(held: readonly HeldRow[], keys: Iterable<string> = held.map(keyOf)): Known {
+  const [blocked, wouldBlock] = [new Set<string>(), new Set<string>()];
+  for (const { clusterUID, holds, verdict } of held) {
+    if (holds) blocked.add(clusterUID);
+    if (verdict === "WouldBlock") wouldBlock.add(clusterUID);
+  }
+  return { rows: new Set(keys), blocked, wouldBlock };
 }
 
-function uidsOf(rows: readonly HeldRow[]): Set<string> {
-  return new Set(rows.map(({ clusterUID }) => clusterUID));
+function keyOf({ clusterUID, hook }: HeldRow): string {
+  return operationKey(clusterUID, hook);
 }

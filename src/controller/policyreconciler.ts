@@ -100,7 +100,7 @@ export class PolicyReconciler {
     // A conflict can mean that the spec was edited.
     for (let conflicts = 0; this.#isCurrent(entry) && this.#behindMs(entry) === 0; conflicts += 1) {
       const input = this.#statusInput(entry);
-      const known = knownOf(input.held);
+      const known = knownOf(input.held, entry.held.keys());
       const status = computeStatus(input, now(), known);
       entry.statusComputed(known);
       if (isDeepStrictEqual(status, entry.object.status)) return;
