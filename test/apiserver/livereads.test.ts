@@ -12,7 +12,13 @@ import { ApiServer } from "../../src/operator/apiserver.ts";
 import type { Ref } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/controlplane.ts";
 import { NAMESPACE } from "../controlplane/operator.ts";
-import { approvalRule, clusterPolicyRef, policyRef, storePolicy } from "../controlplane/policies.ts";
+import {
+  approvalRule,
+  clusterPolicyRef,
+  policyRef,
+  storePolicy,
+  storeRollout,
+} from "../controlplane/policies.ts";
 import { sharedControlPlane } from "../controlplane/shared.ts";
 
 const TEAM = "livereads";
@@ -38,10 +44,13 @@ after(async () => {
 });
 
 async function storeHolder(ref: Ref): Promise<void> {
-  const selected = ref.kind === "HookPolicy" ? {} : { namespaceSelector: { matchLabels: { of: TEAM } } };
-  const rules = { rules: [approvalRule("BeforeClusterDelete")] };
-  const held = ref.kind === "HookRollout" ? { operation: "Upgrade" } : rules;
-  await storePolicy(cp, ref, { ...selected, ...held });
+  const namespaceSelector = { matchLabels: { of: TEAM } };
+  if (ref.kind === "HookRollout") {
+    await storeRollout(cp, ref.name, { namespaceSelector });
+    return;
+  }
+  const selected = ref.kind === "HookPolicy" ? {} : { namespaceSelector };
+  await storePolicy(cp, ref, { ...selected, rules: [approvalRule("BeforeClusterDelete")] });
 }
 
 test("a list as it was at a version shows what was there then", async () => {
