@@ -5,27 +5,25 @@
 
 import type { Server, Socket } from "node:net";
 
-/** How many begin in a turn of the event loop, which answers other clients in between. */
-const IN_A_TURN = 2;
-
 /** To be called before others listen for connections: what listens already is Node.js, which begins the handshake. */
 export function handshakesInTurns(server: Server): void {
   const begins = server.listeners("connection");
   server.removeAllListeners("connection");
-  const waiting = new Set<Socket>();
+  const waiting: Socket[] = [];
+  const begin = (socket: Socket | undefined): void => {
+    if (socket === undefined || socket.destroyed) return;
+    socket.off("error", goes);
+    for (const listener of begins) Reflect.apply(listener, server, [socket]);
+  };
+  /** The oldest must not wait for ever, nor the newest, which may be another client's, until all the others have begun. */
   const next = (): void => {
-    for (const socket of waiting.values().take(IN_A_TURN)) {
-      waiting.delete(socket);
-      socket.off("error", goes);
-      for (const begin of begins) Reflect.apply(begin, server, [socket]);
-    }
-    if (waiting.size > 0) setImmediate(next);
+    begin(waiting.shift());
+    begin(waiting.pop());
+    if (waiting.length > 0) setImmediate(next);
   };
   server.on("connection", (socket: Socket) => {
-    if (waiting.size === 0) setImmediate(next);
-    waiting.add(socket);
     socket.on("error", goes);
-    socket.once("close", () => waiting.delete(socket));
+    if (waiting.push(socket) === 1) setImmediate(next);
   });
 }
 
