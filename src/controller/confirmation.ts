@@ -58,7 +58,7 @@ export interface RolloutComparison {
 export interface ConfirmOptions {
   /** Rollouts can hold the Cluster, too, so memory must have all of them. */
   readonly rollouts?: RolloutComparison | undefined;
-  /** Default: that of the Confirmer. */
+  /** What is left of the time for the call; the Confirmer's own budget is the most that it takes. */
   readonly budgetMs?: number;
 }
 
@@ -102,7 +102,7 @@ interface AllRead extends Pick<Asked, "request" | "rollouts"> {
 
 /** The largest tolerated difference between this clock and the API server's. */
 const MAX_SKEW_MS = 10_000;
-/** Together with the budget of rollouts.ts, well below the 10 s after which Cluster API gives up. */
+/** A part of the time in release.ts. */
 const BUDGET_MS = 3000;
 /** Cluster API writes a Cluster often while an operation begins, so a Cluster that has changed is read again. */
 const MAX_ATTEMPTS = 3;
@@ -119,12 +119,12 @@ export class Confirmer {
   /** Never rejects: the operator does not release what it cannot confirm. */
   async confirm(
     request: DecisionRequest,
-    { rollouts, budgetMs = this.#options.budgetMs ?? BUDGET_MS }: ConfirmOptions = {},
+    { rollouts, budgetMs = Infinity }: ConfirmOptions = {},
   ): Promise<Confirmation> {
-    const { store, reader, log } = this.#options;
+    const { store, reader, log, budgetMs: ownBudgetMs = BUDGET_MS } = this.#options;
     const underWay = { share: shareOf(request, store.answers), over: false };
     try {
-      return await confirmedWithin(budgetMs, () =>
+      return await confirmedWithin(Math.min(budgetMs, ownBudgetMs), () =>
         this.#confirm(
           { request, rollouts, underWay },
           store.answers.namespaceOf(request.cluster)?.metadata.resourceVersion,

@@ -1,11 +1,11 @@
-/** Confirms a release for policies and rollouts together: all of them let the Cluster go at one moment since the call. */
+/** Confirms a release for policies and rollouts together: none of them held the Cluster at one moment since the call. */
 
 import type { Confirmation } from "../policy/decision.ts";
 import type { Confirmer } from "./confirmation.ts";
 import type { DecisionRequest } from "./ports.ts";
 import type { Rollouts } from "./rollouts.ts";
 
-/** Cluster API gives up after 10 s. */
+/** For both confirmations and the slots together: Cluster API gives up after 10 s. */
 const WITHIN_MS = 9000;
 
 /** Never rejects. */
@@ -18,11 +18,12 @@ export async function confirmRelease(
   const confirmation = await confirmer.confirm(request, { rollouts: snapshot });
   if (!confirmation.ok) return confirmation;
   const claimed = await rollouts.confirm(request, confirmation.decision, snapshot);
-  if (!claimed.ok || claimed.decision.holds || snapshot?.isOutdated !== true) return claimed;
-  // The slot may have been free only since, and something else may hold the Cluster since: look again, now that it is taken.
+  if (!claimed.ok || claimed.decision.holds || (snapshot?.laterSlots.size ?? 0) === 0) return claimed;
+  // The slot may have been free only since the snapshot, and a policy may hold the Cluster since: look again, with the slot.
   const later = rollouts.snapshot(request.call.hook);
   const budgetMs = WITHIN_MS - (performance.now() - began);
   const again = await confirmer.confirm(request, { rollouts: later, budgetMs });
-  if (again.ok && later?.isLike(snapshot) !== true) return { ok: false, reason: "RolloutChanging" };
+  if (again.ok && snapshot !== undefined && later?.confirms(snapshot) !== true)
+    return { ok: false, reason: "RolloutChanging" };
   return again;
 }

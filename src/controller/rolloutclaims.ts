@@ -15,8 +15,14 @@ import type { RolloutApi } from "./ports.ts";
 import { isSame, type RolloutSnapshot } from "./rolloutsnapshot.ts";
 
 export type Taken =
-  /** `claim`: as it was stored. */
-  { readonly begins: true; readonly claim?: RolloutClaim } | Refusal | typeof NOT_CONFIRMED;
+  /** `claim`: as it was stored; `version`: the resourceVersion with it, if the slot may be newer than the snapshot. */
+  | {
+      readonly begins: true;
+      readonly claim?: RolloutClaim | undefined;
+      readonly version?: string | undefined;
+    }
+  | Refusal
+  | typeof NOT_CONFIRMED;
 
 export interface Claiming {
   /** `undefined`: the rollout, as it was just read, does not select the Cluster. */
@@ -134,11 +140,13 @@ export class RolloutClaims {
       const members = listed && (await this.#membersOf(rollout, object.status, listed));
       const { status, claims } = this.#judge(rollout, object, members, waiting);
       waiting = [...claims.keys()];
-      if (await this.#isStored(object, status, attempt)) {
-        for (const [{ resolve }, claimed] of claims)
-          resolve({ begins: true, ...(claimed !== undefined && { claim: claimed }) });
-        return;
+      const version = await this.#store(object, status, attempt);
+      if (version === undefined) continue;
+      for (const [{ resolve, renews = false, snapshot }, claimed] of claims) {
+        const isOlder = renews && snapshot.isUnchanged(object.metadata);
+        resolve({ begins: true, claim: claimed, version: isOlder ? undefined : version });
       }
+      return;
     }
   }
 
@@ -178,26 +186,30 @@ export class RolloutClaims {
     return { status, claims };
   }
 
-  /** False: the rollout must be read again, because it has changed, or may be gone. */
-  async #isStored(
+  /**
+   * The resourceVersion of the rollout with this status. `undefined`: the rollout must be read again, because it has changed, or
+   * may be gone.
+   */
+  async #store(
     object: HookRollout,
     status: HookRolloutStatus | undefined,
     attempt: number,
-  ): Promise<boolean> {
+  ): Promise<string | undefined> {
     const { api, onStored } = this.#options;
-    if (status === undefined || isDeepStrictEqual(status, object.status)) return true;
+    if (status === undefined || isDeepStrictEqual(status, object.status))
+      return object.metadata.resourceVersion;
     try {
       const stored = await api.replaceRolloutStatus(object, status);
       if (stored !== undefined) {
         onStored(stored);
-        return true;
+        return stored.metadata.resourceVersion;
       }
     } catch (error) {
       if (!api.isConflict(error) || attempt === ATTEMPTS) throw error;
-      return false;
+      return undefined;
     }
     if (attempt === ATTEMPTS) throw new Error(`HookRollout ${object.metadata.name} is deleted and created`);
-    return false;
+    return undefined;
   }
 
   async #membersOf(
@@ -231,10 +243,7 @@ export class RolloutClaims {
 
 /** Whether the rollout that was just read has the spec for which policies have released the Cluster. */
 function isConfirmed({ snapshot, resolve }: ClaimRequest, metadata: ObjectMeta): boolean {
-  if (!isSame(metadata, snapshot.get(metadata.name))) {
-    resolve(NOT_CONFIRMED);
-    return false;
-  }
-  if (!snapshot.wasSo(metadata)) snapshot.isOutdated = true;
-  return true;
+  const is = isSame(metadata, snapshot.get(metadata.name));
+  if (!is) resolve(NOT_CONFIRMED);
+  return is;
 }

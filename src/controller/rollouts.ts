@@ -19,7 +19,7 @@ import { closedFor, type Hold, holdOf, holdText } from "../rollouts/hold.ts";
 import { memberOf, operationOf, targetOf } from "../rollouts/member.ts";
 import { type CompiledRollout, compileRollout } from "../rollouts/rollout.ts";
 import type { DecisionRequest, RolloutApi } from "./ports.ts";
-import { RolloutClaims } from "./rolloutclaims.ts";
+import { RolloutClaims, type Taken } from "./rolloutclaims.ts";
 import { RolloutEntry, type RolloutWorld } from "./rolloutentry.ts";
 import { RolloutSnapshot } from "./rolloutsnapshot.ts";
 import { confirmedWithin } from "./timebudget.ts";
@@ -40,7 +40,7 @@ export interface RolloutsOptions extends RolloutWorld {
 
 /** For a Cluster that does not show yet that it waits: a call is no evidence. */
 const SOON_SECONDS = 5;
-/** Together with the budget of confirmation.ts, well below the 10 s after which Cluster API gives up. */
+/** A part of the time in release.ts. */
 const BUDGET_MS = 5000;
 
 export class Rollouts {
@@ -146,7 +146,9 @@ export class Rollouts {
     snapshot: RolloutSnapshot | undefined,
   ): Promise<Confirmation> {
     if (decision.holds || snapshot === undefined) return { ok: true, decision };
-    if (decision.basis === undefined) return { ok: false, reason: "RolloutNotInMemory" };
+    // What memory no longer has would hold nothing below: a policy may hold in its place.
+    if (decision.basis === undefined || !snapshot.isInMemory())
+      return { ok: false, reason: "RolloutNotInMemory" };
     const { reasonOf, onError, budgetMs = BUDGET_MS } = this.#options;
     const { world } = decision.basis;
     try {
@@ -200,10 +202,12 @@ export class Rollouts {
     for (const entry of this.#holding(call.hook, live.cluster, live.overrides)) {
       // A rollout that was not there at the moment of the snapshot did not hold then.
       if (snapshot.get(entry.rollout.name) === undefined) continue;
-      const { hold, claim } = await this.#takeFrom(entry, call, live, snapshot);
-      if (claim !== undefined) taken.set(entry.rollout.name, claim);
+      const { name } = entry.rollout;
+      const { hold, claim, version } = await this.#takeFrom(entry, call, live, snapshot);
+      if (claim !== undefined) taken.set(name, claim);
+      if (claim !== undefined && version !== undefined) snapshot.laterSlots.set(name, version);
       if (hold === undefined) continue;
-      for (const [name, slot] of taken) await this.#claims.giveBack(name, slot);
+      for (const [rollout, slot] of taken) await this.#claims.giveBack(rollout, slot);
       return hold;
     }
     return undefined;
@@ -214,7 +218,7 @@ export class Rollouts {
     call: HookCall,
     live: LiveWorld,
     snapshot: RolloutSnapshot,
-  ): Promise<{ readonly hold?: Hold; readonly claim?: RolloutClaim }> {
+  ): Promise<{ readonly hold?: Hold } & Partial<Extract<Taken, { readonly begins: true }>>> {
     const { rollout, status } = entry;
     const { now, served } = this.#options;
     const { cluster, namespace } = live;

@@ -9,8 +9,11 @@ export class RolloutSnapshot {
   readonly #onMissing: (live: ObjectMeta, restored: boolean) => void;
   #live: ReadonlyMap<string, ObjectMeta> = new Map();
   #at = "";
-  /** Whether a slot was taken after this moment, so that only a later snapshot shows all that holds the Cluster. */
-  isOutdated = false;
+  /**
+   * The slots that the Cluster may have had only after this moment: the resourceVersion of the rollout with the slot, by the
+   * rollout's name. Only a later snapshot then shows all that holds the Cluster.
+   */
+  readonly laterSlots = new Map<string, string>();
 
   /** To be made before the rollouts are read. `known`: the rollout in memory now; `onMissing`: memory does not have it. */
   constructor(
@@ -45,16 +48,22 @@ export class RolloutSnapshot {
     return this.#live.get(name);
   }
 
-  /** Whether the rollout, as it was read later, was so at the moment of the snapshot. */
-  wasSo(metadata: ObjectMeta): boolean {
+  /** Whether memory still has all of them. */
+  isInMemory(): boolean {
+    return this.#live.values().every((metadata) => isSame(metadata, this.#known(metadata.name)));
+  }
+
+  /** Whether the rollout, as it was read later, has not been written since the moment of the snapshot. */
+  isUnchanged(metadata: ObjectMeta): boolean {
     return (compareResourceVersions(metadata.resourceVersion, this.#at) ?? 1) <= 0;
   }
 
-  /** Whether both show the same specs of the same rollouts. */
-  isLike(other: RolloutSnapshot): boolean {
+  /** Whether this later snapshot shows the same specs of the same rollouts, and the slots as they were taken. */
+  confirms(earlier: RolloutSnapshot): boolean {
     return (
-      this.#live.size === other.#live.size &&
-      this.#live.values().every((metadata) => isSame(metadata, other.get(metadata.name)))
+      this.#live.size === earlier.#live.size &&
+      this.#live.values().every((metadata) => isSame(metadata, earlier.get(metadata.name))) &&
+      earlier.laterSlots.entries().every(([name, version]) => this.get(name)?.resourceVersion === version)
     );
   }
 }

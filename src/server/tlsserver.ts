@@ -11,7 +11,6 @@ import { sparing } from "../log/sparing.ts";
 import { type Address, listen } from "./address.ts";
 import { BodyRoom } from "./bodyroom.ts";
 import { type Connection, Connections } from "./connections.ts";
-import { handshakesInTurns } from "./handshakes.ts";
 import { type BodyLimits, HookRequest } from "./requestbody.ts";
 import { type KeyPair, tlsOptions } from "./tls.ts";
 import { MAX_CALL_BYTES } from "./wholebody.ts";
@@ -108,12 +107,7 @@ export function createTlsServer(options: TlsServerOptions): TlsServer & Listenin
   const { clients, log } = options;
   const limits: Limits = { ...LIMITS, ...options.limits };
   let { tls } = options;
-  const server = createServer({
-    ...serverOptions(tls, limits, clients),
-    IncomingMessage: HookRequest,
-    pauseOnConnect: true,
-  });
-  handshakesInTurns(server);
+  const server = createServer({ ...serverOptions(tls, limits, clients), IncomingMessage: HookRequest });
   const complain = sparing(log);
   const connections = new Connections(server, limits.connections, () =>
     complain("Too many connections, closing idle ones", { limit: limits.connections }),

@@ -88,11 +88,16 @@ for (const [what, [one, other]] of Object.entries(places))
     const underWay = { share: { namespace: TEAM, cluster: "prod-1" }, over: false };
     const options = { namespace: TEAM, withRollouts: true, meanwhile: async () => await Promise.resolve() };
     const found: number[] = [];
+    const seen = new Set<string>();
     try {
       while (found.length < 40) {
         const { policies, rollouts } = await reads.snapshot(underWay, options);
-        const names = [...policies.map(({ metadata }) => metadata), ...rollouts].map(({ name }) => name);
-        found.push(names.filter((name) => name === MOVING).length);
+        const kinds = [
+          ...policies.filter(({ metadata }) => metadata.name === MOVING).map(({ kind }) => kind),
+          ...rollouts.filter(({ name }) => name === MOVING).map(() => "HookRollout"),
+        ];
+        for (const kind of kinds) seen.add(kind);
+        found.push(kinds.length);
       }
     } finally {
       moving.abort();
@@ -103,4 +108,5 @@ for (const [what, [one, other]] of Object.entries(places))
       found.every((count) => count === 1 || count === 2),
       JSON.stringify(found),
     );
+    assert.deepEqual(seen, new Set([one.kind, other.kind]), "it moved");
   });

@@ -125,6 +125,46 @@ describe("a hold that moves while a slot is taken is never missed:", () => {
     assert.deepEqual(replica.api.running("upgrades"), ["a"]);
   });
 
+  test("a policy is created, then the other claim is overdue, which no write shows", async () => {
+    const { replica, policies, release } = lab();
+    const reason = await release(() => {
+      policies.push(FREEZE);
+      replica.time.now = new Date(NOW.getTime() + 7 * 3_600_000);
+    });
+    assert.equal(reason, "PolicyNotInMemory");
+    assert.deepEqual(replica.api.running("upgrades"), ["b", "a"]);
+  });
+
+  test("the status of the rollout is written once the slot is taken", async () => {
+    const { replica, release } = lab();
+    replica.api.afterWrite = () => {
+      replica.api.afterWrite = () => undefined;
+      const { status, ...object } = stored(replica);
+      replica.api.put({ ...object, status: { ...status, failed: [] } });
+    };
+    assert.equal(await release(() => giveBack(replica)), "RolloutChanging");
+  });
+
+  test("memory loses the rollout once policies have released the Cluster", async () => {
+    const { replica, release } = lab();
+    const { rollouts } = replica;
+    const snapshot = rollouts.snapshot.bind(rollouts);
+    rollouts.snapshot = (hook) => {
+      const made = snapshot(hook);
+      const hasAll = made?.hasAll.bind(made);
+      return (
+        made &&
+        Object.assign(made, {
+          hasAll: (...args: Parameters<typeof made.hasAll>) => {
+            queueMicrotask(() => rollouts.rolloutChanged("upgrades", undefined));
+            return hasAll?.(...args);
+          },
+        })
+      );
+    };
+    assert.equal(await release(), "RolloutNotInMemory");
+  });
+
   test("the slot is given back, and the rollout is edited once it is taken", async () => {
     const { replica, release } = lab();
     replica.api.afterWrite = () => {
@@ -136,7 +176,7 @@ describe("a hold that moves while a slot is taken is never missed:", () => {
   });
 });
 
-test("a slot that is given back in time is taken, and the Cluster goes", async () => {
+test("a slot that is given back in time is taken, and the Cluster is released", async () => {
   const { replica, release } = lab();
   assert.equal(await release(() => giveBack(replica)), "go");
   assert.deepEqual(replica.api.running("upgrades"), ["a"]);
