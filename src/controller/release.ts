@@ -18,12 +18,12 @@ export async function confirmRelease(
   const confirmation = await confirmer.confirm(request, { rollouts: snapshot });
   if (!confirmation.ok) return confirmation;
   const claimed = await rollouts.confirm(request, confirmation.decision, snapshot);
-  if (!claimed.ok || claimed.decision.holds || (snapshot?.laterSlots.size ?? 0) === 0) return claimed;
+  if (snapshot === undefined || snapshot.laterSlots.size === 0) return claimed;
+  if (!claimed.ok || claimed.decision.holds) return claimed;
   // The slot may have been free only since the snapshot, and a policy may hold the Cluster since: look again, with the slot.
   const later = rollouts.snapshot(request.call.hook);
   const budgetMs = WITHIN_MS - (performance.now() - began);
   const again = await confirmer.confirm(request, { rollouts: later, budgetMs });
-  if (again.ok && snapshot !== undefined && later?.confirms(snapshot) !== true)
-    return { ok: false, reason: "RolloutChanging" };
+  if (again.ok && later?.confirms(snapshot) !== true) return { ok: false, reason: "RolloutChanging" };
   return again;
 }

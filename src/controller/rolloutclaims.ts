@@ -15,14 +15,8 @@ import type { RolloutApi } from "./ports.ts";
 import { isSame, type RolloutSnapshot } from "./rolloutsnapshot.ts";
 
 export type Taken =
-  /** `claim`: as it was stored; `version`: the resourceVersion with it, if the slot may be newer than the snapshot. */
-  | {
-      readonly begins: true;
-      readonly claim?: RolloutClaim | undefined;
-      readonly version?: string | undefined;
-    }
-  | Refusal
-  | typeof NOT_CONFIRMED;
+  /** `claim`: as it was stored. */
+  { readonly begins: true; readonly claim: RolloutClaim | undefined } | Refusal | typeof NOT_CONFIRMED;
 
 export interface Claiming {
   /** `undefined`: the rollout, as it was just read, does not select the Cluster. */
@@ -144,7 +138,8 @@ export class RolloutClaims {
       if (version === undefined) continue;
       for (const [{ resolve, renews = false, snapshot }, claimed] of claims) {
         const isOlder = renews && snapshot.isUnchanged(object.metadata);
-        resolve({ begins: true, claim: claimed, version: isOlder ? undefined : version });
+        if (claimed !== undefined && !isOlder) snapshot.laterSlots.set(name, version);
+        resolve({ begins: true, claim: claimed });
       }
       return;
     }

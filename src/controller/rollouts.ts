@@ -8,7 +8,7 @@ import type { HookRollout, RolloutClaim } from "../api/hookpolicy.ts";
 import type { Cluster, ObjectMeta } from "../api/meta.ts";
 import type { HookCall, HookName } from "../api/runtimehooks.ts";
 import { isAwaited } from "../operations/shows.ts";
-import { clusterKey, compareResourceVersions } from "../policy/cluster.ts";
+import { clusterKey } from "../policy/cluster.ts";
 import { covers, isActive, type Override } from "../policy/override.ts";
 import type { ObjectDemand, ObjectQuery } from "../policy/policy.ts";
 import type { LiveWorld, World } from "../policy/world.ts";
@@ -19,9 +19,9 @@ import { closedFor, type Hold, holdOf, holdText } from "../rollouts/hold.ts";
 import { memberOf, operationOf, targetOf } from "../rollouts/member.ts";
 import { type CompiledRollout, compileRollout } from "../rollouts/rollout.ts";
 import type { DecisionRequest, RolloutApi } from "./ports.ts";
-import { RolloutClaims, type Taken } from "./rolloutclaims.ts";
+import { RolloutClaims } from "./rolloutclaims.ts";
 import { RolloutEntry, type RolloutWorld } from "./rolloutentry.ts";
-import { RolloutSnapshot } from "./rolloutsnapshot.ts";
+import { isNotOlder, RolloutSnapshot } from "./rolloutsnapshot.ts";
 import { confirmedWithin } from "./timebudget.ts";
 
 export interface RolloutsOptions extends RolloutWorld {
@@ -81,6 +81,7 @@ export class Rollouts {
     this.#older.delete(name);
     if (object === undefined) this.#entries.delete(name);
     else if (entry === undefined) this.#add(name, object);
+    // The informer can be behind the answers to this replica's own writes.
     else if (isNotOlder(object.metadata, entry.object.metadata)) entry.set(object);
     else this.#older.set(name, object);
     this.#options.onDemands();
@@ -202,12 +203,10 @@ export class Rollouts {
     for (const entry of this.#holding(call.hook, live.cluster, live.overrides)) {
       // A rollout that was not there at the moment of the snapshot did not hold then.
       if (snapshot.get(entry.rollout.name) === undefined) continue;
-      const { name } = entry.rollout;
-      const { hold, claim, version } = await this.#takeFrom(entry, call, live, snapshot);
-      if (claim !== undefined) taken.set(name, claim);
-      if (claim !== undefined && version !== undefined) snapshot.laterSlots.set(name, version);
+      const { hold, claim } = await this.#takeFrom(entry, call, live, snapshot);
+      if (claim !== undefined) taken.set(entry.rollout.name, claim);
       if (hold === undefined) continue;
-      for (const [rollout, slot] of taken) await this.#claims.giveBack(rollout, slot);
+      for (const [name, slot] of taken) await this.#claims.giveBack(name, slot);
       return hold;
     }
     return undefined;
@@ -218,7 +217,7 @@ export class Rollouts {
     call: HookCall,
     live: LiveWorld,
     snapshot: RolloutSnapshot,
-  ): Promise<{ readonly hold?: Hold } & Partial<Extract<Taken, { readonly begins: true }>>> {
+  ): Promise<{ readonly hold?: Hold; readonly claim?: RolloutClaim | undefined }> {
     const { rollout, status } = entry;
     const { now, served } = this.#options;
     const { cluster, namespace } = live;
@@ -296,11 +295,4 @@ function held(decision: Decision, hold: Hold): Decision {
 
 function soon(hold: Hold): Hold {
   return { ...hold, retryAfterSeconds: Math.min(SOON_SECONDS, hold.retryAfterSeconds) };
-}
-
-/** The informer can be behind the answers to this replica's own writes. */
-function isNotOlder(now: ObjectMeta, known: ObjectMeta): boolean {
-  return (
-    now.uid !== known.uid || (compareResourceVersions(now.resourceVersion, known.resourceVersion) ?? 0) >= 0
-  );
 }

@@ -36,7 +36,7 @@ export class RolloutSnapshot {
     this.#at = at;
     return live.every((metadata) => {
       const before = this.#before.get(metadata.name);
-      const isRestored = before?.uid === metadata.uid && isOlder(metadata, before.resourceVersion);
+      const isRestored = before !== undefined && !isNotOlder(metadata, before);
       const has = !isRestored && isSame(metadata, this.#known(metadata.name));
       if (!has) this.#onMissing(metadata, isRestored);
       return has;
@@ -73,6 +73,9 @@ export function isSame(a: ObjectMeta, b: ObjectMeta | undefined): boolean {
   return a.uid === b?.uid && a.generation === b.generation;
 }
 
-function isOlder({ resourceVersion }: ObjectMeta, than: string): boolean {
-  return (compareResourceVersions(resourceVersion, than) ?? 0) < 0;
+/** Also if it is another object of the name, or the versions do not compare. */
+export function isNotOlder(now: ObjectMeta, known: ObjectMeta): boolean {
+  return (
+    now.uid !== known.uid || (compareResourceVersions(now.resourceVersion, known.resourceVersion) ?? 0) >= 0
+  );
 }

@@ -10,7 +10,7 @@ import { type Answer, decodeRequest, encodeResponse, failureResponse, type HookR
 import { type Replay, Replays } from "./replays.ts";
 import { seenSubject } from "./subject.ts";
 
-/** The source of decisions (controller/answers.ts, controller/confirmation.ts and controller/rollouts.ts). */
+/** The source of decisions (controller/answers.ts, controller/rollouts.ts and controller/release.ts). */
 export interface DecisionSource {
   /** Whether all policies, Clusters and Namespaces are in memory. */
   loaded(): boolean;

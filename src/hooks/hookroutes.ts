@@ -10,7 +10,7 @@ export interface Routes extends Pick<HookServerOptions, "routes" | "undecodable"
   readonly forget: (clusterUID: string) => void;
 }
 
-/** Cluster API's default; longer than the budgets of confirmation.ts and rollouts.ts together. */
+/** Cluster API's default; longer than all of controller/release.ts. */
 const HANDLER_TIMEOUT_SECONDS = 10;
 
 /** One route per advertised hook, and discovery. */
