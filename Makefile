@@ -127,7 +127,7 @@ verify: $(INSTALLED) ## Check that generated files are current
 	git diff --exit-code -- '*.gen.ts' crds schemas manifests/helm
 
 .PHONY: soak
-soak: build ## Look for growing memory: MINUTES=60 of calls and churn, into bench/results/soak.json
+soak: build ## Look for growing memory: MINUTES=60 of calls and churn, PACE=1 times that of ordinary life, into bench/results/soak.json
 	@node bench/bench.ts soak
 
 .PHONY: clean

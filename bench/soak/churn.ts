@@ -20,10 +20,13 @@ export interface ChurnParts {
   readonly operator: Operator;
   readonly lives: Lives;
   readonly namespaces: readonly string[];
+  /** How many times as often everything happens. */
+  readonly pace: number;
 }
 
 interface Change {
   readonly name: string;
+  /** At the pace of ordinary life. */
   readonly everySeconds: number;
   /** `count`: how often it was made before. */
   readonly make: (parts: ChurnParts, count: number) => Promise<unknown>;
@@ -57,11 +60,11 @@ const CHANGES: readonly Change[] = [
   {
     name: "overrides created, expired and deleted",
     everySeconds: 45,
-    make: async ({ cp, lives }, count) => {
+    make: async ({ cp, lives, pace }, count) => {
       const life = lives.any();
       if (count > 0) await cp.delete(overrideRef(`passing-${count - 1}`));
       if (life !== undefined)
-        await storePolicy(cp, overrideRef(`passing-${count}`), passingOverride(life.ref));
+        await storePolicy(cp, overrideRef(`passing-${count}`), passingOverride(life.ref, pace));
     },
   },
   {
@@ -105,7 +108,7 @@ export type Counts = Map<string, number>;
 /** Makes each change at its pace until `signal` aborts, and counts them. */
 export async function churn(parts: ChurnParts, counts: Counts, signal: AbortSignal): Promise<void> {
   const running = CHANGES.map(async ({ name, everySeconds, make }) => {
-    await repeat(everySeconds * 1000, signal, async () => {
+    await repeat((everySeconds * 1000) / parts.pace, signal, async () => {
       const count = counts.get(name) ?? 0;
       counts.set(name, count + 1);
       await patiently(async () => await make(parts, count));

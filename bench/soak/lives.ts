@@ -19,7 +19,7 @@ export interface Life {
   released: boolean;
 }
 
-/** How long a Cluster stays in a stage; with the population it says how often one is created. */
+/** How long a Cluster stays in a stage at the pace of ordinary life; with the population it says how often one is created. */
 const STAGE_MS = { creating: 60_000, running: 60_000, deleting: 240_000 } as const;
 /** One Cluster in so many has the variables of a real ClusterClass. */
 const LARGE_EVERY = 4;
@@ -38,12 +38,14 @@ export class Lives {
   };
   readonly #api: Client;
   readonly #namespaces: readonly string[];
+  readonly #pace: number;
   readonly #lives = new Set<Life>();
   #next = 0;
 
-  constructor(api: Client, namespaces: readonly string[]) {
+  constructor(api: Client, namespaces: readonly string[], pace: number) {
     this.#api = api;
     this.#namespaces = namespaces;
+    this.#pace = pace;
   }
 
   any(): Life | undefined {
@@ -95,16 +97,21 @@ export class Lives {
     const create = newCluster({ ...own, size, created: false });
     this.#lives.add(life);
     await this.#write(life, "BeforeClusterCreate", async () => await this.#api.create(create));
-    await sleep(spread(STAGE_MS.creating), undefined, { signal });
+    await this.#stay("creating", signal);
     await this.#untilReleased(life, "BeforeClusterCreate", { [MAY_CREATE]: "yes" }, signal);
     await patiently(async () => await this.#api.patch(ref, createdPatch()));
-    await sleep(spread(STAGE_MS.running), undefined, { signal });
+    await this.#stay("running", signal);
     await this.#write(life, "BeforeClusterDelete", async () => await deleteCluster(this.#api, ref));
-    await sleep(spread(STAGE_MS.deleting), undefined, { signal });
+    await this.#stay("deleting", signal);
     await this.#untilReleased(life, "BeforeClusterDelete", { [MAY_DELETE]: life.uid }, signal);
     this.#lives.delete(life);
     await patiently(async () => await this.#api.patch(ref, { metadata: { finalizers: [] } })).catch(isGone);
     this.counts.gone += 1;
+  }
+
+  /** Spread, so that the Clusters of the beginning do not remain in step. */
+  async #stay(stage: keyof typeof STAGE_MS, signal: AbortSignal): Promise<void> {
+    await sleep((STAGE_MS[stage] / this.#pace) * (0.5 + Math.random()), undefined, { signal });
   }
 
   /** Approves the Cluster, and resolves once an answer has released it. */
@@ -156,9 +163,4 @@ export async function patiently<T>(work: () => Promise<T>): Promise<T> {
     await sleep(1000);
     return await work();
   });
-}
-
-/** Spread, so that the Clusters of the beginning do not stay in step. */
-function spread(ms: number): number {
-  return ms * (0.5 + Math.random());
 }

@@ -30,13 +30,13 @@ export function overrideRef(name: string): Ref {
 }
 
 /** An override of a policy that holds nothing, so that it releases no Cluster that must stay held. */
-export function passingOverride({ namespace = "", name }: Ref): object {
+export function passingOverride({ namespace = "", name }: Ref, pace: number): object {
   return {
     clusterRef: { namespace, name },
     hooks: ["BeforeClusterDelete"],
     policyRefs: [{ kind: "HookPolicy", namespace, name: "minutes" }],
     reason: "soak",
-    expiresAt: inSeconds(OVERRIDE_SECONDS),
+    expiresAt: inSeconds(OVERRIDE_SECONDS / pace),
   };
 }
 

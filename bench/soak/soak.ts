@@ -1,4 +1,7 @@
-/** An hour or more of ordinary life for one operator, to see whether its memory grows. */
+/**
+ * Hours of ordinary life for one operator, to see whether its memory grows. A higher pace brings as many calls and changes in
+ * less time: memory that each of them leaves behind shows as well, memory that only time leaves behind does not.
+ */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { NAMESPACE } from "../../test/controlplane/operator.ts";
@@ -21,10 +24,10 @@ const CONNECTIONS = 10;
 const SAMPLE_MS = 10_000;
 const MAX_FAILURES_KEPT = 10;
 
-/** MINUTES says how long it takes; default: an hour. */
+/** MINUTES says how long it takes (default: an hour), PACE how many times as much happens meanwhile (default: 1). */
 export async function runSoak(progress: Progress): Promise<PartResult> {
-  const minutes = Number(process.env["MINUTES"] ?? (QUICK ? 2 : 60));
-  if (!(minutes > 0)) throw new Error(`MINUTES is ${process.env["MINUTES"]}; allowed: a number above 0`);
+  const minutes = above0("MINUTES", QUICK ? 2 : 60);
+  const pace = above0("PACE", 1);
   return await onControlPlane(progress, async (site) => {
     const { cp, versions, noise } = site;
     await storeAll(cp, NAMESPACES);
@@ -32,14 +35,14 @@ export async function runSoak(progress: Progress): Promise<PartResult> {
     const token = { server: proxy.url, expirationSeconds: minutes * 60 + 3600 };
     const kubeconfig = await cp.kubeconfigFor(NAMESPACE, "hookpolicy", token);
     const operator = await startShipped(cp, { kubeconfig });
-    const lives = new Lives(cp, NAMESPACES);
-    progress(`${minutes} minutes of calls and churn begin`);
+    const lives = new Lives(cp, NAMESPACES, pace);
+    progress(`${minutes} minutes of calls and churn begin, at ${pace} times the pace of ordinary life`);
     try {
-      const soaked = await soak(site, { cp, proxy, operator, lives, namespaces: NAMESPACES }, minutes);
+      const soaked = await soak(site, { cp, proxy, operator, lives, namespaces: NAMESPACES, pace }, minutes);
       return resultOf("soak", {
-        command: `make soak MINUTES=${minutes}`,
+        command: `make soak MINUTES=${minutes}${pace === 1 ? "" : ` PACE=${pace}`}`,
         versions,
-        tables: [{ title: `${minutes} minutes with churn`, rows: [...rowsOf(soaked), noise.row("soak")] }],
+        tables: [{ title: titleOf(minutes, pace), rows: [...rowsOf(soaked), noise.row("soak")] }],
         notes: notesOf(soaked),
       });
     } finally {
@@ -48,8 +51,19 @@ export async function runSoak(progress: Progress): Promise<PartResult> {
   });
 }
 
+function above0(name: string, normal: number): number {
+  const value = Number(process.env[name] ?? normal);
+  if (value > 0 && value < Infinity) return value;
+  throw new Error(`${name} is ${process.env[name]}; allowed: a number above 0`);
+}
+
+function titleOf(minutes: number, pace: number): string {
+  const title = `${minutes} minutes with churn`;
+  return pace === 1 ? title : `${title} at ${pace} times the pace: what ${minutes * pace} minutes bring`;
+}
+
 async function soak({ noise, progress }: Site, parts: ChurnParts, minutes: number): Promise<Soaked> {
-  const { cp, operator, lives } = parts;
+  const { cp, operator, lives, pace } = parts;
   const traffic: Traffic = { calls: 0, failed: 0, failures: [] };
   const counts: Counts = new Map();
   const readings: Reading[] = [];
@@ -71,7 +85,7 @@ async function soak({ noise, progress }: Site, parts: ChurnParts, minutes: numbe
     lives.run(POPULATION, signal),
     repeat(SAMPLE_MS, signal, reading),
   ];
-  const calling = atPace(CALLS_PER_SECOND, signal, asker(parts, traffic));
+  const calling = atPace(CALLS_PER_SECOND * pace, signal, asker(parts, traffic));
   try {
     await Promise.race([...running, sleep(minutes * 60_000, undefined, { signal })]);
   } finally {
