@@ -50,14 +50,24 @@ function shipped(name: string): string {
   return value;
 }
 
+interface Shipped extends NonNullable<Parameters<typeof startOperator>[1]> {
+  /** The memory limit of the container, which docs/high-availability.md advises for the fleet; default: the manifest's. */
+  readonly memoryMiB?: number | undefined;
+}
+
 /** The operator with what the shipped Deployment tells Node.js and the C library: memory depends on it. */
 export async function startShipped(
   cp: ControlPlane,
-  { nodeFlags = [], ...options }: Parameters<typeof startOperator>[1] & object,
+  { nodeFlags = [], memoryMiB = 512, ...options }: Shipped,
 ): Promise<Operator> {
+  // No limit surrounds the process here: Node.js would take the percentage of the whole machine.
+  const flags = shipped("NODE_OPTIONS").replace(
+    /--max-old-space-size-percentage=(\d+)/,
+    (_, percent) => `--max-old-space-size=${Math.floor((Number(percent) / 100) * memoryMiB)}`,
+  );
   return await startOperator(cp, {
     ...options,
-    nodeFlags: [...shipped("NODE_OPTIONS").split(" "), ...nodeFlags],
+    nodeFlags: [...flags.split(" "), ...nodeFlags],
     env: { [MALLOC]: shipped(MALLOC) },
   });
 }

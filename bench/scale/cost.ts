@@ -36,7 +36,7 @@ export async function idleMemory(cp: ControlPlane): Promise<Resident> {
 
 export async function memoryRows(lab: Lab, idle: Resident): Promise<Row[]> {
   const { cp, size, progress } = lab;
-  const { operator, resident } = await startInspected(cp, "hookpolicy-memory");
+  const { operator, resident } = await startInspected(cp, "hookpolicy-memory", size.memoryMiB);
   await allHeld(cp, operator, size.clusters);
   await settled(cp, operator);
   const loaded = await resident();
@@ -101,9 +101,10 @@ export async function restRows(lab: Lab, operator: Operator): Promise<Row[]> {
 async function startInspected(
   cp: ControlPlane,
   name: string,
+  memoryMiB?: number,
 ): Promise<{ operator: Operator; resident: () => Promise<Resident> }> {
   const [port = 0] = await freePorts(1);
-  const operator = await startShipped(cp, { name, nodeFlags: [`--inspect=127.0.0.1:${port}`] });
+  const operator = await startShipped(cp, { name, nodeFlags: [`--inspect=127.0.0.1:${port}`], memoryMiB });
   const now = async (): Promise<number> => {
     await sleep(SETTLE_MS);
     return memoryOf(operator.daemon.pid).resident / 1e6;

@@ -8,6 +8,8 @@ import type { Site } from "../part.ts";
 import type { Goal } from "../result.ts";
 
 export interface ScaleSize extends FleetSize {
+  /** The memory limit of the container; default: the manifest's. */
+  readonly memoryMiB?: number | undefined;
   /** For MB above the idle process. */
   readonly memoryGoal?: Goal;
   readonly startRounds: number;

@@ -26,7 +26,7 @@ const ROUNDS = {
 
 const FULL: readonly ScaleSize[] = [
   { ...ROUNDS, clusters: 1000, policies: 50, restSeconds: 120, memoryGoal: atMost(40) },
-  { ...ROUNDS, clusters: 10_000, policies: 100, memoryGoal: atMost(200) },
+  { ...ROUNDS, clusters: 10_000, policies: 100, memoryMiB: 1024, memoryGoal: atMost(200) },
 ];
 
 const SKETCH: readonly ScaleSize[] = [

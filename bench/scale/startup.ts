@@ -36,7 +36,12 @@ export async function measureStarts(lab: Lab): Promise<{ start: Row; operator: O
     await operator?.daemon.stop();
     const list = await listOnce(program, kubeconfig);
     const spawned = Date.now();
-    const started = await startShipped(cp, { kubeconfig, name: `hookpolicy-${round}`, waitReady: false });
+    const started = await startShipped(cp, {
+      kubeconfig,
+      name: `hookpolicy-${round}`,
+      waitReady: false,
+      memoryMiB: size.memoryMiB,
+    });
     operator = started;
     const line = await cp.waitFor(
       "the operator to load",
