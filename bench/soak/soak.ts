@@ -20,6 +20,7 @@ const POPULATION = 120;
 const CALLS_PER_SECOND = 25;
 /** One call in so many comes over a connection of its own. */
 const NEW_CONNECTION_EVERY = 50;
+/** Kept ones, at the pace of ordinary life. */
 const CONNECTIONS = 10;
 const SAMPLE_MS = 10_000;
 const MAX_FAILURES_KEPT = 10;
@@ -95,8 +96,8 @@ async function soak({ noise, progress }: Site, parts: ChurnParts, minutes: numbe
   return { readings, traffic, lives: lives.counts, churn: counts };
 }
 
-function asker({ cp, operator, lives }: ChurnParts, traffic: Traffic): () => Promise<void> {
-  const kept = keptConnections(cp, operator, CONNECTIONS);
+function asker({ cp, operator, lives, pace }: ChurnParts, traffic: Traffic): () => Promise<void> {
+  const kept = keptConnections(cp, operator, Math.ceil(CONNECTIONS * pace));
   return async () => {
     const life = lives.nextAsked();
     if (life?.hook === undefined) return;
