@@ -67,7 +67,7 @@ interface Resource {
   readonly namespaced: boolean;
 }
 
-const REQUEST_TIMEOUT_MS = 30_000;
+const REQUEST_TIMEOUT_MS = 180_000;
 /** Others wait for their turn, and their time limit begins then: hundreds at once each take as long as all of them. */
 const REQUESTS_AT_ONCE = 16;
 
