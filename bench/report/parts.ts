@@ -37,7 +37,7 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
       ["From an approval until the release, p99:", "scale-10000-annotation"],
     ],
     key: ids("scale-10000-", "start memory-asked all-ask-cpu annotation edit-p99 status-size writes-at-rest"),
-    why: "At the start one thread compacts Clusters between the pages for which the bare LIST only waits; the slowest releases come while the API server, on the same two cores, is busy; the first work of any fleet loads code and pages of Node.js's own file.",
+    why: "At the start one thread compacts Clusters between the pages for which the plain LIST only waits; the slowest releases come while the API server, on the same two cores, is busy; the first work of any fleet loads code and pages of Node.js's own file.",
   },
   speed: {
     title: "Speed",

@@ -1,4 +1,4 @@
-/** From the start of the process until it decides every call, compared with the bare LIST of the same objects. */
+/** From the start of the process until it decides every call, compared with a plain LIST of the same objects. */
 
 import { spawn } from "node:child_process";
 import { join } from "node:path";
@@ -61,10 +61,10 @@ export async function measureStarts(lab: Lab): Promise<{ start: Row; operator: O
 
 function startRow(starts: readonly Start[]): Row {
   const seconds = (of: keyof Start): number => rounded(median(starts.map((start) => start[of])) / 1000, 2);
-  const work = "start until every call is decided, against the bare LIST of the same objects";
+  const work = "start until every call is decided, against a plain LIST of the same objects";
   const ratios = starts.map(({ list, loaded }) => rounded(loaded / list, 2));
   const note = `${seconds("loaded")} s; LIST ${seconds("list")} s; every Cluster's decision in the metrics after ${seconds("held")} s`;
-  return row("start", work, ratios, { unit: "× bare LIST", goal: atMost(1.3), note });
+  return row("start", work, ratios, { unit: "× plain LIST", goal: atMost(1.3), note });
 }
 
 /** Bundled as the operator is, so that both load one file. */
@@ -92,7 +92,7 @@ async function listOnce(program: string, kubeconfig: string): Promise<number> {
     timeout: TIMEOUT_MS,
   });
   const done = Number(await text(child.stdout));
-  if (!(done > spawned)) throw new Error("the bare LIST has failed");
+  if (!(done > spawned)) throw new Error("the plain LIST has failed");
   return done - spawned;
 }
 
