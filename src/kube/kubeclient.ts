@@ -13,7 +13,14 @@ import {
   resourceName,
 } from "./resource.ts";
 import type { ServerClock } from "./serverclock.ts";
-import { type HttpRequest, JSON_TYPE, Transport, type TransportOptions } from "./transport.ts";
+import {
+  type Body,
+  type HttpRequest,
+  JSON_TYPE,
+  parsed,
+  Transport,
+  type TransportOptions,
+} from "./transport.ts";
 import { isKubeObject, type WatchEvent, watchEvents } from "./watchstream.ts";
 
 export interface KubeClientOptions extends Partial<Omit<TransportOptions, "userAgent">> {
@@ -71,8 +78,6 @@ interface Page {
   readonly items: readonly KubeObject[];
   readonly resourceVersion: string;
   readonly continue: string;
-  /** Size of the response. */
-  readonly bytes: number;
 }
 
 interface PageStart {
@@ -82,7 +87,7 @@ interface PageStart {
 }
 
 /** `limit`: for how many objects it was asked in the end. */
-type FittingPage = Page & Pick<PageStart, "limit">;
+type FittingBody = Body & Pick<PageStart, "limit">;
 
 const META = "g=meta.k8s.io;v=v1";
 /** An aggregated API server may not support metadata-only responses; the whole object is then better than a 406. */
@@ -146,13 +151,17 @@ export class KubeClient {
 
   /** Whether any object is selected: a consistent read of at most one object. */
   async hasAny(resource: Resource, scope: Scope): Promise<boolean> {
-    const { items } = await this.#page(resource, { ...scope, metadataOnly: true }, { limit: 1, token: "" });
-    return items.length > 0;
+    return (await this.#first(resource, scope)).items.length > 0;
   }
 
   /** The resourceVersion that the kind has now: a consistent read of at most one object. */
   async version(resource: Resource): Promise<string> {
-    return (await this.#page(resource, { metadataOnly: true }, { limit: 1, token: "" })).resourceVersion;
+    return (await this.#first(resource)).resourceVersion;
+  }
+
+  async #first(resource: Resource, scope: Scope = {}): Promise<Page> {
+    const one = { limit: 1, token: "" };
+    return pageOf(resource, await this.#body(resource, { ...scope, metadataOnly: true }, one));
   }
 
   /** Resolves when the server has accepted the watch. `signal` ends the iteration at any time, with an error. */
@@ -272,33 +281,37 @@ export class KubeClient {
     throw invalidResponse(request.attempt, "not an object");
   }
 
-  /** The next page is under way while a page is projected, so at most two pages are in memory. */
+  /** The next page is under way while a page is parsed and projected, so at most two pages are in memory. */
   async #listOnce<U>(resource: Resource, options: ListOptions<U>): Promise<List<U | KubeObject>> {
     const project = options.project ?? ((raw: KubeObject) => raw);
     const items: (U | KubeObject)[] = [];
-    const limit = options.limit ?? FIRST_PAGE;
-    let next: Promise<FittingPage> | undefined = this.#fittingPage(resource, options, { limit, token: "" });
+    const first = { limit: options.limit ?? FIRST_PAGE, token: "" };
+    let next: Promise<FittingBody> | undefined = this.#fittingBody(resource, options, first);
     let resourceVersion = "";
     while (next !== undefined) {
-      const found: FittingPage = await next;
+      const body: FittingBody = await next;
+      const limit = nextLimit(body, options.limit ?? MAX_PAGE);
+      const request = async (token: string): Promise<void> => {
+        next = this.#fittingBody(resource, options, { limit, token });
+        next.catch(() => undefined); // awaited after the projection, which may throw first
+        await setImmediate(); // the request is sent before what follows occupies the event loop
+      };
+      const early = tokenAtEnd(body.text);
+      if (early !== undefined) await request(early);
+      const found = pageOf(resource, body);
+      if (found.continue === "") next = undefined;
+      else if (early === undefined) await request(found.continue);
       ({ resourceVersion } = found);
-      const following = nextLimit(found.limit, found, options.limit ?? MAX_PAGE);
-      next =
-        found.continue === ""
-          ? undefined
-          : this.#fittingPage(resource, options, { limit: following, token: found.continue });
-      next?.catch(() => undefined); // awaited after the projection, which may throw first
-      if (next !== undefined) await setImmediate(); // the request is sent before the projection
       await this.#inSlices(found.items, (raw) => items.push(project(raw)));
     }
     return { items, resourceVersion };
   }
 
   /** A page that is too large is requested again with a quarter of the objects. */
-  async #fittingPage<U>(resource: Resource, options: ListOptions<U>, at: PageStart): Promise<FittingPage> {
+  async #fittingBody<U>(resource: Resource, options: ListOptions<U>, at: PageStart): Promise<FittingBody> {
     for (let { limit } = at; ; limit = Math.max(1, Math.floor(limit / 4))) {
       try {
-        return { ...(await this.#page(resource, options, { ...at, limit })), limit };
+        return { ...(await this.#body(resource, options, { ...at, limit })), limit };
       } catch (error) {
         if (!(error instanceof KubeError && error.reason === "ResponseTooLarge" && limit > 1)) throw error;
       }
@@ -316,8 +329,8 @@ export class KubeClient {
     }
   }
 
-  async #page<U>(resource: Resource, options: ListOptions<U>, at: PageStart): Promise<Page> {
-    const attempt = `list ${resourceName(resource)}`;
+  async #body<U>(resource: Resource, options: ListOptions<U>, at: PageStart): Promise<Body> {
+    const attempt = attemptOf(resource);
     const query = new URLSearchParams({ limit: String(at.limit) });
     // The API server rejects a resourceVersion together with a continue token.
     if (at.token !== "") query.set("continue", at.token);
@@ -327,15 +340,31 @@ export class KubeClient {
     const accept = options.metadataOnly === true ? METADATA_LIST : JSON_TYPE;
     const { signal } = options;
     const maxBytes = at.limit > 1 ? MAX_PAGE_BYTES : Infinity;
-    const request = { attempt, method: "GET", path, accept, signal, maxBytes } as const;
-    const { value, bytes } = await this.#transport.document(request);
-    return page(attempt, value, bytes);
+    return await this.#transport.body({ attempt, method: "GET", path, accept, signal, maxBytes });
   }
 }
 
-/** The remaining objects may differ in size, so a page grows by a factor of four at most. */
-function nextLimit(limit: number, { items, bytes }: Page, most: number): number {
-  const fitting = Math.floor((items.length * PAGE_BYTES) / bytes);
+function attemptOf(resource: Resource): Attempt {
+  return `list ${resourceName(resource)}`;
+}
+
+/** A token has at most some hundred characters: the name of an object. */
+const END_CHARS = 4096;
+/**
+ * The end of a list of custom resources, whose fields come in the order of the alphabet. In JSON, nothing but the metadata of
+ * the list can stand there: two braces close the metadata and the list, and no string contains these quotes.
+ */
+const END =
+  /,"metadata":\{"continue":"([\w=-]+)"(?:,"remainingItemCount":\d+)?,"resourceVersion":"\d+"\}\}\s*$/;
+
+/** The continue token where it can be read without parsing the page. */
+function tokenAtEnd(text: string): string | undefined {
+  return END.exec(text.slice(-END_CHARS))?.[1];
+}
+
+/** The remaining objects may differ in size, so a page grows by a factor of four at most. A page with a next one is full. */
+function nextLimit({ limit, bytes }: FittingBody, most: number): number {
+  const fitting = Math.floor((limit * PAGE_BYTES) / bytes);
   return Math.max(1, Math.min(fitting, limit * 4, most));
 }
 
@@ -357,11 +386,12 @@ function describe(verb: string, resource: Resource, key: ObjectKey): Attempt {
 }
 
 /** A response without items or resourceVersion is not an empty list. */
-function page(attempt: Attempt, body: unknown, bytes: number): Page {
-  const { metadata, items: found } = fieldsOf(body);
+function pageOf(resource: Resource, body: Body): Page {
+  const attempt = attemptOf(resource);
+  const { metadata, items: found } = fieldsOf(parsed(attempt, body));
   const { resourceVersion: version, continue: token } = fieldsOf(metadata);
   const resourceVersion = nonEmptyText(version);
   const items = found === null ? [] : found; // Go encodes a nil slice as null.
   if (!Array.isArray(items) || resourceVersion === undefined) throw invalidResponse(attempt, "not a list");
-  return { items, resourceVersion, continue: textOf(token), bytes };
+  return { items, resourceVersion, continue: textOf(token) };
 }

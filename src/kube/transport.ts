@@ -28,9 +28,9 @@ export interface HttpRequest {
   readonly maxBytes?: number;
 }
 
-export interface Document {
-  readonly value: unknown;
-  /** Length of the body as received. */
+export interface Body {
+  readonly text: string;
+  /** Length as received. */
   readonly bytes: number;
 }
 
@@ -70,22 +70,21 @@ export class Transport {
     this.#options = options;
   }
 
-  /** Sends a request and parses its JSON response within the timeout. */
+  /** Sends a request and returns its JSON response. */
   async json(request: HttpRequest): Promise<unknown> {
-    return (await this.document(request)).value;
+    return parsed(request.attempt, await this.body(request));
   }
 
-  async document(request: HttpRequest): Promise<Document> {
+  /** Sends a request and receives its response within the timeout. */
+  async body(request: HttpRequest): Promise<Body> {
     const limits = { timeoutMs: this.#options.timeoutMs, signal: request.signal };
     const maxBytes = Math.min(request.maxBytes ?? Infinity, this.#options.maxResponseBytes);
-    const work = async (signal: AbortSignal): Promise<Document> => {
+    const work = async (signal: AbortSignal): Promise<Body> => {
       const sent = performance.now();
       const answer = await this.#send(request, signal, "requests");
       this.clock.read(answer.headers["date"], sent);
       const bytes = await readBody(request.attempt, answer.body, maxBytes);
-      const value = parseJson(bytes.toString("utf8"));
-      if (value === undefined) throw invalidResponse(request.attempt, "not JSON");
-      return { value, bytes: bytes.length };
+      return { text: bytes.toString("utf8"), bytes: bytes.length };
     };
     try {
       return await withDeadline(request.attempt, limits, work);
@@ -191,6 +190,13 @@ export class Transport {
     if (proxy.startsWith("socks")) return new Socks5ProxyAgent(proxy, { ...common, requestTls: tls });
     return new ProxyAgent({ ...common, uri: proxy, requestTls: { ...tls, ...keepAlive } });
   }
+}
+
+/** Throws a KubeError unless the body is JSON. */
+export function parsed(attempt: Attempt, { text }: Body): unknown {
+  const value = parseJson(text);
+  if (value === undefined) throw invalidResponse(attempt, "not JSON");
+  return value;
 }
 
 async function refusal(attempt: Attempt, answer: Answer): Promise<KubeError> {

@@ -47,6 +47,8 @@ export class FakeApiServer {
   compacted = 0;
   /** How a watch of a compacted version is refused. */
   goneAs: "status" | "event" = "status";
+  /** The last field of a list. */
+  listEnd: "metadata" | "items" = "metadata";
   /** While true, watches get no events, as through a connection that died silently. */
   isMute = false;
   token: string | undefined;
@@ -229,8 +231,11 @@ export class FakeApiServer {
     const rest = state.rest.slice(limit);
     const next = rest.length === 0 ? "" : `${state.version}-${rest.length}`;
     if (next !== "") this.#continues.set(next, { rest, version: state.version });
-    const metadata = { resourceVersion: String(state.version), ...(next !== "" && { continue: next }) };
-    json(response, 200, { kind: "WidgetList", metadata, items: state.rest.slice(0, limit) });
+    const metadata = { ...(next !== "" && { continue: next }), resourceVersion: String(state.version) };
+    const items = state.rest.slice(0, limit);
+    // Lists of custom resources have their fields in the order of the alphabet, others do not.
+    const list = this.listEnd === "metadata" ? { items, kind: "WidgetList", metadata } : { metadata, items };
+    json(response, 200, list);
   }
 
   #watch(request: Recorded, response: ServerResponse): void {
