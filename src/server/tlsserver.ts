@@ -3,7 +3,7 @@
 import type { ServerResponse } from "node:http";
 import { createServer, type Server, type ServerOptions } from "node:https";
 import type { Socket } from "node:net";
-import type { Duplex } from "node:stream";
+import { type Duplex, getDefaultHighWaterMark } from "node:stream";
 import { TLSSocket } from "node:tls";
 
 import type { Logger } from "../api/logger.ts";
@@ -162,13 +162,13 @@ function oneAtATime(connections: Connections, room: BodyRoom, handle: Handler): 
   };
 }
 
-/**
- * The answer under way is the connection's last one. This one never leaves, but Node.js counts it, and reads no more when such
- * answers have piled up (_http_server, parserOnIncoming).
- */
+/** As much as Node.js keeps of the answers of a connection before it reads no more from it (_http_server, parserOnIncoming). */
+const NEVER_SENT = " ".repeat(getDefaultHighWaterMark(false));
+
+/** The answer under way is the connection's last one. This one never leaves, but Node.js counts it. */
 function endPipeline(response: ServerResponse<HookRequest>, via: Connection): void {
   via.ending = true;
-  response.writeHead(503, ["content-length", "0"]).end();
+  response.writeHead(503).end(NEVER_SENT);
 }
 
 /** A change of the certificate has to pass all of these options again. */

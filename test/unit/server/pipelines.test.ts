@@ -16,6 +16,8 @@ import { createRecorder } from "./recorder.ts";
 const PATH = "/path";
 const POST = `POST ${PATH} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}`;
 const GET = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
+/** At most 64 KiB are read at once. */
+const FILLED = `\r\nx: ${"x".repeat(1024)}\r\n`;
 
 let tls: KeyPair;
 before(async () => {
@@ -74,10 +76,10 @@ for (const [name, request] of Object.entries({ GET, POST }))
     serve((_, response) => void answer.promise.then(() => response.end()));
     const seen = { requests: 0 };
     server.on("request", () => (seen.requests += 1));
-    const { all } = await said(t, tlsServer, POST + request.repeat(20_000));
-    while (seen.requests < 500) await nextTurn();
+    const { all } = await said(t, tlsServer, POST + request.replace("\r\n", FILLED).repeat(2000));
+    while (seen.requests < 2) await nextTurn();
     for (let turn = 0; turn < 500; turn += 1) await nextTurn();
-    assert.ok(seen.requests < 2000, `${seen.requests} requests`);
+    assert.ok(seen.requests < 100, `${seen.requests} requests`);
     answer.resolve();
     await all;
   });
