@@ -11,6 +11,7 @@ import { Noise } from "../measure/noise.ts";
 import { quantile, rounded } from "../measure/statistics.ts";
 import { type Progress, QUICK, resultOf } from "../part.ts";
 import { atLeast, atMost, below, none, type PartResult, row, type Row } from "../result.ts";
+import { standBack } from "./standback.ts";
 
 /** In 20 s the well-behaved client makes 1,000 calls: a p99 leaves ten of them out. */
 const FULL: Omit<Scale, "seed"> = { mutants: 100_000, connections: 1000, lastsMs: 20_000 };
@@ -58,12 +59,14 @@ async function besiege(target: Target, scale: Scale, progress: Progress): Promis
   const { pid } = target.operator.daemon;
   const noise = new Noise();
   const bystander = await startBystander(target);
+  let endStandingBack: (() => void) | undefined;
   try {
     await sleep(CALM_MS / 2); // until the code is compiled
     await bystander.calls();
     await sleep(CALM_MS);
     const before = await bystander.calls();
     const base = memoryOf(pid).resident;
+    endStandingBack = standBack();
     const outcomes: Outcome[] = [];
     for (const attack of ATTACKS) {
       progress(attack.title);
@@ -80,6 +83,7 @@ async function besiege(target: Target, scale: Scale, progress: Progress): Promis
     const kept = target.operator.daemon.running() ? mib(memoryOf(pid).resident - base) : NaN;
     return { before, outcomes, kept, errors, logLines: lines.length, noise };
   } finally {
+    endStandingBack?.();
     await bystander.stop();
   }
 }
@@ -150,6 +154,6 @@ function notes(seed: number): string[] {
     `An attack that ends sooner is repeated without a pause until it has lasted ${SCALE.lastsMs / 1000} s, so that the p99 is not just the slowest of a few calls; the counts are those of all repetitions.`,
     `fast-check mutates the golden bodies, the bodies of the other benches, discovery and reviews of policies, in their JSON, in their bytes, and in the head of the request: \`HOSTILE_SEED=${seed}\` makes the same requests again.`,
     "The operator runs with the heap that the Deployment gives it (75 % of 512 MiB). Every Cluster is held, so that any release is wrong. A valid answer is 200 with JSON that Cluster API's types accept; a refusal is 400, 404, or a connection that ends.",
-    "All clients run on the same machine, so that an attack also takes the processor away from the operator and from the client beside it.",
+    "Real attackers are on other machines. Here all share the processor, so the process of the attackers has the lowest priority (nice 19, for its session, too): it gets what the operator, the API server and the client beside it leave. Before it had, it kept both waiting for the scheduler, which was most of what that client felt. What the attackers' connections, TLS and requests cost the operator still counts.",
   ];
 }

@@ -1,7 +1,7 @@
 /** A client that behaves, beside those that do not: what it feels of them is measured. */
 
+import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { Worker } from "node:worker_threads";
 
 export interface Errand {
   readonly port: number;
@@ -22,22 +22,26 @@ export interface Calls {
 }
 
 export class Bystander {
-  readonly #worker: Worker;
+  readonly #client: ChildProcess;
 
   constructor(errand: Errand) {
-    this.#worker = new Worker(new URL("bystanderworker.ts", import.meta.url), { workerData: errand });
+    // A session of its own: by default Linux shares the processor between sessions first (sched(7), autogroup).
+    const options = { detached: true, execArgv: [] };
+    this.#client = fork(new URL("bystanderclient.ts", import.meta.url), [JSON.stringify(errand)], options);
   }
 
   /** The calls since it was asked last. */
   async calls(): Promise<Calls> {
-    const answer = once(this.#worker, "message");
-    this.#worker.postMessage("calls"); // oxlint-disable-line unicorn/require-post-message-target-origin -- no window
+    const answer = once(this.#client, "message");
+    this.#client.send("calls");
     const [calls]: Calls[] = await answer;
     if (calls === undefined) throw new Error("the well-behaved client said nothing");
     return calls;
   }
 
   async stop(): Promise<void> {
-    await this.#worker.terminate();
+    const ended = once(this.#client, "exit");
+    this.#client.kill();
+    await ended;
   }
 }

@@ -1,13 +1,11 @@
-/** The well-behaved client, in a thread of its own: the attacker's work must not count as waiting. */
+/** The well-behaved client, in a process of its own: the attacker's work must not count as waiting. */
 
 import { Agent } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parentPort, workerData } from "node:worker_threads";
 import { post } from "../controlplane/post.ts";
 import type { Calls, Errand } from "./bystander.ts";
 
-// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- bystander.ts starts this with one
-const { port, ca, path, body, expected, perSecond } = workerData as Errand;
+const { port, ca, path, body, expected, perSecond }: Errand = JSON.parse(process.argv[2] ?? "");
 /** Beyond Cluster API's 10 s: how long it took is told, too. */
 const TIMEOUT_MS = 30_000;
 
@@ -29,11 +27,12 @@ async function timed(due: number, agent: Agent, times: number[]): Promise<void> 
   }
 }
 
-parentPort?.on("message", () => {
+process.on("message", () => {
   const told: Calls = calls;
   calls = { kept: [], fresh: [], failures: [] };
-  parentPort?.postMessage(told); // oxlint-disable-line unicorn/require-post-message-target-origin -- no window
+  process.send?.(told);
 });
+process.on("disconnect", () => process.exit());
 
 const begun = performance.now();
 for (let count = 0; ; count += 1) {
