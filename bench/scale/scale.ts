@@ -18,7 +18,7 @@ import { measureStarts } from "./startup.ts";
 const ROUNDS = {
   startRounds: 3,
   editRounds: 5,
-  approvalRounds: 2,
+  approvalRounds: 3,
   approvalsPerRound: 150,
   loadSeconds: 60,
   restSeconds: 600,

@@ -8,8 +8,8 @@ import type { Readable } from "node:stream";
 /** Bodies of most Clusters are smaller, and never wait. */
 export const TURN_BYTES = 128 * 1024;
 
-/** Without parsing a body, its last turn is shorter. */
-const LONG_MS = 2;
+/** Parsing takes longer only from about 1 MiB on, which etcd hardly stores: the calls of no real fleet have to rest. */
+const LONG_MS = 8;
 /** Of its own length after a long turn: large bodies that are parsed take at most a seventh of the time. */
 const RESTS = 6;
 const MAX_REST_MS = 200;
