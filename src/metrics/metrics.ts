@@ -4,6 +4,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom
 
 import { HOOK_NAMES } from "../api/runtimehooks.ts";
 import { VERSION } from "../version.ts";
+import { CallMetrics } from "./callmetrics.ts";
 
 /** One series of a gauge that mirrors state. */
 export interface Sample<Label extends string> {
@@ -53,14 +54,14 @@ export function createMetrics({ capiVersion }: { readonly capiVersion: string })
   return {
     ...metrics,
     contentType: registry.contentType,
-    text: async (): Promise<string> => await registry.metrics(),
+    text: async (): Promise<string> => `${await registry.metrics()}\n${metrics.hookCalls.text()}`,
   };
 }
 
 function allMetrics(registry: Registry) {
   const make = makers(registry);
   return {
-    ...callMetrics(make),
+    ...callMetrics(registry, make),
     ...controllerMetrics(make),
     ...policyMetrics(make),
     ...fleetMetrics(make),
@@ -70,7 +71,7 @@ function allMetrics(registry: Registry) {
 /** A series that starts with its first failure shows no increase, and an alert would miss that failure. */
 function startAtZero(metrics: Pick<Metrics, "hookCalls" | "events" | "auditLines">): void {
   for (const hook of HOOK_NAMES) {
-    for (const verdict of MISTAKES) metrics.hookCalls.inc({ hook, verdict }, 0);
+    for (const verdict of MISTAKES) metrics.hookCalls.startAtZero(hook, verdict);
   }
   for (const result of ["written", "repeated", "refused", "failed", "dropped"])
     metrics.events.inc({ result }, 0);
@@ -80,7 +81,7 @@ function startAtZero(metrics: Pick<Metrics, "hookCalls" | "events" | "auditLines
 /** Verdicts without a decision. */
 const MISTAKES = ["NotLoaded", "NotConfirmed", "InternalError", "Undecodable", "Unauthenticated"];
 
-function callMetrics({ counter, histogram, mirror }: Makers) {
+function callMetrics(registry: Registry, { counter, histogram, mirror }: Makers) {
   return {
     discoveryCalls: counter(
       "hookpolicy_discovery_calls_total",
@@ -91,16 +92,7 @@ function callMetrics({ counter, histogram, mirror }: Makers) {
       "Lines of the audit log, by whether they were written or dropped.",
       ["result"],
     ),
-    hookCalls: counter("hookpolicy_hook_calls_total", "Hook calls answered, by verdict.", [
-      "hook",
-      "verdict",
-    ]),
-    hookCallDuration: histogram(
-      "hookpolicy_hook_call_duration_seconds",
-      "Time from the end of a hook's request to its answer.",
-      DURATION_BUCKETS,
-      ["hook"],
-    ),
+    hookCalls: new CallMetrics(registry, DURATION_BUCKETS),
     heldClusters: mirror("hookpolicy_held_clusters", "Clusters that an enforced policy holds now.", ["hook"]),
     unconfirmedReleases: counter(
       "hookpolicy_unconfirmed_releases_total",

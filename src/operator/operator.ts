@@ -167,10 +167,7 @@ const now = (): Date => new Date();
 
 function hookMetrics(metrics: Metrics): HandlerDeps["metrics"] {
   return {
-    answered: (hook, verdict, seconds) => {
-      metrics.hookCalls.inc({ hook, verdict });
-      metrics.hookCallDuration.observe({ hook }, seconds);
-    },
+    answered: (hook, verdict, seconds) => metrics.hookCalls.answered(hook, verdict, seconds),
     unconfirmed: (reason) => metrics.unconfirmedReleases.inc({ reason }),
     discovered: () => metrics.discoveryCalls.inc(),
   };
