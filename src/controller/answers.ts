@@ -109,13 +109,13 @@ export class Answers {
     const compiled = this.#policies(cluster);
     const until = standsUntil(compiled, decision);
     if (until === undefined) return undefined;
-    const before = { overrides: overrides.ofCluster(cluster), namespace: namespaces.get(ns) };
     const key = clusterKey(cluster);
+    const before = { overrides: overrides.of(key), namespace: namespaces.get(ns) };
     const stands = (now: Date): boolean =>
       now >= at &&
       (until === "Never" || now < until) &&
       policies.candidates(ns).compiled === compiled &&
-      overrides.ofCluster(cluster) === before.overrides &&
+      overrides.of(key) === before.overrides &&
       operations.get(uid, call.hook) === operation &&
       clusters.get(key) === cluster &&
       namespaces.get(ns) === before.namespace;

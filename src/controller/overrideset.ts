@@ -2,6 +2,7 @@
 
 import type { HookOverride, OverrideUse } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
+import { clusterKey } from "../policy/cluster.ts";
 import { compileOverride, type Override } from "../policy/override.ts";
 
 export interface OverrideEntry {
@@ -45,8 +46,13 @@ export class OverrideSet {
   }
 
   /** Includes expired ones: the decision looks at the clock. */
-  ofCluster({ metadata: { namespace, name } }: Cluster): readonly Override[] {
-    return this.#byCluster.get(`${namespace}/${name}`) ?? NONE;
+  ofCluster(cluster: Cluster): readonly Override[] {
+    return this.of(clusterKey(cluster));
+  }
+
+  /** Of the Cluster with this clusterKey(). */
+  of(key: string): readonly Override[] {
+    return this.#byCluster.get(key) ?? NONE;
   }
 
   /** Returns the Clusters ("namespace/name") that it was and is about. */

@@ -66,16 +66,17 @@ export interface HookHandler {
 /** `waits`: Cluster API waits for this hook; where it does not, the answer is always Success. */
 export function createHandler(hook: HookName, waits: boolean, deps: HandlerDeps): HookHandler {
   const replays = new Replays();
-  const again = ({ verdict, subject, text }: Replay, started: number): string => {
+  const again = ({ verdict, subject, text }: Replay, started: number, now: Date): string => {
     deps.metrics.answered(hook, verdict, secondsSince(started));
-    deps.answers.repeat(hook, subject.clusterUID, deps.now());
+    deps.answers.repeat(hook, subject.clusterUID, now);
     return text;
   };
   const repeat = (body: WholeBody): string | undefined => {
     const started = performance.now();
     const seen = seenSubject(hook, body);
-    const replay = seen && replays.find(seen, deps.now());
-    return replay && again(replay, started);
+    const now = deps.now();
+    const replay = seen && replays.find(seen, now);
+    return replay && again(replay, started, now);
   };
   const handle = (body: WholeBody): string | Promise<string> => {
     const started = performance.now();
@@ -88,7 +89,7 @@ export function createHandler(hook: HookName, waits: boolean, deps: HandlerDeps)
     }
     const { subject } = received;
     const replay = replays.find(subject, deps.now());
-    if (replay !== undefined) return again(replay, started);
+    if (replay !== undefined) return again(replay, started, deps.now());
     const request = received.read();
     const finish = (outcome: Outcome): string => {
       deps.metrics.answered(hook, outcome.verdict, secondsSince(started));
@@ -109,7 +110,7 @@ export function createHandler(hook: HookName, waits: boolean, deps: HandlerDeps)
     };
     const decide = (): string | Promise<string> => {
       const meanwhile = replays.find(subject, deps.now());
-      if (meanwhile !== undefined) return again(meanwhile, started);
+      if (meanwhile !== undefined) return again(meanwhile, started, deps.now());
       const outcome = waits ? answer(request, deps) : observe(request, deps);
       return outcome instanceof Promise ? outcome.catch(bug).then(finish) : finish(outcome);
     };

@@ -20,7 +20,8 @@ export function operationOf(
   { namespace, name, uid }: Pick<ObjectMeta, "namespace" | "name" | "uid">,
   versions: readonly unknown[],
 ): string {
-  return [namespace, name, uid, ...versions].join("/");
+  const about = `${namespace ?? ""}/${name}/${uid}`;
+  return versions.length === 0 ? about : `${about}/${versions.join("/")}`;
 }
 
 /** In bytes. Cluster API writes the settings and the metadata first, and the versions last. */
@@ -35,17 +36,17 @@ const NAMES =
  * enough for an answer that holds and does not depend on the rest.
  */
 export function seenSubject(hook: HookName, body: WholeBody): Subject | undefined {
-  const [name, namespace, uid] = seenNames(body.head(SEEN_BYTES));
+  const [, name, namespace, uid] = seenNames(body.head(SEEN_BYTES)) ?? [];
   if (name === undefined || namespace === undefined || uid === undefined) return undefined;
   const versions = seenVersions(VERSION_FIELDS[hook], body);
   return versions && { clusterUID: uid, operation: operationOf({ namespace, name, uid }, versions) };
 }
 
 /** The first names count: only strings come before them, but variables after them may contain any object. */
-function seenNames(head: string): readonly (string | undefined)[] {
+function seenNames(head: string): RegExpExecArray | null {
   const at = head.indexOf(METADATA);
   NAMES.lastIndex = at + METADATA.length;
-  return at < 0 ? [] : (NAMES.exec(head)?.slice(1) ?? []);
+  return at < 0 ? null : NAMES.exec(head);
 }
 
 /** The last versions count: the Cluster's variables may have fields of the same names. */
