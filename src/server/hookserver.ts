@@ -99,10 +99,11 @@ export function createHookServer(options: HookServerOptions): TlsServer {
   /** Writes headers and body at once. */
   function respond({ request: { via }, response }: Exchange, { status, text, close = false }: Answer): void {
     const isLast = close || via === undefined || connections.isEnding(via);
-    const headers = ["content-type", "application/json", "content-length", String(Buffer.byteLength(text))];
+    const size = Buffer.byteLength(text);
+    const headers = ["content-type", "application/json", "content-length", String(size)];
     if (isLast) headers.push("connection", "close");
     response.writeHead(status, headers);
-    response.end(text);
+    response.end(text, size === text.length ? "latin1" : "utf8");
   }
 
   serve(receive);
@@ -124,5 +125,6 @@ interface Answer {
 
 /** Without the query: Cluster API sends its timeout there. */
 function pathOf({ url = "" }: HookRequest): string {
-  return url.split("?", 1)[0] ?? "";
+  const end = url.indexOf("?");
+  return end < 0 ? url : url.slice(0, end);
 }

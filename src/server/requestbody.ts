@@ -103,12 +103,12 @@ export function readBody(
     drop(chunk);
     if (size > discardLimit) finish(refused);
   });
-  request.once("end", () => {
+  request.on("end", () => {
     const body = refused ?? new WholeBody(chunks);
     chunks = []; // otherwise they stay in memory beside the whole body as long as the request
     finish(body);
   });
-  request.once("close", giveUp); // without a listener for errors, Node.js emits none when the client goes away
+  request.on("close", giveUp); // without a listener for errors, Node.js emits none when the client goes away
 }
 
 /** A body that announces too much is kept only as far as it may show what it is about. */

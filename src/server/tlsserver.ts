@@ -151,7 +151,7 @@ function oneAtATime(connections: Connections, room: BodyRoom, handle: Handler): 
   return (request, response) => {
     const via = connections.asked(request.socket);
     request.via = via;
-    response.once("close", () => {
+    response.on("close", () => {
       if (via.answer === response) via.answer = undefined; // otherwise an idle connection keeps it
       room.leave(request.taken);
       connections.answered(via);

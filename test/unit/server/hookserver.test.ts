@@ -151,6 +151,16 @@ test("an answer that is known from a look at the body needs no handler, however 
   assert.equal((await send(port, ["new"])).text, '{"size":3}');
 });
 
+test("an answer is sent as it is, whether it is ASCII or not", async (t) => {
+  const answers = ['{"message":"held"}', '{"message":"zurückgehalten"}', '{"message":"保留 🚧"}'];
+  const handle = (body: WholeBody): string => answers[body.size] ?? "";
+  const { port } = await start(t, { routes: [{ path: HOOK, handle }] });
+  for (const [size, answer] of answers.entries()) {
+    const { headers, text } = await send(port, ["x".repeat(size)]);
+    assert.deepEqual([text, headers["content-length"]], [answer, String(Buffer.byteLength(answer))]);
+  }
+});
+
 test("an answer ends a connection that is to end", async (t) => {
   const { port, server } = await start(t);
   server.shedConnections();
