@@ -12,5 +12,11 @@ export function standBack(): () => void {
   for (const thread of readdirSync("/proc/self/task")) setPriority(Number(thread), LAST);
   if (!existsSync(SESSION)) return () => undefined;
   writeFileSync(SESSION, String(LAST));
-  return () => writeFileSync(SESSION, "0");
+  return () => {
+    try {
+      writeFileSync(SESSION, "0");
+    } catch {
+      // Only root may raise it again; the session ends with its shell.
+    }
+  };
 }
