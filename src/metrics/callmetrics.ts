@@ -1,6 +1,6 @@
 /** Counts hook calls. prom-client would take eight times as long: it builds and looks up texts of labels and buckets. */
 
-import { Counter, type Registry } from "prom-client";
+import type { Makers, Sample } from "./makers.ts";
 
 interface Calls {
   readonly byVerdict: Map<string, number>;
@@ -17,21 +17,10 @@ export class CallMetrics {
   readonly #byHook = new Map<string, Calls>();
 
   /** `bounds`: of the buckets, in seconds, the shortest first. */
-  constructor(registry: Registry, bounds: readonly number[]) {
+  constructor({ mirrorCounter }: Pick<Makers, "mirrorCounter">, bounds: readonly number[]) {
     this.#bounds = bounds;
-    const byHook = this.#byHook;
-    const counter = new Counter({
-      name: "hookpolicy_hook_calls_total",
-      help: "Hook calls answered, by verdict.",
-      labelNames: ["hook", "verdict"],
-      registers: [],
-      collect(): void {
-        this.reset();
-        for (const [hook, { byVerdict }] of byHook)
-          for (const [verdict, count] of byVerdict) this.inc({ hook, verdict }, count);
-      },
-    });
-    registry.registerMetric(counter);
+    const help = "Hook calls answered, by verdict.";
+    mirrorCounter("hookpolicy_hook_calls_total", help, ["hook", "verdict"]).follow(() => this.#verdicts());
   }
 
   answered(hook: string, verdict: string, seconds: number): void {
@@ -58,6 +47,11 @@ export class CallMetrics {
       ...called.flatMap(([hook, calls]) => this.#series(hook, calls)),
       "",
     ].join("\n");
+  }
+
+  *#verdicts(): Generator<Sample<"hook" | "verdict">> {
+    for (const [hook, { byVerdict }] of this.#byHook)
+      for (const [verdict, value] of byVerdict) yield { labels: { hook, verdict }, value };
   }
 
   #series(hook: string, { byBound, count, seconds }: Calls): readonly string[] {

@@ -1,28 +1,11 @@
 /** The Prometheus metrics of HookPolicy. No series has a label for a Cluster: a fleet has too many. */
 
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
+import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
 
 import { HOOK_NAMES } from "../api/runtimehooks.ts";
 import { VERSION } from "../version.ts";
 import { CallMetrics } from "./callmetrics.ts";
-
-/** One series of a gauge that mirrors state. */
-export interface Sample<Label extends string> {
-  readonly labels: Readonly<Record<Label, string>>;
-  readonly value: number;
-}
-
-type Read<Label extends string> = () => Iterable<Sample<Label>> | Promise<Iterable<Sample<Label>>>;
-
-/** A metric that is read only when it is scraped. */
-class Mirror<Label extends string> {
-  read: Read<Label> = () => [];
-
-  /** `read` runs once per scrape and returns every series; a series that it no longer returns disappears. */
-  follow(read: Read<Label>): void {
-    this.read = read;
-  }
-}
+import { type Makers, makers } from "./makers.ts";
 
 /** From a decision in memory to one that used all of Cluster API's timeout. */
 const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
@@ -61,7 +44,7 @@ export function createMetrics({ capiVersion }: { readonly capiVersion: string })
 function allMetrics(registry: Registry) {
   const make = makers(registry);
   return {
-    ...callMetrics(registry, make),
+    ...callMetrics(make),
     ...controllerMetrics(make),
     ...policyMetrics(make),
     ...fleetMetrics(make),
@@ -81,7 +64,8 @@ function startAtZero(metrics: Pick<Metrics, "hookCalls" | "events" | "auditLines
 /** Verdicts without a decision. */
 const MISTAKES = ["NotLoaded", "NotConfirmed", "InternalError", "Undecodable", "Unauthenticated"];
 
-function callMetrics(registry: Registry, { counter, histogram, mirror }: Makers) {
+function callMetrics(make: Makers) {
+  const { counter, histogram, mirror } = make;
   return {
     discoveryCalls: counter(
       "hookpolicy_discovery_calls_total",
@@ -92,7 +76,7 @@ function callMetrics(registry: Registry, { counter, histogram, mirror }: Makers)
       "Lines of the audit log, by whether they were written or dropped.",
       ["result"],
     ),
-    hookCalls: new CallMetrics(registry, DURATION_BUCKETS),
+    hookCalls: new CallMetrics(make, DURATION_BUCKETS),
     heldClusters: mirror("hookpolicy_held_clusters", "Clusters that an enforced policy holds now.", ["hook"]),
     unconfirmedReleases: counter(
       "hookpolicy_unconfirmed_releases_total",
@@ -229,55 +213,5 @@ function fleetMetrics({ mirror }: Makers) {
       "Clusters, by whether a policy matches them; for those without topology Cluster API calls no hook.",
       ["coverage"],
     ),
-  };
-}
-
-type Makers = ReturnType<typeof makers>;
-
-function makers(registry: Registry) {
-  const registers = [registry];
-  return {
-    counter: <Label extends string = never>(name: string, help: string, labelNames: Label[] = []) =>
-      new Counter({ name, help, labelNames, registers }),
-    histogram: <Label extends string = never>(
-      name: string,
-      help: string,
-      buckets: number[],
-      labelNames: Label[] = [],
-    ) => new Histogram({ name, help, buckets, labelNames, registers }),
-    mirror: <Label extends string = never>(name: string, help: string, labelNames: Label[] = []) => {
-      const mirror = new Mirror<Label>();
-      const gauge = new Gauge<Label>({
-        name,
-        help,
-        labelNames,
-        registers,
-        async collect(): Promise<void> {
-          // Before the reset: another scrape may read in the meantime.
-          const samples = await mirror.read();
-          gauge.reset();
-          // A gauge without labels starts at 0; an unknown value is not 0.
-          if (labelNames.length === 0) gauge.remove();
-          for (const { labels, value } of samples) gauge.set(labels, value);
-        },
-      });
-      return mirror;
-    },
-    /** For a count that is kept elsewhere. */
-    mirrorCounter: <Label extends string>(name: string, help: string, labelNames: Label[]) => {
-      const mirror = new Mirror<Label>();
-      const counter = new Counter<Label>({
-        name,
-        help,
-        labelNames,
-        registers,
-        async collect(): Promise<void> {
-          const samples = await mirror.read();
-          counter.reset();
-          for (const { labels, value } of samples) counter.inc(labels, value);
-        },
-      });
-      return mirror;
-    },
   };
 }

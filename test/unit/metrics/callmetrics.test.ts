@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { Registry } from "prom-client";
 
 import { CallMetrics } from "../../../src/metrics/callmetrics.ts";
+import { makers } from "../../../src/metrics/makers.ts";
 
 const BOUNDS = [0.001, 0.01, 0.1];
 
@@ -16,7 +17,7 @@ function durations(calls: CallMetrics): readonly string[] {
 
 test("calls are counted by hook and verdict, and a count can start before the first call", async () => {
   const registry = new Registry();
-  const calls = new CallMetrics(registry, BOUNDS);
+  const calls = new CallMetrics(makers(registry), BOUNDS);
   calls.startAtZero("BeforeClusterDelete", "NotLoaded");
   calls.answered("BeforeClusterDelete", "Blocked", 0.001);
   calls.answered("BeforeClusterDelete", "Blocked", 0.001);
@@ -35,7 +36,7 @@ test("calls are counted by hook and verdict, and a count can start before the fi
 });
 
 test("each bucket counts the calls that took at most as long as its bound", () => {
-  const calls = new CallMetrics(new Registry(), BOUNDS);
+  const calls = new CallMetrics(makers(new Registry()), BOUNDS);
   for (const seconds of [0.0005, 0.001, 0.0625, 4]) calls.answered("BeforeClusterDelete", "Blocked", seconds);
   const name = "hookpolicy_hook_call_duration_seconds";
   assert.deepEqual(durations(calls), [
@@ -49,7 +50,7 @@ test("each bucket counts the calls that took at most as long as its bound", () =
 });
 
 test("a hook that was not called has no durations, but the histogram is described", () => {
-  const calls = new CallMetrics(new Registry(), BOUNDS);
+  const calls = new CallMetrics(makers(new Registry()), BOUNDS);
   calls.startAtZero("BeforeClusterDelete", "NotLoaded");
   assert.deepEqual(durations(calls), []);
   assert.match(calls.text(), /^# HELP hookpolicy_hook_call_duration_seconds .+\n# TYPE \S+ histogram\n$/);

@@ -1,0 +1,93 @@
+/** Makes the metrics of one registry. */
+
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+
+/** One series of a gauge that mirrors state. */
+export interface Sample<Label extends string> {
+  readonly labels: Readonly<Record<Label, string>>;
+  readonly value: number;
+}
+
+type Read<Label extends string> = () => Iterable<Sample<Label>> | Promise<Iterable<Sample<Label>>>;
+
+/** A metric that is read only when it is scraped. */
+class Mirror<Label extends string> {
+  read: Read<Label> = () => [];
+
+  /** `read` runs once per scrape and returns every series; a series that it no longer returns disappears. */
+  follow(read: Read<Label>): void {
+    this.read = read;
+  }
+}
+
+export interface Makers {
+  readonly counter: <Label extends string = never>(
+    name: string,
+    help: string,
+    labelNames?: Label[],
+  ) => Counter<Label>;
+  readonly histogram: <Label extends string = never>(
+    name: string,
+    help: string,
+    buckets: number[],
+    labelNames?: Label[],
+  ) => Histogram<Label>;
+  readonly mirror: <Label extends string = never>(
+    name: string,
+    help: string,
+    labelNames?: Label[],
+  ) => Mirror<Label>;
+  /** For a count that is kept elsewhere. */
+  readonly mirrorCounter: <Label extends string>(
+    name: string,
+    help: string,
+    labelNames: Label[],
+  ) => Mirror<Label>;
+}
+
+export function makers(registry: Registry): Makers {
+  const registers = [registry];
+  return {
+    counter: <Label extends string = never>(name: string, help: string, labelNames: Label[] = []) =>
+      new Counter({ name, help, labelNames, registers }),
+    histogram: <Label extends string = never>(
+      name: string,
+      help: string,
+      buckets: number[],
+      labelNames: Label[] = [],
+    ) => new Histogram({ name, help, buckets, labelNames, registers }),
+    mirror: <Label extends string = never>(name: string, help: string, labelNames: Label[] = []) => {
+      const mirror = new Mirror<Label>();
+      const gauge = new Gauge<Label>({
+        name,
+        help,
+        labelNames,
+        registers,
+        async collect(): Promise<void> {
+          // Before the reset: another scrape may read in the meantime.
+          const samples = await mirror.read();
+          gauge.reset();
+          // A gauge without labels starts at 0; an unknown value is not 0.
+          if (labelNames.length === 0) gauge.remove();
+          for (const { labels, value } of samples) gauge.set(labels, value);
+        },
+      });
+      return mirror;
+    },
+    mirrorCounter: <Label extends string>(name: string, help: string, labelNames: Label[]) => {
+      const mirror = new Mirror<Label>();
+      const counter = new Counter<Label>({
+        name,
+        help,
+        labelNames,
+        registers,
+        async collect(): Promise<void> {
+          const samples = await mirror.read();
+          counter.reset();
+          for (const { labels, value } of samples) counter.inc(labels, value);
+        },
+      });
+      return mirror;
+    },
+  };
+}
