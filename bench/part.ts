@@ -1,11 +1,10 @@
 /** The beginning and the end of every part of the bench. */
 
-import { readFileSync } from "node:fs";
 import { availableParallelism, cpus, release, totalmem } from "node:os";
-import { join } from "node:path";
 import { installClusterDefinition } from "../test/controlplane/clusterapi.ts";
 import { type ControlPlane, startControlPlane } from "../test/controlplane/controlplane.ts";
 import { installHookPolicy, type Operator, startOperator } from "../test/controlplane/operator.ts";
+import { shippedFlags, shippedVariable } from "../test/controlplane/shipped.ts";
 import { Noise } from "./measure/noise.ts";
 import type { PartName, PartResult } from "./result.ts";
 
@@ -38,37 +37,25 @@ export async function onControlPlane<T>(
   }
 }
 
-const DEPLOYMENT = join(import.meta.dirname, "../manifests/deployment.yaml");
-
 const MALLOC = "MALLOC_MMAP_THRESHOLD_";
 
-/** A variable of the shipped Deployment's container. */
-function shipped(name: string): string {
-  const entry = new RegExp(`name: ${name}\\n\\s+value: "?([^"\\n]+)"?\\n`);
-  const [, value] = entry.exec(readFileSync(DEPLOYMENT, "utf8")) ?? [];
-  if (value === undefined) throw new Error(`${DEPLOYMENT} has no ${name}`);
-  return value;
-}
+/** The memory limit that docs/high-availability.md advises for 10,000 Clusters. */
+export const LARGE_FLEET_MIB = 1024;
 
 interface Shipped extends NonNullable<Parameters<typeof startOperator>[1]> {
-  /** The memory limit of the container, which docs/high-availability.md advises for the fleet; default: the manifest's. */
+  /** The memory limit of the container; default: the manifest's. */
   readonly memoryMiB?: number | undefined;
 }
 
 /** The operator with what the shipped Deployment tells Node.js and the C library: memory depends on it. */
 export async function startShipped(
   cp: ControlPlane,
-  { nodeFlags = [], memoryMiB = 512, ...options }: Shipped,
+  { nodeFlags = [], memoryMiB, ...options }: Shipped,
 ): Promise<Operator> {
-  // No limit surrounds the process here: Node.js would take the percentage of the whole machine.
-  const flags = shipped("NODE_OPTIONS").replace(
-    /--max-old-space-size-percentage=(\d+)/,
-    (_, percent) => `--max-old-space-size=${Math.floor((Number(percent) / 100) * memoryMiB)}`,
-  );
   return await startOperator(cp, {
     ...options,
-    nodeFlags: [...flags.split(" "), ...nodeFlags],
-    env: { [MALLOC]: shipped(MALLOC) },
+    nodeFlags: [...shippedFlags(memoryMiB), ...nodeFlags],
+    env: { [MALLOC]: shippedVariable(MALLOC) },
   });
 }
 

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Scale } from "../../test/hostile/attack.ts";
 import { ATTACKS } from "../../test/hostile/attacks.ts";
 import type { Calls } from "../../test/hostile/bystander.ts";
+import { MEMORY_LIMIT_MIB } from "../../test/controlplane/shipped.ts";
 import { memoryOf } from "../../test/hostile/memory.ts";
 import { endure, mib, type Outcome, startBystander } from "../../test/hostile/siege.ts";
 import { startTarget, type Target } from "../../test/hostile/target.ts";
@@ -19,8 +20,6 @@ const SKETCH: Omit<Scale, "seed"> = { mutants: 2000, connections: 100, lastsMs: 
 const SCALE = QUICK ? SKETCH : FULL;
 /** How long the well-behaved client is alone first. */
 const CALM_MS = QUICK ? 4000 : 40_000;
-/** The Deployment's limit: beyond it the kernel ends the process. */
-const MEMORY_LIMIT_MIB = 512;
 
 interface Siege {
   readonly before: Calls;

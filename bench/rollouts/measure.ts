@@ -15,7 +15,7 @@ import { cpuSeconds } from "../measure/cpu.ts";
 import { startProbes } from "../measure/probes.ts";
 import { countRequests, type Requests } from "../measure/requests.ts";
 import { kibibytes, median, quantile, rounded } from "../measure/statistics.ts";
-import { type Site, startShipped } from "../part.ts";
+import { LARGE_FLEET_MIB, type Site, startShipped } from "../part.ts";
 import { atMost, below, none, row, type Row } from "../result.ts";
 import { Callers, type Go } from "./callers.ts";
 import { createWaiting, endUpgrade, rolloutSpec, upgradeRequest } from "./fleet.ts";
@@ -71,14 +71,11 @@ export async function measureRollout(size: RolloutSize, site: Site): Promise<Row
   ];
 }
 
-/** What docs/high-availability.md advises for 10,000 Clusters. */
-const MEMORY_MIB = 1024;
-
 async function startReplicas(cp: ControlPlane): Promise<Replicas> {
   const start = async (name: string): Promise<Operator> =>
     await startShipped(cp, {
       name,
-      memoryMiB: MEMORY_MIB,
+      memoryMiB: LARGE_FLEET_MIB,
       flags: { "leader-elect": "true", namespace: NAMESPACE },
     });
   const leader = await start("hookpolicy-leader");

@@ -8,7 +8,7 @@ import { createFleet, policiesPerCluster } from "../fleet/fleet.ts";
 import { requestAbout } from "../fleet/requests.ts";
 import { settled } from "../fleet/settled.ts";
 import { rounded } from "../measure/statistics.ts";
-import { onControlPlane, type Progress, QUICK, resultOf, type Site } from "../part.ts";
+import { LARGE_FLEET_MIB, onControlPlane, type Progress, QUICK, resultOf, type Site } from "../part.ts";
 import { atMost, type PartResult, prefixed, type Row, type Table } from "../result.ts";
 import { approvalRows, editRows } from "./changes.ts";
 import { idleMemory, memoryRows, restRows } from "./cost.ts";
@@ -26,7 +26,7 @@ const ROUNDS = {
 
 const FULL: readonly ScaleSize[] = [
   { ...ROUNDS, clusters: 1000, policies: 50, restSeconds: 120, memoryGoal: atMost(40) },
-  { ...ROUNDS, clusters: 10_000, policies: 100, memoryMiB: 1024, memoryGoal: atMost(200) },
+  { ...ROUNDS, clusters: 10_000, policies: 100, memoryMiB: LARGE_FLEET_MIB, memoryGoal: atMost(200) },
 ];
 
 const SKETCH: readonly ScaleSize[] = [

@@ -67,6 +67,7 @@ interface Resource {
   readonly namespaced: boolean;
 }
 
+/** Longer than a virtual machine stands still for a snapshot: a bench of an hour must survive that. */
 const REQUEST_TIMEOUT_MS = 180_000;
 /** Others wait for their turn, and their time limit begins then: hundreds at once each take as long as all of them. */
 const REQUESTS_AT_ONCE = 16;

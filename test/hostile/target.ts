@@ -21,6 +21,7 @@ import {
   type OperatorOptions,
   startOperator,
 } from "../controlplane/operator.ts";
+import { shippedFlags } from "../controlplane/shipped.ts";
 import { validCorpus } from "../corpus/corpus.ts";
 import { applyPolicy, clusterPolicyRef, policyRef } from "../controlplane/policies.ts";
 import { reviewOf } from "../unit/admission/reviews.ts";
@@ -46,8 +47,6 @@ export interface Target {
 const HELD = HOOK_NAMES.filter(canWait);
 const UPGRADES = HELD.filter((hook) => /Upgrade/.test(hook));
 const BODIES = join(import.meta.dirname, "../../bench/bodies");
-/** Of 512 MiB the part that manifests/deployment.yaml gives: there is no such limit around the process here. */
-const HEAP = ["--max-old-space-size=384", "--max-semi-space-size=16"];
 
 /** Nobody gives this approval here. */
 export const HOLDING = {
@@ -77,7 +76,7 @@ export async function startTarget(options: OperatorOptions = {}): Promise<Target
     await installHookPolicy(cp);
     await installClusterDefinition(cp);
     const uids = await createClusters(cp);
-    const operator = await startOperator(cp, { ...options, nodeFlags: HEAP });
+    const operator = await startOperator(cp, { ...options, nodeFlags: shippedFlags() });
     await applyPolicy(cp, policyRef("team-a", "protect"), {
       clusterSelector: { matchLabels: { tier: "production" } },
       rules: [HOLDING],
