@@ -7,7 +7,7 @@ import { SECRETS } from "../kube/resources.ts";
 import type { KubeClient } from "../kube/kubeclient.ts";
 import { every } from "../kube/every.ts";
 import type { Leadership } from "../kube/leaderelection.ts";
-import type { Sample } from "../metrics/makers.ts";
+import type { Sample } from "../metrics/metrics.ts";
 import { timestamp } from "../policy/instant.ts";
 import type { KeyPair } from "../server/tls.ts";
 import { ClientAuthority } from "./clientauthority.ts";

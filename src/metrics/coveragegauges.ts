@@ -3,8 +3,7 @@
 import type { Cluster } from "../api/meta.ts";
 import type { DecisionStore } from "../controller/decisionstore.ts";
 import type { Lister, Unavailable } from "../controller/ports.ts";
-import type { Sample } from "./makers.ts";
-import type { Metrics } from "./metrics.ts";
+import type { Metrics, Sample } from "./metrics.ts";
 import { clusterKey } from "../policy/cluster.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import { NOT_CALLED_REASONS } from "../hooks/registration.ts";

@@ -12,8 +12,7 @@ import type { Informer } from "../kube/informer.ts";
 import type { Stored } from "../kube/objectstore.ts";
 import type { WorkQueue } from "../kube/workqueue.ts";
 import { isGated } from "../policy/policy.ts";
-import type { Sample } from "./makers.ts";
-import type { Metrics } from "./metrics.ts";
+import type { Metrics, Sample } from "./metrics.ts";
 import type { ObjectInformers } from "../objects/objectinformers.ts";
 
 type AnyInformer = Pick<

@@ -7,6 +7,8 @@ import { VERSION } from "../version.ts";
 import { CallMetrics } from "./callmetrics.ts";
 import { type Makers, makers } from "./makers.ts";
 
+export type { Sample } from "./makers.ts";
+
 /** From a decision in memory to one that used all of Cluster API's timeout. */
 const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 /** From a decision in the same turn of the event loop to one behind ten thousand others. */

@@ -2,8 +2,7 @@
 
 import { CONDITION, type HookRolloutStatus } from "../api/hookpolicy.ts";
 import type { Rollouts } from "../controller/rollouts.ts";
-import type { Sample } from "./makers.ts";
-import type { Metrics } from "./metrics.ts";
+import type { Metrics, Sample } from "./metrics.ts";
 
 const STATES = ["notAsked", "waiting", "running", "succeeded", "failed"] as const;
 
