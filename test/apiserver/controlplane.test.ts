@@ -73,7 +73,7 @@ data: {key: a}
     assert.deepEqual(seen, ["", "one: a", "one: b", "one: c", ""]);
   });
 
-  test("serves a kind as soon as apply of its definition is followed by apply of an object", async () => {
+  test("serves and lists a kind as soon as its definition is applied", async () => {
     const schema = { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } };
     await cp.apply({
       apiVersion: "apiextensions.k8s.io/v1",

@@ -97,7 +97,7 @@ export class Client {
 
   /**
    * Server-side apply of objects, or of YAML with any number of documents, in their order. The kinds that
-   * applied CRDs define are served when it resolves.
+   * applied CRDs define can be listed when it resolves.
    */
   async apply(what: string | KubeObject | readonly KubeObject[]): Promise<KubeObject[]> {
     const applied: KubeObject[] = [];
@@ -272,7 +272,22 @@ export class Client {
     if (version === undefined) return;
     const apiVersion = `${spec.group}/${version}`;
     this.#resources.delete(`${apiVersion}/${spec.names.kind}`); // known, perhaps, by a definition that was deleted
-    await this.#resourceOf(apiVersion, spec.names.kind);
+    const { name } = await this.#resourceOf(apiVersion, spec.names.kind);
+    await waitFor(`${apiVersion} to list ${name}`, () => this.#lists(`${groupPath(apiVersion)}/${name}`));
+  }
+
+  /**
+   * A kind is discovered and its objects are written before its watch cache is ready, and until then a list is refused with 429,
+   * "storage is (re)initializing" (apiserver, storage/cacher). Another refusal is for the caller to see.
+   */
+  async #lists(path: string): Promise<boolean> {
+    try {
+      await this.request("GET", `${path}?limit=1`);
+      return true;
+    } catch (error) {
+      if (error instanceof ApiError && error.code !== 429) return true;
+      throw error;
+    }
   }
 
   async #discover(apiVersion: string, kind: string): Promise<Resource | undefined> {
