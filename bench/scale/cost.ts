@@ -5,33 +5,42 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 import type { Operator } from "../../test/controlplane/operator.ts";
 import { freePorts } from "../../test/controlplane/ports.ts";
-import { memoryOf } from "../../test/hostile/memory.ts";
+import { type Memory, memoryOf } from "../../test/hostile/memory.ts";
 import { PERIOD_SECONDS } from "../calls/generator.ts";
 import { EVERYTHING } from "../fleet/fleet.ts";
 import { settled } from "../fleet/settled.ts";
 import { cpuSeconds } from "../measure/cpu.ts";
 import { countRequests } from "../measure/requests.ts";
-import { kibibytes, rounded } from "../measure/statistics.ts";
+import { kibibytes, median, rounded } from "../measure/statistics.ts";
 import { atMost, below, none, row, type Row } from "../result.ts";
 import { allAsk, type Lab } from "./lab.ts";
 import { allHeld } from "./startup.ts";
-import { startShipped } from "../part.ts";
+import { inRounds, type Site, startShipped } from "../part.ts";
 
 /** MB (10^6 bytes) */
 interface Resident {
   readonly asIs: number;
   readonly collected: number;
+  /** Of the collected one. */
+  readonly anonymous: number;
 }
 
+/** How much of Node.js's own file an idle process has in memory differs by some MB. */
+const IDLE_ROUNDS = 3;
 const ROUNDTRIP_SECONDS = 2;
 const SETTLE_MS = 5000;
 const INSPECTOR_MS = 60_000;
 
-export async function idleMemory(cp: ControlPlane): Promise<Resident> {
-  const { operator, resident } = await startInspected(cp, "hookpolicy-idle");
-  const memory = await resident();
-  await operator.daemon.stop();
-  return memory;
+export async function idleMemory(site: Site): Promise<Resident> {
+  const rounds = await inRounds(site, IDLE_ROUNDS, async (round) => {
+    const { operator, resident } = await startInspected(site.cp, `hookpolicy-idle-${round}`);
+    const memory = await resident();
+    await operator.daemon.stop();
+    return memory;
+  });
+  site.progress(`idle: ${JSON.stringify(rounds)}`);
+  const middle = (of: keyof Resident): number => median(rounds.map((round) => round[of]));
+  return { asIs: middle("asIs"), collected: middle("collected"), anonymous: middle("anonymous") };
 }
 
 export async function memoryRows(lab: Lab, idle: Resident): Promise<Row[]> {
@@ -46,8 +55,9 @@ export async function memoryRows(lab: Lab, idle: Resident): Promise<Row[]> {
   progress(`memory: ${JSON.stringify({ loaded, asked })}`);
   await operator.daemon.stop();
   const [unit, goal] = ["MB", size.memoryGoal];
-  const over = (id: string, when: string, { collected, asIs }: Resident): Row[] => {
-    const note = `${rounded(collected, 0)} MB; idle ${rounded(idle.collected, 0)} MB, both after garbage collection`;
+  const over = (id: string, when: string, { collected, asIs, anonymous }: Resident): Row[] => {
+    const own = `${rounded(anonymous - idle.anonymous)} MB of the difference are not Node.js's own file`;
+    const note = `${rounded(collected, 0)} MB; idle ${rounded(idle.collected, 0)} MB, both after garbage collection; ${own}`;
     const asIsNote = `${rounded(asIs, 0)} MB; idle ${rounded(idle.asIs, 0)} MB`;
     const [work, same] = ["resident memory over the idle process", "the same with the garbage that is there"];
     return [
@@ -105,14 +115,15 @@ async function startInspected(
 ): Promise<{ operator: Operator; resident: () => Promise<Resident> }> {
   const [port = 0] = await freePorts(1);
   const operator = await startShipped(cp, { name, nodeFlags: [`--inspect=127.0.0.1:${port}`], memoryMiB });
-  const now = async (): Promise<number> => {
+  const now = async (): Promise<Memory> => {
     await sleep(SETTLE_MS);
-    return memoryOf(operator.daemon.pid).resident / 1e6;
+    return memoryOf(operator.daemon.pid);
   };
   const resident = async (): Promise<Resident> => {
     const asIs = await now();
     await collectGarbage(port);
-    return { asIs, collected: await now() };
+    const { resident: collected, anonymous } = await now();
+    return { asIs: asIs.resident / 1e6, collected: collected / 1e6, anonymous: anonymous / 1e6 };
   };
   return { operator, resident };
 }

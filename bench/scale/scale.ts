@@ -60,7 +60,7 @@ export async function runScale(progress: Progress): Promise<PartResult> {
 async function measureSize(size: ScaleSize, site: Site): Promise<Row[]> {
   const { cp, noise, progress } = site;
   const generator = await loadGenerator(progress);
-  const idle = await idleMemory(cp);
+  const idle = await idleMemory(site);
   const clusters = await createFleet(cp, size, progress);
   const bodies = join(cp.folder, "bodies");
   await writeBodies(bodies, clusters, (cluster) => requestAbout(cluster));
@@ -80,8 +80,8 @@ function notesOf(sizes: readonly ScaleSize[]): string[] {
   const perCluster = sizes.map((size) => `${rounded(policiesPerCluster(size))} of ${size.policies}`);
   return [
     `Every Cluster has topology variables of 26 KB, is being deleted and is held: the worst case. Each is matched by ${perCluster.join(" and ")} policies (annotation, window and CEL gates in equal parts), one of which matches all.`,
-    "The start counts from the spawn of the process to the log line that says that everything is loaded. The plain LIST is a bundled program that lists Clusters, policies, overrides and Namespaces side by side as client-go's pager does: pages of 500 one after the other on kept connections, compressed if the API server does so, each parsed and dropped. It shares no code with the operator, whose faster lists would otherwise make faster what they are compared with; results until November 2026 used the operator's own client. Both run one after the other in each round.",
-    "Resident memory is VmRSS of the process; the inspector collects the garbage, and the idle process has an inspector, too. The idle process has done nothing yet: compiled code, more pages of Node.js's own file and what the lists leave in malloc come with the first work, whatever the number of Clusters.",
+    "The start counts from the spawn of the process to the log line that says that everything is loaded. The plain LIST is a bundled program that lists Clusters, policies, overrides and Namespaces side by side as client-go's pager does: pages of 500 one after the other on kept connections, compressed if the API server does so, each parsed and dropped. It shares no code with the operator, whose faster lists would otherwise make faster what they are compared with; results until November 2026 used the operator's own client. Both run one after the other in each round, each after a change of one Cluster, as they come all the time in a real fleet: in a lab at rest, the API server's watch cache keeps no snapshot after etcd's compaction (every 5 minutes), and then reads each page after the first from etcd, for three to five times the CPU time.",
+    "Resident memory is VmRSS of the process; the inspector collects the garbage, and the idle process, the median of three, has an inspector, too. The idle process has done nothing yet: compiled code, more pages of Node.js's own file and what the lists leave in malloc come with the first work, whatever the number of Clusters.",
     "An approval is a PATCH of the Cluster; the time runs from the API server's answer until a call is released, which includes the read that confirms it. Calls follow one another on one connection, and 0.15 to 0.6 s pass between two approvals. A release takes two rounds of reads: a consistent LIST of the ClusterHookPolicies, then all others side by side, at the version of that LIST. Newer API servers answer it from their watch cache, which first asks etcd how new it is, at most every 100 ms (storage/cacher/progress, ConditionalProgressRequester). For the median it makes little difference whether approvals come apart or in a row.",
     "After an edit the operator decides about Clusters in steps of 15 ms and answers calls in between; a call about a Cluster that is not decided yet is decided when it comes. The driver, the API server and etcd share the two cores with the operator, which the slowest calls show.",
   ];

@@ -95,12 +95,12 @@ const METADATA_OBJECT = `${JSON_TYPE};as=PartialObjectMetadata;${META},${JSON_TY
 const METADATA_LIST = `${JSON_TYPE};as=PartialObjectMetadataList;${META},${JSON_TYPE}`;
 
 /** Objects of the first page, and the most of any page. */
-const [FIRST_PAGE, MAX_PAGE] = [100, 500];
+const [FIRST_PAGE, MAX_PAGE] = [50, 500];
 /**
  * A response is parsed in one piece, so pages aim at PAGE_BYTES. A page above MAX_PAGE_BYTES is requested again with
  * fewer objects, unless it has only one.
  */
-const [PAGE_BYTES, MAX_PAGE_BYTES] = [1024 * 1024, 2 * 1024 * 1024];
+const [PAGE_BYTES, MAX_PAGE_BYTES] = [2 * 1024 * 1024, 4 * 1024 * 1024];
 const SLICE_MS = 5;
 const MAX_LIST_RESTARTS = 3;
 const DEFAULTS = { timeoutMs: 10_000, maxResponseBytes: 32 * 1024 * 1024 };
