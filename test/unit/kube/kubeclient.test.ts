@@ -191,16 +191,16 @@ test("asks for smaller pages when one is too large", async (t) => {
 
 test("pages become smaller where objects are large, and larger where they are small", async (t) => {
   const { server, client } = await startLab(t);
-  const annotations = { big: "x".repeat(100_000) };
+  const annotations = { big: "x".repeat(400_000) };
   for (let i = 0; i < 150; i++) server.put(`team-a/w${i}`, i, i < 50 ? { annotations } : {});
   const { items } = await client.list(WIDGETS);
   assert.equal(new Set(items.map((item) => item.metadata.name)).size, 150);
   const limits = server.requests
     .filter(({ verb }) => verb === "list")
     .map(({ query }) => Number(query.get("limit")));
-  assert.deepEqual(limits.slice(0, 3), [100, 25, 6], "beyond 2 MiB it is asked for again");
+  assert.deepEqual(limits.slice(0, 3), [50, 12, 3], "beyond 4 MiB it is asked for again");
   assert.ok(
-    limits.slice(3, -2).every((limit) => limit <= 11),
+    limits.slice(3, -3).every((limit) => limit <= 5),
     String(limits),
   );
   assert.ok((limits.at(-1) ?? 0) > 50, String(limits));
