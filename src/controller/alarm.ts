@@ -66,7 +66,7 @@ export class Alarm<T> {
 
   /** Calls back for all work that is due. The callback may set the same work again. */
   ring(): void {
-    const { onDue, onSetBack, ownerOf, turnMs = TURN_MS } = this.#options;
+    const { onDue, onSetBack, turnMs = TURN_MS } = this.#options;
     const now = this.#options.now().getTime();
     const isSetBack = now < this.#seen - SET_BACK_MS;
     this.#seen = now;
@@ -76,7 +76,7 @@ export class Alarm<T> {
     const end = performance.now() + turnMs;
     let rung = 0;
     const isOver = (): boolean => rung === BATCH || (rung > 0 && performance.now() > end);
-    for (; due.size > 0 && !isOver(); due = this.#due(now)) {
+    while (due.size > 0 && !isOver()) {
       for (const [owner, key] of inTurns(due, this.#served)) {
         if (isOver()) break;
         const entry = this.#entries.get(key);
@@ -89,11 +89,16 @@ export class Alarm<T> {
         onDue(entry.work, new Date(entry.at));
         this.#allowance.spend(owner, performance.now() - began);
       }
+      if (!isOver()) due = this.#due(now);
     }
+    this.#sleepUntil(isOver() ? now : this.#next(now));
+  }
+
+  #next(now: number): number {
     let next = Infinity;
     for (const { work, at } of this.#entries.values())
-      next = Math.min(next, at > now ? at : now + this.#allowance.restMs(ownerOf(work)));
-    this.#sleepUntil(next);
+      next = Math.min(next, at > now ? at : now + this.#allowance.restMs(this.#options.ownerOf(work)));
+    return next;
   }
 
   /** The keys of due work by owner, longest wait first; owners that have used up their allowance are left out. */
