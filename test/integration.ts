@@ -25,7 +25,7 @@ const LONGEST = [
   "test/capi/rollouts.test.ts",
   "test/capi/lifecycle.test.ts",
   "test/capi/rolloutfaults.test.ts",
-  "test/apiserver/gitops.test.ts",
+  "test/apiserver/gitopsdrift.test.ts",
   "test/install/executable.test.ts",
   "test/install/docs.test.ts",
   "test/apiserver/leaderelection.test.ts",
