@@ -114,7 +114,7 @@ test("at its start it lists every kind once, in pages, and then watches", async 
     const lists = proxy.requests.filter(({ watch, path }) => !watch && path.endsWith(`/${plural}`));
     assert.deepEqual(
       lists.map(({ query }) => query.toString()),
-      ["limit=100"],
+      ["limit=50"],
       plural,
     );
   }
