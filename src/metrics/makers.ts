@@ -12,11 +12,21 @@ type Read<Label extends string> = () => Iterable<Sample<Label>> | Promise<Iterab
 
 /** A metric that is read only when it is scraped. */
 class Mirror<Label extends string> {
-  read: Read<Label> = () => [];
+  #read: Read<Label> = () => [];
 
   /** `read` runs once per scrape and returns every series; a series that it no longer returns disappears. */
   follow(read: Read<Label>): void {
-    this.read = read;
+    this.#read = read;
+  }
+
+  async collect(
+    reset: () => void,
+    put: (labels: Sample<Label>["labels"], value: number) => void,
+  ): Promise<void> {
+    // Before the reset: another scrape may read in the meantime.
+    const samples = await this.#read();
+    reset();
+    for (const { labels, value } of samples) put(labels, value);
   }
 }
 
@@ -63,15 +73,13 @@ export function makers(registry: Registry): Makers {
         help,
         labelNames,
         registers,
-        async collect(): Promise<void> {
-          // Before the reset: another scrape may read in the meantime.
-          const samples = await mirror.read();
-          gauge.reset();
-          // A gauge without labels starts at 0; an unknown value is not 0.
-          if (labelNames.length === 0) gauge.remove();
-          for (const { labels, value } of samples) gauge.set(labels, value);
-        },
+        collect: async () => await mirror.collect(reset, (labels, value) => gauge.set(labels, value)),
       });
+      const reset = (): void => {
+        gauge.reset();
+        // A gauge without labels starts at 0; an unknown value is not 0.
+        if (labelNames.length === 0) gauge.remove();
+      };
       return mirror;
     },
     mirrorCounter: <Label extends string>(name: string, help: string, labelNames: Label[]) => {
@@ -81,11 +89,11 @@ export function makers(registry: Registry): Makers {
         help,
         labelNames,
         registers,
-        async collect(): Promise<void> {
-          const samples = await mirror.read();
-          counter.reset();
-          for (const { labels, value } of samples) counter.inc(labels, value);
-        },
+        collect: async () =>
+          await mirror.collect(
+            () => counter.reset(),
+            (labels, value) => counter.inc(labels, value),
+          ),
       });
       return mirror;
     },
