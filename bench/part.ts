@@ -3,8 +3,7 @@
 import { availableParallelism, cpus, release, totalmem } from "node:os";
 import { installClusterDefinition } from "../test/controlplane/clusterapi.ts";
 import { type ControlPlane, startControlPlane } from "../test/controlplane/controlplane.ts";
-import { installHookPolicy, type Operator, startOperator } from "../test/controlplane/operator.ts";
-import { shippedFlags, shippedVariable } from "../test/controlplane/shipped.ts";
+import { installHookPolicy } from "../test/controlplane/operator.ts";
 import { Noise } from "./measure/noise.ts";
 import type { PartName, PartResult } from "./result.ts";
 
@@ -37,27 +36,8 @@ export async function onControlPlane<T>(
   }
 }
 
-const MALLOC = "MALLOC_MMAP_THRESHOLD_";
-
 /** The memory limit that docs/high-availability.md advises for 10,000 Clusters. */
 export const LARGE_FLEET_MIB = 1024;
-
-interface Shipped extends NonNullable<Parameters<typeof startOperator>[1]> {
-  /** The memory limit of the container; default: the manifest's. */
-  readonly memoryMiB?: number | undefined;
-}
-
-/** The operator with what the shipped Deployment tells Node.js and the C library: memory depends on it. */
-export async function startShipped(
-  cp: ControlPlane,
-  { nodeFlags = [], memoryMiB, ...options }: Shipped,
-): Promise<Operator> {
-  return await startOperator(cp, {
-    ...options,
-    nodeFlags: [...shippedFlags(memoryMiB), ...nodeFlags],
-    env: { [MALLOC]: shippedVariable(MALLOC) },
-  });
-}
 
 /** Runs the rounds one after the other, counted from 0, and samples the noise of the machine before each. */
 export async function inRounds<T>(

@@ -12,6 +12,7 @@ import {
   writeServingCertificate,
 } from "../../test/controlplane/operator.ts";
 import { applyPolicy, APPROVED, approvalRule, policyRef } from "../../test/controlplane/policies.ts";
+import { startShipped } from "../../test/controlplane/shipped.ts";
 import {
   AT_A_TIME,
   createClusters,
@@ -23,15 +24,7 @@ import {
   refOf,
 } from "../fleet/fleet.ts";
 import { median, quantile, rounded } from "../measure/statistics.ts";
-import {
-  inRounds,
-  onControlPlane,
-  type Progress,
-  QUICK,
-  resultOf,
-  type Site,
-  startShipped,
-} from "../part.ts";
+import { inRounds, onControlPlane, type Progress, QUICK, resultOf, type Site } from "../part.ts";
 import { below, none, type PartResult, row, type Row } from "../result.ts";
 import { startBareServer } from "../speed/servers.ts";
 

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 import type { Operator } from "../../test/controlplane/operator.ts";
 import { freePorts } from "../../test/controlplane/ports.ts";
+import { startShipped } from "../../test/controlplane/shipped.ts";
 import { type Memory, memoryOf } from "../../test/hostile/memory.ts";
 import { PERIOD_SECONDS } from "../calls/generator.ts";
 import { EVERYTHING } from "../fleet/fleet.ts";
@@ -15,7 +16,7 @@ import { kibibytes, median, rounded } from "../measure/statistics.ts";
 import { atMost, below, none, row, type Row } from "../result.ts";
 import { allAsk, type Lab } from "./lab.ts";
 import { allHeld } from "./startup.ts";
-import { inRounds, type Site, startShipped } from "../part.ts";
+import { inRounds, type Site } from "../part.ts";
 
 /** MB (10^6 bytes) */
 interface Resident {

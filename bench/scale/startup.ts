@@ -7,9 +7,10 @@ import { build } from "esbuild";
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 import { NAMESPACE, type Operator } from "../../test/controlplane/operator.ts";
 import { environment } from "../../test/controlplane/processes.ts";
+import { startShipped } from "../../test/controlplane/shipped.ts";
 import { settled } from "../fleet/settled.ts";
 import { median, rounded } from "../measure/statistics.ts";
-import { inRounds, startShipped } from "../part.ts";
+import { inRounds } from "../part.ts";
 import { atMost, row, type Row } from "../result.ts";
 import type { Lab } from "./lab.ts";
 

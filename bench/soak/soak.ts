@@ -6,9 +6,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { NAMESPACE } from "../../test/controlplane/operator.ts";
 import { startProxy } from "../../test/controlplane/proxy.ts";
+import { startShipped } from "../../test/controlplane/shipped.ts";
 import { callHook, keptConnections } from "../calls/caller.ts";
 import { atPace, repeat } from "../calls/pace.ts";
-import { onControlPlane, type Progress, QUICK, resultOf, type Site, startShipped } from "../part.ts";
+import { onControlPlane, type Progress, QUICK, resultOf, type Site } from "../part.ts";
 import type { PartResult } from "../result.ts";
 import { churn, type ChurnParts, type Counts } from "./churn.ts";
 import { Lives } from "./lives.ts";

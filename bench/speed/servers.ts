@@ -7,7 +7,7 @@ import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 import { NAMESPACE, type Operator } from "../../test/controlplane/operator.ts";
 import { flags } from "../../test/controlplane/processes.ts";
 import { freePorts } from "../../test/controlplane/ports.ts";
-import { startShipped } from "../part.ts";
+import { startShipped } from "../../test/controlplane/shipped.ts";
 
 export type ServerName = "hookpolicy" | "peer" | "discard" | "parse";
 

@@ -15,13 +15,8 @@ import { canWait } from "../contract/situations.ts";
 import { installClusterDefinition } from "../controlplane/clusterapi.ts";
 import type { KubeObject } from "../controlplane/client.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
-import {
-  installHookPolicy,
-  type Operator,
-  type OperatorOptions,
-  startOperator,
-} from "../controlplane/operator.ts";
-import { shippedFlags } from "../controlplane/shipped.ts";
+import { installHookPolicy, type Operator, type OperatorOptions } from "../controlplane/operator.ts";
+import { startShipped } from "../controlplane/shipped.ts";
 import { validCorpus } from "../corpus/corpus.ts";
 import { applyPolicy, clusterPolicyRef, policyRef } from "../controlplane/policies.ts";
 import { reviewOf } from "../unit/admission/reviews.ts";
@@ -76,7 +71,7 @@ export async function startTarget(options: OperatorOptions = {}): Promise<Target
     await installHookPolicy(cp);
     await installClusterDefinition(cp);
     const uids = await createClusters(cp);
-    const operator = await startOperator(cp, { ...options, nodeFlags: shippedFlags() });
+    const operator = await startShipped(cp, options);
     await applyPolicy(cp, policyRef("team-a", "protect"), {
       clusterSelector: { matchLabels: { tier: "production" } },
       rules: [HOLDING],
