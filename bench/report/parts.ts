@@ -52,7 +52,7 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
       "",
       "settings-26k/peer same-26k/peer settings-1k/peer same-1k/peer reconnect/peer-cpu open/server-p99",
     ),
-    why: "Every call passes one event loop, where TLS, the reading of the body and the write of the answer cost more than the decision; the Go peer uses both cores and decides nothing. The ratios depend on the machine: on another one of the same kind on the same day, where mapping memory costs more (`MALLOC_MMAP_THRESHOLD_` has each read mapped), they were 2.1 and 2.0 for 26 KB, and 0.77 for 1 KB.",
+    why: "Every call passes one event loop, where TLS, the reading of the body and the write of the answer cost more than the decision; the Go peer uses both cores and decides nothing. The ratios depend on the machine: on another one of the same kind on the same day they were 3.6 for 26 KB and 1.0 for 1 KB, with the C library's settings of before.",
   },
   rollouts: {
     title: "Rollouts",
