@@ -72,7 +72,7 @@ export async function runAdmission(progress: Progress): Promise<PartResult> {
   const { clusters, updates: updated } = size;
   const work = async (site: Site): Promise<PartResult> => {
     const { cp, versions, noise } = site;
-    const operator = await startShipped(cp, {});
+    const operator = await startShipped(cp);
     await createFleet(cp, size, progress);
     const lab = { ...site, size, operator, barePort: await startBare(cp) };
     const rounds = await inRounds(site, size.rounds, async (round) => {

@@ -19,7 +19,7 @@ interface Shipped extends NonNullable<Parameters<typeof startOperator>[1]> {
 
 export async function startShipped(
   cp: ControlPlane,
-  { nodeFlags = [], memoryMiB, ...options }: Shipped,
+  { nodeFlags = [], memoryMiB, ...options }: Shipped = {},
 ): Promise<Operator> {
   return await startOperator(cp, {
     ...options,

@@ -15,7 +15,7 @@ import { canWait } from "../contract/situations.ts";
 import { installClusterDefinition } from "../controlplane/clusterapi.ts";
 import type { KubeObject } from "../controlplane/client.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
-import { installHookPolicy, type Operator, type OperatorOptions } from "../controlplane/operator.ts";
+import { installHookPolicy, type Operator } from "../controlplane/operator.ts";
 import { startShipped } from "../controlplane/shipped.ts";
 import { validCorpus } from "../corpus/corpus.ts";
 import { applyPolicy, clusterPolicyRef, policyRef } from "../controlplane/policies.ts";
@@ -65,13 +65,13 @@ const ANNOUNCED = {
   ],
 };
 
-export async function startTarget(options: OperatorOptions = {}): Promise<Target> {
+export async function startTarget(): Promise<Target> {
   const cp = await startControlPlane();
   try {
     await installHookPolicy(cp);
     await installClusterDefinition(cp);
     const uids = await createClusters(cp);
-    const operator = await startShipped(cp, options);
+    const operator = await startShipped(cp);
     await applyPolicy(cp, policyRef("team-a", "protect"), {
       clusterSelector: { matchLabels: { tier: "production" } },
       rules: [HOLDING],
