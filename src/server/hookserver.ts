@@ -29,7 +29,7 @@ export interface HookRoute {
   readonly ignoresBody?: boolean;
   /** Returns the JSON text of an answer that is known without parsing `body`, whose rest may be anything. */
   repeat?(body: WholeBody): string | undefined;
-  /** Returns the JSON text of the answer for any `body`; it should not throw. */
+  /** Returns the JSON text of the answer for any `body`, which is empty once this has returned; it should not throw. */
   handle(body: WholeBody): string | Promise<string>;
 }
 
@@ -61,7 +61,10 @@ export function createHookServer(options: HookServerOptions): TlsServer {
     // Before the body is read: what a client without a certificate sends takes no room.
     const isRefused = route.authenticated === true && guard(route.path, request.socket);
     const ignores = isRefused || route.ignoresBody === true;
-    readBody(request, { limits, room, ignores }, (body) => call(route, body, { ...exchange, isRefused }));
+    readBody(request, { limits, room, ignores }, (body) => {
+      call(route, body, { ...exchange, isRefused });
+      if (typeof body !== "string") body.free();
+    });
   }
 
   function call(route: HookRoute, body: Body, exchange: Exchange & { readonly isRefused: boolean }): void {
@@ -102,8 +105,7 @@ export function createHookServer(options: HookServerOptions): TlsServer {
     const size = Buffer.byteLength(text);
     const headers = ["content-type", "application/json", "content-length", String(size)];
     if (isLast) headers.push("connection", "close");
-    response.writeHead(status, headers);
-    response.end(text, size === text.length ? "latin1" : "utf8");
+    response.writeHead(status, headers).end(text, size === text.length ? "latin1" : "utf8");
   }
 
   serve(receive);

@@ -74,8 +74,9 @@ export function readBody(
     if (via?.onBreak === onBreak) via.onBreak = undefined; // otherwise an idle connection keeps its last request
     done(body);
   };
-  const drop = (last: Buffer = NOTHING): void => {
-    if (request.head === NOTHING) request.head = headOf([...chunks, last]);
+  const drop = (): void => {
+    if (request.head === NOTHING) request.head = headOf(chunks);
+    new WholeBody(chunks).free();
     chunks = [];
     room.leave(taken);
   };
@@ -96,11 +97,9 @@ export function readBody(
       room.assign(taken, shareOf(headOf([...chunks, chunk])));
     if (size > limit && (refused === undefined || refused === "unread")) refused = "too-large";
     else if (refused === undefined && !room.take(taken, chunk.length)) refused = "no-room";
-    if (refused === undefined) {
-      chunks.push(chunk);
-      return;
-    }
-    drop(chunk);
+    chunks.push(chunk);
+    if (refused === undefined) return;
+    drop();
     if (size > discardLimit) finish(refused);
   });
   request.on("end", () => {
@@ -120,6 +119,7 @@ function limitOf(announced: number, bodyBytes: number): number {
 export function parsable(request: HookRequest, body: Body): Body {
   if (typeof body === "string" || !hasTooManyValues(body)) return body;
   request.head = headOf([body.view()]);
+  body.free();
   return "too-large";
 }
 

@@ -28,7 +28,8 @@ export class WholeBody {
     const [only] = this.#chunks;
     if (only !== undefined && this.#chunks.length === 1) return only;
     const bytes = Buffer.concat(this.#chunks, this.size);
-    this.#chunks = [bytes]; // otherwise the body is kept twice while it is answered
+    this.free(); // otherwise the body is kept twice while it is answered
+    this.#chunks = [bytes];
     return bytes;
   }
 
@@ -56,4 +57,19 @@ export class WholeBody {
     const last = this.#chunks.at(-1);
     return last?.toString("latin1", Math.max(0, last.length - limit)) ?? "";
   }
+
+  /** The body is empty from now on, and so is what bytes() has returned. */
+  free(): void {
+    for (const chunk of this.#chunks) freeChunk(chunk);
+    this.#chunks = [];
+  }
+}
+
+/**
+ * Gives back the memory of a part of a body, which is empty from now on. As garbage it would wait for a collection; and V8 starts
+ * one of its whole heap when too much waits outside of it, several a second beside large bodies.
+ */
+function freeChunk({ buffer, byteLength }: Buffer): void {
+  if (byteLength === 0 || buffer.byteLength !== byteLength) return; // of the pool of Node.js for small buffers
+  if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }

@@ -168,10 +168,16 @@ test("an answer ends a connection that is to end", async (t) => {
   assert.deepEqual([headers["connection"], text], ["close", '{"size":5}']);
 });
 
-test("the room of a body is free again once it is answered", async (t) => {
-  const { port } = await start(t, { limits: { bodiesBytes: MIB } });
+test("the room and the memory of a body are free again once it is answered", async (t) => {
+  const bodies: WholeBody[] = [];
+  const handle = (body: WholeBody): string => (bodies.push(body), String(body.size));
+  const { port } = await start(t, { limits: { bodiesBytes: MIB }, routes: [{ path: HOOK, handle }] });
   const send1MiB = async (): Promise<string> => (await send(port, [Buffer.alloc(MIB)])).text;
-  assert.deepEqual([await send1MiB(), await send1MiB()], [`{"size":${MIB}}`, `{"size":${MIB}}`]);
+  assert.deepEqual([await send1MiB(), await send1MiB()], [String(MIB), String(MIB)]);
+  assert.deepEqual(
+    bodies.map((body) => body.bytes().length),
+    [0, 0],
+  );
 });
 
 test("4 MiB are read, with and without a content length", async (t) => {
