@@ -24,7 +24,8 @@ export async function startShipped(
   return await startOperator(cp, {
     ...options,
     nodeFlags: [...shippedFlags(memoryMiB), ...nodeFlags],
-    env: { ...options.env, [MALLOC]: shippedVariable(MALLOC) },
+    // The image has no cache of compiled code.
+    env: { ...options.env, [MALLOC]: shippedVariable(MALLOC), NODE_DISABLE_COMPILE_CACHE: "1" },
   });
 }
 
