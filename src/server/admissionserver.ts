@@ -101,8 +101,6 @@ function createApp(options: AdmissionServerOptions, listening: Listening): App {
     } catch (error) {
       log.error("Failed to answer a review", { path, error });
       return options.undecodable(path, "internal", bytes);
-    } finally {
-      if (body instanceof WholeBody) body.free();
     }
   };
   for (const route of options.routes) {

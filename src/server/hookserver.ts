@@ -29,7 +29,7 @@ export interface HookRoute {
   readonly ignoresBody?: boolean;
   /** Returns the JSON text of an answer that is known without parsing `body`, whose rest may be anything. */
   repeat?(body: WholeBody): string | undefined;
-  /** Returns the JSON text of the answer for any `body`, which is empty once this has returned; it should not throw. */
+  /** Returns the JSON text of the answer for any `body`, which is gone once this has returned; it should not throw. */
   handle(body: WholeBody): string | Promise<string>;
 }
 

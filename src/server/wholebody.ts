@@ -58,7 +58,7 @@ export class WholeBody {
     return last?.toString("latin1", Math.max(0, last.length - limit)) ?? "";
   }
 
-  /** The body is empty from now on, and so is what bytes() has returned. */
+  /** Nothing may read the body any more, nor what bytes() and view() have returned: most of it is gone. */
   free(): void {
     for (const chunk of this.#chunks) freeChunk(chunk);
     this.#chunks = [];
@@ -66,10 +66,11 @@ export class WholeBody {
 }
 
 /**
- * Gives back the memory of a part of a body, which is empty from now on. As garbage it would wait for a collection; and V8 starts
- * one of its whole heap when too much waits outside of it, several a second beside large bodies.
+ * Gives back the memory of a part of a body. As garbage it would wait for a collection; and V8 starts one of its whole heap when
+ * too much waits outside of it, several a second beside large bodies.
  */
 function freeChunk({ buffer, byteLength }: Buffer): void {
-  if (byteLength === 0 || buffer.byteLength !== byteLength) return; // of the pool of Node.js for small buffers
+  if (byteLength === 0) return; // it was freed before, and that throws
+  if (buffer.byteLength !== byteLength) return; // of the pool of Node.js for small buffers
   if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }

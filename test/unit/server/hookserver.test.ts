@@ -169,15 +169,15 @@ test("an answer ends a connection that is to end", async (t) => {
 });
 
 test("the room and the memory of a body are free again once it is answered", async (t) => {
-  const bodies: WholeBody[] = [];
-  const handle = (body: WholeBody): string => (bodies.push(body), String(body.size));
+  const kept: Buffer[] = [];
+  const handle = (body: WholeBody): string => {
+    kept.push(body.bytes());
+    return String(body.size);
+  };
   const { port } = await start(t, { limits: { bodiesBytes: MIB }, routes: [{ path: HOOK, handle }] });
   const send1MiB = async (): Promise<string> => (await send(port, [Buffer.alloc(MIB)])).text;
   assert.deepEqual([await send1MiB(), await send1MiB()], [String(MIB), String(MIB)]);
-  assert.deepEqual(
-    bodies.map((body) => body.bytes().length),
-    [0, 0],
-  );
+  assert.deepEqual(kept.map(({ length }) => length), [0, 0]);
 });
 
 test("4 MiB are read, with and without a content length", async (t) => {

@@ -6,8 +6,10 @@ import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 
 import { BodyRoom, type Taken } from "../../../src/server/bodyroom.ts";
+import { MAX_VALUES } from "../../../src/server/bodyvalues.ts";
 import { Connection } from "../../../src/server/connections.ts";
-import { type Body, HookRequest, readBody } from "../../../src/server/requestbody.ts";
+import { type Body, HookRequest, parsable, readBody } from "../../../src/server/requestbody.ts";
+import { WholeBody } from "../../../src/server/wholebody.ts";
 
 const LIMIT = 1000;
 const LIMITS = { bodyBytes: LIMIT, discardedBytes: LIMIT };
@@ -35,6 +37,31 @@ test("what comes after a body was given up takes no room", async () => {
   request.push(Buffer.alloc(300));
   await nextTurn();
   assert.equal(room.take({ bytes: 0 }, LIMIT), true);
+});
+
+/** Of memory that is its own, as what comes from a socket. */
+const chunkOf = (text: string): Buffer => Buffer.from(new TextEncoder().encode(text).buffer);
+
+test("what is refused gives its memory back, and its beginning is kept", async () => {
+  const request = requestVia(new Connection(new Socket()));
+  const body = read(request, new BodyRoom(LIMIT, 0));
+  const chunks = [chunkOf("a".repeat(600)), chunkOf("b".repeat(600)), chunkOf("c".repeat(600))];
+  for (const chunk of chunks) request.push(chunk);
+  request.push(null);
+  assert.equal(await body, "too-large");
+  assert.deepEqual(
+    chunks.map(({ length }) => length),
+    [0, 0, 0],
+  );
+  assert.equal(request.head.toString(), "a".repeat(600) + "b".repeat(600));
+});
+
+test("what has too many values to be parsed gives its memory back, and its beginning is kept", () => {
+  const request = requestVia(new Connection(new Socket()));
+  const chunk = chunkOf(`{"cluster":${"[".repeat(MAX_VALUES + 1)}`);
+  assert.equal(parsable(request, new WholeBody([chunk])), "too-large");
+  assert.equal(chunk.length, 0);
+  assert.equal(request.head.toString("latin1", 0, 12), '{"cluster":[');
 });
 
 test("a whole body keeps its room while its request closes", async () => {
