@@ -8,9 +8,14 @@ import type { Rollouts } from "./rollouts.ts";
 /** For both confirmations and the slots together: Cluster API gives up after 10 s. */
 const WITHIN_MS = 9000;
 
+interface Holders {
+  readonly confirmer: Pick<Confirmer, "confirm">;
+  readonly rollouts: Pick<Rollouts, "snapshot" | "confirm">;
+}
+
 /** Never rejects. */
 export async function confirmRelease(
-  { confirmer, rollouts }: { readonly confirmer: Confirmer; readonly rollouts: Rollouts },
+  { confirmer, rollouts }: Holders,
   request: DecisionRequest,
 ): Promise<Confirmation> {
   const began = performance.now();

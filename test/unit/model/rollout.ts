@@ -79,6 +79,14 @@ const pausesAndResumes = (fleet: RolloutFleet): Step[] => [
   ...(fleet.hasHappened("it is paused") ? edits("it is resumed", { paused: false })(fleet) : []),
 ];
 
+/** The replica that is asked about b has not heard of a: while it confirms, the slot may be another's, and a policy is made. */
+const frozen: RolloutScenario = {
+  ...apart,
+  lags: ["B"],
+  endless: ["b"],
+  others: (fleet) => fleet.once("a policy is made", fleet.isBusy("b"), () => fleet.makePolicy()),
+};
+
 const LOST = { "an answer is lost": 1, "four minutes pass": 1 };
 const VETOED = { "a go is vetoed": 1, "a minute passes": 1, "four minutes pass": 1 };
 const GIVEN_UP = { "Cluster API gives up": 1, "four minutes pass": 1 };
@@ -133,6 +141,7 @@ export const rolloutScenarios: Readonly<Record<string, RolloutScenario>> = {
     // It then has not seen the success, and the soak begins anew: the story has no time for that.
     mayWait: (fleet) => fleet.isScaling("c") || (fleet.hasHappened("a replica is killed") && fleet.soaks()),
   },
+  "a policy is made while a Cluster waits for its slot": frozen,
   "requests and their answers take their time": { ...apart, fine: true },
   "both Clusters have the same value of a label that is limited": spread,
   "a replica is killed, and starts again": { ...alone, limits: { "a replica is killed": 1 } },
@@ -262,6 +271,10 @@ export const weakRollouts: Readonly<Record<string, RolloutScenario>> = {
     endless: true,
     limits: { "a minute passes": 1 },
     weakness: { haste: 5 },
+  },
+  "policies are looked at before the slot is taken, and not again": {
+    ...frozen,
+    weakness: { looksOnce: true },
   },
   "slots are given back from informers": {
     ...apart,

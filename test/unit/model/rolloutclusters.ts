@@ -28,6 +28,16 @@ export class RolloutClusters {
     return this.rollout?.spec ?? {};
   }
 
+  /** There is a policy, which holds every Cluster. */
+  get isHeldByPolicy(): boolean {
+    return this.api.list("hookpolicies").length > 0;
+  }
+
+  makePolicy(): void {
+    const metadata = { name: "freeze", namespace: "fleet", uid: "uid-freeze", resourceVersion: "" };
+    this.api.put("hookpolicies", { metadata });
+  }
+
   set(name: string, change: (object: KubeObject) => KubeObject): void {
     this.api.edit("clusters", keyOf(name), change);
   }

@@ -34,8 +34,8 @@ export interface RolloutScenario {
   readonly begun?: readonly string[];
   /** Clusters that are unhealthy when their upgrade has ended. */
   readonly failing?: readonly string[];
-  /** Upgrades never end: to look only at how they begin. */
-  readonly endless?: boolean;
+  /** Upgrades that never end, to look only at how they begin: of these Clusters, or all. */
+  readonly endless?: true | readonly string[];
   /** Each request is a step of its own, and its answer another; otherwise only what a claim rests on is, with its answer. */
   readonly fine?: boolean;
   /** Of requests, only writes are steps of their own: what is read is read in the step before, as it could be anyway. */
@@ -50,10 +50,8 @@ export interface RolloutScenario {
 interface Call {
   readonly target: string;
   readonly replica: RolloutReplica;
-  /** At some time since it began. */
-  couldBegin: boolean;
-  /** At some time since it began. */
-  hadRoom: boolean;
+  /** At one moment since it began, by policies and the rollout together. */
+  wasReleased: boolean;
   isGo: boolean;
 }
 
@@ -231,7 +229,7 @@ export class RolloutFleet extends RolloutClusters implements System {
     if (this.isMarked(name)) {
       const available = this.scenario.failing?.includes(name) === true ? "False" : "True";
       const end = own(`${name} is upgraded`, () => this.set(name, (object) => ended(object, available)));
-      return this.scenario.endless === true ? [] : [end];
+      return this.#isEndless(name) ? [] : [end];
     }
     if (call !== undefined || !this.waits(name)) return [];
     return this.#replicas
@@ -241,14 +239,18 @@ export class RolloutFleet extends RolloutClusters implements System {
       );
   }
 
+  #isEndless(name: string): boolean {
+    const { endless = [] } = this.scenario;
+    return endless === true || endless.includes(name);
+  }
+
   #isAwaited({ name: replica }: RolloutReplica, name: string): boolean {
     return this.scenario.asks?.[name]?.includes(replica) ?? true;
   }
 
   #ask(replica: RolloutReplica, name: string): void {
     const target = versionOf(this.api.get("clusters", keyOf(name)));
-    const [couldBegin, hadRoom] = [this.#mayBegin(), this.#hasRoom(name)];
-    const call: Call = { target, replica, couldBegin, hadRoom, isGo: false };
+    const call: Call = { target, replica, wasReleased: this.#isReleased(name), isGo: false };
     this.#calls.set(name, call);
     replica.ask(keyOf(name), (go) => {
       // Cluster API has given up, or the replica was killed.
@@ -263,10 +265,11 @@ export class RolloutFleet extends RolloutClusters implements System {
     });
   }
 
-  #judge(name: string, { couldBegin, hadRoom, target }: Call): void {
-    if (!hadRoom) this.#broken.push(`R1: ${name} begins, and no slot was free all the time`);
-    if (!couldBegin)
-      this.#broken.push(`R3: ${name} begins, and the rollout was paused or halted all the time`);
+  #judge(name: string, { wasReleased, target }: Call): void {
+    if (!wasReleased)
+      this.#broken.push(
+        `R3: ${name} begins, and at each moment something held it: a policy, a pause, no free slot`,
+      );
     const isLater = this.scenario.spec.stages !== undefined && this.scenario.clusters[name] !== "canary";
     if (isLater && this.rollout !== undefined && !this.#passed.has(target))
       this.#broken.push(`R2: ${name} begins, and stage canary has not passed`);
@@ -283,6 +286,10 @@ export class RolloutFleet extends RolloutClusters implements System {
     if (this.rollout === undefined) return true;
     const halted = this.status.conditions?.find(({ type }) => type === "Halted");
     return this.spec.paused !== true && halted?.status !== "True";
+  }
+
+  #isReleased(name: string): boolean {
+    return !this.isHeldByPolicy && this.#mayBegin() && this.#hasRoom(name);
   }
 
   /** Cluster API does nothing with it any more, whatever it is answered. */
@@ -324,8 +331,7 @@ export class RolloutFleet extends RolloutClusters implements System {
 
   #look(): void {
     for (const replica of this.#replicas) replica.observe();
-    if (this.#mayBegin()) for (const call of this.#calls.values()) call.couldBegin = true;
-    for (const [name, call] of this.#calls) if (this.#hasRoom(name)) call.hadRoom = true;
+    for (const [name, call] of this.#calls) if (this.#isReleased(name)) call.wasReleased = true;
     const canaries = this.#names().filter((name) => this.scenario.clusters[name] === "canary");
     const versions = new Set(
       canaries.map((name) => (this.waits(name) || this.isMarked(name) ? "" : versionOf(this.cluster(name)))),
@@ -339,12 +345,12 @@ export class RolloutFleet extends RolloutClusters implements System {
   }
 
   visible(): string {
-    return JSON.stringify([this.api.list("hookrollouts"), this.api.list("clusters")]);
+    return JSON.stringify(["hookrollouts", "clusters", "hookpolicies"].map((each) => this.api.list(each)));
   }
 
   state(): string {
-    const calls = [...this.#calls].map(([name, { replica, couldBegin, hadRoom, isGo, target }]) =>
-      JSON.stringify([name, replica.name, couldBegin, hadRoom, isGo, target]),
+    const calls = [...this.#calls].map(([name, { replica, ...call }]) =>
+      JSON.stringify([name, replica.name, call]),
     );
     return withoutVersions(
       text([
@@ -401,7 +407,7 @@ export class RolloutFleet extends RolloutClusters implements System {
 
   brokenAtRest(): readonly string[] {
     const { mayWait, endless } = this.scenario;
-    if (endless === true || mayWait?.(this) === true || this.#endsTooSoon()) return [];
+    if (endless !== undefined || mayWait?.(this) === true || this.#endsTooSoon()) return [];
     const waiting = this.#names().filter((name) => this.waits(name));
     if (waiting.length > 0) return [`R5: ${waiting.join(" and ")} wait for ever`];
     const held = (this.status.running ?? []).map(({ name }) => name);

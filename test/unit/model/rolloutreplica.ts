@@ -1,19 +1,22 @@
 /**
- * One replica as far as HookRollouts go: the real Rollouts with their claims, and the real reconciler, over the real
- * adapter to the API server. Informers bring one object at a time, as it is then.
+ * One replica as far as HookRollouts go: the real Rollouts with their claims, the real reconciler, and the real confirmation
+ * of policies and rollouts together, over the real adapter to the API server. A policy is there and holds, or is not.
+ * Informers bring one object at a time, as it is then.
  */
 
 import assert from "node:assert/strict";
 import type { HookRollout } from "../../../src/api/hookpolicy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
+import type { Confirmer, RolloutComparison } from "../../../src/controller/confirmation.ts";
 import type { DecisionRequest, RolloutApi } from "../../../src/controller/ports.ts";
+import { confirmRelease } from "../../../src/controller/release.ts";
 import { type KnownMember, RolloutEntry } from "../../../src/controller/rolloutentry.ts";
 import { RolloutReconciler } from "../../../src/controller/rolloutreconciler.ts";
 import { RolloutQueue } from "../../../src/controller/rolloutqueue.ts";
 import { Rollouts } from "../../../src/controller/rollouts.ts";
 import { viewRollout } from "../../../src/controller/storedviews.ts";
 import { ClusterResource } from "../../../src/kube/clusterresource.ts";
-import { keyOf } from "../../../src/kube/resource.ts";
+import { type KubeObject, keyOf } from "../../../src/kube/resource.ts";
 import type { ObjectInformers } from "../../../src/objects/objectinformers.ts";
 import { ApiServer } from "../../../src/operator/apiserver.ts";
 import { viewCluster } from "../../../src/policy/cluster.ts";
@@ -38,6 +41,8 @@ export interface Weakness {
   readonly api?: (api: RolloutApi, replica: RolloutReplica) => RolloutApi;
   /** How many times too fast the clock of the reconciler runs. */
   readonly haste?: number;
+  /** Policies are not looked at again once the Cluster has its slot. */
+  readonly looksOnce?: boolean;
 }
 
 export interface RolloutSurroundings {
@@ -129,6 +134,9 @@ export class RolloutReplica {
       const task = running.getStore();
       if (task !== undefined && follows(request.what)) return task.requests.add(request);
       request.perform();
+      // It is older than the rollout that the task reads next.
+      if (request.what.startsWith("list clusters") && follows("get hookrollouts"))
+        task?.heard.push(JSON.stringify(api.list("clusters").map(({ metadata }) => marksOf(metadata))));
       return request.answer?.deliver();
     });
     const clusters = {
@@ -333,7 +341,7 @@ export class RolloutReplica {
     this.#holds(this.#requestFor(key));
   }
 
-  /** As Cluster API calls; all policies have released the Cluster, and it was just read. */
+  /** As Cluster API calls; the Cluster was just read. */
   ask(key: string, onAnswer: (go: boolean) => void): void {
     const request = this.#requestFor(key);
     const { cluster } = request;
@@ -349,16 +357,26 @@ export class RolloutReplica {
     );
   }
 
-  /** After the policies, as whose version the rollouts are listed. */
+  /** Its memory knows no policy. */
   async #confirm(request: DecisionRequest, decision: Decision): Promise<Confirmation> {
-    const snapshot = this.rollouts.snapshot(request.call.hook);
+    const { weakness: { looksOnce = false } = {} } = this.#surroundings;
+    let looks = 0;
+    const confirm: Confirmer["confirm"] = async (_, { rollouts } = {}) => {
+      looks += 1;
+      return await Promise.resolve(this.#look(decision, rollouts, looksOnce && looks > 1));
+    };
+    return await confirmRelease({ confirmer: { confirm }, rollouts: this.rollouts }, request);
+  }
+
+  /** At policies and rollouts as they are at one moment. */
+  #look(decision: Decision, rollouts: RolloutComparison | undefined, isBlind: boolean): Confirmation {
     const { api } = this.#surroundings;
-    const live = api.list("hookrollouts").map(({ metadata }) => metadata);
+    const [live, policies] = [api.list("hookrollouts"), api.list("hookpolicies")];
     // Answered at once, but what the confirmation does next depends on it.
-    running.getStore()?.heard.push(JSON.stringify(live));
-    if (snapshot?.hasAll(live, String(api.version("hookrollouts"))) === false)
+    running.getStore()?.heard.push(JSON.stringify([live, policies].map((list) => list.map(metadataOf))));
+    if (rollouts?.hasAll(live.map(metadataOf), String(api.version("hookrollouts"))) === false)
       return { ok: false, reason: "RolloutNotInMemory" };
-    return await this.rollouts.confirm(request, decision, snapshot);
+    return { ok: true, decision: { ...decision, holds: policies.length > 0 && !isBlind } };
   }
 
   /** After each step: whose turn it is, and since when. */
@@ -409,6 +427,15 @@ export class RolloutReplica {
     );
   }
 }
+
+/** What a slot is counted by. */
+const marksOf = ({ name, annotations, labels }: KubeObject["metadata"]): unknown => [
+  name,
+  annotations,
+  labels,
+];
+
+const metadataOf = ({ metadata }: KubeObject): KubeObject["metadata"] => metadata;
 
 function isWrite({ what }: Request): boolean {
   return what.startsWith("put");
