@@ -1,5 +1,6 @@
 /** One timer for many pieces of work: calls back for each when its instant has come. */
 
+import TinyQueue from "tinyqueue";
 import { entryOf } from "../api/entryof.ts";
 import { Allowance, type TimeAllowance } from "./allowance.ts";
 import { TURN_MS } from "./turn.ts";
@@ -10,6 +11,8 @@ const MAX_SLEEP_MS = 30_000;
 const SET_BACK_MS = 10_000;
 /** How much work one turn of the event loop does at most: ten thousand Clusters may wait for the same window. */
 const BATCH = 50;
+/** How much work, whose instants have come together, a turn takes out of the queue at most. */
+const ARRIVALS = 1000;
 
 interface AlarmOptions<T> {
   readonly now: () => Date;
@@ -25,16 +28,21 @@ interface AlarmOptions<T> {
 }
 
 interface Entry<T> {
+  readonly key: string;
+  readonly owner: string;
   readonly work: T;
   readonly at: number;
 }
 
 export class Alarm<T> {
-  readonly #entries = new Map<string, Entry<T>>();
+  /** Work whose instant has come, by owner and key: the owner whose turn is next comes first, and its longest wait. */
+  readonly #due = new Map<string, Map<string, Entry<T>>>();
+  /** Other work, by key. */
+  readonly #later = new Map<string, Entry<T>>();
+  /** Of all that is later, the next first. What was cleared, or has another instant now, is still in it. */
+  #queue = queueOf<T>([]);
   readonly #options: AlarmOptions<T>;
   readonly #allowance: TimeAllowance;
-  /** The owner whose turn was last. */
-  #served = "";
   #timer: NodeJS.Timeout | undefined;
   #wakesAt = Infinity;
   /** The latest instant that the clock has shown since the alarm rang. */
@@ -46,22 +54,42 @@ export class Alarm<T> {
     this.#allowance = options.allowance ?? new Allowance();
   }
 
-  /** Replaces the instant of the same work; `undefined` clears it. */
+  /** Replaces the instant of the same work; `undefined` clears it. Work that is due already keeps its place. */
   set(work: T, at: Date | undefined): void {
-    const { keyOf, now } = this.#options;
-    const key = keyOf(work);
+    const { keyOf, ownerOf } = this.#options;
+    const [key, owner] = [keyOf(work), ownerOf(work)];
     if (at === undefined) {
-      this.#entries.delete(key);
+      this.#due.get(owner)?.delete(key);
+      this.#later.delete(key);
       return;
     }
-    this.#entries.set(key, { work, at: at.getTime() });
-    this.#seen = Math.max(this.#seen, now().getTime());
+    const now = this.#options.now().getTime();
+    this.#seen = Math.max(this.#seen, now);
+    this.#put({ key, owner, work, at: at.getTime() }, now);
     if (at.getTime() < this.#wakesAt) this.#sleepUntil(at.getTime());
   }
 
   get(work: T): Date | undefined {
-    const entry = this.#entries.get(this.#options.keyOf(work));
+    const { keyOf, ownerOf } = this.#options;
+    const key = keyOf(work);
+    const entry = this.#due.get(ownerOf(work))?.get(key) ?? this.#later.get(key);
     return entry && new Date(entry.at);
+  }
+
+  #put(entry: Entry<T>, now: number): void {
+    const { key, owner, at } = entry;
+    if (at <= now) {
+      this.#later.delete(key);
+      entryOf(this.#due, owner, () => new Map<string, Entry<T>>()).set(key, entry);
+      return;
+    }
+    this.#due.get(owner)?.delete(key);
+    const isQueued = this.#later.get(key)?.at === at;
+    this.#later.set(key, entry);
+    if (isQueued) return;
+    this.#queue.push(entry);
+    if (this.#queue.length > 2 * this.#later.size + ARRIVALS)
+      this.#queue = queueOf([...this.#later.values()]);
   }
 
   /** Calls back for all work that is due. The callback may set the same work again. */
@@ -71,44 +99,57 @@ export class Alarm<T> {
     const isSetBack = now < this.#seen - SET_BACK_MS;
     this.#seen = now;
     if (isSetBack) onSetBack();
-    let due = this.#due(now);
-    // Finding ten thousand pieces of work takes longer than a turn, so its time begins after that.
+    this.#arrive(now);
     const end = performance.now() + turnMs;
     let rung = 0;
     const isOver = (): boolean => rung === BATCH || (rung > 0 && performance.now() > end);
-    while (due.size > 0 && !isOver()) {
-      for (const [owner, key] of inTurns(due, this.#served)) {
-        if (isOver()) break;
-        const entry = this.#entries.get(key);
-        // An earlier callback may have cleared it.
-        if (entry === undefined || entry.at > now) continue;
-        rung += 1;
-        this.#served = owner;
-        this.#entries.delete(key);
-        const began = performance.now();
-        onDue(entry.work, new Date(entry.at));
-        this.#allowance.spend(owner, performance.now() - began);
+    // An owner comes once more for each piece of its work, behind the others.
+    for (const [owner, works] of this.#due) {
+      if (isOver()) break;
+      if (works.size > 0 && this.#allowance.restMs(owner) > 0) continue;
+      const [entry] = works.values();
+      this.#due.delete(owner);
+      if (entry === undefined) continue;
+      works.delete(entry.key);
+      if (works.size > 0) this.#due.set(owner, works);
+      if (entry.at > now) {
+        this.#put(entry, now);
+        continue;
       }
-      if (!isOver()) due = this.#due(now);
+      rung += 1;
+      const began = performance.now();
+      onDue(entry.work, new Date(entry.at));
+      this.#allowance.spend(owner, performance.now() - began);
     }
     this.#sleepUntil(isOver() ? now : this.#next(now));
   }
 
-  #next(now: number): number {
-    let next = Infinity;
-    for (const { work, at } of this.#entries.values())
-      next = Math.min(next, at > now ? at : now + this.#allowance.restMs(this.#options.ownerOf(work)));
-    return next;
+  /** Makes work due whose instant has come; what is left has to wait for the next turn. */
+  #arrive(now: number): void {
+    for (let left = ARRIVALS; left > 0; left -= 1) {
+      const entry = this.#first();
+      if (entry === undefined || entry.at > now) return;
+      this.#queue.pop();
+      this.#put(entry, now);
+    }
   }
 
-  /** The keys of due work by owner, longest wait first; owners that have used up their allowance are left out. */
-  #due(now: number): Map<string, string[]> {
-    const due = new Map<string, string[]>();
-    for (const [key, { work, at }] of this.#entries) {
-      if (at <= now) entryOf(due, this.#options.ownerOf(work), () => []).push(key);
+  /** The next of what is later. */
+  #first(): Entry<T> | undefined {
+    for (;;) {
+      const queued = this.#queue.peek();
+      if (queued === undefined) return undefined;
+      const entry = this.#later.get(queued.key);
+      if (entry?.at === queued.at) return entry;
+      this.#queue.pop();
     }
-    for (const owner of due.keys()) if (this.#allowance.restMs(owner) > 0) due.delete(owner);
-    return due;
+  }
+
+  /** When there is something to do again: owners that have used up their allowance rest. */
+  #next(now: number): number {
+    let next = this.#first()?.at ?? Infinity;
+    for (const owner of this.#due.keys()) next = Math.min(next, now + this.#allowance.restMs(owner));
+    return next;
   }
 
   stop(): void {
@@ -127,19 +168,6 @@ export class Alarm<T> {
   }
 }
 
-/** Yields one key of each owner, then the next of each, beginning with the owner after the one served last. */
-function* inTurns(
-  due: ReadonlyMap<string, readonly string[]>,
-  served: string,
-): Generator<[owner: string, key: string]> {
-  const owners = [...due.keys()].toSorted();
-  const first = owners.findIndex((owner) => owner > served);
-  const order = first < 0 ? owners : [...owners.slice(first), ...owners.slice(0, first)];
-  const most = Math.max(0, ...[...due.values()].map(({ length }) => length));
-  for (let round = 0; round < most; round += 1) {
-    for (const owner of order) {
-      const key = due.get(owner)?.[round];
-      if (key !== undefined) yield [owner, key];
-    }
-  }
+function queueOf<T>(entries: Entry<T>[]): TinyQueue<Entry<T>> {
+  return new TinyQueue(entries, (a, b) => a.at - b.at);
 }

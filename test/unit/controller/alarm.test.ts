@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import test, { describe, type TestContext } from "node:test";
+import * as fc from "fast-check";
 import { Alarm } from "../../../src/controller/alarm.ts";
 import { at, NOW } from "../builders.ts";
 
@@ -181,4 +182,61 @@ test("owners take turns, and the one that was served last waits for the others",
   for (let turn = 0; turn < 6; turn += 1) alarm.ring();
   assert.deepEqual(rung, ["a1", "b1", "c1", "a2", "c2", "a3"]);
   alarm.stop();
+});
+
+test("work that is due already keeps its place when it is set again", () => {
+  const { alarm, rung } = alarmWith();
+  for (const key of ["first", "second", "first"]) alarm.set(key, NOW);
+  alarm.ring();
+  assert.deepEqual(rung, ["first", "second"]);
+});
+
+test("thousands that become due at one instant are called back once each, some in each turn", () => {
+  const { alarm, rung, clock } = alarmWith();
+  for (let n = 0; n < 2500; n += 1) alarm.set(`key ${n}`, at("+1m"));
+  clock.now = at("+1m");
+  for (let turn = 1; turn <= 50; turn += 1) {
+    alarm.ring();
+    assert.equal(rung.length, turn * 50);
+  }
+  assert.equal(new Set(rung).size, 2500);
+  alarm.stop();
+});
+
+const anyKey = fc.constantFrom("a", "b", "c", "d", "e");
+const anyAct = fc.oneof(
+  fc.record({ what: fc.constant("set" as const), key: anyKey, minutes: fc.integer({ min: -3, max: 9 }) }),
+  fc.record({ what: fc.constant("clear" as const), key: anyKey }),
+  fc.record({ what: fc.constant("ring" as const), minutes: fc.integer({ min: -2, max: 4 }) }),
+);
+
+test("whatever is set, moved and cleared, and wherever the clock goes, each rings for what is due, and for nothing else", () => {
+  const plus = (minutes: number): Date => new Date(NOW.getTime() + minutes * 60_000);
+  fc.assert(
+    fc.property(fc.array(anyAct, { maxLength: 60 }), (story) => {
+      const { alarm, rung, clock } = alarmWith();
+      const known = new Map<string, number>();
+      let minute = 0;
+      const setTo = (key: string, instant: number | undefined): void => {
+        alarm.set(key, instant === undefined ? undefined : plus(instant));
+        if (instant === undefined) known.delete(key);
+        else known.set(key, instant);
+        assert.deepEqual(alarm.get(key), instant === undefined ? undefined : plus(instant));
+      };
+      for (const act of story) {
+        if (act.what === "set") setTo(act.key, minute + act.minutes);
+        else if (act.what === "clear") setTo(act.key, undefined);
+        else {
+          minute += act.minutes;
+          clock.now = plus(minute);
+          alarm.ring();
+          const due = [...known].filter(([, instant]) => instant <= minute).map(([key]) => key);
+          for (const key of due) known.delete(key);
+          assert.deepEqual(rung.splice(0).toSorted(), due.toSorted());
+        }
+      }
+      alarm.stop();
+    }),
+    { numRuns: 500 },
+  );
 });

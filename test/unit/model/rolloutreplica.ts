@@ -361,9 +361,9 @@ export class RolloutReplica {
   async #confirm(request: DecisionRequest, decision: Decision): Promise<Confirmation> {
     const { weakness: { looksOnce = false } = {} } = this.#surroundings;
     let looks = 0;
-    const confirm: Confirmer["confirm"] = async (_, { rollouts } = {}) => {
+    const confirm: Confirmer["confirm"] = async (_, options) => {
       looks += 1;
-      return await Promise.resolve(this.#look(decision, rollouts, looksOnce && looks > 1));
+      return await Promise.resolve(this.#look(decision, options?.rollouts, looksOnce && looks > 1));
     };
     return await confirmRelease({ confirmer: { confirm }, rollouts: this.rollouts }, request);
   }

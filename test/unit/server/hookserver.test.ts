@@ -177,7 +177,10 @@ test("the room and the memory of a body are free again once it is answered", asy
   const { port } = await start(t, { limits: { bodiesBytes: MIB }, routes: [{ path: HOOK, handle }] });
   const send1MiB = async (): Promise<string> => (await send(port, [Buffer.alloc(MIB)])).text;
   assert.deepEqual([await send1MiB(), await send1MiB()], [String(MIB), String(MIB)]);
-  assert.deepEqual(kept.map(({ length }) => length), [0, 0]);
+  assert.deepEqual(
+    kept.map(({ length }) => length),
+    [0, 0],
+  );
 });
 
 test("4 MiB are read, with and without a content length", async (t) => {
