@@ -11,12 +11,12 @@ const MAX_SLEEP_MS = 30_000;
 const SET_BACK_MS = 10_000;
 /** How much work one turn of the event loop does at most: ten thousand Clusters may wait for the same window. */
 const BATCH = 50;
-/** How much work, whose instants have come together, a turn takes out of the queue at most. */
+/** How much a turn takes out of the queue at most: the instants of ten thousand Clusters may come together. */
 const ARRIVALS = 1000;
 
 interface AlarmOptions<T> {
   readonly now: () => Date;
-  /** The same work has the same key. */
+  /** The same work has the same key, and the same owner. */
   readonly keyOf: (work: T) => string;
   /** If much work is due, its owners take turns. */
   readonly ownerOf: (work: T) => string;
@@ -32,6 +32,8 @@ interface Entry<T> {
   readonly owner: string;
   readonly work: T;
   readonly at: number;
+  /** When it was set, among all work. */
+  readonly place: number;
 }
 
 export class Alarm<T> {
@@ -41,6 +43,7 @@ export class Alarm<T> {
   readonly #later = new Map<string, Entry<T>>();
   /** Of all that is later, the next first. What was cleared, or has another instant now, is still in it. */
   #queue = queueOf<T>([]);
+  #places = 0;
   readonly #options: AlarmOptions<T>;
   readonly #allowance: TimeAllowance;
   #timer: NodeJS.Timeout | undefined;
@@ -65,7 +68,7 @@ export class Alarm<T> {
     }
     const now = this.#options.now().getTime();
     this.#seen = Math.max(this.#seen, now);
-    this.#put({ key, owner, work, at: at.getTime() }, now);
+    this.#put({ key, owner, work, at: at.getTime(), place: this.#places++ }, now);
     if (at.getTime() < this.#wakesAt) this.#sleepUntil(at.getTime());
   }
 
@@ -101,8 +104,8 @@ export class Alarm<T> {
     if (isSetBack) onSetBack();
     this.#arrive(now);
     const end = performance.now() + turnMs;
-    let rung = 0;
-    const isOver = (): boolean => rung === BATCH || (rung > 0 && performance.now() > end);
+    let looked = 0;
+    const isOver = (): boolean => looked === BATCH || (looked > 0 && performance.now() > end);
     // An owner comes once more for each piece of its work, behind the others.
     for (const [owner, works] of this.#due) {
       if (isOver()) break;
@@ -112,11 +115,11 @@ export class Alarm<T> {
       if (entry === undefined) continue;
       works.delete(entry.key);
       if (works.size > 0) this.#due.set(owner, works);
+      looked += 1;
       if (entry.at > now) {
-        this.#put(entry, now);
+        this.#put(entry, now); // the clock was set back
         continue;
       }
-      rung += 1;
       const began = performance.now();
       onDue(entry.work, new Date(entry.at));
       this.#allowance.spend(owner, performance.now() - began);
@@ -127,27 +130,17 @@ export class Alarm<T> {
   /** Makes work due whose instant has come; what is left has to wait for the next turn. */
   #arrive(now: number): void {
     for (let left = ARRIVALS; left > 0; left -= 1) {
-      const entry = this.#first();
-      if (entry === undefined || entry.at > now) return;
-      this.#queue.pop();
-      this.#put(entry, now);
-    }
-  }
-
-  /** The next of what is later. */
-  #first(): Entry<T> | undefined {
-    for (;;) {
       const queued = this.#queue.peek();
-      if (queued === undefined) return undefined;
-      const entry = this.#later.get(queued.key);
-      if (entry?.at === queued.at) return entry;
+      if (queued === undefined || queued.at > now) return;
       this.#queue.pop();
+      const entry = this.#later.get(queued.key);
+      if (entry?.at === queued.at) this.#put(entry, now);
     }
   }
 
-  /** When there is something to do again: owners that have used up their allowance rest. */
+  /** When there may be something to do again: owners that have used up their allowance rest. */
   #next(now: number): number {
-    let next = this.#first()?.at ?? Infinity;
+    let next = this.#queue.peek()?.at ?? Infinity;
     for (const owner of this.#due.keys()) next = Math.min(next, now + this.#allowance.restMs(owner));
     return next;
   }
@@ -169,5 +162,5 @@ export class Alarm<T> {
 }
 
 function queueOf<T>(entries: Entry<T>[]): TinyQueue<Entry<T>> {
-  return new TinyQueue(entries, (a, b) => a.at - b.at);
+  return new TinyQueue(entries, (a, b) => a.at - b.at || a.place - b.place);
 }
