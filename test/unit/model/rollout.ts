@@ -272,10 +272,6 @@ export const weakRollouts: Readonly<Record<string, RolloutScenario>> = {
     limits: { "a minute passes": 1 },
     weakness: { haste: 5 },
   },
-  "policies are looked at before the slot is taken, and not again": {
-    ...frozen,
-    weakness: { looksOnce: true },
-  },
   "slots are given back from informers": {
     ...apart,
     endless: true,
@@ -289,6 +285,13 @@ export const weakRollouts: Readonly<Record<string, RolloutScenario>> = {
           await Promise.resolve(replica.clusters.get(`${namespace}/${name}`)),
       }),
     },
+  },
+};
+
+export const weakReleases: Readonly<Record<string, RolloutScenario>> = {
+  "policies are looked at before the slot is taken, and not again": {
+    ...frozen,
+    weakness: { looksOnce: true },
   },
 };
 

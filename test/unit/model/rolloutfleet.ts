@@ -250,7 +250,7 @@ export class RolloutFleet extends RolloutClusters implements System {
 
   #ask(replica: RolloutReplica, name: string): void {
     const target = versionOf(this.api.get("clusters", keyOf(name)));
-    const call: Call = { target, replica, wasReleased: this.#isReleased(name), isGo: false };
+    const call: Call = { target, replica, wasReleased: this.#holder(name) === undefined, isGo: false };
     this.#calls.set(name, call);
     replica.ask(keyOf(name), (go) => {
       // Cluster API has given up, or the replica was killed.
@@ -267,9 +267,7 @@ export class RolloutFleet extends RolloutClusters implements System {
 
   #judge(name: string, { wasReleased, target }: Call): void {
     if (!wasReleased)
-      this.#broken.push(
-        `R3: ${name} begins, and at each moment something held it: a policy, a pause, no free slot`,
-      );
+      this.#broken.push(`R3: ${name} begins, and was held at each moment, now by ${this.#holder(name)}`);
     const isLater = this.scenario.spec.stages !== undefined && this.scenario.clusters[name] !== "canary";
     if (isLater && this.rollout !== undefined && !this.#passed.has(target))
       this.#broken.push(`R2: ${name} begins, and stage canary has not passed`);
@@ -288,8 +286,11 @@ export class RolloutFleet extends RolloutClusters implements System {
     return this.spec.paused !== true && halted?.status !== "True";
   }
 
-  #isReleased(name: string): boolean {
-    return !this.isHeldByPolicy && this.#mayBegin() && this.#hasRoom(name);
+  /** What holds it at this moment. */
+  #holder(name: string): string | undefined {
+    if (this.isHeldByPolicy) return "a policy";
+    if (!this.#mayBegin()) return "the rollout, which is paused or halted";
+    return this.#hasRoom(name) ? undefined : "the rollout, which has no free slot";
   }
 
   /** Cluster API does nothing with it any more, whatever it is answered. */
@@ -331,7 +332,7 @@ export class RolloutFleet extends RolloutClusters implements System {
 
   #look(): void {
     for (const replica of this.#replicas) replica.observe();
-    for (const [name, call] of this.#calls) if (this.#isReleased(name)) call.wasReleased = true;
+    for (const [name, call] of this.#calls) if (this.#holder(name) === undefined) call.wasReleased = true;
     const canaries = this.#names().filter((name) => this.scenario.clusters[name] === "canary");
     const versions = new Set(
       canaries.map((name) => (this.waits(name) || this.isMarked(name) ? "" : versionOf(this.cluster(name)))),

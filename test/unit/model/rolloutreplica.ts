@@ -134,8 +134,8 @@ export class RolloutReplica {
       const task = running.getStore();
       if (task !== undefined && follows(request.what)) return task.requests.add(request);
       request.perform();
-      // It is older than the rollout that the task reads next.
-      if (request.what.startsWith("list clusters") && follows("get hookrollouts"))
+      // A task keeps what it has listed, also where it reads the rollout again after a conflict.
+      if (request.what.startsWith("list clusters"))
         task?.heard.push(JSON.stringify(api.list("clusters").map(({ metadata }) => marksOf(metadata))));
       return request.answer?.deliver();
     });

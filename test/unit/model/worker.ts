@@ -8,7 +8,7 @@ import { finalizerScenarios } from "./finalizer.ts";
 import { Fleet, rested, type Scenario } from "./fleet.ts";
 import { releaseScenarios } from "./release.ts";
 import { stopClocks } from "./replica.ts";
-import { rolloutScenarios, weakRollouts } from "./rollout.ts";
+import { rolloutScenarios, weakReleases, weakRollouts } from "./rollout.ts";
 import { restedRollout } from "./restedrollout.ts";
 import { RolloutFleet, type RolloutScenario } from "./rolloutfleet.ts";
 import { statusScenarios } from "./status.ts";
@@ -19,9 +19,13 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   ...statusScenarios,
 };
 
-const ROLLOUTS: Readonly<Record<string, RolloutScenario>> = { ...rolloutScenarios, ...weakRollouts };
+const ROLLOUTS: Readonly<Record<string, RolloutScenario>> = {
+  ...rolloutScenarios,
+  ...weakRollouts,
+  ...weakReleases,
+};
 
-const MAX_STATES = 40_000;
+const MAX_STATES = 60_000;
 
 /** One for all scenarios of a process: half a second of it goes to its modules. */
 let worker: Worker | undefined;
