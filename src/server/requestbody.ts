@@ -6,7 +6,7 @@ import type { BodyRoom, Taken } from "./bodyroom.ts";
 import { hasTooManyValues } from "./bodyvalues.ts";
 import type { Connection } from "./connections.ts";
 import { readInTurns, TURN_BYTES } from "./readingturns.ts";
-import { WholeBody } from "./wholebody.ts";
+import { freeAll, WholeBody } from "./wholebody.ts";
 
 /**
  * "too-large": in bytes, or in values (bodyvalues.ts). "no-room": other bodies take all of it (bodyroom.ts). "unread":
@@ -76,7 +76,7 @@ export function readBody(
   };
   const drop = (): void => {
     if (request.head === NOTHING) request.head = headOf(chunks);
-    new WholeBody(chunks).free();
+    freeAll(chunks);
     chunks = [];
     room.leave(taken);
   };

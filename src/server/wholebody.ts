@@ -60,17 +60,19 @@ export class WholeBody {
 
   /** Nothing may read the body any more, nor what bytes() and view() have returned: most of it is gone. */
   free(): void {
-    for (const chunk of this.#chunks) freeChunk(chunk);
+    freeAll(this.#chunks);
     this.#chunks = [];
   }
 }
 
 /**
- * Gives back the memory of a part of a body. As garbage it would wait for a collection; and V8 starts one of its whole heap when
+ * Gives back the memory of the parts of a body. As garbage it would wait for a collection; and V8 starts one of its whole heap when
  * too much waits outside of it, several a second beside large bodies.
  */
-function freeChunk({ buffer, byteLength }: Buffer): void {
-  if (byteLength === 0) return; // it was freed before, and that throws
-  if (buffer.byteLength !== byteLength) return; // of the pool of Node.js for small buffers
-  if (buffer instanceof ArrayBuffer) buffer.transfer(0);
+export function freeAll(chunks: readonly Buffer[]): void {
+  for (const { buffer, byteLength } of chunks) {
+    if (byteLength === 0) continue; // it was freed before, and that throws
+    if (buffer.byteLength !== byteLength) continue; // of the pool of Node.js for small buffers
+    if (buffer instanceof ArrayBuffer) buffer.transfer(0);
+  }
 }

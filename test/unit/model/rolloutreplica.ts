@@ -10,9 +10,7 @@ import type { Cluster } from "../../../src/api/meta.ts";
 import type { Confirmer, RolloutComparison } from "../../../src/controller/confirmation.ts";
 import type { DecisionRequest, RolloutApi } from "../../../src/controller/ports.ts";
 import { confirmRelease } from "../../../src/controller/release.ts";
-import { type KnownMember, RolloutEntry } from "../../../src/controller/rolloutentry.ts";
 import { RolloutReconciler } from "../../../src/controller/rolloutreconciler.ts";
-import { RolloutQueue } from "../../../src/controller/rolloutqueue.ts";
 import { Rollouts } from "../../../src/controller/rollouts.ts";
 import { viewRollout } from "../../../src/controller/storedviews.ts";
 import { ClusterResource } from "../../../src/kube/clusterresource.ts";
@@ -21,11 +19,11 @@ import type { ObjectInformers } from "../../../src/objects/objectinformers.ts";
 import { ApiServer } from "../../../src/operator/apiserver.ts";
 import { viewCluster } from "../../../src/policy/cluster.ts";
 import type { Confirmation, Decision } from "../../../src/policy/decision.ts";
-import { reachedVersion } from "../../../src/rollouts/health.ts";
 import { type CompiledRollout, compileRollout } from "../../../src/rollouts/rollout.ts";
 import { ALL_HOOKS, NO_OBJECTS } from "../builders.ts";
 import { type ApiModel, clientOf, type Request } from "./apiserver.ts";
 import type { Step } from "./explorer.ts";
+import { minutes, reached, told } from "./rolloutspies.ts";
 import { requestSteps, running, type Task } from "./task.ts";
 
 /** What memory keeps of time is told in minutes: they pass as steps of their own. */
@@ -70,41 +68,6 @@ function compileRolloutOnce(object: HookRollout): CompiledRollout {
   const rollout = compiled.get(key) ?? compileRollout(object);
   compiled.set(key, rollout);
   return rollout;
-}
-
-/** What a queue was told, and when: it shows that to nobody. */
-const told = new WeakMap<RolloutQueue, Map<string, number>>();
-
-for (const name of ["asked", "putBehind"] as const) {
-  // oxlint-disable-next-line typescript/unbound-method -- called with the `this` of its caller
-  const real = RolloutQueue.prototype[name];
-  RolloutQueue.prototype[name] = function spied(uid, nowMs) {
-    const known = told.get(this) ?? new Map<string, number>();
-    told.set(this, known.set(`${name} ${uid}`, minutes(nowMs)));
-    real.call(this, uid, nowMs);
-  };
-}
-
-/** The versions that the reconciler has seen reached: it keeps them to itself, and looks at members for nothing else. */
-const reached = new WeakMap<RolloutEntry, ReadonlyMap<string, string>>();
-
-// oxlint-disable-next-line typescript/unbound-method -- called with the `this` of its caller
-const { ofMembers } = RolloutEntry.prototype;
-RolloutEntry.prototype.ofMembers = function spied<T>(this: RolloutEntry, work: (known: KnownMember) => T) {
-  const before = reached.get(this) ?? new Map<string, string>();
-  const now = new Map<string, string>();
-  reached.set(this, now);
-  const spy = (known: KnownMember): T => {
-    const version = reachedVersion(known.cluster, this.health(known.cluster), before);
-    if (version !== undefined) now.set(known.cluster.metadata.uid, version);
-    return work(known);
-  };
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the type parameter of the method
-  return ofMembers.call(this, spy) as T[] | Promise<T[]>;
-};
-
-function minutes(ms: number): number {
-  return Math.floor(ms / 60_000);
 }
 
 export class RolloutReplica {

@@ -10,6 +10,7 @@ import { MAX_VALUES } from "../../../src/server/bodyvalues.ts";
 import { Connection } from "../../../src/server/connections.ts";
 import { type Body, HookRequest, parsable, readBody } from "../../../src/server/requestbody.ts";
 import { WholeBody } from "../../../src/server/wholebody.ts";
+import { chunkOf } from "./chunk.ts";
 
 const LIMIT = 1000;
 const LIMITS = { bodyBytes: LIMIT, discardedBytes: LIMIT };
@@ -38,9 +39,6 @@ test("what comes after a body was given up takes no room", async () => {
   await nextTurn();
   assert.equal(room.take({ bytes: 0 }, LIMIT), true);
 });
-
-/** Of memory that is its own, as what comes from a socket. */
-const chunkOf = (text: string): Buffer => Buffer.from(new TextEncoder().encode(text).buffer);
 
 test("what is refused gives its memory back, and its beginning is kept", async () => {
   const request = requestVia(new Connection(new Socket()));

@@ -4,9 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { WholeBody } from "../../../src/server/wholebody.ts";
-
-/** A chunk as it comes from a socket: of memory that is its own. */
-const chunkOf = (text: string): Buffer => Buffer.from(new TextEncoder().encode(text).buffer);
+import { chunkOf } from "./chunk.ts";
 
 test("a body gives the memory of its chunks back, and is empty then", () => {
   const chunks = [chunkOf('{"a":'), chunkOf("1}")];
