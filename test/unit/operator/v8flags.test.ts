@@ -12,12 +12,13 @@ test("V8 has every flag that the operator and its Deployment set", async () => {
   const { stdout } = await promisify(execFile)(process.execPath, ["--v8-options"]);
   const files = ["src/operator/operator.ts", "manifests/deployment.yaml"];
   const texts = await Promise.all(files.map(async (file) => await readFile(join(ROOT, file), "utf8")));
-  const flags = texts.flatMap((text) => text.match(/--(?:wasm|max)-[a-z-]+(?==)/g) ?? []);
+  const flags = texts.flatMap((text) => text.match(/--(?:(?:wasm|max)-[a-z-]+(?==)|no-[a-z-]+)/g) ?? []);
   assert.deepEqual(flags, [
     "--wasm-tiering-budget",
+    "--no-allocation-site-pretenuring",
     "--max-old-space-size-percentage",
     "--max-semi-space-size",
   ]);
-  const missing = flags.filter((flag) => !stdout.includes(`  ${flag} (`));
+  const missing = flags.filter((flag) => !stdout.includes(`  ${flag.replace("--no-", "--")} (`));
   assert.deepEqual(missing, ["--max-old-space-size-percentage"], "which is Node.js's own");
 });
