@@ -18,11 +18,11 @@ import {
   type Operator,
   type OperatorOptions,
   operatorPorts,
-  startOperator,
 } from "../../test/controlplane/operator.ts";
 import { createProcesses, type Processes } from "../../test/controlplane/processes.ts";
 import { APPROVED, approvalRule, policyRef, storePolicy } from "../../test/controlplane/policies.ts";
 import { type Proxy, startProxy } from "../../test/controlplane/proxy.ts";
+import { startShipped } from "../../test/controlplane/shipped.ts";
 import { repeat } from "../calls/pace.ts";
 import { requestOf } from "../fleet/requests.ts";
 import { type Facts, mayGo, Timeline } from "./judge.ts";
@@ -106,7 +106,7 @@ async function startReplica(
   const ports = await operatorPorts();
   let starts = 0;
   const start = async (waitReady = true): Promise<Operator> =>
-    await startOperator(cp, { ...options, flags, kubeconfig, ports, name: `${name}-${++starts}`, waitReady });
+    await startShipped(cp, { ...options, flags, kubeconfig, ports, name: `${name}-${++starts}`, waitReady });
   const replica: Replica = {
     name,
     proxy,
