@@ -52,7 +52,7 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
       "",
       "settings-26k/peer same-26k/peer settings-1k/peer same-1k/peer reconnect/peer-cpu open/server-p99",
     ),
-    why: "Every call passes one event loop, where TLS, the reading of the body and the write of the answer cost more than the decision; the Go peer uses both cores and decides nothing. The ratios depend on the machine: on a faster one they were 3.6 for 26 KB and 1.0 for 1 KB, before bodies gave their memory back.",
+    why: "Every call passes one event loop, where TLS, the reading of the body and the write of the answer cost more than the decision; the Go peer uses both cores and decides nothing.",
   },
   rollouts: {
     title: "Rollouts",

@@ -1,7 +1,5 @@
 /** A HookRollout, two replicas and Cluster API with a few Clusters that want an upgrade, as one system to explore. */
 
-import type { HookRolloutSpec } from "../../../src/api/hookpolicy.ts";
-import { parseDuration } from "../../../src/policy/duration.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
 import { NOW } from "../rollouts/fixtures.ts";
 import { ApiModel, type Request, withoutVersions } from "./apiserver.ts";
@@ -9,13 +7,11 @@ import type { Step, System } from "./explorer.ts";
 import { text } from "./replica.ts";
 import type { Event } from "./rolloutevent.ts";
 import { begun, ended, keyOf, objectsOf, versionOf } from "./rolloutobjects.ts";
-import { PassedVersions, RolloutClusters } from "./rolloutclusters.ts";
+import { RolloutClusters } from "./rolloutclusters.ts";
+import { type Judged, RolloutLaws } from "./rolloutlaws.ts";
 import { RolloutReplica, type Weakness } from "./rolloutreplica.ts";
 
-export interface RolloutScenario {
-  /** By name, their stages. */
-  readonly clusters: Readonly<Record<string, string>>;
-  readonly spec: Partial<HookRolloutSpec>;
+export interface RolloutScenario extends Judged {
   /** Replicas whose informers lag; those of others bring everything at once. */
   readonly lags?: readonly string[];
   /** Clusters that the informers of A have not brought when the story begins. */
@@ -28,8 +24,6 @@ export interface RolloutScenario {
   /** Whether it is right that a Cluster waits at rest. */
   readonly mayWait?: (fleet: RolloutFleet) => boolean;
   readonly weakness?: Weakness;
-  /** A Cluster joins the rollout while it runs. */
-  readonly joins?: boolean;
   /** Clusters whose upgrade runs when the story begins. */
   readonly begun?: readonly string[];
   /** Clusters that are unhealthy when their upgrade has ended. */
@@ -64,10 +58,8 @@ export class RolloutFleet extends RolloutClusters implements System {
   readonly scenario: RolloutScenario;
   readonly #replicas: RolloutReplica[] = [];
   readonly #calls = new Map<string, Call>();
-  readonly #begunAt = new Map<string, number>();
-  readonly #passed: PassedVersions;
+  readonly #laws: RolloutLaws;
   readonly #used = new Map<string, number>();
-  readonly #broken: string[] = [];
   #late: Request[] = [];
   #leader = "A";
   #passedMs = 0;
@@ -77,7 +69,7 @@ export class RolloutFleet extends RolloutClusters implements System {
   constructor(scenario: RolloutScenario) {
     super(new ApiModel(false));
     this.scenario = scenario;
-    this.#passed = new PassedVersions(scenario.spec.stages?.[0]?.minSuccessTime);
+    this.#laws = new RolloutLaws(scenario, this);
     for (const [plural, objects] of Object.entries(scenario.objects ?? objectsOf(scenario)))
       for (const object of objects) this.api.put(plural, object);
     for (const name of ["A", "B"]) this.#replicas.push(this.#start(name));
@@ -111,6 +103,14 @@ export class RolloutFleet extends RolloutClusters implements System {
 
   get now(): Date {
     return new Date(NOW.getTime() + this.#passedMs);
+  }
+
+  get passedMs(): number {
+    return this.#passedMs;
+  }
+
+  mayBegin(name: string): boolean {
+    return this.#calls.get(name)?.isGo === true;
   }
 
   /** A step of others, that can be taken so many times; `open`: now. */
@@ -250,7 +250,7 @@ export class RolloutFleet extends RolloutClusters implements System {
 
   #ask(replica: RolloutReplica, name: string): void {
     const target = versionOf(this.api.get("clusters", keyOf(name)));
-    const call: Call = { target, replica, wasReleased: this.#holder(name) === undefined, isGo: false };
+    const call: Call = { target, replica, wasReleased: this.#laws.holder(name) === undefined, isGo: false };
     this.#calls.set(name, call);
     replica.ask(keyOf(name), (go) => {
       // Cluster API has given up, or the replica was killed.
@@ -260,37 +260,8 @@ export class RolloutFleet extends RolloutClusters implements System {
         return;
       }
       call.isGo = true;
-      this.#begunAt.set(name, this.#passedMs);
-      this.#judge(name, call);
+      this.#laws.begins(name, call);
     });
-  }
-
-  #judge(name: string, { wasReleased, target }: Call): void {
-    if (!wasReleased)
-      this.#broken.push(`R3: ${name} begins, and was held at each moment, now by ${this.#holder(name)}`);
-    const isLater = this.scenario.spec.stages !== undefined && this.scenario.clusters[name] !== "canary";
-    if (isLater && this.rollout !== undefined && !this.#passed.has(target))
-      this.#broken.push(`R2: ${name} begins, and stage canary has not passed`);
-  }
-
-  /** Only members count, and are held. */
-  #hasRoom(name: string): boolean {
-    if (this.rollout === undefined || !this.isMember(name)) return true;
-    const others = this.#inOperation().filter((each) => each !== name && this.isMember(each));
-    return others.length < Number(this.scenario.spec.maxConcurrency ?? 1);
-  }
-
-  #mayBegin(): boolean {
-    if (this.rollout === undefined) return true;
-    const halted = this.status.conditions?.find(({ type }) => type === "Halted");
-    return this.spec.paused !== true && halted?.status !== "True";
-  }
-
-  /** What holds it at this moment. */
-  #holder(name: string): string | undefined {
-    if (this.isHeldByPolicy) return "a policy";
-    if (!this.#mayBegin()) return "the rollout, which is paused or halted";
-    return this.#hasRoom(name) ? undefined : "the rollout, which has no free slot";
   }
 
   /** Cluster API does nothing with it any more, whatever it is answered. */
@@ -332,13 +303,9 @@ export class RolloutFleet extends RolloutClusters implements System {
 
   #look(): void {
     for (const replica of this.#replicas) replica.observe();
-    for (const [name, call] of this.#calls) if (this.#holder(name) === undefined) call.wasReleased = true;
-    const canaries = this.#names().filter((name) => this.scenario.clusters[name] === "canary");
-    const versions = new Set(
-      canaries.map((name) => (this.waits(name) || this.isMarked(name) ? "" : versionOf(this.cluster(name)))),
-    );
-    const [version = "", ...others] = versions;
-    this.#passed.look(others.length === 0 ? version : "", this.#passedMs);
+    for (const [name, call] of this.#calls)
+      if (this.#laws.holder(name) === undefined) call.wasReleased = true;
+    this.#laws.look();
   }
 
   #names(): string[] {
@@ -358,8 +325,7 @@ export class RolloutFleet extends RolloutClusters implements System {
         this.visible(),
         this.#replicas.map((replica) => replica.state()),
         new Set(calls),
-        this.#begunAt,
-        this.#passed.state(),
+        this.#laws.state(),
         this.#used,
         this.#late.map(({ what, body }) => [what, body]),
         this.#leader,
@@ -373,46 +339,13 @@ export class RolloutFleet extends RolloutClusters implements System {
   }
 
   broken(): readonly string[] {
-    const inOperation = this.#inOperation();
-    // Where a Cluster joins while it runs, only what begins then can be judged.
-    const isJudged = this.rollout !== undefined && this.scenario.joins !== true;
-    const over = isJudged && this.#isTooMany(inOperation);
-    return [...this.#broken, ...(over ? [`R1: ${inOperation.join(" and ")} are in operation`] : [])];
-  }
-
-  #inOperation(): string[] {
-    const { progressDeadline } = this.scenario.spec;
-    const deadlineMs = parseDuration(progressDeadline ?? "1h") ?? Infinity;
-    return this.#names().filter(
-      (name) =>
-        (this.isMarked(name) || this.#calls.get(name)?.isGo === true) &&
-        this.#passedMs - (this.#begunAt.get(name) ?? 0) < deadlineMs,
-    );
-  }
-
-  /** In all, or with the same value of the only label that Clusters have here. */
-  #isTooMany(names: readonly string[]): boolean {
-    const { maxConcurrency = 1, spread = [] } = this.scenario.spec;
-    const largest = Math.max(
-      0,
-      ...names.map((name) => names.filter((each) => this.#valueOf(each) === this.#valueOf(name)).length),
-    );
-    return (
-      names.length > Number(maxConcurrency) || spread.some((each) => largest > Number(each.maxConcurrency))
-    );
-  }
-
-  #valueOf(name: string): string | undefined {
-    return this.scenario.clusters[name];
+    return this.#laws.broken();
   }
 
   brokenAtRest(): readonly string[] {
     const { mayWait, endless } = this.scenario;
     if (endless !== undefined || mayWait?.(this) === true || this.#endsTooSoon()) return [];
-    const waiting = this.#names().filter((name) => this.waits(name));
-    if (waiting.length > 0) return [`R5: ${waiting.join(" and ")} wait for ever`];
-    const held = (this.status.running ?? []).map(({ name }) => name);
-    return held.length > 0 ? [`R4: ${held.join(" and ")} keep their slots`] : [];
+    return this.#laws.brokenAtRest();
   }
 
   /** The three minutes of a claim, or of a status that was lost, have not passed when the story ends. */
