@@ -103,14 +103,14 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
       ["Hostile input ended the operator's process", "hostile-crashes"],
     ],
     key: ids("hostile-", "mutated invalid wrong-allows crashes failed p99-oversized"),
-    why: "One event loop answers all, and the attackers share two cores with it, though at the lowest priority. What waits are new connections: the event loop accepts one in each turn, behind the handshakes of the attackers; calls over a kept connection take about half as long. With real-time priority for the operator and the other client, most attacks stay below 2 times. None of its calls failed.",
+    why: "One event loop answers all, and the attackers share two cores with it, though at the lowest priority. What waits are new connections: the event loop accepts one in each turn, behind the handshakes of the attackers; calls over a kept connection take about half as long. None of its calls failed.",
   },
   soak: {
     title: "Soak",
     question: "Does memory grow while Clusters come and go?",
     answers: [["Memory grows with churn by", "soak-rss-slope"]],
     key: ids("soak-", "wrong-allows failed-calls heap-slope rss-slope"),
-    why: "Resident memory still rises by 5 MiB in the second half, which brings the churn of two hours: the heap that collections leave moves by as much from minute to minute.",
+    why: "Functions are compiled for as long as they become warm: heap snapshots after 650 and 1,340 Clusters differ by 0.3 MB, nearly all of it compiled code, and have as many objects. Resident memory rises by 5 MiB in the churn of the last two hours.",
   },
 };
 
