@@ -5,7 +5,7 @@ import { PENDING_HOOKS_ANNOTATION } from "../../../src/api/meta.ts";
 import { parseDuration } from "../../../src/policy/duration.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
 import type { ApiModel } from "./apiserver.ts";
-import { conditionOf, ended, isHeld, keyOf, scaling, wanting } from "./rolloutobjects.ts";
+import { conditionOf, ended, isHeld, keyOf, scaling, versionOf, wanting } from "./rolloutobjects.ts";
 
 export const ROLLOUT = "upgrades";
 
@@ -26,6 +26,11 @@ export class RolloutClusters {
 
   get spec(): Partial<HookRolloutSpec> {
     return this.rollout?.spec ?? {};
+  }
+
+  /** A condition of the rollout. */
+  isTrue(type: string): boolean {
+    return this.rollout !== undefined && conditionOf(this.rollout, type) === "True";
   }
 
   /** There is a policy, which holds every Cluster. */
@@ -88,6 +93,11 @@ export class RolloutClusters {
   waits(name: string): boolean {
     const cluster = this.api.get("clusters", keyOf(name));
     return cluster !== undefined && !this.isMarked(name) && isHeld(cluster);
+  }
+
+  /** "": its upgrade waits or runs. */
+  reachedVersion(name: string): string {
+    return this.waits(name) || this.isMarked(name) ? "" : versionOf(this.cluster(name));
   }
 
   cluster(name: string): KubeObject | undefined {

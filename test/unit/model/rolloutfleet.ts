@@ -218,8 +218,7 @@ export class RolloutFleet extends RolloutClusters implements System {
 
   #ofClusterApi(name: string): Step[] {
     const own = (what: string, run: () => void): Step => ({ name: what, own: true, run });
-    const call = this.#calls.get(name);
-    if (call?.isGo === true)
+    if (this.mayBegin(name))
       return [
         own(`Cluster API begins with ${name}`, () => {
           this.#calls.delete(name);
@@ -231,7 +230,7 @@ export class RolloutFleet extends RolloutClusters implements System {
       const end = own(`${name} is upgraded`, () => this.set(name, (object) => ended(object, available)));
       return this.#isEndless(name) ? [] : [end];
     }
-    if (call !== undefined || !this.waits(name)) return [];
+    if (this.#calls.has(name) || !this.waits(name)) return [];
     return this.#replicas
       .filter((replica) => this.#isAwaited(replica, name))
       .map((replica) =>
@@ -249,7 +248,7 @@ export class RolloutFleet extends RolloutClusters implements System {
   }
 
   #ask(replica: RolloutReplica, name: string): void {
-    const target = versionOf(this.api.get("clusters", keyOf(name)));
+    const target = versionOf(this.cluster(name));
     const call: Call = { target, replica, wasReleased: this.#laws.holder(name) === undefined, isGo: false };
     this.#calls.set(name, call);
     replica.ask(keyOf(name), (go) => {
@@ -277,7 +276,7 @@ export class RolloutFleet extends RolloutClusters implements System {
 
   /** It was upgraded to this version. */
   has(name: string, version: string): boolean {
-    return !this.waits(name) && !this.isMarked(name) && versionOf(this.cluster(name)) === version;
+    return this.reachedVersion(name) === version;
   }
 
   /** Until nothing goes on without another step, and informers that do not lag have brought everything. */
@@ -356,9 +355,8 @@ export class RolloutFleet extends RolloutClusters implements System {
   }
 
   #waitsForTime(): boolean {
-    const { running = [], conditions = [] } = this.status;
-    const isReady = conditions.find(({ type }) => type === "Ready")?.status === "True";
-    return !isReady || running.some(({ markedAt }) => markedAt === undefined);
+    const { running = [] } = this.status;
+    return !this.isTrue("Ready") || running.some(({ markedAt }) => markedAt === undefined);
   }
 
   /** A stage that has not passed ends by time, too. */

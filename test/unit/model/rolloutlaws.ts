@@ -10,7 +10,6 @@
 import type { HookRolloutSpec } from "../../../src/api/hookpolicy.ts";
 import { parseDuration } from "../../../src/policy/duration.ts";
 import { PassedVersions, type RolloutClusters } from "./rolloutclusters.ts";
-import { versionOf } from "./rolloutobjects.ts";
 
 /** The part of a scenario that the laws are about. */
 export interface Judged {
@@ -49,10 +48,8 @@ export class RolloutLaws {
   }
 
   #isRunning(): boolean {
-    const { rollout, spec, status } = this.#fleet;
-    if (rollout === undefined) return true;
-    const halted = status.conditions?.find(({ type }) => type === "Halted");
-    return spec.paused !== true && halted?.status !== "True";
+    const fleet = this.#fleet;
+    return fleet.rollout === undefined || (fleet.spec.paused !== true && !fleet.isTrue("Halted"));
   }
 
   /** Only members count, and are held. */
@@ -79,15 +76,9 @@ export class RolloutLaws {
 
   /** Sees which versions have passed the first stage. */
   look(): void {
-    const fleet = this.#fleet;
     const canaries = this.#names().filter((name) => this.#scenario.clusters[name] === "canary");
-    const versions = new Set(
-      canaries.map((name) =>
-        fleet.waits(name) || fleet.isMarked(name) ? "" : versionOf(fleet.cluster(name)),
-      ),
-    );
-    const [version = "", ...others] = versions;
-    this.#passed.look(others.length === 0 ? version : "", fleet.passedMs);
+    const [version = "", ...others] = new Set(canaries.map((name) => this.#fleet.reachedVersion(name)));
+    this.#passed.look(others.length === 0 ? version : "", this.#fleet.passedMs);
   }
 
   broken(): readonly string[] {
