@@ -5,6 +5,7 @@ import { IncomingMessage } from "node:http";
 import type { BodyRoom, Taken } from "./bodyroom.ts";
 import { hasTooManyValues } from "./bodyvalues.ts";
 import type { Connection } from "./connections.ts";
+import { fairLoop } from "./fairloop.ts";
 import { readInTurns, TURN_BYTES } from "./readingturns.ts";
 import { freeAll, WholeBody } from "./wholebody.ts";
 
@@ -27,6 +28,24 @@ export class HookRequest extends IncomingMessage {
   /** The beginning of a refused body, which can show what the request was about. */
   head: Buffer = NOTHING;
   readonly taken: Taken = { bytes: 0 };
+  /** Read, and waiting for its turn. */
+  #body: Body | undefined;
+  #isGone = false;
+
+  /** Calls `done` when the address of the client has its turn, unless the client is gone by then. */
+  inTurn(body: Body, done: (body: Body) => void): void {
+    this.#body = body;
+    fairLoop.run(this.via?.accepted.remoteAddress ?? "", () => {
+      this.#body = undefined;
+      if (!this.#isGone) done(body);
+    });
+  }
+
+  /** Called when the answer has been sent, or the client is gone: a body that waits must not take what is not its room any more. */
+  leave(): void {
+    this.#isGone = true;
+    if (typeof this.#body === "object") this.#body.free();
+  }
 }
 
 export interface BodyLimits {
@@ -48,7 +67,7 @@ export interface Bounds {
 }
 
 /**
- * Calls `done` once. After anything but a whole body the connection cannot be used for another request. The caller that
+ * Calls `done` once, unless the client is gone before its turn. After anything but a whole body the connection cannot be used for another request. The caller that
  * answers the request releases its room.
  */
 export function readBody(
@@ -72,7 +91,7 @@ export function readBody(
     isDone = true;
     if (via !== undefined) via.reading -= 1;
     if (via?.onBreak === onBreak) via.onBreak = undefined; // otherwise an idle connection keeps its last request
-    done(body);
+    request.inTurn(body, done);
   };
   const drop = (): void => {
     if (request.head === NOTHING) request.head = headOf(chunks);

@@ -11,6 +11,7 @@ import { sparing } from "../log/sparing.ts";
 import { type Address, listen } from "./address.ts";
 import { BodyRoom } from "./bodyroom.ts";
 import { type Connection, Connections } from "./connections.ts";
+import { fairLoop } from "./fairloop.ts";
 import { type BodyLimits, HookRequest } from "./requestbody.ts";
 import { type KeyPair, tlsOptions } from "./tls.ts";
 import { MAX_CALL_BYTES } from "./wholebody.ts";
@@ -68,6 +69,9 @@ export const NOT_FOUND = '{"error":"not found"}\n';
 export const INTERNAL_ERROR = '{"error":"internal error"}\n';
 const BAD_REQUEST = "HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
+/** Of a handshake: it follows in the turns after the one that begins it. */
+const HANDSHAKE_MS = 0.5;
+
 export interface TlsServer {
   /** Rejects with a one-line error, for example when the port is in use. */
   listen(): Promise<{ port: number }>;
@@ -109,6 +113,7 @@ export function createTlsServer(options: TlsServerOptions): TlsServer & Listenin
   let { tls } = options;
   const server = createServer({ ...serverOptions(tls, limits, clients), IncomingMessage: HookRequest });
   const complain = sparing(log);
+  shakeHandsFairly(server);
   const connections = new Connections(server, limits.connections, () =>
     complain("Too many connections, closing idle ones", { limit: limits.connections }),
   );
@@ -143,6 +148,22 @@ export function createTlsServer(options: TlsServerOptions): TlsServer & Listenin
   };
 }
 
+/** TLS begins when the address of the client has its turn, and not when the connection is accepted. */
+function shakeHandsFairly(server: NodeServer): void {
+  const [begin] = server.listeners("connection"); // the one of node:tls; emitting the event later would tell all others, too
+  server.removeAllListeners("connection");
+  server.on("connection", (socket: Socket) => {
+    const { remoteAddress: address = "" } = socket;
+    fairLoop.accepted(address);
+    socket.once("close", () => fairLoop.closed(address));
+    socket.on("error", () => undefined); // TLS hears it as well, once it has begun
+    const shake = (): void => {
+      if (!socket.destroyed) begin?.call(server, socket);
+    };
+    fairLoop.run(address, shake, HANDSHAKE_MS);
+  });
+}
+
 /**
  * Tracks requests, and answers one of a connection at a time: hundreds at once would keep every other client waiting. Neither
  * Cluster API nor the API server sends a request before it has the last answer (RFC 9112, 9.3.2: none should after a POST).
@@ -153,6 +174,7 @@ function oneAtATime(connections: Connections, room: BodyRoom, handle: Handler): 
     request.via = via;
     response.on("close", () => {
       if (via.answer === response) via.answer = undefined; // otherwise an idle connection keeps it
+      request.leave();
       room.leave(request.taken);
       connections.answered(via);
     });

@@ -1,18 +1,17 @@
 /** Bodies that are JSON, or nearly, and cost much: too large, too dense, too deep, or with names that objects have anyway. */
 
-import { Agent } from "node:https";
 import type { HookName } from "../../src/api/runtimehooks.ts";
 import { post } from "../controlplane/post.ts";
 import { type Attack, repeated, type Scale } from "./attack.ts";
 import type { Tally } from "./tally.ts";
 import { portOf, seedOf, type Target } from "./target.ts";
 import { judge, type Route } from "./verdict.ts";
+import { attackingAgent } from "./wire.ts";
 
 const MIB = 1024 * 1024;
 const LIMIT = 4 * MIB;
 const LEVELS = 100_000;
 const TIMEOUT_MS = 40_000;
-const AT_A_TIME = 16;
 /** A body that takes longer is refused while it is sent, so that the client may see the end of the connection alone. */
 const REQUEST_LIMIT_MS = 30_000;
 
@@ -132,7 +131,7 @@ async function sendAll(
   target: Target,
   { bodies, scale, tally, routes = routesOf(target) }: Sending,
 ): Promise<void> {
-  const agent = new Agent({ ca: target.ca, servername: "localhost", keepAlive: true, maxSockets: AT_A_TIME });
+  const agent = attackingAgent(target);
   const send = async (route: Route, [name, body]: readonly [string, Buffer]): Promise<void> => {
     const begun = performance.now();
     try {

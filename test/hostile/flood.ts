@@ -1,15 +1,14 @@
 /** Mutated requests, as many at a time as a few connections take. */
 
-import { Agent } from "node:https";
+import type { Agent } from "node:https";
 import { post } from "../controlplane/post.ts";
 import { type Attack, repeated } from "./attack.ts";
 import type { Tally } from "./tally.ts";
 import { type Mutant, mutants } from "./mutants.ts";
 import { portOf, type Target } from "./target.ts";
 import { type HttpAnswer, judge } from "./verdict.ts";
-import { exchange, parseAnswers } from "./wire.ts";
+import { AT_A_TIME, attackingAgent, exchange, parseAnswers } from "./wire.ts";
 
-const AT_A_TIME = 16;
 const TIMEOUT_MS = 40_000;
 
 export const flood: Attack = {
@@ -17,12 +16,7 @@ export const flood: Attack = {
   title: "mutated requests, 16 at a time without a pause",
   run: async (target, scale, tally) => {
     const { seed, mutants: count } = scale;
-    const agent = new Agent({
-      ca: target.ca,
-      servername: "localhost",
-      keepAlive: true,
-      maxSockets: AT_A_TIME,
-    });
+    const agent = attackingAgent(target);
     try {
       await repeated(scale, async () => {
         const source = mutants(target, seed, count);

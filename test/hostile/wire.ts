@@ -1,5 +1,6 @@
 /** Raw connections to the hook server: bytes that no HTTP client would send, and all that comes back. */
 
+import { Agent } from "node:https";
 import { connect as connectTcp, type Socket } from "node:net";
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from "node:tls";
 import type { HttpAnswer } from "./verdict.ts";
@@ -10,17 +11,32 @@ export interface Address {
   readonly ca: string;
 }
 
+/** Of the attackers, and not of the client beside them: in a cluster, each pod has its own. */
+const ATTACKERS = "127.0.0.2";
+export const AT_A_TIME = 16;
+
+/** Keeps its connections, at most AT_A_TIME. */
+export function attackingAgent({ ca }: Pick<Address, "ca">): Agent {
+  return new Agent({
+    ca,
+    localAddress: ATTACKERS,
+    servername: "localhost",
+    keepAlive: true,
+    maxSockets: AT_A_TIME,
+  });
+}
+
 /** Far beyond what the server lets a request take: a busy machine may notice its end late. */
 const LIMIT_MS = 120_000;
 
 export function dialTcp({ port }: Address): Socket {
-  const socket = connectTcp(port, "127.0.0.1");
+  const socket = connectTcp({ port, host: "127.0.0.1", localAddress: ATTACKERS });
   socket.on("error", () => undefined); // that it ends is all that is looked at
   return socket;
 }
 
 export function dialTls({ port, ca }: Address, options: ConnectionOptions = {}): TLSSocket {
-  const socket = connectTls({ host: "127.0.0.1", port, ca, servername: "localhost", ...options });
+  const socket = connectTls({ socket: dialTcp({ port, ca }), ca, servername: "localhost", ...options });
   socket.on("error", () => undefined);
   return socket;
 }

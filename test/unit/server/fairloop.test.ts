@@ -1,0 +1,173 @@
+/** The clock stands still here but for the work itself, so that each turn of the real event loop does the same each time. */
+
+import assert from "node:assert/strict";
+import { test, type TestContext } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import fc from "fast-check";
+
+import { FairLoop } from "../../../src/server/fairloop.ts";
+
+interface Lab {
+  readonly loop: FairLoop;
+  /** The addresses whose work has run, in this order. */
+  readonly ran: string[];
+  /** Work that takes so long. */
+  readonly run: (address: string, tookMs: number) => boolean;
+  readonly pass: (ms: number) => void;
+}
+
+function start(t: TestContext, ...addresses: readonly string[]): Lab {
+  let now = 1000;
+  t.mock.method(performance, "now", () => now);
+  const loop = new FairLoop();
+  for (const address of addresses) loop.accepted(address);
+  const ran: string[] = [];
+  const pass = (ms: number): void => void (now += ms);
+  const run = (address: string, tookMs: number): boolean =>
+    loop.run(address, () => {
+      ran.push(address);
+      pass(tookMs);
+    });
+  return { loop, ran, run, pass };
+}
+
+/** Two addresses whose connections are known already. */
+async function startTwo(t: TestContext): Promise<Lab> {
+  const lab = start(t, "a", "b");
+  lab.run("a", 0);
+  await turns(2);
+  lab.ran.length = 0;
+  lab.pass(6); // no connection has arrived for a while
+  return lab;
+}
+
+async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn += 1) await nextTurn();
+}
+
+test("while all connections are of one address, its work runs at once", (t) => {
+  const { run, ran } = start(t, "a", "a");
+  assert.deepEqual([run("a", 50), run("a", 50), run("a", 50)], [true, true, true]);
+  assert.deepEqual(ran, ["a", "a", "a"]);
+});
+
+test("connections that have ended do not count, and their work leaves nothing behind", async (t) => {
+  const { loop, run } = await startTwo(t);
+  loop.closed("b");
+  assert.deepEqual([run("b", 5), run("a", 5), run("a", 5)], [true, true, true]);
+});
+
+test("in a turn work begins for a millisecond, and next comes the address that has had the least time", async (t) => {
+  const { run, ran } = await startTwo(t);
+  assert.deepEqual([run("a", 0.4), run("a", 0.7), run("a", 1)], [true, true, false]);
+  run("a", 1);
+  run("b", 0.5);
+  run("b", 1);
+  assert.deepEqual(ran.splice(0), ["a", "a"]);
+  await nextTurn();
+  assert.deepEqual(ran.splice(0), ["b", "b"]);
+  await nextTurn();
+  assert.deepEqual(ran.splice(0), ["a"]);
+  await nextTurn();
+  assert.deepEqual(ran, ["a"]);
+});
+
+test("work whose costs come later takes its turn as if they had come", async (t) => {
+  const { loop, run, ran } = await startTwo(t);
+  loop.run("a", () => ran.push("handshake"), 1);
+  assert.equal(run("b", 0.1), false);
+  await nextTurn();
+  assert.deepEqual(ran, ["handshake", "b"]);
+});
+
+test("after work longer than 2 ms, its address rests three times as long, if others work", async (t) => {
+  const { run, ran, pass } = await startTwo(t);
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  run("b", 0.1);
+  run("a", 5);
+  run("a", 1);
+  await turns(3);
+  assert.deepEqual(ran.splice(0), ["b", "a"]);
+  run("b", 0.1);
+  await turns(2);
+  assert.deepEqual(ran.splice(0), ["b"], "who rests must not hold up the others");
+  pass(15);
+  t.mock.timers.tick(15);
+  await turns(2);
+  assert.deepEqual(ran, ["a"]);
+});
+
+test("it does not rest while nobody else has had work for a second", async (t) => {
+  const { run, ran, pass } = await startTwo(t);
+  run("b", 0.1);
+  pass(1001);
+  run("a", 5);
+  run("a", 1);
+  await turns(1);
+  assert.deepEqual(ran, ["b", "a", "a"]);
+});
+
+test("no rest is longer than 200 ms", async (t) => {
+  const { run, ran, pass } = await startTwo(t);
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  run("b", 0.1);
+  run("a", 500);
+  run("a", 1);
+  await turns(1);
+  pass(200);
+  t.mock.timers.tick(200);
+  await turns(2);
+  assert.deepEqual(ran, ["b", "a", "a"]);
+});
+
+test("while connections arrive, one in each turn, nothing begins, for 5 ms at most", async (t) => {
+  const { loop, run, ran, pass } = await startTwo(t);
+  const arrive = async (): Promise<void> => {
+    loop.accepted("a");
+    run("a", 0);
+    await nextTurn();
+    pass(1);
+  };
+  for (let count = 0; count < 5; count += 1) await arrive();
+  assert.deepEqual(ran, []);
+  await arrive();
+  assert.equal(ran.length, 6);
+});
+
+test("who came behind a burst of connections has its turn with the first of them", async (t) => {
+  const { loop, ran } = await startTwo(t);
+  const shake = async (address: string): Promise<void> => {
+    loop.accepted(address);
+    loop.run(address, () => ran.push(address), 0.5);
+    await nextTurn();
+  };
+  for (let count = 0; count < 10; count += 1) await shake("a");
+  await shake("b");
+  await turns(2);
+  assert.ok(ran.slice(0, 2).includes("b"), ran.join(" "));
+});
+
+test("addresses that always have work get the same time, whatever it costs", async (t) => {
+  const cost = fc.double({ min: 0.01, max: 1.9, noNaN: true });
+  const backlog = fc.array(fc.array(cost, { minLength: 30, maxLength: 30 }), { minLength: 2, maxLength: 5 });
+  await fc.assert(
+    fc.asyncProperty(backlog, async (costs) => {
+      const names = costs.map((_, index) => `address ${index}`);
+      const { run, ran } = start(t, ...names);
+      const queues = new Map(names.map((name, index) => [name, [...(costs[index] ?? [])]]));
+      for (const [name, own] of queues) for (const each of own) run(name, each);
+      const had = new Map(names.map((name) => [name, 0]));
+      while (queues.values().every((own) => own.length > 0)) {
+        const before = ran.length;
+        await nextTurn();
+        for (const name of ran.slice(before))
+          had.set(name, (had.get(name) ?? 0) + (queues.get(name)?.shift() ?? 0));
+        const all = [...had.values()];
+        // Start-time fair queueing: at most the longest work of each of the two (Goyal, theorem 1).
+        assert.ok(Math.max(...all) - Math.min(...all) <= 3.8 + 1e-6, all.join(" "));
+      }
+      t.mock.restoreAll();
+    }),
+    { numRuns: 50 },
+  );
+});

@@ -1,0 +1,105 @@
+/** What a client feels of others that are at other addresses (fairloop.ts), in a real server. */
+
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect as connectTcp, type Socket } from "node:net";
+import { before, test, type TestContext } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { connect as connectTls } from "node:tls";
+
+import { fairLoop } from "../../../src/server/fairloop.ts";
+import { createHookServer } from "../../../src/server/hookserver.ts";
+import { type Body, HookRequest } from "../../../src/server/requestbody.ts";
+import type { KeyPair } from "../../../src/server/tls.ts";
+import { WholeBody } from "../../../src/server/wholebody.ts";
+import { issue } from "./certificates.ts";
+import { createRecorder } from "./recorder.ts";
+
+const OWN = "127.0.0.1";
+const OTHER = "127.0.0.2";
+const LONG_MS = 1.5;
+const TIMEOUT = { timeout: 30_000 };
+
+let pair: KeyPair;
+before(async () => {
+  pair = await issue("fairness");
+});
+
+interface Lab {
+  readonly tcp: (localAddress: string) => Socket;
+  readonly tls: (localAddress: string) => Promise<Socket>;
+  /** The bodies of the calls that were handled, in this order; each took LONG_MS. */
+  readonly handled: string[];
+}
+
+async function start(t: TestContext): Promise<Lab> {
+  const handled: string[] = [];
+  const handle = (body: WholeBody): string => {
+    handled.push(body.text() ?? "");
+    const ends = performance.now() + LONG_MS;
+    while (performance.now() < ends);
+    return "{}";
+  };
+  const server = createHookServer({
+    host: OWN,
+    port: 0,
+    tls: pair,
+    routes: [{ path: "/call", handle }],
+    undecodable: () => "{}",
+    log: createRecorder(),
+  });
+  const { port } = await server.listen();
+  t.after(() => server.close(0));
+  const tcp = (localAddress: string): Socket => {
+    const socket = connectTcp({ host: OWN, port, localAddress });
+    socket.on("error", () => undefined);
+    return socket;
+  };
+  const tls = async (localAddress: string): Promise<Socket> => {
+    const socket = connectTls({ socket: tcp(localAddress), rejectUnauthorized: false });
+    await once(socket, "secureConnect");
+    return socket;
+  };
+  return { tcp, tls, handled };
+}
+
+function call(socket: Socket, body: string): void {
+  socket.write(`POST /call HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+}
+
+test("one call is not behind all those of another address that came before it", TIMEOUT, async (t) => {
+  const { tls, handled } = await start(t);
+  const others = await Promise.all(Array.from({ length: 20 }, async () => await tls(OTHER)));
+  const own = await tls(OWN);
+  for (const socket of others) call(socket, "other");
+  call(own, "own");
+  await Promise.all([...others, own].map(async (socket) => await once(socket, "data")));
+  assert.equal(handled.length, 21);
+  assert.ok(handled.indexOf("own") < 3, handled.join(" "));
+});
+
+test("connections that end before their turn hurt nobody", TIMEOUT, async (t) => {
+  const { tcp, tls } = await start(t);
+  const own = await tls(OWN);
+  const others = Array.from({ length: 30 }, () => tcp(OTHER));
+  for (const socket of others) socket.once("connect", () => socket.resetAndDestroy());
+  call(own, "own");
+  await Promise.all([once(own, "data"), ...others.map(async (socket) => await once(socket, "close"))]);
+  call(await tls(OTHER), "other");
+  call(own, "own");
+  await once(own, "data");
+});
+
+test("a body whose client is gone before its turn is not handled, and gives its memory back", async (t) => {
+  for (const address of [OWN, OTHER]) fairLoop.accepted(address);
+  t.after(() => [OWN, OTHER].forEach((address) => fairLoop.closed(address)));
+  const request = new HookRequest(connectTcp({ port: 1, host: OWN }).on("error", () => undefined));
+  const body = new WholeBody([Buffer.from(new ArrayBuffer(100_000))]);
+  const seen: Body[] = [];
+  request.inTurn(body, (each) => seen.push(each)); // connections have just arrived, so that it waits
+  assert.equal(body.head(1), "\0");
+  request.leave();
+  assert.equal(body.head(1), "");
+  for (let turn = 0; turn < 10; turn += 1) await nextTurn();
+  assert.deepEqual(seen, []);
+});
