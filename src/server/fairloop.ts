@@ -1,16 +1,36 @@
 /**
  * Shares the event loop between the addresses of clients; in a cluster each pod has its own. In a turn of the loop work
  * begins for a millisecond. The rest waits, and next comes the address that has had the least time (start-time fair
- * queueing: Goyal, Vin, Cheng, SIGCOMM 1996). While all connections are of one address, nothing waits.
+ * queueing: Goyal, Vin, Cheng, SIGCOMM 1996). While all connections are of one address, only large bodies wait, and they
+ * never hold up what is small.
  */
 
 /** A new connection needs several turns until it has its answer. */
 const TURN_MS = 1;
-/** After work that took longer, an address rests, if others have had work in the last second. */
-const LONG_MS = 2;
-/** Of the length of the work. */
-const RESTS = 3;
-const MAX_REST_MS = 200;
+/** Of the body that work is about. */
+export type Size = "small" | "large" | "huge";
+
+interface Rest {
+  readonly afterMs: number;
+  /** Of the length of the work. */
+  readonly times: number;
+  readonly maxMs: number;
+}
+
+/**
+ * After work that takes long, what an address has of that size rests. `shared`: others have had work in the last
+ * second. A call that is small takes long only by accident; and no real fleet has huge ones.
+ */
+const RESTS: Record<Exclude<Size, "small">, Record<"shared" | "alone", Rest>> = {
+  large: {
+    shared: { afterMs: 2, times: 3, maxMs: 200 },
+    alone: { afterMs: 8, times: 6, maxMs: 200 },
+  },
+  huge: {
+    shared: { afterMs: 2, times: 100, maxMs: 1000 },
+    alone: { afterMs: 8, times: 6, maxMs: 200 },
+  },
+};
 const RECENT_MS = 1000;
 /**
  * libuv accepts one connection in a turn (src/unix/stream.c, uv__server_io). While some arrive, no work begins, for so
@@ -23,8 +43,10 @@ interface Work {
   readonly laterMs: number;
 }
 
+/** All work of one size that is for one address. */
 interface Share {
-  connections: number;
+  readonly client: Client;
+  readonly size: Size;
   /** In virtual time, which is the begin of the work that ran last. */
   begins: number;
   restsUntil: number;
@@ -32,9 +54,36 @@ interface Share {
   readonly waiting: Work[];
 }
 
+/** All clients of one address. */
+class Client {
+  connections = 0;
+  readonly #shares = { small: this.#share("small"), large: this.#share("large"), huge: this.#share("huge") };
+
+  of(size: Size): Share {
+    return this.#shares[size];
+  }
+
+  /** Of all its shares. */
+  last(what: "restsUntil" | "workedAt"): number {
+    const { small, large, huge } = this.#shares;
+    return Math.max(small[what], large[what], huge[what]);
+  }
+
+  #share(size: Size): Share {
+    return { client: this, size, begins: 0, restsUntil: 0, workedAt: -Infinity, waiting: [] };
+  }
+}
+
+export interface Kind {
+  /** What else the work costs, after it has returned. */
+  readonly laterMs?: number;
+  /** All but "small" waits for a turn in any case. */
+  readonly size?: Size;
+}
+
 export class FairLoop {
-  /** Of the addresses that have connections. */
-  readonly #shares = new Map<string, Share>();
+  /** By address: those that have connections, or rest. */
+  readonly #clients = new Map<string, Client>();
   readonly #waiting = new Set<Share>();
   #virtualMs = 0;
   /** In this turn. */
@@ -46,32 +95,40 @@ export class FairLoop {
 
   /** Each must be followed by `closed` in the end. */
   accepted(address: string): void {
-    const share = this.#shares.get(address) ?? newShare();
-    this.#shares.set(address, share);
-    share.connections += 1;
+    const client = this.#clients.get(address) ?? new Client();
+    this.#clients.set(address, client);
+    client.connections += 1;
     this.#hasAccepted = true;
   }
 
   closed(address: string): void {
-    const share = this.#shares.get(address);
-    if (share === undefined) return;
-    share.connections -= 1;
-    if (share.connections === 0) this.#shares.delete(address);
+    const client = this.#clients.get(address);
+    if (client === undefined) return;
+    client.connections -= 1;
+    this.#forget(address, client);
   }
 
-  /**
-   * Runs the work, which must not throw, and returns true, or runs it in a later turn. `laterMs`: what else it costs, after
-   * it has returned.
-   */
-  run(address: string, run: () => void, laterMs = 0): boolean {
-    if (this.#shares.size <= 1 && this.#waiting.size === 0) return (run(), true);
-    const share = this.#shares.get(address) ?? newShare(); // its connections may have ended
+  /** Runs the work, which must not throw, now or in a later turn. */
+  run(address: string, run: () => void, { laterMs = 0, size = "small" }: Kind = {}): void {
+    if (size === "small" && this.#clients.size <= 1 && this.#waiting.size === 0) return run();
+    const client = this.#clients.get(address) ?? new Client(); // its connections may have ended
+    const share = client.of(size);
     this.#schedule();
-    const mayRun = this.#spentMs < TURN_MS && !this.#hasAccepted && share.restsUntil <= performance.now();
-    if (mayRun && this.#waiting.size === 0) return (this.#perform(share, { run, laterMs }), true);
+    if (size === "small" && this.#mayRun()) return this.#perform(share, { run, laterMs });
     share.waiting.push({ run, laterMs });
     this.#waiting.add(share);
-    return false;
+  }
+
+  #mayRun(): boolean {
+    return this.#spentMs < TURN_MS && this.#waiting.size === 0 && !this.#hasAccepted;
+  }
+
+  /** Whoever rests is not forgotten: new connections would end the rest. */
+  #forget(address: string, client: Client): void {
+    if (client.connections > 0) return;
+    const restMs = client.last("restsUntil") - performance.now();
+    if (restMs > 0) setTimeout(() => this.#forget(address, client), restMs).unref();
+    else if (this.#clients.get(address) === client) this.#clients.delete(address);
   }
 
   readonly #schedule = (): void => {
@@ -128,18 +185,19 @@ export class FairLoop {
     this.#spentMs += tookMs + laterMs;
     share.begins += tookMs + laterMs;
     share.workedAt = ended;
-    if (tookMs > LONG_MS && this.#othersWorked(share, ended - RECENT_MS)) {
-      share.restsUntil = ended + Math.min(RESTS * tookMs, MAX_REST_MS);
-    }
+    share.restsUntil = ended + this.#restAfter(share, tookMs);
   }
 
-  #othersWorked(own: Share, since: number): boolean {
-    return this.#shares.values().some((share) => share !== own && share.workedAt > since);
+  #restAfter({ client, size }: Share, tookMs: number): number {
+    if (size === "small") return 0;
+    const { afterMs, times, maxMs } = RESTS[size][this.#haveOthersWorked(client) ? "shared" : "alone"];
+    return tookMs > afterMs ? Math.min(times * tookMs, maxMs) : 0;
   }
-}
 
-function newShare(): Share {
-  return { connections: 0, begins: 0, restsUntil: 0, workedAt: -Infinity, waiting: [] };
+  #haveOthersWorked(own: Client): boolean {
+    const since = performance.now() - RECENT_MS;
+    return this.#clients.values().some((client) => client !== own && client.last("workedAt") > since);
+  }
 }
 
 /** For all servers of the process: they share its event loop. */

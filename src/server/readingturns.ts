@@ -1,54 +1,33 @@
 /**
- * Large bodies take turns: libuv reads up to 2 MiB of one connection in one turn of the event loop, and
- * every other client would wait until that is decrypted, parsed and answered.
+ * Large bodies take turns: libuv reads up to 2 MiB of one connection in one turn of the event loop, and every other
+ * client would wait until that is decrypted and looked at.
  */
 
 import type { Readable } from "node:stream";
+import { fairLoop, type Size } from "./fairloop.ts";
 
 /** Bodies of most Clusters are smaller, and never wait. */
 export const TURN_BYTES = 128 * 1024;
 
-/** Parsing takes longer only from about 1 MiB on, which etcd hardly stores: the calls of no real fleet have to rest. */
-const LONG_MS = 8;
-/** Of its own length after a long turn: large bodies that are parsed take at most a seventh of the time. */
-const RESTS = 6;
-const MAX_REST_MS = 200;
+/** No more than one part is read in a turn of the loop. */
+const PART_MS = 1;
 
-const waiting = new Set<Readable>();
-/** Whether next() will be called. */
-let isTurning = false;
-let hasEnded = false;
+/** Hardly any is larger: etcd stores 1.5 MiB at most by default, and less of the object itself. */
+const HUGE_BYTES = 1024 * 1024;
 
-/** Makes a body wait, after each part of TURN_BYTES, until all that wait already have had their turn. */
-export function readInTurns(body: Readable): void {
+export function sizeOf(bytes: number): Size {
+  if (bytes <= TURN_BYTES) return "small";
+  return bytes <= HUGE_BYTES ? "large" : "huge";
+}
+
+/** Makes a body wait, after each part of TURN_BYTES, until it is the turn of the large bodies of this address. */
+export function readInTurns(body: Readable, address: string): void {
   let bytes = 0;
   body.on("data", (chunk: Buffer) => {
     bytes += chunk.length;
     if (bytes < TURN_BYTES) return;
     bytes = 0;
     body.pause();
-    waiting.add(body);
-    if (!isTurning) setImmediate(next);
-    isTurning = true;
-  });
-  body.once("end", () => (hasEnded = true));
-}
-
-/**
- * One of them continues in each turn of the event loop. When one has ended, it is also parsed and answered in that turn; then all
- * of them rest, because a new connection needs several turns until it has its answer.
- */
-function next(): void {
-  const [body] = waiting;
-  isTurning = body !== undefined;
-  if (body === undefined) return;
-  waiting.delete(body);
-  hasEnded = false;
-  const begun = performance.now();
-  body.resume();
-  setImmediate(() => {
-    const tookMs = performance.now() - begun;
-    if (hasEnded && tookMs > LONG_MS) setTimeout(next, Math.min(RESTS * tookMs, MAX_REST_MS));
-    else next();
+    fairLoop.run(address, () => body.resume(), { size: "large", laterMs: PART_MS });
   });
 }

@@ -3,10 +3,10 @@
 import { IncomingMessage } from "node:http";
 
 import type { BodyRoom, Taken } from "./bodyroom.ts";
-import { hasTooManyValues } from "./bodyvalues.ts";
+import { COUNTED_BYTES, hasTooManyValues, ValueCounter } from "./bodyvalues.ts";
 import type { Connection } from "./connections.ts";
 import { fairLoop } from "./fairloop.ts";
-import { readInTurns, TURN_BYTES } from "./readingturns.ts";
+import { readInTurns, sizeOf, TURN_BYTES } from "./readingturns.ts";
 import { freeAll, WholeBody } from "./wholebody.ts";
 
 /**
@@ -32,16 +32,22 @@ export class HookRequest extends IncomingMessage {
   #body: Body | undefined;
   #isGone = false;
 
+  /** Of the client, also when the connection has ended. */
+  get address(): string {
+    return this.via?.accepted.remoteAddress ?? "";
+  }
+
   /** Calls `done` when the address of the client has its turn, unless the client is gone by then. */
   inTurn(body: Body, done: (body: Body) => void): void {
     this.#body = body;
-    fairLoop.run(this.via?.accepted.remoteAddress ?? "", () => {
+    const answer = (): void => {
       this.#body = undefined;
       if (!this.#isGone) done(body);
-    });
+    };
+    fairLoop.run(this.address, answer, { size: typeof body === "string" ? "small" : sizeOf(body.size) });
   }
 
-  /** Called when the answer has been sent, or the client is gone: a body that waits must not take what is not its room any more. */
+  /** The answer has been sent, or the client is gone: a body that waits must not take what is not its room any more. */
   leave(): void {
     this.#isGone = true;
     if (typeof this.#body === "object") this.#body.free();
@@ -60,73 +66,110 @@ export interface BodyLimits {
 /** The limits of one body, and the room for all. `ignores`: nothing of it is kept. */
 export interface Bounds {
   readonly ignores?: boolean;
-  /** Names the share of the room that a large body takes; `head` is its beginning. */
+  /** Names the share of the room that a large body takes; `head` is its beginning. Default: that of the client's address. */
   readonly shareOf?: ((head: Buffer) => string) | undefined;
   readonly limits: BodyLimits;
   readonly room: BodyRoom;
 }
 
 /**
- * Calls `done` once, unless the client is gone before its turn. After anything but a whole body the connection cannot be used for another request. The caller that
- * answers the request releases its room.
+ * Calls `done` once, unless the client is gone before its turn. After anything but a whole body the connection cannot
+ * be used for another request. The caller that answers the request releases its room.
  */
-export function readBody(
-  request: HookRequest,
-  { limits: { bodyBytes, discardedBytes }, room, ignores = false, shareOf }: Bounds,
-  done: (body: Body) => void,
-): void {
-  const { via, taken } = request;
-  if (via?.broken === true && !request.complete) return done("incomplete");
-  const discardLimit = bodyBytes + discardedBytes;
+export function readBody(request: HookRequest, bounds: Bounds, done: (body: Body) => void): void {
+  const { bodyBytes, discardedBytes } = bounds.limits;
+  if (request.via?.broken === true && !request.complete) return done("incomplete");
   const announced = Number(request.headers["content-length"] ?? NaN);
-  if (announced > discardLimit) return done("too-large");
-  const limit = limitOf(announced, bodyBytes);
-  let chunks: Buffer[] = [];
-  let size = 0;
-  let refused: Exclude<Body, WholeBody> | undefined = ignores ? "unread" : undefined;
-  let isDone = false;
-  if (via !== undefined) via.reading += 1;
-  const finish = (body: Body): void => {
-    if (isDone) return;
-    isDone = true;
+  if (announced > bodyBytes + discardedBytes) return done("too-large");
+  const reader = new BodyReader(request, { ...bounds, announced }, done);
+  if (!(announced <= TURN_BYTES)) readInTurns(request, request.address);
+  request.on("data", (chunk: Buffer) => reader.take(chunk));
+  request.on("end", () => reader.end());
+  request.on("close", () => reader.giveUp()); // without a listener for errors, Node.js emits none when the client goes away
+}
+
+class BodyReader {
+  readonly #request: HookRequest;
+  readonly #bounds: Bounds;
+  readonly #limit: number;
+  readonly #done: (body: Body) => void;
+  /** Only of a body that may be large. */
+  readonly #values: ValueCounter | undefined;
+  #chunks: Buffer[] = [];
+  #size = 0;
+  #refused: Exclude<Body, WholeBody> | undefined;
+  #isDone = false;
+
+  constructor(
+    request: HookRequest,
+    { announced, ...bounds }: Bounds & { readonly announced: number },
+    done: (body: Body) => void,
+  ) {
+    this.#request = request;
+    this.#bounds = bounds;
+    this.#limit = limitOf(announced, bounds.limits.bodyBytes);
+    this.#done = done;
+    if (bounds.ignores === true) this.#refused = "unread";
+    if (!(announced <= COUNTED_BYTES)) this.#values = new ValueCounter();
+    const { via } = request;
+    if (via === undefined) return;
+    via.reading += 1;
+    if (!request.complete) via.onBreak = this.#onBreak;
+  }
+
+  take(chunk: Buffer): void {
+    const { limits } = this.#bounds;
+    this.#size += chunk.length;
+    if (this.#refused === undefined) this.#refused = this.#refusalOf(chunk);
+    else if (this.#refused === "unread" && this.#size > this.#limit) this.#refused = "too-large";
+    this.#chunks.push(chunk);
+    if (this.#refused === undefined) return;
+    this.#drop();
+    if (this.#size > limits.bodyBytes + limits.discardedBytes) this.#finish(this.#refused);
+  }
+
+  end(): void {
+    const body = this.#refused ?? new WholeBody(this.#chunks);
+    this.#chunks = []; // otherwise they stay in memory beside the whole body as long as the request
+    this.#finish(body);
+  }
+
+  giveUp(): void {
+    if (this.#isDone) return;
+    if (this.#refused === undefined || this.#refused === "unread") this.#refused = "incomplete"; // drops what still arrives
+    this.#drop();
+    this.#finish(this.#refused);
+  }
+
+  readonly #onBreak = (): void => {
+    if (!this.#request.complete) this.giveUp();
+  };
+
+  #refusalOf(chunk: Buffer): "too-large" | "no-room" | undefined {
+    const { room, shareOf } = this.#bounds;
+    const { taken, address } = this.#request;
+    if (taken.share === undefined && this.#size > HEAD_BYTES)
+      room.assign(taken, shareOf?.(headOf([...this.#chunks, chunk])) ?? address);
+    const isDense = this.#values?.isOver(chunk) === true && this.#size > COUNTED_BYTES;
+    if (this.#size > this.#limit || isDense) return "too-large";
+    return room.take(taken, chunk.length) ? undefined : "no-room";
+  }
+
+  #finish(body: Body): void {
+    if (this.#isDone) return;
+    this.#isDone = true;
+    const { via } = this.#request;
     if (via !== undefined) via.reading -= 1;
-    if (via?.onBreak === onBreak) via.onBreak = undefined; // otherwise an idle connection keeps its last request
-    request.inTurn(body, done);
-  };
-  const drop = (): void => {
-    if (request.head === NOTHING) request.head = headOf(chunks);
-    freeAll(chunks);
-    chunks = [];
-    room.leave(taken);
-  };
-  const giveUp = (): void => {
-    if (isDone) return;
-    if (refused === undefined || refused === "unread") refused = "incomplete"; // drops what still arrives
-    drop();
-    finish(refused);
-  };
-  const onBreak = (): void => {
-    if (!request.complete) giveUp();
-  };
-  if (via !== undefined && !request.complete) via.onBreak = onBreak;
-  if (!(announced <= TURN_BYTES)) readInTurns(request);
-  request.on("data", (chunk: Buffer) => {
-    size += chunk.length;
-    if (refused === undefined && size > HEAD_BYTES && shareOf !== undefined && taken.share === undefined)
-      room.assign(taken, shareOf(headOf([...chunks, chunk])));
-    if (size > limit && (refused === undefined || refused === "unread")) refused = "too-large";
-    else if (refused === undefined && !room.take(taken, chunk.length)) refused = "no-room";
-    chunks.push(chunk);
-    if (refused === undefined) return;
-    drop();
-    if (size > discardLimit) finish(refused);
-  });
-  request.on("end", () => {
-    const body = refused ?? new WholeBody(chunks);
-    chunks = []; // otherwise they stay in memory beside the whole body as long as the request
-    finish(body);
-  });
-  request.on("close", giveUp); // without a listener for errors, Node.js emits none when the client goes away
+    if (via?.onBreak === this.#onBreak) via.onBreak = undefined; // otherwise an idle connection keeps its last request
+    this.#request.inTurn(body, this.#done);
+  }
+
+  #drop(): void {
+    if (this.#request.head === NOTHING) this.#request.head = headOf(this.#chunks);
+    freeAll(this.#chunks);
+    this.#chunks = [];
+    this.#bounds.room.leave(this.#request.taken);
+  }
 }
 
 /** A body that announces too much is kept only as far as it may show what it is about. */
@@ -136,7 +179,7 @@ function limitOf(announced: number, bodyBytes: number): number {
 
 /** The body, or "too-large" where parsing it would take too much. */
 export function parsable(request: HookRequest, body: Body): Body {
-  if (typeof body === "string" || !hasTooManyValues(body)) return body;
+  if (typeof body === "string" || body.size > COUNTED_BYTES || !hasTooManyValues(body)) return body;
   request.head = headOf([body.view()]);
   body.free();
   return "too-large";

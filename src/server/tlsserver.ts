@@ -160,7 +160,7 @@ function shakeHandsFairly(server: NodeServer): void {
     const shake = (): void => {
       if (!socket.destroyed) begin?.call(server, socket);
     };
-    fairLoop.run(address, shake, HANDSHAKE_MS);
+    fairLoop.run(address, shake, { laterMs: HANDSHAKE_MS });
   });
 }
 

@@ -23,6 +23,10 @@ export class WholeBody {
     this.size = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
   }
 
+  get chunks(): readonly Buffer[] {
+    return this.#chunks;
+  }
+
   /** All bytes, in a buffer of their own. */
   bytes(): Buffer {
     const [only] = this.#chunks;

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { request as httpsRequest } from "node:https";
+import { connect as connectTcp } from "node:net";
 import { test, type TestContext } from "node:test";
 import { connect, type TLSSocket } from "node:tls";
 
@@ -45,8 +46,14 @@ async function send(port: number, bytes: number): Promise<{ text: string; connec
 }
 
 /** A body that does not end, as far as it is sent. */
-async function begin(t: TestContext, port: number, bytes: number, announced = bytes + 1): Promise<TLSSocket> {
-  const socket = connect({ host: "127.0.0.1", port, rejectUnauthorized: false });
+async function begin(
+  t: TestContext,
+  port: number,
+  bytes: number,
+  { announced = bytes + 1, localAddress = "127.0.0.1" } = {},
+): Promise<TLSSocket> {
+  const tcp = connectTcp({ host: "127.0.0.1", port, localAddress });
+  const socket = connect({ socket: tcp, rejectUnauthorized: false });
   t.after(() => socket.destroy());
   socket.on("error", () => undefined);
   await once(socket, "secureConnect");
@@ -75,6 +82,13 @@ test("while unfinished bodies take all the room, large ones are a Failure and co
   await becomes(port, 200 * KIB, String(200 * KIB));
 });
 
+test("the bodies of one address leave as much room to others as they take", async (t) => {
+  const { port } = await start(t);
+  const localAddress = "127.0.0.2";
+  await Promise.all([120, 120, 30].map(async (size) => await begin(t, port, size * KIB, { localAddress })));
+  for (let call = 0; call < 50; call++) assert.equal((await send(port, 150 * KIB)).text, String(150 * KIB));
+});
+
 test("what was answered takes no room any more, refused or not", async (t) => {
   const { port } = await start(t);
   for (let call = 0; call < 4; call++) {
@@ -91,7 +105,7 @@ test("a body that found no room takes none while it continues", async (t) => {
 
 test("a body that announces more than the limit takes no room of others", async (t) => {
   const { port } = await start(t);
-  await begin(t, port, 290 * KIB, 1100 * KIB);
+  await begin(t, port, 290 * KIB, { announced: 1100 * KIB });
   await becomes(port, 250 * KIB, String(250 * KIB));
   assert.equal((await send(port, 1100 * KIB)).text, '"too-large"');
 });

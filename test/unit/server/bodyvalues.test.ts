@@ -40,6 +40,18 @@ test("what looks like the end of a text, and is not, hides no values", () => {
     assert.equal(dense(Buffer.from(text + values)), true, text);
 });
 
+test("it makes no difference where a body is divided", () => {
+  const values = "[".repeat(MAX_VALUES);
+  const whole = Buffer.from(String.raw`{"a\\\"b\\":"${values}","c":${values}`);
+  for (const length of [1, 2, 3, 7, 20]) {
+    const chunks = Array.from({ length: Math.ceil(whole.length / length) }, (_, index) =>
+      whole.subarray(index * length, (index + 1) * length),
+    );
+    assert.equal(hasTooManyValues(new WholeBody(chunks)), true, `chunks of ${length} bytes`);
+    assert.equal(hasTooManyValues(new WholeBody(chunks.slice(0, -2))), false, `chunks of ${length} bytes`);
+  }
+});
+
 test("as many values as bytes are none too many where there are few bytes", () => {
   assert.equal(dense(Buffer.alloc(MAX_VALUES, "[")), false);
   assert.equal(dense(Buffer.alloc(MAX_VALUES + 1, "[")), true);

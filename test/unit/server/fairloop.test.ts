@@ -3,16 +3,16 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import fc from "fast-check";
+import * as fc from "fast-check";
 
-import { FairLoop } from "../../../src/server/fairloop.ts";
+import { FairLoop, type Kind, type Size } from "../../../src/server/fairloop.ts";
 
 interface Lab {
   readonly loop: FairLoop;
   /** The addresses whose work has run, in this order. */
   readonly ran: string[];
-  /** Work that takes so long. */
-  readonly run: (address: string, tookMs: number) => boolean;
+  /** Work that takes so long; returns whether it ran at once. */
+  readonly run: (address: string, tookMs: number, kind?: Kind) => boolean;
   readonly pass: (ms: number) => void;
 }
 
@@ -23,11 +23,15 @@ function start(t: TestContext, ...addresses: readonly string[]): Lab {
   for (const address of addresses) loop.accepted(address);
   const ran: string[] = [];
   const pass = (ms: number): void => void (now += ms);
-  const run = (address: string, tookMs: number): boolean =>
-    loop.run(address, () => {
-      ran.push(address);
+  const run: Lab["run"] = (address, tookMs, kind) => {
+    const before = ran.length;
+    const work = (): void => {
+      ran.push(kind?.size === undefined ? address : `${kind.size} of ${address}`);
       pass(tookMs);
-    });
+    };
+    loop.run(address, work, kind);
+    return ran.length > before;
+  };
   return { loop, ran, run, pass };
 }
 
@@ -74,50 +78,104 @@ test("in a turn work begins for a millisecond, and next comes the address that h
 
 test("work whose costs come later takes its turn as if they had come", async (t) => {
   const { loop, run, ran } = await startTwo(t);
-  loop.run("a", () => ran.push("handshake"), 1);
+  loop.run("a", () => ran.push("handshake"), { laterMs: 1 });
   assert.equal(run("b", 0.1), false);
   await nextTurn();
   assert.deepEqual(ran, ["handshake", "b"]);
 });
 
-test("after work longer than 2 ms, its address rests three times as long, if others work", async (t) => {
-  const { run, ran, pass } = await startTwo(t);
+interface Resting {
+  readonly size: Size;
+  readonly tookMs: number;
+  readonly restMs: number;
+}
+
+/** That work of this size rests so long after work that took so long, and what is small does not. */
+async function assertRests({ run, ran, pass }: Lab, t: TestContext, rest: Resting): Promise<void> {
+  const { size, tookMs, restMs } = rest;
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const go = async (ms: number): Promise<void> => {
+    pass(ms);
+    t.mock.timers.tick(ms);
+    await turns(4);
+  };
+  run("a", tookMs, { size });
+  run("a", 0, { size });
+  await go(0);
+  run("a", 0);
+  await go(restMs - 1);
+  assert.deepEqual(ran.splice(0), [`${size} of a`, "a"]);
+  await go(1);
+  assert.deepEqual(ran.splice(0), [`${size} of a`]);
+  t.mock.timers.reset();
+}
+
+for (const { size, tookMs, restMs } of [
+  { size: "large", tookMs: 5, restMs: 15 },
+  { size: "large", tookMs: 500, restMs: 200 },
+  { size: "huge", tookMs: 5, restMs: 500 },
+  { size: "huge", tookMs: 50, restMs: 1000 },
+] as const) {
+  test(`while others work, what is ${size} rests ${restMs} ms after ${tookMs}`, async (t) => {
+    const lab = await startTwo(t);
+    lab.run("b", 0.1);
+    lab.ran.length = 0;
+    await assertRests(lab, t, { size, tookMs, restMs });
+  });
+}
+
+for (const size of ["large", "huge"] as const) {
+  test(`while nobody else has worked for a second, what is ${size} rests less`, async (t) => {
+    const lab = await startTwo(t);
+    lab.run("b", 0.1);
+    lab.ran.length = 0;
+    lab.pass(1001);
+    await assertRests(lab, t, { size, tookMs: 10, restMs: 60 });
+    await assertRests(lab, t, { size, tookMs: 500, restMs: 200 });
+    lab.run("a", 7, { size });
+    lab.run("a", 7, { size });
+    await turns(3);
+    assert.equal(lab.ran.length, 2);
+  });
+}
+
+test("what is small does not rest: it takes long by accident", async (t) => {
+  const { run, ran } = await startTwo(t);
+  run("b", 0.1);
+  run("a", 50);
+  run("a", 1);
+  await turns(1);
+  assert.deepEqual(ran, ["b", "a", "a"]);
+});
+
+test("an address rests without connections, too", async (t) => {
+  const lab = await startTwo(t);
+  const { loop, run, ran, pass } = lab;
   t.mock.timers.enable({ apis: ["setTimeout"] });
   run("b", 0.1);
-  run("a", 5);
-  run("a", 1);
+  run("a", 9, { size: "huge" });
+  await turns(2);
+  loop.closed("a");
+  pass(899);
+  t.mock.timers.tick(899);
+  loop.accepted("a");
+  run("a", 1, { size: "huge" });
   await turns(3);
-  assert.deepEqual(ran.splice(0), ["b", "a"]);
-  run("b", 0.1);
+  assert.deepEqual(ran, ["b", "huge of a"]);
+  pass(1);
+  t.mock.timers.tick(1);
   await turns(2);
-  assert.deepEqual(ran.splice(0), ["b"], "who rests must not hold up the others");
-  pass(15);
-  t.mock.timers.tick(15);
-  await turns(2);
-  assert.deepEqual(ran, ["a"]);
+  assert.deepEqual(ran, ["b", "huge of a", "huge of a"]);
 });
 
-test("it does not rest while nobody else has had work for a second", async (t) => {
-  const { run, ran, pass } = await startTwo(t);
-  run("b", 0.1);
-  pass(1001);
-  run("a", 5);
-  run("a", 1);
-  await turns(1);
-  assert.deepEqual(ran, ["b", "a", "a"]);
-});
-
-test("no rest is longer than 200 ms", async (t) => {
-  const { run, ran, pass } = await startTwo(t);
-  t.mock.timers.enable({ apis: ["setTimeout"] });
-  run("b", 0.1);
-  run("a", 500);
-  run("a", 1);
-  await turns(1);
-  pass(200);
-  t.mock.timers.tick(200);
+test("large bodies always wait, one part in a turn, and what is small passes them", async (t) => {
+  const { run, ran } = start(t, "a");
+  const part = { size: "large", laterMs: 1 } as const;
+  assert.deepEqual([run("a", 0, part), run("a", 0, part), run("a", 0)], [false, false, false]);
+  await turns(2); // the first lets connections arrive
+  assert.deepEqual(ran.splice(0), ["large of a"]);
   await turns(2);
-  assert.deepEqual(ran, ["b", "a", "a"]);
+  assert.deepEqual(ran, ["a", "large of a"]);
 });
 
 test("while connections arrive, one in each turn, nothing begins, for 5 ms at most", async (t) => {
@@ -138,7 +196,7 @@ test("who came behind a burst of connections has its turn with the first of them
   const { loop, ran } = await startTwo(t);
   const shake = async (address: string): Promise<void> => {
     loop.accepted(address);
-    loop.run(address, () => ran.push(address), 0.5);
+    loop.run(address, () => ran.push(address), { laterMs: 0.5 });
     await nextTurn();
   };
   for (let count = 0; count < 10; count += 1) await shake("a");
