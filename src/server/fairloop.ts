@@ -33,10 +33,11 @@ const RESTS: Record<Exclude<Size, "small">, Record<"shared" | "alone", Rest>> = 
 };
 const RECENT_MS = 1000;
 /**
- * libuv accepts one connection in a turn (src/unix/stream.c, uv__server_io). While some arrive, no work begins, for so
- * long at most: then all who wait are known, and the last of them is not behind the handshakes of the others.
+ * libuv accepts one connection in a turn (src/unix/stream.c, uv__server_io). While they arrive in one turn after the
+ * other, an address that has sent more than a few waits, for so long at most: otherwise whoever comes last is behind
+ * the handshakes of all others.
  */
-const ACCEPTING_MS = 5;
+const BURST = { few: 4, maxMs: 100 };
 
 interface Work {
   readonly run: () => void;
@@ -57,6 +58,9 @@ interface Share {
 /** All clients of one address. */
 class Client {
   connections = 0;
+  /** The last burst in which connections arrived, and how many. */
+  burst = 0;
+  arrived = 0;
   readonly #shares = { small: this.#share("small"), large: this.#share("large"), huge: this.#share("huge") };
 
   of(size: Size): Share {
@@ -90,15 +94,20 @@ export class FairLoop {
   #spentMs = 0;
   #isScheduled = false;
   #alarm: NodeJS.Timeout | undefined;
+  /** Counts bursts of connections. */
+  #burst = 1;
+  #burstSince: number | undefined;
   #hasAccepted = false;
-  #acceptsSince: number | undefined;
 
   /** Each must be followed by `closed` in the end. */
   accepted(address: string): void {
     const client = this.#clients.get(address) ?? new Client();
     this.#clients.set(address, client);
     client.connections += 1;
+    client.arrived = client.burst === this.#burst ? client.arrived + 1 : 1;
+    client.burst = this.#burst;
     this.#hasAccepted = true;
+    if (this.#clients.size > 1) this.#schedule();
   }
 
   closed(address: string): void {
@@ -114,13 +123,18 @@ export class FairLoop {
     const client = this.#clients.get(address) ?? new Client(); // its connections may have ended
     const share = client.of(size);
     this.#schedule();
-    if (size === "small" && this.#mayRun()) return this.#perform(share, { run, laterMs });
+    if (size === "small" && this.#mayRun(client)) return this.#perform(share, { run, laterMs });
     share.waiting.push({ run, laterMs });
     this.#waiting.add(share);
   }
 
-  #mayRun(): boolean {
-    return this.#spentMs < TURN_MS && this.#waiting.size === 0 && !this.#hasAccepted;
+  #mayRun(client: Client): boolean {
+    return this.#spentMs < TURN_MS && this.#waiting.size === 0 && !this.#isArriving(client);
+  }
+
+  #isArriving({ burst, arrived }: Client): boolean {
+    if (burst !== this.#burst || arrived <= BURST.few) return false;
+    return performance.now() - (this.#burstSince ?? -Infinity) <= BURST.maxMs;
   }
 
   /** Whoever rests is not forgotten: new connections would end the rest. */
@@ -139,7 +153,8 @@ export class FairLoop {
   readonly #turn = (): void => {
     this.#isScheduled = false;
     this.#spentMs = 0;
-    let next = this.#isAccepting() ? undefined : this.#first();
+    this.#follow();
+    let next = this.#first();
     while (next !== undefined && this.#spentMs < TURN_MS) {
       const work = next.waiting.shift();
       if (next.waiting.length === 0) this.#waiting.delete(next);
@@ -149,13 +164,16 @@ export class FairLoop {
     if (this.#waiting.size > 0) this.#goOn();
   };
 
-  /** Whether to let more connections arrive first. */
-  #isAccepting(): boolean {
-    const now = performance.now();
-    if (!this.#hasAccepted) this.#acceptsSince = undefined;
-    else this.#acceptsSince ??= now;
-    this.#hasAccepted = false;
-    return this.#acceptsSince !== undefined && now - this.#acceptsSince < ACCEPTING_MS;
+  /** A burst goes on as long as each turn accepts a connection. */
+  #follow(): void {
+    if (this.#hasAccepted) {
+      this.#burstSince ??= performance.now();
+      this.#hasAccepted = false;
+      this.#schedule(); // to see whether it goes on
+    } else {
+      this.#burstSince = undefined;
+      this.#burst += 1;
+    }
   }
 
   #goOn(): void {
@@ -166,12 +184,12 @@ export class FairLoop {
     else this.#schedule();
   }
 
-  /** Of those that wait and do not rest. */
   #first(): Share | undefined {
     const now = performance.now();
     let first: Share | undefined;
     for (const share of this.#waiting) {
-      if (share.restsUntil <= now && (first === undefined || share.begins < first.begins)) first = share;
+      if (share.restsUntil > now || this.#isArriving(share.client)) continue;
+      if (first === undefined || share.begins < first.begins) first = share;
     }
     return first;
   }

@@ -121,7 +121,10 @@ export function createTlsServer(options: TlsServerOptions): TlsServer & Listenin
   const { flags = "--webhook-host, --webhook-port" } = options;
   return {
     server,
-    serve: (handle) => server.on("request", oneAtATime(connections, room, handle)),
+    serve: (handle) => {
+      server.on("request", oneAtATime(connections, room, handle));
+      server.on("checkContinue", continueInOrder);
+    },
     connections,
     limits,
     room,
@@ -182,6 +185,23 @@ function oneAtATime(connections: Connections, room: BodyRoom, handle: Handler): 
     via.answer = response;
     handle(request, response);
   };
+}
+
+/**
+ * "100 Continue" comes before the answer: while the last answer of the connection is still being written, Node.js would
+ * put it behind the head of this one (_http_outgoing, _send).
+ */
+function continueInOrder(
+  this: NodeServer,
+  request: HookRequest,
+  response: ServerResponse<HookRequest>,
+): void {
+  const go = (): void => {
+    if (!response.headersSent) response.writeContinue();
+  };
+  if (response.socket === null) response.once("socket", go);
+  else go();
+  this.emit("request", request, response);
 }
 
 /** As much as Node.js keeps of the answers of a connection before it reads no more from it (_http_server, parserOnIncoming). */

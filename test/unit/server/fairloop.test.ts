@@ -172,37 +172,45 @@ test("large bodies always wait, one part in a turn, and what is small passes the
   const { run, ran } = start(t, "a");
   const part = { size: "large", laterMs: 1 } as const;
   assert.deepEqual([run("a", 0, part), run("a", 0, part), run("a", 0)], [false, false, false]);
-  await turns(2); // the first lets connections arrive
+  await nextTurn();
   assert.deepEqual(ran.splice(0), ["large of a"]);
   await turns(2);
   assert.deepEqual(ran, ["a", "large of a"]);
 });
 
-test("while connections arrive, one in each turn, nothing begins, for 5 ms at most", async (t) => {
-  const { loop, run, ran, pass } = await startTwo(t);
-  const arrive = async (): Promise<void> => {
-    loop.accepted("a");
-    run("a", 0);
-    await nextTurn();
-    pass(1);
-  };
-  for (let count = 0; count < 5; count += 1) await arrive();
-  assert.deepEqual(ran, []);
-  await arrive();
-  assert.equal(ran.length, 6);
+/** A connection in each turn, whose work is its handshake. */
+async function arrive({ loop, ran, pass }: Lab, address: string): Promise<void> {
+  loop.accepted(address);
+  loop.run(address, () => ran.push(address), { laterMs: 0.5 });
+  await nextTurn();
+  pass(1);
+}
+
+test("while connections arrive, an address that has sent more than four waits, for 100 ms at most", async (t) => {
+  const lab = await startTwo(t);
+  for (let count = 0; count < 100; count += 1) await arrive(lab, "a");
+  assert.equal(lab.ran.splice(0).length, 4);
+  assert.equal(lab.run("b", 0), false, "others have their turn");
+  await arrive(lab, "a");
+  assert.equal(lab.ran.splice(0)[0], "b");
+  for (let count = 0; count < 10; count += 1) await arrive(lab, "a");
+  assert.ok(lab.ran.length > 10, `${lab.ran.length}`);
 });
 
-test("who came behind a burst of connections has its turn with the first of them", async (t) => {
-  const { loop, ran } = await startTwo(t);
-  const shake = async (address: string): Promise<void> => {
-    loop.accepted(address);
-    loop.run(address, () => ran.push(address), { laterMs: 0.5 });
-    await nextTurn();
-  };
-  for (let count = 0; count < 10; count += 1) await shake("a");
-  await shake("b");
-  await turns(2);
-  assert.ok(ran.slice(0, 2).includes("b"), ran.join(" "));
+test("it has its turns when the last has arrived", async (t) => {
+  const lab = await startTwo(t);
+  for (let count = 0; count < 10; count += 1) await arrive(lab, "a");
+  assert.equal(lab.ran.length, 4);
+  await turns(5);
+  assert.equal(lab.ran.length, 10);
+});
+
+test("who came behind a burst of connections has its turn at once", async (t) => {
+  const lab = await startTwo(t);
+  for (let count = 0; count < 30; count += 1) await arrive(lab, "a");
+  lab.ran.length = 0;
+  await arrive(lab, "b");
+  assert.equal(lab.ran[0], "b");
 });
 
 test("addresses that always have work get the same time, whatever it costs", async (t) => {
@@ -211,14 +219,16 @@ test("addresses that always have work get the same time, whatever it costs", asy
   await fc.assert(
     fc.asyncProperty(backlog, async (costs) => {
       const names = costs.map((_, index) => `address ${index}`);
-      const { run, ran } = start(t, ...names);
+      const { run, ran } = start(t, "first", ...names);
+      run("first", 1); // takes the whole turn, so that all of the others wait
+      ran.length = 0;
       const queues = new Map(names.map((name, index) => [name, [...(costs[index] ?? [])]]));
       for (const [name, own] of queues) for (const each of own) run(name, each);
       const had = new Map(names.map((name) => [name, 0]));
       while (queues.values().every((own) => own.length > 0)) {
-        const before = ran.length;
         await nextTurn();
-        for (const name of ran.slice(before))
+        assert.notEqual(ran.length, 0);
+        for (const name of ran.splice(0))
           had.set(name, (had.get(name) ?? 0) + (queues.get(name)?.shift() ?? 0));
         const all = [...had.values()];
         // Start-time fair queueing: at most the longest work of each of the two (Goyal, theorem 1).

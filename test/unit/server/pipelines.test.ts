@@ -2,12 +2,15 @@
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { ServerResponse } from "node:http";
+import { Socket } from "node:net";
 import { before, test, type TestContext } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { connect } from "node:tls";
 
 import { createAdmissionServer } from "../../../src/server/admissionserver.ts";
 import { createHookServer } from "../../../src/server/hookserver.ts";
+import { HookRequest } from "../../../src/server/requestbody.ts";
 import type { KeyPair } from "../../../src/server/tls.ts";
 import { createTlsServer, type TlsServer } from "../../../src/server/tlsserver.ts";
 import { issue } from "./certificates.ts";
@@ -67,6 +70,29 @@ test("get the answer that is under way, and the connection ends: both servers", 
     assert.match(text, /^HTTP\/1.1 200 [^]*connection: close/i);
   }
 });
+
+for (const { name, answersAtOnce, want } of [
+  {
+    name: "before the answer",
+    answersAtOnce: false,
+    want: /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK\r\n/,
+  },
+  { name: "not at all with the answer", answersAtOnce: true, want: /^HTTP\/1\.1 200 OK\r\n(?![^]*Continue)/ },
+])
+  test(`behind an answer that is still being written, 100 Continue comes ${name}`, (t) => {
+    const { server, serve } = createTlsServer({ ...address, tls, log: createRecorder() });
+    const socket = new Socket();
+    t.after(() => socket.destroy());
+    let text = "";
+    t.mock.method(socket, "write", (chunk: string | Buffer) => ((text += chunk.toString()), true));
+    const request = new HookRequest(socket);
+    const response = new ServerResponse(request);
+    serve(() => answersAtOnce && response.end("{}"));
+    server.emit("checkContinue", request, response); // Node.js gives it the socket when the last answer is written
+    response.assignSocket(socket);
+    if (!answersAtOnce) response.end(Buffer.from("{}"));
+    assert.match(text, want);
+  });
 
 for (const [name, request] of Object.entries({ GET, POST }))
   test(`are not read on while that answer takes long, however many they send: ${name}`, async (t) => {
