@@ -20,6 +20,9 @@ import {
 } from "./tlsserver.ts";
 import { WholeBody } from "./wholebody.ts";
 
+/** Of the event loop: no more than one is handled in a turn. */
+const REVIEW_MS = 1;
+
 const UNAUTHORIZED = '{"error":"a client certificate is required"}\n';
 
 export type AdmissionRoute = Pick<HookRoute, "path"> & { handle(body: Buffer): string | Promise<string> };
@@ -71,7 +74,8 @@ function createApp(options: AdmissionServerOptions, listening: Listening): App {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
     "*",
-    async (_request: unknown, raw: HookRequest) => await bodyOf(raw, { ...listening, shareOf }),
+    async (_request: unknown, raw: HookRequest) =>
+      await bodyOf(raw, { ...listening, shareOf, laterMs: REVIEW_MS }),
   );
   app.addHook("onRequest", (request, reply, done) => {
     const path = request.is404 ? "none that is served" : request.routeOptions.url;

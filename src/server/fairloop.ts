@@ -1,14 +1,15 @@
 /**
  * Shares the event loop between the addresses of clients; in a cluster each pod has its own. In a turn of the loop work
  * begins for a millisecond. The rest waits, and next comes the address that has had the least time (start-time fair
- * queueing: Goyal, Vin, Cheng, SIGCOMM 1996). While all connections are of one address, only large bodies wait, and they
- * never hold up what is small.
+ * queueing: Goyal, Vin, Cheng, SIGCOMM 1996). While all connections are of one address, only large bodies wait, and
+ * what comes while they do.
  */
 
 /** A new connection needs several turns until it has its answer. */
 const TURN_MS = 1;
-/** Of the body that work is about. */
-export type Size = "small" | "large" | "huge";
+
+/** What work is about: a new connection, or a body of that size. */
+export type Size = "handshake" | "small" | "large" | "huge";
 
 interface Rest {
   readonly afterMs: number;
@@ -17,25 +18,26 @@ interface Rest {
   readonly maxMs: number;
 }
 
+/** After a large body that took long, the large ones of all addresses rest. */
+const COMMON_REST: Rest = { afterMs: 8, times: 6, maxMs: 200 };
 /**
- * After work that takes long, what an address has of that size rests. `shared`: others have had work in the last
- * second. A call that is small takes long only by accident; and no real fleet has huge ones.
+ * If others have had work in the last second, those of that size of its address rest longer. No real fleet has huge ones. A
+ * small one takes long only by accident.
  */
-const RESTS: Record<Exclude<Size, "small">, Record<"shared" | "alone", Rest>> = {
-  large: {
-    shared: { afterMs: 2, times: 3, maxMs: 200 },
-    alone: { afterMs: 8, times: 6, maxMs: 200 },
-  },
-  huge: {
-    shared: { afterMs: 2, times: 100, maxMs: 1000 },
-    alone: { afterMs: 8, times: 6, maxMs: 200 },
-  },
+const OWN_RESTS: Partial<Record<Size, Rest>> = {
+  large: { afterMs: 2, times: 3, maxMs: 200 },
+  huge: { afterMs: 2, times: 100, maxMs: 1000 },
 };
 const RECENT_MS = 1000;
 /**
+ * An address without connections is known for so much longer, or new connections would end its rests. Not below the longest of
+ * them.
+ */
+const KNOWN_MS = 1000;
+/**
  * libuv accepts one connection in a turn (src/unix/stream.c, uv__server_io). While they arrive in one turn after the
- * other, an address that has sent more than a few waits, for so long at most: otherwise whoever comes last is behind
- * the handshakes of all others.
+ * other, the handshakes of an address that has sent more than a few wait, for so long at most: otherwise the last to come is
+ * behind the handshakes of all others.
  */
 const BURST = { few: 4, maxMs: 100 };
 
@@ -48,10 +50,8 @@ interface Work {
 interface Share {
   readonly client: Client;
   readonly size: Size;
-  /** In virtual time, which is the begin of the work that ran last. */
-  begins: number;
+  ranAt: number;
   restsUntil: number;
-  workedAt: number;
   readonly waiting: Work[];
 }
 
@@ -61,35 +61,36 @@ class Client {
   /** The last burst in which connections arrived, and how many. */
   burst = 0;
   arrived = 0;
-  readonly #shares = { small: this.#share("small"), large: this.#share("large"), huge: this.#share("huge") };
+  /** In virtual time, which is the begin of the work that ran last. */
+  begins: number;
+  workedAt = -Infinity;
+  readonly #shares = new Map<Size, Share>();
+
+  constructor(begins: number) {
+    this.begins = begins;
+  }
 
   of(size: Size): Share {
-    return this.#shares[size];
-  }
-
-  /** Of all its shares. */
-  last(what: "restsUntil" | "workedAt"): number {
-    const { small, large, huge } = this.#shares;
-    return Math.max(small[what], large[what], huge[what]);
-  }
-
-  #share(size: Size): Share {
-    return { client: this, size, begins: 0, restsUntil: 0, workedAt: -Infinity, waiting: [] };
+    const share = this.#shares.get(size) ?? { client: this, size, ranAt: 0, restsUntil: 0, waiting: [] };
+    this.#shares.set(size, share);
+    return share;
   }
 }
 
 export interface Kind {
   /** What else the work costs, after it has returned. */
   readonly laterMs?: number;
-  /** All but "small" waits for a turn in any case. */
+  /** What is large or huge waits for a turn in any case. */
   readonly size?: Size;
 }
 
 export class FairLoop {
-  /** By address: those that have connections, or rest. */
+  /** By address: those that have connections, or had some a moment ago. */
   readonly #clients = new Map<string, Client>();
   readonly #waiting = new Set<Share>();
   #virtualMs = 0;
+  /** Of all that is large. */
+  #restsUntil = 0;
   /** In this turn. */
   #spentMs = 0;
   #isScheduled = false;
@@ -101,48 +102,42 @@ export class FairLoop {
 
   /** Each must be followed by `closed` in the end. */
   accepted(address: string): void {
-    const client = this.#clients.get(address) ?? new Client();
+    const client = this.#clients.get(address) ?? new Client(this.#virtualMs);
     this.#clients.set(address, client);
     client.connections += 1;
     client.arrived = client.burst === this.#burst ? client.arrived + 1 : 1;
     client.burst = this.#burst;
     this.#hasAccepted = true;
-    if (this.#clients.size > 1) this.#schedule();
+    this.#schedule();
   }
 
   closed(address: string): void {
     const client = this.#clients.get(address);
     if (client === undefined) return;
     client.connections -= 1;
-    this.#forget(address, client);
+    if (client.connections > 0) return;
+    const forget = (): void => {
+      if (client.connections === 0 && this.#clients.get(address) === client) this.#clients.delete(address);
+    };
+    setTimeout(forget, KNOWN_MS).unref();
   }
 
   /** Runs the work, which must not throw, now or in a later turn. */
   run(address: string, run: () => void, { laterMs = 0, size = "small" }: Kind = {}): void {
-    if (size === "small" && this.#clients.size <= 1 && this.#waiting.size === 0) return run();
-    const client = this.#clients.get(address) ?? new Client(); // its connections may have ended
+    const mayRun = !isLarge(size) && this.#waiting.size === 0;
+    if (mayRun && this.#clients.size <= 1) return run();
+    const client = this.#clients.get(address) ?? new Client(this.#virtualMs); // its connections may have ended
     const share = client.of(size);
     this.#schedule();
-    if (size === "small" && this.#mayRun(client)) return this.#perform(share, { run, laterMs });
+    if (mayRun && this.#spentMs < TURN_MS && !this.#isArriving(share))
+      return this.#perform(share, { run, laterMs });
     share.waiting.push({ run, laterMs });
     this.#waiting.add(share);
   }
 
-  #mayRun(client: Client): boolean {
-    return this.#spentMs < TURN_MS && this.#waiting.size === 0 && !this.#isArriving(client);
-  }
-
-  #isArriving({ burst, arrived }: Client): boolean {
-    if (burst !== this.#burst || arrived <= BURST.few) return false;
+  #isArriving({ client: { burst, arrived }, size }: Share): boolean {
+    if (size !== "handshake" || burst !== this.#burst || arrived <= BURST.few) return false;
     return performance.now() - (this.#burstSince ?? -Infinity) <= BURST.maxMs;
-  }
-
-  /** Whoever rests is not forgotten: new connections would end the rest. */
-  #forget(address: string, client: Client): void {
-    if (client.connections > 0) return;
-    const restMs = client.last("restsUntil") - performance.now();
-    if (restMs > 0) setTimeout(() => this.#forget(address, client), restMs).unref();
-    else if (this.#clients.get(address) === client) this.#clients.delete(address);
   }
 
   readonly #schedule = (): void => {
@@ -177,45 +172,60 @@ export class FairLoop {
   }
 
   #goOn(): void {
-    const rests = [...this.#waiting].map(({ restsUntil }) => restsUntil);
+    const rests = [...this.#waiting].map((share) => this.#restOf(share));
     const restMs = Math.min(...rests) - performance.now();
     clearTimeout(this.#alarm);
     if (restMs > 0) this.#alarm = setTimeout(this.#schedule, restMs);
     else this.#schedule();
   }
 
+  #restOf({ size, restsUntil }: Share): number {
+    return isLarge(size) ? Math.max(restsUntil, this.#restsUntil) : restsUntil;
+  }
+
   #first(): Share | undefined {
     const now = performance.now();
     let first: Share | undefined;
     for (const share of this.#waiting) {
-      if (share.restsUntil > now || this.#isArriving(share.client)) continue;
-      if (first === undefined || share.begins < first.begins) first = share;
+      if (this.#restOf(share) > now || this.#isArriving(share)) continue;
+      if (first === undefined || isBefore(share, first)) first = share;
     }
     return first;
   }
 
   #perform(share: Share, { run, laterMs }: Work): void {
+    const { client, size } = share;
     const begun = performance.now();
-    share.begins = this.#virtualMs = Math.max(share.begins, this.#virtualMs);
+    client.begins = this.#virtualMs = Math.max(client.begins, this.#virtualMs);
     run();
     const ended = performance.now();
     const tookMs = ended - begun;
     this.#spentMs += tookMs + laterMs;
-    share.begins += tookMs + laterMs;
-    share.workedAt = ended;
-    share.restsUntil = ended + this.#restAfter(share, tookMs);
+    client.begins += tookMs + laterMs;
+    client.workedAt = share.ranAt = ended;
+    if (isLarge(size)) this.#restsUntil = Math.max(this.#restsUntil, ended + restAfter(tookMs, COMMON_REST));
+    const own = OWN_RESTS[size];
+    if (own !== undefined && this.#haveOthersWorked(client, ended - RECENT_MS))
+      share.restsUntil = ended + restAfter(tookMs, own);
   }
 
-  #restAfter({ client, size }: Share, tookMs: number): number {
-    if (size === "small") return 0;
-    const { afterMs, times, maxMs } = RESTS[size][this.#haveOthersWorked(client) ? "shared" : "alone"];
-    return tookMs > afterMs ? Math.min(times * tookMs, maxMs) : 0;
+  #haveOthersWorked(own: Client, since: number): boolean {
+    return this.#clients.values().some((client) => client !== own && client.workedAt > since);
   }
+}
 
-  #haveOthersWorked(own: Client): boolean {
-    const since = performance.now() - RECENT_MS;
-    return this.#clients.values().some((client) => client !== own && client.last("workedAt") > since);
-  }
+/** Of one address, the sizes take turns. */
+function isBefore(one: Share, other: Share): boolean {
+  const ahead = other.client.begins - one.client.begins;
+  return ahead === 0 ? one.ranAt < other.ranAt : ahead > 0;
+}
+
+function restAfter(tookMs: number, { afterMs, times, maxMs }: Rest): number {
+  return tookMs > afterMs ? Math.min(times * tookMs, maxMs) : 0;
+}
+
+function isLarge(size: Size): boolean {
+  return size === "large" || size === "huge";
 }
 
 /** For all servers of the process: they share its event loop. */

@@ -45,6 +45,7 @@ export interface HookServerOptions extends TlsServerOptions {
 type Response = ServerResponse<HookRequest>;
 
 const NO_BODY = new WholeBody([]);
+const NOWHERE: Answer = { status: 404, text: NOT_FOUND };
 
 export function createHookServer(options: HookServerOptions): TlsServer {
   const { log, undecodable } = options;
@@ -57,7 +58,7 @@ export function createHookServer(options: HookServerOptions): TlsServer {
   function receive(request: HookRequest, response: Response): void {
     const exchange = { request, response };
     const route = request.method === "POST" ? routes.get(pathOf(request)) : undefined;
-    if (route === undefined) return respond(exchange, { status: 404, text: NOT_FOUND });
+    if (route === undefined) return request.inTurn("unread", () => respond(exchange, NOWHERE));
     // Before the body is read: what a client without a certificate sends takes no room.
     const isRefused = route.authenticated === true && guard(route.path, request.socket);
     const ignores = isRefused || route.ignoresBody === true;

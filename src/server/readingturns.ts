@@ -10,10 +10,10 @@ import { fairLoop, type Size } from "./fairloop.ts";
 export const TURN_BYTES = 128 * 1024;
 
 /** No more than one part is read in a turn of the loop. */
-const PART_MS = 1;
+export const PART_MS = 1;
 
-/** Hardly any is larger: etcd stores 1.5 MiB at most by default, and less of the object itself. */
-const HUGE_BYTES = 1024 * 1024;
+/** None is larger: by default etcd stores at most 1.5 MiB (--max-request-bytes). */
+const HUGE_BYTES = 2 * 1024 * 1024;
 
 export function sizeOf(bytes: number): Size {
   if (bytes <= TURN_BYTES) return "small";

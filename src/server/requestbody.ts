@@ -38,13 +38,16 @@ export class HookRequest extends IncomingMessage {
   }
 
   /** Calls `done` when the address of the client has its turn, unless the client is gone by then. */
-  inTurn(body: Body, done: (body: Body) => void): void {
+  inTurn(body: Body, done: (body: Body) => void, laterMs = 0): void {
     this.#body = body;
     const answer = (): void => {
       this.#body = undefined;
       if (!this.#isGone) done(body);
     };
-    fairLoop.run(this.address, answer, { size: typeof body === "string" ? "small" : sizeOf(body.size) });
+    fairLoop.run(this.address, answer, {
+      laterMs,
+      size: typeof body === "string" ? "small" : sizeOf(body.size),
+    });
   }
 
   /** The answer has been sent, or the client is gone: a body that waits must not take what is not its room any more. */
@@ -65,6 +68,8 @@ export interface BodyLimits {
 
 /** The limits of one body, and the room for all. `ignores`: nothing of it is kept. */
 export interface Bounds {
+  /** What the answer costs after `done` has returned; default: nothing. */
+  readonly laterMs?: number;
   readonly ignores?: boolean;
   /** Names the share of the room that a large body takes; `head` is its beginning. Default: that of the client's address. */
   readonly shareOf?: ((head: Buffer) => string) | undefined;
@@ -78,9 +83,9 @@ export interface Bounds {
  */
 export function readBody(request: HookRequest, bounds: Bounds, done: (body: Body) => void): void {
   const { bodyBytes, discardedBytes } = bounds.limits;
-  if (request.via?.broken === true && !request.complete) return done("incomplete");
+  if (request.via?.broken === true && !request.complete) return request.inTurn("incomplete", done);
   const announced = Number(request.headers["content-length"] ?? NaN);
-  if (announced > bodyBytes + discardedBytes) return done("too-large");
+  if (announced > bodyBytes + discardedBytes) return request.inTurn("too-large", done);
   const reader = new BodyReader(request, { ...bounds, announced }, done);
   if (!(announced <= TURN_BYTES)) readInTurns(request, request.address);
   request.on("data", (chunk: Buffer) => reader.take(chunk));
@@ -161,7 +166,7 @@ class BodyReader {
     const { via } = this.#request;
     if (via !== undefined) via.reading -= 1;
     if (via?.onBreak === this.#onBreak) via.onBreak = undefined; // otherwise an idle connection keeps its last request
-    this.#request.inTurn(body, this.#done);
+    this.#request.inTurn(body, this.#done, this.#bounds.laterMs);
   }
 
   #drop(): void {

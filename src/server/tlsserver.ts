@@ -153,7 +153,9 @@ export function createTlsServer(options: TlsServerOptions): TlsServer & Listenin
 
 /** TLS begins when the address of the client has its turn, and not when the connection is accepted. */
 function shakeHandsFairly(server: NodeServer): void {
-  const [begin] = server.listeners("connection"); // the one of node:tls; emitting the event later would tell all others, too
+  const [begin, ...others] = server.listeners("connection");
+  if (begin === undefined || others.length > 0)
+    throw new Error("not the one listener of node:tls for connections");
   server.removeAllListeners("connection");
   server.on("connection", (socket: Socket) => {
     const { remoteAddress: address = "" } = socket;
@@ -161,9 +163,9 @@ function shakeHandsFairly(server: NodeServer): void {
     socket.once("close", () => fairLoop.closed(address));
     socket.on("error", () => undefined); // TLS hears it as well, once it has begun
     const shake = (): void => {
-      if (!socket.destroyed) begin?.call(server, socket);
+      if (!socket.destroyed) begin.call(server, socket);
     };
-    fairLoop.run(address, shake, { laterMs: HANDSHAKE_MS });
+    fairLoop.run(address, shake, { size: "handshake", laterMs: HANDSHAKE_MS });
   });
 }
 

@@ -57,7 +57,12 @@ test("while all connections are of one address, its work runs at once", (t) => {
 
 test("connections that have ended do not count, and their work leaves nothing behind", async (t) => {
   const { loop, run } = await startTwo(t);
+  t.mock.timers.enable({ apis: ["setTimeout"] });
   loop.closed("b");
+  t.mock.timers.tick(999);
+  assert.deepEqual([run("a", 5), run("a", 5)], [true, false], "it is still known");
+  await nextTurn();
+  t.mock.timers.tick(1);
   assert.deepEqual([run("b", 5), run("a", 5), run("a", 5)], [true, true, true]);
 });
 
@@ -181,7 +186,7 @@ test("large bodies always wait, one part in a turn, and what is small passes the
 /** A connection in each turn, whose work is its handshake. */
 async function arrive({ loop, ran, pass }: Lab, address: string): Promise<void> {
   loop.accepted(address);
-  loop.run(address, () => ran.push(address), { laterMs: 0.5 });
+  loop.run(address, () => ran.push(address), { size: "handshake", laterMs: 0.5 });
   await nextTurn();
   pass(1);
 }
@@ -195,6 +200,55 @@ test("while connections arrive, an address that has sent more than four waits, f
   assert.equal(lab.ran.splice(0)[0], "b");
   for (let count = 0; count < 10; count += 1) await arrive(lab, "a");
   assert.ok(lab.ran.length > 10, `${lab.ran.length}`);
+});
+
+test("its calls do not wait for that", async (t) => {
+  const lab = await startTwo(t);
+  for (let count = 0; count < 10; count += 1) await arrive(lab, "a");
+  lab.ran.length = 0;
+  lab.run("a", 0);
+  await nextTurn();
+  assert.ok(lab.ran.length > 0);
+});
+
+test("connections that came while nobody else was there are no burst", async (t) => {
+  const lab = start(t, "a");
+  for (let count = 0; count < 10; count += 1) {
+    await arrive(lab, "a");
+    await turns(2);
+  }
+  lab.loop.accepted("b");
+  lab.ran.length = 0;
+  await arrive(lab, "a");
+  assert.deepEqual(lab.ran, ["a"]);
+});
+
+test("after a large body that took more than 8 ms, those of all addresses rest six times as long", async (t) => {
+  const lab = await startTwo(t);
+  const { run, ran, pass } = lab;
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  run("a", 10, { size: "large" });
+  run("b", 1, { size: "huge" });
+  await turns(3);
+  pass(59);
+  t.mock.timers.tick(59);
+  await turns(3);
+  assert.deepEqual(ran.splice(0), ["large of a"]);
+  pass(1);
+  t.mock.timers.tick(1);
+  await turns(3);
+  assert.deepEqual(ran, ["huge of b"]);
+});
+
+test("an address that has work of all sizes gets no more time than another", async (t) => {
+  const { run, ran } = await startTwo(t);
+  for (let count = 0; count < 20; count += 1) {
+    for (const size of ["small", "large", "huge"] as const) run("a", 1, { size });
+    run("b", 1);
+  }
+  await turns(20);
+  const ofB = ran.filter((each) => each === "b").length;
+  assert.ok(ofB >= 9, `${ofB} of ${ran.length}`);
 });
 
 test("it has its turns when the last has arrived", async (t) => {

@@ -7,8 +7,9 @@ import { before, test, type TestContext } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
 
-import { fairLoop } from "../../../src/server/fairloop.ts";
+import { fairLoop, type Kind, type Size } from "../../../src/server/fairloop.ts";
 import { createHookServer } from "../../../src/server/hookserver.ts";
+import { PART_MS } from "../../../src/server/readingturns.ts";
 import { type Body, HookRequest } from "../../../src/server/requestbody.ts";
 import type { KeyPair } from "../../../src/server/tls.ts";
 import { WholeBody } from "../../../src/server/wholebody.ts";
@@ -77,6 +78,82 @@ test("one call is not behind all those of another address that came before it", 
   assert.equal(handled.length, 21);
   assert.ok(handled.indexOf("own") < 3, handled.join(" "));
 });
+
+interface Held {
+  readonly address: string;
+  readonly size: Size | undefined;
+  /** Of a body that is being read. */
+  readonly isPart: boolean;
+  readonly work: () => void;
+}
+
+/** Holds what would take turns from now on. */
+function hold(t: TestContext): Held[] {
+  const held: Held[] = [];
+  t.mock.method(fairLoop, "run", (address: string, work: () => void, kind?: Kind) =>
+    held.push({ address, size: kind?.size, isPart: kind?.laterMs === PART_MS, work }),
+  );
+  return held;
+}
+
+async function next(held: Held[]): Promise<Held> {
+  for (;;) {
+    const first = held.shift();
+    if (first !== undefined) return first;
+    await nextTurn();
+  }
+}
+
+test(
+  "TLS begins with the turn, and the address is told when the connection has ended",
+  TIMEOUT,
+  async (t) => {
+    const { tls } = await start(t);
+    const held = hold(t);
+    const closed = t.mock.method(fairLoop, "closed");
+    let isSecure = false;
+    const secure = tls(OTHER).then((socket) => ((isSecure = true), socket));
+    const { address, size, work } = await next(held);
+    for (let turn = 0; turn < 50; turn += 1) await nextTurn();
+    assert.deepEqual([address, size, isSecure], [OTHER, "handshake", false]);
+    work();
+    (await secure).destroy();
+    while (closed.mock.callCount() === 0) await nextTurn();
+    assert.deepEqual(closed.mock.calls[0]?.arguments, [OTHER]);
+  },
+);
+
+test(
+  "a call waits with those about bodies of its size, and is not handled when its client has gone",
+  TIMEOUT,
+  async (t) => {
+    const { tls, handled } = await start(t);
+    const sizes = { small: 1000, large: 200_000, huge: 3_000_000 };
+    for (const [want, bytes] of Object.entries(sizes)) {
+      const [staying, leaving] = [await tls(OTHER), await tls(OTHER)];
+      const closed = t.mock.method(fairLoop, "closed");
+      const held = hold(t);
+      for (const socket of [staying, leaving]) call(socket, "x".repeat(bytes));
+      const works: (() => void)[] = [];
+      while (works.length < 2) {
+        const { size, work } = await next(held);
+        const isPart = works.length < 2 && size === "large" && want !== "large";
+        if (isPart) work();
+        else works.push(work);
+      }
+      leaving.destroy();
+      while (closed.mock.callCount() === 0) await nextTurn();
+      t.mock.restoreAll();
+      for (const work of works) work();
+      await once(staying, "data");
+      assert.deepEqual(
+        handled.splice(0).map(({ length }) => length),
+        [bytes],
+        want,
+      );
+    }
+  },
+);
 
 test("connections that end before their turn hurt nobody", TIMEOUT, async (t) => {
   const { tcp, tls } = await start(t);

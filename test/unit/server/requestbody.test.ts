@@ -54,6 +54,27 @@ test("what is refused gives its memory back, and its beginning is kept", async (
   assert.equal(request.head.toString(), "a".repeat(600) + "b".repeat(600));
 });
 
+for (const [name, headers] of Object.entries({
+  announced: { "content-length": String(1024 * 1024) },
+  "not announced": {},
+}))
+  test(
+    `a large body with too many values is dropped while it arrives: ${name}`,
+    { timeout: 10_000 },
+    async () => {
+      const room = new BodyRoom(1024 * 1024, 0);
+      const limits = { bodyBytes: 4 * 1024 * 1024, discardedBytes: 0 };
+      const request = requestVia(new Connection(new Socket()));
+      Object.assign(request.headers, headers);
+      const body = new Promise<Body>((resolve) => readBody(request, { limits, room }, resolve));
+      for (let chunks = 0; chunks < 10; chunks += 1) request.push(chunkOf("[,".repeat(32 * 1024)));
+      for (const want of [true, false]) while (request.taken.bytes > 0 !== want) await nextTurn();
+      request.push(null);
+      assert.equal(await body, "too-large");
+      assert.match(request.head.toString(), /^\[,/);
+    },
+  );
+
 test("what has too many values to be parsed gives its memory back, and its beginning is kept", () => {
   const request = requestVia(new Connection(new Socket()));
   const chunk = chunkOf(`{"cluster":${"[".repeat(MAX_VALUES + 1)}`);
