@@ -171,6 +171,7 @@ function notes(seed: number): string[] {
     `fast-check mutates the golden bodies, the bodies of the other benches, discovery and reviews of policies, in their JSON, in their bytes, and in the head of the request: \`HOSTILE_SEED=${seed}\` makes the same requests again.`,
     "The operator runs with the heap that the Deployment gives it (75 % of 512 MiB). Every Cluster is held, so that any release is wrong. A valid answer is 200 with JSON that Cluster API's types accept; a refusal is 400, 404, or a connection that ends.",
     "The attackers have one address and the other client another, as pods have: clients take turns by their addresses. Calls about policies come from the address of the other client.",
+    "The ratios say less on a machine that is noisy itself, where p99 without an attack (above) is more than a few milliseconds.",
     "Real attackers are on other machines. Here all share the processor, so the process of the attackers has the lowest priority (nice 19, for its session, too): it gets what the operator, the API server and the client beside it leave. Before it had, it kept both waiting for the scheduler, which was most of what that client felt. What the attackers' connections, TLS and requests cost the operator still counts.",
   ];
 }
