@@ -6,6 +6,7 @@
 import type { ServerResponse } from "node:http";
 import fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 import { sparing } from "../log/sparing.ts";
+import { TURN_MS } from "./fairloop.ts";
 import type { HookRoute, UndecodableReason } from "./hookserver.ts";
 import { type Body, type Bounds, type HookRequest, parsable, readBody } from "./requestbody.ts";
 import {
@@ -19,9 +20,6 @@ import {
   type TlsServerOptions,
 } from "./tlsserver.ts";
 import { WholeBody } from "./wholebody.ts";
-
-/** Of the event loop: no more than one is handled in a turn. */
-const REVIEW_MS = 1;
 
 const UNAUTHORIZED = '{"error":"a client certificate is required"}\n';
 
@@ -75,7 +73,7 @@ function createApp(options: AdmissionServerOptions, listening: Listening): App {
   app.addContentTypeParser(
     "*",
     async (_request: unknown, raw: HookRequest) =>
-      await bodyOf(raw, { ...listening, shareOf, laterMs: REVIEW_MS }),
+      await bodyOf(raw, { ...listening, shareOf, laterMs: TURN_MS }),
   );
   app.addHook("onRequest", (request, reply, done) => {
     const path = request.is404 ? "none that is served" : request.routeOptions.url;

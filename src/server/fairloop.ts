@@ -5,8 +5,8 @@
  * what comes while they do.
  */
 
-/** A new connection needs several turns until it has its answer. */
-const TURN_MS = 1;
+/** A new connection needs several turns until it has its answer. Work that costs so much later has a turn for itself. */
+export const TURN_MS = 1;
 
 /** What work is about: a new connection, or a body of that size. */
 export type Size = "handshake" | "small" | "large" | "huge";
@@ -156,22 +156,22 @@ export class FairLoop {
       if (work !== undefined) this.#perform(next, work);
       next = this.#first();
     }
-    if (this.#waiting.size > 0) this.#goOn();
+    if (this.#waiting.size > 0) this.#scheduleNext();
   };
 
-  /** A burst goes on as long as each turn accepts a connection. */
+  /** A burst lasts as long as each turn accepts a connection. */
   #follow(): void {
     if (this.#hasAccepted) {
       this.#burstSince ??= performance.now();
       this.#hasAccepted = false;
-      this.#schedule(); // to see whether it goes on
+      this.#schedule(); // to see whether it lasts
     } else {
       this.#burstSince = undefined;
       this.#burst += 1;
     }
   }
 
-  #goOn(): void {
+  #scheduleNext(): void {
     const rests = [...this.#waiting].map((share) => this.#restOf(share));
     const restMs = Math.min(...rests) - performance.now();
     clearTimeout(this.#alarm);
@@ -203,7 +203,7 @@ export class FairLoop {
     this.#spentMs += tookMs + laterMs;
     client.begins += tookMs + laterMs;
     client.workedAt = share.ranAt = ended;
-    if (isLarge(size)) this.#restsUntil = Math.max(this.#restsUntil, ended + restAfter(tookMs, COMMON_REST));
+    if (isLarge(size)) this.#restsUntil = ended + restAfter(tookMs, COMMON_REST); // it was over before
     const own = OWN_RESTS[size];
     if (own !== undefined && this.#haveOthersWorked(client, ended - RECENT_MS))
       share.restsUntil = ended + restAfter(tookMs, own);

@@ -4,13 +4,10 @@
  */
 
 import type { Readable } from "node:stream";
-import { fairLoop, type Size } from "./fairloop.ts";
+import { fairLoop, type Size, TURN_MS } from "./fairloop.ts";
 
 /** Bodies of most Clusters are smaller, and never wait. */
 export const TURN_BYTES = 128 * 1024;
-
-/** No more than one part is read in a turn of the loop. */
-export const PART_MS = 1;
 
 /** None is larger: by default etcd stores at most 1.5 MiB (--max-request-bytes). */
 const HUGE_BYTES = 2 * 1024 * 1024;
@@ -28,6 +25,6 @@ export function readInTurns(body: Readable, address: string): void {
     if (bytes < TURN_BYTES) return;
     bytes = 0;
     body.pause();
-    fairLoop.run(address, () => body.resume(), { size: "large", laterMs: PART_MS });
+    fairLoop.run(address, () => body.resume(), { size: "large", laterMs: TURN_MS });
   });
 }

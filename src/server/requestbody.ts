@@ -37,6 +37,11 @@ export class HookRequest extends IncomingMessage {
     return this.via?.accepted.remoteAddress ?? "";
   }
 
+  /** Bytes of the body; NaN: not told. */
+  get announced(): number {
+    return Number(this.headers["content-length"] ?? NaN);
+  }
+
   /** Calls `done` when the address of the client has its turn, unless the client is gone by then. */
   inTurn(body: Body, done: (body: Body) => void, laterMs = 0): void {
     this.#body = body;
@@ -84,9 +89,9 @@ export interface Bounds {
 export function readBody(request: HookRequest, bounds: Bounds, done: (body: Body) => void): void {
   const { bodyBytes, discardedBytes } = bounds.limits;
   if (request.via?.broken === true && !request.complete) return request.inTurn("incomplete", done);
-  const announced = Number(request.headers["content-length"] ?? NaN);
+  const { announced } = request;
   if (announced > bodyBytes + discardedBytes) return request.inTurn("too-large", done);
-  const reader = new BodyReader(request, { ...bounds, announced }, done);
+  const reader = new BodyReader(request, bounds, done);
   if (!(announced <= TURN_BYTES)) readInTurns(request, request.address);
   request.on("data", (chunk: Buffer) => reader.take(chunk));
   request.on("end", () => reader.end());
@@ -105,18 +110,14 @@ class BodyReader {
   #refused: Exclude<Body, WholeBody> | undefined;
   #isDone = false;
 
-  constructor(
-    request: HookRequest,
-    { announced, ...bounds }: Bounds & { readonly announced: number },
-    done: (body: Body) => void,
-  ) {
+  constructor(request: HookRequest, bounds: Bounds, done: (body: Body) => void) {
+    const { announced, via } = request;
     this.#request = request;
     this.#bounds = bounds;
     this.#limit = limitOf(announced, bounds.limits.bodyBytes);
     this.#done = done;
     if (bounds.ignores === true) this.#refused = "unread";
     if (!(announced <= COUNTED_BYTES)) this.#values = new ValueCounter();
-    const { via } = request;
     if (via === undefined) return;
     via.reading += 1;
     if (!request.complete) via.onBreak = this.#onBreak;
@@ -185,7 +186,7 @@ function limitOf(announced: number, bodyBytes: number): number {
 /** The body, or "too-large" where parsing it would take too much. */
 export function parsable(request: HookRequest, body: Body): Body {
   if (typeof body === "string" || body.size > COUNTED_BYTES || !hasTooManyValues(body)) return body;
-  request.head = headOf([body.view()]);
+  request.head = headOf(body.chunks);
   body.free();
   return "too-large";
 }
