@@ -32,6 +32,7 @@ export class Recovery {
   /** The pause between lists without a working watch between them: a 410 after each list must not become a storm. */
   readonly #relists: Backoff;
   #fruitless = 0;
+  #warnedOf: string | undefined;
   #contactAt: number;
   #nextListAt = -Infinity;
   #openedAt = Infinity;
@@ -61,6 +62,7 @@ export class Recovery {
   watchOpened(): void {
     if (this.failure !== undefined) this.#options.log.info("In contact with the API server again");
     this.failure = undefined;
+    this.#warnedOf = undefined;
     this.#openedAt = this.#options.now();
   }
 
@@ -88,11 +90,23 @@ export class Recovery {
     const relist = this.#fruitless >= FRUITLESS_WATCHES || isRefusal(error);
     // Lists have their own spacing, and an expired position is not a loss of contact.
     if (wasWatching && isGone(error)) return { relist, pauseMs: 0 };
-    const level = this.failure?.reason === error.reason ? "debug" : "warn";
-    this.#options.log[level]("Lost contact with the API server", { error: error.message });
+    this.#report(error);
     this.failure = error;
     const asked = Math.min((error.retryAfterSeconds ?? 0) * 1000, MAX_RETRY_AFTER_MS);
     return { relist, pauseMs: Math.max(this.#retry.next(), asked) };
+  }
+
+  /**
+   * Warns once of each reason. A first "too many requests" is none: the API server asks to come later when it is busy, and
+   * for a kind that has just been installed, until it has read its storage.
+   */
+  #report(error: KubeError): void {
+    const { log } = this.#options;
+    const { reason, message } = error;
+    if (isThrottled(error) && this.failure === undefined)
+      return log.info("The API server asks to come later", { error: message });
+    log[this.#warnedOf === reason ? "debug" : "warn"]("Lost contact with the API server", { error: message });
+    this.#warnedOf = reason;
   }
 }
 

@@ -9,22 +9,25 @@ interface Lab {
   readonly recovery: Recovery;
   readonly advance: (ms: number) => void;
   readonly watchFor: (ms: number) => boolean;
+  readonly log: MemoryLogger;
 }
 
 function lab(): Lab {
   let now = 1_000_000;
-  const options = { tuning: DEFAULT_TUNING, log: new MemoryLogger(), now: () => now, random: () => 1 };
+  const log = new MemoryLogger();
+  const options = { tuning: DEFAULT_TUNING, log, now: () => now, random: () => 1 };
   const recovery = new Recovery(options);
   const watchFor = (ms: number): boolean => {
     recovery.watchOpened();
     now += ms;
     return recovery.watchEnded();
   };
-  return { recovery, advance: (ms) => void (now += ms), watchFor };
+  return { recovery, advance: (ms) => void (now += ms), watchFor, log };
 }
 
 const failed = (code: number, reason: string): KubeError => new KubeError("watch x", { code, reason });
 const RESET = failed(0, "ConnectionReset");
+const THROTTLED = failed(429, "TooManyRequests");
 
 test("lists without a working watch between them are spaced further and further", () => {
   const { recovery, advance } = lab();
@@ -95,4 +98,24 @@ test("a 410 of a watch needs no pause, a 410 of a list does", () => {
   const { recovery } = lab();
   assert.equal(recovery.after(failed(410, "Expired"), true).pauseMs, 0);
   assert.equal(recovery.after(failed(410, "Expired"), false).pauseMs, 500);
+});
+
+test("a loss of contact is warned of once, until a watch is open again", () => {
+  const { recovery, watchFor, log } = lab();
+  for (let i = 0; i < 3; i++) recovery.after(RESET, true);
+  assert.deepEqual(log.messages("warn"), ["Lost contact with the API server"]);
+  watchFor(1);
+  recovery.after(RESET, true);
+  assert.equal(log.messages("warn").length, 2);
+});
+
+test("an API server that asks to come later is warned of when it asks again", () => {
+  const { recovery, log } = lab();
+  recovery.after(THROTTLED, true);
+  assert.deepEqual(log.messages("warn"), []);
+  for (let i = 0; i < 5; i++) {
+    recovery.after(THROTTLED, true);
+    recovery.listed(1_000_000);
+  }
+  assert.deepEqual(log.messages("warn"), ["Lost contact with the API server"]);
 });
