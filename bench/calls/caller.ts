@@ -5,7 +5,7 @@ import { hookPath } from "../../src/api/hookcatalog.ts";
 import type { HookName, HookResponse } from "../../src/api/runtimehooks.ts";
 import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
 import type { Operator } from "../../test/controlplane/operator.ts";
-import { post, type Post } from "../../test/controlplane/post.ts";
+import { IDLE_MS, post, type Post } from "../../test/controlplane/post.ts";
 
 export interface Answer {
   readonly message: string;
@@ -26,9 +26,6 @@ export async function callHook(hook: HookName, how: Omit<Post, "path">): Promise
   if (status !== "Success") throw new Error(`${status}: ${message}`);
   return { message, retryAfterSeconds, ms };
 }
-
-/** In Go's http.DefaultTransport: idle connections are closed before the operator closes them. */
-const IDLE_MS = 90_000;
 
 /** The operator, called over at most so many connections, which are kept. */
 export function keptConnections(

@@ -2,6 +2,7 @@
 
 import { Agent } from "node:https";
 import { SERVICE_HOST } from "../../test/controlplane/operator.ts";
+import { IDLE_MS } from "../../test/controlplane/post.ts";
 import { type Answer, callHook } from "../calls/caller.ts";
 import { atPace } from "../calls/pace.ts";
 import { inTurn } from "../fleet/fleet.ts";
@@ -21,7 +22,7 @@ interface LoadOptions {
 /** Calls until `signal` aborts, and then waits for the answers that are still due. */
 export async function load(lab: Lab, options: LoadOptions, signal: AbortSignal): Promise<void> {
   const { hook, subjects } = lab;
-  const kept = new Agent({ keepAlive: true, maxFreeSockets: 20 });
+  const kept = new Agent({ keepAlive: true, maxFreeSockets: 20, timeout: IDLE_MS });
   await atPace(options.perSecond, signal, async (n) => {
     const { namespace, name, timeline, bodies } = inTurn(subjects, n);
     const turn = n + Math.floor(n / subjects.length); // not always the same Clusters

@@ -4,6 +4,9 @@ import type { IncomingMessage } from "node:http";
 import { request, type RequestOptions } from "node:https";
 import { text } from "node:stream/consumers";
 
+/** In Go's http.DefaultTransport, and so Cluster API's: idle connections are closed before the operator closes them. */
+export const IDLE_MS = 90_000;
+
 export interface Post extends Pick<
   RequestOptions,
   "agent" | "ca" | "cert" | "headers" | "key" | "method" | "servername"

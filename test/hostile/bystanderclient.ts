@@ -2,14 +2,14 @@
 
 import { Agent } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
-import { post } from "../controlplane/post.ts";
+import { IDLE_MS, post } from "../controlplane/post.ts";
 import type { Calls, Errand } from "./bystander.ts";
 
 const { port, ca, path, body, expected, perSecond }: Errand = JSON.parse(process.argv[2] ?? "");
 /** Beyond Cluster API's 10 s: how long it took is told, too. */
 const TIMEOUT_MS = 30_000;
 
-const kept = new Agent({ ca, servername: "localhost", keepAlive: true });
+const kept = new Agent({ ca, servername: "localhost", keepAlive: true, timeout: IDLE_MS });
 /** A connection for each call, as Cluster API up to 1.11. */
 const fresh = new Agent({ ca, servername: "localhost", keepAlive: false, maxCachedSessions: 0 });
 
