@@ -3,15 +3,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Scale } from "../../test/hostile/attack.ts";
 import { ATTACKS } from "../../test/hostile/attacks.ts";
-import type { Bystander, Calls } from "../../test/hostile/bystander.ts";
+import { post } from "../../test/controlplane/post.ts";
+import { Bystander, type Calls } from "../../test/hostile/bystander.ts";
 import { MEMORY_LIMIT_MIB } from "../../test/controlplane/shipped.ts";
 import { memoryOf } from "../../test/hostile/memory.ts";
 import { endure, mib, type Outcome, startBystander } from "../../test/hostile/siege.ts";
-import { startTarget, type Target } from "../../test/hostile/target.ts";
+import { seedOf, startTarget, type Target } from "../../test/hostile/target.ts";
 import { Noise } from "../measure/noise.ts";
 import { quantile, rounded } from "../measure/statistics.ts";
 import { type Progress, QUICK, resultOf } from "../part.ts";
 import { atLeast, atMost, below, none, type PartResult, row, type Row } from "../result.ts";
+import { startBareServer } from "../speed/servers.ts";
 import { standBack } from "./standback.ts";
 
 /** In 20 s the well-behaved client makes 1,000 calls: a p99 leaves ten of them out. */
@@ -23,9 +25,14 @@ const CALM_MS = QUICK ? 1000 : 15_000;
 /** Until the code is compiled, or the last attack is over for the operator, too. */
 const SETTLING_MS = { code: QUICK ? 2000 : 20_000, attack: QUICK ? 200 : 2000 };
 
+/** Calls per second to a server beside the operator that nobody attacks: what it feels is the machine. */
+const BARE_PER_SECOND = 20;
+
 interface Siege {
   readonly calm: Calls;
   readonly outcomes: readonly Outcome[];
+  /** Of the server that nobody attacks, by attack. */
+  readonly bare: ReadonlyMap<string, Calls>;
   /** MiB at the end, above the memory before the first attack. */
   readonly kept: number;
   readonly errors: readonly string[];
@@ -60,6 +67,8 @@ async function besiege(target: Target, scale: Scale, progress: Progress): Promis
   const { pid } = target.operator.daemon;
   const noise = new Noise();
   const bystander = await startBystander(target);
+  const unattacked = await startUnattacked(target);
+  const bare = new Map<string, Calls>();
   let endStandingBack: (() => void) | undefined;
   try {
     await sleep(SETTLING_MS.code);
@@ -72,7 +81,9 @@ async function besiege(target: Target, scale: Scale, progress: Progress): Promis
       noise.sample();
       await sleep(SETTLING_MS.attack);
       calm.push(await alone(bystander));
+      await unattacked.calls();
       const outcome = await endure(target, { attack, scale, bystander });
+      bare.set(attack.id, await unattacked.calls());
       outcomes.push(outcome);
       const { survived, tally, calls } = outcome;
       progress(`${survived ? "survived" : "CRASHED"}: ${tallyOf(outcome)}`);
@@ -82,11 +93,21 @@ async function besiege(target: Target, scale: Scale, progress: Progress): Promis
     const lines = target.operator.lines();
     const errors = lines.filter(({ level }) => level === "error").map((line) => JSON.stringify(line));
     const kept = target.operator.daemon.running() ? mib(memoryOf(pid).resident - base) : NaN;
-    return { calm: together(calm), outcomes, kept, errors, logLines: lines.length, noise };
+    return { calm: together(calm), outcomes, bare, kept, errors, logLines: lines.length, noise };
   } finally {
     endStandingBack?.();
-    await bystander.stop();
+    await Promise.all([bystander.stop(), unattacked.stop()]);
   }
+}
+
+/** Calls a bare node:https server with the same body. */
+async function startUnattacked(target: Target): Promise<Bystander> {
+  const { cp, ca, operator } = target;
+  const { port } = await startBareServer(cp, operator.certDir, "discard");
+  const body = seedOf(target, "BeforeClusterDelete").body.toString();
+  const call = { port, path: "/", body };
+  const { text: expected } = await post({ ...call, ca, servername: "localhost" });
+  return new Bystander({ ...call, ca, expected, perSecond: BARE_PER_SECOND });
 }
 
 async function alone(bystander: Bystander): Promise<Calls> {
@@ -138,16 +159,18 @@ function totals({ calm, outcomes, kept, errors, logLines }: Siege): Row[] {
   ];
 }
 
-function feltRows({ calm, outcomes }: Siege): Row[] {
+function feltRows({ calm, outcomes, bare }: Siege): Row[] {
   const before = p99(calm);
   return [
     row("hostile-calm", "p99 without an attack", rounded(before, 2), { unit: "ms", note: spread(calm) }),
     ...outcomes.map((outcome) => {
       const { attack, calls } = outcome;
+      const beside = bare.get(attack.id);
+      const machine = beside && `; beside it a server that nobody attacks: p99 ${p99(beside).toFixed(1)} ms`;
       return row(`hostile-p99-${attack.id}`, attack.title, rounded(p99(calls) / before, 2), {
         unit: "times p99 before",
         goal: atMost(3),
-        note: `${spread(calls)}; ${tallyOf(outcome)}`,
+        note: `${spread(calls)}; ${tallyOf(outcome)}${machine ?? ""}`,
       });
     }),
   ];
@@ -171,6 +194,7 @@ function notes(seed: number): string[] {
     `fast-check mutates the golden bodies, the bodies of the other benches, discovery and reviews of policies, in their JSON, in their bytes, and in the head of the request: \`HOSTILE_SEED=${seed}\` makes the same requests again.`,
     "The operator runs with the heap that the Deployment gives it (75 % of 512 MiB). Every Cluster is held, so that any release is wrong. A valid answer is 200 with JSON that Cluster API's types accept; a refusal is 400, 404, or a connection that ends.",
     "The attackers have one address and the other client another, as pods have: clients take turns by their addresses. Calls about policies come from the address of the other client.",
+    `A bare node:https server runs beside the operator, and gets ${BARE_PER_SECOND} of the same calls a second, half over new connections: nobody attacks it, so what it feels is that machine and API server have more to do.`,
     "The ratios say less on a machine that is noisy itself, where p99 without an attack (above) is more than a few milliseconds.",
     "Real attackers are on other machines. Here all share the processor, so the process of the attackers has the lowest priority (nice 19, for its session, too): it gets what the operator, the API server and the client beside it leave. Before it had, it kept both waiting for the scheduler, which was most of what that client felt. What the attackers' connections, TLS and requests cost the operator still counts.",
   ];
