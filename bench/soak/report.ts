@@ -25,6 +25,8 @@ export interface Reading {
 }
 
 const MIB = 2 ** 20;
+/** Of ordinary life. */
+const JUDGED_MINUTES = 120;
 
 export async function read({ metric }: Operator, minute: number): Promise<Reading> {
   return {
@@ -39,17 +41,20 @@ export async function read({ metric }: Operator, minute: number): Promise<Readin
 
 export interface Soaked {
   readonly readings: readonly Reading[];
+  /** How many times as much as in ordinary life happened. */
+  readonly pace: number;
   readonly traffic: Traffic;
   readonly lives: Lives["counts"];
   readonly churn: Counts;
 }
 
-export function rowsOf({ readings, traffic, lives }: Soaked): Row[] {
+export function rowsOf(soaked: Soaked): Row[] {
+  const { traffic, lives } = soaked;
   const { calls, failed, failures } = traffic;
   const note = failures.length > 0 ? failures.join("; ") : undefined;
   return [
-    slopeRow("heap", "growth of the heap that garbage collection leaves", readings),
-    slopeRow("rss", "growth of resident memory", readings),
+    slopeRow("heap", "growth of the heap that garbage collection leaves", soaked),
+    slopeRow("rss", "growth of resident memory", soaked),
     row("soak-wrong-allows", "a release of a Cluster that was not approved", lives.wrongAllows, {
       ...none("calls"),
       note: `of ${calls}`,
@@ -60,11 +65,11 @@ export function rowsOf({ readings, traffic, lives }: Soaked): Row[] {
 }
 
 /** The goal is met where the 95 % interval of the slope contains 0 or lies below it. */
-function slopeRow(of: "heap" | "rss", work: string, readings: readonly Reading[]): Row {
+function slopeRow(of: "heap" | "rss", work: string, { readings, pace }: Soaked): Row {
   const [field, reduce, value] =
     of === "heap" ? (["heapUsed", least, "least value"] as const) : (["rss", mean, "mean"] as const);
   const samples = readings.map((reading) => ({ minute: reading.minute, value: reading[field] }));
-  const { perHour, plusMinus, blocks } = slopeOf(samples, reduce);
+  const { perHour, plusMinus, blocks } = slopeOf(samples, reduce, JUDGED_MINUTES / pace);
   return row(`soak-${of}-slope`, work, rounded(perHour, 2), {
     unit: "MiB per hour",
     goal: atMost(rounded(plusMinus, 2)),
@@ -83,7 +88,7 @@ export function notesOf({ readings, traffic, lives, churn }: Soaked): string[] {
   });
   return [
     `One operator, ${traffic.calls} calls (bodies of 1 KB, for every fourth Cluster of 26 KB; one in fifty over a connection of its own), ${lives.born} Clusters created and ${lives.gone} deleted. Meanwhile: ${changes}.`,
-    `The slopes are fitted over the second half of the time, and a slope is flat where its 95 % interval contains 0. Resident memory: ${rss.join(", ")}.`,
+    `The slopes are fitted over the last two hours of ordinary life or, where that is less, over the second half of the time; a slope is flat where its 95 % interval contains 0. Resident memory: ${rss.join(", ")}.`,
     `Informers restarted ${last.informerRestarts} times, the status was written ${last.statusWrites} times, and the operator took ${(cpu * 100).toFixed(1)} % of a core.`,
   ];
 }

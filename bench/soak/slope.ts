@@ -19,10 +19,17 @@ const SKIPPED = 0.5;
 const BLOCKS = 24;
 const Z_95 = 1.96;
 
-/** `reduce` makes the value of a block; the smallest is what garbage collection cannot free. */
-export function slopeOf(samples: readonly Sample[], reduce: (values: readonly number[]) => number): Slope {
+/**
+ * Of the last minutes, at most of the second half. `reduce` makes the value of a block; the smallest is what garbage
+ * collection cannot free.
+ */
+export function slopeOf(
+  samples: readonly Sample[],
+  reduce: (values: readonly number[]) => number,
+  lastMinutes = Infinity,
+): Slope {
   const last = samples.at(-1)?.minute ?? 0;
-  const from = last * SKIPPED;
+  const from = Math.max(last * SKIPPED, last - lastMinutes);
   const width = (last - from) / BLOCKS;
   const counted = samples.filter(({ minute }) => minute >= from && minute < last);
   const blocks = Map.groupBy(counted, ({ minute }) => Math.floor((minute - from) / width));

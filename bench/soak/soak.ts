@@ -94,7 +94,7 @@ async function soak({ noise, progress }: Site, parts: ChurnParts, minutes: numbe
     end.abort();
     await Promise.allSettled([...running, calling]);
   }
-  return { readings, traffic, lives: lives.counts, churn: counts };
+  return { readings, pace, traffic, lives: lives.counts, churn: counts };
 }
 
 function asker({ cp, operator, lives, pace }: ChurnParts, traffic: Traffic): () => Promise<void> {

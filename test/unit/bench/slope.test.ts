@@ -30,6 +30,12 @@ test("what is taken at the start, and kept, is no growth", () => {
   assert.equal(perHour, 0);
 });
 
+test("only the last minutes count, where they are less than the second half", () => {
+  const late = samples(60, (minute) => Math.min(minute, 50));
+  assert.equal(slopeOf(late, mean, 9).perHour, 0);
+  assert.ok(slopeOf(late, mean, 40).perHour > 30);
+});
+
 test("garbage that comes and goes is no growth, and the interval holds 0", () => {
   const sawtooth = samples(60, (_, index) => 60 + ((index * 7) % 13));
   for (const reduce of [mean, least]) {
