@@ -25,13 +25,13 @@ const CALM_MS = QUICK ? 1000 : 15_000;
 /** Until the code is compiled, or the last attack is over for the operator, too. */
 const SETTLING_MS = { code: QUICK ? 2000 : 20_000, attack: QUICK ? 200 : 2000 };
 
-/** Calls per second to a server beside the operator that nobody attacks: what it feels is the machine. */
+/** Calls per second to a server beside the operator that has no attackers: what it feels is the machine. */
 const BARE_PER_SECOND = 20;
 
 interface Siege {
   readonly calm: Calls;
   readonly outcomes: readonly Outcome[];
-  /** Of the server that nobody attacks, by attack. */
+  /** What the server without attackers felt, by attack. */
   readonly bare: ReadonlyMap<string, Calls>;
   /** MiB at the end, above the memory before the first attack. */
   readonly kept: number;
@@ -67,10 +67,11 @@ async function besiege(target: Target, scale: Scale, progress: Progress): Promis
   const { pid } = target.operator.daemon;
   const noise = new Noise();
   const bystander = await startBystander(target);
-  const unattacked = await startUnattacked(target);
   const bare = new Map<string, Calls>();
+  let unattacked: Bystander | undefined;
   let endStandingBack: (() => void) | undefined;
   try {
+    unattacked = await startUnattacked(target);
     await sleep(SETTLING_MS.code);
     const base = memoryOf(pid).resident;
     endStandingBack = standBack();
@@ -96,7 +97,7 @@ async function besiege(target: Target, scale: Scale, progress: Progress): Promis
     return { calm: together(calm), outcomes, bare, kept, errors, logLines: lines.length, noise };
   } finally {
     endStandingBack?.();
-    await Promise.all([bystander.stop(), unattacked.stop()]);
+    await Promise.all([bystander.stop(), unattacked?.stop()]);
   }
 }
 
@@ -166,7 +167,9 @@ function feltRows({ calm, outcomes, bare }: Siege): Row[] {
     ...outcomes.map((outcome) => {
       const { attack, calls } = outcome;
       const beside = bare.get(attack.id);
-      const machine = beside && `; beside it a server that nobody attacks: p99 ${p99(beside).toFixed(1)} ms`;
+      const machine =
+        beside &&
+        `; a server without attackers beside it: p99 ${p99(beside).toFixed(1)} ms of ${beside.kept.length + beside.fresh.length} calls`;
       return row(`hostile-p99-${attack.id}`, attack.title, rounded(p99(calls) / before, 2), {
         unit: "times p99 before",
         goal: atMost(3),
@@ -194,7 +197,7 @@ function notes(seed: number): string[] {
     `fast-check mutates the golden bodies, the bodies of the other benches, discovery and reviews of policies, in their JSON, in their bytes, and in the head of the request: \`HOSTILE_SEED=${seed}\` makes the same requests again.`,
     "The operator runs with the heap that the Deployment gives it (75 % of 512 MiB). Every Cluster is held, so that any release is wrong. A valid answer is 200 with JSON that Cluster API's types accept; a refusal is 400, 404, or a connection that ends.",
     "The attackers have one address and the other client another, as pods have: clients take turns by their addresses. Calls about policies come from the address of the other client.",
-    `A bare node:https server runs beside the operator, and gets ${BARE_PER_SECOND} of the same calls a second, half over new connections: nobody attacks it, so what it feels is that machine and API server have more to do.`,
+    `A bare node:https server runs beside the operator, and gets ${BARE_PER_SECOND} of the same calls a second, half over new connections: it has no attackers, so what it feels is that the machine and the API server have more to do.`,
     "The ratios say less on a machine that is noisy itself, where p99 without an attack (above) is more than a few milliseconds.",
     "Real attackers are on other machines. Here all share the processor, so the process of the attackers has the lowest priority (nice 19, for its session, too): it gets what the operator, the API server and the client beside it leave. Before it had, it kept both waiting for the scheduler, which was most of what that client felt. What the attackers' connections, TLS and requests cost the operator still counts.",
   ];

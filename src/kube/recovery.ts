@@ -1,6 +1,6 @@
 import type { Logger } from "../api/logger.ts";
 import { Backoff } from "./deadline.ts";
-import { isGone, isThrottled, type KubeError } from "./kubeerror.ts";
+import { isGone, isNotFound, isThrottled, type KubeError } from "./kubeerror.ts";
 import type { InformerTuning } from "./tuning.ts";
 
 export interface RecoveryOptions {
@@ -97,13 +97,13 @@ export class Recovery {
   }
 
   /**
-   * Warns once of each reason. A first "too many requests" is none: the API server asks to come later when it is busy, and
-   * for a kind that has just been installed, until it has read its storage.
+   * Warns once of each reason. A first "too many requests" causes no warning: the API server asks to come later when it is
+   * busy, and for a kind that has just been installed, until it has read its storage.
    */
   #report(error: KubeError): void {
     const { log } = this.#options;
     const { reason, message } = error;
-    if (isThrottled(error) && this.failure === undefined)
+    if (isThrottled(error) && (this.failure === undefined || isNotFound(this.failure)))
       return log.info("The API server asks to come later", { error: message });
     log[this.#warnedOf === reason ? "debug" : "warn"]("Lost contact with the API server", { error: message });
     this.#warnedOf = reason;

@@ -50,7 +50,7 @@ test("the log of a start has no warning, and says which kinds were listed", asyn
   assert.ok(listed.every((line) => / resource=\S+ objects=\d+/.test(line)));
 });
 
-/** A busy kubelet or API server makes warnings of its own, so the replicas start again; ours would be there each time. */
+/** What each start shows, where up to STARTS are looked at: a busy kubelet or API server makes warnings of its own. */
 async function leastOfStarts(t: TestContext, look: () => Promise<string[]>): Promise<string[]> {
   for (let start = 1; ; start++) {
     const seen = await look();

@@ -109,6 +109,14 @@ test("a loss of contact is warned of once, until a watch is open again", () => {
   assert.equal(log.messages("warn").length, 2);
 });
 
+test("a kind that was not there, and asks to come later once it is installed, is warned of as missing alone", () => {
+  const { recovery, log } = lab();
+  recovery.after(failed(404, "NotFound"), false);
+  recovery.listed(1_000_000);
+  recovery.after(THROTTLED, true);
+  assert.deepEqual(log.messages("warn"), ["Lost contact with the API server"]);
+});
+
 test("an API server that asks to come later is warned of when it asks again", () => {
   const { recovery, log } = lab();
   recovery.after(THROTTLED, true);
