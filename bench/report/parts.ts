@@ -103,7 +103,7 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
       ["Hostile input ended the operator's process", "hostile-crashes"],
     ],
     key: ids("hostile-", "mutated invalid wrong-allows crashes failed p99-oversized"),
-    why: "One event loop answers all, and the attackers share two cores with it, though at the lowest priority. What waits are new connections: the event loop accepts one in each turn, behind the handshakes of the attackers. Beside every attack 99 of 100 calls were answered within 20 ms, and none failed.",
+    why: "One event loop answers all, and the attackers share two cores with it, though at the lowest priority. Clients take turns by their addresses, but what Node.js does before that is in no turn: it accepts connections, decrypts, and reads heads.",
   },
   soak: {
     title: "Soak",

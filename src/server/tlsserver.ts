@@ -152,9 +152,9 @@ export function createTlsServer(options: TlsServerOptions): TlsServer & Listenin
 }
 
 /**
- * TLS begins when the address of the client has its turn, and not when the connection is accepted. To wait for the first message,
- * too, stops no flood: a client that sends a byte first would pass. And node:tls would go on reading in pieces of that
- * message's length (TLSWrap sizes its buffer by its first read).
+ * TLS begins when the address of the client has its turn, and not when the connection is accepted. To wait for the first
+ * message, too, stops no flood: a client that sends a byte first would pass. And node:tls would go on reading in pieces
+ * of that message's length (TLSWrap sizes its buffer by its first read).
  */
 function shakeHandsFairly(server: NodeServer): void {
   const [begin, ...others] = server.listeners("connection");
