@@ -1,11 +1,11 @@
 /** Everything that no client should send (test/hostile), and how much longer another client waits meanwhile. */
 
 import { setTimeout as sleep } from "node:timers/promises";
+import { post } from "../../test/controlplane/post.ts";
+import { MEMORY_LIMIT_MIB } from "../../test/controlplane/shipped.ts";
 import type { Scale } from "../../test/hostile/attack.ts";
 import { ATTACKS } from "../../test/hostile/attacks.ts";
-import { post } from "../../test/controlplane/post.ts";
 import { Bystander, type Calls } from "../../test/hostile/bystander.ts";
-import { MEMORY_LIMIT_MIB } from "../../test/controlplane/shipped.ts";
 import { memoryOf } from "../../test/hostile/memory.ts";
 import { endure, mib, type Outcome, startBystander } from "../../test/hostile/siege.ts";
 import { seedOf, startTarget, type Target } from "../../test/hostile/target.ts";
@@ -28,11 +28,14 @@ const SETTLING_MS = { code: QUICK ? 2000 : 20_000, attack: QUICK ? 200 : 2000 };
 /** Calls per second to a server beside the operator that has no attackers: what it feels is the machine. */
 const BARE_PER_SECOND = 20;
 
+interface Ended extends Outcome {
+  /** What the server without attackers felt meanwhile. */
+  readonly bare: Calls;
+}
+
 interface Siege {
   readonly calm: Calls;
-  readonly outcomes: readonly Outcome[];
-  /** What the server without attackers felt, by attack. */
-  readonly bare: ReadonlyMap<string, Calls>;
+  readonly outcomes: readonly Ended[];
   /** MiB at the end, above the memory before the first attack. */
   readonly kept: number;
   readonly errors: readonly string[];
@@ -67,7 +70,6 @@ async function besiege(target: Target, scale: Scale, progress: Progress): Promis
   const { pid } = target.operator.daemon;
   const noise = new Noise();
   const bystander = await startBystander(target);
-  const bare = new Map<string, Calls>();
   let unattacked: Bystander | undefined;
   let endStandingBack: (() => void) | undefined;
   try {
@@ -76,7 +78,7 @@ async function besiege(target: Target, scale: Scale, progress: Progress): Promis
     const base = memoryOf(pid).resident;
     endStandingBack = standBack();
     const calm: Calls[] = [];
-    const outcomes: Outcome[] = [];
+    const outcomes: Ended[] = [];
     for (const attack of ATTACKS) {
       progress(attack.title);
       noise.sample();
@@ -84,8 +86,7 @@ async function besiege(target: Target, scale: Scale, progress: Progress): Promis
       calm.push(await alone(bystander));
       await unattacked.calls();
       const outcome = await endure(target, { attack, scale, bystander });
-      bare.set(attack.id, await unattacked.calls());
-      outcomes.push(outcome);
+      outcomes.push({ ...outcome, bare: await unattacked.calls() });
       const { survived, tally, calls } = outcome;
       progress(`${survived ? "survived" : "CRASHED"}: ${tallyOf(outcome)}`);
       for (const problem of [...tally.problems, ...calls.failures.slice(0, 3)]) progress(`  ${problem}`);
@@ -94,7 +95,7 @@ async function besiege(target: Target, scale: Scale, progress: Progress): Promis
     const lines = target.operator.lines();
     const errors = lines.filter(({ level }) => level === "error").map((line) => JSON.stringify(line));
     const kept = target.operator.daemon.running() ? mib(memoryOf(pid).resident - base) : NaN;
-    return { calm: together(calm), outcomes, bare, kept, errors, logLines: lines.length, noise };
+    return { calm: together(calm), outcomes, kept, errors, logLines: lines.length, noise };
   } finally {
     endStandingBack?.();
     await Promise.all([bystander.stop(), unattacked?.stop()]);
@@ -160,20 +161,17 @@ function totals({ calm, outcomes, kept, errors, logLines }: Siege): Row[] {
   ];
 }
 
-function feltRows({ calm, outcomes, bare }: Siege): Row[] {
+function feltRows({ calm, outcomes }: Siege): Row[] {
   const before = p99(calm);
   return [
     row("hostile-calm", "p99 without an attack", rounded(before, 2), { unit: "ms", note: spread(calm) }),
     ...outcomes.map((outcome) => {
-      const { attack, calls } = outcome;
-      const beside = bare.get(attack.id);
-      const machine =
-        beside &&
-        `; a server without attackers beside it: p99 ${p99(beside).toFixed(1)} ms of ${beside.kept.length + beside.fresh.length} calls`;
+      const { attack, calls, bare } = outcome;
+      const beside = `p99 ${p99(bare).toFixed(1)} ms of ${bare.kept.length + bare.fresh.length} calls`;
       return row(`hostile-p99-${attack.id}`, attack.title, rounded(p99(calls) / before, 2), {
         unit: "times p99 before",
         goal: atMost(3),
-        note: `${spread(calls)}; ${tallyOf(outcome)}${machine ?? ""}`,
+        note: `${spread(calls)}; ${tallyOf(outcome)}; a server without attackers beside it: ${beside}`,
       });
     }),
   ];

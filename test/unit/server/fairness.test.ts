@@ -119,7 +119,10 @@ test(
     assert.deepEqual([address, size, isSecure], [THIRD, "handshake", false]);
     work();
     (await secure).destroy();
-    while (!closed.mock.calls.some(({ arguments: [told] }) => told === THIRD)) await nextTurn();
+    const told = (): unknown[] =>
+      closed.mock.calls.map(({ arguments: [each] }) => each).filter((each) => each === THIRD);
+    while (told().length === 0) await nextTurn();
+    assert.deepEqual(told(), [THIRD]);
   },
 );
 
