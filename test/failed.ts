@@ -3,7 +3,8 @@
 import { relative } from "node:path";
 import type { TestEvent } from "node:test/reporters";
 
-const SHOWN_LINES = 6;
+/** Most differences of an assertion, too. */
+const SHOWN_LINES = 20;
 
 export function* failed(events: Iterable<TestEvent>): Generator<string> {
   for (const { type, data } of events) {
