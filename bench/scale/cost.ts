@@ -27,7 +27,7 @@ interface Resident {
 }
 
 /** How much of Node.js's own file an idle process has in memory differs by some MB. */
-const IDLE_ROUNDS = 3;
+const IDLE_ROUNDS = 5;
 const ROUNDTRIP_SECONDS = 2;
 const SETTLE_MS = 5000;
 const INSPECTOR_MS = 60_000;

@@ -27,7 +27,8 @@ export interface Lab extends Site {
   readonly bodies: string;
 }
 
-export const CONNECTIONS = 100;
+/** As many Clusters as Cluster API works on at the same time by default (core/main.go, --clustertopology-concurrency). */
+export const CONNECTIONS = 50;
 
 /** Cluster API calls about each Cluster again and again. */
 export async function allAsk(
