@@ -64,16 +64,23 @@ export function rowsOf(soaked: Soaked): Row[] {
   ];
 }
 
-/** The goal is met where the 95 % interval of the slope contains 0 or lies below it. */
+/**
+ * Per hour of ordinary life, at any pace. The goal is met where the 95 % interval of the slope contains 0 or lies below it.
+ */
 function slopeRow(of: "heap" | "rss", work: string, { readings, pace }: Soaked): Row {
   const [field, reduce, value] =
     of === "heap" ? (["heapUsed", least, "least value"] as const) : (["rss", mean, "mean"] as const);
   const samples = readings.map((reading) => ({ minute: reading.minute, value: reading[field] }));
-  const { perHour, plusMinus, blocks } = slopeOf(samples, reduce, JUDGED_MINUTES / pace);
+  const slope = slopeOf(samples, reduce, JUDGED_MINUTES / pace);
+  const [perHour, plusMinus] = [slope.perHour / pace, slope.plusMinus / pace];
+  const isKnown = !Number.isNaN(plusMinus);
+  const interval = isKnown
+    ? `± ${rounded(plusMinus, 2)} (95 %)`
+    : "too few independent values for an interval";
   return row(`soak-${of}-slope`, work, rounded(perHour, 2), {
-    unit: "MiB per hour",
-    goal: atMost(rounded(plusMinus, 2)),
-    note: `± ${rounded(plusMinus, 2)} (95 %); ${value} of each of ${blocks} stretches of time`,
+    unit: "MiB per hour of ordinary life",
+    goal: atMost(isKnown ? rounded(plusMinus, 2) : 0),
+    note: `${interval}; ${value} of each of ${slope.blocks} stretches of time`,
   });
 }
 

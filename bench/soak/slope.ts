@@ -9,7 +9,7 @@ export interface Sample {
 
 export interface Slope {
   readonly perHour: number;
-  /** Half of the 95 % confidence interval. */
+  /** Half of the 95 % confidence interval; NaN where the blocks are too much alike to tell. */
   readonly plusMinus: number;
   readonly blocks: number;
 }
@@ -17,6 +17,7 @@ export interface Slope {
 /** At the start caches fill and code is compiled. */
 const SKIPPED = 0.5;
 const BLOCKS = 24;
+const LEAST_INDEPENDENT = 6;
 const Z_95 = 1.96;
 
 /**
@@ -42,13 +43,34 @@ export function slopeOf(
 }
 
 function fit(points: readonly { readonly x: number; readonly y: number }[]): Slope {
-  const n = points.length;
+  const blocks = points.length;
   const [meanX, meanY] = [mean(points.map(({ x }) => x)), mean(points.map(({ y }) => y))];
   const spread = sum(points.map(({ x }) => (x - meanX) ** 2));
-  if (n < 3 || spread === 0) return { perHour: NaN, plusMinus: NaN, blocks: n };
+  if (blocks < 3 || spread === 0) return { perHour: NaN, plusMinus: NaN, blocks };
   const perHour = sum(points.map(({ x, y }) => (x - meanX) * (y - meanY))) / spread;
-  const residual = sum(points.map(({ x, y }) => (y - meanY - perHour * (x - meanX)) ** 2));
-  return { perHour, plusMinus: Z_95 * Math.sqrt(residual / (n - 2) / spread), blocks: n };
+  const residuals = points.map(({ x, y }) => y - meanY - perHour * (x - meanX));
+  return { perHour, plusMinus: halfOfInterval(residuals, spread), blocks };
+}
+
+/**
+ * Neighbouring blocks are alike, too: they count as fewer independent ones, or the interval is too narrow (Santer et al. 2000,
+ * Journal of Geophysical Research 105, pages 7337 to 7356).
+ */
+function halfOfInterval(residuals: readonly number[], spread: number): number {
+  const squares = sum(residuals.map((residual) => residual ** 2));
+  if (squares < 1e-12) return 0; // all blocks are on the line
+  const neighbours = sum(residuals.slice(1).map((residual, index) => residual * (residuals[index] ?? 0)));
+  const alike = Math.max(0, neighbours / squares);
+  const independent = (residuals.length * (1 - alike)) / (1 + alike);
+  if (independent < LEAST_INDEPENDENT) return NaN;
+  const freedom = independent - 2;
+  return studentT95(freedom) * Math.sqrt(squares / freedom / spread);
+}
+
+/** Of Student's distribution with so many degrees of freedom, 4 at least (Abramowitz and Stegun, 26.7.5). */
+function studentT95(freedom: number): number {
+  const [first, second] = [(Z_95 ** 3 + Z_95) / 4, (5 * Z_95 ** 5 + 16 * Z_95 ** 3 + 3 * Z_95) / 96];
+  return Z_95 + first / freedom + second / freedom ** 2;
 }
 
 export function least(values: readonly number[]): number {

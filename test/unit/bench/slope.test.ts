@@ -51,6 +51,36 @@ test("growth below the garbage is seen in what collection leaves", () => {
   assert.ok(perHour - plusMinus > 0);
 });
 
+/** Values around 100 that do not grow, each `alike` the one before: an autoregressive process. */
+function drifting(alike: number, next: () => number): Sample[] {
+  let drift = 0;
+  const blocks = Array.from({ length: 48 }, () => (drift = alike * drift + next()));
+  return blocks.map((value, index) => ({ minute: index, value: 100 + value }));
+}
+
+/** The same numbers in each run (Park and Miller 1988); the sum of 12 is nearly normal. */
+function normals(seed: number): () => number {
+  let state = seed;
+  const uniform = (): number => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
+  return () => Array.from({ length: 12 }, uniform).reduce((a, b) => a + b, -6);
+}
+
+test("of what drifts without growing, the interval of 95 % holds 0 nearly as often, or nothing is said", () => {
+  for (const alike of [0, 0.3, 0.6]) {
+    const next = normals(1);
+    const slopes = Array.from({ length: 500 }, () => slopeOf(drifting(alike, next), mean));
+    const told = slopes.filter(({ plusMinus }) => !Number.isNaN(plusMinus));
+    const held = told.filter(({ perHour, plusMinus }) => Math.abs(perHour) <= plusMinus);
+    assert.ok(told.length > 250, `${alike}: ${told.length}`);
+    assert.ok(held.length / told.length > 0.88, `${alike}: ${held.length} of ${told.length}`);
+  }
+});
+
+test("where each block is like the one before, the interval is unknown, and so no flat line is claimed", () => {
+  const bend = samples(60, (minute) => Math.sqrt(minute));
+  assert.ok(Number.isNaN(slopeOf(bend, mean).plusMinus));
+});
+
 test("too few samples give no slope, rather than a flat one", () => {
   const few = [0, 7, 9, 12].map((minute) => ({ minute, value: minute })); // the first and the last do not count
   assert.ok(Number.isNaN(slopeOf(few, mean).perHour));
