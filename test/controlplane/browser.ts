@@ -4,14 +4,23 @@ import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
+import { withLock } from "./gobuild.ts";
+import { cacheRoot } from "./parts.ts";
 
 const run = promisify(execFile);
 const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
 export type FoundBrowser = { readonly path: string } | { readonly missing: string };
 
-/** `CHROMIUM` names one; without any, root installs Debian's, which is shared by all who use the machine. */
+/**
+ * `CHROMIUM` names one; without any, root installs Debian's, which is shared by all who use the machine. One process at a
+ * time: another that installs it would make this one fail, and its program is there before it can run.
+ */
 export async function findBrowser(): Promise<FoundBrowser> {
+  return await withLock(join(cacheRoot(), "../chromium"), findOrInstall);
+}
+
+async function findOrInstall(): Promise<FoundBrowser> {
   const found = process.env["CHROMIUM"] || installed();
   if (found !== undefined) return { path: found };
   const why = await install();

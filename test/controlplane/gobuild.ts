@@ -101,21 +101,21 @@ function codeOf(error: unknown): unknown {
  * Runs `work` in one process at a time; the lock of a process that died is taken over. Should two take it over
  * at once, both build, and the later rename replaces one complete binary by another.
  */
-export async function withLock(
+export async function withLock<T>(
   folder: string,
-  work: () => Promise<void>,
+  work: () => Promise<T>,
   progress: Progress = toStderr,
-): Promise<void> {
+): Promise<T> {
   await mkdir(folder, { recursive: true });
   const lock = join(folder, "lock");
   for (let tries = 0; !(await acquired(lock)); tries++) {
     const owner = ownerOf(lock);
-    if (tries === 8) progress(`Waiting for process ${owner ?? "?"}, which is building into ${folder}`);
+    if (tries === 8) progress(`Waiting for process ${owner ?? "?"}, which works in ${folder}`);
     if (owner !== undefined && !isAlive(owner)) await rm(lock, { force: true });
     await sleep(250);
   }
   try {
-    await work();
+    return await work();
   } finally {
     await rm(lock, { force: true });
   }
