@@ -110,15 +110,17 @@ export class Answers {
     const until = standsUntil(compiled, decision);
     if (until === undefined) return undefined;
     const key = clusterKey(cluster);
-    const before = { overrides: overrides.of(key), namespace: namespaces.get(ns) };
+    // One of these is kept for each Cluster: a Date would take as much memory as all the rest.
+    const since = at.getTime();
+    const [ownOverrides, namespace] = [overrides.of(key), namespaces.get(ns)];
     const stands = (now: Date): boolean =>
-      now >= at &&
+      now.getTime() >= since &&
       (until === "Never" || now < until) &&
       policies.candidates(ns).compiled === compiled &&
-      overrides.of(key) === before.overrides &&
+      overrides.of(key) === ownOverrides &&
       operations.get(uid, call.hook) === operation &&
       clusters.get(key) === cluster &&
-      namespaces.get(ns) === before.namespace;
+      namespaces.get(ns) === namespace;
     const isShown = targetVersion(operation.call) === targetVersion(call);
     return Object.assign(stands, { forAnyCall: isShown && !readsCall(compiled, decision) });
   }

@@ -22,8 +22,8 @@ export interface EventText {
   readonly reason: string;
   readonly action: string;
   readonly note: string;
-  /** The note of the same Event about the policy (`related`): it names the Cluster, and not what the gates wait for. */
-  readonly policyNote?: string;
+  /** Returns the note of the same Event about the policy (`related`): it names the Cluster, and not what the gates wait for. */
+  readonly policyNote?: () => string;
   readonly regarding: ObjectReference;
   readonly related?: ObjectReference;
   /** How many Events this one represents. */
@@ -52,7 +52,7 @@ export function describeTransition<T extends Type>(transition: Of<T>): EventText
 /** The same Event about the policy, because `kubectl describe` of the policy shows no Events about Clusters. */
 export function aboutPolicy({ policyNote, related, identity, ...text }: EventText): EventText | undefined {
   if (policyNote === undefined || related === undefined) return undefined;
-  return { ...text, identity: `${identity} policy`, note: policyNote, regarding: related };
+  return { ...text, identity: `${identity} policy`, note: policyNote(), regarding: related };
 }
 
 function held({ policy, policyUID, row }: Of<"Held">): EventText {
@@ -62,7 +62,7 @@ function held({ policy, policyUID, row }: Of<"Held">): EventText {
     type: verdict === "NotEvaluable" ? "Warning" : "Normal",
     reason: "Held",
     note: `${hook} is held by ${policyName(policy)}, rule ${rule}: ${message}`,
-    policyNote: `Rule ${rule} holds ${hook} of Cluster ${namespace}/${cluster} (${reason})`,
+    policyNote: () => `Rule ${rule} holds ${hook} of Cluster ${namespace}/${cluster} (${reason})`,
     ...aboutOperation(row, policy, policyUID),
   };
 }
@@ -74,7 +74,7 @@ function released({ policy, policyUID, result }: Of<"Released">): EventText {
     type: "Normal",
     reason: "Released",
     note: `${hook} proceeds: ${policyName(policy)} does not hold it any more (${reason})`,
-    policyNote: `${hook} of Cluster ${namespace}/${cluster} proceeds (${reason})`,
+    policyNote: () => `${hook} of Cluster ${namespace}/${cluster} proceeds (${reason})`,
     ...aboutOperation(result, policy, policyUID),
   };
 }
@@ -90,7 +90,8 @@ function notHeld({ policy, policyUID, result }: Of<"NotHeld">): EventText {
     type: failed ? "Warning" : "Normal",
     reason: verdict,
     note: `${hook} has proceeded, ${about}: ${message ?? reason}`,
-    policyNote: `Rule ${rule}: ${hook} of Cluster ${namespace}/${cluster} has proceeded, ${brief} (${reason})`,
+    policyNote: () =>
+      `Rule ${rule}: ${hook} of Cluster ${namespace}/${cluster} has proceeded, ${brief} (${reason})`,
     ...aboutOperation(result, policy, policyUID),
   };
 }
@@ -104,7 +105,8 @@ function refused({ policy, policyUID, result }: Of<"Refused">): EventText {
     type: "Normal",
     reason: "Refused",
     note: `A request for the ${request} was refused by ${policyName(policy)}, rule ${rule}: ${message ?? reason}`,
-    policyNote: `Rule ${rule} refused a request for the ${request} of Cluster ${namespace}/${cluster} (${reason})`,
+    policyNote: () =>
+      `Rule ${rule} refused a request for the ${request} of Cluster ${namespace}/${cluster} (${reason})`,
     ...aboutOperation(result, policy, policyUID),
   };
 }

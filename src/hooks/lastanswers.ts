@@ -1,31 +1,36 @@
-import type { HookName } from "../api/runtimehooks.ts";
+import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
 
 /** Any client that reaches the port can invent Clusters. */
 const MAX_ANSWERS = 20_000;
 
 /** The last recorded answer about each Cluster and hook. */
 export class LastAnswers<T> {
-  /** By uid. The first entry is evicted first: it has not changed for the longest time. */
-  readonly #byCluster = new Map<string, Map<HookName, T>>();
-  #size = 0;
+  /** By hook and uid. The first entry is evicted first: it has not changed for the longest time. */
+  readonly #answers = new Map<string, T>();
 
   get(clusterUID: string, hook: HookName): T | undefined {
-    return this.#byCluster.get(clusterUID)?.get(hook);
+    return this.#answers.get(keyOf(clusterUID, hook));
   }
 
   set(clusterUID: string, hook: HookName, answer: T): void {
-    const answers = new Map(this.forget(clusterUID)).set(hook, answer);
-    this.#byCluster.set(clusterUID, answers);
-    this.#size += answers.size;
-    const oldest = this.#byCluster.keys().next();
-    if (this.#size > MAX_ANSWERS && oldest.done !== true) this.forget(oldest.value);
+    const key = keyOf(clusterUID, hook);
+    this.#answers.delete(key); // to the end
+    this.#answers.set(key, answer);
+    const oldest = this.#answers.keys().next();
+    if (this.#answers.size > MAX_ANSWERS && oldest.done !== true) this.#answers.delete(oldest.value);
   }
 
   /** Returns the forgotten answers. */
-  forget(clusterUID: string): Iterable<readonly [HookName, T]> {
-    const answers = this.#byCluster.get(clusterUID);
-    this.#byCluster.delete(clusterUID);
-    this.#size -= answers?.size ?? 0;
-    return answers ?? [];
+  forget(clusterUID: string): (readonly [HookName, T])[] {
+    return HOOK_NAMES.flatMap((hook) => {
+      const key = keyOf(clusterUID, hook);
+      const answer = this.#answers.get(key);
+      this.#answers.delete(key);
+      return answer === undefined ? [] : [[hook, answer] as const];
+    });
   }
+}
+
+function keyOf(clusterUID: string, hook: HookName): string {
+  return `${hook} ${clusterUID}`;
 }
