@@ -1,15 +1,16 @@
-/** A run of some scenarios replaces their rows in an earlier result, which keeps its own date and machine. */
+/** A run of some scenarios or sizes replaces their rows in an earlier result, which keeps its own date and machine. */
 
 import type { PartResult, Row, Table } from "../result.ts";
 
-/** `ids` names the scenarios that were run again; the ids of their rows end with them. */
+/** `ids` names what was run again; the ids of the rows begin or end with them. */
 export function mergeResults(
   earlier: PartResult | undefined,
   again: PartResult,
   ids: readonly string[],
 ): PartResult {
   if (earlier === undefined) return again;
-  const isAgain = ({ id }: Row): boolean => ids.some((each) => id.endsWith(`-${each}`));
+  const isAgain = ({ id }: Row): boolean =>
+    ids.some((each) => id.endsWith(`-${each}`) || id.startsWith(`${each}-`));
   const titles = [...new Set([...earlier.tables, ...again.tables].map(({ title }) => title))];
   const tables = titles.map((title) => {
     const [before, now] = [rowsOf(earlier.tables, title), rowsOf(again.tables, title)];

@@ -28,6 +28,7 @@ interface Resident {
 
 /** How much of Node.js's own file an idle process has in memory differs by some MB. */
 const IDLE_ROUNDS = 5;
+const FLEET_ROUNDS = 3;
 const ROUNDTRIP_SECONDS = 2;
 const SETTLE_MS = 5000;
 const INSPECTOR_MS = 60_000;
@@ -45,8 +46,33 @@ export async function idleMemory(site: Site): Promise<Resident> {
 }
 
 export async function memoryRows(lab: Lab, idle: Resident): Promise<Row[]> {
+  const rounds = await inRounds(lab, FLEET_ROUNDS, async (round) => await memoryOfFleet(lab, round));
+  const [unit, goal] = ["MB", lab.size.memoryGoal];
+  const over = (id: string, when: string, fleet: readonly Resident[]): Row[] => {
+    const above = (of: keyof Resident): number[] => fleet.map((each) => rounded(each[of] - idle[of]));
+    const own = `${rounded(median(above("anonymous")))} MB of the difference are not Node.js's own file`;
+    const whole = (of: keyof Resident): string =>
+      `${rounded(median(fleet.map((each) => each[of])), 0)} MB; idle ${rounded(idle[of], 0)} MB`;
+    const note = `${whole("collected")}, both after garbage collection; ${own}`;
+    const [work, same] = ["resident memory over the idle process", "the same with the garbage that is there"];
+    return [
+      row(id, `${work}, ${when}`, above("collected"), { unit, goal, note }),
+      row(`${id}-as-is`, `${same}, ${when}`, above("asIs"), { unit, note: whole("asIs") }),
+    ];
+  };
+  const alone = "resident memory of the idle process, after garbage collection";
+  const loaded = rounds.map((round) => round.loaded);
+  const asked = rounds.map((round) => round.asked);
+  return [
+    row("memory-idle", alone, rounded(idle.collected), { unit, goal: below(90) }),
+    ...over("memory-loaded", "loaded", loaded),
+    ...over("memory-asked", "all have asked", asked),
+  ];
+}
+
+async function memoryOfFleet(lab: Lab, round: number): Promise<{ loaded: Resident; asked: Resident }> {
   const { cp, size, progress } = lab;
-  const { operator, resident } = await startInspected(cp, "hookpolicy-memory", size.memoryMiB);
+  const { operator, resident } = await startInspected(cp, `hookpolicy-memory-${round}`, size.memoryMiB);
   await allHeld(cp, operator, size.clusters);
   await settled(cp, operator);
   const loaded = await resident();
@@ -55,23 +81,7 @@ export async function memoryRows(lab: Lab, idle: Resident): Promise<Row[]> {
   const asked = await resident();
   progress(`memory: ${JSON.stringify({ loaded, asked })}`);
   await operator.daemon.stop();
-  const [unit, goal] = ["MB", size.memoryGoal];
-  const over = (id: string, when: string, { collected, asIs, anonymous }: Resident): Row[] => {
-    const own = `${rounded(anonymous - idle.anonymous)} MB of the difference are not Node.js's own file`;
-    const note = `${rounded(collected, 0)} MB; idle ${rounded(idle.collected, 0)} MB, both after garbage collection; ${own}`;
-    const asIsNote = `${rounded(asIs, 0)} MB; idle ${rounded(idle.asIs, 0)} MB`;
-    const [work, same] = ["resident memory over the idle process", "the same with the garbage that is there"];
-    return [
-      row(id, `${work}, ${when}`, rounded(collected - idle.collected), { unit, goal, note }),
-      row(`${id}-as-is`, `${same}, ${when}`, rounded(asIs - idle.asIs), { unit, note: asIsNote }),
-    ];
-  };
-  const alone = "resident memory of the idle process, after garbage collection";
-  return [
-    row("memory-idle", alone, rounded(idle.collected), { unit, goal: below(90) }),
-    ...over("memory-loaded", "loaded", loaded),
-    ...over("memory-asked", "all have asked", asked),
-  ];
+  return { loaded, asked };
 }
 
 /** For a while Cluster API asks about all Clusters, and then about none. */

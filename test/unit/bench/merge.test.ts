@@ -51,6 +51,12 @@ test("a row that is not measured again is not kept for its scenario", () => {
   assert.deepEqual(ids(merged), [["right-again-killed=1"]]);
 });
 
+test("a run of one size replaces the rows whose ids begin with it", () => {
+  const earlier = result(of(1, "scale-1000-start", "scale-10000-start"));
+  const merged = mergeResults(earlier, result(of(2, "scale-1000-start")), ["scale-1000"]);
+  assert.deepEqual(ids(merged), [["scale-1000-start=2", "scale-10000-start=1"]]);
+});
+
 test("without an earlier result the run is the result", () => {
   const again = result(of(2, "wrong-slow"));
   assert.equal(mergeResults(undefined, again, ["slow"]), again);
