@@ -7,6 +7,7 @@ import { before, test, type TestContext } from "node:test";
 import { connect as connectTls } from "node:tls";
 import type { KeyPair } from "../../../src/server/tls.ts";
 import { createHookServer } from "../../../src/server/hookserver.ts";
+import type { Limits } from "../../../src/server/tlsserver.ts";
 import { issue } from "./certificates.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
 
@@ -20,6 +21,7 @@ before(async () => {
 });
 
 interface Lab {
+  readonly port: number;
   readonly log: Recorder;
   /** A connection with TLS that asks nothing. */
   readonly silent: () => Promise<Socket>;
@@ -30,7 +32,7 @@ interface Lab {
   readonly finish: () => void;
 }
 
-async function start(t: TestContext): Promise<Lab> {
+async function start(t: TestContext, limits: Partial<Limits> = {}): Promise<Lab> {
   const log = createRecorder();
   const slow = Promise.withResolvers<string>();
   let asked = Promise.withResolvers<void>();
@@ -44,7 +46,7 @@ async function start(t: TestContext): Promise<Lab> {
     ],
     undecodable: () => "{}",
     log,
-    limits: { connections: LIMIT },
+    limits: { connections: LIMIT, ...limits },
   });
   const { port } = await server.listen();
   t.after(() => server.close(0));
@@ -55,6 +57,7 @@ async function start(t: TestContext): Promise<Lab> {
     return socket;
   };
   return {
+    port,
     log,
     silent,
     idle: async () => await answered(await silent()),
@@ -132,3 +135,25 @@ test("where all wait for an answer, a newcomer is refused", TIMEOUT, async (t) =
   finish();
   for (const socket of asking) await once(socket, "data");
 });
+
+/** The head of a record that announces 512 bytes of a ClientHello (RFC 8446, 5.1), and the first byte of them. */
+const HALF_HELLO = Buffer.from([22, 3, 1, 2, 0, 1]);
+
+for (const [title, bytes] of [
+  ["nothing", Buffer.alloc(0)],
+  ["half of its first message", HALF_HELLO],
+] as const)
+  test(
+    `a client that sends ${title} is disconnected when the handshake has taken too long`,
+    TIMEOUT,
+    async (t) => {
+      const handshakeMs = 200;
+      const { port } = await start(t, { handshakeMs });
+      const begun = performance.now();
+      const socket = connectTcp({ port, host: "127.0.0.1" });
+      socket.on("error", () => undefined).write(bytes);
+      await ended(socket);
+      const took = performance.now() - begun;
+      assert.ok(took >= handshakeMs && took < 5000, `${took} ms`);
+    },
+  );
