@@ -86,7 +86,7 @@ test("the bodies of one address leave as much room to others as they take", asyn
   const { port } = await start(t);
   const localAddress = "127.0.0.2";
   await Promise.all([120, 120, 30].map(async (size) => await begin(t, port, size * KIB, { localAddress })));
-  for (let call = 0; call < 50; call++) assert.equal((await send(port, 150 * KIB)).text, String(150 * KIB));
+  for (let call = 0; call < 5; call++) assert.equal((await send(port, 150 * KIB)).text, String(150 * KIB));
 });
 
 test("what was answered takes no room any more, refused or not", async (t) => {
