@@ -117,7 +117,7 @@ function rowsOf(result: PartResult, id: RowId): readonly Titled[] {
 }
 
 /** `undefined`: the row has no goal. A row without samples misses its goal: no comparison with NaN is true. */
-function isMet({ goal, samples }: Row): boolean | undefined {
+export function isMet({ goal, samples }: Row): boolean | undefined {
   return goal && HOLDS[goal.is](median(samples), goal.value);
 }
 

@@ -72,15 +72,11 @@ function slopeRow(of: "heap" | "rss", work: string, { readings, pace }: Soaked):
     of === "heap" ? (["heapUsed", least, "least value"] as const) : (["rss", mean, "mean"] as const);
   const samples = readings.map((reading) => ({ minute: reading.minute, value: reading[field] }));
   const slope = slopeOf(samples, reduce, JUDGED_MINUTES / pace);
-  const [perHour, plusMinus] = [slope.perHour / pace, slope.plusMinus / pace];
-  const isKnown = !Number.isNaN(plusMinus);
-  const interval = isKnown
-    ? `± ${rounded(plusMinus, 2)} (95 %)`
-    : "too few independent values for an interval";
-  return row(`soak-${of}-slope`, work, rounded(perHour, 2), {
+  const [perHour, plusMinus] = [rounded(slope.perHour / pace, 3), rounded(slope.plusMinus / pace, 3)];
+  return row(`soak-${of}-slope`, work, perHour, {
     unit: "MiB per hour of ordinary life",
-    goal: atMost(isKnown ? rounded(plusMinus, 2) : 0),
-    note: `${interval}; ${value} of each of ${slope.blocks} stretches of time`,
+    goal: atMost(plusMinus),
+    note: `± ${plusMinus} (95 %); ${value} of each of ${slope.blocks} stretches of time`,
   });
 }
 

@@ -9,20 +9,28 @@ export interface Sample {
 
 export interface Slope {
   readonly perHour: number;
-  /** Half of the 95 % confidence interval; NaN where the blocks are too much alike to tell. */
+  /** Half of the 95 % confidence interval. */
   readonly plusMinus: number;
   readonly blocks: number;
+}
+
+interface Point {
+  /** Hours */
+  readonly x: number;
+  readonly y: number;
 }
 
 /** At the start caches fill and code is compiled. */
 const SKIPPED = 0.5;
 const BLOCKS = 24;
-const LEAST_INDEPENDENT = 6;
+const LEAST_BLOCKS = 6;
+/** From this correlation of neighbouring blocks on, memory is taken to drift. */
+const DRIFTS = 0.3;
 const Z_95 = 1.96;
 
 /**
- * Of the last minutes, at most of the second half. `reduce` makes the value of a block; the smallest is what garbage
- * collection cannot free.
+ * Of the last minutes, at most of the second half; NaN where they have too few samples. `reduce` makes the value of a
+ * block; the smallest is what garbage collection cannot free.
  */
 export function slopeOf(
   samples: readonly Sample[],
@@ -42,29 +50,47 @@ export function slopeOf(
   );
 }
 
-function fit(points: readonly { readonly x: number; readonly y: number }[]): Slope {
+/**
+ * Least squares where the blocks are independent of one another. Where each is like the one before, their interval is far
+ * too narrow: the blocks are then taken as a random walk with drift. After Perron and Yabu (Journal of Econometrics 151,
+ * 2009, pages 56 to 69), without their generalised least squares between the two.
+ */
+function fit(points: readonly Point[]): Slope {
   const blocks = points.length;
+  if (blocks < LEAST_BLOCKS) return { perHour: NaN, plusMinus: NaN, blocks };
   const [meanX, meanY] = [mean(points.map(({ x }) => x)), mean(points.map(({ y }) => y))];
   const spread = sum(points.map(({ x }) => (x - meanX) ** 2));
-  if (blocks < 3 || spread === 0) return { perHour: NaN, plusMinus: NaN, blocks };
   const perHour = sum(points.map(({ x, y }) => (x - meanX) * (y - meanY))) / spread;
   const residuals = points.map(({ x, y }) => y - meanY - perHour * (x - meanX));
-  return { perHour, plusMinus: halfOfInterval(residuals, spread), blocks };
+  if (correlation(residuals) > DRIFTS) return { ...drift(points), blocks };
+  return { perHour, plusMinus: studentT95(blocks - 2) * standardError(residuals, spread), blocks };
 }
 
-/**
- * Neighbouring blocks are alike, too: they count as fewer independent ones, or the interval is too narrow (Santer et al. 2000,
- * Journal of Geophysical Research 105, pages 7337 to 7356).
- */
-function halfOfInterval(residuals: readonly number[], spread: number): number {
+/** From step to step: no more than the first and the last block tell of the slope. */
+function drift(points: readonly Point[]): { perHour: number; plusMinus: number } {
+  const steps = points.slice(1).map(({ x, y }, index) => {
+    const before = points[index] ?? { x, y };
+    return { hours: x - before.x, by: y - before.y };
+  });
+  const hours = mean(steps.map((step) => step.hours));
+  const by = mean(steps.map((step) => step.by));
+  const residuals = steps.map((step) => step.by - by);
+  const plusMinus = studentT95(steps.length - 1) * standardError(residuals, steps.length, 1);
+  return { perHour: by / hours, plusMinus: plusMinus / hours };
+}
+
+/** Of neighbours, corrected for the line that was fitted: what it leaves is less alike than the noise is. */
+function correlation(residuals: readonly number[]): number {
   const squares = sum(residuals.map((residual) => residual ** 2));
   if (squares < 1e-12) return 0; // all blocks are on the line
   const neighbours = sum(residuals.slice(1).map((residual, index) => residual * (residuals[index] ?? 0)));
-  const alike = Math.max(0, neighbours / squares);
-  const independent = (residuals.length * (1 - alike)) / (1 + alike);
-  if (independent < LEAST_INDEPENDENT) return NaN;
-  const freedom = independent - 2;
-  return studentT95(freedom) * Math.sqrt(squares / freedom / spread);
+  const blocks = residuals.length;
+  return (blocks * (neighbours / squares) + 2) / (blocks - 4);
+}
+
+function standardError(residuals: readonly number[], spread: number, parameters = 2): number {
+  const squares = sum(residuals.map((residual) => residual ** 2));
+  return Math.sqrt(squares / (residuals.length - parameters) / spread);
 }
 
 /** Of Student's distribution with so many degrees of freedom, 4 at least (Abramowitz and Stegun, 26.7.5). */
