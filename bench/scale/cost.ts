@@ -72,6 +72,7 @@ export async function memoryRows(lab: Lab, idle: Resident): Promise<Row[]> {
 
 async function memoryOfFleet(lab: Lab, round: number): Promise<{ loaded: Resident; asked: Resident }> {
   const { cp, size, progress } = lab;
+  await forgetWritten(cp);
   const { operator, resident } = await startInspected(cp, `hookpolicy-memory-${round}`, size.memoryMiB);
   await allHeld(cp, operator, size.clusters);
   await settled(cp, operator);
@@ -82,6 +83,16 @@ async function memoryOfFleet(lab: Lab, round: number): Promise<{ loaded: Residen
   progress(`memory: ${JSON.stringify({ loaded, asked })}`);
   await operator.daemon.stop();
   return { loaded, asked };
+}
+
+/** What an earlier operator wrote: one that has to write it itself has more memory afterwards. */
+async function forgetWritten(cp: ControlPlane): Promise<void> {
+  for (const kind of ["HookPolicy", "ClusterHookPolicy"]) {
+    const ref = { apiVersion: "hookpolicy.dev/v1alpha1", kind };
+    for (const { metadata } of await cp.list(ref)) await cp.patchStatus({ ...ref, ...metadata }, null);
+  }
+  for (const { metadata } of await cp.list({ apiVersion: "v1", kind: "Namespace" }))
+    await cp.request("DELETE", `/apis/events.k8s.io/v1/namespaces/${metadata.name}/events`);
 }
 
 /** For a while Cluster API asks about all Clusters, and then about none. */
