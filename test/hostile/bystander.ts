@@ -30,7 +30,7 @@ export class Bystander {
     this.#client = fork(new URL("bystanderclient.ts", import.meta.url), [JSON.stringify(errand)], options);
   }
 
-  /** The calls since it was asked last. */
+  /** The calls that were due since it was asked last: at least one over each kind of connection. */
   async calls(): Promise<Calls> {
     const answer = once(this.#client, "message");
     this.#client.send("calls");

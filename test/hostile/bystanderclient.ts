@@ -14,41 +14,75 @@ const AT_A_TIME = 50;
 const kept = new Agent({ ca, servername: "localhost", keepAlive: true, timeout: IDLE_MS });
 /** A connection for each call, as Cluster API up to 1.11. */
 const fresh = new Agent({ ca, servername: "localhost", keepAlive: false, maxCachedSessions: 0 });
+const KINDS = ["kept", "fresh"] as const;
+type Kind = (typeof KINDS)[number];
+const AGENTS: Readonly<Record<Kind, Agent>> = { kept, fresh };
 
-let calls: { kept: number[]; fresh: number[]; failures: string[] } = { kept: [], fresh: [], failures: [] };
+/** The calls between two reports. Each is due at its time, whatever became of those before it. */
+class Period {
+  readonly #times: Record<Kind, number[]> = { kept: [], fresh: [] };
+  readonly #failures: string[] = [];
+  readonly #begun = performance.now();
+  readonly #issued: Promise<number>;
+  #ended = Infinity;
 
-/** When the last call was due. It begins anew with each report, or an attack would be measured by what is late of the one before. */
-let lastDue = performance.now();
+  constructor() {
+    this.#issued = this.#issue();
+  }
 
-/** Counted from when it was due, so that waiting for a slot is waiting, too. */
-async function timed(due: number, agent: Agent, times: number[]): Promise<void> {
-  const told = (what: string): void => {
-    const kind = agent === kept ? "kept" : "new";
-    calls.failures.push(`${what} after ${Math.round(performance.now() - due)} ms on a ${kind} connection`);
-  };
-  try {
-    const { text: said } = await post({ port, path, body, agent, timeoutMs: TIMEOUT_MS });
-    times.push(performance.now() - due);
-    if (said !== expected) told(said.slice(0, 200));
-  } catch (error) {
-    told(String(error));
+  /** Calls under way count with the time that they take, and those that still wait for a slot with what they have waited. */
+  async end(): Promise<Calls> {
+    this.#ended = performance.now();
+    for (let count = await this.#issued; this.#due(count) < this.#ended; count += 1)
+      this.#times[kindOf(count)].push(performance.now() - this.#due(count));
+    return { ...this.#times, failures: this.#failures };
+  }
+
+  /** How many were issued: at least one of each kind, however short the period is. */
+  async #issue(): Promise<number> {
+    const underWay = new Set<Promise<void>>();
+    const goesOn = (count: number): boolean => performance.now() < this.#ended || count < KINDS.length;
+    let count = 0;
+    for (; goesOn(count); count += 1) {
+      await sleep(Math.max(0, this.#due(count) - performance.now()));
+      while (underWay.size >= AT_A_TIME) await Promise.race(underWay);
+      if (!goesOn(count)) break;
+      const call = this.#call(count);
+      underWay.add(call);
+      void call.then(() => underWay.delete(call));
+    }
+    await Promise.all(underWay);
+    return count;
+  }
+
+  async #call(count: number): Promise<void> {
+    const [due, kind] = [this.#due(count), kindOf(count)];
+    const told = (what: string): void => {
+      const ms = Math.round(performance.now() - due);
+      this.#failures.push(`${what} after ${ms} ms on a ${kind} connection`);
+    };
+    try {
+      const { text: said } = await post({ port, path, body, agent: AGENTS[kind], timeoutMs: TIMEOUT_MS });
+      this.#times[kind].push(performance.now() - due);
+      if (said !== expected) told(said.slice(0, 200));
+    } catch (error) {
+      told(String(error));
+    }
+  }
+
+  #due(count: number): number {
+    return this.#begun + ((count + 1) * 1000) / perSecond;
   }
 }
 
-process.on("message", () => {
-  const told: Calls = calls;
-  calls = { kept: [], fresh: [], failures: [] };
-  lastDue = performance.now();
-  process.send?.(told);
+function kindOf(count: number): Kind {
+  return count % 2 === 0 ? "kept" : "fresh";
+}
+
+let period = new Period();
+process.on("message", async () => {
+  const calls = await period.end();
+  period = new Period();
+  process.send?.(calls);
 });
 process.on("disconnect", () => process.exit());
-
-const underWay = new Set<Promise<void>>();
-for (let count = 0; ; count += 1) {
-  const due = (lastDue += 1000 / perSecond);
-  await sleep(Math.max(0, due - performance.now()));
-  while (underWay.size >= AT_A_TIME) await Promise.race(underWay);
-  const call = count % 2 === 0 ? timed(due, kept, calls.kept) : timed(due, fresh, calls.fresh);
-  underWay.add(call);
-  void call.then(() => underWay.delete(call));
-}
