@@ -3,7 +3,7 @@
 import { relative } from "node:path";
 import type { TestEvent } from "node:test/reporters";
 
-/** Most differences of an assertion, too. */
+/** Enough for most differences that an assertion shows. */
 const SHOWN_LINES = 20;
 
 export function* failed(events: Iterable<TestEvent>): Generator<string> {

@@ -28,9 +28,9 @@ export interface AnswerRecorder {
   forget(clusterUID: string): void;
 }
 
-/** One is kept for each Cluster that Cluster API asks about. */
+/** One is kept for each Cluster and hook that Cluster API asks about. */
 interface Entry {
-  /** The JSON text of a Said: it takes a quarter of the memory, and is read every ten minutes. */
+  /** The JSON text of a Said: it takes a quarter of the memory, and is read every ten minutes (with everyCall each time). */
   readonly said: string;
   loggedAt: number;
   repeated: number;

@@ -17,11 +17,13 @@ export type FoundBrowser = { readonly path: string } | { readonly missing: strin
  * time: another that installs it would make this one fail, and its program is there before it can run.
  */
 export async function findBrowser(): Promise<FoundBrowser> {
+  const named = process.env["CHROMIUM"];
+  if (named) return { path: named };
   return await withLock(join(cacheRoot(), "../chromium"), findOrInstall);
 }
 
 async function findOrInstall(): Promise<FoundBrowser> {
-  const found = process.env["CHROMIUM"] || installed();
+  const found = installed();
   if (found !== undefined) return { path: found };
   const why = await install();
   const path = installed();

@@ -98,8 +98,8 @@ function codeOf(error: unknown): unknown {
 }
 
 /**
- * Runs `work` in one process at a time; the lock of a process that died is taken over. Should two take it over
- * at once, both build, and the later rename replaces one complete binary by another.
+ * Runs `work` in one process at a time; the lock of a process that died is taken over. Should two take it over at once,
+ * both work: what they build must come into its place by a rename.
  */
 export async function withLock<T>(
   folder: string,

