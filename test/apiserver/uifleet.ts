@@ -12,9 +12,10 @@ const HOUR = 60 * MINUTE;
 const ago = (ms: number): string => new Date(Date.now() - ms).toISOString().replace(/\.\d+Z$/, "Z");
 
 const NIGHTS = { timeZone: "Europe/Berlin", allow: [{ schedule: "0 22 * * MON-THU", duration: "6h" }] };
+/** The weekend of this fleet begins in three days, whatever day it is today: its window is closed. */
 const WEEKENDS = {
   timeZone: "Europe/Berlin",
-  allow: [{ schedule: "0 20 * * FRI", duration: "58h" }],
+  allow: [{ schedule: `0 20 * * ${weekday(3)}`, duration: "58h" }],
   deny: [{ from: freezeDay(5), to: freezeDay(6) }],
 };
 
@@ -64,6 +65,12 @@ const POLICIES = [
 
 function freezeDay(days: number): string {
   return `${new Date(Date.now() + days * 24 * HOUR).toISOString().slice(0, 10)}T00:00:00Z`;
+}
+
+/** As cron writes it: "FRI". */
+function weekday(days: number): string {
+  const options = { weekday: "short", timeZone: "Europe/Berlin" } as const;
+  return new Date(Date.now() + days * 24 * HOUR).toLocaleDateString("en", options).toUpperCase();
 }
 
 export const CLUSTERS = [
