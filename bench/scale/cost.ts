@@ -9,7 +9,7 @@ import { startShipped } from "../../test/controlplane/shipped.ts";
 import { type Memory, memoryOf } from "../../test/hostile/memory.ts";
 import { PERIOD_SECONDS } from "../calls/generator.ts";
 import { EVERYTHING } from "../fleet/fleet.ts";
-import { settled } from "../fleet/settled.ts";
+import { rests, settled } from "../fleet/settled.ts";
 import { cpuSeconds } from "../measure/cpu.ts";
 import { countRequests } from "../measure/requests.ts";
 import { kibibytes, median, rounded } from "../measure/statistics.ts";
@@ -32,6 +32,8 @@ const FLEET_ROUNDS = 3;
 const ROUNDTRIP_SECONDS = 2;
 const SETTLE_MS = 5000;
 const INSPECTOR_MS = 60_000;
+/** More than the time for which Events are collected before they are written as one (src/events/eventbursts.ts). */
+const BURST_MS = 35_000;
 
 export async function idleMemory(site: Site): Promise<Resident> {
   const rounds = await inRounds(site, IDLE_ROUNDS, async (round) => {
@@ -79,6 +81,7 @@ async function memoryOfFleet(lab: Lab, round: number): Promise<{ loaded: Residen
   const loaded = await resident();
   await allAsk(lab, operator, PERIOD_SECONDS + ROUNDTRIP_SECONDS);
   await settled(cp, operator);
+  await rests(cp, async () => await operator.metric("hookpolicy_events_total"), { everyMs: BURST_MS });
   const asked = await resident();
   progress(`memory: ${JSON.stringify({ loaded, asked })}`);
   await operator.daemon.stop();
