@@ -109,18 +109,21 @@ export class Answers {
     const compiled = this.#policies(cluster);
     const until = standsUntil(compiled, decision);
     if (until === undefined) return undefined;
-    const key = clusterKey(cluster);
-    // One of these is kept for each Cluster: a Date would take as much memory as all the rest.
+    // One of these is kept for each Cluster: a Date, or a key of its own, would take as much memory as all the rest.
     const since = at.getTime();
-    const [ownOverrides, namespace] = [overrides.of(key), namespaces.get(ns)];
-    const stands = (now: Date): boolean =>
-      now.getTime() >= since &&
-      (until === "Never" || now < until) &&
-      policies.candidates(ns).compiled === compiled &&
-      overrides.of(key) === ownOverrides &&
-      operations.get(uid, call.hook) === operation &&
-      clusters.get(key) === cluster &&
-      namespaces.get(ns) === namespace;
+    const [ownOverrides, namespace] = [overrides.of(clusterKey(cluster)), namespaces.get(ns)];
+    const stands = (now: Date): boolean => {
+      const key = clusterKey(cluster);
+      return (
+        now.getTime() >= since &&
+        (until === "Never" || now < until) &&
+        policies.candidates(ns).compiled === compiled &&
+        overrides.of(key) === ownOverrides &&
+        operations.get(uid, call.hook) === operation &&
+        clusters.get(key) === cluster &&
+        namespaces.get(ns) === namespace
+      );
+    };
     const isShown = targetVersion(operation.call) === targetVersion(call);
     return Object.assign(stands, { forAnyCall: isShown && !readsCall(compiled, decision) });
   }

@@ -20,8 +20,7 @@ export function operationOf(
   { namespace, name, uid }: Pick<ObjectMeta, "namespace" | "name" | "uid">,
   versions: readonly unknown[],
 ): string {
-  const about = `${namespace ?? ""}/${name}/${uid}`;
-  return versions.length === 0 ? about : `${about}/${versions.join("/")}`;
+  return [namespace ?? "", name, uid, ...versions].join("/");
 }
 
 /** In bytes. Cluster API writes the settings and the metadata first, and the versions last. */

@@ -19,9 +19,9 @@ export function changesAtEarliest(instants: Iterable<Date | "Unknown" | undefine
   return changesAt === undefined ? {} : { changesAt };
 }
 
-/** RFC 3339 with whole seconds, as in metav1.Time. */
+/** RFC 3339 with whole seconds, as in metav1.Time. Joined: of a template, V8 would keep the parts for as long as the text. */
 export function timestamp(time: Date): string {
-  return `${time.toISOString().slice(0, 19)}Z`;
+  return [time.toISOString().slice(0, 19), "Z"].join("");
 }
 
 /** Rounds up to a second: a status keeps whole seconds, and a wait that counts from it must not end early. */
