@@ -75,8 +75,8 @@ function slopeRow(of: "heap" | "rss", work: string, { readings, pace }: Soaked):
   const [perHour, plusMinus] = [rounded(slope.perHour / pace, 3), rounded(slope.plusMinus / pace, 3)];
   return row(`soak-${of}-slope`, work, perHour, {
     unit: "MiB per hour of ordinary life",
-    goal: atMost(plusMinus),
-    note: `± ${plusMinus} (95 %); ${value} of each of ${slope.blocks} stretches of time`,
+    goal: Number.isNaN(plusMinus) ? undefined : atMost(plusMinus),
+    note: `${Number.isNaN(plusMinus) ? "too short for an interval" : `± ${plusMinus} (95 %)`}; ${value} of each of ${slope.blocks} stretches of time`,
   });
 }
 
@@ -91,7 +91,7 @@ export function notesOf({ readings, traffic, lives, churn }: Soaked): string[] {
   });
   return [
     `One operator, ${traffic.calls} calls (bodies of 1 KB, for every fourth Cluster of 26 KB; one in fifty over a connection of its own), ${lives.born} Clusters created and ${lives.gone} deleted. Meanwhile: ${changes}.`,
-    `The slopes are fitted over the last two hours of ordinary life or, where that is less, over the second half of the time; a slope is flat where its 95 % interval contains 0. Resident memory: ${rss.join(", ")}.`,
+    `The slopes are fitted over the last two hours of ordinary life or, where that is less, over the second half of the time; a slope is flat where its 95 % interval contains 0, of which a wide interval is no proof. Resident memory: ${rss.join(", ")}.`,
     `Informers restarted ${last.informerRestarts} times, the status was written ${last.statusWrites} times, and the operator took ${(cpu * 100).toFixed(1)} % of a core.`,
   ];
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { mean, quantile } from "../../../bench/measure/statistics.ts";
-import { least, type Sample, slopeOf } from "../../../bench/soak/slope.ts";
+import { least, type Sample, type Slope, slopeOf } from "../../../bench/soak/slope.ts";
 
 /** One sample every 10 s. */
 function samples(minutes: number, value: (minute: number, index: number) => number): Sample[] {
@@ -51,11 +51,11 @@ test("growth below the garbage is seen in what collection leaves", () => {
   assert.ok(perHour - plusMinus > 0);
 });
 
-/** Values around 100 that do not grow, each `alike` the one before: an autoregressive process. */
-function drifting(alike: number, next: () => number): Sample[] {
+/** Neighbouring blocks have the correlation `alike`: an autoregressive process, with 1 as its noise. */
+function drifting(alike: number, next: () => number, growthPerBlock = 0): Sample[] {
   let drift = 0;
   const blocks = Array.from({ length: 48 }, () => (drift = alike * drift + next()));
-  return blocks.map((value, index) => ({ minute: index, value: 100 + value }));
+  return blocks.map((value, index) => ({ minute: index, value: 100 + value + growthPerBlock * index }));
 }
 
 /** The same numbers in each run (Park and Miller 1988); the sum of 12 is nearly normal. */
@@ -65,14 +65,28 @@ function normals(seed: number): () => number {
   return () => Array.from({ length: 12 }, uniform).reduce((a, b) => a + b, -6);
 }
 
-for (const alike of [0, 0.3, 0.6, 0.8, 0.9, 1]) {
-  test(`of what drifts without growing, each block ${alike} times the one before, the interval of 95 % holds 0 nearly as often`, () => {
-    const next = normals(1);
-    const slopes = Array.from({ length: 2000 }, () => slopeOf(drifting(alike, next), mean));
-    const held = slopes.filter(({ perHour, plusMinus }) => Math.abs(perHour) <= plusMinus).length;
-    assert.ok(held / slopes.length > 0.91, `${held} of ${slopes.length}`);
+/** Of so many soaks. */
+function shareOf(alike: number, growthPerBlock: number, is: (slope: Slope) => boolean): number {
+  const next = normals(1);
+  const slopes = Array.from({ length: 2000 }, () => slopeOf(drifting(alike, next, growthPerBlock), mean));
+  return slopes.filter(is).length / slopes.length;
+}
+
+for (const alike of [0, 0.3, 0.5, 0.7, 0.9, 1]) {
+  test(`of what does not grow, the interval of 95 % holds 0 nearly as often where the correlation is ${alike}`, () => {
+    const held = shareOf(alike, 0, ({ perHour, plusMinus }) => Math.abs(perHour) <= plusMinus);
+    assert.ok(held > 0.89, String(held));
   });
 }
+
+for (const [alike, least] of [
+  [0, 0.93],
+  [0.3, 0.63],
+] as const)
+  test(`growth by the noise of a block in four blocks is seen where the correlation is ${alike}`, () => {
+    const seen = shareOf(alike, 0.25, ({ perHour, plusMinus }) => perHour > plusMinus);
+    assert.ok(seen > least, String(seen));
+  });
 
 test("growth is seen where each block is like the one before", () => {
   for (const grown of [
@@ -82,6 +96,15 @@ test("growth is seen where each block is like the one before", () => {
     const { perHour, plusMinus } = slopeOf(samples(60, grown), mean);
     assert.ok(perHour > plusMinus, `${perHour} ± ${plusMinus}`);
   }
+});
+
+test("in two minutes there are too few blocks for an interval", () => {
+  const { perHour, plusMinus } = slopeOf(
+    samples(2, (minute) => 100 + minute),
+    mean,
+  );
+  assert.ok(Math.abs(perHour - 60) < 1e-6, String(perHour));
+  assert.ok(Number.isNaN(plusMinus));
 });
 
 test("too few samples give no slope, rather than a flat one", () => {
