@@ -88,7 +88,7 @@ async function memoryOfFleet(lab: Lab, round: number): Promise<{ loaded: Residen
   return { loaded, asked };
 }
 
-/** What an earlier operator wrote: one that has to write it itself has more memory afterwards. */
+/** Deletes the statuses and Events of earlier operators: one that has to write them itself has more memory afterwards. */
 async function forgetWritten(cp: ControlPlane): Promise<void> {
   for (const kind of ["HookPolicy", "ClusterHookPolicy"]) {
     const ref = { apiVersion: "hookpolicy.dev/v1alpha1", kind };

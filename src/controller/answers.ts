@@ -109,7 +109,7 @@ export class Answers {
     const compiled = this.#policies(cluster);
     const until = standsUntil(compiled, decision);
     if (until === undefined) return undefined;
-    // One of these is kept for each Cluster: a Date, or a key of its own, would take as much memory as all the rest.
+    // One of these is kept for each Cluster, and so neither a Date nor a key of its own: together they are half of the rest.
     const since = at.getTime();
     const [ownOverrides, namespace] = [overrides.of(clusterKey(cluster)), namespaces.get(ns)];
     const stands = (now: Date): boolean => {

@@ -211,7 +211,7 @@ function continueInOrder(
 }
 
 /** As much as Node.js keeps of the answers of a connection before it reads no more from it (_http_server, parserOnIncoming). */
-const NEVER_SENT = Buffer.alloc(getDefaultHighWaterMark(false), " ").toString();
+const NEVER_SENT = " ".repeat(getDefaultHighWaterMark(false));
 
 /** The answer under way is the connection's last one. This one never leaves, but Node.js counts it. */
 function endPipeline(response: ServerResponse<HookRequest>, via: Connection): void {

@@ -36,10 +36,6 @@ describe("the operator survives, answers others, and lets no Cluster go, under",
       const { invalid, wrongAllows, problems } = tally;
       assert.deepEqual({ survived, invalid, wrongAllows, problems }, UNHARMED, target.operator.daemon.name);
       assert.deepEqual(calls.failures, [], "what the well-behaved client was told");
-      assert.ok(
-        calls.kept.length > 0 && calls.fresh.length > 0,
-        "it was answered over both kinds of connection",
-      );
       assert.ok(tally.sent > 0 && peak < MEMORY_LIMIT_MIB, `${tally.sent} sent, ${peak} MiB`);
     });
   }

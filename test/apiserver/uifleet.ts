@@ -14,10 +14,11 @@ const ago = (ms: number): string => new Date(Date.now() - ms).toISOString().repl
 const NIGHTS = { timeZone: "Europe/Berlin", allow: [{ schedule: "0 22 * * MON-THU", duration: "6h" }] };
 /** The weekend of this fleet begins in three days, whatever day it is today: its window is closed. */
 const WEEKENDS = {
-  timeZone: "Europe/Berlin",
-  allow: [{ schedule: `0 20 * * ${weekday(3)}`, duration: "58h" }],
+  timeZone: "UTC",
+  allow: [{ schedule: `0 20 * * ${weekday(3).toUpperCase()}`, duration: "58h" }],
   deny: [{ from: freezeDay(5), to: freezeDay(6) }],
 };
+const WEEKEND = freezeDay(3).replace("T00", "T20");
 
 function policy(namespace: string, name: string, rules: readonly object[]): KubeObject {
   return { apiVersion: GROUP, kind: "HookPolicy", metadata: { namespace, name }, spec: { rules } };
@@ -67,10 +68,10 @@ function freezeDay(days: number): string {
   return `${new Date(Date.now() + days * 24 * HOUR).toISOString().slice(0, 10)}T00:00:00Z`;
 }
 
-/** As cron writes it: "FRI". */
+/** "Fri" */
 function weekday(days: number): string {
-  const options = { weekday: "short", timeZone: "Europe/Berlin" } as const;
-  return new Date(Date.now() + days * 24 * HOUR).toLocaleDateString("en", options).toUpperCase();
+  const options = { weekday: "short", timeZone: "UTC" } as const;
+  return new Date(Date.now() + days * 24 * HOUR).toLocaleDateString("en", options);
 }
 
 export const CLUSTERS = [
@@ -131,7 +132,7 @@ interface HeldFor {
   readonly gate: string;
   readonly reason: string;
   readonly message: string;
-  readonly releaseIn?: number;
+  readonly earliestRelease?: string;
 }
 
 function row(cluster: KubeObject, held: HeldFor): DecisionRow {
@@ -149,7 +150,7 @@ function row(cluster: KubeObject, held: HeldFor): DecisionRow {
     message: held.message,
     firstAsked: ago(held.minutes * MINUTE),
     since: ago(held.minutes * MINUTE),
-    ...(held.releaseIn !== undefined && { earliestRelease: ago(-held.releaseIn * MINUTE) }),
+    ...(held.earliestRelease !== undefined && { earliestRelease: held.earliestRelease }),
   };
 }
 
@@ -159,7 +160,7 @@ const APPROVAL = {
 };
 const NIGHT = {
   reason: "WindowClosed",
-  message: "wait for the maintenance window to open: Fri 20:00 Europe/Berlin",
+  message: `wait for the maintenance window to open: ${weekday(3)} 20:00 UTC`,
 };
 
 const HELD: Readonly<Record<string, readonly HeldFor[]>> = {
@@ -169,8 +170,22 @@ const HELD: Readonly<Record<string, readonly HeldFor[]>> = {
     { cluster: "prod-us-2", minutes: 46, rule: "approved-upgrade", gate: "approved", ...APPROVAL },
   ],
   "search/weekend-upgrades": [
-    { cluster: "index-1", minutes: 612, rule: "weekends", gate: "weekend", ...NIGHT, releaseIn: 5_340 },
-    { cluster: "index-2", minutes: 598, rule: "weekends", gate: "weekend", ...NIGHT, releaseIn: 5_340 },
+    {
+      cluster: "index-1",
+      minutes: 612,
+      rule: "weekends",
+      gate: "weekend",
+      ...NIGHT,
+      earliestRelease: WEEKEND,
+    },
+    {
+      cluster: "index-2",
+      minutes: 598,
+      rule: "weekends",
+      gate: "weekend",
+      ...NIGHT,
+      earliestRelease: WEEKEND,
+    },
   ],
   "platform/two-pairs-of-eyes": [
     { cluster: "observability", minutes: 187, rule: "reviewed", gate: "reviewed", ...APPROVAL },

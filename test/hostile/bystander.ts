@@ -14,7 +14,7 @@ export interface Errand {
   readonly perSecond: number;
 }
 
-/** Milliseconds of the answers, and what went wrong. */
+/** Milliseconds of the answers, and of what still waited for its turn; calls that failed have no time. */
 export interface Calls {
   readonly kept: readonly number[];
   readonly fresh: readonly number[];

@@ -23,7 +23,7 @@ class Period {
   readonly #times: Record<Kind, number[]> = { kept: [], fresh: [] };
   readonly #failures: string[] = [];
   readonly #begun = performance.now();
-  readonly #issued: Promise<number>;
+  readonly #issued: Promise<{ count: number; stopped: number }>;
   #ended = Infinity;
 
   constructor() {
@@ -33,13 +33,14 @@ class Period {
   /** Calls under way count with the time that they take, and those that still wait for a slot with what they have waited. */
   async end(): Promise<Calls> {
     this.#ended = performance.now();
-    for (let count = await this.#issued; this.#due(count) < this.#ended; count += 1)
-      this.#times[kindOf(count)].push(performance.now() - this.#due(count));
+    const { count: issued, stopped } = await this.#issued;
+    for (let count = issued; this.#due(count) < this.#ended; count += 1)
+      this.#times[kindOf(count)].push(stopped - this.#due(count));
     return { ...this.#times, failures: this.#failures };
   }
 
   /** How many were issued: at least one of each kind, however short the period is. */
-  async #issue(): Promise<number> {
+  async #issue(): Promise<{ count: number; stopped: number }> {
     const underWay = new Set<Promise<void>>();
     const goesOn = (count: number): boolean => performance.now() < this.#ended || count < KINDS.length;
     let count = 0;
@@ -51,8 +52,9 @@ class Period {
       underWay.add(call);
       void call.then(() => underWay.delete(call));
     }
+    const stopped = performance.now();
     await Promise.all(underWay);
-    return count;
+    return { count, stopped };
   }
 
   async #call(count: number): Promise<void> {

@@ -145,7 +145,7 @@ for (const [title, bytes] of [
 ] as const)
   test(
     `a client that sends ${title} is disconnected when the handshake has taken too long`,
-    { timeout: 9000 }, // less than where nothing is set
+    { timeout: 9000 }, // shorter than the default of handshakeMs
     async (t) => {
       const { port } = await start(t, { handshakeMs: 200 });
       const socket = connectTcp({ port, host: "127.0.0.1" });
