@@ -110,7 +110,7 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
     question: "Does memory grow while Clusters come and go?",
     answers: [["Memory grows with churn by", "soak-rss-slope"]],
     key: ids("soak-", "wrong-allows failed-calls heap-slope rss-slope"),
-    why: "Functions are compiled for as long as they become warm: heap snapshots after 650 and 1,340 Clusters differ by 0.3 MB, nearly all of it compiled code, and have as many objects. Of ten hours of churn, resident memory rises by 7 MiB from the middle of the third hour to the end of the fifth, by 1 MiB in the five hours after it, and by a quarter of a MiB in the last two.",
+    why: "Functions are compiled for as long as they become warm: heap snapshots after 650 and 1,340 Clusters differ by 0.3 MB, nearly all of it compiled code, and have as many objects.",
   },
 };
 
