@@ -82,9 +82,10 @@ function kindOf(count: number): Kind {
 }
 
 let period = new Period();
-process.on("message", async () => {
+async function report(): Promise<void> {
   const calls = await period.end();
   period = new Period();
   process.send?.(calls);
-});
+}
+process.on("message", () => void report());
 process.on("disconnect", () => process.exit());

@@ -79,13 +79,13 @@ for (const alike of [0, 0.3, 0.5, 0.7, 0.9, 1]) {
   });
 }
 
-for (const [alike, least] of [
+for (const [alike, atLeast] of [
   [0, 0.93],
   [0.3, 0.63],
 ] as const)
   test(`growth by the noise of a block in four blocks is seen where the correlation is ${alike}`, () => {
     const seen = shareOf(alike, 0.25, ({ perHour, plusMinus }) => perHour > plusMinus);
-    assert.ok(seen > least, String(seen));
+    assert.ok(seen > atLeast, String(seen));
   });
 
 test("growth is seen where each block is like the one before", () => {
