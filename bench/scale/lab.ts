@@ -2,6 +2,7 @@
 
 import type { KubeObject } from "../../test/controlplane/client.ts";
 import type { Operator } from "../../test/controlplane/operator.ts";
+import { CONCURRENCY } from "../../test/controlplane/post.ts";
 import { callAboutAll, type LoadResult } from "../calls/generator.ts";
 import type { FleetSize } from "../fleet/fleet.ts";
 import type { Site } from "../part.ts";
@@ -27,9 +28,6 @@ export interface Lab extends Site {
   readonly bodies: string;
 }
 
-/** As many Clusters as Cluster API works on at the same time by default (core/main.go, --clustertopology-concurrency). */
-export const CONNECTIONS = 50;
-
 /** Cluster API calls about each Cluster again and again. */
 export async function allAsk(
   { size, generator, bodies }: Lab,
@@ -37,5 +35,5 @@ export async function allAsk(
   seconds: number,
 ): Promise<LoadResult> {
   const load = { hook: "BeforeClusterDelete", port: ports.webhook, bodies, seconds } as const;
-  return await callAboutAll(generator, size.clusters, { ...load, connections: CONNECTIONS });
+  return await callAboutAll(generator, size.clusters, { ...load, connections: CONCURRENCY });
 }

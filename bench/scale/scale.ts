@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 import { loadGenerator } from "../../test/controlplane/binaries.ts";
+import { CONCURRENCY } from "../../test/controlplane/post.ts";
 import { keptConnections } from "../calls/caller.ts";
 import { writeBodies } from "../calls/generator.ts";
 import { createFleet, policiesPerCluster } from "../fleet/fleet.ts";
@@ -14,7 +15,7 @@ import { readResult } from "../report/report.ts";
 import { atMost, type PartResult, prefixed, type Row, type Table } from "../result.ts";
 import { approvalRows, editRows } from "./changes.ts";
 import { idleMemory, memoryRows, restRows } from "./cost.ts";
-import { CONNECTIONS, type Lab, type ScaleSize } from "./lab.ts";
+import type { Lab, ScaleSize } from "./lab.ts";
 import { measureStarts } from "./startup.ts";
 
 const ROUNDS = {
@@ -81,7 +82,7 @@ async function measureSize(size: ScaleSize, site: Site): Promise<Row[]> {
   const lab: Lab = { ...site, size, clusters, generator, bodies };
   const memory = await memoryRows(lab, idle);
   const { start, operator } = await measureStarts(lab);
-  const server = keptConnections(cp, operator, CONNECTIONS);
+  const server = keptConnections(cp, operator, CONCURRENCY);
   const approvals = await approvalRows(lab, server);
   await settled(cp, operator);
   const edits = await editRows(lab, operator, server);

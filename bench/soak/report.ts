@@ -73,10 +73,12 @@ function slopeRow(of: "heap" | "rss", work: string, { readings, pace }: Soaked):
   const samples = readings.map((reading) => ({ minute: reading.minute, value: reading[field] }));
   const slope = slopeOf(samples, reduce, JUDGED_MINUTES / pace);
   const [perHour, plusMinus] = [rounded(slope.perHour / pace, 3), rounded(slope.plusMinus / pace, 3)];
+  const isKnown = !Number.isNaN(plusMinus);
+  const interval = isKnown ? `± ${plusMinus} (95 %)` : "too short for an interval";
   return row(`soak-${of}-slope`, work, perHour, {
     unit: "MiB per hour of ordinary life",
-    goal: Number.isNaN(plusMinus) ? undefined : atMost(plusMinus),
-    note: `${Number.isNaN(plusMinus) ? "too short for an interval" : `± ${plusMinus} (95 %)`}; ${value} of each of ${slope.blocks} stretches of time`,
+    goal: isKnown ? atMost(plusMinus) : undefined,
+    note: `${interval}; ${value} of each of ${slope.blocks} stretches of time`,
   });
 }
 

@@ -66,7 +66,7 @@ function fit(values: readonly Point[]): Slope {
   const blocks = values.length;
   if (blocks < LEAST_BLOCKS) return { perHour: NaN, plusMinus: NaN, blocks };
   const points = centred(values);
-  const line = regression(points.map((point) => ({ ...point, one: 1 })));
+  const line = regression(independent(points, 0));
   if (blocks < LEAST_FOR_INTERVAL) return { perHour: line.perHour, plusMinus: NaN, blocks };
   const alike = Math.max(0, correlation(line.residuals));
   const { perHour, error } = alike > DRIFTS ? drift(points) : regression(independent(points, alike));

@@ -125,32 +125,25 @@ export async function createWaiting(cp: ControlPlane, namespace: string, name: s
   return await shown(cp, namespace, name);
 }
 
-interface HeldFor {
-  readonly cluster: string;
+interface HeldFor extends Pick<
+  DecisionRow,
+  "cluster" | "rule" | "gate" | "reason" | "message" | "earliestRelease"
+> {
   readonly minutes: number;
-  readonly rule: string;
-  readonly gate: string;
-  readonly reason: string;
-  readonly message: string;
-  readonly earliestRelease?: string;
 }
 
-function row(cluster: KubeObject, held: HeldFor): DecisionRow {
-  const { namespace = "", name, uid = "" } = cluster.metadata;
+function row(cluster: KubeObject, { minutes, ...held }: HeldFor): DecisionRow {
+  const { namespace = "", uid = "" } = cluster.metadata;
+  const since = ago(minutes * MINUTE);
   return {
+    ...held,
     namespace,
-    cluster: name,
     clusterUID: uid,
     hook: "BeforeClusterUpgrade",
     targetVersion: "v1.35.0",
-    rule: held.rule,
-    gate: held.gate,
     verdict: "Blocked",
-    reason: held.reason,
-    message: held.message,
-    firstAsked: ago(held.minutes * MINUTE),
-    since: ago(held.minutes * MINUTE),
-    ...(held.earliestRelease !== undefined && { earliestRelease: held.earliestRelease }),
+    firstAsked: since,
+    since,
   };
 }
 

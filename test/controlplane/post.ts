@@ -7,6 +7,9 @@ import { text } from "node:stream/consumers";
 /** In Go's http.DefaultTransport, and so Cluster API's: idle connections are closed before the operator closes them. */
 export const IDLE_MS = 90_000;
 
+/** As many Clusters as Cluster API works on at the same time by default (core/main.go, --clustertopology-concurrency). */
+export const CONCURRENCY = 50;
+
 export interface Post extends Pick<
   RequestOptions,
   "agent" | "ca" | "cert" | "headers" | "key" | "method" | "servername"

@@ -2,14 +2,12 @@
 
 import { Agent } from "node:https";
 import { setTimeout as sleep } from "node:timers/promises";
-import { IDLE_MS, post } from "../controlplane/post.ts";
+import { CONCURRENCY, IDLE_MS, post } from "../controlplane/post.ts";
 import type { Calls, Errand } from "./bystander.ts";
 
 const { port, ca, path, body, expected, perSecond }: Errand = JSON.parse(process.argv[2] ?? "");
 /** Beyond Cluster API's 10 s: how long it took is told, too. */
 const TIMEOUT_MS = 30_000;
-/** As many Clusters as Cluster API works on at the same time by default (core/main.go, --clustertopology-concurrency). */
-const AT_A_TIME = 50;
 
 const kept = new Agent({ ca, servername: "localhost", keepAlive: true, timeout: IDLE_MS });
 /** A connection for each call, as Cluster API up to 1.11. */
@@ -42,12 +40,11 @@ class Period {
   /** How many were issued: at least one of each kind, however short the period is. */
   async #issue(): Promise<{ count: number; stopped: number }> {
     const underWay = new Set<Promise<void>>();
-    const goesOn = (count: number): boolean => performance.now() < this.#ended || count < KINDS.length;
     let count = 0;
-    for (; goesOn(count); count += 1) {
+    for (; ; count += 1) {
       await sleep(Math.max(0, this.#due(count) - performance.now()));
-      while (underWay.size >= AT_A_TIME) await Promise.race(underWay);
-      if (!goesOn(count)) break;
+      while (underWay.size >= CONCURRENCY) await Promise.race(underWay);
+      if (performance.now() >= this.#ended && count >= KINDS.length) break;
       const call = this.#call(count);
       underWay.add(call);
       void call.then(() => underWay.delete(call));

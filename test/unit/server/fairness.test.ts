@@ -83,7 +83,7 @@ test("one call is not behind all those of another address that came before it", 
 interface Held {
   readonly address: string;
   readonly size: Size | undefined;
-  /** What the work costs later: the address waits as if it had taken that long, too. */
+  /** The work costs that much more later: the address waits as if it had taken as long. */
   readonly laterMs: number;
   readonly work: () => void;
 }
