@@ -20,6 +20,7 @@ import type { Override } from "../policy/override.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import type { LiveWorld } from "../policy/world.ts";
 import { type CallTurns, shareOf } from "./callturns.ts";
+import { clockProblem } from "./clock.ts";
 import {
   type ConfirmationUnderWay,
   DefinitionReplaced,
@@ -100,8 +101,6 @@ interface AllRead extends Pick<Asked, "request" | "rollouts"> {
   readonly again: PresentAgain;
 }
 
-/** The largest tolerated difference between this clock and the API server's. */
-const MAX_SKEW_MS = 10_000;
 /** A part of the time in release.ts. */
 const BUDGET_MS = 3000;
 /** Cluster API writes a Cluster often while an operation begins, so a Cluster that has changed is read again. */
@@ -251,7 +250,7 @@ export class Confirmer {
     const worldUnread = { ...world, objects: NOTHING_READ };
     if (selecting && !sameQueries(queries, store.answers.objectQueries(request, worldUnread, at)))
       return { ok: false, reason: "NamespacesChanging" };
-    const wrongClock = clockProblem(reader.clockAheadMs(at, before.began));
+    const wrongClock = clockProblem(reader, at, before.began);
     if (wrongClock !== undefined) return { ok: false, reason: wrongClock };
     const decision = store.answers.decideLive(request, world, at);
     if (restsOnWait(decision) && store.answers.isBehind(world))
@@ -361,11 +360,6 @@ function whichChanged(
   const wasSo = admission === true || (compareResourceVersions(metadata.resourceVersion, at) ?? 1) <= 0;
   if (!wasSo) return "ClusterChanging";
   return version === versionOf(namespace) ? undefined : "NamespaceChanging";
-}
-
-function clockProblem(skew: number | undefined): string | undefined {
-  if (skew === undefined) return "ClockUnknown";
-  return Math.abs(skew) > MAX_SKEW_MS ? "ClockSkewed" : undefined;
 }
 
 /** Whether the release rests on a wait: only memory knows that its gates held without a break. */

@@ -14,6 +14,7 @@ import type { HookCall } from "../api/runtimehooks.ts";
 import type { FoundObjects, ObjectReader } from "../policy/objects.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import type { TimeAllowance } from "./allowance.ts";
+import type { ServerTime } from "./clock.ts";
 import type { OverrideEntry } from "./overrideset.ts";
 import type { PolicyEntry } from "./policyentry.ts";
 import type { Transition } from "./transitions.ts";
@@ -84,7 +85,7 @@ export interface PolicyList {
 }
 
 /** Consistent reads (no resourceVersion) of the API server; each rejects when it cannot be answered. */
-export interface LiveReader {
+export interface LiveReader extends ServerTime {
   /**
    * The ClusterHookPolicies, or the HookPolicies of a namespace; `at`: as they were at this resourceVersion, which may come
    * from a list of another kind. A definition that is being deleted may have taken them with it: see `definition`.
@@ -104,11 +105,6 @@ export interface LiveReader {
   /** Metadata of the HookOverrides. */
   overrides(): Promise<readonly ObjectMeta[]>;
   objects(query: ObjectQuery): Promise<FoundObjects>;
-  /**
-   * By how much `now` is certainly ahead of the API server's clock; negative: behind. `undefined`: unknown, because no
-   * response to a read that began after `since` (performance.now) had a date.
-   */
-  clockAheadMs(now: Date, since: number): number | undefined;
   /** A word for why a read failed, such as "Forbidden": bounded, it becomes a metric's label. */
   reasonOf(error: unknown): string;
 }
@@ -131,7 +127,7 @@ export interface PolicyWriter {
 }
 
 /** The part of the API server that rollouts need. Reads are consistent; each rejects when it cannot be answered. */
-export interface RolloutApi {
+export interface RolloutApi extends ServerTime {
   /** `undefined`: there is none of this name. */
   getRollout(name: string): Promise<HookRollout | undefined>;
   /** Metadata of all Clusters. */

@@ -11,6 +11,7 @@ import { type Candidate, claim, ownClaim, type Refusal } from "../rollouts/claim
 import { type Member, memberOf } from "../rollouts/member.ts";
 import type { CompiledRollout } from "../rollouts/rollout.ts";
 import { Slots } from "../rollouts/slots.ts";
+import { clockProblem } from "./clock.ts";
 import type { RolloutApi } from "./ports.ts";
 import { isSame, type RolloutSnapshot } from "./rolloutsnapshot.ts";
 
@@ -29,6 +30,15 @@ export interface Claiming {
 
 interface ClaimRequest extends Claiming {
   readonly resolve: (taken: Taken) => void;
+}
+
+/** What one attempt has read, and when. */
+interface Read {
+  readonly rollout: CompiledRollout;
+  readonly object: HookRollout;
+  /** `undefined`: they were not listed. */
+  readonly members: readonly Member[] | undefined;
+  readonly at: Date;
 }
 
 export interface RolloutClaimsOptions {
@@ -124,15 +134,20 @@ export class RolloutClaims {
     requests: readonly ClaimRequest[],
     listed?: readonly ObjectMeta[],
   ): Promise<void> {
-    const { api, compiledOf } = this.#options;
+    const { api, compiledOf, now } = this.#options;
     let waiting = requests;
     for (let attempt = 1; ; attempt += 1) {
+      const began = performance.now();
       const object = await api.getRollout(name);
       // It was there at the snapshot: since then something else may hold the Cluster in its place.
       if (object === undefined) return waiting.forEach(({ resolve }) => resolve(NOT_CONFIRMED));
       const rollout = compiledOf(object);
       const members = listed && (await this.#membersOf(rollout, object.status, listed));
-      const { status, claims } = this.#judge(rollout, object, members, waiting);
+      const at = now();
+      // While this clock is ahead, the claims of others seem overdue, and soaks seem to have ended.
+      if (clockProblem(api, at, began) !== undefined)
+        return waiting.forEach(({ resolve }) => resolve(NOT_CONFIRMED));
+      const { status, claims } = this.#judge({ rollout, object, members, at }, waiting);
       waiting = [...claims.keys()];
       const version = await this.#store(object, status, attempt);
       if (version === undefined) continue;
@@ -147,21 +162,18 @@ export class RolloutClaims {
 
   /** Returns the status to store, and the requests that it grants. The other requests are answered at once. */
   #judge(
-    rollout: CompiledRollout,
-    { metadata, status: before }: HookRollout,
-    members: readonly Member[] | undefined,
+    { rollout, object: { metadata, status: before }, members, at }: Read,
     requests: readonly ClaimRequest[],
   ): {
     readonly status: HookRolloutStatus | undefined;
     readonly claims: ReadonlyMap<ClaimRequest, RolloutClaim | undefined>;
   } {
-    const now = this.#options.now();
-    const slots = new Slots(rollout, before ?? {}, members ?? [], now);
+    const slots = new Slots(rollout, before ?? {}, members ?? [], at);
     const claims = new Map<ClaimRequest, RolloutClaim | undefined>();
     let status = before;
     for (const request of requests.filter((each) => isConfirmed(each, metadata))) {
       const candidate = request.candidateOf(rollout);
-      const round = { rollout, status, slots, now };
+      const round = { rollout, status, slots, now: at };
       if (candidate === undefined) {
         claims.set(request, undefined);
         continue;

@@ -12,6 +12,7 @@ import { isAtVersion, isCreationOver, isDeleted } from "../operations/shows.ts";
 import { type Health, healthOf, isAtTarget, reachedVersion, wantsNewer } from "../rollouts/health.ts";
 import { showsMark } from "../rollouts/member.ts";
 import { scopeOf } from "../rollouts/scope.ts";
+import { clockProblem } from "./clock.ts";
 import type { Result } from "./policyreconciler.ts";
 import type { KnownMember, RolloutEntry } from "./rolloutentry.ts";
 import type { Rollouts, RolloutsOptions } from "./rollouts.ts";
@@ -60,6 +61,14 @@ interface Known {
   readonly claimsSeen: Map<string, number>;
 }
 
+interface Read {
+  readonly object: HookRollout;
+  /** The slots that the reads have shown to be free. */
+  readonly ended: ReadonlySet<string>;
+  /** When the reads began, as of performance.now(); absent: `object` is that in memory, and nothing is written. */
+  readonly began?: number;
+}
+
 const newLook = (): Look => ({ reached: new Map(), unhealthySince: new Map() });
 
 export class RolloutReconciler {
@@ -83,7 +92,7 @@ export class RolloutReconciler {
       return { requeueAfterMs: POLL_MS };
     }
     const mayHaveEnded = this.#mayHaveEnded(entry);
-    const planned = await this.#statusOf(entry, entry.object, new Set());
+    const planned = await this.#statusOf(entry, { object: entry.object, ended: new Set() });
     if (mayHaveEnded.length > 0 || !isDeepStrictEqual(planned, entry.status))
       await this.#write(entry, mayHaveEnded);
     return { requeueAfterMs: mayHaveEnded.length > 0 ? POLL_MS : this.#untilDue(entry) };
@@ -108,6 +117,7 @@ export class RolloutReconciler {
   async #write(entry: RolloutEntry, mayHaveEnded: readonly RolloutClaim[]): Promise<void> {
     const { api, rollouts, onStored } = this.#options;
     const { name } = entry.rollout;
+    const began = performance.now();
     // The rollout is read before the Clusters, so that a claim which is taken meanwhile causes a conflict.
     const object = await api.getRollout(name);
     if (object === undefined) return;
@@ -115,7 +125,7 @@ export class RolloutReconciler {
     const current = rollouts.get(name);
     if (current === undefined) return;
     const ended = await this.#readEnded(current, mayHaveEnded);
-    const status = await this.#statusOf(current, object, ended);
+    const status = await this.#statusOf(current, { object, ended, began });
     if (isDeepStrictEqual(status, object.status)) return;
     const stored = await api.replaceRolloutStatus(object, status);
     if (stored === undefined) return;
@@ -123,11 +133,11 @@ export class RolloutReconciler {
     rollouts.rolloutChanged(name, stored);
   }
 
-  async #statusOf(
-    entry: RolloutEntry,
-    object: HookRollout,
-    ended: ReadonlySet<string>,
-  ): Promise<HookRolloutStatus> {
+  /**
+   * Rejects while this clock may differ from the API server's at the read: one that is ahead would end the claims and soaks
+   * by which others release Clusters, for good.
+   */
+  async #statusOf(entry: RolloutEntry, { object, ended, began }: Read): Promise<HookRolloutStatus> {
     const { rollout } = entry;
     const scope = scopeOf(object.spec);
     await entry.refreshed();
@@ -135,17 +145,24 @@ export class RolloutReconciler {
     const look = newLook();
     const members = await entry.ofMembers((each) => this.#stateOf(entry, each, known.look, look));
     known.look = look;
+    const { api } = this.#options;
+    const now = this.#options.now();
+    const problem = began === undefined ? undefined : clockProblem(api, now, began);
+    if (problem !== undefined)
+      throw new Error(
+        `cannot write the status of HookRollout ${rollout.name}, because the clock of this machine is not that of the API server: ${problem}`,
+      );
     return computeRolloutStatus(
       {
         rollout,
         stored: object.status,
         members,
         ended,
-        isRebuilding: this.#isRebuilding(object, entry, scope),
+        isRebuilding: this.#isRebuilding(object, entry, { scope, now }),
         scope,
         next: entry.queue.head(),
       },
-      this.#options.now(),
+      now,
     );
   }
 
@@ -177,12 +194,16 @@ export class RolloutReconciler {
   }
 
   /** A young rollout has lost nothing. Another replica that takes over waits as long again. */
-  #isRebuilding({ status }: HookRollout, entry: RolloutEntry, scope: string): boolean {
+  #isRebuilding(
+    { status }: HookRollout,
+    entry: RolloutEntry,
+    { scope, now }: { readonly scope: string; readonly now: Date },
+  ): boolean {
     const { createdAt, mode } = entry.rollout;
     if (mode === "Audit") return false;
-    const { now, nowMs } = this.#options;
+    const { nowMs } = this.#options;
     const known = this.#knownOf(entry);
-    const isYoung = now().getTime() - createdAt.getTime() < CLAIM_MS;
+    const isYoung = now.getTime() - createdAt.getTime() < CLAIM_MS;
     const isLost = status?.scope === undefined ? !isYoung : status.scope !== scope;
     const reason = status?.conditions?.find(({ type }) => type === CONDITION.Ready)?.reason;
     const isInherited = reason === REASON.StatusLost && known.rebuildUntil === undefined;

@@ -9,15 +9,16 @@ import type { Cluster, ObjectMeta } from "../api/meta.ts";
 import type { HookCall, HookName } from "../api/runtimehooks.ts";
 import { isAwaited } from "../operations/shows.ts";
 import { clusterKey } from "../policy/cluster.ts";
-import { covers, isActive, type Override } from "../policy/override.ts";
+import { covers, isActive } from "../policy/override.ts";
 import type { ObjectDemand, ObjectQuery } from "../policy/policy.ts";
-import type { LiveWorld, World } from "../policy/world.ts";
+import type { LiveWorld, Situation, World } from "../policy/world.ts";
 import { promotionQueries } from "../rollouts/promotion.ts";
 import type { Confirmation, Decision } from "../policy/decision.ts";
 import { type Candidate, ownClaim } from "../rollouts/claim.ts";
 import { closedFor, type Hold, holdOf, holdText } from "../rollouts/hold.ts";
 import { memberOf, operationOf, targetOf } from "../rollouts/member.ts";
 import { type CompiledRollout, compileRollout } from "../rollouts/rollout.ts";
+import { clockProblem } from "./clock.ts";
 import type { DecisionRequest, RolloutApi } from "./ports.ts";
 import { RolloutClaims } from "./rolloutclaims.ts";
 import { RolloutEntry, type RolloutWorld } from "./rolloutentry.ts";
@@ -150,11 +151,13 @@ export class Rollouts {
     // What memory no longer has would hold nothing below: a policy may hold in its place.
     if (decision.basis === undefined || !snapshot.isInMemory())
       return { ok: false, reason: "RolloutNotInMemory" };
-    const { reasonOf, onError, budgetMs = BUDGET_MS } = this.#options;
-    const { world } = decision.basis;
+    const { api, reasonOf, onError, budgetMs = BUDGET_MS } = this.#options;
+    const situation = { world: decision.basis.world, call: request.call, now: this.#options.now() };
+    const wrongClock = clockProblem(api, situation.now, snapshot.began);
+    if (wrongClock !== undefined) return { ok: false, reason: wrongClock };
     try {
       return await confirmedWithin(budgetMs, async () => {
-        const hold = await this.#take(request, world, snapshot);
+        const hold = await this.#take(situation, snapshot);
         return { ok: true, decision: hold === undefined ? decision : held(decision, hold) };
       });
     } catch (error) {
@@ -167,8 +170,9 @@ export class Rollouts {
   #holdFromMemory({ call, cluster: requested }: DecisionRequest, world: World): Hold | undefined {
     const cluster = this.#options.clusters.get(clusterKey(requested));
     if (cluster === undefined || cluster.metadata.uid !== requested.metadata.uid) return undefined;
-    for (const entry of this.#holding(call.hook, cluster, world.overrides)) {
-      const hold = this.#holdOf(entry, { ...world, cluster }, call);
+    const known = { ...world, cluster };
+    for (const entry of this.#holding(call.hook, known, this.#options.now())) {
+      const hold = this.#holdOf(entry, known, call);
       if (hold !== undefined) return hold;
     }
     return undefined;
@@ -194,16 +198,13 @@ export class Rollouts {
   }
 
   /** `undefined`: the Cluster may begin. */
-  async #take(
-    { call }: DecisionRequest,
-    live: LiveWorld,
-    snapshot: RolloutSnapshot,
-  ): Promise<Hold | undefined> {
+  async #take(situation: LiveSituation, snapshot: RolloutSnapshot): Promise<Hold | undefined> {
     const taken = new Map<string, RolloutClaim>();
-    for (const entry of this.#holding(call.hook, live.cluster, live.overrides)) {
+    const { call, world, now } = situation;
+    for (const entry of this.#holding(call.hook, world, now)) {
       // A rollout that was not there at the moment of the snapshot did not hold then.
       if (snapshot.get(entry.rollout.name) === undefined) continue;
-      const { hold, claim } = await this.#takeFrom(entry, call, live, snapshot);
+      const { hold, claim } = await this.#takeFrom(entry, situation, snapshot);
       if (claim !== undefined) taken.set(entry.rollout.name, claim);
       if (hold === undefined) continue;
       for (const [name, slot] of taken) await this.#claims.giveBack(name, slot);
@@ -214,23 +215,22 @@ export class Rollouts {
 
   async #takeFrom(
     entry: RolloutEntry,
-    call: HookCall,
-    live: LiveWorld,
+    situation: LiveSituation,
     snapshot: RolloutSnapshot,
   ): Promise<{ readonly hold?: Hold; readonly claim?: RolloutClaim | undefined }> {
     const { rollout, status } = entry;
-    const { now, served } = this.#options;
-    const { cluster, namespace } = live;
+    const { served } = this.#options;
+    const { call, now } = situation;
+    const { cluster, namespace } = situation.world;
     const { metadata } = cluster;
     const target = targetOf(rollout.operation, cluster);
-    const renews = ownClaim({ rollout, status, now: now() }, { metadata, target }) !== undefined;
+    const renews = ownClaim({ rollout, status, now }, { metadata, target }) !== undefined;
     const member = memberOf(rollout, metadata, namespace);
     if (member !== undefined && !member.marked) {
       const stage = member.stage?.name;
       // A slot is for a Cluster that shows that it waits: otherwise a caller could use up all slots.
       if (!isAwaited(call.hook, cluster, served))
         return { hold: soon(holdOf(rollout, { reason: "NotItsTurn", stage })) };
-      const situation = { world: live, call, now: now() };
       const closed = closedFor(rollout, status, { stage: member.stage, target }, situation);
       if (closed !== undefined) return { hold: closed };
       // A claim that ended during the reads leaves its slot to the Cluster whose turn it is. A Cluster that memory does not
@@ -250,10 +250,11 @@ export class Rollouts {
 
   /** The objects that the gates of stages look at for this Cluster. */
   queries({ call }: DecisionRequest, world: LiveWorld): readonly ObjectQuery[] {
-    const { cluster, namespace, overrides } = world;
-    return this.#holding(call.hook, cluster, overrides).flatMap(({ rollout }) => {
+    const { cluster, namespace } = world;
+    const now = this.#options.now();
+    return this.#holding(call.hook, world, now).flatMap(({ rollout }) => {
       const { stage } = memberOf(rollout, cluster.metadata, namespace) ?? {};
-      return stage === undefined ? [] : promotionQueries(stage, { world, call, now: this.#options.now() });
+      return stage === undefined ? [] : promotionQueries(stage, { world, call, now });
     });
   }
 
@@ -264,8 +265,11 @@ export class Rollouts {
     );
   }
 
-  #holding(hook: HookName, cluster: Cluster, overrides: readonly Override[]): readonly RolloutEntry[] {
-    const now = this.#options.now();
+  #holding(
+    hook: HookName,
+    { cluster, overrides }: Pick<LiveWorld, "cluster" | "overrides">,
+    now: Date,
+  ): readonly RolloutEntry[] {
     const active = overrides.filter((override) => isActive(override, cluster, hook, now));
     return this.entries().filter(
       (entry) =>
@@ -274,6 +278,10 @@ export class Rollouts {
         !active.some((override) => covers(override, { kind: "HookRollout", name: entry.rollout.name })),
     );
   }
+}
+
+interface LiveSituation extends Situation {
+  readonly world: LiveWorld;
 }
 
 function hasTurn(entry: RolloutEntry, uid: string): boolean {

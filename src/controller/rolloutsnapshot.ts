@@ -4,6 +4,8 @@ import type { ObjectMeta } from "../api/meta.ts";
 import { compareResourceVersions } from "../policy/cluster.ts";
 
 export class RolloutSnapshot {
+  /** As of performance.now(): the reads of the confirmation begin later. */
+  readonly began = performance.now();
   readonly #before: ReadonlyMap<string, ObjectMeta>;
   readonly #known: (name: string) => ObjectMeta | undefined;
   readonly #onMissing: (live: ObjectMeta, restored: boolean) => void;

@@ -29,6 +29,7 @@ import { DEADLINE_EXCEEDED, isOverdue, UNCLAIMED, UNHEALTHY } from "../rollouts/
 import { countingFailures, haltingStage, hasPassed } from "../rollouts/stages.ts";
 import { newestFirst, sharedTargets } from "../rollouts/targetshares.ts";
 import { failing, type Finding, withTransitions } from "./conditions.ts";
+import { withoutFuture } from "./rolloutinstants.ts";
 
 /** A member as memory knows it. */
 export interface MemberState {
@@ -56,7 +57,8 @@ export interface RolloutInput {
   readonly next: readonly RolloutCandidate[];
 }
 
-export function computeRolloutStatus(input: RolloutInput, now: Date): HookRolloutStatus {
+export function computeRolloutStatus(given: RolloutInput, now: Date): HookRolloutStatus {
+  const input = { ...given, stored: withoutFuture(given.stored, now) };
   const { rollout, stored, scope, next } = input;
   const running = runningNow(input, now);
   const failed = failedNow(input, now);

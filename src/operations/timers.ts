@@ -196,7 +196,8 @@ export function notAhead<T extends OperationState>(operation: T, now: Date): T {
   };
 }
 
-function isAhead(at: Date, now: Date): boolean {
+/** Whether the instant comes from a clock that was ahead. */
+export function isAhead(at: Date, now: Date): boolean {
   return at.getTime() > now.getTime() + MAX_AHEAD_MS;
 }
 

@@ -3,13 +3,20 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { MAX_TARGETS } from "../../src/api/hookpolicy.ts";
+import { type HookRolloutSpec, MAX_TARGETS } from "../../src/api/hookpolicy.ts";
 import type { Steps } from "../../src/api/steps.ts";
 import { inSlices } from "../../src/controller/slices.ts";
 import { healthOf } from "../../src/rollouts/health.ts";
 import { compileRollout } from "../../src/rollouts/rollout.ts";
 import { scopeOf } from "../../src/rollouts/scope.ts";
-import { confirm, marked, reasonOf, replicaOf, waitingCluster } from "../unit/controller/rolloutfixture.ts";
+import {
+  confirm,
+  marked,
+  reasonOf,
+  type Replica,
+  replicaOf,
+  waitingCluster,
+} from "../unit/controller/rolloutfixture.ts";
 import { hookRollout, NOW, readyStatus } from "../unit/rollouts/fixtures.ts";
 
 const [A, B] = [waitingCluster("a"), waitingCluster("b")];
@@ -66,6 +73,89 @@ test("a rollout from before a restore of etcd is not what memory knows under the
   replica.rollouts.rolloutChanged("upgrades", undefined);
   replica.rollouts.rolloutChanged("upgrades", restored);
   assert.equal(reasonOf(await confirm(replica, A)), "Paused");
+});
+
+describe("a replica whose clock is two hours ahead", () => {
+  const HOURS = 2 * 3_600_000;
+  const ahead = new Date(NOW.getTime() + HOURS);
+  const wrong = (now: Date): Date => new Date(now.getTime() - HOURS);
+
+  const AVAILABLE = { type: "Available", status: "True", reason: "", lastTransitionTime: NOW.toISOString() };
+
+  /** `a` runs, and b waits for its slot. */
+  async function runningReplica(spec: Partial<HookRolloutSpec> = {}): Promise<Replica> {
+    const status = readyStatus({ scope: scopeOf(hookRollout(spec).spec) });
+    const replica = replicaOf({ specs: { upgrades: spec }, clusters: [A, B], status });
+    assert.equal(reasonOf(await confirm(replica, A)), "go");
+    replica.put(marked("a"));
+    await replica.reconciler.reconcile("upgrades");
+    return replica;
+  }
+
+  for (const [what, serverNow] of [
+    ["is compared with the API server's", wrong],
+    ["cannot be compared with the API server's", undefined],
+  ] as const) {
+    test(`frees no slot, where it ${what}`, async () => {
+      const replica = await runningReplica();
+      Object.assign(replica.api, { serverNow });
+      replica.time.now = ahead;
+      await assert.rejects(replica.reconciler.reconcile("upgrades"), /Clock(Skewed|Unknown)/);
+      replica.time.now = NOW;
+      replica.api.serverNow = (now) => now;
+      await replica.reconciler.reconcile("upgrades");
+      assert.deepEqual(replica.api.running("upgrades"), ["a"]);
+      assert.equal(reasonOf(await confirm(replica, B)), "NoFreeSlot");
+    });
+  }
+
+  test("takes no slot of another Cluster, whose deadline seems to have passed", async () => {
+    const replica = await runningReplica();
+    // It was right while policies were confirmed.
+    const reads = replica.api.members.bind(replica.api);
+    replica.api.members = async () => {
+      Object.assign(replica.time, { now: ahead });
+      replica.api.serverNow = wrong;
+      return await reads();
+    };
+    assert.equal(reasonOf(await confirm(replica, B)), "NotConfirmed");
+    assert.deepEqual(replica.api.running("upgrades"), ["a"]);
+  });
+
+  test("begins nothing of a stage whose soak seems to be over", async () => {
+    const stages = [
+      { name: "canary", clusterSelector: { matchLabels: { wave: "canary" } }, minSuccessTime: "1h" },
+      { name: "rest" },
+    ];
+    const upgraded = waitingCluster("c", { progress: { reconciled: true } }, { wave: "canary" });
+    const available = {
+      ...upgraded,
+      status: { conditions: [AVAILABLE], initialization: {} },
+    };
+    const status = readyStatus({ scope: scopeOf(hookRollout({ stages }).spec) });
+    const replica = replicaOf({ specs: { upgrades: { stages } }, clusters: [A, available], status });
+    await replica.reconciler.reconcile("upgrades");
+    const canary = (): unknown => replica.api.stored.get("upgrades")?.status?.targets?.[0]?.stages[0];
+    const before = canary();
+    replica.time.now = ahead;
+    replica.api.serverNow = wrong;
+    await assert.rejects(replica.reconciler.reconcile("upgrades"), /ClockSkewed/);
+    assert.deepEqual(canary(), before);
+    assert.equal(reasonOf(await confirm(replica, A)), "ClockSkewed");
+  });
+
+  test("has stored instants that count from when the clock is right again", async () => {
+    const replica = await runningReplica();
+    const object = replica.api.stored.get("upgrades")!;
+    const { running = [] } = object.status ?? {};
+    const claims = running.map((each) => ({ ...each, claimedAt: "2027-11-23T12:00:00Z" }));
+    const stored = replica.api.put({ ...object, status: { ...object.status, running: claims } });
+    replica.rollouts.rolloutChanged("upgrades", stored);
+    await replica.reconciler.reconcile("upgrades");
+    replica.time.now = new Date(NOW.getTime() + 3_600_000);
+    await replica.reconciler.reconcile("upgrades");
+    assert.deepEqual(replica.api.running("upgrades"), [], "it keeps its slot for a year");
+  });
 });
 
 describe("checks of health over Clusters with many annotations", () => {

@@ -78,6 +78,11 @@ export class SuiteRolloutApi implements RolloutApi {
     return await Promise.resolve(known && this.#put({ ...known, status }));
   }
 
+  /** A suite has one clock. */
+  clockAheadMs(): number {
+    return 0;
+  }
+
   /** Only one replica writes, and one status after the other. */
   isConflict(): boolean {
     return false;

@@ -20,7 +20,13 @@ class FakeApi implements RolloutApi {
   beforeWrite: () => void = () => undefined;
   /** Happens after the next write was applied. */
   afterWrite: () => void = () => undefined;
+  /** Of the API server, while the replica's clock shows `now`; `undefined`: its responses do not tell. */
+  serverNow: ((now: Date) => Date) | undefined = (now) => now;
   #version = 10;
+
+  clockAheadMs(now: Date): number | undefined {
+    return this.serverNow && now.getTime() - this.serverNow(now).getTime();
+  }
 
   get version(): string {
     return String(this.#version);

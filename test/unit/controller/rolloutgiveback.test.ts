@@ -17,6 +17,7 @@ function replicas() {
     findCluster: async () => await Promise.resolve(undefined),
     replaceRolloutStatus: async (object, status) => await Promise.resolve((stored = { ...object, status })),
     isConflict: () => false,
+    clockAheadMs: () => 0,
   };
   const [a, b] = ["A", "B"].map(
     () =>

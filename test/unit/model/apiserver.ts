@@ -182,8 +182,19 @@ function definitionsOf(name: string): List<KubeObject> {
   return { items: [{ metadata: { name, uid: name, resourceVersion: "1" } }], resourceVersion: "1" };
 }
 
+/** By how much `now` is ahead of the API server's clock. */
+export interface ServerClockModel {
+  readonly aheadMs: (now: Date) => number;
+}
+
+const SAME_CLOCK: ServerClockModel = { aheadMs: () => 0 };
+
 /** The part of a KubeClient that controllers use; each request is handed to `send`. */
-export function clientOf(api: ApiModel, send: (request: Request) => void): KubeClient {
+export function clientOf(
+  api: ApiModel,
+  send: (request: Request) => void,
+  serverClock = SAME_CLOCK,
+): KubeClient {
   const ask = async <T>(what: string, body: unknown, work: () => T): Promise<T> =>
     await new Promise<T>((resolve, reject) => {
       const request: Request = {
@@ -211,7 +222,7 @@ export function clientOf(api: ApiModel, send: (request: Request) => void): KubeC
     return { resourceVersion, snapshot };
   };
   const client = {
-    serverClock: { aheadMs: () => 0 },
+    serverClock,
     get: async ({ plural }: Resource, key: ObjectKey) =>
       await ask(`get ${plural}/${key.name}`, undefined, () => {
         const object = api.get(plural, keyOf(key));

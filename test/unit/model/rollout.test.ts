@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { FULL } from "../../generated.ts";
-import { rolloutScenarios, weakReleases, weakRollouts } from "./rollout.ts";
+import { rolloutScenarios, weakClocks, weakReleases, weakRollouts, weakSoaks } from "./rollout.ts";
 import { exploreScenario } from "./worker.ts";
 
 /** The others take up to a minute or more; with FULL=1. */
@@ -18,6 +18,7 @@ const SMALL: readonly string[] = [
   "a second upgrade is wanted where stages wait",
   "a claim outlives its deadline while no replica works",
   "a policy is made while a Cluster waits for its slot",
+  "the clock of a replica is ahead for a moment",
 ];
 
 describe("a rollout keeps its limits, and ends, where", () => {
@@ -31,10 +32,17 @@ describe("a rollout keeps its limits, and ends, where", () => {
 });
 
 describe("the model finds too many Clusters in operation where", () => {
-  for (const name of Object.keys(weakRollouts))
+  for (const name of Object.keys({ ...weakRollouts, ...weakClocks }))
     test(name, async () => {
       const found = /^Error: (R1: a and b are in operation|R3: b begins, .* which has no free slot)/;
       await assert.rejects(exploreScenario(name), found);
+    });
+});
+
+describe("the model finds a stage that begins too soon where", () => {
+  for (const name of Object.keys(weakSoaks))
+    test(name, async () => {
+      await assert.rejects(exploreScenario(name), /^Error: R2: p begins, and stage canary has not passed/);
     });
 });
 

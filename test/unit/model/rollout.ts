@@ -87,6 +87,9 @@ const frozen: RolloutScenario = {
   others: (fleet) => fleet.once("a policy is made", fleet.isBusy("b"), () => fleet.makePolicy()),
 };
 
+/** For as long as a step or more takes. */
+const AHEAD = { "a clock is ahead": 1 };
+
 const LOST = { "an answer is lost": 1, "four minutes pass": 1 };
 const VETOED = { "a go is vetoed": 1, "a minute passes": 1, "four minutes pass": 1 };
 const GIVEN_UP = { "Cluster API gives up": 1, "four minutes pass": 1 };
@@ -140,6 +143,12 @@ export const rolloutScenarios: Readonly<Record<string, RolloutScenario>> = {
     limits: { ...soaking.limits, "a replica is killed": 1 },
     // It then has not seen the success, and the soak begins anew: the story has no time for that.
     mayWait: (fleet) => fleet.isScaling("c") || (fleet.hasHappened("a replica is killed") && fleet.soaks()),
+  },
+  "the clock of a replica is ahead for a moment": { ...apart, limits: AHEAD },
+  "the clock of a replica is ahead for a moment while a stage soaks": {
+    ...soaking,
+    writesAlone: true,
+    limits: { ...soaking.limits, ...AHEAD },
   },
   "a policy is made while a Cluster waits for its slot": frozen,
   "requests and their answers take their time": { ...apart, fine: true },
@@ -288,6 +297,29 @@ export const weakRollouts: Readonly<Record<string, RolloutScenario>> = {
   },
 };
 
+export const weakClocks: Readonly<Record<string, RolloutScenario>> = {
+  "claims do not compare their clock with the API server's": {
+    ...apart,
+    limits: AHEAD,
+    weakness: { trustsClock: "claims" },
+  },
+  "statuses are written by a clock that is not compared": {
+    ...apart,
+    limits: AHEAD,
+    weakness: { trustsClock: "statuses" },
+  },
+};
+
+/** A stage begins too soon. */
+export const weakSoaks: Readonly<Record<string, RolloutScenario>> = {
+  "the end of a soak is written by a clock that is not compared": {
+    ...soaking,
+    writesAlone: true,
+    limits: { ...soaking.limits, ...AHEAD },
+    weakness: { trustsClock: "statuses" },
+  },
+};
+
 export const weakReleases: Readonly<Record<string, RolloutScenario>> = {
   "policies are looked at before the slot is taken, and not again": {
     ...frozen,
@@ -302,5 +334,6 @@ function bound(api: RolloutApi): RolloutApi {
     findCluster: api.findCluster.bind(api),
     replaceRolloutStatus: api.replaceRolloutStatus.bind(api),
     isConflict: api.isConflict.bind(api),
+    clockAheadMs: api.clockAheadMs.bind(api),
   };
 }

@@ -9,4 +9,5 @@ export type Event =
   | "a minute passes"
   | "four minutes pass"
   | "an hour passes"
-  | "a soak passes";
+  | "a soak passes"
+  | "a clock is ahead";

@@ -50,6 +50,8 @@ interface Call {
 }
 
 const STEP_MS = 60;
+/** Longer than a deadline, or a soak. */
+const AHEAD_MS = 61 * 60_000;
 const FINE = /^(get|list clusters|put)/;
 const COARSE = /^(get hookrollouts|put)/;
 const WRITES = /^put/;
@@ -60,6 +62,7 @@ export class RolloutFleet extends RolloutClusters implements System {
   readonly #calls = new Map<string, Call>();
   readonly #laws: RolloutLaws;
   readonly #used = new Map<string, number>();
+  readonly #ahead = new Set<string>();
   #late: Request[] = [];
   #leader = "A";
   #passedMs = 0;
@@ -85,7 +88,11 @@ export class RolloutFleet extends RolloutClusters implements System {
     const { weakness } = scenario;
     const replica = new RolloutReplica(name, {
       api: this.api,
-      clock: { now: () => this.now, nowMs: () => this.#passedMs + STEP_MS * this.#steps },
+      clock: {
+        now: () => this.#clockOf(name),
+        serverNow: () => this.now,
+        nowMs: () => this.#passedMs + STEP_MS * this.#steps,
+      },
       firstAsked: NOW,
       leading: () => this.#leader === name,
       follows: (what) =>
@@ -103,6 +110,10 @@ export class RolloutFleet extends RolloutClusters implements System {
 
   get now(): Date {
     return new Date(NOW.getTime() + this.#passedMs);
+  }
+
+  #clockOf(replica: string): Date {
+    return new Date(this.now.getTime() + (this.#ahead.has(replica) ? AHEAD_MS : 0));
   }
 
   get passedMs(): number {
@@ -139,6 +150,11 @@ export class RolloutFleet extends RolloutClusters implements System {
       ...this.#replicas.flatMap((replica) => replica.steps()),
       ...Object.keys(this.scenario.clusters).flatMap((name) => this.#ofClusterApi(name)),
       ...this.#limitedEvents(),
+      ...[...this.#ahead].map((name) => ({
+        name: `the clock of ${name} is right again`,
+        own: true,
+        run: () => this.#setAhead(name, false),
+      })),
       ...this.#late.map((request) => ({
         name: `late: ${request.what}`,
         own: false,
@@ -164,6 +180,11 @@ export class RolloutFleet extends RolloutClusters implements System {
       ...of("leadership moves", () => [
         other("leadership moves", () => this.#lead(this.#leader === "A" ? "B" : "A")),
       ]),
+      ...of("a clock is ahead", () =>
+        this.#replicas.map(({ name }) =>
+          other(`the clock of ${name} is ahead`, () => this.#setAhead(name, true)),
+        ),
+      ),
       ...of("an answer is lost", () =>
         this.#replicas.flatMap((replica) => replica.failures((request) => this.#late.push(request))),
       ),
@@ -199,6 +220,12 @@ export class RolloutFleet extends RolloutClusters implements System {
   wait(ms: number): void {
     this.#passedMs += ms;
     for (const replica of this.#replicas) replica.look();
+  }
+
+  #setAhead(replica: string, is: boolean): void {
+    if (is) this.#ahead.add(replica);
+    else this.#ahead.delete(replica);
+    for (const each of this.#replicas) if (each.name === replica) each.look();
   }
 
   #lead(name: string): void {
@@ -328,6 +355,7 @@ export class RolloutFleet extends RolloutClusters implements System {
         this.#used,
         this.#late.map(({ what, body }) => [what, body]),
         this.#leader,
+        this.#ahead,
         this.#passedMs,
       ]),
       // Which of two Clusters changed first means something only to informers that lag, or to reads that do.

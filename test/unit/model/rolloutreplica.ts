@@ -29,6 +29,8 @@ import { requestSteps, running, type Task } from "./task.ts";
 /** What memory keeps of time is told in minutes: they pass as steps of their own. */
 export interface RolloutClock {
   readonly now: () => Date;
+  /** The API server's. */
+  readonly serverNow: () => Date;
   /** Monotonic; moves a little with each step. */
   readonly nowMs: () => number;
 }
@@ -39,6 +41,8 @@ export interface Weakness {
   readonly api?: (api: RolloutApi, replica: RolloutReplica) => RolloutApi;
   /** How many times too fast the clock of the reconciler runs. */
   readonly haste?: number;
+  /** What does not compare its clock with the API server's. */
+  readonly trustsClock?: "claims" | "statuses";
   /** Policies are not looked at again once the Cluster has its slot. */
   readonly looksOnce?: boolean;
 }
@@ -93,15 +97,20 @@ export class RolloutReplica {
     const { api, clock, firstAsked, leading, follows, weakness = {} } = surroundings;
     this.name = name;
     this.#surroundings = surroundings;
-    const client = clientOf(api, (request) => {
+    const send = (request: Request): void => {
       const task = running.getStore();
-      if (task !== undefined && follows(request.what)) return task.requests.add(request);
+      if (task !== undefined && follows(request.what)) {
+        task.requests.add(request);
+        return;
+      }
       request.perform();
       // A task keeps what it has listed, also where it reads the rollout again after a conflict.
       if (request.what.startsWith("list clusters"))
         task?.heard.push(JSON.stringify(api.list("clusters").map(({ metadata }) => marksOf(metadata))));
-      return request.answer?.deliver();
-    });
+      request.answer?.deliver();
+    };
+    const aheadMs = (now: Date): number => now.getTime() - clock.serverNow().getTime();
+    const client = clientOf(api, send, { aheadMs });
     const clusters = {
       get: (key: string) => this.clusters.get(key),
       byNamespace: () => this.clusters.values(),
@@ -123,10 +132,11 @@ export class RolloutReplica {
       patienceMs: 0,
     });
     const used = weakness.api?.(adapter, this) ?? adapter;
-    const { haste = 1 } = weakness;
+    const { haste = 1, trustsClock } = weakness;
+    const blind: RolloutApi = Object.assign(Object.create(used), { clockAheadMs: () => 0 });
     this.rollouts = new Rollouts({
       ...clock,
-      api: used,
+      api: trustsClock === "claims" ? blind : used,
       clusters,
       namespaces: { get: () => undefined, byNamespace: () => [], list: () => [] },
       served: ALL_HOOKS,
@@ -142,7 +152,7 @@ export class RolloutReplica {
     });
     this.#reconciler = new RolloutReconciler({
       rollouts: this.rollouts,
-      api: used,
+      api: trustsClock === "statuses" ? blind : used,
       clusters,
       leading,
       loaded: () => true,
@@ -333,7 +343,8 @@ export class RolloutReplica {
 
   /** At policies and rollouts as they are at one moment. */
   #look(decision: Decision, rollouts: RolloutComparison | undefined, isBlind: boolean): Confirmation {
-    const { api } = this.#surroundings;
+    const { api, clock } = this.#surroundings;
+    if (clock.now().getTime() !== clock.serverNow().getTime()) return { ok: false, reason: "ClockSkewed" };
     const [live, policies] = [api.list("hookrollouts"), api.list("hookpolicies")];
     // Answered at once, but what the confirmation does next depends on it.
     running.getStore()?.heard.push(JSON.stringify([live, policies].map((list) => list.map(metadataOf))));

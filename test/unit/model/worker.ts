@@ -8,7 +8,7 @@ import { finalizerScenarios } from "./finalizer.ts";
 import { Fleet, rested, type Scenario } from "./fleet.ts";
 import { releaseScenarios } from "./release.ts";
 import { stopClocks } from "./replica.ts";
-import { rolloutScenarios, weakReleases, weakRollouts } from "./rollout.ts";
+import { rolloutScenarios, weakClocks, weakReleases, weakRollouts, weakSoaks } from "./rollout.ts";
 import { restedRollout } from "./restedrollout.ts";
 import { RolloutFleet, type RolloutScenario } from "./rolloutfleet.ts";
 import { statusScenarios } from "./status.ts";
@@ -23,6 +23,8 @@ const ROLLOUTS: Readonly<Record<string, RolloutScenario>> = {
   ...rolloutScenarios,
   ...weakRollouts,
   ...weakReleases,
+  ...weakClocks,
+  ...weakSoaks,
 };
 
 const MAX_STATES = 60_000;

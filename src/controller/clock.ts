@@ -1,0 +1,20 @@
+/** Whether the time of this machine may decide: the API server's clock has to show the same. */
+
+/** The largest tolerated difference between this machine's clock and the API server's. */
+const MAX_SKEW_MS = 10_000;
+
+/** Compares with the clock of the API server, as the responses to reads show it. */
+export interface ServerTime {
+  /**
+   * By how much `now` is certainly ahead of the API server's clock; negative: behind. `undefined`: unknown, because no
+   * response to a read that began after `since` (performance.now) had a date.
+   */
+  clockAheadMs(now: Date, since: number): number | undefined;
+}
+
+/** `now`: just read from the clock. A word for why it may not decide what was read since `since` (performance.now). */
+export function clockProblem(server: ServerTime, now: Date, since: number): string | undefined {
+  const skew = server.clockAheadMs(now, since);
+  if (skew === undefined) return "ClockUnknown";
+  return Math.abs(skew) > MAX_SKEW_MS ? "ClockSkewed" : undefined;
+}
