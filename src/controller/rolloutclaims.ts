@@ -6,7 +6,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { entryOf } from "../api/entryof.ts";
 import type { HookRollout, HookRolloutStatus, RolloutClaim } from "../api/hookpolicy.ts";
-import type { Namespace, ObjectMeta } from "../api/meta.ts";
+import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
 import { type Candidate, claim, ownClaim, type Refusal } from "../rollouts/claim.ts";
 import { type Member, memberOf } from "../rollouts/member.ts";
 import type { CompiledRollout } from "../rollouts/rollout.ts";
@@ -45,8 +45,8 @@ export interface RolloutClaimsOptions {
   readonly api: RolloutApi;
   /** From memory. */
   readonly namespaceOf: (name: string) => Namespace | undefined;
-  /** Whether memory knows that the Cluster has no topology, so that no hook is called for it. */
-  readonly isUnmanaged: (metadata: ObjectMeta) => boolean;
+  /** The Cluster of this name in memory. */
+  readonly knownCluster: (metadata: ObjectMeta) => Cluster | undefined;
   readonly compiledOf: (object: HookRollout) => CompiledRollout;
   readonly now: () => Date;
   /** The API server's answer to a write. */
@@ -225,10 +225,16 @@ export class RolloutClaims {
     listed: readonly ObjectMeta[],
   ): Promise<readonly Member[]> {
     const metadata = [...listed, ...(await this.#unlisted(rollout, status, listed))];
-    const { namespaceOf, isUnmanaged } = this.#options;
-    return metadata
-      .filter((each) => !isUnmanaged(each))
-      .flatMap((each) => memberOf(rollout, each, namespaceOf(each.namespace ?? "")) ?? []);
+    const { namespaceOf, knownCluster } = this.#options;
+    return metadata.flatMap((each) => {
+      const known = knownCluster(each);
+      const isKnown = known?.metadata.uid === each.uid;
+      // Without a topology no hook is called for it.
+      if (isKnown && known.topology === undefined) return [];
+      const isPresent = isKnown && known.metadata.resourceVersion === each.resourceVersion;
+      const shown = { metadata: each, ...(isPresent && { created: known.created }) };
+      return memberOf(rollout, shown, namespaceOf(each.namespace ?? "")) ?? [];
+    });
   }
 
   /** Clusters that were claimed after the list: if slots are spread, the labels of these count, too. */

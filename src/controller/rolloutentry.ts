@@ -244,7 +244,7 @@ export class RolloutEntry {
     const namespace = this.#world.namespaces.get(metadata.namespace ?? "");
     const before = this.#members.get(cluster);
     if (before !== undefined && before.namespace === namespace) return before;
-    const member = topology === undefined ? undefined : memberOf(this.#compiled, metadata, namespace);
+    const member = topology === undefined ? undefined : memberOf(this.#compiled, cluster, namespace);
     const remembered: Remembered = { namespace, ...(member && { known: { member, cluster } }) };
     this.#members.set(cluster, remembered);
     return remembered;

@@ -257,10 +257,11 @@ export class RolloutReconciler {
     const { now } = this.#options;
     if (cluster === undefined || cluster.metadata.uid !== uid) return true;
     if (operation === "Upgrade" && isDeleted(cluster)) return true;
-    if (showsMark(operation, cluster.metadata)) return false;
+    if (showsMark(operation, cluster)) return false;
     if (operation === "Upgrade" && isUpgraded(claim, cluster))
       return hasFailed(status, uid) || healthOf(rollout, cluster, now()) === "Healthy";
-    if (operation === "Create" && isCreationOver(cluster)) return true;
+    const isOver = isCreationOver(cluster);
+    if (operation === "Create" && (isOver || cluster.created)) return isOver;
     return markedAt === undefined && isOld;
   }
 }

@@ -57,10 +57,7 @@ export class Rollouts {
     this.#claims = new RolloutClaims({
       api,
       namespaceOf: (name) => namespaces.get(name),
-      isUnmanaged: ({ namespace, name, uid }) => {
-        const known = clusters.get(`${namespace}/${name}`);
-        return known?.metadata.uid === uid && known.topology === undefined;
-      },
+      knownCluster: ({ namespace, name }) => clusters.get(`${namespace}/${name}`),
       compiledOf: (object) => this.get(object.metadata.name)?.compiledOf(object) ?? compile(object),
       now,
       onStored: (object) => this.rolloutChanged(object.metadata.name, object),
@@ -225,7 +222,7 @@ export class Rollouts {
     const { metadata } = cluster;
     const target = targetOf(rollout.operation, cluster);
     const renews = ownClaim({ rollout, status, now }, { metadata, target }) !== undefined;
-    const member = memberOf(rollout, metadata, namespace);
+    const member = memberOf(rollout, cluster, namespace);
     if (member !== undefined && !member.marked) {
       const stage = member.stage?.name;
       // A slot is for a Cluster that shows that it waits: otherwise a caller could use up all slots.
@@ -239,7 +236,7 @@ export class Rollouts {
         return { hold: soon(holdOf(rollout, { reason: "NoFreeSlot", stage })) };
     }
     const candidateOf = (current: CompiledRollout): Candidate | undefined => {
-      const found = memberOf(current, metadata, namespace);
+      const found = memberOf(current, cluster, namespace);
       return found && { ...found, stage: found.stage, target };
     };
     const taken = await this.#claims.take(rollout.name, { candidateOf, snapshot, renews });
@@ -253,7 +250,7 @@ export class Rollouts {
     const { cluster, namespace } = world;
     const now = this.#options.now();
     return this.#holding(call.hook, world, now).flatMap(({ rollout }) => {
-      const { stage } = memberOf(rollout, cluster.metadata, namespace) ?? {};
+      const { stage } = memberOf(rollout, cluster, namespace) ?? {};
       return stage === undefined ? [] : promotionQueries(stage, { world, call, now });
     });
   }

@@ -99,7 +99,8 @@ function runningNow({ rollout, stored, members, ended }: RolloutInput, now: Date
 
 function isUnderWay({ operation }: CompiledRollout, state: MemberState | undefined): boolean {
   if (state === undefined) return false;
-  return state.member.marked || (operation === "Create" && !isCreationOver(state.cluster));
+  const { member, cluster } = state;
+  return member.marked || (operation === "Create" && cluster.created && !isCreationOver(cluster));
 }
 
 /** The members that the status names, by uid. */
@@ -119,6 +120,8 @@ function hasBegun(
   state: MemberState | undefined,
 ): boolean {
   if (state?.member.marked !== true) return false;
+  // While its reference is written, the mark of a creation is away for a moment (isCreationOver).
+  if (operation === "Create") return state?.cluster.created === true;
   return operation !== "Upgrade" || wants(state.cluster, target);
 }
 

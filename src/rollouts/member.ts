@@ -28,12 +28,16 @@ export interface Member {
   readonly marked: boolean;
 }
 
+/** A Cluster of which perhaps only the metadata was read: `created` absent. */
+export type Shown = Pick<Cluster, "metadata"> & Partial<Pick<Cluster, "created">>;
+
 /** `namespace` undefined: unknown. Then the Cluster counts as selected by its namespace. */
 export function memberOf(
   rollout: CompiledRollout,
-  metadata: ObjectMeta,
+  cluster: Shown,
   namespace: Namespace | undefined,
 ): Member | undefined {
+  const { metadata } = cluster;
   if (rollout.operation === "Upgrade" && metadata.deletionTimestamp !== undefined) return undefined;
   if (!rollout.selectsCluster(metadata.labels)) return undefined;
   if (namespace !== undefined && !rollout.selectsNamespace(namespace.metadata.labels)) return undefined;
@@ -41,15 +45,20 @@ export function memberOf(
     ({ selectsCluster, selectsNamespace }) =>
       selectsCluster(metadata.labels) && selectsNamespace(namespace?.metadata.labels),
   );
-  const marked = showsMark(rollout.operation, metadata);
+  const marked = showsMark(rollout.operation, cluster);
   return { metadata, marked, ...(stage !== undefined && { stage }) };
 }
 
-/** Cluster API writes the mark in the reconcile in which it was released (core:internal/hooks/tracking.go). */
-export function showsMark(operation: Operation, metadata: ObjectMeta): boolean {
+/**
+ * Cluster API writes the mark in the reconcile in which it was released (core:internal/hooks/tracking.go). A tenant can create
+ * a Cluster with the mark of a creation: until it has a reference, Cluster API asks before it begins
+ * (core/reconcilers/topology/cluster, callBeforeClusterCreateHook). Where only the metadata was read, the mark counts.
+ */
+export function showsMark(operation: Operation, { metadata, created }: Shown): boolean {
   const { annotations, deletionTimestamp } = metadata;
   if (operation === "Delete")
     return deletionTimestamp !== undefined && lookup(annotations, OK_TO_DELETE_ANNOTATION) !== undefined;
+  if (operation === "Create" && created === false) return false;
   return deletionTimestamp === undefined && isPending({ metadata }, markOfOperation(operation));
 }
 

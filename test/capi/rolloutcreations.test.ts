@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import test, { after, before, describe } from "node:test";
+import { PENDING_HOOKS_ANNOTATION } from "../../src/api/meta.ts";
 import type { KubeObject } from "../controlplane/client.ts";
 import { clusterRef, createCluster, provision } from "../controlplane/lab.ts";
 import { startWaitingWebhook } from "../controlplane/waitingwebhook.ts";
@@ -23,13 +24,12 @@ describe("a creation", () => {
     const namespace = "creations-gap";
     const gap = Promise.withResolvers<void>();
     const close = Promise.withResolvers<void>();
-    const hasItsMarkInTheStatus = async (): Promise<boolean> =>
+    const hasBegunInTheStatus = async (): Promise<boolean> =>
       (await rolloutStatus(cp, namespace)).running?.some(({ markedAt }) => markedAt !== undefined) === true;
     const webhook = await startWaitingWebhook(cp, namespace, async (was, now) => {
       if (now.metadata.name !== "c1") return;
-      if (!hasReferences(was) && hasReferences(now))
-        await cp.waitFor("the status to follow", hasItsMarkInTheStatus);
       if (hasReferences(was) && !isPending(was, MARK) && isPending(now, MARK)) {
+        await cp.waitFor("the status to follow", hasBegunInTheStatus);
         gap.resolve();
         await close.promise;
       }
@@ -50,6 +50,29 @@ describe("a creation", () => {
     await provision(cp, namespace, "c1");
     await waitForRollout({ cp, name: namespace }, "c2 to be created", async () =>
       hasReferences(await cp.get(clusterRef(namespace, "c2"))),
+    );
+  });
+
+  test("has not begun because a tenant wrote its mark: it takes no slot so, and passes by none", async () => {
+    const { cp } = fleet;
+    const namespace = "creations-mark";
+    await applyRollout(cp, namespace, namespace, { operation: "Create", paused: true });
+    await createCluster(cp, { namespace, name: "forged", annotations: { [PENDING_HOOKS_ANNOTATION]: MARK } });
+    await topologySays(cp, namespace, "forged", /HookRollout creations-mark: is paused/);
+    await waitForRollout({ cp, name: namespace }, "it to wait", async () => {
+      const { summary, running } = await rolloutStatus(cp, namespace);
+      return summary?.waiting === 1 && running === undefined;
+    });
+
+    await applyRollout(cp, namespace, namespace, { operation: "Create", maxConcurrency: 0 });
+    await topologySays(cp, namespace, "forged", /HookRollout creations-mark: waits for a free slot/);
+    await askedAgain(fleet, `${namespace}/forged`, "BeforeClusterCreate");
+    await isNotCreated(cp, namespace, "forged");
+    await applyRollout(cp, namespace, namespace, { operation: "Create", maxConcurrency: 1 });
+    await isCreated(cp, namespace, "forged");
+    assert.deepEqual(
+      (await rolloutStatus(cp, namespace)).running?.map(({ name, claimed }) => [name, claimed]),
+      [["forged", true]],
     );
   });
 });

@@ -48,7 +48,7 @@ function asking(
   if (cluster.topology === undefined) return [];
   return rollouts.flatMap((known) => {
     if (BEGINS[known.compiled.operation] !== call.hook) return [];
-    const member = memberOf(known.compiled, cluster.metadata, namespace);
+    const member = memberOf(known.compiled, cluster, namespace);
     return member === undefined ? [] : [{ known, member }];
   });
 }

@@ -137,7 +137,8 @@ export class Fleet {
   /** The Clusters that the rollout selects, with or without a topology. */
   selectedBy({ compiled }: FleetRollout): readonly Cluster[] {
     return this.clusters().filter(
-      ({ metadata }) => memberOf(compiled, metadata, this.namespace(metadata.namespace ?? "")) !== undefined,
+      (cluster) =>
+        memberOf(compiled, cluster, this.namespace(cluster.metadata.namespace ?? "")) !== undefined,
     );
   }
 

@@ -40,7 +40,7 @@ function planMember(
   { version }: PlanWish,
 ): PlanMember | undefined {
   const { topology, metadata } = cluster;
-  const member = topology && memberOf(rollout, metadata, fleet.namespace(metadata.namespace ?? ""));
+  const member = topology && memberOf(rollout, cluster, fleet.namespace(metadata.namespace ?? ""));
   if (member === undefined || (version !== undefined && isAtTarget(cluster, version))) return undefined;
   const call = expectedCall(BEGINS[rollout.operation], cluster, version);
   const policies = fleet.policiesFor(metadata.namespace ?? "");

@@ -134,7 +134,7 @@ function withoutSlot(
 function membersOf(rollout: CompiledRollout, fleet: Fleet): readonly KnownMember[] {
   return fleet.clusters().flatMap((cluster) => {
     const { metadata, topology } = cluster;
-    const member = topology && memberOf(rollout, metadata, fleet.namespace(metadata.namespace ?? ""));
+    const member = topology && memberOf(rollout, cluster, fleet.namespace(metadata.namespace ?? ""));
     return member === undefined ? [] : [{ member, cluster }];
   });
 }

@@ -150,7 +150,7 @@ export class SuiteRollouts {
     // The call itself may have changed the Cluster's version.
     const cluster = this.#find(clusterKey(asked)) ?? asked;
     const operation = this.selectedOperation(cluster, call);
-    if (operation === undefined || showsMark(operation, cluster.metadata)) return;
+    if (operation === undefined || showsMark(operation, cluster)) return;
     const { served, now } = this.#session;
     if (operation !== "Delete" && !isPossible(hook, cluster, served))
       throw new SuiteError(
@@ -205,7 +205,7 @@ export class SuiteRollouts {
   #begin(cluster: Cluster, operation: Operation): void {
     const { now } = this.#session;
     this.#held.delete(clusterKey(cluster));
-    if (!showsMark(operation, cluster.metadata)) this.#write(cluster, (raw) => asBegun(raw, operation, now));
+    if (!showsMark(operation, cluster)) this.#write(cluster, (raw) => asBegun(raw, operation, now));
   }
 
   async #reconcile(): Promise<void> {
@@ -265,12 +265,12 @@ export class SuiteRollouts {
     return this.#rollouts.ask({ call, cluster }, { ...decision, basis });
   }
 
-  #selecting({ metadata }: Cluster, operation: Operation): readonly CompiledRollout[] {
+  #selecting(cluster: Cluster, operation: Operation): readonly CompiledRollout[] {
     const { fleet } = this.#session.world;
-    const namespace = fleet.namespace(metadata.namespace ?? "");
+    const namespace = fleet.namespace(cluster.metadata.namespace ?? "");
     return fleet.rollouts
       .map(({ compiled }) => compiled)
-      .filter((each) => each.operation === operation && memberOf(each, metadata, namespace) !== undefined);
+      .filter((each) => each.operation === operation && memberOf(each, cluster, namespace) !== undefined);
   }
 
   #find(key: string): Cluster | undefined {
@@ -298,7 +298,7 @@ function withoutBasis({ basis: _, ...decision }: Decision): Decision {
 }
 
 /** The running operation, or else an ended upgrade, whose Cluster can still become unhealthy, or healthy again. */
-function runningOperation({ metadata, progress }: Cluster): Operation | undefined {
-  const running = (["Delete", "Upgrade", "Create"] as const).find((each) => showsMark(each, metadata));
-  return running ?? (progress?.reconciled === true ? "Upgrade" : undefined);
+function runningOperation(cluster: Cluster): Operation | undefined {
+  const running = (["Delete", "Upgrade", "Create"] as const).find((each) => showsMark(each, cluster));
+  return running ?? (cluster.progress?.reconciled === true ? "Upgrade" : undefined);
 }

@@ -24,7 +24,7 @@ function replicas() {
       new RolloutClaims({
         api,
         namespaceOf: () => undefined,
-        isUnmanaged: () => false,
+        knownCluster: () => undefined,
         compiledOf: compileRollout,
         now: () => NOW,
         onStored: () => undefined,

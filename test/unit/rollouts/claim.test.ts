@@ -37,7 +37,7 @@ function attempt({
   target = TARGET,
 }: Attempt): ClaimResult {
   const rollout = rolloutOf(spec);
-  const members = [...clusters, of].flatMap((each) => memberOf(rollout, each, undefined) ?? []);
+  const members = [...clusters, of].flatMap((each) => memberOf(rollout, { metadata: each }, undefined) ?? []);
   const slots = new Slots(rollout, status, members, NOW);
   return claim({ rollout, status, slots, now: NOW }, candidate(rollout, of, target));
 }
@@ -259,7 +259,7 @@ test("claims one after the other never exceed total, stage and spread", () => {
           each.marked,
         ),
       );
-      const members = metas.flatMap((each) => memberOf(rollout, each, undefined) ?? []);
+      const members = metas.flatMap((each) => memberOf(rollout, { metadata: each }, undefined) ?? []);
       let status: HookRolloutStatus = readyStatus();
       for (const meta of metas) {
         const slots = new Slots(rollout, status, members, NOW);

@@ -64,7 +64,7 @@ export function clusterMeta(
 }
 
 export function member(rollout: CompiledRollout, metadata: ObjectMeta): Member {
-  const found = memberOf(rollout, metadata, undefined);
+  const found = memberOf(rollout, { metadata: metadata }, undefined);
   if (found === undefined) throw new Error(`${metadata.name} is no member`);
   return found;
 }

@@ -2,7 +2,12 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { HookRolloutSpec } from "../../../src/api/hookpolicy.ts";
 import { HOOK_NAMES } from "../../../src/api/runtimehooks.ts";
-import { type Namespace, OK_TO_DELETE_ANNOTATION, PENDING_HOOKS_ANNOTATION } from "../../../src/api/meta.ts";
+import {
+  type Namespace,
+  type ObjectMeta,
+  OK_TO_DELETE_ANNOTATION,
+  PENDING_HOOKS_ANNOTATION,
+} from "../../../src/api/meta.ts";
 import { memberOf, operationOf, showsMark, targetOf } from "../../../src/rollouts/member.ts";
 import { clusterMeta, rolloutOf } from "./fixtures.ts";
 
@@ -20,56 +25,70 @@ describe("a member", () => {
   test("is a Cluster that both selectors select", () => {
     const rollout = rolloutOf(selective);
     const prod = clusterMeta("c", { tier: "prod" });
-    assert.ok(memberOf(rollout, prod, namespace({ team: "a" })));
-    assert.equal(memberOf(rollout, prod, namespace({ team: "b" })), undefined);
-    assert.equal(memberOf(rollout, clusterMeta("c"), namespace({ team: "a" })), undefined);
+    assert.ok(memberOf(rollout, { metadata: prod }, namespace({ team: "a" })));
+    assert.equal(memberOf(rollout, { metadata: prod }, namespace({ team: "b" })), undefined);
+    assert.equal(memberOf(rollout, { metadata: clusterMeta("c") }, namespace({ team: "a" })), undefined);
   });
 
   test("counts when its namespace is not known", () => {
-    assert.ok(memberOf(rolloutOf(selective), clusterMeta("c", { tier: "prod" }), undefined));
+    assert.ok(memberOf(rolloutOf(selective), { metadata: clusterMeta("c", { tier: "prod" }) }, undefined));
   });
 
   test("of an upgrade is not being deleted, and of a deletion may be", () => {
     const deleted = { ...clusterMeta("c"), ...DELETING };
-    assert.equal(memberOf(rolloutOf(), deleted, undefined), undefined);
-    assert.ok(memberOf(rolloutOf({ operation: "Delete" }), deleted, undefined));
+    assert.equal(memberOf(rolloutOf(), { metadata: deleted }, undefined), undefined);
+    assert.ok(memberOf(rolloutOf({ operation: "Delete" }), { metadata: deleted }, undefined));
   });
 
   test("belongs to the first stage that selects it, or to none", () => {
     const canary = { name: "canary", clusterSelector: { matchLabels: { wave: "canary" } } };
     const both = rolloutOf({ stages: [canary, { name: "rest" }] });
-    assert.equal(memberOf(both, clusterMeta("c", { wave: "canary" }), undefined)?.stage?.name, "canary");
-    assert.equal(memberOf(both, clusterMeta("c"), undefined)?.stage?.name, "rest");
-    assert.equal(memberOf(rolloutOf({ stages: [canary] }), clusterMeta("c"), undefined)?.stage, undefined);
+    assert.equal(
+      memberOf(both, { metadata: clusterMeta("c", { wave: "canary" }) }, undefined)?.stage?.name,
+      "canary",
+    );
+    assert.equal(memberOf(both, { metadata: clusterMeta("c") }, undefined)?.stage?.name, "rest");
+    assert.equal(
+      memberOf(rolloutOf({ stages: [canary] }), { metadata: clusterMeta("c") }, undefined)?.stage,
+      undefined,
+    );
   });
 
   test("belongs to a stage by its namespace", () => {
     const staging = { name: "staging", namespaceSelector: { matchLabels: { env: "staging" } } };
     const rollout = rolloutOf({ stages: [staging, { name: "rest" }] });
-    assert.equal(memberOf(rollout, clusterMeta("c"), namespace({ env: "staging" }))?.stage?.name, "staging");
-    assert.equal(memberOf(rollout, clusterMeta("c"), namespace({}))?.stage?.name, "rest");
+    assert.equal(
+      memberOf(rollout, { metadata: clusterMeta("c") }, namespace({ env: "staging" }))?.stage?.name,
+      "staging",
+    );
+    assert.equal(memberOf(rollout, { metadata: clusterMeta("c") }, namespace({}))?.stage?.name, "rest");
   });
 });
 
 describe("the mark", () => {
-  const pending = (mark: string) => ({
-    ...clusterMeta("c"),
-    annotations: { [PENDING_HOOKS_ANNOTATION]: mark },
-  });
-  const okToDelete = { ...clusterMeta("c"), ...DELETING, annotations: { [OK_TO_DELETE_ANNOTATION]: "" } };
+  const shown = (over: Partial<ObjectMeta>) => ({ metadata: { ...clusterMeta("c"), ...over } });
+  const pending = (mark: string, over: Partial<ObjectMeta> = {}) =>
+    shown({ ...over, annotations: { [PENDING_HOOKS_ANNOTATION]: mark } });
+  const permission = { annotations: { [OK_TO_DELETE_ANNOTATION]: "" } };
 
   test("of an upgrade and of a creation is the hook that ends it", () => {
     assert.equal(showsMark("Upgrade", pending("AfterClusterUpgrade")), true);
     assert.equal(showsMark("Upgrade", pending("AfterControlPlaneInitialized")), false);
     assert.equal(showsMark("Create", pending("AfterControlPlaneInitialized")), true);
-    assert.equal(showsMark("Create", { ...pending("AfterControlPlaneInitialized"), ...DELETING }), false);
+    assert.equal(showsMark("Create", pending("AfterControlPlaneInitialized", DELETING)), false);
+  });
+
+  test("of a creation counts once the Cluster has a reference, or where that is not known", () => {
+    const cluster = pending("AfterControlPlaneInitialized");
+    assert.equal(showsMark("Create", { ...cluster, created: false }), false);
+    assert.equal(showsMark("Create", { ...cluster, created: true }), true);
+    assert.equal(showsMark("Upgrade", { ...pending("AfterClusterUpgrade"), created: false }), true);
   });
 
   test("of a deletion is Cluster API's permission to delete", () => {
-    assert.equal(showsMark("Delete", okToDelete), true);
-    assert.equal(showsMark("Delete", { ...clusterMeta("c"), ...DELETING }), false);
-    const { deletionTimestamp: _, ...forged } = okToDelete;
-    assert.equal(showsMark("Delete", forged), false);
+    assert.equal(showsMark("Delete", shown({ ...DELETING, ...permission })), true);
+    assert.equal(showsMark("Delete", shown(DELETING)), false);
+    assert.equal(showsMark("Delete", shown(permission)), false);
   });
 });
 
