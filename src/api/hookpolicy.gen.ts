@@ -554,6 +554,11 @@ export interface RolloutSpreadSpec {
   /** The label's key. The Clusters without the label count as Clusters of one value. */
   labelKey: string;
   /**
+   * Where the label is looked up, on the Cluster (the default) or on its Namespace. The key
+   * kubernetes.io/metadata.name, from the Namespace, makes a limit for each namespace.
+   */
+  from?: "Cluster" | "Namespace";
+  /**
    * How many Clusters with the same value may be in operation at the same time: a number, or a percentage of
    * the rollout's Clusters with this value, rounded down but at least 1. With 0 or 0%, none begins.
    */
@@ -673,7 +678,7 @@ export interface HookRolloutSpec {
    */
   maxConcurrency?: number | string;
   /**
-   * Further limits, each for the Clusters that have the same value of a label.
+   * Further limits, each for the Clusters that have the same value of a label of their own or of their Namespace.
    *
    * @maxItems 8
    *
@@ -681,8 +686,8 @@ export interface HookRolloutSpec {
    */
   spread?: RolloutSpreadSpec[];
   /**
-   * The key of a label with an integer: Clusters with a smaller one begin first. Then, and without this field, the
-   * Cluster that was asked about first begins first.
+   * The key of a label with an integer: Clusters with a smaller one begin first. Then, and without this field,
+   * namespaces take turns, and the Cluster of the namespace that was asked about first begins first.
    */
   orderLabelKey?: string;
   /**
@@ -850,6 +855,15 @@ export interface HookRolloutStatus {
    * @maxItems 50
    */
   failed?: RolloutFailure[];
+  /**
+   * The namespaces in the order in which a Cluster of theirs was last granted an operation, the latest last; at most
+   * 200. Those that are not named come first.
+   *
+   * @maxItems 200
+   *
+   * Items: The Cluster's namespace.
+   */
+  turns?: string[];
   /**
    * The Clusters that begin next, in their order; at most 10.
    *

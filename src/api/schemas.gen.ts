@@ -1086,6 +1086,7 @@ const RolloutSpreadSpec: CrdSchema = {
   required: ["labelKey", "maxConcurrency"],
   properties: {
     labelKey: labelKey,
+    from: { type: "string", enum: ["Cluster", "Namespace"] },
     maxConcurrency: {
       type: ["integer", "string"],
       minimum: 0,
@@ -1423,6 +1424,12 @@ const HookRolloutStatus: CrdSchema = {
     running: { type: "array", maxItems: 200, "x-kubernetes-list-type": "atomic", items: RolloutClaim },
     targets: { type: "array", maxItems: 16, "x-kubernetes-list-type": "atomic", items: RolloutTarget },
     failed: { type: "array", maxItems: 50, "x-kubernetes-list-type": "atomic", items: RolloutFailure },
+    turns: {
+      type: "array",
+      maxItems: 200,
+      "x-kubernetes-list-type": "atomic",
+      items: { type: "string", maxLength: 63 },
+    },
     next: { type: "array", maxItems: 10, "x-kubernetes-list-type": "atomic", items: RolloutCandidate },
   },
 };

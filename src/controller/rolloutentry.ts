@@ -205,7 +205,7 @@ export class RolloutEntry {
       if (waits !== undefined) waiting.push(waits);
       yield;
     }
-    this.queue.update(rollout, slots, waiting, began);
+    this.queue.update({ rollout, slots, waiting, turns: this.status?.turns }, began);
     this.#cost = nowMs() - began;
   }
 

@@ -3,13 +3,11 @@
  * server.
  */
 
-import { compareText } from "../api/comparetext.ts";
 import { entryOf } from "../api/entryof.ts";
 import { MAX_NEXT, type RolloutCandidate } from "../api/hookpolicy.ts";
-import type { ObjectMeta } from "../api/meta.ts";
 import { timestamp } from "../policy/instant.ts";
 import { graceOf } from "../rollouts/claim.ts";
-import { compareOrder, orderOf } from "../rollouts/order.ts";
+import { inOrder, orderOf, type Place, takeTurns, Turns } from "../rollouts/order.ts";
 import type { Slots } from "../rollouts/slots.ts";
 import type { CompiledRollout, CompiledStage } from "../rollouts/rollout.ts";
 import type { Member } from "../rollouts/member.ts";
@@ -19,6 +17,21 @@ export interface Waiting {
   readonly member: Member & { readonly stage: CompiledStage };
   readonly target: string;
   readonly firstAsked: Date;
+}
+
+/** Clusters that were put behind are a group of their own. */
+interface QueuePlace extends Place {
+  readonly each: Waiting;
+}
+
+export interface QueueInput {
+  readonly rollout: CompiledRollout;
+  /** Filled by update(). */
+  readonly slots: Slots;
+  /** Clusters whose stage is open. */
+  readonly waiting: readonly Waiting[];
+  /** Of the status. */
+  readonly turns: readonly string[] | undefined;
 }
 
 /** How long a Cluster that did not use its turn waits behind the others. */
@@ -31,6 +44,8 @@ export class RolloutQueue {
   /** Since when each Cluster that may begin has been allowed to. */
   readonly #turnSince = new Map<string, number>();
   readonly #behindUntil = new Map<string, number>();
+  /** Before namespaces take turns. */
+  #sorted: readonly Waiting[] = [];
   #order: readonly Waiting[] = [];
   #mayBegin: ReadonlySet<string> = new Set();
 
@@ -68,23 +83,26 @@ export class RolloutQueue {
   }
 
   /**
-   * `waiting`: Clusters whose stage is open. The first of them for which there is room may begin; a Cluster for which there
-   * is none does not keep back those behind it.
+   * The first Clusters for which there is room may begin; a Cluster for which there is none does not keep back those behind
+   * it.
    */
-  update(rollout: CompiledRollout, slots: Slots, waiting: readonly Waiting[], nowMs: number): void {
+  update({ rollout, slots, waiting, turns }: QueueInput, nowMs: number): void {
     const graceMs = graceOf(rollout);
+    const sorted = this.#sort(rollout, waiting, nowMs);
     // The status shows the order, so it must not depend on which replica was called.
-    const ordered = this.#sort(rollout, waiting, nowMs);
+    const ordered: Waiting[] = [];
+    takeTurns(sorted, new Turns(turns), ({ each }) => ordered.push(each) > 0);
     const mayBegin = new Set<string>();
-    for (const { member } of ordered) {
-      if (slots.left === 0) break;
-      const { uid, labels } = member.metadata;
-      const room = { stage: member.stage, labels };
-      if (!this.isAsking(uid, nowMs - graceMs) || !slots.hasRoom(room)) continue;
-      slots.take(uid, room);
+    const begins = ({ each: { member } }: QueuePlace): boolean => {
+      const { uid } = member.metadata;
+      if (slots.left === 0 || !this.isAsking(uid, nowMs - graceMs) || !slots.hasRoom(member)) return false;
+      slots.take(uid, member);
       mayBegin.add(uid);
-    }
+      return true;
+    };
+    if (slots.left > 0) takeTurns(sorted, new Turns(turns), begins);
     this.#watchGrace(mayBegin, graceMs, nowMs);
+    this.#sorted = sorted.map(({ each }) => each);
     this.#order = ordered;
     this.#mayBegin = mayBegin;
     this.#forgetSilent(nowMs - graceMs);
@@ -110,7 +128,7 @@ export class RolloutQueue {
   /** Keeps the last order: thousands of Clusters that are nearly in order are sorted in a fraction of the time. */
   #asBefore(waiting: readonly Waiting[]): Waiting[] {
     const others = new Set(waiting);
-    const before = this.#order.filter((each) => others.delete(each));
+    const before = this.#sorted.filter((each) => others.delete(each));
     return [...before, ...others];
   }
 
@@ -124,28 +142,23 @@ export class RolloutQueue {
     }
   }
 
-  #sort({ orderLabelKey }: CompiledRollout, waiting: readonly Waiting[], nowMs: number): readonly Waiting[] {
-    const keyed = this.#asBefore(waiting).map((each) => {
-      const { uid, labels } = each.member.metadata;
+  #sort(
+    { orderLabelKey }: CompiledRollout,
+    waiting: readonly Waiting[],
+    nowMs: number,
+  ): readonly QueuePlace[] {
+    const places = this.#asBefore(waiting).map((each) => {
+      const { uid, labels, namespace = "", name } = each.member.metadata;
       const behindUntil = this.#behindUntil.size === 0 ? undefined : this.#behindUntil.get(uid);
       return {
         each,
-        isBehind: (behindUntil ?? -Infinity) > nowMs,
+        group: Number((behindUntil ?? -Infinity) > nowMs),
         order: orderOf(labels, orderLabelKey),
+        namespace,
         since: each.firstAsked.getTime(),
+        name,
       };
     });
-    keyed.sort(
-      (a, b) =>
-        Number(a.isBehind) - Number(b.isBehind) ||
-        compareOrder(a.order, b.order) ||
-        a.since - b.since ||
-        compareNames(a.each.member.metadata, b.each.member.metadata),
-    );
-    return keyed.map(({ each }) => each);
+    return inOrder(places);
   }
-}
-
-function compareNames(a: ObjectMeta, b: ObjectMeta): number {
-  return compareText(a.namespace ?? "", b.namespace ?? "") || compareText(a.name, b.name);
 }

@@ -72,6 +72,7 @@ export function computeRolloutStatus(given: RolloutInput, now: Date): HookRollou
     ...(running.length > 0 && { running }),
     ...(targets.length > 0 && { targets }),
     ...(failed.length > 0 && { failed }),
+    ...(stored?.turns !== undefined && { turns: stored.turns }),
     ...(next.length > 0 && { next: [...next] }),
   };
 }
@@ -119,9 +120,9 @@ function hasBegun(
   { target = "" }: RolloutClaim,
   state: MemberState | undefined,
 ): boolean {
-  if (state?.member.marked !== true) return false;
   // While its reference is written, the mark of a creation is away for a moment (isCreationOver).
   if (operation === "Create") return state?.cluster.created === true;
+  if (state?.member.marked !== true) return false;
   return operation !== "Upgrade" || wants(state.cluster, target);
 }
 

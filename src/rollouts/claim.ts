@@ -6,17 +6,17 @@
 import { CONDITION, MAX_TARGETS, type HookRolloutStatus, type RolloutClaim } from "../api/hookpolicy.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 import { readTimestamp, timestamp } from "../policy/instant.ts";
+import type { Member } from "./member.ts";
+import { withTurn } from "./order.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";
 import { closedBy, haltingStage } from "./stages.ts";
 import { isOverdue, type Slots } from "./slots.ts";
 
 /** A Cluster that asks to begin. */
-export interface Candidate {
-  readonly metadata: ObjectMeta;
+export interface Candidate extends Pick<Member, "metadata" | "marked" | "values"> {
   /** A version; "" if the operation has none. */
   readonly target: string;
   readonly stage: CompiledStage | undefined;
-  readonly marked: boolean;
 }
 
 export type HoldReason =
@@ -65,11 +65,13 @@ export function claim(round: Round, candidate: Candidate): ClaimResult {
   if (refusal !== undefined) return refusal;
   const { stage } = candidate;
   if (status === undefined || stage === undefined) return { begins: false, reason: "NotReady" };
-  const { uid } = candidate.metadata;
+  const { uid, namespace = "" } = candidate.metadata;
   const own = ownClaim({ rollout, status, now }, candidate);
   const others = (status.running ?? []).filter((each) => each.uid !== uid);
   const taken = own !== undefined ? renewed(own, rollout, now) : newClaim(round, { ...candidate, stage });
-  return "begins" in taken ? taken : { begins: true, status: { ...status, running: [...others, taken] } };
+  if ("begins" in taken) return taken;
+  const turns = own === undefined && { turns: withTurn(status.turns, namespace) };
+  return { begins: true, status: { ...status, running: [...others, taken], ...turns } };
 }
 
 /** The candidate's claim for the same target: it can be renewed even if no slot is free. */
@@ -109,12 +111,12 @@ export function whoBegins(
 /** Replaces a claim of the Cluster for another target. */
 function newClaim(
   { slots, now }: Round,
-  { metadata, stage, target }: Candidate & { readonly stage: CompiledStage },
+  { metadata, stage, values, target }: Candidate & { readonly stage: CompiledStage },
 ): RolloutClaim | Refusal {
-  const { uid, labels } = metadata;
+  const { uid } = metadata;
   slots.free(uid);
-  if (!slots.hasRoom({ stage, labels })) return { begins: false, reason: "NoFreeSlot", stage: stage.name };
-  slots.take(uid, { stage, labels });
+  if (!slots.hasRoom({ stage, values })) return { begins: false, reason: "NoFreeSlot", stage: stage.name };
+  slots.take(uid, { stage, values });
   const at = timestamp(now);
   const who = whoBegins(metadata, { target, stage });
   return { ...who, claimed: true, claimedAt: at, renewedAt: at, attempts: 1 };

@@ -26,7 +26,12 @@ export interface Member {
   readonly stage?: CompiledStage;
   /** Whether Cluster API has begun the operation, and not ended it. */
   readonly marked: boolean;
+  /** The values of the labels that slots are spread over. */
+  readonly values: SpreadValues;
 }
+
+/** In the order of `spread`; `undefined`: the label is missing, which is a value of its own. */
+export type SpreadValues = readonly (string | undefined)[];
 
 /** A Cluster of which perhaps only the metadata was read: `created` absent. */
 export type Shown = Pick<Cluster, "metadata"> & Partial<Pick<Cluster, "created">>;
@@ -46,7 +51,20 @@ export function memberOf(
       selectsCluster(metadata.labels) && selectsNamespace(namespace?.metadata.labels),
   );
   const marked = showsMark(rollout.operation, cluster);
-  return { metadata, marked, ...(stage !== undefined && { stage }) };
+  const values = valuesOf(rollout, metadata, namespace);
+  return { metadata, marked, values, ...(stage !== undefined && { stage }) };
+}
+
+/** The API server keeps this label on every Namespace. */
+const NAME_LABEL = "kubernetes.io/metadata.name";
+
+function valuesOf(
+  { spread }: CompiledRollout,
+  { namespace: name = "", labels }: ObjectMeta,
+  namespace: Namespace | undefined,
+): SpreadValues {
+  const ofNamespace = namespace?.metadata.labels ?? { [NAME_LABEL]: name };
+  return spread.map(({ labelKey, from }) => lookup(from === "Namespace" ? ofNamespace : labels, labelKey));
 }
 
 /**

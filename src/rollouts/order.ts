@@ -1,5 +1,7 @@
-/** The order in which Clusters begin, by their labels. */
+/** The order in which Clusters begin: by their labels, and then in turns of their namespaces. */
 
+import { compareText } from "../api/comparetext.ts";
+import { MAX_TURNS } from "../api/hookpolicy.ts";
 import { type Labels, lookup } from "../policy/selector.ts";
 
 /** Smaller integers come first, anything else last. Up to 15 digits, every integer is exact. */
@@ -12,4 +14,93 @@ export function orderOf(labels: Labels, orderLabelKey: string | undefined): numb
 /** Infinity - Infinity is not a number. */
 export function compareOrder(a: number, b: number): number {
   return a === b ? 0 : a - b;
+}
+
+/** Where a Cluster waits. */
+export interface Place {
+  /** Clusters with a smaller number come before all others. */
+  readonly group: number;
+  /** Within a group, likewise. */
+  readonly order: number;
+  readonly namespace: string;
+  /** The order within a namespace: since when it waits, and its name. */
+  readonly since: number;
+  readonly name: string;
+}
+
+/** As takeTurns() wants them. */
+export function inOrder<T extends Place>(places: readonly T[]): T[] {
+  return places.toSorted((a, b) => compareRank(a, b) || a.since - b.since || compareText(a.name, b.name));
+}
+
+function compareRank(a: Place, b: Place): number {
+  return a.group - b.group || compareOrder(a.order, b.order);
+}
+
+/** When each namespace last had its turn. */
+export class Turns {
+  readonly #last = new Map<string, number>();
+  #latest = "";
+  #count = 0;
+
+  /** `namespaces`: in the order of their last turn, as in a status. */
+  constructor(namespaces: readonly string[] = []) {
+    for (const namespace of namespaces) this.take(namespace);
+  }
+
+  take(namespace: string): void {
+    this.#count += 1;
+    this.#last.set(namespace, this.#count);
+    this.#latest = namespace;
+  }
+
+  /**
+   * The longest ago comes first. Namespaces of which no turn is known come before all others, by name, from the one that had
+   * the latest turn on: a status does not name all of thousands.
+   */
+  compare(a: string, b: string): number {
+    const [lastOfA = 0, lastOfB = 0] = [a, b].map((each) => this.#last.get(each));
+    const isNotAfter = (namespace: string): number => Number(compareText(namespace, this.#latest) <= 0);
+    return lastOfA - lastOfB || isNotAfter(a) - isNotAfter(b) || compareText(a, b);
+  }
+}
+
+/**
+ * Among Clusters of the same order value, namespaces take turns: in its turn, the first Cluster of the namespace that `begins`
+ * accepts has the place. `sorted`: by inOrder().
+ */
+export function takeTurns<T extends Place>(
+  sorted: readonly T[],
+  turns: Turns,
+  begins: (place: T) => boolean,
+): void {
+  const ranks = Map.groupBy(sorted, ({ group, order }) => `${group} ${order}`);
+  for (const places of ranks.values()) {
+    let queues = [...Map.groupBy(places, ({ namespace }) => namespace)]
+      .toSorted(([a], [b]) => turns.compare(a, b))
+      .map(([namespace, waiting]) => ({ namespace, waiting, next: 0 }));
+    while (queues.length > 0)
+      queues = queues.filter((queue) => {
+        const takes = takesTurn(queue, begins);
+        if (takes) turns.take(queue.namespace);
+        return takes;
+      });
+  }
+}
+
+function takesTurn<T>(
+  queue: { readonly waiting: readonly T[]; next: number },
+  begins: (place: T) => boolean,
+): boolean {
+  while (queue.next < queue.waiting.length) {
+    const place = queue.waiting[queue.next];
+    queue.next += 1;
+    if (place !== undefined && begins(place)) return true;
+  }
+  return false;
+}
+
+/** The turns of a status after one of this namespace. */
+export function withTurn(turns: readonly string[] = [], namespace: string): string[] {
+  return [...turns.filter((each) => each !== namespace), namespace].slice(-MAX_TURNS);
 }

@@ -3,7 +3,7 @@
 import { after, earliest } from "../policy/instant.ts";
 import { neededOf, needsNone } from "./limit.ts";
 import type { Member } from "./member.ts";
-import { compareOrder, orderOf } from "./order.ts";
+import { inOrder, orderOf, type Place, takeTurns, Turns } from "./order.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";
 import { Slots } from "./slots.ts";
 
@@ -42,7 +42,7 @@ export interface Plan {
   readonly never: readonly string[];
 }
 
-interface Waiting {
+interface Waiting extends Place {
   readonly each: PlanMember;
   readonly stage: CompiledStage;
   /** When the policies release it; absent until it could begin. */
@@ -67,6 +67,7 @@ class Walk {
   readonly #sizes = new Map<string, number>();
   readonly #planned: PlannedCluster[] = [];
   readonly #running = new Map<string, Date>();
+  readonly #turns = new Turns();
   #waiting: readonly Waiting[];
   readonly #unplaced: readonly string[];
 
@@ -75,11 +76,7 @@ class Walk {
     this.#durationMs = durationMs;
     const all = members.map(({ member }) => ({ ...member, marked: false }));
     this.#slots = new Slots(rollout, {}, all, new Date(0));
-    this.#waiting = members
-      .flatMap((each): Waiting[] =>
-        each.member.stage === undefined ? [] : [{ each, stage: each.member.stage, needsAction: false }],
-      )
-      .toSorted((a, b) => this.#compare(a, b));
+    this.#waiting = inOrder(members.flatMap((each) => this.#placeOf(each) ?? []));
     this.#unplaced = members.filter(({ member }) => member.stage === undefined).map(nameOf);
     for (const { stage } of this.#waiting) this.#sizes.set(stage.name, this.#size(stage) + 1);
   }
@@ -91,13 +88,35 @@ class Walk {
       this.#running.delete(uid);
       this.#slots.free(uid);
     }
-    this.#waiting = this.#waiting.filter((waiting) => !this.#begins(waiting, at));
+    const begun = new Set<Waiting>();
+    takeTurns(this.#waiting, this.#turns, (waiting) => {
+      if (!this.#begins(waiting, at)) return false;
+      begun.add(waiting);
+      return true;
+    });
+    this.#waiting = this.#waiting.filter((waiting) => !begun.has(waiting));
+  }
+
+  #placeOf(each: PlanMember): Waiting | undefined {
+    const { metadata, stage } = each.member;
+    if (stage === undefined) return undefined;
+    const { orderLabelKey, stages } = this.#rollout;
+    return {
+      each,
+      stage,
+      needsAction: false,
+      group: stages.indexOf(stage),
+      order: orderOf(metadata.labels, orderLabelKey),
+      namespace: metadata.namespace ?? "",
+      since: 0,
+      name: metadata.name,
+    };
   }
 
   #begins(waiting: Waiting, at: Date): boolean {
     const { each, stage } = waiting;
-    const { metadata } = each.member;
-    const room = { stage, labels: metadata.labels };
+    const { metadata, values } = each.member;
+    const room = { stage, values };
     if (!this.#isOpen(stage, at) || !this.#slots.hasRoom(room)) return false;
     if (waiting.notBefore === undefined || waiting.notBefore <= at) {
       const released = each.releasedFrom(at);
@@ -162,16 +181,6 @@ class Walk {
 
   #size({ name }: CompiledStage): number {
     return this.#sizes.get(name) ?? 0;
-  }
-
-  #compare(a: Waiting, b: Waiting): number {
-    const { orderLabelKey, stages } = this.#rollout;
-    const orderIn = ({ each }: Waiting): number => orderOf(each.member.metadata.labels, orderLabelKey);
-    return (
-      stages.indexOf(a.stage) - stages.indexOf(b.stage) ||
-      compareOrder(orderIn(a), orderIn(b)) ||
-      (nameOf(a.each) < nameOf(b.each) ? -1 : 1)
-    );
   }
 }
 

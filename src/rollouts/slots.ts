@@ -2,21 +2,19 @@
 
 import type { HookRolloutStatus, RolloutClaim } from "../api/hookpolicy.ts";
 import { readTimestamp } from "../policy/instant.ts";
-import { type Labels, lookup } from "../policy/selector.ts";
-import { slotsOf } from "./limit.ts";
-import type { Member } from "./member.ts";
+import { type Limit, slotsOf } from "./limit.ts";
+import type { Member, SpreadValues } from "./member.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";
 
 interface Slot {
   readonly stage: string | undefined;
   /** "Gone": the Cluster is no member any more. */
-  readonly labels: Labels | "Gone";
+  readonly values: SpreadValues | "Gone";
 }
 
-/** The stage and labels of a Cluster that asks for a slot. */
-export interface Room {
+/** What the limits for a Cluster that asks for a slot depend on. */
+export interface Room extends Pick<Member, "values"> {
   readonly stage: CompiledStage;
-  readonly labels: Labels;
 }
 
 export class Slots {
@@ -25,10 +23,10 @@ export class Slots {
   readonly #used = new Map<string, Slot>();
   /** The slots in use by stage, and by the value of each label that they are spread over. */
   readonly #usedIn = new Tally();
-  readonly #usedOf = new Map<string, Tally>();
+  readonly #usedOf: readonly Tally[];
   /** The members by stage, and by the value of each of these labels. */
   readonly #sizes = new Tally();
-  readonly #values = new Map<string, Tally>();
+  readonly #sizesOf: readonly Tally[];
 
   constructor(
     rollout: CompiledRollout,
@@ -38,32 +36,30 @@ export class Slots {
   ) {
     this.#rollout = rollout;
     this.#members = members.length;
-    for (const { labelKey } of rollout.spread) {
-      this.#usedOf.set(labelKey, new Tally());
-      this.#values.set(labelKey, new Tally());
-    }
+    this.#usedOf = rollout.spread.map(() => new Tally());
+    this.#sizesOf = rollout.spread.map(() => new Tally());
     const ended = new Set((status.failed ?? []).filter(endsSlot).map(({ uid }) => uid));
     for (const claim of status.running ?? []) {
       if (isOverdue(rollout, claim, now)) ended.add(claim.uid);
-      else this.#put(claim.uid, { stage: claim.stage, labels: "Gone" });
+      else this.#put(claim.uid, { stage: claim.stage, values: "Gone" });
     }
     for (const member of members) this.#countMember(member, ended);
   }
 
-  #countMember({ metadata: { uid, labels }, stage, marked }: Member, ended: ReadonlySet<string>): void {
+  #countMember({ metadata: { uid }, stage, marked, values }: Member, ended: ReadonlySet<string>): void {
     const claimed = this.#used.get(uid);
     if (claimed !== undefined || (marked && !ended.has(uid)))
-      this.#put(uid, { stage: stage?.name ?? claimed?.stage, labels });
+      this.#put(uid, { stage: stage?.name ?? claimed?.stage, values });
     this.#sizes.add(stage?.name, 1);
-    for (const [labelKey, values] of this.#values) values.add(lookup(labels, labelKey), 1);
+    for (const [index, sizes] of this.#sizesOf.entries()) sizes.add(values[index], 1);
   }
 
   has(uid: string): boolean {
     return this.#used.has(uid);
   }
 
-  take(uid: string, { stage, labels }: Room): void {
-    this.#put(uid, { stage: stage.name, labels });
+  take(uid: string, { stage, values }: Room): void {
+    this.#put(uid, { stage: stage.name, values });
   }
 
   free(uid: string): void {
@@ -79,10 +75,10 @@ export class Slots {
     this.#count(slot, 1);
   }
 
-  #count({ stage, labels }: Slot, by: 1 | -1): void {
+  #count({ stage, values }: Slot, by: 1 | -1): void {
     this.#usedIn.add(stage, by);
-    if (labels === "Gone") return;
-    for (const [labelKey, values] of this.#usedOf) values.add(lookup(labels, labelKey), by);
+    if (values === "Gone") return;
+    for (const [index, used] of this.#usedOf.entries()) used.add(values[index], by);
   }
 
   /** How many more Clusters may begin, whatever their stage. */
@@ -95,7 +91,7 @@ export class Slots {
     return (
       this.left > 0 &&
       this.#hasStageRoom(room.stage) &&
-      this.#rollout.spread.every((spread) => this.#fits(spread, room))
+      this.#rollout.spread.every(({ maxConcurrency }, index) => this.#fits(maxConcurrency, index, room))
     );
   }
 
@@ -104,10 +100,8 @@ export class Slots {
     return this.#usedIn.of(name) < slotsOf(maxConcurrency, this.#sizes.of(name));
   }
 
-  /** A missing label is a value of its own. */
-  #fits({ labelKey, maxConcurrency }: CompiledRollout["spread"][number], { labels }: Room): boolean {
-    const value = lookup(labels, labelKey);
-    const [used, all] = [this.#usedOf.get(labelKey)?.of(value), this.#values.get(labelKey)?.of(value)];
+  #fits(maxConcurrency: Limit, index: number, { values }: Room): boolean {
+    const [used, all] = [this.#usedOf, this.#sizesOf].map((each) => each[index]?.of(values[index]) ?? 0);
     return (used ?? 0) < slotsOf(maxConcurrency, all ?? 0);
   }
 }

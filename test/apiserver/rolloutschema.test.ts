@@ -86,6 +86,7 @@ describe("a HookRollout", () => {
       running,
       targets,
       failed,
+      turns: ["b", "a"],
       next,
     };
     await cp.patchStatus(ref, status);

@@ -114,10 +114,16 @@ const rolloutSpec = {
   namespaceSelector: selector,
   clusterSelector: selector,
   maxConcurrency: upTo(200),
-  spread: fc.uniqueArray(fc.record({ labelKey: key, maxConcurrency: upTo(200) }), {
-    selector: ({ labelKey }) => labelKey,
-    maxLength: 2,
-  }),
+  spread: fc.uniqueArray(
+    fc.record(
+      { labelKey: key, from: fc.constantFrom("Cluster", "Namespace"), maxConcurrency: upTo(200) },
+      { requiredKeys: ["labelKey", "maxConcurrency"] },
+    ),
+    {
+      selector: ({ labelKey }) => labelKey,
+      maxLength: 2,
+    },
+  ),
   orderLabelKey: key,
   retryAfterSeconds: fc.integer({ min: 5, max: 300 }),
   progressDeadline: duration,

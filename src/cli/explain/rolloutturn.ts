@@ -76,7 +76,9 @@ export function isOf(
 }
 
 function spreadNote({ spread }: FleetRollout["compiled"]): string[] {
-  const keys = spread.map(({ labelKey }) => labelKey).join(", ");
+  const keys = spread
+    .map(({ labelKey, from }) => (from === "Namespace" ? `${labelKey} of the Namespace` : labelKey))
+    .join(", ");
   return spread.length === 0 ? [] : [`only so many Clusters with the same value of ${keys} run at once`];
 }
 

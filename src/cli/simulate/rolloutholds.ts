@@ -4,7 +4,7 @@ import type { HookRolloutStatus } from "../../api/hookpolicy.ts";
 import type { Cluster } from "../../api/meta.ts";
 import type { HookCall, HookName } from "../../api/runtimehooks.ts";
 import type { KnownMember } from "../../controller/rolloutentry.ts";
-import { RolloutQueue, type Waiting } from "../../controller/rolloutqueue.ts";
+import { type QueueInput, RolloutQueue, type Waiting } from "../../controller/rolloutqueue.ts";
 import { computeRolloutStatus } from "../../controller/rolloutstatus.ts";
 import { isAtVersion } from "../../operations/shows.ts";
 import { clusterKey } from "../../policy/cluster.ts";
@@ -80,7 +80,10 @@ function holdsOf(
   }
   const own = members.map(({ member }) => member);
   const slots = new Slots(compiled, status, own, at);
-  for (const { metadata, stage } of withoutSlot(compiled, slots, waiting, at)) {
+  for (const { metadata, stage } of withoutSlot(
+    { rollout: compiled, slots, waiting, turns: status.turns },
+    at,
+  )) {
     const hold = holdOf(compiled, { reason: "NoFreeSlot", stage: stage?.name });
     holds.set(`${metadata.namespace}/${metadata.name}`, heldIn(stage, hold));
   }
@@ -118,16 +121,11 @@ function statusOf(
 }
 
 /** The Clusters that get no slot, because those before them in the queue take the free ones. */
-function withoutSlot(
-  rollout: CompiledRollout,
-  slots: Slots,
-  waiting: readonly Waiting[],
-  at: Date,
-): readonly Member[] {
-  const asking = waiting.filter(({ member }) => !slots.has(member.metadata.uid));
+function withoutSlot(input: QueueInput, at: Date): readonly Member[] {
+  const asking = input.waiting.filter(({ member }) => !input.slots.has(member.metadata.uid));
   const queue = new RolloutQueue();
   for (const { member } of asking) queue.asked(member.metadata.uid, at.getTime());
-  queue.update(rollout, slots, asking, at.getTime());
+  queue.update({ ...input, waiting: asking }, at.getTime());
   return asking.map(({ member }) => member).filter(({ metadata }) => !queue.mayBegin(metadata.uid));
 }
 

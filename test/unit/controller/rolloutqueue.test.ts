@@ -20,13 +20,18 @@ function waits(rollout: CompiledRollout, metadata: ObjectMeta, askedSecondsAgo: 
   };
 }
 
-function queueOf(spec: Partial<HookRolloutSpec>, clusters: readonly (readonly [ObjectMeta, number])[]) {
+function queueOf(
+  spec: Partial<HookRolloutSpec>,
+  clusters: readonly (readonly [ObjectMeta, number])[],
+  turns: () => readonly string[] | undefined = () => undefined,
+) {
   const rollout = rolloutOf(spec);
   const queue = new RolloutQueue();
   const waiting = clusters.map(([metadata, ago]) => waits(rollout, metadata, ago));
   const update = (nowMs: number, among = waiting): void => {
     const members = waiting.map((each) => each.member);
-    queue.update(rollout, new Slots(rollout, readyStatus(), members, NOW), among, nowMs);
+    const slots = new Slots(rollout, readyStatus(), members, NOW);
+    queue.update({ rollout, slots, waiting: among, turns: turns() }, nowMs);
   };
   const askAll = (nowMs: number): void => {
     for (const each of waiting) queue.asked(each.member.metadata.uid, nowMs);
@@ -136,5 +141,29 @@ describe("whose turn it is", () => {
     askAll(11 * MINUTE);
     update(11 * MINUTE);
     assert.deepEqual(may(), ["seldom"]);
+  });
+
+  test("namespaces take turns: the one whose last turn is longest ago comes first", () => {
+    const of = (namespace: string, name: string): ObjectMeta => {
+      return { ...clusterMeta(name), namespace, uid: `uid-${name}` };
+    };
+    let turns: readonly string[] | undefined;
+    const { update, askAll, may, order } = queueOf(
+      { maxConcurrency: 2 },
+      [
+        [of("large", "l1"), 90],
+        [of("large", "l2"), 80],
+        [of("large", "l3"), 70],
+        [of("small", "s1"), 1],
+      ],
+      () => turns,
+    );
+    askAll(0);
+    update(0);
+    assert.deepEqual(may(), ["l1", "s1"]);
+    assert.deepEqual(order(), ["uid-l1", "uid-s1", "uid-l2", "uid-l3"]);
+    turns = ["small", "large"];
+    update(0);
+    assert.deepEqual(order(), ["uid-s1", "uid-l1", "uid-l2", "uid-l3"]);
   });
 });

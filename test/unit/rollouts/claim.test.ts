@@ -74,6 +74,27 @@ describe("a slot", () => {
     ]);
   });
 
+  test("is a turn of the namespace, and its renewal is none", () => {
+    const turns = ["fleet", "other"];
+    const taken = attempt({ status: readyStatus({ turns }) });
+    assert.deepEqual(taken.begins && taken.status?.turns, ["other", "fleet"]);
+    const running = [{ ...CLAIMED, name: "b", uid: "uid-b" }];
+    const renewed = attempt({ status: readyStatus({ turns, running }) });
+    assert.deepEqual(renewed.begins && renewed.status?.turns, turns);
+  });
+
+  test("is limited for each Namespace where the label is the Namespace's", () => {
+    const key = "kubernetes.io/metadata.name";
+    const spread = [{ labelKey: key, from: "Namespace" as const, maxConcurrency: 1 }];
+    const spec = { maxConcurrency: 5, spread };
+    const running = clusterMeta("a", {}, true);
+    const own = clusterMeta("b", { [key]: "another, as its tenant says" });
+    const refused = attempt({ spec, clusters: [running], of: own });
+    assert.equal(refused.begins || refused.reason, "NoFreeSlot");
+    const other = { ...own, namespace: "other" };
+    assert.ok(attempt({ spec, clusters: [running], of: other }).begins);
+  });
+
   const refused: readonly (readonly [string, Attempt, string])[] = [
     ["a claim of another Cluster", { status: readyStatus({ running: [CLAIMED] }) }, "NoFreeSlot"],
     [

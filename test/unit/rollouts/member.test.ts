@@ -65,6 +65,20 @@ describe("a member", () => {
   });
 });
 
+test("slots are spread over the labels of the Cluster, or of its Namespace", () => {
+  const spread = [
+    { labelKey: "team", maxConcurrency: 1 },
+    { labelKey: "team", from: "Namespace" as const, maxConcurrency: 1 },
+    { labelKey: "kubernetes.io/metadata.name", from: "Namespace" as const, maxConcurrency: 1 },
+  ];
+  const rollout = { ...rolloutOf(), spread };
+  const cluster = { metadata: clusterMeta("c", { team: "a" }) };
+  const name = { "kubernetes.io/metadata.name": "fleet" };
+  const values = (known: Namespace | undefined): unknown => memberOf(rollout, cluster, known)?.values;
+  assert.deepEqual(values(namespace({ team: "b", ...name })), ["a", "b", "fleet"]);
+  assert.deepEqual(values(undefined), ["a", undefined, "fleet"], "the API server sets the name itself");
+});
+
 describe("the mark", () => {
   const shown = (over: Partial<ObjectMeta>) => ({ metadata: { ...clusterMeta("c"), ...over } });
   const pending = (mark: string, over: Partial<ObjectMeta> = {}) =>

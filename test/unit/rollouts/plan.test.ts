@@ -11,6 +11,7 @@ const DURATION = 40 * MINUTE;
 
 interface Planned {
   readonly name: string;
+  readonly namespace?: string;
   readonly labels?: Readonly<Record<string, string>>;
   /** Minutes after NOW; undefined: only after an action. */
   readonly released?: number | undefined;
@@ -18,8 +19,8 @@ interface Planned {
 
 function plan(spec: Partial<HookRolloutSpec>, clusters: readonly Planned[]): Plan {
   const rollout = rolloutOf(spec);
-  const members = clusters.map(({ name, labels, ...rest }) => ({
-    member: member(rollout, clusterMeta(name, labels)),
+  const members = clusters.map(({ name, namespace = "fleet", labels, ...rest }) => ({
+    member: member(rollout, { ...clusterMeta(name, labels), namespace }),
     releasedFrom: (at: Date) => {
       const { released } = { released: 0, ...rest };
       if (released === undefined) return undefined;
@@ -44,6 +45,17 @@ describe("a plan", () => {
     const found = plan({ maxConcurrency: 2 }, [{ name: "c" }, { name: "b" }, { name: "a" }]);
     assert.deepEqual(begins(found), { a: 0, b: 0, c: 40 });
     assert.deepEqual(minutes(found.stages[0]?.ends), 80);
+  });
+
+  test("lets namespaces take turns", () => {
+    const found = plan({ maxConcurrency: 1 }, [
+      ...["a", "b", "c"].map((name) => ({ namespace: "large", name })),
+      ...["x", "y"].map((name) => ({ namespace: "small", name })),
+    ]);
+    assert.deepEqual(
+      found.clusters.map(({ name }) => name),
+      ["a", "x", "b", "y", "c"],
+    );
   });
 
   test("follows orderLabelKey", () => {
