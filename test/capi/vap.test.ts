@@ -295,6 +295,34 @@ describe("Cluster API's marks", { concurrency: true }, () => {
     }
   });
 
+  const UNSAFE = "unsafe.topology.cluster.x-k8s.io/disable-update-version-check";
+  const otherVersion = { spec: { topology: { version: "v1.36.0" } } };
+
+  test("keep the version of an upgrade that runs, also paused, and the annotation with which it could change", async () => {
+    const ref = await running("upgrading");
+    const set = /disable-update-version-check cannot be set/;
+    await refused(person.create(await unsaved("upgrading-new", { [UNSAFE]: "" })), set);
+    for (const apiVersion of ["cluster.x-k8s.io/v1beta1", "cluster.x-k8s.io/v1beta2"])
+      await refused(person.patch({ ...ref, apiVersion }, annotations({ [UNSAFE]: "" })), set);
+    // As it was before the policy was installed.
+    await restorer.patch(ref, annotations({ [UNSAFE]: "" }));
+    await refused(person.patch(ref, annotations({ [UNSAFE]: "true" })), set);
+    await upgrade(cp, "upgrading", "c1");
+    await cp.waitFor("Cluster API to begin the upgrade", async () =>
+      markOf(await cp.get(ref), PENDING_HOOKS)?.includes("AfterClusterUpgrade"),
+    );
+    const changes = [otherVersion, { spec: { ...otherVersion.spec, paused: true } }];
+    for (const apiVersion of ["cluster.x-k8s.io/v1beta1", "cluster.x-k8s.io/v1beta2"])
+      for (const change of changes)
+        await refused(
+          person.patch({ ...ref, apiVersion }, change),
+          /cannot be changed while its upgrade runs/,
+        );
+    await person.patch(ref, { metadata: { labels: { "still-free": "to-edit" } } });
+    await restorer.patch(ref, otherVersion);
+    await person.patch(ref, annotations({ [UNSAFE]: null })); // back to what Cluster API checks
+  });
+
   test("leave a Cluster's finalizer to Cluster API, and other finalizers to their owners", async () => {
     const ref = await running("finalized");
     const other = "hooks.example.com/other";
