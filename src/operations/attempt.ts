@@ -5,6 +5,7 @@ import type { HookCall } from "../api/runtimehooks.ts";
 import { lookup } from "../policy/selector.ts";
 import { isVersion } from "../policy/targetversion.ts";
 import { about, comingFrom } from "./call.ts";
+import { isPending } from "./marks.ts";
 
 /** `after` is absent for a deletion, `before` for a creation. */
 export interface Change {
@@ -21,7 +22,8 @@ export interface Attempt {
 /** `undefined`: the request begins no operation, or an operation that the hook decides about later. */
 export function attemptOf({ before, after }: Change): Attempt | undefined {
   if (after === undefined) return before && deletionOf(before);
-  if (after.paused) return undefined; // Cluster API calls the hook when the Cluster is resumed
+  // Cluster API calls the hook when the Cluster is resumed.
+  if (after.paused && !isUpgrading(before, after)) return undefined;
   return before === undefined
     ? { call: { hook: "BeforeClusterCreate" }, cluster: after }
     : upgradeOf(before, after);
@@ -33,6 +35,11 @@ function deletionOf(cluster: Cluster): Attempt | undefined {
   // clusterctl move marks the paused Cluster before it deletes this copy.
   if (cluster.paused && lookup(annotations, DELETE_FOR_MOVE_ANNOTATION) !== undefined) return undefined;
   return { call: { hook: "BeforeClusterDelete" }, cluster };
+}
+
+/** Cluster API then calls no BeforeClusterUpgrade for another version, neither now nor later: see passesUnasked(). */
+function isUpgrading(before: Cluster | undefined, after: Cluster): boolean {
+  return before !== undefined && [before, after].some((each) => isPending(each, "AfterClusterUpgrade"));
 }
 
 function upgradeOf(before: Cluster, after: Cluster): Attempt | undefined {

@@ -7,7 +7,7 @@ import { after, before, describe, test } from "node:test";
 import { objectsOf } from "../controlplane/client.ts";
 import { clusterWebhook } from "../controlplane/clusterwebhook.ts";
 import { clusterRef, createCluster, NEXT_VERSION, provision } from "../controlplane/lab.ts";
-import { applyPolicy, approvalRule, policyIsReady, policyRef } from "../controlplane/policies.ts";
+import { APPROVED, applyPolicy, approvalRule, policyIsReady, policyRef } from "../controlplane/policies.ts";
 import { hookpolicy, type Outcome } from "../unit/cli/program.ts";
 import { Recipe, untyped } from "./recipefleet.ts";
 import { ADMISSION_PAGES } from "./recipepages.ts";
@@ -97,6 +97,25 @@ describe("a Cluster whose rules speak at admission", () => {
       const { annotations = {} } = (await cp.get(clusterRef(TEAM, NAME))).metadata;
       return annotations["runtime.cluster.x-k8s.io/pending-hooks"]?.includes("AfterClusterUpgrade");
     });
+  });
+
+  test("takes no other version while its upgrade runs, also if the same request pauses it", async () => {
+    const { cp } = fleet;
+    const ref = clusterRef(TEAM, NAME);
+    const unsafe = "unsafe.topology.cluster.x-k8s.io/disable-update-version-check";
+    await cp.patch(ref, { metadata: { annotations: { [APPROVED]: null, [unsafe]: "" } } });
+    const topology = { version: "v1.36.0" };
+    for (const spec of [{ topology }, { topology, paused: true }])
+      assert.match(
+        await refusalOf(cp.patch(ref, { spec })),
+        /cannot be upgraded to v1\.36\.0 yet: HookPolicy/,
+      );
+    await cp.patch(ref, { spec: { paused: true } });
+    assert.match(
+      await refusalOf(cp.patch(ref, { spec: { topology } })),
+      /cannot be upgraded to v1\.36\.0 yet/,
+    );
+    await cp.patch(ref, { spec: { paused: false }, metadata: { annotations: { [unsafe]: null } } });
   });
 
   test("is deleted when that is confirmed: kubectl prints what the page shows, and nothing is stored before", async () => {

@@ -44,6 +44,7 @@ const ANNOTATIONS = [
   {},
   { "cluster.x-k8s.io/paused": "" },
   { "clusterctl.cluster.x-k8s.io/delete-for-move": "" },
+  { "cluster.x-k8s.io/paused": "", "runtime.cluster.x-k8s.io/pending-hooks": "AfterClusterUpgrade" },
 ];
 
 /** Every state that the conditions tell apart; without spec, too. */

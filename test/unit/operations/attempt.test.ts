@@ -8,6 +8,8 @@ import { cluster } from "../builders.ts";
 
 const MOVED = { annotations: { "clusterctl.cluster.x-k8s.io/delete-for-move": "" } };
 
+const RUNS = { annotations: { "runtime.cluster.x-k8s.io/pending-hooks": "AfterClusterUpgrade" } };
+
 function at(version: string, rest: Partial<Cluster> = {}, meta: Partial<ObjectMeta> = {}): Cluster {
   return cluster(meta, { topology: { className: "lab", version }, ...rest });
 }
@@ -55,6 +57,22 @@ describe("a request begins", () => {
       change: { before: from, after: at("latest") },
       call: { hook: "BeforeClusterUpgrade", fromKubernetesVersion: "v1.34.0" },
     },
+    "an upgrade, of a paused Cluster whose upgrade to another version runs": {
+      change: { before: at("v1.34.0", reconciled, RUNS), after: { ...to, paused: true } },
+      call: {
+        hook: "BeforeClusterUpgrade",
+        fromKubernetesVersion: "v1.34.0",
+        toKubernetesVersion: "v1.35.0",
+      },
+    },
+    "an upgrade, together with the mark of one and a pause": {
+      change: { before: from, after: { ...at("v1.35.0", reconciled, RUNS), paused: true } },
+      call: {
+        hook: "BeforeClusterUpgrade",
+        fromKubernetesVersion: "v1.34.0",
+        toKubernetesVersion: "v1.35.0",
+      },
+    },
     "an upgrade, together with the end of a pause": {
       change: { before: at("v1.34.0", { ...reconciled, paused: true }), after: to },
       call: {
@@ -80,6 +98,13 @@ describe("a request begins nothing", () => {
     "that repeats a deletion": { before: cluster(deleted) },
     "by which clusterctl move deletes what it has moved": { before: cluster(MOVED, { paused: true }) },
     "that creates a paused Cluster": { after: cluster({}, { paused: true }) },
+    "that creates a paused Cluster whose upgrade runs, as a restore": {
+      after: cluster(RUNS, { paused: true }),
+    },
+    "that pauses a Cluster whose upgrade runs": {
+      before: at("v1.34.0", {}, RUNS),
+      after: at("v1.34.0", { paused: true }, RUNS),
+    },
     "that leaves the version": { before: from, after: at("v1.34.0", {}, { labels: { a: "b" } }) },
     "that changes the version of a paused Cluster": { before: from, after: { ...to, paused: true } },
     "that changes the version of a Cluster that is being deleted": {
