@@ -14,7 +14,7 @@ const SUITE = "kind: HookPolicyTest";
 
 const pages = PAGES.filter((page) => blocksOf(page).some(({ text }) => text.includes(SUITE)));
 
-test("twelve recipes have a suite", () => assert.equal(pages.length, 12));
+test("thirteen recipes have a suite", () => assert.equal(pages.length, 13));
 
 async function check(t: test.TestContext, files: Readonly<Record<string, string>>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "recipe-"));

@@ -40,6 +40,8 @@ spec:
             key: hooks.example.com/delete-approved
             valueFrom: ClusterUID
       message: ask the platform team for approval
+    # Cluster API asks once for each upgrade. To approve versions, also hold BeforeControlPlaneUpgrade, as in the recipe
+    # approve-each-version: a version can change while an upgrade runs.
     - name: upgrade-on-weekends
       hooks: [BeforeClusterUpgrade]
       until:

@@ -29,6 +29,7 @@ import type { Position } from "../files/parsed.ts";
 import { timeWarnings } from "./timelint.ts";
 import { suiteWarnings } from "./suiteblanks.ts";
 import { placeOf, suggestionFor } from "./suggestion.ts";
+import { versionWarnings } from "./versionlint.ts";
 import { namespaceFindings } from "./namespacefield.ts";
 import { metadataErrors, statusErrors } from "./objectfields.ts";
 import { stepsOf, valueAt } from "./valueat.ts";
@@ -191,7 +192,12 @@ function checkSpec(
   if (all.length > 0) return { errors: all, warnings };
   return {
     errors: notEnforceable(rules, served),
-    warnings: [...warnings, ...timeWarnings(rules, now), ...suiteWarnings(rules)],
+    warnings: [
+      ...warnings,
+      ...timeWarnings(rules, now),
+      ...suiteWarnings(rules),
+      ...versionWarnings(rules, served),
+    ],
   };
 }
 
