@@ -384,9 +384,10 @@ export interface RecentResult {
    * Allowed: the operation was released. Observed: only rules without gates were about it. WouldBlock:
    * it proceeded because the mode is Audit. NotEvaluable: it proceeded although a rule could not be evaluated,
    * because failurePolicy is Ignore. Refused: the API server was told to refuse the request for it; the first
-   * such request for the Cluster and the rule.
+   * such request for the Cluster and the rule. NotAsked: the policy holds an upgrade to this version, but the
+   * version changed while another upgrade ran, so Cluster API did not ask about it and proceeds.
    */
-  verdict: "Allowed" | "Observed" | "WouldBlock" | "NotEvaluable" | "Refused";
+  verdict: "Allowed" | "Observed" | "WouldBlock" | "NotEvaluable" | "Refused" | "NotAsked";
   /**
    * The rule that would have held the operation, that refused the request, that could not be evaluated, or
    * whose deadline released it; absent if no single rule decided.

@@ -719,7 +719,10 @@ const RecentResult: CrdSchema = {
     clusterUID: clusterUID,
     hook: HookName,
     targetVersion: clusterUID,
-    verdict: { type: "string", enum: ["Allowed", "Observed", "WouldBlock", "NotEvaluable", "Refused"] },
+    verdict: {
+      type: "string",
+      enum: ["Allowed", "Observed", "WouldBlock", "NotEvaluable", "Refused", "NotAsked"],
+    },
     rule: { type: "string", maxLength: 63 },
     gate: { type: "string", maxLength: 63 },
     reason: reason,

@@ -100,6 +100,7 @@ export class DecisionStore {
     const { clusters, served, now, onDirty } = this.#options;
     for (const cluster of clusters.list()) this.#operations.begin(cluster, { now: now(), served });
     for (const entry of this.policies.entries()) this.#evaluator.adoptRows(entry);
+    for (const cluster of clusters.list()) this.#life.adopt(cluster);
     for (const cluster of clusters.list()) this.clusterChanged(undefined, cluster);
     for (const entry of this.policies.entries()) onDirty(entry.key);
   }

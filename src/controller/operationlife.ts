@@ -5,10 +5,12 @@
  */
 
 import { entryOf } from "../api/entryof.ts";
+import type { RecentResult } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
+import type { HookCall } from "../api/runtimehooks.ts";
 import { answering, type PendingOperation, operationKey } from "../operations/operation.ts";
 import type { Followed } from "../operations/operations.ts";
-import { passedHooks } from "../operations/shows.ts";
+import { passedHooks, passesUnasked, type Served } from "../operations/shows.ts";
 import { passedCall } from "../operations/call.ts";
 import { clusterKey } from "../policy/cluster.ts";
 import { decide } from "../policy/decide.ts";
@@ -79,14 +81,44 @@ export class OperationLife {
     for (const hook of passedHooks(before, now, served)) {
       if (!served.advertised.has(hook)) continue;
       const operation = operations.get(uid, hook);
-      const call = this.#evaluator.withSettings(operation?.call ?? passedCall(hook, before), namespace);
-      const at = this.#options.now();
-      const world = worldOf(this.#memory, cluster, answering(operation, call, at));
       const { entries, compiled } = policies.candidates(namespace);
       const held = entries.filter((entry) => entry.takeHold(operationKey(uid, hook)));
-      const heldBy = new Set(held.map(({ key }) => key));
-      this.#add(uid, { request: { call, cluster }, before, policies: compiled, world, at, heldBy });
+      this.#add(uid, {
+        ...this.#inputsOf(passedCall(hook, operation?.call, { before, now: cluster }), cluster, operation),
+        before,
+        policies: compiled,
+        heldBy: new Set(held.map(({ key }) => key)),
+        unasked: hook === "BeforeClusterUpgrade" && passesUnasked(before, cluster, served),
+      });
     }
+    this.#recordInTime(uid, namespace);
+  }
+
+  #inputsOf(
+    passed: HookCall,
+    cluster: Cluster,
+    operation?: PendingOperation,
+  ): Pick<Passed, "request" | "world" | "at"> {
+    const call = this.#evaluator.withSettings(passed, cluster.metadata.namespace ?? "");
+    const at = this.#options.now();
+    const world = worldOf(this.#memory, cluster, answering(operation, call, at));
+    return { request: { call, cluster }, world, at };
+  }
+
+  /**
+   * After a start, a policy's last result says for which version the mark of the upgrade came. A status counts for its own
+   * policy only.
+   */
+  adopt(cluster: Cluster): void {
+    const { namespace = "", uid } = cluster.metadata;
+    const { entries } = this.#memory.policies.candidates(namespace);
+    const policies = entries
+      .filter(({ object }) => isAnotherVersion(object.status?.recent, cluster, this.#options.served))
+      .map(({ compiled }) => compiled);
+    if (policies.length === 0) return;
+    const call = passedCall("BeforeClusterUpgrade", undefined, { before: cluster, now: cluster });
+    const inputs = this.#inputsOf(call, cluster);
+    this.#add(uid, { ...inputs, before: cluster, policies, heldBy: new Set(), unasked: true });
     this.#recordInTime(uid, namespace);
   }
 
@@ -123,6 +155,17 @@ export class OperationLife {
   }
 }
 
+/** Whether the last upgrade of the Cluster that was recorded went to another version than the one that runs. */
+function isAnotherVersion(recent: readonly RecentResult[] = [], cluster: Cluster, served: Served): boolean {
+  const last = recent.find(
+    ({ clusterUID, hook, verdict }) =>
+      clusterUID === cluster.metadata.uid && hook === "BeforeClusterUpgrade" && verdict !== "Refused",
+  );
+  const [{ topology }, version] = [cluster, last?.targetVersion];
+  if (topology === undefined || version === undefined) return false;
+  return passesUnasked({ ...cluster, topology: { ...topology, version } }, cluster, served);
+}
+
 /**
  * What each policy said when the operation proceeded: about the Cluster that shows it, or, where only the Cluster before was
  * allowed to proceed, about that one. Cluster API can delete an approval in the very write with which it creates the
@@ -130,9 +173,10 @@ export class OperationLife {
  * reconcileCluster in core/reconcilers/topology/cluster/reconcile_state.go, after MarkAsPending has annotated the current
  * Cluster alone).
  */
-function decisionOn({ policies, world, request: { call }, before, at }: Passed): Decision {
+function decisionOn({ policies, world, request: { call, cluster }, before, at }: Passed): Decision {
   const shown = decide(policies, world, call, at);
-  if (shown.trace.every(agrees)) return shown;
+  const isSameVersion = before.topology?.version === cluster.topology?.version;
+  if (!isSameVersion || shown.trace.every(agrees)) return shown;
   const earlier = decide(policies, { ...world, cluster: before }, call, at).trace;
   const trace = shown.trace.map((said, index) => {
     const then = earlier[index];

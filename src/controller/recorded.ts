@@ -9,8 +9,9 @@ export function resultKey({ clusterUID, hook, targetVersion: version, verdict, r
 
 /** Any caller can invent Clusters. Beyond this bound a result may be recorded twice. */
 const MAX_RESULTS = 10_000;
-/** A request can name any version, so a Cluster with this many results gets no further refusals. */
-const MAX_WITH_REFUSALS = 32;
+/** A user can name any version, so a Cluster with this many results gets no further ones of these. */
+const MAX_WITH_ANY_VERSION = 32;
+const OF_ANY_VERSION: ReadonlySet<RecentResult["verdict"]> = new Set(["Refused", "NotAsked"]);
 
 export class RecordedResults {
   /** resultKeys, by the Cluster's uid. */
@@ -27,7 +28,8 @@ export class RecordedResults {
     const key = resultKey(result);
     const known = this.#byCluster.get(clusterUID);
     if (known?.has(key) === true) return false;
-    if (verdict === "Refused" && known !== undefined && known.size >= MAX_WITH_REFUSALS) return false;
+    if (OF_ANY_VERSION.has(verdict) && known !== undefined && known.size >= MAX_WITH_ANY_VERSION)
+      return false;
     if (this.#size >= MAX_RESULTS) this.#clear();
     entryOf(this.#byCluster, clusterUID, () => new Set()).add(key);
     this.#size += 1;

@@ -12,7 +12,7 @@ import { timestamp } from "../policy/instant.ts";
 import { clusterKey } from "../policy/cluster.ts";
 import { policyName } from "../policy/policyref.ts";
 import type { Memory } from "./memory.ts";
-import { recentResult, refusedResult } from "../operations/rows.ts";
+import { heldResult, recentResult } from "../operations/rows.ts";
 import { policyKey } from "./policyset.ts";
 import type { DecisionRequest, StoreOptions } from "./ports.ts";
 import type { PolicyEntry } from "./policyentry.ts";
@@ -29,6 +29,8 @@ export interface Passed {
   readonly at: Date;
   /** Keys of the policies that have held it; entries forget that once it has ended. */
   readonly heldBy: ReadonlySet<string>;
+  /** An upgrade to a version that no BeforeClusterUpgrade was asked about: see passesUnasked(). */
+  readonly unasked: boolean;
 }
 
 type ResultMemory = Pick<Memory, "policies" | "overrides">;
@@ -40,6 +42,15 @@ const NOT_HELD: ReadonlySet<RecentResult["verdict"]> = new Set(["WouldBlock", "N
 
 const MAX_NAMED = 10;
 
+/**
+ * Cluster API has not asked, a user has written its mark or removed the finalizer, or a policy or what it looks at has
+ * changed since the release.
+ */
+const HELD = "An operation has proceeded that policies hold";
+/** `policies`: those that hold an upgrade to the version; it proceeds all the same. */
+const UNASKED =
+  "The version has changed while an upgrade runs, and no BeforeClusterUpgrade is asked about it";
+
 export class Results {
   readonly #memory: ResultMemory;
   readonly #options: ResultOptions;
@@ -50,25 +61,29 @@ export class Results {
   }
 
   /** `decision`: what the policies said about the operation when it proceeded. */
-  record({ request: { call, cluster }, policies, heldBy, at: now }: Passed, decision: Decision): void {
+  record(
+    { request: { call, cluster }, policies, heldBy, at: now, unasked }: Passed,
+    decision: Decision,
+  ): void {
     for (const [index, trace] of decision.trace.entries()) {
       const entry = this.#entryOf(trace, policies[index]);
-      if (entry === undefined || !speaks(trace) || trace.holds) continue;
-      const result = recentResult({ call, cluster }, trace, now);
+      if (entry === undefined || !speaks(trace) || (trace.holds && !unasked)) continue;
+      const result = trace.holds
+        ? heldResult("NotAsked", { call, cluster }, trace, now)
+        : recentResult({ call, cluster }, trace, now);
       if (result !== undefined) this.#keep(entry, result, heldBy);
     }
-    if (decision.holds) this.#tellOfHolds({ call, cluster }, decision);
-    else this.#useOverrides({ call, cluster }, decision, now);
+    if (unasked) this.#tell(UNASKED, { call, cluster }, decision);
+    else if (decision.holds) this.#tell(HELD, { call, cluster }, decision);
+    if (!decision.holds) this.#useOverrides({ call, cluster }, decision, now);
   }
 
-  /**
-   * Cluster API has not asked, a user has written its mark or removed the finalizer, or a policy or what it looks at has
-   * changed since the release.
-   */
-  #tellOfHolds({ call, cluster }: DecisionRequest, { trace }: Decision): void {
+  #tell(message: string, { call, cluster }: DecisionRequest, { trace }: Decision): void {
     const held = heldRules(trace);
-    this.#options.log?.warn("An operation has proceeded that policies hold", {
+    const version = targetVersion(call);
+    this.#options.log?.warn(message, {
       hook: call.hook,
+      ...(version !== undefined && { version }),
       cluster: clusterKey(cluster),
       policies: [...new Set(held.map(({ policy }) => policyName(policy)))].slice(0, MAX_NAMED),
       reasons: [...new Set(held.map(({ rule }) => rule.reason))],
@@ -80,7 +95,7 @@ export class Results {
     for (const [index, said] of trace.entries()) {
       const entry = said.holds ? this.#entryOf(said, basis?.policies[index]) : undefined;
       if (entry === undefined) continue;
-      const result = refusedResult({ call, cluster }, said, now);
+      const result = heldResult("Refused", { call, cluster }, said, now);
       if (!entry.keep(result)) continue;
       const { ref: policy, uid: policyUID } = entry.compiled;
       this.#options.onTransition({ type: "Refused", policy, policyUID, result });
@@ -98,7 +113,7 @@ export class Results {
   #keep(entry: PolicyEntry, result: RecentResult, heldBy: ReadonlySet<string>): void {
     if (!entry.keep(result)) return;
     const { ref: policy, uid: policyUID } = entry.compiled;
-    const type = NOT_HELD.has(result.verdict) ? "NotHeld" : heldBy.has(entry.key) ? "Released" : undefined;
+    const type = transitionOf(result, heldBy.has(entry.key));
     if (type !== undefined) this.#options.onTransition({ type, policy, policyUID, result });
     this.#options.onDirty(entry.key);
   }
@@ -124,4 +139,13 @@ export class Results {
       this.#options.onTransition({ type: "OverrideUsed", override: entry.compiled, cluster, call, policies });
     }
   }
+}
+
+function transitionOf(
+  { verdict }: RecentResult,
+  wasHeld: boolean,
+): "NotAsked" | "NotHeld" | "Released" | undefined {
+  if (verdict === "NotAsked") return verdict;
+  if (NOT_HELD.has(verdict)) return "NotHeld";
+  return wasHeld ? "Released" : undefined;
 }

@@ -9,7 +9,7 @@ import type { HookRollout, HookRolloutStatus, RolloutClaim } from "../api/hookpo
 import { CONDITION, REASON } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
 import { isAtVersion, isCreationOver, isDeleted } from "../operations/shows.ts";
-import { type Health, healthOf, isAtTarget, reachedVersion, wantsNewer } from "../rollouts/health.ts";
+import { type Health, healthOf, isAtTarget, reachedVersion } from "../rollouts/health.ts";
 import { showsMark } from "../rollouts/member.ts";
 import { scopeOf } from "../rollouts/scope.ts";
 import { clockProblem } from "./clock.ts";
@@ -266,9 +266,9 @@ export class RolloutReconciler {
   }
 }
 
-/** Cluster API accepts no other version while an upgrade runs: if a newer version waits, the upgrade that was seen is over. */
+/** Without the mark, the upgrade that was seen is over if the Cluster wants another version, newer or older. */
 function isUpgraded({ target = "", markedAt }: RolloutClaim, cluster: Cluster): boolean {
-  return isAtTarget(cluster, target) || (markedAt !== undefined && wantsNewer(cluster, target));
+  return isAtTarget(cluster, target) || (markedAt !== undefined && cluster.topology?.version !== target);
 }
 
 function countsAsUnhealthy({ rollout }: RolloutEntry, cluster: Cluster, health: Health): boolean {

@@ -25,7 +25,7 @@ import { whoBegins } from "../rollouts/claim.ts";
 import { neededOf, needsNone, toleratedOf } from "../rollouts/limit.ts";
 import { type Member, targetOf } from "../rollouts/member.ts";
 import type { CompiledRollout, CompiledStage } from "../rollouts/rollout.ts";
-import { DEADLINE_EXCEEDED, isOverdue, UNCLAIMED, UNHEALTHY } from "../rollouts/slots.ts";
+import { DEADLINE_EXCEEDED, isOverdue, UNCLAIMED, UNHEALTHY, VERSION_CHANGED } from "../rollouts/slots.ts";
 import { countingFailures, haltingStage, hasPassed } from "../rollouts/stages.ts";
 import { newestFirst, sharedTargets } from "../rollouts/targetshares.ts";
 import { failing, type Finding, withTransitions } from "./conditions.ts";
@@ -153,7 +153,14 @@ function failedNow({ rollout, stored, members, ended }: RolloutInput, now: Date)
       return state !== undefined && (claim.markedAt !== undefined || hasBegun(rollout, claim, state));
     })
     .map((claim) => overdueFailure(rollout, claim, now));
-  const known = new Set([...old, ...overdue].map(({ uid }) => uid));
+  // A deadline ends the slot, whatever has failed before.
+  const failed = [...overdue, ...old.filter(({ uid }) => !overdue.some((each) => each.uid === uid))];
+  const changed = (stored?.running ?? []).flatMap((claim) =>
+    ended.has(claim.uid) || failed.some(({ uid }) => uid === claim.uid)
+      ? []
+      : changedFailure(rollout, claim, byUID.get(claim.uid), now),
+  );
+  const known = new Set([...changed, ...failed].map(({ uid }) => uid));
   const unhealthy = members
     .filter(({ lastsUnhealthy, member }) => lastsUnhealthy && !known.has(member.metadata.uid))
     .filter((state) => isBeforePass(rollout, state, stored, now))
@@ -163,7 +170,7 @@ function failedNow({ rollout, stored, members, ended }: RolloutInput, now: Date)
       time: timestamp(now),
       message: "it has the version, and healthyWhen does not hold",
     }));
-  return [...unhealthy, ...overdue, ...old].slice(0, MAX_FAILED);
+  return [...unhealthy, ...changed, ...failed].slice(0, MAX_FAILED);
 }
 
 function stillFailed(
@@ -180,8 +187,36 @@ function stillFailed(
 
 function overdueFailure(
   { progressDeadlineMs }: CompiledRollout,
-  { namespace, name, uid, target, stage, claimed, claimedAt }: RolloutClaim,
+  claim: RolloutClaim,
   now: Date,
+): RolloutFailure {
+  const { claimed, claimedAt } = claim;
+  return failureOf(claim, {
+    reason: claimed ? DEADLINE_EXCEEDED : UNCLAIMED,
+    time: timestamp(now),
+    message: `it began at ${claimedAt} and has not ended within ${durationText(progressDeadlineMs)} (progressDeadline)`,
+  });
+}
+
+/** Cluster API asks no hook about a version that changes while an upgrade runs: see passesUnasked(). */
+function changedFailure(
+  rollout: CompiledRollout,
+  claim: RolloutClaim,
+  state: MemberState | undefined,
+  now: Date,
+): RolloutFailure[] {
+  if (rollout.operation !== "Upgrade" || !claim.claimed || state?.member.marked !== true) return [];
+  const [{ target = "" }, version] = [claim, targetOf("Upgrade", state.cluster)];
+  // Memory can still show the mark of the previous upgrade.
+  const isSeen = claim.markedAt !== undefined || hasBegun(rollout, claim, state);
+  if (!isSeen || version === target) return [];
+  const message = `its version changed from ${target} to ${version} while it was upgraded, and it has no slot for that`;
+  return [failureOf(claim, { reason: VERSION_CHANGED, time: timestamp(now), message })];
+}
+
+function failureOf(
+  { namespace, name, uid, target, stage }: RolloutClaim,
+  why: Pick<RolloutFailure, "reason" | "time" | "message">,
 ): RolloutFailure {
   return {
     namespace,
@@ -189,9 +224,7 @@ function overdueFailure(
     uid,
     ...(target !== undefined && { target }),
     ...(stage !== undefined && { stage }),
-    reason: claimed ? DEADLINE_EXCEEDED : UNCLAIMED,
-    time: timestamp(now),
-    message: `it began at ${claimedAt} and has not ended within ${durationText(progressDeadlineMs)} (progressDeadline)`,
+    ...why,
   };
 }
 

@@ -29,6 +29,8 @@ export type Transition =
   | WithResult<"Released">
   /** An operation has proceeded that the policy would have held, or could not evaluate. */
   | WithResult<"NotHeld">
+  /** An upgrade that the policy holds proceeds, because Cluster API does not ask about its version. */
+  | WithResult<"NotAsked">
   /** A request was refused at admission, for the first time for its Cluster and rule. */
   | WithResult<"Refused">
   | (OfPolicy<"DeadlineStep"> & {

@@ -37,6 +37,7 @@ const DESCRIBE: { readonly [T in Type]: (transition: Of<T>) => EventText } = {
   Held: held,
   Released: released,
   NotHeld: notHeld,
+  NotAsked: notAsked,
   Refused: refused,
   DeadlineStep: deadlineStep,
   WindowChanged: windowChanged,
@@ -92,6 +93,19 @@ function notHeld({ policy, policyUID, result }: Of<"NotHeld">): EventText {
     note: `${hook} has proceeded, ${about}: ${message ?? reason}`,
     policyNote: () =>
       `Rule ${rule}: ${hook} of Cluster ${namespace}/${cluster} has proceeded, ${brief} (${reason})`,
+    ...aboutOperation(result, policy, policyUID),
+  };
+}
+
+function notAsked({ policy, policyUID, result }: Of<"NotAsked">): EventText {
+  const { namespace, cluster, hook, rule = "", reason = "", message, targetVersion = "" } = result;
+  const why = `the version changed to ${targetVersion} while an upgrade ran, so Cluster API proceeds without ${hook}`;
+  return {
+    identity: ["NotAsked", identityOf(policyUID, result)].join(" "),
+    type: "Warning",
+    reason: "NotAsked",
+    note: `${why}, which ${policyName(policy)}, rule ${rule}, holds: ${message ?? reason}`,
+    policyNote: () => `Rule ${rule} holds Cluster ${namespace}/${cluster}, but ${why} (${reason})`,
     ...aboutOperation(result, policy, policyUID),
   };
 }

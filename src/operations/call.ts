@@ -49,11 +49,19 @@ export function skipsMinor({
 }
 
 /**
- * The call after which the Cluster proceeded, if nothing had held it. The marks of steps come and go while the status still
- * shows an old plan, so the upgrade's version stands for the versions of its steps.
+ * The call after which the Cluster proceeded; `known`: that of the operation, which is absent if nothing had held it. The
+ * marks of steps come and go while the status still shows an old plan, so the upgrade's version then stands for the versions
+ * of its steps. An upgrade proceeds to the version that the Cluster has `now`.
  */
-export function passedCall(hook: HookName, cluster: Cluster): HookCall {
-  return STEP_HOOKS.has(hook) ? about({ hook }, wantedVersion(cluster)) : shownCall(hook, cluster);
+export function passedCall(
+  hook: HookName,
+  known: HookCall | undefined,
+  { before, now }: { readonly before: Cluster; readonly now: Cluster },
+): HookCall {
+  if (hook === "BeforeClusterUpgrade")
+    return about(known ?? shownCall(hook, before), wantedVersion(now) ?? wantedVersion(before));
+  if (known !== undefined) return known;
+  return STEP_HOOKS.has(hook) ? about({ hook }, wantedVersion(before)) : shownCall(hook, before);
 }
 
 function wantedVersion({ topology }: Cluster): string | undefined {

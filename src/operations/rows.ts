@@ -178,11 +178,16 @@ export function recentResult(
   };
 }
 
-/** The result of a request that the policy refused at admission. */
-export function refusedResult(operation: NamedOperation, trace: PolicyTrace, now: Date): RecentResult {
+/** The result of what the policy holds: a request that it refused at admission, or an upgrade that it was not asked about. */
+export function heldResult(
+  verdict: "Refused" | "NotAsked",
+  operation: NamedOperation,
+  trace: PolicyTrace,
+  now: Date,
+): RecentResult {
   return {
     ...namedBy(operation),
-    verdict: "Refused",
+    verdict,
     ...decidedBy(trace),
     reason: decidingRule(trace)?.reason ?? trace.verdict,
     time: timestamp(now),

@@ -77,6 +77,17 @@ export function hasBegun(cluster: Cluster, { marksUpgrades }: Served): boolean {
   return marksUpgrades || begun === true || reconciled === true;
 }
 
+/**
+ * Whether the version of the topology changed while the upgrade's mark was there: since Cluster API 1.12, no BeforeClusterUpgrade
+ * is called for the new one (exp/topology/desiredstate/lifecycle_hooks.go, callBeforeClusterUpgradeHook). Its webhook refuses
+ * the change, but not under `disable-update-version-check`.
+ */
+export function passesUnasked(before: Cluster, now: Cluster, { marksUpgrades }: Served): boolean {
+  const [from, to] = [before.topology?.version, now.topology?.version];
+  const isUpgraded = [before, now].every((cluster) => isPending(cluster, "AfterClusterUpgrade"));
+  return marksUpgrades && isUpgraded && from !== to && to !== undefined && !isDeleted(now);
+}
+
 /** Whether the Cluster has the version of its topology, and no upgrade is under way. */
 export function isAtVersion(cluster: Cluster): boolean {
   return cluster.progress?.reconciled === true && !isPending(cluster, "AfterClusterUpgrade");
@@ -109,9 +120,10 @@ const SHOWS_PASSED: Readonly<Record<HookName, ShowsPassed>> = {
     before.created && markWent("AfterControlPlaneInitialized")(before, now, served),
   // Cluster API does not write the mark on a Cluster that is up to date.
   BeforeClusterUpgrade: (before, now, served) =>
-    !hasBegun(before, served) &&
-    hasBegun(now, served) &&
-    !(served.marksUpgrades && now.progress?.reconciled === true),
+    passesUnasked(before, now, served) ||
+    (!hasBegun(before, served) &&
+      hasBegun(now, served) &&
+      !(served.marksUpgrades && now.progress?.reconciled === true)),
   BeforeControlPlaneUpgrade: markCame("AfterControlPlaneUpgrade"),
   AfterControlPlaneUpgrade: markWent("AfterControlPlaneUpgrade"),
   BeforeWorkersUpgrade: markWent("BeforeWorkersUpgrade"),

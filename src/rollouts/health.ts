@@ -35,11 +35,6 @@ export function wants(cluster: Cluster, target: string): boolean {
   return beyond(cluster, target) >= 0;
 }
 
-/** Whether the Cluster was asked for a version after the target. */
-export function wantsNewer(cluster: Cluster, target: string): boolean {
-  return beyond(cluster, target) > 0;
-}
-
 /**
  * The version that the Cluster has reached; `before`: the versions at which this replica has seen Clusters succeed, by uid.
  * `TopologyReconciled` has to be True only once for that: it is not True for a moment whenever a tenant scales a

@@ -121,6 +121,8 @@ export const DEADLINE_EXCEEDED = "ProgressDeadlineExceeded";
 /** The Cluster shows the mark and never had a slot: it counts until the deadline, and never halts the rollout. */
 export const UNCLAIMED = "UnclaimedOperation";
 export const UNHEALTHY = "Unhealthy";
+/** The version changed while the upgrade ran, so no slot was taken for it; the Cluster keeps its slot until it ends. */
+export const VERSION_CHANGED = "VersionChanged";
 
 function endsSlot({ reason }: { readonly reason: string }): boolean {
   return reason === DEADLINE_EXCEEDED || reason === UNCLAIMED;

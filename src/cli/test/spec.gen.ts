@@ -86,6 +86,7 @@ export interface EventSpec {
     | "Released"
     | "WouldBlock"
     | "NotEvaluable"
+    | "NotAsked"
     | "DeadlineApproaching"
     | "DeadlinePassed"
     | "OverrideUsed"

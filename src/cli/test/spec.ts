@@ -23,6 +23,7 @@ export const EVENT_REASONS = [
   "Released",
   "WouldBlock",
   "NotEvaluable",
+  "NotAsked",
   "DeadlineApproaching",
   "DeadlinePassed",
   "OverrideUsed",

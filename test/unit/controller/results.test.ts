@@ -8,6 +8,7 @@ import { type Cluster, PENDING_HOOKS_ANNOTATION } from "../../../src/api/meta.ts
 import type { HookCall } from "../../../src/api/runtimehooks.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
 import {
+  ALL_HOOKS,
   APPROVED,
   at,
   cluster,
@@ -225,5 +226,119 @@ describe("an operation that has proceeded", () => {
     assert.deepEqual(recent(fixture, observing), [
       ["Observed", "AfterControlPlaneInitialized", undefined, undefined, "Observed", undefined],
     ]);
+  });
+});
+
+describe("a version that changes while the upgrade's mark is there", () => {
+  const KEY = "example.com/version";
+  const until = [{ name: "version", annotation: { key: KEY, valueFrom: "TargetVersion" as const } }];
+  const each = hookPolicy({ rules: [rule({ hooks: ["BeforeClusterUpgrade"], until })] });
+  const upgrading = (version: string, approval = "v1.35.0", marks = "AfterClusterUpgrade"): Cluster =>
+    cluster(
+      { annotations: { [KEY]: approval, ...(marks !== "" && { [PENDING_HOOKS_ANNOTATION]: marks }) } },
+      { topology: { className: "lab", version } },
+    );
+  const allowed = (version: string): unknown[] => [
+    "Allowed",
+    "BeforeClusterUpgrade",
+    undefined,
+    undefined,
+    "GatesHold",
+    version,
+  ];
+  const unasked = (version: string): unknown[] => [
+    "NotAsked",
+    "BeforeClusterUpgrade",
+    "confirmed-delete",
+    "version",
+    "WaitingForAnnotation",
+    version,
+  ];
+  /** An upgrade to v1.35.0 that the policy released. */
+  function released(...policies: PolicyObject[]): Fixture & { readonly told: unknown[] } {
+    const told: unknown[] = [];
+    const log = { ...silent, warn: (message: string, fields?: LogFields) => told.push(message, fields) };
+    const clusters = [upgrading("v1.35.0", "v1.35.0", "")];
+    const fixture = storeWith({ policies: [each, ...policies], clusters, log });
+    fixture.setCluster(upgrading("v1.35.0"));
+    assert.deepEqual([recent(fixture, each), told], [[allowed("v1.35.0")], []]);
+    return { ...fixture, told };
+  }
+
+  test("has passed the hook without a question: recorded, logged and told of", () => {
+    const other = hookPolicy({ rules: [rule()] }, { name: "of-deletions", uid: "uid-of-deletions" });
+    const fixture = released(other);
+    fixture.setCluster(upgrading("v1.36.0"));
+    assert.deepEqual(recent(fixture, each), [unasked("v1.36.0"), allowed("v1.35.0")]);
+    assert.deepEqual(recent(fixture, other), []);
+    assert.deepEqual(
+      fixture.transitions.map(({ type }) => type),
+      ["NotAsked"],
+    );
+    assert.deepEqual(fixture.told, [
+      "The version has changed while an upgrade runs, and no BeforeClusterUpgrade is asked about it",
+      {
+        hook: "BeforeClusterUpgrade",
+        version: "v1.36.0",
+        cluster: "team-a/prod-1",
+        policies: ["HookPolicy team-a/protect"],
+        reasons: ["WaitingForAnnotation"],
+      },
+    ]);
+    // No other change of the Cluster is news.
+    fixture.setCluster(upgrading("v1.36.0", "v1.35.0", "AfterClusterUpgrade,AfterControlPlaneUpgrade"));
+    assert.deepEqual([fixture.transitions.length, fixture.told.length], [1, 2]);
+  });
+
+  test("is recorded as allowed if the policies agree to it, and is logged", () => {
+    const fixture = released();
+    fixture.setCluster(upgrading("v1.36.0", "v1.36.0"));
+    assert.deepEqual(recent(fixture, each), [allowed("v1.36.0"), allowed("v1.35.0")]);
+    assert.deepEqual([fixture.transitions, fixture.told.length], [[], 2]);
+  });
+
+  test("is judged by the Cluster that has it, not by the one before", () => {
+    const expression = `cluster.metadata.annotations['${KEY}'] == cluster.topology.version`;
+    const own = hookPolicy(
+      { rules: [rule({ hooks: ["BeforeClusterUpgrade"], until: [{ name: "e", expression }] })] },
+      { name: "own", uid: "uid-own" },
+    );
+    const fixture = released(own);
+    fixture.setCluster(upgrading("v1.36.0"));
+    assert.equal(fixture.store.policies.get(keyOf(own))?.recent[0]?.verdict, "NotAsked");
+  });
+
+  test("is found after a restart, once, by what each policy has recorded of the upgrade", () => {
+    const status = statusOf(released(), each);
+    const later = storeWith({ policies: [{ ...each, status }], clusters: [upgrading("v1.36.0")] });
+    const found = statusOf(later, { ...each, status });
+    assert.equal(found.recent?.[0]?.verdict, "NotAsked");
+    assert.equal(later.transitions.length, 1);
+    const last = storeWith({ policies: [{ ...each, status: found }], clusters: [upgrading("v1.36.0")] });
+    assert.deepEqual([last.transitions, statusOf(last, each).recent], [[], found.recent]);
+  });
+
+  test("is no news after a restart if the version is the same, no upgrade runs, or nothing was recorded", () => {
+    const status = statusOf(released(), each);
+    const quiet = [upgrading("v1.35.0"), upgrading("v1.36.0", "v1.35.0", "")];
+    for (const shown of quiet) {
+      const fixture = storeWith({ policies: [{ ...each, status }], clusters: [shown] });
+      assert.deepEqual([fixture.transitions, statusOf(fixture, each).recent], [[], status.recent]);
+    }
+    assert.deepEqual(storeWith({ policies: [each], clusters: [upgrading("v1.36.0")] }).transitions, []);
+  });
+
+  test("counts together with the mark as the version that has passed", () => {
+    const fixture = storeWith({ policies: [each], clusters: [upgrading("v1.35.0", "v1.35.0", "")] });
+    fixture.setCluster(upgrading("v1.36.0"));
+    assert.deepEqual(recent(fixture, each), []); // the policy holds v1.36.0, so nothing says that v1.35.0 was released
+  });
+
+  test("is asked about by Cluster API up to 1.11, which calls the hook before each version", () => {
+    const served = { ...ALL_HOOKS, marksUpgrades: false };
+    const clusters = [upgrading("v1.35.0")];
+    const fixture = storeWith({ policies: [each], clusters, served });
+    fixture.setCluster(upgrading("v1.36.0"));
+    assert.deepEqual(fixture.transitions, []);
   });
 });

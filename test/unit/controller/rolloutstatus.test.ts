@@ -212,6 +212,48 @@ describe("a failure", () => {
     assert.equal(halted(status), "False");
   });
 
+  const started = claimOf("c", { markedAt: "2026-11-23T11:59:30Z" });
+  const moved = { name: "c", wave: "canary", version: "v1.36.0", reconciled: false, marked: true };
+
+  test("is a version that changes while the upgrade runs: the Cluster keeps its slot until that ends", () => {
+    const status = statusOf({ stored: readyStatus({ running: [started] }), fleet: [moved] });
+    const [failure, ...others] = status.failed ?? [];
+    assert.deepEqual(
+      [failure?.reason, failure?.target, failure?.stage, others],
+      ["VersionChanged", TARGET, "canary", []],
+    );
+    assert.match(failure?.message ?? "", /changed from v1\.35\.1 to v1\.36\.0/);
+    assert.deepEqual(status.running, [started]);
+    assert.equal(halted(status), "True");
+    assert.deepEqual(statusOf({ stored: status, fleet: [moved] }), status);
+    // Also if it changes back, until it has succeeded.
+    const back = { ...moved, version: TARGET };
+    assert.deepEqual(statusOf({ stored: status, fleet: [back] }).failed, status.failed);
+    const done = statusOf({ stored: status, fleet: [{ name: "c", wave: "canary" }], ended: ["uid-c"] });
+    assert.deepEqual([done.failed, halted(done)], [undefined, "False"]);
+  });
+
+  test("is such a version once: a deadline that passes then takes its place, and ends the slot", () => {
+    const running = [{ ...started, claimedAt: "2026-11-23T11:00:00Z" }];
+    const before = statusOf({ stored: readyStatus({ running: [started] }), fleet: [moved] });
+    const after = statusOf({ stored: { ...before, running }, fleet: [moved] });
+    assert.deepEqual(
+      [after.failed?.map(({ reason }) => reason), after.running],
+      [["ProgressDeadlineExceeded"], undefined],
+    );
+  });
+
+  test("is no older version that memory still shows with the mark of the upgrade before", () => {
+    const stored = readyStatus({ running: [claimOf("c")] });
+    const fleet = [{ ...moved, version: OLD }];
+    assert.equal(statusOf({ stored, fleet }).failed, undefined);
+  });
+
+  test("is no version of a Cluster that never had a slot: it has failed in nothing", () => {
+    const stored = readyStatus({ running: [{ ...started, claimed: false }] });
+    assert.equal(statusOf({ stored, fleet: [moved] }).failed, undefined);
+  });
+
   test("is cleared by success and by leaving the rollout, and not by time", () => {
     const failed = statusOf({
       ...overdue,

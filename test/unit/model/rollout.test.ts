@@ -16,6 +16,8 @@ const SMALL: readonly string[] = [
   "a Cluster of a stage that soaks is scaled",
   "the rollout is paused, and resumed",
   "a second upgrade is wanted where stages wait",
+  "the version of a Cluster changes while its upgrade runs",
+  "the version of a Cluster changes to an older one while its upgrade runs",
   "a claim outlives its deadline while no replica works",
   "a policy is made while a Cluster waits for its slot",
   "the clock of a replica is ahead for a moment",

@@ -6,7 +6,7 @@ import { NOW, TARGET } from "../rollouts/fixtures.ts";
 import type { Step } from "./explorer.ts";
 import type { RolloutFleet, RolloutScenario } from "./rolloutfleet.ts";
 
-const NEWER = "v1.36.0";
+const [NEWER, OLDER] = ["v1.36.0", "v1.34.9"];
 
 const base: RolloutScenario = {
   clusters: { a: "rest", b: "rest" },
@@ -188,6 +188,18 @@ export const rolloutScenarios: Readonly<Record<string, RolloutScenario>> = {
       maxConcurrency: 2,
       stages: [{ name: "canary", clusterSelector: { matchLabels: { wave: "canary" } } }, { name: "rest" }],
     },
+  },
+  "the version of a Cluster changes while its upgrade runs": {
+    ...apart,
+    others: (fleet) =>
+      fleet.once("the version changes", fleet.isMarked("a"), () => fleet.changeVersion("a", NEWER)),
+  },
+  "the version of a Cluster changes to an older one while its upgrade runs": {
+    ...apart,
+    others: (fleet) =>
+      fleet.once("the version changes", fleet.isMarked("a"), () => fleet.changeVersion("a", OLDER)),
+    // It never has the version for which it took its slot, so it has failed.
+    mayWait: (fleet) => fleet.isTrue("Halted"),
   },
   "a second upgrade of one Cluster is wanted": {
     ...alone,

@@ -5,7 +5,16 @@ import { PENDING_HOOKS_ANNOTATION } from "../../../src/api/meta.ts";
 import { parseDuration } from "../../../src/policy/duration.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
 import type { ApiModel } from "./apiserver.ts";
-import { conditionOf, ended, isHeld, keyOf, scaling, versionOf, wanting } from "./rolloutobjects.ts";
+import {
+  conditionOf,
+  ended,
+  isHeld,
+  keyOf,
+  scaling,
+  versionOf,
+  wanting,
+  withVersion,
+} from "./rolloutobjects.ts";
 
 export const ROLLOUT = "upgrades";
 
@@ -50,6 +59,11 @@ export class RolloutClusters {
   /** As its owner does, while nothing of it is under way. */
   want(name: string, version: string): void {
     this.set(name, (object) => wanting(object, version));
+  }
+
+  /** While its upgrade runs, past Cluster API's webhook (`disable-update-version-check`). */
+  changeVersion(name: string, version: string): void {
+    this.set(name, (object) => withVersion(object, version));
   }
 
   /** Its upgrade has ended. */

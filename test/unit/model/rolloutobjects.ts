@@ -88,6 +88,12 @@ export function wanting(object: KubeObject, version: string): KubeObject {
   };
 }
 
+export function withVersion(object: KubeObject, version: string): KubeObject {
+  const { spec } = wanting(object, version);
+  const generation = (object.metadata.generation ?? 0) + 1;
+  return { ...object, metadata: { ...object.metadata, generation }, spec };
+}
+
 export function begun(object: KubeObject): KubeObject {
   const { metadata } = object;
   return {
