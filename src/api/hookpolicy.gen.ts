@@ -322,6 +322,20 @@ export interface ClusterHookPolicySpec {
    */
   rules: RuleSpec[];
 }
+/**
+ * Others than Cluster API delete what the Cluster owns, although the operation is held. Absent: the
+ * operator sees nothing of that kind.
+ */
+export interface TornDown {
+  /**
+   * ForegroundDeletion: the Cluster has the finalizer foregroundDeletion, with which the garbage
+   * collector deletes what it owns. OwnedObjectsDeleted: its control plane or its infrastructure is
+   * being deleted, or is gone.
+   */
+  reason: "ForegroundDeletion" | "OwnedObjectsDeleted";
+  /** What is deleted, and by whom as far as that is known. */
+  message: string;
+}
 export interface RuleTimers {
   /** The rule. */
   rule: string;
@@ -361,6 +375,11 @@ export interface DecisionRow {
   since: string;
   /** The earliest instant at which time alone could release the operation; absent if time alone does not. */
   earliestRelease?: string;
+  /**
+   * Others than Cluster API delete what the Cluster owns, although the operation is held. Absent: the
+   * operator sees nothing of that kind.
+   */
+  tornDown?: TornDown;
   /**
    * Since when each rule with a deadline or a wait has held the operation, and since when its other gates are
    * met.
@@ -411,6 +430,7 @@ export interface HookPolicyStatus {
   /**
    * Ready: the policy is in force (a policy that holds Clusters is Ready). Reconciling: it is not yet.
    * Stalled: it cannot be, until a user edits it. Restrictive: time alone does not release what it holds.
+   * TornDown: others delete what Clusters own that the policy holds.
    *
    * @maxItems 16
    */
@@ -429,8 +449,8 @@ export interface HookPolicyStatus {
   /** The earliest instant at which time alone changes what the policy says about any Cluster; absent if none. */
   nextTransitionTime?: string;
   /**
-   * Operations that the policy holds, would hold in mode Enforce, or cannot evaluate: those with a running
-   * timer first, then the oldest. At most 50; decisionsOmitted counts the others.
+   * Operations that the policy holds, would hold in mode Enforce, or cannot evaluate: those of Clusters that
+   * are torn down first, then those with a running timer, then the oldest. At most 50; decisionsOmitted counts the others.
    *
    * @maxItems 50
    */

@@ -56,6 +56,8 @@ export const CONDITION = {
   Restrictive: "Restrictive",
   /** Cluster API does not call, or not for every hook; absent when it does. */
   NotCalled: "NotCalled",
+  /** Others delete what Clusters own that the policy holds; absent when the operator sees none of that. */
+  TornDown: "TornDown",
   /** The override is in force. */
   Active: "Active",
   /** Too many Clusters of a rollout have failed: no further operation begins. */

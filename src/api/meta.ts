@@ -50,10 +50,24 @@ export interface Cluster {
   readonly topology?: ClusterTopology;
   /** spec.infrastructureRef or spec.controlPlaneRef is set: BeforeClusterCreate has passed. */
   readonly created: boolean;
+  /**
+   * Its references, while it is being deleted or its status names a hook that holds it; otherwise only those that are
+   * gone, because Cluster API's condition then shows that error and no hook.
+   */
+  readonly parts?: readonly OwnedPart[];
   /** From the informer. Absent: unknown, as for a Cluster that is known only from a hook request. */
   readonly status?: ClusterStatus;
   /** From the same source as the status. Absent: the status does not show it. */
   readonly progress?: TopologyProgress;
+}
+
+/** The control plane or the infrastructure of a Cluster. */
+export interface OwnedPart {
+  readonly group: string;
+  readonly kind: string;
+  readonly name: string;
+  /** Cluster API's status says that it was deleted. */
+  readonly isGone?: true;
 }
 
 /** The part of Cluster API's status that shows the hooks that it waits for and the steps of an upgrade. */

@@ -672,6 +672,15 @@ const reason: CrdSchema = {
   pattern: "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
 };
 
+const TornDown: CrdSchema = {
+  type: "object",
+  required: ["reason", "message"],
+  properties: {
+    reason: { type: "string", enum: ["ForegroundDeletion", "OwnedObjectsDeleted"] },
+    message: { type: "string", maxLength: 256 },
+  },
+};
+
 const RuleTimers: CrdSchema = {
   type: "object",
   required: ["rule"],
@@ -706,6 +715,7 @@ const DecisionRow: CrdSchema = {
     firstAsked: time,
     since: time,
     earliestRelease: time,
+    tornDown: TornDown,
     timers: { type: "array", maxItems: 16, "x-kubernetes-list-type": "atomic", items: RuleTimers },
   },
 };

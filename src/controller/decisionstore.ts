@@ -199,6 +199,18 @@ export class DecisionStore {
     });
   }
 
+  /** What Clusters of the namespace own is being deleted, or is not any more. */
+  partsChanged(namespace: string): void {
+    if (this.#loaded) this.#operationsDue(namespace);
+  }
+
+  #operationsDue(namespace: string): void {
+    const now = this.#options.now();
+    for (const { metadata } of this.#options.clusters.byNamespace(namespace))
+      for (const operation of this.#operations.of(metadata.uid))
+        this.#schedule.set(ofOperation("operation", operation), now);
+  }
+
   /** The settings with which Cluster API calls have changed. */
   settingsChanged(): void {
     const now = this.#options.now();
@@ -245,10 +257,7 @@ export class DecisionStore {
 
   #objectsSeen(namespace: string, kindKey: string): void {
     if (!this.#loaded) return;
-    const now = this.#options.now();
-    for (const { metadata } of this.#options.clusters.byNamespace(namespace))
-      for (const operation of this.#operations.of(metadata.uid))
-        this.#schedule.set(ofOperation("operation", operation), now);
+    this.#operationsDue(namespace);
     // Whether the objects can be read at all is part of the status.
     for (const { key, demands, compiled } of this.policies.candidates(namespace).entries) {
       if (compiled.ref.namespace !== undefined && demands.has(kindKey)) this.#options.onDirty(key);

@@ -15,12 +15,13 @@ import { notAhead } from "../operations/timers.ts";
 import { adoptRow, oncePerOperation } from "../operations/adoptrow.ts";
 import { type PendingOperation, operationKey } from "../operations/operation.ts";
 import { type HeldRow, sameRow, storedRow } from "../operations/rows.ts";
+import { tornDown } from "../operations/torndown.ts";
 import type { Candidates } from "./policyset.ts";
 import type { StoreOptions } from "./ports.ts";
 import { ofOperation } from "./workschedule.ts";
 import { Turn, TURN_MS } from "./turn.ts";
 import { note } from "./noted.ts";
-import { nextDeadlineStep } from "./transitions.ts";
+import { nextDeadlineStep, type Transition } from "./transitions.ts";
 import { type ScheduledMemory, worldOf } from "./memory.ts";
 import type { PolicyEntry } from "./policyentry.ts";
 
@@ -164,15 +165,25 @@ export class Evaluator {
     const inputs = { policies, world, call, state: operation, lookAgain, alsoAt: nextDeadlineStep };
     const look = lookAt(inputs, now);
     this.#memory.operations.put(look.state);
-    this.#report(entries, look);
+    this.#report(entries, look, cluster);
     this.#wakeFor(look.state, nextLook(inputs, look));
   }
 
   /** Records what each policy holds now, and reports what is new. */
-  #report(entries: Candidates["entries"], { state: operation, decision, at }: Look<PendingOperation>): void {
+  #report(
+    entries: Candidates["entries"],
+    { state: operation, decision, at }: Look<PendingOperation>,
+    cluster: Cluster,
+  ): void {
     const key = operationKey(operation.clusterUID, operation.call.hook);
-    for (const { entry, before, row, transitions } of note(entries, operation, decision, at)) {
-      for (const transition of transitions) this.#options.onTransition(transition);
+    const { namespace } = operation;
+    const torn = tornDown(cluster, (part) => this.#options.isBeingDeleted?.(namespace, part) === true);
+    for (const each of note(entries, operation, { ...decision, tornDown: torn }, at)) {
+      const { entry, before, row, transitions } = each;
+      for (const transition of transitions) {
+        this.#options.onTransition(transition);
+        if (transition.type === "TornDown") this.#logTornDown(transition);
+      }
       if (sameRow(before, row)) continue;
       entry.setRow(key, row);
       if (row !== undefined) this.#foresee(entry, operation, row);
@@ -250,6 +261,15 @@ export class Evaluator {
       from,
       to,
       ...(row !== undefined && { reason: row.reason }),
+    });
+  }
+
+  #logTornDown({ policy, row }: Extract<Transition, { readonly type: "TornDown" }>): void {
+    this.#options.log.error("A held Cluster is being torn down", {
+      hook: row.hook,
+      cluster: `${row.namespace}/${row.cluster}`,
+      policy: policyName(policy),
+      ...row.tornDown,
     });
   }
 

@@ -1,10 +1,11 @@
 /** Compares what a policy says about an operation now with what it said before, for users. */
 
+import type { TornDown } from "../api/hookpolicy.ts";
 import type { Decision, PolicyTrace } from "../policy/decision.ts";
 import { type PendingOperation, operationKey } from "../operations/operation.ts";
 import { type HeldRow, heldRow } from "../operations/rows.ts";
 import type { PolicyEntry } from "./policyentry.ts";
-import { beginsToHold, deadlineSteps, type Transition } from "./transitions.ts";
+import { beginsToHold, deadlineSteps, isNewlyTornDown, type Transition } from "./transitions.ts";
 
 export interface Noted {
   readonly entry: PolicyEntry;
@@ -20,24 +21,32 @@ export interface Noted {
 export function note(
   entries: readonly PolicyEntry[],
   operation: PendingOperation,
-  { trace }: Decision,
+  { trace, tornDown }: Pick<Decision, "trace"> & { readonly tornDown?: TornDown | undefined },
   now: Date,
 ): readonly Noted[] {
   return trace.flatMap((said, index) => {
     const entry = entries[index];
-    return entry === undefined ? [] : [noteOne(entry, operation, said, now)];
+    return entry === undefined ? [] : [noteOne(entry, operation, { trace: said, tornDown }, now)];
   });
 }
 
-function noteOne(entry: PolicyEntry, operation: PendingOperation, trace: PolicyTrace, now: Date): Noted {
+function noteOne(
+  entry: PolicyEntry,
+  operation: PendingOperation,
+  { trace, tornDown }: { readonly trace: PolicyTrace; readonly tornDown: TornDown | undefined },
+  now: Date,
+): Noted {
   const key = operationKey(operation.clusterUID, operation.call.hook);
   const { ref: policy, uid: policyUID } = entry.compiled;
   const steps = deadlineSteps(entry, operation, trace, now);
   const before = entry.held.get(key);
-  const row = heldRow(operation, { trace, policyUID }, before, now);
+  const row = heldRow(operation, { trace, policyUID, tornDown }, before, now);
   if (row?.holds === true) entry.noteHold(key);
   const held: readonly Transition[] = beginsToHold(entry, before, row)
     ? [{ type: "Held", policy, policyUID, row }]
     : [];
-  return { entry, before, row, transitions: [...steps, ...held] };
+  const torn: readonly Transition[] = isNewlyTornDown(before, row)
+    ? [{ type: "TornDown", policy, policyUID, row }]
+    : [];
+  return { entry, before, row, transitions: [...steps, ...held, ...torn] };
 }

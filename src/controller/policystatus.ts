@@ -16,6 +16,7 @@ import { type CompiledPolicy, type CompiledRule, isGated, windowsOf } from "../p
 import { earliest, timestamp, wholeSecond } from "../policy/instant.ts";
 import { failing, type Finding, withTransitions } from "./conditions.ts";
 import { type HeldRow, storedRow } from "../operations/rows.ts";
+import { TORN_DOWN_REASONS } from "../operations/torndown.ts";
 import { type Known, knownOf } from "./known.ts";
 import type { Unavailable } from "./ports.ts";
 import { resultKey } from "./recorded.ts";
@@ -45,7 +46,7 @@ export function computeStatus(
   const { policy, stored, clustersUnavailable } = input;
   const counts = clustersUnavailable === undefined ? count(input, known) : storedCounts(stored);
   const recent = mergeRecent(stored?.recent ?? [], input.recent);
-  const found = [...findings(input, now), ...calls(input)];
+  const found = [...findings(input, now), ...calls(input), ...torn(input)];
   return {
     observedGeneration: policy.generation,
     conditions: withTransitions(found, stored?.conditions, policy.generation, now),
@@ -129,7 +130,8 @@ function storedCounts(stored: HookPolicyStatus | undefined): Counts {
 }
 
 /**
- * Rows that time alone releases come first, the soonest of them first; then those of the oldest operations. Calls wait
+ * Rows of Clusters that are torn down come first, then those that time alone releases, the soonest of them first; then
+ * those of the oldest operations. Calls wait
  * meanwhile, so ten thousand rows are not sorted for the first of them.
  */
 function firstOf(rows: readonly HeldRow[], most: number): HeldRow[] {
@@ -157,6 +159,7 @@ function placeOf(row: HeldRow, sorted: readonly HeldRow[]): number {
 
 function compareRows(a: HeldRow, b: HeldRow): number {
   return (
+    Number(b.tornDown !== undefined) - Number(a.tornDown !== undefined) ||
     compareText(releaseOf(a), releaseOf(b)) ||
     compareText(a.firstAsked, b.firstAsked) ||
     compareText(a.namespace, b.namespace) ||
@@ -206,7 +209,7 @@ function saidOf({ generation }: CompiledPolicy, stored: HookPolicyStatus | undef
     stored?.conditions?.filter(({ observedGeneration }) => observedGeneration === generation) ?? [];
   if (said.some(({ type, reason }) => type === CONDITION.Stalled || reason === REASON.OperatorGone))
     return [];
-  return said.filter(({ type }) => type !== CONDITION.NotCalled);
+  return said.filter(({ type }) => type !== CONDITION.NotCalled && type !== CONDITION.TornDown);
 }
 
 /** Whether Cluster API calls does not depend on a valid spec. */
@@ -216,6 +219,24 @@ function calls({ notCalled, stored }: StatusInput): Finding[] {
     return stored?.conditions?.filter(({ type }) => type === CONDITION.NotCalled) ?? [];
   }
   return [{ type: CONDITION.NotCalled, status: "True", ...notCalled }];
+}
+
+const SHOWN_CLUSTERS = 5;
+
+/** While Clusters cannot be read, what is stored stands. */
+function torn({ held, stored, clustersUnavailable }: StatusInput): Finding[] {
+  const type = CONDITION.TornDown;
+  if (clustersUnavailable !== undefined)
+    return stored?.conditions?.filter((condition) => condition.type === type) ?? [];
+  const rows = held
+    .filter(({ tornDown }) => tornDown !== undefined)
+    .toSorted((a, b) => compareText(a.firstAsked, b.firstAsked) || compareText(a.clusterUID, b.clusterUID));
+  const reason = TORN_DOWN_REASONS.find((each) => rows.some(({ tornDown }) => tornDown?.reason === each));
+  if (reason === undefined) return [];
+  const names = [...new Set(rows.map(({ namespace, cluster }) => `${namespace}/${cluster}`))];
+  const more = names.length > SHOWN_CLUSTERS ? ` and ${names.length - SHOWN_CLUSTERS} more` : "";
+  const message = `Others delete what held Clusters own: ${names.slice(0, SHOWN_CLUSTERS).join(", ")}${more}. Run hookpolicy explain for each`;
+  return [{ type, status: "True", reason, message }];
 }
 
 /** Only an edit of the policy, or another `--capi-version`, helps. */

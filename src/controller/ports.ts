@@ -9,7 +9,7 @@ import type {
   HookRolloutStatus,
 } from "../api/hookpolicy.ts";
 import type { Logger } from "../api/logger.ts";
-import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
+import type { Cluster, Namespace, ObjectMeta, OwnedPart } from "../api/meta.ts";
 import type { HookCall } from "../api/runtimehooks.ts";
 import type { FoundObjects, ObjectReader } from "../policy/objects.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
@@ -50,6 +50,8 @@ export interface StoreOptions {
   readonly maxOverrideMs: number;
   /** The settings with which Cluster API calls about the Clusters of a namespace; `undefined`: unknown. */
   readonly settings?: (namespace: string) => HookCall["settings"];
+  /** Whether a control plane or infrastructure has a deletionTimestamp, as far as the operator may see that. */
+  readonly isBeingDeleted?: (namespace: string, part: OwnedPart) => boolean;
   readonly log: Logger;
   readonly now: () => Date;
   /** The status or finalizer of the policy, or the status of the override, may have to change: reconcile it. */

@@ -25,6 +25,8 @@ type WithResult<Type extends string> = OfPolicy<Type> & { readonly result: Recen
 export type Transition =
   | RolloutTransition
   | (OfPolicy<"Held"> & { readonly row: HeldRow })
+  /** Others delete what a held Cluster owns. */
+  | (OfPolicy<"TornDown"> & { readonly row: TornDownRow })
   /** An operation that the policy has held proceeds. */
   | WithResult<"Released">
   /** An operation has proceeded that the policy would have held, or could not evaluate. */
@@ -74,6 +76,12 @@ export function beginsToHold(
 ): row is HeldRow {
   if (row?.holds !== true || (status?.decisionsOmitted ?? 0) > 0) return false;
   return before?.holds !== true && before?.verdict !== row.verdict;
+}
+
+type TornDownRow = HeldRow & Required<Pick<HeldRow, "tornDown">>;
+
+export function isNewlyTornDown(before: HeldRow | undefined, row: HeldRow | undefined): row is TornDownRow {
+  return row?.tornDown !== undefined && row.tornDown.reason !== before?.tornDown?.reason;
 }
 
 /** The change from one status to the next in whether Cluster API calls. */

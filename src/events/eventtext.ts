@@ -35,6 +35,7 @@ type Of<T extends Type> = { [K in T]: Extract<Transition, { readonly type: K }> 
 
 const DESCRIBE: { readonly [T in Type]: (transition: Of<T>) => EventText } = {
   Held: held,
+  TornDown: tornDown,
   Released: released,
   NotHeld: notHeld,
   NotAsked: notAsked,
@@ -64,6 +65,19 @@ function held({ policy, policyUID, row }: Of<"Held">): EventText {
     reason: "Held",
     note: `${hook} is held by ${policyName(policy)}, rule ${rule}: ${message}`,
     policyNote: () => `Rule ${rule} holds ${hook} of Cluster ${namespace}/${cluster} (${reason})`,
+    ...aboutOperation(row, policy, policyUID),
+  };
+}
+
+function tornDown({ policy, policyUID, row }: Of<"TornDown">): EventText {
+  const { namespace, cluster, hook, step, tornDown: found } = row;
+  return {
+    identity: ["TornDown", identityOf(policyUID, row), step, found.reason].join(" "),
+    type: "Warning",
+    reason: "TornDown",
+    note: `${policyName(policy)} holds ${hook}, but ${found.message}. Run hookpolicy explain ${namespace}/${cluster}`,
+    policyNote: () =>
+      `Others delete what Cluster ${namespace}/${cluster} owns, although ${hook} is held (${found.reason})`,
     ...aboutOperation(row, policy, policyUID),
   };
 }

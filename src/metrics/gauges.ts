@@ -6,6 +6,7 @@ import { entryOf } from "../api/entryof.ts";
 import { CONDITION } from "../api/hookpolicy.ts";
 import type { HookName } from "../api/runtimehooks.ts";
 import type { HeldRow } from "../operations/rows.ts";
+import { TORN_DOWN_REASONS } from "../operations/torndown.ts";
 import type { PolicyEntry } from "../controller/policyentry.ts";
 import type { DecisionStore } from "../controller/decisionstore.ts";
 import type { Informer } from "../kube/informer.ts";
@@ -53,6 +54,8 @@ function emptySurvey() {
   return {
     /** Distinct Clusters that at least one policy holds, by uid. */
     held: new Map<HookName, Set<string>>(),
+    /** Distinct Clusters of which others delete what they own, by uid. */
+    tornDown: new Map(TORN_DOWN_REASONS.map((reason) => [reason, new Set<string>()])),
     decisions: new Series<PolicyLabel | "hook" | "verdict">(),
     wouldBlock: new Series<PolicyLabel | "hook">(),
     oldest: new Series<PolicyLabel | "hook">(),
@@ -79,6 +82,9 @@ function followPolicies(metrics: Metrics, store: DecisionStore): void {
     await (underWay ??= surveyPolicies(store).finally(() => (underWay = undefined)));
   metrics.heldClusters.follow(async () =>
     [...(await survey()).held].map(([hook, { size }]) => ({ labels: { hook }, value: size })),
+  );
+  metrics.tornDown.follow(async () =>
+    [...(await survey()).tornDown].map(([reason, { size }]) => ({ labels: { reason }, value: size })),
   );
   metrics.policyDecisions.follow(async () => (await survey()).decisions.samples);
   metrics.wouldBlock.follow(async () => (await survey()).wouldBlock.samples);
@@ -107,8 +113,9 @@ async function surveyPolicies({ policies }: DecisionStore): Promise<Survey> {
   const survey = emptySurvey();
   let end = performance.now() + SLICE_MS;
   for (const entry of [...policies.entries()].toSorted((a, b) => rank(a) - rank(b))) {
-    for (const { hook, holds, clusterUID } of entry.held.values()) {
+    for (const { hook, holds, clusterUID, tornDown } of entry.held.values()) {
       if (holds) entryOf(survey.held, hook, () => new Set()).add(clusterUID);
+      if (tornDown !== undefined) survey.tornDown.get(tornDown.reason)?.add(clusterUID);
     }
     survey.decisions.add(countDecisions(entry));
     survey.wouldBlock.add(countWouldBlock(entry));

@@ -80,6 +80,11 @@ function callMetrics(make: Makers) {
     ),
     hookCalls: new CallMetrics(make, DURATION_BUCKETS),
     heldClusters: mirror("hookpolicy_held_clusters", "Clusters that an enforced policy holds now.", ["hook"]),
+    tornDown: mirror(
+      "hookpolicy_torn_down_clusters",
+      "Held Clusters of which others than Cluster API delete what they own, by reason.",
+      ["reason"],
+    ),
     unconfirmedReleases: counter(
       "hookpolicy_unconfirmed_releases_total",
       "Releases that memory allowed and the read from the API server did not confirm.",

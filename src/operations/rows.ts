@@ -1,6 +1,6 @@
 /** Rows of a policy's status: operations that it holds, would hold or cannot evaluate, and results of operations. */
 
-import { type DecisionRow, MAX_ROW_MESSAGE, type RecentResult } from "../api/hookpolicy.ts";
+import { type DecisionRow, MAX_ROW_MESSAGE, type RecentResult, type TornDown } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
 import { printable } from "../api/printable.ts";
 import type { HookCall } from "../api/runtimehooks.ts";
@@ -29,10 +29,17 @@ const MAX_NAME = 63;
 const MAX_TIMERS = 16;
 const DEADLINE_PASSED = "the deadline has passed: the Cluster proceeds when Cluster API asks again";
 
+interface Report {
+  readonly trace: PolicyTrace;
+  readonly policyUID: string;
+  /** How others delete what the Cluster owns. */
+  readonly tornDown?: TornDown | undefined;
+}
+
 /** `undefined`: the policy has nothing to report. `since` stays that of `before` while the row says the same. */
 export function heldRow(
   operation: PendingOperation,
-  { trace, policyUID }: { readonly trace: PolicyTrace; readonly policyUID: string },
+  { trace, policyUID, tornDown }: Report,
   before: (Said & Pick<HeldRow, "since">) | undefined,
   now: Date,
 ): HeldRow | undefined {
@@ -54,6 +61,8 @@ export function heldRow(
     since: timestamp(now),
     ...(version !== undefined && { targetVersion: version }),
     ...(timers.length > 0 && { timers }),
+    ...(trace.holds &&
+      tornDown !== undefined && { tornDown: { ...tornDown, message: shownMessage(tornDown.message) } }),
     ...(trace.changesAt instanceof Date && { changesAt: trace.changesAt }),
     holds: trace.holds,
     basis: basisOf(trace),
@@ -156,7 +165,7 @@ export function sameRow(a: HeldRow | undefined, b: HeldRow | undefined): boolean
     a.firstAsked === b.firstAsked &&
     a.targetVersion === b.targetVersion &&
     a.basis === b.basis &&
-    JSON.stringify(a.timers) === JSON.stringify(b.timers)
+    JSON.stringify([a.timers, a.tornDown]) === JSON.stringify([b.timers, b.tornDown])
   );
 }
 

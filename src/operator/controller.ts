@@ -35,6 +35,7 @@ import { followCoverage } from "../metrics/coveragegauges.ts";
 import type { EventRecorder } from "../events/eventrecorder.ts";
 import { followMemory, type Named } from "../metrics/gauges.ts";
 import { ObjectInformers } from "../objects/objectinformers.ts";
+import { OwnedObjects } from "../objects/ownedobjects.ts";
 import { Registrations } from "../hooks/registrationinformer.ts";
 
 export interface ControllerOptions {
@@ -75,15 +76,13 @@ export function createController(options: ControllerOptions): Controller {
   // Informers, store and queue call each other; each is called only when all of them exist.
   const changed = (kind: ObjectKind): void => store.objectsChanged(kind);
   const objects = new ObjectInformers({ client, log, onChange: changed, onAvailability: changed });
+  const owned = new OwnedObjects({ client, log, onChange: (namespace) => store.partsChanged(namespace) });
   const api = new ApiServer({ client, clusters: clusterResource, objects, memory: () => informers.clusters });
   const lookAgain = (namespace?: string): void => {
     for (const key of keysIn(store, namespace)) queue.add(key);
   };
-  const informers = createInformers(options, clusterResource, {
-    store: () => store,
-    rollouts: () => rollouts,
-    lookAgain,
-  });
+  const listeners = { store: () => store, rollouts: () => rollouts, owned, lookAgain };
+  const informers = createInformers(options, clusterResource, listeners);
   const { clusters, namespaces } = informers;
   const registered = (): void => {
     store.settingsChanged();
@@ -98,6 +97,7 @@ export function createController(options: ControllerOptions): Controller {
     namespaces,
     objects,
     settings,
+    isBeingDeleted: (namespace, part) => owned.isBeingDeleted(namespace, part),
     onTransition,
     onDirty: (key) => queue.add(key),
     onStatusWritten: (key) => queue.addAfter(key, STATUS_WRITTEN_DELAY_MS),
@@ -123,8 +123,8 @@ export function createController(options: ControllerOptions): Controller {
     memory: { store, clusters, namespaces },
     waitingFor: () => named.filter(([, informer]) => !informer.synced()).map(([name]) => name),
     run: async (signal) => {
-      const queues = [queue, rolloutQueue];
-      const parts = { informers, objects, registrations, named, store, queues, lookAgain, registered, log };
+      const runs = [queue, rolloutQueue, owned];
+      const parts = { informers, objects, registrations, named, store, runs, lookAgain, registered, log };
       await run(parts, signal);
     },
   };
@@ -227,7 +227,8 @@ interface Parts {
   readonly registrations: Registrations;
   readonly named: readonly Named[];
   readonly store: DecisionStore;
-  readonly queues: readonly WorkQueue[];
+  /** What else runs until the end. */
+  readonly runs: readonly Pick<WorkQueue, "run">[];
   /** Re-evaluates all policies. */
   readonly lookAgain: () => void;
   /** The ExtensionConfigs, or the right to read them, changed. */
@@ -236,7 +237,7 @@ interface Parts {
 }
 
 async function run(parts: Parts, signal: AbortSignal): Promise<void> {
-  const { informers, objects, registrations, named, store, queues, log } = parts;
+  const { informers, objects, registrations, named, store, runs, log } = parts;
   const polling = setInterval(watchAvailability(parts), AVAILABILITY_POLL_MS);
   const load = whenRead(parts, signal).then(
     () => {
@@ -249,7 +250,7 @@ async function run(parts: Parts, signal: AbortSignal): Promise<void> {
     () => undefined, // Stopped before everything was read.
   );
   const informing = [...named.map(([, informer]) => informer), registrations.informer];
-  await Promise.all([load, ...[...informing, ...queues, objects].map((part) => part.run(signal))]);
+  await Promise.all([load, ...[...informing, ...runs, objects].map((part) => part.run(signal))]);
   clearInterval(polling);
   store.stop();
 }

@@ -15,6 +15,7 @@ import type { KubeClient } from "../kube/kubeclient.ts";
 import { resourceName } from "../kube/resource.ts";
 import { NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../kube/resources.ts";
 import type { Named } from "../metrics/gauges.ts";
+import type { OwnedObjects } from "../objects/ownedobjects.ts";
 import { viewCluster, viewNamespace } from "../policy/cluster.ts";
 import type { PolicyKind } from "../policy/policyref.ts";
 
@@ -29,13 +30,14 @@ export interface Informers {
 interface Listeners {
   readonly store: () => DecisionStore;
   readonly rollouts: () => Rollouts;
+  readonly owned: OwnedObjects;
   readonly lookAgain: (namespace: string) => void;
 }
 
 export function createInformers(
   { client, log }: { readonly client: KubeClient; readonly log: Logger },
   clusterResource: ClusterResource,
-  { store, rollouts, lookAgain }: Listeners,
+  { store, rollouts, owned, lookAgain }: Listeners,
 ): Informers {
   const common = { client, log };
   const policies = (kind: PolicyKind): Informer<PolicyObject> =>
@@ -56,6 +58,7 @@ export function createInformers(
       resource: async (signal) => await clusterResource.resolve(signal),
       project: (raw, known) => compactCluster(viewCluster(raw, known)),
       onChange: ({ old, new: cluster }) => {
+        owned.clusterChanged(old, cluster);
         store().clusterChanged(old, cluster);
         rollouts().clusterChanged(old, cluster);
       },

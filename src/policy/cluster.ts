@@ -9,8 +9,10 @@ import {
   type ClusterTopology,
   type Namespace,
   type ObjectMeta,
+  OK_TO_DELETE_ANNOTATION,
   PAUSED_ANNOTATION,
 } from "../api/meta.ts";
+import { viewParts } from "./ownedparts.ts";
 import { viewProgress } from "./progress.ts";
 import { lookup } from "./selector.ts";
 
@@ -31,14 +33,24 @@ export function viewCluster(raw: unknown, known?: Cluster): Cluster {
   const topology = spec["topology"];
   const status = fieldsOf(object["status"]);
   const progress = viewProgress(status, metadata.generation);
+  const mayBeHeld = progress?.heldAt !== undefined || isDeletionPending(metadata);
+  const parts = isFields(topology)
+    ? viewParts(spec, status).filter(({ isGone }) => mayBeHeld || isGone === true)
+    : [];
   return {
     metadata,
     paused: spec["paused"] === true || lookup(metadata.annotations, PAUSED_ANNOTATION) !== undefined,
     created: isReference(spec["infrastructureRef"]) || isReference(spec["controlPlaneRef"]),
     ...(isFields(topology) && { topology: knownTopology(metadata, known) ?? viewTopology(topology) }),
+    ...(parts.length > 0 && { parts }),
     status: viewStatus(status),
     ...(progress !== undefined && { progress }),
   };
+}
+
+/** Cluster API writes the mark before it deletes what the Cluster owns. */
+function isDeletionPending({ deletionTimestamp, annotations }: ObjectMeta): boolean {
+  return deletionTimestamp !== undefined && lookup(annotations, OK_TO_DELETE_ANNOTATION) === undefined;
 }
 
 export function viewNamespace(raw: unknown): Namespace {
@@ -182,7 +194,7 @@ export function clusterKey({ metadata: { namespace, name } }: Cluster): string {
 }
 
 /** A Cluster known only from a hook request, without a status: Cluster API never sends one. */
-export function asRequested({ status: _, progress: _progress, ...cluster }: Cluster): Cluster {
+export function asRequested({ status: _, progress: _progress, parts: _parts, ...cluster }: Cluster): Cluster {
   return cluster;
 }
 

@@ -37,6 +37,7 @@ export function ClusterPage({ name, params, live, hooks }: Props): VNode | null 
           onChange={(next) => setParams({ hook: next })}
         />
       </div>
+      <Alarm tornDown={value?.report.tornDown} />
       <Notes notes={[error, ...(value?.report.notes ?? [])]} />
       {value !== undefined && (
         <TimeSlider
@@ -49,6 +50,27 @@ export function ClusterPage({ name, params, live, hooks }: Props): VNode | null 
       )}
       <Operations answer={answer} at={at} />
     </section>
+  );
+}
+
+function Alarm({ tornDown }: { tornDown: Explained["report"]["tornDown"] }) {
+  const connection = useContext(Connection);
+  if (tornDown === undefined) return null;
+  return (
+    <div class="notes alarm" role="alert">
+      <strong>ALARM: {tornDown.message}</strong>
+      <dl class="steps">
+        {tornDown.steps.map(({ command, wanted }) => (
+          <div key={command}>
+            <dt>run</dt>
+            <dd>
+              <Command text={`${command}${connection}`} />
+              <small class="soft">so that {wanted}</small>
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </div>
   );
 }
 

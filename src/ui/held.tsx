@@ -77,9 +77,12 @@ function Filters({ live: { rows }, params, shown }: { live: Live; params: Params
 }
 
 function Row({ row, now }: { row: HeldRow; now: Date }) {
-  const { cluster, hook, targetVersion, policy, rule, gate, message, firstAsked, earliestRelease } = row;
+  const { cluster, hook, targetVersion, policy, rule, gate, firstAsked, earliestRelease, tornDown } = row;
+  const message = tornDown?.message ?? row.message;
   return (
-    <div class={`heldgrid ${row.verdict === "NotEvaluable" ? "unknown" : ""}`}>
+    <div
+      class={`heldgrid ${tornDown !== undefined ? "torn" : row.verdict === "NotEvaluable" ? "unknown" : ""}`}
+    >
       <div class="who">
         <a href={clusterHref(cluster)} tabIndex={-1}>
           <ClusterName cluster={cluster} />
@@ -92,7 +95,7 @@ function Row({ row, now }: { row: HeldRow; now: Date }) {
       <div class="why" title={message}>
         <span>{message}</span>
         <span class="soft">
-          {policy} · {gate === undefined ? rule : `${rule}/${gate}`} · {row.reason}
+          {policy} · {gate === undefined ? rule : `${rule}/${gate}`} · {tornDown?.reason ?? row.reason}
         </span>
       </div>
       <time class="num" dateTime={firstAsked} title={`since ${dateText(firstAsked)}`}>

@@ -39,8 +39,9 @@ export function wordSearch(searched: string): (text: string) => boolean {
   return (text) => words.every((word) => text.toLowerCase().includes(word));
 }
 
-function textOf({ cluster, hook, policy, rule, gate = "", reason, message }: HeldRow): string {
-  return [cluster, hook, policy, rule, gate, reason, message].join(" ");
+function textOf({ cluster, hook, policy, rule, gate = "", reason, message, tornDown }: HeldRow): string {
+  const { reason: why = "", message: what = "" } = tornDown ?? {};
+  return [cluster, hook, policy, rule, gate, reason, message, why, what].join(" ");
 }
 
 /** The distinct values in the rows, sorted. */

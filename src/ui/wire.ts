@@ -26,6 +26,8 @@ export interface HeldRow {
   readonly message: string;
   readonly firstAsked: string;
   readonly earliestRelease?: string;
+  /** Others delete what the Cluster owns. */
+  readonly tornDown?: { readonly reason: string; readonly message: string };
   /** Releases it; absent: no command does. */
   readonly command?: string;
 }
@@ -106,6 +108,11 @@ export interface Explained {
 /** The parts of `hookpolicy explain -o json` that the page shows. */
 export interface ExplainReport {
   readonly at: string;
+  /** Others delete what the Cluster owns, or will. */
+  readonly tornDown?: {
+    readonly message: string;
+    readonly steps: readonly { readonly command: string; readonly wanted: string }[];
+  };
   readonly notes: readonly string[];
   readonly operations: readonly ExplainedOperation[];
 }

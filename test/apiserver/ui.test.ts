@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { request } from "node:http";
 import { after, before, describe, test, type TestContext } from "node:test";
-import { createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
+import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import { applyPolicy, approvalRule, heldRow, policyRef, storeRollout } from "../controlplane/policies.ts";
 import { hookpolicy } from "../unit/cli/program.ts";
 import { type Lab, startLab } from "./operatorlab.ts";
@@ -155,6 +155,19 @@ describe("hookpolicy ui", () => {
       await page.keyboard.press(key);
       await page.getByRole("heading", { level: 1, name: heading }).waitFor();
     }
+  });
+
+  test("a held Cluster that others tear down is an alarm in the list and on its own page", async (t) => {
+    if ("missing" in started) return t.skip(started.missing);
+    const { page } = await opened(t);
+    const ref = clusterRef(NS, "c1");
+    await lab.cp.patch(ref, { metadata: { finalizers: ["foregroundDeletion"] } });
+    t.after(async () => await lab.cp.patch(ref, { metadata: { finalizers: null } }));
+    await page.getByText("ALARM: shown/c1 is torn down").waitFor();
+    await page.locator(".heldgrid.torn").getByRole("link").click();
+    const alarm = page.getByRole("alert");
+    await alarm.getByText(/^ALARM: a deletion without a propagation policy/).waitFor();
+    await alarm.getByText(/kubectl patch .*foregroundDeletion/).waitFor();
   });
 
   test("a Cluster is explained at another time, with what its gates observe", async (t) => {

@@ -5,7 +5,9 @@ import { CONDITION, REASON } from "../../api/hookpolicy.ts";
 import type { Override } from "../../policy/override.ts";
 import { timestamp } from "../../policy/instant.ts";
 import type { Fleet, FleetPolicy } from "../fleet/fleet.ts";
+import { findTearDowns } from "../fleet/teardown.ts";
 import { conditionOf } from "../fleet/kinds.ts";
+import { clusterKey } from "../../policy/cluster.ts";
 import { nameOf, type Surveyed } from "./checkcoverage.ts";
 import { operators } from "./checkinstall.ts";
 import {
@@ -93,6 +95,26 @@ function notCalled(policy: FleetPolicy): Problem[] {
   const condition = conditionOf(policy, CONDITION.NotCalled);
   if (condition?.status !== "True") return [];
   return [{ detail: `${nameOf(policy)}: ${condition.reason}`, remedy: condition.message }];
+}
+
+/** Whether others delete what Clusters own. */
+export function owned({ clusters, ownedUnseen }: Evidence, { fleet }: Surveyed): Finding {
+  if (!clusters.ok) return unread(clusters);
+  const find = findTearDowns(fleet);
+  const torn = fleet.clusters().flatMap((cluster) => {
+    const found = find(cluster);
+    return found === undefined ? [] : [{ ...found, name: clusterKey(cluster) }];
+  });
+  const all = torn.map(({ name, message, steps }) => ({
+    detail: `${name}: ${message}`,
+    remedy: steps.map(({ command }) => command).join(" && ") || `hookpolicy explain ${name}`,
+  }));
+  const count = counted(torn.length, "Cluster");
+  if (torn.some(({ isUnderWay }) => isUnderWay)) return problems("error", `${count} torn down, past every hook`, all);
+  if (torn.length > 0)
+    return problems("warning", `${count} that a deletion would tear down, past every hook`, all);
+  const unseen = ownedUnseen ? "; the operator may not see them being deleted, only that they are gone" : "";
+  return ok(`no held Cluster loses its control plane or infrastructure${unseen}`);
 }
 
 export function overrides(evidence: Evidence, { fleet }: Surveyed, { now }: Settings): Finding {

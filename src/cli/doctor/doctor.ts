@@ -70,6 +70,8 @@ export interface Evidence {
   readonly clusters: Read<readonly RawObject[]>;
   readonly namespaces: Read<readonly RawObject[]>;
   readonly grants: readonly Grant[];
+  /** Whether the operator lacks the right to see that control planes and infrastructures are being deleted. */
+  readonly ownedUnseen: boolean;
 }
 
 /** Whether the operator may read a kind that gates look at. */

@@ -37,6 +37,7 @@ import {
 import { isSecret } from "../../objects/objectrefusal.ts";
 import { extensionConfigs } from "../../kube/extensionconfigs.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
+import { PART_GROUPS } from "../../policy/ownedparts.ts";
 import type { ObjectKind } from "../../policy/objects.ts";
 import { EXTENSION_NAME, type Registration, viewRegistration } from "../../hooks/registration.ts";
 import { clusterResource, listIfServed, listTyped } from "../fleet/liveobjects.ts";
@@ -78,6 +79,7 @@ export async function gather(client: KubeClient, settings: Settings): Promise<Ev
     ...second,
     clusterEndpoints: await readEndpoints(client, second.clusterWebhook),
     grants: await readGrants(client, kindsIn(first, settings), first),
+    ownedUnseen: await isOwnedUnseen(client, first),
   };
 }
 
@@ -169,13 +171,27 @@ async function readSecret(client: KubeClient, key: ObjectKey): Promise<Record<st
   );
 }
 
+/** `false` also if that is not known. */
+async function isOwnedUnseen(client: KubeClient, deployed: Pick<Evidence, "deployments">): Promise<boolean> {
+  const user = accountIn(deployed);
+  const kinds = PART_GROUPS.map((group) => ({ group, plural: "*" }));
+  const missing = await read(
+    Promise.all(kinds.map(async (each) => await missingVerbs(client, each, user, ["list", "watch"]))),
+  );
+  return missing.ok && missing.value.flat().length > 0;
+}
+
+function accountIn(deployed: Pick<Evidence, "deployments">): string {
+  const { namespace = "hookpolicy-system", serviceAccount = "hookpolicy" } = operators(deployed)[0] ?? {};
+  return `system:serviceaccount:${namespace}:${serviceAccount}`;
+}
+
 async function readGrants(
   client: KubeClient,
   kinds: readonly ObjectKind[],
   deployed: Pick<Evidence, "deployments">,
 ): Promise<readonly Grant[]> {
-  const { namespace = "hookpolicy-system", serviceAccount = "hookpolicy" } = operators(deployed)[0] ?? {};
-  const user = `system:serviceaccount:${namespace}:${serviceAccount}`;
+  const user = accountIn(deployed);
   const wanted = kinds.filter((kind) => !isSecret(kind));
   return await Promise.all(wanted.map(async (kind) => await readGrant(client, kind, user)));
 }
@@ -190,10 +206,10 @@ async function readGrant(client: KubeClient, kind: ObjectKind, user: string): Pr
 /** Asks about all namespaces, because the operator lists and watches all of them. */
 async function missingVerbs(
   client: KubeClient,
-  { group, plural }: Resource,
+  { group, plural }: Pick<Resource, "group" | "plural">,
   user: string,
+  verbs: readonly string[] = ["get", "list", "watch"],
 ): Promise<string[]> {
-  const verbs = ["get", "list", "watch"];
   const groups = ["system:serviceaccounts", "system:authenticated"];
   const answers = verbs.map(async (verb) => {
     const resourceAttributes = { group, resource: plural, verb };

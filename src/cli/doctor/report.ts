@@ -43,6 +43,7 @@ const CHECKS: Readonly<Record<string, Examine>> = {
   effect: (evidence, _, surveyed) => coverage.effective(evidence, surveyed),
   topology: (evidence, _, surveyed) => coverage.topology(evidence, surveyed),
   coverage: (evidence, _, surveyed) => coverage.unmatched(evidence, surveyed),
+  "owned objects": (evidence, _, surveyed) => policies.owned(evidence, surveyed),
   overrides: (evidence, settings, surveyed) => policies.overrides(evidence, surveyed, settings),
   rollouts: (evidence, _, surveyed) => rollout.rollouts(evidence, surveyed),
   "rollout Clusters": (evidence, _, surveyed) => rollout.rolloutClusters(evidence, surveyed),

@@ -24,6 +24,7 @@ import { isOf } from "./rolloutturn.ts";
 import type { StatusContext, Unread } from "./storedstatus.ts";
 import { wayOut, type WayOut } from "./wayout.ts";
 import type { Fleet } from "../fleet/fleet.ts";
+import { findTearDowns, type TearDown } from "../fleet/teardown.ts";
 import {
   type Look,
   lookAt,
@@ -56,6 +57,8 @@ export interface ExplainOptions extends ExplainWish {
 export interface Explanation {
   readonly cluster: { readonly namespace: string; readonly name: string; readonly uid: string };
   readonly at: Date;
+  /** Others delete what the Cluster owns, or will. */
+  readonly tornDown?: TearDown;
   /** Notes besides the policies: why no hook is called, what could not be read, and what is left out. */
   readonly notes: readonly string[];
   readonly operations: readonly ExplainedOperation[];
@@ -87,9 +90,11 @@ export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
   const { cluster, hook, request, at, now, unread } = options;
   const { namespace = "", name, uid } = cluster.metadata;
   const found = subjects(fleet, options);
+  const torn = findTearDowns(fleet)(cluster);
   return {
     cluster: { namespace, name, uid },
     at: at ?? now,
+    ...(torn !== undefined && { tornDown: torn }),
     notes: [
       request && notReviewedNote(request, options),
       notCalled(cluster),

@@ -6,8 +6,8 @@ import type { ExplainedOperation, Explanation } from "./explanation.ts";
 import type { ExplainedPolicy, ExplainedRule } from "./policyexplanation.ts";
 import type { Release } from "./wayout.ts";
 
-export function explanationJson({ cluster, at, notes, operations }: Explanation): object {
-  return { cluster, at: timestamp(at), notes, operations: operations.map(operationJson) };
+export function explanationJson({ at, operations, ...rest }: Explanation): object {
+  return { ...rest, at: timestamp(at), operations: operations.map(operationJson) };
 }
 
 function operationJson({ firstAsked, release, steps, policies, ...rest }: ExplainedOperation): object {

@@ -28,7 +28,7 @@ interface View extends TextOptions {
 }
 
 export function explanationLines(explanation: Explanation, options: TextOptions): string[] {
-  const { cluster, at, operations, notes } = explanation;
+  const { cluster, at, operations, notes, tornDown } = explanation;
   const name = `${cluster.namespace}/${cluster.name}`;
   const blocks = operations.map((operation) => operationLines(operation, { ...options, name, at }));
   const none = [
@@ -39,7 +39,20 @@ export function explanationLines(explanation: Explanation, options: TextOptions)
   const warnings = notes.flatMap((note) =>
     wrapped(`note: ${note}`, options.columns ?? Infinity, "  ").map(options.colour.yellow),
   );
-  return paragraphs([warnings, ...all]);
+  return paragraphs([alarmLines(tornDown, options), warnings, ...all]);
+}
+
+function alarmLines(tornDown: Explanation["tornDown"], options: TextOptions): string[] {
+  if (tornDown === undefined) return [];
+  const { columns = Infinity, colour } = options;
+  const deeds = tornDown.steps.flatMap(({ command, wanted }): Detail[] => [
+    { label: "run", text: commandText(command, options), whole: true },
+    { label: "so that", text: wanted },
+  ]);
+  return [
+    ...wrapped(`ALARM: ${tornDown.message}`, columns, "  ").map(colour.red),
+    ...indented(deeds, columns),
+  ];
 }
 
 function operationLines(operation: ExplainedOperation, view: View): string[] {

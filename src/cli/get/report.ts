@@ -32,7 +32,8 @@ export function heldLines(fleet: HeldFleet, view: HeldView): string[] {
   const fits = (lines: readonly string[]): boolean => lines.every((line) => width(line) <= columns);
   const notes = heldNotes(fleet, view.now).flatMap((note) => wrapped(note, columns, "  "));
   const { tables, blocks } = formsOf(fleet, view);
-  return [...(tables.find(fits) ?? blocks()), ...notes];
+  const alarms = tornDownNotes(fleet).flatMap((note) => wrapped(note, columns, "  "));
+  return [...alarms.map(view.colour.red), ...(tables.find(fits) ?? blocks()), ...notes];
 }
 
 interface Forms {
@@ -170,6 +171,23 @@ function releases(rows: readonly Held[]): string[] {
   return rows.flatMap(({ row }) => row.earliestRelease ?? []).toSorted();
 }
 
+const SHOWN_ALARMS = 5;
+
+/** One for each Cluster, and one for those beyond the first. */
+export function tornDownNotes({ held }: HeldFleet): string[] {
+  const torn = new Map(
+    held.flatMap(({ row }) =>
+      row.tornDown === undefined ? [] : [[`${row.namespace}/${row.cluster}`, row.tornDown] as const],
+    ),
+  );
+  const shown = [...torn].slice(0, SHOWN_ALARMS);
+  const more = torn.size - shown.length;
+  return [
+    ...shown.map(([cluster, { message }]) => `ALARM: ${cluster} is torn down: ${message}`),
+    ...(more > 0 ? [`ALARM: ${more} more held Clusters are torn down`] : []),
+  ];
+}
+
 /** Says what the rows leave out, and whether they can be out of date. */
 export function heldNotes(fleet: HeldFleet, now: Date): string[] {
   const { omitted, wouldBlock } = fleet;
@@ -231,6 +249,7 @@ export function heldObject({ policy, row, approvable }: Held): HeldObject {
     firstAsked: row.firstAsked,
     since: row.since,
     ...(row.earliestRelease !== undefined && { earliestRelease: row.earliestRelease }),
+    ...(row.tornDown !== undefined && { tornDown: row.tornDown }),
     approvable,
   };
 }

@@ -12,7 +12,7 @@ import { follow } from "../fleet/follow.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import { followHeld, type PolicyView } from "../get/followheld.ts";
 import { type Held, heldBy, heldKey } from "../get/held.ts";
-import { approveCommand, type CommandWords, heldNotes, heldObject } from "../get/report.ts";
+import { approveCommand, type CommandWords, heldNotes, heldObject, tornDownNotes } from "../get/report.ts";
 import { rolloutState, stageState } from "../rollout/statusreport.ts";
 import { PLAIN } from "../terminal/colour.ts";
 import type { LiveFeed } from "./livefeed.ts";
@@ -42,7 +42,7 @@ export async function followFleet(
   const tell = (): void => {
     const fleet = heldBy(policies);
     const rows = fleet.held.map((held) => heldRow(held, words));
-    feed.setHeld(rows, [...notes, ...heldNotes(fleet, new Date())]);
+    feed.setHeld(rows, [...tornDownNotes(fleet), ...notes, ...heldNotes(fleet, new Date())]);
   };
   tell();
   let waiting: NodeJS.Timeout | undefined;

@@ -69,6 +69,54 @@ test("what prepare-uninstall has said of the operator ends with the first status
   assert.equal(ready(computeStatus(input({ stored, objectsUnavailable }), NOW)), "False");
 });
 
+describe("the condition TornDown", () => {
+  const tornDown = { reason: "OwnedObjectsDeleted", message: "LabCluster c1 is gone" } as const;
+  const foreground = { reason: "ForegroundDeletion", message: "the garbage collector" } as const;
+
+  test("names the Clusters, and is gone with the last of them", () => {
+    const stored = computeStatus(
+      input({ held: [row(), row({ clusterUID: "b", cluster: "b", tornDown })] }),
+      NOW,
+    );
+    const found = condition(stored, "TornDown");
+    assert.equal(found?.status, "True");
+    assert.equal(found.reason, "OwnedObjectsDeleted");
+    assert.equal(
+      found.message,
+      "Others delete what held Clusters own: team-a/b. Run hookpolicy explain for each",
+    );
+    assert.equal(ready(stored), "True");
+    assert.equal(condition(computeStatus(input({ held: [row()], stored }), LATER), "TornDown"), undefined);
+  });
+
+  test("has the worst reason, and does not grow with the fleet", () => {
+    const held = many(60, { tornDown });
+    const status = computeStatus(
+      input({
+        matchedClusters: 61,
+        held: [...held, row({ clusterUID: "z", cluster: "z", tornDown: foreground })],
+      }),
+      NOW,
+    );
+    const { reason, message = "" } = condition(status, "TornDown") ?? {};
+    assert.equal(reason, "ForegroundDeletion");
+    assert.match(message, / and 56 more\. Run/);
+  });
+
+  test("its rows come before those of a full status", () => {
+    const held = [...many(60, { timers: [] }), row({ clusterUID: "z", cluster: "z", tornDown })];
+    const { decisions } = computeStatus(input({ matchedClusters: 61, held }), NOW);
+    assert.deepEqual(decisions?.[0]?.tornDown, tornDown);
+  });
+
+  test("stands while Clusters cannot be read", () => {
+    const stored = computeStatus(input({ held: [row({ tornDown })] }), NOW);
+    const clustersUnavailable = { reason: "ClustersForbidden", message: "no" };
+    const later = computeStatus(input({ stored, clustersUnavailable }), LATER);
+    assert.equal(condition(later, "TornDown")?.reason, "OwnedObjectsDeleted");
+  });
+});
+
 describe("the condition NotCalled", () => {
   const because = { reason: "NotRegistered", message: "nobody asks" };
   const stored = computeStatus(input({ notCalled: because }), NOW);

@@ -20,7 +20,11 @@ function row(cluster: string, over: Partial<HeldRow> = {}): HeldRow {
 
 const ROWS = [
   row("team-a/one"),
-  row("team-b/two", { hook: "BeforeClusterDelete", policy: "HookPolicy team-b/p" }),
+  row("team-b/two", {
+    hook: "BeforeClusterDelete",
+    policy: "HookPolicy team-b/p",
+    tornDown: { reason: "ForegroundDeletion", message: "the garbage collector" },
+  }),
 ];
 const names = (rows: readonly HeldRow[]): string[] => rows.map(({ cluster }) => cluster);
 
@@ -32,6 +36,7 @@ test("rows are filtered by policy, namespace and hook, and by every word that is
     [{ policy: "HookPolicy team-b/p", namespace: "team-a" }, []],
     [{ q: "PLATFORM two" }, ["team-b/two"]],
     [{ q: "platform three" }, []],
+    [{ q: "collector" }, ["team-b/two"]],
   ] as const) {
     assert.deepEqual(names(filterHeld(ROWS, filter)), expected, JSON.stringify(filter));
   }

@@ -123,6 +123,7 @@ export function evidence(over: Partial<Evidence> = {}): Evidence {
     clusters: found([cluster("c1")]),
     namespaces: found([NAMESPACE]),
     grants: [],
+    ownedUnseen: false,
     ...over,
   };
 }

@@ -20,6 +20,7 @@ const CLUSTER = {
 };
 
 function text(objects: readonly object[], options: object = {}): string {
+  // The last of two that have one name counts.
   const fleet = new Fleet([CLUSTER, ...objects] as RawObject[], {
     served: ALL_HOOKS,
     maxOverrideMs: WEEK_MS,
@@ -48,6 +49,22 @@ const POLICY = gated([APPROVED, WINDOW], {
 });
 
 const COMMAND = "kubectl annotate clusters.cluster.x-k8s.io -n team-a prod-1 example.com/approved=yes";
+
+test("what others tear down comes first, with what to do, and its commands stay whole", () => {
+  const finalizers = ["cluster.cluster.x-k8s.io", "foregroundDeletion"];
+  const torn = { ...CLUSTER, metadata: { ...CLUSTER.metadata, finalizers } };
+  const lines = text([torn, POLICY], { connection: " --context prod", columns: 80 }).split("\n");
+  assert.deepEqual(lines.slice(0, 3), [
+    "ALARM: the garbage collector deletes what the Cluster owns, whatever holds it:",
+    "  its deletion is a foreground deletion",
+    `  run      kubectl patch clusters.cluster.x-k8s.io -n team-a prod-1 --type merge -p '{"spec":{"paused":true}}' --context prod`,
+  ]);
+  const removal = lines.find((line) => line.includes("remove"));
+  assert.match(
+    removal ?? "",
+    /"path":"\/metadata\/finalizers\/1","value":"foregroundDeletion".* --context prod$/,
+  );
+});
 
 test("commands are about the cluster that was asked", () => {
   const lines = text([POLICY], { connection: " --context prod" }).split("\n");

@@ -1,0 +1,71 @@
+/** Clusters of which others delete what they own, and what to do now. */
+
+import type { TornDown } from "../../api/hookpolicy.ts";
+import type { Cluster } from "../../api/meta.ts";
+import { FOREGROUND_FINALIZER, tornDown } from "../../operations/torndown.ts";
+import { shellQuote } from "../../policy/message.ts";
+import type { Fleet } from "./fleet.ts";
+
+export interface TearDown extends TornDown {
+  /** Otherwise only the next deletion of the Cluster would tear it down. */
+  readonly isUnderWay: boolean;
+  readonly steps: readonly TearDownStep[];
+}
+
+export interface TearDownStep {
+  readonly command: string;
+  readonly wanted: string;
+}
+
+/** From the Clusters and, because only the operator sees that a part is being deleted, from the rows of policies. */
+export function findTearDowns(fleet: Fleet): (cluster: Cluster) => TearDown | undefined {
+  const rows = new Map(
+    fleet.policies.flatMap(({ status: { decisions } }) =>
+      (Array.isArray(decisions) ? decisions : []).flatMap(({ clusterUID, tornDown: found }) =>
+        found === undefined ? [] : [[clusterUID, found] as const],
+      ),
+    ),
+  );
+  return (cluster) => {
+    const { uid, deletionTimestamp } = cluster.metadata;
+    const row = rows.get(uid);
+    const found = tornDown(cluster) ?? row;
+    if (found === undefined) return undefined;
+    const isUnderWay = deletionTimestamp !== undefined || found.reason === "OwnedObjectsDeleted";
+    return { ...found, isUnderWay, steps: [...pausing(cluster, isUnderWay), ...removal(cluster)] };
+  };
+}
+
+/** A paused Cluster is not reconciled by Cluster API and its providers, whatever is being deleted (util/annotations). */
+function pausing({ metadata, paused }: Cluster, isUnderWay: boolean): TearDownStep[] {
+  if (paused || !isUnderWay) return [];
+  return [
+    {
+      command: patch(metadata, "merge", { spec: { paused: true } }),
+      wanted:
+        "Cluster API and its providers stop: what they have not removed yet stays until you resume the Cluster",
+    },
+  ];
+}
+
+/** The garbage collector reads the Cluster again before each deletion (kube-controller-manager, attemptToDeleteItem). */
+function removal({ metadata }: Cluster): TearDownStep[] {
+  const index = metadata.finalizers?.indexOf(FOREGROUND_FINALIZER) ?? -1;
+  if (index < 0) return [];
+  const path = `/metadata/finalizers/${index}`;
+  const change = [
+    { op: "test", path, value: FOREGROUND_FINALIZER },
+    { op: "remove", path },
+  ];
+  return [
+    {
+      command: patch(metadata, "json", change),
+      wanted: "the garbage collector deletes nothing more of what the Cluster owns",
+    },
+  ];
+}
+
+function patch({ namespace = "", name }: Cluster["metadata"], type: string, change: unknown): string {
+  const words = ["patch", "clusters.cluster.x-k8s.io", "-n", namespace, name, "--type", type, "-p"];
+  return ["kubectl", ...words, JSON.stringify(change)].map(shellQuote).join(" ");
+}
