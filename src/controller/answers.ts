@@ -134,14 +134,15 @@ export class Answers {
    * stored, because a caller chooses when these reads are made.
    */
   decideLive(request: DecisionRequest, live: LiveWorld, now: Date): Decision {
-    const { clusters, namespaces, objects, operations } = this.#memory;
+    const { clusters, namespaces, objects, operations, policies: known } = this.#memory;
     const { call, admission } = request;
     const { cluster, namespace, overrides } = live;
     const policies = this.#speaking(request, cluster);
     const remembered = operations.get(cluster.metadata.uid, call.hook);
     const isOver = remembered !== undefined && hasEnded(remembered, cluster, this.#served);
     const state = answering(isOver ? undefined : remembered, call, now);
-    const world = { ...live, state };
+    const { readers } = known;
+    const world = { ...live, state, readers };
     const basis = { source: "ApiServer" as const, world, policies };
     const decision = decide(policies, world, call, now);
     if (decision.holds) return { ...decision, basis };
@@ -152,6 +153,7 @@ export class Answers {
       overrides,
       objects,
       state,
+      readers,
     };
     return { ...decide(policies, learnt, call, now), basis };
   }

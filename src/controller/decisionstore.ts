@@ -5,7 +5,7 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
-import type { HookOverride } from "../api/hookpolicy.ts";
+import type { HookOverride, HookRollout } from "../api/hookpolicy.ts";
 import type { Cluster } from "../api/meta.ts";
 import type { HookName } from "../api/runtimehooks.ts";
 import { clusterKey } from "../policy/cluster.ts";
@@ -13,6 +13,7 @@ import { compileInSteps } from "../policy/compile.ts";
 import type { Decision } from "../policy/decision.ts";
 import { type ObjectKind, objectKindKey } from "../policy/objects.ts";
 import type { CompiledPolicy, ObjectDemand } from "../policy/policy.ts";
+import type { MarkReaders } from "../policy/settable.ts";
 import type { PendingOperation } from "../operations/operation.ts";
 import { PendingOperations } from "../operations/operations.ts";
 import { Alarm } from "./alarm.ts";
@@ -155,7 +156,9 @@ export class DecisionStore {
   #policyGone(key: string): void {
     this.#compiling.drop(key);
     this.#schedule.set({ what: "compile", policy: key }, undefined);
+    const readers = this.#readers();
     this.policies.delete(key);
+    this.#readersChanged(readers);
     this.#schedule.set({ what: "windows", policy: key }, undefined);
     this.#options.onDemands();
     this.#options.onDirty(key);
@@ -164,12 +167,32 @@ export class DecisionStore {
 
   #specChanged(key: string, object: PolicyObject, compiled: CompiledPolicy): void {
     const before = this.policies.get(key);
+    const readers = this.#readers();
     const demands = before?.demands; // policies.set() may change `before`
     if (before !== undefined) this.#operations.policyEdited(compiled.uid, before.object.spec, object.spec);
     const entry = this.policies.set(key, object, compiled);
     if (!isDeepStrictEqual(demands, entry.demands)) this.#options.onDemands();
     this.#watchWindows(entry);
     if (this.#loaded) this.#evaluator.evaluatePolicy(entry);
+    this.#readersChanged(readers);
+  }
+
+  /** `undefined` while loading, which would compute them for each policy. */
+  #readers(): MarkReaders | undefined {
+    return this.#loaded ? this.policies.readers : undefined;
+  }
+
+  /** Messages of HookPolicies have no command for a mark that the platform's gates read. */
+  #readersChanged(before: MarkReaders | undefined): void {
+    if (isDeepStrictEqual(before, this.#readers())) return;
+    for (const cluster of this.#options.clusters.list())
+      if (this.#operations.has(cluster.metadata.uid)) this.#evaluator.visitCluster(cluster);
+  }
+
+  rolloutChanged(name: string, object: HookRollout | undefined): void {
+    const readers = this.#readers();
+    this.policies.rolloutChanged(name, object);
+    this.#evaluator.because(this.#options.now(), () => this.#readersChanged(readers));
   }
 
   clusterChanged(before: Cluster | undefined, now: Cluster | undefined): void {

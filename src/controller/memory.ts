@@ -20,7 +20,7 @@ export interface Memory {
 }
 
 /** The inputs of a decision about any Cluster. */
-export interface Surroundings extends Pick<Memory, "overrides" | "objects"> {
+export interface Surroundings extends Pick<Memory, "policies" | "overrides" | "objects"> {
   readonly namespaces: Pick<Lister<Namespace>, "get" | "list">;
 }
 
@@ -29,7 +29,7 @@ export type ScheduledMemory = Memory & { readonly schedule: Schedule };
 
 /** The inputs of a decision about the Cluster. */
 export function worldOf(
-  { overrides, namespaces, objects }: Surroundings,
+  { policies, overrides, namespaces, objects }: Surroundings,
   cluster: Cluster,
   state?: OperationState,
 ): World {
@@ -39,6 +39,7 @@ export function worldOf(
     namespaces: () => namespaces.list(),
     objects,
     overrides: overrides.ofCluster(cluster),
+    readers: policies.readers,
     ...(state !== undefined && { state }),
   };
 }

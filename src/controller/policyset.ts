@@ -1,7 +1,11 @@
 /** The policies in memory, in stable order. */
 
+import { isDeepStrictEqual } from "node:util";
+import type { HookRollout } from "../api/hookpolicy.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import { type PolicyKind, policyName, type PolicyRef } from "../policy/policyref.ts";
+import { markReaders } from "../policy/markreaders.ts";
+import type { MarkReaders } from "../policy/settable.ts";
 import { PolicyEntry } from "./policyentry.ts";
 
 export type PolicyObject = PolicyEntry["object"];
@@ -39,6 +43,10 @@ export class PolicySet {
   /** By namespace; forgotten when one of its policies changes, so identical arrays are identical policies. */
   readonly #candidates = new Map<string, Candidates>();
 
+  /** The specs of the rollouts. */
+  readonly #rollouts = new Map<string, HookRollout["spec"]>();
+  #readers: MarkReaders | undefined;
+
   get(key: string): PolicyEntry | undefined {
     return this.#entries.get(key);
   }
@@ -50,6 +58,30 @@ export class PolicySet {
 
   entries(): Iterable<PolicyEntry> {
     return this.#entries.values();
+  }
+
+  /** What the platform team's policies and rollouts read; ExtensionConfigs select by labels, too. */
+  get readers(): MarkReaders {
+    if (this.#readers !== undefined) return this.#readers;
+    const policies = [...this.#entries.values()]
+      .map(({ compiled: { ref }, object: { spec } }) => ({ ref, spec }))
+      .filter(({ ref }) => ref.kind === "ClusterHookPolicy");
+    const rollouts = [...this.#rollouts].map(([name, spec]) => ({
+      ref: { kind: "HookRollout" as const, name },
+      spec,
+    }));
+    this.#readers = markReaders(
+      [...policies, ...rollouts].map(({ ref, spec }) => ({ name: policyName(ref), spec })),
+    );
+    return this.#readers;
+  }
+
+  /** Only for `readers`. */
+  rolloutChanged(name: string, object: HookRollout | undefined): void {
+    if (isDeepStrictEqual(this.#rollouts.get(name), object?.spec)) return;
+    if (object === undefined) this.#rollouts.delete(name);
+    else this.#rollouts.set(name, object.spec);
+    this.#readers = undefined;
   }
 
   /** Keeps what is known about the policy's Clusters, unless another policy has its name now. */
@@ -75,8 +107,10 @@ export class PolicySet {
 
   /** The candidates of other namespaces stay the same. */
   #forgetCandidates({ namespace }: PolicyRef): void {
-    if (namespace === undefined) this.#candidates.clear();
-    else this.#candidates.delete(namespace);
+    if (namespace === undefined) {
+      this.#candidates.clear();
+      this.#readers = undefined;
+    } else this.#candidates.delete(namespace);
   }
 
   /** The policies that share a budget of steps with this one: none of them can be evaluated without the others. */

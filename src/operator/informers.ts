@@ -75,7 +75,10 @@ export function createInformers(
       resource: ROLLOUTS,
       project: viewRollout,
       isSame: isSameSpec,
-      onChange: ({ key, new: object }) => rollouts().rolloutChanged(key, object),
+      onChange: ({ key, new: object }) => {
+        store().rolloutChanged(key, object);
+        rollouts().rolloutChanged(key, object);
+      },
     }),
     namespaces: new Informer<Namespace>({
       ...common,

@@ -159,6 +159,8 @@ export interface GateResult {
   readonly observed: string;
   /** The command or action that makes the gate hold. */
   readonly remedy?: string;
+  /** Why there is no command, and what a person can do instead. */
+  readonly withheld?: string;
   /**
    * The earliest instant at which time alone changes the result; absent: never. "Unknown": it can change, but the time
    * cannot be computed (CEL with `now`).
@@ -168,6 +170,17 @@ export interface GateResult {
   readonly isSearchEnd?: true;
   /** The results of the members of an anyOf gate: for the trace only, as `observed`. */
   readonly members?: readonly (GateResult & { readonly gate: string })[];
+}
+
+/** How a message names the remedy. The words of the policy's author never stand in parentheses. */
+export function inParentheses({
+  remedy,
+  withheld,
+}: {
+  readonly [K in "remedy" | "withheld"]: string | undefined;
+}): string {
+  if (remedy !== undefined) return ` (${remedy})`;
+  return withheld === undefined ? "" : ` (no command: ${withheld})`;
 }
 
 /** The result of a gate without a verdict: the rule is not evaluable. */

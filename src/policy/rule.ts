@@ -4,7 +4,14 @@ import type { ExpressionResult } from "./cel/expression.ts";
 import { STEPS_EXCEEDED } from "./cel/meter.ts";
 import type { GateTrace, RuleTrace } from "./decision.ts";
 import { after, changesAtEarliest, earliest, timestamp, wholeSecond } from "./instant.ts";
-import { type CompiledGate, type CompiledPolicy, type CompiledRule, isGated, type Wait } from "./policy.ts";
+import {
+  type CompiledGate,
+  type CompiledPolicy,
+  type CompiledRule,
+  inParentheses,
+  isGated,
+  type Wait,
+} from "./policy.ts";
 import { affordRule, BUDGET_EXHAUSTED, lookAt } from "./budget.ts";
 import { firstAskedBy, type RuleTimers, type Situation, timerKey } from "./world.ts";
 
@@ -130,7 +137,8 @@ function describeOpen(
   const describe = (gates: readonly GateTrace[]): string => {
     const texts = gates.map(describeGate);
     if (waiting !== undefined && deadline !== undefined) texts.push(describeDeadline(deadline));
-    if (rule.message !== undefined) texts.push(rule.message);
+    // In quotes, because a tenant can write what looks like a command of the operator's.
+    if (rule.message !== undefined) texts.push(`message: ${JSON.stringify(rule.message)}`);
     return texts.join(", ");
   };
   const edges = [...open.map(({ changesAt }) => changesAt), deadline?.at];
@@ -204,9 +212,9 @@ function timers(
   return rule.deadline === undefined && rule.waits.length === 0 ? {} : { timers: kept };
 }
 
-function describeGate({ gate, holds, wanted, observed, remedy }: GateTrace): string {
+function describeGate({ gate, holds, wanted, observed, remedy, withheld }: GateTrace): string {
   if (holds === undefined) return `gate ${gate} cannot be evaluated (${observed})`;
-  return `gate ${gate} waits for ${wanted}${remedy === undefined ? "" : ` (${remedy})`}`;
+  return `gate ${gate} waits for ${wanted}${inParentheses({ remedy, withheld })}`;
 }
 
 function describeDeadline({ at, passed, releases }: DeadlineState): string {

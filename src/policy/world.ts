@@ -4,6 +4,7 @@ import type { Cluster, Namespace } from "../api/meta.ts";
 import type { HookCall } from "../api/runtimehooks.ts";
 import type { ObjectReader } from "./objects.ts";
 import type { Override } from "./override.ts";
+import type { MarkReaders } from "./settable.ts";
 
 export interface Situation {
   readonly world: World;
@@ -21,6 +22,8 @@ export interface World {
   readonly namespaces?: () => Iterable<Namespace>;
   /** All overrides of this Cluster, including expired ones. */
   readonly overrides: readonly Override[];
+  /** What else reads marks: for the commands in messages only. */
+  readonly readers?: MarkReaders;
   /** The stored state of this operation; absent: this is its first call. */
   readonly state?: OperationState;
 }

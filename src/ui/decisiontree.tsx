@@ -109,7 +109,7 @@ function Gates({ gates }: { gates: readonly ExplainedGate[] }) {
 
 function Gate({ gate: explained }: { gate: ExplainedGate }) {
   const connection = useContext(Connection);
-  const { gate, holds, wanted, observed, remedy, members = [] } = explained;
+  const { gate, holds, wanted, observed, remedy, withheld, members = [] } = explained;
   const tone = holds === true ? "free" : "held";
   const word = holds === true ? "holds" : holds === false ? "waits" : "cannot be evaluated";
   return (
@@ -135,6 +135,12 @@ function Gate({ gate: explained }: { gate: ExplainedGate }) {
               <dd>
                 <code>{`${remedy}${connection}`}</code> <CopyButton text={`${remedy}${connection}`} />
               </dd>
+            </>
+          )}
+          {withheld !== undefined && (
+            <>
+              <dt>no command</dt>
+              <dd>{withheld}</dd>
             </>
           )}
         </dl>

@@ -176,6 +176,7 @@ export interface ExplainedGate {
   readonly wanted: string;
   readonly observed: string;
   readonly remedy?: string;
+  readonly withheld?: string;
   readonly members?: readonly ExplainedGate[];
 }
 

@@ -146,10 +146,19 @@ describe("what is held", () => {
       assert.deepEqual(again, { code: 0, stdout: "Cluster approved/c1 is not held\n", stderr: "" });
     });
 
-    test("on the Namespace, where the gate looks there", async () => {
+    test("on the Namespace, where the gate looks there and the user names the mark", async () => {
       const until: GateSpec[] = [{ name: "team", annotation: { key: APPROVED, from: "Namespace" } }];
       await held("spacious", until);
-      const { code, stdout } = await run("approve", "spacious/c1", "-y");
+      const unnamed = await run("approve", "spacious/c1", "-y");
+      assert.equal(unnamed.code, 1);
+      assert.match(unnamed.stdout, /not set: a HookPolicy names it/);
+      const { code, stdout } = await run(
+        "approve",
+        "spacious/c1",
+        "-y",
+        "--namespace-mark",
+        `${APPROVED}=true`,
+      );
       assert.equal(code, 0);
       assert.match(stdout, /on Namespace spacious; this reaches every Cluster there\n/);
       const namespace = { apiVersion: "v1", kind: "Namespace", name: "spacious" };

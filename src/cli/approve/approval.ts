@@ -12,9 +12,17 @@ import type { ServedHooks } from "../../api/hookcatalog.ts";
 import { decide } from "../../policy/decide.ts";
 import type { Decision, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
 import { forecast } from "../../operations/forecast.ts";
-import { ANY_VALUE, type MetadataField, MISSING, wantedValue } from "../../policy/gates/metadatagate.ts";
+import { ANY_VALUE, MISSING, wantedValue } from "../../policy/gates/metadatagate.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
 import { lookup } from "../../policy/selector.ts";
+import {
+  type Mark as Settable,
+  type MarkReaders,
+  type MetadataField,
+  namedBy,
+  placeOf,
+  whyNotSettable,
+} from "../../policy/settable.ts";
 import type { World } from "../../policy/world.ts";
 import { notCalled, omittedRows } from "../fleet/caveats.ts";
 import { expectedCall } from "../../operations/call.ts";
@@ -23,11 +31,7 @@ import { gateOf } from "../get/held.ts";
 import type { PolicyRef } from "../../policy/policyref.ts";
 
 /** An annotation or a label to be set. */
-export interface Mark {
-  readonly on: "Cluster" | "Namespace";
-  readonly field: MetadataField;
-  readonly key: string;
-  readonly value: string;
+export interface Mark extends Settable {
   /** A different value that the key has now. */
   readonly replaces?: string;
 }
@@ -51,6 +55,8 @@ export interface Obstacle extends GateRef {
   readonly release?: Date;
   /** The user may not read what the gate depends on; the operator may. */
   readonly unknown: boolean;
+  /** Why what the gate waits for is not set. */
+  readonly withheld?: string;
 }
 
 export interface OperationPlan extends Operation {
@@ -83,22 +89,33 @@ export interface Operation {
   readonly pending?: PendingOperation;
 }
 
-interface Scene {
+/** What an approval may set, and about what it is. */
+export interface Approving {
+  /** Only the operation at that hook, even before Cluster API has asked about it. */
+  readonly hook?: HookName | undefined;
+  /** "key=value": marks on the Namespace that the user names. */
+  readonly namespaceMarks: readonly string[];
+  /** Whether no one is asked: then only marks on the Cluster and those that are named are set. */
+  readonly unattended: boolean;
+  /** Everything that reads marks. */
+  readonly readers: MarkReaders;
+}
+
+interface Scene extends Omit<Approving, "hook"> {
   readonly fleet: Fleet;
   readonly policies: readonly CompiledPolicy[];
   readonly cluster: Cluster;
   readonly now: Date;
 }
 
-/** With `hook`, plans only the operation at that hook, even before Cluster API has asked about it. */
 export function planApproval(
   fleet: Fleet,
   cluster: Cluster,
-  hook: HookName | undefined,
+  { hook, ...may }: Approving,
   now: Date,
 ): ApprovalPlan {
   const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
-  const scene: Scene = { fleet, policies, cluster, now };
+  const scene: Scene = { fleet, policies, cluster, now, ...may };
   const known = fleet.pendingOperations(cluster).map((pending) => ({ call: pending.call, pending }));
   const chosen = hook === undefined ? known : known.filter(({ call }) => call.hook === hook);
   const operations: readonly Operation[] =
@@ -174,7 +191,7 @@ function approvalsOf(scene: Scene, call: HookCall, { trace }: Decision): Approva
       gates
         .filter(({ holds }) => holds !== true)
         .flatMap(({ gate }) => {
-          const mark = markFor(scene, specsOf(scene, { policy, rule, gate }), call);
+          const mark = markFor(scene, { policy, rule, gate }, call);
           return mark === undefined ? [] : [{ policy, rule, gate, mark }];
         }),
     );
@@ -189,12 +206,38 @@ function specsOf({ fleet }: Scene, { policy, rule, gate }: GateRef): readonly Pa
 }
 
 /** Prefers a mark on the Cluster: a mark on the Namespace affects every Cluster in it. */
-function markFor(scene: Scene, specs: readonly Partial<AnyOfGateSpec>[], call: HookCall): Mark | undefined {
-  const marks = specs.flatMap(({ annotation, label }) => [
+function markFor(scene: Scene, gate: GateRef, call: HookCall): Mark | undefined {
+  const marks = marksOf(scene, gate, call).filter((mark) => whyWithheld(scene, mark, gate) === undefined);
+  return marks.find(({ on }) => on === "Cluster") ?? marks[0];
+}
+
+function marksOf(scene: Scene, gate: GateRef, call: HookCall): Mark[] {
+  return specsOf(scene, gate).flatMap(({ annotation, label }) => [
     ...(annotation === undefined ? [] : markOf(scene, "annotation", annotation, call)),
     ...(label === undefined ? [] : markOf(scene, "label", label, call)),
   ]);
-  return marks.find(({ on }) => on === "Cluster") ?? marks[0];
+}
+
+function whyWithheld(
+  { readers, namespaceMarks, unattended }: Scene,
+  mark: Mark,
+  { policy }: GateRef,
+): string | undefined {
+  const isNamed = mark.on === "Namespace" && namespaceMarks.includes(`${mark.key}=${mark.value}`);
+  const refusal = whyNotSettable(mark, policy.kind, readers);
+  if (refusal !== undefined && !(isNamed && refusal.unlessNamed)) return refusal.why;
+  if (policy.kind === "HookPolicy" && mark.field === "label" && !readers.complete) return UNKNOWN_SELECTORS;
+  if (mark.on === "Cluster" || isNamed || !unattended) return undefined;
+  return `it reaches every Cluster there, so --yes does not cover it: ${namedBy(mark)}`;
+}
+
+const UNKNOWN_SELECTORS =
+  "it is not known which selectors read this label, because you may not list ClusterHookPolicies, HookRollouts or ExtensionConfigs";
+
+/** Marks that the user names, and that no gate which holds the Cluster waits for. */
+export function unwanted({ marks }: ApprovalPlan, namespaceMarks: readonly string[]): readonly string[] {
+  const wanted = marks.filter(({ on }) => on === "Namespace").map(({ key, value }) => `${key}=${value}`);
+  return namespaceMarks.filter((named) => !wanted.includes(named));
 }
 
 function markOf(
@@ -219,10 +262,6 @@ export const FIELDS = { annotation: "annotations", label: "labels" } as const;
 function distinct(approvals: readonly Approval[]): Mark[] {
   const marks = approvals.map(({ mark }) => mark);
   return [...Map.groupBy(marks, placeOf).values()].flatMap(([first]) => first ?? []);
-}
-
-export function placeOf({ on, field, key }: Mark): string {
-  return [on, field, key].join(" ");
 }
 
 function withMarks({ fleet, cluster }: Scene, marks: readonly Mark[]): Marked {
@@ -260,10 +299,21 @@ function prospects(
     obstacles: trace.flatMap((policy, index) => {
       const compiled = scene.policies[index];
       if (!policy.holds || compiled === undefined) return [];
-      return obstaclesOf(policy, forecast([compiled], world, operation.call, scene.now));
+      const release = forecast([compiled], world, operation.call, scene.now);
+      return obstaclesOf(policy, release).map((obstacle) => ({
+        ...obstacle,
+        ...withheldFrom(scene, obstacle, operation.call),
+      }));
     }),
     ...(releasedAt !== undefined && { releasedAt }),
   };
+}
+
+function withheldFrom(scene: Scene, gate: GateRef, call: HookCall): Pick<Obstacle, "withheld"> {
+  const reasons = marksOf(scene, gate, call)
+    .map((mark) => whyWithheld(scene, mark, gate))
+    .filter((why) => why !== undefined);
+  return reasons.length === 0 ? {} : { withheld: [...new Set(reasons)].join("; or ") };
 }
 
 function obstaclesOf({ policy, rules }: PolicyTrace, release: Date | undefined): Obstacle[] {

@@ -7,7 +7,13 @@ import type { ApprovalOutcome } from "./report.ts";
 import { addExamples, choice, clusterName, CommandError, FAILED, hookOption } from "../command.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { confirm } from "../terminal/confirm.ts";
-import { addConnectionFlags, type ConnectionFlags, connectionWords, parseTime } from "../fleet/connection.ts";
+import {
+  addConnectionFlags,
+  type ConnectionFlags,
+  connectionWords,
+  parseTime,
+  reading,
+} from "../fleet/connection.ts";
 import { type ClusterName, type LiveCluster, withLiveCluster } from "../fleet/livecluster.ts";
 import { terminalOf } from "../terminal/terminal.ts";
 import { stderr, stdout } from "../terminal/output.ts";
@@ -16,6 +22,7 @@ const FORMATS = ["text", "json"] as const;
 
 interface Flags extends ConnectionFlags {
   readonly hook?: HookName;
+  readonly namespaceMark: readonly string[];
   readonly dryRun?: true;
   readonly wait: boolean;
   readonly timeout: number;
@@ -32,7 +39,10 @@ const EXAMPLES = `\
   hookpolicy approve team-a/prod-1 --hook BeforeClusterDelete
 
   # In a script
-  hookpolicy approve team-a/prod-1 --yes --no-wait`;
+  hookpolicy approve team-a/prod-1 --yes --no-wait
+
+  # Approve for a whole namespace, too
+  hookpolicy approve team-a/prod-1 --namespace-mark example.com/approved=true`;
 
 const TEN_MINUTES = 600_000;
 
@@ -50,7 +60,18 @@ export function addApprove(program: Command): void {
     .addOption(
       new Option("--timeout <duration>", "how long to wait").argParser(parseTime).default(TEN_MINUTES, "10m"),
     )
-    .option("-y, --yes", "do not ask for confirmation")
+    .addOption(
+      new Option(
+        "--namespace-mark <key=value>",
+        "an annotation or a label of the Namespace that may be set, too: repeat it for several",
+      )
+        .argParser((text: string, before: readonly string[]) => [...before, text])
+        .default([], "none"),
+    )
+    .option(
+      "-y, --yes",
+      "do not ask for confirmation: sets marks of the Cluster, and those of --namespace-mark",
+    )
     .addOption(choice("-o, --output <format>", "how to print", FORMATS));
   addConnectionFlags(command);
   addExamples(command, EXAMPLES);
@@ -76,10 +97,18 @@ interface LivePlan extends ApprovalPlan {
   readonly isWhole: boolean;
 }
 
-async function planFor({ look }: LiveCluster, { hook }: Pick<Flags, "hook">): Promise<LivePlan> {
+async function planFor(
+  { client, look }: LiveCluster,
+  { hook, namespaceMark, yes, dryRun }: Flags,
+): Promise<LivePlan> {
   const { planApproval } = await import("./approval.ts");
-  const { fleet, cluster, now, isWhole } = await look();
-  return { ...planApproval(fleet, cluster, hook, now), isWhole };
+  const { readersFor } = await import("./readers.ts");
+  const looked = await look();
+  const { fleet, cluster, now, isWhole } = looked;
+  const unattended = yes === true && dryRun !== true;
+  const readers = await reading(async () => await readersFor(client, looked));
+  const approving = { hook, namespaceMarks: namespaceMark, unattended, readers };
+  return { ...planApproval(fleet, cluster, approving, now), isWhole };
 }
 
 interface Done {
@@ -100,6 +129,13 @@ async function carryOut(plan: LivePlan, live: LiveCluster, flags: Flags): Promis
     say(notHeld(plan, flags.hook));
     return { outcome: nothing };
   }
+  const { unwanted } = await import("./approval.ts");
+  stderr.lines(
+    unwanted(plan, flags.namespaceMark).map(
+      (named) =>
+        `note: no gate that holds the Cluster waits for ${named} on its Namespace, or it must not be set`,
+    ),
+  );
   const terminal = terminalOf(process.stdout, flags);
   const show = (shown: LivePlan): string[] => planLines(shown, { now: new Date(), ...terminal });
   if (flags.output === "text") say(...show(plan));

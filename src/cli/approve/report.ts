@@ -75,6 +75,7 @@ function operationLines(
     ]),
     ...obstacles.flatMap((obstacle) => [
       { label: "held by", text: `${gateName(obstacle)} ${obstacle.text}` },
+      ...(obstacle.withheld === undefined ? [] : [{ label: "", text: `not set: ${obstacle.withheld}` }]),
       { label: "", text: releaseText(obstacle) },
     ]),
   ];

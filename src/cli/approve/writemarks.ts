@@ -7,7 +7,8 @@ import { isConflict, isNotFound } from "../../kube/kubeerror.ts";
 import { NAMESPACES } from "../../kube/resources.ts";
 import { CommandError, FAILED } from "../command.ts";
 import { clusterResource } from "../fleet/liveobjects.ts";
-import { type ApprovalPlan, FIELDS, isWithin, type Mark, placeOf } from "./approval.ts";
+import { placeOf } from "../../policy/settable.ts";
+import { type ApprovalPlan, FIELDS, isWithin, type Mark } from "./approval.ts";
 import { markText } from "./report.ts";
 
 export interface Writing {

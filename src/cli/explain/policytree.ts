@@ -115,7 +115,7 @@ function deadline(at: Date | number, releases: boolean): Detail {
 
 function gateBranch(gate: GateTrace, options: TreeOptions): Branch {
   const { colour } = options;
-  const { holds, observed, remedy, members = [] } = gate;
+  const { holds, observed, remedy, withheld, members = [] } = gate;
   const wanted = gate.wantedInFull ?? gate.wanted;
   const marks = {
     true: colour.green("holds"),
@@ -134,6 +134,7 @@ function gateBranch(gate: GateTrace, options: TreeOptions): Branch {
       { label: "wanted", text: wanted },
       { label: holds === undefined ? "because" : "observed", text: observed },
       ...(remedy === undefined ? [] : [{ label: "run", text: commandText(remedy, options), whole: true }]),
+      ...(withheld === undefined ? [] : [{ label: "no command", text: withheld }]),
     ],
   };
 }

@@ -4,7 +4,7 @@ import type { HookCall } from "../../api/runtimehooks.ts";
 import { forecast } from "../../operations/forecast.ts";
 import type { PendingOperation } from "../../operations/operation.ts";
 import type { Decision, GateTrace, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
-import type { CompiledPolicy } from "../../policy/policy.ts";
+import { type CompiledPolicy, inParentheses } from "../../policy/policy.ts";
 import { timerKey, type World } from "../../policy/world.ts";
 
 /** The earliest release by time alone. Absent: never, or the operation proceeds anyway. */
@@ -119,8 +119,9 @@ function stepsOfRule(
 }
 
 /** Leaves out the commands, which are printed beside the text. */
-function wantedOf({ wanted, wantedInFull = wanted, members }: GateTrace): string {
-  return members === undefined ? wantedInFull : `one of: ${members.map(wantedOf).join("; or ")}`;
+function wantedOf({ wanted, wantedInFull = wanted, withheld, members }: GateTrace): string {
+  if (members !== undefined) return `one of: ${members.map(wantedOf).join("; or ")}`;
+  return `${wantedInFull}${inParentheses({ remedy: undefined, withheld })}`;
 }
 
 function commandsOf({ remedy, members = [] }: GateTrace): readonly string[] {

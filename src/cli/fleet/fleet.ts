@@ -34,7 +34,9 @@ import {
   viewPolicy,
   viewRollout,
 } from "./kinds.ts";
+import { markReaders, type Reader } from "../../policy/markreaders.ts";
 import { lookup } from "../../policy/selector.ts";
+import type { MarkReaders } from "../../policy/settable.ts";
 import { memberOf } from "../../rollouts/member.ts";
 import { type CompiledRollout, compileRollout } from "../../rollouts/rollout.ts";
 import { policyName } from "../../policy/policyref.ts";
@@ -83,6 +85,9 @@ export class Fleet {
   readonly served: ServedHooks;
   /** The objects that gates look at. */
   readonly objects: ObjectReader;
+  /** ClusterHookPolicies and HookRollouts, as readers of marks. */
+  readonly platform: readonly Reader[];
+  readonly #readers: MarkReaders;
   readonly #now: Date;
   readonly #clusters: ReadonlyMap<string, Cluster>;
   readonly #namespaces: ReadonlyMap<string, Namespace>;
@@ -122,6 +127,8 @@ export class Fleet {
     const { complete, objects, allNamespaces } = options;
     this.#allNamespaces =
       allNamespaces ?? (complete === true || (objects === undefined && this.#namespaces.size > 0));
+    this.platform = unique.filter(isOfPlatform).map(asReader);
+    this.#readers = markReaders(this.platform);
     this.objects = options.objects ?? objectReader(unique, options.complete === true);
   }
 
@@ -168,6 +175,7 @@ export class Fleet {
       namespace: this.namespace(cluster.metadata.namespace ?? ""),
       ...(this.#allNamespaces && { namespaces: () => this.namespaces() }),
       objects: this.objects,
+      readers: this.#readers,
       overrides: this.#overrides.get(clusterKey(cluster)) ?? [],
       ...(operation !== undefined && { state: operation }),
     };
@@ -271,6 +279,15 @@ function fleetOverride(raw: RawObject, { now, maxOverrideMs }: FleetOptions): Ov
   if (refused?.["reason"] !== "TooLong" || refused["observedGeneration"] !== compiled.generation)
     return compiled;
   return { ...compiled, problem: { reason: "TooLong", message: String(refused["message"]) } };
+}
+
+function isOfPlatform(raw: RawObject): boolean {
+  const kind = ownKind(raw);
+  return kind === "ClusterHookPolicy" || kind === "HookRollout";
+}
+
+export function asReader({ kind, metadata, spec }: RawObject): Reader {
+  return { name: `${String(kind)} ${viewMetadata(metadata).name}`, spec };
 }
 
 /** ClusterUID in a gate must not resolve to the empty text, which an annotation can be. */

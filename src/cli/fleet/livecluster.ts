@@ -20,6 +20,8 @@ export interface Looked {
   readonly now: Date;
   /** False: policies that the user may not read can hold the Cluster. */
   readonly isWhole: boolean;
+  /** False: the user may not read all that a platform team writes. */
+  readonly isPlatformWhole: boolean;
 }
 
 /** A Cluster that a command may change. */
@@ -55,8 +57,9 @@ async function look(client: KubeClient, name: ClusterName, told: Set<string>): P
     told.add(verb);
     stderr.line(`warning: you may not ${verb}: what ${what} would say is not known here`);
   }
-  const isWhole = unread.every(({ what }) => what !== "ClusterHookPolicies");
-  return { fleet, cluster, now, isWhole };
+  const isRead = (kind: Unread["what"]): boolean => unread.every(({ what }) => what !== kind);
+  const isWhole = isRead("ClusterHookPolicies");
+  return { fleet, cluster, now, isWhole, isPlatformWhole: isWhole && isRead("HookRollouts") };
 }
 
 export interface FleetSettings {

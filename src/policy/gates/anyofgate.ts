@@ -1,7 +1,7 @@
 /** A gate that holds when at least one of its members holds. */
 
 import { changesAtEarliest, earliest } from "../instant.ts";
-import type { CompiledGate, GateResult } from "../policy.ts";
+import { type CompiledGate, type GateResult, inParentheses } from "../policy.ts";
 import { lookAt } from "../budget.ts";
 import type { Situation } from "../world.ts";
 
@@ -52,8 +52,8 @@ function observedBy(results: readonly { readonly name: string; readonly result: 
   return results.map(({ name, result }) => `${name}: ${result.observed}`).join("; ");
 }
 
-function describe({ wanted, remedy }: GateResult): string {
-  return remedy === undefined ? wanted : `${wanted} (${remedy})`;
+function describe({ wanted, remedy, withheld }: GateResult): string {
+  return `${wanted}${inParentheses({ remedy, withheld })}`;
 }
 
 function firstOpening(members: readonly CompiledGate[], now: Date): Date | "Never" | "Unknown" {

@@ -31,8 +31,10 @@ export function* compileGateInSteps(spec: GateSpec, policy: PolicyRef, asks: num
 
 function compileSimpleGate(spec: AnyOfGateSpec, policy: PolicyRef, asks: number): CompiledGate {
   const { name } = spec;
-  if (spec.annotation !== undefined) return metadataGate(name, "annotation", spec.annotation);
-  if (spec.label !== undefined) return metadataGate(name, "label", spec.label);
+  if (spec.annotation !== undefined)
+    return metadataGate(name, { field: "annotation", spec: spec.annotation, of: policy.kind });
+  if (spec.label !== undefined)
+    return metadataGate(name, { field: "label", spec: spec.label, of: policy.kind });
   if (spec.expression !== undefined) return expressionGate(name, spec.expression);
   if (spec.window !== undefined) return windowGate(name, spec.window, asks);
   if (spec.version !== undefined) return versionGate(name, spec.version);

@@ -9,24 +9,27 @@ import { found as shortForm } from "../validation/fieldmessage.ts";
 import { shellQuote } from "../message.ts";
 import { lookup } from "../selector.ts";
 import { affordComparison, exhausted } from "../budget.ts";
+import type { PolicyKind } from "../policyref.ts";
+import { approveCommand, type Mark, type MetadataField, whyNotSettable } from "../settable.ts";
 import type { World } from "../world.ts";
 
-export type MetadataField = "annotation" | "label";
+/** A gate as one kind of policy has it: what a tenant writes must not choose what an administrator's command sets. */
+interface MetadataGate {
+  readonly field: MetadataField;
+  readonly spec: MetadataGateSpec;
+  readonly of: PolicyKind;
+}
 
-export function metadataGate(name: string, field: MetadataField, spec: MetadataGateSpec): CompiledGate {
+export function metadataGate(name: string, gate: MetadataGate): CompiledGate {
   return {
     name,
-    requestFields: spec.valueFrom === "TargetVersion" ? READS_VERSION : READS_NOTHING,
-    evaluate: (world, call) => evaluateMetadata(field, spec, world, call),
+    requestFields: gate.spec.valueFrom === "TargetVersion" ? READS_VERSION : READS_NOTHING,
+    evaluate: (world, call) => evaluateMetadata(gate, world, call),
   };
 }
 
-function evaluateMetadata(
-  field: MetadataField,
-  spec: MetadataGateSpec,
-  world: World,
-  call: HookCall,
-): GateResult {
+function evaluateMetadata(gate: MetadataGate, world: World, call: HookCall): GateResult {
+  const { field, spec } = gate;
   const target = spec.from === "Namespace" ? world.namespace : world.cluster;
   if (target === undefined) {
     const wanted = `${field} ${spec.key} on the Namespace`;
@@ -44,17 +47,31 @@ function evaluateMetadata(
   if (found !== undefined && (value === undefined || found === value))
     return { holds: true, reason: "Holds", wanted, observed };
   const reason = field === "annotation" ? "WaitingForAnnotation" : "WaitingForLabel";
-  const setting = settingOf(field, spec, value);
-  const remedy = commandToSet({ ...setting, overwrite: found !== undefined }, target.metadata);
-  return { holds: false, reason, wanted, observed, remedy };
+  const remedy = remedyFor(gate, value, { world, call, target, overwrite: found !== undefined });
+  return { holds: false, reason, wanted, observed, ...remedy };
 }
 
-function settingOf(
-  field: MetadataField,
-  { from: on = "Cluster", key }: MetadataGateSpec,
-  value = field === "label" ? OWN_VALUE : ANY_VALUE,
-): Omit<Setting, "overwrite"> {
-  return { on, field, key, value };
+interface Remedying {
+  readonly world: World;
+  readonly call: HookCall;
+  /** What the gate looks at. */
+  readonly target: Cluster | Namespace;
+  readonly overwrite: boolean;
+}
+
+function remedyFor(
+  { field, spec: { key, from: on = "Cluster" }, of }: MetadataGate,
+  wanted: string | undefined,
+  { world: { cluster, readers }, call, target, overwrite }: Remedying,
+): Pick<GateResult, "remedy" | "withheld"> {
+  const mark: Mark = { on, field, key, value: wanted ?? ANY_VALUE };
+  const withheld = whyNotSettable(mark, of, readers)?.why;
+  if (withheld !== undefined) return { withheld };
+  // Not everything that selects by labels is known here: approve looks.
+  if (of === "HookPolicy" && mark.field === "label" && readers?.complete !== true)
+    return { remedy: approveCommand(cluster, call.hook) };
+  const value = wanted ?? (field === "label" ? OWN_VALUE : ANY_VALUE);
+  return { remedy: commandToSet({ ...mark, value, overwrite }, target.metadata) };
 }
 
 /** Shortened, because every gate keeps a copy. */
@@ -102,11 +119,7 @@ function describe(target: Cluster | Namespace, from: MetadataGateSpec["from"]): 
   return from === "Namespace" ? `Namespace ${name}` : `Cluster ${namespace}/${name}`;
 }
 
-export interface Setting {
-  readonly on: "Cluster" | "Namespace";
-  readonly field: MetadataField;
-  readonly key: string;
-  readonly value: string;
+export interface Setting extends Mark {
   /** Whether the key has another value now. */
   readonly overwrite: boolean;
 }

@@ -301,7 +301,7 @@ describe("the message", () => {
       judge([hookPolicy({ rules })]).message,
       "HookPolicy team-a/protect, rule confirmed-delete: gate approved waits for annotation " +
         "hooks.example.com/delete-approved=uid-prod-1 on Cluster team-a/prod-1 (kubectl annotate " +
-        "clusters.cluster.x-k8s.io -n team-a prod-1 hooks.example.com/delete-approved=uid-prod-1), ask #platform",
+        'clusters.cluster.x-k8s.io -n team-a prod-1 hooks.example.com/delete-approved=uid-prod-1), message: "ask #platform"',
     );
   });
 

@@ -4,7 +4,8 @@ import { fieldsOf, isFields, listOf } from "../../../api/fields.ts";
 import type { GateSpec, MetadataGateSpec } from "../../../api/hookpolicy.ts";
 import type { Cluster } from "../../../api/meta.ts";
 import type { HookCall } from "../../../api/runtimehooks.ts";
-import { ANY_VALUE, MISSING, type MetadataField, wantedValue } from "../../../policy/gates/metadatagate.ts";
+import { ANY_VALUE, MISSING, wantedValue } from "../../../policy/gates/metadatagate.ts";
+import type { MetadataField } from "../../../policy/settable.ts";
 
 export interface Mark {
   readonly on: "Cluster" | "Namespace";

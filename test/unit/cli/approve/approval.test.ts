@@ -5,10 +5,12 @@ import type { HookName } from "../../../../src/api/runtimehooks.ts";
 import {
   type ApprovalPlan,
   endingOf,
+  type Approving,
   isWithin,
-  placeOf,
   planApproval,
 } from "../../../../src/cli/approve/approval.ts";
+import { markReaders } from "../../../../src/policy/markreaders.ts";
+import { placeOf } from "../../../../src/policy/settable.ts";
 import { commandFor, planLines } from "../../../../src/cli/approve/report.ts";
 import { PLAIN } from "../../../../src/cli/terminal/colour.ts";
 import { Fleet } from "../../../../src/cli/fleet/fleet.ts";
@@ -59,7 +61,12 @@ function policy(name: string, until: readonly GateSpec[], hook: HookName = UPGRA
   };
 }
 
-function plan(objects: readonly RawObject[], hook?: HookName, cluster = rawCluster()): ApprovalPlan {
+function plan(
+  objects: readonly RawObject[],
+  hook?: HookName,
+  cluster = rawCluster(),
+  may: Partial<Approving> = {},
+): ApprovalPlan {
   const fleet = new Fleet([cluster, NAMESPACE, ...objects], {
     served: ALL_HOOKS,
     maxOverrideMs: 168 * 3_600_000,
@@ -67,7 +74,8 @@ function plan(objects: readonly RawObject[], hook?: HookName, cluster = rawClust
   });
   const found = fleet.cluster("team-a", "prod-1");
   assert.ok(found);
-  return planApproval(fleet, found, hook, NOW);
+  const readers = markReaders(fleet.platform, true);
+  return planApproval(fleet, found, { hook, readers, namespaceMarks: [], unattended: false, ...may }, NOW);
 }
 
 const marks = (given: ApprovalPlan): string[] =>
@@ -82,7 +90,7 @@ const later: GateSpec = {
   window: { allow: [{ from: "2026-11-21T18:00:00Z", to: "2026-11-21T20:00:00Z" }] },
 };
 
-const VALUES: Record<string, { gate: GateSpec; mark: string }> = {
+const VALUES: Record<string, { gate: GateSpec; mark: string; named?: string }> = {
   "any value": { gate: annotation(), mark: "Cluster annotation example.com/ok=true" },
   "one value": { gate: annotation({ value: "by ops" }), mark: "Cluster annotation example.com/ok=by ops" },
   "the name": {
@@ -98,6 +106,7 @@ const VALUES: Record<string, { gate: GateSpec; mark: string }> = {
   "the Namespace": {
     gate: annotation({ from: "Namespace" }),
     mark: "Namespace annotation example.com/ok=true",
+    named: "example.com/ok=true",
   },
   "anyOf, on the Cluster if it can be": {
     gate: {
@@ -107,9 +116,10 @@ const VALUES: Record<string, { gate: GateSpec; mark: string }> = {
     mark: "Cluster annotation example.com/ok=true",
   },
 };
-for (const [name, { gate, mark }] of Object.entries(VALUES)) {
+for (const [name, { gate, mark, named }] of Object.entries(VALUES)) {
   test(`an approval sets what the gate waits for: ${name}`, () => {
-    const given = plan([policy("p", [gate])]);
+    const may = named === undefined ? {} : { namespaceMarks: [named] };
+    const given = plan([policy("p", [gate])], undefined, rawCluster(), may);
     assert.deepEqual(marks(given), [mark]);
     assert.deepEqual(given.operations[0]?.obstacles, []);
     assert.deepEqual(given.operations[0].releasedAt, NOW);

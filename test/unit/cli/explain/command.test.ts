@@ -174,7 +174,7 @@ test("an approval that is there, and one of several gates, are told as they are"
   const stdout = await explained(t, [cluster(DELETING), policy("protect", rules)]);
   assert.match(
     stdout,
-    /^ {2}run +kubectl annotate .*example.com\/ok=5d2c\n {2}or run +kubectl label .*signed=VALUE$/m,
+    /^ {2}run +kubectl annotate .*example.com\/ok=5d2c\n {2}or run +hookpolicy approve team-a\/prod-1 --hook BeforeClusterDelete$/m,
   );
   assert.match(stdout, /├─ gate either: waits \(one of 2\)\n.*├─ gate approved: waits\n/);
   assert.match(stdout, /└─ gate tier: holds: label tier on Cluster team-a\/prod-1; present: "production"\n/);
@@ -249,7 +249,7 @@ test("nothing that stands in objects steers the terminal", async (t) => {
   const objects = [
     cluster({ ...DELETING, labels: { tier: "\u001B[2J" } }),
     { ...policy("p\u001B[2J\u202E", [rule]), status },
-    fleetWide("c\u001B[2J", [rule], { clusterSelector: { matchLabels: { tier: "x" } } }),
+    fleetWide("c\u001B[2J", [deletion([approved])], { clusterSelector: { matchLabels: { tier: "x" } } }),
   ];
   const stdout = await explained(t, objects);
   assert.match(stdout, /wanted +annotation a=\$'\\033\[2J' on Cluster/);
