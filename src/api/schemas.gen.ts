@@ -187,6 +187,15 @@ const AnnotationGateSpecRules: readonly ValidationRule[] = [
     reason: "FieldValueForbidden",
     fieldPath: ".valueFrom",
   },
+  {
+    rule: "!self.key.contains('cluster.x-k8s.io/') || !(self.key in ['cluster.x-k8s.io/paused', 'cluster.x-k8s.io/watch-filter'] || ['runtime.cluster.x-k8s.io/', 'topology.internal.cluster.x-k8s.io/', 'unsafe.topology.cluster.x-k8s.io/', 'before-upgrade.hook.cluster.cluster.x-k8s.io/', 'clusterctl.cluster.x-k8s.io/'].exists(domain, self.key.startsWith(domain)))",
+    messageExpression:
+      '"\\"" + self.key + "\\" is a mark of Cluster API, which acts on it. Use a key of your own, such as example.com/approved"',
+    message:
+      "is a mark of Cluster API, which acts on it. Use a key of your own, such as example.com/approved",
+    reason: "FieldValueForbidden",
+    fieldPath: ".key",
+  },
 ];
 
 const annotationKey: CrdSchema = {
