@@ -127,6 +127,9 @@ export const PENDING_HOOKS_ANNOTATION = "runtime.cluster.x-k8s.io/pending-hooks"
  * (exp/topology/desiredstate/desired_state.go, computeCluster). 1.13 leaves it empty between upgrades.
  */
 export const UPGRADE_STEP_ANNOTATION = "topology.internal.cluster.x-k8s.io/upgrade-step";
+/** They disable checks of Cluster API's webhook (api/core/v1beta2/common_types.go; core/webhooks/admission/cluster.go). */
+export const UNSAFE_VERSION_ANNOTATION = "unsafe.topology.cluster.x-k8s.io/disable-update-version-check";
+export const UNSAFE_CLASS_ANNOTATION = "unsafe.topology.cluster.x-k8s.io/disable-update-class-name-check";
 /** Prefix: Cluster API holds an upgrade itself, without calling an extension. */
 export const BEFORE_UPGRADE_ANNOTATION = "before-upgrade.hook.cluster.cluster.x-k8s.io";
 export const PAUSED_ANNOTATION = "cluster.x-k8s.io/paused";

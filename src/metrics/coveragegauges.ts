@@ -5,6 +5,7 @@ import type { DecisionStore } from "../controller/decisionstore.ts";
 import type { Lister, Unavailable } from "../controller/ports.ts";
 import type { Metrics, Sample } from "./metrics.ts";
 import { clusterKey } from "../policy/cluster.ts";
+import { BYPASSES, bypassesOf } from "../operations/marks.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import { NOT_CALLED_REASONS } from "../hooks/registration.ts";
 
@@ -18,6 +19,7 @@ export interface Coverage {
 export function followCoverage(metrics: Metrics, coverage: Coverage): void {
   metrics.policiesNotCalled.follow(() => countNotCalled(coverage));
   metrics.clusters.follow(() => countClusters(coverage));
+  metrics.bypasses.follow(() => countBypasses(coverage));
 }
 
 function countNotCalled({ store, notCalled }: Coverage): Sample<"reason">[] {
@@ -39,4 +41,12 @@ function countClusters({ store, clusters }: Coverage): Sample<"coverage">[] {
     counts[cluster.topology === undefined ? (`${is}_without_topology` as const) : is] += 1;
   }
   return Object.entries(counts).map(([name, value]) => ({ labels: { coverage: name }, value }));
+}
+
+function countBypasses({ store, clusters }: Coverage): Sample<"annotation">[] {
+  if (!store.loaded) return [];
+  const counts = new Map(Object.keys(BYPASSES).map((annotation): [string, number] => [annotation, 0]));
+  for (const cluster of clusters.list())
+    for (const annotation of bypassesOf(cluster)) counts.set(annotation, (counts.get(annotation) ?? 0) + 1);
+  return [...counts].map(([annotation, value]) => ({ labels: { annotation }, value }));
 }

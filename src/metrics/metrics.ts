@@ -220,5 +220,10 @@ function fleetMetrics({ mirror }: Makers) {
       "Clusters, by whether a policy matches them; for those without topology Cluster API calls no hook.",
       ["coverage"],
     ),
+    bypasses: mirror(
+      "hookpolicy_cluster_bypasses",
+      "Clusters with an annotation that lets them past a hook or a check of Cluster API, by that annotation.",
+      ["annotation"],
+    ),
   };
 }

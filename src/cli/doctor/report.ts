@@ -14,6 +14,7 @@ import {
   worse,
 } from "./doctor.ts";
 import { admission } from "./checkadmission.ts";
+import * as bypasses from "./checkbypasses.ts";
 import * as certificate from "./checkcertificate.ts";
 import * as coverage from "./checkcoverage.ts";
 import * as policies from "./checkpolicies.ts";
@@ -42,6 +43,8 @@ const CHECKS: Readonly<Record<string, Examine>> = {
   calls: (evidence, _, surveyed) => policies.called(evidence, surveyed),
   effect: (evidence, _, surveyed) => coverage.effective(evidence, surveyed),
   topology: (evidence, _, surveyed) => coverage.topology(evidence, surveyed),
+  "ok-to-delete": (evidence, _, surveyed) => bypasses.okToDelete(evidence, surveyed),
+  "unsafe marks": (evidence, _, surveyed) => bypasses.unsafe(evidence, surveyed),
   coverage: (evidence, _, surveyed) => coverage.unmatched(evidence, surveyed),
   "owned objects": (evidence, _, surveyed) => policies.owned(evidence, surveyed),
   overrides: (evidence, settings, surveyed) => policies.overrides(evidence, surveyed, settings),

@@ -138,6 +138,12 @@ export const CASES: Readonly<Record<string, Cases>> = {
   }),
   HookPolicyDecisionsLate: slowness("hookpolicy_decision_latency_seconds", "", { slow: 30, fast: 1 }),
   HookPolicyNotCalled: threshold('hookpolicy_policies_not_called{reason="NotDiscovered"}', "2x60", "0x60"),
+  HookPolicyBypassed: threshold(
+    'hookpolicy_cluster_bypasses{annotation="ok-to-delete"}',
+    "2x120",
+    "0x120",
+    "90m",
+  ),
   HookPolicyNotDiscovered: {
     fires: [
       {

@@ -12,7 +12,7 @@ async function scraped(coverage: Coverage): Promise<Record<string, number>> {
   followCoverage(metrics, coverage);
   const lines = (await metrics.text())
     .split("\n")
-    .filter((line) => /^hookpolicy_(clusters|policies_not_called)\{/.test(line));
+    .filter((line) => /^hookpolicy_(clusters|policies_not_called|cluster_bypasses)\{/.test(line));
   return Object.fromEntries(
     lines.map((line) => {
       const [, label = "", value] = /\{\w+="(.*)"\} (\S+)$/.exec(line) ?? [];
@@ -35,7 +35,15 @@ const NONE = {
   NamespaceNotSelected: 0,
   HookNotRegistered: 0,
 };
-const COUNTS = { matched: 1, unmatched: 1, matched_without_topology: 1, unmatched_without_topology: 0 };
+const COUNTS = {
+  matched: 1,
+  unmatched: 1,
+  matched_without_topology: 1,
+  unmatched_without_topology: 0,
+  "ok-to-delete": 0,
+  "disable-update-version-check": 0,
+  "disable-update-class-name-check": 0,
+};
 
 test("Clusters are counted by whether a policy matches them and Cluster API calls hooks for them", async () => {
   const { store } = storeWith({
@@ -60,4 +68,22 @@ test("policies are counted by why Cluster API never calls, and not at all until 
 test("before everything was read nothing is counted", async () => {
   const { store } = storeWith({ load: false });
   assert.deepEqual(await scraped({ store, clusters: listed, notCalled: () => undefined }), NONE);
+});
+
+test("Clusters are counted by the annotations that let them past hooks, as long as no deletion has begun", async () => {
+  const annotations = {
+    "runtime.cluster.x-k8s.io/ok-to-delete": "",
+    "unsafe.topology.cluster.x-k8s.io/disable-update-version-check": "",
+  };
+  const marked = [
+    cluster({ name: "a", uid: "a", annotations }),
+    cluster({ name: "b", uid: "b", annotations, deletionTimestamp: "2026-11-21T12:00:00Z" }),
+    { ...plain, metadata: { ...plain.metadata, name: "c", uid: "c", annotations } },
+  ];
+  const { store } = storeWith({ clusters: marked });
+  const found = await scraped({ store, clusters: { list: () => marked }, notCalled: () => undefined });
+  assert.deepEqual(
+    [found["ok-to-delete"], found["disable-update-version-check"], found["disable-update-class-name-check"]],
+    [1, 3, 0],
+  );
 });

@@ -208,6 +208,10 @@ describe("protected", () => {
       expiresAt,
     },
   });
+  const marked = (name: string, annotations: object, more: object = {}): RawObject => {
+    const object = cluster(name);
+    return { ...object, metadata: { namespace: "team-a", name, uid: name, annotations, ...more } };
+  };
   const inAnHour = new Date(Date.now() + 3_600_000).toISOString();
   const nothing = { ...policy({ rules: [{ name: "r", hooks: ["BeforeClusterDelete"] }] }) };
   const policies =
@@ -295,6 +299,26 @@ describe("protected", () => {
       () => ({ ...clusters(cluster("c1", {}))(), ...policies()() }),
       "warning",
       /1 Cluster \(team-a\/c1\)/,
+    ],
+    "unless it is deleted: it is marked ahead of that": [
+      "ok-to-delete",
+      clusters(marked("c1", { "runtime.cluster.x-k8s.io/ok-to-delete": "" })),
+      "error",
+      /will not ask before it deletes 1 Cluster .*: team-a\/c1 → kubectl annotate clusters.cluster.x-k8s.io -n team-a c1 runtime.cluster.x-k8s.io\/ok-to-delete-$/,
+    ],
+    "but not once Cluster API has marked it": [
+      "ok-to-delete",
+      clusters(
+        marked("c1", { "runtime.cluster.x-k8s.io/ok-to-delete": "" }, { deletionTimestamp: inAnHour }),
+      ),
+      "ok",
+      /no Cluster/,
+    ],
+    "with a check of Cluster API disabled": [
+      "unsafe marks",
+      clusters(marked("c1", { "unsafe.topology.cluster.x-k8s.io/disable-update-version-check": "" })),
+      "warning",
+      /on 1 Cluster: team-a\/c1 → .* c1 unsafe.topology.cluster.x-k8s.io\/disable-update-version-check-$/,
     ],
     "all but one": [
       "coverage",
