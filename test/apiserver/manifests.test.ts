@@ -101,6 +101,8 @@ test("every object is accepted, without unknown fields or warnings", async () =>
     "RoleBinding",
     "Service",
     "ServiceAccount",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
     "ValidatingWebhookConfiguration",
   ]);
 });

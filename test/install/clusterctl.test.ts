@@ -114,6 +114,7 @@ describe("with clusterctl", () => {
       namespace: NAMESPACE,
     });
     assert.deepEqual([provider["type"], provider["version"]], ["RuntimeExtensionProvider", FIRST]);
+    for (const ref of FOREGROUND) assert.ok(await cp.find(ref), ref.kind);
   });
 
   test("upgrade plan finds a newer version, and upgrade apply installs it", async () => {
@@ -160,8 +161,16 @@ describe("with clusterctl", () => {
     await clusterctl("delete", "--runtime-extension", "hookpolicy");
     await cp.waitFor("the Deployment to go", async () => (await cp.find(DEPLOYMENT)) === undefined);
     assert.deepEqual(await crdsLeft(), CRDS.toSorted());
+    for (const ref of FOREGROUND) assert.equal(await cp.find(ref), undefined, ref.kind);
   });
 });
+
+/** clusterctl does not know that these kinds are cluster-scoped. */
+const FOREGROUND = ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"].map((kind) => ({
+  apiVersion: "admissionregistration.k8s.io/v1",
+  kind,
+  name: "hookpolicy-refuse-foreground-deletion",
+}));
 
 const RULES = [{ name: "seen", hooks: ["AfterClusterUpgrade"] }];
 const MOVED: readonly KubeObject[] = [

@@ -1,0 +1,259 @@
+/**
+ * In a deletion in the foreground the garbage collector deletes what a Cluster owns, also while a hook holds the Cluster. The
+ * default installation refuses it; a Namespace can opt out by a label.
+ */
+
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { ApiError, type KubeObject, type Ref } from "../controlplane/client.ts";
+import { clusterRef, createCluster, provision, waitUntilGone } from "../controlplane/lab.ts";
+import { CLUSTER_API, LAB_CONTROL_PLANE, LAB_INFRASTRUCTURE } from "../controlplane/labkinds.ts";
+import { applyPolicy, approvalRule, approve, heldRow, policyRef } from "../controlplane/policies.ts";
+import { isCreated, sharedFleet, type SharedFleet } from "./fleet.ts";
+
+const HOOK = "BeforeClusterDelete";
+const FINALIZER = "foregroundDeletion";
+const OPT_OUT = "hookpolicy.dev/foreground-deletion";
+const NAME = "c1";
+/** Cluster API removes its last mark by removing all annotations, also those of the last second. */
+const KEPT = { "hooks.example.com/kept": "true" };
+const OWNED = [
+  [LAB_CONTROL_PLANE, "LabControlPlane"],
+  [LAB_INFRASTRUCTURE, "LabCluster"],
+  [CLUSTER_API, "MachineDeployment"],
+] as const;
+const IN_FOREGROUND = { propagationPolicy: "Foreground" };
+const REFUSAL =
+  /Cluster (\S+)\/c1 cannot be deleted in the foreground: .*kubectl delete clusters\.cluster\.x-k8s\.io -n \1 c1 --cascade=background.*PrunePropagationPolicy=background/;
+
+let fleet: SharedFleet;
+before(async () => {
+  fleet = await sharedFleet();
+});
+after(async () => await fleet?.cp.stop());
+
+/** With a control plane, an infrastructure and workers, under a policy that holds its deletion. */
+async function protectedCluster(ns: string): Promise<Ref> {
+  const { cp } = fleet;
+  await applyPolicy(cp, policyRef(ns, "protect"), { rules: [approvalRule(HOOK)] });
+  await createCluster(cp, { namespace: ns, name: NAME, workers: true, annotations: KEPT });
+  await isCreated(cp, ns, NAME);
+  await provision(cp, ns, NAME);
+  await cp.waitFor("the workers", async () => (await owned(ns)).length === OWNED.length);
+  return clusterRef(ns, NAME);
+}
+
+/** "LabControlPlane uid", without what is being deleted. */
+async function owned(ns: string): Promise<string[]> {
+  const lists = OWNED.map(async ([apiVersion, kind]) => {
+    const objects = await fleet.cp.list({ apiVersion, kind, namespace: ns });
+    return objects
+      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+      .map(({ metadata }) => `${kind} ${metadata.uid}`);
+  });
+  return (await Promise.all(lists)).flat().toSorted();
+}
+
+/** The garbage collector has deleted what the Cluster owns, while the operator holds the Cluster. */
+async function isDestroyedWhileHeld(ns: string): Promise<void> {
+  await fleet.cp.waitFor("the garbage collector to delete what the Cluster owns", async () => {
+    return (await owned(ns)).length === 0;
+  });
+  assert.equal((await heldRow(fleet.cp, policyRef(ns, "protect"), NAME, HOOK)).verdict, "Blocked");
+}
+
+/** The API server learns of the label within a moment. */
+async function setOptOut(ref: Ref, allowed: boolean): Promise<void> {
+  const { namespace = "" } = ref;
+  const labels = { [OPT_OUT]: allowed ? "allowed" : null };
+  await fleet.cp.patch({ apiVersion: "v1", kind: "Namespace", name: namespace }, { metadata: { labels } });
+  await fleet.cp.waitFor("the label to count", async () => {
+    return await remove(ref, IN_FOREGROUND, { dryRun: true }).then(
+      () => allowed,
+      () => !allowed,
+    );
+  });
+}
+
+/** As clients send it: without a body, where there are no options. The Cluster as it is then. */
+async function remove(
+  { namespace = "", name }: Pick<Ref, "namespace" | "name">,
+  options?: object,
+  { dryRun = false, version = "v1beta2" } = {},
+): Promise<KubeObject> {
+  const path = `/apis/cluster.x-k8s.io/${version}/namespaces/${namespace}/clusters/${name}`;
+  const body = { ...options, ...(dryRun && { dryRun: ["All"] }) };
+  const sent = Object.keys(body).length === 0 ? undefined : JSON.stringify(body);
+  return await fleet.cp.request<KubeObject>("DELETE", path, sent);
+}
+
+async function addFinalizer(ref: Ref): Promise<KubeObject> {
+  const patch = [{ op: "add", path: "/metadata/finalizers/-", value: FINALIZER }];
+  return await fleet.cp.patch(ref, patch, { type: "json" });
+}
+
+async function refused(attempt: Promise<unknown>, words = REFUSAL): Promise<void> {
+  const error: unknown = await attempt.then(
+    () => undefined,
+    (e: unknown) => e,
+  );
+  assert.ok(error instanceof ApiError, "it was not refused");
+  assert.equal(error.code, 403, error.message);
+  assert.match(error.message, words);
+}
+
+async function isDeleted(ref: Ref): Promise<boolean> {
+  return (await fleet.cp.get(ref)).metadata.deletionTimestamp !== undefined;
+}
+
+describe("without the refusal, a Cluster that a hook holds is destroyed", { concurrency: true }, () => {
+  test("by a deletion in the foreground", async () => {
+    const ref = await protectedCluster("fg-first");
+    await setOptOut(ref, true);
+    const args = ["delete", "clusters.cluster.x-k8s.io", "-n", "fg-first", NAME, "--cascade=foreground"];
+    await fleet.cp.kubectl(...args, "--wait=false");
+    await isDestroyedWhileHeld("fg-first");
+  });
+
+  test("by a second request, in the foreground", async () => {
+    const ref = await protectedCluster("fg-second");
+    await setOptOut(ref, true);
+    await fleet.cp.delete(ref);
+    await heldRow(fleet.cp, policyRef("fg-second", "protect"), NAME, HOOK);
+    await fleet.cp.delete(ref, "Foreground");
+    await isDestroyedWhileHeld("fg-second");
+    await fleet.cp.delete(ref, "Background");
+    assert.equal((await fleet.cp.get(ref)).metadata.finalizers?.includes(FINALIZER), false, "it is cured");
+  });
+
+  test("by a deletion without a policy, after the finalizer was put on it", async () => {
+    const ref = await protectedCluster("fg-stored");
+    await setOptOut(ref, true);
+    await addFinalizer(ref);
+    await remove(ref);
+    await isDestroyedWhileHeld("fg-stored");
+  });
+});
+
+describe("the default installation", { concurrency: true }, () => {
+  test("refuses a deletion in the foreground, and a second one of a Cluster that is held", async () => {
+    const ref = await protectedCluster("fg-refused");
+    const parts = await owned("fg-refused");
+    const args = ["delete", "clusters.cluster.x-k8s.io", "-n", "fg-refused", NAME];
+    await assert.rejects(fleet.cp.kubectl(...args, "--cascade=foreground", "--wait=false"), REFUSAL);
+    assert.equal(await isDeleted(ref), false, "nothing has begun");
+    await fleet.cp.kubectl(...args, "--cascade=background", "--wait=false");
+    await heldRow(fleet.cp, policyRef("fg-refused", "protect"), NAME, HOOK);
+    await refused(remove(ref, IN_FOREGROUND));
+    assert.deepEqual(await owned("fg-refused"), parts);
+    await approve(fleet.cp, "fg-refused", NAME);
+    await waitUntilGone(fleet.cp, "fg-refused", NAME);
+  });
+
+  test("refuses the finalizer, on a new Cluster and on a live one, and no other change of one that has it", async () => {
+    const { cp } = fleet;
+    const ref = await protectedCluster("fg-finalizer");
+    const words = /Cluster fg-finalizer\/c\d cannot get the finalizer foregroundDeletion: /;
+    await refused(addFinalizer(ref), words);
+    await refused(addFinalizer({ ...ref, apiVersion: "cluster.x-k8s.io/v1beta1" }), words);
+    const { spec } = await cp.get(ref);
+    const metadata = { namespace: "fg-finalizer", name: "c2", finalizers: [FINALIZER] };
+    const { topology } = spec;
+    const other = { apiVersion: CLUSTER_API, kind: "Cluster", metadata, spec: { paused: true, topology } };
+    await refused(cp.create(other), words);
+    await setOptOut(ref, true);
+    await addFinalizer(ref);
+    await setOptOut(ref, false);
+    await cp.patch(ref, { metadata: { labels: { "example.com/other": "change" } } });
+    await refused(remove(ref));
+    await refused(remove(ref, { gracePeriodSeconds: 0 }));
+    const without = (await cp.get(ref)).metadata.finalizers?.filter((each) => each !== FINALIZER);
+    await cp.patch(ref, { metadata: { finalizers: without } });
+    await refused(addFinalizer(ref), words);
+  });
+
+  /** Owner references are for everyone who may edit the Cluster. */
+  test("refuses it to the garbage collector, too, which deletes the Cluster with its owner", async () => {
+    const { cp } = fleet;
+    const ref = await protectedCluster("fg-owner");
+    const parts = await owned("fg-owner");
+    const parent = { apiVersion: "v1", kind: "ConfigMap", namespace: "fg-owner", name: "parent" };
+    const { apiVersion, kind, ...metadata } = parent;
+    const { uid } = (await cp.create({ apiVersion, kind, metadata })).metadata;
+    const owner = { apiVersion, kind, name: parent.name, uid, blockOwnerDeletion: true };
+    await cp.patch(ref, { metadata: { ownerReferences: [owner] } });
+    // It is collected, so the garbage collector has looked at what the parent owns.
+    const probe = { ...metadata, name: "probe", ownerReferences: [owner] };
+    await cp.create({ apiVersion, kind, metadata: probe });
+    await cp.delete(parent, "Foreground");
+    await cp.waitFor("the garbage collector to look at the owner", async () => {
+      return (await cp.find({ ...parent, name: "probe" })) === undefined;
+    });
+    assert.equal(await isDeleted(ref), false);
+    assert.deepEqual(await owned("fg-owner"), parts);
+    await setOptOut(ref, true);
+    await isDestroyedWhileHeld("fg-owner"); // it was this refusal that the garbage collector met
+  });
+
+  /** What the API server would store tells what is a deletion in the foreground. */
+  test("refuses what the API server would make a deletion in the foreground, and nothing else", async () => {
+    const { cp } = fleet;
+    const policies = ["Foreground", "Background", "Orphan"].map((propagationPolicy) => ({
+      propagationPolicy,
+    }));
+    const options = [undefined, {}, ...policies, { orphanDependents: false }, { orphanDependents: true }];
+    const [free, guarded] = await Promise.all(["fg-free", "fg-guarded"].map(protectedCluster));
+    assert.ok(free !== undefined && guarded !== undefined);
+    const compare = async (state: string): Promise<number> => {
+      let refusals = 0;
+      for (const version of ["v1beta1", "v1beta2"])
+        for (const each of options) {
+          const sent = { dryRun: true, version };
+          const { finalizers } = (await remove(free, each, sent)).metadata;
+          const outcome = remove(guarded, each, sent);
+          if (finalizers?.includes(FINALIZER) === true) {
+            await refused(outcome);
+            refusals += 1;
+          } else await outcome.catch(() => assert.fail(`${state}: ${JSON.stringify(each)} was refused`));
+        }
+      return refusals;
+    };
+    await setOptOut(free, true);
+    assert.equal(await compare("without the finalizer"), 2);
+    await setOptOut(guarded, true);
+    for (const ref of [free, guarded]) await addFinalizer(ref);
+    await setOptOut(guarded, false);
+    assert.equal(await compare("with the finalizer"), 6);
+    for (const ref of [free, guarded]) await remove(ref, { propagationPolicy: "Background" });
+    assert.equal(await compare("being deleted"), 2);
+    for (const ref of [free, guarded]) {
+      await approve(cp, ref.namespace ?? "", ref.name);
+      await waitUntilGone(cp, ref.namespace ?? "", ref.name);
+    }
+  });
+
+  test("refuses it for all Clusters of a namespace at once, and lets them be deleted in the background", async () => {
+    await createCluster(fleet.cp, { namespace: "fg-all", name: NAME });
+    const path = `/apis/${CLUSTER_API}/namespaces/fg-all/clusters?dryRun=All`;
+    await refused(fleet.cp.request("DELETE", `${path}&propagationPolicy=Foreground`));
+    await fleet.cp.request("DELETE", `${path}&propagationPolicy=Background`);
+    await fleet.cp.request("DELETE", path);
+  });
+
+  test("leaves alone a Cluster without topology, and one that the hook has released", async () => {
+    const { cp } = fleet;
+    await createCluster(cp, { namespace: "fg-else", name: NAME });
+    const { spec } = await cp.get(clusterRef("fg-else", NAME));
+    const apiGroup = LAB_INFRASTRUCTURE.split("/")[0];
+    const specs: Record<string, object> = {
+      plain: { paused: true, infrastructureRef: { apiGroup, kind: "LabCluster", name: "plain" } },
+      released: { paused: true, topology: spec.topology },
+    };
+    for (const [name, own] of Object.entries(specs)) {
+      const annotations = name === "released" ? { "runtime.cluster.x-k8s.io/ok-to-delete": "" } : {};
+      const metadata = { namespace: "fg-else", name, annotations };
+      await cp.create({ apiVersion: CLUSTER_API, kind: "Cluster", metadata, spec: own });
+      await remove({ namespace: "fg-else", name }, IN_FOREGROUND, { dryRun: true });
+    }
+  });
+});
