@@ -13,11 +13,15 @@ const MAX_MESSAGE = 2048;
 
 /** Cluster API's condition has the same message while the hook holds the Cluster. */
 export function refusedBy(attempt: Attempt, { message }: Decision): Denial {
-  const isNew = attempt.call.hook === "BeforeClusterCreate";
-  const hint = isNew
-    ? "; the Cluster does not exist yet, so set what it lacks in the object that you apply"
-    : "";
-  return denial(attempt, { code: 403, reason: "Forbidden" }, `${subject(attempt)} yet: ${message}${hint}`);
+  const text = `${subject(attempt)} yet: ${message}${hintFor(attempt)}`;
+  return denial(attempt, { code: 403, reason: "Forbidden" }, text);
+}
+
+function hintFor({ call, foreground }: Attempt): string {
+  if (foreground === true)
+    return "; the garbage collector would delete what it owns while the hook holds it: use --cascade=background (Argo CD: sync option PrunePropagationPolicy=background)";
+  const isNew = call.hook === "BeforeClusterCreate";
+  return isNew ? "; the Cluster does not exist yet, so set what it lacks in the object that you apply" : "";
 }
 
 const WITHOUT = {
@@ -40,8 +44,9 @@ export function undecided(attempt: Attempt, why: keyof typeof WITHOUT, reason?: 
   return denial(attempt, status, message, isBusy ? { retryAfterSeconds: 1 } : {});
 }
 
-function subject({ call, cluster: { metadata } }: Attempt): string {
+function subject({ call, foreground, cluster: { metadata } }: Attempt): string {
   const name = `Cluster ${metadata.namespace}/${metadata.name}`;
+  if (foreground === true) return `${name} cannot be deleted in the foreground`;
   if (call.hook === "BeforeClusterDelete") return `${name} cannot be deleted`;
   if (call.hook === "BeforeClusterCreate") return `${name} cannot be created`;
   return `${name} cannot be upgraded to ${targetVersion(call) ?? "this version"}`;

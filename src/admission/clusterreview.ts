@@ -1,6 +1,6 @@
 /** Decodes reviews of Clusters: a deletion, a creation, or a change. */
 
-import { isFields, parseJson } from "../api/fields.ts";
+import { fieldsOf, isFields, listOf, parseJson } from "../api/fields.ts";
 import type { Cluster } from "../api/meta.ts";
 import type { Change } from "../operations/attempt.ts";
 import { viewCluster } from "../policy/cluster.ts";
@@ -22,9 +22,19 @@ export interface ClusterReview {
 export function decodeClusterReview(body: Buffer): ClusterReview | undefined {
   const raw = body.length > MAX_REVIEW_BYTES ? undefined : parseJson(body.toString("utf8"));
   if (!isClusterReview(raw)) return undefined;
-  const { uid, operation, userInfo, dryRun = false, object, oldObject } = raw.request;
+  const { uid, operation, userInfo, dryRun = false, object, oldObject, options } = raw.request;
   const change = changeOf(operation, viewed(oldObject), viewed(object));
-  return change && { uid, username: userInfo.username ?? "", dryRun, change };
+  const foreground = operation === "DELETE" && isForeground(options, oldObject);
+  return change && { uid, username: userInfo.username ?? "", dryRun, change: { ...change, foreground } };
+}
+
+/** As the API server decides (registry/generic/registry/store.go, shouldDeleteDependents): options win over a finalizer. */
+function isForeground(options: unknown, cluster: unknown): boolean {
+  const { propagationPolicy, orphanDependents } = fieldsOf(options);
+  if (typeof propagationPolicy === "string") return propagationPolicy === "Foreground";
+  if (typeof orphanDependents === "boolean") return false;
+  const { finalizers } = fieldsOf(fieldsOf(cluster)["metadata"]);
+  return listOf(finalizers).includes("foregroundDeletion");
 }
 
 function changeOf(

@@ -32,6 +32,7 @@ export interface RawClusterReview {
     readonly dryRun?: boolean;
     readonly object?: unknown;
     readonly oldObject?: unknown;
+    readonly options?: unknown;
   };
 }
 

@@ -55,7 +55,8 @@ export class Answers {
    * The refusal of a request, if its object alone is reason enough: whatever else memory knows may be out of date.
    * `undefined`: a confirmation decides.
    */
-  refusal({ call, cluster }: DecisionRequest, now: Date): Decision | undefined {
+  refusal({ call, cluster, foreground }: DecisionRequest, now: Date): Decision | undefined {
+    if (foreground === true) return undefined; // other rules than those that deny count, too
     const policies = denying(this.#policies(cluster));
     const world = worldOf(this.#memory, cluster);
     const alone = { cluster, namespace: undefined, objects: NOTHING_READ, overrides: world.overrides };
@@ -74,10 +75,10 @@ export class Answers {
     return this.#memory.policies.candidates(namespace ?? "").compiled;
   }
 
-  /** A review is about the policies that deny at admission. */
-  #speaking({ admission }: DecisionRequest, cluster: Cluster): readonly CompiledPolicy[] {
+  /** A review is about the policies that deny at admission, or about all that would hold a deletion in the foreground. */
+  #speaking({ admission, foreground }: DecisionRequest, cluster: Cluster): readonly CompiledPolicy[] {
     const policies = this.#policies(cluster);
-    return admission === true ? denying(policies) : policies;
+    return admission === true && foreground !== true ? denying(policies) : policies;
   }
 
   /** The Cluster's Namespace in memory. */

@@ -30,6 +30,8 @@ export interface DecisionRequest {
    * server stores it only if nothing else has changed the Cluster, so no read could be newer.
    */
   readonly admission?: true;
+  /** With `admission`: whether the hook would hold the deletion, because a hold would be worthless. */
+  readonly foreground?: true;
   /** No other client can have sent the review, so its names are not invented. */
   readonly fromApiServer?: true;
 }

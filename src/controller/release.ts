@@ -10,7 +10,19 @@ const WITHIN_MS = 9000;
 
 interface Holders {
   readonly confirmer: Pick<Confirmer, "confirm">;
-  readonly rollouts: Pick<Rollouts, "snapshot" | "confirm">;
+  readonly rollouts: Pick<Rollouts, "snapshot" | "confirm" | "withoutSlot">;
+}
+
+/** Whether a request is refused before the API server stores it. Takes no slot. Never rejects. */
+export async function confirmRequest(
+  { confirmer, rollouts }: Holders,
+  request: DecisionRequest,
+): Promise<Confirmation> {
+  if (request.foreground !== true) return await confirmer.confirm(request);
+  const snapshot = rollouts.snapshot(request.call.hook);
+  const confirmation = await confirmer.confirm(request, { rollouts: snapshot });
+  if (!confirmation.ok) return confirmation;
+  return { ok: true, decision: rollouts.withoutSlot(request, confirmation.decision) };
 }
 
 /** Never rejects. */

@@ -114,6 +114,25 @@ export class Rollouts {
     return hold === undefined ? decision : held(decision, hold);
   }
 
+  /** For a deletion in the foreground, which takes no slot: Cluster API's call has to have taken them before. */
+  withoutSlot({ call }: DecisionRequest, decision: Decision): Decision {
+    if (decision.holds || decision.basis === undefined) return decision;
+    const { world } = decision.basis;
+    const { cluster, namespace, overrides } = world;
+    const now = this.#options.now();
+    for (const { rollout, status } of this.#holding(call.hook, cluster, overrides)) {
+      const member = memberOf(rollout, cluster.metadata, namespace);
+      if (member === undefined || member.marked) continue;
+      const { metadata, stage } = member;
+      const target = targetOf(rollout.operation, cluster);
+      const closed = closedFor(rollout, status, { stage, target }, { world, call, now });
+      if (closed !== undefined) return held(decision, closed);
+      if (ownClaim({ rollout, status, now }, { metadata, target }) === undefined)
+        return held(decision, holdOf(rollout, { reason: "NotItsTurn", stage: stage?.name }));
+    }
+    return decision;
+  }
+
   /** For a confirmation of a call that begins now; `undefined`: no rollout holds this hook. */
   snapshot(hook: HookName): RolloutSnapshot | undefined {
     if (operationOf(hook) === undefined) return undefined;

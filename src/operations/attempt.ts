@@ -1,6 +1,6 @@
 /** A request to the API server that would begin an operation, before it is stored. */
 
-import { type Cluster, DELETE_FOR_MOVE_ANNOTATION } from "../api/meta.ts";
+import { type Cluster, DELETE_FOR_MOVE_ANNOTATION, OK_TO_DELETE_ANNOTATION } from "../api/meta.ts";
 import type { HookCall } from "../api/runtimehooks.ts";
 import { lookup } from "../policy/selector.ts";
 import { isVersion } from "../policy/targetversion.ts";
@@ -11,17 +11,21 @@ import { isPending } from "./marks.ts";
 export interface Change {
   readonly before?: Cluster;
   readonly after?: Cluster;
+  /** A deletion in which the garbage collector deletes first what the Cluster owns, and waits for no hook. */
+  readonly foreground?: boolean;
 }
 
 export interface Attempt {
   readonly call: HookCall;
   /** The stored Cluster for a deletion, otherwise the Cluster as it would be stored. */
   readonly cluster: Cluster;
+  /** A deletion in the foreground: a hold that begins later, or is there already, would be worthless. */
+  readonly foreground?: true;
 }
 
 /** `undefined`: the request begins no operation, or an operation that the hook decides about later. */
-export function attemptOf({ before, after }: Change): Attempt | undefined {
-  if (after === undefined) return before && deletionOf(before);
+export function attemptOf({ before, after, foreground = false }: Change): Attempt | undefined {
+  if (after === undefined) return before && deletionOf(before, foreground);
   // Cluster API calls the hook when the Cluster is resumed.
   if (after.paused && !isUpgrading(before, after)) return undefined;
   return before === undefined
@@ -29,12 +33,20 @@ export function attemptOf({ before, after }: Change): Attempt | undefined {
     : upgradeOf(before, after);
 }
 
-function deletionOf(cluster: Cluster): Attempt | undefined {
+function deletionOf(cluster: Cluster, foreground: boolean): Attempt | undefined {
   const { deletionTimestamp, annotations } = cluster.metadata;
+  const call = { hook: "BeforeClusterDelete" } as const;
+  // Of a Cluster that is being deleted, too: the request adds the finalizer by which the garbage collector deletes.
+  if (foreground && isHooked(cluster)) return { call, cluster, foreground };
   if (deletionTimestamp !== undefined) return undefined;
   // clusterctl move marks the paused Cluster before it deletes this copy.
   if (cluster.paused && lookup(annotations, DELETE_FOR_MOVE_ANNOTATION) !== undefined) return undefined;
-  return { call: { hook: "BeforeClusterDelete" }, cluster };
+  return { call, cluster };
+}
+
+/** Whether Cluster API calls BeforeClusterDelete, or will. */
+function isHooked({ topology, metadata: { annotations } }: Cluster): boolean {
+  return topology !== undefined && lookup(annotations, OK_TO_DELETE_ANNOTATION) === undefined;
 }
 
 /** Cluster API then calls no BeforeClusterUpgrade for another version, neither now nor later: see passesUnasked(). */

@@ -14,7 +14,7 @@ import { parsePolicyKey } from "../controller/policyset.ts";
 import type { StoreOptions, Unavailable } from "../controller/ports.ts";
 import { PolicyReconciler } from "../controller/policyreconciler.ts";
 import { DecisionStore } from "../controller/decisionstore.ts";
-import { confirmRelease } from "../controller/release.ts";
+import { confirmRelease, confirmRequest } from "../controller/release.ts";
 import type { Rollouts } from "../controller/rollouts.ts";
 import type { Transition } from "../controller/transitions.ts";
 import type { DecisionSource } from "../hooks/hookhandler.ts";
@@ -209,7 +209,7 @@ function createSources(
   const clusters: ClusterDecisions = {
     ...common,
     refusal: (request, at) => store.answers.refusal(request, at),
-    confirm: async (request) => await confirmer.confirm(request),
+    confirm: async (request) => await confirmRequest({ confirmer, rollouts }, request),
     warnings: (request, at) => store.answers.warnings(request, at),
   };
   const source: DecisionSource = {

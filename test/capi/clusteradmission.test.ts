@@ -7,7 +7,15 @@ import { after, before, describe, test } from "node:test";
 import { objectsOf } from "../controlplane/client.ts";
 import { clusterWebhook } from "../controlplane/clusterwebhook.ts";
 import { clusterRef, createCluster, NEXT_VERSION, provision } from "../controlplane/lab.ts";
-import { APPROVED, applyPolicy, approvalRule, policyIsReady, policyRef } from "../controlplane/policies.ts";
+import {
+  APPROVED,
+  applyPolicy,
+  approvalRule,
+  heldRow,
+  policyIsReady,
+  policyRef,
+  storeRollout,
+} from "../controlplane/policies.ts";
 import { hookpolicy, type Outcome } from "../unit/cli/program.ts";
 import { Recipe, untyped } from "./recipefleet.ts";
 import { ADMISSION_PAGES } from "./recipepages.ts";
@@ -155,6 +163,35 @@ describe("a Cluster whose rules speak at admission", () => {
       "--wait=false",
     );
     await cp.waitFor("the Cluster to be gone", async () => (await cp.find(cluster)) === undefined);
+  });
+
+  test("is deleted in the foreground only if no hook would hold it, also where its Namespace opts out", async () => {
+    const { cp } = fleet;
+    const [namespace, name] = ["fg-asked", "c1"];
+    await applyPolicy(cp, policyRef(namespace, "protect"), { rules: [approvalRule("BeforeClusterDelete")] });
+    const kept = { "hooks.example.com/kept": "true" }; // Cluster API removes its last mark with all annotations
+    await createCluster(cp, { namespace, name, annotations: kept });
+    await isCreated(cp, namespace, name);
+    await provision(cp, namespace, name);
+    const labels = { "hookpolicy.dev/foreground-deletion": "allowed" };
+    await cp.patch({ apiVersion: "v1", kind: "Namespace", name: namespace }, { metadata: { labels } });
+    const ref = clusterRef(namespace, name);
+    const foreground = async (): Promise<string> => await refusalOf(cp.delete(ref, "Foreground"));
+    const byPolicy =
+      /clusters\.hookpolicy\.dev.*cannot be deleted in the foreground yet: HookPolicy fg-asked\/protect.*--cascade=background/;
+    await cp.waitFor("the Namespace to have opted out", async () => byPolicy.test(await foreground()));
+    await cp.delete(ref, "Background");
+    await heldRow(cp, policyRef(namespace, "protect"), name, "BeforeClusterDelete");
+    assert.match(await foreground(), byPolicy);
+    // A rollout holds the hook, too.
+    const selects = { matchLabels: { "kubernetes.io/metadata.name": namespace } };
+    const paused = { operation: "Delete", namespaceSelector: selects, paused: true } as const;
+    const rollout = await storeRollout(cp, "fg-asked", paused);
+    await cp.delete(policyRef(namespace, "protect"));
+    await cp.waitFor("the rollout to hold it", async () => /HookRollout fg-asked/.test(await foreground()));
+    assert.equal((await cp.get(ref)).metadata.finalizers?.includes("foregroundDeletion"), false);
+    await cp.delete(rollout);
+    await cp.waitFor("the Cluster to go", async () => (await cp.find(ref)) === undefined);
   });
 
   test("has every command of its recipes typed", () => {

@@ -6,9 +6,11 @@ import { join } from "node:path";
 import test from "node:test";
 import { celEnv, isCelError, parse, plan } from "@bufbuild/cel";
 import { parse as parseYaml } from "yaml";
+import { decodeClusterReview } from "../../../src/admission/clusterreview.ts";
 import { attemptOf } from "../../../src/operations/attempt.ts";
 import { viewCluster } from "../../../src/policy/cluster.ts";
 
+const KIND = { group: "cluster.x-k8s.io", kind: "Cluster" };
 const MANIFEST = join(import.meta.dirname, "../../../manifests/cluster-admission/webhook.yaml");
 
 interface Webhook {
@@ -27,12 +29,14 @@ const conditions = webhook.matchConditions.map(({ name, expression }) => ({
 interface Request {
   readonly oldObject?: object;
   readonly object?: object;
+  readonly options?: object | null;
 }
 
 /** As the API server does with failurePolicy Fail: a false condition leaves the request out, an error refuses it. */
-function isAwaited({ oldObject, object }: Request): boolean | "refused" {
+function isAwaited({ oldObject, object, options = null }: Request): boolean | "refused" {
   const operation = object === undefined ? "DELETE" : oldObject === undefined ? "CREATE" : "UPDATE";
-  const variables = { request: { operation }, object: object ?? null, oldObject: oldObject ?? null };
+  const request = { operation, options };
+  const variables = { request, object: object ?? null, oldObject: oldObject ?? null };
   const results = conditions.map(({ holds }) => holds(variables as Parameters<typeof holds>[0]));
   if (results.includes(false)) return false;
   return results.some(isCelError) ? "refused" : true;
@@ -84,6 +88,31 @@ test("a request that the API server leaves out begins no operation", () => {
     assert.notEqual(is, "refused", JSON.stringify(request));
   }
   assert.ok(asked > 100 && left > 1000, `${asked} asked, ${left} left out`);
+});
+
+const DELETE_OPTIONS = [
+  null,
+  {},
+  ...["Foreground", "Background", "Orphan"].map((propagationPolicy) => ({ propagationPolicy })),
+];
+
+/** Each with the finalizers of the garbage collector, too. */
+const DELETIONS: readonly Request[] = OBJECTS.flatMap((object) =>
+  [undefined, ["foregroundDeletion"], ["orphan"]].flatMap((finalizers) => {
+    const metadata = { ...Object(object).metadata, ...(finalizers && { finalizers }) };
+    return DELETE_OPTIONS.map((options) => ({ oldObject: { ...object, metadata }, options }));
+  }),
+);
+
+test("no deletion in the foreground is left out", () => {
+  for (const request of DELETIONS) {
+    const review = { uid: "r", kind: KIND, operation: "DELETE", userInfo: {}, ...request };
+    const decoded = decodeClusterReview(Buffer.from(JSON.stringify({ request: review })));
+    assert.ok(decoded);
+    const { change } = decoded;
+    const awaited = change.foreground === true || attemptOf(change) !== undefined;
+    assert.equal(isAwaited(request), awaited, JSON.stringify(request));
+  }
 });
 
 test("an update that leaves the version is left out", () => {

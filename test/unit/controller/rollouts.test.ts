@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { HookRolloutSpec } from "../../../src/api/hookpolicy.ts";
+import type { HookRolloutSpec, RolloutClaim } from "../../../src/api/hookpolicy.ts";
 import type { Override } from "../../../src/policy/override.ts";
 import { compileOverride } from "../../../src/policy/override.ts";
 import { clusterMeta, NOW, readyStatus } from "../rollouts/fixtures.ts";
@@ -234,4 +234,38 @@ test("a change of a Cluster is looked at by every rollout", () => {
   replica.put(A);
   replica.remove("a");
   assert.equal(replica.seen.dirty, 4);
+});
+
+describe("a deletion in the foreground", () => {
+  const CALL = { hook: "BeforeClusterDelete" } as const;
+  const claim: RolloutClaim = {
+    namespace: "fleet",
+    name: "a",
+    uid: A.metadata.uid,
+    target: "",
+    stage: "all",
+    claimed: true,
+    claimedAt: NOW.toISOString(),
+    renewedAt: NOW.toISOString(),
+    attempts: 1,
+  };
+  const cases: readonly (readonly [string, Partial<HookRolloutSpec>, RolloutClaim[], string | undefined])[] =
+    [
+      ["waits for a slot, also for one that is free", {}, [], "NotItsTurn"],
+      ["passes with its slot", {}, [claim], undefined],
+      ["is held by a rollout that is paused, also with its slot", { paused: true }, [claim], "Paused"],
+      ["is not held by a rollout of mode Audit", { mode: "Audit" }, [], undefined],
+      ["is not held by a rollout of upgrades", { operation: "Upgrade" }, [], undefined],
+    ];
+  for (const [title, spec, running, reason] of cases)
+    test(title, async () => {
+      const { api, rollouts } = replicaOf({
+        specs: { deletions: { operation: "Delete", ...spec } },
+        status: readyStatus({ running }),
+        clusters: [A],
+      });
+      const { holds, rollout } = rollouts.withoutSlot(requestOf(A, CALL), released(A));
+      assert.deepEqual([holds, rollout?.reason], [reason !== undefined, reason]);
+      assert.deepEqual(api.requests, [], "nothing is read or written");
+    });
 });

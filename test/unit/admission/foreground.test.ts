@@ -1,0 +1,83 @@
+/** Reviews of deletions in the foreground: refused whenever the hook would hold, because its hold would be worthless. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { RuleSpec } from "../../../src/api/hookpolicy.ts";
+import type { PolicyObject } from "../../../src/controller/policyset.ts";
+import { APPROVED, hookPolicy, rule } from "../builders.ts";
+import { deny, lab, raw, review } from "./clusterlab.ts";
+
+const APPROVES = { annotations: { [APPROVED]: "yes" } };
+const FOREGROUND = { propagationPolicy: "Foreground" };
+const hold = (over: Partial<RuleSpec> = {}): PolicyObject => hookPolicy({ rules: [rule(over)] });
+const deletes = (options: object | null, metadata: object = {}, spec: object = {}): object => {
+  const stored = Object(raw());
+  return review("DELETE", {
+    options,
+    oldObject: {
+      ...stored,
+      metadata: { ...stored.metadata, ...metadata },
+      spec: { ...stored.spec, ...spec },
+    },
+  });
+};
+const STORED = { finalizers: ["cluster.cluster.x-k8s.io", "foregroundDeletion"] };
+const HELD = { deletionTimestamp: "2026-11-21T12:00:00Z" };
+const MOVED = { annotations: { "clusterctl.cluster.x-k8s.io/delete-for-move": "" } };
+
+test("is refused while the hook would hold, whatever the rule says of admission", async () => {
+  for (const policy of [
+    hold(),
+    deny(),
+    deny({ admission: "Warn" }),
+    hold({ until: [{ name: "w", wait: { duration: "1h" } }] }),
+  ]) {
+    const { allowed, status } = await lab({ policies: [policy] }).ask(deletes(FOREGROUND));
+    assert.equal(allowed, false);
+    assert.match(
+      status?.message ?? "",
+      /^Cluster team-a\/prod-1 cannot be deleted in the foreground yet: HookPolicy team-a\/protect.*use --cascade=background \(Argo CD: sync option PrunePropagationPolicy=background\)$/,
+    );
+  }
+});
+
+test("passes while the hook would release", async () => {
+  const audit = hookPolicy({ mode: "Audit", rules: [rule()] });
+  for (const policies of [[], [audit]])
+    assert.equal((await lab({ policies }).ask(deletes(FOREGROUND))).allowed, true);
+  assert.equal((await lab({ policies: [hold()] }).ask(deletes(FOREGROUND, APPROVES))).allowed, true);
+});
+
+/** As deletionFinalizersForGarbageCollection of the API server (registry/generic/registry/store.go). */
+test("is one by its options, or by the finalizer if they say nothing", async () => {
+  const cases: readonly (readonly [options: object | null, metadata: object, passes: boolean])[] = [
+    [FOREGROUND, HELD, false],
+    [FOREGROUND, MOVED, false],
+    [null, STORED, false],
+    [{}, STORED, false],
+    [{ propagationPolicy: null }, STORED, false],
+    [{}, { ...STORED, ...HELD }, false],
+    [{ propagationPolicy: "Background" }, STORED, true],
+    [{ propagationPolicy: "Orphan" }, STORED, true],
+    [{ orphanDependents: false }, STORED, true],
+    [{ orphanDependents: true }, STORED, true],
+    [{}, {}, true],
+    [null, HELD, true],
+    [FOREGROUND, { annotations: { "runtime.cluster.x-k8s.io/ok-to-delete": "" } }, true],
+  ];
+  for (const [options, metadata, passes] of cases) {
+    const { allowed } = await lab({ policies: [hold()] }).ask(deletes(options, metadata, { paused: true }));
+    assert.equal(allowed, passes, JSON.stringify([options, metadata]));
+  }
+});
+
+test("is refused while the operator cannot confirm that nothing holds", async () => {
+  const decisions = [
+    { loaded: () => false },
+    { inTurn: (_request: unknown, _decide: unknown, refuse: () => never) => refuse() },
+  ];
+  for (const each of decisions)
+    assert.equal((await lab({ policies: [], decisions: each }).ask(deletes(FOREGROUND))).allowed, false);
+  const reader = { namespace: async (): Promise<never> => await Promise.reject(new Error("gone")) };
+  assert.equal((await lab({ policies: [], reader }).ask(deletes(FOREGROUND))).status?.code, 503);
+});
