@@ -35,6 +35,18 @@ export const MUTATING_WEBHOOKS = apiResource(
   false,
   "MutatingWebhookConfiguration",
 );
+export const ADMISSION_POLICIES = apiResource(
+  "validatingadmissionpolicies",
+  WEBHOOKS,
+  false,
+  "ValidatingAdmissionPolicy",
+);
+export const ADMISSION_BINDINGS = apiResource(
+  "validatingadmissionpolicybindings",
+  WEBHOOKS,
+  false,
+  "ValidatingAdmissionPolicyBinding",
+);
 export const ENDPOINT_SLICES = apiResource("endpointslices", "discovery.k8s.io/v1", true, "EndpointSlice");
 export const TOKEN_REVIEWS = apiResource("tokenreviews", "authentication.k8s.io/v1", false, "TokenReview");
 export const SUBJECT_REVIEWS = apiResource("subjectaccessreviews", ACCESS, false, "SubjectAccessReview");

@@ -59,6 +59,10 @@ export interface Evidence {
   readonly clusterWebhook: Read<RawObject>;
   /** The EndpointSlices of the Service that it names; NotFound if it names none. */
   readonly clusterEndpoints: Read<readonly RawObject[]>;
+  /** HookPolicy's ValidatingAdmissionPolicy of deletions in the foreground. */
+  readonly foregroundPolicy: Read<RawObject>;
+  /** Every ValidatingAdmissionPolicyBinding. */
+  readonly policyBindings: Read<readonly RawObject[]>;
   /** Every ValidatingWebhookConfiguration and MutatingWebhookConfiguration. */
   readonly webhooks: Read<readonly RawObject[]>;
   /** HookPolicies and ClusterHookPolicies. */

@@ -8,9 +8,12 @@ import { secretOf } from "./checkcertificate.ts";
 import { kindsIn } from "./checkcoverage.ts";
 import type { Evidence, Grant, Read, Settings } from "./doctor.ts";
 import { serviceOf } from "./checkadmission.ts";
+import { FOREGROUND_POLICY } from "./checkforeground.ts";
 import { operators } from "./checkinstall.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import {
+  ADMISSION_BINDINGS,
+  ADMISSION_POLICIES,
   DEFINITIONS,
   DEPLOYMENTS,
   ENDPOINT_SLICES,
@@ -69,6 +72,8 @@ export async function gather(client: KubeClient, settings: Settings): Promise<Ev
     namespaces: read(listTyped(client, NAMESPACES)),
     webhook: read(client.get(VALIDATING_WEBHOOKS, { name: EXTENSION_NAME }).then(raw)),
     clusterWebhook: read(client.get(VALIDATING_WEBHOOKS, { name: `${EXTENSION_NAME}-clusters` }).then(raw)),
+    foregroundPolicy: read(client.get(ADMISSION_POLICIES, { name: FOREGROUND_POLICY }).then(raw)),
+    policyBindings: read(listTyped(client, ADMISSION_BINDINGS)),
     webhooks: read(listAll(client, [MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS])),
     creation: read(tryCreation(client)),
     secrets: readSecrets(client, first.registrations),

@@ -15,6 +15,7 @@ import {
 } from "./doctor.ts";
 import { admission } from "./checkadmission.ts";
 import * as bypasses from "./checkbypasses.ts";
+import { foreground } from "./checkforeground.ts";
 import * as certificate from "./checkcertificate.ts";
 import * as coverage from "./checkcoverage.ts";
 import * as policies from "./checkpolicies.ts";
@@ -39,6 +40,7 @@ const CHECKS: Readonly<Record<string, Examine>> = {
   certificate: certificate.trust,
   webhook: certificate.webhook,
   admission,
+  foreground,
   policies: (evidence, _, surveyed) => policies.ready(evidence, surveyed),
   calls: (evidence, _, surveyed) => policies.called(evidence, surveyed),
   effect: (evidence, _, surveyed) => coverage.effective(evidence, surveyed),

@@ -101,6 +101,10 @@ export const secretOf = (certificate: string, ca: string): Evidence["secrets"] =
 export const registrations = (...raw: RawObject[]): Evidence["registrations"] =>
   found(raw.map(viewRegistration));
 
+export const foregroundBinding = (over: object = {}): RawObject => ({
+  spec: { policyName: "hookpolicy-refuse-foreground-deletion", validationActions: ["Deny"], ...over },
+});
+
 /** All is well. */
 export function evidence(over: Partial<Evidence> = {}): Evidence {
   return {
@@ -116,6 +120,8 @@ export function evidence(over: Partial<Evidence> = {}): Evidence {
     webhook: webhookOf(Buffer.from(authority.certificate).toString("base64")),
     clusterWebhook: webhookOf(Buffer.from(authority.certificate).toString("base64")),
     clusterEndpoints: absent,
+    foregroundPolicy: found({}),
+    policyBindings: found([foregroundBinding()]),
     webhooks: found([]),
     policies: found([policy()]),
     overrides: found([]),

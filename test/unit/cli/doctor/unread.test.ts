@@ -14,6 +14,7 @@ describe("what could not be read is unknown:", () => {
       "creation",
       "webhook",
       "clusterWebhook",
+      "foregroundPolicy",
       "policies",
       "overrides",
       "rollouts",
