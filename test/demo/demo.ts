@@ -43,15 +43,30 @@ function shellWord(text: string): string {
   return text.includes("'") ? `"${text.replaceAll(/["$`\\]/g, "\\$&")}"` : `'${text}'`;
 }
 
-/** Runs kubectl as a person would, and shows the command and what it prints. */
-async function kubectl(cp: ControlPlane, ...args: readonly string[]): Promise<string> {
+function prompt(args: readonly string[]): void {
   stop.signal.throwIfAborted();
   const shown = args.map((arg) => arg.replace(`${FILES}/`, "test/demo/"));
   const quoted = shown.map((arg) => (/[\s{}"'*()$]/.test(arg) ? shellWord(arg) : arg));
   say(`\n${styleText("green", `$ kubectl ${quoted.join(" ")}`)}`);
+}
+
+/** Runs kubectl as a person would, and shows the command and what it prints. */
+async function kubectl(cp: ControlPlane, ...args: readonly string[]): Promise<string> {
+  prompt(args);
   const output = await cp.kubectl(...args);
   say(output.trimEnd());
   return output;
+}
+
+/** The same, of what the API server must not do. */
+async function refusedKubectl(cp: ControlPlane, ...args: readonly string[]): Promise<void> {
+  prompt(args);
+  const complaint = await cp.kubectl(...args).then(
+    () => undefined,
+    (error: unknown) => /Error from server.*/s.exec(String(error))?.[0],
+  );
+  if (complaint === undefined) throw new Error("the API server did not refuse it");
+  say(complaint.trimEnd());
 }
 
 /** The operator's log lines about the Cluster that have not been shown yet. */
@@ -119,6 +134,11 @@ async function create({ cp, operator, showLog }: Stage): Promise<void> {
   showLog();
 }
 
+async function refuse({ cp }: Stage): Promise<void> {
+  chapter("A deletion in the foreground is refused: the garbage collector would wait for no hook");
+  await refusedKubectl(cp, "delete", "-n", NAMESPACE, CLUSTERS, CLUSTER, "--cascade=foreground");
+}
+
 async function hold({ cp, operator, showLog }: Stage): Promise<void> {
   chapter("kubectl delete is held");
   await kubectl(cp, "delete", "-n", NAMESPACE, CLUSTERS, CLUSTER, "--wait=false");
@@ -182,6 +202,7 @@ async function cleanUp({ cp }: Stage): Promise<void> {
 async function play(cp: ControlPlane, manager: Promise<unknown>): Promise<void> {
   const stage = await build(cp, manager);
   await create(stage);
+  await refuse(stage);
   await hold(stage);
   await release(stage);
   if (process.env["KEEP"] === undefined) return cleanUp(stage);
@@ -198,8 +219,8 @@ async function main(): Promise<void> {
   // What takes longest where nothing has been built yet, while the others start.
   const manager = clusterApiBinaries(progress);
   manager.catch(() => undefined); // build() waits for it, too
-  const cp = await step("etcd and kube-apiserver run", () =>
-    startControlPlane({ progress, anyVersion: true, controllers: false }),
+  const cp = await step("etcd, kube-apiserver and kube-controller-manager run", () =>
+    startControlPlane({ progress, anyVersion: true }),
   );
   const stopped = new Promise<never>((_, reject) => {
     stop.signal.addEventListener("abort", () => reject(stop.signal.reason));
