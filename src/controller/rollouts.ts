@@ -118,10 +118,10 @@ export class Rollouts {
   withoutSlot({ call }: DecisionRequest, decision: Decision): Decision {
     if (decision.holds || decision.basis === undefined) return decision;
     const { world } = decision.basis;
-    const { cluster, namespace, overrides } = world;
+    const { cluster, namespace } = world;
     const now = this.#options.now();
-    for (const { rollout, status } of this.#holding(call.hook, cluster, overrides)) {
-      const member = memberOf(rollout, cluster.metadata, namespace);
+    for (const { rollout, status } of this.#holding(call.hook, world, now)) {
+      const member = memberOf(rollout, cluster, namespace);
       if (member === undefined || member.marked) continue;
       const { metadata, stage } = member;
       const target = targetOf(rollout.operation, cluster);

@@ -131,6 +131,18 @@ describe("what the docs say", () => {
       await sh(await remedy());
       assert.match(await deletion, /deleted/);
     },
+    "kubectl delete cluster -n team-a prod-1 --cascade=foreground": async (command) => {
+      await heldAlready();
+      await assert.rejects(sh(command), /Cluster team-a\/prod-1 cannot be deleted in the foreground: /);
+    },
+    "kubectl delete clusters.cluster.x-k8s.io -n team-a prod-1 --cascade=background": async (command) => {
+      await heldAlready();
+      assert.match(await sh(`${command} --wait=false`), /deleted/);
+    },
+    "kubectl label namespace team-a hookpolicy.dev/foreground-deletion=allowed": async (command) => {
+      assert.match(await sh(command), /labeled/);
+      await sh(command.replace(/=allowed$/, "-"));
+    },
     "kubectl annotate …": async () => {
       await held("protect-production");
       assert.match(await sh(await remedy()), /annotated/);
