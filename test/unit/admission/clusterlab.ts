@@ -19,14 +19,14 @@ export interface Given {
   readonly decisions?: Partial<ClusterDecisions>;
 }
 
-export interface Answered {
+interface Answered {
   readonly allowed: boolean;
   readonly uid: string;
   readonly status?: { readonly code: number; readonly reason: string; readonly message: string };
   readonly warnings?: readonly string[];
 }
 
-export interface Lab {
+interface Lab {
   readonly ask: (review: object) => Promise<Answered>;
   readonly reads: string[];
   readonly outcomes: AdmissionOutcome[];
