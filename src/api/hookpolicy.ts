@@ -11,7 +11,7 @@ import type {
   HookRolloutStatus,
   LabelGateSpec,
 } from "./hookpolicy.gen.ts";
-import type { ObjectMeta } from "./meta.ts";
+import type { MaybeTooLarge, ObjectMeta } from "./meta.ts";
 
 export type * from "./hookpolicy.gen.ts";
 
@@ -70,6 +70,8 @@ export const REASON = {
   Loaded: "Loaded",
   /** Ready False, Stalled: the spec is not valid, and the message says where. */
   InvalidSpec: "InvalidSpec",
+  /** Ready or Active False, Stalled: the namespace is beyond its share of the operator's memory. */
+  TooLarge: "TooLarge",
   /** Ready False, Stalled: a rule names a hook that is not called, or cannot be held, at `--capi-version`. */
   HookNotEnforceable: "HookNotEnforceable",
   /** Ready False, Reconciling: the API server does not serve Clusters. */
@@ -104,7 +106,7 @@ export const REASON = {
   StatusLost: "StatusLost",
 } as const;
 
-interface StoredObject<Kind extends string, Spec, Status> {
+interface StoredObject<Kind extends string, Spec, Status> extends MaybeTooLarge {
   readonly apiVersion: string;
   readonly kind: Kind;
   readonly metadata: ObjectMeta;

@@ -14,6 +14,16 @@ export interface ObjectMeta {
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly finalizers?: readonly string[];
+  /** There are too many to keep, so they must not be written back. */
+  readonly finalizersOmitted?: true;
+}
+
+/**
+ * Set on what stands in memory for an object of a namespace that is beyond its share (kube/memoryshares.ts): the object's
+ * identity, without what decisions need. Nothing is evaluable with it.
+ */
+export interface MaybeTooLarge {
+  readonly tooLarge?: true;
 }
 
 /** metav1.LabelSelector. Absent and empty both select everything; the CRDs say where absent is not allowed. */
@@ -42,7 +52,7 @@ export interface Condition {
  * One view of a Cluster, the same for v1beta1, v1beta2 and the copy in a hook request: only the fields that HookPolicy
  * uses are kept in memory.
  */
-export interface Cluster {
+export interface Cluster extends MaybeTooLarge {
   readonly metadata: ObjectMeta;
   /** spec.paused or the annotation cluster.x-k8s.io/paused: Cluster API does not call hooks. */
   readonly paused: boolean;
@@ -113,7 +123,7 @@ export interface ClusterCondition {
   readonly lastTransitionTime: string;
 }
 
-export interface Namespace {
+export interface Namespace extends MaybeTooLarge {
   readonly metadata: ObjectMeta;
 }
 

@@ -113,15 +113,19 @@ export class Answers {
     // One of these is kept for each Cluster, and so neither a Date nor a key of its own: together they are half of the rest.
     const since = at.getTime();
     const [ownOverrides, namespace] = [overrides.of(clusterKey(cluster)), namespaces.get(ns)];
+    // Not held by what is remembered of an answer: a Cluster that is replaced or too large must not stay in memory.
+    const same = new WeakRef(cluster);
+    const { name } = cluster.metadata;
     const stands = (now: Date): boolean => {
-      const key = clusterKey(cluster);
+      const known = clusters.get(`${ns}/${name}`);
       return (
         now.getTime() >= since &&
         (until === "Never" || now < until) &&
         policies.candidates(ns).compiled === compiled &&
-        overrides.of(key) === ownOverrides &&
+        overrides.of(`${ns}/${name}`) === ownOverrides &&
         operations.get(uid, call.hook) === operation &&
-        clusters.get(key) === cluster &&
+        known !== undefined &&
+        known === same.deref() &&
         namespaces.get(ns) === namespace
       );
     };
@@ -148,7 +152,7 @@ export class Answers {
     const decision = decide(policies, world, call, now);
     if (decision.holds) return { ...decision, basis };
     const learnt = {
-      cluster: admission === true ? cluster : newerThan(cluster, clusters.get(clusterKey(cluster))),
+      cluster: admission === true ? cluster : newest(cluster, clusters.get(clusterKey(cluster))),
       namespace: namespace && newerThan(namespace, namespaces.get(cluster.metadata.namespace ?? "")),
       namespaces: () => namespaces.list(),
       overrides,
@@ -190,4 +194,11 @@ export class Answers {
       (policy) => policy.mode === "Enforce" && matches(policy, world) !== "no",
     );
   }
+}
+
+/** What is too large for memory is too large for a release, whatever a read shows. */
+function newest(live: Cluster, known: Cluster | undefined): Cluster {
+  return known?.tooLarge === true && known.metadata.uid === live.metadata.uid
+    ? known
+    : newerThan(live, known);
 }

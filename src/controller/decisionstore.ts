@@ -157,8 +157,10 @@ export class DecisionStore {
     this.#compiling.drop(key);
     this.#schedule.set({ what: "compile", policy: key }, undefined);
     const readers = this.#readers();
+    const gone = this.policies.get(key);
     this.policies.delete(key);
     this.#readersChanged(readers);
+    this.#tooLargeChanged(gone);
     this.#schedule.set({ what: "windows", policy: key }, undefined);
     this.#options.onDemands();
     this.#options.onDirty(key);
@@ -168,11 +170,13 @@ export class DecisionStore {
   #specChanged(key: string, object: PolicyObject, compiled: CompiledPolicy): void {
     const before = this.policies.get(key);
     const readers = this.#readers();
-    const demands = before?.demands; // policies.set() may change `before`
+    const { demands } = before ?? {}; // policies.set() may change `before`
+    const wasTooLarge = before?.compiled.tooLarge;
     if (before !== undefined) this.#operations.policyEdited(compiled.uid, before.object.spec, object.spec);
     const entry = this.policies.set(key, object, compiled);
     if (!isDeepStrictEqual(demands, entry.demands)) this.#options.onDemands();
     this.#watchWindows(entry);
+    this.#tooLargeChanged(entry, wasTooLarge);
     if (this.#loaded) this.#evaluator.evaluatePolicy(entry);
     this.#readersChanged(readers);
   }
@@ -195,6 +199,12 @@ export class DecisionStore {
     this.#evaluator.because(this.#options.now(), () => this.#readersChanged(readers));
   }
 
+  #tooLargeChanged(entry: PolicyEntry | undefined, was = entry?.compiled.tooLarge): void {
+    const { ref, tooLarge } = entry?.compiled ?? {};
+    if (ref?.namespace !== undefined && (tooLarge === true || was === true))
+      this.#evaluator.passSpeech(ref.namespace, this.#loaded);
+  }
+
   clusterChanged(before: Cluster | undefined, now: Cluster | undefined): void {
     this.#evaluator.because(this.#options.now(), () => this.#clusterChanged(before, now));
   }
@@ -205,10 +215,20 @@ export class DecisionStore {
     if (before !== undefined && now !== undefined && sameCluster(before, now, { withStatus })) return;
     const { ended, hasBegun, isGone } = this.#life.clusterChanged(before, now);
     for (const operation of ended) this.#schedule.set(ofOperation("operation", operation), undefined);
-    if (before !== undefined && isGone) this.#clusterGone(before.metadata.uid);
+    if (before !== undefined && isGone) {
+      this.#clusterGone(before.metadata.uid);
+      this.#finalizeTooLarge(before.metadata.namespace ?? "");
+    }
     if (now === undefined) return;
     if (hasBegun) this.#evaluator.adoptRowsOf(now);
     this.#evaluator.evaluateCluster(now);
+  }
+
+  /** Policies that are too large do not know which Clusters they match, so the last Cluster tells them. */
+  #finalizeTooLarge(namespace: string): void {
+    for (const _ of this.#options.clusters.byNamespace(namespace)) return;
+    for (const { key, compiled } of this.policies.entries())
+      if (compiled.tooLarge === true && compiled.ref.namespace === namespace) this.#options.onDirty(key);
   }
 
   /** Selectors match the labels of a Namespace, and gates may look at it and at the objects in it. */

@@ -67,7 +67,21 @@ export class Evaluator {
     return settings === undefined ? call : { ...call, settings };
   }
 
+  /** After a change of the policies that are too large in this namespace: another one may speak for them. */
+  passSpeech(namespace: string, evaluates: boolean): void {
+    const speaking = new Set(this.#candidates(namespace).entries);
+    for (const entry of this.#memory.policies.entries()) {
+      const { ref, tooLarge } = entry.compiled;
+      if (tooLarge !== true || ref.namespace !== namespace || entry.speaks === speaking.has(entry)) continue;
+      if (entry.speaks) entry.beSilent();
+      else entry.speaks = true;
+      if (entry.speaks && evaluates) this.evaluatePolicy(entry);
+      else this.#options.onDirty(entry.key);
+    }
+  }
+
   evaluatePolicy(entry: PolicyEntry): void {
+    if (!entry.speaks) return this.#options.onDirty(entry.key);
     const { ref } = entry.compiled;
     const { clusters } = this.#options;
     this.adoptRows(entry);
@@ -275,6 +289,7 @@ export class Evaluator {
 
   /** Adopts the rows that other replicas, or this one before a restart, have written, about one Cluster or about all. */
   adoptRows(entry: PolicyEntry, uid?: string): void {
+    if (!entry.speaks) return;
     const { recent = [], decisions = [] } = entry.object.status ?? {};
     const isWanted = ({ clusterUID }: NamedCluster): boolean => uid === undefined || clusterUID === uid;
     this.#adoptRecent(entry, recent.filter(isWanted));
@@ -286,6 +301,7 @@ export class Evaluator {
    * two instants counts, so no adopted row releases an operation earlier.
    */
   adoptWritten(entry: PolicyEntry): void {
+    if (!entry.speaks) return;
     const { recent = [], decisions = [] } = entry.object.status ?? {};
     this.#adoptRecent(entry, recent);
     entry.adoptLater(oncePerOperation(decisions));

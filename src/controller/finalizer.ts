@@ -11,12 +11,14 @@ import type { PolicyWriter } from "./ports.ts";
 /** Whether the finalizer has to be added or removed, as far as memory tells. */
 export function finalizerIsDue(
   policy: CompiledPolicy,
-  { deletionTimestamp, finalizers = [] }: ObjectMeta,
+  { deletionTimestamp, finalizers = [], finalizersOmitted }: ObjectMeta,
   matchedClusters: number,
 ): boolean {
+  // Writing the list would remove those of others.
+  if (finalizersOmitted === true) return false;
   const has = finalizers.includes(FINALIZER);
   if (deletionTimestamp !== undefined) return has;
-  return has !== (holdsDeletion(policy) && matchedClusters > 0);
+  return has !== (holdsDeletion(policy) && mayMatch(policy, matchedClusters));
 }
 
 /** The finalizers that the policy should have; `undefined`: leave them as they are. */
@@ -32,11 +34,16 @@ export async function wantedFinalizers(
   if (deletionTimestamp !== undefined)
     return (await mayGo(policy, namespace, matchedClusters, reader)) ? without : undefined;
   const holds = holdsDeletion(policy);
-  const wants = holds && matchedClusters > 0;
+  const wants = holds && mayMatch(policy, matchedClusters);
   // Replicas whose memories differ would add and remove it in turn, and it would be missing at times.
   if (holds && ((await reader.hasCluster(namespace, policy.clusterSelector)) ?? false) !== wants)
     return undefined;
   return wants ? [...finalizers, FINALIZER] : without;
+}
+
+/** Memory does not compare Clusters with a policy that is too large: a read of the API server decides. */
+function mayMatch({ tooLarge }: CompiledPolicy, matchedClusters: number): boolean {
+  return tooLarge === true || matchedClusters > 0;
 }
 
 function holdsDeletion({ ref, mode, rules }: CompiledPolicy): boolean {
@@ -58,5 +65,5 @@ async function mayGo(
   if (live?.metadata.deletionTimestamp === undefined) return true;
   const left = await reader.hasCluster(namespace, policy.clusterSelector);
   // Memory gets no more events about a kind that is gone.
-  return left === undefined || (matchedClusters === 0 && !left);
+  return left === undefined || (!left && (policy.tooLarge === true || matchedClusters === 0));
 }

@@ -7,6 +7,7 @@ import type { OverrideEntry } from "./overrideset.ts";
 import { computeOverrideStatus } from "./overridestatus.ts";
 import type { DecisionStore } from "./decisionstore.ts";
 import type { PolicyWriter } from "./ports.ts";
+import { stubOverride } from "./stubs.ts";
 
 const MAX_CONFLICTS = 5;
 
@@ -36,5 +37,6 @@ function learn(
 ): void {
   const current = store.overrides.get(key);
   if (object === undefined || current === undefined) return;
-  if (isNews(object.metadata, current.object.metadata)) store.overrideChanged(compiled.name, object);
+  if (!isNews(object.metadata, current.object.metadata)) return;
+  store.overrideChanged(compiled.name, current.object.tooLarge === true ? stubOverride(object) : object);
 }

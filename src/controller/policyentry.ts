@@ -34,6 +34,8 @@ export class PolicyEntry {
   readonly key: string;
   object: HookPolicy | ClusterHookPolicy;
   compiled: CompiledPolicy;
+  /** False: another policy that is too large speaks for it (policyset.ts), and it remembers nothing. */
+  speaks = true;
   /** When memory learnt of the spec, in monotonic milliseconds; -Infinity before everything was read. */
   editedAt = -Infinity;
   /** Keys of the Clusters that it matches. */
@@ -83,6 +85,8 @@ export class PolicyEntry {
     this.compiled = compiled;
     this.demands = mergeDemands(demandsOf(compiled));
     this.selectsNamespaces = selectsNamespaces(compiled);
+    this.speaks = true;
+    if (compiled.tooLarge === true) return this.forgetAll();
     // The status must not show timers of the old spec under the new one, or a restart would adopt them.
     for (const [operation, held] of this.held) {
       if (held.timers === undefined) continue; // ten thousand copies would take longer than all the rest
@@ -91,6 +95,17 @@ export class PolicyEntry {
     }
     // A window that an edit opens or closes is not an edge.
     this.windows = new Map();
+  }
+
+  beSilent(): void {
+    this.speaks = false;
+    this.forgetAll();
+  }
+
+  /** What is known about its Clusters takes memory, too. */
+  forgetAll(): void {
+    [this.rest, this.unmatched, this.rows, this.windows] = [[], [], [], new Map()];
+    for (const each of [this.matched, this.unforeseen, this.held, this.hasHeld, this.deadlines]) each.clear();
   }
 
   /** All these Clusters have to be compared with its selectors, and evaluated. */

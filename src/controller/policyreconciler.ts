@@ -14,6 +14,7 @@ import { callsChanged, type Transition } from "./transitions.ts";
 import type { PolicyWriter, StoreOptions, Unavailable } from "./ports.ts";
 import { knownOf } from "./known.ts";
 import type { PolicyObject } from "./policyset.ts";
+import { stubPolicy } from "./stubs.ts";
 
 export interface PolicyReconcilerOptions extends Pick<StoreOptions, "log" | "now" | "objects"> {
   readonly store: DecisionStore;
@@ -127,7 +128,9 @@ export class PolicyReconciler {
   #learn(entry: PolicyEntry, object: PolicyObject | undefined): void {
     if (object === undefined || !this.#isCurrent(entry)) return;
     const { store } = this.#options;
-    if (isNews(object.metadata, store.newest(entry).metadata)) store.policyChanged(entry.key, object);
+    const known = store.newest(entry);
+    if (!isNews(object.metadata, known.metadata)) return;
+    store.policyChanged(entry.key, known.tooLarge === true ? stubPolicy(object) : object);
   }
 
   #isCurrent(entry: PolicyEntry): boolean {

@@ -30,6 +30,21 @@ export interface Candidates {
   readonly compiled: readonly CompiledPolicy[];
 }
 
+/**
+ * Of HookPolicies that are too large, one speaks for all: each says the same about every Cluster of the namespace, and
+ * thousands would take long to ask. One that only audits speaks only for such.
+ */
+function spokesmen(): (entry: PolicyEntry) => boolean {
+  const spoken = new Set<string>();
+  return ({ compiled: { ref, tooLarge, mode, rules } }) => {
+    if (tooLarge !== true || ref.kind !== "HookPolicy") return true;
+    const says = `${mode} ${rules[0]?.admission}`;
+    if (spoken.has(says)) return false;
+    spoken.add(says);
+    return true;
+  };
+}
+
 function candidatesOf(entries: readonly PolicyEntry[]): Candidates {
   return { entries, compiled: entries.map(({ compiled }) => compiled) };
 }
@@ -130,7 +145,8 @@ export class PolicySet {
       .filter(({ compiled: { ref } }) => ref.kind === "ClusterHookPolicy" || ref.namespace === namespace)
       .map((entry) => ({ entry, name: policyName(entry.compiled.ref) }))
       .toSorted((a, b) => (a.name < b.name ? -1 : 1))
-      .map(({ entry }) => entry);
+      .map(({ entry }) => entry)
+      .filter(spokesmen());
     if (this.#candidates.size >= MAX_CACHED_NAMESPACES) this.#candidates.clear();
     const candidates = candidatesOf(entries);
     this.#candidates.set(namespace, candidates);

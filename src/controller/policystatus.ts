@@ -11,6 +11,7 @@ import {
 } from "../api/hookpolicy.ts";
 import { HOOK_NAMES } from "../api/runtimehooks.ts";
 import { describeErrors } from "../policy/message.ts";
+import { describeTooLarge } from "../policy/toolarge.ts";
 import { OBJECTS_NOT_LOADED } from "../policy/objects.ts";
 import { type CompiledPolicy, type CompiledRule, isGated, windowsOf } from "../policy/policy.ts";
 import { earliest, timestamp, wholeSecond } from "../policy/instant.ts";
@@ -62,8 +63,9 @@ type Counts = Pick<
   "matchedClusters" | "blocked" | "wouldBlock" | "decisions" | "decisionsOmitted"
 >;
 
-function count({ held, before, stored, matchedClusters }: StatusInput, now: Known): Counts {
-  const shown = firstOf(held, MAX_DECISIONS).map(storedRow);
+function count({ policy, held, before, stored, matchedClusters }: StatusInput, now: Known): Counts {
+  // A stub remembers one row of its stored status (stubs.ts).
+  const shown = firstOf(held, policy.tooLarge === true ? 1 : MAX_DECISIONS).map(storedRow);
   const unseen = (total: number | undefined, what: keyof Known): number =>
     mayHideRows(stored) ? Math.max(0, (total ?? 0) - sizeOfUnion(before[what], now[what])) : 0;
   const clusters = (what: "blocked" | "wouldBlock"): number => {
@@ -241,6 +243,10 @@ function torn({ held, stored, clustersUnavailable }: StatusInput): Finding[] {
 
 /** Only an edit of the policy, or another `--capi-version`, helps. */
 function stalledBy(policy: CompiledPolicy): Unavailable | undefined {
+  if (policy.tooLarge === true) {
+    const message = describeTooLarge(policy.ref.namespace);
+    return { reason: REASON.TooLarge, message: `Every Cluster that it could select is held: ${message}` };
+  }
   if (policy.errors.length > 0) return { reason: REASON.InvalidSpec, message: describeErrors(policy.errors) };
   if (policy.notEnforceable.length === 0) return undefined;
   return { reason: REASON.HookNotEnforceable, message: describeErrors(policy.notEnforceable) };

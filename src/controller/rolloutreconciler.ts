@@ -121,7 +121,7 @@ export class RolloutReconciler {
     // The rollout is read before the Clusters, so that a claim which is taken meanwhile causes a conflict.
     const object = await api.getRollout(name);
     if (object === undefined) return;
-    rollouts.rolloutChanged(name, object);
+    rollouts.learn(name, object);
     const current = rollouts.get(name);
     if (current === undefined) return;
     const ended = await this.#readEnded(current, mayHaveEnded);
@@ -130,7 +130,7 @@ export class RolloutReconciler {
     const stored = await api.replaceRolloutStatus(object, status);
     if (stored === undefined) return;
     onStored(stored, object.status, status);
-    rollouts.rolloutChanged(name, stored);
+    rollouts.learn(name, stored);
   }
 
   /**

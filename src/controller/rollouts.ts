@@ -23,6 +23,7 @@ import type { DecisionRequest, RolloutApi } from "./ports.ts";
 import { RolloutClaims } from "./rolloutclaims.ts";
 import { RolloutEntry, type RolloutWorld } from "./rolloutentry.ts";
 import { isNotOlder, RolloutSnapshot } from "./rolloutsnapshot.ts";
+import { stubRollout } from "./stubs.ts";
 import { confirmedWithin } from "./timebudget.ts";
 
 export interface RolloutsOptions extends RolloutWorld {
@@ -60,7 +61,7 @@ export class Rollouts {
       knownCluster: ({ namespace, name }) => clusters.get(`${namespace}/${name}`),
       compiledOf: (object) => this.get(object.metadata.name)?.compiledOf(object) ?? compile(object),
       now,
-      onStored: (object) => this.rolloutChanged(object.metadata.name, object),
+      onStored: (object) => this.learn(object.metadata.name, object),
       onError,
     });
   }
@@ -84,6 +85,12 @@ export class Rollouts {
     else this.#older.set(name, object);
     this.#options.onDemands();
     this.#options.onDirty(name);
+  }
+
+  /** Takes what was read or written, of which the informer may keep only a stub. */
+  learn(name: string, object: HookRollout): void {
+    const isStub = this.get(name)?.object.tooLarge === true;
+    this.rolloutChanged(name, isStub ? stubRollout(object) : object);
   }
 
   #add(name: string, object: HookRollout): void {
@@ -198,6 +205,7 @@ export class Rollouts {
     const { rollout, status, hook } = entry;
     const { now, served } = this.#options;
     const { cluster } = world;
+    if (cluster.tooLarge === true) return holdOf(rollout, { reason: "TooLarge" });
     const member = entry.member(cluster);
     if (member === undefined || member.marked) return undefined;
     const { metadata } = member;

@@ -379,10 +379,11 @@ function summaryOf(
   };
 }
 
-function readiness({ rollout: { problem, mode, paused }, isRebuilding }: RolloutInput): Finding[] {
+function readiness({ rollout: { problem, tooLarge, mode, paused }, isRebuilding }: RolloutInput): Finding[] {
   if (problem !== undefined) {
     const message = `Holds every Cluster that it may select: ${problem}`;
-    return failing(CONDITION.Ready, CONDITION.Stalled, { reason: REASON.InvalidSpec, message });
+    const reason = tooLarge === true ? REASON.TooLarge : REASON.InvalidSpec;
+    return failing(CONDITION.Ready, CONDITION.Stalled, { reason, message });
   }
   if (isRebuilding) {
     const message =

@@ -1,4 +1,7 @@
-/** Stored objects as the controller keeps them: without managedFields and other fields that it does not use. */
+/**
+ * Stored objects as the controller keeps them: without labels, annotations, managedFields and other fields that it does not
+ * use. Objects that are too large for their namespace's share of memory leave a stub.
+ */
 
 import {
   type ClusterHookPolicy,
@@ -8,7 +11,7 @@ import {
   type HookRollout,
   VERSION,
 } from "../api/hookpolicy.ts";
-import { viewMetadata } from "../policy/cluster.ts";
+import { viewIdentity } from "../policy/cluster.ts";
 import type { PolicyKind } from "../policy/policyref.ts";
 import type { PolicyObject } from "./policyset.ts";
 
@@ -35,5 +38,5 @@ export function viewOverride(raw: StoredObject): HookOverride {
 }
 
 function view(kind: string, { metadata, spec, status }: StoredObject): object {
-  return { apiVersion: `${GROUP}/${VERSION}`, kind, metadata: viewMetadata(metadata), spec, status };
+  return { apiVersion: `${GROUP}/${VERSION}`, kind, metadata: viewIdentity(metadata), spec, status };
 }

@@ -8,6 +8,7 @@
  * dies unnoticed lets stale policies decide.
  */
 import type { Logger } from "../api/logger.ts";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { KubeClient } from "./kubeclient.ts";
 import { childOf, pause, withDeadline } from "./deadline.ts";
 import { KubeError, fromTransport, isAborted } from "./kubeerror.ts";
@@ -15,6 +16,7 @@ import { type Entry, Projection } from "./projection.ts";
 import { Recovery } from "./recovery.ts";
 import { keyOf, type KubeObject, type Resource, resourceName } from "./resource.ts";
 import { type Change, Store, type Stored } from "./objectstore.ts";
+import { Keeping, type Share } from "./keeping.ts";
 import { DEFAULT_TUNING, type InformerTuning } from "./tuning.ts";
 import { followWatch } from "./watchsession.ts";
 import type { WatchEvent } from "./watchstream.ts";
@@ -40,6 +42,8 @@ export interface InformerOptions<T extends Stored> {
    */
   readonly isSame?: (a: T, b: T) => boolean;
   readonly metadataOnly?: boolean;
+  /** Absent: the objects do not count. */
+  readonly share?: Share<T>;
   readonly log: Logger;
   readonly tuning?: Partial<InformerTuning>;
   /** A monotonic clock in milliseconds. */
@@ -58,6 +62,9 @@ export class Informer<T extends Stored> {
   readonly #projection: Projection<T>;
   readonly #recovery: Recovery;
   readonly #store: Store<T>;
+  readonly #keeping: Keeping<T> | undefined;
+  /** What the list that is under way has brought so far. */
+  #listing = new Map<string, Entry<T>>();
   readonly #now: () => number;
   readonly #random: () => number;
   readonly #firstList = Promise.withResolvers<void>();
@@ -74,6 +81,7 @@ export class Informer<T extends Stored> {
     const { project, log, now = (): number => performance.now(), random = Math.random } = options;
     this.#options = options;
     this.#store = new Store(options.isSame);
+    this.#keeping = options.share && new Keeping(options.share);
     this.#tuning = { ...DEFAULT_TUNING, ...options.tuning };
     this.#now = now;
     this.#random = random;
@@ -84,6 +92,9 @@ export class Informer<T extends Stored> {
   /** Runs until `signal` fires; never rejects. Run once. */
   async run(signal: AbortSignal): Promise<void> {
     this.#running = true;
+    const { share } = this.#options;
+    const keeper = { shed: (owner: string) => void this.#shed(owner) };
+    share?.shares.join(keeper);
     while (!signal.aborted) {
       let isWatching = false;
       try {
@@ -97,6 +108,8 @@ export class Informer<T extends Stored> {
       }
     }
     this.#running = false;
+    share?.shares.leave(keeper);
+    this.#keeping?.retain(new Map());
     clearTimeout(this.#refreshTimer);
   }
 
@@ -186,11 +199,17 @@ export class Informer<T extends Stored> {
     this.#refreshDue = false;
     const resource = await this.#resolve(signal);
     const { client, metadataOnly = false, log } = this.#options;
-    const project = (raw: KubeObject): Entry<T> => this.#projection.entry(raw);
-    const { items, resourceVersion } = await client.list(resource, { metadataOnly, signal, project });
+    const project = (raw: KubeObject): Entry<T> => {
+      const entry = this.#entry(raw);
+      this.#listing.set(entry.key, entry);
+      return entry;
+    };
+    const listed = client.list(resource, { metadataOnly, signal, project });
+    const { items, resourceVersion } = await listed.finally(() => this.#listing.clear());
     this.#recovery.listed(this.#listedAt);
-    for (const change of this.#store.replace(this.#projection.merge(items, this.#store)))
-      this.#deliver(change);
+    const objects = this.#projection.merge(items, this.#store);
+    for (const change of this.#store.replace(objects)) this.#deliver(change);
+    this.#keeping?.retain(objects);
     if (!this.#synced)
       log.info("Listed for the first time", { resource: resourceName(resource), objects: this.size });
     this.#synced = true;
@@ -232,7 +251,8 @@ export class Informer<T extends Stored> {
       this.#session = undefined;
       session.release();
       lived = this.#recovery.watchEnded();
-      if (opened && this.#options.isSame !== undefined && !this.#refreshDue) this.refresh();
+      if (opened && (this.#options.isSame !== undefined || this.#restores()) && !this.#refreshDue)
+        this.refresh();
     }
     if (!lived)
       throw new KubeError("watch: closed at once by the server", { code: 0, reason: "WatchClosed" });
@@ -251,9 +271,51 @@ export class Informer<T extends Stored> {
       return;
     }
     this.#moveTo({ resource, resourceVersion: event.object.metadata.resourceVersion });
-    if (event.type === "DELETED") return this.#deliver(this.#store.remove(keyOf(event.object.metadata)));
-    const { key, object } = this.#projection.entry(event.object, this.#store);
+    if (event.type === "DELETED") {
+      const key = keyOf(event.object.metadata);
+      this.#deliver(this.#store.remove(key));
+      this.#keeping?.drop(key);
+      return;
+    }
+    const { key, object } = this.#entry(event.object, this.#store);
     if (object !== undefined) this.#deliver(this.#store.put(key, object));
+  }
+
+  /** `knownIn`: see Projection. */
+  #entry(raw: KubeObject, knownIn?: Store<T>): Entry<T> {
+    const entry = this.#projection.entry(raw, knownIn);
+    const { key, object } = entry;
+    if (object !== undefined)
+      entry.object = this.#store.known(key, this.#keeping?.keep(key, object) ?? object);
+    return entry;
+  }
+
+  /** Replaces what is kept for the owner, in slices: consumers evaluate each change. Never rejects. */
+  async #shed(owner: string): Promise<void> {
+    for (const entry of this.#listing.values())
+      entry.object = (entry.object && this.#keeping?.shed(entry.object, owner)) ?? entry.object;
+    let end = performance.now() + this.#tuning.sliceMs;
+    for (const key of [...this.#store.entries()].map(([each]) => each)) {
+      const object = this.#store.get(key);
+      const stub = object && this.#keeping?.shed(object, owner);
+      if (stub !== undefined) this.#deliver(this.#store.put(key, stub));
+      if (performance.now() < end) continue;
+      await nextTurn();
+      end = performance.now() + this.#tuning.sliceMs;
+    }
+  }
+
+  /**
+   * Whether some stub may be a whole object again. They are read anew when a watch ends, within ten minutes: a tenant
+   * at the edge of a share must not cause lists as often as it likes.
+   */
+  #restores(): boolean {
+    return this.#store.list().some((object) => this.#keeping?.isRestorable(object) === true);
+  }
+
+  /** Stubs in the store. */
+  get tooLarge(): number {
+    return this.#store.list().filter(({ tooLarge }) => tooLarge === true).length;
   }
 
   #deliver(change: Change<T> | undefined): void {

@@ -1,6 +1,6 @@
-import type { ObjectMeta } from "../api/meta.ts";
+import type { MaybeTooLarge, ObjectMeta } from "../api/meta.ts";
 
-export interface Stored {
+export interface Stored extends MaybeTooLarge {
   readonly metadata: ObjectMeta;
 }
 
@@ -34,15 +34,25 @@ export class Store<T extends Stored> {
     return [...this.#objects.values()];
   }
 
+  entries(): Iterable<[string, T]> {
+    return this.#objects;
+  }
+
   byNamespace(namespace: string): T[] {
     return [...(this.#namespaces.get(namespace)?.values() ?? [])];
+  }
+
+  /** The stored copy if it is the same, so that a list of what is known needs no memory; else this one. */
+  known(key: string, object: T): T {
+    const old = this.#objects.get(key);
+    return old !== undefined && isSameVersion(old, object) && this.#isSame(old, object) ? old : object;
   }
 
   /** `undefined` when the store already holds this object. */
   put(key: string, object: T): Change<T> | undefined {
     const old = this.#objects.get(key);
     // Keeps the copy that the last change reported: the next change starts from it.
-    if (old !== undefined && isSameVersion(old, object) && this.#isSame(old, object)) return undefined;
+    if (old !== undefined && this.known(key, object) === old) return undefined;
     this.#objects.set(key, object);
     const namespace = namespaceOf(key);
     const siblings = this.#namespaces.get(namespace) ?? new Map<string, T>();
@@ -75,5 +85,9 @@ function namespaceOf(key: string): string {
 }
 
 function isSameVersion(a: Stored, b: Stored): boolean {
-  return a.metadata.uid === b.metadata.uid && a.metadata.resourceVersion === b.metadata.resourceVersion;
+  return (
+    a.metadata.uid === b.metadata.uid &&
+    a.metadata.resourceVersion === b.metadata.resourceVersion &&
+    a.tooLarge === b.tooLarge
+  );
 }

@@ -7,7 +7,7 @@ export interface Entry<T> {
   readonly key: string;
   readonly uid: string;
   /** Undefined when the projection failed. */
-  readonly object: T | undefined;
+  object: T | undefined;
 }
 
 /**

@@ -18,7 +18,7 @@ import type { ObjectInformers } from "../objects/objectinformers.ts";
 
 type AnyInformer = Pick<
   Informer<Stored>,
-  "contactAgeMs" | "restarts" | "size" | "synced" | "whenSynced" | "run"
+  "contactAgeMs" | "restarts" | "size" | "tooLarge" | "synced" | "whenSynced" | "run"
 >;
 
 export type Named = readonly [name: string, informer: AnyInformer];
@@ -45,6 +45,7 @@ export function followMemory(metrics: Metrics, { store, queue, named, objects, n
   metrics.informerContactAge.follow(perInformer((informer) => informer.contactAgeMs() / 1000));
   metrics.informerRestarts.follow(perInformer((informer) => informer.restarts));
   metrics.informerObjects.follow(perInformer((informer) => informer.size));
+  metrics.informerTooLarge.follow(perInformer((informer) => informer.tooLarge));
 }
 
 /** The values of all metrics about policies, for one scrape. */

@@ -117,6 +117,11 @@ function controllerMetrics({ counter, mirror, mirrorCounter }: Makers) {
       ["resource"],
     ),
     informerObjects: mirror("hookpolicy_informer_objects", "Objects held in memory.", ["resource"]),
+    informerTooLarge: mirror(
+      "hookpolicy_informer_objects_too_large",
+      "Objects of which only a stub is in memory, because their namespace takes more than its share.",
+      ["resource"],
+    ),
     statusWrites: counter(
       "hookpolicy_status_writes_total",
       "Status updates sent to the API server, by result.",

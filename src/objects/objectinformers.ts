@@ -1,6 +1,7 @@
 /** The objects of the kinds that policies name, from memory or by a fresh read. */
 
 import { once } from "node:events";
+import { amountOf } from "../api/amount.ts";
 import { discoverResource } from "../kube/apidiscovery.ts";
 import { isNotFound } from "../kube/kubeerror.ts";
 import type { Informer } from "../kube/informer.ts";
@@ -13,10 +14,13 @@ import {
   type WatchedObject,
 } from "../policy/objects.ts";
 import { mergeDemands, type ObjectDemand, type ObjectQuery } from "../policy/policy.ts";
-import { isSecret, notLoaded, refusalOf, SECRETS_REFUSED, tooManyKinds } from "./objectrefusal.ts";
+import { isSecret, notLoaded, refusalOf, SECRETS_REFUSED, tooLarge, tooManyKinds } from "./objectrefusal.ts";
 import { ObjectWatch, type ObjectWatchOptions, viewObject } from "./objectwatch.ts";
 
-export interface ObjectInformersOptions extends Pick<ObjectWatchOptions, "client" | "log" | "tuning"> {
+export interface ObjectInformersOptions extends Pick<
+  ObjectWatchOptions,
+  "client" | "shares" | "log" | "tuning"
+> {
   /** Called when an object of this kind changed. `namespace` is undefined for a cluster-scoped kind. */
   readonly onChange: (kind: ObjectKind, namespace: string | undefined) => void;
   /** Called when objects of this kind became available or unavailable, or when all of them may have changed. */
@@ -31,6 +35,9 @@ interface Entry {
   serving: ObjectWatch;
   wanted: ObjectWatch;
 }
+
+/** For what one read before a release brings: twelve can be under way (controller/livereads.ts). */
+const MAX_READ_BYTES = 8 * 1024 * 1024;
 
 /** Limits the kinds that policies can make the operator watch. */
 const MAX_KINDS = 50;
@@ -86,11 +93,13 @@ export class ObjectInformers implements ObjectReader {
     try {
       const resource = await discoverResource(client, kind);
       asked = { verb: options.name === undefined ? "list" : "get", resource };
-      const found = await this.#present(resource, namespace, options);
+      const place = resource.namespaced ? namespace : undefined;
+      if (this.#options.shares.isOver(place ?? objectKindKey(kind))) return tooLarge(kind, place);
+      const objects = await this.#present(kind, resource, namespace, options);
       const after = await discoverResource(client, kind);
       if (after.plural !== resource.plural || after.namespaced !== resource.namespaced)
         return notLoaded(kind);
-      const objects = found.map((raw) => viewObject(kind, raw, options.whole));
+      if (objects === undefined) return tooLarge(kind, place);
       return { ok: true, namespaced: resource.namespaced, objects };
     } catch (error) {
       const refusal = refusalOf(kind, error, asked);
@@ -121,15 +130,29 @@ export class ObjectInformers implements ObjectReader {
     await Promise.all(this.#running);
   }
 
-  async #present(resource: Resource, namespace: string, { whole, name }: ObjectRead): Promise<KubeObject[]> {
+  /** `undefined`: they are too large. */
+  async #present(
+    kind: ObjectKind,
+    resource: Resource,
+    namespace: string,
+    { whole, name }: ObjectRead,
+  ): Promise<readonly WatchedObject[] | undefined> {
     const { client } = this.#options;
     const metadataOnly = !whole;
     if (name === undefined) {
       const scope = resource.namespaced ? { namespace } : {};
-      return (await client.list(resource, { metadataOnly, ...scope })).items;
+      let room = MAX_READ_BYTES;
+      const project = (raw: KubeObject): WatchedObject | undefined => {
+        if (room < 0) return undefined;
+        const object = viewObject(kind, raw, whole);
+        room -= amountOf(object).bytes;
+        return object;
+      };
+      const { items } = await client.list(resource, { metadataOnly, project, ...scope });
+      return room < 0 ? undefined : items.filter((object) => object !== undefined);
     }
     try {
-      return [await client.get(resource, { namespace, name }, { metadataOnly })];
+      return [viewObject(kind, await client.get(resource, { namespace, name }, { metadataOnly }), whole)];
     } catch (error) {
       // Either the object or its kind is missing: the discovery that follows shows which.
       if (isNotFound(error)) return [];

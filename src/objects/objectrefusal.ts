@@ -3,6 +3,7 @@
 import { isForbidden, isNotFound, KubeError } from "../kube/kubeerror.ts";
 import { KIND_NOT_WATCHABLE, KIND_TERMINATING } from "../kube/apidiscovery.ts";
 import { type Resource, resourceName } from "../kube/resource.ts";
+import { describeTooLarge, TOO_LARGE } from "../policy/toolarge.ts";
 import { type FoundObjects, type ObjectKind, OBJECTS_NOT_LOADED } from "../policy/objects.ts";
 
 export type Refusal = Extract<FoundObjects, { readonly ok: false }>;
@@ -25,6 +26,10 @@ export function notLoaded({ apiVersion, kind }: ObjectKind): Refusal {
 export function tooManyKinds({ apiVersion, kind }: ObjectKind, limit: number): Refusal {
   const message = `kind ${kind} in ${apiVersion} is not watched: policies name more than ${limit} kinds of objects`;
   return { ok: false, reason: "TooManyKinds", message };
+}
+
+export function tooLarge({ kind }: ObjectKind, namespace: string | undefined): Refusal {
+  return { ok: false, reason: TOO_LARGE, message: `${describeTooLarge(namespace)} (kind ${kind})` };
 }
 
 /** `undefined` for a temporary error, such as a loss of contact. */

@@ -1,4 +1,6 @@
+import { amountOf } from "../api/amount.ts";
 import type { Logger } from "../api/logger.ts";
+import type { MemoryShares } from "../kube/memoryshares.ts";
 import type { KubeClient, List, ListOptions, WatchOptions } from "../kube/kubeclient.ts";
 import { type Child, childOf } from "../kube/deadline.ts";
 import { discoverResource } from "../kube/apidiscovery.ts";
@@ -16,12 +18,14 @@ import {
   OBJECTS_NOT_LOADED,
   type WatchedObject,
 } from "../policy/objects.ts";
-import { notLoaded, type Refusal, refusalOf } from "./objectrefusal.ts";
+import { stubObject } from "../policy/toolarge.ts";
+import { notLoaded, type Refusal, refusalOf, tooLarge } from "./objectrefusal.ts";
 
 export type ObjectClient = Pick<KubeClient, "getPath" | "get" | "list" | "watch">;
 
 export interface ObjectWatchOptions extends ObjectDemand {
   readonly client: ObjectClient;
+  readonly shares: MemoryShares;
   readonly log: Logger;
   readonly tuning?: Partial<InformerTuning>;
   readonly onChange: (namespace: string | undefined) => void;
@@ -43,7 +47,7 @@ export class ObjectWatch {
   #life: Child | undefined;
 
   constructor(options: ObjectWatchOptions) {
-    const { kind, whole, client, log, tuning } = options;
+    const { kind, whole, client, shares, log, tuning } = options;
     this.whole = whole;
     this.#options = options;
     this.#refusal = notLoaded(kind);
@@ -53,6 +57,7 @@ export class ObjectWatch {
       project: (raw) => viewObject(kind, raw, whole),
       onChange: (change) => this.#changed(change),
       metadataOnly: !whole,
+      share: { shares, ownerOf: (object) => ownerOf(kind, object), amountOf, stub: stubObject },
       log: log.child({ objects: objectKindKey(kind) }),
       ...(tuning !== undefined && { tuning }),
     });
@@ -78,6 +83,8 @@ export class ObjectWatch {
     if (this.#refusal !== undefined) return this.#refusal;
     const namespaced = this.#resource?.namespaced ?? true;
     const objects = namespaced ? this.informer.byNamespace(namespace) : this.informer.list();
+    if (objects.some((object) => object.tooLarge === true))
+      return tooLarge(this.#options.kind, namespaced ? namespace : undefined);
     return { ok: true, namespaced, objects };
   }
 
@@ -127,6 +134,11 @@ export class ObjectWatch {
   #changed({ old, new: object }: Change<WatchedObject>): void {
     if (this.#refusal === undefined) this.#options.onChange((object ?? old)?.metadata.namespace);
   }
+}
+
+/** Objects in no namespace share by kind: who may write one kind must not use up the share of another. */
+export function ownerOf(kind: ObjectKind, { metadata: { namespace } }: WatchedObject): string {
+  return namespace ?? objectKindKey(kind);
 }
 
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";

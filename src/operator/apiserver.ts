@@ -25,12 +25,13 @@ import type { ClusterResource } from "../kube/clusterresource.ts";
 import type { KubeObject, Resource } from "../kube/resource.ts";
 import { NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../kube/resources.ts";
 import { viewOverride, viewPolicy, viewRollout } from "../controller/storedviews.ts";
-import { viewCluster, viewMetadata, viewNamespace } from "../policy/cluster.ts";
+import { viewCluster, viewIdentity, viewNamespace } from "../policy/cluster.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import type { ObjectInformers } from "../objects/objectinformers.ts";
 import type { HolderRef, PolicyKind } from "../policy/policyref.ts";
 import type { PolicyObject } from "../controller/policyset.ts";
+import { viewMember } from "../policy/toolarge.ts";
 import { presentMetadata, type PresentClustersOptions } from "./presentclusters.ts";
 
 export interface ApiServerOptions extends Pick<PresentClustersOptions, "memory" | "patienceMs"> {
@@ -52,7 +53,7 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
     this.#present = {
       ...memory,
       version: async () => await client.version(clusters.current),
-      list: async (signal) => (await this.#metadata(clusters.current, { signal })).items,
+      list: async (signal) => (await this.#metadata(clusters.current, { signal }, viewMember)).items,
     };
   }
 
@@ -76,11 +77,12 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
   async #metadata(
     resource: Resource,
     options: Omit<ListOptions<ObjectMeta>, "project"> = {},
+    view: (metadata: unknown) => ObjectMeta = viewIdentity,
   ): Promise<List<ObjectMeta>> {
     return await this.#client.list(resource, {
       ...options,
       metadataOnly: true,
-      project: ({ metadata }) => viewMetadata(metadata),
+      project: ({ metadata }) => view(metadata),
     });
   }
 
@@ -93,8 +95,8 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
   }
 
   async namespaces(): ReturnType<LiveReader["namespaces"]> {
-    const { items } = await this.#client.list(NAMESPACES, { metadataOnly: true });
-    return items.map(viewNamespace);
+    const { items } = await this.#client.list(NAMESPACES, { metadataOnly: true, project: viewNamespace });
+    return items;
   }
 
   async overrides(): ReturnType<LiveReader["overrides"]> {
@@ -149,14 +151,14 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
     { object }: OverrideEntry,
     status: HookOverrideStatus,
   ): Promise<HookOverride | undefined> {
-    return await unlessGone(this.#client.replaceStatus(OVERRIDES, { ...object, status }), viewOverride);
+    return await unlessGone(this.#client.replaceStatus(OVERRIDES, withStatus(object, status)), viewOverride);
   }
 
   async replaceStatus(
     { object }: PolicyEntry,
     status: PolicyObject["status"],
   ): Promise<PolicyObject | undefined> {
-    const written = this.#client.replaceStatus(POLICY_RESOURCES[object.kind], { ...object, status });
+    const written = this.#client.replaceStatus(POLICY_RESOURCES[object.kind], withStatus(object, status));
     return await unlessGone(written, (raw) => viewPolicy(object.kind, raw));
   }
 
@@ -186,7 +188,7 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
     object: HookRollout,
     status: HookRolloutStatus,
   ): ReturnType<RolloutApi["replaceRolloutStatus"]> {
-    return await unlessGone(this.#client.replaceStatus(ROLLOUTS, { ...object, status }), viewRollout);
+    return await unlessGone(this.#client.replaceStatus(ROLLOUTS, withStatus(object, status)), viewRollout);
   }
 }
 
@@ -196,4 +198,15 @@ async function unlessGone<T>(
 ): Promise<T | undefined> {
   const raw = await unlessNotFound(answer);
   return raw && view(raw);
+}
+
+/** The API server ignores the rest of a status update (apiextensions-apiserver: status_strategy.go, PrepareForUpdate). */
+function withStatus({ apiVersion, kind, metadata }: KubeObject, status: unknown): KubeObject {
+  const { name, namespace, uid, resourceVersion } = metadata;
+  return {
+    ...(apiVersion !== undefined && { apiVersion }),
+    ...(kind !== undefined && { kind }),
+    metadata: { name, uid, resourceVersion, ...(namespace !== undefined && { namespace }) },
+    status,
+  };
 }

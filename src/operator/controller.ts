@@ -11,7 +11,7 @@ import { CallTurns, shareOf } from "../controller/callturns.ts";
 import { type ConfirmationOptions, Confirmer } from "../controller/confirmation.ts";
 import { finalizerIsDue } from "../controller/finalizer.ts";
 import { parsePolicyKey } from "../controller/policyset.ts";
-import type { StoreOptions, Unavailable } from "../controller/ports.ts";
+import type { Lister, StoreOptions, Unavailable } from "../controller/ports.ts";
 import { PolicyReconciler } from "../controller/policyreconciler.ts";
 import { DecisionStore } from "../controller/decisionstore.ts";
 import { confirmRelease, confirmRequest } from "../controller/release.ts";
@@ -20,7 +20,9 @@ import type { Transition } from "../controller/transitions.ts";
 import type { DecisionSource } from "../hooks/hookhandler.ts";
 import type { KubeClient } from "../kube/kubeclient.ts";
 import { isForbidden, isNotFound } from "../kube/kubeerror.ts";
+import type { Stored } from "../kube/objectstore.ts";
 import type { Informer } from "../kube/informer.ts";
+import { MemoryShares } from "../kube/memoryshares.ts";
 import { WorkQueue } from "../kube/workqueue.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { ServedHooks } from "../api/hookcatalog.ts";
@@ -72,18 +74,19 @@ export function createController(options: ControllerOptions): Controller {
   const { client, serviceName, metrics, events, log } = options;
   // Memory's clock: a wait that starts while this machine's clock is behind must not start too early.
   const { now } = client.serverClock;
-  const clusterResource = new ClusterResource(client);
+  const [shares, clusterResource] = [new MemoryShares(log), new ClusterResource(client)];
   // Informers, store and queue call each other; each is called only when all of them exist.
   const changed = (kind: ObjectKind): void => store.objectsChanged(kind);
-  const objects = new ObjectInformers({ client, log, onChange: changed, onAvailability: changed });
+  const objects = new ObjectInformers({ client, shares, log, onChange: changed, onAvailability: changed });
   const owned = new OwnedObjects({ client, log, onChange: (namespace) => store.partsChanged(namespace) });
   const api = new ApiServer({ client, clusters: clusterResource, objects, memory: () => informers.clusters });
   const lookAgain = (namespace?: string): void => {
     for (const key of keysIn(store, namespace)) queue.add(key);
   };
   const listeners = { store: () => store, rollouts: () => rollouts, owned, lookAgain };
-  const informers = createInformers(options, clusterResource, listeners);
-  const { clusters, namespaces } = informers;
+  const informers = createInformers({ client, shares, log }, clusterResource, listeners);
+  const { clusters } = informers;
+  const namespaces = withoutTooLarge(informers.namespaces);
   const registered = (): void => {
     store.settingsChanged();
     lookAgain();
@@ -294,6 +297,19 @@ function oncePerTurn(work: () => void): () => void {
       isDue = false;
       work();
     });
+  };
+}
+
+/** A Namespace that is too large is unknown, and what depends on it is not evaluable. */
+function withoutTooLarge<T extends Stored>(informer: Lister<T>): Lister<T> {
+  const isKnown = ({ tooLarge }: T): boolean => tooLarge !== true;
+  return {
+    get: (key) => {
+      const object = informer.get(key);
+      return object !== undefined && isKnown(object) ? object : undefined;
+    },
+    byNamespace: (namespace) => [...informer.byNamespace(namespace)].filter(isKnown),
+    list: () => [...informer.list()].filter(isKnown),
   };
 }
 

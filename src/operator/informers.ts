@@ -2,15 +2,20 @@
 
 import type { HookOverride, HookRollout } from "../api/hookpolicy.ts";
 import type { Logger } from "../api/logger.ts";
-import type { Cluster, Namespace } from "../api/meta.ts";
+import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
+import { amountOf } from "../api/amount.ts";
+import { amountOfCluster, amountOfPolicy, amountOfRollout } from "../controller/amounts.ts";
 import { compactCluster } from "../controller/compactcluster.ts";
 import type { DecisionStore } from "../controller/decisionstore.ts";
 import { policyKey, type PolicyObject } from "../controller/policyset.ts";
 import type { Rollouts } from "../controller/rollouts.ts";
 import { isSameSpec } from "../controller/samespec.ts";
+import { stubOverride, stubPolicy, stubRollout } from "../controller/stubs.ts";
 import { viewOverride, viewPolicy, viewRollout } from "../controller/storedviews.ts";
 import type { ClusterResource } from "../kube/clusterresource.ts";
-import { Informer } from "../kube/informer.ts";
+import { Informer, type InformerOptions } from "../kube/informer.ts";
+import type { Share } from "../kube/keeping.ts";
+import { type MemoryShares, PLATFORM } from "../kube/memoryshares.ts";
 import type { KubeClient } from "../kube/kubeclient.ts";
 import { resourceName } from "../kube/resource.ts";
 import { NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../kube/resources.ts";
@@ -18,6 +23,7 @@ import type { Named } from "../metrics/gauges.ts";
 import type { OwnedObjects } from "../objects/ownedobjects.ts";
 import { viewCluster, viewNamespace } from "../policy/cluster.ts";
 import type { PolicyKind } from "../policy/policyref.ts";
+import { stubCluster, stubNamespace } from "../policy/toolarge.ts";
 
 export interface Informers {
   readonly policies: Readonly<Record<PolicyKind, Informer<PolicyObject>>>;
@@ -35,28 +41,25 @@ interface Listeners {
 }
 
 export function createInformers(
-  { client, log }: { readonly client: KubeClient; readonly log: Logger },
+  {
+    client,
+    log,
+    shares,
+  }: { readonly client: KubeClient; readonly log: Logger; readonly shares: MemoryShares },
   clusterResource: ClusterResource,
   { store, rollouts, owned, lookAgain }: Listeners,
 ): Informers {
   const common = { client, log };
+  const share = sharesIn(shares);
   const policies = (kind: PolicyKind): Informer<PolicyObject> =>
-    new Informer({
-      ...common,
-      resource: POLICY_RESOURCES[kind],
-      project: (raw) => viewPolicy(kind, raw),
-      isSame: isSameSpec,
-      onChange: ({ old, new: object }) => {
-        const { namespace, name = "" } = (object ?? old)?.metadata ?? {};
-        store().policyChanged(policyKey(kind, namespace, name), object);
-      },
-    });
+    new Informer({ ...common, ...policiesOf(kind, store), share: share.policies });
   return {
     policies: { HookPolicy: policies("HookPolicy"), ClusterHookPolicy: policies("ClusterHookPolicy") },
     clusters: new Informer<Cluster>({
       ...common,
       resource: async (signal) => await clusterResource.resolve(signal),
       project: (raw, known) => compactCluster(viewCluster(raw, known)),
+      share: share.clusters,
       onChange: ({ old, new: cluster }) => {
         owned.clusterChanged(old, cluster);
         store().clusterChanged(old, cluster);
@@ -67,6 +70,7 @@ export function createInformers(
       ...common,
       resource: OVERRIDES,
       project: viewOverride,
+      share: share.overrides,
       isSame: isSameSpec,
       onChange: ({ key, new: object }) => store().overrideChanged(key, object),
     }),
@@ -74,6 +78,7 @@ export function createInformers(
       ...common,
       resource: ROLLOUTS,
       project: viewRollout,
+      share: share.rollouts,
       isSame: isSameSpec,
       onChange: ({ key, new: object }) => {
         store().rolloutChanged(key, object);
@@ -85,6 +90,7 @@ export function createInformers(
       resource: NAMESPACES,
       metadataOnly: true,
       project: viewNamespace,
+      share: share.namespaces,
       onChange: ({ key }) => {
         store().namespaceChanged(key);
         rollouts().membersChanged();
@@ -92,6 +98,44 @@ export function createInformers(
       },
     }),
   };
+}
+
+function policiesOf(
+  kind: PolicyKind,
+  store: Listeners["store"],
+): Pick<InformerOptions<PolicyObject>, "resource" | "project" | "isSame" | "onChange"> {
+  return {
+    resource: POLICY_RESOURCES[kind],
+    project: (raw) => viewPolicy(kind, raw),
+    isSame: isSameSpec,
+    onChange: ({ old, new: object }) => {
+      const { namespace, name = "" } = (object ?? old)?.metadata ?? {};
+      store().policyChanged(policyKey(kind, namespace, name), object);
+    },
+  };
+}
+
+interface Shares {
+  readonly policies: Share<PolicyObject>;
+  readonly clusters: Share<Cluster>;
+  readonly overrides: Share<HookOverride>;
+  readonly rollouts: Share<HookRollout>;
+  readonly namespaces: Share<Namespace>;
+}
+
+function sharesIn(shares: MemoryShares): Shares {
+  const own = { shares, ownerOf: namespaceOf, amountOf };
+  return {
+    policies: { ...own, amountOf: amountOfPolicy, stub: stubPolicy },
+    clusters: { ...own, amountOf: amountOfCluster, stub: stubCluster },
+    overrides: { ...own, stub: stubOverride },
+    rollouts: { ...own, amountOf: amountOfRollout, stub: stubRollout },
+    namespaces: { ...own, ownerOf: ({ metadata }) => metadata.name, stub: stubNamespace },
+  };
+}
+
+function namespaceOf({ metadata }: { readonly metadata: ObjectMeta }): string {
+  return metadata.namespace ?? PLATFORM;
 }
 
 export function nameInformers(informers: Informers): readonly Named[] {

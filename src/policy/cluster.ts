@@ -62,7 +62,8 @@ function knownTopology(
   { uid, generation }: ObjectMeta,
   known: Cluster | undefined,
 ): ClusterTopology | undefined {
-  const same = known?.metadata.uid === uid && known.metadata.generation === generation;
+  const same =
+    known?.tooLarge !== true && known?.metadata.uid === uid && known.metadata.generation === generation;
   return same && generation !== undefined ? known.topology : undefined;
 }
 
@@ -137,12 +138,22 @@ function isReference(value: unknown): boolean {
 
 export function viewMetadata(raw: unknown): ObjectMeta {
   const metadata = fieldsOf(raw);
+  const labels = viewStrings(metadata["labels"]);
+  const annotations = viewStrings(metadata["annotations"], DROPPED_ANNOTATIONS);
+  return {
+    ...viewIdentity(raw),
+    ...(labels !== undefined && { labels }),
+    ...(annotations !== undefined && { annotations }),
+  };
+}
+
+/** Metadata of objects whose labels and annotations nothing reads: they can be most of an object. */
+export function viewIdentity(raw: unknown): ObjectMeta {
+  const metadata = fieldsOf(raw);
   const namespace = nonEmptyText(metadata["namespace"]);
   const creationTimestamp = nonEmptyText(metadata["creationTimestamp"]);
   const deletionTimestamp = nonEmptyText(metadata["deletionTimestamp"]);
   const generation = metadata["generation"];
-  const labels = viewStrings(metadata["labels"]);
-  const annotations = viewStrings(metadata["annotations"], DROPPED_ANNOTATIONS);
   const finalizers = metadata["finalizers"];
   return {
     name: textOf(metadata["name"]),
@@ -152,8 +163,6 @@ export function viewMetadata(raw: unknown): ObjectMeta {
     ...(creationTimestamp !== undefined && { creationTimestamp }),
     ...(deletionTimestamp !== undefined && { deletionTimestamp }),
     ...(typeof generation === "number" && { generation }),
-    ...(labels !== undefined && { labels }),
-    ...(annotations !== undefined && { annotations }),
     ...(Array.isArray(finalizers) && { finalizers: finalizers.filter((f) => typeof f === "string") }),
   };
 }

@@ -24,6 +24,7 @@ import { type FieldError, firstOfEachRule, isWithin, validateInSteps } from "./v
 import { compileSelector, describeSelector } from "./selector.ts";
 import { checkInSteps, expressionsOf, isSound } from "./validation/semantics.ts";
 import type { PolicyKind, PolicyRef } from "./policyref.ts";
+import { describeTooLarge } from "./toolarge.ts";
 
 const DEFAULT_RETRY_AFTER_SECONDS = 10;
 
@@ -46,11 +47,32 @@ export function* compileInSteps(
   object: HookPolicy | ClusterHookPolicy,
   served: ServedHooks,
 ): Steps<CompiledPolicy> {
+  if (object.tooLarge === true) return tooLargePolicy(kind, object, served);
   try {
     return yield* compileEachRule(kind, object, served);
   } catch {
     return brokenPolicy(kind, object, served);
   }
+}
+
+/** Holds every Cluster that the policy could select. A policy that only audits still holds nothing. */
+function tooLargePolicy(
+  kind: PolicyKind,
+  object: HookPolicy | ClusterHookPolicy,
+  served: ServedHooks,
+): CompiledPolicy {
+  const { mode, rules } = object.spec;
+  const [denying] = rules;
+  const problem = describeTooLarge(object.metadata.namespace);
+  const errors = [{ path: "spec", message: problem }];
+  const rule = { name: "", hooks: served.blocking, ...(denying !== undefined && admissionOf(denying)) };
+  return {
+    ...brokenPolicy(kind, object, served),
+    mode: mode === "Audit" ? "Audit" : "Enforce",
+    errors,
+    rules: [{ ...brokenRule(rule, errors), problem, tooLarge: true }],
+    tooLarge: true,
+  };
 }
 
 /** A bug in HookPolicy must neither release an operation nor keep all other policies from being loaded. */

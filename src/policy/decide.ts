@@ -10,6 +10,7 @@ import { covers, isActive, type Override } from "./override.ts";
 import { type CompiledPolicy, type CompiledRule, isGated } from "./policy.ts";
 import { judgeRule, notEvaluable, type RuleFinding } from "./rule.ts";
 import { BUDGET_EXHAUSTED, Budgets, describeExhausted } from "./budget.ts";
+import { describeTooLarge, TOO_LARGE } from "./toolarge.ts";
 import type { Situation, World } from "./world.ts";
 import { policyName, type PolicyRef } from "./policyref.ts";
 
@@ -78,7 +79,7 @@ function judgePolicy(
   const rules = speaking.map((rule) => {
     const finding =
       matched === "unknown"
-        ? notEvaluable(rule, "NamespaceUnknown", NO_NAMESPACE)
+        ? notEvaluable(rule, ...unknownBecause(situation.world))
         : tryJudge(policy, rule, situation);
     return { ...finding, holds: isHeld(finding, policy, rule) };
   });
@@ -118,6 +119,11 @@ function tryJudge(policy: CompiledPolicy, rule: CompiledRule, situation: Situati
   }
 }
 
+function unknownBecause({ cluster }: World): [reason: string, message: string] {
+  if (cluster.tooLarge === true) return [TOO_LARGE, describeTooLarge(cluster.metadata.namespace)];
+  return ["NamespaceUnknown", NO_NAMESPACE];
+}
+
 const NO_NAMESPACE = "the Cluster's Namespace is not known, so namespaceSelector cannot be evaluated";
 
 /** The override that lasts longest applies; the first by name if several end together. */
@@ -136,17 +142,22 @@ function overridden(trace: PolicyTrace, overrides: readonly Override[]): PolicyT
   };
 }
 
-/** Whether a policy applies to this Cluster; "unknown" counts as a match that is not evaluable. */
+/**
+ * Whether a policy applies to this Cluster; "unknown" counts as a match that is not evaluable. The labels of a Cluster that
+ * is too large are unknown.
+ */
 export function matches(
   policy: Pick<CompiledPolicy, "ref" | "selectsCluster" | "selectsNamespace">,
   { cluster, namespace }: Pick<World, "cluster" | "namespace">,
 ): "yes" | "no" | "unknown" {
   const own = policy.ref.kind === "HookPolicy";
   if (own && policy.ref.namespace !== cluster.metadata.namespace) return "no";
-  if (!policy.selectsCluster(cluster.metadata.labels)) return "no";
-  if (policy.selectsNamespace === undefined) return "yes";
+  const isUnknown = cluster.tooLarge === true;
+  if (!isUnknown && !policy.selectsCluster(cluster.metadata.labels)) return "no";
+  if (policy.selectsNamespace === undefined) return isUnknown ? "unknown" : "yes";
   if (namespace === undefined) return "unknown";
-  return policy.selectsNamespace(namespace.metadata.labels) ? "yes" : "no";
+  if (!policy.selectsNamespace(namespace.metadata.labels)) return "no";
+  return isUnknown ? "unknown" : "yes";
 }
 
 interface Found {
@@ -155,11 +166,12 @@ interface Found {
 }
 
 /**
- * A rule that only observes never holds. A rule without steps holds, because any author of data can use up the steps.
+ * A rule that only observes never holds. A rule without steps, or about what is too large, holds, because any author of data
+ * can use up the steps, or the share of memory.
  */
 export function isHeld(finding: Found, { failurePolicy }: CompiledPolicy, rule: CompiledRule): boolean {
   if (finding.verdict === "Blocked") return true;
-  const strict = failurePolicy === "Fail" || isExhausted(finding);
+  const strict = failurePolicy === "Fail" || isExhausted(finding) || finding.reason === TOO_LARGE;
   return finding.verdict === "NotEvaluable" && strict && isGated(rule);
 }
 

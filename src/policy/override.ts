@@ -7,6 +7,7 @@ import type { HookName } from "../api/runtimehooks.ts";
 import { after } from "./instant.ts";
 import { describeErrors } from "./message.ts";
 import { type HolderRef, policyName } from "./policyref.ts";
+import { describeTooLarge, TOO_LARGE } from "./toolarge.ts";
 import { type FieldError, validatePolicy } from "./validation/schema.ts";
 
 export interface Override {
@@ -23,7 +24,7 @@ export interface Override {
 }
 
 export interface OverrideProblem {
-  readonly reason: "InvalidSpec" | "TooLong";
+  readonly reason: "InvalidSpec" | "TooLong" | "TooLarge";
   readonly message: string;
 }
 
@@ -31,6 +32,8 @@ export interface OverrideProblem {
 export function compileOverride(object: HookOverride, maxMs: number): Override {
   const { name, uid, generation = 0, creationTimestamp } = object.metadata;
   const identity = { name, uid, generation };
+  if (object.tooLarge === true)
+    return { ...identity, ...NOWHERE, problem: { reason: TOO_LARGE, message: describeTooLarge(undefined) } };
   const errors = validatePolicy("HookOverride", object).filter(({ path }) => path.startsWith("spec"));
   if (errors.length > 0) return { ...identity, ...NOWHERE, problem: invalid(errors) };
   const { clusterRef, hooks, policyRefs, expiresAt: until } = withoutNulls(object.spec);

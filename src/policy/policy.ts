@@ -26,6 +26,8 @@ export interface CompiledPolicy {
   readonly hasExpressions: boolean;
   /** Errors in the spec; the affected rules carry `problem` and are not evaluable. */
   readonly errors: readonly FieldError[];
+  /** Compiled of a stub: see toolarge.ts. */
+  readonly tooLarge?: true;
   /** Rules on hooks that this process cannot hold (`--capi-version`); the rule's other hooks work. */
   readonly notEnforceable: readonly FieldError[];
 }
@@ -48,6 +50,8 @@ export interface CompiledRule {
   readonly retryAfterSeconds: number;
   /** Why the rule cannot be evaluated: its field errors. */
   readonly problem?: string;
+  /** The spec is not in memory. */
+  readonly tooLarge?: true;
 }
 
 /** Whether the rule can hold an operation. */

@@ -13,13 +13,15 @@ import {
   type Wait,
 } from "./policy.ts";
 import { affordRule, BUDGET_EXHAUSTED, lookAt } from "./budget.ts";
+import { TOO_LARGE } from "./toolarge.ts";
 import { firstAskedBy, type RuleTimers, type Situation, timerKey } from "./world.ts";
 
 /** The result of judgeRule; whether it holds the Cluster also depends on the policy's failurePolicy. */
 export type RuleFinding = Omit<RuleTrace, "holds">;
 
 export function judgeRule(policy: CompiledPolicy, rule: CompiledRule, situation: Situation): RuleFinding {
-  if (rule.problem !== undefined) return notEvaluable(rule, "InvalidSpec", rule.problem);
+  if (rule.problem !== undefined)
+    return notEvaluable(rule, rule.tooLarge === true ? TOO_LARGE : "InvalidSpec", rule.problem);
   const { state } = situation.world;
   const before = state?.rules.get(timerKey(policy.uid, rule.name)) ?? {};
   const mismatch = affordRule() ? judgeConditions(rule, situation) : outOfSteps(rule);

@@ -8,7 +8,7 @@ import type { Situation } from "../policy/world.ts";
 import { type CompiledRollout, type CompiledStage, WHOLE } from "./rollout.ts";
 
 export interface Hold extends RolloutHold {
-  readonly reason: HoldReason | "NotConfirmed";
+  readonly reason: HoldReason | "NotConfirmed" | "TooLarge";
   readonly retryAfterSeconds: number;
   /** Says what a gate of the stage waits for. */
   readonly wanted?: string;
@@ -54,6 +54,8 @@ export function holdText({ rollout, reason, stage = WHOLE, wanted = "" }: Hold):
 
 const WHY: Readonly<Record<Exclude<Hold["reason"], "GateOpen">, (stage: string) => string>> = {
   InvalidSpec: () => "its spec is invalid, so it holds every Cluster that it may select",
+  TooLarge: () =>
+    "the labels of the Cluster are too large for memory, so it holds it as one that it may select",
   NotReady: () => "waits until the operator has read the state of the rollout",
   Paused: () => "is paused",
   Halted: () => "is halted because Clusters failed",

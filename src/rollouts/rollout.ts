@@ -9,7 +9,8 @@ import type { CompiledGate } from "../policy/policy.ts";
 import { readTimestamp } from "../policy/instant.ts";
 import { describeErrors } from "../policy/message.ts";
 import { compileSelector, type LabelMatcher } from "../policy/selector.ts";
-import { isWithin, validatePolicy } from "../policy/validation/schema.ts";
+import { describeTooLarge } from "../policy/toolarge.ts";
+import { type FieldError, isWithin, validatePolicy } from "../policy/validation/schema.ts";
 import { checkRollout } from "../policy/validation/rolloutsemantics.ts";
 import { isSound } from "../policy/validation/semantics.ts";
 import type { Limit } from "./limit.ts";
@@ -38,6 +39,8 @@ export interface CompiledRollout {
   readonly stages: readonly CompiledStage[];
   /** The errors of the spec, because of which nothing may begin. */
   readonly problem?: string;
+  /** Compiled of a stub: see policy/toolarge.ts. */
+  readonly tooLarge?: true;
 }
 
 export interface CompiledStage {
@@ -78,8 +81,7 @@ export function compileRollout(object: HookRollout): CompiledRollout {
   const given: Partial<HookRolloutSpec> | undefined = object.spec;
   const spec = withoutNulls(given ?? {});
   const { operation = "Upgrade", maxConcurrency = 1, retryAfterSeconds = 10 } = spec;
-  const schemaErrors = validatePolicy("HookRollout", object).filter(({ path }) => isWithin(path, "spec"));
-  const errors = [...schemaErrors, ...checkRollout(object.spec, schemaErrors).errors];
+  const errors = errorsOf(object);
   const selects = (field: "namespaceSelector" | "clusterSelector"): LabelMatcher =>
     isSound(`spec.${field}`, errors) ? compileSelector(spec[field]) : everything;
   return {
@@ -95,8 +97,23 @@ export function compileRollout(object: HookRollout): CompiledRollout {
     maxConcurrency,
     retryAfterSeconds,
     progressDeadlineMs: durationOrNever(spec.progressDeadline ?? ""),
-    ...(errors.length > 0 ? { ...NOTHING_BEGINS, problem: describeErrors(errors) } : partsOf(spec)),
+    ...(errors.length > 0 ? { ...NOTHING_BEGINS, ...problemOf(object, errors) } : partsOf(spec)),
   };
+}
+
+const NOT_IN_MEMORY: readonly FieldError[] = [{ path: "spec", message: describeTooLarge(undefined) }];
+
+function problemOf(
+  { tooLarge }: HookRollout,
+  errors: readonly FieldError[],
+): Pick<CompiledRollout, "problem" | "tooLarge"> {
+  return { problem: describeErrors(errors), ...(tooLarge === true && { tooLarge }) };
+}
+
+function errorsOf(object: HookRollout): readonly FieldError[] {
+  if (object.tooLarge === true) return NOT_IN_MEMORY;
+  const schemaErrors = validatePolicy("HookRollout", object).filter(({ path }) => isWithin(path, "spec"));
+  return [...schemaErrors, ...checkRollout(object.spec, schemaErrors).errors];
 }
 
 type Parts = Pick<

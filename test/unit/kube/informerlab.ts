@@ -1,5 +1,5 @@
 import type { TestContext } from "node:test";
-import type { ObjectMeta } from "../../../src/api/meta.ts";
+import type { MaybeTooLarge, ObjectMeta } from "../../../src/api/meta.ts";
 import type { KubeClientOptions } from "../../../src/kube/kubeclient.ts";
 import { Informer } from "../../../src/kube/informer.ts";
 import type { InformerOptions } from "../../../src/kube/informer.ts";
@@ -10,7 +10,7 @@ import { WIDGETS } from "./fakeapiserver.ts";
 import type { FakeApiServer } from "./fakeapiserver.ts";
 import { MemoryLogger, startLab, until } from "./fixtures.ts";
 
-export interface Size {
+export interface Size extends MaybeTooLarge {
   readonly metadata: ObjectMeta;
   readonly size: number;
 }

@@ -1,3 +1,4 @@
+import { MemoryShares } from "../../../src/kube/memoryshares.ts";
 import type { TestContext } from "node:test";
 import { ObjectInformers } from "../../../src/objects/objectinformers.ts";
 import { type FoundObjects, objectKindKey, type ObjectKind } from "../../../src/policy/objects.ts";
@@ -50,6 +51,7 @@ export async function objectLab(t: TestContext, overrides: Overrides = {}): Prom
   const objects = new ObjectInformers({
     client,
     log,
+    shares: new MemoryShares(log),
     onChange: (_, namespace) => changes.push(namespace),
     onAvailability: (kind) => available.push(objectKindKey(kind)),
     tuning: FAST,
