@@ -15,6 +15,8 @@ export interface Run extends Judgement {
   readonly wrongAllowsBesides: number;
   /** Only where the fault comes from others. */
   readonly felt: Felt | undefined;
+  /** Of the larger replica, after the fault. */
+  readonly residentMiB: number;
 }
 
 const REPLICAS = 2;
@@ -73,6 +75,15 @@ async function runLoaded(lab: Lab, scenario: Scenario): Promise<Run> {
   return {
     ...judge(calls, healedAt),
     wrongAllowsBesides: (await scenario.wrongAllowsBesides?.(lab)) ?? 0,
+    residentMiB: await residentMiB(lab),
     felt: await observer?.felt(calls, { from: injectedAt, to: healedAt }),
   };
+}
+
+async function residentMiB({ replicas }: Lab): Promise<number> {
+  const running = replicas.filter(({ operator }) => operator.daemon.running());
+  const bytes = await Promise.all(
+    running.map(async ({ operator }) => await operator.metric("process_resident_memory_bytes")),
+  );
+  return Math.max(0, ...bytes) / 1024 ** 2;
 }

@@ -84,3 +84,18 @@ export const NEIGHBOURS: Scenario = {
     });
   },
 };
+
+const HOARDED = 1500;
+const ballast = { "example.com/ballast": "x".repeat(255 * 1024) };
+
+/** More than a replica can keep. */
+export const HOARDER: Scenario = {
+  id: "hoarded-memory",
+  title: "Too much of another tenant",
+  fromOthers: true,
+  inject: async ({ cp }) => {
+    await inParallel(numbered(HOARDED, "hoarded"), 8, async (name) => {
+      await createCluster(cp, { namespace: OTHER_TEAM, name, annotations: ballast });
+    });
+  },
+};

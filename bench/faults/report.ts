@@ -1,5 +1,6 @@
 /** The rows that the runs of scenarios make. */
 
+import { MEMORY_LIMIT_MIB } from "../../test/controlplane/shipped.ts";
 import { quantile, rounded } from "../measure/statistics.ts";
 import { atMost, below, type Goal, none, row, type Row, type Table } from "../result.ts";
 import type { Run } from "./engine.ts";
@@ -15,7 +16,7 @@ export interface Done {
 
 export function tablesOf(done: readonly Done[]): Table[] {
   const felt = done.flatMap(({ scenario, run }) =>
-    run.felt === undefined ? [] : feltRows(scenario, run.felt),
+    run.felt === undefined ? [] : [...feltRows(scenario, run.felt), residentRow(scenario, run)],
   );
   return [
     { title: "Wrong allows", rows: done.map(wrongAllowsRow) },
@@ -41,6 +42,14 @@ const FELT: Readonly<Record<Exclude<keyof Felt, "stretches">, string>> = {
   bare: "the same calls to a bare node:https server",
 };
 const LONGEST_STRETCH_MS = 25;
+
+function residentRow({ id, title }: Scenario, { residentMiB }: Run): Row {
+  const goal = atMost(MEMORY_LIMIT_MIB);
+  return row(`resident-${id}`, `${title}: resident memory of a replica`, rounded(residentMiB), {
+    unit: "MiB",
+    goal,
+  });
+}
 
 function feltRows({ id, title }: Scenario, measured: Felt): Row[] {
   const felt = (name: keyof typeof FELT, share: number, goal?: Goal): Row => {

@@ -199,10 +199,11 @@ export class DecisionStore {
     this.#evaluator.because(this.#options.now(), () => this.#readersChanged(readers));
   }
 
+  /** Thousands of policies can become too large at once. */
   #tooLargeChanged(entry: PolicyEntry | undefined, was = entry?.compiled.tooLarge): void {
-    const { ref, tooLarge } = entry?.compiled ?? {};
-    if (ref?.namespace !== undefined && (tooLarge === true || was === true))
-      this.#evaluator.passSpeech(ref.namespace, this.#loaded);
+    const { ref: { namespace } = {}, tooLarge } = entry?.compiled ?? {};
+    if (namespace !== undefined && (tooLarge === true || was === true))
+      this.#schedule.set({ what: "speech", namespace }, this.#options.now());
   }
 
   clusterChanged(before: Cluster | undefined, now: Cluster | undefined): void {
@@ -327,6 +328,7 @@ export class DecisionStore {
     objects: ({ policy }) => this.#forPolicy(policy, (entry) => this.#objectsDue(entry)),
     rest: ({ policy }) => this.#forPolicy(policy, (entry) => this.#evaluator.evaluateRest(entry)),
     rows: ({ policy }) => this.#forPolicy(policy, (entry) => this.#evaluator.adoptRest(entry)),
+    speech: ({ namespace }) => this.#evaluator.passSpeech(namespace, this.#loaded),
     passed: ({ clusterUID, namespace }) => this.#life.recordRest(clusterUID, namespace),
     override: ({ name }) => this.#options.onDirty(overrideKey(name)),
     cluster: ({ cluster }) => this.clusterChanged(undefined, this.#options.clusters.get(cluster)),

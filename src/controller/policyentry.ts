@@ -35,7 +35,7 @@ export class PolicyEntry {
   object: HookPolicy | ClusterHookPolicy;
   compiled: CompiledPolicy;
   /** False: another policy that is too large speaks for it (policyset.ts), and it remembers nothing. */
-  speaks = true;
+  speaks: boolean;
   /** When memory learnt of the spec, in monotonic milliseconds; -Infinity before everything was read. */
   editedAt = -Infinity;
   /** Keys of the Clusters that it matches. */
@@ -74,6 +74,7 @@ export class PolicyEntry {
     this.key = key;
     this.object = object;
     this.compiled = compiled;
+    this.speaks = speaksByItself(compiled);
     this.demands = mergeDemands(demandsOf(compiled));
     this.selectsNamespaces = selectsNamespaces(compiled);
   }
@@ -85,7 +86,7 @@ export class PolicyEntry {
     this.compiled = compiled;
     this.demands = mergeDemands(demandsOf(compiled));
     this.selectsNamespaces = selectsNamespaces(compiled);
-    this.speaks = true;
+    this.speaks = speaksByItself(compiled);
     if (compiled.tooLarge === true) return this.forgetAll();
     // The status must not show timers of the old spec under the new one, or a restart would adopt them.
     for (const [operation, held] of this.held) {
@@ -229,4 +230,8 @@ export class PolicyEntry {
     this.recorded.forget(clusterUID);
     return this.matched.delete(clusterKey);
   }
+}
+
+function speaksByItself({ tooLarge, ref }: CompiledPolicy): boolean {
+  return tooLarge !== true || ref.kind === "ClusterHookPolicy";
 }

@@ -38,6 +38,8 @@ interface Subjects {
   readonly forecast: OfOperation;
   /** Operations of the Cluster that have proceeded have not been recorded yet. */
   readonly passed: { readonly clusterUID: string; readonly namespace: string };
+  /** Policies of the namespace that are too large came or went: another one may speak for them. */
+  readonly speech: { readonly namespace: string };
   /** The override expires. */
   readonly override: { readonly name: string };
 }
@@ -78,6 +80,8 @@ export function keyOf(due: Due): string {
       return `${what} ${due.cluster}`;
     case "passed":
       return `${what} ${due.clusterUID} ${due.namespace}`;
+    case "speech":
+      return `${what} ${due.namespace}`;
     case "override":
       return `${what} ${due.name}`;
   }

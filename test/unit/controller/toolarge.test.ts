@@ -120,10 +120,12 @@ describe("policies of a namespace that are too large", () => {
     const fixture = storeWith({ policies: many, clusters: [deleted()] });
     const rows = (): number[] =>
       many.map((policy) => fixture.store.policies.get(keyOf(policy))?.held.size ?? -1);
+    fixture.store.wake();
     assert.deepEqual(rows(), [1, 0, 0]);
     const [first] = many;
     assert.ok(first);
     fixture.deletePolicy(first);
+    fixture.store.wake();
     assert.deepEqual(rows(), [-1, 1, 0]);
   });
 
