@@ -15,7 +15,7 @@ const REFUSED = /a gate may look only at what its author may read/;
 
 describe("without the operator", () => {
   let cp: ControlPlane;
-  /** May write HookPolicies of the namespace, and read ConfigMaps and NetworkPolicies there, and one Secret-like kind. */
+  /** May write HookPolicies of the namespace, and read ConfigMaps, NetworkPolicies, Ingresses and one Service there. */
   let author: Client;
   before(async () => {
     cp = await startControlPlane({ seed: "hookpolicy" });
