@@ -2,7 +2,14 @@ import { setImmediate } from "node:timers/promises";
 
 import { fieldsOf, nonEmptyText, textOf } from "../api/fields.ts";
 import type { KubeConfig } from "./kubeconfig.ts";
-import { type Attempt, invalidResponse, isGone, KubeError } from "./kubeerror.ts";
+import {
+  type Attempt,
+  invalidResponse,
+  isGone,
+  isTooLarge,
+  KubeError,
+  responseTooLarge,
+} from "./kubeerror.ts";
 import {
   collectionPath,
   keyOf,
@@ -52,6 +59,8 @@ export interface ListOptions<U> extends GetOptions, Scope {
   readonly limit?: number;
   /** Lists the state at this resourceVersion; absent: a consistent read, as new as this call. */
   readonly at?: string | undefined;
+  /** Of all pages together; a longer list is an error (ResponseTooLarge). Absent: no limit. */
+  readonly maxBytes?: number;
   /** Applied page by page, so that a large list is never in memory as a whole. */
   readonly project?: (raw: KubeObject) => U;
 }
@@ -288,8 +297,11 @@ export class KubeClient {
     const first = { limit: options.limit ?? FIRST_PAGE, token: "" };
     let next: Promise<FittingBody> | undefined = this.#fittingBody(resource, options, first);
     let resourceVersion = "";
+    let room = options.maxBytes ?? Infinity;
     while (next !== undefined) {
       const body: FittingBody = await next;
+      room -= body.bytes;
+      if (room < 0) throw responseTooLarge(attemptOf(resource), `more than ${options.maxBytes} bytes`);
       const limit = nextLimit(body, options.limit ?? MAX_PAGE);
       const request = async (token: string): Promise<void> => {
         next = this.#fittingBody(resource, options, { limit, token });
@@ -313,7 +325,7 @@ export class KubeClient {
       try {
         return { ...(await this.#body(resource, options, { ...at, limit })), limit };
       } catch (error) {
-        if (!(error instanceof KubeError && error.reason === "ResponseTooLarge" && limit > 1)) throw error;
+        if (!isTooLarge(error) || limit <= 1) throw error;
       }
     }
   }

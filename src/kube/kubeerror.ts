@@ -146,6 +146,10 @@ export function invalidResponse(attempt: Attempt, what: string): KubeError {
   return new KubeError(`${attempt}: invalid response: ${what}`, { code: 0, reason: "InvalidResponse" });
 }
 
+export function isTooLarge(error: unknown): boolean {
+  return error instanceof KubeError && error.reason === "ResponseTooLarge";
+}
+
 export function responseTooLarge(attempt: Attempt, what: string): KubeError {
   return new KubeError(`${attempt}: response too large: ${what}`, { code: 0, reason: "ResponseTooLarge" });
 }

@@ -1,9 +1,8 @@
 /** The objects of the kinds that policies name, from memory or by a fresh read. */
 
 import { once } from "node:events";
-import { amountOf } from "../api/amount.ts";
 import { discoverResource } from "../kube/apidiscovery.ts";
-import { isNotFound } from "../kube/kubeerror.ts";
+import { isNotFound, isTooLarge } from "../kube/kubeerror.ts";
 import type { Informer } from "../kube/informer.ts";
 import type { KubeObject, Resource } from "../kube/resource.ts";
 import {
@@ -37,7 +36,7 @@ interface Entry {
 }
 
 /** For what one read before a release brings: twelve can be under way (controller/livereads.ts). */
-const MAX_READ_BYTES = 8 * 1024 * 1024;
+const MAX_READ_BYTES = 16 * 1024 * 1024;
 
 /** Limits the kinds that policies can make the operator watch. */
 const MAX_KINDS = 50;
@@ -99,9 +98,9 @@ export class ObjectInformers implements ObjectReader {
       const after = await discoverResource(client, kind);
       if (after.plural !== resource.plural || after.namespaced !== resource.namespaced)
         return notLoaded(kind);
-      if (objects === undefined) return tooLarge(kind, place);
       return { ok: true, namespaced: resource.namespaced, objects };
     } catch (error) {
+      if (isTooLarge(error)) return tooLarge(kind, namespace);
       const refusal = refusalOf(kind, error, asked);
       if (refusal === undefined) throw error;
       // An open watch continues after the right to read is gone; a relist makes memory know.
@@ -130,26 +129,19 @@ export class ObjectInformers implements ObjectReader {
     await Promise.all(this.#running);
   }
 
-  /** `undefined`: they are too large. */
   async #present(
     kind: ObjectKind,
     resource: Resource,
     namespace: string,
     { whole, name }: ObjectRead,
-  ): Promise<readonly WatchedObject[] | undefined> {
+  ): Promise<readonly WatchedObject[]> {
     const { client } = this.#options;
     const metadataOnly = !whole;
     if (name === undefined) {
       const scope = resource.namespaced ? { namespace } : {};
-      let room = MAX_READ_BYTES;
-      const project = (raw: KubeObject): WatchedObject | undefined => {
-        if (room < 0) return undefined;
-        const object = viewObject(kind, raw, whole);
-        room -= amountOf(object).bytes;
-        return object;
-      };
-      const { items } = await client.list(resource, { metadataOnly, project, ...scope });
-      return room < 0 ? undefined : items.filter((object) => object !== undefined);
+      const project = (raw: KubeObject): WatchedObject => viewObject(kind, raw, whole);
+      const limits = { metadataOnly, maxBytes: MAX_READ_BYTES };
+      return (await client.list(resource, { ...limits, project, ...scope })).items;
     }
     try {
       return [viewObject(kind, await client.get(resource, { namespace, name }, { metadataOnly }), whole)];

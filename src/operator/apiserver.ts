@@ -18,6 +18,7 @@ import {
   isForbidden,
   isNotFound,
   isThrottled,
+  isTooLarge,
   KubeError,
   unlessNotFound,
 } from "../kube/kubeerror.ts";
@@ -39,6 +40,12 @@ export interface ApiServerOptions extends Pick<PresentClustersOptions, "memory" 
   readonly clusters: ClusterResource;
   readonly objects: ObjectInformers;
 }
+
+/**
+ * Of the policies of one namespace, for one confirmation: more would not be read in time, and would keep a place for reads
+ * from the confirmations of others (controller/livereads.ts).
+ */
+const MAX_METADATA_BYTES = 16 * 1024 * 1024;
 
 export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
   readonly #client: KubeClient;
@@ -63,7 +70,11 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
     at?: string,
   ): ReturnType<LiveReader["policies"]> {
     const scope = namespace !== undefined && { namespace };
-    return await this.#metadata(POLICY_RESOURCES[kind], { ...scope, at });
+    return await this.#metadata(POLICY_RESOURCES[kind], {
+      ...scope,
+      at,
+      maxBytes: MAX_METADATA_BYTES,
+    });
   }
 
   async rollouts(at: string): ReturnType<LiveReader["rollouts"]> {
@@ -131,6 +142,7 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
     if (isThrottled(error)) return "Throttled";
     if (isConflict(error)) return "Conflict";
     if (isDefinitionChanging(error)) return "DefinitionChanging";
+    if (isTooLarge(error)) return "TooLarge";
     return error instanceof KubeError ? "ApiServerUnavailable" : "InternalError";
   }
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { KubeClient } from "../../../src/kube/kubeclient.ts";
 import { loadKubeConfig } from "../../../src/kube/kubeconfig.ts";
-import { KubeError } from "../../../src/kube/kubeerror.ts";
+import { isTooLarge, KubeError } from "../../../src/kube/kubeerror.ts";
 import type { Resource } from "../../../src/kube/resource.ts";
 import { WIDGETS, dropConnection, hang, json, status } from "./fakeapiserver.ts";
 import { startLab, until, writeKubeConfig } from "./fixtures.ts";
@@ -187,6 +187,17 @@ test("asks for smaller pages when one is too large", async (t) => {
   for (let i = 0; i < 40; i++) server.put(`team-a/w${i}`, i);
   const { items } = await client.list(WIDGETS, { limit: 40 });
   assert.equal(new Set(items.map((item) => item.metadata.name)).size, 40);
+});
+
+test("gives up a list that brings more than is wanted, and asks for no more of it", async (t) => {
+  const { server, client } = await startLab(t);
+  const annotations = { big: "x".repeat(10_000) };
+  for (let i = 0; i < 40; i++) server.put(`team-a/w${i}`, i, { annotations });
+  const listing = client.list(WIDGETS, { limit: 4, maxBytes: 100_000 });
+  await assert.rejects(listing, isTooLarge);
+  assert.ok(server.requests.filter(({ verb }) => verb === "list").length <= 4);
+  const { items } = await client.list(WIDGETS, { limit: 4, maxBytes: 1_000_000 });
+  assert.equal(items.length, 40);
 });
 
 test("pages become smaller where objects are large, and larger where they are small", async (t) => {
