@@ -49,7 +49,7 @@ describe("without the operator", () => {
     const token = await cp.tokenFor(TEAM, name);
     author = new Client({ url: cp.apiServer.url, ca: cp.authority.certificate, token });
     await cp.waitFor("the policy to count", async () => {
-      const refused = await write("probe", [{ apiVersion: "v1", kind: "Pod" }]).then(
+      const refused = await write("probe", [{ apiVersion: "v1", kind: "Pod", selector: {} }]).then(
         () => false,
         (error: unknown) => REFUSED.test(String(error)),
       );
@@ -70,22 +70,22 @@ describe("without the operator", () => {
 
   test("a gate on what its author may read is stored", async () => {
     await write("own", [
-      { apiVersion: "v1", kind: "ConfigMap" },
-      { apiVersion: "networking.k8s.io/v1", kind: "NetworkPolicy" },
+      { apiVersion: "v1", kind: "ConfigMap", selector: {} },
+      { apiVersion: "networking.k8s.io/v1", kind: "NetworkPolicy", selector: {} },
       { apiVersion: "networking.k8s.io/v1", kind: "Ingress", name: "web" },
       { apiVersion: "v1", kind: "Service", name: "one" },
     ]);
   });
 
   const others: Readonly<Record<string, object>> = {
-    "another kind": { apiVersion: "v1", kind: "Pod" },
-    "the same kind of another group": { apiVersion: "example.com/v1", kind: "ConfigMap" },
+    "another kind": { apiVersion: "v1", kind: "Pod", selector: {} },
+    "the same kind of another group": { apiVersion: "example.com/v1", kind: "ConfigMap", selector: {} },
     "another name": { apiVersion: "v1", kind: "Service", name: "two" },
-    "all names": { apiVersion: "v1", kind: "Service" },
+    "all names": { apiVersion: "v1", kind: "Service", selector: {} },
   };
   for (const [title, object] of Object.entries(others)) {
     test(`a gate on ${title} is refused, alone, beside others and in an anyOf`, async () => {
-      const allowed = { apiVersion: "v1", kind: "ConfigMap" };
+      const allowed = { apiVersion: "v1", kind: "ConfigMap", selector: {} };
       await assert.rejects(write("refused", [object]), REFUSED);
       await assert.rejects(write("refused", [allowed, allowed, allowed, object]), REFUSED);
       const anyOf = ["a", "b"].map((name, index) => ({ name, object: index === 0 ? allowed : object }));
@@ -111,7 +111,7 @@ describe("without the operator", () => {
   });
 
   test("what an administrator stored may get a label, and no other spec", async () => {
-    const until = [{ name: "g", object: { apiVersion: "v1", kind: "Pod" } }];
+    const until = [{ name: "g", object: { apiVersion: "v1", kind: "Pod", selector: {} } }];
     const spec = { rules: [{ name: "r", hooks: ["BeforeClusterDelete"], until }] };
     const ref = policyRef(TEAM, "stored");
     const { apiVersion, kind, ...metadata } = ref;
