@@ -137,7 +137,7 @@ export class ObjectWatch {
 }
 
 /** Objects in no namespace share by kind: who may write one kind must not use up the share of another. */
-export function ownerOf(kind: ObjectKind, { metadata: { namespace } }: WatchedObject): string {
+function ownerOf(kind: ObjectKind, { metadata: { namespace } }: WatchedObject): string {
   return namespace ?? objectKindKey(kind);
 }
 
