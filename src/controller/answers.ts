@@ -5,6 +5,7 @@ import type { Cluster, Namespace } from "../api/meta.ts";
 import type { HookName } from "../api/runtimehooks.ts";
 import { answering } from "../operations/operation.ts";
 import { hasEnded } from "../operations/ended.ts";
+import { isWanted } from "../operations/wanted.ts";
 import { denying, warning } from "../policy/admission.ts";
 import { asRequested, clusterKey, isNewer, newerThan } from "../policy/cluster.ts";
 import { decide, matches } from "../policy/decide.ts";
@@ -14,7 +15,7 @@ import { objectQueries } from "../policy/gates/objectqueries.ts";
 import { type CompiledPolicy, type ObjectQuery, selectsNamespaces } from "../policy/policy.ts";
 import { readsCall, type Standing, standsUntil } from "../policy/standing.ts";
 import { targetVersion } from "../policy/targetversion.ts";
-import type { LiveWorld } from "../policy/world.ts";
+import type { LiveWorld, OperationState } from "../policy/world.ts";
 import { type Memory, worldOf } from "./memory.ts";
 import type { DecisionRequest } from "./ports.ts";
 
@@ -134,22 +135,24 @@ export class Answers {
   }
 
   /**
-   * The decision for objects that were just read. A release needs a second decision, for what memory has learnt since.
+   * The decision for objects that were just read, none before `since`. A release needs a decision for that moment, too: a
+   * window may have opened after what was read has changed. It needs a third one, for what memory has learnt since.
    * What is remembered of the operation counts only if the Cluster that was read shows the same operation. Nothing is
    * stored, because a caller chooses when these reads are made.
    */
-  decideLive(request: DecisionRequest, live: LiveWorld, now: Date): Decision {
+  decideLive(request: DecisionRequest, live: LiveWorld, now: Date, since = now): Decision {
     const { clusters, namespaces, objects, operations, policies: known } = this.#memory;
     const { call, admission } = request;
     const { cluster, namespace, overrides } = live;
     const policies = this.#speaking(request, cluster);
     const remembered = operations.get(cluster.metadata.uid, call.hook);
     const isOver = remembered !== undefined && hasEnded(remembered, cluster, this.#served);
-    const state = answering(isOver ? undefined : remembered, call, now);
+    const stateAt = (at: Date): OperationState => answering(isOver ? undefined : remembered, call, at);
     const { readers } = known;
-    const world = { ...live, state, readers };
-    const basis = { source: "ApiServer" as const, world, policies };
-    const decision = decide(policies, world, call, now);
+    const world = { ...live, state: stateAt(now), readers };
+    const basis = { source: "ApiServer" as const, world, policies, since };
+    const atFirst = decide(policies, { ...live, state: stateAt(since), readers }, call, since);
+    const decision = atFirst.holds ? atFirst : decide(policies, world, call, now);
     if (decision.holds) return { ...decision, basis };
     const learnt = {
       cluster: admission === true ? cluster : newest(cluster, clusters.get(clusterKey(cluster))),
@@ -157,10 +160,19 @@ export class Answers {
       namespaces: () => namespaces.list(),
       overrides,
       objects,
-      state,
+      state: world.state,
       readers,
     };
     return { ...decide(policies, learnt, call, now), basis };
+  }
+
+  /**
+   * Whether the Cluster that was read, and a newer one in memory, want the operation. A review contains the request for it,
+   * so its Cluster does not show it yet.
+   */
+  isWanted({ call, admission }: DecisionRequest, cluster: Cluster): boolean {
+    const newest = newerThan(cluster, this.#memory.clusters.get(clusterKey(cluster)));
+    return admission === true || [cluster, newest].every((each) => isWanted(call, each, this.#served));
   }
 
   /** The API server has newer copies than memory, so memory has not seen what happened in between. */

@@ -91,6 +91,7 @@ interface Others {
 interface Before {
   /** As of performance.now(). */
   readonly began: number;
+  readonly at: Date;
   readonly known: Known;
 }
 
@@ -157,7 +158,7 @@ export class Confirmer {
   async #confirm(asked: Asked, earlier: string | undefined, attempts = MAX_ATTEMPTS): Promise<Confirmation> {
     const { request, rollouts, underWay } = asked;
     const { namespace: ns = "", uid } = request.cluster.metadata;
-    const before = { began: performance.now(), known: this.#known(ns) };
+    const before = { began: performance.now(), at: this.#options.now(), known: this.#known(ns) };
     const version = earlier ?? (await this.#reads.namespace(underWay, ns)).metadata.resourceVersion;
     const first = await this.#snapshot(asked);
     // Memory tells which objects their gates look at, so this comes before the reads of these objects.
@@ -252,7 +253,11 @@ export class Confirmer {
       return { ok: false, reason: "NamespacesChanging" };
     const wrongClock = clockProblem(reader, at, before.began);
     if (wrongClock !== undefined) return { ok: false, reason: wrongClock };
-    const decision = store.answers.decideLive(request, world, at);
+    // Set back meanwhile: then `before.at` is not before the reads.
+    if (at < before.at) return { ok: false, reason: "ClockSkewed" };
+    const decision = store.answers.decideLive(request, world, at, before.at);
+    if (!decision.holds && !store.answers.isWanted(request, cluster))
+      return { ok: false, reason: "NotWanted" };
     if (restsOnWait(decision) && store.answers.isBehind(world))
       return { ok: false, reason: "ClusterNotInMemory" };
     return { ok: true, decision };

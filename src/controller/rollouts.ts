@@ -175,9 +175,11 @@ export class Rollouts {
     if (decision.basis === undefined || !snapshot.isInMemory())
       return { ok: false, reason: "RolloutNotInMemory" };
     const { api, reasonOf, onError, budgetMs = BUDGET_MS } = this.#options;
-    const situation = { world: decision.basis.world, call: request.call, now: this.#options.now() };
-    const wrongClock = clockProblem(api, situation.now, snapshot.began);
+    const { world, since } = decision.basis;
+    const now = this.#options.now();
+    const wrongClock = clockProblem(api, now, snapshot.began);
     if (wrongClock !== undefined) return { ok: false, reason: wrongClock };
+    const situation = { world, call: request.call, now, since: since ?? now };
     try {
       return await confirmedWithin(budgetMs, async () => {
         const hold = await this.#take(situation, snapshot);
@@ -255,8 +257,11 @@ export class Rollouts {
       // A slot is for a Cluster that shows that it waits: otherwise a caller could use up all slots.
       if (!isAwaited(call.hook, cluster, served))
         return { hold: soon(holdOf(rollout, { reason: "NotItsTurn", stage })) };
-      const closed = closedFor(rollout, status, { stage: member.stage, target }, situation);
-      if (closed !== undefined) return { hold: closed };
+      // When the reads began, too: a window may have opened since, and what was read may have changed.
+      for (const at of [situation.since, now]) {
+        const closed = closedFor(rollout, status, { stage: member.stage, target }, { ...situation, now: at });
+        if (closed !== undefined) return { hold: closed };
+      }
       // A claim that ended during the reads leaves its slot to the Cluster whose turn it is. A Cluster that memory does not
       // have yet has no turn.
       if (!renews && !hasTurn(entry, metadata.uid))
@@ -306,6 +311,8 @@ export class Rollouts {
 
 interface LiveSituation extends Situation {
   readonly world: LiveWorld;
+  /** A moment before the reads of the world. */
+  readonly since: Date;
 }
 
 function hasTurn(entry: RolloutEntry, uid: string): boolean {

@@ -40,6 +40,8 @@ export interface Basis {
   /** ApiServer: read after the call began, and what memory has learned since agrees. */
   readonly source: "Memory" | "ApiServer";
   readonly world: World;
+  /** No read began before this moment, as of which time releases the operation, too. Absent: nothing was read. */
+  readonly since?: Date;
   /** The Cluster is not in memory: everything known about it comes from the caller. */
   readonly fromRequest?: true;
   /** In the order of the trace. */

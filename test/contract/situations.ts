@@ -9,7 +9,7 @@ import type { PolicyObject } from "../../src/controller/policyset.ts";
 import { CATALOG } from "../../src/api/hookcatalog.ts";
 import type { DecisionSource } from "../../src/hooks/hookhandler.ts";
 import { viewCluster } from "../../src/policy/cluster.ts";
-import { clusterHookPolicy, hookPolicy, namespace } from "../unit/builders.ts";
+import { calling, clusterHookPolicy, DELETE, hookPolicy, namespace } from "../unit/builders.ts";
 import { policyList, silent, storeWith } from "../unit/controller/fixtures.ts";
 import { goldenRequest } from "./golden.ts";
 
@@ -120,13 +120,14 @@ export function replicaIn(name: SituationName, { late = false } = {}): Replica {
     kind,
     metadata: { ...metadata, generation: (metadata.generation ?? 0) + Number(memoryBehind) },
   }));
+  let call = DELETE;
   const reader: LiveReader = {
     policies: async (kind) =>
       policyList(live.filter((policy) => policy.kind === kind).map(({ metadata }) => metadata)),
     cluster: async (ns, clusterName) => {
       const { metadata } = cluster;
       if (ns !== metadata.namespace || clusterName !== metadata.name) throw new Error("not found");
-      return cluster;
+      return calling(call, cluster);
     },
     namespace: async () => namespace(),
     namespaces: async () => [],
@@ -147,7 +148,10 @@ export function replicaIn(name: SituationName, { late = false } = {}): Replica {
       return store.answers.ask(request, at);
     },
     standing: (request, decision, at) => store.answers.standing(request, decision, at),
-    confirm: (request) => confirmer.confirm(request),
+    confirm: (request) => {
+      call = request.call;
+      return confirmer.confirm(request);
+    },
   };
   return { source, clock };
 }

@@ -11,7 +11,7 @@ import type { Cluster } from "../../src/api/meta.ts";
 import { Confirmer } from "../../src/controller/confirmation.ts";
 import { LiveReads } from "../../src/controller/livereads.ts";
 import type { Confirmation } from "../../src/policy/decision.ts";
-import { APPROVED, cluster, DELETE, hookPolicy, namespace } from "../unit/builders.ts";
+import { APPROVED, cluster, DELETE, hookPolicy, namespace, NOW } from "../unit/builders.ts";
 import { policyList, silent, storeWith } from "../unit/controller/fixtures.ts";
 import type { DecisionRequest, LiveReader } from "../../src/controller/ports.ts";
 
@@ -68,7 +68,9 @@ class SlowServer implements LiveReader {
 }
 
 function approved(ns: string, name: string): Cluster {
-  return cluster({ namespace: ns, name, uid: `${ns}-${name}`, annotations: { [APPROVED]: "" } });
+  const deletionTimestamp = NOW.toISOString();
+  const annotations = { [APPROVED]: "" };
+  return cluster({ namespace: ns, name, uid: `${ns}-${name}`, annotations, deletionTimestamp });
 }
 
 function namespaceOf(name: string): ReturnType<typeof namespace> {

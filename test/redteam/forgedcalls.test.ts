@@ -29,7 +29,8 @@ const deleting = cluster(begun);
 const STEP: HookCall = { ...UPGRADE, hook: "BeforeControlPlaneUpgrade" };
 
 function marked(marks: string): Cluster {
-  return cluster({ annotations: { [PENDING_HOOKS_ANNOTATION]: marks } });
+  const topology = { className: "lab", version: "v1.36.0" };
+  return cluster({ annotations: { [PENDING_HOOKS_ANNOTATION]: marks } }, { topology });
 }
 
 async function isHeld(operators: Operators, call: HookCall, on: Cluster, index = 0): Promise<boolean> {
@@ -140,14 +141,15 @@ describe("a forged version", () => {
 });
 
 describe("a forged question that is answered with go", () => {
-  test("is no result of anything that the Cluster does not show, and uses no override", async () => {
+  test("is none where the Cluster is not being deleted, and no result, and uses no override", async () => {
     const policy = hookPolicy();
     const operators = new Operators({
       policies: [policy],
       overrides: [hookOverride()],
       clusters: [cluster()],
     });
-    assert.ok(!(await isHeld(operators, DELETE, cluster({ ...begun, ...NEWEST }))));
+    assert.ok(await isHeld(operators, DELETE, cluster({ ...begun, ...NEWEST })));
+    assert.deepEqual(operators.unconfirmed, ["NotWanted"]);
     operators.settle();
     assert.deepEqual([operators.statusOf(policy)?.recent, operators.told], [undefined, []]);
     assert.deepEqual(operators.usedOverrides(), [[[]], [[]]]);

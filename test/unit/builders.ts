@@ -14,6 +14,7 @@ import {
   type Namespace,
   type ObjectMeta,
   OK_TO_DELETE_ANNOTATION,
+  PENDING_HOOKS_ANNOTATION,
 } from "../../src/api/meta.ts";
 import type { HookCall, HookName } from "../../src/api/runtimehooks.ts";
 import type { PolicyObject } from "../../src/controller/policyset.ts";
@@ -30,6 +31,8 @@ import {
 import { compileOverride } from "../../src/policy/override.ts";
 import type { CompiledPolicy } from "../../src/policy/policy.ts";
 import { remember } from "../../src/operations/timers.ts";
+import { markOf } from "../../src/operations/marks.ts";
+import { targetVersion } from "../../src/policy/targetversion.ts";
 import type { OperationState, World } from "../../src/policy/world.ts";
 import type { Standing } from "../../src/policy/standing.ts";
 
@@ -56,6 +59,20 @@ export function cluster(
 /** Cluster API waits for the hook, as its condition says. */
 export function heldAt(hook: HookName, on: Cluster, plan: readonly string[] = []): Cluster {
   return { ...on, progress: { heldAt: hook, plan } };
+}
+
+/** The Cluster as it is when Cluster API makes this call. */
+export function calling(call: HookCall, on: Cluster): Cluster {
+  const { hook } = call;
+  if (hook === "BeforeClusterCreate") return { ...on, created: false };
+  if (hook === "BeforeClusterDelete")
+    return { ...on, metadata: { ...on.metadata, deletionTimestamp: NOW.toISOString() } };
+  const marks = hook === "BeforeClusterUpgrade" ? {} : { [PENDING_HOOKS_ANNOTATION]: markOf(hook) };
+  return {
+    ...on,
+    metadata: { ...on.metadata, annotations: { ...on.metadata.annotations, ...marks } },
+    topology: { className: "lab", version: targetVersion(call) ?? "v1.34.0" },
+  };
 }
 
 /** The Cluster as it is once Cluster API may delete it. */

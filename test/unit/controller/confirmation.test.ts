@@ -8,7 +8,8 @@ import type { LiveReader } from "../../../src/controller/ports.ts";
 import { APPROVED, cluster, hookPolicy, namespace, NOW, rule } from "../builders.ts";
 import { policyList, silent, storeWith } from "./fixtures.ts";
 
-const approved = cluster({ annotations: { [APPROVED]: "true" } });
+const begun = { deletionTimestamp: NOW.toISOString() };
+const approved = cluster({ ...begun, annotations: { [APPROVED]: "true" } });
 const request = { call: { hook: "BeforeClusterDelete" }, cluster: approved } as const;
 
 interface Live {

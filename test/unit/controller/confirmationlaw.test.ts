@@ -1,18 +1,27 @@
 /**
  * Whatever changes while the operator reads, and however far its memory is behind: it releases a Cluster only if the
- * policies, the Cluster and its Namespace allowed it at one moment since the call.
+ * policies, the Cluster, its Namespace and the time allowed it at one moment since the call, and the Cluster wanted it.
  */
 
 import assert from "node:assert/strict";
 import test from "node:test";
 import * as fc from "fast-check";
-import type { Cluster, Namespace, ObjectMeta } from "../../../src/api/meta.ts";
+import type { GateSpec } from "../../../src/api/hookpolicy.ts";
+import {
+  type Cluster,
+  type Namespace,
+  type ObjectMeta,
+  OK_TO_DELETE_ANNOTATION,
+} from "../../../src/api/meta.ts";
+import type { HookCall } from "../../../src/api/runtimehooks.ts";
 import { Confirmer } from "../../../src/controller/confirmation.ts";
 import type { LiveReader } from "../../../src/controller/ports.ts";
 import type { PolicyObject } from "../../../src/controller/policyset.ts";
+import { lookup } from "../../../src/policy/selector.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import { runs } from "../../generated.ts";
 import {
+  at as after,
   cluster,
   clusterHookPolicy,
   compiled,
@@ -21,6 +30,7 @@ import {
   hookPolicy,
   namespace,
   NOW,
+  UPGRADE,
   world,
 } from "../builders.ts";
 import { type Fixture, keyOf, policyList, silent, storeWith } from "./fixtures.ts";
@@ -28,8 +38,15 @@ import { type Fixture, keyOf, policyList, silent, storeWith } from "./fixtures.t
 const MARKS = ["hooks.example.com/approved", "hooks.example.com/signed"] as const;
 const LABEL = { tier: "production" };
 
+const WINDOW: GateSpec = {
+  name: "open",
+  window: { allow: [{ from: after("+1m").toISOString(), to: after("+3m").toISOString() }] },
+};
+const [FROM, TO] = ["v1.34.0", "v1.35.0"] as const;
+
 /** All that decides, at one moment. */
 interface Moment {
+  readonly time: Date;
   readonly cluster: Cluster;
   readonly namespace: Namespace;
   readonly policies: ReadonlyMap<string, PolicyObject>;
@@ -37,12 +54,37 @@ interface Moment {
 
 type Change = (now: Moment, version: number) => Moment;
 
-const marks: Change[] = MARKS.map((mark) => (now, version) => {
+function written(
+  now: Moment,
+  version: number,
+  over: Partial<ObjectMeta>,
+  rest: Partial<Cluster> = {},
+): Moment {
+  const metadata = { ...now.cluster.metadata, ...over, resourceVersion: String(version) };
+  return { ...now, cluster: { ...now.cluster, ...rest, metadata } };
+}
+
+/** Sets or removes an annotation. */
+const marks: Change[] = [...MARKS, OK_TO_DELETE_ANNOTATION].map((mark) => (now, version) => {
   const { annotations = {} } = now.cluster.metadata;
   const { [mark]: had, ...others } = annotations;
-  const changed = had === undefined ? { ...others, [mark]: "" } : others;
-  return { ...now, cluster: cluster({ annotations: changed, resourceVersion: String(version) }) };
+  return written(now, version, { annotations: had === undefined ? { ...others, [mark]: "" } : others });
 });
+
+const pause: Change = (now, version) => written(now, version, {}, { paused: !now.cluster.paused });
+
+/** A user takes the upgrade back, or asks for it. */
+const upgrade: Change = (now, version) => {
+  const { topology = { className: "lab", version: TO } } = now.cluster;
+  const next = { ...topology, version: topology.version === TO ? FROM : TO };
+  return written(now, version, {}, { topology: next });
+};
+
+const deletion: Change = (now, version) =>
+  written(now, version, { deletionTimestamp: now.cluster.metadata.deletionTimestamp ?? NOW.toISOString() });
+
+/** A window may open or close. Nothing is written. */
+const clock: Change = (now) => ({ ...now, time: new Date(now.time.getTime() + 60_000) });
 
 const label: Change = (now, version) => {
   const labels = now.namespace.metadata.labels === undefined ? { labels: LABEL } : {};
@@ -52,8 +94,10 @@ const label: Change = (now, version) => {
 const KINDS = ["HookPolicy", "ClusterHookPolicy"] as const;
 
 /** Makes the policy that wants this mark, edits it to want it, or deletes it where it already does. */
-function policyChange(kind: PolicyObject["kind"], mark: string): Change {
-  const { spec } = gated([{ name: "marked", annotation: { key: mark } }]);
+function policyChange(kind: PolicyObject["kind"], mark: string, ...more: readonly GateSpec[]): Change {
+  const { spec } = gated([{ name: "marked", annotation: { key: mark } }, ...more], {
+    hooks: ["BeforeClusterDelete", "BeforeClusterUpgrade"],
+  });
   const made = (over: Partial<ObjectMeta>): PolicyObject =>
     kind === "HookPolicy"
       ? hookPolicy(spec, over)
@@ -74,12 +118,21 @@ function policyChange(kind: PolicyObject["kind"], mark: string): Change {
 const CHANGES = [
   ...marks,
   label,
-  ...MARKS.map((mark) => policyChange("HookPolicy", mark)),
+  pause,
+  upgrade,
+  deletion,
+  clock,
+  policyChange("HookPolicy", MARKS[0]),
+  policyChange("HookPolicy", MARKS[1], WINDOW),
   policyChange("ClusterHookPolicy", MARKS[0]),
 ];
 const FIRST_VERSION = 1000;
 const BEGIN: Moment = {
-  cluster: cluster({ resourceVersion: String(FIRST_VERSION) }),
+  time: NOW,
+  cluster: cluster(
+    { resourceVersion: String(FIRST_VERSION) },
+    { topology: { className: "lab", version: TO } },
+  ),
   namespace: namespace({ resourceVersion: String(FIRST_VERSION) }),
   policies: new Map(),
 };
@@ -100,6 +153,7 @@ interface Read {
 }
 
 interface Story {
+  readonly call: HookCall;
   readonly changes: readonly number[];
   /** When the call comes, and what memory has seen by then, in parts of the history. */
   readonly called: number;
@@ -108,6 +162,7 @@ interface Story {
 }
 
 const story: fc.Arbitrary<Story> = fc.record({
+  call: fc.constantFrom(DELETE, UPGRADE),
   changes: fc.array(fc.nat(CHANGES.length - 1), { minLength: 1, maxLength: 12 }),
   called: fc.nat(60),
   seen: fc.nat(100),
@@ -131,7 +186,7 @@ interface Told {
   readonly changed: boolean;
 }
 
-async function told({ changes, called, seen, reads }: Story): Promise<Told> {
+async function told({ call, changes, called, seen, reads }: Story): Promise<Told> {
   const history = historyOf(changes);
   const last = history.length - 1;
   const start = Math.floor((called / 101) * history.length);
@@ -167,17 +222,29 @@ async function told({ changes, called, seen, reads }: Story): Promise<Told> {
     reasonOf: String,
   };
   const { store } = fixture;
-  const confirmer = new Confirmer({ store, reader, log: silent, now: () => NOW, onStale: () => undefined });
-  const confirmation = await confirmer.confirm({ call: DELETE, cluster: momentOf(start).cluster });
+  const confirmer = new Confirmer({
+    store,
+    reader,
+    log: silent,
+    now: () => momentOf(now).time,
+    onStale: () => undefined,
+  });
+  const confirmation = await confirmer.confirm({ call, cluster: momentOf(start).cluster });
   const released = confirmation.ok && !confirmation.decision.holds;
-  return { released, wasAllowed: history.slice(start, now + 1).some(isAllowed), changed: now > start };
+  const wasAllowed = history.slice(start, now + 1).some((moment) => isAllowed(moment, call));
+  return { released, wasAllowed, changed: now > start };
 }
 
-function isAllowed({ policies, ...rest }: Moment): boolean {
-  return !decide([...policies.values()].map(compiled), world(rest), DELETE, NOW).holds;
+/** By the words of the law, not by those of the operator. */
+function isAllowed({ policies, time, ...rest }: Moment, call: HookCall): boolean {
+  const { metadata, paused, topology } = rest.cluster;
+  const isDeleted = metadata.deletionTimestamp !== undefined;
+  const isOk = lookup(metadata.annotations, OK_TO_DELETE_ANNOTATION) !== undefined;
+  const isWanted = call === DELETE ? isDeleted && !isOk : !isDeleted && topology?.version === TO;
+  return isWanted && !paused && !decide([...policies.values()].map(compiled), world(rest), call, time).holds;
 }
 
-test("a release was allowed at one moment since the call", async () => {
+test("a release was allowed and wanted at one moment since the call", async () => {
   const released = { amidChanges: 0, atRest: 0 };
   await fc.assert(
     fc.asyncProperty(story, async (each) => {

@@ -4,7 +4,7 @@ import type { HookCall } from "../../../src/api/runtimehooks.ts";
 import { type KubeObject, keyOf } from "../../../src/kube/resource.ts";
 import { ApiModel, type Request, withoutVersions } from "./apiserver.ts";
 import type { Step, System } from "./explorer.ts";
-import { type Clock, Replica, text } from "./replica.ts";
+import { type Clock, Replica, type Surroundings, text } from "./replica.ts";
 
 export interface Scenario {
   readonly call: HookCall;
@@ -26,6 +26,7 @@ export interface Scenario {
   readonly brokenAtRest: (fleet: Fleet) => readonly string[];
   /** Whether the Cluster may go on: asked after each step while a call is under way, and a go needs one yes. */
   readonly mayGoOn?: (fleet: Fleet) => boolean;
+  readonly weaken?: Surroundings["weaken"];
 }
 
 /** The story begins at rest: with the objects as the operator has left them. */
@@ -75,6 +76,7 @@ export class Fleet implements System {
       hook: scenario.call.hook,
       follows: scenario.follows,
       reconciles: scenario.reconciles ?? true,
+      weaken: scenario.weaken,
     });
   }
 

@@ -1,8 +1,8 @@
-/** A Cluster goes on only where it might have gone on at some time since the call, whatever is changed meanwhile. */
+/** A Cluster is released only if it wanted that, and nothing held it, at one moment since the call. */
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import { releaseScenarios } from "./release.ts";
+import { releaseScenarios, weakConfirmations } from "./release.ts";
 import { exploreScenario } from "./worker.ts";
 
 describe("no held Cluster is let go while", () => {
@@ -13,4 +13,11 @@ describe("no held Cluster is let go while", () => {
       assert.equal(atRest, states);
     });
   }
+});
+
+describe("the model finds a Cluster that is released while", () => {
+  for (const name of Object.keys(weakConfirmations))
+    test(name, async () => {
+      await assert.rejects(exploreScenario(name), /a Cluster was let go that was held all the time/);
+    });
 });

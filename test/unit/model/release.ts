@@ -1,17 +1,25 @@
 /** One replica is asked about a Cluster, while everything that its answer depends on is changed by others. */
 
+import type { RuleSpec } from "../../../src/api/hookpolicy.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
+import type { DecisionStore } from "../../../src/controller/decisionstore.ts";
 import { viewPolicy } from "../../../src/controller/storedviews.ts";
 import { viewCluster, viewNamespace } from "../../../src/policy/cluster.ts";
 import { decide } from "../../../src/policy/decide.ts";
-import { APPROVED, compiled, DELETE, gated, NO_OBJECTS, NOW } from "../builders.ts";
+import { APPROVED, at, compiled, DELETE, gated, NO_OBJECTS, NOW, UPGRADE } from "../builders.ts";
 import type { Step } from "./explorer.ts";
 import type { Fleet, Scenario } from "./fleet.ts";
 
 const CLUSTER = "team-a/prod-1";
 const SIGNED = "hooks.example.com/signed";
 
-const { kind: _, ...policy } = gated([{ name: "approved", annotation: { key: APPROVED } }]);
+const HOOKS: Partial<RuleSpec> = { hooks: ["BeforeClusterDelete", "BeforeClusterUpgrade"] };
+const approval = { name: "approved", annotation: { key: APPROVED } } as const;
+const opens = {
+  name: "open",
+  window: { allow: [{ from: at("+1m").toISOString(), to: at("+1h").toISOString() }] },
+};
+const { kind: _, ...policy } = gated([approval], HOOKS);
 const stricter = gated([{ name: "signed", annotation: { key: SIGNED } }]).spec;
 const cluster: KubeObject = {
   metadata: {
@@ -29,12 +37,23 @@ const cluster: KubeObject = {
   },
 };
 
+/** Its owner wants another version. */
+const { deletionTimestamp: _deleted, ...alive } = cluster.metadata;
+const upgraded = withSpec(
+  { ...cluster, metadata: { ...alive, annotations: { [APPROVED]: "" } } },
+  { topology: { classRef: { name: "lab" }, version: UPGRADE.toKubernetesVersion } },
+);
+
+function withSpec(object: KubeObject, spec: object): KubeObject {
+  return { ...object, spec: { ...Object(object.spec), ...spec } };
+}
+
 function annotated(object: KubeObject, annotations: Readonly<Record<string, string>>): KubeObject {
   return { ...object, metadata: { ...object.metadata, annotations } };
 }
 
-/** What the decision would be of somebody who sees everything as it is now. */
-function mayGoOn({ api, clock }: Fleet): boolean {
+/** Whether the operation is wanted, and what the decision would be of one who sees everything as it is now. */
+function mayGoOn({ api, clock, scenario: { call } }: Fleet): boolean {
   const raw = api.get("clusters", CLUSTER);
   const namespace = api.get("namespaces", "team-a");
   if (raw === undefined || namespace === undefined) return false;
@@ -45,7 +64,10 @@ function mayGoOn({ api, clock }: Fleet): boolean {
     objects: NO_OBJECTS,
     overrides: [],
   };
-  return !decide(policies, world, DELETE, clock.now).holds;
+  const { metadata, paused, topology } = world.cluster;
+  const isDeleted = metadata.deletionTimestamp !== undefined;
+  const isWanted = call === DELETE ? isDeleted : topology?.version === UPGRADE.toKubernetesVersion;
+  return isWanted && !paused && !decide(policies, world, call, clock.now).holds;
 }
 
 const base: Scenario = {
@@ -76,7 +98,93 @@ const approvedAtFirst = {
   clusters: [annotated(cluster, { [APPROVED]: "" })],
 };
 
+const change = (fleet: Fleet, what: string, open: boolean, spec: object): Step[] =>
+  fleet.once(what, open, () => fleet.api.edit("clusters", CLUSTER, (object) => withSpec(object, spec)));
+
+const target = (version: string | undefined): object => ({
+  topology: { classRef: { name: "lab" }, version },
+});
+
+const takenBack: Scenario = {
+  ...base,
+  call: UPGRADE,
+  objects: { ...base.objects, clusters: [upgraded] },
+  others: (fleet) => [
+    ...fleet.asks("A", CLUSTER, { times: 2, behind: true }),
+    ...change(fleet, "the upgrade is taken back", true, target("v1.34.0")),
+    ...change(
+      fleet,
+      "it is wanted again",
+      fleet.hasHappened("the upgrade is taken back"),
+      target(UPGRADE.toKubernetesVersion),
+    ),
+  ],
+};
+
+/** What matters is what happens before the snapshot, so what is read from then on is answered at once. */
+const bySnapshot: Scenario = { ...base, follows: /^list clusterhookpolicies/ };
+
+const paused: Scenario = {
+  ...bySnapshot,
+  objects: approvedAtFirst,
+  others: (fleet) => [
+    ...fleet.asks("A", CLUSTER),
+    ...change(fleet, "the Cluster is paused", true, { paused: true }),
+    ...annotate(fleet, "the approval is taken back", {}),
+    ...change(fleet, "it is resumed", fleet.hasHappened("the Cluster is paused"), { paused: false }),
+  ],
+};
+
+const LABELS = { tier: "production" };
+
+/** Memory may not have seen the label, by which another policy with a window selects the Cluster. */
+const opening: Scenario = {
+  ...base,
+  objects: {
+    ...approvedAtFirst,
+    hookpolicies: [
+      policy,
+      {
+        ...policy,
+        metadata: { ...policy.metadata, name: "window", uid: "uid-window" },
+        spec: { ...gated([opens], HOOKS).spec, clusterSelector: { matchLabels: LABELS } },
+      },
+    ],
+  },
+  others: (fleet) => [
+    ...fleet.once("the Cluster is labelled", true, () =>
+      fleet.api.edit("clusters", CLUSTER, (object) => ({
+        ...object,
+        metadata: { ...object.metadata, labels: LABELS },
+      })),
+    ),
+    ...(fleet.hasHappened("the Cluster is labelled") ? fleet.asks("A", CLUSTER) : []),
+    ...annotate(fleet, "the approval is taken back", {}),
+    ...fleet.once("the window opens", true, () => (fleet.clock.now = at("+1m"))),
+  ],
+};
+
+/** What each of these takes away must be missed by the model. */
+export const weakConfirmations: Readonly<Record<string, Scenario>> = {
+  "an upgrade that is not wanted any more is released": { ...takenBack, weaken: wantsAll },
+  "a paused Cluster is released": { ...paused, weaken: wantsAll },
+  "time is judged after the reads alone": {
+    ...opening,
+    weaken: ({ answers }) => {
+      const decideLive = answers.decideLive.bind(answers);
+      answers.decideLive = (request, live, now) => decideLive(request, live, now);
+    },
+  },
+};
+
+function wantsAll({ answers }: DecisionStore): void {
+  answers.isWanted = () => true;
+}
+
 export const releaseScenarios: Readonly<Record<string, Scenario>> = {
+  "an upgrade is taken back, and wanted again": takenBack,
+  "it is paused, its approval is taken back, and it is resumed": paused,
+  "a window opens after an approval is taken back": opening,
   "an approval is taken back and given again": {
     ...base,
     objects: approvedAtFirst,

@@ -41,6 +41,8 @@ export interface Surroundings {
   readonly reconciles: boolean;
   /** Requests whose way is followed step by step; others are answered at once. */
   readonly follows: RegExp;
+  /** Takes away what must be missed. */
+  readonly weaken?: ((store: DecisionStore) => void) | undefined;
 }
 
 /** The set in which a store has looked last. */
@@ -125,8 +127,10 @@ export class Replica {
   /** What it was asked, with what it knew then: the handler repeats answers to equal questions. */
   readonly #asked: string[] = [];
   #wokenAt: number;
+  /** When a confirmation has looked at the clock. */
+  #confirmsAt: Date | undefined;
 
-  constructor(name: string, { api, clock, hook, follows, reconciles }: Surroundings) {
+  constructor(name: string, { api, clock, hook, follows, reconciles, weaken }: Surroundings) {
     this.name = name;
     this.#clock = clock;
     this.#reconciles = reconciles;
@@ -158,6 +162,7 @@ export class Replica {
       onDemands: () => undefined,
     });
     this.#asks = asksOf(this.#store, hook, clock.now);
+    weaken?.(this.#store);
     this.#reconciler = new PolicyReconciler({
       ...common,
       store: this.#store,
@@ -170,7 +175,7 @@ export class Replica {
       store: this.#store,
       reader: adapter,
       log: silent,
-      now,
+      now: () => (this.#confirmsAt = now()),
       onStale: () => undefined,
     });
     this.#handler = this.#createHandler(hook, confirmer);
@@ -317,6 +322,7 @@ export class Replica {
       ]),
       asked: this.#asked,
       wokenAt: this.#wokenAt,
+      ...(this.#call !== undefined && { confirmsAt: this.#confirmsAt }),
     };
   }
 

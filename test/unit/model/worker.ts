@@ -6,7 +6,7 @@ import { parentPort, Worker } from "node:worker_threads";
 import { type Exploration, explore } from "./explorer.ts";
 import { finalizerScenarios } from "./finalizer.ts";
 import { Fleet, rested, type Scenario } from "./fleet.ts";
-import { releaseScenarios } from "./release.ts";
+import { releaseScenarios, weakConfirmations } from "./release.ts";
 import { stopClocks } from "./replica.ts";
 import { rolloutScenarios, weakClocks, weakReleases, weakRollouts, weakSoaks } from "./rollout.ts";
 import { restedRollout } from "./restedrollout.ts";
@@ -17,6 +17,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   ...finalizerScenarios,
   ...releaseScenarios,
   ...statusScenarios,
+  ...weakConfirmations,
 };
 
 const ROLLOUTS: Readonly<Record<string, RolloutScenario>> = {

@@ -1,0 +1,176 @@
+/** "Go" only for what is still wanted: between Cluster API's call and the operator's reads, users change their minds. */
+
+import assert from "node:assert/strict";
+import test, { after, afterEach, before, describe } from "node:test";
+import type { HookName } from "../../src/api/runtimehooks.ts";
+import {
+  clusterRef,
+  createCluster,
+  deleteCluster,
+  FIRST_VERSION,
+  NEXT_VERSION,
+  provision,
+  upgrade,
+  waitUntilGone,
+} from "../controlplane/lab.ts";
+import type { Ref } from "../controlplane/client.ts";
+import { CLUSTER_API, LAB_CLASS, LAB_CONTROL_PLANE, LAB_NAMESPACE } from "../controlplane/labkinds.ts";
+import { NAMESPACE, startOperator } from "../controlplane/operator.ts";
+import {
+  APPROVED,
+  applyPolicy,
+  approvalRule,
+  approve,
+  heldRow,
+  policyRef,
+} from "../controlplane/policies.ts";
+import { type Proxy, startProxy } from "../controlplane/proxy.ts";
+import { askedAgain, EVERY_CALL, type Fleet, hooksCalled, isCreated, startFleet } from "./fleet.ts";
+
+/** The first read of a confirmation, which begins after the call. Within the operator's 3 s for all of them. */
+const FIRST_READ = /^GET \/apis\/hookpolicy\.dev\/v1alpha1\/clusterhookpolicies\?(?!.*watch=)/;
+const DELAY_MS = 2000;
+const LAST_VERSION = "v1.36.0";
+const OK_TO_DELETE = "runtime.cluster.x-k8s.io/ok-to-delete";
+const PENDING_HOOKS = "runtime.cluster.x-k8s.io/pending-hooks";
+const UNSAFE = "unsafe.topology.cluster.x-k8s.io/disable-update-version-check";
+
+describe("a release is for what the Cluster still wants", () => {
+  let fleet: Fleet;
+  let proxy: Proxy;
+  before(async () => {
+    fleet = await startFleet();
+    const { cp, operator } = fleet;
+    proxy = await startProxy({ upstream: cp.apiServer.url, authority: cp.authority });
+    await operator.daemon.stop();
+    const kubeconfig = await cp.kubeconfigFor(NAMESPACE, "hookpolicy", { server: proxy.url });
+    const again = await startOperator(cp, { ports: operator.ports, flags: EVERY_CALL, kubeconfig });
+    Object.assign(fleet, { operator: again });
+  });
+  after(async () => {
+    await fleet?.cp.stop();
+    await proxy?.stop();
+  });
+  afterEach(() => proxy.resume());
+
+  const notWanted = async (): Promise<number> =>
+    await fleet.operator.metric("hookpolicy_unconfirmed_releases_total", 'reason="NotWanted"');
+
+  /** Approves, and runs `change` while a confirmation waits for its first read. */
+  async function meanwhile(namespace: string, change: () => Promise<unknown>): Promise<void> {
+    const { cp } = fleet;
+    proxy.forget();
+    proxy.delay(DELAY_MS, FIRST_READ);
+    await approve(cp, namespace, "c1");
+    await cp.waitFor("a confirmation to begin", () => proxy.count(FIRST_READ) > 0);
+    await change();
+  }
+
+  async function held(namespace: string, hook: HookName): Promise<void> {
+    const { cp } = fleet;
+    await applyPolicy(cp, policyRef(namespace, "protect"), { rules: [approvalRule(hook)] });
+    await createCluster(cp, { namespace, name: "c1" });
+    await provision(cp, namespace, "c1");
+    await (hook === "BeforeClusterDelete" ? deleteCluster : upgrade)(cp, namespace, "c1");
+    await heldRow(cp, policyRef(namespace, "protect"), "c1", hook);
+  }
+
+  test("an upgrade that is taken back between the call and the reads does not begin", async () => {
+    const { cp } = fleet;
+    await held("taken-back", "BeforeClusterUpgrade");
+    const ref = clusterRef("taken-back", "c1");
+    const earlier = await notWanted();
+    await meanwhile("taken-back", async () => {
+      await cp.patch(ref, {
+        metadata: { annotations: { [UNSAFE]: "" } },
+        spec: { topology: { version: FIRST_VERSION } },
+      });
+      await cp.patch(ref, { metadata: { annotations: { [UNSAFE]: null } } });
+    });
+    await cp.waitFor("the release to be decided", async () => {
+      const { metadata } = await cp.get(ref);
+      const marks = metadata.annotations?.[PENDING_HOOKS] ?? "";
+      return marks.includes("AfterClusterUpgrade") || (await notWanted()) > earlier;
+    });
+    assert.ok((await notWanted()) > earlier, "the operator says that nothing wants this any more");
+    const { metadata, spec } = await cp.get(ref);
+    assert.equal(metadata.annotations?.[PENDING_HOOKS], undefined);
+    const controlPlane = await cp.get(controlPlaneOf("taken-back", spec.controlPlaneRef.name));
+    assert.equal(controlPlane["spec"]?.version, FIRST_VERSION);
+    // It is wanted again: approved as it is, it begins.
+    proxy.resume();
+    await upgrade(cp, "taken-back", "c1");
+    await cp.waitFor("the control plane to be upgraded", async () => {
+      const { spec: now } = await cp.get(controlPlaneOf("taken-back", spec.controlPlaneRef.name));
+      return now?.version === NEXT_VERSION;
+    });
+  });
+
+  test("a Cluster that is paused between the call and the reads is not marked ok-to-delete", async () => {
+    const { cp } = fleet;
+    await held("paused", "BeforeClusterDelete");
+    const ref = clusterRef("paused", "c1");
+    const earlier = await notWanted();
+    await meanwhile("paused", async () => await cp.patch(ref, { spec: { paused: true } }));
+    await cp.waitFor("the release to be decided", async () => {
+      const { metadata } = await cp.get(ref);
+      return metadata.annotations?.[OK_TO_DELETE] !== undefined || (await notWanted()) > earlier;
+    });
+    assert.equal((await cp.get(ref)).metadata.annotations?.[OK_TO_DELETE], undefined);
+    // The approval is withdrawn before it is resumed.
+    proxy.resume();
+    await cp.patch(ref, { metadata: { annotations: { [APPROVED]: null } } });
+    await cp.patch(ref, { spec: { paused: false } });
+    await askedAgain(fleet, "paused/c1", "BeforeClusterDelete");
+    assert.ok(await cp.find(ref), "the Cluster is still there");
+    await approve(cp, "paused", "c1");
+    await waitUntilGone(cp, "paused", "c1");
+  });
+
+  test("nothing is wrongly not wanted: a life without holds, with an upgrade of two steps", async () => {
+    const { cp, operator } = fleet;
+    const versions = [FIRST_VERSION, NEXT_VERSION, LAST_VERSION];
+    const labClass = {
+      apiVersion: CLUSTER_API,
+      kind: "ClusterClass",
+      namespace: LAB_NAMESPACE,
+      name: LAB_CLASS,
+    };
+    await cp.patch(labClass, { spec: { kubernetesVersions: versions } });
+    const earlier = await notWanted();
+    await createCluster(cp, { namespace: "free", name: "c1", workers: true });
+    await provision(cp, "free", "c1");
+    await isCreated(cp, "free", "c1");
+    await cp.waitFor("Cluster API to see the versions", async () => {
+      const { status, metadata } = await cp.get(labClass);
+      return status?.observedGeneration === metadata.generation;
+    });
+    await upgrade(cp, "free", "c1", LAST_VERSION);
+    const { spec } = await cp.get(clusterRef("free", "c1"));
+    const controlPlane = controlPlaneOf("free", spec.controlPlaneRef.name);
+    for (const version of [NEXT_VERSION, LAST_VERSION]) {
+      await cp.waitFor(
+        `the control plane to be told ${version}`,
+        async () => (await cp.get(controlPlane))["spec"]?.version === version,
+      );
+      await cp.patchStatus(controlPlane, { version });
+    }
+    await cp.waitFor("the upgrade to end", async () => {
+      const { metadata } = await cp.get(clusterRef("free", "c1"));
+      return (
+        metadata.annotations?.[PENDING_HOOKS] === undefined &&
+        hooksCalled(operator, "free/c1").includes("AfterClusterUpgrade")
+      );
+    });
+    await deleteCluster(cp, "free", "c1");
+    await waitUntilGone(cp, "free", "c1");
+    const refused = operator
+      .lines()
+      .filter(({ cluster, reason }) => cluster === "free/c1" && reason === "NotWanted");
+    assert.deepEqual([refused, await notWanted()], [[], earlier]);
+  });
+});
+
+function controlPlaneOf(namespace: string, name: string): Ref {
+  return { apiVersion: LAB_CONTROL_PLANE, kind: "LabControlPlane", namespace, name };
+}
