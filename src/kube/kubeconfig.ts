@@ -11,31 +11,43 @@ export type { KubeConfig };
 export interface KubeConfigSource {
   /** --kubeconfig; when it is given, no other place is used. */
   readonly kubeconfig?: string;
-  /** --context; absent: the current one. Has no effect with a Pod's service account. */
+  /** --context; absent: the current one. The service account of a Pod has none. */
   readonly context?: string;
   /** For tests: the root of the service account files, instead of "/". */
   readonly root?: string;
 }
 
+/** The name that client-node gives to the context of loadFromCluster(). */
+const IN_CLUSTER_CONTEXT = "inClusterContext";
 const TOKEN_FILE = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
 /**
- * Loads the explicit path, else the Pod's service account, else $KUBECONFIG, else ~/.kube/config. Throws a KubeError
+ * In kubectl's order: the explicit path, else $KUBECONFIG, else ~/.kube/config, else the service account of the Pod. A
+ * file or context that was named never leads to the Pod's own cluster, which kubectl falls back to. Throws a KubeError
  * with reason InvalidKubeConfig whose one-line message can be shown to the user unchanged.
  */
-export function loadKubeConfig(source: KubeConfigSource = {}): KubeConfig {
-  if (source.kubeconfig !== undefined) return load([source.kubeconfig], source.context);
-  const root = source.root ?? "";
-  if (
-    source.context === undefined &&
-    process.env["KUBERNETES_SERVICE_HOST"] &&
-    existsSync(`${root}${TOKEN_FILE}`)
-  ) {
+export function loadKubeConfig({ kubeconfig, context, root = "" }: KubeConfigSource = {}): KubeConfig {
+  const files = kubeconfig === undefined ? defaultFiles() : [kubeconfig];
+  if (files.length > 0) return load(files, context);
+  const inPod = process.env["KUBERNETES_SERVICE_HOST"] && existsSync(`${root}${TOKEN_FILE}`);
+  if (context === undefined && inPod) {
     const config = new KubeConfig();
     config.loadFromCluster(root);
     return config;
   }
-  return load(defaultFiles(), source.context);
+  const missing = `KUBECONFIG is not set, ${homeFile() ?? "~/.kube/config"} does not exist`;
+  throw invalid(
+    context === undefined
+      ? `no kubeconfig: ${missing}, and there is no service account of a Pod`
+      : `no kubeconfig: ${missing}, and context ${JSON.stringify(context)} must be in one`,
+  );
+}
+
+/** For people, before something is changed: "https://host:6443, context prod". */
+export function serverText(config: KubeConfig): string {
+  const context = config.getCurrentContext();
+  const by = context === IN_CLUSTER_CONTEXT ? "the service account of this Pod" : `context ${context}`;
+  return `${config.getCurrentCluster()?.server}, ${by}`;
 }
 
 function load(files: readonly string[], context: string | undefined): KubeConfig {
@@ -44,16 +56,24 @@ function load(files: readonly string[], context: string | undefined): KubeConfig
   return checked(config, files.join(delimiter));
 }
 
-/** Like kubectl: files in $KUBECONFIG that do not exist are skipped if at least one exists. */
+/** Like kubectl: files in $KUBECONFIG that do not exist are skipped if at least one exists. Empty: no place has a file. */
 function defaultFiles(): string[] {
   const list = (process.env["KUBECONFIG"] ?? "").split(delimiter).filter((file) => file !== "");
   if (list.length > 0) {
     const found = list.filter((file) => existsSync(file));
     return found.length > 0 ? found : list;
   }
-  const home = join(homedir(), ".kube", "config");
-  if (existsSync(home)) return [home];
-  throw invalid(`no kubeconfig: not running in a cluster, KUBECONFIG is not set and ${home} does not exist`);
+  const home = homeFile();
+  return home !== undefined && existsSync(home) ? [home] : [];
+}
+
+/** `undefined`: the user has no home, as in a container whose uid no passwd file knows. */
+function homeFile(): string | undefined {
+  try {
+    return join(homedir(), ".kube", "config");
+  } catch {
+    return undefined;
+  }
 }
 
 function fromFiles(files: readonly string[]): KubeConfig {

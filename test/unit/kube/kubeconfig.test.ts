@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { TestContext } from "node:test";
-import { loadKubeConfig } from "../../../src/kube/kubeconfig.ts";
+import { loadKubeConfig, serverText } from "../../../src/kube/kubeconfig.ts";
 import { KubeError } from "../../../src/kube/kubeerror.ts";
 import { scratch, writeKubeConfig } from "./fixtures.ts";
 
@@ -97,14 +97,57 @@ test("an explicit path wins over the Pod and the environment", (t) => {
   assert.equal(loadKubeConfig({ kubeconfig, root }).getCurrentCluster()?.server, "https://explicit:6443");
 });
 
-test("in a Pod its service account wins over the environment", (t) => {
+/** As in a Pod of another cluster: a CI runner, for example. */
+const IN_POD = { KUBERNETES_SERVICE_HOST: "10.0.0.1", KUBERNETES_SERVICE_PORT: "443" };
+
+test("in a Pod $KUBECONFIG wins over the service account", (t) => {
   const root = serviceAccount(t);
-  setEnvironment(t, {
-    KUBERNETES_SERVICE_HOST: "10.0.0.1",
-    KUBERNETES_SERVICE_PORT: "443",
-    KUBECONFIG: "/no/such",
-  });
-  assert.equal(loadKubeConfig({ root }).getCurrentCluster()?.server, "https://10.0.0.1:443");
+  setEnvironment(t, { ...IN_POD, KUBECONFIG: writeKubeConfig(t, "https://management:6443") });
+  assert.equal(loadKubeConfig({ root }).getCurrentCluster()?.server, "https://management:6443");
+});
+
+test("in a Pod ~/.kube/config wins over the service account", (t) => {
+  const [root, home] = [serviceAccount(t), scratch(t)];
+  mkdirSync(join(home, ".kube"));
+  writeFileSync(join(home, ".kube", "config"), JSON.stringify(good));
+  setEnvironment(t, { ...IN_POD, KUBECONFIG: undefined, HOME: home });
+  assert.equal(loadKubeConfig({ root }).getCurrentCluster()?.server, "https://host:6443");
+});
+
+test("in a Pod without a kubeconfig, as the operator's, the service account is used", (t) => {
+  setEnvironment(t, { ...IN_POD, KUBECONFIG: undefined, HOME: "/no/home" });
+  assert.equal(
+    loadKubeConfig({ root: serviceAccount(t) }).getCurrentCluster()?.server,
+    "https://10.0.0.1:443",
+  );
+});
+
+test("a kubeconfig that $KUBECONFIG names and that is missing never leads to the Pod's own cluster", (t) => {
+  const root = serviceAccount(t);
+  setEnvironment(t, { ...IN_POD, KUBECONFIG: "/no/such" });
+  assert.equal(
+    complaint(() => loadKubeConfig({ root })),
+    "kubeconfig /no/such: no such file",
+  );
+});
+
+test("a context is one of a kubeconfig: it never leads to the Pod's own cluster", (t) => {
+  setEnvironment(t, { ...IN_POD, KUBECONFIG: undefined, HOME: "/no/home" });
+  assert.match(
+    complaint(() => loadKubeConfig({ root: serviceAccount(t), context: "prod" })),
+    /^no kubeconfig: /,
+  );
+});
+
+test("the server is named with its context, or as that of the Pod", (t) => {
+  setEnvironment(t, { ...IN_POD, KUBECONFIG: undefined, HOME: "/no/home" });
+  const kubeconfig = writeKubeConfig(t, "https://management:6443");
+  const loaded = loadKubeConfig({ kubeconfig });
+  assert.equal(serverText(loaded), `https://management:6443, context ${loaded.getCurrentContext()}`);
+  assert.equal(
+    serverText(loadKubeConfig({ root: serviceAccount(t) })),
+    "https://10.0.0.1:443, the service account of this Pod",
+  );
 });
 
 test("$KUBECONFIG wins over the home directory; files of the list that are missing are skipped", (t) => {
@@ -133,7 +176,7 @@ test("nothing at all says where it looked, and never falls back to localhost", (
   setEnvironment(t, { KUBERNETES_SERVICE_HOST: undefined, KUBECONFIG: undefined, HOME: scratch(t) });
   assert.match(
     complaint(() => loadKubeConfig()),
-    /^no kubeconfig: not running in a cluster, KUBECONFIG is not set and /,
+    /^no kubeconfig: KUBECONFIG is not set, \S+ does not exist, and there is no service account of a Pod$/,
   );
 });
 
