@@ -66,11 +66,14 @@ test("helm installs, and upgrades and rolls back without a failed call", async (
   }
 });
 
-test("helm uninstall releases what is held, keeps the policies, and these say that the operator is gone", async () => {
+test("helm uninstall refuses while a Cluster is held; released by hand, it keeps the policies, and these say that the operator is gone", async () => {
   await applyPolicy(cluster, POLICY, { rules: [approvalRule(HOOK)] });
   await createCluster(cluster, { namespace: "team-helm", name: "prod" });
   await deleteCluster(cluster, "team-helm", "prod");
   await heldRow(cluster, POLICY, "prod", HOOK);
+  await assert.rejects(helm("uninstall", "hookpolicy", ...IN_NAMESPACE), /hookpolicy-uninstall/);
+  await heldRow(cluster, POLICY, "prod", HOOK);
+  await hookpolicy(cluster, "prepare-uninstall", "--yes", "--release-held-clusters");
   await helm("uninstall", "hookpolicy", ...IN_NAMESPACE);
   await waitUntilGone(cluster, "team-helm", "prod");
   const { status, reason } = condition(await cluster.get(POLICY), "Ready") ?? {};
@@ -100,7 +103,7 @@ test("helm uninstall without a node for its Job fails at its deadline, and the p
   assert.equal((await cluster.get(DEPLOYMENT))["status"].availableReplicas, 2); // it goes on holding
   await heldRow(cluster, POLICY, "prod", HOOK);
 
-  await hookpolicy(cluster, "prepare-uninstall", "--yes");
+  await hookpolicy(cluster, "prepare-uninstall", "--yes", "--release-held-clusters");
   await helm("uninstall", "hookpolicy", ...IN_NAMESPACE, "--no-hooks");
   const ours = ["hookpolicy-uninstall", "--ignore-not-found"];
   await cluster.kubectl("delete", "job,serviceaccount,role,rolebinding", "-n", NAMESPACE, ...ours);

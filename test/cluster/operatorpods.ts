@@ -133,7 +133,7 @@ export async function hookpolicy(cp: ControlPlane, ...args: readonly string[]): 
 
 /** As docs/install.md says it for kubectl; CRDs and policies, too. */
 export async function removeRelease(cp: ControlPlane, manifest = MANIFEST): Promise<void> {
-  await hookpolicy(cp, "prepare-uninstall", "--yes");
+  await hookpolicy(cp, "prepare-uninstall", "--yes", "--release-held-clusters");
   await cp.kubectl("delete", "--ignore-not-found", "-f", join(RELEASE, manifest));
 }
 

@@ -155,7 +155,8 @@ describe("with clusterctl", () => {
   });
 
   test("prepare-uninstall and delete leave the CRDs and the policies in them", async () => {
-    const args = [join(ROOT, "dist/main.js"), "prepare-uninstall", "--yes"];
+    // No Pod runs here, so that nothing says what the operator holds.
+    const args = [join(ROOT, "dist/main.js"), "prepare-uninstall", "--yes", "--release-held-clusters"];
     await output(process.execPath, args, { KUBECONFIG: cp.adminKubeconfig });
     assert.equal(await cp.find(EXTENSION), undefined, "clusterctl would leave it behind");
     await clusterctl("delete", "--runtime-extension", "hookpolicy");

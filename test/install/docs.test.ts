@@ -71,7 +71,11 @@ function typed(title: string, start: string): string {
 
 test("docs/install.md names flags that hookpolicy has, and files that are there", () => {
   for (const [, flag = ""] of PAGE.matchAll(/`(?:hookpolicy run )?--([a-z-]+)/g)) {
-    assert.ok(Object.hasOwn(FLAGS, flag) || ["yes", "target-namespace", "help"].includes(flag), flag);
+    assert.ok(
+      Object.hasOwn(FLAGS, flag) ||
+        ["yes", "release-held-clusters", "target-namespace", "help"].includes(flag),
+      flag,
+    );
   }
   for (const [, target = ""] of PAGE.matchAll(/\]\(([^)#]+)/g)) {
     assert.ok(existsSync(join(ROOT, "docs", target)), target);

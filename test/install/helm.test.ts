@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import type { KubeObject, Ref } from "../controlplane/client.ts";
+import { type KubeObject, objectsOf, type Ref } from "../controlplane/client.ts";
 import { installClusterDefinition } from "../controlplane/clusterapi.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
 import { startOperator, type Operator } from "../controlplane/operator.ts";
@@ -63,6 +63,16 @@ const cluster = {
   spec: { topology: { classRef: { name: "any" }, version: "v1.34.0" } },
 };
 
+/** What the operator writes once Cluster API has asked; it is not running while this is there. */
+const HELD_ROW = {
+  namespace: TEAM,
+  cluster: cluster.metadata.name,
+  clusterUID: "1",
+  hook: "BeforeClusterDelete",
+  rule: "confirmed",
+  verdict: "Blocked",
+};
+
 describe("with helm", () => {
   let cp: ControlPlane;
   let operator: Operator;
@@ -83,6 +93,7 @@ describe("with helm", () => {
     await cp.apply({ apiVersion: "v1", kind: "Pod", metadata: podMetadata, spec: podSpec });
     await cp.apply([cluster, policy]);
     await cp.waitFor("the finalizer", async () => (await finalizers()).includes(FINALIZER));
+    await cp.patchStatus(DEPLOYMENT, { replicas: 1, availableReplicas: 1, readyReplicas: 1 });
   }
 
   /** Stands for the Pods of the Deployment: there is no controller that would make them. */
@@ -160,8 +171,46 @@ describe("with helm", () => {
     assert.equal((await cp.get(WEBHOOKS))["webhooks"][0].clientConfig.caBundle, caBundle);
   });
 
-  test("uninstalling unregisters, stops and releases in this order, and keeps CRDs and policies", async () => {
+  test("only a release that Helm reaches has the Job, which the Deployment's selector leaves out", async () => {
+    const hooks = objectsOf(await helmIn(cp, "get", "hooks", ...RELEASE));
+    const job = hooks.find(({ kind }) => kind === "Job") ?? assert.fail("no Job");
+    const labels = job["spec"].template.metadata.labels;
+    const { matchLabels } = (await cp.get(DEPLOYMENT))["spec"].selector;
+    assert.ok(Object.entries(matchLabels).some(([key, value]) => labels[key] !== value));
+    const off = ["--set", "uninstall.enabled=false", "--dry-run=server"];
+    assert.doesNotMatch(await helmIn(cp, "upgrade", ...RELEASE, CHART, ...off), /uninstall/);
+  });
+
+  test("the Job changes nothing when something else than helm uninstall creates it", async () => {
     await readyOperator("first");
+    const rendered = ["template", ...RELEASE, CHART, "--dry-run=server"]; // as Pulumi's Chart
+    for (const hooks of [await helmIn(cp, ...rendered), await helmIn(cp, "get", "hooks", ...RELEASE)]) {
+      const objects = objectsOf(hooks).filter(({ metadata: { name } }) => name === UNINSTALL_JOB.name);
+      assert.ok(objects.some(({ kind }) => kind === "Job"));
+      await cp.apply(objects);
+      await assert.rejects(runUninstallJob(cp), /nothing was changed, because Helm is not seen to uninstall/);
+      for (const ref of [EXTENSION, WEBHOOKS]) assert.ok(await cp.find(ref), ref.kind);
+      assert.notEqual((await cp.get(DEPLOYMENT))["spec"].replicas, 0);
+      for (const { apiVersion, kind, metadata } of objects)
+        await cp.delete({ apiVersion, kind, ...metadata });
+    }
+  });
+
+  test("helm uninstall fails while a Cluster is held, and changes nothing", async () => {
+    await cp.patchStatus(POLICY, { decisions: [HELD_ROW] });
+    const uninstalled = helmIn(cp, "uninstall", ...RELEASE);
+    await Promise.all([
+      assert.rejects(uninstalled, /hookpolicy-uninstall/),
+      assert.rejects(
+        runUninstallJob(cp),
+        /Cluster team-a\/prod-1 at BeforeClusterDelete.*--release-held-clusters/s,
+      ),
+    ]);
+    for (const ref of [EXTENSION, WEBHOOKS]) assert.ok(await cp.find(ref), ref.kind);
+    await cp.patchStatus(POLICY, { decisions: [] });
+  });
+
+  test("uninstalling unregisters, stops and releases in this order, and keeps CRDs and policies", async () => {
     const dry = await output(
       process.execPath,
       [join(ROOT, "dist/main.js"), "prepare-uninstall", "--dry-run"],

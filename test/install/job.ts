@@ -12,19 +12,27 @@ export const UNINSTALL_JOB: Ref = {
   namespace: NAMESPACE,
 };
 
-/** Waits for the Job, runs its container's command as its ServiceAccount, reports it, and says what was printed. */
+/** Waits for the Job, runs its container's command as its ServiceAccount, reports how it ended, and says what was printed. */
 export async function runUninstallJob(cp: ControlPlane): Promise<string> {
   const job = await cp.waitFor("the Job", async () => await cp.find(UNINSTALL_JOB));
   const { serviceAccountName, containers } = job["spec"].template.spec;
   const kubeconfig = await cp.kubeconfigFor(NAMESPACE, serviceAccountName);
   const args = [join(ROOT, "dist/main.js"), ...containers[0].args];
-  const printed = await output(process.execPath, args, { KUBECONFIG: kubeconfig });
-  const now = new Date().toISOString();
-  const conditions = ["SuccessCriteriaMet", "Complete"].map((type) => ({
-    type,
-    status: "True",
-    lastTransitionTime: now,
-  }));
-  await cp.patchStatus(UNINSTALL_JOB, { startTime: now, completionTime: now, succeeded: 1, conditions });
-  return printed;
+  const startTime = new Date().toISOString();
+  const report = async (types: readonly string[], result: object): Promise<void> => {
+    const lastTransitionTime = new Date().toISOString();
+    const conditions = types.map((type) => ({ type, status: "True", lastTransitionTime }));
+    await cp.patchStatus(UNINSTALL_JOB, { startTime, conditions, ...result });
+  };
+  try {
+    const printed = await output(process.execPath, args, { KUBECONFIG: kubeconfig });
+    await report(["SuccessCriteriaMet", "Complete"], {
+      completionTime: new Date().toISOString(),
+      succeeded: 1,
+    });
+    return printed;
+  } catch (error) {
+    await report(["FailureTarget", "Failed"], { failed: 1 });
+    throw error;
+  }
 }

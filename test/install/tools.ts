@@ -86,16 +86,19 @@ export function certManagerDefinition(kind: string): KubeObject {
 /** clusterctl takes no image without a registry. */
 export const IMAGE = "registry.example.com/hookpolicy";
 
-/** `kubectl kustomize` of manifests/ with some of its components and that image, in a folder of its own. */
+/** `kubectl kustomize` of manifests/ with some of its components, that image and what else is given, in a folder of its own. */
 export async function kustomizeWith(
   folder: string,
   components: readonly string[],
+  { namespace, transformers = [] }: { readonly namespace?: string; readonly transformers?: string[] } = {},
 ): Promise<readonly KubeObject[]> {
   await mkdir(folder, { recursive: true });
   const path = (below: string): string => relative(folder, join(ROOT, "manifests", below));
   const kustomization = {
     resources: [path(".")],
     components: components.map(path),
+    transformers: transformers.map(path),
+    ...(namespace !== undefined && { namespace }),
     images: [{ name: "hookpolicy", newName: IMAGE }],
   };
   await writeFile(join(folder, "kustomization.yaml"), JSON.stringify(kustomization)); // JSON is YAML

@@ -145,7 +145,10 @@ async function carryOut(plan: LivePlan, live: LiveCluster, flags: Flags): Promis
     say("nothing was changed; by hand:", ...commands);
     return { outcome: nothing };
   }
-  await confirm(`Approve this for ${nameOf(plan.cluster)}?`, flags.yes === true);
+  await confirm(`Approve this for ${nameOf(plan.cluster)}?`, {
+    yes: flags.yes === true,
+    server: live.server,
+  });
   const { setMarks, writeMarks } = await import("./writemarks.ts");
   await writeMarks(plan, {
     look: async () => await planFor(live, flags),

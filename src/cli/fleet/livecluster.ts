@@ -27,6 +27,8 @@ export interface Looked {
 /** A Cluster that a command may change. */
 export interface LiveCluster {
   readonly client: KubeClient;
+  /** Its URL and context, for people. */
+  readonly server: string;
   /** Reads the present state. What the user may not read is reported the first time. */
   readonly look: () => Promise<Looked>;
 }
@@ -39,8 +41,8 @@ export async function withLiveCluster(
 ): Promise<void> {
   const { withApiServer } = await import("./livefleet.ts");
   const told = new Set<string>();
-  await withApiServer(connection, async (client) => {
-    await work({ client, look: async () => await reading(() => look(client, name, told)) });
+  await withApiServer(connection, async (client, server) => {
+    await work({ client, server, look: async () => await reading(() => look(client, name, told)) });
   });
 }
 

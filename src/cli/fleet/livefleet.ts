@@ -3,19 +3,20 @@
 import { type ConnectionFlags, reading } from "./connection.ts";
 import type { RawObject } from "./kinds.ts";
 import { KubeClient } from "../../kube/kubeclient.ts";
-import { loadKubeConfig } from "../../kube/kubeconfig.ts";
+import { loadKubeConfig, serverText } from "../../kube/kubeconfig.ts";
 import { NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../../kube/resources.ts";
 import { VERSION } from "../../version.ts";
 import { clusterResource, listIfServed, listTyped } from "./liveobjects.ts";
 
-/** A kubeconfig that cannot be used is a usage error, unlike a failure of `work`. */
+/** A kubeconfig that cannot be used is a usage error, unlike a failure of `work`. `server` names it for people. */
 export async function withApiServer<T>(
   connection: ConnectionFlags,
-  work: (client: KubeClient) => Promise<T>,
+  work: (client: KubeClient, server: string) => Promise<T>,
 ): Promise<T> {
-  const client = await reading(() => new KubeClient(loadKubeConfig(connection), { version: VERSION }));
+  const config = await reading(() => loadKubeConfig(connection));
+  const client = await reading(() => new KubeClient(config, { version: VERSION }));
   try {
-    return await work(client);
+    return await work(client, serverText(config));
   } finally {
     await client.close();
   }

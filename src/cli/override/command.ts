@@ -117,7 +117,7 @@ async function create(
   }
   let active: Condition | undefined;
   if (!dryRun) {
-    await confirm("Create this HookOverride?", flags.yes === true);
+    await confirm("Create this HookOverride?", { yes: flags.yes === true, server: live.server });
     const { createOverride } = await import("./newoverride.ts");
     active = await createOverride(live.client, made, ANSWER_MS);
   }

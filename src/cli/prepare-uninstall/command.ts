@@ -1,9 +1,11 @@
 /** `hookpolicy prepare-uninstall`: all steps that must precede the removal of the operator. */
 
 import { type Command, Option } from "commander";
-import { addExamples } from "../command.ts";
+import type { KubeClient } from "../../kube/kubeclient.ts";
+import { shellQuote } from "../../policy/message.ts";
+import { addExamples, CommandError, FAILED } from "../command.ts";
 import type { Plan, Step } from "./uninstallplan.ts";
-import { confirm } from "../terminal/confirm.ts";
+import { confirm, nameServer } from "../terminal/confirm.ts";
 import { addConnectionFlags, type ConnectionFlags, parseTime } from "../fleet/connection.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 
@@ -12,13 +14,15 @@ interface Flags extends ConnectionFlags {
   readonly timeout: number;
   readonly dryRun?: true;
   readonly yes?: true;
+  readonly releaseHeldClusters?: true;
+  readonly whileHelmUninstalls?: string;
 }
 
 const EXAMPLES = `\
   # What would happen?
   hookpolicy prepare-uninstall --dry-run
 
-  # From a script, before the manifests are deleted
+  # From a script, before the manifests are deleted; fails while a Cluster is held
   hookpolicy prepare-uninstall --yes && kubectl delete --ignore-not-found -k .`;
 
 const DEFAULT_TIMEOUT_MS = 120_000;
@@ -28,7 +32,7 @@ export function addPrepareUninstall(program: Command): void {
     .command("prepare-uninstall")
     .summary("prepare the removal of the operator")
     .description(
-      "Unregisters the operator from Cluster API, which releases every held Cluster; removes its webhook; stops it; removes its finalizer from policies; and says in the statuses of policies and rollouts that it is gone. These and the CRDs stay. Everything comes back when the operator is installed again.\n\nExit code: 0 done, 1 failed or not confirmed, 2 no kubeconfig or wrong usage. What is done already is skipped.",
+      "Unregisters the operator from Cluster API, which releases every held Cluster, so that with --yes it wants another flag while there is one; removes its webhook; stops it; removes its finalizer from policies; and says in the statuses of policies and rollouts that it is gone. These and the CRDs stay. Everything comes back when the operator is installed again.\n\nExit code: 0 done, 1 failed or not confirmed, 2 no kubeconfig or wrong usage. What is done already is skipped.",
     )
     .option("-n, --namespace <name>", "where the operator runs", "hookpolicy-system")
     .addOption(
@@ -37,7 +41,15 @@ export function addPrepareUninstall(program: Command): void {
         .default(DEFAULT_TIMEOUT_MS, "2m"),
     )
     .option("--dry-run", "only print what would be done")
-    .option("-y, --yes", "do not ask");
+    .option("-y, --yes", "do not ask")
+    .option(
+      "--release-held-clusters",
+      "with --yes: also if Clusters are held, or it is not known whether any is",
+    )
+    .option(
+      "--while-helm-uninstalls <record>",
+      "change something only while this record of Helm in the namespace says so, such as sh.helm.release.v1.hookpolicy.v1; for the chart's Job",
+    );
   addExamples(addConnectionFlags(command), EXAMPLES);
   command.action(async (_: unknown, self: Command) => {
     await prepareUninstall(self.optsWithGlobals<Flags>());
@@ -48,24 +60,57 @@ async function prepareUninstall(flags: Flags): Promise<void> {
   const { namespace, timeout: timeoutMs } = flags;
   const { withApiServer } = await import("../fleet/livefleet.ts");
   const { planUninstall } = await import("./uninstallplan.ts");
-  await withApiServer(flags, async (client) => {
-    await carryOut(await planUninstall(client, { namespace, timeoutMs }), flags);
+  await withApiServer(flags, async (client, server) => {
+    const plan = await planUninstall(client, { namespace, timeoutMs });
+    if (plan.steps.length === 0) return stdout.line("nothing to do");
+    const dryRun = flags.dryRun === true;
+    if (dryRun || flags.yes !== true) stdout.lines(plan.steps.map(({ does }) => `would ${does}`));
+    stderr.lines(heldLines(plan));
+    if (dryRun) return nameServer(server);
+    await checkHelm(client, flags);
+    checkHeld(plan, flags);
+    await confirm(plan.held.length > 0 ? "Release what is held, and do it?" : "Do it?", {
+      yes: flags.yes === true,
+      server,
+    });
+    await carryOut(plan);
   });
 }
 
-async function carryOut({ steps, holding }: Plan, flags: Flags): Promise<void> {
-  if (steps.length === 0) {
-    stdout.line("nothing to do");
-    return;
-  }
-  if (holding.length > 0) {
-    stderr.line(`warning: Clusters are held now and will be released: ${holding.join(", ")}`);
-  }
-  const dryRun = flags.dryRun === true;
-  const yes = flags.yes === true;
-  if (dryRun || !yes) stdout.lines(steps.map(({ does }) => `would ${does}`));
-  if (dryRun) return;
-  await confirm("Do it?", yes);
+/** There can be thousands; the statuses name at most 50 of each policy. */
+const MAX_SHOWN = 20;
+
+function heldLines({ held }: Plan): string[] {
+  if (held.length === 0) return [];
+  const more = held.length > MAX_SHOWN ? [`and ${held.length - MAX_SHOWN} more: hookpolicy get -A`] : [];
+  return [
+    "warning: these are held now, and would be released:",
+    ...[...held.slice(0, MAX_SHOWN), ...more].map((line) => `  ${line}`),
+  ];
+}
+
+/** What merely creates the chart's Job, such as `helm template | kubectl apply`, uninstalls nothing. */
+async function checkHelm(client: KubeClient, { namespace, whileHelmUninstalls: name }: Flags): Promise<void> {
+  if (name === undefined) return;
+  const { helmDoesNotUninstall } = await import("./helmrecord.ts");
+  const why = await helmDoesNotUninstall(client, { namespace, name });
+  if (why === undefined) return;
+  throw new CommandError(
+    FAILED,
+    `nothing was changed, because Helm is not seen to uninstall: ${why}. To remove HookPolicy, run 'hookpolicy prepare-uninstall --namespace ${namespace}' first`,
+  );
+}
+
+function checkHeld({ held }: Plan, flags: Flags): void {
+  if (held.length === 0 || flags.yes !== true || flags.releaseHeldClusters === true) return;
+  const command = `hookpolicy prepare-uninstall --namespace ${shellQuote(flags.namespace)} --release-held-clusters`;
+  throw new CommandError(
+    FAILED,
+    `nothing was changed, because that would release what is held: wait until 'hookpolicy get -A' shows nothing, or release it with '${command}'`,
+  );
+}
+
+async function carryOut({ steps }: Plan): Promise<void> {
   for (const step of steps) {
     stdout.begin(`${step.does} ... `);
     stdout.line(await done(step));

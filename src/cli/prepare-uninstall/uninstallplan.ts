@@ -7,14 +7,15 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { counted } from "../terminal/counted.ts";
 import { fieldsOf } from "../../api/fields.ts";
-import { FINALIZER } from "../../api/hookpolicy.ts";
+import { FINALIZER, GROUP, VERSION } from "../../api/hookpolicy.ts";
 import { DEPLOYMENTS, VALIDATING_WEBHOOKS, POLICY_RESOURCES, ROLLOUTS } from "../../kube/resources.ts";
 import type { KubeClient } from "../../kube/kubeclient.ts";
 import { unless } from "../../api/thrown.ts";
 import { isConflict, isForbidden, unlessNotFound } from "../../kube/kubeerror.ts";
 import type { PolicyKind } from "../../policy/policyref.ts";
+import { heldNow } from "./heldnow.ts";
 import { reportGone, seemsCurrent } from "./operatorgone.ts";
-import { apiResource, type KubeObject, keyOf, type Resource } from "../../kube/resource.ts";
+import { apiResource, type KubeObject, keyOf, type ObjectKey, type Resource } from "../../kube/resource.ts";
 import { extensionConfigsAt, RUNTIME_GROUP_PATH } from "../../kube/extensionconfigs.ts";
 
 /** The name of the shipped ExtensionConfig, ValidatingWebhookConfiguration and Deployment. */
@@ -39,8 +40,8 @@ export interface Step {
 
 export interface Plan {
   readonly steps: readonly Step[];
-  /** Policies that hold Clusters now, with the number of Clusters: "HookPolicy team-a/protect (3)". */
-  readonly holding: readonly string[];
+  /** What these steps release, a line each; empty also if Cluster API does not call the operator any more. */
+  readonly held: readonly string[];
 }
 
 type Client = Pick<KubeClient, "get" | "getPath" | "list" | "mergePatch" | "replaceStatus" | "delete">;
@@ -48,16 +49,21 @@ type Client = Pick<KubeClient, "get" | "getPath" | "list" | "mergePatch" | "repl
 /** The order matters: Cluster API stops calling, the operator stops answering, and no controller restores a finalizer. */
 export async function planUninstall(client: Client, options: UninstallOptions): Promise<Plan> {
   const [policies, rollouts] = [await listPolicies(client), await listRollouts(client)];
+  const deployment = await unlessNotFound(client.get(DEPLOYMENTS, deploymentKey(options)));
+  const unregister = await deletion(client, await extensionConfigs(client));
   const steps = [
-    await deletion(client, await extensionConfigs(client)),
+    unregister,
     await deletion(client, VALIDATING_WEBHOOKS, CLUSTERS),
     await deletion(client, VALIDATING_WEBHOOKS),
-    await stop(client, options),
+    await stop(client, deployment, options),
     release(client, policies),
-    reportOperatorGone(client, policies, rollouts),
+    reportOperatorGone(client, policies, rollouts ?? []),
   ];
-  return { steps: steps.filter((step) => step !== undefined), holding: policies.flatMap(holdingNow) };
+  const held = unregister === undefined ? [] : heldNow({ policies, rollouts, deployment });
+  return { steps: steps.filter((step) => step !== undefined), held };
 }
+
+const deploymentKey = ({ namespace }: UninstallOptions): Required<ObjectKey> => ({ namespace, name: NAME });
 
 const PODS = apiResource("pods", "v1", true, "Pod");
 
@@ -87,10 +93,13 @@ async function deletion(
 }
 
 /** Without an operator, no controller restores the finalizers that are removed next. */
-async function stop(client: Client, { namespace, timeoutMs }: UninstallOptions): Promise<Step | undefined> {
-  const key = { namespace, name: NAME };
-  const deployment = await unlessNotFound(client.get(DEPLOYMENTS, key));
+async function stop(
+  client: Client,
+  deployment: KubeObject | undefined,
+  options: UninstallOptions,
+): Promise<Step | undefined> {
   if (deployment === undefined) return undefined;
+  const key = deploymentKey(options);
   const isScaledDown = fieldsOf(deployment.spec)["replicas"] === 0;
   if (isScaledDown && (await podsOf(client, deployment)).length === 0) return undefined;
   return {
@@ -98,7 +107,7 @@ async function stop(client: Client, { namespace, timeoutMs }: UninstallOptions):
     run: async () => {
       // Not the scale subresource, which would need one more RBAC rule for the same effect.
       await client.mergePatch(DEPLOYMENTS, key, { spec: { replicas: 0 } });
-      const deadline = Date.now() + timeoutMs;
+      const deadline = Date.now() + options.timeoutMs;
       for (;;) {
         const pods = await podsOf(client, deployment);
         if (pods.length === 0) return;
@@ -127,27 +136,25 @@ async function podsOf(client: Client, { metadata, spec }: KubeObject): Promise<s
     .map((pod) => keyOf(pod.metadata));
 }
 
-type Policy = KubeObject & { readonly kind: PolicyKind };
+type Policy = KubeObject & { readonly apiVersion: string; readonly kind: PolicyKind };
 
 /** Empty without the CRDs. */
 async function listPolicies(client: Client): Promise<Policy[]> {
   const kinds = ["HookPolicy", "ClusterHookPolicy"] as const;
   const lists = kinds.map(async (kind) => {
     const list = await unlessNotFound(client.list(POLICY_RESOURCES[kind]));
-    return (list?.items ?? []).map((object) => ({ ...object, kind }));
+    return (list?.items ?? []).map((object) => ({ ...object, apiVersion: `${GROUP}/${VERSION}`, kind }));
   });
   return (await Promise.all(lists)).flat();
 }
 
-/** Empty if the user may not list them: the removal does not depend on their statuses. */
-async function listRollouts(client: Client): Promise<readonly KubeObject[]> {
-  const list = await unless(isForbidden, unlessNotFound(client.list(ROLLOUTS)));
-  return list?.items ?? [];
+/** `undefined`: the user may not list them. */
+async function listRollouts(client: Client): Promise<readonly KubeObject[] | undefined> {
+  return await unless(isForbidden, servedRollouts(client));
 }
 
-function holdingNow({ kind, metadata, status }: Policy): string[] {
-  const { blocked } = fieldsOf(status);
-  return typeof blocked === "number" && blocked > 0 ? [`${kind} ${keyOf(metadata)} (${blocked})`] : [];
+async function servedRollouts(client: Client): Promise<readonly KubeObject[]> {
+  return (await unlessNotFound(client.list(ROLLOUTS)))?.items ?? [];
 }
 
 const isMarked = ({ metadata: { finalizers = [] } }: KubeObject): boolean => finalizers.includes(FINALIZER);
@@ -181,7 +188,7 @@ function reportOperatorGone(
     run: async () => {
       for (const policy of await listPolicies(client))
         await reportGone(client, POLICY_RESOURCES[policy.kind], policy);
-      for (const rollout of await listRollouts(client)) await reportGone(client, ROLLOUTS, rollout);
+      for (const rollout of (await listRollouts(client)) ?? []) await reportGone(client, ROLLOUTS, rollout);
     },
   };
 }

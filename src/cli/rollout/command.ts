@@ -14,7 +14,7 @@ import {
   tellLost,
 } from "../fleet/connection.ts";
 import { colourFor } from "../terminal/colour.ts";
-import { confirm } from "../terminal/confirm.ts";
+import { confirm, nameServer } from "../terminal/confirm.ts";
 import { stderr, stdout, untilReaderIsGone } from "../terminal/output.ts";
 import type { RolloutView } from "./statusreport.ts";
 
@@ -119,11 +119,12 @@ async function rollout(action: Action, name: string | undefined, flags: Flags): 
   if (action === "plan") return await plan(name, flags);
   const { withApiServer } = await import("../fleet/livefleet.ts");
   await reading(() =>
-    withApiServer(flags, async (client) => {
+    withApiServer(flags, async (client, server) => {
       if (action === "status")
         return await (flags.watch === true ? keepPrinting(client, name, flags) : print(client, name, flags));
       const found = await find(client, name ?? "");
-      if (action === "resume") return await resume(client, found, flags);
+      if (action === "resume") return await resume({ client, server }, found, flags);
+      nameServer(server);
       const { pauseRollout } = await import("./change.ts");
       await pauseRollout(client, found, flags.reason ?? "");
       stdout.line(
@@ -133,7 +134,11 @@ async function rollout(action: Action, name: string | undefined, flags: Flags): 
   );
 }
 
-async function resume(client: KubeClient, found: HookRollout, flags: Flags): Promise<void> {
+async function resume(
+  { client, server }: { readonly client: KubeClient; readonly server: string },
+  found: HookRollout,
+  flags: Flags,
+): Promise<void> {
   const { isHalted, resumeRollout, resumption } = await import("./change.ts");
   const { rolloutLines } = await import("./statusreport.ts");
   const changes = resumption(found);
@@ -143,7 +148,8 @@ async function resume(client: KubeClient, found: HookRollout, flags: Flags): Pro
   }
   if (isHalted(found)) stderr.lines(rolloutLines([found], viewFor(flags)));
   stderr.lines(changes);
-  if (isHalted(found)) await confirm("Resume this rollout?", flags.yes === true);
+  // A pause is taken back without a question.
+  await confirm("Resume this rollout?", { yes: flags.yes === true || !isHalted(found), server });
   await resumeRollout(client, found, client.serverClock.now());
   stdout.line(`resumed HookRollout ${found.metadata.name}`);
 }

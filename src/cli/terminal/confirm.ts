@@ -6,8 +6,21 @@ import { CommandError, FAILED } from "../command.ts";
 import { UsageError } from "../../operator/options.ts";
 import { stderr } from "./output.ts";
 
+/** For a change that is not asked about. */
+export function nameServer(server: string): void {
+  stderr.line(`server: ${server}`);
+}
+
+interface Confirmation {
+  /** What a flag has answered. */
+  readonly yes: boolean;
+  /** Where the change happens: it is named before the question, and also where none is asked. */
+  readonly server: string;
+}
+
 /** Returns when the answer is yes. Without a terminal, the confirmation must be a flag. */
-export async function confirm(question: string, yes: boolean): Promise<void> {
+export async function confirm(question: string, { yes, server }: Confirmation): Promise<void> {
+  nameServer(server);
   if (yes) return;
   if (!process.stdin.isTTY || !process.stderr.isTTY) {
     throw new UsageError("standard input is no terminal to ask on: confirm with --yes");

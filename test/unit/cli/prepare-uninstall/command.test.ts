@@ -1,16 +1,45 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
-import test, { type TestContext } from "node:test";
+import test, { describe, type TestContext } from "node:test";
 import { answering } from "../apiserver.ts";
 import { MAIN } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
 
 const EXTENSION = "/apis/runtime.cluster.x-k8s.io/v1beta2/extensionconfigs/hookpolicy";
 
-/** An API server of one ExtensionConfig and nothing else, and the kubeconfig for it. */
-async function apiServer(t: TestContext): Promise<{ kubeconfig: string; deleted: () => string[] }> {
+const RECORD = "/api/v1/namespaces/hookpolicy-system/secrets/sh.helm.release.v1.hookpolicy.v3";
+const FOR_HELM = [
+  "prepare-uninstall",
+  "--yes",
+  "--while-helm-uninstalls",
+  "sh.helm.release.v1.hookpolicy.v3",
+];
+
+/** Of a policy that holds one Cluster, and the operator that says so. */
+const HELD = {
+  "GET /apis/hookpolicy.dev/v1alpha1/hookpolicies": {
+    items: [
+      {
+        metadata: { namespace: "team-a", name: "protect", uid: "2", resourceVersion: "1" },
+        status: {
+          decisions: [
+            { namespace: "team-a", cluster: "prod-1", hook: "BeforeClusterDelete", verdict: "Blocked" },
+          ],
+        },
+      },
+    ],
+    metadata: { resourceVersion: "1" },
+  },
+};
+
+/** An API server of one ExtensionConfig and these answers, and the kubeconfig for it. */
+async function apiServer(
+  t: TestContext,
+  answers: Parameters<typeof answering>[1] = {},
+): Promise<{ kubeconfig: string; deleted: () => string[] }> {
   const { kubeconfig, asked } = await answering(t, {
+    ...answers,
     "GET /apis/runtime.cluster.x-k8s.io": { preferredVersion: { version: "v1beta2" } },
     [`GET ${EXTENSION}`]: { metadata: { name: "hookpolicy", uid: "1", resourceVersion: "1" } },
     [`DELETE ${EXTENSION}`]: { kind: "Status", status: "Success" },
@@ -25,12 +54,17 @@ test("without a terminal to ask on, nothing is done unless told so", async (t) =
   const { kubeconfig, deleted } = await apiServer(t);
   const { code, stdout, stderr } = await hookpolicy(["prepare-uninstall", "--kubeconfig", kubeconfig]);
   assert.deepEqual([code, stdout], [2, "would delete ExtensionConfig hookpolicy\n"]);
-  assert.match(stderr, /^error: standard input is no terminal to ask on: confirm with --yes/);
+  assert.match(
+    stderr,
+    /^server: \S+, context \S+\nerror: standard input is no terminal to ask on: confirm with --yes/,
+  );
   const dry = await hookpolicy(["prepare-uninstall", "--dry-run", "--yes", "--kubeconfig", kubeconfig]);
-  assert.deepEqual(dry, { code: 0, stdout: "would delete ExtensionConfig hookpolicy\n", stderr: "" });
+  assert.deepEqual([dry.code, dry.stdout], [0, "would delete ExtensionConfig hookpolicy\n"]);
+  assert.match(dry.stderr, /^server: \S+, context \S+\n$/);
   assert.deepEqual(deleted(), []);
   const done = await hookpolicy(["prepare-uninstall", "--yes", "--kubeconfig", kubeconfig]);
-  assert.deepEqual(done, { code: 0, stdout: "delete ExtensionConfig hookpolicy ... done\n", stderr: "" });
+  assert.deepEqual([done.code, done.stdout], [0, "delete ExtensionConfig hookpolicy ... done\n"]);
+  assert.match(done.stderr, /^server: \S+, context \S+\n$/);
   assert.deepEqual(deleted(), [EXTENSION]);
 });
 
@@ -63,6 +97,80 @@ test("on a terminal the steps are shown, and only yes is yes", { skip: !HAS_TERM
   assert.match(await answered(kubeconfig, "y"), /\ndelete ExtensionConfig hookpolicy \.\.\. done/);
   assert.deepEqual(deleted(), [EXTENSION]);
 });
+
+test("--yes does not release what is held: that has a flag of its own", async (t) => {
+  const { kubeconfig, deleted } = await apiServer(t, HELD);
+  const flags = ["prepare-uninstall", "--yes", "--kubeconfig", kubeconfig];
+  const refused = await hookpolicy(flags);
+  assert.deepEqual([refused.code, refused.stdout], [1, ""]);
+  assert.match(
+    refused.stderr,
+    /\n {2}Cluster team-a\/prod-1 at BeforeClusterDelete, by HookPolicy team-a\/protect\n/,
+  );
+  assert.match(refused.stderr, /error: nothing was changed, .* --release-held-clusters'\n$/);
+  assert.deepEqual(deleted(), []);
+  assert.equal((await hookpolicy([...flags, "--release-held-clusters"])).code, 0);
+  assert.deepEqual(deleted(), [EXTENSION]);
+});
+
+describe("for the Job of the chart nothing is changed", () => {
+  const record = (status: string) => ({
+    metadata: { name: "any", uid: "3", resourceVersion: "1", labels: { owner: "helm", status } },
+  });
+  for (const [name, answers, says] of [
+    [
+      "without a record of Helm",
+      {},
+      /there is no record hookpolicy-system\/sh\.helm\.release\.v1\.hookpolicy\.v3/,
+    ],
+    [
+      "while Helm has deployed the release",
+      { [`GET ${RECORD}`]: record("deployed") },
+      /says that the release is deployed/,
+    ],
+    ["after a rollback", { [`GET ${RECORD}`]: record("superseded") }, /says that the release is superseded/],
+    [
+      "by a Secret of that name that is not Helm's",
+      { [`GET ${RECORD}`]: { metadata: { name: "any", labels: { status: "uninstalling" } } } },
+      /there is no record/,
+    ],
+  ] as const) {
+    test(name, async (t) => {
+      const { kubeconfig, deleted } = await apiServer(t, answers);
+      const { code, stderr } = await hookpolicy([...FOR_HELM, "--kubeconfig", kubeconfig]);
+      assert.equal(code, 1);
+      assert.match(stderr, says);
+      assert.match(stderr, /^error: nothing was changed, .* run 'hookpolicy prepare-uninstall /m);
+      assert.deepEqual(deleted(), []);
+    });
+  }
+
+  test("if a Cluster is held", async (t) => {
+    const { kubeconfig, deleted } = await apiServer(t, {
+      ...HELD,
+      [`GET ${RECORD}`]: record("uninstalling"),
+    });
+    assert.equal((await hookpolicy([...FOR_HELM, "--kubeconfig", kubeconfig])).code, 1);
+    assert.deepEqual(deleted(), []);
+  });
+});
+
+for (const kind of ["secrets", "configmaps"]) {
+  test(`while Helm uninstalls the release, by its record in ${kind}, the Job acts`, async (t) => {
+    const { kubeconfig, deleted } = await apiServer(t, {
+      [`GET ${RECORD.replace("secrets", kind)}`]: {
+        metadata: {
+          name: "any",
+          uid: "3",
+          resourceVersion: "1",
+          labels: { owner: "helm", status: "uninstalling" },
+        },
+      },
+    });
+    assert.equal((await hookpolicy([...FOR_HELM, "--kubeconfig", kubeconfig])).code, 0);
+    assert.deepEqual(deleted(), [EXTENSION]);
+  });
+}
 
 test("a time that is none is refused", async () => {
   const wrong = await hookpolicy(["prepare-uninstall", "--yes", "--timeout", "soon"]);

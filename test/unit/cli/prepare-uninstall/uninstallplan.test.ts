@@ -131,8 +131,8 @@ test("without the operator the webhook of Clusters would refuse every deletion: 
 });
 
 test("what is not there is no step, also without Cluster API", async () => {
-  assert.deepEqual(await planUninstall(serverOf({}).client, OPTIONS), { steps: [], holding: [] });
-  assert.deepEqual(await planUninstall(serverOf({}, "").client, OPTIONS), { steps: [], holding: [] });
+  assert.deepEqual(await planUninstall(serverOf({}).client, OPTIONS), { steps: [], held: [] });
+  assert.deepEqual(await planUninstall(serverOf({}, "").client, OPTIONS), { steps: [], held: [] });
 });
 
 test("an operator that is stopped already is no step, unless a Pod is left", async () => {
@@ -217,14 +217,57 @@ test("a finalizer that another client adds meanwhile stays", async () => {
   assert.deepEqual(objects["hookpolicies/team-a/protect"]?.metadata.finalizers, ["c"]);
 });
 
-test("the policies that hold something now are named with the number of Clusters", async () => {
-  const objects: Objects = {
-    "hookpolicies/team-a/protect": policy([], "1", 3),
-    "clusterhookpolicies/all": { metadata: named("all"), status: { blocked: 1 } },
-    "clusterhookpolicies/none": { metadata: named("none") },
-  };
-  const { holding } = await planUninstall(serverOf(objects).client, OPTIONS);
-  assert.deepEqual(holding, ["HookPolicy team-a/protect (3)", "ClusterHookPolicy all (1)"]);
+describe("what is held now is named:", () => {
+  const row = (cluster: string, verdict: string) => ({
+    ...{ namespace: "team-a", cluster, clusterUID: cluster, hook: "BeforeClusterDelete" },
+    ...{ rule: "confirmed", verdict, since: "2026-11-20T00:00:00Z", firstAsked: "2026-11-20T00:00:00Z" },
+  });
+  const running: KubeObject = { ...DEPLOYMENT, status: { availableReplicas: 2 } };
+  const heldIn = async (objects: Objects): Promise<readonly string[]> =>
+    (await planUninstall(serverOf(objects).client, OPTIONS)).held;
+  const registered = { ...EVERYTHING(), "deployments/hooks/hookpolicy": running };
+
+  test("each operation that a status names, and how many it leaves out", async () => {
+    const decisions = [row("prod-1", "Blocked"), row("free", "Allowed"), row("odd", "NotEvaluable")];
+    const protect = { metadata: named("protect", "team-a"), status: { decisions, decisionsOmitted: 3 } };
+    assert.deepEqual(await heldIn({ ...registered, "hookpolicies/team-a/protect": protect }), [
+      "Cluster team-a/odd at BeforeClusterDelete, by HookPolicy team-a/protect",
+      "Cluster team-a/prod-1 at BeforeClusterDelete, by HookPolicy team-a/protect",
+      "3 more operations by HookPolicy team-a/protect",
+    ]);
+  });
+
+  test("the Clusters that wait for a rollout, but not for one in mode Audit", async () => {
+    const waiting = (mode: string): KubeObject => ({
+      metadata: named(mode),
+      spec: { mode },
+      status: { summary: { waiting: 2 } },
+    });
+    const rollouts = { "hookrollouts/Enforce": waiting("Enforce"), "hookrollouts/Audit": waiting("Audit") };
+    assert.deepEqual(await heldIn({ ...registered, ...rollouts }), ["2 Clusters by HookRollout Enforce"]);
+  });
+
+  test("and that it is not known, where no operator runs or rollouts may not be listed", async () => {
+    const unknown = ["what else waits is not known: no replica of the operator is available"];
+    assert.deepEqual(await heldIn(registered), []);
+    assert.deepEqual(await heldIn(EVERYTHING()), unknown);
+    const { "deployments/hooks/hookpolicy": _, ...gone } = registered;
+    assert.deepEqual(await heldIn(gone), unknown);
+    const { "hookpolicies/team-a/protect": __, ...unused } = EVERYTHING();
+    assert.deepEqual(await heldIn(unused), [], "without a policy and a rollout nothing is held");
+    const { client } = serverOf(registered);
+    const list: Client["list"] = async (resource: Resource, options?: object) => {
+      if (resource.plural === "hookrollouts") throw new KubeError("no", { code: 403, reason: "Forbidden" });
+      return (await client.list(resource, options)) as never;
+    };
+    const { held } = await planUninstall({ ...client, list }, OPTIONS);
+    assert.deepEqual(held, ["what HookRollouts hold is not known: you may not list them"]);
+  });
+
+  test("nothing, once Cluster API does not call the operator any more", async () => {
+    const { "extensionconfigs/hookpolicy": _, ...unregistered } = EVERYTHING();
+    assert.deepEqual(await heldIn(unregistered), []);
+  });
 });
 
 describe("the last step says in statuses that the operator is gone", () => {
