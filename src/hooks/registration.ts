@@ -91,6 +91,27 @@ export function isOurs({ metadata, service, handlers }: Registration, serviceNam
   return handlers.length > 0 && handlers.every(({ name }) => HANDLERS.has(name));
 }
 
+/** Where the operator runs: the Service that callers use is in its own namespace. */
+export interface Place {
+  readonly namespace: string;
+  readonly serviceName: string;
+}
+
+/**
+ * Why the ExtensionConfigs lead to another namespace than the operator's, as after `namespace:` of a kustomization, which
+ * moves the Service but not the ExtensionConfig's references to it. `undefined`: one is discovered, or leads here.
+ */
+export function misplaced(ours: readonly Registration[], place: Place): string | undefined {
+  if (ours.some((each) => isDiscovered(each) || each.service?.name !== place.serviceName)) return undefined;
+  const [first] = ours;
+  if (first === undefined || ours.some(({ service }) => service?.namespace === place.namespace))
+    return undefined;
+  return `ExtensionConfig ${first.metadata.name} names the Service ${first.service?.namespace}/${place.serviceName}, and the operator runs in namespace ${place.namespace}: Cluster API does not call it, and nothing is held`;
+}
+
+export const MOVE =
+  "A kustomization with `namespace:` needs `transformers: [../hookpolicy/manifests/namespace]`, too; the Helm chart takes any namespace";
+
 export interface NotCalled {
   readonly reason: (typeof NOT_CALLED_REASONS)[number];
   readonly message: string;

@@ -13,8 +13,10 @@ import type { InformerTuning } from "../kube/tuning.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import {
   isOurs,
+  misplaced,
   NOT_INSTALLED,
   notCalled,
+  type Place,
   type Registration,
   selectsNamespace,
   viewRegistration,
@@ -25,8 +27,7 @@ const KNOWN_POLL_MS = 50;
 export interface RegistrationsOptions {
   readonly client: Pick<KubeClient, "getPath" | "list" | "watch">;
   readonly namespaces: Pick<Lister<Namespace>, "get">;
-  /** Name of the Service that callers use. */
-  readonly serviceName: string;
+  readonly place: Place;
   readonly log: Logger;
   /** The result of notCalled() may have changed. */
   readonly onChange: () => void;
@@ -76,6 +77,11 @@ export class Registrations {
     }
   };
 
+  /** See misplaced(); `undefined` also while the ExtensionConfigs are not known. */
+  misplaced(): string | undefined {
+    return this.state === "Known" ? misplaced(this.#ours(), this.#options.place) : undefined;
+  }
+
   /** The settings that Cluster API sends about Clusters of the namespace; none if matching ExtensionConfigs differ. */
   readonly settings = (namespace: string): Registration["settings"] => {
     const labels = this.#options.namespaces.get(namespace)?.metadata.labels;
@@ -91,7 +97,7 @@ export class Registrations {
   }
 
   #ours(): Registration[] {
-    return this.informer.list().filter((each) => isOurs(each, this.#options.serviceName));
+    return this.informer.list().filter((each) => isOurs(each, this.#options.place.serviceName));
   }
 }
 

@@ -38,6 +38,7 @@ import type { EventRecorder } from "../events/eventrecorder.ts";
 import { followMemory, type Named } from "../metrics/gauges.ts";
 import { ObjectInformers } from "../objects/objectinformers.ts";
 import { OwnedObjects } from "../objects/ownedobjects.ts";
+import { MOVE, type Place } from "../hooks/registration.ts";
 import { Registrations } from "../hooks/registrationinformer.ts";
 
 export interface ControllerOptions {
@@ -46,8 +47,7 @@ export interface ControllerOptions {
   readonly maxOverrideMs: number;
   /** Whether this replica runs the tasks that only one should run. */
   readonly leading: () => boolean;
-  /** Name of the Service that callers use. */
-  readonly serviceName: string;
+  readonly place: Place;
   readonly metrics: Metrics;
   readonly events: Pick<EventRecorder, "record">;
   readonly log: Logger;
@@ -60,6 +60,8 @@ export interface Controller {
   readonly memory: Memory & { readonly store: DecisionStore };
   /** The kinds whose first list is still missing. */
   waitingFor(): readonly string[];
+  /** Why no ExtensionConfig can lead Cluster API to this operator. */
+  misplaced(): string | undefined;
   /** Runs until `signal` aborts; never rejects. */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -71,7 +73,7 @@ const AVAILABILITY_POLL_MS = 1000;
 const OBJECTS_BUDGET_MS = 5000;
 
 export function createController(options: ControllerOptions): Controller {
-  const { client, serviceName, metrics, events, log } = options;
+  const { client, place, metrics, events, log } = options;
   // Memory's clock: a wait that starts while this machine's clock is behind must not start too early.
   const { now } = client.serverClock;
   const [shares, clusterResource] = [new MemoryShares(log), new ClusterResource(client)];
@@ -91,7 +93,7 @@ export function createController(options: ControllerOptions): Controller {
     store.settingsChanged();
     lookAgain();
   };
-  const registrations = new Registrations({ client, namespaces, serviceName, log, onChange: registered });
+  const registrations = new Registrations({ client, namespaces, place, log, onChange: registered });
   const { notCalled, settings } = registrations;
   const onTransition = (transition: Transition): void => events.record(transition);
   const demandsChanged = oncePerTurn(() => objects.want([...rollouts.demands(), ...store.demands()]));
@@ -125,6 +127,7 @@ export function createController(options: ControllerOptions): Controller {
     ...createSources({ store, rollouts }, api, informers, log),
     memory: { store, clusters, namespaces },
     waitingFor: () => named.filter(([, informer]) => !informer.synced()).map(([name]) => name),
+    misplaced: () => registrations.misplaced(),
     run: async (signal) => {
       const runs = [queue, rolloutQueue, owned];
       const parts = { informers, objects, registrations, named, store, runs, lookAgain, registered, log };
@@ -267,9 +270,17 @@ function watchAvailability({ informers, registrations, lookAgain, registered, lo
     },
   );
   const state = onChange(() => registrations.state, registered);
+  const place = onChange(
+    () => registrations.misplaced(),
+    (why) => {
+      if (why === undefined) log.info("An ExtensionConfig leads to this operator");
+      else log.error(why, { remedy: MOVE });
+    },
+  );
   return () => {
     clusters();
     state();
+    place();
   };
 }
 

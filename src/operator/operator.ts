@@ -67,13 +67,13 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   const kubeConfig = loadKubeConfig(options);
   const client = new KubeClient(kubeConfig, { version: VERSION });
   const reviews = new KubeClient(kubeConfig, { version: VERSION });
-  const { maxOverrideMs, webhookServiceName: serviceName } = options;
+  const place = { namespace: ownNamespace(options), serviceName: options.webhookServiceName };
   const onResult = (result: EventResult): void => metrics.events.inc({ result });
   const events = new EventRecorder({ client, log, onResult, now });
   const leadership = createLeadership(options, client, log);
   const leading = (): boolean => leadership.leading();
-  const settings = { served, maxOverrideMs };
-  const controller = createController({ client, ...settings, serviceName, leading, metrics, events, log });
+  const settings = { served, maxOverrideMs: options.maxOverrideMs };
+  const controller = createController({ client, ...settings, place, leading, metrics, events, log });
   const readiness = new Readiness(controller);
   const certificates: Certificates = new Certificates({
     options,

@@ -298,3 +298,29 @@ test("the network-policy component selects the Pods, by ports that they have", a
   // Probes come from the node, which no NetworkPolicy keeps out.
   assert.deepEqual(named.toSorted(), own.filter((name: string) => name !== "health").toSorted());
 });
+
+const COMPONENTS = [
+  "admission",
+  "cluster-admission",
+  "cert-manager",
+  "monitoring",
+  "network-policy",
+  "clusterctl",
+];
+
+for (const components of [[], ...COMPONENTS.map((each) => [each]), COMPONENTS]) {
+  test(`another namespace reaches every object of ${components.join(", ") || "the manifests"}`, async () => {
+    const folder = join(cp.folder, `elsewhere-${components.join("-")}`);
+    const moved = await kustomizeWith(folder, components, {
+      namespace: "platform-hooks",
+      transformers: ["namespace"],
+    });
+    assert.doesNotMatch(JSON.stringify(moved), new RegExp(NAMESPACE));
+    const as = await kustomizeWith(`${folder}-default`, components);
+    const back = JSON.parse(JSON.stringify(moved).replaceAll("platform-hooks", NAMESPACE));
+    // kustomize believes that kinds which it does not know have a namespace; the API server ignores it.
+    const plain = (objects: readonly KubeObject[]): unknown =>
+      objects.map(({ metadata: { namespace: _, ...metadata }, ...rest }) => ({ ...rest, metadata }));
+    assert.deepEqual(plain(back), plain(as));
+  });
+}

@@ -46,7 +46,7 @@ const PAGE = readFileSync(join(ROOT, "docs/uninstall.md"), "utf8");
 const TYPED = [...PAGE.matchAll(/^```sh\n(.*?)^```$/gms)].flatMap(([, block = ""]) =>
   block.trimEnd().split("\n"),
 );
-const PREPARE = "hookpolicy prepare-uninstall --yes";
+const PREPARE = "hookpolicy prepare-uninstall --yes --release-held-clusters";
 const DELETE = "kubectl delete -k . --ignore-not-found";
 const UNREGISTER =
   "kubectl delete extensionconfig,validatingwebhookconfiguration hookpolicy --ignore-not-found";
@@ -207,6 +207,11 @@ describe("in the documented order", () => {
       .waitFor("the Deployment to be scaled", async () => (await cp.get(DEPLOYMENT))["spec"].replicas === 0)
       .then(async () => await operator.daemon.stop())
       .then(async () => await cp.kubectl("delete", "pod", "hookpolicy-0", "-n", NAMESPACE, "--force"));
+    await assert.rejects(
+      type("hookpolicy prepare-uninstall --yes"),
+      /Cluster team-a\/prod-1 at BeforeClusterUpgrade, by HookPolicy team-a\/protect.*nothing was changed/s,
+    );
+    assert.ok(await cp.find(extensionRef("hookpolicy")), "Cluster API still calls the operator");
     await Promise.all([prepare(), stopped]);
     assert.deepEqual((await cp.get(POLICY)).metadata.finalizers ?? [], []);
     assert.equal((await cp.get(POLICY))["status"].blocked, 1, "policies stay, with what they say");
@@ -220,6 +225,23 @@ describe("in the documented order", () => {
     await prepare();
     await deleteManifests();
   });
+});
+
+test("an operator that the ExtensionConfig does not lead to is not ready, and says why", async () => {
+  await operator.daemon.stop();
+  const namespace = "platform-hooks";
+  const moved = await startOperator(cp, { name: "moved", flags: { namespace }, waitReady: false });
+  const probe = async (): Promise<string> =>
+    await (await fetch(`http://127.0.0.1:${moved.ports.health}/readyz?verbose`)).text();
+  const why =
+    /ExtensionConfig hookpolicy names the Service hookpolicy-system\/hookpolicy-webhook-service, and the operator runs in namespace platform-hooks/;
+  await cp.waitFor("it to say so", async () => why.test(await probe().catch(String)));
+  await cp.waitFor("the log to say so", () => moved.lines().some(({ msg }) => why.test(msg)));
+  await cp.patch(extensionRef("hookpolicy"), { spec: { clientConfig: { service: { namespace } } } });
+  await cp.waitFor("it to be ready", moved.ready);
+  await moved.daemon.stop();
+  await prepare();
+  await deleteManifests();
 });
 
 describe("in a wrong order:", () => {

@@ -2,7 +2,14 @@
 
 import { servedHooks } from "../../api/hookcatalog.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
-import { isDiscovered, isOurs, type Registration, selectsNamespace } from "../../hooks/registration.ts";
+import {
+  isDiscovered,
+  isOurs,
+  misplaced,
+  MOVE,
+  type Registration,
+  selectsNamespace,
+} from "../../hooks/registration.ts";
 import {
   error,
   type Evidence,
@@ -45,6 +52,9 @@ export function registered(evidence: Evidence, settings: Settings): Finding {
       "kubectl apply -f manifests/extensionconfig.yaml",
     );
   }
+  const place = operators(evidence)[0]?.namespace;
+  const elsewhere = place === undefined ? undefined : misplaced(found, { ...settings, namespace: place });
+  if (elsewhere !== undefined) return error(elsewhere, MOVE);
   if (found.length === 1) return ok(`ExtensionConfig ${names.join()}`);
   const superfluous = names.filter((name) => name !== "hookpolicy").slice(0, found.length - 1);
   return warning(

@@ -2,7 +2,13 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import { isOurs, notCalled, type Registration, viewRegistration } from "../../../src/hooks/registration.ts";
+import {
+  isOurs,
+  misplaced,
+  notCalled,
+  type Registration,
+  viewRegistration,
+} from "../../../src/hooks/registration.ts";
 import { clusterHookPolicy, compiled, hookPolicy, rule } from "../builders.ts";
 
 const SERVICE = "hookpolicy-webhook-service";
@@ -67,6 +73,27 @@ describe("an ExtensionConfig is ours", () => {
   };
   for (const [name, [view, want]] of Object.entries(cases)) {
     test(name, () => assert.equal(isOurs(view, SERVICE), want));
+  }
+});
+
+describe("an operator that no ExtensionConfig leads to says so", () => {
+  const place = { namespace: "platform-hooks", serviceName: SERVICE };
+  const to = (namespace: string, status: object, name = SERVICE): Registration =>
+    registration({ clientConfig: { service: { namespace, name } } }, status);
+  const cases: Record<string, [readonly Registration[], boolean]> = {
+    "where its Service is in another namespace": [[to("hookpolicy-system", undiscovered)], true],
+    "not where it is in the operator's": [[to("platform-hooks", undiscovered)], false],
+    "not where another ExtensionConfig leads here": [
+      [to("hookpolicy-system", undiscovered), to("platform-hooks", undiscovered)],
+      false,
+    ],
+    "not where Cluster API reaches it, however that is": [[to("hookpolicy-system", {})], false],
+    "not of a Service with another name": [[to("gateway", undiscovered, "other")], false],
+    "not of a URL": [[registration({ clientConfig: { url: "https://a/" } }, undiscovered)], false],
+    "not without an ExtensionConfig": [[], false],
+  };
+  for (const [name, [found, isSaid]] of Object.entries(cases)) {
+    test(name, () => assert.equal(misplaced(found, place) !== undefined, isSaid));
   }
 });
 

@@ -77,7 +77,7 @@ function running(
   const registrations = new Registrations({
     client,
     namespaces: { get: () => namespace() },
-    serviceName: "s",
+    place: { namespace: "hooks", serviceName: "s" },
     log: silent,
     onChange: () => (changes += 1),
     tuning: FAST,
@@ -100,7 +100,7 @@ test("nothing is said before the first list", () => {
   const options = {
     client: new FakeClient({}),
     namespaces: { get: () => namespace() },
-    serviceName: "s",
+    place: { namespace: "hooks", serviceName: "s" },
     log: silent,
   };
   assert.equal(reasonOf(new Registrations({ ...options, onChange: () => undefined })), "Unknown");

@@ -54,6 +54,19 @@ describe("registered", () => {
       "error",
       /never calls it/,
     ],
+    "for another namespace than the operator's": [
+      "ExtensionConfig",
+      () => ({
+        registrations: registrations(
+          extension(
+            { service: { namespace: "elsewhere", name: "hookpolicy-webhook-service" } },
+            { conditions: [{ type: "Discovered", status: "False", message: "no such host" }] },
+          ),
+        ),
+      }),
+      "error",
+      /elsewhere\/hookpolicy-webhook-service, and the operator runs in namespace .*: Cluster API does not call it/,
+    ],
     "but never looked at": ["discovery", says([]), "error", /Discovered is missing/],
     "but not discovered": [
       "discovery",

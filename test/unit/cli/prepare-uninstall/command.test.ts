@@ -131,7 +131,11 @@ describe("for the Job of the chart nothing is changed", () => {
     ["after a rollback", { [`GET ${RECORD}`]: record("superseded") }, /says that the release is superseded/],
     [
       "by a Secret of that name that is not Helm's",
-      { [`GET ${RECORD}`]: { metadata: { name: "any", labels: { status: "uninstalling" } } } },
+      {
+        [`GET ${RECORD}`]: {
+          metadata: { name: "any", uid: "3", resourceVersion: "1", labels: { status: "uninstalling" } },
+        },
+      },
       /there is no record/,
     ],
   ] as const) {

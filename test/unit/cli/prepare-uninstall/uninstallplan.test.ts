@@ -219,8 +219,11 @@ test("a finalizer that another client adds meanwhile stays", async () => {
 
 describe("what is held now is named:", () => {
   const row = (cluster: string, verdict: string) => ({
-    ...{ namespace: "team-a", cluster, clusterUID: cluster, hook: "BeforeClusterDelete" },
-    ...{ rule: "confirmed", verdict, since: "2026-11-20T00:00:00Z", firstAsked: "2026-11-20T00:00:00Z" },
+    namespace: "team-a",
+    cluster,
+    clusterUID: cluster,
+    hook: "BeforeClusterDelete",
+    verdict,
   });
   const running: KubeObject = { ...DEPLOYMENT, status: { availableReplicas: 2 } };
   const heldIn = async (objects: Objects): Promise<readonly string[]> =>
