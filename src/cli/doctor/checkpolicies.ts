@@ -110,7 +110,8 @@ export function owned({ clusters, ownedUnseen }: Evidence, { fleet }: Surveyed):
     remedy: steps.map(({ command }) => command).join(" && ") || `hookpolicy explain ${name}`,
   }));
   const count = counted(torn.length, "Cluster");
-  if (torn.some(({ isUnderWay }) => isUnderWay)) return problems("error", `${count} torn down, past every hook`, all);
+  if (torn.some(({ isUnderWay }) => isUnderWay))
+    return problems("error", `${count} torn down, past every hook`, all);
   if (torn.length > 0)
     return problems("warning", `${count} that a deletion would tear down, past every hook`, all);
   const unseen = ownedUnseen ? "; the operator may not see them being deleted, only that they are gone" : "";
