@@ -41,8 +41,6 @@ export const MAX_RUNNING = 200;
 export const MAX_TARGETS = 16;
 export const MAX_FAILED = 50;
 export const MAX_NEXT = 10;
-/** As many as MAX_RUNNING: no more slots are free at once, and taken in another order than that of the turns. */
-export const MAX_TURNS = MAX_RUNNING;
 
 /** Condition types (kstatus). */
 export const CONDITION = {

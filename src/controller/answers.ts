@@ -171,8 +171,8 @@ export class Answers {
    * so its Cluster does not show it yet.
    */
   isWanted({ call, admission }: DecisionRequest, cluster: Cluster): boolean {
-    const newest = newerThan(cluster, this.#memory.clusters.get(clusterKey(cluster)));
-    return admission === true || [cluster, newest].every((each) => isWanted(call, each, this.#served));
+    const newer = newest(cluster, this.#memory.clusters.get(clusterKey(cluster)));
+    return admission === true || [cluster, newer].every((each) => isWanted(call, each, this.#served));
   }
 
   /** The API server has newer copies than memory, so memory has not seen what happened in between. */

@@ -11,6 +11,7 @@ import type { Cluster } from "../api/meta.ts";
 import { isAtVersion, isCreationOver, isDeleted } from "../operations/shows.ts";
 import { type Health, healthOf, isAtTarget, reachedVersion } from "../rollouts/health.ts";
 import { showsMark } from "../rollouts/member.ts";
+import type { Operation } from "../rollouts/rollout.ts";
 import { scopeOf } from "../rollouts/scope.ts";
 import { clockProblem } from "./clock.ts";
 import type { Result } from "./policyreconciler.ts";
@@ -260,10 +261,13 @@ export class RolloutReconciler {
     if (showsMark(operation, cluster)) return false;
     if (operation === "Upgrade" && isUpgraded(claim, cluster))
       return hasFailed(status, uid) || healthOf(rollout, cluster, now()) === "Healthy";
-    const isOver = isCreationOver(cluster);
-    if (operation === "Create" && (isOver || cluster.created)) return isOver;
+    if (hasBegunCreation(operation, cluster)) return isCreationOver(cluster);
     return markedAt === undefined && isOld;
   }
+}
+
+function hasBegunCreation(operation: Operation, cluster: Cluster): boolean {
+  return operation === "Create" && (cluster.created || isCreationOver(cluster));
 }
 
 /** Without the mark, the upgrade that was seen is over if the Cluster wants another version, newer or older. */

@@ -1,7 +1,7 @@
 /** The order in which Clusters begin: by their labels, and then in turns of their namespaces. */
 
 import { compareText } from "../api/comparetext.ts";
-import { MAX_TURNS } from "../api/hookpolicy.ts";
+import { MAX_RUNNING } from "../api/hookpolicy.ts";
 import { type Labels, lookup } from "../policy/selector.ts";
 
 /** Smaller integers come first, anything else last. Up to 15 digits, every integer is exact. */
@@ -102,5 +102,5 @@ function takesTurn<T>(
 
 /** The turns of a status after one of this namespace. */
 export function withTurn(turns: readonly string[] = [], namespace: string): string[] {
-  return [...turns.filter((each) => each !== namespace), namespace].slice(-MAX_TURNS);
+  return [...turns.filter((each) => each !== namespace), namespace].slice(-MAX_RUNNING);
 }
