@@ -155,14 +155,15 @@ export class OperationLife {
   }
 }
 
-/** Whether the last upgrade of the Cluster that was recorded went to another version than the one that runs. */
+/** Whether upgrades of the Cluster were recorded, and none to the version that runs. */
 function isAnotherVersion(recent: readonly RecentResult[] = [], cluster: Cluster, served: Served): boolean {
-  const last = recent.find(
+  const recorded = recent.filter(
     ({ clusterUID, hook, verdict }) =>
       clusterUID === cluster.metadata.uid && hook === "BeforeClusterUpgrade" && verdict !== "Refused",
   );
-  const [{ topology }, version] = [cluster, last?.targetVersion];
+  const [{ topology }, version] = [cluster, recorded[0]?.targetVersion];
   if (topology === undefined || version === undefined) return false;
+  if (recorded.some(({ targetVersion: known }) => known === topology.version)) return false;
   return passesUnasked({ ...cluster, topology: { ...topology, version } }, cluster, served);
 }
 

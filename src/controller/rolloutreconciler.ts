@@ -253,7 +253,7 @@ export class RolloutReconciler {
     cluster: Cluster | undefined,
     isOld: boolean,
   ): boolean {
-    const { uid, markedAt } = claim;
+    const { uid } = claim;
     const { operation } = rollout;
     const { now } = this.#options;
     if (cluster === undefined || cluster.metadata.uid !== uid) return true;
@@ -261,13 +261,14 @@ export class RolloutReconciler {
     if (showsMark(operation, cluster)) return false;
     if (operation === "Upgrade" && isUpgraded(claim, cluster))
       return hasFailed(status, uid) || healthOf(rollout, cluster, now()) === "Healthy";
-    if (hasBegunCreation(operation, cluster)) return isCreationOver(cluster);
-    return markedAt === undefined && isOld;
+    if (operation === "Create" && isCreationOver(cluster)) return true;
+    return isOld && !hasBegun(operation, claim, cluster);
   }
 }
 
-function hasBegunCreation(operation: Operation, cluster: Cluster): boolean {
-  return operation === "Create" && (cluster.created || isCreationOver(cluster));
+/** In a creation, the mark is away for a moment (isCreationOver). */
+function hasBegun(operation: Operation, { markedAt }: RolloutClaim, { created }: Cluster): boolean {
+  return markedAt !== undefined || (operation === "Create" && created);
 }
 
 /** Without the mark, the upgrade that was seen is over if the Cluster wants another version, newer or older. */

@@ -63,7 +63,7 @@ const cluster = {
   spec: { topology: { classRef: { name: "any" }, version: "v1.34.0" } },
 };
 
-/** What the operator writes once Cluster API has asked; it is not running while this is there. */
+/** What the operator writes once Cluster API has asked; it corrects what another client wrote after 30 s. */
 const HELD_ROW = {
   namespace: TEAM,
   cluster: cluster.metadata.name,
@@ -71,6 +71,10 @@ const HELD_ROW = {
   hook: "BeforeClusterDelete",
   rule: "confirmed",
   verdict: "Blocked",
+  reason: "NotApproved",
+  message: "not approved",
+  since: "2026-11-20T00:00:00Z",
+  firstAsked: "2026-11-20T00:00:00Z",
 };
 
 describe("with helm", () => {
@@ -178,7 +182,7 @@ describe("with helm", () => {
     const { matchLabels } = (await cp.get(DEPLOYMENT))["spec"].selector;
     assert.ok(Object.entries(matchLabels).some(([key, value]) => labels[key] !== value));
     const off = ["--set", "uninstall.enabled=false", "--dry-run=server"];
-    assert.doesNotMatch(await helmIn(cp, "upgrade", ...RELEASE, CHART, ...off), /uninstall/);
+    assert.doesNotMatch(await helmIn(cp, "upgrade", ...RELEASE, CHART, ...off), /hookpolicy-uninstall/);
   });
 
   test("the Job changes nothing when something else than helm uninstall creates it", async () => {

@@ -14,7 +14,11 @@ export const UNINSTALL_JOB: Ref = {
 
 /** Waits for the Job, runs its container's command as its ServiceAccount, reports how it ended, and says what was printed. */
 export async function runUninstallJob(cp: ControlPlane): Promise<string> {
-  const job = await cp.waitFor("the Job", async () => await cp.find(UNINSTALL_JOB));
+  // Helm replaces the Job of an uninstallation that has failed, its ServiceAccount first.
+  const job = await cp.waitFor("the Job", async () => {
+    const found = await cp.find(UNINSTALL_JOB);
+    return found?.["status"]?.conditions === undefined ? found : undefined;
+  });
   const { serviceAccountName, containers } = job["spec"].template.spec;
   const kubeconfig = await cp.kubeconfigFor(NAMESPACE, serviceAccountName);
   const args = [join(ROOT, "dist/main.js"), ...containers[0].args];

@@ -4,6 +4,7 @@ import { isFields, withoutNulls } from "../../api/fields.ts";
 import { GROUP, type HookOverride, type HookRollout } from "../../api/hookpolicy.ts";
 import { CLUSTER_API_GROUP, type Condition } from "../../api/meta.ts";
 import type { PolicyObject } from "../../controller/policyset.ts";
+import { viewMetadata } from "../../policy/cluster.ts";
 import * as stored from "../../controller/storedviews.ts";
 import { type PolicyKind, policyName } from "../../policy/policyref.ts";
 
@@ -68,11 +69,11 @@ export function viewOverride(raw: RawObject, now: Date): HookOverride {
   };
 }
 
-/** A rollout that is not created yet has no uid. */
+/** A rollout that is not created yet has no uid. Its annotations tell why it was paused. */
 export function viewRollout(raw: RawObject): HookRollout {
   const rollout = stored.viewRollout(withoutNullsIn(raw));
   const { name, uid } = rollout.metadata;
-  return { ...rollout, metadata: { ...rollout.metadata, uid: uid || `HookRollout ${name}` } };
+  return { ...rollout, metadata: { ...viewMetadata(raw.metadata), uid: uid || `HookRollout ${name}` } };
 }
 
 /** In a file, null means absent. */

@@ -48,7 +48,6 @@ function pausing({ metadata, paused }: Cluster, isUnderWay: boolean): TearDownSt
   ];
 }
 
-/** The garbage collector reads the Cluster again before each deletion (kube-controller-manager, attemptToDeleteItem). */
 function removal({ metadata }: Cluster): TearDownStep[] {
   const index = metadata.finalizers?.indexOf(FOREGROUND_FINALIZER) ?? -1;
   if (index < 0) return [];
@@ -60,7 +59,7 @@ function removal({ metadata }: Cluster): TearDownStep[] {
   return [
     {
       command: patch(metadata, "json", change),
-      wanted: "the garbage collector deletes nothing more of what the Cluster owns",
+      wanted: "the deletion of the Cluster is no longer a foreground deletion",
     },
   ];
 }

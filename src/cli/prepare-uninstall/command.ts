@@ -22,7 +22,7 @@ const EXAMPLES = `\
   # What would happen?
   hookpolicy prepare-uninstall --dry-run
 
-  # From a script, before the manifests are deleted; fails while a Cluster is held
+  # From a script, before the manifests are deleted; fails while one is held
   hookpolicy prepare-uninstall --yes && kubectl delete --ignore-not-found -k .`;
 
 const DEFAULT_TIMEOUT_MS = 120_000;

@@ -262,6 +262,7 @@ describe("a version that changes while the upgrade's mark is there", () => {
     const fixture = storeWith({ policies: [each, ...policies], clusters, log });
     fixture.setCluster(upgrading("v1.35.0"));
     assert.deepEqual([recent(fixture, each), told], [[allowed("v1.35.0")], []]);
+    fixture.clock.now = at("+1m");
     return { ...fixture, told };
   }
 
@@ -310,7 +311,13 @@ describe("a version that changes while the upgrade's mark is there", () => {
 
   test("is found after a restart, once, by what each policy has recorded of the upgrade", () => {
     const status = statusOf(released(), each);
-    const later = storeWith({ policies: [{ ...each, status }], clusters: [upgrading("v1.36.0")] });
+    const later = storeWith({
+      policies: [{ ...each, status }],
+      clusters: [upgrading("v1.36.0")],
+      load: false,
+    });
+    later.clock.now = at("+1h");
+    later.store.load();
     const found = statusOf(later, { ...each, status });
     assert.equal(found.recent?.[0]?.verdict, "NotAsked");
     assert.equal(later.transitions.length, 1);

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { FULL } from "../../generated.ts";
-import { rolloutScenarios, weakClocks, weakReleases, weakRollouts, weakSoaks } from "./rollout.ts";
+import { rolloutScenarios, weakClocks, weakReleases, weakRollouts } from "./rollout.ts";
 import { exploreScenario } from "./worker.ts";
 
 /** The others take up to a minute or more; with FULL=1. */
@@ -38,13 +38,6 @@ describe("the model finds too many Clusters in operation where", () => {
     test(name, async () => {
       const found = /^Error: (R1: a and b are in operation|R3: b begins, .* which has no free slot)/;
       await assert.rejects(exploreScenario(name), found);
-    });
-});
-
-describe("the model finds a stage that begins too soon where", () => {
-  for (const name of Object.keys(weakSoaks))
-    test(name, async () => {
-      await assert.rejects(exploreScenario(name), /^Error: R2: p begins, and stage canary has not passed/);
     });
 });
 

@@ -309,26 +309,21 @@ export const weakRollouts: Readonly<Record<string, RolloutScenario>> = {
   },
 };
 
+/** Its clock is not compared with the API server's. */
+const trusts = (what: "claims" | "statuses"): NonNullable<RolloutScenario["weakness"]> => ({
+  api: (api, _, of) => (of === what ? { ...bound(api), clockAheadMs: () => 0 } : api),
+});
+
 export const weakClocks: Readonly<Record<string, RolloutScenario>> = {
   "claims do not compare their clock with the API server's": {
     ...apart,
     limits: AHEAD,
-    weakness: { trustsClock: "claims" },
+    weakness: trusts("claims"),
   },
   "statuses are written by a clock that is not compared": {
     ...apart,
     limits: AHEAD,
-    weakness: { trustsClock: "statuses" },
-  },
-};
-
-/** A stage begins too soon. */
-export const weakSoaks: Readonly<Record<string, RolloutScenario>> = {
-  "the end of a soak is written by a clock that is not compared": {
-    ...soaking,
-    writesAlone: true,
-    limits: { ...soaking.limits, ...AHEAD },
-    weakness: { trustsClock: "statuses" },
+    weakness: trusts("statuses"),
   },
 };
 

@@ -38,11 +38,9 @@ export interface RolloutClock {
 /** A fault that is built in: the model must find it. */
 export interface Weakness {
   /** What claims and reconcilers use in place of the API server. */
-  readonly api?: (api: RolloutApi, replica: RolloutReplica) => RolloutApi;
+  readonly api?: (api: RolloutApi, replica: RolloutReplica, of: "claims" | "statuses") => RolloutApi;
   /** How many times too fast the clock of the reconciler runs. */
   readonly haste?: number;
-  /** What does not compare its clock with the API server's. */
-  readonly trustsClock?: "claims" | "statuses";
   /** Policies are not looked at again once the Cluster has its slot. */
   readonly looksOnce?: boolean;
 }
@@ -131,12 +129,11 @@ export class RolloutReplica {
       memory: () => memory,
       patienceMs: 0,
     });
-    const used = weakness.api?.(adapter, this) ?? adapter;
-    const { haste = 1, trustsClock } = weakness;
-    const blind: RolloutApi = Object.assign(Object.create(used), { clockAheadMs: () => 0 });
+    const apiOf = (of: "claims" | "statuses"): RolloutApi => weakness.api?.(adapter, this, of) ?? adapter;
+    const { haste = 1 } = weakness;
     this.rollouts = new Rollouts({
       ...clock,
-      api: trustsClock === "claims" ? blind : used,
+      api: apiOf("claims"),
       clusters,
       namespaces: { get: () => undefined, byNamespace: () => [], list: () => [] },
       served: ALL_HOOKS,
@@ -152,7 +149,7 @@ export class RolloutReplica {
     });
     this.#reconciler = new RolloutReconciler({
       rollouts: this.rollouts,
-      api: trustsClock === "statuses" ? blind : used,
+      api: apiOf("statuses"),
       clusters,
       leading,
       loaded: () => true,

@@ -8,7 +8,7 @@ import { finalizerScenarios } from "./finalizer.ts";
 import { Fleet, rested, type Scenario } from "./fleet.ts";
 import { releaseScenarios, weakConfirmations } from "./release.ts";
 import { stopClocks } from "./replica.ts";
-import { rolloutScenarios, weakClocks, weakReleases, weakRollouts, weakSoaks } from "./rollout.ts";
+import { rolloutScenarios, weakClocks, weakReleases, weakRollouts } from "./rollout.ts";
 import { restedRollout } from "./restedrollout.ts";
 import { RolloutFleet, type RolloutScenario } from "./rolloutfleet.ts";
 import { statusScenarios } from "./status.ts";
@@ -25,7 +25,6 @@ const ROLLOUTS: Readonly<Record<string, RolloutScenario>> = {
   ...weakRollouts,
   ...weakReleases,
   ...weakClocks,
-  ...weakSoaks,
 };
 
 const MAX_STATES = 60_000;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import * as fc from "fast-check";
-import { MAX_TURNS } from "../../../src/api/hookpolicy.ts";
+import { MAX_RUNNING } from "../../../src/api/hookpolicy.ts";
 import {
   compareOrder,
   inOrder,
@@ -97,7 +97,7 @@ describe("namespaces take turns", () => {
   });
 
   test("also those of which a status does not name the last turn", () => {
-    const names = Array.from({ length: 2 * MAX_TURNS + 50 }, (_, index) => `n${1000 + index}`);
+    const names = Array.from({ length: 2 * MAX_RUNNING + 50 }, (_, index) => `n${1000 + index}`);
     const order = begun(
       names.flatMap((name) => waitingIn(name, 2)),
       () => 1,
@@ -129,7 +129,7 @@ describe("namespaces take turns", () => {
 });
 
 test("the turns of a status are bounded, and name a namespace once", () => {
-  const many = Array.from({ length: MAX_TURNS }, (_, index) => `n${index}`);
+  const many = Array.from({ length: MAX_RUNNING }, (_, index) => `n${index}`);
   assert.deepEqual(withTurn(["a", "b", "c"], "a"), ["b", "c", "a"]);
   assert.deepEqual(withTurn(many, "last"), [...many.slice(1), "last"]);
 });

@@ -59,7 +59,7 @@ test("what others tear down comes first, with what to do, and its commands stay 
     "  its deletion is a foreground deletion",
     `  run      kubectl patch clusters.cluster.x-k8s.io -n team-a prod-1 --type merge -p '{"spec":{"paused":true}}' --context prod`,
   ]);
-  const removal = lines.find((line) => line.includes("remove"));
+  const removal = lines.find((line) => line.includes('"op":"remove"'));
   assert.match(
     removal ?? "",
     /"path":"\/metadata\/finalizers\/1","value":"foregroundDeletion".* --context prod$/,
