@@ -41,6 +41,8 @@ export async function confirmRelease(
   const later = rollouts.snapshot(request.call.hook);
   const budgetMs = WITHIN_MS - (performance.now() - began);
   const again = await confirmer.confirm(request, { rollouts: later, budgetMs });
-  if (again.ok && later?.confirms(snapshot) !== true) return { ok: false, reason: "RolloutChanging" };
-  return again;
+  if (!again.ok) return again;
+  if (later?.confirms(snapshot) !== true) return { ok: false, reason: "RolloutChanging" };
+  // Gates and selectors of rollouts, too, must not have changed meanwhile.
+  return { ok: true, decision: rollouts.withoutSlot(request, again.decision) };
 }

@@ -121,10 +121,13 @@ export class Rollouts {
     return hold === undefined ? decision : held(decision, hold);
   }
 
-  /** For a deletion in the foreground, which takes no slot: Cluster API's call has to have taken them before. */
+  /**
+   * For what takes no slot: a deletion in the foreground, before which Cluster API's call has to have taken them, and a
+   * release that has just taken them.
+   */
   withoutSlot({ call }: DecisionRequest, decision: Decision): Decision {
     if (decision.holds || decision.basis === undefined) return decision;
-    const { world } = decision.basis;
+    const { world, since } = decision.basis;
     const { cluster, namespace } = world;
     const now = this.#options.now();
     for (const { rollout, status } of this.#holding(call.hook, world, now)) {
@@ -132,8 +135,10 @@ export class Rollouts {
       if (member === undefined || member.marked) continue;
       const { metadata, stage } = member;
       const target = targetOf(rollout.operation, cluster);
-      const closed = closedFor(rollout, status, { stage, target }, { world, call, now });
-      if (closed !== undefined) return held(decision, closed);
+      for (const at of [since ?? now, now]) {
+        const closed = closedFor(rollout, status, { stage, target }, { world, call, now: at });
+        if (closed !== undefined) return held(decision, closed);
+      }
       if (ownClaim({ rollout, status, now }, { metadata, target }) === undefined)
         return held(decision, holdOf(rollout, { reason: "NotItsTurn", stage: stage?.name }));
     }

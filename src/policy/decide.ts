@@ -75,7 +75,7 @@ function judgePolicy(
   }
   const speaking = policy.rules.filter(({ hooks }) => hooks.has(situation.call.hook));
   const unread = matched === "yes" && meter.exhausted ? outOfSteps(policy, speaking) : undefined;
-  if (unread !== undefined) return overridden(unread, overrides);
+  if (unread !== undefined) return overridden(policy, unread, overrides);
   const rules = speaking.map((rule) => {
     const finding =
       matched === "unknown"
@@ -83,7 +83,7 @@ function judgePolicy(
         : tryJudge(policy, rule, situation);
     return { ...finding, holds: isHeld(finding, policy, rule) };
   });
-  return overridden(traceOf(policy, rules), overrides);
+  return overridden(policy, traceOf(policy, rules), overrides);
 }
 
 function traceOf({ ref, mode }: CompiledPolicy, rules: readonly RuleTrace[]): PolicyTrace {
@@ -127,10 +127,10 @@ function unknownBecause({ cluster }: World): [reason: string, message: string] {
 const NO_NAMESPACE = "the Cluster's Namespace is not known, so namespaceSelector cannot be evaluated";
 
 /** The override that lasts longest applies; the first by name if several end together. */
-function overridden(trace: PolicyTrace, overrides: readonly Override[]): PolicyTrace {
+function overridden(policy: CompiledPolicy, trace: PolicyTrace, overrides: readonly Override[]): PolicyTrace {
   if (!trace.rules.some(({ holds }) => holds)) return trace;
   const [longest] = overrides
-    .filter((override) => covers(override, trace.policy))
+    .filter((override) => coversAll(override, policy))
     .toSorted((a, b) => b.expiresAt.getTime() - a.expiresAt.getTime() || compareText(a.name, b.name));
   if (longest === undefined) return trace;
   return {
@@ -140,6 +140,12 @@ function overridden(trace: PolicyTrace, overrides: readonly Override[]): PolicyT
     overriddenBy: longest.name,
     ...changesAtEarliest([trace.changesAt, longest.expiresAt]),
   };
+}
+
+/** A HookPolicy that is too large speaks for others of its namespace, too, which the override may not name (policyset.ts). */
+function coversAll(override: Override, { ref, tooLarge }: CompiledPolicy): boolean {
+  if (tooLarge === true && ref.kind === "HookPolicy" && override.policies !== undefined) return false;
+  return covers(override, ref);
 }
 
 /**

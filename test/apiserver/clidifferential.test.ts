@@ -35,18 +35,19 @@ import { type Lab, startLab } from "./operatorlab.ts";
 
 const SEED = 20_261_121;
 const WORLDS = FULL ? 20 : 7;
-const CLUSTERS = 3;
-/** The index of the Cluster that is being upgraded. */
-const UPGRADED = 2;
+const CLUSTERS = 4;
+/** The indexes of the Clusters that are being upgraded, and deleted. */
+const [UPGRADED, DELETED] = [2, 3];
 const SERVED = servedHooks(14);
 const WEEK_MS = 168 * 3_600_000;
 
 const OWN = "hookpolicy.dev/v1alpha1";
+const CLUSTER = { apiVersion: CLUSTER_API, kind: "Cluster" };
 const KINDS = [
   { apiVersion: OWN, kind: "HookPolicy" },
   { apiVersion: OWN, kind: "ClusterHookPolicy" },
   { apiVersion: OWN, kind: "HookOverride" },
-  { apiVersion: CLUSTER_API, kind: "Cluster" },
+  CLUSTER,
   { apiVersion: "v1", kind: "Namespace" },
   { apiVersion: "v1", kind: "ConfigMap" },
 ];
@@ -100,10 +101,12 @@ const MARKED: readonly HookName[] = [
 ];
 const UPGRADING = { [PENDING_HOOKS_ANNOTATION]: MARKED.join(",") };
 
-/** What Cluster API could ask about it: one that is being upgraded, or one that is not. */
-function hooksOf({ metadata: { annotations = {} } }: Cluster): readonly HookName[] {
-  if (annotations[PENDING_HOOKS_ANNOTATION] !== undefined) return [...MARKED, "BeforeClusterDelete"];
-  return ["BeforeClusterCreate", "BeforeClusterUpgrade", "BeforeClusterDelete"];
+/** What Cluster API could ask about it: one that is being deleted, one that is being upgraded, or another. */
+function hooksOf({ metadata: { annotations = {}, deletionTimestamp } }: Cluster): readonly HookName[] {
+  if (deletionTimestamp !== undefined) return ["BeforeClusterDelete"];
+  return annotations[PENDING_HOOKS_ANNOTATION] === undefined
+    ? ["BeforeClusterCreate", "BeforeClusterUpgrade"]
+    : MARKED;
 }
 
 /** As Cluster API would call. */
@@ -152,6 +155,9 @@ describe("the command line's answers are the operator's", () => {
       const cluster = { namespace, name: `c${index}`, version: NEXT_VERSION, ...marks, annotations };
       await createCluster(cp, cluster);
     }
+    const deleted = { ...CLUSTER, namespace, name: `c${DELETED}` };
+    await cp.patch(deleted, { metadata: { finalizers: ["example.com/keeps-it"] } });
+    await cp.delete(deleted);
     for (const { name, labels: own, data } of world.configMaps) {
       await cp.create({
         apiVersion: "v1",
@@ -329,7 +335,10 @@ describe("the command line's answers are the operator's", () => {
   /** Rows about Clusters of other worlds could crowd out those of the next. */
   const cleanUp = async (): Promise<void> => {
     for (const kind of KINDS.slice(0, 4)) {
-      for (const object of await cp.list(kind)) await cp.delete(refOf(object));
+      for (const object of await cp.list(kind)) {
+        if (object.metadata.deletionTimestamp === undefined) await cp.delete(refOf(object));
+        else await cp.patch(refOf(object), { metadata: { finalizers: null } });
+      }
     }
     await cp.waitFor(
       "the policies to be gone",

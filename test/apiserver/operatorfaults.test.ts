@@ -5,12 +5,13 @@ import { request as post } from "node:https";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { after, before, describe, test } from "node:test";
+import { PENDING_HOOKS_ANNOTATION } from "../../src/api/meta.ts";
 import type { HookName, HookResponse } from "../../src/api/runtimehooks.ts";
 import { DISCOVERY_PATH } from "../../src/api/hookcatalog.ts";
 import type { Ref } from "../controlplane/client.ts";
 import { CLUSTER_DEFINITION, installClusterDefinition } from "../controlplane/clusterapi.ts";
 import type { ControlPlane } from "../controlplane/controlplane.ts";
-import { createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
+import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import { installHookPolicy, type LogLine, NAMESPACE } from "../controlplane/operator.ts";
 import {
   APPROVED,
@@ -339,6 +340,13 @@ describe("with a policy that only the operator refuses", () => {
     const definition = await cp.get(HOOK_POLICY_DEFINITION);
     schema = definition["spec"].versions[0].schema.openAPIV3Schema;
     await create("invalid", "c1");
+    // As they are when Cluster API calls: a release is for what the Cluster shows.
+    await create("invalid", "upgrading");
+    const marks = { [PENDING_HOOKS_ANNOTATION]: "AfterControlPlaneUpgrade,AfterWorkersUpgrade" };
+    await cp.patch(clusterRef("invalid", "upgrading"), { metadata: { annotations: marks } });
+    await create("invalid", "deleted");
+    await cp.patch(clusterRef("invalid", "deleted"), { metadata: { finalizers: ["example.com/keeps-it"] } });
+    await cp.delete(clusterRef("invalid", "deleted"));
   });
 
   const setSchema = async (value: unknown): Promise<void> => {
@@ -406,14 +414,17 @@ describe("with a policy that only the operator refuses", () => {
     assert.equal(statusOf(await cp.get(policyRef("invalid", "too-soon"))).blocked, 1);
     for (const name of ["too-soon", "ignored"]) await stalled(name, TOO_SOON);
 
-    const goes = async (hook: HookName): Promise<boolean> =>
-      (await lab.ask(hook, "invalid", "c1")).retryAfterSeconds === 0;
-    assert.ok(await goes("AfterControlPlaneUpgrade"), "failurePolicy Ignore");
+    const goes = async (hook: HookName, name: string): Promise<boolean> =>
+      (await lab.ask(hook, "invalid", name)).retryAfterSeconds === 0;
+    assert.ok(await goes("AfterControlPlaneUpgrade", "upgrading"), "failurePolicy Ignore");
     assert.equal(statusOf(await cp.get(policyRef("invalid", "ignored"))).blocked, 0);
-    assert.ok(!(await goes("BeforeClusterDelete")), "a good policy holds");
-    assert.ok(await goes("AfterWorkersUpgrade"), "no policy speaks about it");
-    await approve(cp, "invalid", "c1");
-    await cp.waitFor("the good policy to let it go", async () => await goes("BeforeClusterDelete"));
-    assert.ok(!(await goes("BeforeClusterCreate")), "an approval cures no broken rule");
+    assert.ok(!(await goes("BeforeClusterDelete", "deleted")), "a good policy holds");
+    assert.ok(await goes("AfterWorkersUpgrade", "upgrading"), "no policy speaks about it");
+    for (const name of ["c1", "deleted"]) await approve(cp, "invalid", name);
+    await cp.waitFor(
+      "the good policy to let it go",
+      async () => await goes("BeforeClusterDelete", "deleted"),
+    );
+    assert.ok(!(await goes("BeforeClusterCreate", "c1")), "an approval cures no broken rule");
   });
 });

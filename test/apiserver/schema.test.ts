@@ -302,6 +302,7 @@ describe("kubectl", () => {
       "MODE",
       "MATCHED",
       "BLOCKED",
+      "ALARM",
       "NEXT",
       "AGE",
     ]);

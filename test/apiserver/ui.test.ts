@@ -161,7 +161,11 @@ describe("hookpolicy ui", () => {
     if ("missing" in started) return t.skip(started.missing);
     const { page } = await opened(t);
     const ref = clusterRef(NS, "c1");
-    await lab.cp.patch(ref, { metadata: { finalizers: ["foregroundDeletion"] } });
+    const labels = { "hookpolicy.dev/foreground-deletion": "allowed" };
+    await lab.cp.patch({ apiVersion: "v1", kind: "Namespace", name: NS }, { metadata: { labels } });
+    await lab.cp.waitFor("the label to count", async () =>
+      lab.cp.patch(ref, { metadata: { finalizers: ["foregroundDeletion"] } }).catch(() => false as const),
+    );
     t.after(async () => await lab.cp.patch(ref, { metadata: { finalizers: null } }));
     await page.getByText("ALARM: shown/c1 is torn down").waitFor();
     await page.locator(".heldgrid.torn").getByRole("link").click();

@@ -200,7 +200,7 @@ describe("break-glass", () => {
     const { cp, sh, held, gone, serving } = scene;
     await held(POLICY.name);
     await scene.kill(); // there is no Deployment that could be scaled down
-    await sh(`${command("8. Remove HookPolicy")} --yes`);
+    await sh(`${command("8. Remove HookPolicy")} --yes --release-held-clusters`);
     await gone();
     const [left] = await policiesOf(cp);
     assert.deepEqual(left?.metadata.finalizers ?? [], []);

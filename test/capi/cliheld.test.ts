@@ -199,7 +199,7 @@ describe("what is held", () => {
           `held by +HookPolicy windowed/p approval/later waits for [^\\n]+\\n +not before ${opens}\\n`,
         ),
       );
-      assert.equal(stderr, `error: approved, but the Cluster is still held at ${CREATE}\n`);
+      assert.ok(stderr.endsWith(`\nerror: approved, but the Cluster is still held at ${CREATE}\n`), stderr);
       const left = await run("approve", "windowed/c1", "-y");
       assert.equal(left.code, 1);
       assert.equal(left.stderr, "error: no gate that holds it can be approved\n");
@@ -227,7 +227,7 @@ describe("what is held", () => {
       await held("asked");
       const { code, stderr } = await run("approve", "asked/c1");
       assert.equal(code, 2);
-      assert.match(stderr, /^error: standard input is no terminal to ask on: confirm with --yes; see /);
+      assert.match(stderr, /^server: .*\nerror: standard input is no terminal to ask on: confirm with --yes/);
       const none = await run("approve", "asked/c2");
       assert.deepEqual(
         [none.code, none.stderr],
@@ -290,7 +290,7 @@ describe("what is held", () => {
       const { code, stderr } = await run("approve", "later/c1", "-y");
       assert.equal(code, 1);
       const why = "Cluster API calls no hook for the Cluster while it is paused";
-      assert.equal(stderr, `note: ${why}\nerror: approved, but ${why}\n`);
+      assert.match(stderr, new RegExp(`^note: ${why}\\nserver: .*\\nerror: approved, but ${why}\\n$`));
     });
   });
 

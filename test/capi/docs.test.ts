@@ -139,6 +139,7 @@ describe("what the docs say", () => {
       await heldAlready();
       assert.match(await sh(`${command} --wait=false`), /deleted/);
     },
+    "kubectl get clusters.cluster.x-k8s.io -n team-a prod-1 -o yaml": prints(/^ +deletionTimestamp: /m),
     "kubectl label namespace team-a hookpolicy.dev/foreground-deletion=allowed": async (command) => {
       assert.match(await sh(command), /labeled/);
       await sh(command.replace(/=allowed$/, "-"));

@@ -101,7 +101,7 @@ describe("an object gate", { concurrency: true }, () => {
     const text = await fleet.operator.scrape();
     return text
       .split("\n")
-      .filter((line) => line.startsWith("hookpolicy_informer_objects") && line.includes(resource)).length;
+      .filter((line) => line.startsWith("hookpolicy_informer_objects{") && line.includes(resource)).length;
   }
 
   test("blocks without a grant, says which one, and heals by itself", async () => {

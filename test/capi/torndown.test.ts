@@ -51,6 +51,8 @@ describe("a held Cluster of which others delete what it owns", () => {
     const rules = [approvalRule(HOOK), upgrades];
     await applyPolicy(cp, policyRef(namespace, "protect"), { rules });
     await createCluster(cp, { namespace, name: "c1", workers });
+    const labels = { "hookpolicy.dev/foreground-deletion": "allowed" };
+    await cp.patch({ apiVersion: "v1", kind: "Namespace", name: namespace }, { metadata: { labels } });
     await provision(cp, namespace, "c1");
   }
 

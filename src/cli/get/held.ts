@@ -3,7 +3,9 @@
 import { compareText } from "../../api/comparetext.ts";
 import { fieldsOf, isFields, listOf } from "../../api/fields.ts";
 import type { DecisionRow, GateSpec, RuleSpec } from "../../api/hookpolicy.ts";
+import { BUDGET_EXHAUSTED } from "../../policy/budget.ts";
 import { policyName, type PolicyRef } from "../../policy/policyref.ts";
+import { TOO_LARGE } from "../../policy/toolarge.ts";
 import { policyKind, type RawObject, viewPolicy } from "../fleet/kinds.ts";
 
 /** An operation of a Cluster, with one policy that holds it. */
@@ -86,11 +88,15 @@ function heldOf({ ref, spec, rows }: Policy, namespace: string | undefined): Hel
     .map((row) => ({ policy: ref, row, approvable: isApprovable(gateOf(spec, row)) }));
 }
 
-/** A row of an Audit policy is WouldBlock, or belongs to a rule that would not hold in mode Enforce either. */
-function holds({ verdict }: DecisionRow, spec: unknown): boolean {
+/**
+ * A row of an Audit policy is WouldBlock, or belongs to a rule that would not hold in mode Enforce either. What uses up the
+ * steps or the memory holds whatever the failurePolicy (decide.ts, isHeld).
+ */
+function holds({ verdict, reason }: DecisionRow, spec: unknown): boolean {
   if (verdict === "Blocked") return true;
   const { mode, failurePolicy } = fieldsOf(spec);
-  return verdict === "NotEvaluable" && mode !== "Audit" && failurePolicy !== "Ignore";
+  const isStrict = failurePolicy !== "Ignore" || reason === BUDGET_EXHAUSTED || reason === TOO_LARGE;
+  return verdict === "NotEvaluable" && mode !== "Audit" && isStrict;
 }
 
 function isIn(row: DecisionRow, namespace: string | undefined): boolean {

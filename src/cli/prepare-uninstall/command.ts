@@ -73,7 +73,11 @@ async function prepareUninstall(flags: Flags): Promise<void> {
       yes: flags.yes === true,
       server,
     });
-    await carryOut(plan);
+    if (flags.releaseHeldClusters === true) return await carryOut(plan);
+    // A question can wait for hours, and what is held since then was not agreed to.
+    const present = await planUninstall(client, { namespace, timeoutMs });
+    checkAgreed(plan, present);
+    await carryOut(present);
   });
 }
 
@@ -108,6 +112,13 @@ function checkHeld({ held }: Plan, flags: Flags): void {
     FAILED,
     `nothing was changed, because that would release what is held: wait until 'hookpolicy get -A' shows nothing, or release it with '${command}'`,
   );
+}
+
+function checkAgreed(agreed: Plan, present: Plan): void {
+  const added = present.held.filter((line) => !agreed.held.includes(line));
+  if (added.length === 0) return;
+  stderr.lines(heldLines({ ...present, held: added }));
+  throw new CommandError(FAILED, "nothing was changed, because more is held by now: run it again");
 }
 
 async function carryOut({ steps }: Plan): Promise<void> {

@@ -5,8 +5,8 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { RolloutClaim } from "../../../src/api/hookpolicy.ts";
-import type { ObjectMeta } from "../../../src/api/meta.ts";
+import type { HookRolloutSpec, RolloutClaim } from "../../../src/api/hookpolicy.ts";
+import type { Cluster, ObjectMeta } from "../../../src/api/meta.ts";
 import { Confirmer } from "../../../src/controller/confirmation.ts";
 import type { LiveReader } from "../../../src/controller/ports.ts";
 import { confirmRelease } from "../../../src/controller/release.ts";
@@ -16,6 +16,24 @@ import { ask, type Replica, reasonOf, replicaOf, requestOf, waitingCluster } fro
 
 const [A, B] = [waitingCluster("a"), waitingCluster("b")];
 const FREEZE: ObjectMeta = { name: "freeze", uid: "freeze", resourceVersion: "50", generation: 1 };
+const FROZEN = { key: "frozen", operator: "Exists" } as const;
+/** Stages that let A begin until it has the label. */
+const CLOSING: Readonly<Record<string, NonNullable<HookRolloutSpec["stages"]>>> = {
+  "the gate of the stage closes": [
+    {
+      name: "all",
+      until: [
+        {
+          name: "thawed",
+          expression: "!has(cluster.metadata.labels) || !('frozen' in cluster.metadata.labels)",
+        },
+      ],
+    },
+  ],
+  "the Cluster leaves the stages": [
+    { name: "all", clusterSelector: { matchExpressions: [{ ...FROZEN, operator: "DoesNotExist" }] } },
+  ],
+};
 const OTHERS_CLAIM: RolloutClaim = {
   namespace: "fleet",
   name: "b",
@@ -32,13 +50,16 @@ interface Lab {
   readonly replica: Replica;
   /** The ClusterHookPolicies in the API server, none of which memory has. */
   readonly policies: ObjectMeta[];
+  /** What the reads of a confirmation show. */
+  readonly seen: { cluster: Cluster };
   /** The reason, "go" for a release. `meanwhile` happens after policies and rollouts were listed. */
   readonly release: (meanwhile?: () => void) => Promise<string>;
 }
 
 /** The only slot of the rollout is taken, by another replica, which this one's memory does not know yet. */
-function lab(): Lab {
-  const replica = replicaOf({ clusters: [A, B] });
+function lab(spec: Partial<HookRolloutSpec> = {}): Lab {
+  const replica = replicaOf({ specs: { upgrades: spec }, clusters: [A, B] });
+  const seen = { cluster: A };
   const { api, rollouts } = replica;
   claimForB(replica);
   const policies: ObjectMeta[] = [];
@@ -47,7 +68,7 @@ function lab(): Lab {
     policies: async (kind) => policyList(kind === "ClusterHookPolicy" ? [...policies] : [], api.version),
     rollouts: async () => await api.rollouts(),
     definition: async (kind) => kind,
-    cluster: async () => A,
+    cluster: async () => seen.cluster,
     namespace: async () => replica.namespace,
     namespaces: async () => [],
     overrides: async () => [],
@@ -68,7 +89,7 @@ function lab(): Lab {
     if (fromMemory !== "go") return fromMemory;
     return reasonOf(await confirmRelease({ confirmer, rollouts }, requestOf(A)));
   };
-  return { replica, policies, release };
+  return { replica, policies, seen, release };
 }
 
 function claimForB({ api }: Replica): void {
@@ -144,6 +165,19 @@ describe("a hold that moves while a slot is taken is never missed:", () => {
     };
     assert.equal(await release(() => giveBack(replica)), "RolloutChanging");
   });
+
+  for (const [what, stages] of Object.entries(CLOSING))
+    test(`${what}, then the slot is given back`, async () => {
+      const { replica, seen, release } = lab({ stages });
+      const reason = await release(() => {
+        seen.cluster = {
+          ...A,
+          metadata: { ...A.metadata, resourceVersion: "2", labels: { frozen: "true" } },
+        };
+        giveBack(replica);
+      });
+      assert.notEqual(reason, "go");
+    });
 
   test("memory loses the rollout once policies have released the Cluster", async () => {
     const { replica, release } = lab();

@@ -129,6 +129,16 @@ describe("policies of a namespace that are too large", () => {
     assert.deepEqual(rows(), [-1, 1, 0]);
   });
 
+  test("are not all released by a HookOverride that names the one that speaks", () => {
+    const { store } = storeWith({ policies: many, clusters: [deleted()] });
+    const request = { call: DELETE, cluster: deleted() };
+    const live = { cluster: deleted(), namespace: namespace(), objects: world().objects };
+    const held = (over: Parameters<typeof override>[0]): boolean =>
+      store.answers.decideLive(request, { ...live, overrides: [override(over)] }, NOW).holds;
+    assert.equal(held({ policyRefs: [{ kind: "HookPolicy", namespace: "team-a", name: "a" }] }), true);
+    assert.equal(held({}), false);
+  });
+
   test("know what they hold again when they are read whole", () => {
     const fixture = storeWith({ policies: many, clusters: [deleted()] });
     for (const name of ["a", "b", "c"]) fixture.setPolicy(hookPolicy({}, { name, uid: name }));

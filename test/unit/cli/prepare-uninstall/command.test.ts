@@ -33,17 +33,24 @@ const HELD = {
   },
 };
 
+const RUNNING = {
+  metadata: { namespace: "hookpolicy-system", name: "hookpolicy", uid: "4", resourceVersion: "1" },
+  spec: { replicas: 0, selector: { matchLabels: { app: "hookpolicy" } } },
+  status: { availableReplicas: 2 },
+};
+
 /** An API server of one ExtensionConfig and these answers, and the kubeconfig for it. */
 async function apiServer(
   t: TestContext,
   answers: Parameters<typeof answering>[1] = {},
 ): Promise<{ kubeconfig: string; deleted: () => string[] }> {
-  const { kubeconfig, asked } = await answering(t, {
-    ...answers,
+  const own: Record<string, object> = {
     "GET /apis/runtime.cluster.x-k8s.io": { preferredVersion: { version: "v1beta2" } },
     [`GET ${EXTENSION}`]: { metadata: { name: "hookpolicy", uid: "1", resourceVersion: "1" } },
     [`DELETE ${EXTENSION}`]: { kind: "Status", status: "Success" },
-  });
+  };
+  // Answers may be computed anew for each question, so they are not copied.
+  const { kubeconfig, asked } = await answering(t, Object.setPrototypeOf(own, answers));
   const verb = "DELETE ";
   const deleted = (): string[] =>
     asked.filter((each) => each.startsWith(verb)).map((each) => each.slice(verb.length));
@@ -111,6 +118,47 @@ test("--yes does not release what is held: that has a flag of its own", async (t
   assert.deepEqual(deleted(), []);
   assert.equal((await hookpolicy([...flags, "--release-held-clusters"])).code, 0);
   assert.deepEqual(deleted(), [EXTENSION]);
+});
+
+for (const reason of ["TooLarge", "BudgetExhausted"])
+  test(`what is held although a policy proceeds where it is not evaluable counts as held: ${reason}`, async (t) => {
+    const row = {
+      namespace: "team-a",
+      cluster: "prod-1",
+      hook: "BeforeClusterDelete",
+      verdict: "NotEvaluable",
+    };
+    const metadata = { namespace: "team-a", name: "protect", uid: "2", resourceVersion: "1" };
+    const policy = {
+      metadata,
+      spec: { failurePolicy: "Ignore" },
+      status: { decisions: [{ ...row, reason }] },
+    };
+    const { kubeconfig, deleted } = await apiServer(t, {
+      "GET /apis/hookpolicy.dev/v1alpha1/hookpolicies": {
+        items: [policy],
+        metadata: { resourceVersion: "1" },
+      },
+      "GET /apis/apps/v1/namespaces/hookpolicy-system/deployments/hookpolicy": RUNNING,
+      "GET /api/v1/namespaces/hookpolicy-system/pods": { items: [], metadata: { resourceVersion: "1" } },
+    });
+    const { code, stderr } = await hookpolicy(["prepare-uninstall", "--yes", "--kubeconfig", kubeconfig]);
+    assert.match(stderr, /Cluster team-a\/prod-1 at BeforeClusterDelete, by HookPolicy team-a\/protect/);
+    assert.deepEqual([code, deleted()], [1, []]);
+  });
+
+test("what is held only since the question is not released", async (t) => {
+  const path = "GET /apis/hookpolicy.dev/v1alpha1/hookpolicies";
+  let lists = 0;
+  const { kubeconfig, deleted } = await apiServer(t, {
+    get [path]() {
+      lists += 1;
+      return lists > 1 ? HELD[path] : { items: [], metadata: { resourceVersion: "1" } };
+    },
+  });
+  const { code, stderr } = await hookpolicy(["prepare-uninstall", "--yes", "--kubeconfig", kubeconfig]);
+  assert.match(stderr, /Cluster team-a\/prod-1 at BeforeClusterDelete[^]*more is held by now/);
+  assert.deepEqual([code, deleted()], [1, []]);
 });
 
 describe("for the Job of the chart nothing is changed", () => {
