@@ -411,7 +411,7 @@ describe("with a policy that only the operator refuses", () => {
     assert.equal(held.message, `HookPolicy invalid/too-soon, rule approval is not evaluable: ${TOO_SOON}`);
     const row = await heldRow(cp, policyRef("invalid", "too-soon"), "c1", "BeforeClusterCreate");
     assert.deepEqual([row.verdict, row.reason, row.message], ["NotEvaluable", "InvalidSpec", TOO_SOON]);
-    assert.equal(statusOf(await cp.get(policyRef("invalid", "too-soon"))).blocked, 1);
+    assert.equal(statusOf(await cp.get(policyRef("invalid", "too-soon"))).blocked, 2, "c1 and upgrading");
     for (const name of ["too-soon", "ignored"]) await stalled(name, TOO_SOON);
 
     const goes = async (hook: HookName, name: string): Promise<boolean> =>
