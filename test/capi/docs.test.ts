@@ -145,7 +145,7 @@ describe("what the docs say", () => {
       await sh(command.replace(/=allowed$/, "-"));
     },
     "kubectl annotate …": async () => {
-      await held("protect-production");
+      await heldAlready();
       assert.match(await sh(await remedy()), /annotated/);
       await gone();
     },
