@@ -112,10 +112,8 @@ describe("a namespace that stores more than its share", () => {
 
   test("is itself again once it stores less", async () => {
     // Without the policies' annotations a release is confirmed in time: it reads the metadata of all policies.
-    for (const kind of ["cluster.x-k8s.io/v1beta2", "hookpolicy.dev/v1alpha1"]) {
-      const plural = kind.startsWith("hook") ? "hookpolicies" : "clusters";
-      await cp.kubectl("delete", "--raw", `/apis/${kind}/namespaces/tenant/${plural}?labelSelector=ballast`);
-    }
+    await inParallel(names(CLUSTERS), AT_A_TIME, async (name) => await cp.delete(clusterRef("tenant", name)));
+    await inParallel(names(POLICIES), AT_A_TIME, async (name) => await cp.delete(policyRef("tenant", name)));
     await cp.waitFor("the operator to read what fits", () =>
       operator.lines().some(({ msg }) => msg.startsWith("Objects fit into memory again")),
     );
