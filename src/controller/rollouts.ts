@@ -135,10 +135,9 @@ export class Rollouts {
       if (member === undefined || member.marked) continue;
       const { metadata, stage } = member;
       const target = targetOf(rollout.operation, cluster);
-      for (const at of [since ?? now, now]) {
-        const closed = closedFor(rollout, status, { stage, target }, { world, call, now: at });
-        if (closed !== undefined) return held(decision, closed);
-      }
+      const situation = { world, call, now, since: since ?? now };
+      const closed = closedSince({ rollout, status }, { stage, target }, situation);
+      if (closed !== undefined) return held(decision, closed);
       if (ownClaim({ rollout, status, now }, { metadata, target }) === undefined)
         return held(decision, holdOf(rollout, { reason: "NotItsTurn", stage: stage?.name }));
     }
@@ -262,11 +261,8 @@ export class Rollouts {
       // A slot is for a Cluster that shows that it waits: otherwise a caller could use up all slots.
       if (!isAwaited(call.hook, cluster, served))
         return { hold: soon(holdOf(rollout, { reason: "NotItsTurn", stage })) };
-      // When the reads began, too: a window may have opened since, and what was read may have changed.
-      for (const at of [situation.since, now]) {
-        const closed = closedFor(rollout, status, { stage: member.stage, target }, { ...situation, now: at });
-        if (closed !== undefined) return { hold: closed };
-      }
+      const closed = closedSince(entry, { stage: member.stage, target }, situation);
+      if (closed !== undefined) return { hold: closed };
       // A claim that ended during the reads leaves its slot to the Cluster whose turn it is. A Cluster that memory does not
       // have yet has no turn.
       if (!renews && !hasTurn(entry, metadata.uid))
@@ -318,6 +314,18 @@ interface LiveSituation extends Situation {
   readonly world: LiveWorld;
   /** A moment before the reads of the world. */
   readonly since: Date;
+}
+
+/** When the reads began, too: a window may have opened since, and what was read may have changed. */
+function closedSince(
+  { rollout, status }: Pick<RolloutEntry, "rollout" | "status">,
+  candidate: Parameters<typeof closedFor>[2],
+  situation: LiveSituation,
+): Hold | undefined {
+  const [before, now] = [situation.since, situation.now].map((at) =>
+    closedFor(rollout, status, candidate, { ...situation, now: at }),
+  );
+  return before ?? now;
 }
 
 function hasTurn(entry: RolloutEntry, uid: string): boolean {
