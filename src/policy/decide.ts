@@ -177,8 +177,13 @@ interface Found {
  */
 export function isHeld(finding: Found, { failurePolicy }: CompiledPolicy, rule: CompiledRule): boolean {
   if (finding.verdict === "Blocked") return true;
-  const strict = failurePolicy === "Fail" || isExhausted(finding) || finding.reason === TOO_LARGE;
+  const strict = failurePolicy === "Fail" || holdsAnyway(finding.reason);
   return finding.verdict === "NotEvaluable" && strict && isGated(rule);
+}
+
+/** Of what is not evaluable: whether it holds whatever the failurePolicy. */
+export function holdsAnyway(reason: string): boolean {
+  return reason === BUDGET_EXHAUSTED || reason === TOO_LARGE;
 }
 
 function isExhausted({ verdict, reason }: Found): boolean {

@@ -3,9 +3,8 @@
 import { compareText } from "../../api/comparetext.ts";
 import { fieldsOf, isFields, listOf } from "../../api/fields.ts";
 import type { DecisionRow, GateSpec, RuleSpec } from "../../api/hookpolicy.ts";
-import { BUDGET_EXHAUSTED } from "../../policy/budget.ts";
+import { holdsAnyway } from "../../policy/decide.ts";
 import { policyName, type PolicyRef } from "../../policy/policyref.ts";
-import { TOO_LARGE } from "../../policy/toolarge.ts";
 import { policyKind, type RawObject, viewPolicy } from "../fleet/kinds.ts";
 
 /** An operation of a Cluster, with one policy that holds it. */
@@ -95,7 +94,7 @@ function heldOf({ ref, spec, rows }: Policy, namespace: string | undefined): Hel
 function holds({ verdict, reason }: DecisionRow, spec: unknown): boolean {
   if (verdict === "Blocked") return true;
   const { mode, failurePolicy } = fieldsOf(spec);
-  const isStrict = failurePolicy !== "Ignore" || reason === BUDGET_EXHAUSTED || reason === TOO_LARGE;
+  const isStrict = failurePolicy !== "Ignore" || holdsAnyway(reason);
   return verdict === "NotEvaluable" && mode !== "Audit" && isStrict;
 }
 
