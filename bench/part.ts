@@ -1,8 +1,8 @@
 /** The beginning and the end of every part of the bench. */
 
 import { availableParallelism, cpus, release, totalmem } from "node:os";
-import { installClusterDefinition } from "../test/controlplane/clusterapi.ts";
-import { type ControlPlane, startControlPlane } from "../test/controlplane/controlplane.ts";
+import { installClusterDefinition } from "../test/controlplane/cluster-api.ts";
+import { type ControlPlane, startControlPlane } from "../test/controlplane/control-plane.ts";
 import { installHookPolicy } from "../test/controlplane/operator.ts";
 import { Noise } from "./measure/noise.ts";
 import type { PartName, PartResult } from "./result.ts";

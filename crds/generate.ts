@@ -1,13 +1,13 @@
 /**
  * Generates the CRDs, schemas/*.json and src/api/*.gen.ts from crds/source/crds.yaml, and the schema and types of suites from
- * src/cli/test/suiteschema.ts (npm run generate). Running it twice changes nothing.
+ * src/cli/suite/suite-schema.ts (npm run generate). Running it twice changes nothing.
  */
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { compile, type JSONSchema } from "json-schema-to-typescript";
 import { format } from "prettier";
-import { SUITE_KIND, SUITE_SCHEMA } from "../src/cli/test/suiteschema.ts";
+import { SUITE_KIND, SUITE_SCHEMA } from "../src/cli/suite/suite-schema.ts";
 import { Document, parse, type Scalar, visit } from "yaml";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -17,13 +17,13 @@ const NOTE =
   "Generated from crds/source/crds.yaml by crds/generate.ts (npm run generate): change that instead.";
 
 const SUITE_NOTE =
-  "Generated from src/cli/test/suiteschema.ts by crds/generate.ts (npm run generate): change that instead.";
+  "Generated from src/cli/suite/suite-schema.ts by crds/generate.ts (npm run generate): change that instead.";
 
 /** Types that are written by hand: they are not ours alone, or tell apart what a schema's `oneOf` does. */
 const IMPORTED = ["Condition", "HookName", "LabelSelector", "RawObject", "CallSpec | RequestSpec", "Sources"];
 const IMPORTS = `
 import type { Condition, LabelSelector } from "./meta.ts";
-import type { HookName } from "./runtimehooks.ts";
+import type { HookName } from "./runtime-hooks.ts";
 `;
 const SUITE_IMPORTS = `
 import type { RawObject } from "../fleet/kinds.ts";
@@ -350,7 +350,7 @@ async function generateSchemas(kinds: readonly Kind[], definitions: Definitions)
   const names = kinds.map(({ kind }) => JSON.stringify(kind)).join(" | ");
   const source = `// ${NOTE}
 
-import type { CrdSchema, ValidationRule } from "./crdschema.ts";
+import type { CrdSchema, ValidationRule } from "./crd-schema.ts";
 
 ${constants.text()}
 
@@ -437,11 +437,11 @@ for (const kind of kinds) {
 }
 const suite = {
   $schema: DRAFT,
-  $comment: "Generated from src/cli/test/suiteschema.ts by crds/generate.ts",
+  $comment: "Generated from src/cli/suite/suite-schema.ts by crds/generate.ts",
   title: SUITE_KIND,
 };
 await writeEditorSchema(fileName(SUITE_KIND), { ...suite, ...forEditors(SUITE_SCHEMA, false) });
 await writeEditorSchema("all", anyKind([...kinds.map(({ kind }) => kind), SUITE_KIND]));
-writeFileSync(join(ROOT, "src/api/hookpolicy.gen.ts"), await generateTypes(kinds));
+writeFileSync(join(ROOT, "src/api/hook-policy.gen.ts"), await generateTypes(kinds));
 writeFileSync(join(ROOT, "src/api/schemas.gen.ts"), await generateSchemas(kinds, definitions));
-writeFileSync(join(ROOT, "src/cli/test/spec.gen.ts"), await generateSuiteTypes());
+writeFileSync(join(ROOT, "src/cli/suite/spec.gen.ts"), await generateSuiteTypes());

@@ -33,7 +33,7 @@ if (minimum === undefined) throw new Error(`package.json: engines.node is ${engi
 /** The page of `hookpolicy ui`, which is a part of the one file: minified, because a browser reads it. */
 async function page(): Promise<{ readonly script: string; readonly style: string }> {
   const { outputFiles } = await build({
-    entryPoints: { script: join(ROOT, "src/ui/main.tsx"), style: join(ROOT, "src/ui/page.css") },
+    entryPoints: { script: join(ROOT, "src/page/main.tsx"), style: join(ROOT, "src/page/page.css") },
     outdir: "page",
     write: false,
     bundle: true,
@@ -59,7 +59,7 @@ const MAX_PAGE_BYTES = 150_000;
 /** CommonJS, as Node.js wants the text of a thread; compressed, because the process keeps it. */
 async function reviewThread(): Promise<string> {
   const { outputFiles } = await build({
-    entryPoints: [join(ROOT, "src/admission/reviewworker.ts")],
+    entryPoints: [join(ROOT, "src/admission/review-worker.ts")],
     write: false,
     bundle: true,
     minify: true,

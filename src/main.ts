@@ -16,12 +16,12 @@ import { addOverride } from "./cli/override/command.ts";
 import { addPrepareUninstall } from "./cli/prepare-uninstall/command.ts";
 import { addRollout } from "./cli/rollout/command.ts";
 import { addSimulate } from "./cli/simulate/command.ts";
-import { addTest } from "./cli/test/command.ts";
+import { addTest } from "./cli/suite/command.ts";
 import { addUi } from "./cli/ui/command.ts";
 import { addValidate } from "./cli/validate/command.ts";
 import { addWindows } from "./cli/windows/command.ts";
-import { createLogger, survivePipeErrors, type ClosableLogger } from "./log/processlog.ts";
-import { errorText } from "./log/errortext.ts";
+import { createLogger, survivePipeErrors, type ClosableLogger } from "./report/process-log.ts";
+import { errorText } from "./lib/error-text.ts";
 import {
   FLAGS,
   parseOptions,

@@ -20,7 +20,7 @@ const LONGEST = [
   "model-rollout",
   "published",
   "test-unit",
-  "events",
+  "report",
   "policy",
   "model-finalizer",
   "model-release",

@@ -1,11 +1,11 @@
 /** The webhook of Clusters: how long a refusal and a confirmed deletion take, and whether other updates reach the operator. */
 
 import { join } from "node:path";
-import { inParallel } from "../../test/apiserver/operatorlab.ts";
+import { inParallel } from "../../test/apiserver/operator-lab.ts";
 import { ApiError } from "../../test/controlplane/client.ts";
-import { clusterWebhook } from "../../test/controlplane/clusterwebhook.ts";
-import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
-import { CLUSTER_API } from "../../test/controlplane/labkinds.ts";
+import { clusterWebhook } from "../../test/controlplane/cluster-webhook.ts";
+import type { ControlPlane } from "../../test/controlplane/control-plane.ts";
+import { CLUSTER_API } from "../../test/controlplane/lab-kinds.ts";
 import {
   issueServingCertificate,
   type Operator,

@@ -1,9 +1,9 @@
 /** Hook calls as Cluster API makes them. */
 
 import { Agent } from "node:https";
-import { hookPath } from "../../src/api/hookcatalog.ts";
-import type { HookName, HookResponse } from "../../src/api/runtimehooks.ts";
-import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
+import { hookPath } from "../../src/api/hook-catalog.ts";
+import type { HookName, HookResponse } from "../../src/api/runtime-hooks.ts";
+import type { ControlPlane } from "../../test/controlplane/control-plane.ts";
 import type { Operator } from "../../test/controlplane/operator.ts";
 import { IDLE_MS, post, type Post } from "../../test/controlplane/post.ts";
 

@@ -3,8 +3,8 @@
 import { execFile } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { promisify } from "node:util";
-import { hookPath } from "../../src/api/hookcatalog.ts";
-import type { HookName } from "../../src/api/runtimehooks.ts";
+import { hookPath } from "../../src/api/hook-catalog.ts";
+import type { HookName } from "../../src/api/runtime-hooks.ts";
 import { flags } from "../../test/controlplane/processes.ts";
 
 const run = promisify(execFile);

@@ -5,8 +5,8 @@
 
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { WindowGateSpec } from "../../src/api/hookpolicy.ts";
-import { installClusterDefinition } from "../../test/controlplane/clusterapi.ts";
+import type { WindowGateSpec } from "../../src/api/hook-policy.ts";
+import { installClusterDefinition } from "../../test/controlplane/cluster-api.ts";
 import { issueServingCertificate, writeServingCertificate } from "../../test/controlplane/operator.ts";
 import { inSeconds, policyRef, storePolicy } from "../../test/controlplane/policies.ts";
 import type { Truth } from "./judge.ts";

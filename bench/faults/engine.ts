@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { startBalancer } from "../../test/controlplane/balancer.ts";
-import { startControlPlane } from "../../test/controlplane/controlplane.ts";
+import { startControlPlane } from "../../test/controlplane/control-plane.ts";
 import { installHookPolicy } from "../../test/controlplane/operator.ts";
 import { QUICK } from "../part.ts";
 import { type Felt, observe, observed } from "./felt.ts";

@@ -4,7 +4,7 @@ import { readFile, readdir } from "node:fs/promises";
 import { setPriority } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
+import type { ControlPlane } from "../../test/controlplane/control-plane.ts";
 import { clusterRef } from "../../test/controlplane/lab.ts";
 import { repeat } from "../calls/pace.ts";
 import { inTurn } from "../fleet/fleet.ts";
@@ -12,7 +12,7 @@ import { startBareServer } from "../speed/servers.ts";
 import type { Call, Timed } from "./judge.ts";
 import { HELD, type Lab, type ReplicaOptions } from "./lab.ts";
 import { load } from "./load.ts";
-import type { Stretch } from "./looptimes.ts";
+import type { Stretch } from "./loop-times.ts";
 
 /** Milliseconds, during the fault. */
 export interface Felt {
@@ -33,7 +33,7 @@ const NICE = 5;
 
 /** The options of a replica that reaches the API server directly and writes down long stretches of its event loop. */
 export function observed(lab: Lab): ReplicaOptions {
-  const module = pathToFileURL(join(import.meta.dirname, "looptimes.ts"));
+  const module = pathToFileURL(join(import.meta.dirname, "loop-times.ts"));
   module.searchParams.set("log", stretchesFile(lab));
   return { direct: true, nodeFlags: [`--import=${module.href}`] };
 }

@@ -1,11 +1,11 @@
 /** Two replicas behind a balancer that acts as their Service, and Clusters that a policy holds. */
 
-import type { HookName } from "../../src/api/runtimehooks.ts";
-import { inParallel } from "../../test/apiserver/operatorlab.ts";
+import type { HookName } from "../../src/api/runtime-hooks.ts";
+import { inParallel } from "../../test/apiserver/operator-lab.ts";
 import type { Balancer } from "../../test/controlplane/balancer.ts";
 import type { KubeObject } from "../../test/controlplane/client.ts";
-import { type ClusterApi, installClusterDefinition } from "../../test/controlplane/clusterapi.ts";
-import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
+import { type ClusterApi, installClusterDefinition } from "../../test/controlplane/cluster-api.ts";
+import type { ControlPlane } from "../../test/controlplane/control-plane.ts";
 import {
   clusterRef,
   createCluster,

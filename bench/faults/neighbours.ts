@@ -1,6 +1,6 @@
 /** The policies of one tenant cost as much as they can, beside the Clusters of others that are asked about. */
 
-import { inParallel } from "../../test/apiserver/operatorlab.ts";
+import { inParallel } from "../../test/apiserver/operator-lab.ts";
 import { createCluster, clusterRef } from "../../test/controlplane/lab.ts";
 import { NAMESPACE } from "../../test/controlplane/operator.ts";
 import { policyRef, storePolicy } from "../../test/controlplane/policies.ts";

@@ -1,6 +1,6 @@
 /** Policies, their kind and their namespace change or are deleted while they hold Clusters. */
 
-import { inParallel, removeDefinition, HOOK_POLICY_DEFINITION } from "../../test/apiserver/operatorlab.ts";
+import { inParallel, removeDefinition, HOOK_POLICY_DEFINITION } from "../../test/apiserver/operator-lab.ts";
 import { clusterRef } from "../../test/controlplane/lab.ts";
 import { installHookPolicy } from "../../test/controlplane/operator.ts";
 import { approvalRule, policyRef } from "../../test/controlplane/policies.ts";

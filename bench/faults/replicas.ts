@@ -1,6 +1,6 @@
 /** Replicas end, in order, by force or for lack of memory, and one loses the lease. */
 
-import { inParallel } from "../../test/apiserver/operatorlab.ts";
+import { inParallel } from "../../test/apiserver/operator-lab.ts";
 import { clusterRef, createCluster, NEXT_VERSION } from "../../test/controlplane/lab.ts";
 import { NAMESPACE } from "../../test/controlplane/operator.ts";
 import { type Lab, numbered, OTHER_TEAM } from "./lab.ts";

@@ -1,5 +1,5 @@
-import type { HookName } from "../../src/api/runtimehooks.ts";
-import type { ControlPlaneOptions } from "../../test/controlplane/controlplane.ts";
+import type { HookName } from "../../src/api/runtime-hooks.ts";
+import type { ControlPlaneOptions } from "../../test/controlplane/control-plane.ts";
 import type { Lab, ReplicaOptions } from "./lab.ts";
 
 type Step = (lab: Lab) => Promise<unknown> | void;

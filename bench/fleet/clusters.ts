@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import type { KubeObject } from "../../test/controlplane/client.ts";
-import { CLUSTER_API } from "../../test/controlplane/labkinds.ts";
+import { CLUSTER_API } from "../../test/controlplane/lab-kinds.ts";
 import { GOLDEN, type Size } from "./requests.ts";
 
 /** Cluster API's finalizer: a deleted Cluster stays until the hook has released it. */

@@ -1,9 +1,9 @@
 /** Many Clusters, and a fleet whose every Cluster is being deleted and held. */
 
-import type { GateSpec, RuleSpec } from "../../src/api/hookpolicy.ts";
-import { inParallel } from "../../test/apiserver/operatorlab.ts";
+import type { GateSpec, RuleSpec } from "../../src/api/hook-policy.ts";
+import { inParallel } from "../../test/apiserver/operator-lab.ts";
 import type { Client, KubeObject, Ref } from "../../test/controlplane/client.ts";
-import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
+import type { ControlPlane } from "../../test/controlplane/control-plane.ts";
 import { clusterRef } from "../../test/controlplane/lab.ts";
 import { clusterPolicyRef, policyRef, storePolicy } from "../../test/controlplane/policies.ts";
 import type { Progress } from "../part.ts";

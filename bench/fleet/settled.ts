@@ -1,7 +1,7 @@
 /** Waits until nothing is left to do, so that the next measurement is not about what went before. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
+import type { ControlPlane } from "../../test/controlplane/control-plane.ts";
 import type { Operator } from "../../test/controlplane/operator.ts";
 import { policyIsReady } from "../../test/controlplane/policies.ts";
 

@@ -14,7 +14,7 @@ import { quantile, rounded } from "../measure/statistics.ts";
 import { type Progress, QUICK, resultOf } from "../part.ts";
 import { atLeast, atMost, below, none, type PartResult, row, type Row } from "../result.ts";
 import { startBareServer } from "../speed/servers.ts";
-import { standBack } from "./standback.ts";
+import { standBack } from "./stand-back.ts";
 
 /** In 20 s the well-behaved client makes 1,000 calls: a p99 leaves ten of them out. */
 const FULL: Omit<Scale, "seed"> = { mutants: 100_000, connections: 1000, lastsMs: 20_000 };

@@ -1,6 +1,6 @@
 /** Requests about HookPolicy's objects, Clusters and Namespaces, counted by the API server's own metrics. */
 
-import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
+import type { ControlPlane } from "../../test/controlplane/control-plane.ts";
 
 const READ = /verb="(GET|LIST)"/;
 const READ_RESOURCE =

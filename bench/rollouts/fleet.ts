@@ -1,9 +1,9 @@
 /** A fleet whose every Cluster waits for an upgrade, and what Cluster API writes and sends about it. */
 
 import { PENDING_HOOKS_ANNOTATION } from "../../src/api/meta.ts";
-import type { HookRolloutSpec } from "../../src/api/hookpolicy.ts";
+import type { HookRolloutSpec } from "../../src/api/hook-policy.ts";
 import type { KubeObject } from "../../test/controlplane/client.ts";
-import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
+import type { ControlPlane } from "../../test/controlplane/control-plane.ts";
 import { clusterRef } from "../../test/controlplane/lab.ts";
 import { PERIOD_SECONDS } from "../calls/generator.ts";
 import { createClusters, kindOf } from "../fleet/fleet.ts";

@@ -2,10 +2,10 @@
 
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { beginUpgrade } from "../../test/apiserver/operatorlab.ts";
+import { beginUpgrade } from "../../test/apiserver/operator-lab.ts";
 import { loadGenerator } from "../../test/controlplane/binaries.ts";
 import type { KubeObject, Ref } from "../../test/controlplane/client.ts";
-import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
+import type { ControlPlane } from "../../test/controlplane/control-plane.ts";
 import { NAMESPACE, type Operator } from "../../test/controlplane/operator.ts";
 import { storeRollout } from "../../test/controlplane/policies.ts";
 import { startShipped } from "../../test/controlplane/shipped.ts";

@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { KubeObject } from "../../test/controlplane/client.ts";
-import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
+import type { ControlPlane } from "../../test/controlplane/control-plane.ts";
 import { clusterRef } from "../../test/controlplane/lab.ts";
 import type { Operator } from "../../test/controlplane/operator.ts";
 import { waitFor } from "../../test/controlplane/waits.ts";

@@ -2,7 +2,7 @@
 
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
+import type { ControlPlane } from "../../test/controlplane/control-plane.ts";
 import type { Operator } from "../../test/controlplane/operator.ts";
 import { freePorts } from "../../test/controlplane/ports.ts";
 import { startShipped } from "../../test/controlplane/shipped.ts";
@@ -32,7 +32,7 @@ const FLEET_ROUNDS = 3;
 const ROUNDTRIP_SECONDS = 2;
 const SETTLE_MS = 5000;
 const INSPECTOR_MS = 60_000;
-/** More than the time for which Events are collected before they are written as one (src/events/eventbursts.ts). */
+/** More than the time for which Events are collected before they are written as one (src/report/event-bursts.ts). */
 const BURST_MS = 35_000;
 
 export async function idleMemory(site: Site): Promise<Resident> {

@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { build } from "esbuild";
-import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
+import type { ControlPlane } from "../../test/controlplane/control-plane.ts";
 import { NAMESPACE, type Operator } from "../../test/controlplane/operator.ts";
 import { environment } from "../../test/controlplane/processes.ts";
 import { startShipped } from "../../test/controlplane/shipped.ts";

@@ -1,7 +1,7 @@
 /** The changes around the calls: edits, cuts, rotations. */
 
 import type { Ref } from "../../test/controlplane/client.ts";
-import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
+import type { ControlPlane } from "../../test/controlplane/control-plane.ts";
 import {
   issueServingCertificate,
   type Operator,

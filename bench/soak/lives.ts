@@ -1,7 +1,7 @@
 /** Clusters from their creation to their end. The driver plays the user, who approves, and Cluster API, which proceeds. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { HookName } from "../../src/api/runtimehooks.ts";
+import type { HookName } from "../../src/api/runtime-hooks.ts";
 import { ApiError, type Client, type KubeObject, type Ref } from "../../test/controlplane/client.ts";
 import { clusterRef } from "../../test/controlplane/lab.ts";
 import { createdPatch, newCluster } from "../fleet/clusters.ts";

@@ -1,8 +1,8 @@
 /** The policies of the soak: each kind of gate, clock and mode that can keep something in memory. */
 
-import type { GateSpec, RuleSpec } from "../../src/api/hookpolicy.ts";
+import type { GateSpec, RuleSpec } from "../../src/api/hook-policy.ts";
 import type { Ref } from "../../test/controlplane/client.ts";
-import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
+import type { ControlPlane } from "../../test/controlplane/control-plane.ts";
 import {
   approvalRule,
   clusterPolicyRef,

@@ -3,7 +3,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { join } from "node:path";
-import type { ControlPlane } from "../../test/controlplane/controlplane.ts";
+import type { ControlPlane } from "../../test/controlplane/control-plane.ts";
 import { NAMESPACE, type Operator } from "../../test/controlplane/operator.ts";
 import { flags } from "../../test/controlplane/processes.ts";
 import { freePorts } from "../../test/controlplane/ports.ts";
@@ -41,7 +41,7 @@ export async function startBareServer(
   certDir: string,
   work: "discard" | "parse" | "review",
 ): Promise<Server> {
-  const script = join(import.meta.dirname, "bareserver.ts");
+  const script = join(import.meta.dirname, "bare-server.ts");
   return await start(cp, `bare-${work}`, process.execPath, (port) => [script, String(port), certDir, work]);
 }
 

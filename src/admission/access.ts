@@ -8,12 +8,12 @@
  *   such as administrators: others could create the gate first and read through it once the kind exists.
  */
 
-import { outOfReach } from "../policy/gates/objectgate.ts";
+import { outOfReach } from "../policy/gates/object-gate.ts";
 import { objectKindKey } from "../policy/objects.ts";
 import type { FieldError } from "../policy/validation/schema.ts";
-import type { ObjectGate } from "./objectgates.ts";
-import type { UserInfo } from "./reviewvalidators.ts";
-import type { Access, AccessReviewer, LocatedKind } from "./reviewworld.ts";
+import type { ObjectGate } from "./object-gates.ts";
+import type { UserInfo } from "./review-validators.ts";
+import type { Access, AccessReviewer, LocatedKind } from "./review-world.ts";
 
 export interface AccessFindings {
   readonly forbidden: readonly FieldError[];

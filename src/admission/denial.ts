@@ -1,10 +1,10 @@
 /** Refusals in the form of the API server's own (metav1.Status), so that clients print them in the same way. */
 
-import { GROUP } from "../api/hookpolicy.ts";
-import { printable } from "../api/printable.ts";
+import { GROUP } from "../api/hook-policy.ts";
+import { printable } from "../lib/printable.ts";
 import { truncate } from "../policy/message.ts";
 import type { FieldError, Kind } from "../policy/validation/schema.ts";
-import { describe } from "./reviewtext.ts";
+import { describe } from "./review-text.ts";
 
 /** The subject of a review, as far as refusals name it. */
 export interface Subject {

@@ -1,17 +1,17 @@
 /** Examines a review without any IO. This is the expensive part, so it runs in a thread of its own. */
 
 import { isDeepStrictEqual } from "node:util";
-import { withoutNulls } from "../api/fields.ts";
-import type { ServedHooks } from "../api/hookcatalog.ts";
+import { withoutNulls } from "../lib/fields.ts";
+import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { FieldError } from "../policy/validation/schema.ts";
 import { type Denial, invalid, type Subject, tooLarge } from "./denial.ts";
-import { newGates, type ObjectGate, type WithGates } from "./objectgates.ts";
-import { checkOverride, type OverrideFindings } from "./overridereview.ts";
-import { checkNewRollout, checkPolicy, type PolicyFindings } from "./policyreview.ts";
+import { newGates, type ObjectGate, type WithGates } from "./object-gates.ts";
+import { checkOverride, type OverrideFindings } from "./override-review.ts";
+import { checkNewRollout, checkPolicy, type PolicyFindings } from "./policy-review.ts";
 import { decodeReview, type Review } from "./review.ts";
-import type { UserInfo } from "./reviewvalidators.ts";
-import { isTooLarge } from "./reviewsize.ts";
-import type { Selection } from "./reviewworld.ts";
+import type { UserInfo } from "./review-validators.ts";
+import { isTooLarge } from "./review-size.ts";
+import type { Selection } from "./review-world.ts";
 
 export interface Settings {
   readonly served: ServedHooks;

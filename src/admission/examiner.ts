@@ -4,9 +4,9 @@
  */
 
 import { once } from "node:events";
-import type { Logger } from "../api/logger.ts";
+import type { Logger } from "../lib/logger.ts";
 import type { Examined, Settings } from "./examine.ts";
-import { startThread, type Task } from "./reviewworker.ts";
+import { startThread, type Task } from "./review-worker.ts";
 
 export interface Examination {
   /** Absent: it took too long, or `signal` had aborted. */

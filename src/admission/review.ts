@@ -1,16 +1,16 @@
 /** AdmissionReview of admission.k8s.io/v1: decodes a policy change and encodes a verdict. */
 
-import { parseJson } from "../api/fields.ts";
+import { parseJson } from "../lib/fields.ts";
 import {
   GROUP,
   type ClusterHookPolicy,
   type HookOverride,
   type HookPolicy,
   type HookRollout,
-} from "../api/hookpolicy.ts";
-import { joinWarnings } from "./reviewtext.ts";
+} from "../api/hook-policy.ts";
+import { joinWarnings } from "./review-text.ts";
 import type { Denial } from "./denial.ts";
-import { isReview, isStored, type UserInfo } from "./reviewvalidators.ts";
+import { isReview, isStored, type UserInfo } from "./review-validators.ts";
 
 const REVIEWED_KINDS = ["HookPolicy", "ClusterHookPolicy", "HookOverride", "HookRollout"] as const;
 

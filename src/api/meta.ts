@@ -1,6 +1,6 @@
 /** Kubernetes object metadata, and the parts of Cluster and Namespace that a policy can read. */
 
-import type { HookName } from "./runtimehooks.ts";
+import type { HookName } from "./runtime-hooks.ts";
 
 /** The fields of metav1.ObjectMeta that HookPolicy reads. Times are RFC 3339 strings, as the API server sends them. */
 export interface ObjectMeta {
@@ -19,7 +19,7 @@ export interface ObjectMeta {
 }
 
 /**
- * Set on what stands in memory for an object of a namespace that is beyond its share (kube/memoryshares.ts): the object's
+ * Set on what stands in memory for an object of a namespace that is beyond its share (kube/memory-shares.ts): the object's
  * identity, without what decisions need. Nothing is evaluable with it.
  */
 export interface MaybeTooLarge {

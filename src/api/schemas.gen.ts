@@ -1,6 +1,6 @@
 // Generated from crds/source/crds.yaml by crds/generate.ts (npm run generate): change that instead.
 
-import type { CrdSchema, ValidationRule } from "./crdschema.ts";
+import type { CrdSchema, ValidationRule } from "./crd-schema.ts";
 
 const LabelSelectorMatchLabelsRules: readonly ValidationRule[] = [
   {

@@ -1,23 +1,23 @@
 /** Runs everything about certificates: the serving certificate, client authorities, and warnings before they expire. */
 
-import type { Logger } from "../api/logger.ts";
+import type { Logger } from "../lib/logger.ts";
 import { ExpiryAlarm, type ExpiryWarning, type Watched } from "./expiry.ts";
 import type { Step } from "./keeper.ts";
 import { SECRETS } from "../kube/resources.ts";
-import type { KubeClient } from "../kube/kubeclient.ts";
+import type { KubeClient } from "../kube/kube-client.ts";
 import { every } from "../kube/every.ts";
-import type { Leadership } from "../kube/leaderelection.ts";
-import type { Sample } from "../metrics/metrics.ts";
+import type { Leadership } from "../kube/leader-election.ts";
+import type { Sample } from "../report/metrics.ts";
 import { timestamp } from "../policy/instant.ts";
-import type { KeyPair } from "../server/tls.ts";
-import { ClientAuthority } from "./clientauthority.ts";
-import type { Clients, TlsServer } from "../server/tlsserver.ts";
-import { CaBundleKeeper, ownWebhooks } from "./cabundle.ts";
-import type { EventRecorder } from "../events/eventrecorder.ts";
-import type { EventText } from "../events/eventtext.ts";
-import { ownNamespace } from "../kube/ownnamespace.ts";
+import type { KeyPair } from "../extension/tls.ts";
+import { ClientAuthority } from "./client-authority.ts";
+import type { Clients, TlsServer } from "../extension/tls-server.ts";
+import { CaBundleKeeper, ownWebhooks } from "./ca-bundle.ts";
+import type { EventRecorder } from "../report/event-recorder.ts";
+import type { EventText } from "../report/event-text.ts";
+import { ownNamespace } from "../kube/own-namespace.ts";
 import type { CertificateSettings, ClientSettings } from "./settings.ts";
-import { createServing, type Serving, watched } from "./servingcertificate.ts";
+import { createServing, type Serving, watched } from "./serving-certificate.ts";
 
 export interface CertificatesOptions {
   readonly options: CertificateSettings;

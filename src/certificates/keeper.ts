@@ -5,13 +5,13 @@
 
 import type { X509Certificate } from "node:crypto";
 
-import type { Logger } from "../api/logger.ts";
-import { SayOnce } from "../api/sayonce.ts";
-import type { KeyPair } from "../server/tls.ts";
+import type { Logger } from "../lib/logger.ts";
+import { SayOnce } from "../lib/say-once.ts";
+import type { KeyPair } from "../extension/tls.ts";
 import type { Validity } from "./lifetime.ts";
 import { parseCertificates } from "./pem.ts";
 import { needsLeader, nextStep, type State } from "./rotation.ts";
-import { authoritySecretName, takeStep, type Workplace, type Writing } from "./rotationsteps.ts";
+import { authoritySecretName, takeStep, type Workplace, type Writing } from "./rotation-steps.ts";
 import { bundleOf, judge, pairOf, type Stored } from "./stored.ts";
 import { every } from "../kube/every.ts";
 

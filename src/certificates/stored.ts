@@ -2,8 +2,8 @@
 
 import { X509Certificate } from "node:crypto";
 
-import { checkPair } from "./keypair.ts";
-import type { KeyPair } from "../server/tls.ts";
+import { checkPair } from "./key-pair.ts";
+import type { KeyPair } from "../extension/tls.ts";
 import { lifetimeOf, type Validity } from "./lifetime.ts";
 import { isSignedBy, joinCertificates, parseCertificates } from "./pem.ts";
 import type { State } from "./rotation.ts";

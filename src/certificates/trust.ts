@@ -2,14 +2,14 @@
 
 import type { X509Certificate } from "node:crypto";
 
-import { type Fields, fieldsOf, isFields, textOf } from "../api/fields.ts";
+import { type Fields, fieldsOf, isFields, textOf } from "../lib/fields.ts";
 import { holds } from "./pem.ts";
-import type { KubeClient } from "../kube/kubeclient.ts";
-import { unlessNotFound } from "../kube/kubeerror.ts";
+import type { KubeClient } from "../kube/kube-client.ts";
+import { unlessNotFound } from "../kube/kube-error.ts";
 import { type KubeObject, resourceName } from "../kube/resource.ts";
 import { VALIDATING_WEBHOOKS } from "../kube/resources.ts";
-import { bundlesOf } from "./cabundle.ts";
-import { extensionConfigsOf, RUNTIME_GROUP_PATH } from "../kube/extensionconfigs.ts";
+import { bundlesOf } from "./ca-bundle.ts";
+import { extensionConfigsOf, RUNTIME_GROUP_PATH } from "../kube/extension-configs.ts";
 
 export interface TrustOptions {
   readonly client: Pick<KubeClient, "get" | "list" | "getPath">;

@@ -1,8 +1,8 @@
 /** Common parts of all commands: examples, choices, and the exit code. */
 
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { HOOK_NAMES } from "../api/runtimehooks.ts";
-import { nearest } from "../policy/validation/fieldmessage.ts";
+import { HOOK_NAMES } from "../api/runtime-hooks.ts";
+import { nearest } from "../policy/validation/field-message.ts";
 import { parseInstant } from "../policy/window/moment.ts";
 
 export const FAILED = 1;

@@ -2,7 +2,7 @@
 
 import { hash } from "node:crypto";
 import type { ValidateFunction } from "ajv";
-import { type Fields, fieldsOf, isFields, parseJson } from "../api/fields.ts";
+import { type Fields, fieldsOf, isFields, parseJson } from "../lib/fields.ts";
 import type { Cluster, ClusterTopology } from "../api/meta.ts";
 import {
   HOOKS_GROUP_VERSION,
@@ -11,9 +11,9 @@ import {
   type HookResponse,
   VERSION_FIELDS,
   type VersionField,
-} from "../api/runtimehooks.ts";
+} from "../api/runtime-hooks.ts";
 import { asRequested, viewCluster } from "../policy/cluster.ts";
-import { isRequest, isUpgradedRequest, isUpgradeRequest, type RawRequest } from "./requestvalidators.ts";
+import { isRequest, isUpgradedRequest, isUpgradeRequest, type RawRequest } from "./request-validators.ts";
 import { operationOf, type Subject } from "./subject.ts";
 
 export interface HookRequest {

@@ -1,10 +1,10 @@
 /** Whether Cluster API calls this extension, by its ExtensionConfigs. Decisions never depend on it. */
 
-import { type Fields, isFields, fieldsOf, listOf, nonEmptyText, textOf } from "../api/fields.ts";
-import { handlerName } from "../api/hookcatalog.ts";
-import { REASON } from "../api/hookpolicy.ts";
+import { type Fields, isFields, fieldsOf, listOf, nonEmptyText, textOf } from "../lib/fields.ts";
+import { handlerName } from "../api/hook-catalog.ts";
+import { REASON } from "../api/hook-policy.ts";
 import type { LabelSelector, ObjectMeta } from "../api/meta.ts";
-import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
+import { HOOK_NAMES, type HookName } from "../api/runtime-hooks.ts";
 import { viewMetadata } from "../policy/cluster.ts";
 import { type CompiledPolicy, isGated } from "../policy/policy.ts";
 import { compileSelector, type Labels } from "../policy/selector.ts";

@@ -1,8 +1,8 @@
 /** What a request is about, as texts to compare: from the decoded request, or from its bytes without parsing them. */
 
 import type { ObjectMeta } from "../api/meta.ts";
-import { type HookName, VERSION_FIELDS, type VersionField } from "../api/runtimehooks.ts";
-import type { WholeBody } from "../server/wholebody.ts";
+import { type HookName, VERSION_FIELDS, type VersionField } from "../api/runtime-hooks.ts";
+import type { WholeBody } from "../extension/whole-body.ts";
 
 export interface Subject {
   readonly clusterUID: string;

@@ -1,7 +1,7 @@
 import type { RequestOptions } from "node:https";
 import type { KubeConfig } from "@kubernetes/client-node/dist/config.js";
-import { messageOf } from "../api/thrown.ts";
-import { type Attempt, cleanLine, KubeError } from "./kubeerror.ts";
+import { messageOf } from "../lib/thrown.ts";
+import { type Attempt, cleanLine, KubeError } from "./kube-error.ts";
 
 /** The TLS options that client-node can set. */
 const TLS_FIELDS = ["ca", "cert", "key", "pfx", "passphrase", "rejectUnauthorized", "servername"] as const;

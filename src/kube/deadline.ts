@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { type Attempt, KubeError } from "./kubeerror.ts";
+import { type Attempt, KubeError } from "./kube-error.ts";
 
 export interface Limits {
   /** Absent: only the signal ends the work. */

@@ -4,9 +4,9 @@
  * (apiextensions-apiserver, pkg/controller/finalizer/crd_finalizer.go). Such an empty list must release nothing.
  */
 
-import { nonEmptyText } from "../api/fields.ts";
-import type { KubeClient } from "./kubeclient.ts";
-import { KubeError } from "./kubeerror.ts";
+import { nonEmptyText } from "../lib/fields.ts";
+import type { KubeClient } from "./kube-client.ts";
+import { KubeError } from "./kube-error.ts";
 import { type Resource, resourceName } from "./resource.ts";
 import { DEFINITIONS } from "./resources.ts";
 

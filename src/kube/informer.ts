@@ -7,19 +7,19 @@
  * (kubernetes-client/javascript#596, #447, #1933, #3034, #3052; each seen against a real API server). An informer that
  * dies unnoticed lets stale policies decide.
  */
-import type { Logger } from "../api/logger.ts";
+import type { Logger } from "../lib/logger.ts";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { KubeClient } from "./kubeclient.ts";
+import type { KubeClient } from "./kube-client.ts";
 import { childOf, pause, withDeadline } from "./deadline.ts";
-import { KubeError, fromTransport, isAborted } from "./kubeerror.ts";
+import { KubeError, fromTransport, isAborted } from "./kube-error.ts";
 import { type Entry, Projection } from "./projection.ts";
 import { Recovery } from "./recovery.ts";
 import { keyOf, type KubeObject, type Resource, resourceName } from "./resource.ts";
-import { type Change, Store, type Stored } from "./objectstore.ts";
+import { type Change, Store, type Stored } from "./object-store.ts";
 import { Keeping, type Share } from "./keeping.ts";
 import { DEFAULT_TUNING, type InformerTuning } from "./tuning.ts";
-import { followWatch } from "./watchsession.ts";
-import type { WatchEvent } from "./watchstream.ts";
+import { followWatch } from "./watch-session.ts";
+import type { WatchEvent } from "./watch-stream.ts";
 
 export interface InformerOptions<T extends Stored> {
   readonly client: Pick<KubeClient, "list" | "watch">;

@@ -1,8 +1,8 @@
 /** Counts what an informer keeps, and replaces it by stubs where its owner is over the share of memory. */
 
 import { type Amount, NOTHING } from "../api/amount.ts";
-import type { MemoryShares } from "./memoryshares.ts";
-import type { Stored } from "./objectstore.ts";
+import type { MemoryShares } from "./memory-shares.ts";
+import type { Stored } from "./object-store.ts";
 
 export interface Share<T> {
   readonly shares: MemoryShares;

@@ -2,9 +2,9 @@ import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { KubeConfig } from "@kubernetes/client-node/dist/config.js";
-import { messageOf } from "../api/thrown.ts";
-import { fieldsOf, isFields } from "../api/fields.ts";
-import { KubeError, cleanLine } from "./kubeerror.ts";
+import { messageOf } from "../lib/thrown.ts";
+import { fieldsOf, isFields } from "../lib/fields.ts";
+import { KubeError, cleanLine } from "./kube-error.ts";
 
 export type { KubeConfig };
 

@@ -1,6 +1,6 @@
-import type { Logger } from "../api/logger.ts";
+import type { Logger } from "../lib/logger.ts";
 import { keyOf, type KubeObject } from "./resource.ts";
-import type { Store, Stored } from "./objectstore.ts";
+import type { Store, Stored } from "./object-store.ts";
 
 export interface Entry<T> {
   /** "" when the object has no name. */

@@ -1,6 +1,6 @@
-import type { Logger } from "../api/logger.ts";
+import type { Logger } from "../lib/logger.ts";
 import { Backoff } from "./deadline.ts";
-import { isGone, isNotFound, isThrottled, type KubeError } from "./kubeerror.ts";
+import { isGone, isNotFound, isThrottled, type KubeError } from "./kube-error.ts";
 import type { InformerTuning } from "./tuning.ts";
 
 export interface RecoveryOptions {

@@ -1,5 +1,5 @@
 import type { ObjectMeta } from "../api/meta.ts";
-import { KubeError } from "./kubeerror.ts";
+import { KubeError } from "./kube-error.ts";
 
 /** One served kind; `group` "" is the core group. */
 export interface Resource {

@@ -1,6 +1,6 @@
 /** The kinds that HookPolicy itself uses: its own and those of Kubernetes. */
 
-import { GROUP, VERSION } from "../api/hookpolicy.ts";
+import { GROUP, VERSION } from "../api/hook-policy.ts";
 import { apiResource, type Resource } from "./resource.ts";
 
 const OWN = `${GROUP}/${VERSION}`;

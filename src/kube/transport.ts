@@ -1,10 +1,10 @@
 import { hash } from "node:crypto";
 import { Agent, type Dispatcher, ProxyAgent, Socks5ProxyAgent } from "undici";
 import type { KubeConfig } from "@kubernetes/client-node/dist/config.js";
-import { parseJson, textOf } from "../api/fields.ts";
+import { parseJson, textOf } from "../lib/fields.ts";
 import { currentCredentials, type TlsOptions } from "./credentials.ts";
 import { childOf, withDeadline } from "./deadline.ts";
-import { ServerClock } from "./serverclock.ts";
+import { ServerClock } from "./server-clock.ts";
 import {
   type Attempt,
   fromStatus,
@@ -12,7 +12,7 @@ import {
   invalidResponse,
   KubeError,
   responseTooLarge,
-} from "./kubeerror.ts";
+} from "./kube-error.ts";
 
 export interface HttpRequest {
   readonly attempt: Attempt;

@@ -1,9 +1,9 @@
 /** A request to the API server that would begin an operation, before it is stored. */
 
 import { type Cluster, DELETE_FOR_MOVE_ANNOTATION, OK_TO_DELETE_ANNOTATION } from "../api/meta.ts";
-import type { HookCall } from "../api/runtimehooks.ts";
+import type { HookCall } from "../api/runtime-hooks.ts";
 import { lookup } from "../policy/selector.ts";
-import { isVersion } from "../policy/targetversion.ts";
+import { isVersion } from "../policy/target-version.ts";
 import { about, comingFrom } from "./call.ts";
 import { isPending } from "./marks.ts";
 

@@ -1,7 +1,7 @@
-import { STEP_HOOKS } from "../api/hookcatalog.ts";
+import { STEP_HOOKS } from "../api/hook-catalog.ts";
 import type { Cluster } from "../api/meta.ts";
-import { type HookCall, type HookName, VERSION_FIELDS } from "../api/runtimehooks.ts";
-import { isVersion, targetVersion } from "../policy/targetversion.ts";
+import { type HookCall, type HookName, VERSION_FIELDS } from "../api/runtime-hooks.ts";
+import { isVersion, targetVersion } from "../policy/target-version.ts";
 import { stepVersion, VERSIONED } from "./step.ts";
 
 /** The call that Cluster API waits for, as far as the Cluster shows it. A Cluster does not show the settings. */

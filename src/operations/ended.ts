@@ -1,9 +1,9 @@
 /** Whether an operation has ended, as the Cluster shows it. */
 
 import { type Cluster, OK_TO_DELETE_ANNOTATION } from "../api/meta.ts";
-import type { HookName } from "../api/runtimehooks.ts";
+import type { HookName } from "../api/runtime-hooks.ts";
 import { lookup } from "../policy/selector.ts";
-import { targetVersion } from "../policy/targetversion.ts";
+import { targetVersion } from "../policy/target-version.ts";
 import { shownVersion } from "./call.ts";
 import { isPending, markOf } from "./marks.ts";
 import type { PendingOperation } from "./operation.ts";

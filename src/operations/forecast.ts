@@ -1,6 +1,6 @@
 /** Forecasts when time alone releases an operation: the same decide(), evaluated at later instants. */
 
-import type { HookCall } from "../api/runtimehooks.ts";
+import type { HookCall } from "../api/runtime-hooks.ts";
 import { decide } from "../policy/decide.ts";
 import type { GateTrace, PolicyTrace, RuleTrace } from "../policy/decision.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";

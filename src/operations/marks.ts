@@ -7,7 +7,7 @@ import {
   UNSAFE_CLASS_ANNOTATION,
   UNSAFE_VERSION_ANNOTATION,
 } from "../api/meta.ts";
-import type { HookName } from "../api/runtimehooks.ts";
+import type { HookName } from "../api/runtime-hooks.ts";
 import { type Labels, lookup } from "../policy/selector.ts";
 
 export function isPending(cluster: Pick<Cluster, "metadata">, hook: HookName): boolean {

@@ -1,9 +1,9 @@
 /** A pending operation: what is remembered about it, and how it begins. */
 
 import type { Cluster } from "../api/meta.ts";
-import type { HookCall, HookName } from "../api/runtimehooks.ts";
+import type { HookCall, HookName } from "../api/runtime-hooks.ts";
 import { readTimestamp, timestamp } from "../policy/instant.ts";
-import { targetVersion } from "../policy/targetversion.ts";
+import { targetVersion } from "../policy/target-version.ts";
 import type { OperationState } from "../policy/world.ts";
 import { shownCall } from "./call.ts";
 import { isPending, markOf } from "./marks.ts";

@@ -1,11 +1,11 @@
 /** Every pending operation, by Cluster and hook. */
 
 import { isDeepStrictEqual } from "node:util";
-import { entryOf } from "../api/entryof.ts";
-import type { ServedHooks } from "../api/hookcatalog.ts";
-import type { HookPolicySpec } from "../api/hookpolicy.ts";
+import { entryOf } from "../lib/entry-of.ts";
+import type { ServedHooks } from "../api/hook-catalog.ts";
+import type { HookPolicySpec } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
-import type { HookName } from "../api/runtimehooks.ts";
+import type { HookName } from "../api/runtime-hooks.ts";
 import { shownSince } from "./call.ts";
 import { hasEnded } from "./ended.ts";
 import { type PendingOperation, shownOperation } from "./operation.ts";

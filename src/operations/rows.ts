@@ -1,10 +1,10 @@
 /** Rows of a policy's status: operations that it holds, would hold or cannot evaluate, and results of operations. */
 
-import { type DecisionRow, MAX_ROW_MESSAGE, type RecentResult, type TornDown } from "../api/hookpolicy.ts";
+import { type DecisionRow, MAX_ROW_MESSAGE, type RecentResult, type TornDown } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
-import { printable } from "../api/printable.ts";
-import type { HookCall } from "../api/runtimehooks.ts";
-import { targetVersion } from "../policy/targetversion.ts";
+import { printable } from "../lib/printable.ts";
+import type { HookCall } from "../api/runtime-hooks.ts";
+import { targetVersion } from "../policy/target-version.ts";
 import type { PolicyTrace, RuleTrace } from "../policy/decision.ts";
 import { isHeld } from "../policy/decide.ts";
 import { timestamp } from "../policy/instant.ts";

@@ -1,8 +1,8 @@
 /** Reads from a Cluster which hooks Cluster API calls or will call, and which hooks the Cluster has passed. */
 
-import { STEP_HOOKS, type ServedHooks } from "../api/hookcatalog.ts";
+import { STEP_HOOKS, type ServedHooks } from "../api/hook-catalog.ts";
 import { BEFORE_UPGRADE_ANNOTATION, type Cluster, OK_TO_DELETE_ANNOTATION } from "../api/meta.ts";
-import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
+import { HOOK_NAMES, type HookName } from "../api/runtime-hooks.ts";
 import { readTimestamp } from "../policy/instant.ts";
 import { lookup } from "../policy/selector.ts";
 import { isPending } from "./marks.ts";

@@ -1,10 +1,10 @@
 /** The steps of an upgrade, as the Cluster shows them: Cluster API calls the same hooks for each step. */
 
-import { STEP_HOOKS } from "../api/hookcatalog.ts";
+import { STEP_HOOKS } from "../api/hook-catalog.ts";
 import { type Cluster, UPGRADE_STEP_ANNOTATION } from "../api/meta.ts";
-import type { HookName } from "../api/runtimehooks.ts";
+import type { HookName } from "../api/runtime-hooks.ts";
 import { lookup } from "../policy/selector.ts";
-import { isVersion } from "../policy/targetversion.ts";
+import { isVersion } from "../policy/target-version.ts";
 
 /** The hooks that are called once per upgrade, about the version of the topology. */
 export const VERSIONED: ReadonlySet<HookName> = new Set(["BeforeClusterUpgrade", "AfterClusterUpgrade"]);

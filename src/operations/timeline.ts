@@ -1,6 +1,6 @@
 /** Walks one operation through time as the operator does: re-evaluates it at every edge, and remembers. */
 
-import type { HookCall } from "../api/runtimehooks.ts";
+import type { HookCall } from "../api/runtime-hooks.ts";
 import { decide } from "../policy/decide.ts";
 import type { Decision, Verdict } from "../policy/decision.ts";
 import type { CompiledPolicy, CompiledRule } from "../policy/policy.ts";

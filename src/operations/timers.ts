@@ -1,13 +1,13 @@
 /** Remembers the timers of rules with a deadline or a wait, from one decision about an operation to the next. */
 
-import { entryOf } from "../api/entryof.ts";
+import { entryOf } from "../lib/entry-of.ts";
 import type {
   DecisionRow,
   HookPolicySpec,
   HookPolicyStatus,
   RuleSpec,
   RuleTimers as StoredTimers,
-} from "../api/hookpolicy.ts";
+} from "../api/hook-policy.ts";
 import type { PolicyTrace } from "../policy/decision.ts";
 import { wholeSecond } from "../policy/instant.ts";
 import { type CompiledPolicy, windowsOf } from "../policy/policy.ts";

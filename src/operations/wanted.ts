@@ -1,10 +1,10 @@
 /** Whether a Cluster still wants the operation that a call is about: a release must not come after a change of mind. */
 
 import { compare, parse } from "semver";
-import { STEP_HOOKS } from "../api/hookcatalog.ts";
+import { STEP_HOOKS } from "../api/hook-catalog.ts";
 import type { Cluster } from "../api/meta.ts";
-import type { HookCall } from "../api/runtimehooks.ts";
-import { targetVersion } from "../policy/targetversion.ts";
+import type { HookCall } from "../api/runtime-hooks.ts";
+import { targetVersion } from "../policy/target-version.ts";
 import { isPossible, type Served } from "./shows.ts";
 import { stepVersion, VERSIONED } from "./step.ts";
 

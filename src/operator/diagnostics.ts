@@ -1,16 +1,16 @@
 /** The listeners for probes and metrics. */
 
-import type { Logger } from "../api/logger.ts";
-import { KubeClient } from "../kube/kubeclient.ts";
+import type { Logger } from "../lib/logger.ts";
+import { KubeClient } from "../kube/kube-client.ts";
 import type { KubeConfig } from "../kube/kubeconfig.ts";
-import type { Metrics } from "../metrics/metrics.ts";
-import type { KeyPair } from "../server/tls.ts";
-import { createHealthServer, type HealthCheck } from "../server/healthserver.ts";
-import type { TlsServer } from "../server/tlsserver.ts";
-import { createPlainMetricsServer, createSecureMetricsServer } from "../metrics/metricsserver.ts";
+import type { Metrics } from "../report/metrics.ts";
+import type { KeyPair } from "../extension/tls.ts";
+import { createHealthServer, type HealthCheck } from "./health-server.ts";
+import type { TlsServer } from "../extension/tls-server.ts";
+import { createPlainMetricsServer, createSecureMetricsServer } from "../report/metrics-server.ts";
 import { VERSION } from "../version.ts";
 import type { Options } from "./options.ts";
-import { createScrapeGuard } from "../metrics/scrapereviewer.ts";
+import { createScrapeGuard } from "../report/scrape-reviewer.ts";
 
 export interface DiagnosticsOptions {
   readonly options: Pick<Options, "healthAddress" | "diagnosticsAddress" | "metricsSecure">;

@@ -1,29 +1,29 @@
 /** The informers of the controller, each of which tells memory of its changes. */
 
-import type { HookOverride, HookRollout } from "../api/hookpolicy.ts";
-import type { Logger } from "../api/logger.ts";
+import type { HookOverride, HookRollout } from "../api/hook-policy.ts";
+import type { Logger } from "../lib/logger.ts";
 import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
 import { amountOf } from "../api/amount.ts";
-import { amountOfCluster, amountOfPolicy, amountOfRollout } from "../controller/amounts.ts";
-import { compactCluster } from "../controller/compactcluster.ts";
-import type { DecisionStore } from "../controller/decisionstore.ts";
-import { policyKey, type PolicyObject } from "../controller/policyset.ts";
-import type { Rollouts } from "../controller/rollouts.ts";
-import { isSameSpec } from "../controller/samespec.ts";
-import { stubOverride, stubPolicy, stubRollout } from "../controller/stubs.ts";
-import { viewOverride, viewPolicy, viewRollout } from "../controller/storedviews.ts";
-import type { ClusterResource } from "../kube/clusterresource.ts";
+import { amountOfCluster, amountOfPolicy, amountOfRollout } from "../memory/amounts.ts";
+import { compactCluster } from "../memory/compact-cluster.ts";
+import type { DecisionStore } from "../memory/decision-store.ts";
+import { policyKey, type PolicyObject } from "../memory/policy-set.ts";
+import type { Rollouts } from "../rollouts/rollout-decisions.ts";
+import { isSameSpec } from "../memory/same-spec.ts";
+import { stubOverride, stubPolicy, stubRollout } from "../memory/stubs.ts";
+import { viewOverride, viewPolicy, viewRollout } from "../memory/stored-views.ts";
+import type { ClusterResource } from "../kube/cluster-resource.ts";
 import { Informer, type InformerOptions } from "../kube/informer.ts";
 import type { Share } from "../kube/keeping.ts";
-import { type MemoryShares, PLATFORM } from "../kube/memoryshares.ts";
-import type { KubeClient } from "../kube/kubeclient.ts";
+import { type MemoryShares, PLATFORM } from "../kube/memory-shares.ts";
+import type { KubeClient } from "../kube/kube-client.ts";
 import { resourceName } from "../kube/resource.ts";
 import { NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../kube/resources.ts";
-import type { Named } from "../metrics/gauges.ts";
-import type { OwnedObjects } from "../objects/ownedobjects.ts";
+import type { Named } from "../report/gauges.ts";
+import type { OwnedObjects } from "../objects/owned-objects.ts";
 import { viewCluster, viewNamespace } from "../policy/cluster.ts";
-import type { PolicyKind } from "../policy/policyref.ts";
-import { stubCluster, stubNamespace } from "../policy/toolarge.ts";
+import type { PolicyKind } from "../policy/policy-ref.ts";
+import { stubCluster, stubNamespace } from "../policy/too-large.ts";
 
 export interface Informers {
   readonly policies: Readonly<Record<PolicyKind, Informer<PolicyObject>>>;

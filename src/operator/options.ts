@@ -1,9 +1,9 @@
 /** The flags of `hookpolicy run`: names, defaults and texts in one table, and their parsed values. */
 
 import { CERT_MANAGEMENT, type CertificateSettings, type ClientSettings } from "../certificates/settings.ts";
-import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from "../log/processlog.ts";
+import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from "../report/process-log.ts";
 import { parseDuration } from "../policy/duration.ts";
-import { isHost, parseAddress, type Address } from "../server/address.ts";
+import { isHost, parseAddress, type Address } from "../extension/address.ts";
 
 export interface Options extends CertificateSettings {
   /** Absent: the same search as kubectl, or the Pod's service account. */

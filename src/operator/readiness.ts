@@ -1,6 +1,6 @@
 /** Decides what /readyz reports: whether this replica should get calls. */
 
-import type { HealthCheck } from "../server/healthserver.ts";
+import type { HealthCheck } from "./health-server.ts";
 import type { Controller } from "./controller.ts";
 
 /** After this time a replica without policies is better than none: Cluster API's start needs discovery. */

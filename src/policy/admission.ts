@@ -3,7 +3,7 @@
  * Gates that count the time since a hook's first call are left out, because nothing has begun.
  */
 
-import type { HookCall } from "../api/runtimehooks.ts";
+import type { HookCall } from "../api/runtime-hooks.ts";
 import { decide } from "./decide.ts";
 import type { Decision } from "./decision.ts";
 import type { CompiledPolicy, CompiledRule } from "./policy.ts";

@@ -1,11 +1,11 @@
 /** The budget of a decision: one for all HookPolicies of a namespace together, and one for each ClusterHookPolicy. */
 
-import type { HookCall } from "../api/runtimehooks.ts";
+import type { HookCall } from "../api/runtime-hooks.ts";
 import { type Budget, MAX_STEPS, meter, STEPS_EXCEEDED } from "./cel/meter.ts";
 import { type CompiledGate, type GateResult, unevaluable } from "./policy.ts";
 import type { Window } from "./window/window.ts";
 import type { World } from "./world.ts";
-import type { PolicyRef } from "./policyref.ts";
+import type { PolicyRef } from "./policy-ref.ts";
 
 /** The reason of a rule that holds whatever its failurePolicy: data must not be able to cause a release. */
 export const BUDGET_EXHAUSTED = "BudgetExhausted";

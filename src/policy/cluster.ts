@@ -1,7 +1,7 @@
 /** Converts a raw Cluster or Namespace (API server, hook request, file) to the view that policies see. */
 
-import { compareText } from "../api/comparetext.ts";
-import { type Fields, isFields, fieldsOf, listOf, nonEmptyText, textOf } from "../api/fields.ts";
+import { compareText } from "../lib/compare-text.ts";
+import { type Fields, isFields, fieldsOf, listOf, nonEmptyText, textOf } from "../lib/fields.ts";
 import {
   type Cluster,
   type ClusterCondition,
@@ -12,7 +12,7 @@ import {
   OK_TO_DELETE_ANNOTATION,
   PAUSED_ANNOTATION,
 } from "../api/meta.ts";
-import { viewParts } from "./ownedparts.ts";
+import { viewParts } from "./owned-parts.ts";
 import { viewProgress } from "./progress.ts";
 import { lookup } from "./selector.ts";
 

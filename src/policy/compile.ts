@@ -3,18 +3,18 @@
  * releases.
  */
 
-import { isFields, withoutNulls } from "../api/fields.ts";
+import { isFields, withoutNulls } from "../lib/fields.ts";
 import type {
   ClusterHookPolicy,
   DeadlineSpec,
   HookPolicy,
   RuleSpec,
   WaitGateSpec,
-} from "../api/hookpolicy.ts";
+} from "../api/hook-policy.ts";
 import type { LabelSelector, ObjectMeta } from "../api/meta.ts";
-import type { ServedHooks } from "../api/hookcatalog.ts";
-import { atOnce, type Steps } from "../api/steps.ts";
-import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
+import type { ServedHooks } from "../api/hook-catalog.ts";
+import { atOnce, type Steps } from "../lib/steps.ts";
+import { HOOK_NAMES, type HookName } from "../api/runtime-hooks.ts";
 import { durationOrNever, parseDuration } from "./duration.ts";
 import { expressionOrBroken } from "./cel/expression.ts";
 import { compileGateInSteps } from "./gates/gates.ts";
@@ -23,8 +23,8 @@ import type { CompiledGate, CompiledPolicy, CompiledRule, Deadline, MatchConditi
 import { type FieldError, firstOfEachRule, isWithin, validateInSteps } from "./validation/schema.ts";
 import { compileSelector, describeSelector } from "./selector.ts";
 import { checkInSteps, expressionsOf, isSound } from "./validation/semantics.ts";
-import type { PolicyKind, PolicyRef } from "./policyref.ts";
-import { describeTooLarge } from "./toolarge.ts";
+import type { PolicyKind, PolicyRef } from "./policy-ref.ts";
+import { describeTooLarge } from "./too-large.ts";
 
 const DEFAULT_RETRY_AFTER_SECONDS = 10;
 

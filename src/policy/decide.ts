@@ -1,7 +1,7 @@
 /** The only place that decides whether a Cluster may proceed. Pure and total: no IO, no clock, no logger. */
 
-import { compareText } from "../api/comparetext.ts";
-import type { HookCall } from "../api/runtimehooks.ts";
+import { compareText } from "../lib/compare-text.ts";
+import type { HookCall } from "../api/runtime-hooks.ts";
 import { meter } from "./cel/meter.ts";
 import type { Decision, PolicyTrace, RuleTrace, Verdict } from "./decision.ts";
 import { changesAtEarliest } from "./instant.ts";
@@ -10,9 +10,9 @@ import { covers, isActive, type Override } from "./override.ts";
 import { type CompiledPolicy, type CompiledRule, isGated } from "./policy.ts";
 import { judgeRule, notEvaluable, type RuleFinding } from "./rule.ts";
 import { BUDGET_EXHAUSTED, Budgets, describeExhausted } from "./budget.ts";
-import { describeTooLarge, TOO_LARGE } from "./toolarge.ts";
+import { describeTooLarge, TOO_LARGE } from "./too-large.ts";
 import type { Situation, World } from "./world.ts";
-import { policyName, type PolicyRef } from "./policyref.ts";
+import { policyName, type PolicyRef } from "./policy-ref.ts";
 
 /**
  * All policies that match must agree; the strictest verdict wins, with the shortest retry of the policies that hold.
@@ -142,7 +142,7 @@ function overridden(policy: CompiledPolicy, trace: PolicyTrace, overrides: reado
   };
 }
 
-/** A HookPolicy that is too large speaks for others of its namespace, too, which the override may not name (policyset.ts). */
+/** A HookPolicy that is too large speaks for others of its namespace, too, which the override may not name (policy-set.ts). */
 function coversAll(override: Override, { ref, tooLarge }: CompiledPolicy): boolean {
   if (tooLarge === true && ref.kind === "HookPolicy" && override.policies !== undefined) return false;
   return covers(override, ref);

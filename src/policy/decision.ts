@@ -2,7 +2,7 @@
 
 import type { CompiledPolicy, GateResult } from "./policy.ts";
 import type { RuleTimers, World } from "./world.ts";
-import type { PolicyRef } from "./policyref.ts";
+import type { PolicyRef } from "./policy-ref.ts";
 
 /**
  * - Allowed: nothing holds the operation.

@@ -3,7 +3,7 @@
  * condition, and a changed text makes it reconcile at once (Runtime SDK guide, "Error messages").
  */
 
-import { isPrintable, printable, replaceUnprintable } from "../api/printable.ts";
+import { isPrintable, printable, replaceUnprintable } from "../lib/printable.ts";
 import type { FieldError } from "./validation/schema.ts";
 
 /** Cluster API does not truncate, and a condition that is too long makes its status patch fail. */

@@ -1,13 +1,13 @@
 /** Break-glass: while a HookOverride is active, the policies that it names do not hold its Cluster. */
 
-import { withoutNulls } from "../api/fields.ts";
-import type { HookOverride } from "../api/hookpolicy.ts";
+import { withoutNulls } from "../lib/fields.ts";
+import type { HookOverride } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
-import type { HookName } from "../api/runtimehooks.ts";
+import type { HookName } from "../api/runtime-hooks.ts";
 import { after } from "./instant.ts";
 import { describeErrors } from "./message.ts";
-import { type HolderRef, policyName } from "./policyref.ts";
-import { describeTooLarge, TOO_LARGE } from "./toolarge.ts";
+import { type HolderRef, policyName } from "./policy-ref.ts";
+import { describeTooLarge, TOO_LARGE } from "./too-large.ts";
 import { type FieldError, validatePolicy } from "./validation/schema.ts";
 
 export interface Override {

@@ -1,14 +1,14 @@
 /** A compiled HookPolicy or ClusterHookPolicy, made once per generation by compile.ts. */
 
-import type { HookCall, HookName } from "../api/runtimehooks.ts";
+import type { HookCall, HookName } from "../api/runtime-hooks.ts";
 import type { Expression } from "./cel/expression.ts";
 import { type ObjectKind, objectKindKey } from "./objects.ts";
 import type { FieldError } from "./validation/schema.ts";
 import type { LabelMatcher } from "./selector.ts";
-import type { RequestField } from "./targetversion.ts";
+import type { RequestField } from "./target-version.ts";
 import type { Window } from "./window/window.ts";
 import type { World } from "./world.ts";
-import type { PolicyRef } from "./policyref.ts";
+import type { PolicyRef } from "./policy-ref.ts";
 
 export interface CompiledPolicy {
   readonly ref: PolicyRef;
@@ -26,7 +26,7 @@ export interface CompiledPolicy {
   readonly hasExpressions: boolean;
   /** Errors in the spec; the affected rules carry `problem` and are not evaluable. */
   readonly errors: readonly FieldError[];
-  /** Compiled of a stub: see toolarge.ts. */
+  /** Compiled of a stub: see too-large.ts. */
   readonly tooLarge?: true;
   /** Rules on hooks that this process cannot hold (`--capi-version`); the rule's other hooks work. */
   readonly notEnforceable: readonly FieldError[];

@@ -1,9 +1,9 @@
 /** Reads Cluster API's status of a Cluster: the hooks that it waits for, and the steps of an upgrade. */
 
-import { type Fields, fieldsOf, listOf, textOf } from "../api/fields.ts";
+import { type Fields, fieldsOf, listOf, textOf } from "../lib/fields.ts";
 import type { TopologyProgress } from "../api/meta.ts";
-import { HOOK_NAMES, type HookName } from "../api/runtimehooks.ts";
-import { isVersion } from "./targetversion.ts";
+import { HOOK_NAMES, type HookName } from "../api/runtime-hooks.ts";
+import { isVersion } from "./target-version.ts";
 
 const AT_REST: TopologyProgress = { reconciled: true };
 

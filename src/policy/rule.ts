@@ -13,7 +13,7 @@ import {
   type Wait,
 } from "./policy.ts";
 import { affordRule, BUDGET_EXHAUSTED, lookAt } from "./budget.ts";
-import { TOO_LARGE } from "./toolarge.ts";
+import { TOO_LARGE } from "./too-large.ts";
 import { firstAskedBy, type RuleTimers, type Situation, timerKey } from "./world.ts";
 
 /** The result of judgeRule; whether it holds the Cluster also depends on the policy's failurePolicy. */

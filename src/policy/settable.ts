@@ -3,10 +3,10 @@
  * command: what tenants write must not choose what administrators write.
  */
 
-import type { HookName } from "../api/runtimehooks.ts";
+import type { HookName } from "../api/runtime-hooks.ts";
 import type { Cluster } from "../api/meta.ts";
 import { shellQuote } from "./message.ts";
-import type { PolicyKind } from "./policyref.ts";
+import type { PolicyKind } from "./policy-ref.ts";
 
 export type MetadataField = "annotation" | "label";
 

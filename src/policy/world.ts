@@ -1,7 +1,7 @@
 /** The inputs of decide() besides the policies: plain data, gathered by the caller. */
 
 import type { Cluster, Namespace } from "../api/meta.ts";
-import type { HookCall } from "../api/runtimehooks.ts";
+import type { HookCall } from "../api/runtime-hooks.ts";
 import type { ObjectReader } from "./objects.ts";
 import type { Override } from "./override.ts";
 import type { MarkReaders } from "./settable.ts";

@@ -3,7 +3,7 @@
  * stored it under the same resourceVersion.
  */
 
-import { CONDITION, MAX_TARGETS, type HookRolloutStatus, type RolloutClaim } from "../api/hookpolicy.ts";
+import { CONDITION, MAX_TARGETS, type HookRolloutStatus, type RolloutClaim } from "../api/hook-policy.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 import { readTimestamp, timestamp } from "../policy/instant.ts";
 import type { Member } from "./member.ts";
@@ -142,7 +142,7 @@ export function refusalOf(
   return closing === undefined ? undefined : { begins: false, reason: "StageClosed", stage: closing.name };
 }
 
-/** Whether the status describes this spec and has every claim: see "StatusLost" in rolloutstatus.ts. */
+/** Whether the status describes this spec and has every claim: see "StatusLost" in rollout-status.ts. */
 function isReady({ generation }: CompiledRollout, status: HookRolloutStatus | undefined): boolean {
   const ready = status?.conditions?.find(({ type }) => type === CONDITION.Ready);
   return status?.observedGeneration === generation && ready?.status === "True";

@@ -1,6 +1,6 @@
 /** Why a rollout holds a Cluster, and the text that the Cluster shows. */
 
-import type { HookRolloutStatus } from "../api/hookpolicy.ts";
+import type { HookRolloutStatus } from "../api/hook-policy.ts";
 import type { RolloutHold } from "../policy/decision.ts";
 import { type Candidate, type HoldReason, refusalOf } from "./claim.ts";
 import { openGate } from "./promotion.ts";

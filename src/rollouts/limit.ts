@@ -1,6 +1,6 @@
 /** Limits that are a number of Clusters or a percentage of them ("10%"). */
 
-import { MAX_FAILED, MAX_RUNNING } from "../api/hookpolicy.ts";
+import { MAX_FAILED, MAX_RUNNING } from "../api/hook-policy.ts";
 
 /** An integer, or digits and "%". */
 export type Limit = number | string;

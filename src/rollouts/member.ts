@@ -1,7 +1,7 @@
 /** Which Clusters belong to a rollout, in which stage, and what their metadata shows of the operation. */
 
 import { type Cluster, type Namespace, type ObjectMeta, OK_TO_DELETE_ANNOTATION } from "../api/meta.ts";
-import type { HookName } from "../api/runtimehooks.ts";
+import type { HookName } from "../api/runtime-hooks.ts";
 import { isPending } from "../operations/marks.ts";
 import { lookup } from "../policy/selector.ts";
 import type { CompiledRollout, CompiledStage, Operation } from "./rollout.ts";

@@ -1,7 +1,7 @@
 /** The order in which Clusters begin: by their labels, and then in turns of their namespaces. */
 
-import { compareText } from "../api/comparetext.ts";
-import { MAX_RUNNING } from "../api/hookpolicy.ts";
+import { compareText } from "../lib/compare-text.ts";
+import { MAX_RUNNING } from "../api/hook-policy.ts";
 import { type Labels, lookup } from "../policy/selector.ts";
 
 /** Smaller integers come first, anything else last. Up to 15 digits, every integer is exact. */

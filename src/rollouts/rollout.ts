@@ -1,7 +1,12 @@
 /** Compiles a HookRollout, valid or not: an invalid rollout holds every Cluster that it may select. */
 
-import { withoutNulls } from "../api/fields.ts";
-import type { HookRollout, HookRolloutSpec, RolloutSpreadSpec, RolloutStageSpec } from "../api/hookpolicy.ts";
+import { withoutNulls } from "../lib/fields.ts";
+import type {
+  HookRollout,
+  HookRolloutSpec,
+  RolloutSpreadSpec,
+  RolloutStageSpec,
+} from "../api/hook-policy.ts";
 import { compileExpression, type Expression } from "../policy/cel/expression.ts";
 import { durationOrNever } from "../policy/duration.ts";
 import { compileGate } from "../policy/gates/gates.ts";
@@ -9,9 +14,9 @@ import type { CompiledGate } from "../policy/policy.ts";
 import { readTimestamp } from "../policy/instant.ts";
 import { describeErrors } from "../policy/message.ts";
 import { compileSelector, type LabelMatcher } from "../policy/selector.ts";
-import { describeTooLarge } from "../policy/toolarge.ts";
+import { describeTooLarge } from "../policy/too-large.ts";
 import { type FieldError, isWithin, validatePolicy } from "../policy/validation/schema.ts";
-import { checkRollout } from "../policy/validation/rolloutsemantics.ts";
+import { checkRollout } from "../policy/validation/rollout-semantics.ts";
 import { isSound } from "../policy/validation/semantics.ts";
 import type { Limit } from "./limit.ts";
 
@@ -39,7 +44,7 @@ export interface CompiledRollout {
   readonly stages: readonly CompiledStage[];
   /** The errors of the spec, because of which nothing may begin. */
   readonly problem?: string;
-  /** Compiled of a stub: see policy/toolarge.ts. */
+  /** Compiled of a stub: see policy/too-large.ts. */
   readonly tooLarge?: true;
 }
 

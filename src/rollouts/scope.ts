@@ -1,6 +1,6 @@
 /** Identifies the set of members by the selectors: claims that were made under other selectors may be incomplete. */
 
-import type { HookRolloutSpec } from "../api/hookpolicy.ts";
+import type { HookRolloutSpec } from "../api/hook-policy.ts";
 
 /** FNV-1a, 32 bits. After a collision, the operator does not wait for claims that may be missing. */
 export function scopeOf({ mode, namespaceSelector, clusterSelector, stages = [] }: HookRolloutSpec): string {

@@ -1,6 +1,6 @@
 /** The slots in use: those of claims in the status, and of Clusters that show Cluster API's mark. */
 
-import type { HookRolloutStatus, RolloutClaim } from "../api/hookpolicy.ts";
+import type { HookRolloutStatus, RolloutClaim } from "../api/hook-policy.ts";
 import { readTimestamp } from "../policy/instant.ts";
 import { type Limit, slotsOf } from "./limit.ts";
 import type { Member, SpreadValues } from "./member.ts";

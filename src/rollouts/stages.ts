@@ -1,6 +1,6 @@
 /** Which stages have passed for a target, and whether failures halt the rollout, by the status. */
 
-import type { HookRolloutStatus, RolloutFailure, RolloutStageStatus } from "../api/hookpolicy.ts";
+import type { HookRolloutStatus, RolloutFailure, RolloutStageStatus } from "../api/hook-policy.ts";
 import { after, readTimestamp } from "../policy/instant.ts";
 import { toleratedOf } from "./limit.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";

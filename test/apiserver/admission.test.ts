@@ -4,13 +4,13 @@ import assert from "node:assert/strict";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import type { GateSpec, ObjectGateSpec } from "../../src/api/hookpolicy.ts";
-import { ADMISSION_PATH } from "../../src/admission/reviewhandler.ts";
+import type { GateSpec, ObjectGateSpec } from "../../src/api/hook-policy.ts";
+import { ADMISSION_PATH } from "../../src/admission/review-handler.ts";
 import { createCertificateAuthority } from "../controlplane/certificates.ts";
-import { type AdmissionClient, createAdmissionClient } from "./admissionclient.ts";
+import { type AdmissionClient, createAdmissionClient } from "./admission-client.ts";
 import { type KubeObject, objectsOf, type Ref } from "../controlplane/client.ts";
-import { installClusterDefinition } from "../controlplane/clusterapi.ts";
-import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import { installClusterDefinition } from "../controlplane/cluster-api.ts";
+import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { may, type Question } from "../controlplane/may.ts";
 import {
   installHookPolicy,

@@ -9,13 +9,13 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { Ajv, type ValidateFunction } from "ajv";
 import formats from "ajv-formats";
-import type { AuditEntry } from "../../src/audit/auditentry.ts";
-import type { ControlPlane } from "../controlplane/controlplane.ts";
+import type { AuditEntry } from "../../src/report/audit-entry.ts";
+import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import { flags } from "../controlplane/processes.ts";
 import { APPROVED, applyPolicy, approvalRule, approve, policyRef } from "../controlplane/policies.ts";
 import { hookpolicy } from "../unit/cli/program.ts";
-import { type Lab, startLab } from "./operatorlab.ts";
+import { type Lab, startLab } from "./operator-lab.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const HOOK = "BeforeClusterUpgrade";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { clusterRef, createCluster } from "../controlplane/lab.ts";
 import { hookpolicy } from "../unit/cli/program.ts";
-import { type Lab, startLab } from "./operatorlab.ts";
+import { type Lab, startLab } from "./operator-lab.ts";
 
 let lab: Lab;
 

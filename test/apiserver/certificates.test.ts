@@ -13,10 +13,10 @@ import { connect, type TLSSocket } from "node:tls";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 
-import { DISCOVERY_PATH } from "../../src/api/hookcatalog.ts";
+import { DISCOVERY_PATH } from "../../src/api/hook-catalog.ts";
 import { parseCertificates } from "../../src/certificates/pem.ts";
 import { objectsOf, type Ref } from "../controlplane/client.ts";
-import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import {
   installHookPolicy,
   NAMESPACE,

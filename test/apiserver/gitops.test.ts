@@ -8,8 +8,8 @@ import { join, relative } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { parse } from "yaml";
 import type { KubeObject, Ref } from "../controlplane/client.ts";
-import { installClusterDefinition } from "../controlplane/clusterapi.ts";
-import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import { installClusterDefinition } from "../controlplane/cluster-api.ts";
+import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import {
   argoHealthOf,
   fluxHealthOf,

@@ -4,8 +4,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { KubeObject, Ref } from "../controlplane/client.ts";
-import type { ControlPlane } from "../controlplane/controlplane.ts";
-import { LogReader } from "../controlplane/logreader.ts";
+import type { ControlPlane } from "../controlplane/control-plane.ts";
+import { LogReader } from "../controlplane/log-reader.ts";
 
 /** One verb of one resource, of one name where the rule has names. */
 export interface Grant {

@@ -1,15 +1,15 @@
 /** The kinds that gates name, watched under the shipped roles and the ones that users add to them. */
 
-import { MemoryShares } from "../../src/kube/memoryshares.ts";
+import { MemoryShares } from "../../src/kube/memory-shares.ts";
 import assert from "node:assert/strict";
 import { after, before, type TestContext, test } from "node:test";
-import { KubeClient } from "../../src/kube/kubeclient.ts";
+import { KubeClient } from "../../src/kube/kube-client.ts";
 import { loadKubeConfig } from "../../src/kube/kubeconfig.ts";
-import { ObjectInformers } from "../../src/objects/objectinformers.ts";
+import { ObjectInformers } from "../../src/objects/object-informers.ts";
 import type { ObjectDemand } from "../../src/policy/policy.ts";
 import { type FoundObjects, objectKindKey, type ObjectKind } from "../../src/policy/objects.ts";
 import type { KubeObject, Ref } from "../controlplane/client.ts";
-import type { ControlPlane } from "../controlplane/controlplane.ts";
+import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { sharedControlPlane } from "../controlplane/shared.ts";
 import { NAMESPACE } from "../controlplane/operator.ts";
 import { type Proxy, startProxy } from "../controlplane/proxy.ts";

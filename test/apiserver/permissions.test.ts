@@ -11,8 +11,8 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { KubeObject, Ref } from "../controlplane/client.ts";
-import { installClusterDefinition } from "../controlplane/clusterapi.ts";
-import { startControlPlane } from "../controlplane/controlplane.ts";
+import { installClusterDefinition } from "../controlplane/cluster-api.ts";
+import { startControlPlane } from "../controlplane/control-plane.ts";
 import { createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import { installHookPolicy, NAMESPACE, type Operator, scrapeSecurely } from "../controlplane/operator.ts";
 import { startProxy } from "../controlplane/proxy.ts";
@@ -26,10 +26,10 @@ import {
   storePolicy,
   storeRollout,
 } from "../controlplane/policies.ts";
-import { askAdmission } from "./admissioncall.ts";
+import { askAdmission } from "./admission-call.ts";
 import { AuditLog, type Grant, grantsTo, isAbout, rowsOf, setGranted, titleOf } from "./grants.ts";
 import { extensionConfigCrd, kustomize, ROOT } from "../install/tools.ts";
-import { beginUpgrade, Lab } from "./operatorlab.ts";
+import { beginUpgrade, Lab } from "./operator-lab.ts";
 
 const ACCOUNT = "hookpolicy";
 const TEAM = "team-a";

@@ -1,10 +1,10 @@
 /** Where the operator records that a request was refused at admission. */
 
 import { readFile } from "node:fs/promises";
-import type { RecentResult } from "../../src/api/hookpolicy.ts";
-import type { AuditRefusal } from "../../src/audit/auditentry.ts";
+import type { RecentResult } from "../../src/api/hook-policy.ts";
+import type { AuditRefusal } from "../../src/report/audit-entry.ts";
 import type { Ref } from "../controlplane/client.ts";
-import type { ControlPlane } from "../controlplane/controlplane.ts";
+import type { ControlPlane } from "../controlplane/control-plane.ts";
 
 export async function recentResults(cp: ControlPlane, policy: Ref): Promise<readonly RecentResult[]> {
   return (await cp.get(policy))["status"]?.recent ?? [];

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import type { ControlPlane } from "../controlplane/controlplane.ts";
+import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { createCluster } from "../controlplane/lab.ts";
 import { may, type Question } from "../controlplane/may.ts";
 import { approvalRule, clusterPolicyRef, storePolicy } from "../controlplane/policies.ts";

@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import * as fc from "fast-check";
-import { metadataErrors, statusErrors } from "../../src/cli/validate/objectfields.ts";
+import { metadataErrors, statusErrors } from "../../src/cli/validate/object-fields.ts";
 import { validatePolicy } from "../../src/policy/validation/schema.ts";
 import { ApiError, type KubeObject } from "../controlplane/client.ts";
-import type { ControlPlane } from "../controlplane/controlplane.ts";
+import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { sharedControlPlane } from "../controlplane/shared.ts";
 import { mutatedObject, validObject } from "../corpus/arbitraries.ts";
 import { invalidCorpus, kindOf, validCorpus } from "../corpus/corpus.ts";

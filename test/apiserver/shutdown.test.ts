@@ -8,8 +8,8 @@ import { Agent, request as post } from "node:https";
 import { join, resolve } from "node:path";
 import { json } from "node:stream/consumers";
 import { after, afterEach, before, test } from "node:test";
-import type { HookResponse } from "../../src/api/runtimehooks.ts";
-import { hookPath } from "../../src/api/hookcatalog.ts";
+import type { HookResponse } from "../../src/api/runtime-hooks.ts";
+import { hookPath } from "../../src/api/hook-catalog.ts";
 import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import {
   issueServingCertificate,
@@ -19,7 +19,7 @@ import {
 } from "../controlplane/operator.ts";
 import { environment, flags } from "../controlplane/processes.ts";
 import { applyPolicy, approvalRule, approve, heldRow, policyRef } from "../controlplane/policies.ts";
-import { type Lab, showHeld, startLab } from "./operatorlab.ts";
+import { type Lab, showHeld, startLab } from "./operator-lab.ts";
 
 const MAIN = resolve(import.meta.dirname, "../../dist/main.js");
 const HOOK = "BeforeClusterUpgrade";

@@ -6,8 +6,8 @@ import { after, before, describe, test, type TestContext } from "node:test";
 import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import { applyPolicy, approvalRule, heldRow, policyRef, storeRollout } from "../controlplane/policies.ts";
 import { hookpolicy } from "../unit/cli/program.ts";
-import { type Lab, startLab } from "./operatorlab.ts";
-import { open, startBrowser, startUi, type Ui } from "./uipage.ts";
+import { type Lab, startLab } from "./operator-lab.ts";
+import { open, startBrowser, startUi, type Ui } from "./ui-page.ts";
 
 const HOOK = "BeforeClusterUpgrade";
 const NS = "shown";

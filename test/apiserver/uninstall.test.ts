@@ -9,8 +9,8 @@ import { dirname, join } from "node:path";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
 import { controlPlaneBinaries } from "../controlplane/binaries.ts";
 import type { KubeObject, ListRef, Ref } from "../controlplane/client.ts";
-import { CLUSTER_DEFINITION, installClusterDefinition } from "../controlplane/clusterapi.ts";
-import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import { CLUSTER_DEFINITION, installClusterDefinition } from "../controlplane/cluster-api.ts";
+import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { extensionRef } from "../controlplane/extension.ts";
 import { clusterRef, createCluster, FIRST_VERSION } from "../controlplane/lab.ts";
 import { crdsEstablished, CRDS, type Operator, startOperator } from "../controlplane/operator.ts";
@@ -26,7 +26,7 @@ import {
   policyRef,
 } from "../controlplane/policies.ts";
 import { extensionConfigCrd, kustomize, NAMESPACE, output, ROOT } from "../install/tools.ts";
-import { asClusterApi } from "./operatorlab.ts";
+import { asClusterApi } from "./operator-lab.ts";
 
 const TEAM = "team-a";
 const CLUSTER = "prod-1";

@@ -8,10 +8,10 @@ import { globSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { parse } from "yaml";
-import type { HookName } from "../../src/api/runtimehooks.ts";
+import type { HookName } from "../../src/api/runtime-hooks.ts";
 import type { KubeObject, Ref } from "../controlplane/client.ts";
-import { installClusterDefinition } from "../controlplane/clusterapi.ts";
-import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import { installClusterDefinition } from "../controlplane/cluster-api.ts";
+import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import { holdsFor } from "../controlplane/operator.ts";
 import { startProxy } from "../controlplane/proxy.ts";
@@ -29,7 +29,7 @@ import {
   statusOf,
   storePolicy,
 } from "../controlplane/policies.ts";
-import { beginUpgrade, Lab, writesOf } from "./operatorlab.ts";
+import { beginUpgrade, Lab, writesOf } from "./operator-lab.ts";
 import { kustomize, ROOT } from "../install/tools.ts";
 
 const UPGRADE = join(ROOT, "test/upgrade");

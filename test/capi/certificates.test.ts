@@ -9,9 +9,9 @@ import test, { after, before, describe } from "node:test";
 import { parseCertificates } from "../../src/certificates/pem.ts";
 import { type CertificateAuthority, createCertificateAuthority } from "../controlplane/certificates.ts";
 import type { Ref } from "../controlplane/client.ts";
-import { type ClusterApi, installClusterApi, type ManagerOptions } from "../controlplane/clusterapi.ts";
-import { type ConnectProxy, startConnectProxy } from "../controlplane/connectproxy.ts";
-import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import { type ClusterApi, installClusterApi, type ManagerOptions } from "../controlplane/cluster-api.ts";
+import { type ConnectProxy, startConnectProxy } from "../controlplane/connect-proxy.ts";
+import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { extensionRef } from "../controlplane/extension.ts";
 import { createCluster, installLab } from "../controlplane/lab.ts";
 import {

@@ -5,16 +5,16 @@ import { after, before, describe, test } from "node:test";
 import { parse } from "yaml";
 import { FLAGS } from "../../src/operator/options.ts";
 import type { KubeObject } from "../controlplane/client.ts";
-import type { ControlPlane } from "../controlplane/controlplane.ts";
+import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { extensionRef } from "../controlplane/extension.ts";
 import { policyRef, statusOf } from "../controlplane/policies.ts";
-import { type HeldCluster, policiesOf, startHeldCluster, TEAM, WHY } from "./heldcluster.ts";
+import { type HeldCluster, policiesOf, startHeldCluster, TEAM, WHY } from "./held-cluster.ts";
 import { blocksOf, commandsOf, ROOT, spansOf } from "./pages.ts";
 
 /**
- * What is typed there is typed by test/unit/clidocs.test.ts, by breakglass.test.ts, certificates.test.ts,
+ * What is typed there is typed by test/unit/cli-docs.test.ts, by break-glass.test.ts, certificates.test.ts,
  * uninstall.test.ts and install/docs.test.ts beside this, by test/monitoring, and by
- * clusteradmission.test.ts and test/apiserver/ui.test.ts.
+ * cluster-admission.test.ts and test/apiserver/ui.test.ts.
  */
 const PAGES_OF_OTHERS = [
   "docs/admission.md",

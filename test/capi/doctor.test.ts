@@ -11,9 +11,9 @@ import type { Check } from "../../src/cli/doctor/doctor.ts";
 import type { KubeObject, Ref } from "../controlplane/client.ts";
 import { objectsOf } from "../controlplane/client.ts";
 import { createCertificateAuthority } from "../controlplane/certificates.ts";
-import { type ClusterApi, installClusterApi } from "../controlplane/clusterapi.ts";
-import { type ConnectProxy, startConnectProxy } from "../controlplane/connectproxy.ts";
-import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import { type ClusterApi, installClusterApi } from "../controlplane/cluster-api.ts";
+import { type ConnectProxy, startConnectProxy } from "../controlplane/connect-proxy.ts";
+import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { extensionRef } from "../controlplane/extension.ts";
 import { clusterRef, createCluster, installLab } from "../controlplane/lab.ts";
 import {

@@ -1,8 +1,8 @@
 /** The whole system: control plane, Cluster API and HookPolicy. */
 
-import type { HookName } from "../../src/api/runtimehooks.ts";
-import { type ClusterApi, installClusterApi, type InstallOptions } from "../controlplane/clusterapi.ts";
-import { attachControlPlane, type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import type { HookName } from "../../src/api/runtime-hooks.ts";
+import { type ClusterApi, installClusterApi, type InstallOptions } from "../controlplane/cluster-api.ts";
+import { attachControlPlane, type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { registerExtension } from "../controlplane/extension.ts";
 import { clusterRef, installLab, topologyMessage } from "../controlplane/lab.ts";
 import {

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { ApiError, type KubeObject, type Ref } from "../controlplane/client.ts";
 import { clusterRef, createCluster, provision, waitUntilGone } from "../controlplane/lab.ts";
-import { CLUSTER_API, LAB_CONTROL_PLANE, LAB_INFRASTRUCTURE } from "../controlplane/labkinds.ts";
+import { CLUSTER_API, LAB_CONTROL_PLANE, LAB_INFRASTRUCTURE } from "../controlplane/lab-kinds.ts";
 import { applyPolicy, approvalRule, approve, heldRow, policyRef } from "../controlplane/policies.ts";
 import { isCreated, sharedFleet, type SharedFleet } from "./fleet.ts";
 

@@ -1,14 +1,14 @@
 /** The real Cluster API calls a tiny extension through a whole Cluster life: the ground the e2e tests stand on. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { HOOK_NAMES, type HookName } from "../../src/api/runtimehooks.ts";
-import { type ClusterApi, installClusterApi } from "../controlplane/clusterapi.ts";
-import { type ConnectProxy, startConnectProxy } from "../controlplane/connectproxy.ts";
-import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import { HOOK_NAMES, type HookName } from "../../src/api/runtime-hooks.ts";
+import { type ClusterApi, installClusterApi } from "../controlplane/cluster-api.ts";
+import { type ConnectProxy, startConnectProxy } from "../controlplane/connect-proxy.ts";
+import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { extensionRef, registerExtension } from "../controlplane/extension.ts";
 import * as lab from "../controlplane/lab.ts";
-import { LAB_CLASS } from "../controlplane/labkinds.ts";
-import { startTinyExtension, type TinyExtension } from "../controlplane/tinyextension.ts";
+import { LAB_CLASS } from "../controlplane/lab-kinds.ts";
+import { startTinyExtension, type TinyExtension } from "../controlplane/tiny-extension.ts";
 
 const OLDER = "cluster.x-k8s.io/v1beta1";
 const SERVICE = { namespace: "extensions", name: "tiny" };

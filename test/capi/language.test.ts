@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import test, { after, before, describe } from "node:test";
-import type { DecisionRow, GateSpec, RuleSpec } from "../../src/api/hookpolicy.ts";
-import type { HookName } from "../../src/api/runtimehooks.ts";
+import type { DecisionRow, GateSpec, RuleSpec } from "../../src/api/hook-policy.ts";
+import type { HookName } from "../../src/api/runtime-hooks.ts";
 import type { Ref } from "../controlplane/client.ts";
 import {
   clusterRef,

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test, { after, before, describe } from "node:test";
-import { HOOK_NAMES, type HookName } from "../../src/api/runtimehooks.ts";
+import { HOOK_NAMES, type HookName } from "../../src/api/runtime-hooks.ts";
 import { extensionRef, registerExtension } from "../controlplane/extension.ts";
 import {
   clusterRef,
@@ -27,7 +27,7 @@ import {
   resultOf,
   statusOf,
 } from "../controlplane/policies.ts";
-import { startTinyExtension } from "../controlplane/tinyextension.ts";
+import { startTinyExtension } from "../controlplane/tiny-extension.ts";
 import { type SharedFleet, hooksCalled, isCreated, sharedFleet, askedAgain } from "./fleet.ts";
 
 /** Each has an even chance. */

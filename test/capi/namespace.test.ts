@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test, { after, before, describe } from "node:test";
-import type { HookResponse } from "../../src/api/runtimehooks.ts";
+import type { HookResponse } from "../../src/api/runtime-hooks.ts";
 import { clusterRef, createCluster, deleteCluster, provision, waitUntilGone } from "../controlplane/lab.ts";
 import { type Operator, startOperator } from "../controlplane/operator.ts";
 import {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test, { after, before, describe } from "node:test";
-import type { GateSpec, HookOverrideSpec, RuleSpec } from "../../src/api/hookpolicy.ts";
+import type { GateSpec, HookOverrideSpec, RuleSpec } from "../../src/api/hook-policy.ts";
 import type { Ref } from "../controlplane/client.ts";
 import { clusterRef, createCluster } from "../controlplane/lab.ts";
 import { NAMESPACE, startOperator } from "../controlplane/operator.ts";

@@ -3,7 +3,7 @@
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { controlPlaneBinaries } from "../controlplane/binaries.ts";
-import type { ControlPlane } from "../controlplane/controlplane.ts";
+import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { bundle } from "../bundle.ts";
 
 /** For $PATH: hookpolicy and kubectl come first. */

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { cp as copyFolder, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import test, { after, before, describe } from "node:test";
-import type { HookName } from "../../src/api/runtimehooks.ts";
+import type { HookName } from "../../src/api/runtime-hooks.ts";
 import { type KubeObject, objectsOf, type Ref } from "../controlplane/client.ts";
 import {
   clusterRef,
@@ -14,7 +14,7 @@ import {
   upgrade,
   waitUntilGone,
 } from "../controlplane/lab.ts";
-import { LAB_CONTROL_PLANE } from "../controlplane/labkinds.ts";
+import { LAB_CONTROL_PLANE } from "../controlplane/lab-kinds.ts";
 import { heldRow, inSeconds, noRow, resultOf, statusOf } from "../controlplane/policies.ts";
 import { isCreated, topologySays } from "./fleet.ts";
 import {
@@ -24,9 +24,9 @@ import {
   type RecipeFleet,
   startRecipeFleet,
   untyped,
-} from "./recipefleet.ts";
-import { ADMISSION_PAGES, PAGES, ROLLOUT_PAGES, ROOT } from "./recipepages.ts";
-import { nextFlip, wallClock } from "./wallclock.ts";
+} from "./recipe-fleet.ts";
+import { ADMISSION_PAGES, PAGES, ROLLOUT_PAGES, ROOT } from "./recipe-pages.ts";
+import { nextFlip, wallClock } from "./wall-clock.ts";
 
 const DELETE = "BeforeClusterDelete";
 const UPGRADE = "BeforeClusterUpgrade";

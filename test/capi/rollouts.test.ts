@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import test, { after, before, describe } from "node:test";
-import type { HookRolloutStatus } from "../../src/api/hookpolicy.ts";
+import type { HookRolloutStatus } from "../../src/api/hook-policy.ts";
 import { type Balancer, startBalancer } from "../controlplane/balancer.ts";
-import { installClusterApi } from "../controlplane/clusterapi.ts";
-import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import { installClusterApi } from "../controlplane/cluster-api.ts";
+import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { registerExtension } from "../controlplane/extension.ts";
 import {
   installLab,
@@ -24,7 +24,7 @@ import {
   rolloutStatus,
   waitForRollout,
   WAVE,
-} from "./rolloutfleet.ts";
+} from "./rollout-fleet.ts";
 
 const ORDER = ["canary", "staging", "production"];
 

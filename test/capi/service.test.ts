@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import test, { after, before, describe } from "node:test";
-import { HOOK_NAMES } from "../../src/api/runtimehooks.ts";
-import { installClusterApi } from "../controlplane/clusterapi.ts";
-import { type ConnectProxy, startConnectProxy } from "../controlplane/connectproxy.ts";
-import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import { HOOK_NAMES } from "../../src/api/runtime-hooks.ts";
+import { installClusterApi } from "../controlplane/cluster-api.ts";
+import { type ConnectProxy, startConnectProxy } from "../controlplane/connect-proxy.ts";
+import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { extensionRef } from "../controlplane/extension.ts";
 import { createCluster, installLab } from "../controlplane/lab.ts";
 import {

@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import { cp as copyFolder, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { blocksOf, ROOT } from "./recipepages.ts";
+import { blocksOf, ROOT } from "./recipe-pages.ts";
 import { ApiError, type Client, type KubeObject, objectsOf, type Ref } from "../controlplane/client.ts";
-import { installClusterApi } from "../controlplane/clusterapi.ts";
-import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import { installClusterApi } from "../controlplane/cluster-api.ts";
+import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { registerExtension } from "../controlplane/extension.ts";
 import {
   clusterRef,

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test, { after, afterEach, before, describe } from "node:test";
-import type { HookName } from "../../src/api/runtimehooks.ts";
+import type { HookName } from "../../src/api/runtime-hooks.ts";
 import {
   clusterRef,
   createCluster,
@@ -14,7 +14,7 @@ import {
   waitUntilGone,
 } from "../controlplane/lab.ts";
 import type { Ref } from "../controlplane/client.ts";
-import { CLUSTER_API, LAB_CLASS, LAB_CONTROL_PLANE, LAB_NAMESPACE } from "../controlplane/labkinds.ts";
+import { CLUSTER_API, LAB_CLASS, LAB_CONTROL_PLANE, LAB_NAMESPACE } from "../controlplane/lab-kinds.ts";
 import { NAMESPACE, startOperator } from "../controlplane/operator.ts";
 import {
   APPROVED,

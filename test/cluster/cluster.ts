@@ -9,7 +9,7 @@ import {
   attachControlPlane,
   type ControlPlane,
   type ControlPlaneAddress,
-} from "../controlplane/controlplane.ts";
+} from "../controlplane/control-plane.ts";
 import { waitFor } from "../controlplane/waits.ts";
 import { API_SERVER } from "./addresses.ts";
 import { writeCredentials } from "./credentials.ts";

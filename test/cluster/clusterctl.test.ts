@@ -6,12 +6,12 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import metadata from "../../package.json" with { type: "json" };
 import { clusterApiBinaries } from "../controlplane/binaries.ts";
-import type { ControlPlane } from "../controlplane/controlplane.ts";
-import { ClusterctlRepository } from "../install/clusterctlrepository.ts";
+import type { ControlPlane } from "../controlplane/control-plane.ts";
+import { ClusterctlRepository } from "../install/clusterctl-repository.ts";
 import { certManagerDefinition, clusterctlIn } from "../install/tools.ts";
 import { attachCluster } from "./cluster.ts";
 import { holdsUntilApproved } from "./held.ts";
-import { CRDS, hookpolicy, isInstalled, leftovers, NAMESPACE, nodeOf, replicas } from "./operatorpods.ts";
+import { CRDS, hookpolicy, isInstalled, leftovers, NAMESPACE, nodeOf, replicas } from "./operator-pods.ts";
 import { RELEASE } from "./product.ts";
 
 const PROVIDER = "runtime-extension-hookpolicy";

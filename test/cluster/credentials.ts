@@ -7,7 +7,7 @@ import {
   type CertificateRequest,
   serviceAccountKey,
 } from "../controlplane/certificates.ts";
-import { ADMIN_TOKEN } from "../controlplane/controlplane.ts";
+import { ADMIN_TOKEN } from "../controlplane/control-plane.ts";
 import { API_SERVER, API_SERVER_IP, API_SERVER_IPV6, nodeIp } from "./addresses.ts";
 
 const SERVICE_NAMES = ["kubernetes", "kubernetes.default", "kubernetes.default.svc"];

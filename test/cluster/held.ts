@@ -1,7 +1,7 @@
 /** What the operator is there for, from end to end: through Pods, Services and names. */
 
 import assert from "node:assert/strict";
-import type { ControlPlane } from "../controlplane/controlplane.ts";
+import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { clusterRef, createCluster, deleteCluster, waitUntilGone } from "../controlplane/lab.ts";
 import { applyPolicy, approvalRule, approve, heldRow, policyRef } from "../controlplane/policies.ts";
 

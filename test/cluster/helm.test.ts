@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import type { ControlPlane } from "../controlplane/controlplane.ts";
+import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { createCluster, deleteCluster, waitUntilGone } from "../controlplane/lab.ts";
 import { applyPolicy, approvalRule, condition, heldRow, policyRef } from "../controlplane/policies.ts";
 import { helmIn } from "../install/tools.ts";
@@ -17,7 +17,7 @@ import {
   NAMESPACE,
   nodeOf,
   replicas,
-} from "./operatorpods.ts";
+} from "./operator-pods.ts";
 import { CHART } from "./product.ts";
 
 const IN_NAMESPACE = ["--namespace", NAMESPACE];

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test, type TestContext } from "node:test";
-import type { ControlPlane } from "../controlplane/controlplane.ts";
+import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { attachCluster } from "./cluster.ts";
 import { holdsUntilApproved } from "./held.ts";
 import {
@@ -14,7 +14,7 @@ import {
   scale,
   SELECTOR,
   warnings,
-} from "./operatorpods.ts";
+} from "./operator-pods.ts";
 
 const SCALINGS = 4;
 const STARTS = 3;

@@ -4,12 +4,12 @@ import { Agent, request } from "node:https";
 import { isIPv6 } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import { hookPath } from "../../src/api/hookcatalog.ts";
-import type { HookName } from "../../src/api/runtimehooks.ts";
-import type { ControlPlane } from "../controlplane/controlplane.ts";
+import { hookPath } from "../../src/api/hook-catalog.ts";
+import type { HookName } from "../../src/api/runtime-hooks.ts";
+import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { clusterRef, createCluster } from "../controlplane/lab.ts";
 import { applyPolicy, approvalRule, policyRef } from "../controlplane/policies.ts";
-import { NAMESPACE, SERVING } from "./operatorpods.ts";
+import { NAMESPACE, SERVING } from "./operator-pods.ts";
 
 const HOOK: HookName = "BeforeClusterDelete";
 const SERVICE = "hookpolicy-webhook-service";

@@ -5,7 +5,7 @@ import { after, before, test, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { controlPlaneBinaries } from "../controlplane/binaries.ts";
 import type { KubeObject } from "../controlplane/client.ts";
-import type { ControlPlane } from "../controlplane/controlplane.ts";
+import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { deleteCluster } from "../controlplane/lab.ts";
 import { APPROVED, heldRow, policyRef } from "../controlplane/policies.ts";
 import { waitFor } from "../controlplane/waits.ts";
@@ -13,7 +13,7 @@ import { output } from "../install/tools.ts";
 import { attachCluster, conditionOf, containersRun, isRolledOut, nodesAreReady } from "./cluster.ts";
 import { type Call, failuresOf, loadUntil, longestSilence } from "./load.ts";
 import { cutNode, networkOf, NODES, onNode, startNode } from "./nodes.ts";
-import { DEPLOYMENT, installRelease, NAMESPACE, nodeOf, replicas, scale, SELECTOR } from "./operatorpods.ts";
+import { DEPLOYMENT, installRelease, NAMESPACE, nodeOf, replicas, scale, SELECTOR } from "./operator-pods.ts";
 
 const LEASE = {
   apiVersion: "coordination.k8s.io/v1",

@@ -6,7 +6,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { globSync } from "node:fs";
 import { join } from "node:path";
-import { withLock } from "../controlplane/gobuild.ts";
+import { withLock } from "../controlplane/go-build.ts";
 import { startCluster } from "./cluster.ts";
 import { CLUSTER_CACHE, ROOT } from "./folders.ts";
 import { reasonAgainst } from "./machine.ts";

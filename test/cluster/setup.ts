@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { installLab } from "../controlplane/lab.ts";
 import { attachCluster, isRolledOut, nodesAreReady } from "./cluster.ts";
-import { installClusterApiPods } from "./clusterapipods.ts";
+import { installClusterApiPods } from "./cluster-api-pods.ts";
 import { NODES_FOLDER } from "./folders.ts";
 
 export async function globalSetup(): Promise<void> {

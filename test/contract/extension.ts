@@ -2,14 +2,14 @@
 
 import { Agent, request as httpsRequest } from "node:https";
 
-import { AnswerLog } from "../../src/hooks/answerlog.ts";
-import { servedHooks } from "../../src/api/hookcatalog.ts";
-import type { HandlerDeps } from "../../src/hooks/hookhandler.ts";
-import { createRoutes, type Routes } from "../../src/hooks/hookroutes.ts";
-import type { KeyPair } from "../../src/server/tls.ts";
-import { createHookServer } from "../../src/server/hookserver.ts";
-import { silent } from "../unit/controller/fixtures.ts";
-import { issue } from "../unit/server/certificates.ts";
+import { AnswerLog } from "../../src/hooks/answer-log.ts";
+import { servedHooks } from "../../src/api/hook-catalog.ts";
+import type { HandlerDeps } from "../../src/hooks/hook-handler.ts";
+import { createRoutes, type Routes } from "../../src/hooks/hook-routes.ts";
+import type { KeyPair } from "../../src/extension/tls.ts";
+import { createHookServer } from "../../src/extension/hook-server.ts";
+import { silent } from "../unit/memory/fixtures.ts";
+import { issue } from "../unit/extension/certificates.ts";
 import type { Replica } from "./situations.ts";
 
 export interface Extension {

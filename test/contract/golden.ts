@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { HOOK_NAMES, type HookName } from "../../src/api/runtimehooks.ts";
+import { HOOK_NAMES, type HookName } from "../../src/api/runtime-hooks.ts";
 
 export const GOLDEN = join(import.meta.dirname, "golden");
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test, { after, before, describe } from "node:test";
 
-import { HOOK_NAMES } from "../../src/api/runtimehooks.ts";
+import { HOOK_NAMES } from "../../src/api/runtime-hooks.ts";
 import { type Answer, type Extension, startExtension } from "./extension.ts";
 import {
   CLUSTER_VERSIONS,

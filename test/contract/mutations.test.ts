@@ -5,7 +5,7 @@ import test, { after, before, describe } from "node:test";
 
 import * as fc from "fast-check";
 
-import { HOOK_NAMES, HOOKS_GROUP_VERSION, type HookName } from "../../src/api/runtimehooks.ts";
+import { HOOK_NAMES, HOOKS_GROUP_VERSION, type HookName } from "../../src/api/runtime-hooks.ts";
 import { runs } from "../generated.ts";
 import { type Answer, type Extension, startExtension } from "./extension.ts";
 import { CLUSTER_VERSIONS, type ClusterVersion, goldenRequest, goldenResponse, pathOf } from "./golden.ts";

@@ -3,7 +3,7 @@
 import { spawnSync } from "node:child_process";
 import { resolve } from "node:path";
 
-import { HOOK_NAMES } from "../../src/api/runtimehooks.ts";
+import { HOOK_NAMES } from "../../src/api/runtime-hooks.ts";
 import { startExtension } from "./extension.ts";
 import {
   discoveryPath,

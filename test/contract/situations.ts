@@ -1,16 +1,16 @@
 /** What a replica can know and see when it is asked, as far as answers differ. */
 
-import type { RuleSpec } from "../../src/api/hookpolicy.ts";
+import type { RuleSpec } from "../../src/api/hook-policy.ts";
 import type { Cluster } from "../../src/api/meta.ts";
-import { HOOK_NAMES, type HookName, VERSION_FIELDS } from "../../src/api/runtimehooks.ts";
-import { Confirmer } from "../../src/controller/confirmation.ts";
-import type { LiveReader } from "../../src/controller/ports.ts";
-import type { PolicyObject } from "../../src/controller/policyset.ts";
-import { CATALOG } from "../../src/api/hookcatalog.ts";
-import type { DecisionSource } from "../../src/hooks/hookhandler.ts";
+import { HOOK_NAMES, type HookName, VERSION_FIELDS } from "../../src/api/runtime-hooks.ts";
+import { Confirmer } from "../../src/release/confirmation.ts";
+import type { LiveReader } from "../../src/memory/ports.ts";
+import type { PolicyObject } from "../../src/memory/policy-set.ts";
+import { CATALOG } from "../../src/api/hook-catalog.ts";
+import type { DecisionSource } from "../../src/hooks/hook-handler.ts";
 import { viewCluster } from "../../src/policy/cluster.ts";
 import { calling, clusterHookPolicy, DELETE, hookPolicy, namespace } from "../unit/builders.ts";
-import { policyList, silent, storeWith } from "../unit/controller/fixtures.ts";
+import { policyList, silent, storeWith } from "../unit/memory/fixtures.ts";
 import { goldenRequest } from "./golden.ts";
 
 const TARGET = "v1.35.0"; // of the golden requests

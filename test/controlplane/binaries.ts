@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { assetOf, downloadedAsset } from "./assets.ts";
 import { type KubeObject, objectsOf } from "./client.ts";
-import { build, type Progress, withLock } from "./gobuild.ts";
+import { build, type Progress, withLock } from "./go-build.ts";
 import { moduleOf, type Part, PARTS, versionOfPart } from "./parts.ts";
 
 const run = promisify(execFile);

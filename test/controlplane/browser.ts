@@ -4,7 +4,7 @@ import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
-import { withLock } from "./gobuild.ts";
+import { withLock } from "./go-build.ts";
 import { cacheRoot } from "./parts.ts";
 
 const run = promisify(execFile);

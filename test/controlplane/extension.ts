@@ -1,5 +1,5 @@
 import type { KubeObject, Ref } from "./client.ts";
-import type { ControlPlane } from "./controlplane.ts";
+import type { ControlPlane } from "./control-plane.ts";
 
 export interface ExtensionService {
   readonly namespace: string;
@@ -18,7 +18,7 @@ export interface Extension {
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-/** A Service needs a CONNECT proxy in the manager's environment, see connectproxy.ts. */
+/** A Service needs a CONNECT proxy in the manager's environment, see connect-proxy.ts. */
 export type ExtensionAddress = { readonly url: string } | { readonly service: ExtensionService };
 
 export interface ExtensionHandler {

@@ -1,7 +1,7 @@
 /** The life of a Cluster without machines: each function does what a user or a provider would do next. */
 import { readFile } from "node:fs/promises";
 import type { KubeObject, Ref } from "./client.ts";
-import type { ControlPlane } from "./controlplane.ts";
+import type { ControlPlane } from "./control-plane.ts";
 import {
   CLUSTER_API,
   LAB_CLASS,
@@ -12,7 +12,7 @@ import {
   LAB_WORKER_CLASS,
   labClass,
   labDefinitions,
-} from "./labkinds.ts";
+} from "./lab-kinds.ts";
 
 export const FIRST_VERSION = "v1.34.0";
 export const NEXT_VERSION = "v1.35.0";

@@ -1,6 +1,6 @@
 /** What RBAC allows, by the API server's own authorizer. */
 
-import type { ControlPlane } from "./controlplane.ts";
+import type { ControlPlane } from "./control-plane.ts";
 
 export interface Question {
   readonly verb: string;

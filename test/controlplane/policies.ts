@@ -6,10 +6,10 @@ import type {
   HookRolloutSpec,
   RecentResult,
   RuleSpec,
-} from "../../src/api/hookpolicy.ts";
-import type { HookName } from "../../src/api/runtimehooks.ts";
+} from "../../src/api/hook-policy.ts";
+import type { HookName } from "../../src/api/runtime-hooks.ts";
 import type { KubeObject, Ref } from "./client.ts";
-import type { ControlPlane } from "./controlplane.ts";
+import type { ControlPlane } from "./control-plane.ts";
 import { clusterRef } from "./lab.ts";
 
 export const APPROVED = "hooks.example.com/approved";

@@ -8,15 +8,19 @@ import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { controlPlaneBinaries } from "./binaries.ts";
-import { clusterApiDefinition, createClusterApiDefinitions, installClusterDefinition } from "./clusterapi.ts";
+import {
+  clusterApiDefinition,
+  createClusterApiDefinitions,
+  installClusterDefinition,
+} from "./cluster-api.ts";
 import {
   attachControlPlane,
   type ControlPlane,
   type ControlPlaneAddress,
   startControlPlane,
-} from "./controlplane.ts";
-import { ingredientsOf, keptSeed } from "./keptseed.ts";
-import { labDefinitions } from "./labkinds.ts";
+} from "./control-plane.ts";
+import { ingredientsOf, keptSeed } from "./kept-seed.ts";
+import { labDefinitions } from "./lab-kinds.ts";
 import { installHookPolicy, type OperatorAddress } from "./operator.ts";
 import { saveSeed, useSeed } from "./seed.ts";
 import { waitFor } from "./waits.ts";

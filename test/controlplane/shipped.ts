@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ControlPlane } from "./controlplane.ts";
+import type { ControlPlane } from "./control-plane.ts";
 import { type Operator, startOperator } from "./operator.ts";
 
 const DEPLOYMENT = join(import.meta.dirname, "../../manifests/deployment.yaml");

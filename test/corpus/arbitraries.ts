@@ -1,7 +1,7 @@
 /** Policies, overrides and rollouts that nobody thought of: valid ones, and valid ones with something done to them. */
 
 import * as fc from "fast-check";
-import { HOOK_NAMES } from "../../src/api/runtimehooks.ts";
+import { HOOK_NAMES } from "../../src/api/runtime-hooks.ts";
 import type { KubeObject } from "../controlplane/client.ts";
 import {
   deadline,
@@ -18,7 +18,7 @@ import {
   selector,
   stageGate,
   text,
-} from "./gatearbitraries.ts";
+} from "./gate-arbitraries.ts";
 
 const message = text.map((t) => `ask ${t.replaceAll(/[\p{Cc}\u2028\u2029]/gu, "")}`);
 

@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { styleText } from "node:util";
 import { clusterApiBinaries } from "../controlplane/binaries.ts";
-import { createClusterApiDefinitions, installClusterApi } from "../controlplane/clusterapi.ts";
-import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import { createClusterApiDefinitions, installClusterApi } from "../controlplane/cluster-api.ts";
+import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { registerExtension } from "../controlplane/extension.ts";
 import { clusterRef, installLab, provision } from "../controlplane/lab.ts";
-import { labDefinitions } from "../controlplane/labkinds.ts";
+import { labDefinitions } from "../controlplane/lab-kinds.ts";
 import { installHookPolicy, type Operator, startOperator } from "../controlplane/operator.ts";
 import { freePorts } from "../controlplane/ports.ts";
 

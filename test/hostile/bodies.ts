@@ -1,6 +1,6 @@
 /** Bodies that are JSON, or nearly, and cost much: too large, too dense, too deep, or with names that objects have anyway. */
 
-import type { HookName } from "../../src/api/runtimehooks.ts";
+import type { HookName } from "../../src/api/runtime-hooks.ts";
 import { post } from "../controlplane/post.ts";
 import { type Attack, repeated, type Scale } from "./attack.ts";
 import type { Tally } from "./tally.ts";

@@ -27,7 +27,7 @@ export class Bystander {
   constructor(errand: Errand) {
     // A session of its own: by default Linux shares the processor between sessions first (sched(7), autogroup).
     const options = { detached: true, execArgv: [] };
-    this.#client = fork(new URL("bystanderclient.ts", import.meta.url), [JSON.stringify(errand)], options);
+    this.#client = fork(new URL("bystander-client.ts", import.meta.url), [JSON.stringify(errand)], options);
   }
 
   /** The calls that were due since it was asked last: at least one over each kind of connection. */

@@ -2,8 +2,8 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { HOOK_NAMES, type HookName } from "../../src/api/runtimehooks.ts";
-import { ADMISSION_PATH } from "../../src/admission/reviewhandler.ts";
+import { HOOK_NAMES, type HookName } from "../../src/api/runtime-hooks.ts";
+import { ADMISSION_PATH } from "../../src/admission/review-handler.ts";
 import {
   CLUSTER_VERSIONS,
   discoveryPath,
@@ -12,9 +12,9 @@ import {
   pathOf,
 } from "../contract/golden.ts";
 import { canWait } from "../contract/situations.ts";
-import { installClusterDefinition } from "../controlplane/clusterapi.ts";
+import { installClusterDefinition } from "../controlplane/cluster-api.ts";
 import type { KubeObject } from "../controlplane/client.ts";
-import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import { installHookPolicy, type Operator } from "../controlplane/operator.ts";
 import { startShipped } from "../controlplane/shipped.ts";
 import { validCorpus } from "../corpus/corpus.ts";

@@ -1,6 +1,6 @@
 /** What an answer is worth: the contract of each path, written down again so that a bug of the operator cannot hide. */
 
-import { HOOK_NAMES, type HookName } from "../../src/api/runtimehooks.ts";
+import { HOOK_NAMES, type HookName } from "../../src/api/runtime-hooks.ts";
 import { goldenDiscovery } from "../contract/golden.ts";
 import { canWait } from "../contract/situations.ts";
 import type { Tally } from "./tally.ts";

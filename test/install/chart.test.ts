@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { parse } from "yaml";
 import metadata from "../../package.json" with { type: "json" };
-import { chartReadme, valuesOf } from "../../release/chartreadme.ts";
+import { chartReadme, valuesOf } from "../../release/chart-readme.ts";
 import { type KubeObject, objectsOf } from "../controlplane/client.ts";
 import { CHART, helm, IMAGE, kustomize, kustomizeWith, NAMESPACE, ROOT } from "./tools.ts";
 

@@ -12,9 +12,9 @@ import { stringify } from "yaml";
 import metadata from "../../package.json" with { type: "json" };
 import { FLAGS } from "../../src/operator/options.ts";
 import { type KubeObject, objectsOf, type Ref } from "../controlplane/client.ts";
-import { type ClusterApi, installClusterApi } from "../controlplane/clusterapi.ts";
-import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
-import { ClusterctlRepository } from "./clusterctlrepository.ts";
+import { type ClusterApi, installClusterApi } from "../controlplane/cluster-api.ts";
+import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
+import { ClusterctlRepository } from "./clusterctl-repository.ts";
 import {
   certManagerDefinition,
   clusterctlIn,

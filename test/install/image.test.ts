@@ -8,8 +8,8 @@ import { spawnSync } from "node:child_process";
 import { chmod, cp as copy, mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { installClusterDefinition } from "../controlplane/clusterapi.ts";
-import { type ControlPlane, startControlPlane } from "../controlplane/controlplane.ts";
+import { installClusterDefinition } from "../controlplane/cluster-api.ts";
+import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
 import {
   installHookPolicy,
   issueServingCertificate,

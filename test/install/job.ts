@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import type { Ref } from "../controlplane/client.ts";
-import type { ControlPlane } from "../controlplane/controlplane.ts";
+import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { NAMESPACE, output, ROOT } from "./tools.ts";
 
 export const UNINSTALL_JOB: Ref = {

@@ -6,8 +6,8 @@ import { join, relative } from "node:path";
 import { promisify } from "node:util";
 import { clusterctlBinary, controlPlaneBinaries, helmBinary } from "../controlplane/binaries.ts";
 import { type KubeObject, objectsOf } from "../controlplane/client.ts";
-import { clusterApiDefinition } from "../controlplane/clusterapi.ts";
-import type { ControlPlane } from "../controlplane/controlplane.ts";
+import { clusterApiDefinition } from "../controlplane/cluster-api.ts";
+import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { goEnvironment } from "../controlplane/processes.ts";
 
 const run = promisify(execFile);

@@ -14,19 +14,19 @@ import {
   type AdmissionOptions,
   createAdmission,
   type ReviewClient,
-} from "../../src/operator/admissionwiring.ts";
-import { ADMISSION_PATH } from "../../src/admission/reviewhandler.ts";
-import type { KeyPair } from "../../src/server/tls.ts";
-import { ClientAuthority } from "../../src/certificates/clientauthority.ts";
-import { type AdmissionServerOptions, createAdmissionServer } from "../../src/server/admissionserver.ts";
+} from "../../src/operator/admission-wiring.ts";
+import { ADMISSION_PATH } from "../../src/admission/review-handler.ts";
+import type { KeyPair } from "../../src/extension/tls.ts";
+import { ClientAuthority } from "../../src/certificates/client-authority.ts";
+import { type AdmissionServerOptions, createAdmissionServer } from "../../src/admission/admission-server.ts";
 import { type CertificateAuthority, createCertificateAuthority } from "../controlplane/certificates.ts";
 import { hookOverride, JANE, reviewOf } from "../unit/admission/reviews.ts";
-import { createMetrics } from "../../src/metrics/metrics.ts";
+import { createMetrics } from "../../src/report/metrics.ts";
 import { ALL_HOOKS, cluster, hookPolicy, namespace, rule } from "../unit/builders.ts";
-import { storeWith } from "../unit/controller/fixtures.ts";
+import { storeWith } from "../unit/memory/fixtures.ts";
 import { scratch } from "../unit/kube/fixtures.ts";
-import { issue } from "../unit/server/certificates.ts";
-import { createRecorder } from "../unit/server/recorder.ts";
+import { issue } from "../unit/extension/certificates.ts";
+import { createRecorder } from "../unit/extension/recorder.ts";
 
 const APISERVER = "kube-apiserver";
 let serving: KeyPair;

@@ -6,13 +6,13 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { array, assert as check, boolean, nat, property, tuple } from "fast-check";
-import type { GateSpec, HookPolicySpec } from "../../src/api/hookpolicy.ts";
-import type { PolicyObject } from "../../src/controller/policyset.ts";
-import { compactCluster } from "../../src/controller/compactcluster.ts";
+import type { GateSpec, HookPolicySpec } from "../../src/api/hook-policy.ts";
+import type { PolicyObject } from "../../src/memory/policy-set.ts";
+import { compactCluster } from "../../src/memory/compact-cluster.ts";
 import { MAX_STEPS } from "../../src/policy/cel/meter.ts";
 import { decide } from "../../src/policy/decide.ts";
 import type { Decision } from "../../src/policy/decision.ts";
-import { objectQueries } from "../../src/policy/gates/objectqueries.ts";
+import { objectQueries } from "../../src/policy/gates/object-queries.ts";
 import { objectKindKey, type ObjectReader, type WatchedObject } from "../../src/policy/objects.ts";
 import type { World } from "../../src/policy/world.ts";
 import {

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { GateSpec } from "../../src/api/hookpolicy.ts";
-import type { HookCall } from "../../src/api/runtimehooks.ts";
+import type { GateSpec } from "../../src/api/hook-policy.ts";
+import type { HookCall } from "../../src/api/runtime-hooks.ts";
 import { APPROVED, at, cluster, gated, heldAt, UPGRADE } from "../unit/builders.ts";
 import { Operators } from "./operators.ts";
 

@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Transition } from "../../src/controller/transitions.ts";
-import { EventRecorder } from "../../src/events/eventrecorder.ts";
+import type { Transition } from "../../src/memory/transitions.ts";
+import { EventRecorder } from "../../src/report/event-recorder.ts";
 import { NOW } from "../unit/builders.ts";
-import { silent } from "../unit/controller/fixtures.ts";
+import { silent } from "../unit/memory/fixtures.ts";
 
 function held(namespace: string, policy: string, cluster: string): Transition {
   const time = "2026-11-21T11:00:00Z";

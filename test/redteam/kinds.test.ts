@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { GateSpec } from "../../src/api/hookpolicy.ts";
-import type { PolicyObject } from "../../src/controller/policyset.ts";
+import type { GateSpec } from "../../src/api/hook-policy.ts";
+import type { PolicyObject } from "../../src/memory/policy-set.ts";
 import { at, clusterHookPolicy, hookPolicy, rule } from "../unit/builders.ts";
-import { storeWith } from "../unit/controller/fixtures.ts";
+import { storeWith } from "../unit/memory/fixtures.ts";
 
 const MAX_KINDS = 50;
 

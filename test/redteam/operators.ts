@@ -1,18 +1,18 @@
 /** Operators without a control plane: real store, confirmation and handlers; what the API server has is set by the test. */
 
-import type { HookOverride, HookPolicyStatus } from "../../src/api/hookpolicy.ts";
+import type { HookOverride, HookPolicyStatus } from "../../src/api/hook-policy.ts";
 import type { Cluster } from "../../src/api/meta.ts";
 import type { WatchedObject } from "../../src/policy/objects.ts";
-import { HOOK_NAMES, type HookCall, type HookName, type HookResponse } from "../../src/api/runtimehooks.ts";
-import { Confirmer } from "../../src/controller/confirmation.ts";
-import type { LiveReader } from "../../src/controller/ports.ts";
-import type { PolicyObject } from "../../src/controller/policyset.ts";
-import { AnswerLog } from "../../src/hooks/answerlog.ts";
-import { createHandler, type HookHandler } from "../../src/hooks/hookhandler.ts";
-import { WholeBody } from "../../src/server/wholebody.ts";
-import { describeTransition } from "../../src/events/eventtext.ts";
+import { HOOK_NAMES, type HookCall, type HookName, type HookResponse } from "../../src/api/runtime-hooks.ts";
+import { Confirmer } from "../../src/release/confirmation.ts";
+import type { LiveReader } from "../../src/memory/ports.ts";
+import type { PolicyObject } from "../../src/memory/policy-set.ts";
+import { AnswerLog } from "../../src/hooks/answer-log.ts";
+import { createHandler, type HookHandler } from "../../src/hooks/hook-handler.ts";
+import { WholeBody } from "../../src/extension/whole-body.ts";
+import { describeTransition } from "../../src/report/event-text.ts";
 import { clusterKey } from "../../src/policy/cluster.ts";
-import type { ServedHooks } from "../../src/api/hookcatalog.ts";
+import type { ServedHooks } from "../../src/api/hook-catalog.ts";
 import { ALL_HOOKS, namespace, NOW } from "../unit/builders.ts";
 import {
   type Fixture,
@@ -22,7 +22,7 @@ import {
   silent,
   statusOf,
   storeWith,
-} from "../unit/controller/fixtures.ts";
+} from "../unit/memory/fixtures.ts";
 
 export const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap" };
 

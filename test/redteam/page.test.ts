@@ -16,7 +16,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
-import { openBrowser } from "../../src/cli/ui/openbrowser.ts";
+import { openBrowser } from "../../src/cli/ui/open-browser.ts";
 
 const URL_WITH_TOKEN = "http://127.0.0.1:8088/0123456789-_secret/";
 

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { type HookRolloutSpec, MAX_TARGETS } from "../../src/api/hookpolicy.ts";
-import type { Steps } from "../../src/api/steps.ts";
-import { inSlices } from "../../src/controller/slices.ts";
+import { type HookRolloutSpec, MAX_TARGETS } from "../../src/api/hook-policy.ts";
+import type { Steps } from "../../src/lib/steps.ts";
+import { inSlices } from "../../src/turns/slices.ts";
 import { healthOf } from "../../src/rollouts/health.ts";
 import { compileRollout } from "../../src/rollouts/rollout.ts";
 import { scopeOf } from "../../src/rollouts/scope.ts";
@@ -16,7 +16,7 @@ import {
   type Replica,
   replicaOf,
   waitingCluster,
-} from "../unit/controller/rolloutfixture.ts";
+} from "../unit/rollouts/rollout-fixture.ts";
 import { hookRollout, NOW, readyStatus } from "../unit/rollouts/fixtures.ts";
 
 const [A, B] = [waitingCluster("a"), waitingCluster("b")];

@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { DecisionRow, GateSpec } from "../../src/api/hookpolicy.ts";
+import type { DecisionRow, GateSpec } from "../../src/api/hook-policy.ts";
 import { PENDING_HOOKS_ANNOTATION } from "../../src/api/meta.ts";
-import { atOnce } from "../../src/api/steps.ts";
-import type { PolicyObject } from "../../src/controller/policyset.ts";
+import { atOnce } from "../../src/lib/steps.ts";
+import type { PolicyObject } from "../../src/memory/policy-set.ts";
 import { compileInSteps } from "../../src/policy/compile.ts";
 import type { ObjectReader } from "../../src/policy/objects.ts";
 import {
@@ -20,8 +20,8 @@ import {
   NO_OBJECTS,
   rule,
 } from "../unit/builders.ts";
-import { entryOf, type Fixture, keyOf, rowsOf, storeWith } from "../unit/controller/fixtures.ts";
-import { reconcilerOf } from "../unit/controller/reconciling.ts";
+import { entryOf, type Fixture, keyOf, rowsOf, storeWith } from "../unit/memory/fixtures.ts";
+import { reconcilerOf } from "../unit/status/reconciling.ts";
 
 const deletionTimestamp = at("-1h").toISOString();
 

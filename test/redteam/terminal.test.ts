@@ -11,7 +11,7 @@ import test, { describe } from "node:test";
 import { FLAGS, parseOptions } from "../../src/operator/options.ts";
 import { folder, hookpolicy as start, MAIN, type Outcome } from "../unit/cli/program.ts";
 import { hookpolicy } from "../unit/cli/resident.ts";
-import { onTerminal } from "../unit/cli/terminal/pseudoterminal.ts";
+import { onTerminal } from "../unit/cli/terminal/pseudo-terminal.ts";
 import { ALLOWED, FILES, harm, HOSTILE, hostileCluster } from "./hostile.ts";
 
 const NO_CLUSTER = { env: { KUBECONFIG: "none" } };
@@ -200,7 +200,12 @@ test("on a terminal, only colours of the program's own get through", async (t) =
 
 const SRC = resolve(import.meta.dirname, "../../src");
 /** The audit log, the question before a change, the one of commands, and the log. */
-const EXITS = ["audit/auditing.ts", "cli/terminal/confirm.ts", "cli/terminal/output.ts", "log/processlog.ts"];
+const EXITS = [
+  "cli/terminal/confirm.ts",
+  "cli/terminal/output.ts",
+  "report/auditing.ts",
+  "report/process-log.ts",
+];
 
 test("text leaves the program by these exits, and by no other", () => {
   const looks =

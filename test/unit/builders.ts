@@ -7,7 +7,7 @@ import type {
   HookOverrideSpec,
   HookPolicySpec,
   RuleSpec,
-} from "../../src/api/hookpolicy.ts";
+} from "../../src/api/hook-policy.ts";
 import {
   type Cluster,
   type Condition,
@@ -16,9 +16,9 @@ import {
   OK_TO_DELETE_ANNOTATION,
   PENDING_HOOKS_ANNOTATION,
 } from "../../src/api/meta.ts";
-import type { HookCall, HookName } from "../../src/api/runtimehooks.ts";
-import type { PolicyObject } from "../../src/controller/policyset.ts";
-import { servedHooks } from "../../src/api/hookcatalog.ts";
+import type { HookCall, HookName } from "../../src/api/runtime-hooks.ts";
+import type { PolicyObject } from "../../src/memory/policy-set.ts";
+import { servedHooks } from "../../src/api/hook-catalog.ts";
 import { compilePolicy } from "../../src/policy/compile.ts";
 import { decide } from "../../src/policy/decide.ts";
 import type { Decision } from "../../src/policy/decision.ts";
@@ -32,7 +32,7 @@ import { compileOverride } from "../../src/policy/override.ts";
 import type { CompiledPolicy } from "../../src/policy/policy.ts";
 import { remember } from "../../src/operations/timers.ts";
 import { markOf } from "../../src/operations/marks.ts";
-import { targetVersion } from "../../src/policy/targetversion.ts";
+import { targetVersion } from "../../src/policy/target-version.ts";
 import type { OperationState, World } from "../../src/policy/world.ts";
 import type { Standing } from "../../src/policy/standing.ts";
 

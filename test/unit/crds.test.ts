@@ -9,7 +9,7 @@ import { celEnv, parse as parseCel, plan } from "@bufbuild/cel";
 import formats from "ajv-formats";
 import * as fc from "fast-check";
 import { parse } from "yaml";
-import type { CrdSchema } from "../../src/api/crdschema.ts";
+import type { CrdSchema } from "../../src/api/crd-schema.ts";
 import {
   GROUP,
   MAX_CONDITION_MESSAGE,
@@ -21,9 +21,9 @@ import {
   MAX_RUNNING,
   MAX_TARGETS,
   VERSION,
-} from "../../src/api/hookpolicy.ts";
+} from "../../src/api/hook-policy.ts";
 import { CRD_SCHEMAS } from "../../src/api/schemas.gen.ts";
-import { HOOK_NAMES } from "../../src/api/runtimehooks.ts";
+import { HOOK_NAMES } from "../../src/api/runtime-hooks.ts";
 import type { Resource } from "../../src/kube/resource.ts";
 import { OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../../src/kube/resources.ts";
 import type { KubeObject } from "../controlplane/client.ts";

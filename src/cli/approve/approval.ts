@@ -2,17 +2,17 @@
  * Plans the approval of an operation: which annotations and labels its gates wait for, and what still holds it then.
  */
 
-import type { AnyOfGateSpec, MetadataGateSpec } from "../../api/hookpolicy.ts";
+import type { AnyOfGateSpec, MetadataGateSpec } from "../../api/hook-policy.ts";
 import type { Cluster, Namespace, ObjectMeta } from "../../api/meta.ts";
-import { HOOK_NAMES, type HookCall, type HookName } from "../../api/runtimehooks.ts";
+import { HOOK_NAMES, type HookCall, type HookName } from "../../api/runtime-hooks.ts";
 import { hasEnded } from "../../operations/ended.ts";
 import { type PendingOperation, newOperation } from "../../operations/operation.ts";
-import { targetVersion } from "../../policy/targetversion.ts";
-import type { ServedHooks } from "../../api/hookcatalog.ts";
+import { targetVersion } from "../../policy/target-version.ts";
+import type { ServedHooks } from "../../api/hook-catalog.ts";
 import { decide } from "../../policy/decide.ts";
 import type { Decision, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
 import { forecast } from "../../operations/forecast.ts";
-import { ANY_VALUE, MISSING, wantedValue } from "../../policy/gates/metadatagate.ts";
+import { ANY_VALUE, MISSING, wantedValue } from "../../policy/gates/metadata-gate.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
 import { lookup } from "../../policy/selector.ts";
 import {
@@ -28,7 +28,7 @@ import { notCalled, omittedRows } from "../fleet/caveats.ts";
 import { expectedCall } from "../../operations/call.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { gateOf } from "../get/held.ts";
-import type { PolicyRef } from "../../policy/policyref.ts";
+import type { PolicyRef } from "../../policy/policy-ref.ts";
 
 /** An annotation or a label to be set. */
 export interface Mark extends Settable {

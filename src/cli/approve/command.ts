@@ -1,7 +1,7 @@
 /** `hookpolicy approve`: releases a Cluster that waits for an approval. */
 
 import { type Command, Option } from "commander";
-import type { HookName } from "../../api/runtimehooks.ts";
+import type { HookName } from "../../api/runtime-hooks.ts";
 import type { ApprovalPlan } from "./approval.ts";
 import type { ApprovalOutcome } from "./report.ts";
 import { addExamples, choice, clusterName, CommandError, FAILED, hookOption } from "../command.ts";
@@ -14,7 +14,7 @@ import {
   parseTime,
   reading,
 } from "../fleet/connection.ts";
-import { type ClusterName, type LiveCluster, withLiveCluster } from "../fleet/livecluster.ts";
+import { type ClusterName, type LiveCluster, withLiveCluster } from "../fleet/live-cluster.ts";
 import { terminalOf } from "../terminal/terminal.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 
@@ -149,7 +149,7 @@ async function carryOut(plan: LivePlan, live: LiveCluster, flags: Flags): Promis
     yes: flags.yes === true,
     server: live.server,
   });
-  const { setMarks, writeMarks } = await import("./writemarks.ts");
+  const { setMarks, writeMarks } = await import("./write-marks.ts");
   await writeMarks(plan, {
     look: async () => await planFor(live, flags),
     set: async (...mark) => await setMarks(live.client, ...mark),
@@ -158,7 +158,7 @@ async function carryOut(plan: LivePlan, live: LiveCluster, flags: Flags): Promis
   const approved = { ...nothing, approved: true };
   if (!flags.wait) return { outcome: approved };
   if (plan.notCalled !== undefined) return { outcome: approved, problem: `approved, but ${plan.notCalled}` };
-  const { waitForEnd } = await import("./waitforend.ts");
+  const { waitForEnd } = await import("./wait-for-end.ts");
   const { ended, problem } = await waitForEnd(plan, live, { timeoutMs: flags.timeout, say });
   if (problem === undefined) return { outcome: { ...approved, ended } };
   if (flags.output === "text") say("", ...show(await planFor(live, flags)));

@@ -1,15 +1,15 @@
 /** Everything that reads marks of Clusters and Namespaces, as far as the user may know. */
 
-import { unless } from "../../api/thrown.ts";
-import { extensionConfigs } from "../../kube/extensionconfigs.ts";
-import type { KubeClient } from "../../kube/kubeclient.ts";
-import { isForbidden, unlessNotFound } from "../../kube/kubeerror.ts";
-import { markReaders } from "../../policy/markreaders.ts";
+import { unless } from "../../lib/thrown.ts";
+import { extensionConfigs } from "../../kube/extension-configs.ts";
+import type { KubeClient } from "../../kube/kube-client.ts";
+import { isForbidden, unlessNotFound } from "../../kube/kube-error.ts";
+import { markReaders } from "../../policy/mark-readers.ts";
 import type { MarkReaders } from "../../policy/settable.ts";
 import { asReader } from "../fleet/fleet.ts";
 import type { RawObject } from "../fleet/kinds.ts";
-import type { Looked } from "../fleet/livecluster.ts";
-import { listTyped } from "../fleet/liveobjects.ts";
+import type { Looked } from "../fleet/live-cluster.ts";
+import { listTyped } from "../fleet/live-objects.ts";
 
 export async function readersFor(
   client: KubeClient,

@@ -2,13 +2,13 @@
 
 import type { Terminal } from "../terminal/terminal.ts";
 import type { Cluster } from "../../api/meta.ts";
-import type { HookCall, HookName } from "../../api/runtimehooks.ts";
-import { targetVersion } from "../../policy/targetversion.ts";
+import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
+import { targetVersion } from "../../policy/target-version.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { shellQuote, truncate } from "../../policy/message.ts";
-import { commandToSet } from "../../policy/gates/metadatagate.ts";
-import { policyName } from "../../policy/policyref.ts";
+import { commandToSet } from "../../policy/gates/metadata-gate.ts";
+import { policyName } from "../../policy/policy-ref.ts";
 import type { ApprovalPlan, Ending, GateRef, Mark, Obstacle, Operation, OperationPlan } from "./approval.ts";
 import { ageText } from "../terminal/age.ts";
 import { type Detail, indented } from "../terminal/tree.ts";

@@ -2,14 +2,14 @@
 
 import { homedir } from "node:os";
 import { Argument, type Command } from "commander";
-import { isPrintable } from "../../api/printable.ts";
+import { isPrintable } from "../../lib/printable.ts";
 import { addExamples } from "../command.ts";
-import { answerText, answerTo, flagValue, offer } from "./completionanswer.ts";
-import { SCRIPTS } from "./completionscript.ts";
+import { answerText, answerTo, flagValue, offer } from "./completion-answer.ts";
+import { SCRIPTS } from "./completion-script.ts";
 import type { Live } from "./subcommands.ts";
-import type { KubeClient } from "../../kube/kubeclient.ts";
+import type { KubeClient } from "../../kube/kube-client.ts";
 import type { Resource } from "../../kube/resource.ts";
-import type { NamesOptions } from "../fleet/liveobjects.ts";
+import type { NamesOptions } from "../fleet/live-objects.ts";
 import { stdout } from "../terminal/output.ts";
 
 const EXAMPLES = `\
@@ -55,7 +55,7 @@ export async function answerCompletion(words: readonly string[], program: Comman
 }
 
 async function liveNames(kind: Live, words: readonly string[], typed: string): Promise<readonly string[]> {
-  const { withApiServer } = await import("../fleet/livefleet.ts");
+  const { withApiServer } = await import("../fleet/live-fleet.ts");
   // The shell has not expanded the typed words.
   const kubeconfig = flagValue(words, "--kubeconfig")?.replace(/^~(?=\/)/, homedir());
   const context = flagValue(words, "--context");
@@ -78,7 +78,7 @@ function isClusterName(word: string): boolean {
 }
 
 async function namesOf(client: KubeClient, kind: Live, options: NamesOptions): Promise<readonly string[]> {
-  const liveObjects = await import("../fleet/liveobjects.ts");
+  const liveObjects = await import("../fleet/live-objects.ts");
   const { keyOf } = await import("../../kube/resource.ts");
   const lists = (await resourcesOf(client, kind, options.signal)).map(async (resource) => {
     const keys = await liveObjects.namesOf(client, resource, options);
@@ -92,7 +92,7 @@ async function resourcesOf(
   kind: Live,
   signal: AbortSignal,
 ): Promise<readonly Resource[]> {
-  const { clusterResource } = await import("../fleet/liveobjects.ts");
+  const { clusterResource } = await import("../fleet/live-objects.ts");
   const { NAMESPACES, POLICY_RESOURCES, ROLLOUTS } = await import("../../kube/resources.ts");
   if (kind === "cluster") return [await clusterResource(client, signal)];
   if (kind === "namespace") return [NAMESPACES];

@@ -1,7 +1,7 @@
 /** The program's commands, and which values each of their flags and operands can have. */
 
 import { type Argument, type Command, Option } from "commander";
-import { HOOK_NAMES } from "../../api/runtimehooks.ts";
+import { HOOK_NAMES } from "../../api/runtime-hooks.ts";
 
 /** Kinds of names that only the API server knows. */
 export const LIVE = ["cluster", "policy", "policyref", "namespace", "rollout"] as const;

@@ -62,7 +62,7 @@ async function runDoctor(flags: Flags): Promise<void> {
 
 /** Returns the checks that the command prints. */
 export async function diagnose(flags: Sought): Promise<Check[]> {
-  const { withApiServer } = await import("../fleet/livefleet.ts");
+  const { withApiServer } = await import("../fleet/live-fleet.ts");
   const { gather } = await import("./evidence.ts");
   const { examine } = await import("./report.ts");
   const settings = await settingsFor({});
@@ -83,7 +83,7 @@ function isBlind({ name, state }: Check): boolean {
 
 /** The settings that follow from the operator's flags. */
 async function settingsFor(told: FlagValues): Promise<Settings> {
-  const { servedHooks } = await import("../../api/hookcatalog.ts");
+  const { servedHooks } = await import("../../api/hook-catalog.ts");
   const { capiVersion, maxOverrideMs, webhookServiceName: serviceName } = parseOptions(told);
   return {
     now: new Date(),
@@ -95,7 +95,7 @@ async function settingsFor(told: FlagValues): Promise<Settings> {
 
 /** The settings of the operator that was found, or the defaults if it could not start with its flags. */
 async function settingsOf(evidence: Evidence, standard: Settings): Promise<Settings> {
-  const { flagOf, operators } = await import("./checkinstall.ts");
+  const { flagOf, operators } = await import("./check-install.ts");
   const [operator] = operators(evidence);
   if (operator === undefined) return standard;
   const names = ["capi-version", "webhook-service-name", "max-override-duration"] as const;

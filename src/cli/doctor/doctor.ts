@@ -1,6 +1,6 @@
 /** The evidence of `hookpolicy doctor`, and its findings with their remedies. */
 
-import type { ServedHooks } from "../../api/hookcatalog.ts";
+import type { ServedHooks } from "../../api/hook-catalog.ts";
 import type { Registration } from "../../hooks/registration.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 

@@ -1,15 +1,15 @@
 /** Reads the evidence of `hookpolicy doctor` once. Nothing is written: the only creation is a dry run. */
 
-import { messageOf } from "../../api/thrown.ts";
-import { fieldsOf, textOf } from "../../api/fields.ts";
-import { GROUP } from "../../api/hookpolicy.ts";
+import { messageOf } from "../../lib/thrown.ts";
+import { fieldsOf, textOf } from "../../lib/fields.ts";
+import { GROUP } from "../../api/hook-policy.ts";
 import { CLUSTER_API_GROUP } from "../../api/meta.ts";
-import { secretOf } from "./checkcertificate.ts";
-import { kindsIn } from "./checkcoverage.ts";
+import { secretOf } from "./check-certificate.ts";
+import { kindsIn } from "./check-coverage.ts";
 import type { Evidence, Grant, Read, Settings } from "./doctor.ts";
-import { serviceOf } from "./checkadmission.ts";
-import { FOREGROUND_POLICY } from "./checkforeground.ts";
-import { operators } from "./checkinstall.ts";
+import { serviceOf } from "./check-admission.ts";
+import { FOREGROUND_POLICY } from "./check-foreground.ts";
+import { operators } from "./check-install.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import {
   ADMISSION_BINDINGS,
@@ -26,10 +26,10 @@ import {
   POLICY_RESOURCES,
   ROLLOUTS,
 } from "../../kube/resources.ts";
-import type { KubeClient } from "../../kube/kubeclient.ts";
-import { isAllowed } from "../../kube/accessreview.ts";
-import { discoverResource } from "../../kube/apidiscovery.ts";
-import { isForbidden, isNotFound, isUnreachable } from "../../kube/kubeerror.ts";
+import type { KubeClient } from "../../kube/kube-client.ts";
+import { isAllowed } from "../../kube/access-review.ts";
+import { discoverResource } from "../../kube/api-discovery.ts";
+import { isForbidden, isNotFound, isUnreachable } from "../../kube/kube-error.ts";
 import {
   apiResource,
   type KubeObject,
@@ -37,13 +37,13 @@ import {
   type Resource,
   resourceName,
 } from "../../kube/resource.ts";
-import { isSecret } from "../../objects/objectrefusal.ts";
-import { extensionConfigs } from "../../kube/extensionconfigs.ts";
+import { isSecret } from "../../objects/object-refusal.ts";
+import { extensionConfigs } from "../../kube/extension-configs.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
-import { PART_GROUPS } from "../../policy/ownedparts.ts";
+import { PART_GROUPS } from "../../policy/owned-parts.ts";
 import type { ObjectKind } from "../../policy/objects.ts";
 import { EXTENSION_NAME, type Registration, viewRegistration } from "../../hooks/registration.ts";
-import { clusterResource, listIfServed, listTyped } from "../fleet/liveobjects.ts";
+import { clusterResource, listIfServed, listTyped } from "../fleet/live-objects.ts";
 
 const PROVIDERS = apiResource("providers", "clusterctl.cluster.x-k8s.io/v1alpha3", true, "Provider");
 const CORE_PROVIDERS = apiResource(

@@ -13,15 +13,15 @@ import {
   STATES,
   worse,
 } from "./doctor.ts";
-import { admission } from "./checkadmission.ts";
-import * as bypasses from "./checkbypasses.ts";
-import { foreground } from "./checkforeground.ts";
-import * as certificate from "./checkcertificate.ts";
-import * as coverage from "./checkcoverage.ts";
-import * as policies from "./checkpolicies.ts";
-import * as install from "./checkinstall.ts";
-import * as rollout from "./checkrollouts.ts";
-import * as registration from "./checkregistration.ts";
+import { admission } from "./check-admission.ts";
+import * as bypasses from "./check-bypasses.ts";
+import { foreground } from "./check-foreground.ts";
+import * as certificate from "./check-certificate.ts";
+import * as coverage from "./check-coverage.ts";
+import * as policies from "./check-policies.ts";
+import * as install from "./check-install.ts";
+import * as rollout from "./check-rollouts.ts";
+import * as registration from "./check-registration.ts";
 import { tableLines } from "../terminal/table.ts";
 
 type Examine = (evidence: Evidence, settings: Settings, surveyed: coverage.Surveyed) => Finding;

@@ -11,12 +11,12 @@ import {
   shortClusterName,
   version,
 } from "../command.ts";
-import { REQUESTS, type RequestName } from "../fleet/requestnames.ts";
+import { REQUESTS, type RequestName } from "../fleet/request-names.ts";
 import type { ExplainWish, Explanation } from "./explanation.ts";
 import { type Options, parseOptions, UsageError } from "../../operator/options.ts";
 import { addConnectionFlags, type ConnectionFlags, connectionWords, reading } from "../fleet/connection.ts";
-import { clusterIn, type ClusterName, fleetOf } from "../fleet/livecluster.ts";
-import { readAllObjects } from "../fleet/objectfiles.ts";
+import { clusterIn, type ClusterName, fleetOf } from "../fleet/live-cluster.ts";
+import { readAllObjects } from "../fleet/object-files.ts";
 import { terminalOf } from "../terminal/terminal.ts";
 import { stdout } from "../terminal/output.ts";
 
@@ -103,7 +103,7 @@ async function inNamespace({ namespace, name }: ShortName, flags: Flags): Promis
   }
   if (flags.namespace !== undefined) return { namespace: flags.namespace, name };
   if (flags.filename !== undefined) return { namespace: "default", name };
-  const { contextNamespace } = await import("../get/followheld.ts");
+  const { contextNamespace } = await import("../get/follow-held.ts");
   return { namespace: await reading(() => contextNamespace(flags)), name };
 }
 
@@ -119,7 +119,7 @@ async function explainCluster(name: ClusterName, flags: Flags, program: string):
       ? await explainLive(name, flags, options)
       : await explainFiles(name, flags, options);
   if (flags.output === "json") {
-    const { explanationJson } = await import("./explanationjson.ts");
+    const { explanationJson } = await import("./explanation-json.ts");
     stdout.json(explanationJson(explanation));
     return;
   }
@@ -135,7 +135,7 @@ async function explainCluster(name: ClusterName, flags: Flags, program: string):
 }
 
 async function checkHook({ hook }: Flags, { capiVersion }: Options): Promise<void> {
-  const { servedHooks } = await import("../../api/hookcatalog.ts");
+  const { servedHooks } = await import("../../api/hook-catalog.ts");
   if (hook !== undefined && !servedHooks(capiVersion.minor).advertised.has(hook)) {
     throw new UsageError(`Cluster API ${capiVersion.text} does not call ${hook} (--capi-version)`);
   }
@@ -158,9 +158,9 @@ function wishOf({ hook, admission: request, at, toVersion, fromVersion }: Flags)
 }
 
 async function explainLive(name: ClusterName, flags: Flags, options: Options): Promise<Explanation> {
-  const { withApiServer } = await import("../fleet/livefleet.ts");
+  const { withApiServer } = await import("../fleet/live-fleet.ts");
   const { explain } = await import("./explanation.ts");
-  const { readExplainable } = await import("./liveexplanation.ts");
+  const { readExplainable } = await import("./live-explanation.ts");
   const read = await reading(() =>
     withApiServer(flags, async (client) => readExplainable(client, name, { wish: wishOf(flags), options })),
   );

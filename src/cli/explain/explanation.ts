@@ -1,10 +1,10 @@
 /** Explains why a Cluster is held or may proceed: what every policy says about an operation, and how to release it. */
 
 import type { Cluster } from "../../api/meta.ts";
-import { HOOK_NAMES, type HookCall, type HookName } from "../../api/runtimehooks.ts";
+import { HOOK_NAMES, type HookCall, type HookName } from "../../api/runtime-hooks.ts";
 import { hasEnded } from "../../operations/ended.ts";
 import { type PendingOperation, newOperation } from "../../operations/operation.ts";
-import { targetVersion } from "../../policy/targetversion.ts";
+import { targetVersion } from "../../policy/target-version.ts";
 import { isAwaited } from "../../operations/shows.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { readTimestamp } from "../../policy/instant.ts";
@@ -13,16 +13,16 @@ import type { Attempt } from "../../operations/attempt.ts";
 import type { Admitted } from "../../policy/admission.ts";
 import type { Decision, Verdict } from "../../policy/decision.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
-import { requestOf } from "../fleet/admissionrequest.ts";
-import { REQUEST_HOOKS, type RequestName } from "../fleet/requestnames.ts";
+import { requestOf } from "../fleet/admission-request.ts";
+import { REQUEST_HOOKS, type RequestName } from "../fleet/request-names.ts";
 import { MINOR_STEPS, notCalled, omittedRows } from "../fleet/caveats.ts";
 import { comingFrom, expectedCall, skipsMinor } from "../../operations/call.ts";
-import { type ExplainedPolicy, explainPolicy } from "./policyexplanation.ts";
-import { explainRequest, verdictAt } from "./requestexplanation.ts";
-import { type ExplainedRollout, explainRollouts, rolloutQueries } from "./rollouthold.ts";
-import { isOf } from "./rolloutturn.ts";
-import type { StatusContext, Unread } from "./storedstatus.ts";
-import { wayOut, type WayOut } from "./wayout.ts";
+import { type ExplainedPolicy, explainPolicy } from "./policy-explanation.ts";
+import { explainRequest, verdictAt } from "./request-explanation.ts";
+import { type ExplainedRollout, explainRollouts, rolloutQueries } from "./rollout-hold.ts";
+import { isOf } from "./rollout-turn.ts";
+import type { StatusContext, Unread } from "./stored-status.ts";
+import { wayOut, type WayOut } from "./way-out.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { findTearDowns, type TearDown } from "../fleet/teardown.ts";
 import {

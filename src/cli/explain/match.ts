@@ -1,6 +1,6 @@
 /** Explains in words why a policy does not match a Cluster. */
 
-import { isFields, withoutNulls } from "../../api/fields.ts";
+import { isFields, withoutNulls } from "../../lib/fields.ts";
 import type { LabelSelector, LabelSelectorRequirement } from "../../api/meta.ts";
 import { compileSelector, type Labels, lookup } from "../../policy/selector.ts";
 import type { World } from "../../policy/world.ts";

@@ -5,13 +5,13 @@ import type { Admitted } from "../../policy/admission.ts";
 import type { Verdict } from "../../policy/decision.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { WHOLE } from "../../rollouts/rollout.ts";
-import { policyName } from "../../policy/policyref.ts";
+import { policyName } from "../../policy/policy-ref.ts";
 import type { CommandWords } from "../get/report.ts";
 import type { ExplainedOperation, Explanation } from "./explanation.ts";
-import type { ExplainedPolicy } from "./policyexplanation.ts";
-import { byTime, commandText, painted, policyBranch, ranked, ruleName } from "./policytree.ts";
-import type { Step } from "./wayout.ts";
-import type { ExplainedRollout } from "./rollouthold.ts";
+import type { ExplainedPolicy } from "./policy-explanation.ts";
+import { byTime, commandText, painted, policyBranch, ranked, ruleName } from "./policy-tree.ts";
+import type { Step } from "./way-out.ts";
+import type { ExplainedRollout } from "./rollout-hold.ts";
 import { type Branch, type Detail, indented, paragraphs, treeLines, wrapped } from "../terminal/tree.ts";
 
 export interface TextOptions extends Terminal, CommandWords {

@@ -3,7 +3,7 @@
  * as a problem and never thrown.
  */
 
-import { fieldsOf, isFields } from "../../api/fields.ts";
+import { fieldsOf, isFields } from "../../lib/fields.ts";
 import { type LoadOptions, type Source, sourcesOf } from "./paths.ts";
 import { parseJson } from "./json.ts";
 import { readText } from "./read.ts";

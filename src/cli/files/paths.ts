@@ -4,8 +4,8 @@ import type { Stats } from "node:fs";
 // Node.js 20 has no glob: a named import would end the program before it can print which version it needs.
 import * as fs from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { codeOf } from "../../api/thrown.ts";
-import type { Progress } from "../terminal/progressline.ts";
+import { codeOf } from "../../lib/thrown.ts";
+import type { Progress } from "../terminal/progress-line.ts";
 import type { FileProblem } from "./parsed.ts";
 
 export interface Source {

@@ -1,6 +1,6 @@
 /** Characters that look like spaces and quotes, which editors and web pages put in their place. */
 
-import type { Mistake } from "./yamlmistake.ts";
+import type { Mistake } from "./yaml-mistake.ts";
 
 const SPACE = "[\\u00A0\\u2000-\\u200B\\u202F\\u3000\\uFEFF]";
 /** YAML needs a space after a colon, and after the dash of an item. */

@@ -4,11 +4,11 @@
  */
 
 import { type Document, LineCounter, parseAllDocuments, type Tags, YAMLError } from "yaml";
-import type { Progress } from "../terminal/progressline.ts";
+import type { Progress } from "../terminal/progress-line.ts";
 import type { FileProblem, Parsed, ParsedDocument, Part, Position } from "./parsed.ts";
 import { offsetOf } from "./position.ts";
 import { whyUnreadable } from "./spaces.ts";
-import { mistakeOf } from "./yamlmistake.ts";
+import { mistakeOf } from "./yaml-mistake.ts";
 
 /** Limit for the expansion of aliases: more is an attack or a mistake. */
 const MAX_ALIASES = 100;

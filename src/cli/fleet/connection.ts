@@ -1,12 +1,12 @@
 /** Flags of commands that use the API server, and their failures. */
 
 import { type Command, InvalidArgumentError } from "commander";
-import { messageOf } from "../../api/thrown.ts";
+import { messageOf } from "../../lib/thrown.ts";
 import type { ObjectKey } from "../../kube/resource.ts";
 import { CommandError, meantText, USAGE } from "../command.ts";
 import { parseDuration } from "../../policy/duration.ts";
 import { shellQuote } from "../../policy/message.ts";
-import { nearest } from "../../policy/validation/fieldmessage.ts";
+import { nearest } from "../../policy/validation/field-message.ts";
 import { stderr } from "../terminal/output.ts";
 
 export interface ConnectionFlags {

@@ -1,27 +1,27 @@
 /** The world of decide(), built from objects of files or of an API server. */
 
-import { compareText } from "../../api/comparetext.ts";
-import { fieldsOf, isFields, listOf } from "../../api/fields.ts";
+import { compareText } from "../../lib/compare-text.ts";
+import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
 import {
   CONDITION,
   type DecisionRow,
   type HookPolicyStatus,
   type HookRolloutStatus,
-} from "../../api/hookpolicy.ts";
+} from "../../api/hook-policy.ts";
 import type { Cluster, Namespace } from "../../api/meta.ts";
-import type { HookCall, HookName } from "../../api/runtimehooks.ts";
-import { adoptRow, oncePerOperation } from "../../operations/adoptrow.ts";
+import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
+import { adoptRow, oncePerOperation } from "../../operations/adopt-row.ts";
 import { asCalled, type PendingOperation, pendingDeletion } from "../../operations/operation.ts";
 import { clusterKey, viewCluster, viewMetadata, viewNamespace } from "../../policy/cluster.ts";
 import { compilePolicy } from "../../policy/compile.ts";
 import { matches } from "../../policy/decide.ts";
-import type { ServedHooks } from "../../api/hookcatalog.ts";
+import type { ServedHooks } from "../../api/hook-catalog.ts";
 import type { ObjectReader } from "../../policy/objects.ts";
 import { compileOverride, type Override } from "../../policy/override.ts";
 import type { CompiledPolicy, ObjectQuery } from "../../policy/policy.ts";
 import type { World } from "../../policy/world.ts";
-import type { PolicyObject } from "../../controller/policyset.ts";
-import { objectReader } from "./fleetobjects.ts";
+import type { PolicyObject } from "../../memory/policy-set.ts";
+import { objectReader } from "./fleet-objects.ts";
 import {
   groupOf,
   isCluster,
@@ -34,12 +34,12 @@ import {
   viewPolicy,
   viewRollout,
 } from "./kinds.ts";
-import { markReaders, type Reader } from "../../policy/markreaders.ts";
+import { markReaders, type Reader } from "../../policy/mark-readers.ts";
 import { lookup } from "../../policy/selector.ts";
 import type { MarkReaders } from "../../policy/settable.ts";
 import { memberOf } from "../../rollouts/member.ts";
 import { type CompiledRollout, compileRollout } from "../../rollouts/rollout.ts";
-import { policyName } from "../../policy/policyref.ts";
+import { policyName } from "../../policy/policy-ref.ts";
 
 export interface FleetOptions {
   readonly served: ServedHooks;

@@ -1,11 +1,11 @@
 /** Follows the objects of a kind for a command that watches. */
 
-import type { KubeClient, Scope } from "../../kube/kubeclient.ts";
+import type { KubeClient, Scope } from "../../kube/kube-client.ts";
 import { pause } from "../../kube/deadline.ts";
-import { fromTransport, isForbidden } from "../../kube/kubeerror.ts";
+import { fromTransport, isForbidden } from "../../kube/kube-error.ts";
 import { keyOf, type KubeObject, type Resource, resourceName } from "../../kube/resource.ts";
 import { DEFAULT_TUNING } from "../../kube/tuning.ts";
-import { followWatch } from "../../kube/watchsession.ts";
+import { followWatch } from "../../kube/watch-session.ts";
 
 type Client = Pick<KubeClient, "list" | "watch">;
 type Followed = Scope & { readonly resource: Resource };

@@ -1,12 +1,12 @@
 /** The kinds of objects that the command line knows, and their views for policy/. */
 
-import { isFields, withoutNulls } from "../../api/fields.ts";
-import { GROUP, type HookOverride, type HookRollout } from "../../api/hookpolicy.ts";
+import { isFields, withoutNulls } from "../../lib/fields.ts";
+import { GROUP, type HookOverride, type HookRollout } from "../../api/hook-policy.ts";
 import { CLUSTER_API_GROUP, type Condition } from "../../api/meta.ts";
-import type { PolicyObject } from "../../controller/policyset.ts";
+import type { PolicyObject } from "../../memory/policy-set.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
-import * as stored from "../../controller/storedviews.ts";
-import { type PolicyKind, policyName } from "../../policy/policyref.ts";
+import * as stored from "../../memory/stored-views.ts";
+import { type PolicyKind, policyName } from "../../policy/policy-ref.ts";
 
 export type RawObject = Readonly<Record<string, unknown>>;
 

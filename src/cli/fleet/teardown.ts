@@ -1,8 +1,8 @@
 /** Clusters of which others delete what they own, and what to do now. */
 
-import type { TornDown } from "../../api/hookpolicy.ts";
+import type { TornDown } from "../../api/hook-policy.ts";
 import type { Cluster } from "../../api/meta.ts";
-import { FOREGROUND_FINALIZER, tornDown } from "../../operations/torndown.ts";
+import { FOREGROUND_FINALIZER, tornDown } from "../../operations/torn-down.ts";
 import { shellQuote } from "../../policy/message.ts";
 import type { Fleet } from "./fleet.ts";
 

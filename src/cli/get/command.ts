@@ -71,8 +71,8 @@ interface Query {
 }
 
 async function get(flags: Flags, program: string): Promise<void> {
-  const { withApiServer } = await import("../fleet/livefleet.ts");
-  const { contextNamespace, followHeld, operatorSeen, readHeld } = await import("./followheld.ts");
+  const { withApiServer } = await import("../fleet/live-fleet.ts");
+  const { contextNamespace, followHeld, operatorSeen, readHeld } = await import("./follow-held.ts");
   await reading(() =>
     withApiServer(flags, async (client) => {
       const own = flags.namespace ?? contextNamespace(flags);
@@ -122,7 +122,7 @@ const REDRAW_MS = 10_000;
 async function watcherFor(query: Query): Promise<(policies: readonly RawObject[]) => void> {
   const { heldBy } = await import("./held.ts");
   const { heldLines } = await import("./report.ts");
-  const { heldStream } = await import("./heldstream.ts");
+  const { heldStream } = await import("./held-stream.ts");
   const { flags, program, namespace } = query;
   if (process.stdout.isTTY && flags.output === "text") {
     let fleet: HeldFleet | undefined;

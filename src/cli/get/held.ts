@@ -1,10 +1,10 @@
 /** Lists what policies hold, from their statuses. */
 
-import { compareText } from "../../api/comparetext.ts";
-import { fieldsOf, isFields, listOf } from "../../api/fields.ts";
-import type { DecisionRow, GateSpec, RuleSpec } from "../../api/hookpolicy.ts";
+import { compareText } from "../../lib/compare-text.ts";
+import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
+import type { DecisionRow, GateSpec, RuleSpec } from "../../api/hook-policy.ts";
 import { holdsAnyway } from "../../policy/decide.ts";
-import { policyName, type PolicyRef } from "../../policy/policyref.ts";
+import { policyName, type PolicyRef } from "../../policy/policy-ref.ts";
 import { policyKind, type RawObject, viewPolicy } from "../fleet/kinds.ts";
 
 /** An operation of a Cluster, with one policy that holds it. */

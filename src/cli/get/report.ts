@@ -1,8 +1,8 @@
 /** Prints what is held: as tables, as blocks for narrow terminals, and as JSON. */
 
-import type { DecisionRow } from "../../api/hookpolicy.ts";
+import type { DecisionRow } from "../../api/hook-policy.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import { policyName, type PolicyRef } from "../../policy/policyref.ts";
+import { policyName, type PolicyRef } from "../../policy/policy-ref.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { shellQuote } from "../../policy/message.ts";
 import { width } from "../terminal/colour.ts";

@@ -3,7 +3,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
-import { codeOf } from "../../api/thrown.ts";
+import { codeOf } from "../../lib/thrown.ts";
 import { addExamples, CommandError, FAILED } from "../command.ts";
 import { UsageError } from "../../operator/options.ts";
 import { stderr, stdout } from "../terminal/output.ts";

@@ -1,6 +1,6 @@
 /** The files that `hookpolicy init` writes. */
 
-import { VERSION as API_VERSION } from "../../api/hookpolicy.ts";
+import { VERSION as API_VERSION } from "../../api/hook-policy.ts";
 import { VERSION } from "../../version.ts";
 
 /** Contents by path. */

@@ -2,7 +2,7 @@
 
 import { type Command, InvalidArgumentError } from "commander";
 import type { Condition } from "../../api/meta.ts";
-import type { HookName } from "../../api/runtimehooks.ts";
+import type { HookName } from "../../api/runtime-hooks.ts";
 import {
   addExamples,
   choice,
@@ -13,11 +13,11 @@ import {
   hookName,
   hookOption,
 } from "../command.ts";
-import type { Lifted, NewOverride, OverrideWish } from "./newoverride.ts";
+import type { Lifted, NewOverride, OverrideWish } from "./new-override.ts";
 import { parseOptions, UsageError } from "../../operator/options.ts";
 import { confirm } from "../terminal/confirm.ts";
 import { addConnectionFlags, type ConnectionFlags, parseTime } from "../fleet/connection.ts";
-import { type ClusterName, type LiveCluster, withLiveCluster } from "../fleet/livecluster.ts";
+import { type ClusterName, type LiveCluster, withLiveCluster } from "../fleet/live-cluster.ts";
 import { terminalOf } from "../terminal/terminal.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 
@@ -86,7 +86,7 @@ async function override(name: ClusterName, flags: Flags): Promise<void> {
   await withLiveCluster(flags, name, async (live) => {
     const { fleet, cluster, now } = await live.look();
     const { notCalled } = await import("../fleet/caveats.ts");
-    const { findPolicy, liftedBy, newOverride, overrideProblems } = await import("./newoverride.ts");
+    const { findPolicy, liftedBy, newOverride, overrideProblems } = await import("./new-override.ts");
     const called = notCalled(cluster);
     if (called !== undefined) stderr.line(`note: ${called}`);
     const wish: OverrideWish = {
@@ -118,7 +118,7 @@ async function create(
   let active: Condition | undefined;
   if (!dryRun) {
     await confirm("Create this HookOverride?", { yes: flags.yes === true, server: live.server });
-    const { createOverride } = await import("./newoverride.ts");
+    const { createOverride } = await import("./new-override.ts");
     active = await createOverride(live.client, made, ANSWER_MS);
   }
   const inForce = active?.status === "True";

@@ -2,10 +2,10 @@
 
 import type { Terminal } from "../terminal/terminal.ts";
 import { Document, isScalar, Scalar, visit } from "yaml";
-import { isPrintable, printable, replaceUnprintable } from "../../api/printable.ts";
-import { policyName } from "../../policy/policyref.ts";
+import { isPrintable, printable, replaceUnprintable } from "../../lib/printable.ts";
+import { policyName } from "../../policy/policy-ref.ts";
 import { effectOf } from "../approve/report.ts";
-import type { Lifted, NewOverride } from "./newoverride.ts";
+import type { Lifted, NewOverride } from "./new-override.ts";
 import { durationText } from "../../policy/duration.ts";
 import { type Detail, indented } from "../terminal/tree.ts";
 

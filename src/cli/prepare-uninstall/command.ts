@@ -1,10 +1,10 @@
 /** `hookpolicy prepare-uninstall`: all steps that must precede the removal of the operator. */
 
 import { type Command, Option } from "commander";
-import type { KubeClient } from "../../kube/kubeclient.ts";
+import type { KubeClient } from "../../kube/kube-client.ts";
 import { shellQuote } from "../../policy/message.ts";
 import { addExamples, CommandError, FAILED } from "../command.ts";
-import type { Plan, Step } from "./uninstallplan.ts";
+import type { Plan, Step } from "./uninstall-plan.ts";
 import { confirm, nameServer } from "../terminal/confirm.ts";
 import { addConnectionFlags, type ConnectionFlags, parseTime } from "../fleet/connection.ts";
 import { stderr, stdout } from "../terminal/output.ts";
@@ -58,8 +58,8 @@ export function addPrepareUninstall(program: Command): void {
 
 async function prepareUninstall(flags: Flags): Promise<void> {
   const { namespace, timeout: timeoutMs } = flags;
-  const { withApiServer } = await import("../fleet/livefleet.ts");
-  const { planUninstall } = await import("./uninstallplan.ts");
+  const { withApiServer } = await import("../fleet/live-fleet.ts");
+  const { planUninstall } = await import("./uninstall-plan.ts");
   await withApiServer(flags, async (client, server) => {
     const plan = await planUninstall(client, { namespace, timeoutMs });
     if (plan.steps.length === 0) return stdout.line("nothing to do");
@@ -96,7 +96,7 @@ function heldLines({ held }: Plan): string[] {
 /** What merely creates the chart's Job, such as `helm template | kubectl apply`, uninstalls nothing. */
 async function checkHelm(client: KubeClient, { namespace, whileHelmUninstalls: name }: Flags): Promise<void> {
   if (name === undefined) return;
-  const { helmDoesNotUninstall } = await import("./helmrecord.ts");
+  const { helmDoesNotUninstall } = await import("./helm-record.ts");
   const why = await helmDoesNotUninstall(client, { namespace, name });
   if (why === undefined) return;
   throw new CommandError(
@@ -133,7 +133,7 @@ async function done({ run, optional }: Step): Promise<string> {
     await run();
     return "done";
   } catch (error) {
-    const { isForbidden } = await import("../../kube/kubeerror.ts");
+    const { isForbidden } = await import("../../kube/kube-error.ts");
     if (optional !== true || !isForbidden(error)) throw error;
     return `left out: ${String(error)}`;
   }

@@ -1,10 +1,10 @@
 /** Pauses and resumes rollouts. */
 
 import { isDeepStrictEqual } from "node:util";
-import { CONDITION, type HookRollout } from "../../api/hookpolicy.ts";
-import { viewRollout } from "../../controller/storedviews.ts";
-import type { KubeClient } from "../../kube/kubeclient.ts";
-import { isConflict } from "../../kube/kubeerror.ts";
+import { CONDITION, type HookRollout } from "../../api/hook-policy.ts";
+import { viewRollout } from "../../memory/stored-views.ts";
+import type { KubeClient } from "../../kube/kube-client.ts";
+import { isConflict } from "../../kube/kube-error.ts";
 import { ROLLOUTS } from "../../kube/resources.ts";
 import { after, timestamp, wholeSecond } from "../../policy/instant.ts";
 import { CommandError, FAILED } from "../command.ts";

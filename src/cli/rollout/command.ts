@@ -1,8 +1,8 @@
 /** `hookpolicy rollout`: how far rollouts are, and pausing and resuming them. */
 
 import { Argument, type Command } from "commander";
-import type { HookRollout } from "../../api/hookpolicy.ts";
-import type { KubeClient } from "../../kube/kubeclient.ts";
+import type { HookRollout } from "../../api/hook-policy.ts";
+import type { KubeClient } from "../../kube/kube-client.ts";
 import type { KubeObject } from "../../kube/resource.ts";
 import { UsageError } from "../../operator/options.ts";
 import { addExamples, choice, collect, CommandError, instant, USAGE, version } from "../command.ts";
@@ -16,7 +16,7 @@ import {
 import { colourFor } from "../terminal/colour.ts";
 import { confirm, nameServer } from "../terminal/confirm.ts";
 import { stderr, stdout, untilReaderIsGone } from "../terminal/output.ts";
-import type { RolloutView } from "./statusreport.ts";
+import type { RolloutView } from "./status-report.ts";
 
 const ACTIONS = ["status", "plan", "pause", "resume"] as const;
 type Action = (typeof ACTIONS)[number];
@@ -117,7 +117,7 @@ function checkPlan(name: string | undefined, { filename, duration }: Flags): voi
 
 async function rollout(action: Action, name: string | undefined, flags: Flags): Promise<void> {
   if (action === "plan") return await plan(name, flags);
-  const { withApiServer } = await import("../fleet/livefleet.ts");
+  const { withApiServer } = await import("../fleet/live-fleet.ts");
   await reading(() =>
     withApiServer(flags, async (client, server) => {
       if (action === "status")
@@ -140,7 +140,7 @@ async function resume(
   flags: Flags,
 ): Promise<void> {
   const { isHalted, resumeRollout, resumption } = await import("./change.ts");
-  const { rolloutLines } = await import("./statusreport.ts");
+  const { rolloutLines } = await import("./status-report.ts");
   const changes = resumption(found);
   if (changes.length === 0) {
     stdout.line(`HookRollout ${found.metadata.name} is neither paused nor halted`);
@@ -156,9 +156,9 @@ async function resume(
 
 /** `undefined`: the API server does not serve HookRollouts. */
 async function listIfServed(client: KubeClient): Promise<readonly HookRollout[] | undefined> {
-  const { unlessNotFound } = await import("../../kube/kubeerror.ts");
+  const { unlessNotFound } = await import("../../kube/kube-error.ts");
   const { ROLLOUTS } = await import("../../kube/resources.ts");
-  const { viewRollout } = await import("../../controller/storedviews.ts");
+  const { viewRollout } = await import("../../memory/stored-views.ts");
   const found = await unlessNotFound(client.list(ROLLOUTS));
   return found?.items.map((raw) => viewRollout(raw));
 }
@@ -180,7 +180,7 @@ async function print(client: KubeClient, name: string | undefined, flags: Flags)
   const rollouts = name === undefined ? ((await listIfServed(client)) ?? []) : [await find(client, name)];
   if (flags.output === "json") return stdout.json(rollouts);
   if (rollouts.length === 0) stderr.line("there is no HookRollout");
-  const { rolloutLines } = await import("./statusreport.ts");
+  const { rolloutLines } = await import("./status-report.ts");
   stdout.lines(rolloutLines(rollouts, viewFor(flags)));
 }
 
@@ -193,8 +193,8 @@ async function keepPrinting(client: KubeClient, name: string | undefined, flags:
   if (name !== undefined) await find(client, name);
   const { follow } = await import("../fleet/follow.ts");
   const { ROLLOUTS } = await import("../../kube/resources.ts");
-  const { viewRollout } = await import("../../controller/storedviews.ts");
-  const { rolloutLines } = await import("./statusreport.ts");
+  const { viewRollout } = await import("../../memory/stored-views.ts");
+  const { rolloutLines } = await import("./status-report.ts");
   const onObjects = (objects: readonly KubeObject[]): void => {
     const rollouts = objects.map((each) => viewRollout(each));
     if (flags.output === "json") return stdout.json(rollouts);
@@ -208,8 +208,8 @@ async function keepPrinting(client: KubeClient, name: string | undefined, flags:
 
 async function plan(name: string | undefined, flags: Flags): Promise<void> {
   const { readPlanned } = await import("./planned.ts");
-  const { planFleet } = await import("./fleetplan.ts");
-  const { planJson, planLines, planSvg } = await import("./planreport.ts");
+  const { planFleet } = await import("./fleet-plan.ts");
+  const { planJson, planLines, planSvg } = await import("./plan-report.ts");
   const { duration: durationMs = 0, from = new Date(), toVersion, filename = [], output } = flags;
   const { rollout: object, fleet } = await reading(() => readPlanned(name, filename, flags));
   const planned = planFleet(object, fleet, {

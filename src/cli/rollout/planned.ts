@@ -1,18 +1,18 @@
 /** Reads the rollout to plan, and the fleet that it is about. */
 
-import type { KubeClient } from "../../kube/kubeclient.ts";
-import type { HookRollout } from "../../api/hookpolicy.ts";
+import type { KubeClient } from "../../kube/kube-client.ts";
+import type { HookRollout } from "../../api/hook-policy.ts";
 import { parseOptions } from "../../operator/options.ts";
 import { demandsOf } from "../../policy/policy.ts";
-import { nearest } from "../../policy/validation/fieldmessage.ts";
+import { nearest } from "../../policy/validation/field-message.ts";
 import { CommandError, meantText, USAGE } from "../command.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { isCluster, ownKind, type RawObject, viewRollout } from "../fleet/kinds.ts";
 import type { ConnectionFlags } from "../fleet/connection.ts";
-import { fleetOf, type FleetSettings } from "../fleet/livecluster.ts";
-import { readFleet, withApiServer } from "../fleet/livefleet.ts";
-import { readObjects } from "../fleet/liveobjects.ts";
-import { readAllObjects } from "../fleet/objectfiles.ts";
+import { fleetOf, type FleetSettings } from "../fleet/live-cluster.ts";
+import { readFleet, withApiServer } from "../fleet/live-fleet.ts";
+import { readObjects } from "../fleet/live-objects.ts";
+import { readAllObjects } from "../fleet/object-files.ts";
 
 export interface Planned {
   readonly rollout: HookRollout;

@@ -2,8 +2,8 @@
 
 import type { Admitted } from "../../policy/admission.ts";
 import type { Decision, Verdict } from "../../policy/decision.ts";
-import { policyName } from "../../policy/policyref.ts";
-import { decidingGates, findings, reasonOf } from "../test/expect.ts";
+import { policyName } from "../../policy/policy-ref.ts";
+import { decidingGates, findings, reasonOf } from "../suite/expect.ts";
 
 /** The answer to Cluster API, or to a request, with the rules that caused it. */
 export interface Answer {

@@ -1,7 +1,7 @@
 /** `hookpolicy simulate`: shows what a change of policies would do to the fleet. */
 
 import { type Command, InvalidArgumentError } from "commander";
-import { HOOK_NAMES, type HookName } from "../../api/runtimehooks.ts";
+import { HOOK_NAMES, type HookName } from "../../api/runtime-hooks.ts";
 import {
   addExamples,
   choice,
@@ -14,16 +14,16 @@ import {
   version,
 } from "../command.ts";
 import type { RawObject } from "../fleet/kinds.ts";
-import { Progress } from "../terminal/progressline.ts";
-import { problemLine } from "../terminal/problemline.ts";
+import { Progress } from "../terminal/progress-line.ts";
+import { problemLine } from "../terminal/problem-line.ts";
 import { CHANGES } from "./comparison.ts";
-import type { FleetPair } from "./changedfleet.ts";
+import type { FleetPair } from "./changed-fleet.ts";
 import type { Simulation } from "./simulation.ts";
 import type { Present } from "./preparation.ts";
-import type { Times } from "./requestchanges.ts";
+import type { Times } from "./request-changes.ts";
 import { parseOptions, UsageError } from "../../operator/options.ts";
 import { addConnectionFlags, type ConnectionFlags, reading } from "../fleet/connection.ts";
-import { readAllObjects } from "../fleet/objectfiles.ts";
+import { readAllObjects } from "../fleet/object-files.ts";
 import { terminalOf } from "../terminal/terminal.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 
@@ -153,7 +153,7 @@ function timesOf({ at, from, to }: Flags): Times {
 async function readPresent(flags: Flags, applied: readonly RawObject[]): Promise<Present> {
   if (flags.against !== LIVE)
     return { objects: (await readAllObjects([flags.against])).map(({ object }) => object) };
-  const { withApiServer } = await import("../fleet/livefleet.ts");
+  const { withApiServer } = await import("../fleet/live-fleet.ts");
   const { readPresentFleet } = await import("./preparation.ts");
   return await reading(() => withApiServer(flags, async (client) => readPresentFleet(client, applied)));
 }

@@ -1,8 +1,8 @@
 /** Compares the answers of two sides to the same operation through time. */
 
-import type { HookCall, HookName } from "../../api/runtimehooks.ts";
+import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
 import type { Look } from "../../operations/timeline.ts";
-import type { RequestName } from "../fleet/requestnames.ts";
+import type { RequestName } from "../fleet/request-names.ts";
 import type { Answer } from "./answer.ts";
 import type { Turn } from "./walks.ts";
 

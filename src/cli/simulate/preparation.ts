@@ -1,17 +1,17 @@
 /** Prepares what `simulate` compares, and the notes about it. */
 
-import { servedHooks } from "../../api/hookcatalog.ts";
-import type { KubeClient } from "../../kube/kubeclient.ts";
+import { servedHooks } from "../../api/hook-catalog.ts";
+import type { KubeClient } from "../../kube/kube-client.ts";
 import type { Options } from "../../operator/options.ts";
 import type { ObjectReader } from "../../policy/objects.ts";
-import { policyName } from "../../policy/policyref.ts";
+import { policyName } from "../../policy/policy-ref.ts";
 import type { SourceObject } from "../files/load.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import { ownKind, policyKind, type RawObject, viewPolicy, viewRollout } from "../fleet/kinds.ts";
-import { readFleet } from "../fleet/livefleet.ts";
-import { readObjects } from "../fleet/liveobjects.ts";
+import { readFleet } from "../fleet/live-fleet.ts";
+import { readObjects } from "../fleet/live-objects.ts";
 import { MINOR_STEPS } from "../fleet/caveats.ts";
-import { demandsIn, type FleetPair, fleetPair } from "./changedfleet.ts";
+import { demandsIn, type FleetPair, fleetPair } from "./changed-fleet.ts";
 import type { Simulation } from "./simulation.ts";
 
 export interface Present {

@@ -7,7 +7,7 @@ import type { Colour } from "../terminal/colour.ts";
 import { markdownParts, markdownTable, markdownText } from "../terminal/markdown.ts";
 import type { Answer, AnswerRule } from "./answer.ts";
 import { type Change, type ChangeKind, CHANGES } from "./comparison.ts";
-import type { Times } from "./requestchanges.ts";
+import type { Times } from "./request-changes.ts";
 import { countOf, type Simulation } from "./simulation.ts";
 import { tableLines } from "../terminal/table.ts";
 import { paragraphs, wrapped } from "../terminal/tree.ts";

@@ -1,7 +1,7 @@
 /** Compares the old and the new policies over every Cluster and hook. */
 
 import type { Cluster } from "../../api/meta.ts";
-import type { HookName } from "../../api/runtimehooks.ts";
+import type { HookName } from "../../api/runtime-hooks.ts";
 import { comingFrom, expectedCall, skipsMinor } from "../../operations/call.ts";
 import { type PendingOperation, newOperation } from "../../operations/operation.ts";
 import { matches } from "../../policy/decide.ts";
@@ -9,7 +9,7 @@ import type { CompiledPolicy } from "../../policy/policy.ts";
 import { editOf, forgetEdited } from "../../operations/timers.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import type { Fleet } from "../fleet/fleet.ts";
-import { changedPolicies, type FleetPair, type PolicyEdit } from "./changedfleet.ts";
+import { changedPolicies, type FleetPair, type PolicyEdit } from "./changed-fleet.ts";
 import { lookAt, type OperationInputs } from "../../operations/timeline.ts";
 import { type Answer, keyOf } from "./answer.ts";
 import { type Answered, type Change, type ChangeKind, comparingOnce } from "./comparison.ts";
@@ -22,10 +22,10 @@ import {
   requestChanges,
   type SimulationOptions,
   sampleSeconds,
-} from "./requestchanges.ts";
-import { type Held, holdKey, type Holds, rolloutHolds } from "./rolloutholds.ts";
+} from "./request-changes.ts";
+import { type Held, holdKey, type Holds, rolloutHolds } from "./rollout-holds.ts";
 import { decisionAt, Walks } from "./walks.ts";
-import { policyName } from "../../policy/policyref.ts";
+import { policyName } from "../../policy/policy-ref.ts";
 
 /** A rule of the new policies that is not evaluable at the beginning. */
 export interface NotEvaluableRule {

@@ -3,10 +3,10 @@
 import { BUDGET_EXHAUSTED } from "../../policy/budget.ts";
 import type { Decision, GateTrace, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
 import type { CompiledRule } from "../../policy/policy.ts";
-import { policyName } from "../../policy/policyref.ts";
+import { policyName } from "../../policy/policy-ref.ts";
 import type { OperationState } from "../../policy/world.ts";
 import { clocked, type Look, lookAt, type OperationInputs, walk } from "../../operations/timeline.ts";
-import { valueAt } from "../validate/valueat.ts";
+import { valueAt } from "../validate/value-at.ts";
 import { type Answer, answerOf, keyOf } from "./answer.ts";
 
 /** A look whose answer differs from the one before. */

@@ -1,6 +1,6 @@
 /** Colour for terminals; plain text for pipes, files and users who disable it (https://no-color.org). */
 
-import { printable } from "../../api/printable.ts";
+import { printable } from "../../lib/printable.ts";
 
 export type Colour = Readonly<Record<"bold" | "dim" | "red" | "yellow" | "green" | "cyan", Paint>>;
 

@@ -1,7 +1,7 @@
 /** Asks a question on the terminal before a change. */
 
 import { createInterface } from "node:readline/promises";
-import { printable } from "../../api/printable.ts";
+import { printable } from "../../lib/printable.ts";
 import { CommandError, FAILED } from "../command.ts";
 import { UsageError } from "../../operator/options.ts";
 import { stderr } from "./output.ts";

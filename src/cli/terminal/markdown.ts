@@ -1,6 +1,6 @@
 /** Markdown for comments on pull requests. */
 
-import { printable } from "../../api/printable.ts";
+import { printable } from "../../lib/printable.ts";
 
 /** GitHub accepts at most 65,536 characters. */
 const MAX_CHARACTERS = 60_000;

@@ -3,7 +3,7 @@
  * of a file, a cluster or an argument can control the terminal.
  */
 
-import { printable } from "../../api/printable.ts";
+import { printable } from "../../lib/printable.ts";
 import { shown } from "./colour.ts";
 
 const CLEAR_SCREEN = "\u001B[H\u001B[2J\u001B[3J";

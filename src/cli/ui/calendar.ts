@@ -1,16 +1,16 @@
 /** Four weeks of windows in a zone of the reader's choice. */
 
-import type { WindowGateSpec } from "../../api/hookpolicy.ts";
+import type { WindowGateSpec } from "../../api/hook-policy.ts";
 import { timestamp } from "../../policy/instant.ts";
-import { policyName } from "../../policy/policyref.ts";
+import { policyName } from "../../policy/policy-ref.ts";
 import { wallClock, zoneProblem } from "../../policy/window/zone.ts";
-import type { Calendar, CalendarWindow, Stretch } from "../../ui/wire.ts";
+import type { Calendar, CalendarWindow, Stretch } from "../../page/wire.ts";
 import { CommandError, USAGE } from "../command.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import { durationText } from "../../policy/duration.ts";
-import { wallTime } from "../terminal/timetext.ts";
+import { wallTime } from "../terminal/time-text.ts";
 import { openingsOf } from "../windows/openings.ts";
-import { type PolicyWindow, windowsIn } from "../windows/windowlist.ts";
+import { type PolicyWindow, windowsIn } from "../windows/window-list.ts";
 
 const DAY = 86_400_000;
 const DAYS = 28;

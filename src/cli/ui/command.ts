@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { parseOptions } from "../../operator/options.ts";
 import { addExamples, programName, wholeNumber } from "../command.ts";
 import { addConnectionFlags, connectionWords, reading } from "../fleet/connection.ts";
-import type { UiFlags } from "./runui.ts";
+import type { UiFlags } from "./run-ui.ts";
 
 interface Flags extends UiFlags {
   readonly capiVersion?: string;
@@ -36,8 +36,8 @@ export function addUi(program: Command): void {
 
 async function ui(flags: Flags, program: string): Promise<void> {
   const options = parseOptions({ "capi-version": flags.capiVersion });
-  const { withApiServer } = await import("../fleet/livefleet.ts");
-  const { runUi } = await import("./runui.ts");
+  const { withApiServer } = await import("../fleet/live-fleet.ts");
+  const { runUi } = await import("./run-ui.ts");
   const stop = new AbortController();
   for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stop.abort());
   const words = { program, connection: connectionWords(flags) };

@@ -1,7 +1,7 @@
 /** `hookpolicy validate`: finds errors and warnings in policy files. */
 
 import type { Command } from "commander";
-import { Progress } from "../terminal/progressline.ts";
+import { Progress } from "../terminal/progress-line.ts";
 import { colourFor } from "../terminal/colour.ts";
 import { addExamples, choice, CommandError, FAILED, USAGE } from "../command.ts";
 import type { ValidationReport } from "./report.ts";
@@ -83,7 +83,7 @@ async function print(report: ValidationReport, flags: Flags): Promise<void> {
 
 /** Runs until the user ends it, or the reader of its output has gone. */
 async function watch(paths: readonly string[], flags: Flags): Promise<void> {
-  const { checkOnChange } = await import("./watchfiles.ts");
+  const { checkOnChange } = await import("./watch-files.ts");
   const again = async (): Promise<void> => {
     const { unread, lines } = await textOf(await check(paths, flags), flags);
     if (process.stdout.isTTY) stdout.screen([...unread, ...lines]);
@@ -96,7 +96,7 @@ async function check(paths: readonly string[], flags: Flags): Promise<Validation
   const { capiVersion, maxOverrideMs } = parseOptions({ "capi-version": flags.capiVersion });
   const { loadPaths } = await import("../files/load.ts");
   const { validateObjects } = await import("./validation.ts");
-  const { servedHooks } = await import("../../api/hookcatalog.ts");
+  const { servedHooks } = await import("../../api/hook-catalog.ts");
   const progress = new Progress();
   const { objects, broken = new Map(), ...loaded } = await loadPaths(paths, { progress });
   const served = servedHooks(capiVersion.minor);

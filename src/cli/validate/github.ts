@@ -1,6 +1,6 @@
 /** Prints a validation as workflow commands of GitHub Actions (actions/toolkit: packages/core/src/command.ts). */
 
-import { printable } from "../../api/printable.ts";
+import { printable } from "../../lib/printable.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import { textOf, type ValidationReport } from "./report.ts";
 import type { Finding } from "./validation.ts";

@@ -5,7 +5,7 @@ import { counted } from "../terminal/counted.ts";
 import type { Loaded } from "../files/load.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
-import { codeFrame } from "./codeframe.ts";
+import { codeFrame } from "./code-frame.ts";
 import type { Colour } from "../terminal/colour.ts";
 import { paragraphs } from "../terminal/tree.ts";
 import type { Finding, Validation } from "./validation.ts";

@@ -3,7 +3,7 @@
 import { isAbsolute } from "node:path";
 import { pathToFileURL } from "node:url";
 import { VERSION } from "../../version.ts";
-import { printable } from "../../api/printable.ts";
+import { printable } from "../../lib/printable.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import type { ValidationReport } from "./report.ts";

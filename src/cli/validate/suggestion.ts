@@ -1,15 +1,15 @@
 /** Suggests a replacement for a value that does not fit the schema. */
 
-import type { CrdSchema } from "../../api/crdschema.ts";
-import { isFields } from "../../api/fields.ts";
+import type { CrdSchema } from "../../api/crd-schema.ts";
+import { isFields } from "../../lib/fields.ts";
 import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
 import { parseDuration } from "../../policy/duration.ts";
-import { nearest } from "../../policy/validation/fieldmessage.ts";
+import { nearest } from "../../policy/validation/field-message.ts";
 import { fieldOf } from "../../policy/validation/schema.ts";
 import { isLocal } from "../../policy/window/moment.ts";
 import { lookalike } from "../files/spaces.ts";
 import type { OwnKind } from "../fleet/kinds.ts";
-import { stepsOf, valueAt } from "./valueat.ts";
+import { stepsOf, valueAt } from "./value-at.ts";
 
 /** `undefined`: nothing is certain enough. */
 export function suggestionFor(kind: OwnKind, object: unknown, path: string): string | undefined {

@@ -1,17 +1,17 @@
 /** Finds errors and suspicious parts in policies, overrides and rollouts in files. */
 
-import { GROUP, type RuleSpec } from "../../api/hookpolicy.ts";
-import { fieldsOf, isFields, listOf } from "../../api/fields.ts";
+import { GROUP, type RuleSpec } from "../../api/hook-policy.ts";
+import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
 import type { SourceObject } from "../files/load.ts";
 import { notEnforceable } from "../../policy/compile.ts";
-import type { ServedHooks } from "../../api/hookcatalog.ts";
-import { found } from "../../policy/validation/fieldmessage.ts";
+import type { ServedHooks } from "../../api/hook-catalog.ts";
+import { found } from "../../policy/validation/field-message.ts";
 import { acceptWarnings } from "../../policy/validation/accepted.ts";
 import { compileOverride } from "../../policy/override.ts";
-import type { Progress } from "../terminal/progressline.ts";
-import { SpecMemo } from "./specmemo.ts";
+import type { Progress } from "../terminal/progress-line.ts";
+import { SpecMemo } from "./spec-memo.ts";
 import { type FieldError, validatePolicy } from "../../policy/validation/schema.ts";
-import { checkRollout } from "../../policy/validation/rolloutsemantics.ts";
+import { checkRollout } from "../../policy/validation/rollout-semantics.ts";
 import { checkRules, type Semantics } from "../../policy/validation/semantics.ts";
 import {
   groupOf,
@@ -23,17 +23,17 @@ import {
   viewPolicy,
   viewRollout,
 } from "../fleet/kinds.ts";
-import { kindProblem, repeated } from "./kindproblems.ts";
-import { SUITE_GROUP } from "../test/suiteschema.ts";
+import { kindProblem, repeated } from "./kind-problems.ts";
+import { SUITE_GROUP } from "../suite/suite-schema.ts";
 import type { Position } from "../files/parsed.ts";
-import { timeWarnings } from "./timelint.ts";
-import { suiteWarnings } from "./suiteblanks.ts";
+import { timeWarnings } from "./time-lint.ts";
+import { suiteWarnings } from "./suite-blanks.ts";
 import { placeOf, suggestionFor } from "./suggestion.ts";
-import { versionWarnings } from "./versionlint.ts";
-import { namespaceFindings } from "./namespacefield.ts";
-import { metadataErrors, statusErrors } from "./objectfields.ts";
-import { stepsOf, valueAt } from "./valueat.ts";
-import { besideRollouts } from "./besiderollouts.ts";
+import { versionWarnings } from "./version-lint.ts";
+import { namespaceFindings } from "./namespace-field.ts";
+import { metadataErrors, statusErrors } from "./object-fields.ts";
+import { stepsOf, valueAt } from "./value-at.ts";
+import { besideRollouts } from "./beside-rollouts.ts";
 
 export interface Finding extends FieldError, Position {
   readonly severity: "error" | "warning";

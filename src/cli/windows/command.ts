@@ -13,12 +13,12 @@ import {
   USAGE,
   wholeNumber,
 } from "../command.ts";
-import type { PolicyWindows } from "./windowlist.ts";
+import type { PolicyWindows } from "./window-list.ts";
 import { UsageError } from "../../operator/options.ts";
-import { nearest } from "../../policy/validation/fieldmessage.ts";
-import { policyName, type PolicyRef } from "../../policy/policyref.ts";
+import { nearest } from "../../policy/validation/field-message.ts";
+import { policyName, type PolicyRef } from "../../policy/policy-ref.ts";
 import { addConnectionFlags, type ConnectionFlags, reading } from "../fleet/connection.ts";
-import { type ObjectFiles, readObjectFiles } from "../fleet/objectfiles.ts";
+import { type ObjectFiles, readObjectFiles } from "../fleet/object-files.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 
 const FORMATS = ["text", "json"] as const;
@@ -77,7 +77,7 @@ async function windows(wanted: string | undefined, flags: Flags): Promise<void> 
   const problem = zone === undefined ? undefined : zoneProblem(zone);
   if (problem !== undefined) throw new UsageError(`--zone: ${problem}`);
   checkScope(flags);
-  const { isNamed, windowsIn } = await import("./windowlist.ts");
+  const { isNamed, windowsIn } = await import("./window-list.ts");
   const { objects, isWhole } = await (flags.filename === undefined
     ? readLive(wanted, flags)
     : readObjectFiles(flags.filename));
@@ -112,8 +112,8 @@ async function readLive(
   wanted: string | undefined,
   flags: Flags,
 ): Promise<Pick<ObjectFiles, "objects" | "isWhole">> {
-  const { withApiServer } = await import("../fleet/livefleet.ts");
-  const { contextNamespace, readHeld } = await import("../get/followheld.ts");
+  const { withApiServer } = await import("../fleet/live-fleet.ts");
+  const { contextNamespace, readHeld } = await import("../get/follow-held.ts");
   const [named] = wanted?.includes("/") === true ? wanted.split("/") : [];
   const { policies, unread } = await reading(() =>
     withApiServer(flags, async (client) => {
@@ -127,7 +127,7 @@ async function readLive(
 
 async function print(found: PolicyWindows["windows"], flags: Flags): Promise<void> {
   const { next, zone, at = new Date(), output } = flags;
-  const { listOpenings, windowsJson, windowsLines } = await import("./windowlist.ts");
+  const { listOpenings, windowsJson, windowsLines } = await import("./window-list.ts");
   const listed = listOpenings(found, at, next);
   if (output === "json") stdout.json(windowsJson(listed));
   else if (listed.length === 0) stderr.line("no window was found");

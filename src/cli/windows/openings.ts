@@ -1,11 +1,11 @@
 /** Computes when a window opens and closes, and the effect of clock changes. */
 
-import type { WindowEntry, WindowGateSpec } from "../../api/hookpolicy.ts";
+import type { WindowEntry, WindowGateSpec } from "../../api/hook-policy.ts";
 import { compileWindow, MAX_ASKS, type Window } from "../../policy/window/window.ts";
 import { durationText } from "../../policy/duration.ts";
 import { isLocal } from "../../policy/window/moment.ts";
 import { offsetReader } from "../../policy/window/zone.ts";
-import { clockText, wallTime } from "../terminal/timetext.ts";
+import { clockText, wallTime } from "../terminal/time-text.ts";
 
 export interface Opening {
   /** If the window is already open, the requested instant. */

@@ -4,17 +4,17 @@ import { isCelError, plan } from "@bufbuild/cel";
 import { environment } from "./environment.ts";
 import { meter } from "./meter.ts";
 import { type Call, callOf, type Expr, stringLiteral } from "./syntax.ts";
-import { compilePattern, patternProblem, patternWeight } from "./celtext.ts";
+import { compilePattern, patternProblem, patternWeight } from "./cel-text.ts";
 import {
   CALENDAR_FUNCTIONS,
   calendarOf,
   calendarZoneProblem,
   windowArgumentsProblem,
   windowOf,
-} from "./celtime.ts";
-import { comparable, DYN, either, fits, type Signature, SIGNATURES, type Type } from "./celtypes.ts";
-import { didYouMean, found } from "../validation/fieldmessage.ts";
-import { rangeProblem } from "../gates/versionrange.ts";
+} from "./cel-time.ts";
+import { comparable, DYN, either, fits, type Signature, SIGNATURES, type Type } from "./cel-types.ts";
+import { didYouMean, found } from "../validation/field-message.ts";
+import { rangeProblem } from "../gates/version-range.ts";
 
 export interface CallProblem {
   readonly problem: string;

@@ -2,7 +2,7 @@
 
 import { pathKey, pathText } from "./guards.ts";
 import { CONVERSIONS, displayName } from "./calls.ts";
-import { fits, isJson, type Signature, SIGNATURES, type Type } from "./celtypes.ts";
+import { fits, isJson, type Signature, SIGNATURES, type Type } from "./cel-types.ts";
 import { type Call, type Expr, stringLiteral } from "./syntax.ts";
 
 /** For each conversion function, the types that it takes. */

@@ -17,9 +17,9 @@ import {
 import { strings } from "@bufbuild/cel/ext";
 import { isReflectMessage } from "@bufbuild/protobuf/reflect";
 import { meter, meterFunctions } from "./meter.ts";
-import { textFunctions } from "./celtext.ts";
-import { timeFunctions } from "./celtime.ts";
-import { versionFunctions } from "./celversion.ts";
+import { textFunctions } from "./cel-text.ts";
+import { timeFunctions } from "./cel-time.ts";
+import { versionFunctions } from "./cel-version.ts";
 
 /** The cost of a call in addition to one step per part of an expression. */
 type Cost = (values: readonly CelValue[]) => void;

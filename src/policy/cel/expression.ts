@@ -3,10 +3,10 @@
  * fixed number of steps.
  */
 
-import { READS_NOTHING, type RequestField, REQUEST_FIELDS, unknownField } from "../targetversion.ts";
+import { READS_NOTHING, type RequestField, REQUEST_FIELDS, unknownField } from "../target-version.ts";
 import { type CelError, type CelInput, type CelValue, celType, isCelError, plan } from "@bufbuild/cel";
 import { preparedFor } from "./calls.ts";
-import { Checker, type Finding, type Suspicion } from "./expressioncheck.ts";
+import { Checker, type Finding, type Suspicion } from "./expression-check.ts";
 import { environment } from "./environment.ts";
 import { describeFailure } from "./failure.ts";
 import { instrument, meter, STEPS_EXCEEDED } from "./meter.ts";
@@ -20,7 +20,7 @@ import {
   type Position,
   qualifiedName,
 } from "./syntax.ts";
-import { fits, METADATA_FIELDS, type Type, VARIABLES } from "./celtypes.ts";
+import { fits, METADATA_FIELDS, type Type, VARIABLES } from "./cel-types.ts";
 import { type ExpressionVariables, type VariableName, viewVariable } from "./view.ts";
 
 /** The use of an expression decides which variables it can read and which type it must return. */

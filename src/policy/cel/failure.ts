@@ -5,8 +5,8 @@
 
 import type { CelError } from "@bufbuild/cel";
 import { CONVERSIONS, displayName } from "./calls.ts";
-import { typeNamed } from "./celtypes.ts";
-import { VERSION_FUNCTIONS } from "./celversion.ts";
+import { typeNamed } from "./cel-types.ts";
+import { VERSION_FUNCTIONS } from "./cel-version.ts";
 import { describeMisfit, type Given, withArticle } from "./conversion.ts";
 import { pathKey, pathText } from "./guards.ts";
 import { type Call, callOf, type Expr, findNode, stringLiteral } from "./syntax.ts";

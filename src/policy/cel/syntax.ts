@@ -1,7 +1,7 @@
 /** The syntax of CEL expressions: parses text to a tree within limits, with the position of each part. */
 
 import { parse } from "@bufbuild/cel";
-import { fieldsOf } from "../../api/fields.ts";
+import { fieldsOf } from "../../lib/fields.ts";
 
 export type Expr = NonNullable<ReturnType<typeof parse>["expr"]>;
 export type Kind<Case extends string> = Extract<Expr["exprKind"], { case: Case }>["value"];

@@ -3,7 +3,7 @@
 import { celError, type CelInput, celList, celMap } from "@bufbuild/cel";
 import { reflect } from "@bufbuild/protobuf/reflect";
 import { timestampFromMs, TimestampSchema } from "@bufbuild/protobuf/wkt";
-import { type Fields, isFields } from "../../api/fields.ts";
+import { type Fields, isFields } from "../../lib/fields.ts";
 import type {
   Cluster,
   ClusterCondition,
@@ -12,8 +12,8 @@ import type {
   Namespace,
   ObjectMeta,
 } from "../../api/meta.ts";
-import type { HookCall } from "../../api/runtimehooks.ts";
-import { targetVersion } from "../targetversion.ts";
+import type { HookCall } from "../../api/runtime-hooks.ts";
+import { targetVersion } from "../target-version.ts";
 import { meter } from "./meter.ts";
 import { viewMetadata } from "../cluster.ts";
 

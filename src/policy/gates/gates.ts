@@ -1,17 +1,17 @@
 /** The gates of a rule: each compiles to a function of (world, call, now). */
 
-import type { AnyOfGateSpec, GateSpec } from "../../api/hookpolicy.ts";
-import { atOnce, type Steps } from "../../api/steps.ts";
-import { anyOfGate } from "./anyofgate.ts";
-import { expressionGate } from "./expressiongate.ts";
-import { metadataGate } from "./metadatagate.ts";
-import { objectGate } from "./objectgate.ts";
+import type { AnyOfGateSpec, GateSpec } from "../../api/hook-policy.ts";
+import { atOnce, type Steps } from "../../lib/steps.ts";
+import { anyOfGate } from "./any-of-gate.ts";
+import { expressionGate } from "./expression-gate.ts";
+import { metadataGate } from "./metadata-gate.ts";
+import { objectGate } from "./object-gate.ts";
 import { type CompiledGate, unevaluable } from "../policy.ts";
-import { versionGate } from "./versiongate.ts";
+import { versionGate } from "./version-gate.ts";
 import { MAX_ASKS } from "../window/window.ts";
-import { windowGate } from "./windowgate.ts";
-import type { PolicyRef } from "../policyref.ts";
-import { READS_NOTHING } from "../targetversion.ts";
+import { windowGate } from "./window-gate.ts";
+import type { PolicyRef } from "../policy-ref.ts";
+import { READS_NOTHING } from "../target-version.ts";
 
 /** The spec has been validated: exactly one kind is set, and it is not `wait`. */
 export function compileGate(spec: GateSpec, policy: PolicyRef): CompiledGate {

@@ -1,7 +1,7 @@
 /** Warnings that the author accepts with the annotation `hookpolicy.dev/accept: rule/warning[, ...]`. */
 
-import { fieldsOf } from "../../api/fields.ts";
-import { didYouMean, found } from "./fieldmessage.ts";
+import { fieldsOf } from "../../lib/fields.ts";
+import { didYouMean, found } from "./field-message.ts";
 import { type FieldError, isWithin } from "./schema.ts";
 
 const ACCEPT = "hookpolicy.dev/accept";

@@ -15,7 +15,7 @@ export function compiler(options: Options): Ajv {
     ...options,
     code: { source: true, esm: true, formats: _`FORMATS` },
   });
-  return ajv.addKeyword("x-expected"); // words for fieldmessage.ts
+  return ajv.addKeyword("x-expected"); // words for field-message.ts
 }
 
 export interface Schema {

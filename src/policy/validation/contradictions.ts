@@ -1,11 +1,11 @@
 /** Gates that nothing can make hold, and clocks that never matter: legal, but never intended. */
 
 import { intersects, minVersion } from "semver";
-import type { AnyOfGateSpec, MetadataGateSpec, RuleSpec } from "../../api/hookpolicy.ts";
+import type { AnyOfGateSpec, MetadataGateSpec, RuleSpec } from "../../api/hook-policy.ts";
 import { parseDuration } from "../duration.ts";
-import { rangeProblem } from "../gates/versionrange.ts";
+import { rangeProblem } from "../gates/version-range.ts";
 import type { FieldError } from "./schema.ts";
-import { gatesOf, type PlacedGate } from "./soundparts.ts";
+import { gatesOf, type PlacedGate } from "./sound-parts.ts";
 
 /** For a rule, or its parts, that fit the schema. */
 export function contradictions(rule: RuleSpec, path: string): readonly FieldError[] {

@@ -5,15 +5,15 @@
  */
 
 import type { ErrorObject, ValidateFunction } from "ajv";
-import { type Fields, isFields, fieldsOf, nonEmptyText } from "../../api/fields.ts";
-import type { CrdSchema } from "../../api/crdschema.ts";
-import { GROUP, VERSION } from "../../api/hookpolicy.ts";
+import { type Fields, isFields, fieldsOf, nonEmptyText } from "../../lib/fields.ts";
+import type { CrdSchema } from "../../api/crd-schema.ts";
+import { GROUP, VERSION } from "../../api/hook-policy.ts";
 import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
-import { atOnce, type Steps } from "../../api/steps.ts";
-import { messageOf } from "../../api/thrown.ts";
-import { isClusterHookPolicy, isHookOverride, isHookPolicy, isHookRollout } from "./crdvalidators.ts";
-import { brokenRules, type Place } from "./schemarules.ts";
-import { describeSchemaError, found } from "./fieldmessage.ts";
+import { atOnce, type Steps } from "../../lib/steps.ts";
+import { messageOf } from "../../lib/thrown.ts";
+import { isClusterHookPolicy, isHookOverride, isHookPolicy, isHookRollout } from "./crd-validators.ts";
+import { brokenRules, type Place } from "./schema-rules.ts";
+import { describeSchemaError, found } from "./field-message.ts";
 
 export interface FieldError {
   /** In the API server's notation: spec.rules[0].until[1].annotation.key; "" is the object itself. */

@@ -1,23 +1,23 @@
 /** Checks of a policy beyond the CRDs: CEL, cron, zones, version ranges, and what is legal but suspicious. */
 
-import type { AnyOfGateSpec, MetadataGateSpec, RuleSpec } from "../../api/hookpolicy.ts";
-import { atOnce, type Steps } from "../../api/steps.ts";
-import type { HookName } from "../../api/runtimehooks.ts";
+import type { AnyOfGateSpec, MetadataGateSpec, RuleSpec } from "../../api/hook-policy.ts";
+import { atOnce, type Steps } from "../../lib/steps.ts";
+import type { HookName } from "../../api/runtime-hooks.ts";
 import {
   compileExpression,
   type ExpressionProblem,
   type ExpressionUse,
   type ExpressionWarning,
 } from "../cel/expression.ts";
-import { type ServedHooks, STEP_HOOKS } from "../../api/hookcatalog.ts";
+import { type ServedHooks, STEP_HOOKS } from "../../api/hook-catalog.ts";
 import { type FieldError, isWithin } from "./schema.ts";
-import { gatesOf, type SoundRule, soundRules } from "./soundparts.ts";
-import { admissionWarnings } from "./admissionwarnings.ts";
+import { gatesOf, type SoundRule, soundRules } from "./sound-parts.ts";
+import { admissionWarnings } from "./admission-warnings.ts";
 import { contradictions } from "./contradictions.ts";
-import { sendsField } from "../targetversion.ts";
-import { rangeProblem } from "../gates/versionrange.ts";
-import { countWindows, MAX_WINDOW_ENTRIES } from "../window/windowlimits.ts";
-import { windowProblems, windowWarnings } from "../window/windowcheck.ts";
+import { sendsField } from "../target-version.ts";
+import { rangeProblem } from "../gates/version-range.ts";
+import { countWindows, MAX_WINDOW_ENTRIES } from "../window/window-limits.ts";
+import { windowProblems, windowWarnings } from "../window/window-check.ts";
 
 export interface Semantics {
   /** Errors that make the rule not evaluable. */

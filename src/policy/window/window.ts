@@ -2,8 +2,8 @@
 
 import { parseDuration } from "../duration.ts";
 import { parseMoment } from "./moment.ts";
-import type { WindowEntry, WindowGateSpec } from "../../api/hookpolicy.ts";
-import { windowProblems } from "./windowcheck.ts";
+import type { WindowEntry, WindowGateSpec } from "../../api/hook-policy.ts";
+import { windowProblems } from "./window-check.ts";
 import { shared } from "../shared.ts";
 import { compileSchedule } from "./schedule.ts";
 import { wallClock } from "./zone.ts";

@@ -1,6 +1,6 @@
 /** The wall clock of a time zone, as a clock that only moves forward. */
 
-import { didYouMean, found } from "../validation/fieldmessage.ts";
+import { didYouMean, found } from "../validation/field-message.ts";
 import { shared } from "../shared.ts";
 
 /** From this instant until the next change, the wall clock is `offset` ahead of UTC. */

@@ -8,9 +8,9 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { promisify } from "node:util";
 import { parse, stringify } from "yaml";
-import { createMetrics } from "../../../src/metrics/metrics.ts";
+import { createMetrics } from "../../../src/report/metrics.ts";
 import { prometheusBinaries } from "../../controlplane/binaries.ts";
-import { CASES } from "./alertcases.ts";
+import { CASES } from "./alert-cases.ts";
 
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, "../../..");

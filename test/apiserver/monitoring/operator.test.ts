@@ -12,15 +12,15 @@ import { after, before, describe, test } from "node:test";
 import { connect } from "node:tls";
 import { promisify } from "node:util";
 import { parse } from "yaml";
-import { askAdmission } from "../admissioncall.ts";
-import { type Lab, startLab } from "../operatorlab.ts";
+import { askAdmission } from "../admission-call.ts";
+import { type Lab, startLab } from "../operator-lab.ts";
 import {
   controlPlaneBinaries,
   prometheusBinaries,
   prometheusOperatorCrds,
 } from "../../controlplane/binaries.ts";
 import { type KubeObject, objectsOf } from "../../controlplane/client.ts";
-import type { ControlPlane } from "../../controlplane/controlplane.ts";
+import type { ControlPlane } from "../../controlplane/control-plane.ts";
 import { clusterRef, createCluster, NEXT_VERSION } from "../../controlplane/lab.ts";
 import {
   issueServingCertificate,

@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import { prometheusBinaries } from "../../controlplane/binaries.ts";
-import type { ControlPlane } from "../../controlplane/controlplane.ts";
+import type { ControlPlane } from "../../controlplane/control-plane.ts";
 import { flags } from "../../controlplane/processes.ts";
 import { freePorts } from "../../controlplane/ports.ts";
 

@@ -7,11 +7,11 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { KubeObject } from "../../controlplane/client.ts";
-import type { ControlPlane } from "../../controlplane/controlplane.ts";
+import type { ControlPlane } from "../../controlplane/control-plane.ts";
 import { applyPolicy, approvalRule, policyRef } from "../../controlplane/policies.ts";
 import { attachCluster } from "../cluster.ts";
 import { holdsUntilApproved } from "../held.ts";
-import { installKustomized, NAMESPACE, removeRelease, replicas, SELECTOR } from "../operatorpods.ts";
+import { installKustomized, NAMESPACE, removeRelease, replicas, SELECTOR } from "../operator-pods.ts";
 
 const LIFETIME_S = 600;
 const FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";

@@ -7,12 +7,12 @@ import { request as post } from "node:https";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { after, before, test } from "node:test";
-import type { GateSpec } from "../../../src/api/hookpolicy.ts";
-import { ADMISSION_PATH } from "../../../src/admission/reviewhandler.ts";
-import { DISCOVERY_PATH } from "../../../src/api/hookcatalog.ts";
+import type { GateSpec } from "../../../src/api/hook-policy.ts";
+import { ADMISSION_PATH } from "../../../src/admission/review-handler.ts";
+import { DISCOVERY_PATH } from "../../../src/api/hook-catalog.ts";
 import { Client, type KubeObject, objectsOf, type Ref } from "../../controlplane/client.ts";
-import { installClusterDefinition } from "../../controlplane/clusterapi.ts";
-import { type ControlPlane, startControlPlane } from "../../controlplane/controlplane.ts";
+import { installClusterDefinition } from "../../controlplane/cluster-api.ts";
+import { type ControlPlane, startControlPlane } from "../../controlplane/control-plane.ts";
 import {
   installHookPolicy,
   NAMESPACE,
@@ -21,7 +21,7 @@ import {
   startOperator,
 } from "../../controlplane/operator.ts";
 import { reviewOf } from "../../unit/admission/reviews.ts";
-import { type AdmissionClient, createAdmissionClient } from "../../apiserver/admissionclient.ts";
+import { type AdmissionClient, createAdmissionClient } from "../../apiserver/admission-client.ts";
 
 const MANIFESTS = join(import.meta.dirname, "../../../manifests");
 const TEAM = "team-a";

@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { type Lab, startLab } from "../../apiserver/operatorlab.ts";
+import { type Lab, startLab } from "../../apiserver/operator-lab.ts";
 import type { Ref } from "../../controlplane/client.ts";
-import { CLUSTER_DEFINITION } from "../../controlplane/clusterapi.ts";
+import { CLUSTER_DEFINITION } from "../../controlplane/cluster-api.ts";
 import { clusterRef, createCluster } from "../../controlplane/lab.ts";
 import { applyPolicy, approvalRule, policyRef } from "../../controlplane/policies.ts";
 

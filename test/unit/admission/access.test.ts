@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { GateSpec, ObjectGateSpec } from "../../../src/api/hookpolicy.ts";
-import type { PolicyObject } from "../../../src/controller/policyset.ts";
+import type { GateSpec, ObjectGateSpec } from "../../../src/api/hook-policy.ts";
+import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { clusterHookPolicy, hookPolicy, rule } from "../builders.ts";
 import { type Answer, BACKUP, BACKUPS, changed, webhook } from "./reviews.ts";
 

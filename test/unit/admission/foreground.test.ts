@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { RuleSpec } from "../../../src/api/hookpolicy.ts";
-import type { PolicyObject } from "../../../src/controller/policyset.ts";
+import type { RuleSpec } from "../../../src/api/hook-policy.ts";
+import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { APPROVED, hookPolicy, rule } from "../builders.ts";
-import { deny, lab, raw, review } from "./clusterlab.ts";
+import { deny, lab, raw, review } from "./cluster-lab.ts";
 
 const APPROVES = { annotations: { [APPROVED]: "yes" } };
 const FOREGROUND = { propagationPolicy: "Foreground" };

@@ -1,14 +1,14 @@
 /** The webhook over a world of plain values, called with the bytes that an API server sends. */
 
 import assert from "node:assert/strict";
-import type { HookOverride, HookOverrideSpec } from "../../../src/api/hookpolicy.ts";
+import type { HookOverride, HookOverrideSpec } from "../../../src/api/hook-policy.ts";
 import type { ObjectMeta } from "../../../src/api/meta.ts";
 import { examine } from "../../../src/admission/examine.ts";
 import type { ThreadExaminer } from "../../../src/admission/examiner.ts";
-import { createAdmissionHandler } from "../../../src/admission/reviewhandler.ts";
-import { Turns } from "../../../src/server/turns.ts";
-import type { Access, AdmissionWorld, LocatedKind } from "../../../src/admission/reviewworld.ts";
-import type { PolicyObject } from "../../../src/controller/policyset.ts";
+import { createAdmissionHandler } from "../../../src/admission/review-handler.ts";
+import { Turns } from "../../../src/extension/turns.ts";
+import type { Access, AdmissionWorld, LocatedKind } from "../../../src/admission/review-world.ts";
+import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { ALL_HOOKS, metadata, NOW } from "../builders.ts";
 import { MemoryLogger } from "../kube/fixtures.ts";
 

@@ -11,8 +11,8 @@ import {
   SETTLE_MS,
 } from "../../../src/certificates/lifetime.ts";
 import { parseCertificates } from "../../../src/certificates/pem.ts";
-import { issue } from "../server/certificates.ts";
-import { AUTHORITY, Lab, NAMES, secretOf, SERVING, SIGNAL } from "./keeperlab.ts";
+import { issue } from "../extension/certificates.ts";
+import { AUTHORITY, Lab, NAMES, secretOf, SERVING, SIGNAL } from "./keeper-lab.ts";
 
 test("from nothing: an authority that may sign servers, and a serving certificate of the Service's names", async () => {
   const lab = new Lab();

@@ -3,7 +3,7 @@ import { X509Certificate } from "node:crypto";
 import { before, test } from "node:test";
 
 import { createAuthority } from "../../../src/certificates/issue.ts";
-import { KubeError } from "../../../src/kube/kubeerror.ts";
+import { KubeError } from "../../../src/kube/kube-error.ts";
 import { distrusting as distrustingObjects, type TrustOptions } from "../../../src/certificates/trust.ts";
 
 const HOST = "hooks.system.svc";

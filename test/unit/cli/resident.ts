@@ -24,7 +24,7 @@ export async function hookpolicy(args: readonly string[], start: Start = {}): Pr
 }
 
 async function call(message: Call): Promise<Reply> {
-  resident ??= fork(join(import.meta.dirname, "residentprocess.ts"), { execArgv: [] });
+  resident ??= fork(join(import.meta.dirname, "resident-process.ts"), { execArgv: [] });
   const child = resident;
   child.ref();
   child.channel?.ref();

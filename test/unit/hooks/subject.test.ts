@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import * as fc from "fast-check";
 
-import { HOOK_NAMES, type HookName, VERSION_FIELDS } from "../../../src/api/runtimehooks.ts";
+import { HOOK_NAMES, type HookName, VERSION_FIELDS } from "../../../src/api/runtime-hooks.ts";
 import { decodeRequest } from "../../../src/hooks/codec.ts";
 import { seenSubject, type Subject } from "../../../src/hooks/subject.ts";
-import { WholeBody } from "../../../src/server/wholebody.ts";
+import { WholeBody } from "../../../src/extension/whole-body.ts";
 import { runs } from "../../generated.ts";
 import { CLUSTER_VERSIONS, goldenRequest } from "../../contract/golden.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { test } from "node:test";
 import { Backoff, childOf, pause, withDeadline } from "../../../src/kube/deadline.ts";
-import { KubeError } from "../../../src/kube/kubeerror.ts";
+import { KubeError } from "../../../src/kube/kube-error.ts";
 
 const limits = (signal?: AbortSignal): { timeoutMs: number; signal?: AbortSignal } => ({
   timeoutMs: 5_000,

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { definitionUid, isDefinitionChanging } from "../../../src/kube/definitions.ts";
 import type { ObjectMeta } from "../../../src/api/meta.ts";
-import type { KubeClient } from "../../../src/kube/kubeclient.ts";
-import { isNotFound } from "../../../src/kube/kubeerror.ts";
+import type { KubeClient } from "../../../src/kube/kube-client.ts";
+import { isNotFound } from "../../../src/kube/kube-error.ts";
 import { ROLLOUTS } from "../../../src/kube/resources.ts";
 
 type Definition = Pick<ObjectMeta, "uid" | "deletionTimestamp">;

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import type { LogFields, Logger } from "../../../src/api/logger.ts";
-import { KubeClient } from "../../../src/kube/kubeclient.ts";
-import type { KubeClientOptions } from "../../../src/kube/kubeclient.ts";
+import type { LogFields, Logger } from "../../../src/lib/logger.ts";
+import { KubeClient } from "../../../src/kube/kube-client.ts";
+import type { KubeClientOptions } from "../../../src/kube/kube-client.ts";
 import { loadKubeConfig } from "../../../src/kube/kubeconfig.ts";
-import { FakeApiServer } from "./fakeapiserver.ts";
+import { FakeApiServer } from "./fake-api-server.ts";
 
 export function scratch(t: TestContext): string {
   const directory = mkdtempSync(join(tmpdir(), "hookpolicy-kube-"));

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { KubeError } from "../../../src/kube/kubeerror.ts";
-import type { Change } from "../../../src/kube/objectstore.ts";
-import { WIDGETS } from "./fakeapiserver.ts";
+import { KubeError } from "../../../src/kube/kube-error.ts";
+import type { Change } from "../../../src/kube/object-store.ts";
+import { WIDGETS } from "./fake-api-server.ts";
 import { until } from "./fixtures.ts";
-import { startInformer, toSize } from "./informerlab.ts";
-import type { Size } from "./informerlab.ts";
+import { startInformer, toSize } from "./informer-lab.ts";
+import type { Size } from "./informer-lab.ts";
 
 const brief = (changes: readonly Change<Size>[]): string[] =>
   changes.map(({ key, old, new: now }) => `${key}:${old?.size ?? ""}>${now?.size ?? ""}`);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { TestContext } from "node:test";
 import { loadKubeConfig, serverText } from "../../../src/kube/kubeconfig.ts";
-import { KubeError } from "../../../src/kube/kubeerror.ts";
+import { KubeError } from "../../../src/kube/kube-error.ts";
 import { scratch, writeKubeConfig } from "./fixtures.ts";
 
 function setEnvironment(t: TestContext, values: Readonly<Record<string, string | undefined>>): void {

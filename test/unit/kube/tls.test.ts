@@ -6,11 +6,11 @@ import type { Socket } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { TestContext } from "node:test";
-import { KubeClient } from "../../../src/kube/kubeclient.ts";
-import type { KubeClientOptions } from "../../../src/kube/kubeclient.ts";
+import { KubeClient } from "../../../src/kube/kube-client.ts";
+import type { KubeClientOptions } from "../../../src/kube/kube-client.ts";
 import { loadKubeConfig } from "../../../src/kube/kubeconfig.ts";
-import { KubeError, isUnreachable } from "../../../src/kube/kubeerror.ts";
-import { FakeApiServer, WIDGETS } from "./fakeapiserver.ts";
+import { KubeError, isUnreachable } from "../../../src/kube/kube-error.ts";
+import { FakeApiServer, WIDGETS } from "./fake-api-server.ts";
 import { scratch, selfSigned, writeKubeConfig } from "./fixtures.ts";
 
 const identity = await selfSigned();

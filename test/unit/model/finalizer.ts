@@ -1,6 +1,6 @@
 /** What happens to a HookPolicy that holds deletions, to its namespace and to its Clusters. */
 
-import { FINALIZER } from "../../../src/api/hookpolicy.ts";
+import { FINALIZER } from "../../../src/api/hook-policy.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
 import { hookPolicy, NOW } from "../builders.ts";
 import type { Step } from "./explorer.ts";

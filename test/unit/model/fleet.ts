@@ -1,8 +1,8 @@
 /** Two replicas, the API server, Cluster API and people: everything that takes part, as one system to explore. */
 
-import type { HookCall } from "../../../src/api/runtimehooks.ts";
+import type { HookCall } from "../../../src/api/runtime-hooks.ts";
 import { type KubeObject, keyOf } from "../../../src/kube/resource.ts";
-import { ApiModel, type Request, withoutVersions } from "./apiserver.ts";
+import { ApiModel, type Request, withoutVersions } from "./api-server.ts";
 import type { Step, System } from "./explorer.ts";
 import { type Clock, Replica, type Surroundings, text } from "./replica.ts";
 

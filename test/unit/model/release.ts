@@ -1,9 +1,9 @@
 /** One replica is asked about a Cluster, while everything that its answer depends on is changed by others. */
 
-import type { RuleSpec } from "../../../src/api/hookpolicy.ts";
+import type { RuleSpec } from "../../../src/api/hook-policy.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
-import type { DecisionStore } from "../../../src/controller/decisionstore.ts";
-import { viewPolicy } from "../../../src/controller/storedviews.ts";
+import type { DecisionStore } from "../../../src/memory/decision-store.ts";
+import { viewPolicy } from "../../../src/memory/stored-views.ts";
 import { viewCluster, viewNamespace } from "../../../src/policy/cluster.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import { APPROVED, at, compiled, DELETE, gated, NO_OBJECTS, NOW, UPGRADE } from "../builders.ts";

@@ -1,10 +1,10 @@
 /** What happens to one HookRollout, and what the model must find where the protocol is weakened. */
 
 import type { Cluster } from "../../../src/api/meta.ts";
-import type { RolloutApi } from "../../../src/controller/ports.ts";
+import type { RolloutApi } from "../../../src/memory/ports.ts";
 import { NOW, TARGET } from "../rollouts/fixtures.ts";
 import type { Step } from "./explorer.ts";
-import type { RolloutFleet, RolloutScenario } from "./rolloutfleet.ts";
+import type { RolloutFleet, RolloutScenario } from "./rollout-fleet.ts";
 
 const [NEWER, OLDER] = ["v1.36.0", "v1.34.9"];
 

@@ -1,11 +1,11 @@
 /**
  * Two replicas write one status, each when it sees what Cluster API waits for. Calls are not part of it: what is
- * remembered follows from the Cluster alone (test/redteam/triggerlaw.test.ts).
+ * remembered follows from the Cluster alone (test/redteam/trigger-law.test.ts).
  */
 
-import type { DecisionRow, HookPolicyStatus } from "../../../src/api/hookpolicy.ts";
+import type { DecisionRow, HookPolicyStatus } from "../../../src/api/hook-policy.ts";
 import { PENDING_HOOKS_ANNOTATION } from "../../../src/api/meta.ts";
-import type { HookCall } from "../../../src/api/runtimehooks.ts";
+import type { HookCall } from "../../../src/api/runtime-hooks.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
 import { APPROVED, at, hookPolicy, NOW, rule } from "../builders.ts";
 import type { Step } from "./explorer.ts";

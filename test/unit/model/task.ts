@@ -1,7 +1,7 @@
 /** Work of a replica that waits for answers of the API server, and the steps in which these come. */
 
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { Request } from "./apiserver.ts";
+import type { Request } from "./api-server.ts";
 import type { Step } from "./explorer.ts";
 
 /** Work that waits for answers of the API server. */

@@ -9,8 +9,8 @@ import { Fleet, rested, type Scenario } from "./fleet.ts";
 import { releaseScenarios, weakConfirmations } from "./release.ts";
 import { stopClocks } from "./replica.ts";
 import { rolloutScenarios, weakClocks, weakReleases, weakRollouts } from "./rollout.ts";
-import { restedRollout } from "./restedrollout.ts";
-import { RolloutFleet, type RolloutScenario } from "./rolloutfleet.ts";
+import { restedRollout } from "./rested-rollout.ts";
+import { RolloutFleet, type RolloutScenario } from "./rollout-fleet.ts";
 import { statusScenarios } from "./status.ts";
 
 const SCENARIOS: Readonly<Record<string, Scenario>> = {

@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { HookCall, HookName } from "../../../src/api/runtimehooks.ts";
-import { HOOK_NAMES, VERSION_FIELDS } from "../../../src/api/runtimehooks.ts";
+import type { HookCall, HookName } from "../../../src/api/runtime-hooks.ts";
+import { HOOK_NAMES, VERSION_FIELDS } from "../../../src/api/runtime-hooks.ts";
 import { expectedCall } from "../../../src/operations/call.ts";
 import { cluster } from "../builders.ts";
-import { blocking, type Shown, shown, versions } from "../../redteam/shownclusters.ts";
+import { blocking, type Shown, shown, versions } from "../../redteam/shown-clusters.ts";
 
 interface Case {
   readonly hook: HookName;

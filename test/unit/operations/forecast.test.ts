@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import * as fc from "fast-check";
-import type { GateSpec, RuleSpec } from "../../../src/api/hookpolicy.ts";
-import type { PolicyObject } from "../../../src/controller/policyset.ts";
+import type { GateSpec, RuleSpec } from "../../../src/api/hook-policy.ts";
+import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { forecast } from "../../../src/operations/forecast.ts";
 import type { World } from "../../../src/policy/world.ts";
 import {

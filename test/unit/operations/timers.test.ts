@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import * as fc from "fast-check";
-import type { GateSpec } from "../../../src/api/hookpolicy.ts";
+import type { GateSpec } from "../../../src/api/hook-policy.ts";
 import { adoptTimers, forgetPolicy, remember } from "../../../src/operations/timers.ts";
 import { type OperationState, type RuleTimers, timerKey } from "../../../src/policy/world.ts";
 import { APPROVED, at, gated, hookPolicy, NOW, Operation, rule } from "../builders.ts";

@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import { servedHooks } from "../../../src/api/hookcatalog.ts";
+import { servedHooks } from "../../../src/api/hook-catalog.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
-import type { HookCall, HookName } from "../../../src/api/runtimehooks.ts";
+import type { HookCall, HookName } from "../../../src/api/runtime-hooks.ts";
 import { isWanted } from "../../../src/operations/wanted.ts";
-import { blocking, FAILED, type Shown, shown, versions } from "../../redteam/shownclusters.ts";
+import { blocking, FAILED, type Shown, shown, versions } from "../../redteam/shown-clusters.ts";
 import { cluster, DELETE, NOW } from "../builders.ts";
 
 const [OLD, NEXT, LAST] = ["v1.33.0", "v1.34.0", "v1.35.0"] as const;

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { HookPolicySpec, RuleSpec } from "../../../src/api/hookpolicy.ts";
+import type { HookPolicySpec, RuleSpec } from "../../../src/api/hook-policy.ts";
 import { admit, denying, warning } from "../../../src/policy/admission.ts";
 import { decide, holdTexts } from "../../../src/policy/decide.ts";
 import type { World } from "../../../src/policy/world.ts";

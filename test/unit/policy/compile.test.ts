@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import * as fc from "fast-check";
-import type { GateSpec, HookPolicySpec, RuleSpec } from "../../../src/api/hookpolicy.ts";
-import type { PolicyObject } from "../../../src/controller/policyset.ts";
-import { servedHooks } from "../../../src/api/hookcatalog.ts";
+import type { GateSpec, HookPolicySpec, RuleSpec } from "../../../src/api/hook-policy.ts";
+import type { PolicyObject } from "../../../src/memory/policy-set.ts";
+import { servedHooks } from "../../../src/api/hook-catalog.ts";
 import { compilePolicy } from "../../../src/policy/compile.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import { isGated, windowsOf } from "../../../src/policy/policy.ts";

@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { RuleSpec } from "../../../src/api/hookpolicy.ts";
+import type { RuleSpec } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
-import type { HookCall } from "../../../src/api/runtimehooks.ts";
-import type { PolicyObject } from "../../../src/controller/policyset.ts";
+import type { HookCall } from "../../../src/api/runtime-hooks.ts";
+import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import type { Decision } from "../../../src/policy/decision.ts";
 import {

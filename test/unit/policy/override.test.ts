@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { HookOverride, HookOverrideSpec } from "../../../src/api/hookpolicy.ts";
-import type { PolicyObject } from "../../../src/controller/policyset.ts";
+import type { HookOverride, HookOverrideSpec } from "../../../src/api/hook-policy.ts";
+import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import type { Decision } from "../../../src/policy/decision.ts";
 import { compileOverride, type Override } from "../../../src/policy/override.ts";
 import type { World } from "../../../src/policy/world.ts";

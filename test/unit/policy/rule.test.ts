@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { GateSpec, MatchCondition, RuleSpec } from "../../../src/api/hookpolicy.ts";
+import type { GateSpec, MatchCondition, RuleSpec } from "../../../src/api/hook-policy.ts";
 import type { Decision, RuleTrace } from "../../../src/policy/decision.ts";
 import type { World } from "../../../src/policy/world.ts";
 import { APPROVED, at, cluster, gated, hookPolicy, NOW, Operation, rule } from "../builders.ts";

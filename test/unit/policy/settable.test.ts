@@ -1,8 +1,8 @@
-/** Which marks a command may set for a gate: test/redteam/apiserver/tenantmarks.test.ts tries it on a real API server. */
+/** Which marks a command may set for a gate: test/redteam/apiserver/tenant-marks.test.ts tries it on a real API server. */
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import { markReaders, type Reader } from "../../../src/policy/markreaders.ts";
+import { markReaders, type Reader } from "../../../src/policy/mark-readers.ts";
 import { type Mark, placeOf, whyNotSettable } from "../../../src/policy/settable.ts";
 
 const gate = (kind: "annotation" | "label", key: string, more: object = {}): object => ({

@@ -4,14 +4,14 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import * as fc from "fast-check";
-import type { GateSpec } from "../../../src/api/hookpolicy.ts";
-import type { PolicyObject } from "../../../src/controller/policyset.ts";
+import type { GateSpec } from "../../../src/api/hook-policy.ts";
+import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import { readsCall, standsUntil } from "../../../src/policy/standing.ts";
 import { remember } from "../../../src/operations/timers.ts";
 import type { World } from "../../../src/policy/world.ts";
 import { APPROVED, at, compiled, DELETE, gated, NOW, rule, world } from "../builders.ts";
-import * as any from "./decidearbitraries.ts";
+import * as any from "./decide-arbitraries.ts";
 import { runs } from "../../generated.ts";
 
 /** At 12:00; the window opens at 13:00. */

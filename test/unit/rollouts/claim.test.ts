@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import * as fc from "fast-check";
-import type { HookRolloutSpec, HookRolloutStatus, RolloutClaim } from "../../../src/api/hookpolicy.ts";
+import type { HookRolloutSpec, HookRolloutStatus, RolloutClaim } from "../../../src/api/hook-policy.ts";
 import type { ObjectMeta } from "../../../src/api/meta.ts";
 import { claim, type ClaimResult } from "../../../src/rollouts/claim.ts";
 import { memberOf } from "../../../src/rollouts/member.ts";

@@ -5,7 +5,7 @@ import {
   type HookRollout,
   type HookRolloutSpec,
   type HookRolloutStatus,
-} from "../../../src/api/hookpolicy.ts";
+} from "../../../src/api/hook-policy.ts";
 import type { ObjectMeta } from "../../../src/api/meta.ts";
 import { PENDING_HOOKS_ANNOTATION } from "../../../src/api/meta.ts";
 import type { Candidate } from "../../../src/rollouts/claim.ts";

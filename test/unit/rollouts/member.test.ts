@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { HookRolloutSpec } from "../../../src/api/hookpolicy.ts";
-import { HOOK_NAMES } from "../../../src/api/runtimehooks.ts";
+import type { HookRolloutSpec } from "../../../src/api/hook-policy.ts";
+import { HOOK_NAMES } from "../../../src/api/runtime-hooks.ts";
 import {
   type Namespace,
   type ObjectMeta,

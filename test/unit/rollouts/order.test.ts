@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import * as fc from "fast-check";
-import { MAX_RUNNING } from "../../../src/api/hookpolicy.ts";
+import { MAX_RUNNING } from "../../../src/api/hook-policy.ts";
 import {
   compareOrder,
   inOrder,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import * as fc from "fast-check";
-import type { HookRolloutSpec } from "../../../src/api/hookpolicy.ts";
+import type { HookRolloutSpec } from "../../../src/api/hook-policy.ts";
 import { slotsOf } from "../../../src/rollouts/limit.ts";
 import { type Plan, planRollout } from "../../../src/rollouts/plan.ts";
 import { clusterMeta, member, NOW, rolloutOf } from "./fixtures.ts";

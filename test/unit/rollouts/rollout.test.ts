@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { HookRolloutSpec } from "../../../src/api/hookpolicy.ts";
+import type { HookRolloutSpec } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import { healthOf, isAtTarget } from "../../../src/rollouts/health.ts";
 import { openGate, promotionQueries } from "../../../src/rollouts/promotion.ts";

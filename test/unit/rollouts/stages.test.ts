@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { HookRolloutSpec, HookRolloutStatus, RolloutFailure } from "../../../src/api/hookpolicy.ts";
+import type { HookRolloutSpec, HookRolloutStatus, RolloutFailure } from "../../../src/api/hook-policy.ts";
 import { UNCLAIMED, UNHEALTHY } from "../../../src/rollouts/slots.ts";
 import { closedBy, countingFailures, haltingStage, hasPassed } from "../../../src/rollouts/stages.ts";
 import { NOW, rolloutOf, TARGET } from "./fixtures.ts";

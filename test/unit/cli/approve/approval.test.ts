@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { GateSpec } from "../../../../src/api/hookpolicy.ts";
-import type { HookName } from "../../../../src/api/runtimehooks.ts";
+import type { GateSpec } from "../../../../src/api/hook-policy.ts";
+import type { HookName } from "../../../../src/api/runtime-hooks.ts";
 import {
   type ApprovalPlan,
   endingOf,
@@ -9,7 +9,7 @@ import {
   isWithin,
   planApproval,
 } from "../../../../src/cli/approve/approval.ts";
-import { markReaders } from "../../../../src/policy/markreaders.ts";
+import { markReaders } from "../../../../src/policy/mark-readers.ts";
 import { placeOf } from "../../../../src/policy/settable.ts";
 import { commandFor, planLines } from "../../../../src/cli/approve/report.ts";
 import { PLAIN } from "../../../../src/cli/terminal/colour.ts";
@@ -19,7 +19,7 @@ import {
   liftedBy,
   newOverride,
   overrideProblems,
-} from "../../../../src/cli/override/newoverride.ts";
+} from "../../../../src/cli/override/new-override.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { ALL_HOOKS, NOW } from "../../builders.ts";
 import { printed } from "../printed.ts";

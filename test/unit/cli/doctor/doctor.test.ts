@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { Evidence, Read } from "../../../../src/cli/doctor/doctor.ts";
 import { PLAIN } from "../../../../src/cli/terminal/colour.ts";
-import { flagOf } from "../../../../src/cli/doctor/checkinstall.ts";
+import { flagOf } from "../../../../src/cli/doctor/check-install.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { CRD_SCHEMAS } from "../../../../src/api/schemas.gen.ts";
 import {
@@ -22,7 +22,7 @@ import {
   evidence,
   check,
   table,
-} from "./evidencefixture.ts";
+} from "./evidence-fixture.ts";
 import { doctorLines, examine } from "../../../../src/cli/doctor/report.ts";
 import { printed } from "../printed.ts";
 test("where all is well every check is ok", () => {

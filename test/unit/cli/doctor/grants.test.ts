@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { answering } from "../apiserver.ts";
+import { answering } from "../api-server.ts";
 import { hookpolicy } from "../resident.ts";
-import { check, forbidden, found } from "./evidencefixture.ts";
+import { check, forbidden, found } from "./evidence-fixture.ts";
 
 const OWN = "/apis/hookpolicy.dev/v1alpha1";
 const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });

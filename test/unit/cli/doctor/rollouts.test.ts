@@ -4,7 +4,7 @@ import { describe } from "node:test";
 import type { Evidence } from "../../../../src/cli/doctor/doctor.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { invalidCorpus, kindOf } from "../../../corpus/corpus.ts";
-import { cluster, extension, forbidden, found, registrations, table } from "./evidencefixture.ts";
+import { cluster, extension, forbidden, found, registrations, table } from "./evidence-fixture.ts";
 
 const READY = { type: "Ready", status: "True", message: "" };
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { follow } from "../../../../src/cli/fleet/follow.ts";
-import { dropConnection, status, WIDGETS } from "../../kube/fakeapiserver.ts";
+import { dropConnection, status, WIDGETS } from "../../kube/fake-api-server.ts";
 import { startLab, until } from "../../kube/fixtures.ts";
 
 interface Seen {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { answering } from "../apiserver.ts";
+import { answering } from "../api-server.ts";
 import { hookpolicy } from "../resident.ts";
 
 const CLUSTERS = "/apis/cluster.x-k8s.io/v1beta2";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { answering } from "../apiserver.ts";
+import { answering } from "../api-server.ts";
 import { hookpolicy } from "../resident.ts";
 
 const WRONG: Record<string, { args: string[]; says: RegExp }> = {

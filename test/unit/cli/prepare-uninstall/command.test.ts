@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 import test, { describe, type TestContext } from "node:test";
-import { answering } from "../apiserver.ts";
+import { answering } from "../api-server.ts";
 import { MAIN } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
 

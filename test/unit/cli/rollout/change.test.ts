@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import { CONDITION, type HookRolloutSpec } from "../../../../src/api/hookpolicy.ts";
+import { CONDITION, type HookRolloutSpec } from "../../../../src/api/hook-policy.ts";
 import { isHalted, pauseRollout, resumeRollout, resumption } from "../../../../src/cli/rollout/change.ts";
-import { KubeError } from "../../../../src/kube/kubeerror.ts";
+import { KubeError } from "../../../../src/kube/kube-error.ts";
 import { hookRollout, NOW, readyStatus } from "../../rollouts/fixtures.ts";
 
 type Client = Parameters<typeof pauseRollout>[0];

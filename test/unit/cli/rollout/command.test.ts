@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import { answering } from "../apiserver.ts";
+import { answering } from "../api-server.ts";
 import { folder } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
 

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { servedHooks } from "../../../../src/api/hookcatalog.ts";
-import { demandsIn, fleetPair } from "../../../../src/cli/simulate/changedfleet.ts";
+import { servedHooks } from "../../../../src/api/hook-catalog.ts";
+import { demandsIn, fleetPair } from "../../../../src/cli/simulate/changed-fleet.ts";
 import { simulate } from "../../../../src/cli/simulate/simulation.ts";
 
 const AT = new Date("2026-11-21T12:00:00Z");

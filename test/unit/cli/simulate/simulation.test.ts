@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { servedHooks } from "../../../../src/api/hookcatalog.ts";
-import { fleetPair } from "../../../../src/cli/simulate/changedfleet.ts";
+import { servedHooks } from "../../../../src/api/hook-catalog.ts";
+import { fleetPair } from "../../../../src/cli/simulate/changed-fleet.ts";
 import type { Change } from "../../../../src/cli/simulate/comparison.ts";
 import { simulate } from "../../../../src/cli/simulate/simulation.ts";
 

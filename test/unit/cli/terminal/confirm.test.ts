@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { resolve } from "node:path";
 import test from "node:test";
-import { onTerminal } from "./pseudoterminal.ts";
+import { onTerminal } from "./pseudo-terminal.ts";
 
 const CONFIRM = resolve(import.meta.dirname, "../../../../src/cli/terminal/confirm.ts");
 const PROGRAM = `

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
 import { Ajv } from "ajv";
-import { answering } from "../apiserver.ts";
+import { answering } from "../api-server.ts";
 import { folder } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
 

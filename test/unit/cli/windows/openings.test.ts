@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { openingsOf } from "../../../../src/cli/windows/openings.ts";
-import { dateText, wallTime } from "../../../../src/cli/terminal/timetext.ts";
+import { dateText, wallTime } from "../../../../src/cli/terminal/time-text.ts";
 
 const BERLIN = "Europe/Berlin";
 const daily = (schedule: string, duration: string) => ({ timeZone: BERLIN, allow: [{ schedule, duration }] });

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { GateSpec } from "../../../../src/api/hookpolicy.ts";
-import type { HookCall } from "../../../../src/api/runtimehooks.ts";
+import type { GateSpec } from "../../../../src/api/hook-policy.ts";
+import type { HookCall } from "../../../../src/api/runtime-hooks.ts";
 import type { Decision, GateTrace } from "../../../../src/policy/decision.ts";
 import { compileGate } from "../../../../src/policy/gates/gates.ts";
 import type { World } from "../../../../src/policy/world.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { GateSpec, RuleSpec } from "../../../../src/api/hookpolicy.ts";
+import type { GateSpec, RuleSpec } from "../../../../src/api/hook-policy.ts";
 import { contradictions } from "../../../../src/policy/validation/contradictions.ts";
 import { rule } from "../../builders.ts";
 

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { GateSpec, RuleSpec } from "../../../../src/api/hookpolicy.ts";
-import { servedHooks } from "../../../../src/api/hookcatalog.ts";
+import type { GateSpec, RuleSpec } from "../../../../src/api/hook-policy.ts";
+import { servedHooks } from "../../../../src/api/hook-catalog.ts";
 import { compilePolicy } from "../../../../src/policy/compile.ts";
 import { checkRules } from "../../../../src/policy/validation/semantics.ts";
 import { hookPolicy, rule } from "../../builders.ts";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import * as fc from "fast-check";
 import { compileWindow } from "../../../../src/policy/window/window.ts";
-import { windowProblems, windowWarnings } from "../../../../src/policy/window/windowcheck.ts";
+import { windowProblems, windowWarnings } from "../../../../src/policy/window/window-check.ts";
 import { isLocal, parseInstant, parseMoment } from "../../../../src/policy/window/moment.ts";
 import { offsetReader } from "../../../../src/policy/window/zone.ts";
 import { runs } from "../../../generated.ts";

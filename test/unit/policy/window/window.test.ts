@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { WindowEntry, WindowGateSpec } from "../../../../src/api/hookpolicy.ts";
+import type { WindowEntry, WindowGateSpec } from "../../../../src/api/hook-policy.ts";
 import { compileWindow, type Window } from "../../../../src/policy/window/window.ts";
-import { windowProblems } from "../../../../src/policy/window/windowcheck.ts";
+import { windowProblems } from "../../../../src/policy/window/window-check.ts";
 
 const WEEKEND: WindowGateSpec = {
   timeZone: "Europe/Berlin",

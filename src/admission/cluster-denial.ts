@@ -1,0 +1,63 @@
+/** Why a request about a Cluster is refused, in the form of the API server's own refusals. */
+
+import { CLUSTER_API_GROUP } from "../api/meta.ts";
+import { printable } from "../lib/printable.ts";
+import type { Attempt } from "../operations/attempt.ts";
+import type { Decision } from "../policy/decision.ts";
+import { truncate } from "../policy/message.ts";
+import { targetVersion } from "../policy/target-version.ts";
+import type { Denial } from "./denial.ts";
+
+/** Longer than any message of a decision. */
+const MAX_MESSAGE = 2048;
+
+/** Cluster API's condition has the same message while the hook holds the Cluster. */
+export function refusedBy(attempt: Attempt, { message }: Decision): Denial {
+  const text = `${subject(attempt)} yet: ${message}${hintFor(attempt)}`;
+  return denial(attempt, { code: 403, reason: "Forbidden" }, text);
+}
+
+function hintFor({ call, foreground }: Attempt): string {
+  if (foreground === true)
+    return "; the garbage collector would delete what it owns while the hook holds it: use --cascade=background (Argo CD: sync option PrunePropagationPolicy=background)";
+  const isNew = call.hook === "BeforeClusterCreate";
+  return isNew ? "; the Cluster does not exist yet, so set what it lacks in the object that you apply" : "";
+}
+
+const WITHOUT = {
+  NotLoaded:
+    "HookPolicy is still loading policies and refuses every request until it has finished: try again",
+  NotConfirmed: "HookPolicy could not confirm its decision with the API server",
+  TooManyCalls:
+    "too many requests about this Cluster wait for a decision of HookPolicy: try again in a second",
+  InternalError: "HookPolicy could not decide because of an internal error (see the operator's log)",
+} as const;
+
+/** Without a decision the request is refused. */
+export function undecided(attempt: Attempt, why: keyof typeof WITHOUT, reason?: string): Denial {
+  const isBusy = why === "TooManyCalls";
+  const status = isBusy
+    ? ({ code: 429, reason: "TooManyRequests" } as const)
+    : ({ code: 503, reason: "ServiceUnavailable" } as const);
+  const detail = reason === undefined ? "" : ` (${reason}): try again`;
+  const message = `${subject(attempt)} now: ${WITHOUT[why]}${detail}`;
+  return denial(attempt, status, message, isBusy ? { retryAfterSeconds: 1 } : {});
+}
+
+function subject({ call, foreground, cluster: { metadata } }: Attempt): string {
+  const name = `Cluster ${metadata.namespace}/${metadata.name}`;
+  if (foreground === true) return `${name} cannot be deleted in the foreground`;
+  if (call.hook === "BeforeClusterDelete") return `${name} cannot be deleted`;
+  if (call.hook === "BeforeClusterCreate") return `${name} cannot be created`;
+  return `${name} cannot be upgraded to ${targetVersion(call) ?? "this version"}`;
+}
+
+function denial(
+  { cluster: { metadata } }: Attempt,
+  status: Pick<Denial, "code" | "reason">,
+  message: string,
+  retry: { readonly retryAfterSeconds?: number } = {},
+): Denial {
+  const details = { name: metadata.name, group: CLUSTER_API_GROUP, kind: "clusters", ...retry };
+  return { ...status, message: truncate(printable(message), MAX_MESSAGE), details };
+}

@@ -1,0 +1,140 @@
+/**
+ * The validating webhook of Clusters: rules with `admission` speak before the API server stores a request. Only what was
+ * confirmed with the API server passes; a request is refused when anything about the decision is unknown.
+ */
+
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { HookName } from "../api/runtime-hooks.ts";
+import { type Attempt, attemptOf } from "../operations/attempt.ts";
+import { holdTexts } from "../policy/decide.ts";
+import type { Confirmation, Decision } from "../policy/decision.ts";
+import { Turns } from "../extension/turns.ts";
+import { CatchUp } from "./catch-up.ts";
+import { type ClusterReview, decodeClusterReview } from "./cluster-review.ts";
+import { refusedBy, undecided } from "./cluster-denial.ts";
+import { type Denial, tooBusy } from "./denial.ts";
+import type { AdmissionOutcome } from "./outcome.ts";
+import { ADMITTED, encodeVerdict, NOT_REVIEWED, readHead, shareOf } from "./review.ts";
+
+export const CLUSTER_ADMISSION_PATH = "/validate-cluster-x-k8s-io";
+
+export type AdmissionRequest = Attempt & { readonly admission: true; readonly fromApiServer?: true };
+
+/** The source of decisions (memory/answers.ts and release/confirmation.ts). */
+export interface ClusterDecisions {
+  /** Whether all policies and Namespaces are in memory. */
+  loaded(): boolean;
+  /** Decides at once or when it is the Cluster's turn; calls `refuse` if too many requests wait. */
+  inTurn<T>(request: AdmissionRequest, decide: () => T | Promise<T>, refuse: () => T): T | Promise<T>;
+  /** The refusal, if the object of the review alone suffices for it. */
+  refusal(request: AdmissionRequest, now: Date): Decision | undefined;
+  /** Decides from a fresh read. Never rejects. */
+  confirm(request: AdmissionRequest): Promise<Confirmation>;
+  /** The policies' warnings about a request that none refuses. */
+  warnings(request: AdmissionRequest, now: Date): Decision;
+}
+
+/** A review whose request was refused. */
+export interface RefusedRequest {
+  readonly review: ClusterReview;
+  readonly attempt: Attempt;
+  readonly outcome: AdmissionOutcome & { readonly denial: Denial };
+}
+
+export interface AdmissionRecorder {
+  /** A review was decided; `seconds` since it had arrived. */
+  decided(review: ClusterReview, attempt: Attempt, outcome: AdmissionOutcome, seconds: number): void;
+  /** A review that begins no operation, which the API server's matchConditions should have left out. */
+  unconcerned(): void;
+  /** Not a review of a Cluster: the API server refuses the request. */
+  undecodable(bytes: number): void;
+  failed(hook: HookName, error: unknown): void;
+}
+
+export interface ClusterAdmissionDeps {
+  /** Whether only the API server is answered. */
+  readonly authenticated: boolean;
+  readonly source: ClusterDecisions;
+  readonly recorder: AdmissionRecorder;
+  readonly now: () => Date;
+}
+
+/** Parsing a larger body takes milliseconds. */
+const LARGE_BYTES = 100 * 1024;
+
+export function createClusterHandler(deps: ClusterAdmissionDeps): (body: Buffer) => Promise<string> {
+  const turns = new Turns({ atOnce: 1 });
+  const catchUp = new CatchUp();
+  return async (body) => {
+    const started = performance.now();
+    const review = body.length > LARGE_BYTES ? await decodeInTurn(body, turns) : decodeClusterReview(body);
+    if (typeof review === "string") return review;
+    if (review === undefined) {
+      deps.recorder.undecodable(body.length);
+      return NOT_REVIEWED;
+    }
+    const attempt = attemptOf(review.change);
+    if (attempt === undefined) {
+      deps.recorder.unconcerned();
+      return encodeVerdict(review.uid, ADMITTED);
+    }
+    const outcome = await catchUp.decided(started, async () => await judge(attempt, deps));
+    deps.recorder.decided(review, attempt, outcome, (performance.now() - started) / 1000);
+    return encodeVerdict(review.uid, outcome);
+  };
+}
+
+/**
+ * Decodes one large review per turn of the event loop, so that calls are answered in between. Namespaces take turns, and
+ * each rests for as long as its last review took. A text is the answer when too many reviews wait.
+ */
+async function decodeInTurn(body: Buffer, turns: Turns): Promise<ClusterReview | undefined | string> {
+  const head = readHead(body);
+  const turn = await turns.take(shareOf(head));
+  if (turn === undefined) return encodeVerdict(head?.uid ?? "", { denial: tooBusy("Clusters") });
+  await nextTurn();
+  const started = performance.now();
+  try {
+    return decodeClusterReview(body);
+  } finally {
+    turn(performance.now() - started);
+  }
+}
+
+async function judge(attempt: Attempt, deps: ClusterAdmissionDeps): Promise<AdmissionOutcome> {
+  const sender = deps.authenticated ? { fromApiServer: true as const } : {};
+  const request: AdmissionRequest = { ...attempt, admission: true, ...sender };
+  const without = (verdict: Parameters<typeof undecided>[1], reason?: string): AdmissionOutcome => {
+    const denial = undecided(attempt, verdict, reason);
+    return { verdict, denial, ...(reason !== undefined && { reason }) };
+  };
+  try {
+    if (!deps.source.loaded()) return without("NotLoaded");
+    const decide = async (): Promise<AdmissionOutcome> => {
+      const refusal = deps.source.refusal(request, deps.now());
+      if (refusal !== undefined) return refused(attempt, refusal);
+      const confirmation = await deps.source.confirm(request);
+      if (!confirmation.ok) return without("NotConfirmed", confirmation.reason);
+      const { decision } = confirmation;
+      return decision.holds ? refused(attempt, decision) : passed(request, decision, deps);
+    };
+    return await deps.source.inTurn(request, decide, () => without("TooManyCalls"));
+  } catch (error) {
+    deps.recorder.failed(attempt.call.hook, error);
+    return without("InternalError");
+  }
+}
+
+function refused(attempt: Attempt, decision: Decision): AdmissionOutcome {
+  const verdict = decision.verdict === "Blocked" ? "Blocked" : "NotEvaluable";
+  return { verdict, denial: refusedBy(attempt, decision), decision };
+}
+
+function passed(
+  request: AdmissionRequest,
+  decision: Decision,
+  { source, now }: ClusterAdmissionDeps,
+): AdmissionOutcome {
+  const warnings = holdTexts(source.warnings(request, now()).trace);
+  return { verdict: warnings.length > 0 ? "Warned" : "Allowed", warnings, decision };
+}

@@ -1,0 +1,56 @@
+/** Decodes reviews of Clusters: a deletion, a creation, or a change. */
+
+import { fieldsOf, isFields, listOf, parseJson } from "../lib/fields.ts";
+import type { Cluster } from "../api/meta.ts";
+import type { Change } from "../operations/attempt.ts";
+import { viewCluster } from "../policy/cluster.ts";
+import { isClusterReview, type RawClusterReview } from "./review-validators.ts";
+import { MAX_REVIEW_BYTES } from "./review-size.ts";
+
+export interface ClusterReview {
+  readonly uid: string;
+  readonly username: string;
+  /** The API server stores nothing, whatever the answer. */
+  readonly dryRun: boolean;
+  readonly change: Change;
+}
+
+/**
+ * `undefined`: not a review of a Cluster, or an object is missing that its operation must have. The API server takes the
+ * answer to such a review for a failed call, and refuses the request. Never throws for any bytes.
+ */
+export function decodeClusterReview(body: Buffer): ClusterReview | undefined {
+  const raw = body.length > MAX_REVIEW_BYTES ? undefined : parseJson(body.toString("utf8"));
+  if (!isClusterReview(raw)) return undefined;
+  const { uid, operation, userInfo, dryRun = false, object, oldObject, options } = raw.request;
+  const change = changeOf(operation, viewed(oldObject), viewed(object));
+  const foreground = operation === "DELETE" && isForeground(options, oldObject);
+  return change && { uid, username: userInfo.username ?? "", dryRun, change: { ...change, foreground } };
+}
+
+/** As the API server decides (registry/generic/registry/store.go, shouldDeleteDependents): options win over a finalizer. */
+function isForeground(options: unknown, cluster: unknown): boolean {
+  const { propagationPolicy, orphanDependents } = fieldsOf(options);
+  if (typeof propagationPolicy === "string") return propagationPolicy === "Foreground";
+  if (typeof orphanDependents === "boolean") return false;
+  const { finalizers } = fieldsOf(fieldsOf(cluster)["metadata"]);
+  return listOf(finalizers).includes("foregroundDeletion");
+}
+
+function changeOf(
+  operation: RawClusterReview["request"]["operation"],
+  before: Cluster | undefined,
+  after: Cluster | undefined,
+): Change | undefined {
+  if (operation === "CREATE") return after && { after };
+  if (operation === "DELETE") return before && { before };
+  return before && after && { before, after };
+}
+
+/** `undefined` without a name or a namespace, because no policy would match such a Cluster. */
+function viewed(object: unknown): Cluster | undefined {
+  if (!isFields(object)) return undefined;
+  const cluster = viewCluster(object);
+  const { name, namespace } = cluster.metadata;
+  return name === "" || namespace === undefined ? undefined : cluster;
+}

@@ -1,0 +1,99 @@
+/** Warns of everything that keeps a HookOverride from having an effect. It is for emergencies, so it is never refused. */
+
+import type { HookOverride, PolicyRefSpec } from "../api/hook-policy.ts";
+import type { Cluster } from "../api/meta.ts";
+import type { ServedHooks } from "../api/hook-catalog.ts";
+import { compileOverride, covers, type Override } from "../policy/override.ts";
+import type { CompiledPolicy } from "../policy/policy.ts";
+import { policyName } from "../policy/policy-ref.ts";
+import type { FieldError } from "../policy/validation/schema.ts";
+import type { AdmissionWorld } from "./review-world.ts";
+
+export interface OverrideFindings {
+  readonly warnings: readonly FieldError[];
+  /** Absent: the override is invalid, and there are no further checks. */
+  readonly override?: Override;
+  readonly policyRefs?: readonly PolicyRefSpec[];
+}
+
+/** Cluster API reconciles a waiting Cluster at least this often if no answer says when. */
+const RETRY_SECONDS = 60;
+
+/** Checks the override by itself. */
+export function checkOverride(
+  object: HookOverride,
+  { served, maxOverrideMs }: { readonly served: ServedHooks; readonly maxOverrideMs: number },
+  now: Date,
+): OverrideFindings {
+  const override = compileOverride(withCreation(object, now), maxOverrideMs);
+  if (override.problem?.reason === "InvalidSpec") {
+    return { warnings: [{ path: "", message: override.problem.message }] };
+  }
+  const { policyRefs = [] } = object.spec;
+  return { warnings: unservedHooks(object, served), override, policyRefs };
+}
+
+/** Checks the override against memory, where its content may be revealed. */
+export function surroundOverride(
+  { warnings, override, policyRefs = [] }: OverrideFindings,
+  world: AdmissionWorld | undefined,
+  now: Date,
+): FieldError[] {
+  if (override === undefined) return [...warnings];
+  if (world?.loaded() !== true) return [...warnings, ...lifetime(override, [], now)];
+  const cluster = world.cluster(override.clusterRef.namespace, override.clusterRef.name);
+  return [
+    ...warnings,
+    ...missingCluster(override, cluster),
+    ...missingPolicies(policyRefs, world),
+    ...lifetime(override, cluster === undefined ? [] : world.policiesOf(cluster), now),
+  ];
+}
+
+/** The API server may not have set the creationTimestamp yet. */
+function withCreation(object: HookOverride, now: Date): HookOverride {
+  const { creationTimestamp = now.toISOString() } = object.metadata;
+  return { ...object, metadata: { ...object.metadata, creationTimestamp } };
+}
+
+function unservedHooks({ spec }: HookOverride, { blocking, capiVersion }: ServedHooks): FieldError[] {
+  return spec.hooks.flatMap((hook, index) => {
+    if (blocking.has(hook)) return [];
+    const message = `Cluster API ${capiVersion} does not wait for ${hook} (--capi-version), so that there is nothing to override`;
+    return [{ path: `spec.hooks[${index}]`, message }];
+  });
+}
+
+function missingCluster({ clusterRef }: Override, cluster: Cluster | undefined): FieldError[] {
+  const { namespace, name, uid } = clusterRef;
+  if (cluster === undefined) {
+    return [{ path: "spec.clusterRef", message: `there is no Cluster ${namespace}/${name}` }];
+  }
+  if (uid === undefined || uid === cluster.metadata.uid) return [];
+  // Does not name the uid: a user who may write overrides may not be allowed to read Clusters.
+  const message = `Cluster ${namespace}/${name} has another uid: the override has no effect on it`;
+  return [{ path: "spec.clusterRef.uid", message }];
+}
+
+function missingPolicies(policyRefs: readonly PolicyRefSpec[], world: AdmissionWorld): FieldError[] {
+  return policyRefs.flatMap((ref, index) => {
+    const { kind, namespace, name } = ref;
+    if (kind === "HookRollout" || world.policy(kind, namespace, name) !== undefined) return [];
+    return [{ path: `spec.policyRefs[${index}]`, message: `there is no ${policyName(ref)}` }];
+  });
+}
+
+function lifetime(override: Override, policies: readonly CompiledPolicy[], now: Date): FieldError[] {
+  const path = "spec.expiresAt";
+  const { problem, expiresAt, hooks } = override;
+  if (problem !== undefined) return [{ path, message: problem.message }];
+  if (expiresAt <= now) return [{ path, message: "has passed already, so that the override has no effect" }];
+  const retries = policies
+    .filter((policy) => covers(override, policy.ref))
+    .flatMap(({ rules }) => rules.filter((rule) => [...rule.hooks].some((hook) => hooks.has(hook))))
+    .map(({ retryAfterSeconds }) => retryAfterSeconds);
+  const retry = Math.max(RETRY_SECONDS, ...retries);
+  if (expiresAt.getTime() - now.getTime() >= retry * 1000) return [];
+  const message = `is in less than ${retry} s, and Cluster API may not ask again before: the override may end without having had an effect`;
+  return [{ path, message }];
+}

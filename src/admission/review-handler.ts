@@ -1,0 +1,110 @@
+/**
+ * The validating webhook of policies, a service to their authors: they learn of problems when they apply, and the
+ * operator decides the same without it. A review that cannot be judged in time is refused: an admitted change is never
+ * checked again, and the API server would admit a review without an answer.
+ */
+
+import type { Logger } from "../lib/logger.ts";
+import { policyName } from "../policy/policy-ref.ts";
+import { reviewAccess } from "./access.ts";
+import { type Denial, forbidden, type Subject, tooBusy, tooSlow, unavailable, unread } from "./denial.ts";
+import type { Examined } from "./examine.ts";
+import type { ThreadExaminer } from "./examiner.ts";
+import { surroundOverride } from "./override-review.ts";
+import { selectsNothing } from "./policy-review.ts";
+import { ADMITTED, encodeVerdict, type Head, NOT_REVIEWED, readHead, type Verdict } from "./review.ts";
+import { MAX_REVIEW_BYTES } from "./review-size.ts";
+import { describe } from "./review-text.ts";
+import type { Turns } from "../extension/turns.ts";
+import type { AccessReviewer, AdmissionWorld } from "./review-world.ts";
+
+export const ADMISSION_PATH = "/validate-hookpolicy-dev-v1alpha1";
+
+export interface AdmissionDeps {
+  readonly examiner: Pick<ThreadExaminer, "examine">;
+  readonly turns: Turns;
+  /** Absent if any client may call: the answer then reveals only the sent object and whether its author may read. */
+  readonly world?: AdmissionWorld;
+  readonly reviewer: AccessReviewer;
+  readonly log: Logger;
+  readonly now: () => Date;
+}
+
+/** Below the webhook's timeoutSeconds, 5. */
+const DEADLINE_MS = 3500;
+
+export function createAdmissionHandler(deps: AdmissionDeps): (body: Buffer) => Promise<string> {
+  return async (body) => {
+    const head = readHead(body);
+    if (head === undefined) {
+      deps.log.debug("Not an AdmissionReview", { bytes: body.length });
+      return NOT_REVIEWED;
+    }
+    if (body.length > MAX_REVIEW_BYTES) return encodeVerdict(head.uid, { denial: unread() });
+    const verdict = await judgeInTurn(head, body, deps);
+    return verdict === undefined ? NOT_REVIEWED : encodeVerdict(head.uid, verdict);
+  };
+}
+
+/** `undefined`: not a review. */
+async function judgeInTurn(head: Head, body: Buffer, deps: AdmissionDeps): Promise<Verdict | undefined> {
+  const signal = AbortSignal.timeout(DEADLINE_MS);
+  const turn = await deps.turns.take(head.share);
+  if (turn === undefined) return { denial: tooBusy() };
+  let cost = 0;
+  try {
+    const { examined, ms } = await deps.examiner.examine({ body, now: deps.now() }, signal);
+    cost = ms;
+    return examined === undefined ? { denial: tooSlow() } : await judge(examined, deps, signal);
+  } finally {
+    turn(cost); // a share works at most half of the time
+  }
+}
+
+async function judge(
+  examined: Examined,
+  deps: AdmissionDeps,
+  signal: AbortSignal,
+): Promise<Verdict | undefined> {
+  switch (examined.is) {
+    case "NoReview":
+      return undefined;
+    case "Admitted":
+      return ADMITTED;
+    case "Denied":
+      return refuse(examined.subject, examined.denial, deps);
+    case "Override":
+      return { warnings: surroundOverride(examined, deps.world, deps.now()).map(describe) };
+    case "Policy":
+      return await judgePolicy(examined, deps, signal);
+  }
+}
+
+async function judgePolicy(
+  { subject, user, gates, warnings, selection }: Extract<Examined, { is: "Policy" }>,
+  { world, reviewer, ...deps }: AdmissionDeps,
+  signal: AbortSignal,
+): Promise<Verdict> {
+  const request = { gates, user, ownNamespaceOnly: subject.kind === "HookPolicy" };
+  const access = await reviewAccess(request, reviewer, signal);
+  if (access.forbidden.length > 0) return refuse(subject, forbidden(subject, access.forbidden), deps);
+  if (access.unknown.length > 0) {
+    deps.log.warn("Failed to check what the author of a policy may read", { error: access.failure });
+    return { denial: unavailable(subject, access.unknown) };
+  }
+  if (world === undefined) return { warnings: warnings.map(describe) };
+  const nothing = selection === undefined ? [] : await selectsNothing(selection, world);
+  return { warnings: [...warnings, ...nothing, ...access.warnings].map(describe) };
+}
+
+/** Any client can have any number of reviews refused: no log line above debug. */
+function refuse(subject: Subject, denial: Denial, { log }: Pick<AdmissionDeps, "log">): Verdict {
+  log.debug("Refused a policy", { policy: nameOf(subject), reason: denial.reason });
+  return { denial };
+}
+
+function nameOf({ kind, metadata: { namespace, name } }: Subject): string {
+  return kind === "HookOverride" || kind === "HookRollout"
+    ? name
+    : policyName({ kind, name, ...(namespace !== undefined && { namespace }) });
+}

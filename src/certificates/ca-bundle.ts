@@ -1,0 +1,155 @@
+/**
+ * Keeps the caBundle by which the API server trusts the serving certificate equal to the authorities of that
+ * certificate. Does nothing without authorities or without a target, and leaves a caBundle alone that another
+ * controller injects.
+ */
+
+import type { X509Certificate } from "node:crypto";
+import type { Logger } from "../lib/logger.ts";
+import { SayOnce } from "../lib/say-once.ts";
+import { BACKDATED_MS } from "./lifetime.ts";
+import { parseCertificates } from "./pem.ts";
+import { VALIDATING_WEBHOOKS } from "../kube/resources.ts";
+import type { JsonPatchOperation, KubeClient } from "../kube/kube-client.ts";
+import { isConflict, isForbidden, unlessNotFound } from "../kube/kube-error.ts";
+import { type KubeObject, resourceName } from "../kube/resource.ts";
+import { every } from "../kube/every.ts";
+
+/** Prefix of the annotations by which cert-manager's injector manages an object's caBundle. */
+const INJECTED_BY = "cert-manager.io/inject-";
+
+export interface CaBundle {
+  /** JSON pointer. */
+  readonly path: string;
+  /** Base64 of PEM; absent: not set yet. */
+  readonly value?: string;
+}
+
+export interface CaBundleOptions {
+  readonly client: Pick<KubeClient, "get" | "jsonPatch">;
+  /** Names of the ValidatingWebhookConfigurations that call the operator. */
+  readonly webhooks: readonly string[];
+  /** PEM of the authorities to trust; `undefined`: there are none. */
+  readonly authorities: () => string | undefined | Promise<string | undefined>;
+  /** Whether the authorities may be older than those that another replica has written, as in a mounted volume. */
+  readonly lagging: boolean;
+  readonly leading: () => boolean;
+  readonly log: Logger;
+  readonly now: () => Date;
+}
+
+/**
+ * Short: the API server refuses every request of a Cluster while the webhook of Clusters, which fails closed, has just been
+ * installed and has no caBundle.
+ */
+const INTERVAL_MS = 5_000;
+
+/** The webhook configurations of policies and of Clusters; neither needs to be installed. */
+export function ownWebhooks(name: string): readonly string[] {
+  return [name, `${name}-clusters`];
+}
+
+export class CaBundleKeeper {
+  readonly #options: CaBundleOptions;
+  readonly #trouble = new SayOnce();
+
+  constructor(options: CaBundleOptions) {
+    this.#options = options;
+  }
+
+  /** Runs until `signal` aborts; never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    await every(INTERVAL_MS, signal, async () => await this.look(signal));
+  }
+
+  /** Looks once at the authorities and the webhooks. */
+  async look(signal: AbortSignal): Promise<void> {
+    if (!this.#options.leading()) return;
+    try {
+      const pem = await this.#options.authorities();
+      if (pem === undefined) return;
+      const wanted = parseCertificates(pem);
+      if (wanted.length === 0) throw new Error("ca.crt beside the serving certificate holds no certificate");
+      for (const name of this.#options.webhooks) await this.#keep(name, { pem, wanted }, signal);
+      this.#trouble.over();
+    } catch (error) {
+      if (!signal.aborted) this.#complain(error);
+    }
+  }
+
+  async #keep(name: string, authority: Authority, signal: AbortSignal): Promise<void> {
+    const { client, lagging, log, now } = this.#options;
+    const object = await unlessNotFound(client.get(VALIDATING_WEBHOOKS, { name }, { signal }));
+    if (object === undefined || isInjected(object)) return;
+    const at = { lagging, now: now() };
+    const outdated = bundlesOf(object).filter((bundle) => isOutdated(bundle, authority, at));
+    if (outdated.length === 0) return;
+    const value = Buffer.from(authority.pem).toString("base64");
+    const operations: JsonPatchOperation[] = [
+      // Gives a conflict when another client has changed the object and perhaps the order of its webhooks.
+      { op: "replace", path: "/metadata/resourceVersion", value: object.metadata.resourceVersion },
+      ...outdated.map(({ path }) => ({ op: "add", path, value }) as const),
+    ];
+    await client.jsonPatch(VALIDATING_WEBHOOKS, { name }, operations, { signal });
+    const to = `${resourceName(VALIDATING_WEBHOOKS)} ${name}`;
+    log.info("Wrote the certificate authority of the serving certificate", { to });
+  }
+
+  /** A conflict means that another replica was quicker; the next look shows its result. */
+  #complain(error: unknown): void {
+    if (isConflict(error)) return;
+    const remedy = "grant get and patch, or write the caBundle yourself";
+    const fields = { error, ...(isForbidden(error) && { remedy }) };
+    this.#trouble.say(String(error), () =>
+      this.#options.log.warn("Cannot keep the caBundle of webhooks current", fields),
+    );
+  }
+}
+
+interface Authority {
+  readonly pem: string;
+  readonly wanted: readonly X509Certificate[];
+}
+
+/**
+ * The newest authority wins: a replica whose volume is not updated yet must not put back an old one. An authority that
+ * has expired, or that was issued by a clock that was ahead, does not count. A replica that is not lagging adds a
+ * missing authority whatever its age: a backup may have been restored.
+ */
+function isOutdated(
+  { value = "" }: CaBundle,
+  { wanted }: Authority,
+  { lagging, now }: { readonly lagging: boolean; readonly now: Date },
+): boolean {
+  const current = parseCertificates(Buffer.from(value, "base64").toString("utf8"));
+  if (fingerprints(current) === fingerprints(wanted)) return false;
+  const tolerated = new Date(now.getTime() + BACKDATED_MS);
+  const valid = current.filter(
+    ({ validFromDate, validToDate }) => validFromDate <= tolerated && validToDate > now,
+  );
+  if (newest(valid) <= newest(wanted)) return true;
+  const known = new Set(current.map(({ fingerprint256 }) => fingerprint256));
+  return !lagging && !wanted.every(({ fingerprint256 }) => known.has(fingerprint256));
+}
+
+function fingerprints(certificates: readonly X509Certificate[]): string {
+  return certificates.map(({ fingerprint256 }) => fingerprint256).join(" ");
+}
+
+function newest(certificates: readonly X509Certificate[]): number {
+  return Math.max(-Infinity, ...certificates.map(({ validFromDate }) => validFromDate.getTime()));
+}
+
+function isInjected({ metadata: { annotations = {} } }: KubeObject): boolean {
+  return Object.keys(annotations).some((key) => key.startsWith(INJECTED_BY));
+}
+
+/** The caBundles of a webhook configuration. */
+export function bundlesOf(object: KubeObject): CaBundle[] {
+  const webhooks: unknown = "webhooks" in object ? object.webhooks : undefined;
+  if (!Array.isArray(webhooks)) return [];
+  return webhooks.map((webhook: { readonly clientConfig?: { readonly caBundle?: string } }, index) => {
+    const value = webhook.clientConfig?.caBundle;
+    return { path: `/webhooks/${index}/clientConfig/caBundle`, ...(value !== undefined && { value }) };
+  });
+}

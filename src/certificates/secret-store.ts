@@ -1,0 +1,54 @@
+/** Stores the operator's certificates as Secrets. */
+
+import { fieldsOf } from "../lib/fields.ts";
+import { unless } from "../lib/thrown.ts";
+import type { SecretData, StoredSecret } from "./stored.ts";
+import type { SecretStore } from "./rotation-steps.ts";
+import { SECRETS } from "../kube/resources.ts";
+import type { KubeClient } from "../kube/kube-client.ts";
+import { isAlreadyExists, isConflict, isNotFound, unlessNotFound } from "../kube/kube-error.ts";
+import type { KubeObject } from "../kube/resource.ts";
+
+const NAME_LABEL = "app.kubernetes.io/name";
+/** "hookpolicy" on an object that HookPolicy has created. */
+const MANAGED_BY_LABEL = "app.kubernetes.io/managed-by";
+
+export function createSecretStore(
+  client: Pick<KubeClient, "get" | "create" | "mergePatch">,
+  namespace: string,
+): SecretStore {
+  return {
+    read: async (name, signal) => {
+      const found = await unlessNotFound(client.get(SECRETS, { namespace, name }, { signal }));
+      return found === undefined ? undefined : view(found);
+    },
+    write: async (name, read, data, signal) => {
+      const encoded = encode(data);
+      if (read === undefined) {
+        const labels = { [NAME_LABEL]: "hookpolicy", [MANAGED_BY_LABEL]: "hookpolicy" };
+        const { version: apiVersion, kind } = SECRETS;
+        const content = { type: "kubernetes.io/tls", data: encoded };
+        const secret = { apiVersion, kind, metadata: { namespace, name, labels }, ...content };
+        return (await unless(isAlreadyExists, client.create(SECRETS, secret, { signal }))) !== undefined;
+      }
+      const { uid, resourceVersion } = read;
+      const patch = { metadata: { uid, resourceVersion }, data: encoded };
+      const patched = client.mergePatch(SECRETS, { namespace, name }, patch, { signal });
+      return (await unless((error) => isConflict(error) || isNotFound(error), patched)) !== undefined;
+    },
+  };
+}
+
+function view(secret: KubeObject): StoredSecret {
+  const { uid, resourceVersion, labels } = secret.metadata;
+  const encoded = Object.entries(fieldsOf("data" in secret ? secret.data : undefined));
+  const data = encoded.map(([key, value]) => [key, Buffer.from(String(value), "base64").toString("utf8")]);
+  const ours = labels?.[MANAGED_BY_LABEL] === "hookpolicy";
+  return { uid, resourceVersion, ours, data: Object.fromEntries(data) };
+}
+
+function encode(data: SecretData): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString("base64")]),
+  );
+}

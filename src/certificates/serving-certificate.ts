@@ -1,0 +1,200 @@
+/** Provides the serving certificate: from files that another controller writes, or from the operator's own Secrets. */
+
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+
+import { isMissing, unless } from "../lib/thrown.ts";
+import { SayOnce } from "../lib/say-once.ts";
+import type { Watched } from "./expiry.ts";
+import type { Lifetime } from "./lifetime.ts";
+import { CertificateKeeper, type KeeperOptions } from "./keeper.ts";
+import { pause } from "../kube/deadline.ts";
+import type { KubeClient } from "../kube/kube-client.ts";
+import { isForbidden } from "../kube/kube-error.ts";
+import { type CheckedPair, checkPair } from "./key-pair.ts";
+import type { KeyPair } from "../extension/tls.ts";
+import { CertWatcher } from "./cert-watcher.ts";
+import { errorText } from "../lib/error-text.ts";
+import { ownWebhooks } from "./ca-bundle.ts";
+import type { CertificateSettings } from "./settings.ts";
+import { createSecretStore } from "./secret-store.ts";
+import { distrusting } from "./trust.ts";
+
+export interface ServingOptions extends Pick<KeeperOptions, "leading" | "log" | "now" | "onStep"> {
+  readonly options: Omit<CertificateSettings, "clients" | "admissionClients" | "namespace">;
+  readonly client: Pick<KubeClient, "get" | "list" | "getPath" | "create" | "mergePatch">;
+  /** The operator's namespace. */
+  readonly namespace: string;
+  /** Called with each new pair; new connections use it. */
+  readonly onChange: (pair: KeyPair) => void;
+  /** Polling interval for files and Secrets; by default each has its own. */
+  readonly intervalMs?: number;
+}
+
+export interface Serving {
+  /** Returns the pair to start with; rejects with a one-line Error when none is available. */
+  load(signal: AbortSignal): Promise<KeyPair>;
+  /** Runs until `signal` aborts; never rejects. */
+  run(signal: AbortSignal): Promise<void>;
+  /** PEM of the authorities that clients should trust; `undefined`: unknown. */
+  authorities(): string | undefined | Promise<string | undefined>;
+  certificates(): Watched[];
+  /** Uid of the Secret that holds the certificate, where it is known. */
+  secretUid(): string | undefined;
+}
+
+/** A starting Pod may have to wait for the network; after this time a restart shows more than a longer wait. */
+const FIRST_PAIR_BUDGET_MS = 30_000;
+const FIRST_PAIR_INTERVAL_MS = 1_000;
+
+export function createServing(options: ServingOptions): Serving {
+  return options.options.certManagement === "Self" ? new OwnCertificates(options) : filesOf(options);
+}
+
+function filesOf(serving: ServingOptions): Serving {
+  const { options: files, intervalMs, log, now, onChange } = serving;
+  const watcher = new CertWatcher({ files, intervalMs, log, now, onChange });
+  return {
+    load: async () => await watcher.load(),
+    run: async (signal) => await watcher.run(signal),
+    authorities: async () => await authoritiesIn(files.webhookCertDir),
+    certificates: () => watched("serving", watcher.validity),
+    secretUid: () => undefined,
+  };
+}
+
+/** Reads ca.crt; `undefined`: there is no such file. */
+export async function authoritiesIn(dir: string): Promise<string | undefined> {
+  return await unless(isMissing, readFile(join(dir, "ca.crt"), "utf8"));
+}
+
+/**
+ * Starts from the mounted Secret without the API server; on the very first start the volume is empty. The Secret in the
+ * API server is the newest copy; the volume follows within about a minute.
+ */
+class OwnCertificates implements Serving {
+  readonly #options: ServingOptions;
+  readonly #keeper: CertificateKeeper;
+  readonly #watcher: CertWatcher;
+  #current: CheckedPair | undefined;
+  /** Whether load() has returned a pair; only later pairs are reported. */
+  #loaded = false;
+  readonly #trouble = new SayOnce();
+
+  constructor(serving: ServingOptions) {
+    const { options, client, namespace, leading, log, now, onStep, intervalMs } = serving;
+    const service = { namespace, name: options.webhookServiceName };
+    const host = `${service.name}.${namespace}.svc`;
+    const names = [host, `${host}.cluster.local`] as const;
+    const webhooks = ownWebhooks(options.webhookConfiguration);
+    this.#options = serving;
+    this.#keeper = new CertificateKeeper({
+      store: createSecretStore(client, namespace),
+      distrusting: async (authority, signal) =>
+        await distrusting({ client, service, names, webhooks }, authority, signal),
+      secretName: options.webhookSecretName,
+      names,
+      // A replica without a certificate cannot wait for a leader, which may have none either.
+      leading: () => this.#current === undefined || leading(),
+      log,
+      now,
+      onPair: (pair) => this.#stored(pair),
+      onStep,
+      remedyOf,
+      intervalMs,
+    });
+    this.#watcher = new CertWatcher({
+      files: options,
+      optional: true,
+      intervalMs,
+      log,
+      now,
+      onChange: (pair) => this.#mounted(pair),
+    });
+  }
+
+  async load(signal: AbortSignal): Promise<KeyPair> {
+    const pair = (await this.#fromVolume()) ?? (await this.#first(signal));
+    this.#loaded = true;
+    return pair;
+  }
+
+  async #fromVolume(): Promise<KeyPair | undefined> {
+    const { log } = this.#options;
+    try {
+      this.#current = await this.#watcher.load();
+      log.info("Loaded the serving certificate", { notAfter: this.#current.notAfter });
+    } catch (error) {
+      log.info("No serving certificate in files, asking the API server", { error });
+    }
+    return this.#current;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.#keeper.run(signal), this.#watcher.run(signal)]);
+  }
+
+  authorities(): string | undefined {
+    return this.#keeper.bundle;
+  }
+
+  certificates(): Watched[] {
+    return [...watched("serving", this.#current), ...watched("authority", this.#keeper.authority)];
+  }
+
+  secretUid(): string | undefined {
+    return this.#keeper.uid;
+  }
+
+  async #first(signal: AbortSignal): Promise<KeyPair> {
+    const end = performance.now() + FIRST_PAIR_BUDGET_MS;
+    for (;;) {
+      const failure = await this.#keeper.look(signal).catch((error: unknown) => error);
+      if (this.#current !== undefined) return this.#current;
+      if (signal.aborted || performance.now() >= end) throw noCertificate(failure);
+      await pause(FIRST_PAIR_INTERVAL_MS, signal);
+    }
+  }
+
+  #stored(pair: KeyPair): void {
+    if (this.#current?.cert === pair.cert && this.#current.key === pair.key) return;
+    try {
+      this.#take(checkPair(pair, this.#options.now()));
+      this.#trouble.over();
+    } catch (error) {
+      // The keeper replaces an invalid pair of its own, and leaves a pair of another controller alone.
+      this.#trouble.say(errorText(error), () =>
+        this.#options.log.warn("Not serving the certificate of the Secret", { error }),
+      );
+    }
+  }
+
+  /** A pair from the volume that is older than the API server's is ignored: the volume lags behind. */
+  #mounted(pair: CheckedPair): void {
+    if (this.#current === undefined || pair.notBefore > this.#current.notBefore) this.#take(pair);
+  }
+
+  #take(pair: CheckedPair): void {
+    if (this.#loaded) {
+      this.#options.onChange(pair);
+      this.#options.log.info("Changed the serving certificate", { notAfter: pair.notAfter });
+    }
+    this.#current = pair;
+  }
+}
+
+function noCertificate(cause: unknown): Error {
+  const message = "no serving certificate to start with (--cert-management=Self)";
+  return new Error([message, remedyOf(cause)].filter(Boolean).join("; "), { cause });
+}
+
+function remedyOf(error: unknown): string | undefined {
+  if (!isForbidden(error)) return undefined;
+  return "apply the Role and the ClusterRole hookpolicy of the manifests, or run with --cert-management=Files";
+}
+
+export function watched(name: string, validity: Lifetime | undefined): Watched[] {
+  if (validity === undefined) return [];
+  const { notBefore, notAfter } = validity; // nothing else: it may be a pair with its key
+  return [{ name, notBefore, notAfter }];
+}

@@ -1,0 +1,78 @@
+/** Waits after an approval for the Cluster to proceed. */
+
+import type { KubeObject } from "../../kube/resource.ts";
+import { viewCluster } from "../../policy/cluster.ts";
+import { type ApprovalPlan, endingOf, type OperationPlan } from "./approval.ts";
+import { type ApprovalOutcome, ENDINGS } from "./report.ts";
+import { tellLost } from "../fleet/connection.ts";
+import { followUntil } from "../fleet/follow.ts";
+import type { LiveCluster } from "../fleet/live-cluster.ts";
+import { clusterResource } from "../fleet/live-objects.ts";
+import { stderr } from "../terminal/output.ts";
+
+interface Waiting {
+  readonly timeoutMs: number;
+  readonly say: (line: string) => void;
+}
+
+interface Waited {
+  readonly ended: ApprovalOutcome["ended"];
+  /** Why not all operations proceed. */
+  readonly problem?: string;
+}
+
+/** Waits only for the operations that can proceed in time. */
+export async function waitForEnd(
+  plan: ApprovalPlan,
+  live: LiveCluster,
+  { timeoutMs, say }: Waiting,
+): Promise<Waited> {
+  for (const { call } of plan.operations.filter(({ pending }) => pending === undefined)) {
+    say(`${call.hook}: approved, before Cluster API asks for it`);
+  }
+  const asked = plan.operations.filter(({ pending }) => pending !== undefined);
+  const soon = asked.filter((operation) => endsWithin(operation, timeoutMs));
+  const ended = soon.length === 0 ? [] : await watchEnds(plan, soon, live, { timeoutMs, say });
+  const held = asked.filter(({ call }) => !ended.some(({ hook }) => hook === call.hook));
+  if (held.length > 0) {
+    const names = held.map(({ call }) => call.hook).join(", ");
+    const waited = held.some((operation) => soon.includes(operation)) ? ` after ${timeoutMs / 1000} s` : "";
+    return { ended, problem: `approved, but the Cluster is still held at ${names}${waited}` };
+  }
+  const other = ended.find(({ how }) => how !== "WentOn");
+  return other === undefined ? { ended } : { ended, problem: `${other.hook} has ended otherwise` };
+}
+
+/** True as well if the end is unknown, for example because only the operator may read the objects of a gate. */
+function endsWithin({ releasedAt, obstacles }: OperationPlan, timeoutMs: number): boolean {
+  if (releasedAt !== undefined) return releasedAt.getTime() <= Date.now() + timeoutMs;
+  return obstacles.every(({ unknown }) => unknown);
+}
+
+async function watchEnds(
+  { cluster, served }: ApprovalPlan,
+  operations: readonly OperationPlan[],
+  { client }: LiveCluster,
+  { timeoutMs, say }: Waiting,
+): Promise<ApprovalOutcome["ended"]> {
+  const seconds = Math.max(...operations.map(({ retryAfterSeconds }) => retryAfterSeconds));
+  stderr.line(`waiting for Cluster API, which asks again within ${seconds} s`);
+  const left = new Set(operations);
+  const ended: ApprovalOutcome["ended"][number][] = [];
+  const haveAllEnded = (object: KubeObject | undefined): boolean => {
+    const seen = object && viewCluster(object);
+    for (const operation of left) {
+      const how = endingOf(operation, seen, served);
+      if (how === undefined) continue;
+      left.delete(operation);
+      const { hook } = operation.call;
+      ended.push({ hook, how });
+      say(`${hook}: ${ENDINGS[how]}`);
+    }
+    return left.size === 0;
+  };
+  const { namespace = "", name } = cluster.metadata;
+  const scope = { resource: await clusterResource(client), namespace, name };
+  await followUntil(client, scope, haveAllEnded, { timeoutMs, onLost: tellLost });
+  return ended;
+}

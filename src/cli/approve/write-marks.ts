@@ -1,0 +1,63 @@
+/** Writes exactly what was approved. */
+
+import type { ObjectMeta } from "../../api/meta.ts";
+import type { KubeClient } from "../../kube/kube-client.ts";
+import { unless } from "../../lib/thrown.ts";
+import { isConflict, isNotFound } from "../../kube/kube-error.ts";
+import { NAMESPACES } from "../../kube/resources.ts";
+import { CommandError, FAILED } from "../command.ts";
+import { clusterResource } from "../fleet/live-objects.ts";
+import { placeOf } from "../../policy/settable.ts";
+import { type ApprovalPlan, FIELDS, isWithin, type Mark } from "./approval.ts";
+import { markText } from "./report.ts";
+
+export interface Writing {
+  /** Reads the present state and plans again. */
+  readonly look: () => Promise<ApprovalPlan>;
+  /** False: the object has changed, and nothing was set. */
+  readonly set: (on: Mark["on"], target: ObjectMeta, marks: readonly Mark[]) => Promise<boolean>;
+  readonly say: (line: string) => void;
+}
+
+/** Cluster API writes Clusters all the time: as long as the plan is the same, it needs no new confirmation. */
+const MAX_WRITES = 10;
+
+/** Reads again before each write: a prompt can stay open for hours, and only the shown plan is confirmed. */
+export async function writeMarks(shown: ApprovalPlan, { look, set, say }: Writing): Promise<void> {
+  const done = new Set<string>();
+  for (let writes = 0; writes < MAX_WRITES; writes += 1) {
+    const seen = await look();
+    if (!isWithin(seen, shown, done)) {
+      throw new CommandError(FAILED, "what holds the Cluster has changed meanwhile: look at it again");
+    }
+    const left = seen.marks.filter((mark) => !done.has(placeOf(mark)));
+    const [first] = left;
+    if (first === undefined) return;
+    const marks = left.filter(({ on }) => on === first.on);
+    const target = first.on === "Cluster" ? seen.cluster : seen.namespace;
+    if (target === undefined || !(await set(first.on, target.metadata, marks))) continue;
+    for (const mark of marks) {
+      done.add(placeOf(mark));
+      say(`set ${markText(mark, seen)}`);
+    }
+  }
+  throw new CommandError(FAILED, "the Cluster changes all the time: try again");
+}
+
+/** Patches this object as it was read; false: the object has changed, and nothing was set. */
+export async function setMarks(
+  client: KubeClient,
+  on: Mark["on"],
+  { namespace, name, uid, resourceVersion }: ObjectMeta,
+  marks: readonly Mark[],
+): Promise<boolean> {
+  const resource = on === "Namespace" ? NAMESPACES : await clusterResource(client);
+  const metadata: Record<string, unknown> = { uid, resourceVersion };
+  for (const [field, plural] of Object.entries(FIELDS)) {
+    const values = marks.filter((mark) => mark.field === field).map(({ key, value }) => [key, value]);
+    if (values.length > 0) metadata[plural] = Object.fromEntries(values);
+  }
+  const key = { name, ...(namespace !== undefined && { namespace }) };
+  const patched = client.mergePatch(resource, key, { metadata });
+  return (await unless((error) => isConflict(error) || isNotFound(error), patched)) !== undefined;
+}

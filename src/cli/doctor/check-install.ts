@@ -1,0 +1,245 @@
+/** Checks whether all parts are installed, running and compatible. */
+
+import { compareText } from "../../lib/compare-text.ts";
+import { fieldsOf, isFields, listOf, textOf } from "../../lib/fields.ts";
+import { GROUP, VERSION } from "../../api/hook-policy.ts";
+import type { CrdSchema } from "../../api/crd-schema.ts";
+import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
+import { viewMetadata } from "../../policy/cluster.ts";
+import {
+  error,
+  type Evidence,
+  type Finding,
+  ok,
+  type Settings,
+  some,
+  unknown,
+  unread,
+  warning,
+  worse,
+} from "./doctor.ts";
+import type { RawObject } from "../fleet/kinds.ts";
+
+const APPLY = "apply the manifests of this release: kubectl apply -k .";
+
+export function definitions({ definitions: read }: Evidence): Finding {
+  const problems = [...read].flatMap(([kind, crd]): Finding[] => {
+    if (crd.ok) return definitionProblems(kind, crd.value);
+    return [
+      crd.why === "NotFound"
+        ? error(`there is no CustomResourceDefinition of ${kind}`, APPLY_CRDS)
+        : unread(crd),
+    ];
+  });
+  return (
+    problems.toSorted(worse)[0] ?? ok(`${[...read.keys()].join(", ")} are served as ${GROUP}/${VERSION}`)
+  );
+}
+
+const APPLY_CRDS = "kubectl apply --server-side --force-conflicts -k crds";
+
+function definitionProblems(kind: string, crd: RawObject): Finding[] {
+  const conditions = listOf(fieldsOf(crd["status"])["conditions"]).map(fieldsOf);
+  const established = conditions.find(({ type }) => type === "Established");
+  const name = textOf(fieldsOf(crd["metadata"])["name"]);
+  if (established?.["status"] !== "True") {
+    return [error(`${name} is not established`, `kubectl describe crd ${name}`)];
+  }
+  const versions = listOf(fieldsOf(crd["spec"])["versions"]).map(fieldsOf);
+  const version = versions.find((each) => each["name"] === VERSION && each["served"] === true);
+  if (version === undefined) return [error(`${name} does not serve ${VERSION}`, APPLY_CRDS)];
+  return schemaProblems(name, kind, fieldsOf(version["schema"])["openAPIV3Schema"]);
+}
+
+/** The API server drops unknown fields from an applied policy, which then hold nothing. */
+function schemaProblems(name: string, kind: string, schema: unknown): Finding[] {
+  const schemas: Readonly<Record<string, CrdSchema>> = CRD_SCHEMAS;
+  const ours = new Set(fieldPaths(schemas[kind]));
+  const theirs = new Set(fieldPaths(schema));
+  const missing = [...ours.difference(theirs)];
+  if (missing.length > 0) {
+    return [error(`${name} is older than this program: it lacks ${some(missing)}`, APPLY_CRDS)];
+  }
+  const more = [...theirs.difference(ours)];
+  if (more.length === 0) return [];
+  const detail = `${name} is newer than this program, which does not know ${some(more)}`;
+  return [warning(detail, "use the hookpolicy of the release that is installed")];
+}
+
+function fieldPaths(schema: unknown, path = ""): string[] {
+  if (!isFields(schema)) return [];
+  const properties = Object.entries(fieldsOf(schema["properties"]));
+  return [
+    ...properties.flatMap(([name, each]) => {
+      const below = path === "" ? name : `${path}.${name}`;
+      return [below, ...fieldPaths(each, below)];
+    }),
+    ...fieldPaths(schema["items"], `${path}[]`),
+  ];
+}
+
+/** The operator or Cluster API's core manager. */
+export interface Program {
+  readonly namespace: string;
+  readonly name: string;
+  readonly wanted: number;
+  readonly available: number;
+  readonly image: string;
+  /** The label app.kubernetes.io/version. */
+  readonly version: string | undefined;
+  readonly args: readonly string[];
+  readonly serviceAccount: string;
+}
+
+function programs(deployments: Evidence["deployments"], label: string, value: string): Program[] {
+  if (!deployments.ok) return [];
+  return deployments.value
+    .filter((each) => viewMetadata(each["metadata"]).labels?.[label] === value)
+    .map(viewProgram)
+    .toSorted((a, b) => compareText(a.namespace, b.namespace));
+}
+
+export const operators = ({ deployments }: Pick<Evidence, "deployments">): Program[] =>
+  programs(deployments, "app.kubernetes.io/name", "hookpolicy");
+
+const coreManagers = ({ deployments }: Evidence): Program[] =>
+  programs(deployments, "cluster.x-k8s.io/provider", "cluster-api");
+
+function viewProgram(deployment: RawObject): Program {
+  const { namespace = "", name, labels } = viewMetadata(deployment["metadata"]);
+  const spec = fieldsOf(deployment["spec"]);
+  const pod = fieldsOf(fieldsOf(spec["template"])["spec"]);
+  const container = fieldsOf(listOf(pod["containers"])[0]);
+  const available = fieldsOf(deployment["status"])["availableReplicas"];
+  return {
+    namespace,
+    name,
+    wanted: typeof spec["replicas"] === "number" ? spec["replicas"] : 1,
+    available: typeof available === "number" ? available : 0,
+    image: textOf(container["image"]),
+    version: labels?.[VERSION_LABEL],
+    args: [...listOf(container["command"]), ...listOf(container["args"])].map(textOf),
+    serviceAccount: textOf(pod["serviceAccountName"]) || "default",
+  };
+}
+
+/** The value of `--name=value` or `--name value`. */
+export function flagOf({ args }: Pick<Program, "args">, name: string): string | undefined {
+  const index = args.findLastIndex((arg) => arg === `--${name}` || arg.startsWith(`--${name}=`));
+  const arg = args[index];
+  return arg?.includes("=") === true ? arg.slice(arg.indexOf("=") + 1) : args[index + 1 || args.length];
+}
+
+export function operator(evidence: Evidence): Finding {
+  if (!evidence.deployments.ok) return unread(evidence.deployments);
+  const found = operators(evidence);
+  if (found.length === 0) {
+    return error("there is no Deployment with the label app.kubernetes.io/name=hookpolicy", APPLY);
+  }
+  const short = found.find(({ wanted, available }) => wanted === 0 || available < wanted);
+  if (short === undefined) {
+    return ok(
+      found
+        .map((p) => `Deployment ${p.namespace}/${p.name}: ${p.available} of ${p.wanted} available`)
+        .join("; "),
+    );
+  }
+  const { namespace, name, wanted, available } = short;
+  const detail = `Deployment ${namespace}/${name}: ${available} of ${wanted} available`;
+  if (wanted === 0) return error(detail, `kubectl scale deployment -n ${namespace} ${name} --replicas=2`);
+  const remedy = `kubectl describe pods -n ${namespace} -l app.kubernetes.io/name=hookpolicy`;
+  return available === 0 ? error(detail, remedy) : warning(detail, remedy);
+}
+
+/**
+ * The version of Cluster API, such as "v1.14.2", from the first source that names one: the user, the records of clusterctl
+ * and of the Cluster API Operator, the manager's image, the label of its Deployment or of the CRD; `undefined`: unknown.
+ */
+export function capiVersion(
+  evidence: Evidence,
+  { toldCapi }: Pick<Settings, "toldCapi">,
+): string | undefined {
+  const { providers, coreProviders, clusterDefinition } = evidence;
+  const provider = providers.ok
+    ? providers.value.find((each) => each["providerName"] === "cluster-api")
+    : undefined;
+  const core = coreProviders.ok ? coreProviders.value[0] : undefined;
+  const [manager] = coreManagers(evidence);
+  const tag = /:([^:@/]+)(?:@.*)?$/.exec(manager?.image ?? "")?.[1];
+  const crd = clusterDefinition.ok ? viewMetadata(clusterDefinition.value["metadata"]).labels : undefined;
+  const told = [
+    toldCapi,
+    provider?.["version"],
+    fieldsOf(core?.["status"])["installedVersion"],
+    tag,
+    manager?.version,
+    crd?.[VERSION_LABEL],
+  ];
+  return told.map(textOf).find((each) => minorOf(each) !== undefined);
+}
+
+const VERSION_LABEL = "app.kubernetes.io/version";
+
+function servesV1Beta2({ clusterDefinition }: Evidence): boolean {
+  if (!clusterDefinition.ok) return false;
+  const versions = listOf(fieldsOf(clusterDefinition.value["spec"])["versions"]).map(fieldsOf);
+  return versions.some(({ name, served }) => name === "v1beta2" && served === true);
+}
+
+export function minorOf(version: string | undefined): number | undefined {
+  const [, minor] = /^v?1\.(\d+)(?![\w-])/.exec(version ?? "") ?? [];
+  return minor === undefined ? undefined : Number(minor);
+}
+
+export function clusterApi(evidence: Evidence, settings: Settings): Finding {
+  const { registrations, clusters } = evidence;
+  if (!clusters.ok && clusters.why === "NotFound") {
+    return error("the API server serves no Clusters: Cluster API is not installed", "clusterctl init");
+  }
+  if (!registrations.ok && registrations.why === "NotFound") {
+    return error(
+      "the API server serves no ExtensionConfigs: this Cluster API has no Runtime SDK",
+      "clusterctl upgrade plan",
+    );
+  }
+  const version = capiVersion(evidence, settings);
+  if (version !== undefined) return ok(`Cluster API ${version}`);
+  const least = servesV1Beta2(evidence) ? " (1.11 or newer: it serves v1beta2)" : "";
+  return unknown(`Cluster API is installed, but its version is unknown${least}`, TELL_CAPI);
+}
+
+export const TELL_CAPI =
+  "say which it is, such as: hookpolicy doctor --capi-version 1.13; kubectl get deployments -A -o wide -l cluster.x-k8s.io/provider=cluster-api shows its image";
+
+const GATES = ["ClusterTopology", "RuntimeSDK"];
+
+/** Judges the manager's flags and its webhook, which rejects ExtensionConfigs while RuntimeSDK is off. */
+export function featureGates(evidence: Evidence): Finding {
+  const { creation, registrations } = evidence;
+  const managers = coreManagers(evidence);
+  const off = managers.flatMap((manager) => GATES.filter((gate) => !hasGate(manager, gate)));
+  if (off.length > 0) return gatesOff(off, managers[0]);
+  if (creation.ok) return ok(managers.length > 0 ? `${GATES.join(" and ")} are on` : "RuntimeSDK is on");
+  if (/RuntimeSDK feature flag/.test(creation.message)) return gatesOff(["RuntimeSDK"], managers[0]);
+  if (managers.length > 0 && creation.why === "Forbidden") return ok(`${GATES.join(" and ")} are on`);
+  if (!registrations.ok && registrations.why === "NotFound")
+    return unknown("there is no Cluster API to have it", "clusterctl init");
+  if (creation.why === "Forbidden") return unread(creation);
+  return error(
+    `Cluster API's manager does not answer: ${creation.message}`,
+    "kubectl get pods -A -l cluster.x-k8s.io/provider=cluster-api",
+  );
+}
+
+function hasGate(manager: Program, gate: string): boolean {
+  return (flagOf(manager, "feature-gates") ?? "").split(",").includes(`${gate}=true`);
+}
+
+function gatesOff(off: readonly string[], manager: Program | undefined): Finding {
+  const gates = GATES.map((gate) => `${gate}=true`).join(",");
+  const { namespace = "capi-system", name = "capi-controller-manager" } = manager ?? {};
+  return error(
+    `the feature ${off.length === 1 ? "gate" : "gates"} ${off.join(" and ")} of Cluster API ${off.length === 1 ? "is" : "are"} off: no hook is called`,
+    `in Deployment ${namespace}/${name} set --feature-gates=${gates} (with clusterctl: CLUSTER_TOPOLOGY=true EXP_RUNTIME_SDK=true)`,
+  );
+}

@@ -1,0 +1,149 @@
+/** Checks what the statuses of policies say, and which overrides lift them. */
+
+import { counted } from "../terminal/counted.ts";
+import { CONDITION, REASON } from "../../api/hook-policy.ts";
+import type { Override } from "../../policy/override.ts";
+import { timestamp } from "../../policy/instant.ts";
+import type { Fleet, FleetPolicy } from "../fleet/fleet.ts";
+import { findTearDowns } from "../fleet/teardown.ts";
+import { conditionOf } from "../fleet/kinds.ts";
+import { clusterKey } from "../../policy/cluster.ts";
+import { nameOf, type Surveyed } from "./check-coverage.ts";
+import { operators } from "./check-install.ts";
+import {
+  error,
+  type Evidence,
+  type Finding,
+  ok,
+  type Problem,
+  problems,
+  type Settings,
+  some,
+  unknown,
+  unread,
+  warning,
+} from "./doctor.ts";
+
+export function ready(evidence: Evidence, { fleet }: Surveyed): Finding {
+  const { policies, deployments } = evidence;
+  if (!policies.ok) return unread(policies);
+  if (fleet.policies.length === 0) return warning("there is no policy: nothing is held", "hookpolicy init");
+  const bad = fleet.policies.flatMap(notReady);
+  if (bad.length > 0) return problems("error", `${counted(bad.length, "policy")} not Ready`, bad);
+  const all = counted(fleet.policies.length, "policy");
+  const gone = fleet.policies.filter(isGone);
+  if (gone.length > 0) {
+    const detail = `prepare-uninstall has stopped the operator, which holds nothing any more for ${counted(gone.length, "policy")}: ${some(gone.map(nameOf))}`;
+    return error(detail, "do what the check operator says, or delete the policies");
+  }
+  if (deployments.ok && !operators(evidence).some(({ available }) => available > 0)) {
+    const detail = `${all}, whose statuses are old: no replica of the operator runs`;
+    return unknown(detail, "do first what the check operator says");
+  }
+  const unseen = fleet.policies.filter(
+    ({ compiled, status }) => (status.observedGeneration ?? -1) < compiled.generation,
+  );
+  if (unseen.length > 0) {
+    const { namespace = "hookpolicy-system", name = "hookpolicy" } = operators(evidence)[0] ?? {};
+    return error(
+      `the operator has not looked at ${some(unseen.map(nameOf))}`,
+      `kubectl logs -n ${namespace} deployment/${name}`,
+    );
+  }
+  return ok(
+    `${all}, all Ready${deployments.ok ? "" : " by their statuses; whether the operator runs is not known"}`,
+  );
+}
+
+function notReady(policy: FleetPolicy): Problem[] {
+  const { status, reason = "", message } = conditionOf(policy, CONDITION.Ready) ?? {};
+  if (status === undefined || status === "True" || isGone(policy)) return [];
+  const remedy = CURES[reason]?.(policy) ?? edit(policy);
+  return [{ detail: `${nameOf(policy)} (${reason}): ${message}`, remedy }];
+}
+
+/** An operator that runs again writes another condition. */
+function isGone(policy: FleetPolicy): boolean {
+  return conditionOf(policy, CONDITION.Ready)?.reason === REASON.OperatorGone;
+}
+
+/** The remedies by the reason of the condition Ready; for any other reason the policy must be edited. */
+const CURES: Readonly<Record<string, (policy: FleetPolicy) => string>> = {
+  [REASON.HookNotEnforceable]: (policy) =>
+    `set the operator's --capi-version to the Cluster API that is installed, or take the hook out: ${edit(policy)}`,
+  [REASON.ClusterAPINotInstalled]: () => "clusterctl init",
+  [REASON.ClustersForbidden]: () => "apply the ClusterRole of this release: kubectl apply -k .",
+  ObjectsForbidden: () => "do what the check grants says",
+  ObjectKindUnknown: (policy) => `install the kind, or correct the gate: ${edit(policy)}`,
+  ObjectKindTerminating: (policy) => `install the kind again, or correct the gate: ${edit(policy)}`,
+  ObjectsNotLoaded: () => "nothing, if it ends by itself; otherwise look at the operator's log",
+};
+
+function edit({ compiled: { ref } }: FleetPolicy): string {
+  const namespace = ref.namespace === undefined ? "" : ` -n ${ref.namespace}`;
+  return `kubectl edit ${ref.kind.toLowerCase()} ${ref.name}${namespace}`;
+}
+
+export function called(evidence: Evidence, { fleet }: Surveyed): Finding {
+  if (!evidence.policies.ok) return unread(evidence.policies);
+  const silent = fleet.policies.flatMap(notCalled);
+  if (silent.length === 0) return ok("no policy says that Cluster API does not ask it");
+  return problems("error", `Cluster API does not ask ${counted(silent.length, "policy")}`, silent);
+}
+
+function notCalled(policy: FleetPolicy): Problem[] {
+  const condition = conditionOf(policy, CONDITION.NotCalled);
+  if (condition?.status !== "True") return [];
+  return [{ detail: `${nameOf(policy)}: ${condition.reason}`, remedy: condition.message }];
+}
+
+/** Whether others delete what Clusters own. */
+export function owned({ clusters, ownedUnseen }: Evidence, { fleet }: Surveyed): Finding {
+  if (!clusters.ok) return unread(clusters);
+  const find = findTearDowns(fleet);
+  const torn = fleet.clusters().flatMap((cluster) => {
+    const found = find(cluster);
+    return found === undefined ? [] : [{ ...found, name: clusterKey(cluster) }];
+  });
+  const all = torn.map(({ name, message, steps }) => ({
+    detail: `${name}: ${message}`,
+    remedy: steps.map(({ command }) => command).join(" && ") || `hookpolicy explain ${name}`,
+  }));
+  const count = counted(torn.length, "Cluster");
+  if (torn.some(({ isUnderWay }) => isUnderWay))
+    return problems("error", `${count} torn down, past every hook`, all);
+  if (torn.length > 0)
+    return problems("warning", `${count} that a deletion would tear down, past every hook`, all);
+  const unseen = ownedUnseen ? "; the operator may not see them being deleted, only that they are gone" : "";
+  return ok(`no held Cluster loses its control plane or infrastructure${unseen}`);
+}
+
+export function overrides(evidence: Evidence, { fleet }: Surveyed, { now }: Settings): Finding {
+  if (!evidence.overrides.ok) return unread(evidence.overrides);
+  const active = fleet.overrides.filter(
+    (override) =>
+      override.problem === undefined && now < override.expiresAt && mayConcern(override, fleet, evidence),
+  );
+  if (active.length === 0) return ok("none is active");
+  return problems(
+    "warning",
+    `${counted(active.length, "HookOverride")} in force: policies hold nothing that they cover`,
+    active.map((override) => lifting(override, now)),
+  );
+}
+
+/** An override with a uid has no effect on another Cluster of that name. */
+function mayConcern({ clusterRef }: Override, fleet: Fleet, { clusters }: Evidence): boolean {
+  const { namespace, name, uid } = clusterRef;
+  if (uid === undefined || !clusters.ok) return true;
+  return fleet.cluster(namespace, name)?.metadata.uid === uid;
+}
+
+/** The remedy ends the override and does not delete it, because it is a record. */
+function lifting({ name, clusterRef, expiresAt }: Override, now: Date): Problem {
+  const spec = JSON.stringify({ spec: { expiresAt: timestamp(now) } });
+  return {
+    detail: `${name} (${clusterRef.namespace}/${clusterRef.name} until ${expiresAt.toISOString()})`,
+    remedy: `to end it now: kubectl patch hookoverride ${name} --type merge -p '${spec}'`,
+  };
+}

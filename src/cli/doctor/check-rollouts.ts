@@ -1,0 +1,109 @@
+/** Checks whether rollouts let Clusters begin, and whether they hold what they select. */
+
+import { counted } from "../terminal/counted.ts";
+import { CONDITION, REASON } from "../../api/hook-policy.ts";
+import type { Cluster } from "../../api/meta.ts";
+import { clusterKey } from "../../policy/cluster.ts";
+import type { FleetRollout } from "../fleet/fleet.ts";
+import { conditionOf } from "../fleet/kinds.ts";
+import type { Surveyed } from "./check-coverage.ts";
+import { error, type Evidence, type Finding, ok, some, unread, warning } from "./doctor.ts";
+
+const NONE = ok("there is no HookRollout");
+
+export function rollouts({ rollouts: read }: Evidence, { fleet }: Surveyed): Finding {
+  if (!read.ok) return unread(read);
+  const all = fleet.rollouts;
+  if (all.length === 0) return NONE;
+  return unready(all) ?? halted(all) ?? paused(all) ?? ok(`${counted(all.length, "HookRollout")}, all Ready`);
+}
+
+function unready(all: readonly FleetRollout[]): Finding | undefined {
+  const bad = all.filter(
+    (each) =>
+      each.compiled.problem !== undefined ||
+      (!isGone(each) &&
+        (!isTrue(each, CONDITION.Ready) || each.status.observedGeneration !== each.compiled.generation)),
+  );
+  const [first] = bad;
+  if (first === undefined) return undefined;
+  const told = isTrue(first, CONDITION.Ready) ? undefined : conditionOf(first, CONDITION.Ready)?.message;
+  const message = first.compiled.problem ?? told;
+  return error(
+    `${counted(bad.length, "HookRollout")} not Ready, so no Cluster begins: ${some(bad.map(nameOf))} (${message ?? "the operator has not looked at its spec"})`,
+    message === undefined
+      ? "see whether the operator runs, and what its log says of HookRollouts"
+      : `do what the message says: kubectl edit hookrollout ${nameOf(first)}`,
+  );
+}
+
+function halted(all: readonly FleetRollout[]): Finding | undefined {
+  const stopped = all.filter((each) => isTrue(each, CONDITION.Halted));
+  const [first] = stopped;
+  if (first === undefined) return undefined;
+  return error(
+    `${counted(stopped.length, "HookRollout")} halted: ${some(stopped.map(nameOf))} (${conditionOf(first, CONDITION.Halted)?.message})`,
+    `hookpolicy rollout status ${nameOf(first)}, then repair what failed, or hookpolicy rollout resume ${nameOf(first)}`,
+  );
+}
+
+function paused(all: readonly FleetRollout[]): Finding | undefined {
+  const stopped = all.filter(({ compiled }) => compiled.paused);
+  const [first] = stopped;
+  if (first === undefined) return undefined;
+  const told = stopped.map(
+    (each) => `${nameOf(each)}${each.pauseReason === undefined ? "" : ` (${each.pauseReason})`}`,
+  );
+  return warning(
+    `${counted(stopped.length, "HookRollout")} paused, so nothing more begins: ${some(told)}`,
+    `hookpolicy rollout resume ${nameOf(first)}`,
+  );
+}
+
+/** Finds selected Clusters for which Cluster API calls no hook, and Clusters that several rollouts select. */
+export function rolloutClusters({ rollouts: read, clusters }: Evidence, { fleet }: Surveyed): Finding {
+  if (!read.ok) return unread(read);
+  if (!clusters.ok) return unread(clusters);
+  if (fleet.rollouts.length === 0) return NONE;
+  const selected = fleet.rollouts.map((rollout) => ({ rollout, members: fleet.selectedBy(rollout) }));
+  const all = selected.flatMap(({ members }) => members);
+  const without = new Set(all.filter(({ topology }) => topology === undefined));
+  if (without.size > 0)
+    return warning(
+      `rollouts select ${counted(without.size, "Cluster")} without spec.topology, for which Cluster API calls no hook: ${some([...without].map(clusterKey))}`,
+      "leave them out by spec.clusterSelector: they begin without a slot",
+    );
+  for (const [index, { rollout, members }] of selected.entries())
+    for (const before of selected.slice(0, index)) {
+      const finding = shared(
+        before.rollout,
+        rollout,
+        members.filter((each) => before.members.includes(each)),
+      );
+      if (finding !== undefined) return finding;
+    }
+  return ok(`every rollout alone decides on its ${counted(all.length, "Cluster")}`);
+}
+
+function shared(a: FleetRollout, b: FleetRollout, both: readonly Cluster[]): Finding | undefined {
+  const isSame = a.compiled.operation === b.compiled.operation;
+  const isHeld = a.compiled.mode === "Enforce" && b.compiled.mode === "Enforce";
+  if (!isSame || !isHeld || both.length === 0) return undefined;
+  return warning(
+    `HookRollouts ${nameOf(a)} and ${nameOf(b)} select the same ${counted(both.length, "Cluster")}, which need a slot of each: ${some(both.map(clusterKey))}`,
+    "make their selectors exclude each other, or make one rollout of them",
+  );
+}
+
+function nameOf({ compiled }: FleetRollout): string {
+  return compiled.name;
+}
+
+/** Other checks report that no operator runs. An operator that runs again writes another condition. */
+function isGone({ status }: FleetRollout): boolean {
+  return status.conditions?.some(({ reason }) => reason === REASON.OperatorGone) === true;
+}
+
+function isTrue(rollout: FleetRollout, type: string): boolean {
+  return conditionOf(rollout, type)?.status === "True";
+}

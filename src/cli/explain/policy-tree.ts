@@ -1,0 +1,174 @@
+/** Draws a policy, its rules and their gates as a tree. */
+
+import type { Admitted } from "../../policy/admission.ts";
+import type { GateTrace, PolicyTrace, Verdict } from "../../policy/decision.ts";
+import { durationText } from "../../policy/duration.ts";
+import { timestamp } from "../../policy/instant.ts";
+import { policyName } from "../../policy/policy-ref.ts";
+import type { CommandWords } from "../get/report.ts";
+import type { Colour } from "../terminal/colour.ts";
+import type { Branch, Detail } from "../terminal/tree.ts";
+import type { ExplainedPolicy, ExplainedRule } from "./policy-explanation.ts";
+import type { StatusComparison } from "./stored-status.ts";
+import type { Release } from "./way-out.ts";
+
+interface TreeOptions extends Pick<CommandWords, "connection"> {
+  readonly colour: Colour;
+  /** Whether a request at admission is explained. */
+  readonly isRequest: boolean;
+}
+
+/** Policies that hold come first, and those that do not apply to the Cluster last. */
+export function ranked(policies: readonly ExplainedPolicy[]): readonly ExplainedPolicy[] {
+  return policies.toSorted((a, b) => rankOf(a) - rankOf(b));
+}
+
+function rankOf({ trace }: ExplainedPolicy): number {
+  if (!trace.matched) return 3;
+  return trace.holds ? 0 : trace.rules.length === 0 ? 2 : 1;
+}
+
+export function policyBranch(
+  { trace, mismatch, release, rules, otherRules, status }: ExplainedPolicy,
+  options: TreeOptions,
+): Branch {
+  const { colour } = options;
+  const name = colour.bold(policyName(trace.policy));
+  const outcome = trace.matched ? painted(trace.verdict, colour) : colour.dim("does not match");
+  const notes = notesOf(trace, otherRules.length, options).map((note) => `, ${note}`);
+  return {
+    text: `${name}: ${outcome}${notes.join("")}`,
+    details: [
+      ...mismatch.map((text) => ({ label: "because", text })),
+      ...(rules.length > 1 && trace.holds && !options.isRequest
+        ? [{ label: "released", text: byTime(release, rules) }]
+        : []),
+      ...statusDetails(status, colour),
+    ],
+    branches: rules.map((rule) =>
+      ruleBranch(rule, { ...options, isLifted: trace.overriddenBy !== undefined }),
+    ),
+  };
+}
+
+function notesOf(
+  { mode, matched, overriddenBy, rules }: PolicyTrace,
+  others: number,
+  { isRequest }: { readonly isRequest: boolean },
+): string[] {
+  const audit = isRequest ? "mode Audit, so it only warns" : "mode Audit, so it holds nothing";
+  if (isRequest && matched && rules.length === 0) return ["no rule about it has admission"];
+  return [
+    ...(mode === "Audit" && rules.length > 0 ? [audit] : []),
+    ...(overriddenBy === undefined ? [] : [`overridden by HookOverride ${overriddenBy}`]),
+    ...(matched && rules.length === 0
+      ? [others === 1 ? "its rule is on other hooks" : "no rule on this hook"]
+      : []),
+  ];
+}
+
+function statusDetails(status: StatusComparison | undefined, colour: Colour): Detail[] {
+  if (status === undefined) return [];
+  const { row, differences, because } = status;
+  if (differences.length === 0) {
+    return [{ label: "status", text: `says the same${row === undefined ? "" : `, since ${row.since}`}` }];
+  }
+  const text = `${differences.join("; ")}${because === undefined ? "" : ` (${because})`}`;
+  return [{ label: "status", text: `${colour.yellow("differs")}: ${text}` }];
+}
+
+function ruleBranch(explained: ExplainedRule, options: TreeOptions & { readonly isLifted: boolean }): Branch {
+  const { isLifted, isRequest } = options;
+  const { trace, release, isSinceKnown, admission, deadlineMs = 0 } = explained;
+  const { rule, verdict, reason, condition, gates, message, deadlineAt, deadlineReleases } = trace;
+  const why = condition === undefined ? reason : `match condition ${condition} is false`;
+  const details: Detail[] = [
+    ...(gates.length === 0 && message !== "" ? [{ label: "because", text: message }] : []),
+    ...(trace.holds && !isLifted
+      ? [{ label: isRequest ? "passes" : "released", text: byTime(release, [explained]) }]
+      : []),
+    ...(deadlineAt === undefined
+      ? []
+      : [deadline(isSinceKnown ? deadlineAt : deadlineMs, deadlineReleases === true)]),
+  ];
+  return {
+    text: `${ruleName(rule)}: ${painted(verdict, options.colour)} (${why})${isRequest ? `, admission ${admission}` : ""}`,
+    details,
+    branches: gates.map((gate) => gateBranch(gate, options)),
+  };
+}
+
+/** The rule is "" for an error of the whole spec. */
+export function ruleName(rule: string): string {
+  return rule === "" ? "spec" : `rule ${rule}`;
+}
+
+/** `at`: the instant, or the time after the first block if it is not known when that was. */
+function deadline(at: Date | number, releases: boolean): Detail {
+  const when =
+    at instanceof Date
+      ? timestamp(at)
+      : `${durationText(at)} after the rule first held the Cluster, at a time that no status shows`;
+  const then = releases ? "the rule releases the Cluster then" : "the rule holds the Cluster after that, too";
+  return { label: "deadline", text: `${when}: ${then}` };
+}
+
+function gateBranch(gate: GateTrace, options: TreeOptions): Branch {
+  const { colour } = options;
+  const { holds, observed, remedy, withheld, members = [] } = gate;
+  const wanted = gate.wantedInFull ?? gate.wanted;
+  const marks = {
+    true: colour.green("holds"),
+    false: colour.red("waits"),
+    undefined: colour.red("cannot be evaluated"),
+  };
+  const head = `gate ${gate.gate}: ${marks[`${holds}`]}`;
+  if (members.length > 0) {
+    const branches = members.map((member) => gateBranch(member, options));
+    return { text: `${head} (one of ${members.length})`, branches };
+  }
+  if (holds === true) return { text: `${head}: ${wanted}; ${observed}` };
+  return {
+    text: head,
+    details: [
+      { label: "wanted", text: wanted },
+      { label: holds === undefined ? "because" : "observed", text: observed },
+      ...(remedy === undefined ? [] : [{ label: "run", text: commandText(remedy, options), whole: true }]),
+      ...(withheld === undefined ? [] : [{ label: "no command", text: withheld }]),
+    ],
+  };
+}
+
+export function byTime(release: Release, rules: readonly ExplainedRule[]): string {
+  if (release === "Unknown") {
+    const isCounted = rules.some(
+      ({ trace, isSinceKnown }) => trace.holds && trace.deadlineReleases === true && !isSinceKnown,
+    );
+    return `at an unknown time: ${isCounted ? "no status shows when the deadline began" : "an expression looks at the clock, or the next opening of a window is not known"}`;
+  }
+  return release === undefined
+    ? "only after a user has acted"
+    : `at ${timestamp(release)}, if nothing else changes`;
+}
+
+export function painted(verdict: Verdict | Admitted["verdict"] | "Skipped", colour: Colour): string {
+  const paint: Readonly<Record<typeof verdict, (text: string) => string>> = {
+    Allowed: colour.green,
+    Observed: colour.green,
+    WouldBlock: colour.yellow,
+    Blocked: colour.red,
+    NotEvaluable: colour.red,
+    Skipped: colour.dim,
+    Denied: colour.red,
+    Warned: colour.yellow,
+    Passed: colour.green,
+  };
+  return paint[verdict](verdict);
+}
+
+export function commandText(
+  command: string,
+  { colour, connection }: Pick<TreeOptions, "colour" | "connection">,
+): string {
+  return colour.cyan(`${command}${connection}`);
+}

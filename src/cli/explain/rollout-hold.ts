@@ -1,0 +1,129 @@
+/** Explains from the statuses of HookRollouts what they say about an operation that every policy releases. */
+
+import { CONDITION } from "../../api/hook-policy.ts";
+import type { ObjectQuery } from "../../policy/policy.ts";
+import { targetVersion } from "../../policy/target-version.ts";
+import { closedFor, type Hold, holdOf, holdText } from "../../rollouts/hold.ts";
+import { BEGINS, type Member, memberOf } from "../../rollouts/member.ts";
+import { promotionQueries } from "../../rollouts/promotion.ts";
+import { countingFailures, haltingStage } from "../../rollouts/stages.ts";
+import { liftingOverride } from "../fleet/lifting.ts";
+import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
+import type { Situation } from "../../policy/world.ts";
+import { type Found, passes, turnOf } from "./rollout-turn.ts";
+
+export interface ExplainedRollout {
+  readonly rollout: string;
+  readonly mode: "Enforce" | "Audit";
+  readonly holds: boolean;
+  /** CamelCase constant. */
+  readonly reason: string;
+  /** The stage of the Cluster, or the stage that it waits for. */
+  readonly stage?: string;
+  readonly retryAfterSeconds: number;
+  /** The message as Cluster API shows it; empty if the Cluster may begin. */
+  readonly message: string;
+  /** Further lines from the status. */
+  readonly because: readonly string[];
+}
+
+/** Sorted by name, the order in which the operator asks them. */
+export function explainRollouts(fleet: Fleet, situation: Situation): readonly ExplainedRollout[] {
+  return asking(fleet, situation).map(({ known, member }) => explainRollout(known, member, situation));
+}
+
+/** The objects that the gates of stages look at for this Cluster. */
+export function rolloutQueries(fleet: Fleet, situation: Situation): readonly ObjectQuery[] {
+  return asking(fleet, situation).flatMap(({ member: { stage } }) =>
+    stage === undefined ? [] : promotionQueries(stage, situation),
+  );
+}
+
+/** The rollouts that select the Cluster for this operation. */
+function asking(
+  { rollouts }: Fleet,
+  { world, call }: Situation,
+): readonly { readonly known: FleetRollout; readonly member: Member }[] {
+  const { cluster, namespace } = world;
+  if (cluster.topology === undefined) return [];
+  return rollouts.flatMap((known) => {
+    if (BEGINS[known.compiled.operation] !== call.hook) return [];
+    const member = memberOf(known.compiled, cluster, namespace);
+    return member === undefined ? [] : [{ known, member }];
+  });
+}
+
+function explainRollout(known: FleetRollout, member: Member, situation: Situation): ExplainedRollout {
+  const { name, mode, retryAfterSeconds } = known.compiled;
+  const found = findingOf(known, member, situation);
+  if (!found.holds) return { rollout: name, mode, ...found, retryAfterSeconds: 0, message: "" };
+  const { hold, because } = found;
+  const { reason, stage = member.stage?.name } = hold;
+  const holds = mode === "Enforce";
+  return {
+    rollout: name,
+    reason,
+    ...(stage !== undefined && { stage }),
+    mode,
+    holds,
+    because,
+    retryAfterSeconds: holds ? retryAfterSeconds : 0,
+    message: holdText(hold),
+  };
+}
+
+function findingOf(known: FleetRollout, { metadata, stage, marked }: Member, situation: Situation): Found {
+  const { compiled, status } = known;
+  const lifting = liftingOverride(compiled, situation);
+  if (lifting !== undefined) return passes("Overridden", `overridden by HookOverride ${lifting.name}`);
+  if (marked) return passes("Running", "its operation runs already");
+  const target = targetVersion(situation.call) ?? "";
+  const hold = closedFor(compiled, status, { stage, target }, situation);
+  if (hold !== undefined) return { holds: true, hold, because: why(known, hold, target) };
+  if (stage === undefined) return { holds: true, hold: holdOf(compiled, { reason: "NoStage" }), because: [] };
+  return turnOf(known, { metadata, stage: stage.name, target, at: situation.now });
+}
+
+function why(
+  { compiled, status, pauseReason }: FleetRollout,
+  { reason, stage }: Hold,
+  target: string,
+): readonly string[] {
+  if (reason === "InvalidSpec") return [compiled.problem ?? ""];
+  if (reason === "Paused") return pauseReason === undefined ? [] : [`it was paused because: ${pauseReason}`];
+  if (reason === "Halted") return failures(compiled, status);
+  if (reason === "NotReady") return unready(status);
+  return reason === "StageClosed" ? progress(status, stage, target) : [];
+}
+
+function progress(
+  { targets }: FleetRollout["status"],
+  stage: string | undefined,
+  target: string,
+): readonly string[] {
+  const row = targets
+    ?.find(({ version = "" }) => version === target)
+    ?.stages.find(({ name }) => name === stage);
+  if (row === undefined) return [`the status does not say yet how far stage ${stage} is to ${target}`];
+  const { members, succeeded, running, failed, notAsked, soakingSince } = row;
+  return [
+    `stage ${stage} to ${target}: ${succeeded} of ${members} succeeded, ${running} running, ${failed} failed, ${notAsked} not asked`,
+    ...(soakingSince === undefined ? [] : [`minSuccessTime counts from ${soakingSince}`]),
+  ];
+}
+
+function unready({ conditions = [] }: FleetRollout["status"]): readonly string[] {
+  return conditions
+    .filter(({ type, status }) => type === CONDITION.Ready && status !== "True")
+    .map(({ message }) => message);
+}
+
+const SHOWN = 5;
+
+function failures(compiled: FleetRollout["compiled"], status: FleetRollout["status"]): readonly string[] {
+  const stage = haltingStage(compiled, status);
+  const failed = stage === undefined ? [] : countingFailures(compiled, status.failed, stage.name);
+  return failed
+    .slice(0, SHOWN)
+    .map(({ namespace, name, reason, time }) => `${namespace}/${name} failed at ${time} (${reason})`);
+}

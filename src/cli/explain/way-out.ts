@@ -1,0 +1,129 @@
+/** Finds out how a held operation or a refused request can proceed: after some time, or when a user acts. */
+
+import type { HookCall } from "../../api/runtime-hooks.ts";
+import { forecast } from "../../operations/forecast.ts";
+import type { PendingOperation } from "../../operations/operation.ts";
+import type { Decision, GateTrace, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
+import { type CompiledPolicy, inParentheses } from "../../policy/policy.ts";
+import { timerKey, type World } from "../../policy/world.ts";
+
+/** The earliest release by time alone. Absent: never, or the operation proceeds anyway. */
+export type Release = Date | "Unknown" | undefined;
+
+export interface Step {
+  readonly policy: PolicyTrace["policy"];
+  readonly rule: string;
+  readonly gate?: string;
+  /** The condition that the gate waits for; for a gate that is not evaluable, the reason. */
+  readonly wanted: string;
+  readonly evaluable: boolean;
+  /** Commands that make the gate hold; one of them is enough. */
+  readonly commands: readonly string[];
+  readonly release: Release;
+  /** The message of the policy's author. */
+  readonly message?: string;
+}
+
+/** The inputs of a decision. */
+export interface Situation {
+  readonly world: World;
+  readonly call: HookCall;
+  readonly at: Date;
+  /** Sorted like the trace. */
+  readonly policies: readonly CompiledPolicy[];
+  /** The state before this look. */
+  readonly before: PendingOperation;
+}
+
+export interface WayOut {
+  readonly release: Release;
+  /** All steps that together release the operation. */
+  readonly steps: readonly Step[];
+}
+
+export function wayOut(decision: Decision, situation: Situation): WayOut {
+  if (!decision.trace.some(({ holds }) => holds)) return { release: undefined, steps: [] };
+  return {
+    release: releaseOf(situation.policies, decision.trace, situation),
+    steps: stepsOf(decision, situation),
+  };
+}
+
+/** Whether the start of the block is known: the rule's deadline counts from there. */
+export function isSinceKnown(
+  { uid }: CompiledPolicy,
+  { rule }: RuleTrace,
+  { before }: Pick<Situation, "before">,
+): boolean {
+  return before.rules.get(timerKey(uid, rule))?.blockedSince !== undefined;
+}
+
+export function releaseOf(
+  policies: readonly CompiledPolicy[],
+  trace: readonly Pick<PolicyTrace, "holds" | "rules">[],
+  situation: Situation,
+): Release {
+  const { world, call, at } = situation;
+  const release = forecast(policies, world, call, at);
+  const isCounted = trace.some(({ rules }, index) => {
+    const policy = policies[index];
+    return rules.some(
+      (rule) =>
+        policy !== undefined &&
+        rule.deadlineReleases === true &&
+        rule.deadlineAt?.getTime() === release?.getTime() &&
+        !isSinceKnown(policy, rule, situation),
+    );
+  });
+  if (release !== undefined) return isCounted ? "Unknown" : release;
+  const open = trace
+    .filter(({ holds }) => holds)
+    .flatMap(({ rules }) => rules.filter(({ holds }) => holds))
+    .flatMap(({ gates }) => gates.filter(({ holds }) => holds !== true));
+  return open.length > 0 && open.every(({ changesAt }) => changesAt !== undefined) ? "Unknown" : undefined;
+}
+
+/** Blocked rules come first, because a user can act on them, unlike on rules that are not evaluable. */
+function stepsOf({ trace }: Decision, situation: Situation): Step[] {
+  const held = trace.flatMap((policy, index) =>
+    policy.rules
+      .filter(({ holds }) => policy.holds && holds)
+      .map((rule) => ({ rule, steps: stepsOfRule(policy, rule, situation.policies[index]) })),
+  );
+  return held
+    .toSorted((a, b) => Number(b.rule.verdict === "Blocked") - Number(a.rule.verdict === "Blocked"))
+    .flatMap(({ steps }) => steps);
+}
+
+function stepsOfRule(
+  { policy }: PolicyTrace,
+  rule: RuleTrace,
+  compiled: CompiledPolicy | undefined,
+): readonly Step[] {
+  const message = compiled?.rules.find(({ name }) => name === rule.rule)?.message;
+  const rest = { policy, rule: rule.rule, ...(message !== undefined && { message }) };
+  const open = rule.gates
+    .filter(({ holds, reason }) => holds !== true && reason !== "WaitNotStarted")
+    .toSorted((a, b) => Number(b.holds === false) - Number(a.holds === false));
+  if (open.length === 0) {
+    return [{ ...rest, wanted: rule.message, evaluable: false, commands: [], release: undefined }];
+  }
+  return open.map((gate) => ({
+    ...rest,
+    gate: gate.gate,
+    wanted: gate.holds === undefined && commandsOf(gate).length === 0 ? gate.observed : wantedOf(gate),
+    evaluable: gate.holds !== undefined,
+    commands: commandsOf(gate),
+    release: gate.isSearchEnd === true ? "Unknown" : gate.changesAt,
+  }));
+}
+
+/** Leaves out the commands, which are printed beside the text. */
+function wantedOf({ wanted, wantedInFull = wanted, withheld, members }: GateTrace): string {
+  if (members !== undefined) return `one of: ${members.map(wantedOf).join("; or ")}`;
+  return `${wantedInFull}${inParentheses({ remedy: undefined, withheld })}`;
+}
+
+function commandsOf({ remedy, members = [] }: GateTrace): readonly string[] {
+  return [remedy, ...members.map((member) => member.remedy)].filter((each) => each !== undefined);
+}

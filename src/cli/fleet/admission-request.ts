@@ -1,0 +1,98 @@
+/** A user's request to the API server about a Cluster, and the answer of admission. */
+
+import { refusedBy } from "../../admission/cluster-denial.ts";
+import type { Cluster } from "../../api/meta.ts";
+import { comingFrom } from "../../operations/call.ts";
+import { type Attempt, attemptOf, type Change } from "../../operations/attempt.ts";
+import { type Admitted, admit } from "../../policy/admission.ts";
+import { clusterKey } from "../../policy/cluster.ts";
+import { holdTexts } from "../../policy/decide.ts";
+import type { Decision } from "../../policy/decision.ts";
+import type { Fleet } from "./fleet.ts";
+import type { RequestName } from "./request-names.ts";
+
+interface Versions {
+  /** The version that an upgrade goes to. */
+  readonly to?: string | undefined;
+  /** The version that it comes from; default: the one that the Cluster shows. */
+  readonly from?: string | undefined;
+}
+
+/** Why the API server sends no review; the text follows the name of the Cluster. */
+interface NotReviewed {
+  readonly why: string;
+}
+
+export function requestOf(
+  name: RequestName,
+  cluster: Cluster,
+  { to = "", from }: Versions = {},
+): Attempt | NotReviewed {
+  const change = changeOf(name, cluster, to);
+  const attempt = attemptOf(change);
+  if (attempt === undefined) return { why: whyNotReviewed(change) };
+  return { ...attempt, call: comingFrom(attempt.call, from) };
+}
+
+function changeOf(name: RequestName, cluster: Cluster, version: string): Change {
+  if (name === "Delete") return { before: cluster };
+  if (name === "Create") return { after: newborn(cluster) };
+  const { topology } = cluster;
+  return { before: cluster, after: { ...cluster, ...(topology && { topology: { ...topology, version } }) } };
+}
+
+/** The Cluster as the API server would store it anew: with another uid, and without a status. */
+function newborn(cluster: Cluster): Cluster {
+  const { progress: _, metadata, ...rest } = cluster;
+  const { deletionTimestamp: _gone, ...kept } = metadata;
+  return {
+    ...rest,
+    metadata: { ...kept, uid: `new-uid-of-${clusterKey(cluster)}` },
+    created: false,
+    status: { conditions: [], initialization: {} },
+  };
+}
+
+function whyNotReviewed({ before, after }: Change): string {
+  const cluster = after ?? before;
+  if (cluster?.metadata.deletionTimestamp !== undefined)
+    return "is being deleted already, so admission is not asked again";
+  if (after === undefined)
+    return "is paused and has the mark of clusterctl move, which deletes what it has moved";
+  if (after.paused) return "is paused: its hook is asked when it is resumed, not admission";
+  if (before?.topology === undefined) return "has no spec.topology, so its version does not change there";
+  return `has the version ${before.topology.version} already`;
+}
+
+/** The answer as a user of kubectl sees it. */
+export interface AdmissionAnswer {
+  readonly verdict: Admitted["verdict"];
+  /** The API server's refusal, or the warnings; empty if the request passes in silence. */
+  readonly message: string;
+  /** The decision that gives the verdict. */
+  readonly decision: Decision;
+}
+
+export function answerOf(attempt: Attempt, { verdict, denial, warning }: Admitted): AdmissionAnswer {
+  if (verdict === "Denied")
+    return { verdict, message: refusedBy(attempt, denial).message, decision: atOnce(denial) };
+  if (verdict === "Warned")
+    return {
+      verdict,
+      message: holdTexts(warning.trace).join("\n"),
+      decision: { ...atOnce(warning), holds: false },
+    };
+  const silent = denial.verdict === "Allowed" ? warning.verdict : denial.verdict;
+  const trace = [...denial.trace, ...warning.trace];
+  return { verdict, message: "", decision: { ...denial, verdict: silent, trace } };
+}
+
+/** The API server does not ask again. */
+function atOnce(decision: Decision): Decision {
+  return { ...decision, retryAfterSeconds: 0 };
+}
+
+export function admitted(fleet: Fleet, { cluster, call }: Attempt, now: Date): Admitted {
+  const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
+  return admit(policies, fleet.world(cluster), call, now);
+}

@@ -1,0 +1,104 @@
+/** One Cluster and everything that applies to it, from the API server or from files. */
+
+import type { Cluster } from "../../api/meta.ts";
+import { HOOK_NAMES } from "../../api/runtime-hooks.ts";
+import type { clusterName } from "../command.ts";
+import type { Fleet, FleetOptions } from "./fleet.ts";
+import type { RawObject } from "./kinds.ts";
+import type { KubeClient } from "../../kube/kube-client.ts";
+import type { Unread } from "./cluster-world.ts";
+import { type Options, parseOptions } from "../../operator/options.ts";
+import type { ObjectQuery } from "../../policy/policy.ts";
+import { type ConnectionFlags, noCluster, reading } from "./connection.ts";
+import { stderr } from "../terminal/output.ts";
+
+export type ClusterName = ReturnType<typeof clusterName>;
+
+export interface Looked {
+  readonly fleet: Fleet;
+  readonly cluster: Cluster;
+  readonly now: Date;
+  /** False: policies that the user may not read can hold the Cluster. */
+  readonly isWhole: boolean;
+  /** False: the user may not read all that a platform team writes. */
+  readonly isPlatformWhole: boolean;
+}
+
+/** A Cluster that a command may change. */
+export interface LiveCluster {
+  readonly client: KubeClient;
+  /** Its URL and context, for people. */
+  readonly server: string;
+  /** Reads the present state. What the user may not read is reported the first time. */
+  readonly look: () => Promise<Looked>;
+}
+
+/** Exits with code 2 if reading fails; a failed write in `work` is a failure. */
+export async function withLiveCluster(
+  connection: ConnectionFlags,
+  name: ClusterName,
+  work: (live: LiveCluster) => Promise<void>,
+): Promise<void> {
+  const { withApiServer } = await import("./live-fleet.ts");
+  const told = new Set<string>();
+  await withApiServer(connection, async (client, server) => {
+    await work({ client, server, look: async () => await reading(() => look(client, name, told)) });
+  });
+}
+
+async function look(client: KubeClient, name: ClusterName, told: Set<string>): Promise<Looked> {
+  const { expectedCall } = await import("../../operations/call.ts");
+  const now = new Date();
+  const { fleet, cluster, unread } = await readCluster(client, name, {
+    options: parseOptions({}),
+    now,
+    queries: (seen, found) =>
+      HOOK_NAMES.flatMap((hook) => seen.queries(seen.world(found), expectedCall(hook, found), now)),
+  });
+  for (const { what, verb } of unread.filter(({ verb: each }) => !told.has(each))) {
+    told.add(verb);
+    stderr.line(`warning: you may not ${verb}: what ${what} would say is not known here`);
+  }
+  const isRead = (kind: Unread["what"]): boolean => unread.every(({ what }) => what !== kind);
+  const isWhole = isRead("ClusterHookPolicies");
+  return { fleet, cluster, now, isWhole, isPlatformWhole: isWhole && isRead("HookRollouts") };
+}
+
+export interface FleetSettings {
+  readonly options: Options;
+  readonly now: Date;
+}
+
+/** `queries`: the objects that gates look at. */
+export async function readCluster(
+  client: KubeClient,
+  name: ClusterName,
+  settings: FleetSettings & {
+    readonly queries: (fleet: Fleet, cluster: Cluster) => readonly ObjectQuery[];
+  },
+): Promise<{ readonly fleet: Fleet; readonly cluster: Cluster; readonly unread: readonly Unread[] }> {
+  const { readClusterWorld } = await import("./cluster-world.ts");
+  const { objects, allNamespaces, reader, unread } = await readClusterWorld(client, name, async (found) => {
+    const seen = await fleetOf(found, settings);
+    return settings.queries(seen, clusterIn(seen, name));
+  });
+  const fleet = await fleetOf(objects, settings, { objects: reader, allNamespaces });
+  return { fleet, cluster: clusterIn(fleet, name), unread };
+}
+
+export async function fleetOf(
+  objects: readonly RawObject[],
+  { options: { capiVersion, maxOverrideMs }, now }: FleetSettings,
+  read?: Pick<FleetOptions, "objects" | "allNamespaces">,
+): Promise<Fleet> {
+  const { Fleet } = await import("./fleet.ts");
+  const { servedHooks } = await import("../../api/hook-catalog.ts");
+  return new Fleet(objects, { served: servedHooks(capiVersion.minor), maxOverrideMs, now, ...read });
+}
+
+export function clusterIn(fleet: Fleet, name: ClusterName): Cluster {
+  const others = fleet.clusters().map(({ metadata }) => metadata);
+  const cluster = fleet.cluster(name.namespace, name.name);
+  if (cluster === undefined) throw noCluster(name, others);
+  return cluster;
+}

@@ -1,0 +1,34 @@
+/** Reads objects from files for commands that decide with them. */
+
+import { CommandError, USAGE } from "../command.ts";
+import type { RawObject } from "./kinds.ts";
+import { problemLine } from "../terminal/problem-line.ts";
+import type { SourceObject } from "../files/load.ts";
+import { stderr } from "../terminal/output.ts";
+
+export interface ObjectFiles {
+  readonly sources: readonly SourceObject[];
+  readonly objects: readonly RawObject[];
+  /** Whether nothing was left out: no file, and no object that was meant for HookPolicy. */
+  readonly isWhole: boolean;
+}
+
+/** Reports problems on stderr. */
+export async function readObjectFiles(paths: readonly string[]): Promise<ObjectFiles> {
+  const { loadPaths } = await import("../files/load.ts");
+  const { objectProblems, objectWarnings } = await import("../validate/kind-problems.ts");
+  const { objects: sources, problems } = await loadPaths(paths);
+  const all = [...problems, ...objectProblems(sources)];
+  stderr.lines(all.map(problemLine));
+  for (const { file, line, message } of objectWarnings(sources)) {
+    stderr.line(`warning: ${file}:${line}: ${message}`);
+  }
+  return { sources, objects: sources.map(({ object }) => object), isWhole: all.length === 0 };
+}
+
+/** Returns all objects, or exits with code 2. */
+export async function readAllObjects(paths: readonly string[]): Promise<readonly SourceObject[]> {
+  const { sources, isWhole } = await readObjectFiles(paths);
+  if (!isWhole) throw new CommandError(USAGE);
+  return sources;
+}

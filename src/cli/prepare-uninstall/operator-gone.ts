@@ -1,0 +1,54 @@
+/** Writes into statuses that no operator updates them any more: otherwise they would stay Ready. */
+
+import { CONDITION, REASON } from "../../api/hook-policy.ts";
+import type { Condition } from "../../api/meta.ts";
+import type { KubeClient } from "../../kube/kube-client.ts";
+import { isConflict, unlessNotFound } from "../../kube/kube-error.ts";
+import type { KubeObject, Resource } from "../../kube/resource.ts";
+import { timestamp } from "../../policy/instant.ts";
+
+const GONE = {
+  type: CONDITION.Ready,
+  status: "Unknown",
+  reason: REASON.OperatorGone,
+  message: "The operator was stopped by prepare-uninstall: it holds nothing until one runs again",
+} as const;
+
+/** Whether the status does not say yet that the operator is gone. */
+export function seemsCurrent(object: KubeObject): boolean {
+  return conditionsOf(object).some(({ type, reason }) => type === CONDITION.Ready && reason !== GONE.reason);
+}
+
+/** Keeps the rows of the status: another operator continues from them. */
+export async function reportGone(
+  client: Pick<KubeClient, "get" | "replaceStatus">,
+  resource: Resource,
+  object: KubeObject,
+): Promise<void> {
+  const { group, version, kind } = resource;
+  for (let current: KubeObject | undefined = object; current !== undefined && seemsCurrent(current);) {
+    const status = { ...statusOf(current), conditions: conditionsOf(current).flatMap(conditionAfter) };
+    try {
+      const value = { ...current, apiVersion: `${group}/${version}`, kind, status };
+      await unlessNotFound(client.replaceStatus(resource, value));
+      return;
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+      current = await unlessNotFound(client.get(resource, object.metadata));
+    }
+  }
+}
+
+function conditionAfter(condition: Condition): readonly Condition[] {
+  if (condition.type === CONDITION.Reconciling) return [];
+  if (condition.type !== CONDITION.Ready) return [condition];
+  return [{ ...condition, ...GONE, lastTransitionTime: timestamp(new Date()) }];
+}
+
+function conditionsOf(object: KubeObject): readonly Condition[] {
+  return statusOf(object).conditions ?? [];
+}
+
+function statusOf({ status }: KubeObject): { readonly conditions?: readonly Condition[] } {
+  return status ?? {};
+}

@@ -1,0 +1,211 @@
+/**
+ * The steps before the operator is removed for good. Without them Cluster API would call a server that does not exist,
+ * and policies would keep a finalizer that no controller removes. Every step checks the state first, so the command can
+ * be repeated.
+ */
+
+import { setTimeout as delay } from "node:timers/promises";
+import { counted } from "../terminal/counted.ts";
+import { fieldsOf } from "../../lib/fields.ts";
+import { FINALIZER, GROUP, VERSION } from "../../api/hook-policy.ts";
+import { DEPLOYMENTS, VALIDATING_WEBHOOKS, POLICY_RESOURCES, ROLLOUTS } from "../../kube/resources.ts";
+import type { KubeClient } from "../../kube/kube-client.ts";
+import { unless } from "../../lib/thrown.ts";
+import { isConflict, isForbidden, unlessNotFound } from "../../kube/kube-error.ts";
+import type { PolicyKind } from "../../policy/policy-ref.ts";
+import { heldNow } from "./held-now.ts";
+import { reportGone, seemsCurrent } from "./operator-gone.ts";
+import { apiResource, type KubeObject, keyOf, type ObjectKey, type Resource } from "../../kube/resource.ts";
+import { extensionConfigsAt, RUNTIME_GROUP_PATH } from "../../kube/extension-configs.ts";
+
+/** The name of the shipped ExtensionConfig, ValidatingWebhookConfiguration and Deployment. */
+const NAME = "hookpolicy";
+/** Without the operator, this ValidatingWebhookConfiguration would refuse every deletion of a Cluster. */
+const CLUSTERS = "hookpolicy-clusters";
+
+interface UninstallOptions {
+  /** The namespace of the Deployment. */
+  readonly namespace: string;
+  /** The time that the operator's Pods may take to stop. */
+  readonly timeoutMs: number;
+}
+
+export interface Step {
+  /** An infinitive: "delete ExtensionConfig hookpolicy". */
+  readonly does: string;
+  /** The removal does not depend on this step: a user without the right to do it leaves it out. */
+  readonly optional?: true;
+  readonly run: () => Promise<void>;
+}
+
+export interface Plan {
+  readonly steps: readonly Step[];
+  /** What these steps release, a line each; empty also if Cluster API does not call the operator any more. */
+  readonly held: readonly string[];
+}
+
+type Client = Pick<KubeClient, "get" | "getPath" | "list" | "mergePatch" | "replaceStatus" | "delete">;
+
+/** The order matters: Cluster API stops calling, the operator stops answering, and no controller restores a finalizer. */
+export async function planUninstall(client: Client, options: UninstallOptions): Promise<Plan> {
+  const [policies, rollouts] = [await listPolicies(client), await listRollouts(client)];
+  const deployment = await unlessNotFound(client.get(DEPLOYMENTS, deploymentKey(options)));
+  const unregister = await deletion(client, await extensionConfigs(client));
+  const steps = [
+    unregister,
+    await deletion(client, VALIDATING_WEBHOOKS, CLUSTERS),
+    await deletion(client, VALIDATING_WEBHOOKS),
+    await stop(client, deployment, options),
+    release(client, policies),
+    reportOperatorGone(client, policies, rollouts ?? []),
+  ];
+  const held = unregister === undefined ? [] : heldNow({ policies, rollouts, deployment });
+  return { steps: steps.filter((step) => step !== undefined), held };
+}
+
+const deploymentKey = ({ namespace }: UninstallOptions): Required<ObjectKey> => ({ namespace, name: NAME });
+
+const PODS = apiResource("pods", "v1", true, "Pod");
+
+/** Cluster API 1.10 serves v1alpha1, later versions v1beta2. `undefined`: Cluster API is not installed. */
+async function extensionConfigs(client: Client): Promise<Resource | undefined> {
+  const group = await unlessNotFound(client.getPath(RUNTIME_GROUP_PATH));
+  if (group === undefined) return undefined;
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- metav1.APIGroup, from the API server itself
+  const { preferredVersion } = group as { preferredVersion: { version: string } };
+  return extensionConfigsAt(preferredVersion.version);
+}
+
+async function deletion(
+  client: Client,
+  resource: Resource | undefined,
+  name = NAME,
+): Promise<Step | undefined> {
+  if (resource === undefined) return undefined;
+  const found = await unlessNotFound(client.get(resource, { name }, { metadataOnly: true }));
+  if (found === undefined) return undefined;
+  return {
+    does: `delete ${resource.kind} ${name}`,
+    run: async () => {
+      await unlessNotFound(client.delete(resource, { name }));
+    },
+  };
+}
+
+/** Without an operator, no controller restores the finalizers that are removed next. */
+async function stop(
+  client: Client,
+  deployment: KubeObject | undefined,
+  options: UninstallOptions,
+): Promise<Step | undefined> {
+  if (deployment === undefined) return undefined;
+  const key = deploymentKey(options);
+  const isScaledDown = fieldsOf(deployment.spec)["replicas"] === 0;
+  if (isScaledDown && (await podsOf(client, deployment)).length === 0) return undefined;
+  return {
+    does: `scale Deployment ${keyOf(key)} to 0 and wait for its Pods to stop`,
+    run: async () => {
+      // Not the scale subresource, which would need one more RBAC rule for the same effect.
+      await client.mergePatch(DEPLOYMENTS, key, { spec: { replicas: 0 } });
+      const deadline = Date.now() + options.timeoutMs;
+      for (;;) {
+        const pods = await podsOf(client, deployment);
+        if (pods.length === 0) return;
+        if (Date.now() >= deadline) throw new Error(stillRunning(pods));
+        await delay(POLL_MS);
+      }
+    },
+  };
+}
+
+const POLL_MS = 500;
+
+function stillRunning(pods: readonly string[]): string {
+  return `still running after --timeout: Pod ${pods.join(", ")}; what was done so far stays done, run it again`;
+}
+
+/** The Pods that the Deployment selects; the shipped one selects by labels only. */
+async function podsOf(client: Client, { metadata, spec }: KubeObject): Promise<string[]> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the API server lets no Deployment be without
+  const { selector } = spec as { selector: { matchLabels?: Readonly<Record<string, string>> } };
+  const wanted = Object.entries(selector.matchLabels ?? {});
+  const { namespace = "" } = metadata;
+  const { items } = await client.list(PODS, { namespace, metadataOnly: true });
+  return items
+    .filter(({ metadata: { labels = {} } }) => wanted.every(([key, value]) => labels[key] === value))
+    .map((pod) => keyOf(pod.metadata));
+}
+
+type Policy = KubeObject & { readonly apiVersion: string; readonly kind: PolicyKind };
+
+/** Empty without the CRDs. */
+async function listPolicies(client: Client): Promise<Policy[]> {
+  const kinds = ["HookPolicy", "ClusterHookPolicy"] as const;
+  const lists = kinds.map(async (kind) => {
+    const list = await unlessNotFound(client.list(POLICY_RESOURCES[kind]));
+    return (list?.items ?? []).map((object) => ({ ...object, apiVersion: `${GROUP}/${VERSION}`, kind }));
+  });
+  return (await Promise.all(lists)).flat();
+}
+
+/** `undefined`: the user may not list them. */
+async function listRollouts(client: Client): Promise<readonly KubeObject[] | undefined> {
+  return await unless(isForbidden, servedRollouts(client));
+}
+
+async function servedRollouts(client: Client): Promise<readonly KubeObject[]> {
+  return (await unlessNotFound(client.list(ROLLOUTS)))?.items ?? [];
+}
+
+const isMarked = ({ metadata: { finalizers = [] } }: KubeObject): boolean => finalizers.includes(FINALIZER);
+
+/** The operator may have added further finalizers until it stopped, so the policies are listed again. */
+function release(client: Client, policies: readonly Policy[]): Step | undefined {
+  const marked = policies.filter(isMarked).length;
+  if (marked === 0) return undefined;
+  return {
+    does: `remove the finalizer ${FINALIZER} from ${counted(marked, "policy")}`,
+    run: async () => {
+      for (const policy of (await listPolicies(client)).filter(isMarked)) await unmark(client, policy);
+    },
+  };
+}
+
+function reportOperatorGone(
+  client: Client,
+  policies: readonly Policy[],
+  rollouts: readonly KubeObject[],
+): Step | undefined {
+  const current = [
+    [policies.filter(seemsCurrent).length, "policy"],
+    [rollouts.filter(seemsCurrent).length, "rollout"],
+  ] as const;
+  const counts = current.filter(([count]) => count > 0).map(([count, noun]) => counted(count, noun));
+  if (counts.length === 0) return undefined;
+  return {
+    does: `say in the status of ${counts.join(" and ")} that the operator is gone`,
+    optional: true,
+    run: async () => {
+      for (const policy of await listPolicies(client))
+        await reportGone(client, POLICY_RESOURCES[policy.kind], policy);
+      for (const rollout of (await listRollouts(client)) ?? []) await reportGone(client, ROLLOUTS, rollout);
+    },
+  };
+}
+
+/** Keeps the finalizers of other controllers, including those added meanwhile. */
+async function unmark(client: Client, policy: Policy): Promise<void> {
+  const resource = POLICY_RESOURCES[policy.kind];
+  for (let current: KubeObject | undefined = policy; current !== undefined && isMarked(current);) {
+    const { resourceVersion, finalizers = [] } = current.metadata;
+    const left = finalizers.filter((finalizer) => finalizer !== FINALIZER);
+    const patch = { metadata: { resourceVersion, finalizers: left } };
+    try {
+      await unlessNotFound(client.mergePatch(resource, policy.metadata, patch));
+      return;
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+      current = await unlessNotFound(client.get(resource, policy.metadata));
+    }
+  }
+}

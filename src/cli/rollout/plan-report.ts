@@ -1,0 +1,105 @@
+/** Prints the plan of a rollout: as tables, as JSON, and as a picture. */
+
+import { counted } from "../terminal/counted.ts";
+import { durationText } from "../../policy/duration.ts";
+import type { PlannedStage } from "../../rollouts/plan.ts";
+import { tableLines } from "../terminal/table.ts";
+import { escapeXml } from "../terminal/xml.ts";
+import type { FleetPlan } from "./fleet-plan.ts";
+
+const MAX_LISTED = 20;
+
+export function planLines(plan: FleetPlan, durationMs: number): string[] {
+  const { rollout, from, stages, clusters, never } = plan;
+  const needy = clusters.filter(({ needsAction }) => needsAction).length;
+  const end = endOf(plan);
+  const rows = stages.map((stage) => [stage.name, String(stage.clusters), ...timesOf(stage)]);
+  const lines = [
+    `HookRollout ${rollout.name} from ${minute(from)} on, if every operation takes ${durationText(durationMs)} and none fails:`,
+    ...tableLines(["STAGE", "CLUSTERS", "BEGINS", "ENDS", "PASSES"], rows),
+    end === undefined
+      ? "No Cluster ever begins."
+      : `The last Cluster is done at ${minute(end)}, after ${durationText(end.getTime() - from.getTime())}.`,
+  ];
+  if (needy > 0)
+    lines.push(
+      `${counted(needy, "Cluster")} must be released by an action first, such as an approval; the plan takes that as done.`,
+    );
+  if (never.length > 0) {
+    const begin = never.length === 1 ? "begins" : "begin";
+    lines.push(`${counted(never.length, "Cluster")} never ${begin}: ${listed(never)}`);
+  }
+  return [...lines, ...emptyStage(stages)];
+}
+
+/** Names the stage that the plan does not pass because it has no Cluster. */
+function emptyStage(stages: readonly PlannedStage[]): string[] {
+  const end = stages.findIndex(({ passes }) => passes === undefined);
+  const stage = stages[end];
+  if (stage === undefined || stage.clusters > 0 || end === stages.length - 1) return [];
+  return [
+    `Stage ${stage.name} has no Cluster, so the next one never begins: label Clusters for it, or set its minSucceeded to 0.`,
+  ];
+}
+
+function timesOf({ begins, ends, passes }: PlannedStage): string[] {
+  return [begins, ends, passes].map((at) =>
+    at === undefined ? "never" : at.getTime() === 0 ? "at once" : minute(at),
+  );
+}
+
+function endOf({ clusters }: FleetPlan): Date | undefined {
+  const last = Math.max(...clusters.map(({ ends }) => ends.getTime()));
+  return Number.isFinite(last) ? new Date(last) : undefined;
+}
+
+function listed(names: readonly string[]): string {
+  const more = names.length > MAX_LISTED ? ` and ${names.length - MAX_LISTED} more (-o json lists all)` : "";
+  return `${names.slice(0, MAX_LISTED).join(", ")}${more}`;
+}
+
+function minute(at: Date): string {
+  return `${at.toISOString().slice(0, 16)}Z`;
+}
+
+export function planJson({ rollout, from, stages, clusters, never }: FleetPlan): object {
+  return { rollout: rollout.name, from, stages, clusters, never };
+}
+
+const WIDTH = 960;
+const LEFT = 160;
+const ROW = 6;
+const GAP = 26;
+const COLOURS = ["#2f6fde", "#1a8a5a", "#b5651d", "#8a4fbf"];
+
+/** Draws a lane for each stage, and in it a bar for each Cluster. */
+export function planSvg(plan: FleetPlan): string {
+  const { rollout, from, stages, clusters } = plan;
+  const spanMs = Math.max(1, (endOf(plan)?.getTime() ?? 0) - from.getTime());
+  const x = (at: Date): string =>
+    (LEFT + ((at.getTime() - from.getTime()) / spanMs) * (WIDTH - LEFT - 20)).toFixed(1);
+  let y = 40;
+  const lanes = stages.map((stage, index) => {
+    const own = clusters.filter((each) => each.stage === stage.name);
+    const top = y;
+    y += Math.max(1, own.length) * ROW + GAP;
+    const colour = COLOURS[index % COLOURS.length] ?? "";
+    const bars = own.map((each, row) => {
+      const [left, right] = [x(each.begins), x(each.ends)];
+      const width = Math.max(1, Number(right) - Number(left)).toFixed(1);
+      const title = `${each.namespace}/${each.name}: ${minute(each.begins)} to ${minute(each.ends)}`;
+      return `<rect x="${left}" y="${top + row * ROW}" width="${width}" height="${ROW - 1}" fill="${colour}"><title>${escapeXml(title)}</title></rect>`;
+    });
+    const label = `<text x="8" y="${top + ROW + 4}">${escapeXml(`${stage.name} (${stage.clusters})`)}</text>`;
+    return [label, ...bars].join("");
+  });
+  const title = `HookRollout ${rollout.name}, ${minute(from)} to ${minute(endOf(plan) ?? from)}`;
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${y + 10}" font-family="sans-serif" font-size="12" role="img" aria-label="${escapeXml(title)}">`,
+    `<rect width="100%" height="100%" fill="#ffffff"/>`,
+    `<text x="8" y="20" font-size="14">${escapeXml(title)}</text>`,
+    ...lanes,
+    "</svg>",
+    "",
+  ].join("\n");
+}

@@ -1,0 +1,150 @@
+/** Prints how far rollouts are, from their statuses alone, so that every reader sees the same. */
+
+import {
+  CONDITION,
+  type HookRollout,
+  type RolloutStageStatus,
+  type RolloutTarget,
+} from "../../api/hook-policy.ts";
+import { compileRollout } from "../../rollouts/rollout.ts";
+import { conditionOf } from "../fleet/kinds.ts";
+import { since } from "../terminal/age.ts";
+import type { Colour } from "../terminal/colour.ts";
+import { tableLines } from "../terminal/table.ts";
+import { paragraphs } from "../terminal/tree.ts";
+
+export interface RolloutView {
+  readonly now: Date;
+  readonly colour: Colour;
+}
+
+const BAR = 16;
+
+export function rolloutLines(rollouts: readonly HookRollout[], view: RolloutView): string[] {
+  return paragraphs(rollouts.map((rollout) => linesOf(rollout, view)));
+}
+
+function linesOf(rollout: HookRollout, view: RolloutView): string[] {
+  return paragraphs([
+    [heading(rollout, view)],
+    ...(rollout.status?.targets ?? []).map((target) => stageLines(rollout, target, view)),
+    runningLines(rollout, view),
+    failedLines(rollout, view),
+    nextLines(rollout, view),
+  ]);
+}
+
+function heading(rollout: HookRollout, { colour }: RolloutView): string {
+  const { metadata, spec } = rollout;
+  const mode = spec.mode === "Audit" ? ", Audit" : "";
+  return `${colour.bold(`HookRollout ${metadata.name}`)} (${spec.operation}${mode}): ${rolloutState(rollout, colour)}`;
+}
+
+export function rolloutState(rollout: HookRollout, colour: Colour): string {
+  const problem = unseenProblem(rollout);
+  if (problem !== undefined) return colour.red(`holds every Cluster that it may select: ${problem}`);
+  const halted = conditionOf(rollout, CONDITION.Halted);
+  const ready = conditionOf(rollout, CONDITION.Ready);
+  if (ready === undefined)
+    return colour.yellow("the operator has not seen it yet; if that stays, hookpolicy doctor");
+  if (ready.status !== "True") return colour.red(ready.message);
+  if (halted?.status === "True") return colour.red(`halted. ${halted.message}`);
+  return rollout.spec.paused === true ? colour.yellow("paused: nothing more begins") : "in force";
+}
+
+/** The errors of a spec that the operator has not seen yet. */
+function unseenProblem(rollout: HookRollout): string | undefined {
+  const isSeen = rollout.status?.observedGeneration === rollout.metadata.generation;
+  return isSeen ? undefined : compileRollout(rollout).problem;
+}
+
+function stageLines(
+  { spec }: HookRollout,
+  { version, stages }: RolloutTarget,
+  { colour, now }: RolloutView,
+): string[] {
+  if (spec.operation !== "Upgrade") {
+    const [stage] = stages;
+    if (stage === undefined) return [];
+    return [`${stage.running} running, ${stage.waiting} waiting, ${stage.failed} failed`];
+  }
+  const rows = stages.map((stage, index) => [
+    stage.name,
+    bar(stage, colour),
+    `${stage.succeeded}/${stage.members}`,
+    ...[stage.running, stage.waiting, stage.notAsked, stage.failed].map(String),
+    stageState(stage, stages[index - 1], { soak: spec.stages?.[index]?.minSuccessTime, now }),
+  ]);
+  const headings = ["STAGE", "PROGRESS", "SUCCEEDED", "RUNNING", "WAITING", "NOT ASKED", "FAILED", "STATE"];
+  return [...(version === undefined ? [] : [`To ${version}:`]), ...indented(headings, rows)];
+}
+
+/** Succeeded, running and failed Clusters as parts of the stage. */
+function bar({ members, succeeded, running, failed }: RolloutStageStatus, colour: Colour): string {
+  const share = (count: number): number => (members === 0 ? 0 : Math.round((count * BAR) / members));
+  const done = share(succeeded);
+  const bad = Math.min(share(failed), BAR - done);
+  const busy = Math.min(share(running), BAR - done - bad);
+  return [
+    colour.green("█".repeat(done)),
+    colour.cyan("▒".repeat(busy)),
+    colour.red("x".repeat(bad)),
+    colour.dim("·".repeat(BAR - done - busy - bad)),
+  ].join("");
+}
+
+export function stageState(
+  stage: RolloutStageStatus,
+  before: RolloutStageStatus | undefined,
+  { soak = "0s", now }: { readonly soak?: string | undefined; readonly now: Date },
+): string {
+  if (stage.passed) return "passed";
+  if (before !== undefined && !before.passed) return `waits for ${before.name}`;
+  if (stage.soakingSince !== undefined) return `soaks for ${soak}, ${since(stage.soakingSince, now)} so far`;
+  if (stage.members === 0) return "has no Clusters";
+  return "open";
+}
+
+function runningLines({ status, spec }: HookRollout, { now }: RolloutView): string[] {
+  const rows = (status?.running ?? []).map(
+    ({ namespace, name, target = "", stage = "", claimedAt, markedAt, claimed }) => [
+      `${namespace}/${name}`,
+      target,
+      stage,
+      since(claimedAt, now),
+      markedAt === undefined ? "may begin, and has not yet" : claimed ? "" : "began without this rollout",
+    ],
+  );
+  const title = `Running (at most ${spec.maxConcurrency ?? 1}):`;
+  return section(title, ["CLUSTER", "TARGET", "STAGE", "SINCE", ""], rows);
+}
+
+function failedLines({ status }: HookRollout, { now, colour }: RolloutView): string[] {
+  const rows = (status?.failed ?? []).map(({ namespace, name, stage = "", reason, time, message }) => [
+    `${namespace}/${name}`,
+    stage,
+    reason,
+    since(time, now),
+    message,
+  ]);
+  return section(colour.red("Failed:"), ["CLUSTER", "STAGE", "REASON", "SINCE", "MESSAGE"], rows);
+}
+
+function nextLines({ status }: HookRollout, { now }: RolloutView): string[] {
+  const rows = (status?.next ?? []).map(({ namespace, name, target = "", stage = "", since: at }) => [
+    `${namespace}/${name}`,
+    target,
+    stage,
+    since(at, now),
+  ]);
+  return section("Next:", ["CLUSTER", "TARGET", "STAGE", "WAITS"], rows);
+}
+
+/** A titled table; nothing without rows. */
+function section(title: string, headings: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  return rows.length === 0 ? [] : [title, ...indented(headings, rows)];
+}
+
+function indented(headings: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  return tableLines(headings, rows).map((line) => `  ${line}`);
+}

@@ -1,0 +1,121 @@
+/** Makes two fleets: the present one, and the one with the new objects applied. */
+
+import { isDeepStrictEqual } from "node:util";
+import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
+import type { HookPolicySpec } from "../../api/hook-policy.ts";
+import type { HookName } from "../../api/runtime-hooks.ts";
+import { viewMetadata } from "../../policy/cluster.ts";
+import { compilePolicy } from "../../policy/compile.ts";
+import { servedHooks } from "../../api/hook-catalog.ts";
+import { type CompiledPolicy, demandsOf, type ObjectDemand } from "../../policy/policy.ts";
+import { Fleet, type FleetOptions, type FleetPolicy } from "../fleet/fleet.ts";
+import { groupOf, ownKind, policyKind, type RawObject, viewPolicy, viewRollout } from "../fleet/kinds.ts";
+import { compileRollout } from "../../rollouts/rollout.ts";
+import { policyName } from "../../policy/policy-ref.ts";
+
+/** Some clocks of a policy restart when its spec changes. */
+export interface PolicyEdit {
+  readonly uid: string;
+  readonly before: HookPolicySpec;
+  readonly after: HookPolicySpec;
+}
+
+export interface FleetPair {
+  readonly before: Fleet;
+  readonly after: Fleet;
+  /** The policies among the applied objects. */
+  readonly applied: readonly FleetPolicy[];
+  /** Whether only policies are applied. */
+  readonly sameWorld: boolean;
+  readonly edits: readonly PolicyEdit[];
+}
+
+/** `prune`: policies and rollouts that are not among the new objects are removed. */
+export function fleetPair(
+  present: readonly RawObject[],
+  applied: readonly RawObject[],
+  options: Omit<FleetOptions, "namespace"> & { readonly prune: boolean },
+): FleetPair {
+  const byIdentity = new Map(present.map((object) => [identityOf(object), object]));
+  const updated = applied.map((object) => apply(byIdentity.get(identityOf(object)), object));
+  const names = new Set(applied.map(identityOf));
+  const kept = present.filter(
+    (object) => !names.has(identityOf(object)) && !(options.prune && holdsOperations(object)),
+  );
+  // New Clusters and Namespaces among the applied objects belong to both fleets, so that they are compared, too.
+  const extra = applied.filter(
+    (object) => ownKind(object) === undefined && !byIdentity.has(identityOf(object)),
+  );
+  const after = new Fleet([...kept, ...updated], options);
+  const before = new Fleet([...present, ...extra], options);
+  return {
+    before,
+    after,
+    edits: editsBetween(before.policies, after.policies),
+    applied: after.policies.filter(({ raw }) => names.has(identityOf(raw))),
+    sameWorld: applied.every((object) => policyKind(object) !== undefined),
+  };
+}
+
+function editsBetween(before: readonly FleetPolicy[], after: readonly FleetPolicy[]): PolicyEdit[] {
+  return before.flatMap(({ compiled: { uid }, object: { spec } }) => {
+    const now = after.find(({ compiled }) => compiled.uid === uid)?.object.spec;
+    const isSame = now === undefined || isDeepStrictEqual(spec, now);
+    return isSame ? [] : [{ uid, before: spec, after: now }];
+  });
+}
+
+function holdsOperations(object: RawObject): boolean {
+  return policyKind(object) !== undefined || ownKind(object) === "HookRollout";
+}
+
+function identityOf(object: RawObject): string {
+  const { name, namespace = "default" } = viewMetadata(object["metadata"]);
+  const place = policyKind(object) === "ClusterHookPolicy" ? "" : namespace;
+  return [groupOf(object), object["kind"], place, name].join(" ");
+}
+
+/** Keeps what the API server and other clients have written, like `kubectl apply`. */
+function apply(before: RawObject | undefined, object: RawObject): RawObject {
+  if (before === undefined) return object;
+  const old = fieldsOf(before["metadata"]);
+  const metadata = fieldsOf(object["metadata"]);
+  const both = (field: string): RawObject => ({ ...fieldsOf(old[field]), ...fieldsOf(metadata[field]) });
+  return {
+    ...(before["status"] !== undefined && { status: before["status"] }),
+    ...object,
+    metadata: { ...old, ...metadata, labels: both("labels"), annotations: both("annotations") },
+  };
+}
+
+/** The policies that could give another result on the hook than before: new, changed and deleted ones. */
+export function changedPolicies({ before, after }: FleetPair, hook: HookName): CompiledPolicy[] {
+  const old = new Map(before.policies.map((policy) => [policyName(policy.compiled.ref), policy]));
+  const now = new Map(after.policies.map((policy) => [policyName(policy.compiled.ref), policy]));
+  return [...new Set([...old.keys(), ...now.keys()])].flatMap((name) => {
+    const versions = [old.get(name), now.get(name)].filter((policy) => policy !== undefined);
+    const texts = new Set(versions.map((policy) => relevantText(policy, hook)));
+    return versions.length === 2 && texts.size === 1 ? [] : versions.map(({ compiled }) => compiled);
+  });
+}
+
+/** Leaves out the rules on other hooks, if the rules are distinguishable. */
+function relevantText({ raw: { spec }, compiled }: FleetPolicy, hook: HookName): string {
+  if (!isFields(spec) || compiled.errors.length > 0) return JSON.stringify(spec) ?? "";
+  const onHook = listOf(spec["rules"]).filter((rule) => listOf(fieldsOf(rule)["hooks"]).includes(hook));
+  return JSON.stringify({ ...spec, rules: onHook });
+}
+
+/** The kinds of objects that gates of the policies and rollouts look at. */
+export function demandsIn(objects: readonly RawObject[]): readonly ObjectDemand[] {
+  return objects.flatMap((object) => {
+    const kind = policyKind(object);
+    if (ownKind(object) === "HookRollout")
+      return compileRollout(viewRollout(object)).stages.flatMap(({ until }) =>
+        until.flatMap(({ demands = [] }) => demands),
+      );
+    return kind === undefined ? [] : demandsOf(compilePolicy(kind, viewPolicy(kind, object), EVERY_HOOK));
+  });
+}
+
+const EVERY_HOOK = servedHooks(Infinity);

@@ -1,0 +1,138 @@
+/** Computes what the HookRollouts of a fleet hold if Cluster API asks about every Cluster at the same instant. */
+
+import type { HookRolloutStatus } from "../../api/hook-policy.ts";
+import type { Cluster } from "../../api/meta.ts";
+import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
+import type { KnownMember } from "../../rollouts/rollout-entry.ts";
+import { type QueueInput, RolloutQueue, type Waiting } from "../../rollouts/rollout-queue.ts";
+import { computeRolloutStatus } from "../../rollouts/rollout-status.ts";
+import { isAtVersion } from "../../operations/shows.ts";
+import { clusterKey } from "../../policy/cluster.ts";
+import { targetVersion } from "../../policy/target-version.ts";
+import { healthOf } from "../../rollouts/health.ts";
+import { closedFor, type Hold, holdOf } from "../../rollouts/hold.ts";
+import { BEGINS, type Member, memberOf } from "../../rollouts/member.ts";
+import type { CompiledRollout } from "../../rollouts/rollout.ts";
+import { Slots } from "../../rollouts/slots.ts";
+import { liftingOverride } from "../fleet/lifting.ts";
+import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
+
+/** An operation that Cluster API asks about. */
+export interface AwaitedOperation {
+  readonly cluster: Cluster;
+  readonly call: HookCall;
+  readonly firstAsked: Date;
+  /** Whether every policy releases it. */
+  readonly released: boolean;
+}
+
+export interface Held {
+  readonly hold: Hold;
+  /** The stage of the Cluster, also where all stages stop. */
+  readonly stage: string | undefined;
+}
+
+/** By holdKey(). */
+export type Holds = ReadonlyMap<string, Held>;
+
+export function holdKey(hook: HookName, cluster: string): string {
+  return `${hook} ${cluster}`;
+}
+
+/** The first rollout that holds an operation counts: in the order of names, in which the operator asks them. */
+export function rolloutHolds(fleet: Fleet, operations: readonly AwaitedOperation[], at: Date): Holds {
+  const holds = new Map<string, Held>();
+  for (const known of fleet.rollouts) {
+    const { mode, operation } = known.compiled;
+    if (mode === "Audit") continue;
+    const hook = BEGINS[operation];
+    const own = operations.filter(
+      ({ cluster, call }) => call.hook === hook && !holds.has(holdKey(hook, clusterKey(cluster))),
+    );
+    for (const [cluster, held] of holdsOf(known, fleet, own, at)) holds.set(holdKey(hook, cluster), held);
+  }
+  return holds;
+}
+
+/** By clusterKey(). */
+function holdsOf(
+  { compiled, status: stored }: FleetRollout,
+  fleet: Fleet,
+  operations: readonly AwaitedOperation[],
+  at: Date,
+): ReadonlyMap<string, Held> {
+  const members = membersOf(compiled, fleet);
+  const status = statusOf(compiled, stored, members, at);
+  const byKey = new Map(members.map(({ member, cluster }) => [clusterKey(cluster), member]));
+  const holds = new Map<string, Held>();
+  const waiting: Waiting[] = [];
+  for (const { cluster, call, firstAsked, released } of operations) {
+    const key = clusterKey(cluster);
+    const member = byKey.get(key);
+    const situation = { world: fleet.world(cluster), call, now: at };
+    if (member === undefined || member.marked || liftingOverride(compiled, situation)) continue;
+    const { stage } = member;
+    const target = targetVersion(call) ?? "";
+    const hold = closedFor(compiled, status, { stage, target }, situation);
+    if (hold !== undefined) holds.set(key, heldIn(stage, hold));
+    else if (released && stage !== undefined)
+      waiting.push({ member: { ...member, stage }, target, firstAsked });
+  }
+  const own = members.map(({ member }) => member);
+  const slots = new Slots(compiled, status, own, at);
+  for (const { metadata, stage } of withoutSlot(
+    { rollout: compiled, slots, waiting, turns: status.turns },
+    at,
+  )) {
+    const hold = holdOf(compiled, { reason: "NoFreeSlot", stage: stage?.name });
+    holds.set(`${metadata.namespace}/${metadata.name}`, heldIn(stage, hold));
+  }
+  return holds;
+}
+
+function heldIn(stage: Member["stage"], hold: Hold): Held {
+  return { hold, stage: hold.stage ?? stage?.name };
+}
+
+/** The status that the operator would write now; a new rollout has none yet. */
+function statusOf(
+  rollout: CompiledRollout,
+  stored: HookRolloutStatus,
+  members: readonly KnownMember[],
+  at: Date,
+): HookRolloutStatus {
+  return computeRolloutStatus(
+    {
+      rollout,
+      stored,
+      members: members.map((each) => ({
+        ...each,
+        health: healthOf(rollout, each.cluster, at),
+        hasReached: isAtVersion(each.cluster),
+        lastsUnhealthy: false,
+      })),
+      ended: new Set(),
+      isRebuilding: false,
+      scope: "",
+      next: [],
+    },
+    at,
+  );
+}
+
+/** The Clusters that get no slot, because those before them in the queue take the free ones. */
+function withoutSlot(input: QueueInput, at: Date): readonly Member[] {
+  const asking = input.waiting.filter(({ member }) => !input.slots.has(member.metadata.uid));
+  const queue = new RolloutQueue();
+  for (const { member } of asking) queue.asked(member.metadata.uid, at.getTime());
+  queue.update({ ...input, waiting: asking }, at.getTime());
+  return asking.map(({ member }) => member).filter(({ metadata }) => !queue.mayBegin(metadata.uid));
+}
+
+function membersOf(rollout: CompiledRollout, fleet: Fleet): readonly KnownMember[] {
+  return fleet.clusters().flatMap((cluster) => {
+    const { metadata, topology } = cluster;
+    const member = topology && memberOf(rollout, cluster, fleet.namespace(metadata.namespace ?? ""));
+    return member === undefined ? [] : [{ member, cluster }];
+  });
+}

@@ -1,0 +1,62 @@
+/** Checks the names in a suite: a misspelt name must not make a test pass. */
+
+import { didYouMean } from "../../policy/validation/field-message.ts";
+import type { CompiledPolicy } from "../../policy/policy.ts";
+import type { CompiledRollout } from "../../rollouts/rollout.ts";
+import { SuiteError } from "./suite-error.ts";
+import { policyName, type PolicyRef } from "../../policy/policy-ref.ts";
+
+interface Names {
+  readonly policy?: string;
+  readonly rule?: string;
+  readonly gate?: string;
+}
+
+/** "protect", "team-a/protect" or "HookPolicy team-a/protect". */
+export function namesPolicy(text: string, ref: PolicyRef): boolean {
+  const full = policyName(ref);
+  return text === full || text === ref.name || `${ref.kind} ${text}` === full;
+}
+
+/** Throws for the first name that does not exist: of a policy, its rule, or the rule's gate. */
+export function checkNames({ policy, rule, gate }: Names, policies: readonly CompiledPolicy[]): void {
+  const meant = policies.filter(({ ref }) => policy === undefined || namesPolicy(policy, ref));
+  const names = policies.flatMap(({ ref }) => [policyName(ref), ref.name]);
+  if (meant.length === 0) check("policy", policy, names, "there is no policy");
+  const rules = meant.flatMap((each) => each.rules);
+  check("rule", rule, namesOf(rules), lacks(policy, "policy", "rule"));
+  const gates = rules
+    .filter(({ name }) => rule === undefined || name === rule)
+    .flatMap((each) => namesOf([...each.gates, ...each.waits]));
+  check("gate", gate, gates, lacks(rule && `rule ${rule}`, "rule", "gate"));
+}
+
+/** Throws for a rollout, or a stage of it, that does not exist. */
+export function checkRolloutNames(
+  { rollout, stage }: { readonly rollout?: string | undefined; readonly stage?: string | undefined },
+  rollouts: readonly CompiledRollout[],
+): void {
+  check("rollout", rollout, namesOf(rollouts), "there is no HookRollout");
+  const meant = rollouts.filter(({ name }) => rollout === undefined || name === rollout);
+  const stages = meant.flatMap((each) => namesOf(each.stages));
+  check("stage", stage, stages, lacks(rollout, "HookRollout", "stage"));
+}
+
+export function unknownCluster(name: string, clusters: readonly string[], field: string): SuiteError {
+  return new SuiteError(`there is no Cluster ${name}${didYouMean(name, clusters)}`, field);
+}
+
+/** "protect has no rule", or "no policy has a rule" if the owner is not named. */
+function lacks(owner: string | undefined, kind: string, part: string): string {
+  return owner === undefined ? `no ${kind} has a ${part}` : `${owner} has no ${part}`;
+}
+
+function namesOf(all: readonly { readonly name: string }[]): string[] {
+  return all.map(({ name }) => name);
+}
+
+/** Throws for a name that is not among those that exist; an absent one is no mistake. */
+function check(field: string, name: string | undefined, names: readonly string[], what: string): void {
+  if (name === undefined || names.includes(name)) return;
+  throw new SuiteError(`${what} ${JSON.stringify(name)}${didYouMean(name, names)}`, field);
+}

@@ -1,0 +1,85 @@
+/** Writes on the Clusters of a suite what Cluster API writes while their operations wait, run and end. */
+
+import { type Fields, fieldsOf, listOf } from "../../lib/fields.ts";
+import { OK_TO_DELETE_ANNOTATION, PENDING_HOOKS_ANNOTATION } from "../../api/meta.ts";
+import { viewMetadata } from "../../policy/cluster.ts";
+import { timestamp } from "../../policy/instant.ts";
+import { lookup } from "../../policy/selector.ts";
+import { markOfOperation } from "../../rollouts/member.ts";
+import type { Operation } from "../../rollouts/rollout.ts";
+import type { RawObject } from "../fleet/kinds.ts";
+
+/** The Cluster shows that Cluster API waits for the answer before the operation. */
+export function asWaiting(cluster: RawObject, operation: Operation, now: Date): RawObject {
+  if (operation === "Create") return cluster;
+  if (operation === "Delete")
+    return withMetadata(cluster, { deletionTimestamp: timestamp(now), ...fieldsOf(cluster["metadata"]) });
+  const message = "Following hooks are blocking upgrade: BeforeClusterUpgrade: not yet";
+  return withConditions(cluster, { TopologyReconciled: ["False", "LifecycleHookBlocking", message] }, now);
+}
+
+/** The Cluster as Cluster API writes it in the reconcile in which the operation was released. */
+export function asBegun(cluster: RawObject, operation: Operation, now: Date): RawObject {
+  if (operation === "Delete") return withAnnotation(cluster, OK_TO_DELETE_ANNOTATION, "");
+  const marked = withMark(cluster, markOfOperation(operation), true);
+  if (operation === "Create") {
+    const { name } = viewMetadata(cluster["metadata"]);
+    return { ...marked, spec: { ...fieldsOf(cluster["spec"]), infrastructureRef: { name } } };
+  }
+  return withConditions(
+    marked,
+    { TopologyReconciled: ["False", "ClusterUpgrading", "Cluster is upgrading"] },
+    now,
+  );
+}
+
+/** The Cluster as Cluster API writes it when the creation or upgrade is over. */
+export function asEnded(
+  cluster: RawObject,
+  operation: "Create" | "Upgrade",
+  { isHealthy, now }: { readonly isHealthy: boolean; readonly now: Date },
+): RawObject {
+  return withConditions(
+    withMark(cluster, markOfOperation(operation), false),
+    {
+      TopologyReconciled: ["True", "ReconcileSucceeded", ""],
+      Available: isHealthy ? ["True", "Available", ""] : ["False", "NotAvailable", ""],
+      ...(operation === "Create" && { ControlPlaneInitialized: ["True", "Initialized", ""] }),
+    },
+    now,
+  );
+}
+
+function withMetadata(cluster: RawObject, metadata: Fields): RawObject {
+  return { ...cluster, metadata: { ...fieldsOf(cluster["metadata"]), ...metadata } };
+}
+
+function withAnnotation(cluster: RawObject, key: string, value: string): RawObject {
+  const { annotations } = viewMetadata(cluster["metadata"]);
+  return withMetadata(cluster, { annotations: { ...annotations, [key]: value } });
+}
+
+function withMark(cluster: RawObject, mark: string, isThere: boolean): RawObject {
+  const pending = lookup(viewMetadata(cluster["metadata"]).annotations, PENDING_HOOKS_ANNOTATION) ?? "";
+  const others = pending.split(",").filter((each) => each !== "" && each !== mark);
+  return withAnnotation(cluster, PENDING_HOOKS_ANNOTATION, [...others, ...(isThere ? [mark] : [])].join(","));
+}
+
+type Shown = readonly [status: "True" | "False", reason: string, message: string];
+
+/** Writes conditions of the present generation, where v1beta1 or v1beta2 keeps the Cluster's conditions. */
+function withConditions(cluster: RawObject, shown: Readonly<Record<string, Shown>>, now: Date): RawObject {
+  const status = fieldsOf(cluster["status"]);
+  const newer = fieldsOf(status["v1beta2"]);
+  const { generation = 1 } = viewMetadata(cluster["metadata"]);
+  const before = listOf(newer["conditions"] ?? status["conditions"]).map(fieldsOf);
+  const written = Object.entries(shown).map(([type, [is, reason, message]]) => {
+    const known = before.find((each) => each["type"] === type && each["status"] === is);
+    const lastTransitionTime = known?.["lastTransitionTime"] ?? timestamp(now);
+    return { type, status: is, reason, message, observedGeneration: generation, lastTransitionTime };
+  });
+  const others = before.filter(({ type }) => typeof type !== "string" || !Object.hasOwn(shown, type));
+  const conditions = [...others, ...written];
+  const changed = newer["conditions"] === undefined ? { conditions } : { v1beta2: { ...newer, conditions } };
+  return { ...withMetadata(cluster, { generation }), status: { ...status, ...changed } };
+}

@@ -1,0 +1,142 @@
+/** `hookpolicy test`: runs suites of policies without a cluster. */
+
+import { dirname } from "node:path";
+import { type Command, Option } from "commander";
+import { colourFor } from "../terminal/colour.ts";
+import { addExamples, choice, CommandError, FAILED, USAGE, wholeNumber } from "../command.ts";
+import { parseTime } from "../fleet/connection.ts";
+import { problemLine } from "../terminal/problem-line.ts";
+import { checkFlags, type Flags, FORMATS } from "./flags.ts";
+import type { SuiteResult } from "./result.ts";
+import type { Suite } from "./suite.ts";
+import { stderr, stdout } from "../terminal/output.ts";
+import type { FileProblem } from "../files/parsed.ts";
+
+const EXAMPLES = `\
+  # Every suite below a folder
+  hookpolicy test policies/
+
+  # In a pipeline: a folder without a suite is a failure, too
+  hookpolicy test --require-tests -o junit tests/ > report.xml
+
+  # Which rules and gates have the suites seen?
+  hookpolicy test --coverage tests/
+
+  # Would the suites notice a mistake in the policies?
+  hookpolicy test --mutate --fail-under 80 tests/
+
+  # A suite from the decisions of a running operator (its --audit-log)
+  hookpolicy test --record audit.log --write tests/incident.yaml policies/ fleet/`;
+
+const FIVE_MINUTES = 300_000;
+
+export function addTest(program: Command): void {
+  const command = program
+    .command("test")
+    .argument("<path...>", "files, folders and patterns; - is standard input")
+    .summary("run test suites of policies")
+    .description(
+      "Runs the suites (kind HookPolicyTest) in files: calls as Cluster API makes them, under a clock of the suite's own, decided as the operator decides. Other kinds are ignored.\n\nExit code: 0 all passed, 1 failures or errors, 2 files that cannot be read or wrong usage.",
+    )
+    .addOption(choice("-o, --output <format>", "how to print", FORMATS))
+    .option("--require-tests", "exit 1 when there is no suite")
+    .option("--coverage", "also list which rules, gates and verdicts the suites have seen")
+    .option("--mutate", "change the policies in small ways, and list the changes that no suite notices")
+    .addOption(
+      new Option("--fail-under <percent>", "with --mutate: exit 1 when the suites notice fewer").argParser(
+        wholeNumber(0, 100),
+      ),
+    )
+    .addOption(
+      new Option("--timeout <duration>", "with --mutate: how long to run")
+        .argParser(parseTime)
+        .default(FIVE_MINUTES, "5m"),
+    )
+    .option(
+      "--record <log>",
+      "write a suite from an audit log; the paths are the policies, and the Clusters as they were",
+    )
+    .option("--write <file>", "with --record: a new file for the suite; default: standard output");
+  addExamples(command, EXAMPLES);
+  command.action(async (paths: readonly string[], _: unknown, self: Command) => {
+    const flags = self.optsWithGlobals<Flags>();
+    checkFlags(flags);
+    if (flags.record === undefined) return await runTests(paths, flags);
+    const { recordSuite } = await import("./record/record-suite.ts");
+    await recordSuite(paths, flags.record, flags.write);
+  });
+}
+
+async function runTests(paths: readonly string[], flags: Flags): Promise<void> {
+  const { results, suites, found, problems } = await runSuites(paths);
+  // The text report contains the problems.
+  if (flags.output !== "text") stderr.lines(problems.map(problemLine));
+  if (found === 0) stderr.line(`no HookPolicyTest in ${paths.join(", ")}`);
+  const passed = results.every(({ status }) => status === "passed");
+  if (flags.mutate !== true || !passed) await report(results, flags);
+  if (problems.length > 0) throw new CommandError(USAGE);
+  if (flags.mutate === true && !passed) stderr.line("no mutants: every suite has to pass first");
+  if (!passed || (found === 0 && flags.requireTests === true)) throw new CommandError(FAILED);
+  if (flags.mutate !== true) return;
+  const { testMutants } = await import("./mutate/test-mutants.ts");
+  await testMutants(suites, flags);
+}
+
+interface Ran {
+  readonly results: readonly SuiteResult[];
+  /** The valid suites. */
+  readonly suites: readonly Suite[];
+  readonly found: number;
+  readonly problems: readonly FileProblem[];
+}
+
+async function runSuites(paths: readonly string[]): Promise<Ran> {
+  const { loadPaths } = await import("../files/load.ts");
+  const { isSuite, loadSuite } = await import("./suite.ts");
+  const { runSuite } = await import("./run-suite.ts");
+  const { objects, problems } = await loadPaths(paths);
+  const sources = objects.filter(({ object }) => isSuite(object));
+  const results: SuiteResult[] = [];
+  const suites: Suite[] = [];
+  for (const source of sources) {
+    const cwd = dirname(source.file);
+    const loaded = await loadSuite(source, async (files) => await loadPaths(files, { cwd }));
+    results.push(await runSuite(loaded));
+    if (loaded.suite !== undefined) suites.push(loaded.suite);
+  }
+  results.push(...problems.map(unreadable));
+  return { results, suites, found: sources.length, problems };
+}
+
+function unreadable(problem: FileProblem): SuiteResult {
+  const { file } = problem;
+  return { name: file, file, status: "error", problems: [problem], steps: [], unreadable: true, seconds: 0 };
+}
+
+async function report(results: readonly SuiteResult[], flags: Flags): Promise<void> {
+  const { suitesJson, suitesMarkdown } = await import("./report.ts");
+  switch (flags.output) {
+    case "junit": {
+      const { suitesJunit } = await import("./junit.ts");
+      return stdout.document(suitesJunit(results));
+    }
+    case "markdown":
+      return stdout.document(suitesMarkdown(results));
+    case "json":
+      return stdout.document(suitesJson(results));
+    case "text":
+      return await reportText(results, flags);
+  }
+}
+
+async function reportText(results: readonly SuiteResult[], flags: Flags): Promise<void> {
+  if (results.length === 0) return;
+  const colour = colourFor(process.stdout, flags);
+  const { suitesLines } = await import("./report.ts");
+  stdout.lines(suitesLines(results, colour));
+  if (flags.coverage !== true) return;
+  const { together } = await import("./coverage.ts");
+  const { coverageLines } = await import("./coverage-report.ts");
+  const seen = together(results.flatMap(({ coverage = [] }) => coverage));
+  stdout.lines(["", ...coverageLines(seen, colour)]);
+}

@@ -1,0 +1,184 @@
+/** Which rules, gates and verdicts a suite has seen. */
+
+import { ADMISSION_VERDICTS, type Admitted } from "../../policy/admission.ts";
+import type { Decision, GateTrace, RuleTrace } from "../../policy/decision.ts";
+import { type CompiledPolicy, type CompiledRule, isGated } from "../../policy/policy.ts";
+import { policyName } from "../../policy/policy-ref.ts";
+
+export type RuleVerdict = RuleTrace["verdict"];
+export type GateState = "holds" | "waits" | "not evaluable";
+
+/** The results of one rule or gate that the suites have seen, and those that are missing. */
+export interface Seen<T extends string> {
+  readonly name: string;
+  readonly seen: readonly T[];
+  readonly unseen: readonly T[];
+}
+
+export interface RuleCoverage extends Seen<RuleVerdict> {
+  /** The answers to requests; absent: the rule does not speak at admission. */
+  readonly admission?: Seen<Admitted["verdict"]>;
+  readonly gates: readonly Seen<GateState>[];
+}
+
+export interface PolicyCoverage {
+  /** HookPolicy team-a/protect */
+  readonly policy: string;
+  readonly rules: readonly RuleCoverage[];
+}
+
+const VERDICTS: readonly RuleVerdict[] = ["Allowed", "Observed", "Blocked", "Skipped", "NotEvaluable"];
+const STATES: readonly GateState[] = ["holds", "waits", "not evaluable"];
+
+interface Tally<T extends string> {
+  readonly wanted: ReadonlySet<T>;
+  readonly seen: Set<T>;
+}
+
+interface RuleRecord extends Tally<RuleVerdict> {
+  readonly admission?: Tally<Admitted["verdict"]>;
+  /** By name. */
+  readonly gates: ReadonlyMap<string, Tally<GateState>>;
+}
+
+export class Coverage {
+  /** By policyName(), then rule. */
+  readonly #policies = new Map<string, Map<string, RuleRecord>>();
+
+  /** Adds policies whose rules can be seen. An edited policy has the rules of each of its versions. */
+  know(policies: readonly CompiledPolicy[]): void {
+    for (const { ref, mode, rules } of policies) {
+      const known = this.#policies.get(policyName(ref)) ?? new Map<string, RuleRecord>();
+      this.#policies.set(policyName(ref), known);
+      for (const rule of rules) if (!known.has(rule.name)) known.set(rule.name, recordOf(rule, mode));
+    }
+  }
+
+  see({ trace }: Decision): void {
+    for (const { policy, rules } of trace) {
+      const known = this.#policies.get(policyName(policy));
+      for (const rule of rules) {
+        const record = known?.get(rule.rule);
+        record?.seen.add(rule.verdict);
+        seeGates(record, rule);
+      }
+    }
+  }
+
+  /** Counts the verdicts at admission apart from those of the hook; the gates are the same. */
+  seeAtAdmission({ denial, warning }: Admitted): void {
+    const spoken = [
+      ...denial.trace.map((trace) => ({ trace, verdict: "Denied" as const })),
+      ...warning.trace.map((trace) => ({ trace, verdict: "Warned" as const })),
+    ];
+    for (const { trace, verdict } of spoken) {
+      const known = this.#policies.get(policyName(trace.policy));
+      for (const rule of trace.rules) {
+        const record = known?.get(rule.rule);
+        const said = trace.holds && rule.holds ? verdict : "Passed";
+        if (rule.verdict !== "Skipped") record?.admission?.seen.add(said);
+        seeGates(record, rule);
+      }
+    }
+  }
+
+  policies(): PolicyCoverage[] {
+    return [...this.#policies].map(([policy, rules]) => ({
+      policy,
+      rules: [...rules].map(([name, { admission, gates, ...verdicts }]) => ({
+        ...compared(name, VERDICTS, verdicts),
+        ...(admission !== undefined && { admission: compared("admission", ADMISSION_VERDICTS, admission) }),
+        gates: [...gates].map(([gate, states]) => compared(gate, STATES, states)),
+      })),
+    }));
+  }
+}
+
+/** NotEvaluable is not wanted, because few policies can have such a rule. */
+function recordOf(rule: CompiledRule, mode: CompiledPolicy["mode"]): RuleRecord {
+  const skipped: RuleVerdict[] = rule.matchConditions.length > 0 ? ["Skipped"] : [];
+  const verdicts: RuleVerdict[] = isGated(rule) ? ["Allowed", "Blocked"] : ["Observed"];
+  const gates = [...rule.gates, ...rule.waits].map(
+    ({ name }) => [name, tally<GateState>("holds", "waits")] as const,
+  );
+  const refuses = rule.admission === "Deny" && mode === "Enforce" ? "Denied" : "Warned";
+  return {
+    ...tally(...verdicts, ...skipped),
+    ...(rule.admission !== undefined && { admission: tally(refuses, "Passed") }),
+    gates: new Map(gates),
+  };
+}
+
+function tally<T extends string>(...wanted: readonly T[]): Tally<T> {
+  return { wanted: new Set(wanted), seen: new Set() };
+}
+
+function seeGates(record: RuleRecord | undefined, { gates }: RuleTrace): void {
+  for (const gate of gates) record?.gates.get(gate.gate)?.seen.add(stateOf(gate));
+}
+
+function stateOf({ holds }: GateTrace): GateState {
+  if (holds === undefined) return "not evaluable";
+  return holds ? "holds" : "waits";
+}
+
+function compared<T extends string>(name: string, all: readonly T[], { seen, wanted }: Tally<T>): Seen<T> {
+  return {
+    name,
+    seen: all.filter((each) => seen.has(each)),
+    unseen: all.filter((each) => wanted.has(each) && !seen.has(each)),
+  };
+}
+
+/** Merges the coverage of several suites: a result counts if any of them has seen it. */
+export function together(covered: readonly PolicyCoverage[]): PolicyCoverage[] {
+  return [...Map.groupBy(covered, ({ policy }) => policy)].map(([policy, versions]) => {
+    const rules = Map.groupBy(
+      versions.flatMap((version) => version.rules),
+      ({ name }) => name,
+    );
+    return { policy, rules: [...rules.values()].map(rulesTogether) };
+  });
+}
+
+function rulesTogether(rules: readonly RuleCoverage[]): RuleCoverage {
+  const gates = Map.groupBy(
+    rules.flatMap((rule) => rule.gates),
+    ({ name }) => name,
+  );
+  const admission = rules.flatMap((rule) => rule.admission ?? []);
+  return {
+    ...seenTogether(rules),
+    ...(admission.length > 0 && { admission: seenTogether(admission) }),
+    gates: [...gates.values()].map(seenTogether),
+  };
+}
+
+function seenTogether<T extends string>(versions: readonly Seen<T>[]): Seen<T> {
+  const seen = new Set(versions.flatMap((version) => version.seen));
+  const unseen = new Set(versions.flatMap((version) => version.unseen)).difference(seen);
+  return { name: versions[0]?.name ?? "", seen: [...seen], unseen: [...unseen] };
+}
+
+export interface CoverageTotal {
+  readonly seen: number;
+  readonly of: number;
+}
+
+/** Counts the verdicts of rules, and whether gates hold or wait. Results that are not evaluable do not count. */
+export function totalOf(policies: readonly PolicyCoverage[]): CoverageTotal {
+  const all = policies.flatMap(({ rules }) =>
+    rules.flatMap((rule) => [rule, rule.admission ?? [], ...rule.gates].flat()),
+  );
+  const seen = all.reduce((sum, each) => sum + each.seen.filter(isWanted).length, 0);
+  return { seen, of: seen + all.reduce((sum, { unseen }) => sum + unseen.length, 0) };
+}
+
+function isWanted(seen: RuleVerdict | GateState | Admitted["verdict"]): boolean {
+  return seen !== "NotEvaluable" && seen !== "not evaluable";
+}
+
+/** In percent, rounded down; 100 if there is nothing to see. */
+export function percentOf({ seen, of }: CoverageTotal): number {
+  return of === 0 ? 100 : Math.floor((seen / of) * 100);
+}

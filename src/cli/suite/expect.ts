@@ -1,0 +1,239 @@
+/** Compares what a step expects with the decision. */
+
+import { RE2JS } from "@bufbuild/re2";
+import { ADMISSION_VERDICTS } from "../../policy/admission.ts";
+import type { Decision, GateTrace, PolicyTrace, RuleTrace, Verdict } from "../../policy/decision.ts";
+import { earliest, timestamp } from "../../policy/instant.ts";
+import type { CompiledPolicy } from "../../policy/policy.ts";
+import type { CompiledRollout } from "../../rollouts/rollout.ts";
+import { checkNames, checkRolloutNames, namesPolicy } from "./check-names.ts";
+import type { AdmissionAnswer } from "../fleet/admission-request.ts";
+import type { ExpectSpec, SpanSpec } from "./spec.gen.ts";
+import { SuiteError } from "./suite-error.ts";
+import type { Span } from "../../operations/timeline.ts";
+import { policyName } from "../../policy/policy-ref.ts";
+
+/** One expected field with the actual value. */
+export interface Compared {
+  readonly field: string;
+  readonly expected: string;
+  readonly actual: string;
+  readonly same: boolean;
+}
+
+/** A rule that contributes to the decision. */
+export interface Finding {
+  readonly policy: PolicyTrace;
+  readonly rule: RuleTrace;
+}
+
+/**
+ * The rules that decide, by policy: those that hold the operation, with those that a user can act on first, as in the
+ * status; if no rule holds, all evaluated rules.
+ */
+export function findings({ verdict, trace }: Decision): Finding[] {
+  const decides = DECIDES[verdict];
+  return trace
+    .filter(({ matched }) => matched)
+    .flatMap((policy) => blockedFirst(policy.rules).map((rule) => ({ policy, rule })))
+    .filter((finding) => decides(finding));
+}
+
+function blockedFirst(rules: readonly RuleTrace[]): readonly RuleTrace[] {
+  return rules.toSorted((a, b) => Number(b.verdict === "Blocked") - Number(a.verdict === "Blocked"));
+}
+
+const DECIDES: Readonly<Record<Verdict, (finding: Finding) => boolean>> = {
+  Blocked: ({ policy, rule }) => policy.holds && rule.holds,
+  NotEvaluable: ({ policy, rule }) =>
+    policy.holds ? rule.holds : policy.verdict === "NotEvaluable" && rule.verdict === "NotEvaluable",
+  WouldBlock: ({ policy, rule }) => policy.verdict === "WouldBlock" && rule.holds,
+  Observed: () => true,
+  Allowed: () => true,
+};
+
+/** The gates that explain a rule's result: those that do not hold, or all of them. */
+export function decidingGates({ rule }: Finding): readonly GateTrace[] {
+  const open = rule.gates.filter(({ holds }) => holds !== true);
+  return rule.holds || rule.verdict === "NotEvaluable" ? open : rule.gates;
+}
+
+export function reasonOf({ policy, rule }: Finding): string {
+  return policy.overriddenBy === undefined ? rule.reason : "Overridden";
+}
+
+/** All policies and rollouts of the suite: another name is an error. */
+export interface Known {
+  readonly policies: readonly CompiledPolicy[];
+  readonly rollouts: readonly CompiledRollout[];
+}
+
+/** The answer to a hook; or admission's answer, with the decision that led to it. */
+export interface Answered {
+  readonly decision: Decision;
+  readonly admission?: Omit<AdmissionAnswer, "decision">;
+}
+
+/** Compares every expected field. */
+export function compare(expect: ExpectSpec, answered: Answered, { policies, rollouts }: Known): Compared[] {
+  checkNames(expect, policies);
+  checkRolloutNames(expect, rollouts);
+  checkFields(expect, answered);
+  const { decision } = answered;
+  const { verdict, message } = answered.admission ?? decision;
+  const finding = likeliest(expect, findings(decision));
+  const hold = decision.rollout;
+  return [
+    ...comparedText("verdict", expect.verdict, verdict),
+    ...compareFinding(expect, finding, hold?.reason),
+    ...comparedText("rollout", expect.rollout, hold?.rollout),
+    ...comparedText("stage", expect.stage, hold?.stage),
+    ...comparedText(
+      "retryAfterSeconds",
+      expect.retryAfterSeconds?.toString(),
+      String(decision.retryAfterSeconds),
+    ),
+    ...compareMessage(expect.message, message),
+    ...comparedText("nextChange", normal(expect.nextChange), nextChange(decision)),
+  ];
+}
+
+const OF_HOOKS = ["rollout", "stage", "retryAfterSeconds"] as const;
+const OF_ADMISSION: ReadonlySet<string> = new Set(ADMISSION_VERDICTS);
+
+/** Throws if no answer of this kind can fulfil the expectation. */
+function checkFields(expect: ExpectSpec, { admission }: Answered): void {
+  const { verdict } = expect;
+  if (verdict !== undefined && OF_ADMISSION.has(verdict) !== (admission !== undefined)) {
+    const verdicts = ADMISSION_VERDICTS.join(", ");
+    const which =
+      admission === undefined ? `which only a request gets (call.admission)` : `expected one of ${verdicts}`;
+    throw new SuiteError(`found ${JSON.stringify(verdict)}, ${which}`, "verdict");
+  }
+  const wrong = OF_HOOKS.find((field) => admission !== undefined && expect[field] !== undefined);
+  if (wrong !== undefined) throw new SuiteError("a request at admission has no such field", wrong);
+}
+
+function compareMessage(expected: string | undefined, message: string): Compared[] {
+  if (expected === undefined) return [];
+  const same = RE2JS.compile(expected).test(message);
+  return [{ field: "message", expected: `/${expected}/`, actual: message || NONE, same }];
+}
+
+/** Shown for an absent value. */
+export const NONE = "-";
+
+/** The deciding rule that fits the expectation best; the first if several fit equally. */
+function likeliest(expect: ExpectSpec, candidates: readonly Finding[]): Finding | undefined {
+  const fits = (finding: Finding): number =>
+    compareFinding(expect, finding).filter(({ same }) => same).length;
+  return candidates.toSorted((a, b) => fits(b) - fits(a))[0];
+}
+
+function compareFinding(expect: ExpectSpec, finding: Finding | undefined, why?: string): Compared[] {
+  const gates = finding === undefined ? [] : decidingGates(finding);
+  const gate = gates.find((each) => each.gate === expect.gate) ?? gates[0];
+  const reason = why ?? (finding && (expect.gate === undefined ? reasonOf(finding) : gate?.reason));
+  return [
+    ...comparePolicy(expect, finding),
+    ...comparedText("rule", expect.rule, finding?.rule.rule),
+    ...comparedText("gate", expect.gate, gate?.gate),
+    ...comparedText("reason", expect.reason, reason),
+  ];
+}
+
+function comparePolicy({ policy }: ExpectSpec, finding: Finding | undefined): Compared[] {
+  if (policy === undefined) return [];
+  const same = finding !== undefined && namesPolicy(policy, finding.policy.policy);
+  const actual = finding === undefined ? NONE : policyName(finding.policy.policy);
+  return [{ field: "policy", expected: policy, actual, same }];
+}
+
+export function comparedText(field: string, expected: string | undefined, actual = NONE): Compared[] {
+  return expected === undefined ? [] : [{ field, expected, actual, same: expected === actual }];
+}
+
+/** When time alone changes the result of a policy. */
+function nextChange({ trace }: Decision): string {
+  const at = earliest(trace.map(({ changesAt }) => changesAt));
+  if (at === undefined) return "Never";
+  return at === "Unknown" || isSearchEnd(trace, at) ? "Unknown" : timestamp(at);
+}
+
+/** Whether the search for a window's next opening ended at this instant without a result. */
+function isSearchEnd(trace: Decision["trace"], at: Date): boolean {
+  return trace
+    .flatMap(({ rules }) => rules)
+    .flatMap(({ gates }) => gates.flatMap((gate) => [gate, ...(gate.members ?? [])]))
+    .some((gate) => gate.isSearchEnd === true && Number(gate.changesAt) === at.getTime());
+}
+
+/** Converts an instant to UTC without a fraction, so that equal instants have equal texts. */
+function normal(instant: string | undefined): string | undefined {
+  const at = new Date(instant ?? NaN);
+  return Number.isNaN(at.getTime()) ? instant : timestamp(at);
+}
+
+/** The spans of each named verdict must be exactly the listed ones. */
+export function compareTimeline(
+  expected: readonly SpanSpec[],
+  actual: readonly Span[],
+  from: Date,
+  to: Date,
+): Compared[] {
+  const named = new Set(expected.map(({ verdict }) => verdict));
+  const wanted = expected.map((span) => ({
+    verdict: span.verdict,
+    from: span.from === undefined ? from : new Date(span.from),
+    to: span.to === undefined ? to : new Date(span.to),
+  }));
+  const found = actual.filter(({ verdict }) => named.has(verdict));
+  const rows = pair(wanted.toSorted(byStart).map(spanText), found.map(spanText));
+  return rows.flatMap(([wantedText = NONE, foundText]) => comparedText("timeline", wantedText, foundText));
+}
+
+function spanText({ verdict, from, to }: Span): string {
+  return `${verdict} from ${timestamp(from)} to ${timestamp(to)}`;
+}
+
+function byStart(a: Span, b: Span): number {
+  return a.from.getTime() - b.from.getTime();
+}
+
+/** Pairs equal texts, and the others in the order of the spans. */
+function pair(
+  expected: readonly string[],
+  actual: readonly string[],
+): (readonly [string | undefined, string | undefined])[] {
+  const missing = expected.filter((text) => !actual.includes(text));
+  const found = actual.map((text) => [expected.includes(text) ? text : missing.shift(), text] as const);
+  return [...found, ...missing.map((text) => [text, undefined] as const)];
+}
+
+/** Adds the fields without an expectation that have a value. */
+export function fullComparison(
+  compared: readonly Compared[],
+  { decision, admission }: Answered,
+): readonly Compared[] {
+  const { verdict, message } = admission ?? decision;
+  const finding = likeliest({}, findings(decision));
+  const gate = finding && decidingGates(finding).find(({ holds }) => holds !== true)?.gate;
+  const actual: readonly [string, string | undefined][] = [
+    ["verdict", verdict],
+    ["policy", finding && policyName(finding.policy.policy)],
+    ["rule", finding?.rule.rule],
+    ["gate", gate],
+    ["rollout", decision.rollout?.rollout],
+    ["stage", decision.rollout?.stage],
+    ["reason", decision.rollout?.reason ?? (finding && reasonOf(finding))],
+    ["retryAfterSeconds", admission === undefined ? String(decision.retryAfterSeconds) : undefined],
+    ["message", message],
+    ["nextChange", nextChange(decision)],
+  ];
+  const ofDecision = actual.flatMap(([field, found]) => {
+    const known = compared.filter((each) => each.field === field);
+    if (known.length > 0) return known;
+    return found === undefined || found === "" ? [] : [{ field, expected: "", actual: found, same: true }];
+  });
+  return [...ofDecision, ...compared.filter((each) => !ofDecision.includes(each))];
+}

@@ -1,0 +1,172 @@
+/**
+ * Lists the small changes of a policy that a test should notice, such as a missing gate, another operator or hour, or
+ * Audit instead of Enforce. Fields are found by their names, wherever they are.
+ */
+
+import { type Fields, fieldsOf, isFields, listOf } from "../../../lib/fields.ts";
+import type { Edit, Path } from "./edit.ts";
+import { changedExpressions } from "./expression-edits.ts";
+import { halved, hourLater, laterSchedules, otherZone } from "./time-edits.ts";
+
+export function* editsOf(spec: Fields): Generator<Edit> {
+  yield* modes(spec);
+  yield* within(spec, ["spec"]);
+}
+
+const OTHER_MODE: Readonly<Record<string, string>> = { Enforce: "Audit", Audit: "Enforce" };
+const OTHER_FAILURE: Readonly<Record<string, string>> = { Fail: "Ignore", Ignore: "Fail" };
+
+/** Both fields have a default. Without a gate, or without a part that can fail, a change of them has no effect. */
+function* modes(spec: Fields): Generator<Edit> {
+  const { mode = "Enforce", failurePolicy = "Fail" } = spec;
+  const gated = listOf(spec["rules"]).some((rule) => listOf(fieldsOf(rule)["until"]).length > 0);
+  if (!gated) return;
+  yield { path: ["spec", "mode"], to: OTHER_MODE[String(mode)] };
+  if (canFail(spec)) yield { path: ["spec", "failurePolicy"], to: OTHER_FAILURE[String(failurePolicy)] };
+}
+
+const FALLIBLE = new Set([
+  "namespaceSelector",
+  "matchConditions",
+  "expression",
+  "nameExpression",
+  "object",
+  "version",
+]);
+
+/** Whether a part of it can be not evaluable. */
+function canFail(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some(canFail);
+  if (!isFields(value)) return false;
+  return Object.entries(value).some(
+    ([key, inner]) =>
+      FALLIBLE.has(key) ||
+      (key === "from" && inner === "Namespace") ||
+      (key === "valueFrom" && inner === "TargetVersion") ||
+      canFail(inner),
+  );
+}
+
+function* within(value: unknown, path: Path, parent?: unknown): Generator<Edit> {
+  const key = path.at(-1);
+  const changed = typeof key === "string" ? BY_NAME.get(key)?.(value, path, parent) : undefined;
+  for (const to of changed ?? NO_CHANGE) yield to === REMOVED ? { path } : { path, to };
+  if (Array.isArray(value)) yield* inList(value, path);
+  else if (isFields(value)) {
+    if (key === "matchLabels") yield* labels(value, path);
+    else for (const [field, inner] of Object.entries(value)) yield* within(inner, [...path, field], value);
+  }
+}
+
+/** The lists from which an item can be removed, and how many remain at least; 0: the list goes with its last item. */
+const LISTS: ReadonlyMap<string, number> = new Map([
+  ["rules", 1],
+  ["hooks", 1],
+  ["until", 0],
+  ["matchConditions", 0],
+  ["anyOf", 2],
+  ["allow", 0],
+  ["deny", 0],
+  ["matchExpressions", 0],
+  ["values", 1],
+]);
+
+function* inList(items: readonly unknown[], path: Path): Generator<Edit> {
+  const key = String(path.at(-1));
+  const least = LISTS.get(key) ?? Infinity;
+  for (const [index, item] of items.entries()) {
+    if (items.length === 1 && least === 0) yield { path };
+    else if (items.length > least) yield { path: [...path, index] };
+    else if (key === "anyOf") yield { path: path.slice(0, -1), to: item };
+    yield* within(item, [...path, index]);
+  }
+}
+
+function* labels(wanted: Fields, path: Path): Generator<Edit> {
+  for (const [label, value] of Object.entries(wanted)) {
+    yield { path: [...path, label] };
+    if (typeof value === "string") yield { path: [...path, label], to: `${value}-x` };
+  }
+}
+
+const REMOVED = Symbol("removed");
+type Changed = Iterable<unknown>;
+type Change = (value: unknown, path: Path, parent: unknown) => Changed;
+
+const NO_CHANGE: Changed = [];
+
+function ifText(change: (text: string, path: Path) => Changed): Change {
+  return (value, path) => (typeof value === "string" ? change(value, path) : NO_CHANGE);
+}
+
+const some = (value: unknown): Changed => (value === undefined ? NO_CHANGE : [value]);
+const turned = (table: Readonly<Record<string, string>>): Change => ifText((text) => some(table[text]));
+const isInObject = (path: Path): boolean => path.at(-2) === "object";
+const nameOfObject = ifText((text, path) => (isInObject(path) ? [`${text}-x`] : NO_CHANGE));
+
+const CHANGES: Readonly<Record<string, Change>> = {
+  admission: turned({ Deny: "Warn", Warn: "None" }),
+  deadline: changedDeadlines,
+  onExpiry: turned({ Allow: "KeepBlocking", KeepBlocking: "Allow" }),
+  duration: ifText((text) => some(halved(text))),
+  schedule: ifText(laterSchedules),
+  timeZone: (value, _, window) =>
+    typeof value === "string" && hasLocalTimes(window) ? [otherZone(value)] : NO_CHANGE,
+  from: ifText((text) => (text === "Namespace" ? ["Cluster"] : some(hourLater(text)))),
+  to: ifText((text) => some(hourLater(text))),
+  key: ifText((text) => [`${text}-x`]),
+  value: ifText((text) => [`${text}-x`, REMOVED]),
+  valueFrom: ifText((text) => [...some(OTHER_VALUE[text]), REMOVED]),
+  operator: turned({ In: "NotIn", NotIn: "In", Exists: "DoesNotExist", DoesNotExist: "Exists" }),
+  expression: ifText((text, path) => [
+    `!(${text})`,
+    ...changedExpressions(text),
+    ...(isInObject(path) ? [REMOVED] : []),
+  ]),
+  nameExpression: ifText(changedExpressions),
+  name: nameOfObject,
+  namespace: nameOfObject,
+  range: ifText(changedRanges),
+  minCount: counted,
+  maxCount: counted,
+  absent: (value) => (value === true ? [REMOVED] : NO_CHANGE),
+};
+const BY_NAME: ReadonlyMap<string, Change> = new Map(Object.entries(CHANGES));
+
+const OFFSET = /(?:Z|[+-]\d\d:\d\d)$/i;
+
+/** An instant with an offset does not depend on the time zone. */
+function hasLocalTimes(window: unknown): boolean {
+  const { allow, deny } = fieldsOf(window);
+  return [...listOf(allow), ...listOf(deny)].map(fieldsOf).some(({ schedule, from, to }) => {
+    const instants = [from, to].filter((each) => typeof each === "string");
+    return schedule !== undefined || instants.some((each) => !OFFSET.test(each));
+  });
+}
+
+/** A deadline that keeps blocking changes no answer. */
+function changedDeadlines(value: unknown): Changed {
+  const { onExpiry, after, ...rest } = fieldsOf(value);
+  if (onExpiry !== "Allow") return NO_CHANGE;
+  const sooner = typeof after === "string" ? halved(after) : undefined;
+  return [REMOVED, ...(sooner === undefined ? [] : [{ after: sooner, onExpiry, ...rest }])];
+}
+
+const OTHER_VALUE: Readonly<Record<string, string>> = {
+  ClusterUID: "ClusterName",
+  ClusterName: "ClusterUID",
+};
+
+function counted(value: unknown): Changed {
+  return typeof value === "number" ? [value + 1, ...(value > 0 ? [value - 1] : [])] : NO_CHANGE;
+}
+
+const OTHER_BOUND: Readonly<Record<string, string>> = { ">=": ">", "<=": "<", ">": ">=", "<": "<=" };
+
+/** Includes or excludes the version of each bound, and raises each minor version by one. */
+function* changedRanges(range: string): Generator<string> {
+  for (const { 0: found, index } of range.matchAll(/[<>]=?/g))
+    yield `${range.slice(0, index)}${OTHER_BOUND[found]}${range.slice(index + found.length)}`;
+  for (const { 0: found, index } of range.matchAll(/(?<=(?<![\d.])\d+\.)\d+/g))
+    yield `${range.slice(0, index)}${Number(found) + 1}${range.slice(index + found.length)}`;
+}

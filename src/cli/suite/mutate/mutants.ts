@@ -1,0 +1,93 @@
+/** Makes mutants of the policies of suites: valid policies that differ from the original by one small change. */
+
+import { isFields } from "../../../lib/fields.ts";
+import type { ServedHooks } from "../../../api/hook-catalog.ts";
+import { compilePolicy } from "../../../policy/compile.ts";
+import { type PolicyKind, policyName } from "../../../policy/policy-ref.ts";
+import { policyKind, type RawObject, viewPolicy } from "../../fleet/kinds.ts";
+import type { Place, Suite } from "../suite.ts";
+import { valueAt } from "../../validate/value-at.ts";
+import { type Edit, edited, pathText } from "./edit.ts";
+import { editsOf } from "./edits.ts";
+
+export interface Mutant {
+  /** HookPolicy team-a/protect */
+  readonly policy: string;
+  /** The place of the changed field. */
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+  readonly path: string;
+  /** JSON; absent: there was no such field. */
+  readonly before?: string;
+  /** JSON; absent: the field was removed. */
+  readonly after?: string;
+  readonly object: RawObject;
+}
+
+/** A policy, the suites that use it, and its small changes. */
+export interface Mutated {
+  /** The text of the policy: the same policy in several suites is changed in all of them. */
+  readonly text: string;
+  readonly suites: readonly Suite[];
+  readonly edits: readonly Edit[];
+  /** `undefined`: the edit makes no valid policy, or the same as an earlier edit. */
+  readonly mutantOf: (edit: Edit) => Mutant | undefined;
+}
+
+export function mutatedPolicies(suites: readonly Suite[], served: ServedHooks): Mutated[] {
+  const users = new Map<string, { readonly policy: RawObject; readonly suites: Suite[] }>();
+  for (const suite of suites) {
+    const policies = [suite.objects, ...suite.created].flat().filter((object) => policyKind(object));
+    for (const [text, policy] of new Map(policies.map((each) => [JSON.stringify(each), each]))) {
+      const user = users.get(text) ?? { policy, suites: [] };
+      user.suites.push(suite);
+      users.set(text, user);
+    }
+  }
+  return [...users].flatMap(([text, { policy, suites: own }]) => {
+    const kind = policyKind(policy);
+    const { spec } = policy;
+    if (kind === undefined || !isFields(spec)) return [];
+    const place = own[0]?.places.get(policy);
+    return [
+      { text, suites: own, edits: [...editsOf(spec)], mutantOf: mutating(kind, policy, place, served) },
+    ];
+  });
+}
+
+function mutating(
+  kind: PolicyKind,
+  policy: RawObject,
+  place: Place | undefined,
+  served: ServedHooks,
+): Mutated["mutantOf"] {
+  const seen = new Set([JSON.stringify(policy["spec"])]);
+  const { ref } = compilePolicy(kind, viewPolicy(kind, policy), served);
+  return (edit) => {
+    const object = edited(policy, edit);
+    if (!isFields(object)) return undefined;
+    const text = JSON.stringify(object["spec"]);
+    if (seen.size === seen.add(text).size || !isValid(kind, object, served)) return undefined;
+    return { policy: policyName(ref), ...placeOf(place, edit), ...describe(policy, edit), object };
+  };
+}
+
+/** The API server would refuse an invalid policy, so it cannot be a mistake that goes unnoticed. */
+function isValid(kind: PolicyKind, object: RawObject, served: ServedHooks): boolean {
+  const { errors, notEnforceable } = compilePolicy(kind, viewPolicy(kind, object), served);
+  return errors.length + notEnforceable.length === 0;
+}
+
+function placeOf(place: Place | undefined, { path }: Edit): Pick<Mutant, "file" | "line" | "column"> {
+  return { file: place?.file ?? "-", ...(place?.position(pathText(path)) ?? { line: 1, column: 1 }) };
+}
+
+function describe(policy: RawObject, { path, to }: Edit): Pick<Mutant, "path" | "before" | "after"> {
+  const before = valueAt(policy, path);
+  return {
+    path: pathText(path),
+    ...(before !== undefined && { before: JSON.stringify(before) }),
+    ...(to !== undefined && { after: JSON.stringify(to) }),
+  };
+}

@@ -1,0 +1,197 @@
+/** `hookpolicy test --record`: writes a suite from the decisions of a running operator. */
+
+import { counted } from "../../terminal/counted.ts";
+import { writeFile } from "node:fs/promises";
+import { dirname, relative, resolve } from "node:path";
+import { stringify } from "yaml";
+import { messageOf } from "../../../lib/thrown.ts";
+import { fieldsOf } from "../../../lib/fields.ts";
+import { servedHooks } from "../../../api/hook-catalog.ts";
+import { viewMetadata } from "../../../policy/cluster.ts";
+import { CommandError, FAILED, USAGE } from "../../command.ts";
+import { loadPaths, type SourceObject } from "../../files/load.ts";
+import { readText } from "../../files/read.ts";
+import { type CompiledPolicy, demandsOf } from "../../../policy/policy.ts";
+import { objectKindKey } from "../../../policy/objects.ts";
+import { Fleet } from "../../fleet/fleet.ts";
+import { isCluster, isNamespace, ownKind, policyKind, type RawObject } from "../../fleet/kinds.ts";
+import { readAllObjects } from "../../fleet/object-files.ts";
+import { stderr, stdout } from "../../terminal/output.ts";
+import { DEFAULT_CAPI_MINOR, MAX_OVERRIDE_MS } from "../begin.ts";
+import { runSuite } from "../run-suite.ts";
+import type { SuiteResult } from "../result.ts";
+import { checkNames } from "../check-names.ts";
+import type { ExpectSpec, StepSpec } from "../spec.gen.ts";
+import { SuiteError } from "../suite-error.ts";
+import { isSuite, loadSuite } from "../suite.ts";
+import { SUITE_API_VERSION, SUITE_KIND } from "../suite-schema.ts";
+import { type Answered, type AuditLines, readAuditLines, requestOf } from "./audit-lines.ts";
+import { answerText, record } from "./recording.ts";
+import { verify } from "./verify.ts";
+
+/**
+ * `paths`: the policies, and the Clusters, Namespaces and objects as they were before. `log`: the audit log. `file`: a new
+ * file for the suite; absent: standard output.
+ */
+export async function recordSuite(
+  paths: readonly string[],
+  log: string,
+  file: string | undefined,
+): Promise<void> {
+  const read = await readText({ name: log, named: true }, {});
+  if (!read.ok) throw new CommandError(USAGE, `${log}: ${read.message}`);
+  const sources = (await readAllObjects(paths)).filter(({ object }) => !isSuite(object));
+  const lines = readAuditLines(read.text);
+  const { answers } = lines;
+  const objects = asBefore(
+    sources.map(({ object }) => object),
+    answers,
+  );
+  const fleet = new Fleet(objects, {
+    served: servedHooks(DEFAULT_CAPI_MINOR),
+    maxOverrideMs: MAX_OVERRIDE_MS,
+    now: new Date(answers[0]?.time ?? 0),
+    complete: true,
+  });
+  const meant = answers.filter((answer) => isOf(fleet, answer));
+  tellLeftOut(answers.length - meant.length, lines);
+  const rollouts = objects.filter((object) => ownKind(object) === "HookRollout").length;
+  if (rollouts > 0)
+    stderr.line(
+      `left out ${counted(rollouts, "HookRollout")}: the log does not tell which Clusters had a slot. Answers of a rollout are not repeated`,
+    );
+  if (meant.length === 0) {
+    throw new CommandError(
+      USAGE,
+      `${log} holds neither an answer nor a refusal about a Cluster of ${paths.join(", ")}`,
+    );
+  }
+  const recorded = record(meant, fleet, objects);
+  const { at, asked } = recorded.spec;
+  const folder = dirname(file ?? "x");
+  const suiteOf = (steps: readonly StepSpec[]): RawObject => ({
+    apiVersion: SUITE_API_VERSION,
+    kind: SUITE_KIND,
+    metadata: { name: `recorded-${at.slice(0, 10)}` },
+    spec: { at, ...sections({ sources, objects, fleet, meant }, folder), ...(asked && { asked }), steps },
+  });
+  const policies = fleet.policies.map(({ compiled }) => compiled);
+  const { steps, unrepeated } = await verify(
+    recorded,
+    async (each) => await run(suiteOf(each), folder),
+    (expect) => nameProblem(expect, policies),
+  );
+  for (const { answer, why } of unrepeated)
+    stderr.line(`${answer.time} ${answerText(answer)} is not repeated: ${why}`);
+  if (steps.length === 0)
+    throw new CommandError(FAILED, "no answer of the log is repeated: nothing is recorded");
+  await put(stringify(suiteOf(steps), { version: "1.1", lineWidth: 0 }), file);
+  if (unrepeated.length > 0) throw new CommandError(FAILED);
+}
+
+function nameProblem(expect: ExpectSpec, policies: readonly CompiledPolicy[]): string | undefined {
+  try {
+    checkNames(expect, policies);
+    return undefined;
+  } catch (error) {
+    if (error instanceof SuiteError) return error.message;
+    throw error;
+  }
+}
+
+function nameOf({ cluster: { namespace, name } }: Answered): string {
+  return `${namespace}/${name}`;
+}
+
+/** Gives Clusters without a uid that of the log, and removes deletions: the answers show when those began. */
+function asBefore(objects: readonly RawObject[], answers: readonly Answered[]): RawObject[] {
+  const stored = answers.filter((answer) => requestOf(answer) !== "Create");
+  const uids = new Map(stored.map((answer) => [nameOf(answer), answer.cluster.uid]));
+  return objects.map((object) => {
+    const { managedFields: _managed, ...own } = fieldsOf(object["metadata"]);
+    if (!isCluster(object)) return { ...object, metadata: own };
+    const { deletionTimestamp: _deleted, ...metadata } = own;
+    const { namespace = "default", name } = viewMetadata(metadata);
+    const uid = metadata["uid"] ?? uids.get(`${namespace}/${name}`);
+    return { ...object, metadata: { ...metadata, ...(uid !== undefined && { uid }) } };
+  });
+}
+
+/** No Cluster has the uid of a refused creation. Admission is also about Clusters without a topology. */
+function isOf(fleet: Fleet, answer: Answered): boolean {
+  const { namespace, name, uid } = answer.cluster;
+  const cluster = fleet.cluster(namespace, name);
+  const request = requestOf(answer);
+  if (cluster === undefined || (request === undefined && cluster.topology === undefined)) return false;
+  return request === "Create" || cluster.metadata.uid === uid;
+}
+
+function tellLeftOut(foreign: number, { undecided, others }: AuditLines): void {
+  const told = [
+    [foreign, "about other Clusters than the given ones, or without spec.topology"],
+    [undecided, "that rest on no decision, such as NotConfirmed"],
+    [others, "that are neither answers nor refusals"],
+  ] as const;
+  for (const [count, which] of told) if (count > 0) stderr.line(`left out ${count} of the lines: ${which}`);
+}
+
+interface Given {
+  readonly sources: readonly SourceObject[];
+  readonly objects: readonly RawObject[];
+  readonly fleet: Fleet;
+  readonly meant: readonly Answered[];
+}
+
+/** Policies stay in their files, so that the suite tests their next version; other objects are copied as they were. */
+function sections({ sources, objects, fleet, meant }: Given, folder: string): object {
+  const policies = sources.filter(({ object }) => policyKind(object) !== undefined);
+  const files = new Set(policies.map(({ file }) => file).filter((file) => file !== "-"));
+  const inline = policies.filter(({ file }) => file === "-").map(({ object }) => object);
+  const clusters = new Set(meant.map(nameOf));
+  const spaces = new Set(meant.map(({ cluster }) => cluster.namespace));
+  const kinds = new Set(
+    fleet.policies.flatMap(({ compiled }) => demandsOf(compiled)).map(({ kind }) => objectKindKey(kind)),
+  );
+  const isLookedAt = ({ apiVersion, kind }: RawObject): boolean =>
+    kinds.has(objectKindKey({ apiVersion: String(apiVersion), kind: String(kind) }));
+  const namespaces = objects.filter((object) => isNamespace(object) && spaces.has(keyOf(object)));
+  const others = objects.filter((object) => isLookedAt(object) && !isCluster(object) && !isNamespace(object));
+  return {
+    policies: [...[...files].map((file) => relative(folder, file)), ...inline],
+    clusters: objects.filter(
+      (object) => isCluster(object) && (clusters.has(keyOf(object)) || isLookedAt(object)),
+    ),
+    ...(namespaces.length > 0 && { namespaces }),
+    ...(others.length > 0 && { objects: others }),
+  };
+}
+
+/** A Cluster's namespace and name, or a Namespace's name. */
+function keyOf(object: RawObject): string {
+  const { namespace = "default", name } = viewMetadata(object["metadata"]);
+  return isNamespace(object) ? name : `${namespace}/${name}`;
+}
+
+const START = { line: 1, column: 1 };
+
+async function run(object: RawObject, folder: string): Promise<SuiteResult> {
+  const source = {
+    file: resolve(folder, "recorded.yaml"),
+    document: 1,
+    object,
+    position: () => START,
+    text: "",
+    lines: () => [],
+  };
+  return await runSuite(await loadSuite(source, async (files) => await loadPaths(files, { cwd: folder })));
+}
+
+async function put(text: string, file: string | undefined): Promise<void> {
+  if (file === undefined) return stdout.document(text);
+  try {
+    await writeFile(file, text, { flag: "wx" });
+  } catch (error) {
+    throw new CommandError(USAGE, `${file}: ${messageOf(error)}`);
+  }
+  stderr.line(`wrote ${file}`);
+}

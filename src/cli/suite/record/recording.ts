@@ -1,0 +1,205 @@
+/** Makes a step of each answer and refusal in an audit log: its time, the changes before it, and its verdict. */
+
+import { type Fields, fieldsOf, listOf } from "../../../lib/fields.ts";
+import type { Cluster } from "../../../api/meta.ts";
+import type { HookCall } from "../../../api/runtime-hooks.ts";
+import { about } from "../../../operations/call.ts";
+import { parseDuration } from "../../../policy/duration.ts";
+import { policyName } from "../../../policy/policy-ref.ts";
+import type { Fleet } from "../../fleet/fleet.ts";
+import { ownKind, type RawObject, viewOverride } from "../../fleet/kinds.ts";
+import { callText } from "../result.ts";
+import type { AskedSpec, ExpectSpec, StepSpec, SuiteSpec, TimersSpec } from "../spec.gen.ts";
+import type { CallSpec, RequestSpec } from "../spec.ts";
+import { type Answered, requestOf } from "./audit-lines.ts";
+import { type Mark, marksOf } from "./gate-marks.ts";
+
+export interface Recorded {
+  readonly spec: Pick<SuiteSpec, "at" | "asked" | "steps">;
+  /** The answer of each step. */
+  readonly answers: readonly Answered[];
+}
+
+/** `answers`: at least one, about Clusters of the fleet, in the order of time. */
+export function record(
+  answers: readonly Answered[],
+  fleet: Fleet,
+  overrides: readonly RawObject[],
+): Recorded {
+  const kept = withoutRepeats(answers);
+  const recorder = new Recorder(fleet, overrides);
+  const steps = kept.map((answer) => recorder.step(answer));
+  const at = kept[0]?.time ?? "";
+  const asked = recorder.askedBefore(at, kept);
+  return { spec: { at, ...(asked.length > 0 && { asked }), steps }, answers: kept };
+}
+
+/** Replicas repeat each other's answers, and their own after a restart or to a user who tries again. */
+function withoutRepeats(answers: readonly Answered[]): Answered[] {
+  const last = new Map<string, string>();
+  return answers.filter((answer) => {
+    const [operation, reasons] = [operationOf(answer), reasonsOf(answer)];
+    const isRepeat = last.get(operation) === reasons;
+    last.set(operation, reasons);
+    return !isRepeat;
+  });
+}
+
+function operationOf({ kind, cluster, hook, targetVersion }: Answered): string {
+  return [kind, cluster.namespace, cluster.name, hook, targetVersion].join(" ");
+}
+
+/** "BeforeClusterDelete team-a/prod-1", or "admission: Delete team-a/prod-1" */
+export function answerText(answer: Answered): string {
+  return callText({ ...callOf(answer), admission: requestOf(answer) });
+}
+
+function reasonsOf({ verdict, decision }: Answered): string {
+  return JSON.stringify([verdict, decision.policies.map(({ rules, overriddenBy }) => [rules, overriddenBy])]);
+}
+
+class Recorder {
+  readonly #fleet: Fleet;
+  /** The overrides that no answer has named yet, by name. */
+  readonly #overrides: Map<string, RawObject>;
+  /** The values that earlier steps have set, by object, field and key. */
+  readonly #marks = new Map<string, string | null>();
+  readonly #deleted = new Set<string>();
+
+  constructor(fleet: Fleet, overrides: readonly RawObject[]) {
+    this.#fleet = fleet;
+    this.#overrides = new Map(
+      overrides
+        .filter((raw) => ownKind(raw) === "HookOverride")
+        .map((raw) => [viewOverride(raw, new Date(0)).metadata.name, raw]),
+    );
+  }
+
+  step(answer: Answered): StepSpec {
+    const cluster = this.#fleet.cluster(answer.cluster.namespace, answer.cluster.name);
+    const marks = cluster === undefined ? [] : this.#newMarks(answer, cluster, callOf(answer));
+    const patch = [...deletion(answer, this.#deleted), ...patchesOf(marks, answer)];
+    const create = answer.decision.inputs.overrides.flatMap(({ name }) => this.#takeOverride(name));
+    return {
+      name: `${answer.time} ${answerText(answer)}`,
+      at: answer.time,
+      ...(create.length > 0 && { create }),
+      ...(patch.length > 0 && { patch }),
+      call: requestSpecOf(answer) ?? callOf(answer),
+      expect: expectationOf(answer),
+    };
+  }
+
+  /** The operations that began before the log, with the deadlines that the answers contain. */
+  askedBefore(at: string, answers: readonly Answered[]): AskedSpec[] {
+    const calls = answers.filter(({ kind }) => kind === "Answer");
+    const firsts = new Map(calls.toReversed().map((answer) => [operationOf(answer), answer]));
+    return [...firsts.values()].toReversed().flatMap((answer): AskedSpec[] => {
+      const { firstAsked } = answer.decision;
+      const isEarlier = firstAsked !== undefined && Date.parse(firstAsked) < Date.parse(at);
+      if (!isEarlier) return [];
+      const timers = this.#timersOf(answer);
+      return [{ ...callOf(answer), firstAsked, ...(timers.length > 0 && { timers }) }];
+    });
+  }
+
+  #timersOf({ decision }: Answered): TimersSpec[] {
+    return decision.policies.flatMap((policy) =>
+      policy.rules.flatMap(({ rule, deadlineAt }): TimersSpec[] => {
+        const { after } = fieldsOf(this.#ruleSpec(policyName(policy), rule)["deadline"]);
+        const afterMs = typeof after === "string" ? parseDuration(after) : undefined;
+        if (deadlineAt === undefined || afterMs === undefined) return [];
+        const blockedSince = new Date(Date.parse(deadlineAt) - afterMs).toISOString();
+        return [{ policy: policyName(policy), rule, blockedSince }];
+      }),
+    );
+  }
+
+  #ruleSpec(policy: string, rule: string): Fields {
+    const found = this.#fleet.policies.find(({ compiled }) => policyName(compiled.ref) === policy);
+    const rules = listOf(fieldsOf(found?.raw["spec"])["rules"]).map(fieldsOf);
+    return rules.find(({ name }) => name === rule) ?? {};
+  }
+
+  #newMarks(answer: Answered, cluster: Cluster, call: HookCall): Mark[] {
+    const wanted = answer.decision.policies.flatMap((policy) =>
+      policy.rules.flatMap(({ rule, gates }) =>
+        marksOf(this.#ruleSpec(policyName(policy), rule), gates, { cluster, call }),
+      ),
+    );
+    // A value that one gate needs is not removed for another gate, which may want another value.
+    const held = new Set(wanted.filter(({ value }) => value !== null).map(keyOf));
+    return wanted
+      .filter((mark) => mark.value !== null || !held.has(keyOf(mark)))
+      .filter((mark) => {
+        const key = `${mark.on === "Cluster" ? answer.cluster.name : ""} ${answer.cluster.namespace} ${keyOf(mark)}`;
+        const isKnown = this.#marks.get(key) === mark.value;
+        this.#marks.set(key, mark.value);
+        return !isKnown && (mark.on === "Cluster" || this.#fleet.namespace(answer.cluster.namespace));
+      });
+  }
+
+  #takeOverride(name: string): RawObject[] {
+    const raw = this.#overrides.get(name);
+    this.#overrides.delete(name);
+    return raw === undefined ? [] : [raw];
+  }
+}
+
+function keyOf({ on, field, key }: Mark): string {
+  return [on, field, key].join(" ");
+}
+
+function callOf({ hook, cluster: { namespace, name }, targetVersion }: Answered): CallSpec {
+  return { ...about({ hook }, targetVersion), cluster: `${namespace}/${name}` };
+}
+
+function requestSpecOf(answer: Answered): RequestSpec | undefined {
+  const admission = requestOf(answer);
+  if (admission === undefined) return undefined;
+  const { hook: _, ...request } = callOf(answer);
+  return { admission, ...request };
+}
+
+/** The Cluster's deletion began when its operation did. */
+function deletion(
+  { kind, hook, cluster, decision: { firstAsked } }: Answered,
+  known: Set<string>,
+): RawObject[] {
+  const { namespace, name } = cluster;
+  const key = `${namespace}/${name}`;
+  const begins = kind === "Answer" && hook === "BeforeClusterDelete";
+  if (!begins || firstAsked === undefined || known.has(key)) return [];
+  known.add(key);
+  return [{ kind: "Cluster", metadata: { namespace, name, deletionTimestamp: firstAsked } }];
+}
+
+function patchesOf(marks: readonly Mark[], { cluster: { namespace, name } }: Answered): RawObject[] {
+  const patches = Map.groupBy(marks, ({ on }) => on);
+  return [...patches].map(([kind, own]) => {
+    const fields = Map.groupBy(own, ({ field }) => field);
+    const changed = [...fields].map(
+      ([field, each]) => [field, Object.fromEntries(each.map(({ key, value }) => [key, value]))] as const,
+    );
+    const object = kind === "Cluster" ? { namespace, name } : { name: namespace };
+    return { kind, metadata: { ...object, ...Object.fromEntries(changed) } };
+  });
+}
+
+/** Expects the first rule that holds, Blocked before NotEvaluable, and its first gate that does not hold. */
+function expectationOf(answer: Answered): ExpectSpec {
+  const { verdict, decision } = answer;
+  const expected = requestOf(answer) === undefined ? verdict : "Denied";
+  if (verdict === "Allowed" || verdict === "Observed") return { verdict };
+  const policy = decision.policies.find((each) => each.verdict === verdict);
+  const rules = policy?.rules.filter(({ holds }) => holds) ?? [];
+  const rule = rules.find((each) => each.verdict === "Blocked") ?? rules[0];
+  if (policy === undefined || rule === undefined) return { verdict: expected };
+  const gate = rule.gates.find(({ holds }) => holds !== true);
+  return {
+    verdict: expected,
+    policy: policyName(policy),
+    rule: rule.rule,
+    ...(gate !== undefined && { gate: gate.gate, reason: gate.reason }),
+  };
+}

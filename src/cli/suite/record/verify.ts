@@ -1,0 +1,70 @@
+/** Runs a recorded suite, and drops the expectations that it does not fulfil. */
+
+import type { StepResult, SuiteResult } from "../result.ts";
+import type { ExpectSpec, StepSpec } from "../spec.gen.ts";
+import type { Answered } from "./audit-lines.ts";
+import type { Recorded } from "./recording.ts";
+
+export interface Verified {
+  readonly steps: readonly StepSpec[];
+  readonly unrepeated: readonly { readonly answer: Answered; readonly why: string }[];
+}
+
+interface Pair {
+  readonly step: StepSpec;
+  /** Absent: the expectation was dropped. */
+  readonly answer?: Answered;
+}
+
+/** `run`: runs a suite with these steps. `problemOf`: why no suite can expect this, such as a missing policy. */
+export async function verify(
+  recorded: Recorded,
+  run: (steps: readonly StepSpec[]) => Promise<SuiteResult>,
+  problemOf: (expect: ExpectSpec) => string | undefined,
+): Promise<Verified> {
+  const unrepeated: { answer: Answered; why: string }[] = [];
+  // The step stays without its expectation, because later steps depend on its changes.
+  const giveUp = ({ step, answer }: Pair, why: string): Pair => {
+    if (answer !== undefined) unrepeated.push({ answer, why });
+    const { expect: _, ...rest } = step;
+    return { step: rest };
+  };
+  let pairs = recorded.spec.steps.map((step, index): Pair => {
+    const answer = recorded.answers[index];
+    const pair = { step, ...(answer !== undefined && { answer }) };
+    const problem = step.expect && problemOf(step.expect);
+    return problem === undefined ? pair : giveUp(pair, problem);
+  });
+  while (pairs.some(({ answer }) => answer !== undefined)) {
+    const steps = pairs.map(({ step }) => step);
+    const result = await run(steps);
+    if (result.status === "passed") return { steps, unrepeated };
+    const [problem] = result.problems;
+    const broken = result.steps.find(({ status }) => status === "error");
+    pairs = pairs.flatMap((pair, index) => {
+      const failure = result.steps[index];
+      if (problem !== undefined) return [giveUp(pair, problem.message)];
+      if (failure?.status === "failed") return [giveUp(pair, whyFailed(failure))];
+      if (broken === undefined || !isLike(pair.step, broken)) return [pair];
+      const kept = giveUp(pair, broken.problem?.message ?? "it cannot be run");
+      return withoutRequest(kept);
+    });
+  }
+  return { steps: [], unrepeated };
+}
+
+/** A call that is impossible once stays so, but a request may be possible at another time. */
+function isLike({ name, call }: StepSpec, broken: StepResult): boolean {
+  if (call === undefined || "admission" in call) return name === broken.name;
+  return call.hook === broken.call?.hook && call.cluster === broken.call.cluster;
+}
+
+/** Drops a call with its step, but keeps the changes of a request's step, which show what gates looked at. */
+function withoutRequest({ step: { call, ...step } }: Pair): Pair[] {
+  return call !== undefined && "admission" in call ? [{ step }] : [];
+}
+
+function whyFailed({ compared }: StepResult): string {
+  const wrong = compared.filter(({ same }) => !same);
+  return wrong.map(({ field, expected, actual }) => `${field} ${expected}, but here ${actual}`).join("; ");
+}

@@ -1,0 +1,140 @@
+/** Prints the results of `hookpolicy test` as text, Markdown and JSON. */
+
+import { counted } from "../terminal/counted.ts";
+import type { FileProblem } from "../files/parsed.ts";
+import { type Colour, PLAIN } from "../terminal/colour.ts";
+import { markdownBlock, markdownParts, markdownTable, markdownText } from "../terminal/markdown.ts";
+import { type Compared, fullComparison } from "./expect.ts";
+import { callText, casesOf, type StepResult, type SuiteResult, type Totals, totalsOf } from "./result.ts";
+import { tableLines } from "../terminal/table.ts";
+import { paragraphs } from "../terminal/tree.ts";
+import { traceLines } from "../terminal/trace-lines.ts";
+
+export function suitesLines(results: readonly SuiteResult[], colour: Colour): string[] {
+  const suites = results.map((result) => suiteLines(result, colour));
+  return paragraphs([...suites, [totalsLine(totalsOf(results), colour)]]);
+}
+
+function suiteLines(result: SuiteResult, colour: Colour): string[] {
+  const { name, file, problems, unreadable } = result;
+  const head = unreadable === true ? colour.dim(file) : `${colour.bold(name)}  ${colour.dim(file)}`;
+  const broken = problems.map((problem) => `  ${colour.red("ERROR")}  ${problemText(problem)}`);
+  const lines = casesOf(result)
+    .flatMap((step) => stepLines(step, file, colour))
+    .map((line) => `  ${line}`.trimEnd());
+  // A failed step ends with an empty line.
+  return [head, ...broken, ...(lines.at(-1) === "" ? lines.slice(0, -1) : lines)];
+}
+
+/** All labels have the same width. */
+const LABELS = { passed: "ok   ", failed: "FAIL ", error: "ERROR", skipped: "skip ", done: "" } as const;
+
+function stepLines(step: StepResult, file: string, colour: Colour): string[] {
+  const { status, name, problem } = step;
+  const paint = status === "passed" ? colour.green : status === "skipped" ? colour.dim : colour.red;
+  const head = `${paint(LABELS[status])}  ${name}`;
+  if (problem !== undefined) return [head, `       ${problemText(problem)}`];
+  if (status !== "failed") return [head];
+  return [head, ...failureLines(step, file, colour).map((line) => `       ${line}`), ""];
+}
+
+/** Where a step failed, expected and actual values, and the trace. */
+export function failureLines(step: StepResult, file: string, colour: Colour): string[] {
+  const { call, at, line, decision } = step;
+  const what = call === undefined ? "" : `${callText(call)} at ${at}`;
+  const trace = decision === undefined ? [] : ["", ...traceLines(decision, colour)];
+  return [
+    colour.dim(`${file}:${line}: ${what}`),
+    ...comparison(step, colour),
+    ...trace,
+    ...unlistedNamespace(step, colour),
+  ];
+}
+
+/** Advice for a suite whose call is not evaluable because the Cluster's Namespace is missing. */
+function unlistedNamespace({ call, decision }: StepResult, colour: Colour): string[] {
+  const [namespace] = call?.cluster.split("/") ?? [];
+  const rules = decision?.trace.flatMap((policy) => policy.rules) ?? [];
+  const isUnknown = rules
+    .flatMap((rule) => [rule.reason, ...rule.gates.map(({ reason }) => reason)])
+    .includes("NamespaceUnknown");
+  if (!isUnknown || namespace === undefined) return [];
+  const entry = `- { apiVersion: v1, kind: Namespace, metadata: { name: ${namespace}, labels: {} } }`;
+  return [
+    "",
+    `${colour.cyan("help:")} the suite has no Namespace ${namespace}: add it below spec.namespaces, with its labels:`,
+    `      ${entry}`,
+  ];
+}
+
+function comparison(step: StepResult, colour: Colour): string[] {
+  const rows = shown(step).map(({ field, expected, actual, same }) => [
+    same ? `  ${field}` : colour.red(`! ${field}`),
+    same ? expected : colour.green(expected),
+    same ? actual : colour.red(actual),
+  ]);
+  return tableLines(["", "EXPECTED", "ACTUAL"], rows);
+}
+
+/** Also shows the fields without an expectation, because they explain the others. */
+function shown(step: StepResult): readonly Compared[] {
+  const { compared, decision } = step;
+  return decision === undefined ? compared : fullComparison(compared, { ...step, decision });
+}
+
+export function problemText({ file, line, column, message }: FileProblem): string {
+  return `${[file, line, column].filter((part) => part !== undefined).join(":")}: ${message}`;
+}
+
+function totalsText({ suites, passed, failed, errors, skipped }: Totals): string {
+  const counts = [
+    `${passed} passed`,
+    ...(failed > 0 ? [`${failed} failed`] : []),
+    ...(errors > 0 ? [counted(errors, "error")] : []),
+    ...(skipped > 0 ? [`${skipped} skipped`] : []),
+  ];
+  return `${counts.join(", ")}; ${counted(suites, "suite")}`;
+}
+
+function totalsLine(totals: Totals, colour: Colour): string {
+  return (isGood(totals) ? colour.green : colour.red)(totalsText(totals));
+}
+
+function isGood({ failed, errors }: Totals): boolean {
+  return failed + errors === 0;
+}
+
+export function suitesMarkdown(results: readonly SuiteResult[]): string {
+  const totals = totalsOf(results);
+  const rows = results.map((result) => {
+    const { passed, failed, errors, skipped } = totalsOf([result]);
+    const counts = [passed, failed, errors, skipped].map(String);
+    return [markdownText(result.name), markdownText(result.file), ...counts];
+  });
+  const headings = ["Suite", "File", "Passed", "Failed", "Errors", "Skipped"];
+  const head = `### HookPolicy tests: ${isGood(totals) ? "passed" : "failed"}\n\n${totalsText(totals)}\n\n`;
+  const parts = results.flatMap(failures);
+  return markdownParts(`${head}${markdownTable(headings, rows)}`, parts, "failures");
+}
+
+function failures({ name, file, problems, steps }: SuiteResult): string[] {
+  const title = (step: string): string => `\n#### ${markdownText(`${name}${step}`)}\n\n`;
+  const broken = problems.map((problem) => `${title("")}${markdownBlock([problemText(problem)])}`);
+  const failed = steps.flatMap((step) => {
+    const lines = step.problem === undefined ? failureLines(step, file, PLAIN) : [problemText(step.problem)];
+    const wrong = step.status === "failed" || step.status === "error";
+    return wrong ? [`${title(`: ${step.name}`)}${markdownBlock(lines)}`] : [];
+  });
+  return [...broken, ...failed];
+}
+
+/** Schema: schemas/output/test.json. */
+export function suitesJson(results: readonly SuiteResult[]): string {
+  const report = { totals: totalsOf(results), suites: results };
+  return `${JSON.stringify(report, withoutTimes, 2)}\n`;
+}
+
+/** Without the times, the same suites give the same text. */
+function withoutTimes(key: string, value: unknown): unknown {
+  return key === "seconds" ? undefined : value;
+}

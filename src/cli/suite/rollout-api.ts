@@ -1,0 +1,90 @@
+/** The HookRollouts of a suite and their statuses, as an API server stores them. */
+
+import { isDeepStrictEqual } from "node:util";
+import type { HookRollout, HookRolloutStatus } from "../../api/hook-policy.ts";
+import type { Cluster, ObjectMeta } from "../../api/meta.ts";
+import type { RolloutApi } from "../../memory/ports.ts";
+import { viewRollout } from "../fleet/kinds.ts";
+import type { SuiteWorld } from "./suite-world.ts";
+
+export class SuiteRolloutApi implements RolloutApi {
+  readonly #world: SuiteWorld;
+  readonly #stored = new Map<string, HookRollout>();
+  #version = 0;
+
+  constructor(world: SuiteWorld) {
+    this.#world = world;
+  }
+
+  /** Of the last write. */
+  get version(): string {
+    return String(this.#version);
+  }
+
+  rollouts(): readonly ObjectMeta[] {
+    return [...this.#stored.values()].map(({ metadata }) => metadata);
+  }
+
+  stored(name: string): HookRollout | undefined {
+    return this.#stored.get(name);
+  }
+
+  /** Stores the rollouts that a step has created, edited or deleted, and returns their names. */
+  follow(): readonly string[] {
+    const found = this.#world.rollouts().map((raw) => viewRollout(raw));
+    const names = new Set(found.map(({ metadata }) => metadata.name));
+    const gone = [...this.#stored.keys()].filter((name) => !names.has(name));
+    for (const name of gone) this.#stored.delete(name);
+    const changed = found.filter(
+      ({ metadata, spec }) => !isDeepStrictEqual(this.#stored.get(metadata.name)?.spec, spec),
+    );
+    for (const object of changed) this.#apply(object);
+    return [...gone, ...changed.map(({ metadata }) => metadata.name)];
+  }
+
+  /** Keeps the stored status, which is newer than that of the file. */
+  #apply(object: HookRollout): void {
+    const known = this.#stored.get(object.metadata.name);
+    const generation = (known?.metadata.generation ?? 0) + 1;
+    const { status = object.status } = known ?? {};
+    const metadata = { ...object.metadata, generation };
+    this.#put({ ...object, metadata, ...(status !== undefined && { status }) });
+  }
+
+  #put(object: HookRollout): HookRollout {
+    this.#version += 1;
+    const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#version) } };
+    this.#stored.set(stored.metadata.name, stored);
+    return stored;
+  }
+
+  async getRollout(name: string): Promise<HookRollout | undefined> {
+    return await Promise.resolve(this.#stored.get(name));
+  }
+
+  async members(): Promise<readonly ObjectMeta[]> {
+    return await Promise.resolve(this.#world.fleet.clusters().map(({ metadata }) => metadata));
+  }
+
+  async findCluster(namespace: string, name: string): Promise<Cluster | undefined> {
+    return await Promise.resolve(this.#world.fleet.cluster(namespace, name));
+  }
+
+  async replaceRolloutStatus(
+    { metadata }: HookRollout,
+    status: HookRolloutStatus,
+  ): Promise<HookRollout | undefined> {
+    const known = this.#stored.get(metadata.name);
+    return await Promise.resolve(known && this.#put({ ...known, status }));
+  }
+
+  /** A suite has one clock. */
+  clockAheadMs(): number {
+    return 0;
+  }
+
+  /** Only one replica writes, and one status after the other. */
+  isConflict(): boolean {
+    return false;
+  }
+}

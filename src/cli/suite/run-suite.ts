@@ -1,0 +1,207 @@
+/** Runs the steps of a suite: the clock, the changes, the call, and its expectations. */
+
+import { clusterKey } from "../../policy/cluster.ts";
+import { parseDuration } from "../../policy/duration.ts";
+import { after, timestamp } from "../../policy/instant.ts";
+import { REQUEST_HOOKS } from "../fleet/request-names.ts";
+import type { RawObject } from "../fleet/kinds.ts";
+import type { FileProblem } from "../files/parsed.ts";
+import { problemAt } from "../validate/kind-problems.ts";
+import type { LoadedSuite, Suite } from "./suite.ts";
+import { begin, type Begun } from "./begin.ts";
+import { SuiteError, within, withinAsync } from "./suite-error.ts";
+import { type Answered, compare, type Compared, compareTimeline, type Known } from "./expect.ts";
+import { callText, type StepResult, type SuiteResult } from "./result.ts";
+import { compareEvents, compareMetric } from "./expect-reports.ts";
+import { compareRollout } from "./expect-rollouts.ts";
+import type { Session } from "./session.ts";
+import type { RolloutExpectSpec, StepSpec, TimelineSpec } from "./spec.gen.ts";
+import type { CallSpec, RequestSpec } from "./spec.ts";
+import { target, targetOfCall, targetOfRequest } from "./target.ts";
+
+export async function runSuite(loaded: LoadedSuite): Promise<SuiteResult> {
+  const began = performance.now();
+  return { ...(await resultOf(loaded)), seconds: (performance.now() - began) / 1000 };
+}
+
+async function resultOf(loaded: LoadedSuite): Promise<Omit<SuiteResult, "seconds">> {
+  const { name, source, suite, problems } = loaded;
+  const result = { name, file: source.file };
+  if (suite === undefined) return { ...result, status: "error", problems, steps: [] };
+  try {
+    const begun = await begin(suite);
+    const steps = await runSteps(suite, begun);
+    const coverage = begun.session.coverage.policies();
+    return { ...result, status: worst(steps), problems: [], steps, coverage };
+  } catch (error) {
+    return { ...result, status: "error", problems: [problemOf(suite, error, "spec")], steps: [] };
+  }
+}
+
+function worst(steps: readonly StepResult[]): SuiteResult["status"] {
+  if (steps.some(({ status }) => status === "error")) return "error";
+  return steps.some(({ status }) => status === "failed") ? "failed" : "passed";
+}
+
+function problemOf({ source }: Suite, error: unknown, path: string): FileProblem {
+  if (!(error instanceof SuiteError)) throw error;
+  const { field, message } = error;
+  return problemAt(source, { path: field === "" ? path : `${path}.${field}`, message });
+}
+
+async function runSteps(suite: Suite, begun: Begun): Promise<StepResult[]> {
+  const results: StepResult[] = [];
+  for (const [index, step] of suite.spec.steps.entries()) {
+    const began = performance.now();
+    const created = suite.created[index] ?? [];
+    // Later steps depend on a step that could not be run.
+    const broken = results.some(({ status }) => status === "error");
+    const path = `spec.steps[${index}]`;
+    const outcome = broken ? SKIPPED : await tryStep({ suite, ...begun, created }, step, path);
+    const { line } = suite.source.position(path);
+    const at = timestamp(begun.session.now);
+    results.push({
+      ...headOf(step, index),
+      line,
+      at,
+      ...outcome,
+      seconds: (performance.now() - began) / 1000,
+    });
+  }
+  return results;
+}
+
+type Outcome = Omit<StepResult, "name" | "index" | "line" | "call" | "at" | "seconds">;
+
+const SKIPPED: Outcome = { status: "skipped", compared: [] };
+
+function headOf(step: StepSpec, index: number): Pick<StepResult, "name" | "index" | "call"> {
+  const call = step.call ?? step.timeline;
+  if (call === undefined) return { index, name: step.name ?? `step ${index + 1}` };
+  const { cluster } = call;
+  const known =
+    "admission" in call
+      ? { hook: REQUEST_HOOKS[call.admission], cluster, admission: call.admission }
+      : { hook: call.hook, cluster };
+  return { index, name: step.name ?? callText(known), call: known };
+}
+
+interface Running extends Begun {
+  readonly suite: Suite;
+  readonly created: readonly RawObject[];
+}
+
+async function tryStep(running: Running, step: StepSpec, path: string): Promise<Outcome> {
+  try {
+    await moveClock(running, step);
+    await changeWorld(running, step);
+    const outcome =
+      step.timeline === undefined ? await checkCall(running, step) : checkTimeline(running, step.timeline);
+    return withReports(outcome, step, checkReports(running, step));
+  } catch (error) {
+    return { status: "error", compared: [], problem: problemOf(running.suite, error, path) };
+  }
+}
+
+async function moveClock({ session, rollouts }: Running, { at, advance }: StepSpec): Promise<void> {
+  const to = at === undefined ? after(session.now, parseDuration(advance ?? "") ?? 0) : new Date(at);
+  if (at !== undefined && advance !== undefined) {
+    throw new SuiteError("`at` and `advance` both move the clock: one of them is enough", "advance");
+  }
+  if (to < session.now) throw new SuiteError(`the clock is at ${timestamp(session.now)} already`, "at");
+  await rollouts.advanceTo(to);
+}
+
+async function changeWorld({ session, rollouts, created }: Running, step: StepSpec): Promise<void> {
+  const { world, now } = session;
+  within("create", () => world.create(created, now));
+  within("patch", () => world.patch(step.patch ?? []));
+  within("delete", () => world.delete(step.delete ?? []));
+  session.worldChanged();
+  await rollouts.settle();
+  const { completed = [], failed = [] } = step;
+  if (completed.length > 0) await withinAsync("completed", async () => await rollouts.end(completed, true));
+  if (failed.length > 0) await withinAsync("failed", async () => await rollouts.end(failed, false));
+}
+
+async function checkCall({ session, rollouts }: Running, { call: spec, expect }: StepSpec): Promise<Outcome> {
+  if (spec === undefined) return { status: "done", compared: [] };
+  const answered =
+    "admission" in spec
+      ? within("call", () => admit(session, spec))
+      : await withinAsync("call", async () => await ask({ session, rollouts }, spec));
+  if (expect === undefined) return { status: "done", compared: [], ...answered };
+  const compared = within("expect", () => compare(expect, answered, knownIn({ session, rollouts })));
+  return judged(compared, answered);
+}
+
+function knownIn({ session, rollouts }: Begun): Known {
+  const policies = session.world.fleet.policies.map(({ compiled }) => compiled);
+  return { policies, rollouts: rollouts.compiled };
+}
+
+async function ask({ session, rollouts }: Begun, spec: CallSpec): Promise<Answered> {
+  const { cluster, call } = targetOfCall(session, spec);
+  return { decision: await rollouts.ask(cluster, call) };
+}
+
+function admit(session: Session, spec: RequestSpec): Answered {
+  const { decision, ...admission } = session.admit(targetOfRequest(session, spec));
+  return { decision, admission };
+}
+
+function checkTimeline({ session, rollouts }: Running, timeline: TimelineSpec): Outcome {
+  const { cluster, call: asked } = within("timeline", () => target(session, timeline));
+  if (rollouts.selectedOperation(cluster, asked) !== undefined)
+    throw new SuiteError(
+      `a HookRollout speaks about ${asked.hook} of ${timeline.cluster}, and a timeline foresees no slots: use \`call\``,
+      "timeline.cluster",
+    );
+  const to = new Date(timeline.to);
+  if (to <= session.now) {
+    throw new SuiteError(`the clock is at ${timestamp(session.now)} already`, "timeline.to");
+  }
+  const spans = within("timeline", () => session.timeline(cluster, asked, to));
+  return judged(compareTimeline(timeline.expect, spans, session.now, to));
+}
+
+/** Takes the Events of this step even if it expects none, so that the next step does not get them. */
+function checkReports({ session, rollouts }: Running, step: StepSpec): Compared[] {
+  const { reported, now } = session;
+  const { events, metrics = [] } = step;
+  const compared = (step.rollouts ?? []).flatMap((expect, index) =>
+    within(`rollouts[${index}]`, () => checkRollout(expect, { session, rollouts })),
+  );
+  if (reported === undefined) return compared;
+  const caused = reported.takeEvents();
+  const known = knownIn({ session, rollouts });
+  const objects = rollouts.compiled.flatMap(({ name }) => rollouts.get(name) ?? []);
+  return [
+    ...compared,
+    ...(events === undefined ? [] : compareEvents(events, caused)),
+    ...metrics.flatMap((metric, index) =>
+      within(`metrics[${index}]`, () =>
+        compareMetric(metric, reported.samples(metric.name, objects, now), known),
+      ),
+    ),
+  ];
+}
+
+function checkRollout(expect: RolloutExpectSpec, { session, rollouts }: Begun): Compared[] {
+  const clusters = session.world.fleet.clusters().map(clusterKey);
+  return compareRollout(expect, rollouts.get(expect.name) ?? {}, rollouts.compiled, clusters);
+}
+
+function withReports(
+  outcome: Outcome,
+  { events, metrics, rollouts }: StepSpec,
+  compared: readonly Compared[],
+): Outcome {
+  if (events === undefined && metrics === undefined && rollouts === undefined) return outcome;
+  return { ...outcome, ...judged([...outcome.compared, ...compared]) };
+}
+
+function judged(compared: readonly Compared[], answered?: Answered): Outcome {
+  const status = compared.every(({ same }) => same) ? "passed" : "failed";
+  return { status, compared, ...answered };
+}

@@ -1,0 +1,173 @@
+/** Runs a suite's clock and its calls, and remembers what the operator would remember. */
+
+import type { Cluster } from "../../api/meta.ts";
+import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
+import { worldOf } from "../../memory/memory.ts";
+import { nextDeadlineStep } from "../../memory/transitions.ts";
+import type { Attempt } from "../../operations/attempt.ts";
+import { hasEnded } from "../../operations/ended.ts";
+import { asCalled, type PendingOperation, newOperation } from "../../operations/operation.ts";
+import type { ServedHooks } from "../../api/hook-catalog.ts";
+import { type Decision, speaks } from "../../policy/decision.ts";
+import { targetVersion } from "../../policy/target-version.ts";
+import { type AdmissionAnswer, admitted, answerOf } from "../fleet/admission-request.ts";
+import {
+  type Look,
+  lookAt,
+  nextLook,
+  type OperationInputs,
+  type Span,
+  spansOf,
+  walk,
+} from "../../operations/timeline.ts";
+import { Coverage } from "./coverage.ts";
+import { Reported } from "./reported.ts";
+import { SuiteMemory } from "./suite-memory.ts";
+import type { SuiteWorld } from "./suite-world.ts";
+
+export interface SessionOptions {
+  readonly served: ServedHooks;
+  readonly now: Date;
+  /** Whether the suite expects Events or metrics. */
+  readonly reports?: boolean;
+}
+
+/** A call, and what the policies say about it. */
+export interface Asked {
+  readonly cluster: Cluster;
+  readonly call: HookCall;
+  readonly decision: Decision;
+}
+
+export class Session {
+  readonly world: SuiteWorld;
+  readonly served: ServedHooks;
+  /** Absent: the suite expects neither Events nor metrics. */
+  readonly reported?: Reported;
+  readonly coverage = new Coverage();
+  readonly #memory: SuiteMemory;
+  #now: Date;
+
+  constructor(world: SuiteWorld, { served, now, reports = false }: SessionOptions) {
+    this.world = world;
+    this.served = served;
+    this.#now = now;
+    this.#memory = new SuiteMemory(world, {
+      served,
+      now: () => this.#now,
+      onTransition: (transition) => this.reported?.emit([transition], this.#now),
+    });
+    if (reports) this.reported = new Reported(this.#memory);
+  }
+
+  get now(): Date {
+    return this.#now;
+  }
+
+  /** Records an earlier call with its timers (`operation.rules`). Its Events were reported then, and do not count. */
+  adopt(operation: PendingOperation, cluster: Cluster): void {
+    this.#policiesChanged();
+    this.#put(lookAt(this.#inputs(cluster, operation), this.#now));
+    this.reported?.takeEvents();
+  }
+
+  /** Re-evaluates the pending operations wherever the operator's alarm would. */
+  advanceTo(to: Date): void {
+    this.reported?.pass(this.#now, to);
+    for (const inputs of this.#allInputs()) {
+      for (const look of walk(inputs, this.#now, to)) this.#put(look);
+    }
+    this.#now = to;
+  }
+
+  /** Called after objects have changed: operations begin, end, and are re-evaluated. */
+  worldChanged(): void {
+    this.#policiesChanged();
+    this.#memory.clustersChanged();
+    for (const inputs of this.#allInputs()) this.#put(lookAt(inputs, this.#now));
+  }
+
+  #policiesChanged(): void {
+    this.#memory.policiesChanged();
+    this.coverage.know(this.world.fleet.policies.map(({ compiled }) => compiled));
+  }
+
+  /** When the pending operation of the Cluster began; `undefined`: there is none. */
+  firstAsked(clusterUID: string, hook: HookName): Date | undefined {
+    return this.#memory.operations.get(clusterUID, hook)?.firstAsked;
+  }
+
+  ask(cluster: Cluster, call: HookCall): Decision {
+    const before = this.#known(cluster, call);
+    const operation = newOperation(call, cluster, this.#now, before);
+    const look = lookAt(this.#inputs(cluster, operation), this.#now);
+    this.coverage.see(look.decision);
+    const waits = this.served.blocking.has(call.hook) && look.decision.trace.some(speaks);
+    if (waits && !hasEnded(operation, cluster, this.served)) {
+      if (before !== undefined && targetVersion(before.call) !== targetVersion(call))
+        this.#memory.life.ended(before);
+      this.#put(look);
+    }
+    return look.decision;
+  }
+
+  /** The answer to a request; changes no state. */
+  admit(attempt: Attempt): AdmissionAnswer {
+    const found = admitted(this.world.fleet, attempt, this.#now);
+    this.coverage.seeAtAdmission(found);
+    return answerOf(attempt, found);
+  }
+
+  /** The answers from now on if only time passes; changes no state. */
+  timeline(cluster: Cluster, call: HookCall, to: Date): Span[] {
+    const operation = newOperation(call, cluster, this.#now, this.#known(cluster, call));
+    const looks = walk(this.#inputs(cluster, operation), this.#now, to).map((look) => {
+      this.coverage.see(look.decision);
+      return look;
+    });
+    return spansOf(looks, to);
+  }
+
+  /** When time alone can change the answer. */
+  nextChange({ cluster, call, decision }: Asked): Date | undefined {
+    const state = newOperation(call, cluster, this.#now, this.#known(cluster, call));
+    const inputs = { ...this.#inputs(cluster, state), lookAgain: () => LOOK_AGAIN_SECONDS };
+    return nextLook(inputs, { at: this.#now, decision });
+  }
+
+  #known({ metadata }: Cluster, { hook }: HookCall): PendingOperation | undefined {
+    return this.#memory.operations.get(metadata.uid, hook);
+  }
+
+  #put({ state, decision, at }: Look<PendingOperation>): void {
+    this.#memory.operations.put(state);
+    this.coverage.see(decision);
+    this.reported?.decided(state, decision, at);
+  }
+
+  #allInputs(): OperationInputs<PendingOperation>[] {
+    return this.world.fleet
+      .clusters()
+      .flatMap((cluster) =>
+        this.#memory.operations.of(cluster.metadata.uid).map((operation) => this.#inputs(cluster, operation)),
+      );
+  }
+
+  #inputs(cluster: Cluster, operation: PendingOperation): OperationInputs<PendingOperation> {
+    return {
+      policies: this.#memory.policies.candidates(cluster.metadata.namespace ?? "").compiled,
+      world: worldOf(this.#memory, asCalled(cluster, operation)),
+      call: { settings: {}, ...operation.call },
+      state: operation,
+      lookAgain: asOftenAsCalled,
+      alsoAt: nextDeadlineStep,
+    };
+  }
+}
+
+/** For an operation that may proceed, whose answer names no interval, and for rollouts, which look at all that wait. */
+const LOOK_AGAIN_SECONDS = 60;
+
+function asOftenAsCalled({ retryAfterSeconds }: Decision): number {
+  return retryAfterSeconds || LOOK_AGAIN_SECONDS;
+}

@@ -1,0 +1,304 @@
+/**
+ * Runs the operator's rollouts in a suite, and plays Cluster API, which asks again about every held Cluster, begins a
+ * released operation, and ends it when a step says so.
+ */
+
+import type { HookRollout } from "../../api/hook-policy.ts";
+import type { Cluster } from "../../api/meta.ts";
+import type { HookCall } from "../../api/runtime-hooks.ts";
+import { untilDue } from "../../rollouts/rollout-due.ts";
+import { CLAIM_MS, RolloutReconciler, UNHEALTHY_MS } from "../../rollouts/rollout-reconciler.ts";
+import { Rollouts } from "../../rollouts/rollout-decisions.ts";
+import { rolloutTransitions } from "../../memory/rollout-transitions.ts";
+import { about } from "../../operations/call.ts";
+import { isAwaited, isPossible } from "../../operations/shows.ts";
+import { TooManyChanges } from "../../operations/timeline.ts";
+import { clusterKey } from "../../policy/cluster.ts";
+import type { Decision } from "../../policy/decision.ts";
+import { after } from "../../policy/instant.ts";
+import { type Health, healthOf } from "../../rollouts/health.ts";
+import { memberOf, operationOf, showsMark } from "../../rollouts/member.ts";
+import type { CompiledRollout, Operation } from "../../rollouts/rollout.ts";
+import { asBegun, asEnded, asWaiting } from "./cluster-api.ts";
+import { SuiteRolloutApi } from "./rollout-api.ts";
+import type { Asked, Session } from "./session.ts";
+import { SuiteError } from "./suite-error.ts";
+
+/** A suite exceeds this only by mistake, such as windows of a minute over months. */
+const MAX_STOPS = 20_000;
+/** Expressions that read the clock are re-evaluated this often. */
+const LOOK_AGAIN_MS = 60_000;
+
+export class SuiteRollouts {
+  readonly #session: Session;
+  readonly #api: SuiteRolloutApi;
+  readonly #rollouts: Rollouts;
+  readonly #reconciler: RolloutReconciler;
+  /** The held calls, by clusterKey(). */
+  readonly #held = new Map<string, HookCall>();
+  /** The held calls with the last decisions of the policies. */
+  #waiting: readonly Asked[] = [];
+  #changedAt: Date;
+
+  constructor(session: Session) {
+    const { world, served } = session;
+    this.#session = session;
+    this.#changedAt = session.now;
+    this.#api = new SuiteRolloutApi(world);
+    const shared = {
+      api: this.#api,
+      clusters: world.clusters,
+      now: () => session.now,
+      nowMs: () => session.now.getTime(),
+    };
+    this.#rollouts = new Rollouts({
+      ...shared,
+      namespaces: world.namespaces,
+      served,
+      firstAsked: (uid, hook) => session.firstAsked(uid, hook),
+      refreshMs: 0,
+      onDirty: () => undefined,
+      onDemands: () => undefined,
+      onError: () => undefined,
+      onStale: () => undefined,
+      reasonOf: String,
+    });
+    this.#reconciler = new RolloutReconciler({
+      ...shared,
+      rollouts: this.#rollouts,
+      leading: () => true,
+      loaded: () => true,
+      onStored: (object, before, status) =>
+        session.reported?.emit(rolloutTransitions(object, before, status), session.now),
+    });
+  }
+
+  /** The rollout with its present status. */
+  get(name: string): HookRollout | undefined {
+    return this.#api.stored(name);
+  }
+
+  get compiled(): readonly CompiledRollout[] {
+    return this.#rollouts.entries().map(({ rollout }) => rollout);
+  }
+
+  /** The operation that the call is about; `undefined`: no rollout speaks about the call. */
+  selectedOperation(cluster: Cluster, { hook }: HookCall): Operation | undefined {
+    const operation = operationOf(hook);
+    return operation && this.#selecting(cluster, operation).length > 0 ? operation : undefined;
+  }
+
+  /** Called after objects have changed: updates the statuses, and begins every operation that may begin now. */
+  async settle(): Promise<void> {
+    this.#changedAt = this.#session.now;
+    await this.#settle();
+  }
+
+  async #settle(): Promise<void> {
+    do await this.#reconcile();
+    while (await this.#askAgain());
+  }
+
+  /** Stops at each instant at which time alone can change the answer about a waiting Cluster. */
+  async advanceTo(to: Date): Promise<void> {
+    let stop = this.#nextStop();
+    for (let count = 0; stop !== undefined && stop < to; count += 1) {
+      if (count > MAX_STOPS)
+        throw new TooManyChanges(`more than ${MAX_STOPS} changes of rollouts lie before ${to.toISOString()}`);
+      this.#session.advanceTo(stop);
+      await this.#settle();
+      stop = this.#nextStop();
+    }
+    this.#session.advanceTo(to);
+    await this.#settle();
+  }
+
+  #nextStop(): Date | undefined {
+    const { now } = this.#session;
+    const entries = this.#rollouts.entries();
+    if (entries.length === 0) return undefined;
+    const gates = this.#waiting.length === 0 ? [] : entries.flatMap(({ rollout }) => gateEdges(rollout, now));
+    const edges = [
+      ...gates,
+      ...this.#waiting.map((each) => this.#session.nextChange(each)),
+      after(this.#changedAt, UNHEALTHY_MS),
+      after(this.#changedAt, CLAIM_MS),
+    ].map((at) => at?.getTime() ?? Infinity);
+    const due = entries.map(({ rollout, status }) => now.getTime() + untilDue(rollout, status, now));
+    const next = Math.min(...[...edges, ...due].filter((at) => at > now.getTime()));
+    return next === Infinity ? undefined : new Date(next);
+  }
+
+  /** Cluster API asks. It will ask about a held operation again until it is released. */
+  async ask(asked: Cluster, call: HookCall): Promise<Decision> {
+    const operation = this.selectedOperation(asked, call);
+    if (operation === undefined) return this.#session.ask(asked, call);
+    const key = clusterKey(asked);
+    this.show(asked, call);
+    await this.#reconcile();
+    const cluster = this.#find(key) ?? asked;
+    const answer = await this.#answer({ cluster, call, decision: this.#session.ask(cluster, call) });
+    if (answer.holds) this.#held.set(key, call);
+    else this.#begin(cluster, operation);
+    await this.settle();
+    return answer;
+  }
+
+  /** Writes on the Cluster that Cluster API waits for the answer. */
+  show(asked: Cluster, call: HookCall): void {
+    const { hook } = call;
+    // The call itself may have changed the Cluster's version.
+    const cluster = this.#find(clusterKey(asked)) ?? asked;
+    const operation = this.selectedOperation(cluster, call);
+    if (operation === undefined || showsMark(operation, cluster)) return;
+    const { served, now } = this.#session;
+    if (operation !== "Delete" && !isPossible(hook, cluster, served))
+      throw new SuiteError(
+        `Cluster API does not call ${hook}: ${clusterKey(cluster)} shows that it is over`,
+        "hook",
+      );
+    if (!isAwaited(hook, cluster, served)) this.#write(cluster, (raw) => asWaiting(raw, operation, now));
+  }
+
+  /** Records that an earlier call was held. */
+  adopt(cluster: Cluster, call: HookCall): void {
+    if (this.selectedOperation(cluster, call) !== undefined) this.#held.set(clusterKey(cluster), call);
+  }
+
+  /** The operations of these Clusters end, and the Clusters are healthy or not. */
+  async end(keys: readonly string[], isHealthy: boolean): Promise<void> {
+    for (const key of keys) this.#end(key, isHealthy);
+    await this.settle();
+    // A Cluster has failed only after it has been unhealthy for some time.
+    if (!isHealthy) await this.advanceTo(after(this.#session.now, UNHEALTHY_MS));
+  }
+
+  #end(key: string, isHealthy: boolean): void {
+    const cluster = this.#find(key);
+    if (cluster === undefined) throw new SuiteError(`there is no Cluster ${key}`);
+    const operation = runningOperation(cluster);
+    const { now } = this.#session;
+    if (operation === undefined)
+      throw new SuiteError(`${key} shows no operation that runs: a call has to be released first`);
+    if (operation !== "Upgrade" && !isHealthy)
+      throw new SuiteError(
+        `only an upgrade ends unhealthy; another operation of ${key} fails when progressDeadline has passed`,
+      );
+    if (operation === "Delete") return this.#write(cluster, () => undefined);
+    this.#write(cluster, (raw) => asEnded(raw, operation, { isHealthy, now }));
+    if (operation === "Upgrade") this.#checkHealth(key, isHealthy ? "Healthy" : "Unhealthy");
+  }
+
+  /** Throws if healthyWhen contradicts the step. */
+  #checkHealth(key: string, wanted: Health): void {
+    const cluster = this.#find(key);
+    if (cluster === undefined) return;
+    for (const rollout of this.#selecting(cluster, "Upgrade")) {
+      const health = healthOf(rollout, cluster, this.#session.now);
+      if (health === wanted) continue;
+      throw new SuiteError(
+        `${key} is ${health} by healthyWhen of HookRollout ${rollout.name}, which has to be ${wanted}: patch what it looks at in this step`,
+      );
+    }
+  }
+
+  #begin(cluster: Cluster, operation: Operation): void {
+    const { now } = this.#session;
+    this.#held.delete(clusterKey(cluster));
+    if (!showsMark(operation, cluster)) this.#write(cluster, (raw) => asBegun(raw, operation, now));
+  }
+
+  async #reconcile(): Promise<void> {
+    for (const name of this.#api.follow()) this.#rollouts.rolloutChanged(name, this.#api.stored(name));
+    for (const { rollout } of this.#rollouts.entries()) {
+      let before: HookRollout | undefined;
+      do {
+        before = this.#api.stored(rollout.name);
+        await this.#reconciler.reconcile(rollout.name);
+      } while (this.#api.stored(rollout.name) !== before);
+    }
+  }
+
+  /** Every waiting operation asks before the first is answered. Returns whether an operation has begun. */
+  async #askAgain(): Promise<boolean> {
+    this.#waiting = [...this.#held].flatMap(([key, call]) => this.#repeat(key, call));
+    for (const each of this.#waiting) this.#fromMemory(each);
+    for (const each of this.#waiting) {
+      const operation = operationOf(each.call.hook);
+      if (operation === undefined || (await this.#answer(each)).holds) continue;
+      this.#begin(each.cluster, operation);
+      return true;
+    }
+    return false;
+  }
+
+  #repeat(key: string, known: HookCall): Asked[] {
+    const found = this.#find(key);
+    const { served } = this.#session;
+    if (found?.paused === true) return [];
+    const isOver =
+      found === undefined || (known.hook !== "BeforeClusterDelete" && !isPossible(known.hook, found, served));
+    if (isOver || this.selectedOperation(found, known) === undefined) {
+      this.#held.delete(key);
+      return [];
+    }
+    const call = known.hook === "BeforeClusterUpgrade" ? about(known, found.topology?.version) : known;
+    this.show(found, call);
+    const cluster = this.#find(key) ?? found;
+    return [{ cluster, call, decision: this.#session.ask(cluster, call) }];
+  }
+
+  async #answer(waiting: Asked): Promise<Decision> {
+    const known = this.#fromMemory(waiting);
+    if (known.holds) return withoutBasis(known);
+    const { cluster, call } = waiting;
+    const snapshot = this.#rollouts.snapshot(call.hook);
+    snapshot?.hasAll(this.#api.rollouts(), this.#api.version);
+    const confirmed = await this.#rollouts.confirm({ call, cluster }, known, snapshot);
+    if (!confirmed.ok) throw new Error(confirmed.reason);
+    return withoutBasis(confirmed.decision);
+  }
+
+  #fromMemory({ cluster, call, decision }: Asked): Decision {
+    const world = this.#session.world.fleet.world(cluster);
+    const basis = { source: "Memory" as const, world, policies: [] };
+    return this.#rollouts.ask({ call, cluster }, { ...decision, basis });
+  }
+
+  #selecting(cluster: Cluster, operation: Operation): readonly CompiledRollout[] {
+    const { fleet } = this.#session.world;
+    const namespace = fleet.namespace(cluster.metadata.namespace ?? "");
+    return fleet.rollouts
+      .map(({ compiled }) => compiled)
+      .filter((each) => each.operation === operation && memberOf(each, cluster, namespace) !== undefined);
+  }
+
+  #find(key: string): Cluster | undefined {
+    return this.#session.world.clusters.get(key);
+  }
+
+  #write(cluster: Cluster, change: Parameters<Session["world"]["rewrite"]>[1]): void {
+    this.#session.world.rewrite(cluster, change);
+    this.#session.worldChanged();
+  }
+}
+
+/** When time alone can change what the gates of the stages say. */
+function gateEdges({ stages }: CompiledRollout, now: Date): readonly Date[] {
+  return stages
+    .flatMap(({ until }) => until)
+    .flatMap(({ windows = [], usesNow }) => [
+      ...windows.flatMap(({ window }) => window.at(now).changesAt ?? []),
+      ...(usesNow === true ? [after(now, LOOK_AGAIN_MS)] : []),
+    ]);
+}
+
+function withoutBasis({ basis: _, ...decision }: Decision): Decision {
+  return decision;
+}
+
+/** The running operation, or else an ended upgrade, whose Cluster can still become unhealthy, or healthy again. */
+function runningOperation(cluster: Cluster): Operation | undefined {
+  const running = (["Delete", "Upgrade", "Create"] as const).find((each) => showsMark(each, cluster));
+  return running ?? (cluster.progress?.reconciled === true ? "Upgrade" : undefined);
+}

@@ -1,0 +1,157 @@
+/** Loads a HookPolicyTest with the files that it names. */
+
+import { dirname, isAbsolute, join } from "node:path";
+import { fieldsOf, nonEmptyText } from "../../lib/fields.ts";
+import { GROUP } from "../../api/hook-policy.ts";
+import type { Loaded, SourceObject } from "../files/load.ts";
+import type { FieldError } from "../../policy/validation/schema.ts";
+import { groupOf, isCluster, isNamespace, ownKind, policyKind, type RawObject } from "../fleet/kinds.ts";
+import { problemAt } from "../validate/kind-problems.ts";
+import { checkSuite } from "./suite-check.ts";
+import { SUITE_GROUP, SUITE_KIND } from "./suite-schema.ts";
+import type { SuiteSpec } from "./spec.gen.ts";
+import type { Sources } from "./spec.ts";
+import type { FileProblem } from "../files/parsed.ts";
+
+/** A valid suite with its objects. */
+export interface Suite {
+  /** metadata.name; of an invalid suite without one, the kind. */
+  readonly name: string;
+  readonly source: SourceObject;
+  readonly spec: SuiteSpec;
+  /** The objects of all sections. */
+  readonly objects: readonly RawObject[];
+  /** The objects that each step creates. */
+  readonly created: readonly (readonly RawObject[])[];
+  /** Where each object comes from. */
+  readonly places: ReadonlyMap<RawObject, Place>;
+}
+
+/** The position of an object, in its own file or in that of the suite. */
+export type Place = Pick<SourceObject, "file" | "position">;
+
+export interface LoadedSuite extends Pick<Suite, "name" | "source"> {
+  /** Absent: the suite is invalid. */
+  readonly suite?: Suite;
+  /** The errors in the suite, and the problems with the files that it names. */
+  readonly problems: readonly FileProblem[];
+}
+
+/** Whether the object is meant as a suite: an unknown version of the kind is an error, and not ignored. */
+export function isSuite(object: RawObject): boolean {
+  return object["kind"] === SUITE_KIND || groupOf(object) === SUITE_GROUP;
+}
+
+/** Reads paths, which are relative to the suite's folder. */
+export type LoadFiles = (paths: readonly string[]) => Promise<Loaded>;
+
+export async function loadSuite(source: SourceObject, load: LoadFiles): Promise<LoadedSuite> {
+  const checked = checkSuite(source.object);
+  if ("errors" in checked) {
+    const problems = checked.errors.map((error) => problemAt(source, error));
+    return { name: nameOf(source.object), source, problems };
+  }
+  const { metadata, spec } = checked.suite;
+  const loading = new Loading(source, load);
+  const objects: RawObject[] = [];
+  for (const { section, ...belongs } of SECTIONS) {
+    objects.push(...(await loading.read(spec[section] ?? [], `spec.${section}`, belongs)));
+  }
+  const created: (readonly RawObject[])[] = [];
+  for (const [index, { create = [] }] of spec.steps.entries()) {
+    created.push(await loading.read(create, `spec.steps[${index}].create`, ANYTHING));
+  }
+  const { places } = loading;
+  const problems = [...loading.errors.map((error) => problemAt(source, error)), ...loading.problems];
+  const { name } = metadata;
+  const suite = { name, source, spec, objects, created, places };
+  return { name, source, problems, ...(problems.length === 0 && { suite }) };
+}
+
+function nameOf({ metadata }: RawObject): string {
+  return nonEmptyText(fieldsOf(metadata)["name"]) ?? SUITE_KIND;
+}
+
+/** The objects that a section accepts; a file may contain others. */
+interface Belongs {
+  readonly what: string;
+  readonly is: (object: RawObject) => boolean;
+}
+
+const SECTIONS = [
+  {
+    section: "policies",
+    what: "HookPolicy or ClusterHookPolicy",
+    is: (object) => policyKind(object) !== undefined,
+  },
+  { section: "rollouts", what: "HookRollout", is: (object) => ownKind(object) === "HookRollout" },
+  { section: "clusters", what: "Cluster", is: isCluster },
+  { section: "namespaces", what: "Namespace", is: isNamespace },
+  {
+    section: "objects",
+    what: "object that a gate could look at",
+    is: (object) => groupOf(object) !== GROUP && !isSuite(object),
+  },
+  { section: "overrides", what: "HookOverride", is: (object) => ownKind(object) === "HookOverride" },
+] as const satisfies readonly (Belongs & { readonly section: keyof SuiteSpec })[];
+const ROLLOUTS_ELSEWHERE = "; HookRollouts belong in spec.rollouts";
+const ANYTHING: Belongs = { what: "object", is: (object) => !isSuite(object) };
+
+class Loading {
+  readonly errors: FieldError[] = [];
+  readonly problems: FileProblem[] = [];
+  readonly places = new Map<RawObject, Place>();
+  readonly #suite: SourceObject;
+  readonly #load: LoadFiles;
+
+  constructor(suite: SourceObject, load: LoadFiles) {
+    this.#suite = suite;
+    this.#load = load;
+  }
+
+  async read(sources: Sources, path: string, belongs: Belongs): Promise<RawObject[]> {
+    const objects: RawObject[] = [];
+    for (const [index, source] of sources.entries()) {
+      const at = `${path}[${index}]`;
+      if (typeof source === "string") objects.push(...(await this.#files(source, at, belongs)));
+      else if (belongs.is(source)) {
+        const { file } = this.#suite;
+        this.places.set(source, {
+          file,
+          position: (inner, of) => this.#suite.position(`${at}.${inner}`, of),
+        });
+        objects.push(source);
+      } else
+        this.errors.push({
+          path: `${at}.kind`,
+          message: `found ${describeKind(source)}, expected a ${belongs.what}`,
+        });
+    }
+    return objects;
+  }
+
+  /** Paths in a suite are relative to its folder. */
+  #fromHere(file: string): string {
+    return isAbsolute(file) ? file : join(dirname(this.#suite.file), file);
+  }
+
+  async #files(file: string, path: string, { what, is }: Belongs): Promise<RawObject[]> {
+    const { objects, problems } = await this.#load([file]);
+    this.problems.push(...problems);
+    const found = objects.map(({ object }) => object).filter((object) => is(object));
+    for (const { object, file: name, position } of objects)
+      this.places.set(object, { file: this.#fromHere(name), position });
+    // A path without objects would let a test pass that tests nothing.
+    if (found.length === 0 && problems.length === 0) {
+      const hint = objects.some(({ object }) => ownKind(object) === "HookRollout") ? ROLLOUTS_ELSEWHERE : "";
+      this.errors.push({ path, message: `${JSON.stringify(file)} holds no ${what}${hint}` });
+    }
+    return found;
+  }
+}
+
+function describeKind({ apiVersion, kind }: RawObject): string {
+  if (typeof kind !== "string" || typeof apiVersion !== "string")
+    return "an object without apiVersion and kind";
+  return `${apiVersion} ${kind}`;
+}

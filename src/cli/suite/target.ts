@@ -1,0 +1,108 @@
+/** Finds the Cluster of a step, and the call that Cluster API would send. */
+
+import type { Cluster } from "../../api/meta.ts";
+import { type HookCall, VERSION_FIELDS } from "../../api/runtime-hooks.ts";
+import type { Attempt } from "../../operations/attempt.ts";
+import { expectedCall } from "../../operations/call.ts";
+import { VERSIONED } from "../../operations/step.ts";
+import { clusterKey } from "../../policy/cluster.ts";
+import { isVersion, targetVersion } from "../../policy/target-version.ts";
+import { requestOf } from "../fleet/admission-request.ts";
+import { unknownCluster } from "./check-names.ts";
+import { SuiteError } from "./suite-error.ts";
+import type { Asked, Session } from "./session.ts";
+import type { CallSpec, RequestSpec } from "./spec.ts";
+
+/** Throws for a call that Cluster API would not send. */
+export function target(session: Session, spec: CallSpec): Omit<Asked, "decision"> {
+  const { hook, settings } = spec;
+  const cluster = clusterOf(session, spec.cluster);
+  if (!session.served.advertised.has(hook)) {
+    throw new SuiteError(
+      `Cluster API ${session.served.capiVersion} does not call ${hook} (spec.capiVersion)`,
+      "hook",
+    );
+  }
+  const { topology, paused } = cluster;
+  if (topology === undefined)
+    throw new SuiteError(`${spec.cluster} has no spec.topology: Cluster API calls no hook for it`, "cluster");
+  if (paused) throw new SuiteError(`${spec.cluster} is paused: Cluster API calls no hook for it`, "cluster");
+  const call = callOf(spec, cluster);
+  return {
+    cluster: wanting(cluster, call),
+    call: { ...call, ...(settings !== undefined && { settings }) },
+  };
+}
+
+/** The same for a call that the suite makes: the Cluster keeps the version that the call names. */
+export function targetOfCall(session: Session, spec: CallSpec): Omit<Asked, "decision"> {
+  const asked = target(session, spec);
+  const { topology } = asked.cluster;
+  const known = session.world.clusters.get(spec.cluster);
+  if (topology !== undefined && topology.version !== known?.topology?.version) {
+    session.world.wantVersion(asked.cluster, topology.version);
+    session.worldChanged();
+  }
+  return asked;
+}
+
+/** Throws for a request that the API server sends no review of. The request changes nothing, like a dry run. */
+export function targetOfRequest(session: Session, spec: RequestSpec): Attempt {
+  const { admission, settings, toKubernetesVersion: to, fromKubernetesVersion: from } = spec;
+  const cluster = clusterOf(session, spec.cluster);
+  const allowed = admission === "Upgrade" ? ["fromKubernetesVersion", "toKubernetesVersion"] : [];
+  const wrong = VERSIONS.find((field) => spec[field] !== undefined && !allowed.includes(field));
+  if (wrong !== undefined) throw new SuiteError(`admission: ${admission} has no such field`, wrong);
+  if (settings !== undefined) throw new SuiteError("no settings come with a request", "settings");
+  if (admission === "Upgrade" && to === undefined)
+    throw new SuiteError("an upgrade at admission needs the version that it goes to", "toKubernetesVersion");
+  if (to !== undefined && !isVersion(to)) throw incomplete(to, "toKubernetesVersion");
+  const request = requestOf(admission, cluster, { to, from });
+  if ("why" in request) throw new SuiteError(`${spec.cluster} ${request.why}`, "cluster");
+  return request;
+}
+
+function incomplete(version: string, field: string): SuiteError {
+  return new SuiteError(
+    `found ${JSON.stringify(version)}, expected a version in full, such as "v1.36.0"`,
+    field,
+  );
+}
+
+/** Cluster API calls these hooks for the version in spec.topology, so a call about another version implies its edit. */
+function wanting(cluster: Cluster, call: HookCall): Cluster {
+  const { topology } = cluster;
+  const version = targetVersion(call);
+  if (!VERSIONED.has(call.hook) || version === undefined || topology === undefined) return cluster;
+  if (version === topology.version) return cluster;
+  if (!isVersion(version)) {
+    const field = call.hook === "BeforeClusterUpgrade" ? "toKubernetesVersion" : "kubernetesVersion";
+    throw incomplete(version, field);
+  }
+  return { ...cluster, topology: { ...topology, version } };
+}
+
+function clusterOf({ world }: Session, key: string): Cluster {
+  const cluster = world.clusters.get(key);
+  if (cluster !== undefined) return cluster;
+  throw unknownCluster(key, world.fleet.clusters().map(clusterKey), "cluster");
+}
+
+const VERSIONS = ["fromKubernetesVersion", "toKubernetesVersion", "kubernetesVersion"] as const;
+
+function insteadOf(wrong: (typeof VERSIONS)[number], hook: HookCall["hook"]): string {
+  const meant = VERSION_FIELDS[hook].find((field) => field !== "fromKubernetesVersion");
+  return wrong === "fromKubernetesVersion" || meant === undefined ? "" : `: write ${meant}`;
+}
+
+/** Versions that the call leaves out are those of Cluster API's call, as far as the Cluster shows them. */
+function callOf(spec: CallSpec, cluster: Cluster): HookCall {
+  const { hook } = spec;
+  const said = VERSIONS.filter((field) => spec[field] !== undefined);
+  const wrong = said.find((field) => !VERSION_FIELDS[hook].includes(field));
+  if (wrong !== undefined) throw new SuiteError(`${hook} has no such field${insteadOf(wrong, hook)}`, wrong);
+  return {
+    ...expectedCall(hook, cluster),
+    ...Object.fromEntries(said.map((field) => [field, spec[field]])),
+  };
+}

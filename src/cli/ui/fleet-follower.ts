@@ -1,0 +1,124 @@
+/** Follows policies and rollouts, and passes what their statuses say to a feed. */
+
+import type { HookRollout } from "../../api/hook-policy.ts";
+import { viewRollout } from "../../memory/stored-views.ts";
+import type { KubeClient } from "../../kube/kube-client.ts";
+import { isForbidden, isNotFound, KubeError } from "../../kube/kube-error.ts";
+import type { KubeObject, ObjectKey } from "../../kube/resource.ts";
+import { ROLLOUTS } from "../../kube/resources.ts";
+import { policyName } from "../../policy/policy-ref.ts";
+import type { HeldRow, LaneCluster, RolloutRow } from "../../page/wire.ts";
+import { follow } from "../fleet/follow.ts";
+import type { RawObject } from "../fleet/kinds.ts";
+import { followHeld, type PolicyView } from "../get/follow-held.ts";
+import { type Held, heldBy, heldKey } from "../get/held.ts";
+import { approveCommand, type CommandWords, heldNotes, heldObject, tornDownNotes } from "../get/report.ts";
+import { rolloutState, stageState } from "../rollout/status-report.ts";
+import { PLAIN } from "../terminal/colour.ts";
+import type { LiveFeed } from "./live-feed.ts";
+
+interface Following {
+  /** The state at the start. */
+  readonly view: PolicyView;
+  readonly words: CommandWords;
+  /** Called when the API server cannot be read, which is then retried. */
+  readonly onLost: (message: string) => void;
+  readonly signal: AbortSignal;
+}
+
+/** Statuses that change together are reported together. */
+const GATHER_MS = 300;
+/** Notes depend on the time. */
+const AGAIN_MS = 30_000;
+
+/** Runs until `signal` fires. */
+export async function followFleet(
+  client: KubeClient,
+  feed: LiveFeed,
+  { view, words, onLost, signal }: Following,
+): Promise<void> {
+  let policies = view.policies;
+  const notes = view.unread === undefined ? [] : [`${view.unread}: what they hold is not shown`];
+  const tell = (): void => {
+    const fleet = heldBy(policies);
+    const rows = fleet.held.map((held) => heldRow(held, words));
+    feed.setHeld(rows, [...tornDownNotes(fleet), ...notes, ...heldNotes(fleet, new Date())]);
+  };
+  tell();
+  let waiting: NodeJS.Timeout | undefined;
+  const again = setInterval(tell, AGAIN_MS);
+  const onPolicies = (found: readonly RawObject[]): void => {
+    policies = found;
+    waiting ??= setTimeout(() => {
+      waiting = undefined;
+      tell();
+    }, GATHER_MS);
+  };
+  try {
+    await Promise.all([
+      followHeld(client, { cluster: view.unread === undefined }, { onPolicies, onLost }, signal),
+      followRollouts(client, feed, { onLost, signal }),
+    ]);
+  } finally {
+    clearInterval(again);
+    clearTimeout(waiting);
+  }
+}
+
+function heldRow(held: Held, words: CommandWords): HeldRow {
+  const { policy, clusterUID: _, approvable: _approvable, since: _since, ...rest } = heldObject(held);
+  const command = approveCommand(held, words);
+  return {
+    key: heldKey(held),
+    ...rest,
+    policy: policyName(policy),
+    ...(command !== undefined && { command }),
+  };
+}
+
+/** Ends without an error if the API server does not serve HookRollouts, or the user may not read them. */
+async function followRollouts(
+  client: KubeClient,
+  feed: LiveFeed,
+  { onLost, signal }: Pick<Following, "onLost" | "signal">,
+): Promise<void> {
+  try {
+    const onObjects = (objects: readonly KubeObject[]): void =>
+      feed.setRollouts({ rollouts: objects.map((each) => rolloutRow(viewRollout(each), new Date())) });
+    await follow(client, { resource: ROLLOUTS }, { onObjects, onLost }, signal);
+  } catch (error) {
+    if (!(error instanceof KubeError) || !(isForbidden(error) || isNotFound(error))) throw error;
+    feed.setRollouts({ rollouts: [], unread: error.message });
+  }
+}
+
+function rolloutRow(rollout: HookRollout, now: Date): RolloutRow {
+  const { metadata, spec, status } = rollout;
+  const state = rolloutState(rollout, PLAIN);
+  return {
+    name: metadata.name,
+    operation: spec.operation,
+    audit: spec.mode === "Audit",
+    state,
+    isFine: state === "in force",
+    maxConcurrency: String(spec.maxConcurrency ?? 1),
+    targets: (status?.targets ?? []).map(({ version = "", stages }) => ({
+      version,
+      stages: stages.map((each, index) => {
+        const { passed: _, soakingSince: _since, ...stage } = each;
+        const soak = spec.stages?.[index]?.minSuccessTime;
+        return { ...stage, state: stageState(each, stages[index - 1], { soak, now }) };
+      }),
+    })),
+    running: (status?.running ?? []).map((each) => laneCluster({ ...each, since: each.claimedAt })),
+    failed: (status?.failed ?? []).map((each) => laneCluster({ ...each, since: each.time })),
+    next: (status?.next ?? []).map((each) => laneCluster(each)),
+  };
+}
+
+type Listed = ObjectKey & Pick<LaneCluster, "since" | "reason"> & Partial<LaneCluster>;
+
+function laneCluster({ namespace, name, stage = "", target = "", since, reason }: Listed): LaneCluster {
+  const cluster = `${namespace}/${name}`;
+  return { cluster, stage, target, since, ...(reason !== undefined && { reason }) };
+}

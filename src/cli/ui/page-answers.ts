@@ -1,0 +1,154 @@
+/** Answers the page's requests with the results of other commands. */
+
+import { Readable } from "node:stream";
+import { setImmediate as breathe } from "node:timers/promises";
+
+import { HOOK_NAMES, type HookName } from "../../api/runtime-hooks.ts";
+import { servedHooks } from "../../api/hook-catalog.ts";
+import { fieldsOf, textOf } from "../../lib/fields.ts";
+import type { KubeClient } from "../../kube/kube-client.ts";
+import type { Options } from "../../operator/options.ts";
+import { timestamp } from "../../policy/instant.ts";
+import type { Calendar, ClusterRow, Explained, Simulated } from "../../page/wire.ts";
+import { clusterName, CommandError, hookName, instant, USAGE, version } from "../command.ts";
+import { explain, spansAhead } from "../explain/explanation.ts";
+import { explanationJson } from "../explain/explanation-json.ts";
+import { readExplainable } from "../explain/live-explanation.ts";
+import { overrideCommand } from "../explain/report.ts";
+import { loadPaths } from "../files/load.ts";
+import { parseTime, reading } from "../fleet/connection.ts";
+import { clusterResource } from "../fleet/live-objects.ts";
+import { readHeld } from "../get/follow-held.ts";
+import type { CommandWords } from "../get/report.ts";
+import { planFleet } from "../rollout/fleet-plan.ts";
+import { readLivePlanned } from "../rollout/planned.ts";
+import { planJson } from "../rollout/plan-report.ts";
+import { prepare, readPresentFleet, warningsOf } from "../simulate/preparation.ts";
+import { changeGroups, totals } from "../simulate/report.ts";
+import { simulate, type Simulation } from "../simulate/simulation.ts";
+import { problemLine } from "../terminal/problem-line.ts";
+import { objectProblems } from "../validate/kind-problems.ts";
+import { calendarOf } from "./calendar.ts";
+import type { Query } from "./page-server.ts";
+
+export interface Source {
+  readonly client: KubeClient;
+  readonly options: Options;
+  readonly words: CommandWords;
+}
+
+/** The time that the slider of a Cluster covers. */
+const AHEAD_MS = 14 * 86_400_000;
+
+export async function clusterRows({ client }: Source): Promise<readonly ClusterRow[]> {
+  const { items } = await client.list(await clusterResource(client), {
+    project: ({ metadata, ...raw }): ClusterRow => {
+      const [spec, status] = [fieldsOf(raw["spec"]), fieldsOf(raw["status"])];
+      return {
+        cluster: `${metadata.namespace}/${metadata.name}`,
+        version: textOf(fieldsOf(spec["topology"])["version"]),
+        phase: textOf(status["phase"]),
+        paused: spec["paused"] === true,
+      };
+    },
+  });
+  return items.toSorted((a, b) => (a.cluster < b.cluster ? -1 : 1));
+}
+
+/** ?cluster=NAMESPACE/NAME&hook=&at=&toVersion= */
+export async function explained({ client, options, words }: Source, query: Query): Promise<Explained> {
+  const { hook, at, toVersion } = query;
+  const wish = await parsed(() => ({
+    name: clusterName(query["cluster"] ?? ""),
+    ...(hook !== undefined && { hook: hookName(hook) }),
+    ...(at !== undefined && { at: instant(at) }),
+    ...(toVersion !== undefined && { toVersion: version(toVersion) }),
+  }));
+  const read = await readExplainable(client, wish.name, { wish, options });
+  const explanation = explain(read.fleet, read.options);
+  const { now } = read.options;
+  const end = new Date(now.getTime() + AHEAD_MS);
+  const { at: _, ...present } = read.options;
+  const name = `${wish.name.namespace}/${wish.name.name}`;
+  return {
+    report: JSON.parse(JSON.stringify(explanationJson(explanation))),
+    spans: spansAhead(read.fleet, present, end).map((spans) =>
+      spans.map(({ verdict, from, to }) => ({ verdict, from: timestamp(from), to: timestamp(to) })),
+    ),
+    overrides: explanation.operations.map(({ hook: each }) => overrideCommand(name, each, words)),
+    from: timestamp(now),
+    to: timestamp(end),
+  };
+}
+
+/** ?zone=Europe/Berlin&weeks=-4 */
+export async function calendar({ client }: Source, { zone = "UTC", weeks = "0" }: Query): Promise<Calendar> {
+  if (!/^-?\d{1,3}$/.test(weeks)) throw new CommandError(USAGE, "weeks: a whole number");
+  const { policies, unread } = await readHeld(client);
+  const found = calendarOf(policies, { zone, at: new Date(), weeks: Number(weeks) });
+  return { ...found, ...(unread !== undefined && { unread }) };
+}
+
+/** ?rollout=NAME&duration=40m&toVersion= */
+export async function plan(
+  { client }: Source,
+  { rollout, duration = "1h", toVersion }: Query,
+): Promise<unknown> {
+  const wish = await parsed(() => ({
+    durationMs: parseTime(duration),
+    version: toVersion && version(toVersion),
+  }));
+  const { rollout: object, fleet } = await readLivePlanned(client, rollout);
+  return planJson(planFleet(object, fleet, { from: new Date(), ...wish }));
+}
+
+/** ?file=NAME&prune=true, with the text of a file. */
+export async function simulated(
+  { client, options }: Source,
+  { file = "-", prune }: Query,
+  text: string,
+): Promise<Simulated> {
+  const { objects: sources, problems } = await loadPaths(["-"], {
+    stdin: Readable.from([Buffer.from(text)]),
+  });
+  const wrong = [...problems, ...objectProblems(sources)];
+  const refused = (found: typeof wrong): Simulated => ({
+    problems: found.map((each) => problemLine({ ...each, file })),
+    warnings: [],
+    totals: [],
+    groups: [],
+  });
+  if (wrong.length > 0) return refused(wrong);
+  const applied = sources.map(({ object }) => object);
+  const now = new Date();
+  const present = await readPresentFleet(client, applied);
+  const prepared = prepare(sources, present, { options, now, prune: prune === "true" });
+  if (prepared.problems.length > 0) return refused([...prepared.problems]);
+  const { pair } = prepared;
+  const simulation = await run(simulate(pair, { hooks: hooksOf(options), from: now }));
+  return {
+    problems: [],
+    warnings: warningsOf(pair, simulation),
+    totals: totals(simulation, { from: now }),
+    groups: changeGroups(simulation),
+  };
+}
+
+/** Runs a simulation without delaying other answers. */
+async function run(steps: ReturnType<typeof simulate>): Promise<Simulation> {
+  for (let step = steps.next(); ; step = steps.next()) {
+    if (step.done === true) return step.value;
+    if (step.value.done % 50 === 0) await breathe();
+  }
+}
+
+/** The hooks that Cluster API calls. */
+export function hooksOf({ capiVersion }: Options): readonly HookName[] {
+  const served = servedHooks(capiVersion.minor);
+  return HOOK_NAMES.filter((hook) => served.advertised.has(hook));
+}
+
+/** Reports a wrong parameter like a wrong flag. */
+async function parsed<T>(read: () => T): Promise<T> {
+  return await reading(read);
+}

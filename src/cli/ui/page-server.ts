@@ -1,0 +1,151 @@
+/**
+ * Serves the page on the loopback interface, only to the user who started it: other users of the machine do not know the
+ * token, and the checks of Host, Origin and token refuse other web pages.
+ */
+
+import { timingSafeEqual } from "node:crypto";
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+
+import { messageOf } from "../../lib/thrown.ts";
+import { KubeError } from "../../kube/kube-error.ts";
+import { CommandError } from "../command.ts";
+import type { FeedEvent, LiveFeed } from "./live-feed.ts";
+import { PAGE, type PageFiles } from "./page-files.ts";
+
+/** The parameters of a query. */
+export type Query = Readonly<Record<string, string | undefined>>;
+
+export interface PageServerOptions {
+  /** 0: any free port. */
+  readonly port: number;
+  readonly token: string;
+  readonly files: PageFiles;
+  readonly feed: LiveFeed;
+  /** Answers the page's requests, by path; the result is sent as JSON. */
+  readonly answers: Readonly<Record<string, (query: Query) => unknown>>;
+  /** Computes the effect of a file that the page sends, and stores nothing. */
+  readonly simulate: (query: Query, text: string) => Promise<unknown>;
+}
+
+export interface RunningPage {
+  readonly url: string;
+  readonly close: () => Promise<void>;
+}
+
+const HOST = "127.0.0.1";
+const MAX_CONNECTIONS = 64;
+/** Larger than any policy that the API server stores. */
+const MAX_FILE_BYTES = 4 * 1024 * 1024;
+const HEARTBEAT_MS = 15_000;
+/** A page that leaves more unread is disconnected, and connects again. */
+const MAX_UNREAD_BYTES = 32 * 1024 * 1024;
+
+const HEADERS: Readonly<Record<string, string>> = {
+  "content-security-policy": [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "connect-src 'self'",
+    "img-src data:",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join("; "),
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "cache-control": "no-store",
+};
+
+export async function servePage(options: PageServerOptions): Promise<RunningPage> {
+  const app = fastify({ bodyLimit: MAX_FILE_BYTES, forceCloseConnections: true, exposeHeadRoutes: false });
+  app.server.maxConnections = MAX_CONNECTIONS;
+  guard(app, options.token);
+  app.setErrorHandler((error, _, reply) => void reply.code(codeOf(error)).send({ error: textOf(error) }));
+  app.setNotFoundHandler((request, reply) => void refuse(request, reply));
+  addPage(app, options.files);
+  addEvents(app, options.feed);
+  for (const [path, answer] of Object.entries(options.answers))
+    app.get<{ Querystring: Query }>(`/:token/${path}`, async ({ query }) => await answer(query));
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("application/yaml", { parseAs: "string" }, (_, body, done) => done(null, body));
+  app.post<{ Querystring: Query; Body: string }>(
+    "/:token/simulate",
+    async ({ query, body }) => await options.simulate(query, body),
+  );
+  const address = await app.listen({ host: HOST, port: options.port });
+  return { url: `${address}/${options.token}/`, close: async () => await app.close() };
+}
+
+/** Checks each request first: its Host defeats DNS rebinding, its Origin the forms of other pages. */
+function guard(app: FastifyInstance, token: string): void {
+  app.addHook("onRequest", async (request: FastifyRequest<{ Params: { token?: string } }>, reply) => {
+    void reply.headers(HEADERS);
+    const port = request.socket.localPort;
+    const { host = "", origin } = request.headers;
+    if (host !== `${HOST}:${port}` && host !== `localhost:${port}`)
+      return await reply.code(421).send({ error: "this server answers only for its own address" });
+    if (!isSecret(request.params.token ?? "", token)) return await refuse(request, reply);
+    const isForeign = origin !== undefined && origin !== `http://${host}`;
+    if (isForeign || (request.method === "POST" && origin === undefined))
+      return await reply.code(403).send({ error: "only the page itself may ask" });
+    return undefined;
+  });
+}
+
+/** Takes the same time for every token of the right length. */
+function isSecret(given: string, token: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(token)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+function refuse({ method }: FastifyRequest, reply: FastifyReply): FastifyReply {
+  if (method !== "GET" && method !== "POST") return reply.code(405).send({ error: "method not allowed" });
+  return reply.code(404).send({ error: "not found: use the whole address that 'hookpolicy ui' has printed" });
+}
+
+function addPage(app: FastifyInstance, { script, style }: PageFiles): void {
+  const files = [
+    ["", "text/html", PAGE],
+    ["page.js", "text/javascript", script],
+    ["page.css", "text/css", style],
+  ] as const;
+  for (const [path, type, text] of files)
+    app.get(`/:token/${path}`, async (_, reply) => await reply.type(`${type}; charset=utf-8`).send(text));
+}
+
+function addEvents(app: FastifyInstance, feed: LiveFeed): void {
+  app.get("/:token/events", (_, reply) => {
+    reply.hijack();
+    const { raw } = reply;
+    raw.writeHead(200, { ...HEADERS, "content-type": "text/event-stream; charset=utf-8" });
+    raw.write("retry: 1000\n\n");
+    const send = ({ name, data }: FeedEvent): void => {
+      if (raw.writableLength > MAX_UNREAD_BYTES) raw.destroy();
+      else raw.write(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
+    };
+    const stop = feed.listen(send);
+    const heartbeat = setInterval(() => raw.write(":\n\n"), HEARTBEAT_MS);
+    raw.on("close", () => {
+      clearInterval(heartbeat);
+      stop();
+    });
+  });
+}
+
+/** 400: a mistake of the user; 502: a failure of the API server; 500: a bug. */
+function codeOf(error: unknown): number {
+  if (error instanceof CommandError) return 400;
+  if (error instanceof KubeError) return 502;
+  const code = error instanceof Error && "statusCode" in error ? error.statusCode : undefined;
+  return typeof code === "number" ? code : 500;
+}
+
+function textOf(error: unknown): string {
+  if (codeOf(error) === 413) return `the file is larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB`;
+  return messageOf(error);
+}

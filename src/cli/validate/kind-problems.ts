@@ -1,0 +1,81 @@
+/** Finds objects that resemble HookPolicy's kinds but are not, and duplicates. */
+
+import { GROUP, VERSION } from "../../api/hook-policy.ts";
+import type { SourceObject } from "../files/load.ts";
+import { viewMetadata } from "../../policy/cluster.ts";
+import { found, unexpected } from "../../policy/validation/field-message.ts";
+import type { FieldError } from "../../policy/validation/schema.ts";
+import { groupOf, OWN_KINDS, ownKind, type RawObject } from "../fleet/kinds.ts";
+import { SUITE_GROUP, SUITE_KIND } from "../suite/suite-schema.ts";
+import { namespaceFindings } from "./namespace-field.ts";
+import type { FileProblem } from "../files/parsed.ts";
+
+/**
+ * Reports HookPolicy's kinds in another group, and unknown kinds in its group, so that a misspelt policy is not ignored
+ * as a foreign object.
+ */
+export function kindProblem(object: RawObject): FieldError | undefined {
+  const group = groupOf(object);
+  const kind = String(object["kind"]);
+  const own: Readonly<Record<string, readonly string[]>> = {
+    [GROUP]: OWN_KINDS,
+    [SUITE_GROUP]: [SUITE_KIND],
+  };
+  const expected = own[group];
+  if (expected !== undefined && !expected.includes(kind)) {
+    return { path: "kind", message: unexpected("found", kind, expected) };
+  }
+  const home = Object.keys(own).find((each) => own[each]?.includes(kind) === true);
+  if (home === undefined || home === group) return undefined;
+  const version = `${home}/${VERSION}`;
+  return {
+    path: "apiVersion",
+    message: `found ${found(object["apiVersion"])}, expected ${version} for a ${kind}`,
+  };
+}
+
+/** Problems that hide which kind of object is meant, or in which namespace. */
+export function objectProblems(sources: readonly SourceObject[]): readonly FileProblem[] {
+  return sources.flatMap((source) => {
+    const problem = kindProblem(source.object);
+    const problems = problem === undefined ? namespaceFindings(source.object).errors : [problem];
+    return problems.map((each) => problemAt(source, each));
+  });
+}
+
+/** Warnings about the namespaces of objects, and about duplicates. */
+export function objectWarnings(sources: readonly SourceObject[]): readonly FileProblem[] {
+  const misplaced = sources.flatMap((source) =>
+    namespaceFindings(source.object).warnings.map((warning) => problemAt(source, warning)),
+  );
+  const duplicates = repeated(sources).map(({ source, message }) => ({
+    file: source.file,
+    ...source.position("metadata.name"),
+    message,
+  }));
+  return [...misplaced, ...duplicates];
+}
+
+export function problemAt(source: SourceObject, { path, message }: FieldError): FileProblem {
+  const { file } = source;
+  return { file, ...source.position(path), message: path === "" ? message : `${path}: ${message}` };
+}
+
+/** Each object with the same name as an earlier one, with both positions. */
+export function repeated(
+  sources: readonly SourceObject[],
+): readonly { readonly source: SourceObject; readonly message: string }[] {
+  const first = new Map<string, SourceObject>();
+  return sources.flatMap((source) => {
+    const kind = ownKind(source.object);
+    const { name, namespace = "default" } = viewMetadata(source.object["metadata"]);
+    if (kind === undefined || name === "") return [];
+    const title = kind === "HookPolicy" ? `${kind} ${namespace}/${name}` : `${kind} ${name}`;
+    const before = first.get(title);
+    first.set(title, source);
+    if (before === undefined) return [];
+    const place = `${before.file}:${before.position("metadata.name").line}`;
+    const message = `${title} is also at ${place}: this one counts, as if they were applied one after the other`;
+    return [{ source, message }];
+  });
+}

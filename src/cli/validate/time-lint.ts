@@ -1,0 +1,156 @@
+/** Finds windows that will open at an unexpected time in the next two years, or never. */
+
+import type { RuleSpec, WindowGateSpec } from "../../api/hook-policy.ts";
+import type { FieldError } from "../../policy/validation/schema.ts";
+import { gatesOf } from "../../policy/validation/sound-parts.ts";
+import { compileWindow, type Window } from "../../policy/window/window.ts";
+import { windowProblems } from "../../policy/window/window-check.ts";
+import { offsetReader } from "../../policy/window/zone.ts";
+import { dateText } from "../terminal/time-text.ts";
+import { type Opening, openingsOf } from "../windows/openings.ts";
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const AHEAD = 2 * 366 * DAY;
+
+/** For rules without errors. */
+export function timeWarnings(rules: readonly RuleSpec[], now: Date): readonly FieldError[] {
+  return rules.flatMap((rule, index) => ruleWarnings(rule, `spec.rules[${index}]`, now));
+}
+
+interface PlacedWindow {
+  readonly name: string;
+  readonly path: string;
+  readonly spec: WindowGateSpec;
+}
+
+function ruleWarnings(rule: RuleSpec, path: string, now: Date): readonly FieldError[] {
+  const windows = gatesOf(rule, path).flatMap(({ gate, path: at }): PlacedWindow[] => {
+    const { name, window: spec } = gate;
+    if (spec === undefined || windowProblems(spec).length > 0) return [];
+    return [{ name, path: `${at}.window`, spec }];
+  });
+  const each = windows.flatMap(({ path: at, spec }) =>
+    windowWarnings(spec, now).map((warning) => ({ path: at, ...warning })),
+  );
+  const alone = windows.filter(({ path: at }) => !at.includes(".anyOf["));
+  return [...each, ...neverTogether(alone, now)];
+}
+
+type Warning = Required<Pick<FieldError, "id" | "message">>;
+
+/** Remembered, because generated files have thousands of policies with the same few windows. */
+const known = new Map<string, readonly Warning[]>();
+const MAX_KNOWN = 1000;
+
+function windowWarnings(spec: WindowGateSpec, now: Date): readonly Warning[] {
+  const key = JSON.stringify([now.getTime(), spec]);
+  const before = known.get(key);
+  if (before !== undefined) return before;
+  const never = neverOpens(spec, now);
+  const warnings = never === undefined ? clockWarnings(spec, now) : [never];
+  if (known.size >= MAX_KNOWN) known.clear();
+  known.set(key, warnings);
+  return warnings;
+}
+
+function neverOpens({ deny = [], ...spec }: WindowGateSpec, now: Date): Warning | undefined {
+  if (compileWindow({ ...spec, deny }).nextOpen(now) !== undefined) return undefined;
+  const isDenied = deny.length > 0 && (spec.allow === undefined || opens(spec, now));
+  return isDenied
+    ? { id: "deny-covers-allow", message: "never opens again, because deny covers all of allow" }
+    : { id: "window-never-opens", message: "never opens again: all of its times have passed" };
+}
+
+function opens(spec: WindowGateSpec, now: Date): boolean {
+  return compileWindow(spec).nextOpen(now) !== undefined;
+}
+
+/** The notes of `hookpolicy windows` that become warnings. */
+const CHANGES: readonly (readonly [id: string, note: RegExp])[] = [
+  ["clock-change-repeats", /^opens once more/],
+  ["clock-change-moves", /^opens at \S+ instead of/],
+  ["clock-change-length", /^lasts /],
+];
+
+function clockWarnings(spec: WindowGateSpec, now: Date): readonly Warning[] {
+  const { timeZone } = spec;
+  if (timeZone === undefined) return [];
+  const found = changesOfClocks(timeZone, now).flatMap((change) =>
+    openingsAround(spec, change, now).flatMap(({ opensAt, notes }) =>
+      notes.flatMap((note) => warningsOf(note, dateText(opensAt, timeZone))),
+    ),
+  );
+  const byId = Map.groupBy(found, ({ id }) => id);
+  return [...byId].map(([id, all]) => {
+    const others = all.length > 1 ? `, and ${all.length - 1} more within two years` : "";
+    return { id, message: `${all[0]?.message}${others}: see \`hookpolicy windows\`` };
+  });
+}
+
+/** More openings around one change add nothing. */
+const MAX_OPENINGS = 128;
+
+/** Begins with few openings, because a weekly window has only one, and each costs a search. */
+function openingsAround(spec: WindowGateSpec, change: number, now: Date): readonly Opening[] {
+  const from = new Date(Math.max(now.getTime(), change - DAY));
+  for (let count = 2; ; count *= 4) {
+    const openings = openingsOf(spec, from, count);
+    const inside = openings.filter(({ opensAt }) => opensAt.getTime() < change + DAY);
+    if (inside.length < count || count >= MAX_OPENINGS) return inside;
+  }
+}
+
+function warningsOf(note: string, date: string): Warning[] {
+  const message = `on ${date}, where clocks change, it ${note.replace(/: clocks .*$/, "")}`;
+  return CHANGES.filter(([, pattern]) => pattern.test(note)).map(([id]) => ({ id, message }));
+}
+
+const changes = new Map<string, readonly number[]>();
+
+/** The hours in which the clocks of the time zone change. */
+function changesOfClocks(timeZone: string, now: Date): readonly number[] {
+  const start = Math.floor(now.getTime() / DAY) * DAY;
+  const key = `${timeZone} ${start}`;
+  const before = changes.get(key);
+  if (before !== undefined) return before;
+  const offsetAt = offsetReader(timeZone);
+  const found: number[] = [];
+  for (let day = start; day < start + AHEAD; day += DAY) {
+    const [from, to] = [offsetAt(day), offsetAt(day + DAY)];
+    if (from === to) continue;
+    let hour = day;
+    while (offsetAt(hour) === from) hour += HOUR;
+    found.push(hour);
+  }
+  changes.set(key, found);
+  return found;
+}
+
+/** Limits the steps of a search from one opening to the next. */
+const MAX_STEPS = 3000;
+
+/** All gates of a rule must hold at the same time. */
+function neverTogether(windows: readonly PlacedWindow[], now: Date): readonly FieldError[] {
+  const [first, ...others] = windows;
+  const compiled = windows.map(({ spec }) => compileWindow(spec));
+  // neverOpens() reports a window that never opens.
+  if (first === undefined || others.length === 0) return [];
+  if (compiled.some((window) => window.nextOpen(now) === undefined) || meets(compiled, now) !== false)
+    return [];
+  const names = windows.map(({ name }) => name).join(", ");
+  const message = `the windows ${names} of the rule are never open at the same time in the next two years, so the rule holds until then: make them overlap, or put them into anyOf`;
+  return [{ path: first.path, id: "windows-never-meet", message }];
+}
+
+/** `undefined`: the search ended without a result. */
+function meets(windows: readonly Window[], now: Date): boolean | undefined {
+  let at = now;
+  for (let step = 0; step < MAX_STEPS; step += 1) {
+    const latest = Math.max(...windows.map((window) => window.nextOpen(at)?.getTime() ?? Infinity));
+    if (latest > now.getTime() + AHEAD) return false;
+    at = new Date(latest);
+    if (windows.every((window) => window.isOpen(at))) return true;
+  }
+  return undefined;
+}

@@ -1,0 +1,141 @@
+/** Lists the windows of policies, and their next openings. */
+
+import type { RuleSpec, WindowGateSpec } from "../../api/hook-policy.ts";
+import { timestamp } from "../../policy/instant.ts";
+import { policyName, type PolicyRef } from "../../policy/policy-ref.ts";
+import { validatePolicy } from "../../policy/validation/schema.ts";
+import { checkRules } from "../../policy/validation/semantics.ts";
+import type { Colour } from "../terminal/colour.ts";
+import { policyKind, type RawObject, viewPolicy } from "../fleet/kinds.ts";
+import { type Opening, openingsOf, searchEndOf } from "./openings.ts";
+import { tableLines } from "../terminal/table.ts";
+import { durationText } from "../../policy/duration.ts";
+import { dateText } from "../terminal/time-text.ts";
+import { paragraphs } from "../terminal/tree.ts";
+
+export interface PolicyWindow {
+  readonly policy: PolicyRef;
+  readonly rule: string;
+  readonly gate: string;
+  readonly spec: WindowGateSpec;
+}
+
+export interface PolicyWindows {
+  readonly policies: readonly PolicyRef[];
+  readonly windows: readonly PolicyWindow[];
+  /** Policies with errors, whose windows are unknown. */
+  readonly invalid: readonly PolicyRef[];
+}
+
+/** Keeps the order of the objects, rules and gates. */
+export function windowsIn(objects: readonly RawObject[]): PolicyWindows {
+  const found = objects.flatMap((raw) => {
+    const kind = policyKind(raw);
+    return kind === undefined ? [] : [windowsOfPolicy(kind, raw)];
+  });
+  return {
+    policies: found.map(({ policy }) => policy),
+    windows: found.flatMap(({ windows }) => windows ?? []),
+    invalid: found.filter(({ windows }) => windows === undefined).map(({ policy }) => policy),
+  };
+}
+
+function windowsOfPolicy(
+  kind: PolicyRef["kind"],
+  raw: RawObject,
+): { readonly policy: PolicyRef; readonly windows?: readonly PolicyWindow[] } {
+  const object = viewPolicy(kind, raw);
+  const { name, namespace } = object.metadata;
+  const policy: PolicyRef = {
+    kind,
+    name,
+    ...(kind === "HookPolicy" && { namespace: namespace ?? "default" }),
+  };
+  const schemaErrors = validatePolicy(kind, raw);
+  if (schemaErrors.length > 0 || checkRules(object.spec.rules, []).errors.length > 0) return { policy };
+  const windows = object.spec.rules.flatMap((rule) =>
+    windowsOfRule(rule).map((window) => ({ policy, ...window })),
+  );
+  return { policy, windows };
+}
+
+function windowsOfRule({ name: rule, until = [] }: RuleSpec): readonly Omit<PolicyWindow, "policy">[] {
+  return until
+    .flatMap((gate) => [
+      gate,
+      ...(gate.anyOf ?? []).map((member) => ({ ...member, name: `${gate.name}/${member.name}` })),
+    ])
+    .flatMap(({ name: gate, window: spec }) => (spec === undefined ? [] : [{ rule, gate, spec }]));
+}
+
+/** "team-a/protect", or "protect" in any namespace. */
+export function isNamed({ namespace, name }: PolicyRef, wanted: string): boolean {
+  return wanted === name || wanted === `${namespace}/${name}`;
+}
+
+export interface ListedWindow extends PolicyWindow {
+  readonly openings: readonly Opening[];
+  /** The search gave up here: what comes after is not known. */
+  readonly searchedUntil: Date | undefined;
+}
+
+export function listOpenings(
+  windows: readonly PolicyWindow[],
+  from: Date,
+  count: number,
+): readonly ListedWindow[] {
+  return windows.map((window) => {
+    const openings = openingsOf(window.spec, from, count);
+    return { ...window, openings, searchedUntil: searchEndOf(window.spec, from, openings) };
+  });
+}
+
+/** `zone`: the zone to print in; by default each window's own. */
+export function windowsLines(
+  listed: readonly ListedWindow[],
+  zone: string | undefined,
+  colour: Colour,
+): string[] {
+  return paragraphs(listed.map((window) => windowLines(window, zone, colour)));
+}
+
+function windowLines(
+  { policy, rule, gate, spec, openings, searchedUntil }: ListedWindow,
+  zone: string | undefined,
+  colour: Colour,
+): string[] {
+  const own = spec.timeZone ?? "UTC";
+  const shown = zone === undefined || zone === own ? own : `${own}, shown in ${zone}`;
+  const heading = `${colour.bold(policyName(policy))}, rule ${rule}, gate ${gate} (${shown})`;
+  const text = (instant: Date): string => dateText(instant, zone ?? own);
+  const notBefore = searchedUntil && `before ${text(searchedUntil)}`;
+  if (openings.length === 0)
+    return [heading, notBefore === undefined ? "never opens again" : `does not open ${notBefore}`];
+  const rows = openings.map(({ opensAt, isOpen, closesAt, notes }) => [
+    isOpen ? colour.green("open now") : text(opensAt),
+    closesAt === undefined ? (notBefore === undefined ? "never" : `not ${notBefore}`) : text(closesAt),
+    closesAt === undefined || isOpen ? "" : durationText(closesAt.getTime() - opensAt.getTime()),
+    ...(notes.length === 0 ? [] : [colour.yellow("*")]),
+  ]);
+  const notes = openings
+    .filter(({ notes: each }) => each.length > 0)
+    .map(({ opensAt, notes: each }) => `${colour.yellow("*")} ${text(opensAt)}: ${each.join(", ")}`);
+  return [heading, ...tableLines(["OPENS", "CLOSES", "LASTS", ""], rows), ...notes];
+}
+
+/** Schema: schemas/output/windows.json. */
+export function windowsJson(listed: readonly ListedWindow[]): object {
+  const windows = listed.map(({ policy, rule, gate, spec: { timeZone }, openings, searchedUntil }) => ({
+    policy,
+    rule,
+    gate,
+    ...(timeZone !== undefined && { timeZone }),
+    openings: openings.map(({ opensAt, closesAt, ...rest }) => ({
+      opensAt: timestamp(opensAt),
+      ...(closesAt !== undefined && { closesAt: timestamp(closesAt) }),
+      ...rest,
+    })),
+    ...(searchedUntil !== undefined && { searchedUntil: timestamp(searchedUntil) }),
+  }));
+  return { windows };
+}

@@ -1,0 +1,69 @@
+import { compareText } from "../lib/compare-text.ts";
+import { type HookName, HOOK_NAMES, HOOKS_GROUP_VERSION } from "../api/runtime-hooks.ts";
+import { DISCOVERY_PATH, handlerName, hookPath, type ServedHooks } from "../api/hook-catalog.ts";
+import type { HookServerOptions } from "../extension/hook-server.ts";
+import { failureResponse } from "./codec.ts";
+import { createHandler, type HandlerDeps, internalErrorResponse } from "./hook-handler.ts";
+
+export interface Routes extends Pick<HookServerOptions, "routes" | "undecodable"> {
+  /** Forgets what is kept for repeated calls about a deleted Cluster. */
+  readonly forget: (clusterUID: string) => void;
+}
+
+/** Cluster API's default; longer than all of release/release.ts. */
+const HANDLER_TIMEOUT_SECONDS = 10;
+
+/** One route per advertised hook, and discovery. */
+export function createRoutes(served: ServedHooks, deps: HandlerDeps): Routes {
+  const hooks = HOOK_NAMES.filter((hook) => served.advertised.has(hook));
+  const discovery = discoveryResponse(served);
+  const discover = (): string => {
+    deps.metrics.discovered();
+    return discovery;
+  };
+  const byPath = new Map<string, HookName>(hooks.map((hook) => [hookPath(hook), hook]));
+  const handlers = hooks.map((hook) => ({
+    path: hookPath(hook),
+    authenticated: true,
+    ...createHandler(hook, served.blocking.has(hook), deps),
+  }));
+  return {
+    routes: [{ path: DISCOVERY_PATH, ignoresBody: true, handle: discover }, ...handlers],
+    forget: (clusterUID) => {
+      for (const { forget } of handlers) forget(clusterUID);
+      deps.answers.forget(clusterUID);
+    },
+    undecodable: (path, reason) => {
+      const hook = byPath.get(path);
+      // Discovery accepts any body, even an incomplete one.
+      if (hook === undefined) return discovery;
+      const waits = served.blocking.has(hook);
+      if (reason === "internal") return internalErrorResponse(hook, waits);
+      if (reason === "unauthenticated") deps.metrics.answered(hook, "Unauthenticated", 0);
+      const isUnread = reason === "no-room" || reason === "incomplete";
+      return failureResponse(hook, isUnread ? "undecodable" : reason, waits);
+    },
+  };
+}
+
+/**
+ * The text of the response to Cluster API's first call; its manager exits if an extension does not answer for 60 s. Handlers
+ * are sorted by name: if replicas answered differently, Cluster API would patch the status of the ExtensionConfig again and
+ * again.
+ */
+export function discoveryResponse(served: ServedHooks): string {
+  const handlers = HOOK_NAMES.filter((hook) => served.advertised.has(hook))
+    .map((hook) => ({
+      name: handlerName(hook),
+      requestHook: { apiVersion: HOOKS_GROUP_VERSION, hook },
+      timeoutSeconds: HANDLER_TIMEOUT_SECONDS,
+      failurePolicy: "Fail",
+    }))
+    .toSorted((a, b) => compareText(a.name, b.name));
+  return JSON.stringify({
+    apiVersion: HOOKS_GROUP_VERSION,
+    kind: "DiscoveryResponse",
+    status: "Success",
+    handlers,
+  });
+}

@@ -1,0 +1,110 @@
+/** Keeps Cluster API's ExtensionConfigs in memory: they show whether Cluster API calls the hooks of policies. */
+
+import { isDeepStrictEqual } from "node:util";
+import type { Logger } from "../lib/logger.ts";
+import type { Namespace } from "../api/meta.ts";
+import type { Lister, Unavailable } from "../memory/ports.ts";
+import { pause } from "../kube/deadline.ts";
+import type { KubeClient } from "../kube/kube-client.ts";
+import { isForbidden, isNotFound } from "../kube/kube-error.ts";
+import { Informer } from "../kube/informer.ts";
+import { extensionConfigs } from "../kube/extension-configs.ts";
+import type { InformerTuning } from "../kube/tuning.ts";
+import type { CompiledPolicy } from "../policy/policy.ts";
+import {
+  isOurs,
+  misplaced,
+  NOT_INSTALLED,
+  notCalled,
+  type Place,
+  type Registration,
+  selectsNamespace,
+  viewRegistration,
+} from "./registration.ts";
+
+const KNOWN_POLL_MS = 50;
+
+export interface RegistrationsOptions {
+  readonly client: Pick<KubeClient, "getPath" | "list" | "watch">;
+  readonly namespaces: Pick<Lister<Namespace>, "get">;
+  readonly place: Place;
+  readonly log: Logger;
+  /** The result of notCalled() may have changed. */
+  readonly onChange: () => void;
+  readonly tuning?: Partial<InformerTuning>;
+}
+
+export class Registrations {
+  readonly informer: Informer<Registration>;
+  readonly #options: RegistrationsOptions;
+
+  constructor(options: RegistrationsOptions) {
+    const { client, log, onChange, tuning } = options;
+    this.#options = options;
+    this.informer = new Informer<Registration>({
+      client,
+      resource: async (signal) => await extensionConfigs(client, signal),
+      project: viewRegistration,
+      onChange: ({ old, new: object }) => {
+        if (!saysTheSame(old, object)) onChange();
+      },
+      log,
+      ...(tuning !== undefined && { tuning }),
+    });
+  }
+
+  /** A change of this state is a reason to check again, as is onChange. */
+  get state(): "Unknown" | "NotServed" | "Forbidden" | "Known" {
+    const failure = this.informer.failure();
+    if (isNotFound(failure)) return "NotServed";
+    if (isForbidden(failure)) return "Forbidden";
+    return this.informer.synced() ? "Known" : "Unknown";
+  }
+
+  /** "Unknown" until the first list; `undefined` also if the operator may not read ExtensionConfigs. */
+  readonly notCalled = (policy: CompiledPolicy): Unavailable | "Unknown" | undefined => {
+    switch (this.state) {
+      case "Unknown":
+        return "Unknown";
+      case "Forbidden":
+        return undefined;
+      case "NotServed":
+        return notCalled(policy, [], undefined) && NOT_INSTALLED;
+      case "Known": {
+        const namespace = this.#options.namespaces.get(policy.ref.namespace ?? "");
+        return notCalled(policy, this.#ours(), namespace?.metadata.labels);
+      }
+    }
+  };
+
+  /** See misplaced(); `undefined` also while the ExtensionConfigs are not known. */
+  misplaced(): string | undefined {
+    return this.state === "Known" ? misplaced(this.#ours(), this.#options.place) : undefined;
+  }
+
+  /** The settings that Cluster API sends about Clusters of the namespace; none if matching ExtensionConfigs differ. */
+  readonly settings = (namespace: string): Registration["settings"] => {
+    const labels = this.#options.namespaces.get(namespace)?.metadata.labels;
+    const [first, ...others] = this.#ours().filter((each) => selectsNamespace(each, labels));
+    if (first === undefined) return undefined;
+    const { settings = {} } = first;
+    return others.every((other) => isDeepStrictEqual(other.settings ?? {}, settings)) ? settings : undefined;
+  };
+
+  /** Resolves when the registrations are known, when they cannot be known, or when `signal` aborts. */
+  async whenKnown(signal: AbortSignal): Promise<void> {
+    while (this.state === "Unknown" && !signal.aborted) await pause(KNOWN_POLL_MS, signal);
+  }
+
+  #ours(): Registration[] {
+    return this.informer.list().filter((each) => isOurs(each, this.#options.place.serviceName));
+  }
+}
+
+/** Cluster API rediscovers every ten minutes and writes the status when something has changed. */
+function saysTheSame(a: Registration | undefined, b: Registration | undefined): boolean {
+  if (a === undefined || b === undefined) return false;
+  const { metadata: _a, ...restA } = a;
+  const { metadata: _b, ...restB } = b;
+  return isDeepStrictEqual(restA, restB);
+}

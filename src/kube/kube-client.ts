@@ -1,0 +1,409 @@
+import { setImmediate } from "node:timers/promises";
+
+import { fieldsOf, nonEmptyText, textOf } from "../lib/fields.ts";
+import type { KubeConfig } from "./kubeconfig.ts";
+import {
+  type Attempt,
+  invalidResponse,
+  isGone,
+  isTooLarge,
+  KubeError,
+  responseTooLarge,
+} from "./kube-error.ts";
+import {
+  collectionPath,
+  keyOf,
+  type KubeObject,
+  type ObjectKey,
+  objectPath,
+  type Resource,
+  resourceName,
+} from "./resource.ts";
+import type { ServerClock } from "./server-clock.ts";
+import {
+  type Body,
+  type HttpRequest,
+  JSON_TYPE,
+  parsed,
+  Transport,
+  type TransportOptions,
+} from "./transport.ts";
+import { isKubeObject, type WatchEvent, watchEvents } from "./watch-stream.ts";
+
+export interface KubeClientOptions extends Partial<Omit<TransportOptions, "userAgent">> {
+  /** For the User-Agent, "hookpolicy/<version>". */
+  readonly version?: string;
+  /** How long projecting a list may occupy the event loop before other work runs. */
+  readonly sliceMs?: number;
+}
+
+export interface RequestOptions {
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface GetOptions extends RequestOptions {
+  /** Only apiVersion, kind and metadata are sent. */
+  readonly metadataOnly?: boolean;
+}
+
+/** Selects objects of a kind; absent: all of them. */
+export interface Scope {
+  readonly namespace?: string;
+  readonly name?: string;
+  /** In the syntax of `kubectl get -l`. */
+  readonly labelSelector?: string;
+}
+
+export interface ListOptions<U> extends GetOptions, Scope {
+  /** The most objects per page; pages of large objects are smaller. */
+  readonly limit?: number;
+  /** Lists the state at this resourceVersion; absent: a consistent read, as new as this call. */
+  readonly at?: string | undefined;
+  /** Of all pages together; a longer list is an error (ResponseTooLarge). Absent: no limit. */
+  readonly maxBytes?: number;
+  /** Applied page by page, so that a large list is never in memory as a whole. */
+  readonly project?: (raw: KubeObject) => U;
+}
+
+export interface List<U> {
+  readonly items: U[];
+  readonly resourceVersion: string;
+}
+
+export interface WatchOptions extends GetOptions, Scope {
+  readonly resourceVersion: string;
+  readonly timeoutSeconds: number;
+  readonly signal: AbortSignal;
+}
+
+export interface JsonPatchOperation {
+  readonly op: "add" | "replace" | "test";
+  /** RFC 6901: "/webhooks/0/name". */
+  readonly path: string;
+  readonly value: unknown;
+}
+
+interface Page {
+  readonly items: readonly KubeObject[];
+  readonly resourceVersion: string;
+  readonly continue: string;
+}
+
+interface PageStart {
+  readonly limit: number;
+  /** Empty: the first page. */
+  readonly token: string;
+}
+
+/** `limit`: for how many objects it was asked in the end. */
+type FittingBody = Body & Pick<PageStart, "limit">;
+
+const META = "g=meta.k8s.io;v=v1";
+/** An aggregated API server may not support metadata-only responses; the whole object is then better than a 406. */
+const METADATA_OBJECT = `${JSON_TYPE};as=PartialObjectMetadata;${META},${JSON_TYPE}`;
+const METADATA_LIST = `${JSON_TYPE};as=PartialObjectMetadataList;${META},${JSON_TYPE}`;
+
+/** Objects of the first page, and the most of any page. */
+const [FIRST_PAGE, MAX_PAGE] = [50, 500];
+/**
+ * A response is parsed in one piece, so pages aim at PAGE_BYTES. A page above MAX_PAGE_BYTES is requested again with
+ * fewer objects, unless it has only one.
+ */
+const [PAGE_BYTES, MAX_PAGE_BYTES] = [2 * 1024 * 1024, 4 * 1024 * 1024];
+const SLICE_MS = 5;
+const MAX_LIST_RESTARTS = 3;
+const DEFAULTS = { timeoutMs: 10_000, maxResponseBytes: 32 * 1024 * 1024 };
+
+/**
+ * Reads and writes objects as the API server sends them; the caller provides the types. Every failure throws a
+ * KubeError.
+ */
+export class KubeClient {
+  readonly #transport: Transport;
+  readonly #sliceMs: number;
+
+  constructor(config: KubeConfig, options: KubeClientOptions = {}) {
+    const userAgent = `hookpolicy/${options.version ?? "dev"}`;
+    this.#transport = new Transport(config, { ...DEFAULTS, ...options, userAgent });
+    this.#sliceMs = options.sliceMs ?? SLICE_MS;
+  }
+
+  /** The API server's clock, as the responses so far show it. */
+  get serverClock(): ServerClock {
+    return this.#transport.clock;
+  }
+
+  async get(resource: Resource, key: ObjectKey, options: GetOptions = {}): Promise<KubeObject> {
+    const attempt = describe("get", resource, key);
+    const accept = options.metadataOnly === true ? METADATA_OBJECT : JSON_TYPE;
+    const path = objectPath(resource, key);
+    return await this.#object({ attempt, method: "GET", path, accept, signal: options.signal });
+  }
+
+  /**
+   * Reads all pages of one resourceVersion. A 410 (compaction) starts a consistent list again.
+   */
+  async list(resource: Resource, options?: ListOptions<KubeObject>): Promise<List<KubeObject>>;
+  async list<U>(
+    resource: Resource,
+    options: ListOptions<U> & { readonly project: (raw: KubeObject) => U },
+  ): Promise<List<U>>;
+  async list<U>(resource: Resource, options: ListOptions<U> = {}): Promise<List<U | KubeObject>> {
+    for (let restarts = 0; ; restarts++) {
+      try {
+        return await this.#listOnce(resource, options);
+      } catch (error) {
+        if (!isGone(error) || options.at !== undefined || restarts >= MAX_LIST_RESTARTS) throw error;
+      }
+    }
+  }
+
+  /** Whether any object is selected: a consistent read of at most one object. */
+  async hasAny(resource: Resource, scope: Scope): Promise<boolean> {
+    return (await this.#first(resource, scope)).items.length > 0;
+  }
+
+  /** The resourceVersion that the kind has now: a consistent read of at most one object. */
+  async version(resource: Resource): Promise<string> {
+    return (await this.#first(resource)).resourceVersion;
+  }
+
+  async #first(resource: Resource, scope: Scope = {}): Promise<Page> {
+    const one = { limit: 1, token: "" };
+    return pageOf(resource, await this.#body(resource, { ...scope, metadataOnly: true }, one));
+  }
+
+  /** Resolves when the server has accepted the watch. `signal` ends the iteration at any time, with an error. */
+  async watch(
+    resource: Resource,
+    options: WatchOptions,
+  ): Promise<AsyncGenerator<WatchEvent, void, undefined>> {
+    const attempt = `watch ${resourceName(resource)}`;
+    const query = new URLSearchParams({
+      watch: "1",
+      allowWatchBookmarks: "true",
+      resourceVersion: options.resourceVersion,
+      timeoutSeconds: String(options.timeoutSeconds),
+    });
+    select(query, options);
+    const path = `${collectionPath(resource, options.namespace)}?${query.toString()}`;
+    const accept = options.metadataOnly === true ? METADATA_OBJECT : JSON_TYPE;
+    const { signal } = options;
+    const body = await this.#transport.stream({ attempt, method: "GET", path, accept, signal });
+    return watchEvents(attempt, body);
+  }
+
+  /** Fails with AlreadyExists when an object of that name exists. */
+  async create(
+    resource: Resource,
+    value: { readonly metadata: ObjectKey } & object,
+    options: RequestOptions = {},
+  ): Promise<KubeObject> {
+    const attempt = describe("create", resource, value.metadata);
+    const path = collectionPath(resource, value.metadata.namespace);
+    return await this.#object({ attempt, method: "POST", path, body: { json: value }, ...options });
+  }
+
+  /** Like create(), with admission but without storing the object (dry run). */
+  async tryCreate(resource: Resource, value: { readonly metadata: ObjectKey } & object): Promise<void> {
+    const attempt = describe("create", resource, value.metadata);
+    const path = `${collectionPath(resource, value.metadata.namespace)}?dryRun=All`;
+    await this.#transport.json({ attempt, method: "POST", path, body: { json: value } });
+  }
+
+  /** Posts a review that is never stored, such as a SubjectAccessReview, and returns its status. */
+  async review(resource: Resource, spec: object, options: RequestOptions = {}): Promise<unknown> {
+    const attempt = `create ${resourceName(resource)}`;
+    const json = { apiVersion: `${resource.group}/${resource.version}`, kind: resource.kind, spec };
+    const path = collectionPath(resource);
+    const answer = await this.#transport.json({ attempt, method: "POST", path, body: { json }, ...options });
+    return fieldsOf(answer)["status"];
+  }
+
+  /** Replaces the status subresource; a conflict if the object changed since `object` was read. */
+  async replaceStatus(
+    resource: Resource,
+    value: KubeObject,
+    options: RequestOptions = {},
+  ): Promise<KubeObject> {
+    const attempt = describe("update status of", resource, value.metadata);
+    if (!isKubeObject(value)) {
+      // Without a resourceVersion the API server overwrites any version.
+      throw new KubeError(`${attempt}: bad request: no resourceVersion`, { code: 400, reason: "BadRequest" });
+    }
+    const path = `${objectPath(resource, value.metadata)}/status`;
+    return await this.#object({ attempt, method: "PUT", path, body: { json: value }, ...options });
+  }
+
+  /** JSON merge patch (RFC 7386); put metadata.resourceVersion into it to detect conflicts. */
+  async mergePatch(
+    resource: Resource,
+    key: ObjectKey,
+    patch: unknown,
+    options: RequestOptions = {},
+  ): Promise<KubeObject> {
+    const type = "application/merge-patch+json";
+    return await this.#patch(resource, key, { type, json: patch }, options);
+  }
+
+  /** JSON patch (RFC 6902), which can change a single item of a list; a "test" operation guards the others. */
+  async jsonPatch(
+    resource: Resource,
+    key: ObjectKey,
+    operations: readonly JsonPatchOperation[],
+    options: RequestOptions = {},
+  ): Promise<KubeObject> {
+    const type = "application/json-patch+json";
+    return await this.#patch(resource, key, { type, json: operations }, options);
+  }
+
+  /** Requests deletion; finalizers may keep the object longer. */
+  async delete(resource: Resource, key: ObjectKey, options: RequestOptions = {}): Promise<void> {
+    const attempt = describe("delete", resource, key);
+    await this.#transport.json({ attempt, method: "DELETE", path: objectPath(resource, key), ...options });
+  }
+
+  /** Reads a document that is not an object, such as the discovery of a group: /apis/cluster.x-k8s.io. */
+  async getPath(path: string, options: RequestOptions = {}): Promise<unknown> {
+    return await this.#transport.json({ attempt: `get ${path}`, method: "GET", path, ...options });
+  }
+
+  /** Drops all connections; requests in flight fail. */
+  async close(): Promise<void> {
+    await this.#transport.close();
+  }
+
+  async #patch(
+    resource: Resource,
+    key: ObjectKey,
+    body: { readonly type: string; readonly json: unknown },
+    options: RequestOptions,
+  ): Promise<KubeObject> {
+    const attempt = describe("patch", resource, key);
+    const path = objectPath(resource, key);
+    return await this.#object({ attempt, method: "PATCH", path, body, ...options });
+  }
+
+  async #object(request: HttpRequest): Promise<KubeObject> {
+    const body = await this.#transport.json(request);
+    if (isKubeObject(body)) return body;
+    throw invalidResponse(request.attempt, "not an object");
+  }
+
+  /** The next page is under way while a page is parsed and projected, so at most two pages are in memory. */
+  async #listOnce<U>(resource: Resource, options: ListOptions<U>): Promise<List<U | KubeObject>> {
+    const project = options.project ?? ((raw: KubeObject) => raw);
+    const items: (U | KubeObject)[] = [];
+    const first = { limit: options.limit ?? FIRST_PAGE, token: "" };
+    let next: Promise<FittingBody> | undefined = this.#fittingBody(resource, options, first);
+    let resourceVersion = "";
+    let room = options.maxBytes ?? Infinity;
+    while (next !== undefined) {
+      const body: FittingBody = await next;
+      room -= body.bytes;
+      if (room < 0) throw responseTooLarge(attemptOf(resource), `more than ${options.maxBytes} bytes`);
+      const limit = nextLimit(body, options.limit ?? MAX_PAGE);
+      const request = async (token: string): Promise<void> => {
+        next = this.#fittingBody(resource, options, { limit, token });
+        next.catch(() => undefined); // awaited after the projection, which may throw first
+        await setImmediate(); // the request is sent before what follows occupies the event loop
+      };
+      const early = tokenAtEnd(body.text);
+      if (early !== undefined) await request(early);
+      const found = pageOf(resource, body);
+      if (found.continue === "") next = undefined;
+      else if (early === undefined) await request(found.continue);
+      ({ resourceVersion } = found);
+      await this.#inSlices(found.items, (raw) => items.push(project(raw)));
+    }
+    return { items, resourceVersion };
+  }
+
+  /** A page that is too large is requested again with a quarter of the objects. */
+  async #fittingBody<U>(resource: Resource, options: ListOptions<U>, at: PageStart): Promise<FittingBody> {
+    for (let { limit } = at; ; limit = Math.max(1, Math.floor(limit / 4))) {
+      try {
+        return { ...(await this.#body(resource, options, { ...at, limit })), limit };
+      } catch (error) {
+        if (!isTooLarge(error) || limit <= 1) throw error;
+      }
+    }
+  }
+
+  /** Yields to the event loop between slices, so that calls are answered. */
+  async #inSlices<T>(all: readonly T[], take: (one: T) => void): Promise<void> {
+    let end = performance.now() + this.#sliceMs;
+    for (const one of all) {
+      take(one);
+      if (performance.now() < end) continue;
+      await setImmediate();
+      end = performance.now() + this.#sliceMs;
+    }
+  }
+
+  async #body<U>(resource: Resource, options: ListOptions<U>, at: PageStart): Promise<Body> {
+    const attempt = attemptOf(resource);
+    const query = new URLSearchParams({ limit: String(at.limit) });
+    // The API server rejects a resourceVersion together with a continue token.
+    if (at.token !== "") query.set("continue", at.token);
+    else selectVersion(query, options.at);
+    select(query, options);
+    const path = `${collectionPath(resource, options.namespace)}?${query.toString()}`;
+    const accept = options.metadataOnly === true ? METADATA_LIST : JSON_TYPE;
+    const { signal } = options;
+    const maxBytes = at.limit > 1 ? MAX_PAGE_BYTES : Infinity;
+    return await this.#transport.body({ attempt, method: "GET", path, accept, signal, maxBytes });
+  }
+}
+
+function attemptOf(resource: Resource): Attempt {
+  return `list ${resourceName(resource)}`;
+}
+
+/** A token has at most some hundred characters: the name of an object. */
+const END_CHARS = 4096;
+/**
+ * The end of a list of custom resources, whose fields come in the order of the alphabet. In JSON, nothing but the metadata of
+ * the list can stand there: two braces close the metadata and the list, and no string contains these quotes.
+ */
+const END =
+  /,"metadata":\{"continue":"([\w=-]+)"(?:,"remainingItemCount":\d+)?,"resourceVersion":"\d+"\}\}\s*$/;
+
+/** The continue token where it can be read without parsing the page. */
+function tokenAtEnd(text: string): string | undefined {
+  return END.exec(text.slice(-END_CHARS))?.[1];
+}
+
+/** The remaining objects may differ in size, so a page grows by a factor of four at most. A page with a next one is full. */
+function nextLimit({ limit, bytes }: FittingBody, most: number): number {
+  const fitting = Math.floor((limit * PAGE_BYTES) / bytes);
+  return Math.max(1, Math.min(fitting, limit * 4, most));
+}
+
+/** Every kind can be selected by name, and permission for that one name is enough. */
+function select(query: URLSearchParams, { name, labelSelector = "" }: Scope): void {
+  if (labelSelector !== "") query.set("labelSelector", labelSelector);
+  if (name !== undefined) query.set("fieldSelector", `metadata.name=${name}`);
+}
+
+/** For a limit with a resourceVersion, the API server assumes this match only for compatibility. */
+function selectVersion(query: URLSearchParams, at: string | undefined): void {
+  if (at === undefined) return;
+  query.set("resourceVersion", at);
+  query.set("resourceVersionMatch", "Exact");
+}
+
+function describe(verb: string, resource: Resource, key: ObjectKey): Attempt {
+  return `${verb} ${resourceName(resource)} ${keyOf(key)}`;
+}
+
+/** A response without items or resourceVersion is not an empty list. */
+function pageOf(resource: Resource, body: Body): Page {
+  const attempt = attemptOf(resource);
+  const { metadata, items: found } = fieldsOf(parsed(attempt, body));
+  const { resourceVersion: version, continue: token } = fieldsOf(metadata);
+  const resourceVersion = nonEmptyText(version);
+  const items = found === null ? [] : found; // Go encodes a nil slice as null.
+  if (!Array.isArray(items) || resourceVersion === undefined) throw invalidResponse(attempt, "not a list");
+  return { items, resourceVersion, continue: textOf(token) };
+}

@@ -1,0 +1,189 @@
+/**
+ * The only error class of the API server adapter. Callers test its meaning (the predicates below), never its text.
+ * Messages are one bounded line without credentials: texts of client-node and undici are cleaned first.
+ */
+
+import { codeOf, messageOf, unless } from "../lib/thrown.ts";
+import { fieldsOf, listOf, nonEmptyText, textOf } from "../lib/fields.ts";
+
+export interface KubeErrorDetails {
+  /** The HTTP status; 0 when there was no response (transport, credentials, abort). */
+  readonly code: number;
+  /** From the API server's Status ("NotFound", "Conflict"), or one of HookPolicy's own ("Timeout", "TLS", ...). */
+  readonly reason: string;
+  readonly retryAfterSeconds?: number;
+  readonly cause?: unknown;
+}
+
+export class KubeError extends Error {
+  override readonly name = "KubeError";
+  readonly code: number;
+  readonly reason: string;
+  readonly retryAfterSeconds?: number;
+
+  constructor(message: string, details: KubeErrorDetails) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.code = details.code;
+    this.reason = details.reason;
+    if (details.retryAfterSeconds !== undefined) this.retryAfterSeconds = details.retryAfterSeconds;
+  }
+}
+
+type Predicate = (error: unknown) => boolean;
+const hasCode = (code: number): Predicate => {
+  return (error) => error instanceof KubeError && error.code === code;
+};
+const hasReason = (reason: string): Predicate => {
+  return (error) => error instanceof KubeError && error.reason === reason;
+};
+
+export const isNotFound = hasCode(404);
+export const isForbidden = hasCode(403);
+export const isThrottled = hasCode(429);
+
+/** `undefined` when the object does not exist. */
+export async function unlessNotFound<T>(work: Promise<T>): Promise<T | undefined> {
+  return await unless(isNotFound, work);
+}
+
+/** The object changed since it was read. Excludes "AlreadyExists", which is also a 409 but not worth a retry. */
+export const isConflict = hasReason("Conflict");
+export const isAlreadyExists = hasReason("AlreadyExists");
+
+/** The API server no longer knows the resourceVersion: a new list is needed. */
+export const isGone = (error: unknown): boolean =>
+  error instanceof KubeError && (error.code === 410 || error.reason === "Expired" || error.reason === "Gone");
+
+const NAMESPACE_TERMINATING = "NamespaceTerminating";
+
+/** The namespace is being deleted and accepts no new objects. */
+export const isNamespaceTerminating = hasReason(NAMESPACE_TERMINATING);
+
+/** Cancelled by the caller; says nothing about the API server. */
+export const isAborted = hasReason("Aborted");
+
+/** The API server itself did not answer: transport, credentials, or a proxy in front of it (502, 503, 504). */
+export const isUnreachable = (error: unknown): boolean =>
+  error instanceof KubeError &&
+  (error.code === 0 ? !NOT_TRANSPORT.has(error.reason) : error.code >= 502 && error.code <= 504);
+
+const NOT_TRANSPORT: ReadonlySet<string> = new Set([
+  "Aborted",
+  "InvalidKubeConfig",
+  "InvalidResponse",
+  "ResponseTooLarge",
+]);
+
+/** The operation for messages: "get clusters.cluster.x-k8s.io team-a/prod-1". */
+export type Attempt = string;
+
+const MAX_DETAIL = 300;
+const MAX_RETRY_AFTER_SECONDS = 3600;
+
+/** Returns one bounded line without anything that looks like a credential. */
+export function cleanLine(text: string): string {
+  const line = text
+    .replaceAll(/\beyJ[\w-]+\.[\w.-]+/g, "[redacted]")
+    .replaceAll(/\b(bearer|basic)\s+[^\s"',]{12,}/gi, "$1 [redacted]")
+    .replaceAll(/\b(token|password|secret)(["']?\s*[:=]\s*["']?)[^\s"',}]+/gi, "$1$2[redacted]")
+    .replaceAll(/(:\/\/)[^\s/@]+@/g, "$1[redacted]@")
+    .replaceAll(/\s+/g, " ")
+    .trim();
+  return line.length > MAX_DETAIL ? `${line.slice(0, MAX_DETAIL)}...` : line;
+}
+
+/** "NotFound" -> "not found", for the middle of a message. */
+function words(reason: string): string {
+  return reason.replaceAll(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase();
+}
+
+const REASONS: Readonly<Record<number, string>> = {
+  400: "BadRequest",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "NotFound",
+  409: "Conflict",
+  410: "Gone",
+  422: "Invalid",
+  429: "TooManyRequests",
+  500: "InternalError",
+  503: "ServiceUnavailable",
+  504: "Timeout",
+};
+
+/** From a metav1.Status (also the object of a watch's ERROR event); `body` is what the server sent. */
+export function fromStatus(attempt: Attempt, httpCode: number, body: unknown, retryAfter = ""): KubeError {
+  const status = fieldsOf(body);
+  const code = typeof status["code"] === "number" ? status["code"] : httpCode;
+  const stated = nonEmptyText(status["reason"]) ?? REASONS[code] ?? `HTTP${code}`;
+  const reason = hasCause(status["details"], NAMESPACE_TERMINATING) ? NAMESPACE_TERMINATING : stated;
+  const detail = cleanLine(textOf(status["message"] ?? body));
+  const seconds = retryAfterOf(status["details"], retryAfter);
+  return new KubeError(`${attempt}: ${words(reason)}${detail === "" ? "" : `: ${detail}`}`, {
+    code,
+    reason,
+    ...(seconds === undefined ? {} : { retryAfterSeconds: seconds }),
+  });
+}
+
+/** A Forbidden can have a cause with more detail. */
+function hasCause(details: unknown, reason: string): boolean {
+  return listOf(fieldsOf(details)["causes"]).some((cause) => fieldsOf(cause)["reason"] === reason);
+}
+
+/**
+ * The header takes precedence over the Status: priority and fairness sets only the header. Kubernetes never sends a
+ * date (RFC 9110).
+ */
+function retryAfterOf(details: unknown, header: string): number | undefined {
+  const seconds = /^\d+$/.test(header) ? Number(header) : fieldsOf(details)["retryAfterSeconds"];
+  if (typeof seconds !== "number" || !(seconds > 0)) return undefined;
+  return Math.min(seconds, MAX_RETRY_AFTER_SECONDS);
+}
+
+/** The API server's response does not have the expected form. */
+export function invalidResponse(attempt: Attempt, what: string): KubeError {
+  return new KubeError(`${attempt}: invalid response: ${what}`, { code: 0, reason: "InvalidResponse" });
+}
+
+export function isTooLarge(error: unknown): boolean {
+  return error instanceof KubeError && error.reason === "ResponseTooLarge";
+}
+
+export function responseTooLarge(attempt: Attempt, what: string): KubeError {
+  return new KubeError(`${attempt}: response too large: ${what}`, { code: 0, reason: "ResponseTooLarge" });
+}
+
+/** Converts what a failed request threw; returns a KubeError unchanged. */
+export function fromTransport(attempt: Attempt, error: unknown): KubeError {
+  if (error instanceof KubeError) return error;
+  const root = rootOf(error);
+  const code = codeOf(root);
+  const reason = root instanceof Error && root.name === "AbortError" ? "Aborted" : transportReason(code);
+  const detail = cleanLine(messageOf(root));
+  return new KubeError(`${attempt}: ${words(reason)}: ${detail}`, { code: 0, reason, cause: error });
+}
+
+/** A failed connect is an AggregateError with one entry per address (happy eyeballs); undici wraps causes. */
+function rootOf(error: unknown): unknown {
+  if (error instanceof AggregateError && error.errors.length > 0) return error.errors[0];
+  if (error instanceof Error && codeOf(error) === "" && error.cause instanceof Error)
+    return rootOf(error.cause);
+  return error;
+}
+
+const TRANSPORT: readonly (readonly [RegExp, string])[] = [
+  [/^ECONNREFUSED$/, "ConnectionRefused"],
+  [
+    /^(ECONNRESET|EPIPE|UND_ERR_SOCKET|UND_ERR_CLOSED|UND_ERR_DESTROYED|ERR_STREAM_PREMATURE_CLOSE)$/,
+    "ConnectionReset",
+  ],
+  [/^(ETIMEDOUT|UND_ERR_\w*TIMEOUT)$/, "Timeout"],
+  [/^(ENOTFOUND|EAI_\w+)$/, "HostNotFound"],
+  [/^(EHOSTUNREACH|ENETUNREACH|ENETDOWN|EHOSTDOWN)$/, "HostUnreachable"],
+  [/^(ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|EPROTO|HOSTNAME_MISMATCH|ERR_OSSL)/, "TLS"],
+];
+
+function transportReason(code: string): string {
+  return TRANSPORT.find(([pattern]) => pattern.test(code))?.[1] ?? "Transport";
+}

@@ -1,0 +1,289 @@
+/**
+ * Elects the replica that runs the tasks that only one replica should run: client-go's leader election over a Lease,
+ * with its terms. A leader that cannot renew steps down and becomes a candidate; the process continues, because
+ * answering calls needs no leader.
+ *
+ * Clocks are never compared: the age of a renewal is measured by a monotonic clock from when this process saw the
+ * change. Two leaders at once require a replica that pauses between leading() and its write for longer than leaseMs -
+ * renewMs; as with client-go, a leader's writes must therefore carry the resourceVersion that it read.
+ */
+
+import { fieldsOf, nonEmptyText } from "../lib/fields.ts";
+import type { Logger } from "../lib/logger.ts";
+import { SayOnce } from "../lib/say-once.ts";
+import { unless } from "../lib/thrown.ts";
+import type { KubeClient } from "./kube-client.ts";
+import { pause, withDeadline } from "./deadline.ts";
+import { isAlreadyExists, isConflict, isForbidden, isNotFound, unlessNotFound } from "./kube-error.ts";
+import { microTime } from "./micro-time.ts";
+import type { KubeObject, ObjectKey } from "./resource.ts";
+import { LEASES } from "./resources.ts";
+
+/** Work that needs a leader checks this before each write. */
+export interface Leadership {
+  leading(): boolean;
+}
+
+export interface LeaderElectionOptions {
+  readonly client: Pick<KubeClient, "get" | "create" | "mergePatch">;
+  readonly lease: ObjectKey & { readonly namespace: string };
+  /** Identifies this process, and changes when its container restarts. */
+  readonly identity: string;
+  readonly log: Logger;
+  readonly tuning?: Partial<LeaseTuning>;
+  /** Milliseconds of a clock that never jumps. */
+  readonly now?: () => number;
+  /** The wall clock, for people who read the Lease. */
+  readonly date?: () => Date;
+  readonly random?: () => number;
+}
+
+export interface LeaseTuning {
+  /** Other candidates take a Lease that they have not seen renewed for this long. */
+  readonly leaseMs: number;
+  /** A leader that could not renew for this long stops leading. */
+  readonly renewMs: number;
+  readonly retryMs: number;
+}
+
+/** The defaults of client-go. */
+export const DEFAULT_LEASE_TUNING: LeaseTuning = { leaseMs: 15_000, renewMs: 10_000, retryMs: 2_000 };
+
+/** For a process without leader election. */
+export const ALWAYS_LEADING: Leadership = { leading: () => true };
+
+/** The part of a LeaseSpec that is used. */
+interface LeaseSpec {
+  readonly holderIdentity: string;
+  readonly leaseDurationSeconds: number;
+  readonly acquireTime: string;
+  readonly renewTime: string;
+  readonly leaseTransitions: number;
+}
+
+/** The spec as it was read: any client that may write the Lease can leave fields out. */
+type FoundSpec = { readonly [K in keyof LeaseSpec]: LeaseSpec[K] | undefined };
+
+interface Observed {
+  readonly object: KubeObject;
+  readonly spec: FoundSpec;
+  /** When this process first saw this spec. */
+  readonly since: number;
+}
+
+const JITTER = 1.2; // client-go's JitterFactor: candidates must not try at the same moment
+
+export class LeaderElection implements Leadership {
+  readonly #options: LeaderElectionOptions;
+  readonly #tuning: LeaseTuning;
+  readonly #now: () => number;
+  readonly #date: () => Date;
+  readonly #random: () => number;
+  #observed: Observed | undefined;
+  /** When the last successful renewal was sent; undefined: this process does not hold the Lease. */
+  #renewedAt: number | undefined;
+  #saidLeading = false;
+  readonly #trouble = new SayOnce();
+
+  constructor(options: LeaderElectionOptions) {
+    this.#options = options;
+    this.#tuning = { ...DEFAULT_LEASE_TUNING, ...options.tuning };
+    this.#now = options.now ?? ((): number => performance.now());
+    this.#date = options.date ?? ((): Date => new Date());
+    this.#random = options.random ?? Math.random;
+  }
+
+  /** True only while no other replica can be leading. */
+  leading(): boolean {
+    return this.#renewedAt !== undefined && this.#now() - this.#renewedAt < this.#tuning.renewMs;
+  }
+
+  /** The holder at the last read; undefined: none, or not read yet. */
+  get holder(): string | undefined {
+    return this.#observed?.spec.holderIdentity || undefined;
+  }
+
+  /** Runs until `signal` aborts, then releases the Lease. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { retryMs } = this.#tuning;
+    while (!signal.aborted) {
+      await this.attempt(signal);
+      await pause(this.leading() ? retryMs : retryMs * (1 + JITTER * this.#random()), signal);
+    }
+    await this.release();
+  }
+
+  /** Tries once to acquire or renew the Lease. */
+  async attempt(signal?: AbortSignal): Promise<void> {
+    try {
+      await this.#tryAcquireOrRenew(signal);
+      this.#trouble.over();
+    } catch (error) {
+      if (signal?.aborted !== true) this.#complain(error);
+    }
+    this.#report();
+  }
+
+  /** Releases the Lease, so that other candidates need not wait until it expires. */
+  async release(): Promise<void> {
+    this.#renewedAt = undefined;
+    try {
+      // An aborted renewal may have been stored nevertheless; the first try is then a conflict.
+      for (let tries = 0; tries < 2 && this.#isMine(); tries++) {
+        if (await this.#giveBack()) return;
+        await this.#read(undefined);
+      }
+    } catch (error) {
+      this.#options.log.warn("Cannot release the lease, it expires by itself", { error });
+    }
+  }
+
+  async #giveBack(): Promise<boolean> {
+    if (this.#observed === undefined) return true;
+    const now = microTime(this.#date());
+    const spec = { holderIdentity: "", leaseDurationSeconds: 1, acquireTime: now, renewTime: now };
+    const written = await unless(isConflict, this.#write(this.#observed.object, spec));
+    if (written === undefined) return false;
+    this.#observe(written);
+    this.#options.log.info("Released the lease");
+    return true;
+  }
+
+  async #tryAcquireOrRenew(signal: AbortSignal | undefined): Promise<void> {
+    const sentAt = this.#now();
+    // No read first, as in client-go: a conflict shows that another client has written.
+    const known = this.leading() ? this.#observed : undefined;
+    const observed = known ?? (await this.#read(signal));
+    if (observed !== undefined && this.#isTaken(observed)) {
+      this.#renewedAt = undefined;
+      return;
+    }
+    const written = await this.#take(observed, signal);
+    if (written === undefined) {
+      // Another client wrote first. A leader stays leader until its time is over or the next read shows another holder.
+      await this.#read(signal);
+      if (!this.#isMine()) this.#renewedAt = undefined;
+      return;
+    }
+    this.#observe(written);
+    this.#renewedAt = sentAt;
+  }
+
+  async #read(signal: AbortSignal | undefined): Promise<Observed | undefined> {
+    const { client, lease } = this.#options;
+    const get = (inner: AbortSignal): Promise<KubeObject> => client.get(LEASES, lease, { signal: inner });
+    this.#observe(await unlessNotFound(this.#inTime("get the lease", signal, get)));
+    return this.#observed;
+  }
+
+  /** Another process holds the Lease and may still consider itself the leader. */
+  #isTaken({ spec, since }: Observed): boolean {
+    const { holderIdentity = "", leaseDurationSeconds } = spec;
+    if (holderIdentity === "" || holderIdentity === this.#options.identity) return false;
+    const leaseMs = leaseDurationSeconds === undefined ? this.#tuning.leaseMs : leaseDurationSeconds * 1000;
+    return this.#now() - since < leaseMs;
+  }
+
+  #isMine(): boolean {
+    return this.#observed?.spec.holderIdentity === this.#options.identity;
+  }
+
+  /** `undefined`: another client wrote first. */
+  async #take(
+    observed: Observed | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<KubeObject | undefined> {
+    const spec = this.#specAfter(observed?.spec);
+    try {
+      return observed === undefined
+        ? await this.#create(spec, signal)
+        : await this.#write(observed.object, spec, signal);
+    } catch (error) {
+      // The Lease was deleted meanwhile; the next attempt creates it.
+      if (isNotFound(error)) this.#observed = undefined;
+      if (isConflict(error) || isAlreadyExists(error)) return undefined;
+      throw error;
+    }
+  }
+
+  #specAfter(old: FoundSpec | undefined): LeaseSpec {
+    const { identity } = this.#options;
+    const renewTime = microTime(this.#date());
+    const transitions = old?.leaseTransitions ?? 0;
+    const leaseDurationSeconds = Math.ceil(this.#tuning.leaseMs / 1000);
+    const spec = { holderIdentity: identity, leaseDurationSeconds, renewTime };
+    if (old?.holderIdentity === identity) {
+      return { ...spec, acquireTime: old.acquireTime ?? renewTime, leaseTransitions: transitions };
+    }
+    return { ...spec, acquireTime: renewTime, leaseTransitions: old === undefined ? 0 : transitions + 1 };
+  }
+
+  #observe(object: KubeObject | undefined): void {
+    if (object === undefined) {
+      this.#observed = undefined;
+      return;
+    }
+    const spec = specOf(object);
+    const old = this.#observed;
+    const isSame = old !== undefined && JSON.stringify(old.spec) === JSON.stringify(spec);
+    this.#observed = { object, spec, since: isSame ? old.since : this.#now() };
+  }
+
+  async #create(spec: LeaseSpec, signal?: AbortSignal): Promise<KubeObject> {
+    const { client, lease } = this.#options;
+    const { group, version, kind } = LEASES;
+    const value = { apiVersion: `${group}/${version}`, kind, metadata: lease, spec };
+    return await this.#inTime("create the lease", signal, (inner) =>
+      client.create(LEASES, value, { signal: inner }),
+    );
+  }
+
+  async #write(object: KubeObject, spec: Partial<LeaseSpec>, signal?: AbortSignal): Promise<KubeObject> {
+    const { client, lease } = this.#options;
+    const { uid, resourceVersion } = object.metadata;
+    const patch = { metadata: { uid, resourceVersion }, spec };
+    return await this.#inTime("renew the lease", signal, (inner) =>
+      client.mergePatch(LEASES, lease, patch, { signal: inner }),
+    );
+  }
+
+  /** Half of the renewal time, so that there is time for a second try. */
+  async #inTime<T>(
+    attempt: string,
+    signal: AbortSignal | undefined,
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    return await withDeadline(attempt, { timeoutMs: this.#tuning.renewMs / 2, signal }, work);
+  }
+
+  #report(): void {
+    const { log, identity } = this.#options;
+    const isLeading = this.leading();
+    if (isLeading === this.#saidLeading) return;
+    this.#saidLeading = isLeading;
+    if (isLeading) log.info("Leading: runs the tasks that only one replica should run", { identity });
+    else log.warn("Not leading any more", { identity, holder: this.holder });
+  }
+
+  #complain(error: unknown): void {
+    const { namespace } = this.#options.lease;
+    const remedy = `grant get, create and patch on leases.coordination.k8s.io in namespace ${namespace}`;
+    const fields = { error, ...(isForbidden(error) && { remedy }) };
+    this.#trouble.say(String(error), () => this.#options.log.warn("Cannot get or renew the lease", fields));
+  }
+}
+
+function specOf({ spec }: KubeObject): FoundSpec {
+  const found = fieldsOf(spec);
+  return {
+    holderIdentity: nonEmptyText(found["holderIdentity"]),
+    leaseDurationSeconds: numberOf(found["leaseDurationSeconds"]),
+    acquireTime: nonEmptyText(found["acquireTime"]),
+    renewTime: nonEmptyText(found["renewTime"]),
+    leaseTransitions: numberOf(found["leaseTransitions"]),
+  };
+}
+
+function numberOf(value: unknown): number | undefined {
+  return typeof value === "number" ? value : undefined;
+}

@@ -1,0 +1,49 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { KubeClient, WatchOptions } from "./kube-client.ts";
+import { childOf } from "./deadline.ts";
+import { KubeError } from "./kube-error.ts";
+import { type Resource, resourceName } from "./resource.ts";
+import type { InformerTuning } from "./tuning.ts";
+import type { WatchEvent } from "./watch-stream.ts";
+
+export interface WatchSession extends WatchOptions, Pick<InformerTuning, "idleTimeoutMs" | "sliceMs"> {
+  readonly resource: Resource;
+  readonly onOpen: () => void;
+  /** An error that it throws ends the watch and is rethrown. */
+  readonly onEvent: (event: WatchEvent) => void;
+}
+
+/**
+ * Follows one watch from its request to its end. Returns when the server ends it; throws a KubeError when it breaks or
+ * stalls.
+ */
+export async function followWatch(client: Pick<KubeClient, "watch">, session: WatchSession): Promise<void> {
+  const { resource, idleTimeoutMs, sliceMs, onEvent } = session;
+  const life = childOf(session.signal);
+  const message = `watch ${resourceName(resource)}: stalled: silent for ${idleTimeoutMs / 1000} s`;
+  const stalled = new KubeError(message, { code: 0, reason: "Stalled" });
+  let idle: NodeJS.Timeout | undefined;
+  let isStalled = false;
+  try {
+    const events = await client.watch(resource, { ...session, signal: life.controller.signal });
+    session.onOpen();
+    idle = setTimeout(() => {
+      isStalled = true;
+      life.controller.abort();
+    }, idleTimeoutMs);
+    let end = performance.now() + sliceMs;
+    for await (const event of events) {
+      idle.refresh();
+      onEvent(event);
+      if (performance.now() < end) continue;
+      // Events that have already arrived are delivered without a pause for other work: a tenant can cause thousands.
+      await nextTurn();
+      end = performance.now() + sliceMs;
+    }
+  } catch (error) {
+    throw isStalled ? stalled : error;
+  } finally {
+    clearTimeout(idle);
+    life.release();
+  }
+}

@@ -1,0 +1,216 @@
+/** Answers calls from memory, and confirmations from what they have just read. No answer changes memory. */
+
+import type { ServedHooks } from "../api/hook-catalog.ts";
+import type { Cluster, Namespace } from "../api/meta.ts";
+import type { HookName } from "../api/runtime-hooks.ts";
+import { answering } from "../operations/operation.ts";
+import { hasEnded } from "../operations/ended.ts";
+import { isWanted } from "../operations/wanted.ts";
+import { denying, warning } from "../policy/admission.ts";
+import { asRequested, clusterKey, isNewer, newerThan } from "../policy/cluster.ts";
+import { decide, matches } from "../policy/decide.ts";
+import type { Decision } from "../policy/decision.ts";
+import { NOTHING_READ } from "../policy/objects.ts";
+import { objectQueries } from "../policy/gates/object-queries.ts";
+import { type CompiledPolicy, type ObjectQuery, selectsNamespaces } from "../policy/policy.ts";
+import { readsCall, type Standing, standsUntil } from "../policy/standing.ts";
+import { targetVersion } from "../policy/target-version.ts";
+import type { LiveWorld, OperationState } from "../policy/world.ts";
+import { type Memory, worldOf } from "./memory.ts";
+import type { DecisionRequest } from "./ports.ts";
+
+export class Answers {
+  readonly #memory: Memory;
+  readonly #served: ServedHooks;
+
+  constructor(memory: Memory, served: ServedHooks) {
+    this.#memory = memory;
+    this.#served = served;
+  }
+
+  /** Whether the Cluster is in memory, so that no caller has invented its names. */
+  knows(cluster: Cluster): boolean {
+    return this.#known(cluster) !== undefined;
+  }
+
+  /** When the pending operation of the Cluster began; `undefined`: the Cluster shows none. */
+  firstAsked(clusterUID: string, hook: HookName): Date | undefined {
+    return this.#memory.operations.get(clusterUID, hook)?.firstAsked;
+  }
+
+  /**
+   * The decision from memory. The request names the operation; it describes the Cluster only if memory does not have it.
+   */
+  ask({ call, cluster: requested }: DecisionRequest, now: Date): Decision {
+    const known = this.#known(requested);
+    const cluster = known ?? asRequested(requested);
+    const policies = this.#policies(cluster);
+    const operation = known && this.#memory.operations.get(known.metadata.uid, call.hook);
+    const world = worldOf(this.#memory, cluster, answering(operation, call, now));
+    const fromRequest = known === undefined && { fromRequest: true as const };
+    const basis = { source: "Memory" as const, ...fromRequest, world, policies };
+    return { ...decide(policies, world, call, now), basis };
+  }
+
+  /**
+   * The refusal of a request, if its object alone is reason enough: whatever else memory knows may be out of date.
+   * `undefined`: a confirmation decides.
+   */
+  refusal({ call, cluster, foreground }: DecisionRequest, now: Date): Decision | undefined {
+    if (foreground === true) return undefined; // other rules than those that deny count, too
+    const policies = denying(this.#policies(cluster));
+    const world = worldOf(this.#memory, cluster);
+    const alone = { cluster, namespace: undefined, objects: NOTHING_READ, overrides: world.overrides };
+    if (decide(policies, alone, call, now).verdict !== "Blocked") return undefined;
+    const decision = decide(policies, world, call, now);
+    return decision.holds ? { ...decision, basis: { source: "Memory", world, policies } } : undefined;
+  }
+
+  /** The policies' warnings about a request that none refuses. */
+  warnings({ call, cluster }: DecisionRequest, now: Date): Decision {
+    const policies = warning(this.#policies(cluster));
+    return decide(policies, worldOf(this.#memory, cluster), call, now);
+  }
+
+  #policies({ metadata: { namespace } }: Cluster): readonly CompiledPolicy[] {
+    return this.#memory.policies.candidates(namespace ?? "").compiled;
+  }
+
+  /** A review is about the policies that deny at admission, or about all that would hold a deletion in the foreground. */
+  #speaking({ admission, foreground }: DecisionRequest, cluster: Cluster): readonly CompiledPolicy[] {
+    const policies = this.#policies(cluster);
+    return admission === true && foreground !== true ? denying(policies) : policies;
+  }
+
+  /** The Cluster's Namespace in memory. */
+  namespaceOf({ metadata: { namespace } }: Cluster): Namespace | undefined {
+    return this.#memory.namespaces.get(namespace ?? "");
+  }
+
+  #known(requested: Cluster): Cluster | undefined {
+    const known = this.#memory.clusters.get(clusterKey(requested));
+    return known?.metadata.uid === requested.metadata.uid ? known : undefined;
+  }
+
+  /**
+   * Returns a function that tells whether ask() would decide the same again: it would if all inputs of `decision`, made at
+   * `at`, are still identical. `undefined`: unknown.
+   */
+  standing(
+    { call, cluster: requested }: DecisionRequest,
+    decision: Decision,
+    at: Date,
+  ): Standing | undefined {
+    const { policies, overrides, operations, clusters, namespaces } = this.#memory;
+    const cluster = this.#known(requested);
+    if (cluster === undefined || decision.rollout !== undefined) return undefined;
+    const { namespace: ns = "", uid } = cluster.metadata;
+    const operation = operations.get(uid, call.hook);
+    // Only a remembered operation stays identical from one call to the next.
+    if (operation === undefined || decision.basis?.world.state !== operation) return undefined;
+    const compiled = this.#policies(cluster);
+    const until = standsUntil(compiled, decision);
+    if (until === undefined) return undefined;
+    // One of these is kept for each Cluster, and so neither a Date nor a key of its own: together they are half of the rest.
+    const since = at.getTime();
+    const [ownOverrides, namespace] = [overrides.of(clusterKey(cluster)), namespaces.get(ns)];
+    // Not held by what is remembered of an answer: a Cluster that is replaced or too large must not stay in memory.
+    const same = new WeakRef(cluster);
+    const { name } = cluster.metadata;
+    const stands = (now: Date): boolean => {
+      const known = clusters.get(`${ns}/${name}`);
+      return (
+        now.getTime() >= since &&
+        (until === "Never" || now < until) &&
+        policies.candidates(ns).compiled === compiled &&
+        overrides.of(`${ns}/${name}`) === ownOverrides &&
+        operations.get(uid, call.hook) === operation &&
+        known !== undefined &&
+        known === same.deref() &&
+        namespaces.get(ns) === namespace
+      );
+    };
+    const isShown = targetVersion(operation.call) === targetVersion(call);
+    return Object.assign(stands, { forAnyCall: isShown && !readsCall(compiled, decision) });
+  }
+
+  /**
+   * The decision for objects that were just read, none before `since`. A release needs a decision for that moment, too: a
+   * window may have opened after what was read has changed. It needs a third one, for what memory has learnt since.
+   * What is remembered of the operation counts only if the Cluster that was read shows the same operation. Nothing is
+   * stored, because a caller chooses when these reads are made.
+   */
+  decideLive(request: DecisionRequest, live: LiveWorld, now: Date, since = now): Decision {
+    const { clusters, namespaces, objects, operations, policies: known } = this.#memory;
+    const { call, admission } = request;
+    const { cluster, namespace, overrides } = live;
+    const policies = this.#speaking(request, cluster);
+    const remembered = operations.get(cluster.metadata.uid, call.hook);
+    const isOver = remembered !== undefined && hasEnded(remembered, cluster, this.#served);
+    const stateAt = (at: Date): OperationState => answering(isOver ? undefined : remembered, call, at);
+    const { readers } = known;
+    const world = { ...live, state: stateAt(now), readers };
+    const basis = { source: "ApiServer" as const, world, policies, since };
+    const atFirst = decide(policies, { ...live, state: stateAt(since), readers }, call, since);
+    const decision = atFirst.holds ? atFirst : decide(policies, world, call, now);
+    if (decision.holds) return { ...decision, basis };
+    const learnt = {
+      cluster: admission === true ? cluster : newest(cluster, clusters.get(clusterKey(cluster))),
+      namespace: namespace && newerThan(namespace, namespaces.get(cluster.metadata.namespace ?? "")),
+      namespaces: () => namespaces.list(),
+      overrides,
+      objects,
+      state: world.state,
+      readers,
+    };
+    return { ...decide(policies, learnt, call, now), basis };
+  }
+
+  /**
+   * Whether the Cluster that was read, and a newer one in memory, want the operation. A review contains the request for it,
+   * so its Cluster does not show it yet.
+   */
+  isWanted({ call, admission }: DecisionRequest, cluster: Cluster): boolean {
+    const newer = newest(cluster, this.#memory.clusters.get(clusterKey(cluster)));
+    return admission === true || [cluster, newer].every((each) => isWanted(call, each, this.#served));
+  }
+
+  /** The API server has newer copies than memory, so memory has not seen what happened in between. */
+  isBehind({ cluster, namespace }: LiveWorld): boolean {
+    const { clusters, namespaces } = this.#memory;
+    const known = clusters.get(clusterKey(cluster));
+    const knownNamespace = namespaces.get(cluster.metadata.namespace ?? "");
+    return (
+      (known !== undefined && isNewer(cluster, known)) ||
+      (namespace !== undefined && knownNamespace !== undefined && isNewer(namespace, knownNamespace))
+    );
+  }
+
+  /**
+   * The objects that the policies look at which may hold the operation; an Audit policy holds nothing. Throws if the search
+   * takes too many steps, so that nothing is confirmed.
+   */
+  objectQueries(request: DecisionRequest, world: LiveWorld, now: Date): readonly ObjectQuery[] {
+    const queries = objectQueries(this.#holding(request, world), world, request.call, now);
+    if (queries === undefined) throw new Error("finding the objects that gates look at takes too many steps");
+    return queries;
+  }
+
+  /** Whether these policies look into selected namespaces, so that all Namespaces have to be read. */
+  selectsNamespaces(request: DecisionRequest, world: LiveWorld): boolean {
+    return this.#holding(request, world).some((policy) => selectsNamespaces(policy, request.call.hook));
+  }
+
+  #holding(request: DecisionRequest, world: LiveWorld): readonly CompiledPolicy[] {
+    return this.#speaking(request, world.cluster).filter(
+      (policy) => policy.mode === "Enforce" && matches(policy, world) !== "no",
+    );
+  }
+}
+
+/** What is too large for memory is too large for a release, whatever a read shows. */
+function newest(live: Cluster, known: Cluster | undefined): Cluster {
+  return known?.tooLarge === true && known.metadata.uid === live.metadata.uid
+    ? known
+    : newerThan(live, known);
+}

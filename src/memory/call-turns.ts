@@ -1,0 +1,89 @@
+/**
+ * The order of decisions when calls come faster than the operator decides: namespaces take turns, and so do the Clusters
+ * of a namespace. A decision about a tenant's policies can take milliseconds, and any caller can ask for many.
+ */
+
+import { entryOf } from "../lib/entry-of.ts";
+import type { Answers } from "./answers.ts";
+import type { DecisionRequest } from "./ports.ts";
+import { Turn, TURN_MS } from "../turns/turn.ts";
+
+/** The namespace and Cluster whose turn a call uses. */
+export interface CallShare {
+  readonly namespace: string;
+  readonly cluster: string;
+}
+
+/** Shared by all Clusters that memory does not have, because a caller may invent names. No namespace is called "?". */
+const NOT_IN_MEMORY: CallShare = { namespace: "?", cluster: "" };
+
+/** Shared by all reviews of Clusters that memory does not have, if any client can send reviews. */
+const INVENTED_REVIEWS: CallShare = { namespace: "? reviews", cluster: "" };
+
+export function shareOf(
+  { cluster, admission, fromApiServer }: Omit<DecisionRequest, "call">,
+  answers: Pick<Answers, "knows">,
+): CallShare {
+  const { namespace = "", name } = cluster.metadata;
+  if (answers.knows(cluster)) return { namespace, cluster: name };
+  if (admission === undefined) return NOT_IN_MEMORY;
+  // A Cluster that is being created: neither invented calls nor the creations of other namespaces may delay it.
+  return fromApiServer === true ? { namespace: `${namespace} creations`, cluster: name } : INVENTED_REVIEWS;
+}
+
+/** Cluster API has at most one call about a Cluster under way. */
+const MAX_WAITING_OF_ONE = 256;
+
+export class CallTurns {
+  readonly #turn: Turn;
+  /** By namespace, then Cluster; the one whose last turn is longest ago comes first. */
+  readonly #waiting = new Map<string, Map<string, (() => void)[]>>();
+  #count = 0;
+
+  /** `turnMs`: how long decisions may keep the event loop; the remaining calls are decided in its next turns. */
+  constructor(turnMs: number = TURN_MS) {
+    this.#turn = new Turn(turnMs);
+  }
+
+  /**
+   * Decides at once if nothing waits and this turn of the event loop has time left. If too many calls of the share wait,
+   * the result is that of `refuse`; without `refuse` the call waits, too.
+   */
+  run<T>({ namespace, cluster }: CallShare, decide: () => T | Promise<T>, refuse?: () => T): T | Promise<T> {
+    if (this.#count === 0 && !this.#turn.isOver()) return decide();
+    const clusters = entryOf(this.#waiting, namespace, () => new Map<string, (() => void)[]>());
+    const calls = entryOf(clusters, cluster, () => []);
+    if (calls.length >= MAX_WAITING_OF_ONE && refuse !== undefined) return refuse();
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    calls.push(() => {
+      try {
+        resolve(decide());
+      } catch (error) {
+        reject(error);
+      }
+    });
+    if (this.#count === 0) setImmediate(() => this.#serve());
+    this.#count += 1;
+    return promise;
+  }
+
+  #serve(): void {
+    do this.#beginNext();
+    while (this.#count > 0 && !this.#turn.isOver());
+    if (this.#count > 0) setImmediate(() => this.#serve());
+  }
+
+  #beginNext(): void {
+    for (const [namespace, clusters] of this.#waiting) {
+      for (const [cluster, calls] of clusters) {
+        const begin = calls.shift();
+        clusters.delete(cluster);
+        if (calls.length > 0) clusters.set(cluster, calls); // moves it to the end
+        this.#waiting.delete(namespace);
+        if (clusters.size > 0) this.#waiting.set(namespace, clusters);
+        this.#count -= 1;
+        return begin?.();
+      }
+    }
+  }
+}

@@ -1,0 +1,196 @@
+/**
+ * The life of operations, as Clusters show it: they begin, proceed and end. The operator follows the changes that its
+ * informers report, a test suite those of its steps. The result of an operation that has proceeded is recorded when there
+ * is time, from the inputs that were known when it proceeded.
+ */
+
+import { entryOf } from "../lib/entry-of.ts";
+import type { RecentResult } from "../api/hook-policy.ts";
+import type { Cluster } from "../api/meta.ts";
+import type { HookCall } from "../api/runtime-hooks.ts";
+import { answering, type PendingOperation, operationKey } from "../operations/operation.ts";
+import type { Followed } from "../operations/operations.ts";
+import { passedHooks, passesUnasked, type Served } from "../operations/shows.ts";
+import { passedCall } from "../operations/call.ts";
+import { clusterKey } from "../policy/cluster.ts";
+import { decide } from "../policy/decide.ts";
+import type { Decision, PolicyTrace } from "../policy/decision.ts";
+import type { Evaluator } from "./evaluator.ts";
+import { type Memory, type Surroundings, worldOf } from "./memory.ts";
+import type { DecisionRequest, StoreOptions } from "./ports.ts";
+import { type Passed, type ResultOptions, Results } from "./results.ts";
+import type { Schedule } from "./work-schedule.ts";
+
+/** Per Cluster: nine hooks, a few times each. Operations beyond that are not recorded. */
+const MAX_WAITING = 32;
+
+interface LifeMemory extends Surroundings, Pick<Memory, "operations" | "policies"> {
+  readonly schedule: Pick<Schedule, "set">;
+}
+
+type LifeEvaluator = Pick<Evaluator, "withSettings" | "isTurnOver">;
+type LifeOptions = ResultOptions & Pick<StoreOptions, "served" | "now">;
+
+export class OperationLife {
+  readonly #memory: LifeMemory;
+  readonly #evaluator: LifeEvaluator;
+  readonly #options: LifeOptions;
+  readonly #results: Results;
+  /** By the Cluster's uid, the oldest first. */
+  readonly #waiting = new Map<string, Passed[]>();
+
+  constructor(memory: LifeMemory, evaluator: LifeEvaluator, options: LifeOptions) {
+    this.#memory = memory;
+    this.#evaluator = evaluator;
+    this.#options = options;
+    this.#results = new Results(memory, options);
+  }
+
+  /** `undefined`: the Cluster is new, or gone; another Cluster may have its name. The caller then evaluates it. */
+  clusterChanged(before: Cluster | undefined, now: Cluster | undefined): Followed {
+    const { served } = this.#options;
+    if (before !== undefined)
+      this.#follow(before, now?.metadata.uid === before.metadata.uid ? now : undefined);
+    const context = { now: this.#options.now(), served };
+    const followed = this.#memory.operations.clusterChanged(before, now, context);
+    for (const operation of followed.ended) this.ended(operation);
+    if (before !== undefined && followed.isGone) this.#forget(before);
+    return followed;
+  }
+
+  ended(operation: PendingOperation): void {
+    const key = operationKey(operation.clusterUID, operation.call.hook);
+    for (const entry of this.#memory.policies.candidates(operation.namespace).entries) {
+      if (entry.end(key)) this.#options.onDirty(entry.key);
+    }
+  }
+
+  #forget(cluster: Cluster): void {
+    const { uid, namespace = "" } = cluster.metadata;
+    for (const entry of this.#memory.policies.candidates(namespace).entries) {
+      if (entry.forget(uid, clusterKey(cluster))) this.#options.onDirty(entry.key);
+    }
+  }
+
+  /** Finds the operations that have proceeded. The Cluster shows that, not calls and their answers. */
+  #follow(before: Cluster, now: Cluster | undefined): void {
+    const { served } = this.#options;
+    const { operations, policies } = this.#memory;
+    const cluster = now ?? before;
+    const { namespace = "", uid } = cluster.metadata;
+    for (const hook of passedHooks(before, now, served)) {
+      if (!served.advertised.has(hook)) continue;
+      const operation = operations.get(uid, hook);
+      const { entries, compiled } = policies.candidates(namespace);
+      const held = entries.filter((entry) => entry.takeHold(operationKey(uid, hook)));
+      this.#add(uid, {
+        ...this.#inputsOf(passedCall(hook, operation?.call, { before, now: cluster }), cluster, operation),
+        before,
+        policies: compiled,
+        heldBy: new Set(held.map(({ key }) => key)),
+        unasked: hook === "BeforeClusterUpgrade" && passesUnasked(before, cluster, served),
+      });
+    }
+    this.#recordInTime(uid, namespace);
+  }
+
+  #inputsOf(
+    passed: HookCall,
+    cluster: Cluster,
+    operation?: PendingOperation,
+  ): Pick<Passed, "request" | "world" | "at"> {
+    const call = this.#evaluator.withSettings(passed, cluster.metadata.namespace ?? "");
+    const at = this.#options.now();
+    const world = worldOf(this.#memory, cluster, answering(operation, call, at));
+    return { request: { call, cluster }, world, at };
+  }
+
+  /**
+   * After a start, a policy's last result says for which version the mark of the upgrade came. A status counts for its own
+   * policy only.
+   */
+  adopt(cluster: Cluster): void {
+    const { namespace = "", uid } = cluster.metadata;
+    const { entries } = this.#memory.policies.candidates(namespace);
+    const policies = entries
+      .filter(({ object }) => isAnotherVersion(object.status?.recent, cluster, this.#options.served))
+      .map(({ compiled }) => compiled);
+    if (policies.length === 0) return;
+    const call = passedCall("BeforeClusterUpgrade", undefined, { before: cluster, now: cluster });
+    const inputs = this.#inputsOf(call, cluster);
+    this.#add(uid, { ...inputs, before: cluster, policies, heldBy: new Set(), unasked: true });
+    this.#recordInTime(uid, namespace);
+  }
+
+  /** A request about a Cluster in memory was refused at admission. */
+  refused(request: DecisionRequest, decision: Decision): void {
+    this.#results.refused(request, decision, this.#options.now());
+  }
+
+  /** Records one operation, and more while this turn of the event loop has time. */
+  recordRest(clusterUID: string, namespace: string): void {
+    this.#recordOne(clusterUID);
+    this.#recordInTime(clusterUID, namespace);
+  }
+
+  #recordInTime(clusterUID: string, namespace: string): void {
+    while (this.#waiting.has(clusterUID)) {
+      if (this.#evaluator.isTurnOver())
+        return this.#memory.schedule.set({ what: "passed", clusterUID, namespace }, this.#options.now());
+      this.#recordOne(clusterUID);
+    }
+  }
+
+  #recordOne(clusterUID: string): void {
+    const waiting = this.#waiting.get(clusterUID);
+    const passed = waiting?.shift();
+    if (waiting?.length === 0) this.#waiting.delete(clusterUID);
+    if (passed === undefined) return;
+    this.#results.record(passed, decisionOn(passed));
+  }
+
+  #add(clusterUID: string, passed: Passed): void {
+    const waiting = entryOf(this.#waiting, clusterUID, () => []);
+    if (waiting.length < MAX_WAITING) waiting.push(passed);
+  }
+}
+
+/** Whether upgrades of the Cluster were recorded, and none to the version that runs. */
+function isAnotherVersion(recent: readonly RecentResult[] = [], cluster: Cluster, served: Served): boolean {
+  const recorded = recent.filter(
+    ({ clusterUID, hook, verdict }) =>
+      clusterUID === cluster.metadata.uid && hook === "BeforeClusterUpgrade" && verdict !== "Refused",
+  );
+  const [{ topology }, version] = [cluster, recorded[0]?.targetVersion];
+  if (topology === undefined || version === undefined) return false;
+  if (recorded.some(({ targetVersion: known }) => known === topology.version)) return false;
+  return passesUnasked({ ...cluster, topology: { ...topology, version } }, cluster, served);
+}
+
+/**
+ * What each policy said when the operation proceeded: about the Cluster that shows it, or, where only the Cluster before was
+ * allowed to proceed, about that one. Cluster API can delete an approval in the very write with which it creates the
+ * Cluster: if the Cluster had no annotation when the reconcile began, the patch says `annotations: null` (1.14,
+ * reconcileCluster in core/reconcilers/topology/cluster/reconcile_state.go, after MarkAsPending has annotated the current
+ * Cluster alone).
+ */
+function decisionOn({ policies, world, request: { call, cluster }, before, at }: Passed): Decision {
+  const shown = decide(policies, world, call, at);
+  const isSameVersion = before.topology?.version === cluster.topology?.version;
+  if (!isSameVersion || shown.trace.every(agrees)) return shown;
+  const earlier = decide(policies, { ...world, cluster: before }, call, at).trace;
+  const trace = shown.trace.map((said, index) => {
+    const then = earlier[index];
+    return then !== undefined && isBetter(then, said) ? then : said;
+  });
+  return { ...shown, trace, holds: trace.some(({ holds }) => holds) };
+}
+
+function isBetter(then: PolicyTrace, said: PolicyTrace): boolean {
+  return !agrees(said) && (agrees(then) || (said.holds && !then.holds));
+}
+
+/** Whether the policy agrees by itself: not because of an override, its mode or its failurePolicy. */
+function agrees({ verdict, overriddenBy }: PolicyTrace): boolean {
+  return overriddenBy === undefined && (verdict === "Allowed" || verdict === "Observed");
+}

@@ -1,0 +1,100 @@
+/** The HookOverrides in memory, and the operations that each of them has released. */
+
+import type { HookOverride, OverrideUse } from "../api/hook-policy.ts";
+import type { Cluster } from "../api/meta.ts";
+import { clusterKey } from "../policy/cluster.ts";
+import { compileOverride, type Override } from "../policy/override.ts";
+
+export interface OverrideEntry {
+  readonly key: string;
+  object: HookOverride;
+  compiled: Override;
+  /** The operations that this replica has released because of it, newest first. */
+  used: readonly OverrideUse[];
+}
+
+/** The bound of the CRD. */
+export const MAX_USED = 20;
+const NONE: readonly Override[] = [];
+const PREFIX = "HookOverride//";
+
+/** Work queue key. */
+export function overrideKey(name: string): string {
+  return `${PREFIX}${name}`;
+}
+
+export function isOverrideKey(key: string): boolean {
+  return key.startsWith(PREFIX);
+}
+
+export class OverrideSet {
+  readonly #maxMs: number;
+  readonly #entries = new Map<string, OverrideEntry>();
+  /** By "namespace/name" of the Cluster, in the order of their names. */
+  readonly #byCluster = new Map<string, readonly Override[]>();
+
+  constructor(maxMs: number) {
+    this.#maxMs = maxMs;
+  }
+
+  get(key: string): OverrideEntry | undefined {
+    return this.#entries.get(key);
+  }
+
+  entries(): Iterable<OverrideEntry> {
+    return this.#entries.values();
+  }
+
+  /** Includes expired ones: the decision looks at the clock. */
+  ofCluster(cluster: Cluster): readonly Override[] {
+    return this.of(clusterKey(cluster));
+  }
+
+  /** Of the Cluster with this clusterKey(). */
+  of(key: string): readonly Override[] {
+    return this.#byCluster.get(key) ?? NONE;
+  }
+
+  /** Returns the Clusters ("namespace/name") that it was and is about. */
+  set(name: string, object: HookOverride | undefined): readonly string[] {
+    const key = overrideKey(name);
+    const before = this.#entries.get(key);
+    if (object === undefined) this.#entries.delete(key);
+    else {
+      const compiled = compileOverride(object, this.#maxMs);
+      const same = before?.compiled.uid === compiled.uid;
+      this.#entries.set(key, { key, object, compiled, used: same ? before.used : [] });
+    }
+    const now = this.#entries.get(key);
+    const clusters = new Set([before, now].filter((entry) => entry !== undefined).map(clusterOf));
+    for (const cluster of clusters) this.#index(cluster);
+    return [...clusters];
+  }
+
+  #index(cluster: string): void {
+    const overrides = [...this.#entries.values()]
+      .filter((entry) => clusterOf(entry) === cluster)
+      .map(({ compiled }) => compiled)
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    if (overrides.length === 0) this.#byCluster.delete(cluster);
+    else this.#byCluster.set(cluster, overrides);
+  }
+
+  /** `undefined` if the use is known already. */
+  use(name: string, use: OverrideUse): OverrideEntry | undefined {
+    const entry = this.#entries.get(overrideKey(name));
+    if (entry === undefined) return undefined;
+    const known = [...entry.used, ...(entry.object.status?.used ?? [])].map(useKey);
+    if (known.includes(useKey(use))) return undefined;
+    entry.used = [use, ...entry.used].slice(0, MAX_USED);
+    return entry;
+  }
+}
+
+export function useKey({ clusterUID, hook, targetVersion }: OverrideUse): string {
+  return [clusterUID, hook, targetVersion].join(" ");
+}
+
+function clusterOf({ compiled: { clusterRef } }: OverrideEntry): string {
+  return `${clusterRef.namespace}/${clusterRef.name}`;
+}

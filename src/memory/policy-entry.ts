@@ -1,0 +1,237 @@
+/** A policy in memory, and what is known about its Clusters. Only the methods here change it. */
+
+import {
+  type ClusterHookPolicy,
+  type DecisionRow,
+  type HookPolicy,
+  MAX_RECENT,
+  type RecentResult,
+} from "../api/hook-policy.ts";
+import type { HookName } from "../api/runtime-hooks.ts";
+import { type HeldRow, holdsOperation, saysTheSame } from "../operations/rows.ts";
+import {
+  type CompiledPolicy,
+  demandsOf,
+  mergeDemands,
+  type ObjectDemand,
+  selectsNamespaces,
+} from "../policy/policy.ts";
+import { type Known, NOTHING_KNOWN } from "./known.ts";
+import { RecordedResults } from "./recorded.ts";
+
+/** The share of the deadline's time that has passed, in per cent; "Near": less than the rule's warnBefore is left. */
+export type DeadlineStep = 50 | 80 | "Near" | 100;
+
+export interface WindowLook {
+  readonly rule: string;
+  readonly gate: string;
+  readonly open: boolean;
+  /** Absent: the window never changes again. */
+  readonly changesAt?: Date;
+}
+
+export class PolicyEntry {
+  readonly key: string;
+  object: HookPolicy | ClusterHookPolicy;
+  compiled: CompiledPolicy;
+  /** False: another policy that is too large speaks for it (policy-set.ts), and it remembers nothing. */
+  speaks: boolean;
+  /** When memory learnt of the spec, in monotonic milliseconds; -Infinity before everything was read. */
+  editedAt = -Infinity;
+  /** Keys of the Clusters that it matches. */
+  readonly matched = new Set<string>();
+  /** Keys of Clusters for which it has still to be evaluated; the last one comes first. */
+  rest: string[] = [];
+  /** Keys of Clusters that have still to be compared with its selectors; the last one comes first. */
+  unmatched: string[] = [];
+  /** Rows of its status that have still to be adopted; the last one comes first. */
+  rows: DecisionRow[] = [];
+  /** Rows in `held` whose forecast has still to be made, by operationKey. */
+  readonly unforeseen = new Set<string>();
+  /** Since when there have been any, in monotonic milliseconds. */
+  unforeseenSince = -Infinity;
+  /** The kinds of objects that its gates look at, by objectKindKey. */
+  demands: ReadonlyMap<string, ObjectDemand>;
+  /** Whether one of its gates looks into selected namespaces. */
+  selectsNamespaces: boolean;
+  /** What it holds, would hold or cannot evaluate, by operationKey. */
+  readonly held = new Map<string, HeldRow>();
+  /** Operations that it has held and that have not ended, by operationKey: users who saw a hold begin see it end. */
+  readonly hasHeld = new Set<string>();
+  /** This replica's knowledge when it last computed the status. */
+  known: Known = NOTHING_KNOWN;
+  /** The last results, for the status; merging them again changes nothing. */
+  recent: readonly RecentResult[] = [];
+  readonly recorded = new RecordedResults();
+  /** How many operations it would have held, since this replica has known it. */
+  readonly wouldHaveHeld = new Map<HookName, number>();
+  /** The step that each running deadline has passed, 0 before the first: by operationKey, then rule. */
+  readonly deadlines = new Map<string, ReadonlyMap<string, DeadlineStep | 0>>();
+  /** Whether each window was open at the last look, by rule and gate. */
+  windows: ReadonlyMap<string, WindowLook> = new Map();
+
+  constructor(key: string, object: PolicyEntry["object"], compiled: CompiledPolicy) {
+    this.key = key;
+    this.object = object;
+    this.compiled = compiled;
+    this.speaks = speaksByItself(compiled);
+    this.demands = mergeDemands(demandsOf(compiled));
+    this.selectsNamespaces = selectsNamespaces(compiled);
+  }
+
+  /** Takes a newer copy of the same policy, and keeps what is known about its Clusters. */
+  replace(object: PolicyEntry["object"], compiled: CompiledPolicy): void {
+    this.object = object;
+    if (this.compiled === compiled) return;
+    this.compiled = compiled;
+    this.demands = mergeDemands(demandsOf(compiled));
+    this.selectsNamespaces = selectsNamespaces(compiled);
+    this.speaks = speaksByItself(compiled);
+    if (compiled.tooLarge === true) return this.forgetAll();
+    // The status must not show timers of the old spec under the new one, or a restart would adopt them.
+    for (const [operation, held] of this.held) {
+      if (held.timers === undefined) continue; // ten thousand copies would take longer than all the rest
+      const { timers: _, ...row } = held;
+      this.held.set(operation, row);
+    }
+    // A window that an edit opens or closes is not an edge.
+    this.windows = new Map();
+  }
+
+  beSilent(): void {
+    this.speaks = false;
+    this.forgetAll();
+  }
+
+  /** What is known about its Clusters takes memory, too. */
+  forgetAll(): void {
+    [this.rest, this.unmatched, this.rows, this.windows] = [[], [], [], new Map()];
+    for (const each of [this.matched, this.unforeseen, this.held, this.hasHeld, this.deadlines]) each.clear();
+  }
+
+  /** All these Clusters have to be compared with its selectors, and evaluated. */
+  compareAll(clusterKeys: readonly string[]): void {
+    this.rest = [];
+    this.unmatched = clusterKeys.toReversed();
+    this.editedAt = performance.now();
+  }
+
+  takeUnmatched(count: number): string[] {
+    return this.unmatched.splice(-count).toReversed();
+  }
+
+  evaluateFor(clusterKey: string): void {
+    this.rest.push(clusterKey);
+  }
+
+  /** It has to be re-evaluated for all Clusters that it matches; those that have waited longest come first. */
+  evaluateAgain(): void {
+    const waiting = new Set(this.rest);
+    this.rest = [...[...this.matched].filter((key) => !waiting.has(key)), ...this.rest];
+  }
+
+  takeRest(): string | undefined {
+    return this.rest.pop();
+  }
+
+  /** Returns whether that has changed. */
+  match(clusterKey: string, matches: boolean): boolean {
+    if (matches === this.matched.has(clusterKey)) return false;
+    if (matches) this.matched.add(clusterKey);
+    else this.matched.delete(clusterKey);
+    return true;
+  }
+
+  /** Remembers the hold, so that users learn of its end. */
+  noteHold(operation: string): void {
+    this.hasHeld.add(operation);
+  }
+
+  /** The operation has proceeded. Returns whether it was held. */
+  takeHold(operation: string): boolean {
+    return this.hasHeld.delete(operation);
+  }
+
+  /** Sets what the policy says about the operation now. */
+  setRow(operation: string, row: HeldRow | undefined): void {
+    this.unforeseen.delete(operation);
+    if (row === undefined) this.held.delete(operation);
+    else this.held.set(operation, row);
+  }
+
+  foresee(operation: string, row: HeldRow, forecast: Pick<HeldRow, "earliestRelease">): void {
+    this.held.set(operation, { ...row, ...forecast });
+  }
+
+  /** The status waits for the forecast for a while (policy-reconciler.ts). */
+  foreseeLater(operation: string): void {
+    if (this.unforeseen.size === 0) this.unforeseenSince = performance.now();
+    this.unforeseen.add(operation);
+  }
+
+  /** Returns whether its forecast has still to be made; the caller makes it now. */
+  takeUnforeseen(operation: string): boolean {
+    return this.unforeseen.delete(operation);
+  }
+
+  adoptLater(rows: readonly DecisionRow[]): void {
+    this.rows = rows.toReversed();
+  }
+
+  takeRow(): DecisionRow | undefined {
+    return this.rows.pop();
+  }
+
+  /** Takes the row as if it had been here before, so that `since` stays what users have seen. */
+  adopt(operation: string, row: DecisionRow): void {
+    const mine = this.held.get(operation);
+    const holds = holdsOperation(row, this.compiled);
+    if (holds) this.hasHeld.add(operation);
+    if (mine === undefined) this.held.set(operation, { ...row, holds, basis: "" });
+    else if (saysTheSame(mine, row)) this.held.set(operation, { ...mine, since: row.since });
+  }
+
+  /** Returns whether the result is new. */
+  keep(result: RecentResult): boolean {
+    if (!this.recorded.add(result)) return false;
+    this.recent = [result, ...this.recent].slice(0, MAX_RECENT);
+    const { verdict, hook } = result;
+    if (verdict === "WouldBlock") this.wouldHaveHeld.set(hook, (this.wouldHaveHeld.get(hook) ?? 0) + 1);
+    return true;
+  }
+
+  /** Records the steps that the deadlines of the operation have passed. */
+  setDeadlines(operation: string, deadlines: readonly { rule: string; step: DeadlineStep | 0 }[]): void {
+    if (deadlines.length === 0) this.deadlines.delete(operation);
+    else this.deadlines.set(operation, new Map(deadlines.map(({ rule, step }) => [rule, step])));
+  }
+
+  /** Returns the previous looks. */
+  lookAtWindows(looks: ReadonlyMap<string, WindowLook>): ReadonlyMap<string, WindowLook> {
+    const before = this.windows;
+    this.windows = looks;
+    return before;
+  }
+
+  statusComputed(known: Known): void {
+    this.known = known;
+  }
+
+  /** The operation has ended. Returns whether that changes the status. */
+  end(operation: string): boolean {
+    this.deadlines.delete(operation);
+    this.hasHeld.delete(operation);
+    this.unforeseen.delete(operation);
+    return this.held.delete(operation);
+  }
+
+  /** The Cluster is gone. Returns whether the policy matched it. */
+  forget(clusterUID: string, clusterKey: string): boolean {
+    this.recorded.forget(clusterUID);
+    return this.matched.delete(clusterKey);
+  }
+}
+
+function speaksByItself({ tooLarge, ref }: CompiledPolicy): boolean {
+  return tooLarge !== true || ref.kind === "ClusterHookPolicy";
+}

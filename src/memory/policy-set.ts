@@ -1,0 +1,155 @@
+/** The policies in memory, in stable order. */
+
+import { isDeepStrictEqual } from "node:util";
+import type { HookRollout } from "../api/hook-policy.ts";
+import type { CompiledPolicy } from "../policy/policy.ts";
+import { type PolicyKind, policyName, type PolicyRef } from "../policy/policy-ref.ts";
+import { markReaders } from "../policy/mark-readers.ts";
+import type { MarkReaders } from "../policy/settable.ts";
+import { PolicyEntry } from "./policy-entry.ts";
+
+export type PolicyObject = PolicyEntry["object"];
+
+/** Work queue key: "HookPolicy/team-a/protect" or "ClusterHookPolicy//freeze". */
+export function policyKey(kind: PolicyKind, namespace: string | undefined, name: string): string {
+  return `${kind}/${namespace ?? ""}/${name}`;
+}
+
+export function parsePolicyKey(key: string): { kind: PolicyKind; namespace?: string; name: string } {
+  const [kind, namespace = "", name = ""] = key.split("/");
+  return {
+    kind: kind === "HookPolicy" ? "HookPolicy" : "ClusterHookPolicy",
+    ...(namespace !== "" && { namespace }),
+    name,
+  };
+}
+
+export interface Candidates {
+  readonly entries: readonly PolicyEntry[];
+  /** The same policies in the same order, as decide() takes them. */
+  readonly compiled: readonly CompiledPolicy[];
+}
+
+/**
+ * Of HookPolicies that are too large, one speaks for all: each says the same about every Cluster of the namespace, and
+ * thousands would take long to ask. One that only audits speaks only for such.
+ */
+function spokesmen(): (entry: PolicyEntry) => boolean {
+  const spoken = new Set<string>();
+  return ({ compiled: { ref, tooLarge, mode, rules } }) => {
+    if (tooLarge !== true || ref.kind !== "HookPolicy") return true;
+    const says = `${mode} ${rules[0]?.admission}`;
+    if (spoken.has(says)) return false;
+    spoken.add(says);
+    return true;
+  };
+}
+
+function candidatesOf(entries: readonly PolicyEntry[]): Candidates {
+  return { entries, compiled: entries.map(({ compiled }) => compiled) };
+}
+
+/** Any caller can invent namespaces. */
+const MAX_CACHED_NAMESPACES = 10_000;
+
+export class PolicySet {
+  readonly #entries = new Map<string, PolicyEntry>();
+  #haveExpressions = false;
+  /** By namespace; forgotten when one of its policies changes, so identical arrays are identical policies. */
+  readonly #candidates = new Map<string, Candidates>();
+
+  /** The specs of the rollouts. */
+  readonly #rollouts = new Map<string, HookRollout["spec"]>();
+  #readers: MarkReaders | undefined;
+
+  get(key: string): PolicyEntry | undefined {
+    return this.#entries.get(key);
+  }
+
+  /** Expressions can look at every field of a Cluster. */
+  get haveExpressions(): boolean {
+    return this.#haveExpressions;
+  }
+
+  entries(): Iterable<PolicyEntry> {
+    return this.#entries.values();
+  }
+
+  /** What the platform team's policies and rollouts read; ExtensionConfigs select by labels, too. */
+  get readers(): MarkReaders {
+    if (this.#readers !== undefined) return this.#readers;
+    const policies = [...this.#entries.values()]
+      .map(({ compiled: { ref }, object: { spec } }) => ({ ref, spec }))
+      .filter(({ ref }) => ref.kind === "ClusterHookPolicy");
+    const rollouts = [...this.#rollouts].map(([name, spec]) => ({
+      ref: { kind: "HookRollout" as const, name },
+      spec,
+    }));
+    this.#readers = markReaders(
+      [...policies, ...rollouts].map(({ ref, spec }) => ({ name: policyName(ref), spec })),
+    );
+    return this.#readers;
+  }
+
+  /** Only for `readers`. */
+  rolloutChanged(name: string, object: HookRollout | undefined): void {
+    if (isDeepStrictEqual(this.#rollouts.get(name), object?.spec)) return;
+    if (object === undefined) this.#rollouts.delete(name);
+    else this.#rollouts.set(name, object.spec);
+    this.#readers = undefined;
+  }
+
+  /** Keeps what is known about the policy's Clusters, unless another policy has its name now. */
+  set(key: string, object: PolicyObject, compiled: CompiledPolicy): PolicyEntry {
+    const before = this.#entries.get(key);
+    if (before?.compiled !== compiled) this.#forgetCandidates(compiled.ref);
+    // Stays true: it only makes more changes of Clusters count.
+    this.#haveExpressions ||= compiled.hasExpressions;
+    if (before !== undefined && before.compiled.uid === compiled.uid) {
+      before.replace(object, compiled);
+      return before;
+    }
+    const entry = new PolicyEntry(key, object, compiled);
+    this.#entries.set(key, entry);
+    return entry;
+  }
+
+  delete(key: string): void {
+    const entry = this.#entries.get(key);
+    this.#entries.delete(key);
+    if (entry !== undefined) this.#forgetCandidates(entry.compiled.ref);
+  }
+
+  /** The candidates of other namespaces stay the same. */
+  #forgetCandidates({ namespace }: PolicyRef): void {
+    if (namespace === undefined) {
+      this.#candidates.clear();
+      this.#readers = undefined;
+    } else this.#candidates.delete(namespace);
+  }
+
+  /** The policies that share a budget of steps with this one: none of them can be evaluated without the others. */
+  sharers(entry: PolicyEntry): Candidates {
+    const { ref } = entry.compiled;
+    if (ref.namespace === undefined) return candidatesOf([entry]);
+    return candidatesOf(
+      this.candidates(ref.namespace).entries.filter(({ compiled }) => compiled.ref.kind === "HookPolicy"),
+    );
+  }
+
+  /** Every policy that could match a Cluster of this namespace, sorted by name. */
+  candidates(namespace: string): Candidates {
+    const cached = this.#candidates.get(namespace);
+    if (cached !== undefined) return cached;
+    const entries = [...this.#entries.values()]
+      .filter(({ compiled: { ref } }) => ref.kind === "ClusterHookPolicy" || ref.namespace === namespace)
+      .map((entry) => ({ entry, name: policyName(entry.compiled.ref) }))
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+      .map(({ entry }) => entry)
+      .filter(spokesmen());
+    if (this.#candidates.size >= MAX_CACHED_NAMESPACES) this.#candidates.clear();
+    const candidates = candidatesOf(entries);
+    this.#candidates.set(namespace, candidates);
+    return candidates;
+  }
+}

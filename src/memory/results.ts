@@ -1,0 +1,151 @@
+/**
+ * Records the results of operations that have proceeded and of requests that were refused: for every policy that spoke
+ * about them, and for overrides.
+ */
+
+import type { RecentResult } from "../api/hook-policy.ts";
+import type { Cluster } from "../api/meta.ts";
+import { targetVersion } from "../policy/target-version.ts";
+import { type Decision, type PolicyTrace, speaks } from "../policy/decision.ts";
+import { heldRules } from "../policy/decide.ts";
+import { timestamp } from "../policy/instant.ts";
+import { clusterKey } from "../policy/cluster.ts";
+import { policyName } from "../policy/policy-ref.ts";
+import type { Memory } from "./memory.ts";
+import { heldResult, recentResult } from "../operations/rows.ts";
+import { policyKey } from "./policy-set.ts";
+import type { DecisionRequest, StoreOptions } from "./ports.ts";
+import type { PolicyEntry } from "./policy-entry.ts";
+import type { CompiledPolicy } from "../policy/policy.ts";
+import type { World } from "../policy/world.ts";
+
+/** An operation that has proceeded, with inputs that do not change. Only objects are looked up when it is recorded. */
+export interface Passed {
+  readonly request: DecisionRequest;
+  /** The Cluster as it was before it proceeded. */
+  readonly before: Cluster;
+  readonly policies: readonly CompiledPolicy[];
+  readonly world: World;
+  readonly at: Date;
+  /** Keys of the policies that have held it; entries forget that once it has ended. */
+  readonly heldBy: ReadonlySet<string>;
+  /** An upgrade to a version that no BeforeClusterUpgrade was asked about: see passesUnasked(). */
+  readonly unasked: boolean;
+}
+
+type ResultMemory = Pick<Memory, "policies" | "overrides">;
+/** A test suite has no log. */
+export type ResultOptions = Pick<StoreOptions, "onDirty" | "onTransition"> &
+  Partial<Pick<StoreOptions, "log">>;
+
+const NOT_HELD: ReadonlySet<RecentResult["verdict"]> = new Set(["WouldBlock", "NotEvaluable"]);
+
+const MAX_NAMED = 10;
+
+/**
+ * Cluster API has not asked, a user has written its mark or removed the finalizer, or a policy or what it looks at has
+ * changed since the release.
+ */
+const HELD = "An operation has proceeded that policies hold";
+/** `policies`: those that hold an upgrade to the version; it proceeds all the same. */
+const UNASKED =
+  "The version has changed while an upgrade runs, and no BeforeClusterUpgrade is asked about it";
+
+export class Results {
+  readonly #memory: ResultMemory;
+  readonly #options: ResultOptions;
+
+  constructor(memory: ResultMemory, options: ResultOptions) {
+    this.#memory = memory;
+    this.#options = options;
+  }
+
+  /** `decision`: what the policies said about the operation when it proceeded. */
+  record(
+    { request: { call, cluster }, policies, heldBy, at: now, unasked }: Passed,
+    decision: Decision,
+  ): void {
+    for (const [index, trace] of decision.trace.entries()) {
+      const entry = this.#entryOf(trace, policies[index]);
+      if (entry === undefined || !speaks(trace) || (trace.holds && !unasked)) continue;
+      const result = trace.holds
+        ? heldResult("NotAsked", { call, cluster }, trace, now)
+        : recentResult({ call, cluster }, trace, now);
+      if (result !== undefined) this.#keep(entry, result, heldBy);
+    }
+    if (unasked) this.#tell(UNASKED, { call, cluster }, decision);
+    else if (decision.holds) this.#tell(HELD, { call, cluster }, decision);
+    if (!decision.holds) this.#useOverrides({ call, cluster }, decision, now);
+  }
+
+  #tell(message: string, { call, cluster }: DecisionRequest, { trace }: Decision): void {
+    const held = heldRules(trace);
+    const version = targetVersion(call);
+    this.#options.log?.warn(message, {
+      hook: call.hook,
+      ...(version !== undefined && { version }),
+      cluster: clusterKey(cluster),
+      policies: [...new Set(held.map(({ policy }) => policyName(policy)))].slice(0, MAX_NAMED),
+      reasons: [...new Set(held.map(({ rule }) => rule.reason))],
+    });
+  }
+
+  /** Only the first refusal by each rule counts: a pipeline repeats its request for days. */
+  refused({ call, cluster }: DecisionRequest, { trace, basis }: Decision, now: Date): void {
+    for (const [index, said] of trace.entries()) {
+      const entry = said.holds ? this.#entryOf(said, basis?.policies[index]) : undefined;
+      if (entry === undefined) continue;
+      const result = heldResult("Refused", { call, cluster }, said, now);
+      if (!entry.keep(result)) continue;
+      const { ref: policy, uid: policyUID } = entry.compiled;
+      this.#options.onTransition({ type: "Refused", policy, policyUID, result });
+      this.#options.onDirty(entry.key);
+    }
+  }
+
+  /** Another policy may have its name by now. */
+  #entryOf({ policy }: PolicyTrace, decided: CompiledPolicy | undefined): PolicyEntry | undefined {
+    const { kind, namespace, name } = policy;
+    const entry = this.#memory.policies.get(policyKey(kind, namespace, name));
+    return entry?.compiled.uid === decided?.uid ? entry : undefined;
+  }
+
+  #keep(entry: PolicyEntry, result: RecentResult, heldBy: ReadonlySet<string>): void {
+    if (!entry.keep(result)) return;
+    const { ref: policy, uid: policyUID } = entry.compiled;
+    const type = transitionOf(result, heldBy.has(entry.key));
+    if (type !== undefined) this.#options.onTransition({ type, policy, policyUID, result });
+    this.#options.onDirty(entry.key);
+  }
+
+  /** Audit policies hold nothing that an override could release. */
+  #useOverrides({ call, cluster }: DecisionRequest, { trace }: Decision, now: Date): void {
+    const overridden = trace.filter(
+      ({ mode, overriddenBy }) => mode === "Enforce" && overriddenBy !== undefined,
+    );
+    for (const name of new Set(overridden.map(({ overriddenBy }) => overriddenBy ?? ""))) {
+      const policies = overridden.filter((t) => t.overriddenBy === name).map((t) => policyName(t.policy));
+      const version = targetVersion(call);
+      const use = {
+        hook: call.hook,
+        clusterUID: cluster.metadata.uid,
+        ...(version !== undefined && { targetVersion: version }),
+        time: timestamp(now),
+        policies: policies.slice(0, MAX_NAMED),
+      };
+      const entry = this.#memory.overrides.use(name, use);
+      if (entry === undefined) continue;
+      this.#options.onDirty(entry.key);
+      this.#options.onTransition({ type: "OverrideUsed", override: entry.compiled, cluster, call, policies });
+    }
+  }
+}
+
+function transitionOf(
+  { verdict }: RecentResult,
+  wasHeld: boolean,
+): "NotAsked" | "NotHeld" | "Released" | undefined {
+  if (verdict === "NotAsked") return verdict;
+  if (NOT_HELD.has(verdict)) return "NotHeld";
+  return wasHeld ? "Released" : undefined;
+}

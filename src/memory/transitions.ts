@@ -1,0 +1,204 @@
+/** The transitions of holds, deadlines, windows, overrides and Cluster API's calls that users learn of. */
+
+import { CONDITION, type HookPolicyStatus, type RecentResult } from "../api/hook-policy.ts";
+import type { Cluster } from "../api/meta.ts";
+import type { HookCall } from "../api/runtime-hooks.ts";
+import type { PolicyTrace, RuleTrace } from "../policy/decision.ts";
+import { after, earliest } from "../policy/instant.ts";
+import type { Override } from "../policy/override.ts";
+import { type CompiledPolicy, windowsOf } from "../policy/policy.ts";
+import { timerKey } from "../policy/world.ts";
+import { type PendingOperation, operationKey } from "../operations/operation.ts";
+import type { HeldRow } from "../operations/rows.ts";
+import type { DeadlineStep, PolicyEntry, WindowLook } from "./policy-entry.ts";
+import type { RolloutTransition } from "./rollout-transitions.ts";
+import type { PolicyRef } from "../policy/policy-ref.ts";
+
+interface OfPolicy<Type extends string> {
+  readonly type: Type;
+  readonly policy: PolicyRef;
+  readonly policyUID: string;
+}
+
+type WithResult<Type extends string> = OfPolicy<Type> & { readonly result: RecentResult };
+
+export type Transition =
+  | RolloutTransition
+  | (OfPolicy<"Held"> & { readonly row: HeldRow })
+  /** Others delete what a held Cluster owns. */
+  | (OfPolicy<"TornDown"> & { readonly row: TornDownRow })
+  /** An operation that the policy has held proceeds. */
+  | WithResult<"Released">
+  /** An operation has proceeded that the policy would have held, or could not evaluate. */
+  | WithResult<"NotHeld">
+  /** An upgrade that the policy holds proceeds, because Cluster API does not ask about its version. */
+  | WithResult<"NotAsked">
+  /** A request was refused at admission, for the first time for its Cluster and rule. */
+  | WithResult<"Refused">
+  | (OfPolicy<"DeadlineStep"> & {
+      readonly rule: string;
+      readonly operation: PendingOperation;
+      readonly step: DeadlineStep;
+      readonly deadlineAt: Date;
+      /** Whether the deadline releases the operation. */
+      readonly releases: boolean;
+    })
+  | (OfPolicy<"WindowChanged"> & {
+      readonly rule: string;
+      readonly gate: string;
+      readonly open: boolean;
+      readonly at: Date;
+      /** Absent: the window never changes again. */
+      readonly until?: Date;
+    })
+  | {
+      readonly type: "OverrideUsed";
+      readonly override: Override;
+      readonly cluster: Cluster;
+      readonly call: HookCall;
+      readonly policies: readonly string[];
+    }
+  | (OfPolicy<"CallsChanged"> & {
+      /** Why Cluster API does not call; absent: it calls again. */
+      readonly notCalled?: { readonly reason: string; readonly message: string };
+      /** When the condition appeared, also once it is gone. */
+      readonly since: string;
+    });
+
+/**
+ * Whether the policy has just begun to hold the operation. A hold from before a restart is no news; a status that leaves
+ * rows out does not tell which holds those are.
+ */
+export function beginsToHold(
+  { object: { status } }: PolicyEntry,
+  before: HeldRow | undefined,
+  row: HeldRow | undefined,
+): row is HeldRow {
+  if (row?.holds !== true || (status?.decisionsOmitted ?? 0) > 0) return false;
+  return before?.holds !== true && before?.verdict !== row.verdict;
+}
+
+type TornDownRow = HeldRow & Required<Pick<HeldRow, "tornDown">>;
+
+export function isNewlyTornDown(before: HeldRow | undefined, row: HeldRow | undefined): row is TornDownRow {
+  return row?.tornDown !== undefined && row.tornDown.reason !== before?.tornDown?.reason;
+}
+
+/** The change from one status to the next in whether Cluster API calls. */
+export function callsChanged(
+  { compiled: { ref: policy, uid: policyUID }, object }: PolicyEntry,
+  status: HookPolicyStatus,
+): Transition | undefined {
+  const [before, now] = [object.status, status].map((each) =>
+    each?.conditions?.find(({ type }) => type === CONDITION.NotCalled),
+  );
+  if (before?.reason === now?.reason) return undefined;
+  const since = (now ?? before)?.lastTransitionTime ?? "";
+  if (now === undefined) return { type: "CallsChanged", policy, policyUID, since };
+  const { reason, message } = now;
+  return { type: "CallsChanged", policy, policyUID, notCalled: { reason, message }, since };
+}
+
+/** In their order. A rule with a warnBefore has the last two, and any other rule those in per cent. */
+const STEPS: readonly (DeadlineStep | 0)[] = [0, 50, 80, "Near", 100];
+/** A step that passed while no replica watched is reported only if it passed less than this time ago. */
+const LATE_MS = 600_000;
+
+interface RunningDeadline {
+  readonly rule: string;
+  readonly blockedSince: Date;
+  readonly deadlineAt: Date;
+  readonly releases: boolean;
+  readonly warnBeforeMs: number | undefined;
+}
+
+/** Deadlines of rules that hold the operation, or that the deadline itself has released. */
+function running(policy: CompiledPolicy, { mode, overriddenBy, rules }: PolicyTrace): RunningDeadline[] {
+  if (mode === "Audit" || overriddenBy !== undefined) return [];
+  return rules.filter(isRunning).flatMap(({ rule, timers, deadlineAt, deadlineReleases }) => {
+    const { blockedSince } = timers ?? {};
+    if (blockedSince === undefined || deadlineAt === undefined) return [];
+    const warnBeforeMs = policy.rules.find(({ name }) => name === rule)?.deadline?.warnBeforeMs;
+    return [{ rule, blockedSince, deadlineAt, releases: deadlineReleases === true, warnBeforeMs }];
+  });
+}
+
+function isRunning({ verdict, reason }: RuleTrace): boolean {
+  return verdict === "Blocked" || reason === "DeadlineExpired";
+}
+
+interface TimedStep {
+  readonly step: DeadlineStep;
+  readonly at: Date;
+}
+
+/** In their order. */
+function stepsOf({ blockedSince, deadlineAt, warnBeforeMs }: RunningDeadline): readonly TimedStep[] {
+  const passed = { step: 100, at: deadlineAt } as const;
+  if (warnBeforeMs !== undefined) return [{ step: "Near", at: after(deadlineAt, -warnBeforeMs) }, passed];
+  const time = deadlineAt.getTime() - blockedSince.getTime();
+  return [
+    ...([50, 80] as const).map((step) => ({ step, at: after(blockedSince, (time * step) / 100) })),
+    passed,
+  ];
+}
+
+/** The next instant at which a deadline passes a step. `policies`: in the order of the trace. */
+export function nextDeadlineStep(
+  policies: readonly CompiledPolicy[],
+  trace: readonly PolicyTrace[],
+  now: Date,
+): Date | undefined {
+  const deadlines = policies.flatMap((policy, index) => {
+    const said = trace[index];
+    return said === undefined ? [] : running(policy, said);
+  });
+  const steps = deadlines.flatMap(stepsOf);
+  const next = earliest(steps.map(({ at }) => at).filter((at) => at > now));
+  return next instanceof Date ? next : undefined;
+}
+
+/** Returns the steps that were passed since the last look, and remembers them in the entry. */
+export function deadlineSteps(
+  entry: PolicyEntry,
+  operation: PendingOperation,
+  trace: PolicyTrace,
+  now: Date,
+): Transition[] {
+  const key = operationKey(operation.clusterUID, operation.call.hook);
+  const before = entry.deadlines.get(key);
+  const deadlines = running(entry.compiled, trace).map(({ warnBeforeMs, ...deadline }) => {
+    const last = stepsOf({ ...deadline, warnBeforeMs }).findLast(({ at }) => at <= now);
+    return { ...deadline, last, step: last?.step ?? (0 as const) };
+  });
+  entry.setDeadlines(key, deadlines);
+  const { ref: policy, uid: policyUID } = entry.compiled;
+  return deadlines.flatMap(({ last, rule, deadlineAt, releases }): Transition[] => {
+    if (last === undefined) return [];
+    const { step, at } = last;
+    if (STEPS.indexOf(step) <= STEPS.indexOf(before?.get(rule) ?? 0) || now > after(at, LATE_MS)) return [];
+    return [{ type: "DeadlineStep", policy, policyUID, rule, operation, step, deadlineAt, releases }];
+  });
+}
+
+/** The next instant at which a window of the policy opens or closes. */
+export function windowEdge({ compiled }: PolicyEntry, now: Date): Date | undefined {
+  const next = earliest(windowsOf(compiled).map(({ window }) => window.at(now).changesAt));
+  return next instanceof Date ? next : undefined;
+}
+
+/** Returns the windows that opened or closed since the last look; the first look only remembers. */
+export function windowTransitions(entry: PolicyEntry, now: Date): Transition[] {
+  const { ref: policy, uid: policyUID } = entry.compiled;
+  const looks = new Map<string, WindowLook>();
+  const before = entry.lookAtWindows(looks);
+  return windowsOf(entry.compiled).flatMap(({ rule, gate, window }): Transition[] => {
+    const { open, changesAt } = window.at(now);
+    const key = timerKey(rule, gate);
+    looks.set(key, { rule, gate, open, ...(changesAt !== undefined && { changesAt }) });
+    const last = before.get(key);
+    if (last === undefined || last.open === open || last.changesAt === undefined) return [];
+    const until = changesAt === undefined ? {} : { until: changesAt };
+    return [{ type: "WindowChanged", policy, policyUID, rule, gate, open, at: last.changesAt, ...until }];
+  });
+}

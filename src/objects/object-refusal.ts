@@ -1,0 +1,61 @@
+/** Why the objects that a gate names are unknown, for users: the same on every replica, without observed values. */
+
+import { isForbidden, isNotFound, KubeError } from "../kube/kube-error.ts";
+import { KIND_NOT_WATCHABLE, KIND_TERMINATING } from "../kube/api-discovery.ts";
+import { type Resource, resourceName } from "../kube/resource.ts";
+import { describeTooLarge, TOO_LARGE } from "../policy/too-large.ts";
+import { type FoundObjects, type ObjectKind, OBJECTS_NOT_LOADED } from "../policy/objects.ts";
+
+export type Refusal = Extract<FoundObjects, { readonly ok: false }>;
+
+export function isSecret({ apiVersion, kind }: ObjectKind): boolean {
+  return kind === "Secret" && !apiVersion.includes("/");
+}
+
+export const SECRETS_REFUSED: Refusal = {
+  ok: false,
+  reason: "SecretsRefused",
+  message: "the operator never reads Secrets: name another kind in the gate",
+};
+
+export function notLoaded({ apiVersion, kind }: ObjectKind): Refusal {
+  const message = `the objects of kind ${kind} in ${apiVersion} have not been read yet`;
+  return { ok: false, reason: OBJECTS_NOT_LOADED, message };
+}
+
+export function tooManyKinds({ apiVersion, kind }: ObjectKind, limit: number): Refusal {
+  const message = `kind ${kind} in ${apiVersion} is not watched: policies name more than ${limit} kinds of objects`;
+  return { ok: false, reason: "TooManyKinds", message };
+}
+
+export function tooLarge({ kind }: ObjectKind, namespace: string | undefined): Refusal {
+  return { ok: false, reason: TOO_LARGE, message: `${describeTooLarge(namespace)} (kind ${kind})` };
+}
+
+/** `undefined` for a temporary error, such as a loss of contact. */
+export function refusalOf(
+  { apiVersion, kind }: ObjectKind,
+  error: unknown,
+  asked?: { readonly verb: "get" | "list" | "watch"; readonly resource: Resource },
+): Refusal | undefined {
+  const reason = error instanceof KubeError ? error.reason : "";
+  if (reason === KIND_TERMINATING) {
+    const message = `kind ${kind} in ${apiVersion} is being removed from the API server`;
+    return { ok: false, reason: "ObjectKindTerminating", message };
+  }
+  if (reason === KIND_NOT_WATCHABLE) {
+    const message = `the API server cannot list and watch kind ${kind} in ${apiVersion}: name another kind in the gate`;
+    return { ok: false, reason: "ObjectsNotWatchable", message };
+  }
+  if (isNotFound(error)) {
+    const message = `the API server serves no kind ${kind} in ${apiVersion}: install it, or correct the gate`;
+    return { ok: false, reason: "ObjectKindUnknown", message };
+  }
+  if (!isForbidden(error)) return undefined;
+  const message =
+    asked === undefined
+      ? `the operator may not discover kind ${kind} in ${apiVersion}: bind it to the ClusterRole system:discovery`
+      : `the operator may not ${asked.verb} ${resourceName(asked.resource)}: bind the verbs get, list and watch in a ` +
+        `ClusterRole labelled hookpolicy.dev/aggregate-to-operator: "true"`;
+  return { ok: false, reason: "ObjectsForbidden", message };
+}

@@ -1,0 +1,187 @@
+/**
+ * Which control planes and infrastructures are being deleted, of Clusters that may be held. Needs the right to list and
+ * watch them, which the operator does without: Cluster API's status says when they are gone.
+ */
+
+import { once } from "node:events";
+import type { Logger } from "../lib/logger.ts";
+import type { Cluster, ObjectMeta, OwnedPart } from "../api/meta.ts";
+import { discoverResource, versionsOf } from "../kube/api-discovery.ts";
+import { type Child, childOf } from "../kube/deadline.ts";
+import { Informer } from "../kube/informer.ts";
+import type { KubeClient } from "../kube/kube-client.ts";
+import { isNotFound } from "../kube/kube-error.ts";
+import { type KubeObject, type Resource } from "../kube/resource.ts";
+import { viewMetadata } from "../policy/cluster.ts";
+import { PART_GROUPS } from "../policy/owned-parts.ts";
+
+export interface OwnedObjectsOptions {
+  readonly client: Pick<KubeClient, "getPath" | "list" | "watch">;
+  readonly log: Logger;
+  /** The result of isBeingDeleted() changed for objects of this namespace. */
+  readonly onChange: (namespace: string) => void;
+  readonly lagMs?: number;
+}
+
+/** The watch of Clusters can be behind: Cluster API marks a Cluster as released before it deletes what that owns. */
+const LAG_MS = 5000;
+/** The right may be missing for good. */
+const TUNING = { backoffMaxMs: 300_000 };
+
+type Kind = Pick<OwnedPart, "group" | "kind">;
+
+interface Owned {
+  readonly metadata: ObjectMeta;
+}
+
+interface Watch {
+  /** How many parts of Clusters are of the kind. */
+  wanted: number;
+  readonly deleting: Map<string, NodeJS.Timeout>;
+  /** Keys of objects that have been deleting for longer than the lag. */
+  readonly deletingLong: Set<string>;
+  readonly informer: Informer<Owned>;
+  life?: Child;
+}
+
+export class OwnedObjects {
+  readonly #options: OwnedObjectsOptions;
+  readonly #watches = new Map<string, Watch>();
+  readonly #running = new Set<Promise<void>>();
+  #signal: AbortSignal | undefined;
+
+  constructor(options: OwnedObjectsOptions) {
+    this.#options = options;
+  }
+
+  /** Watches the kinds of the parts of all Clusters, as long as there are any. */
+  clusterChanged(before: Cluster | undefined, now: Cluster | undefined): void {
+    for (const part of partsOf(now)) this.#want(part);
+    for (const part of partsOf(before)) this.#release(part);
+  }
+
+  isBeingDeleted(namespace: string, part: OwnedPart): boolean {
+    return this.#watches.get(kindKey(part))?.deletingLong.has(`${namespace}/${part.name}`) ?? false;
+  }
+
+  /** Runs until `signal` aborts; never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    this.#signal = signal;
+    for (const watch of this.#watches.values()) this.#start(watch, signal);
+    if (!signal.aborted) await once(signal, "abort");
+    await Promise.all(this.#running);
+  }
+
+  #want(part: OwnedPart): void {
+    const key = kindKey(part);
+    const known = this.#watches.get(key);
+    if (known !== undefined) {
+      known.wanted += 1;
+      return;
+    }
+    const watch = this.#create(part);
+    this.#watches.set(key, watch);
+    if (this.#signal !== undefined) this.#start(watch, this.#signal);
+  }
+
+  #release(part: OwnedPart): void {
+    const key = kindKey(part);
+    const watch = this.#watches.get(key);
+    if (watch === undefined) return;
+    watch.wanted -= 1;
+    if (watch.wanted > 0) return;
+    this.#watches.delete(key);
+    watch.life?.controller.abort();
+  }
+
+  #create(kind: Kind): Watch {
+    const { client, log } = this.#options;
+    const watch: Watch = {
+      wanted: 1,
+      deleting: new Map(),
+      deletingLong: new Set(),
+      informer: new Informer<Owned>({
+        client,
+        resource: async (signal) => await this.#resolve(kind, watch, signal),
+        project: viewOwned,
+        onChange: ({ key, new: object }) => this.#changed(watch, key, object),
+        metadataOnly: true,
+        log: calm(log.child({ kind: kindKey(kind) })),
+        tuning: TUNING,
+      }),
+    };
+    return watch;
+  }
+
+  #start(watch: Watch, signal: AbortSignal): void {
+    const life = childOf(signal);
+    watch.life = life;
+    const running: Promise<void> = watch.informer.run(life.controller.signal).finally(() => {
+      for (const timer of watch.deleting.values()) clearTimeout(timer);
+      life.release();
+      this.#running.delete(running);
+    });
+    this.#running.add(running);
+  }
+
+  /** In the version that the API server prefers. What a Cluster names need not exist: such a kind is not tried again. */
+  async #resolve({ group, kind }: Kind, watch: Watch, signal: AbortSignal): Promise<Resource> {
+    const { client } = this.#options;
+    try {
+      const [version = ""] = versionsOf(await client.getPath(`/apis/${group}`, { signal }));
+      return await discoverResource(client, { apiVersion: `${group}/${version}`, kind }, signal);
+    } catch (error) {
+      if (isNotFound(error)) watch.life?.controller.abort();
+      throw error;
+    }
+  }
+
+  #changed({ deleting, deletingLong }: Watch, key: string, object: Owned | undefined): void {
+    const namespace = key.split("/")[0] ?? "";
+    if (object?.metadata.deletionTimestamp === undefined) {
+      clearTimeout(deleting.get(key));
+      deleting.delete(key);
+      if (deletingLong.delete(key)) this.#options.onChange(namespace);
+    } else if (!deleting.has(key)) {
+      const report = (): void => {
+        deletingLong.add(key);
+        this.#options.onChange(namespace);
+      };
+      deleting.set(key, setTimeout(report, this.#options.lagMs ?? LAG_MS));
+    }
+  }
+}
+
+function partsOf(cluster: Cluster | undefined): readonly OwnedPart[] {
+  return (cluster?.parts ?? []).filter(({ group }) => PART_GROUPS.includes(group));
+}
+
+function kindKey({ group, kind }: Kind): string {
+  return `${kind}.${group}`;
+}
+
+/** Fleets have thousands of these, so nothing else is kept. */
+function viewOwned(raw: KubeObject): Owned {
+  const { name, namespace, uid, resourceVersion, deletionTimestamp } = viewMetadata(raw.metadata);
+  return {
+    metadata: {
+      name,
+      uid,
+      resourceVersion,
+      ...(namespace !== undefined && { namespace }),
+      ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+    },
+  };
+}
+
+/** Nothing depends on these watches, so that a failure is no warning. */
+function calm(log: Logger): Logger {
+  return {
+    debug: (message, fields) => log.debug(message, fields),
+    info: (message, fields) => log.info(message, fields),
+    warn: (_, fields) =>
+      log.info("Does not see whether control planes or infrastructures are being deleted", fields),
+    error: (message, fields) => log.error(message, fields),
+    child: (fields) => calm(log.child(fields)),
+  };
+}

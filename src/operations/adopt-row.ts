@@ -1,0 +1,82 @@
+/** Adopts operations from the rows of a policy's status, written by another replica or before a restart. */
+
+import { STEP_HOOKS, type ServedHooks } from "../api/hook-catalog.ts";
+import type { DecisionRow, HookPolicyStatus } from "../api/hook-policy.ts";
+import type { Cluster, Namespace } from "../api/meta.ts";
+import { matches } from "../policy/decide.ts";
+import type { HookName } from "../api/runtime-hooks.ts";
+import { readTimestamp } from "../policy/instant.ts";
+import type { CompiledPolicy } from "../policy/policy.ts";
+import { isVersion, targetVersion } from "../policy/target-version.ts";
+import { firstAskedBy } from "../policy/world.ts";
+import { about, shownCall } from "./call.ts";
+import { hasEnded } from "./ended.ts";
+import { type PendingOperation, newOperation, operationKey } from "./operation.ts";
+import { isPossible, type Served } from "./shows.ts";
+import { adoptTimers, storedTimers } from "./timers.ts";
+
+export interface RowContext {
+  readonly cluster: Cluster;
+  readonly namespace: Namespace | undefined;
+  readonly policy: CompiledPolicy;
+  readonly status: HookPolicyStatus | undefined;
+  readonly known: PendingOperation | undefined;
+  readonly now: Date;
+  readonly served: ServedHooks;
+}
+
+/** The operator writes one row per operation, so other rows about the same operation are ignored. */
+export function oncePerOperation(rows: readonly DecisionRow[]): DecisionRow[] {
+  const keys = new Set<string>();
+  return rows.filter(({ clusterUID, hook }) => keys.size !== keys.add(operationKey(clusterUID, hook)).size);
+}
+
+/**
+ * The operation of a row, with what this replica knows about it; `undefined`: the Cluster does not show that the operation
+ * is pending. What the row says counts for its own policy only.
+ */
+export function adoptRow(row: DecisionRow, context: RowContext): PendingOperation | undefined {
+  const { cluster, policy, status, known, now, served } = context;
+  const firstAsked = readTimestamp(row.firstAsked);
+  if (firstAsked === undefined || !canHold(policy, row.hook, context)) return undefined;
+  const operation = known ?? hearsay(row, cluster, firstAsked, served);
+  if (operation === undefined || !isSameStep(operation, row) || hasEnded(operation, cluster, served))
+    return undefined;
+  const own = firstAskedBy(operation, policy.uid);
+  const isNews = row.hook !== "BeforeClusterDelete" && (own === undefined || firstAsked < own);
+  const saidBy = isNews ? new Map(operation.saidBy).set(policy.uid, firstAsked) : operation.saidBy;
+  const adopted = saidBy === undefined ? operation : { ...operation, saidBy };
+  return adoptTimers(adopted, policy.uid, storedTimers(policy, status, row, now), now);
+}
+
+/** Other writers can change a status, so a row counts only if the policy can hold the Cluster at the row's hook. */
+function canHold(
+  policy: CompiledPolicy,
+  hook: HookName,
+  { cluster, namespace, served }: RowContext,
+): boolean {
+  const isAsked = served.blocking.has(hook) && policy.rules.some(({ hooks }) => hooks.has(hook));
+  return isAsked && matches(policy, { cluster, namespace }) !== "no";
+}
+
+/** In a row, only the version distinguishes one step from another. */
+function isSameStep({ call }: PendingOperation, { hook, targetVersion: version }: DecisionRow): boolean {
+  if (version === undefined && STEP_HOOKS.has(hook)) return false;
+  return targetVersion(call) === version;
+}
+
+/** The Cluster may wait without showing it at the moment, for example because Cluster API's last call failed. */
+function hearsay(
+  { hook, targetVersion: version = "" }: DecisionRow,
+  cluster: Cluster,
+  firstAsked: Date,
+  served: Served,
+): PendingOperation | undefined {
+  if (!isPossible(hook, cluster, served)) return undefined;
+  const shown = shownCall(hook, cluster);
+  const isShown = !STEP_HOOKS.has(hook) || targetVersion(shown) !== undefined;
+  // The version of the row stands until the Cluster shows another one; a row about the previous step is over.
+  if (!isShown && (!isVersion(version) || version === shown.fromKubernetesVersion)) return undefined;
+  const call = isShown ? shown : about(shown, version);
+  return { ...newOperation(call, cluster, firstAsked, undefined), hearsay: true };
+}

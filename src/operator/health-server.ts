@@ -1,0 +1,72 @@
+/** The listener for probes: always plain HTTP, as kubelet expects it. */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "../lib/logger.ts";
+import type { Address } from "../extension/address.ts";
+import { createPlainServer, type Page, type Pages, type PageServer } from "../extension/pages.ts";
+
+export interface HealthCheck {
+  readonly name: string;
+  /**
+   * `undefined` when all is well, else the reason in a few words, which every client that reaches the port can read.
+   */
+  readonly check: () => string | undefined;
+}
+
+export interface HealthOptions {
+  readonly address: Address;
+  readonly checks: readonly HealthCheck[];
+  readonly log: Logger;
+}
+
+const OK: Page = { code: 200, body: "ok" };
+
+/** Below the time-out of the startup probe (manifests/deployment.yaml). */
+const MAX_WAIT_MS = 8_000;
+const ASK_EVERY_MS = 50;
+
+/**
+ * `/healthz` shows that the event loop runs, `/readyz` runs the checks; the body is the same as Kubernetes' own.
+ * `/readyz?wait` answers as soon as all is well, or after 8 s: a start that is under way is no failure, which Kubernetes
+ * would warn about.
+ */
+export function createHealthServer({ address, checks, log }: HealthOptions): PageServer {
+  const pages: Pages = {
+    "/healthz": () => OK,
+    "/readyz": async ({ query }) => {
+      const parameters = new URLSearchParams(query);
+      const look = (): Page => readiness(checks, parameters.has("verbose"), log);
+      return parameters.has("wait") ? await whenOk(look) : look();
+    },
+  };
+  return createPlainServer({ address, flag: "--health-addr", pages, log });
+}
+
+async function whenOk(look: () => Page): Promise<Page> {
+  const deadline = performance.now() + MAX_WAIT_MS;
+  for (;;) {
+    const page = look();
+    if (page.code === OK.code || performance.now() >= deadline) return page;
+    await sleep(ASK_EVERY_MS, undefined, { ref: false });
+  }
+}
+
+function readiness(checks: readonly HealthCheck[], verbose: boolean, log: Logger): Page {
+  const results = checks.map((each) => ({ name: each.name, reason: ask(each, log) }));
+  const ready = results.every(({ reason }) => reason === undefined);
+  if (ready && !verbose) return OK;
+  const lines = results.map(({ name, reason }) =>
+    reason === undefined ? `[+]${name} ok` : `[-]${name} failed: ${reason}`,
+  );
+  lines.push(ready ? "readyz check passed" : "readyz check failed");
+  return { code: ready ? 200 : 503, body: `${lines.join("\n")}\n` };
+}
+
+function ask({ name, check }: HealthCheck, log: Logger): string | undefined {
+  try {
+    return check();
+  } catch (error) {
+    log.warn("Health check threw", { name, error });
+    return "internal error";
+  }
+}

@@ -1,0 +1,58 @@
+/** Connects the HookRollouts with their informer's memory, their claims and their work queue. */
+
+import type { Logger } from "../lib/logger.ts";
+import type { DecisionStore } from "../memory/decision-store.ts";
+import { RolloutReconciler, type RolloutReconcilerOptions } from "../rollouts/rollout-reconciler.ts";
+import { Rollouts, type RolloutsOptions } from "../rollouts/rollout-decisions.ts";
+import { type RolloutTransition, rolloutTransitions } from "../memory/rollout-transitions.ts";
+import { WorkQueue } from "../kube/work-queue.ts";
+import { followRollouts } from "../report/rollout-gauges.ts";
+import type { Metrics } from "../report/metrics.ts";
+import type { ApiServer } from "./api-server.ts";
+
+export interface RolloutWiring
+  extends
+    Pick<RolloutsOptions, "clusters" | "namespaces" | "served" | "now" | "onDemands" | "onStale">,
+    Pick<RolloutReconcilerOptions, "leading"> {
+  readonly api: ApiServer;
+  readonly store: DecisionStore;
+  readonly onTransition: (transition: RolloutTransition) => void;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+}
+
+/** Time to collect changes before a rollout is reconciled: thousands of Clusters can change at once. */
+const DELAY_MS = 300;
+
+const nowMs = (): number => performance.now();
+
+export function createRollouts(wiring: RolloutWiring): {
+  readonly rollouts: Rollouts;
+  readonly queue: WorkQueue;
+} {
+  const { api, store, metrics, log } = wiring;
+  const rollouts = new Rollouts({
+    ...wiring,
+    firstAsked: (uid, hook) => store.answers.firstAsked(uid, hook),
+    nowMs,
+    onDirty: (name) => queue.addAfter(name, DELAY_MS),
+    onError: (error) => log.warn("Failed to take or to give back a slot of a HookRollout", { error }),
+    reasonOf: (error) => api.reasonOf(error),
+  });
+  const reconciler = new RolloutReconciler({
+    ...wiring,
+    rollouts,
+    loaded: () => store.loaded,
+    nowMs,
+    onStored: (object, before, status) => {
+      for (const transition of rolloutTransitions(object, before, status)) wiring.onTransition(transition);
+    },
+  });
+  const queue = new WorkQueue({
+    reconcile: async (name) => await reconciler.reconcile(name),
+    log,
+    onError: (_, error) => metrics.reconcileErrors.inc({ reason: api.reasonOf(error) }),
+  });
+  followRollouts(metrics, rollouts);
+  return { rollouts, queue };
+}

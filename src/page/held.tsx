@@ -1,0 +1,115 @@
+/** Every held operation: why, since when, until when, and the command that releases it. */
+
+import type { VNode } from "preact";
+import { useMemo } from "preact/hooks";
+import { since, until } from "../cli/terminal/age.ts";
+import { CHOICES, filterHeld, valuesOf } from "./held-rows.ts";
+import type { Live } from "./live.ts";
+import { LongList } from "./long-list.tsx";
+import { ClusterName, copyText, CopyButton, Empty, Notes, Search, Select, setParams } from "./parts.tsx";
+import { clusterHref, type Params } from "./route.ts";
+import { dateText, useNow } from "./times.ts";
+import type { HeldRow } from "./wire.ts";
+
+const ROW_HEIGHTS = { wide: 64, narrow: 180 };
+
+export function HeldPage({ live, params }: { live: Live; params: Params }): VNode | null {
+  const now = useNow();
+  const shown = useMemo(() => filterHeld(live.rows, params), [live.rows, params]);
+  return (
+    <section class="page fill">
+      <Filters live={live} params={params} shown={shown.length} />
+      <Notes notes={live.notes} />
+      {shown.length > 0 && (
+        <div class="listhead heldgrid" aria-hidden="true">
+          <span>Cluster and hook</span>
+          <span>Why</span>
+          <span>Held for</span>
+          <span>Release</span>
+          <span />
+        </div>
+      )}
+      {shown.length === 0 ? (
+        <Empty title={emptyText(live)} />
+      ) : (
+        <LongList
+          items={shown}
+          label="Held operations"
+          rowHeights={ROW_HEIGHTS}
+          keyOf={({ key }) => key}
+          row={(row) => <Row row={row} now={now} />}
+          onKey={pressed}
+        />
+      )}
+    </section>
+  );
+}
+
+function emptyText({ isReady, rows }: Live): string {
+  if (!isReady) return "Reading…";
+  return rows.length === 0 ? "Nothing is held." : "Nothing that is held matches.";
+}
+
+function pressed({ cluster, command }: HeldRow, key: string): void {
+  if (key === "Enter") location.hash = clusterHref(cluster);
+  if (key === "c" && command !== undefined) void copyText(command);
+}
+
+function Filters({ live: { rows }, params, shown }: { live: Live; params: Params; shown: number }) {
+  return (
+    <div class="filters" role="search">
+      <h1>
+        {shown} held{shown === rows.length ? "" : <small> of {rows.length}</small>}
+      </h1>
+      {CHOICES.map(({ label, name, of }) => (
+        <Select
+          key={name}
+          label={label}
+          none="all"
+          value={params[name] ?? ""}
+          values={valuesOf(rows, of)}
+          onChange={(value) => setParams({ [name]: value })}
+        />
+      ))}
+      <Search value={params["q"] ?? ""} onChange={(q) => setParams({ q })} />
+    </div>
+  );
+}
+
+function Row({ row, now }: { row: HeldRow; now: Date }) {
+  const { cluster, hook, targetVersion, policy, rule, gate, firstAsked, earliestRelease, tornDown } = row;
+  const message = tornDown?.message ?? row.message;
+  return (
+    <div
+      class={`heldgrid ${tornDown !== undefined ? "torn" : row.verdict === "NotEvaluable" ? "unknown" : ""}`}
+    >
+      <div class="who">
+        <a href={clusterHref(cluster)} tabIndex={-1}>
+          <ClusterName cluster={cluster} />
+        </a>
+        <span class="soft">
+          {hook}
+          {targetVersion !== undefined && ` → ${targetVersion}`}
+        </span>
+      </div>
+      <div class="why" title={message}>
+        <span>{message}</span>
+        <span class="soft">
+          {policy} · {gate === undefined ? rule : `${rule}/${gate}`} · {tornDown?.reason ?? row.reason}
+        </span>
+      </div>
+      <time class="num" dateTime={firstAsked} title={`since ${dateText(firstAsked)}`}>
+        {since(firstAsked, now)}
+      </time>
+      <span
+        class="num"
+        title={earliestRelease === undefined ? "not by time alone" : dateText(earliestRelease)}
+      >
+        {until(earliestRelease, now)}
+      </span>
+      <span class="act">
+        {row.command === undefined ? null : <CopyButton text={row.command} label="Copy approve" />}
+      </span>
+    </div>
+  );
+}

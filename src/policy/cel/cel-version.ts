@@ -1,0 +1,67 @@
+/** Semantic versions in CEL, named as in Kubernetes' own library, and ranges as in the version gate. */
+
+import { celFunc, type CelFunc, type CelMap, celMap, celMethod, CelScalar, mapType } from "@bufbuild/cel";
+import { parse, type SemVer } from "semver";
+import { meter } from "./meter.ts";
+import { compileRange } from "../gates/version-range.ts";
+
+const { BOOL, DYN, INT, STRING } = CelScalar;
+/** The library has no custom types. A map can be compared only with maps and has no order. */
+const VERSION = mapType(DYN, DYN);
+const TEXT = "@semver";
+
+/** The functions whose result or target is a version. */
+export const VERSION_FUNCTIONS = [
+  "semver",
+  "major",
+  "minor",
+  "patch",
+  "isLessThan",
+  "isGreaterThan",
+  "compareTo",
+];
+
+const PARSE_STEPS = 5;
+const RANGE_STEPS = 100;
+
+function toVersion(text: string): SemVer {
+  meter.charge(PARSE_STEPS);
+  meter.chargeText(text);
+  const version = parse(text);
+  if (version === null) throw new Error("not a semantic version");
+  return version;
+}
+
+function unwrap(map: CelMap): SemVer {
+  const text = map.get(TEXT);
+  return toVersion(typeof text === "string" ? text : "");
+}
+
+export const versionFunctions: readonly CelFunc[] = [
+  celFunc("isSemver", [STRING], BOOL, (text) => {
+    meter.chargeText(text);
+    return parse(text) !== null;
+  }),
+  celFunc("semver", [STRING], VERSION, (text) => celMap(new Map([[TEXT, toVersion(text).version]]))),
+  ...(["major", "minor", "patch"] as const).map((part) =>
+    celMethod(part, VERSION, [], INT, function () {
+      return BigInt(unwrap(this)[part]);
+    }),
+  ),
+  celMethod("isLessThan", VERSION, [VERSION], BOOL, function (other) {
+    return unwrap(this).compare(unwrap(other)) < 0;
+  }),
+  celMethod("isGreaterThan", VERSION, [VERSION], BOOL, function (other) {
+    return unwrap(this).compare(unwrap(other)) > 0;
+  }),
+  celMethod("compareTo", VERSION, [VERSION], INT, function (other) {
+    return BigInt(unwrap(this).compare(unwrap(other)));
+  }),
+  celMethod("satisfies", STRING, [STRING], BOOL, function (range) {
+    meter.charge(RANGE_STEPS);
+    meter.chargeText(this, range);
+    const satisfied = compileRange(range)(this);
+    if (satisfied === undefined) throw new Error("not a semantic version");
+    return satisfied;
+  }),
+];

@@ -1,0 +1,336 @@
+/**
+ * Finds what is wrong with an expression before it is evaluated: unknown variables, fields and functions, and types
+ * that do not fit. Anything uncertain passes.
+ */
+
+import { argumentProblem, type CallProblem, callType, displayName, weightOf } from "./calls.ts";
+import { type Facts, factsWhen, isHas, keyBelow, keyFact, pathKey, pathText } from "./guards.ts";
+import { readLoop } from "./loops.ts";
+import { type Call, type Expr, type Kind, qualifiedName, stringLiteral } from "./syntax.ts";
+import { MAX_INT, MAX_PATTERN_WEIGHT, MAX_UINT, MIN_INT } from "./cel-text.ts";
+import { HOOK_NAMES } from "../../api/runtime-hooks.ts";
+import {
+  BOOL,
+  DYN,
+  either,
+  type Field,
+  fits,
+  INT,
+  JSON_VALUE,
+  list,
+  map,
+  SIGNATURES,
+  STRING,
+  type Type,
+} from "./cel-types.ts";
+import { describeMisfit, describeNeverEqual, describeNeverJson, type Given } from "./conversion.ts";
+import { didYouMean, found } from "../validation/field-message.ts";
+
+export interface Finding {
+  readonly expr: Expr;
+  readonly message: string;
+}
+
+/** Legal, but perhaps not intended. */
+export interface Suspicion extends Finding {
+  readonly id: string;
+  /** The field of `request` that can be missing: some hooks always send it, and some never. */
+  readonly requestField?: string;
+}
+
+/** What is known at one position in the expression. */
+interface Place {
+  readonly scope: Readonly<Record<string, Type>>;
+  readonly facts: Facts;
+}
+
+/** Names that denote types, as in type(x) == string. */
+const TYPE_NAMES = new Set(
+  "bool int uint double string bytes list map null_type type google.protobuf.Timestamp google.protobuf.Duration".split(
+    " ",
+  ),
+);
+
+const CONSTANT_TYPES: Readonly<Record<string, Type>> = {
+  boolValue: BOOL,
+  int64Value: INT,
+  uint64Value: { kind: "uint" },
+  doubleValue: { kind: "double" },
+  stringValue: STRING,
+  bytesValue: { kind: "bytes" },
+  nullValue: { kind: "null_type" },
+};
+
+/** Limit per expression; more problems do not help a user. */
+const MAX_PROBLEMS = 8;
+
+export class Checker {
+  readonly problems: Finding[] = [];
+  /** Operands of comparisons: an unknown name among them may be a text without quotes. */
+  readonly #compared = new Set<Expr>();
+  readonly warnings: Suspicion[] = [];
+  /** Weight of all patterns so far. */
+  patternWeight = 0;
+
+  /** Returns the type of the expression, with these variables in scope. */
+  check(expr: Expr, variables: Readonly<Record<string, Type>>): Type {
+    return this.#infer(expr, { scope: variables, facts: new Set() });
+  }
+
+  #problem(expr: Expr, message: string): Type {
+    if (this.problems.length < MAX_PROBLEMS) this.problems.push({ expr, message });
+    return DYN;
+  }
+
+  #infer(expr: Expr | undefined, place: Place): Type {
+    switch (expr?.exprKind.case) {
+      case "constExpr":
+        return this.#constant(expr, expr.exprKind.value);
+      case "identExpr":
+        return this.#identifier(expr, expr.exprKind.value.name, place);
+      case "selectExpr":
+        return this.#select(expr, expr.exprKind.value, place);
+      case "callExpr":
+        return this.#call(expr, expr.exprKind.value, place);
+      case "listExpr":
+        return list(this.#common(expr.exprKind.value.elements, place));
+      case "structExpr":
+        return this.#map(expr, expr.exprKind.value, place);
+      case "comprehensionExpr":
+        return this.#loop(expr, expr.exprKind.value, place);
+      case undefined:
+        return DYN;
+    }
+  }
+
+  #bool(expr: Expr | undefined, place: Place, what: string): void {
+    const type = this.#infer(expr, place);
+    if (expr !== undefined && !fits(type, BOOL))
+      this.#problem(expr, `${what} must be a bool, found ${type.kind}`);
+  }
+
+  #constant(expr: Expr, { constantKind }: Kind<"constExpr">): Type {
+    const int =
+      constantKind.case === "int64Value" && (constantKind.value > MAX_INT || constantKind.value < MIN_INT);
+    const uint = constantKind.case === "uint64Value" && constantKind.value > MAX_UINT;
+    if (int || uint) return this.#problem(expr, "the number does not fit into 64 bits");
+    return CONSTANT_TYPES[constantKind.case ?? ""] ?? DYN;
+  }
+
+  #identifier(expr: Expr, name: string, { scope }: Place): Type {
+    if (Object.hasOwn(scope, name)) return scope[name] ?? DYN;
+    if (TYPE_NAMES.has(name)) return { kind: "type" };
+    const choice = oneOf(Object.keys(scope), name);
+    const isText = this.#compared.has(expr) && /^[A-Za-z]\w*$/.test(name) && !choice.includes("; ");
+    const hint = isText ? `; a text needs quotes: '${name}'` : "";
+    return this.#problem(expr, `unknown variable ${found(name)}, ${choice}${hint}`);
+  }
+
+  #select(expr: Expr, { operand, field, testOnly }: Kind<"selectExpr">, place: Place): Type {
+    if (TYPE_NAMES.has(qualifiedName(expr) ?? "")) return { kind: "type" };
+    const of = this.#infer(operand, place);
+    if (of.kind === "dyn") return testOnly ? BOOL : of;
+    if (of.kind === "map") {
+      if (testOnly) return BOOL;
+      this.#expectKey(expr, operand, place, pathKey(expr));
+      return of.value;
+    }
+    if (of.kind !== "object") {
+      return this.#problem(expr, `${pathText(expr)}: a value of type ${of.kind} has no fields`);
+    }
+    return this.#field(expr, of, [field, place]);
+  }
+
+  #field(expr: Expr, of: Type & { kind: "object" }, [name, place]: readonly [string, Place]): Type {
+    const field = fieldOf(of, name);
+    if (field === undefined) {
+      const choice = oneOf(Object.keys(of.fields), name);
+      const hint = choice.includes("; ") ? "" : placeBelow(expr, of, name);
+      return this.#problem(expr, `${pathText(expr)}: unknown field, ${choice}${hint}`);
+    }
+    if (isHas(expr)) return BOOL;
+    if (field.optional) this.#expectField(expr, place);
+    return field.type;
+  }
+
+  #expectField(expr: Expr, { facts }: Place): void {
+    const path = pathText(expr);
+    if (!facts.has(pathKey(expr) ?? "")) this.#mayBeMissing(expr, path, `has(${path})`);
+  }
+
+  #expectKey(expr: Expr, container: Expr | undefined, { facts }: Place, fact: string | undefined): void {
+    if (fact !== undefined && facts.has(fact)) return;
+    const key =
+      expr.exprKind.case === "selectExpr" ? expr.exprKind.value.field : stringLiteral(lastArgument(expr));
+    const written = key === undefined ? "key" : JSON.stringify(key);
+    this.#mayBeMissing(expr, pathText(expr), `${written} in ${pathText(container)}`);
+  }
+
+  #mayBeMissing(expr: Expr, path: string, guard: string): void {
+    const message = `${path} can be missing, and then the rule cannot be evaluated: ask first, as in ${guard} && …`;
+    const [, requestField] = /^request\.(\w+)$/.exec(path) ?? [];
+    const field = requestField === undefined ? {} : { requestField };
+    this.#warn({ expr, id: "field-may-be-missing", message, ...field });
+  }
+
+  #warn(suspicion: Suspicion): void {
+    if (this.warnings.some(({ message }) => message === suspicion.message)) return;
+    this.warnings.push(suspicion);
+  }
+
+  #call(expr: Expr, call: Call, place: Place): Type {
+    const { function: name, args } = call;
+    const [a, b, c] = args;
+    switch (name) {
+      // An error on one side does not count if the other side decides.
+      case "_&&_":
+      case "_||_": {
+        const decided = name === "_&&_";
+        this.#bool(a, assuming(place, b, decided), `each side of ${displayName(name)}`);
+        this.#bool(b, assuming(place, a, decided), `each side of ${displayName(name)}`);
+        return BOOL;
+      }
+      case "_?_:_":
+        this.#bool(a, place, "the condition of ?:");
+        return either(this.#infer(b, assuming(place, a, true)), this.#infer(c, assuming(place, a, false)));
+      case "_[_]":
+        return this.#index(expr, [a, b], place);
+      default:
+        if (COMPARISONS.has(name)) for (const arg of args) this.#compared.add(arg);
+        return this.#function(expr, call, place);
+    }
+  }
+
+  #index(expr: Expr, [container, key]: readonly [Expr | undefined, Expr | undefined], place: Place): Type {
+    const of = this.#infer(container, place);
+    const by = this.#infer(key, place);
+    if (of.kind === "list") {
+      return fits(INT, by) ? of.element : this.#problem(expr, `a list is indexed by int, found ${by.kind}`);
+    }
+    if (of.kind === "map") {
+      // A map literal in the expression can have keys of any type.
+      if (pathKey(container) === undefined || fits(by, STRING)) {
+        this.#expectKey(expr, container, place, keyFact(container, key));
+        return of.value;
+      }
+      return this.#problem(expr, `the keys of ${pathText(container)} are strings, found ${by.kind}`);
+    }
+    if (of.kind === "object") return this.#field(expr, of, [stringLiteral(key) ?? "", place]);
+    return of.kind === "dyn" ? of : this.#problem(expr, `a value of type ${of.kind} cannot be indexed`);
+  }
+
+  #function(expr: Expr, call: Call, place: Place): Type {
+    const namespace = qualifiedName(call.target);
+    const qualified = `${namespace}.${call.function}`;
+    const isQualified = namespace !== undefined && SIGNATURES.has(qualified);
+    const target = call.target === undefined || isQualified ? undefined : this.#infer(call.target, place);
+    const args = call.args.map((arg) => this.#infer(arg, place));
+    const given: Given = { target, args };
+    const result = callType(isQualified ? qualified : call.function, target, args);
+    if ("problem" in result) return this.#problem(expr, callProblem(result, call, given));
+    this.#suspect(expr, call, given);
+    const weight = weightOf(call);
+    this.patternWeight += weight;
+    if (weight <= MAX_PATTERN_WEIGHT && this.patternWeight > MAX_PATTERN_WEIGHT) {
+      const isFirst = this.patternWeight - weight <= MAX_PATTERN_WEIGHT;
+      return isFirst ? this.#problem(expr, "the patterns of the expression together repeat too much") : BOOL;
+    }
+    const problem = this.problems.length < MAX_PROBLEMS ? argumentProblem(expr, call) : undefined;
+    return problem === undefined ? result.type : this.#problem(expr, problem);
+  }
+
+  #suspect(expr: Expr, call: Call, given: Given): void {
+    const compares = call.function === "_==_" || call.function === "_!=_";
+    const never = compares ? describeNeverEqual(call, given.args) : describeNeverJson(call, given);
+    if (never !== undefined) this.#warn({ expr, id: "json-type", message: never });
+    const word = unknownHook(call);
+    if (word !== undefined) this.#warn({ expr, id: "unknown-hook", message: word });
+  }
+
+  #common(elements: readonly Expr[], place: Place): Type {
+    const [first = DYN, ...others] = elements.map((element) => this.#infer(element, place));
+    return others.reduce(either, first);
+  }
+
+  #map(expr: Expr, { messageName, entries }: Kind<"structExpr">, place: Place): Type {
+    if (messageName !== "") return this.#problem(expr, "messages cannot be built, only maps and lists");
+    for (const { keyKind } of entries) if (keyKind.case === "mapKey") this.#infer(keyKind.value, place);
+    const values = entries.flatMap(({ value }) => value ?? []);
+    return map(this.#common(values, place));
+  }
+
+  #loop(expr: Expr, comprehension: Kind<"comprehensionExpr">, place: Place): Type {
+    const { iterVar: variable, iterRange: range } = comprehension;
+    const { test, item } = readLoop(comprehension);
+    if (Object.hasOwn(place.scope, variable)) {
+      this.#problem(expr, `the variable ${found(variable)} is there already, take another name`);
+    }
+    const over = this.#infer(range, place);
+    const element = elementOf(over);
+    if (element === undefined)
+      return this.#problem(expr, `found ${over.kind}, expected a list or a map to go through`);
+    // In a loop over the keys of a map, each of them exists.
+    const fact = keyBelow(range, variable);
+    const inside = {
+      scope: { ...place.scope, [variable]: element },
+      facts: fact === undefined ? place.facts : new Set([...place.facts, fact]),
+    };
+    if (test !== undefined) this.#bool(test, inside, "the condition");
+    if (item === undefined) return BOOL;
+    return list(this.#infer(item, assuming(inside, test, true)));
+  }
+}
+
+function assuming(place: Place, condition: Expr | undefined, value: boolean): Place {
+  const facts = factsWhen(condition, value);
+  return facts.length === 0 ? place : { ...place, facts: new Set([...place.facts, ...facts]) };
+}
+
+function callProblem({ problem, isMistyped }: CallProblem, call: Call, given: Given): string {
+  return (isMistyped === true ? describeMisfit(call, given) : undefined) ?? problem;
+}
+
+/** Finds a comparison of `request.hook` with a word that is no hook. */
+function unknownHook({ function: name, args }: Call): string | undefined {
+  if (!COMPARISONS.has(name) || !args.some((each) => pathText(each) === "request.hook")) return undefined;
+  const words = args.flatMap((arg) =>
+    arg.exprKind.case === "listExpr" ? arg.exprKind.value.elements.map(stringLiteral) : [stringLiteral(arg)],
+  );
+  const word = words.find((each) => each !== undefined && !HOOK_NAMES.some((hook) => hook === each));
+  if (word === undefined) return undefined;
+  return `request.hook is never ${found(word)}, which is no hook${didYouMean(word, HOOK_NAMES)}`;
+}
+
+const COMPARISONS: ReadonlySet<string> = new Set(["_==_", "_!=_", "@in"]);
+
+/** Suggests cluster.metadata.labels for cluster.labels. */
+function placeBelow(expr: Expr, { fields }: Type & { kind: "object" }, name: string): string {
+  const { exprKind } = expr;
+  const parent = exprKind.case === "selectExpr" ? pathText(exprKind.value.operand) : undefined;
+  const places = Object.entries(fields).filter(
+    ([, { type }]) => type.kind === "object" && Object.hasOwn(type.fields, name),
+  );
+  const [place] = places;
+  return parent === undefined || place === undefined || places.length > 1
+    ? ""
+    : `; did you mean ${JSON.stringify(`${parent}.${place[0]}.${name}`)}?`;
+}
+
+function fieldOf(type: Type & { kind: "object" }, name: string): Field | undefined {
+  if (Object.hasOwn(type.fields, name)) return type.fields[name];
+  return type.open ? { type: JSON_VALUE, optional: false } : undefined;
+}
+
+function elementOf(type: Type): Type | undefined {
+  if (type.kind === "list") return type.element;
+  if (type.kind === "map") return STRING;
+  return type.kind === "dyn" ? type : undefined;
+}
+
+function lastArgument({ exprKind }: Expr): Expr | undefined {
+  return exprKind.case === "callExpr" ? exprKind.value.args.at(-1) : undefined;
+}
+
+function oneOf(words: readonly string[], word: string): string {
+  return `expected one of ${words.toSorted().join(", ")}${didYouMean(word, words)}`;
+}

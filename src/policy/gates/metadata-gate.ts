@@ -1,0 +1,139 @@
+/** Gates on an annotation or a label of the Cluster or its Namespace. */
+
+import type { Cluster, Namespace, ObjectMeta } from "../../api/meta.ts";
+import type { HookCall } from "../../api/runtime-hooks.ts";
+import type { MetadataGateSpec } from "../../api/hook-policy.ts";
+import { type CompiledGate, type GateResult, unevaluable } from "../policy.ts";
+import { READS_NOTHING, READS_VERSION, targetVersion } from "../target-version.ts";
+import { found as shortForm } from "../validation/field-message.ts";
+import { shellQuote } from "../message.ts";
+import { lookup } from "../selector.ts";
+import { affordComparison, exhausted } from "../budget.ts";
+import type { PolicyKind } from "../policy-ref.ts";
+import { approveCommand, type Mark, type MetadataField, whyNotSettable } from "../settable.ts";
+import type { World } from "../world.ts";
+
+/** A gate as one kind of policy has it: what a tenant writes must not choose what an administrator's command sets. */
+interface MetadataGate {
+  readonly field: MetadataField;
+  readonly spec: MetadataGateSpec;
+  readonly of: PolicyKind;
+}
+
+export function metadataGate(name: string, gate: MetadataGate): CompiledGate {
+  return {
+    name,
+    requestFields: gate.spec.valueFrom === "TargetVersion" ? READS_VERSION : READS_NOTHING,
+    evaluate: (world, call) => evaluateMetadata(gate, world, call),
+  };
+}
+
+function evaluateMetadata(gate: MetadataGate, world: World, call: HookCall): GateResult {
+  const { field, spec } = gate;
+  const target = spec.from === "Namespace" ? world.namespace : world.cluster;
+  if (target === undefined) {
+    const wanted = `${field} ${spec.key} on the Namespace`;
+    return unevaluable("NamespaceUnknown", wanted, "the Namespace is not known");
+  }
+  const value = wantedValue(field, spec, world.cluster, call);
+  const on = describe(target, spec.from);
+  if (value === MISSING) {
+    return unevaluable("TargetVersionUnknown", `${field} ${spec.key} on ${on}`, "the call names no version");
+  }
+  const wanted = `${field} ${spec.key}${value === undefined ? "" : `=${shellQuote(value)}`} on ${on}`;
+  const found = lookup(target.metadata[field === "label" ? "labels" : "annotations"], spec.key);
+  if (!affordComparison(found, value)) return exhausted();
+  const observed = describeValue(found);
+  if (found !== undefined && (value === undefined || found === value))
+    return { holds: true, reason: "Holds", wanted, observed };
+  const reason = field === "annotation" ? "WaitingForAnnotation" : "WaitingForLabel";
+  const remedy = remedyFor(gate, value, { world, call, target, overwrite: found !== undefined });
+  return { holds: false, reason, wanted, observed, ...remedy };
+}
+
+interface Remedying {
+  readonly world: World;
+  readonly call: HookCall;
+  /** What the gate looks at. */
+  readonly target: Cluster | Namespace;
+  readonly overwrite: boolean;
+}
+
+function remedyFor(
+  { field, spec: { key, from: on = "Cluster" }, of }: MetadataGate,
+  wanted: string | undefined,
+  { world: { cluster, readers }, call, target, overwrite }: Remedying,
+): Pick<GateResult, "remedy" | "withheld"> {
+  const mark: Mark = { on, field, key, value: wanted ?? ANY_VALUE };
+  const withheld = whyNotSettable(mark, of, readers)?.why;
+  if (withheld !== undefined) return { withheld };
+  // Not everything that selects by labels is known here: approve looks.
+  if (of === "HookPolicy" && mark.field === "label" && readers?.complete !== true)
+    return { remedy: approveCommand(cluster, call.hook) };
+  const value = wanted ?? (field === "label" ? OWN_VALUE : ANY_VALUE);
+  return { remedy: commandToSet({ ...mark, value, overwrite }, target.metadata) };
+}
+
+/** Shortened, because every gate keeps a copy. */
+function describeValue(value: string | undefined): string {
+  return value === undefined ? "absent" : `present: ${shortForm(value)}`;
+}
+
+/** The value that commands set if any value is accepted. */
+export const ANY_VALUE = "true";
+/** A placeholder in commands: only a person knows a suitable value for the label. */
+const OWN_VALUE = "VALUE";
+
+export const MISSING = Symbol("missing");
+
+/** `undefined`: any value is accepted. MISSING: the call lacks what the value comes from. */
+export function wantedValue(
+  field: MetadataField,
+  spec: MetadataGateSpec,
+  cluster: Cluster,
+  call: HookCall,
+): string | undefined | typeof MISSING {
+  if (spec.valueFrom === undefined) return spec.value;
+  switch (spec.valueFrom) {
+    case "ClusterName":
+      return cluster.metadata.name;
+    case "ClusterUID":
+      return cluster.metadata.uid;
+    case "TargetVersion":
+      return wantedVersion(field, call);
+    default:
+      // A value that this version does not know must not mean "any value".
+      return MISSING;
+  }
+}
+
+function wantedVersion(field: MetadataField, call: HookCall): string | typeof MISSING {
+  const version = targetVersion(call);
+  if (version === undefined) return MISSING;
+  // A label value cannot hold the "+" of a build version: v1.31.0+k3s1 is written v1.31.0_k3s1.
+  return field === "label" ? version.replaceAll("+", "_") : version;
+}
+
+function describe(target: Cluster | Namespace, from: MetadataGateSpec["from"]): string {
+  const { namespace, name } = target.metadata;
+  return from === "Namespace" ? `Namespace ${name}` : `Cluster ${namespace}/${name}`;
+}
+
+export interface Setting extends Mark {
+  /** Whether the key has another value now. */
+  readonly overwrite: boolean;
+}
+
+export function commandToSet(
+  { on, field, key, value, overwrite }: Setting,
+  { namespace = "", name }: Pick<ObjectMeta, "namespace" | "name">,
+): string {
+  const words = [
+    field === "annotation" ? "annotate" : "label",
+    ...(on === "Namespace" ? ["namespace"] : ["clusters.cluster.x-k8s.io", "-n", namespace]),
+    name,
+    `${key}=${value}`,
+    ...(overwrite ? ["--overwrite"] : []),
+  ];
+  return ["kubectl", ...words].map(shellQuote).join(" ");
+}

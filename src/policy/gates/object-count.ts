@@ -1,0 +1,86 @@
+/** How many objects an object gate wants: enough, not too many, or none. */
+
+import type { ObjectGateSpec } from "../../api/hook-policy.ts";
+import type { WatchedObject } from "../objects.ts";
+import { type GateResult, unevaluable } from "../policy.ts";
+
+export interface Count {
+  readonly absent: boolean;
+  readonly min: number;
+  readonly max: number;
+}
+
+export function compileCount({ absent, minCount, maxCount }: ObjectGateSpec): Count {
+  const min = maxCount === undefined ? 1 : 0;
+  return { absent: absent === true, min: minCount ?? min, max: maxCount ?? Infinity };
+}
+
+/** Whether missing objects can make the gate hold. */
+export function provesByMissing({ absent, max }: Count): boolean {
+  return absent || max !== Infinity;
+}
+
+/** For messages. */
+export function describeCounted({ absent, min, max }: Count, what: string): string {
+  if (absent) return `no ${what} to be left`;
+  if (max === Infinity) return min > 1 ? `${min} × ${what}` : what;
+  if (min === max) return `exactly ${max} × ${what}`;
+  return min === 0 ? `at most ${max} × ${what}` : `${min} to ${max} × ${what}`;
+}
+
+/** A text: why the expression is not evaluable for this object. */
+export type Fulfils = (object: WatchedObject) => boolean | string;
+
+export function judge(
+  count: Count,
+  objects: readonly WatchedObject[],
+  wanted: string,
+  fulfils: Fulfils,
+): GateResult {
+  if (count.absent) return judgeAbsence(objects, wanted, fulfils);
+  const { present = [], going = [] } = Object.groupBy(objects, ({ metadata }) =>
+    metadata.deletionTimestamp === undefined ? "present" : "going",
+  );
+  const left = provesByMissing(count) ? going : [];
+  return judgeCount(count, tally(present, fulfils), tally(left, fulfils), wanted);
+}
+
+interface Tally {
+  readonly yes: number;
+  /** Why the expression failed, one text for each object. */
+  readonly problems: readonly string[];
+  readonly all: number;
+}
+
+function tally(objects: readonly WatchedObject[], fulfils: Fulfils): Tally {
+  const results = objects.map(fulfils);
+  const problems = results.filter((result) => typeof result === "string");
+  return { yes: results.filter((result) => result === true).length, problems, all: results.length };
+}
+
+/** An object that is being deleted does not count as present, but still as one too many. */
+function judgeCount({ min, max }: Count, present: Tally, going: Tally, wanted: string): GateResult {
+  const left = present.yes + going.yes;
+  const observed = `${present.yes} of ${present.all}`;
+  if (left > max) return { holds: false, reason: "TooManyObjects", wanted, observed: `${left} left` };
+  if (present.yes + present.problems.length < min)
+    return { holds: false, reason: "WaitingForObject", wanted, observed };
+  const problems = [...present.problems, ...going.problems];
+  if (present.yes < min || left + problems.length > max)
+    return unevaluable("ExpressionError", wanted, describeProblems(problems));
+  return { holds: true, reason: "Holds", wanted, observed };
+}
+
+/** An object that is being deleted still exists. */
+function judgeAbsence(objects: readonly WatchedObject[], wanted: string, fulfils: Fulfils): GateResult {
+  const { yes, problems } = tally(objects, fulfils);
+  if (yes > 0) return { holds: false, reason: "WaitingForAbsence", wanted, observed: `${yes} left` };
+  if (problems.length > 0) return unevaluable("ExpressionError", wanted, describeProblems(problems));
+  return { holds: true, reason: "Holds", wanted, observed: "none left" };
+}
+
+/** The same text on every replica, whatever the order of the objects. */
+function describeProblems(problems: readonly string[]): string {
+  const [first = ""] = problems.toSorted();
+  return `the expression cannot be evaluated for an object: ${first}`;
+}

@@ -1,0 +1,108 @@
+/** Where an object gate looks: in one namespace, or in those that its namespaceSelector selects. */
+
+import type { ObjectGateSpec } from "../../api/hook-policy.ts";
+import type { LabelSelector } from "../../api/meta.ts";
+import { exhausted } from "../budget.ts";
+import { meter } from "../cel/meter.ts";
+import type { FoundObjects, ObjectKind, WatchedObject } from "../objects.ts";
+import { type GateResult, unevaluable } from "../policy.ts";
+import { compileSelector, describeSelector } from "../selector.ts";
+import type { World } from "../world.ts";
+
+/** Each of them is read by itself before a release. */
+const MAX_NAMESPACES = 100;
+/** The cost of comparing the labels of one Namespace, per label. */
+const LABEL_STEPS = 0.1;
+
+export interface Place {
+  readonly namespaces: readonly string[];
+  /** For messages: "namespace team-a". */
+  readonly where: string;
+  /** Why missing objects prove nothing. */
+  readonly doubt?: { readonly holds: false | undefined; readonly reason: string; readonly observed: string };
+}
+
+export interface Places {
+  /** For messages, if the place is unknown. */
+  readonly where: string;
+  /** Charges the steps of the search. */
+  readonly find: (world: World, wanted: string) => Place | GateResult;
+}
+
+export function compilePlaces({ namespace, namespaceSelector }: ObjectGateSpec): Places {
+  if (namespaceSelector !== undefined) return selectedPlaces(namespaceSelector);
+  return { where: "", find: (world) => onePlace(namespace, world) };
+}
+
+/** Whether a namespace exists and is not being deleted is known only for the Cluster's own. */
+function onePlace(given: string | undefined, { cluster, namespace: known }: World): Place {
+  const own = cluster.metadata.namespace ?? "";
+  const name = given ?? own;
+  const place = { namespaces: [name], where: `namespace ${name}` };
+  if (name !== own) return place;
+  if (known === undefined) return { ...place, doubt: UNKNOWN };
+  return known.metadata.deletionTimestamp === undefined ? place : { ...place, doubt: TERMINATING };
+}
+
+const UNKNOWN = {
+  holds: undefined,
+  reason: "NamespaceUnknown",
+  observed: "the Namespace is not known",
+} as const;
+
+const TERMINATING = {
+  holds: false,
+  reason: "NamespaceTerminating",
+  observed: "its namespace is being deleted, so missing objects prove nothing",
+} as const;
+
+const ONE_TERMINATING = {
+  ...TERMINATING,
+  observed: "a selected namespace is being deleted, so missing objects prove nothing",
+} as const;
+
+/** A selector with a misspelt label must not prove that nothing is left. */
+const NONE_SELECTED = {
+  holds: undefined,
+  reason: "NoNamespaceSelected",
+  observed: "namespaceSelector selects no Namespace, so missing objects prove nothing",
+} as const;
+
+function selectedPlaces(selector: LabelSelector): Places {
+  const selects = compileSelector(selector);
+  const { matchLabels = {}, matchExpressions = [] } = selector;
+  const steps = (1 + Object.keys(matchLabels).length + matchExpressions.length) * LABEL_STEPS;
+  const text = describeSelector(selector);
+  const where = text === "" ? "all namespaces" : `the namespaces with ${text}`;
+  const find: Places["find"] = ({ namespaces }, wanted) => {
+    if (namespaces === undefined)
+      return unevaluable("NamespacesUnknown", wanted, "the Namespaces are not known");
+    const all = [...namespaces()];
+    if (!meter.afford(Math.ceil(all.length * steps))) return exhausted();
+    const selected = all.filter(({ metadata }) => selects(metadata.labels)).map(({ metadata }) => metadata);
+    if (selected.length > MAX_NAMESPACES) {
+      const problem = `namespaceSelector selects more than ${MAX_NAMESPACES} namespaces: narrow it`;
+      return unevaluable("TooManyNamespaces", wanted, problem);
+    }
+    const terminating = selected.some(({ deletionTimestamp }) => deletionTimestamp !== undefined);
+    const doubt = selected.length === 0 ? NONE_SELECTED : terminating ? ONE_TERMINATING : undefined;
+    const names = selected.map(({ name }) => name).toSorted();
+    return { namespaces: names, where, ...(doubt !== undefined && { doubt }) };
+  };
+  return { where, find };
+}
+
+/** The objects of all these namespaces; unknown if they are unknown in one of them. */
+export function findObjects(
+  { objects }: World,
+  kind: ObjectKind,
+  namespaces: readonly string[],
+): FoundObjects {
+  const found: WatchedObject[] = [];
+  for (const namespace of namespaces) {
+    const part = objects.find(kind, namespace);
+    if (!part.ok || !part.namespaced || namespaces.length === 1) return part;
+    for (const object of part.objects) found.push(object);
+  }
+  return { ok: true, namespaced: true, objects: found };
+}

@@ -1,0 +1,43 @@
+/** A gate that holds inside its time windows. */
+
+import type { WindowGateSpec } from "../../api/hook-policy.ts";
+import { timestamp } from "../instant.ts";
+import type { CompiledGate, GateResult } from "../policy.ts";
+import { affordWindow, exhausted } from "../budget.ts";
+import { READS_NOTHING } from "../target-version.ts";
+import { compileWindow, type Window } from "../window/window.ts";
+
+/** The spec has been checked (semantics.ts). */
+export function windowGate(name: string, spec: WindowGateSpec, asks: number): CompiledGate {
+  const window = compileWindow(spec, asks);
+  return {
+    name,
+    requestFields: READS_NOTHING,
+    windows: [{ gate: name, alone: true, window }],
+    evaluate: (_world, _call, now) => evaluate(window, now),
+    opensAt: (now) => window.nextOpen(now) ?? "Never",
+  };
+}
+
+function evaluate(window: Window, now: Date): GateResult {
+  if (!affordWindow(window, now)) return exhausted();
+  const { open, changesAt, isSearchEnd } = window.at(now);
+  const edge = changesAt === undefined ? {} : { changesAt, ...(isSearchEnd === true && { isSearchEnd }) };
+  if (open) {
+    const until =
+      changesAt === undefined ? "" : ` until ${isSearchEnd ? "at least " : ""}${timestamp(changesAt)}`;
+    return { holds: true, reason: "Holds", wanted: "its window", observed: `open${until}`, ...edge };
+  }
+  return {
+    holds: false,
+    reason: "WindowClosed",
+    wanted: `its window, which ${opening(changesAt, isSearchEnd)}`,
+    observed: "closed",
+    ...edge,
+  };
+}
+
+function opening(at: Date | undefined, isSearchEnd = false): string {
+  if (at === undefined) return "does not open again";
+  return isSearchEnd ? `does not open before ${timestamp(at)}` : `opens at ${timestamp(at)}`;
+}

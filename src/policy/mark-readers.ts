@@ -1,0 +1,93 @@
+/** Which labels and annotations of Clusters and Namespaces a spec reads: by its selectors, gates and expressions. */
+
+import { compareText } from "../lib/compare-text.ts";
+import { type Fields, fieldsOf, isFields, listOf } from "../lib/fields.ts";
+import { type Mark, type MarkReaders, placeOf } from "./settable.ts";
+
+/** A ClusterHookPolicy, a HookRollout or an ExtensionConfig, valid or not. */
+export interface Reader {
+  /** "ClusterHookPolicy freeze" */
+  readonly name: string;
+  readonly spec: unknown;
+}
+
+interface Reads {
+  readonly gates: ReadonlySet<string>;
+  readonly selectors: ReadonlySet<string>;
+}
+
+/** If several read a mark, the first by name is named, so that every replica says the same. */
+export function markReaders(readers: Iterable<Reader>, complete = false): MarkReaders {
+  const gates = new Map<string, string>();
+  const selectors = new Map<string, string>();
+  for (const { name, spec } of [...readers].toSorted((a, b) => compareText(a.name, b.name))) {
+    const reads = readsOf(spec);
+    for (const place of reads.gates) if (!gates.has(place)) gates.set(place, name);
+    for (const place of reads.selectors) if (!selectors.has(place)) selectors.set(place, name);
+  }
+  return { gates, selectors, complete };
+}
+
+const remembered = new WeakMap<object, Reads>();
+
+function readsOf(spec: unknown): Reads {
+  if (!isFields(spec)) return { gates: new Set(), selectors: new Set() };
+  const known = remembered.get(spec);
+  if (known !== undefined) return known;
+  const reads = { gates: new Set<string>(), selectors: new Set<string>() };
+  collect(spec, reads);
+  remembered.set(spec, reads);
+  return reads;
+}
+
+type On = Mark["on"];
+type Collected = Readonly<Record<keyof Reads, Set<string>>>;
+
+const SELECTED: Readonly<Record<string, On>> = { clusterSelector: "Cluster", namespaceSelector: "Namespace" };
+const LABEL_KEYS: ReadonlySet<string> = new Set(["labelKey", "orderLabelKey"]);
+const EXPRESSIONS: ReadonlySet<string> = new Set(["expression", "nameExpression"]);
+
+/** Looks at every field by its name, so that a new place for a gate or a selector is found, too. */
+function collect(fields: Fields, reads: Collected): void {
+  for (const [name, value] of Object.entries(fields)) {
+    const on = SELECTED[name];
+    if (on !== undefined) addLabels(on, keysOf(value), reads.selectors);
+    else if (LABEL_KEYS.has(name)) addLabels("Cluster", [value], reads.selectors);
+    else if (EXPRESSIONS.has(name)) addMentions(value, reads.gates);
+    else if (name === "annotation" || name === "label") addGate(name, fieldsOf(value), reads.gates);
+    else
+      [value]
+        .flat()
+        .filter(isFields)
+        .forEach((each) => collect(each, reads));
+  }
+}
+
+function addLabels(on: On, keys: readonly unknown[], places: Set<string>): void {
+  for (const key of keys) if (typeof key === "string") places.add(placeOf({ on, field: "label", key }));
+}
+
+function keysOf(selector: unknown): readonly unknown[] {
+  const { matchLabels, matchExpressions } = fieldsOf(selector);
+  return [
+    ...Object.keys(fieldsOf(matchLabels)),
+    ...listOf(matchExpressions).map((each) => fieldsOf(each)["key"]),
+  ];
+}
+
+function addGate(field: Mark["field"], { key, from }: Fields, places: Set<string>): void {
+  const on = from === "Namespace" ? from : "Cluster";
+  if (typeof key === "string") places.add(placeOf({ on, field, key }));
+}
+
+/** What could be a key in the text of an expression, and each part of a chain of fields. Too many is safe. */
+function addMentions(expression: unknown, places: Set<string>): void {
+  if (typeof expression !== "string") return;
+  const words = expression.match(/[A-Za-z0-9](?:[-\w./]*[A-Za-z0-9])?/g) ?? [];
+  for (const key of words.flatMap((word) => [word, ...word.split(".")])) {
+    places.add(placeOf({ on: "Cluster", field: "annotation", key }));
+    places.add(placeOf({ on: "Cluster", field: "label", key }));
+    places.add(placeOf({ on: "Namespace", field: "annotation", key }));
+    places.add(placeOf({ on: "Namespace", field: "label", key }));
+  }
+}

@@ -1,0 +1,55 @@
+/** The version and the fields that a hook call is about. */
+
+import { type HookCall, type HookName, VERSION_FIELDS } from "../api/runtime-hooks.ts";
+
+export function targetVersion(call: HookCall): string | undefined {
+  return call.toKubernetesVersion ?? call.kubernetesVersion;
+}
+
+export const REQUEST_FIELDS = [
+  "hook",
+  "fromKubernetesVersion",
+  "toKubernetesVersion",
+  "kubernetesVersion",
+  "targetVersion",
+  "settings",
+] as const;
+
+export type RequestField = (typeof REQUEST_FIELDS)[number];
+
+export const READS_NOTHING: ReadonlySet<RequestField> = new Set();
+export const READS_VERSION: ReadonlySet<RequestField> = new Set(["targetVersion"] as const);
+
+/**
+ * Why the field is unknown: Cluster API's requests always have it, but this call was built without it. `undefined`: the
+ * call has what a request would have.
+ */
+export function unknownField(call: HookCall, field: RequestField): string | undefined {
+  if (field === "hook") return undefined;
+  if (field === "settings") {
+    if (call.settings !== undefined) return undefined;
+    return "request.settings is not known: no ExtensionConfig sets it, or several set different ones";
+  }
+  const value = field === "targetVersion" ? targetVersion(call) : call[field];
+  return value === undefined && sendsField(call.hook, field)
+    ? `the Cluster does not show request.${field}, only calls of Cluster API have it`
+    : undefined;
+}
+
+/** Whether every request of the hook has this version. */
+export function sendsField(hook: HookName, field: string): boolean {
+  const fields: readonly string[] = VERSION_FIELDS[hook];
+  return field === "targetVersion" ? fields.length > 0 : fields.includes(field);
+}
+
+/** A longer version cannot belong to a Cluster, and would be stored and logged. */
+export const MAX_VERSION = 64;
+
+/** "v" and a semantic version, as Cluster API requires (util/version: KubeSemver). */
+export const VERSION_PATTERN = "^v(0|[1-9][0-9]*)\\.(0|[1-9][0-9]*)\\.(0|[1-9][0-9]*)([-0-9a-zA-Z_.+]*)?$";
+
+const VERSION = new RegExp(VERSION_PATTERN);
+
+export function isVersion(text: string): boolean {
+  return text.length <= MAX_VERSION && VERSION.test(text);
+}

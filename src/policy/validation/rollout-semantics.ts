@@ -1,0 +1,74 @@
+/** Checks of a HookRollout beyond its CRD: CEL, cron, zones, version ranges, and what is legal but suspicious. */
+
+import type { HookRolloutSpec, RolloutStageSpec, RuleSpec } from "../../api/hook-policy.ts";
+import { isFields } from "../../lib/fields.ts";
+import { atOnce } from "../../lib/steps.ts";
+import { includes } from "./selector-overlap.ts";
+import type { FieldError } from "./schema.ts";
+import { checkTogether, isSound, type Semantics, type Together } from "./semantics.ts";
+
+/** A warning for rules on several hooks. The call before an upgrade always has this version. */
+const ABOUT_TARGET = /^request\.toKubernetesVersion can be missing/;
+
+/** Checks only what fits the schema: `schemaErrors` are those of validatePolicy(). */
+export function checkRollout(spec: unknown, schemaErrors: readonly FieldError[]): Semantics {
+  const { stages, healthyWhen }: Partial<HookRolloutSpec> = isFields(spec) ? spec : {};
+  const sound = <T>(list: readonly T[] | undefined, field: string): { item: T; path: string }[] =>
+    (Array.isArray(list) ? list : [])
+      .map((item: T, index) => ({ item, path: `spec.${field}[${index}]` }))
+      .filter(({ path }) => isSound(path, schemaErrors));
+  const together: Together = {
+    path: "spec",
+    rules: sound(stages, "stages").map(({ item, path }) => ({ rule: asRule(item), path })),
+    health: sound(healthyWhen, "healthyWhen").map(({ item, path }) => {
+      return { source: item.expression, use: "health", path: `${path}.expression` };
+    }),
+    remedy: "shorten them, or make several rollouts",
+  };
+  const { errors, warnings } = atOnce(checkTogether(together));
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it fits the schema
+  const suspicious = schemaErrors.length > 0 ? [] : suspects(spec as HookRolloutSpec);
+  return {
+    errors,
+    warnings: [...warnings.filter(({ message }) => !ABOUT_TARGET.test(message)), ...suspicious],
+  };
+}
+
+/** The gates of a stage hold the first hook of an upgrade. */
+function asRule({ name, until }: RolloutStageSpec): RuleSpec {
+  return { name, hooks: ["BeforeClusterUpgrade"], ...(until !== undefined && { until }) };
+}
+
+function suspects(spec: HookRolloutSpec): readonly FieldError[] {
+  return [...nothingBegins(spec), ...unreachable(spec)];
+}
+
+function nothingBegins({ maxConcurrency, spread = [], stages = [] }: HookRolloutSpec): readonly FieldError[] {
+  const limits = [
+    { limit: maxConcurrency, path: "spec" },
+    ...spread.map((each, i) => ({ limit: each.maxConcurrency, path: `spec.spread[${i}]` })),
+    ...stages.map((each, i) => ({ limit: each.maxConcurrency, path: `spec.stages[${i}]` })),
+  ];
+  const message =
+    "no operation begins with this limit. To stop a rollout for some time, set spec.paused instead, which Clusters and status name as the reason";
+  return limits
+    .filter(({ limit }) => limit === 0 || limit === "0%")
+    .map(({ path }) => ({ path: `${path}.maxConcurrency`, id: "nothing-begins", message }));
+}
+
+/** A Cluster belongs to the first stage that selects it. */
+function unreachable(spec: HookRolloutSpec): readonly FieldError[] {
+  const { stages = [] } = spec;
+  return stages.flatMap((later, index) => {
+    const earlier = stages.slice(0, index).find((each) => takesAllOf(each, later, spec));
+    if (earlier === undefined) return [];
+    const message = `no Cluster comes to stage ${JSON.stringify(later.name)}, as the earlier stage ${JSON.stringify(earlier.name)} selects all of them. Put the narrower stage first`;
+    return [{ path: `spec.stages[${index}]`, id: "unreachable-stage", message }];
+  });
+}
+
+function takesAllOf(earlier: RolloutStageSpec, later: RolloutStageSpec, spec: HookRolloutSpec): boolean {
+  return (["clusterSelector", "namespaceSelector"] as const).every((field) =>
+    includes(earlier[field], [spec[field], later[field]]),
+  );
+}

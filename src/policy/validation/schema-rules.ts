@@ -1,0 +1,94 @@
+/** The CEL rules of the CRDs (x-kubernetes-validations), evaluated as the API server does. */
+
+import { celEnv, type CelInput, isCelError, parse, plan } from "@bufbuild/cel";
+import { strings } from "@bufbuild/cel/ext";
+import type { CrdSchema, ValidationRule } from "../../api/crd-schema.ts";
+
+/** A value of the object with the schema that it must fit. */
+export interface Place {
+  readonly schema: CrdSchema;
+  readonly value: unknown;
+  readonly path: string;
+}
+
+/** CEL over `self`; `undefined` if it is not evaluable. */
+type Expression = (self: CelInput) => unknown;
+
+interface CompiledRule {
+  readonly source: ValidationRule;
+  readonly rule: Expression;
+  readonly message?: Expression;
+}
+
+const patterns = new Map<string, RegExp>();
+const env = celEnv({ funcs: strings, re2: { compile: compilePattern } });
+const compiled = new WeakMap<CrdSchema, readonly CompiledRule[]>();
+
+/**
+ * The library's RE2 compiles a pattern at each call, which took most of a second for a large policy. The patterns here
+ * are constants of the CRDs: a test compares them with RE2, and none of them backtracks far.
+ */
+function compilePattern(pattern: string): RegExp {
+  const known = patterns.get(pattern) ?? new RegExp(pattern.replaceAll("\\x{", "\\u{"), "u");
+  patterns.set(pattern, known);
+  return known;
+}
+
+/** The rules that the value, which fits the rest of its schema, breaks; without rules about changes. */
+export function brokenRules({ schema, value, path }: Place): { path: string; message: string }[] {
+  const rules = rulesOf(schema);
+  if (rules.length === 0) return [];
+  const self = toCel(value);
+  return rules
+    .filter(({ rule }) => rule(self) !== true)
+    .map(({ source, message }) => ({
+      path: `${path}${source.fieldPath ?? ""}`,
+      message: usable(message?.(self)) ?? source.message,
+    }));
+}
+
+function rulesOf(schema: CrdSchema): readonly CompiledRule[] {
+  const known = compiled.get(schema);
+  if (known !== undefined) return known;
+  const rules = (schema["x-kubernetes-validations"] ?? []).filter(isAboutOneObject).map(compileRule);
+  compiled.set(schema, rules);
+  return rules;
+}
+
+/** A rule with oldSelf compares an object with the stored one, which only the API server can do. */
+function isAboutOneObject({ rule }: ValidationRule): boolean {
+  return !/\boldSelf\b/.test(rule);
+}
+
+function compileRule(source: ValidationRule): CompiledRule {
+  const { rule, messageExpression } = source;
+  return {
+    source,
+    rule: compile(rule),
+    ...(messageExpression !== undefined && { message: compile(messageExpression) }),
+  };
+}
+
+function compile(expression: string): Expression {
+  const evaluate = plan(env, parse(expression));
+  return (self) => {
+    const result = evaluate({ self });
+    return isCelError(result) ? undefined : result;
+  };
+}
+
+/** The API server falls back to `message` under the same conditions. */
+function usable(message: unknown): string | undefined {
+  if (typeof message !== "string" || message.trim() === "" || message.includes("\n")) return undefined;
+  return message.trim();
+}
+
+/** Every number in the CRDs is an integer, but a JavaScript number would become a CEL double. */
+function toCel(value: unknown): CelInput {
+  if (Array.isArray(value)) return value.map(toCel);
+  if (typeof value === "object" && value !== null) {
+    return new Map(Object.entries(value).map(([key, field]) => [key, toCel(field)]));
+  }
+  if (typeof value === "number") return BigInt(value);
+  return typeof value === "string" || typeof value === "boolean" ? value : null;
+}

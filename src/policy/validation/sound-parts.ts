@@ -1,0 +1,62 @@
+/** The parts of rules that fit the schema, so that one error hides none of the others. */
+
+import type { AnyOfGateSpec, GateSpec, MatchCondition, RuleSpec } from "../../api/hook-policy.ts";
+import { type FieldError, isWithin } from "./schema.ts";
+
+export interface SoundRule {
+  readonly path: string;
+  /** Without the parts that do not fit; in a list they are replaced, so that the other items keep their index. */
+  readonly rule: RuleSpec;
+}
+
+/** A rule with this many errors may have more, which were cut off. */
+const MANY = 32;
+const NO_GATE: GateSpec = { name: "" };
+/** The schema admits no empty expression. */
+const NO_CONDITION: MatchCondition = { name: "", expression: "" };
+
+export interface PlacedGate {
+  readonly gate: AnyOfGateSpec;
+  readonly path: string;
+}
+
+/** The gates of the rule at the path, each before its members. */
+export function gatesOf({ until = [] }: RuleSpec, path: string): readonly PlacedGate[] {
+  return until.flatMap((gate, index) => {
+    const at = `${path}.until[${index}]`;
+    const members = (gate.anyOf ?? []).map((member, i) => ({ gate: member, path: `${at}.anyOf[${i}]` }));
+    return [{ gate, path: at }, ...members];
+  });
+}
+
+/** Leaves out a rule in which nothing can be read. */
+export function soundRules(
+  rules: readonly RuleSpec[],
+  schemaErrors: readonly FieldError[],
+): readonly SoundRule[] {
+  return rules.flatMap((rule, index): SoundRule[] => {
+    const path = `spec.rules[${index}]`;
+    if (schemaErrors.some((each) => isWithin(path, each.path))) return [];
+    const mine = schemaErrors.filter((each) => isWithin(each.path, path));
+    if (mine.length >= MANY) return [];
+    return [{ path, rule: mine.length === 0 ? rule : soundParts(rule, path, mine) }];
+  });
+}
+
+function soundParts(rule: RuleSpec, path: string, errors: readonly FieldError[]): RuleSpec {
+  const fits = (field: string): boolean => !errors.some((each) => isWithin(each.path, `${path}.${field}`));
+  const isList = (field: string): boolean => !errors.some((each) => each.path === `${path}.${field}`);
+  const { name, hooks, matchConditions, until } = rule;
+  return {
+    name,
+    hooks: fits("hooks") ? hooks : [],
+    ...(matchConditions !== undefined &&
+      isList("matchConditions") && {
+        matchConditions: matchConditions.map((each, i) =>
+          fits(`matchConditions[${i}]`) ? each : NO_CONDITION,
+        ),
+      }),
+    ...(until !== undefined &&
+      isList("until") && { until: until.map((gate, i) => (fits(`until[${i}]`) ? gate : NO_GATE)) }),
+  };
+}

@@ -1,0 +1,407 @@
+/**
+ * Confirms releases: before the operator releases a Cluster, reads that began after the call must agree with memory. This
+ * makes a lagging, stalled or restarted replica harmless.
+ */
+
+import type { Logger } from "../lib/logger.ts";
+import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
+import type { Confirmation, Decision, RuleTrace } from "../policy/decision.ts";
+import { compareResourceVersions } from "../policy/cluster.ts";
+import {
+  type FoundObjects,
+  type ObjectKind,
+  objectKindKey,
+  NOT_READ,
+  NOTHING_READ,
+  type ObjectReader,
+  type WatchedObject,
+} from "../policy/objects.ts";
+import type { Override } from "../policy/override.ts";
+import type { ObjectQuery } from "../policy/policy.ts";
+import type { LiveWorld } from "../policy/world.ts";
+import { type CallTurns, shareOf } from "../memory/call-turns.ts";
+import { clockProblem } from "../memory/clock.ts";
+import {
+  type ConfirmationUnderWay,
+  DefinitionReplaced,
+  type LivePolicy,
+  LiveReads,
+  samePolicies,
+  type Snapshot,
+} from "./live-reads.ts";
+import { policyKey } from "../memory/policy-set.ts";
+import { sameCluster } from "../memory/same-cluster.ts";
+import { confirmedWithin } from "../memory/time-budget.ts";
+import type { DecisionStore } from "../memory/decision-store.ts";
+import type { DecisionRequest, LiveReader } from "../memory/ports.ts";
+import type { PolicyKind } from "../policy/policy-ref.ts";
+
+export interface ConfirmationOptions {
+  readonly store: DecisionStore;
+  readonly reader: LiveReader;
+  /** The objects that must be read besides those of policies. */
+  readonly alsoReads?: (request: DecisionRequest, world: LiveWorld) => readonly ObjectQuery[];
+  /** Absent: the operator decides at once on what it has read. */
+  readonly turns?: CallTurns;
+  readonly log: Logger;
+  readonly now: () => Date;
+  /** Memory is behind with policies of these kinds: read them again. */
+  readonly onStale: (kinds: ReadonlySet<PolicyKind>) => void;
+  readonly budgetMs?: number;
+}
+
+/** The HookRollouts that memory had before the reads. */
+export interface RolloutComparison {
+  /** Whether memory has all of them as they were read; `at`: the resourceVersion of that moment. */
+  hasAll(live: readonly ObjectMeta[], at: string): boolean;
+}
+
+export interface ConfirmOptions {
+  /** Rollouts can hold the Cluster, too, so memory must have all of them. */
+  readonly rollouts?: RolloutComparison | undefined;
+  /** What is left of the time for the call; the Confirmer's own budget is the most that it takes. */
+  readonly budgetMs?: number;
+}
+
+type ClusterAndNamespace = readonly [Cluster, Namespace];
+
+/** The objects that may have to be read twice, to see that they have not changed. */
+type Present = Snapshot<ClusterAndNamespace>;
+
+interface PresentAgain extends Present, Pick<LiveWorld, "namespaces"> {}
+
+/** A confirmation of one request. */
+interface Asked {
+  readonly request: DecisionRequest;
+  readonly rollouts: RolloutComparison | undefined;
+  readonly underWay: ConfirmationUnderWay;
+}
+
+/** The other objects that a decision may depend on. */
+interface Others {
+  readonly overrides: readonly Override[];
+  readonly selecting: boolean;
+  readonly queries: readonly ObjectQuery[];
+  readonly objects: ObjectReader;
+  /** Whether the decision depends on any of them. */
+  readonly matter: boolean;
+}
+
+/** What memory had when the reads began. */
+interface Before {
+  /** As of performance.now(). */
+  readonly began: number;
+  readonly at: Date;
+  readonly known: Known;
+}
+
+interface AllRead extends Pick<Asked, "request" | "rollouts"> {
+  readonly before: Before;
+  readonly others: Others;
+  readonly first: Present;
+  readonly again: PresentAgain;
+}
+
+/** A part of the time in release.ts. */
+const BUDGET_MS = 3000;
+/** Cluster API writes a Cluster often while an operation begins, so a Cluster that has changed is read again. */
+const MAX_ATTEMPTS = 3;
+
+export class Confirmer {
+  readonly #options: ConfirmationOptions;
+  readonly #reads: LiveReads;
+
+  constructor(options: ConfirmationOptions) {
+    this.#options = options;
+    this.#reads = new LiveReads(options.reader);
+  }
+
+  /** Never rejects: the operator does not release what it cannot confirm. */
+  async confirm(
+    request: DecisionRequest,
+    { rollouts, budgetMs = Infinity }: ConfirmOptions = {},
+  ): Promise<Confirmation> {
+    const { store, reader, log, budgetMs: ownBudgetMs = BUDGET_MS } = this.#options;
+    const underWay = { share: shareOf(request, store.answers), over: false };
+    try {
+      return await confirmedWithin(Math.min(budgetMs, ownBudgetMs), () =>
+        this.#confirm(
+          { request, rollouts, underWay },
+          store.answers.namespaceOf(request.cluster)?.metadata.resourceVersion,
+        ),
+      );
+    } catch (error) {
+      const reason = error instanceof DefinitionReplaced ? "DefinitionChanging" : reader.reasonOf(error);
+      // Only a user can grant what is missing, and the error names it.
+      log[reason === "Forbidden" ? "warn" : "debug"]("Failed to read the present state", { error });
+      return { ok: false, reason };
+    } finally {
+      underWay.over = true;
+    }
+  }
+
+  /**
+   * If only policies, rollouts, Cluster and Namespace decide, all of them must have been so at one moment, that of the
+   * snapshot: one consistent list and one round of reads are enough. A second list right after the first would take 100 ms:
+   * the API server asks etcd how new its cache is, at most every 100 ms (storage/cacher/progress,
+   * ConditionalProgressRequester).
+   *
+   * - The Cluster is read after that moment, and was so if its last write is not later: a resourceVersion is a revision of
+   *   etcd, and Clusters are in the same etcd as policies (live-reads.ts).
+   * - The Namespace may be in another etcd. It was so if it still has the version that memory had before, or an earlier
+   *   attempt.
+   *
+   * If objects, overrides or other Namespaces matter, too, the policies, the Namespace and the Cluster are read again after
+   * them: all were so in between. The same holds for all Namespaces if gates select some of them. Not detected: a policy
+   * that is created and deleted in between, and objects whose gates never held at the same time.
+   */
+  async #confirm(asked: Asked, earlier: string | undefined, attempts = MAX_ATTEMPTS): Promise<Confirmation> {
+    const { request, rollouts, underWay } = asked;
+    const { namespace: ns = "", uid } = request.cluster.metadata;
+    const before = { began: performance.now(), at: this.#options.now(), known: this.#known(ns) };
+    const version = earlier ?? (await this.#reads.namespace(underWay, ns)).metadata.resourceVersion;
+    const first = await this.#snapshot(asked);
+    // Memory tells which objects their gates look at, so this comes before the reads of these objects.
+    const unknown = first.policies.filter((policy) => !this.#isKnown(policy, before.known));
+    if (unknown.length > 0) return this.#notInMemory(unknown);
+    const [cluster, namespace] = first.meanwhile;
+    if (cluster.metadata.uid !== uid) return { ok: false, reason: "ClusterReplaced" };
+    const others = await this.#others(request, first.meanwhile, underWay);
+    const again = others.matter ? await this.#again(asked, others) : first;
+    const changed = whichChanged(request, others.matter ? versionOf(namespace) : version, again);
+    if (changed !== undefined) {
+      if (attempts > 1) return await this.#confirm(asked, versionOf(again.meanwhile[1]), attempts - 1);
+      return { ok: false, reason: changed };
+    }
+    const decide = (): Confirmation =>
+      underWay.over
+        ? { ok: false, reason: "Timeout" }
+        : this.#decide({ request, rollouts, before, others, first, again });
+    const { turns } = this.#options;
+    return turns === undefined ? decide() : await turns.run(underWay.share, decide);
+  }
+
+  async #snapshot(asked: Asked): Promise<Present> {
+    const { request, rollouts, underWay } = asked;
+    return await this.#reads.snapshot(underWay, {
+      namespace: request.cluster.metadata.namespace ?? "",
+      withRollouts: rollouts !== undefined,
+      meanwhile: async () => await this.#clusterAndNamespace(asked),
+    });
+  }
+
+  /** A review contains its Cluster. */
+  async #clusterAndNamespace({
+    request: { cluster, admission },
+    underWay,
+  }: Asked): Promise<ClusterAndNamespace> {
+    const { namespace = "", name } = cluster.metadata;
+    return await Promise.all([
+      admission === true ? cluster : this.#reads.cluster(underWay, namespace, name),
+      this.#reads.namespace(underWay, namespace),
+    ]);
+  }
+
+  #notInMemory(unknown: readonly LivePolicy[]): Confirmation {
+    const { store, onStale } = this.#options;
+    // Memory has been told of the specs that are being compiled, so listing them again would tell no more.
+    const stale = unknown.filter(
+      ({ kind, metadata: m }) => !store.compiles(policyKey(kind, m.namespace, m.name)),
+    );
+    if (stale.length > 0) onStale(new Set(stale.map(({ kind }) => kind)));
+    return { ok: false, reason: "PolicyNotInMemory" };
+  }
+
+  async #others(
+    request: DecisionRequest,
+    [cluster, namespace]: ClusterAndNamespace,
+    underWay: ConfirmationUnderWay,
+  ): Promise<Others> {
+    const { store, now, alsoReads } = this.#options;
+    const overrides = await this.#overrides(underWay, cluster);
+    const unread = { cluster, namespace, overrides, objects: NOTHING_READ };
+    const selecting = store.answers.selectsNamespaces(request, unread);
+    const world = { ...unread, ...(await this.#allNamespaces(underWay, selecting)) };
+    const queries = [
+      ...store.answers.objectQueries(request, world, now()),
+      ...(alsoReads?.(request, world) ?? []),
+    ];
+    const objects = await this.#objects(underWay, queries);
+    const matter = selecting || queries.length > 0 || overrides.length > 0;
+    return { overrides, selecting, queries, objects, matter };
+  }
+
+  async #again(asked: Asked, { selecting }: Others): Promise<PresentAgain> {
+    const [snapshot, namespaces] = await Promise.all([
+      this.#snapshot(asked),
+      this.#allNamespaces(asked.underWay, selecting),
+    ]);
+    return { ...snapshot, ...namespaces };
+  }
+
+  #decide({ request, rollouts, before, others, first, again }: AllRead): Confirmation {
+    const { store, reader, now } = this.#options;
+    const changing = this.#changing({ rollouts, before, first, again });
+    if (changing !== undefined) return { ok: false, reason: changing };
+    const at = now();
+    const { overrides, selecting, queries, objects } = others;
+    const [cluster, namespace] = again.meanwhile;
+    const { namespaces } = again;
+    const world = { cluster, namespace, overrides, objects, ...(namespaces && { namespaces }) };
+    const worldUnread = { ...world, objects: NOTHING_READ };
+    if (selecting && !sameQueries(queries, store.answers.objectQueries(request, worldUnread, at)))
+      return { ok: false, reason: "NamespacesChanging" };
+    const wrongClock = clockProblem(reader, at, before.began);
+    if (wrongClock !== undefined) return { ok: false, reason: wrongClock };
+    // Set back meanwhile: then `before.at` is not before the reads.
+    if (at < before.at) return { ok: false, reason: "ClockSkewed" };
+    const decision = store.answers.decideLive(request, world, at, before.at);
+    if (!decision.holds && !store.answers.isWanted(request, cluster))
+      return { ok: false, reason: "NotWanted" };
+    if (restsOnWait(decision) && store.answers.isBehind(world))
+      return { ok: false, reason: "ClusterNotInMemory" };
+    return { ok: true, decision };
+  }
+
+  /** A word for what differs between the two reads, or from what memory knows. */
+  #changing({ rollouts, before, first, again }: Omit<AllRead, "request" | "others">): string | undefined {
+    const { store } = this.#options;
+    if (!samePolicies(first.policies, again.policies)) return "PoliciesChanging";
+    // Memory as it is now must still have these policies, and every policy that it had before the reads.
+    const areKnown = again.policies.every((policy) => this.#isKnown(policy, before.known));
+    const [cluster] = first.meanwhile;
+    const [clusterAgain] = again.meanwhile;
+    if (!areKnown || !hasAll(this.#known(cluster.metadata.namespace ?? ""), before.known))
+      return "PoliciesChanging";
+    if (rollouts?.hasAll(again.rollouts, again.at) === false) return "RolloutNotInMemory";
+    const withStatus = store.policies.haveExpressions;
+    return sameCluster(cluster, clusterAgain, { withStatus }) ? undefined : "ClusterChanging";
+  }
+
+  /** A failed read affects the gates that select namespaces, and no policy that proceeds without them. */
+  async #allNamespaces(
+    underWay: ConfirmationUnderWay,
+    needed: boolean,
+  ): Promise<Pick<LiveWorld, "namespaces">> {
+    if (!needed) return {};
+    try {
+      const read = await this.#reads.allNamespaces(underWay);
+      return { namespaces: () => read };
+    } catch (error) {
+      this.#options.log.debug("Failed to read the Namespaces", { error });
+      return {};
+    }
+  }
+
+  /** The overrides in memory that still exist unchanged. An override that memory does not have could only release. */
+  async #overrides(underWay: ConfirmationUnderWay, cluster: Cluster): Promise<readonly Override[]> {
+    const known = this.#options.store.overrides.ofCluster(cluster);
+    if (known.length === 0) return known;
+    const live = await this.#reads.overrides(underWay);
+    return known.filter(({ uid, generation }) =>
+      live.some((override) => override.uid === uid && override.generation === generation),
+    );
+  }
+
+  async #objects(underWay: ConfirmationUnderWay, queries: readonly ObjectQuery[]): Promise<ObjectReader> {
+    const read = new Map<string, FoundObjects[]>();
+    const unique = new Map(queries.map((query) => [JSON.stringify(query), query]));
+    await Promise.all(
+      [...unique.values()].map(async (query) => {
+        const found = await this.#reads
+          .objects(underWay, query)
+          .catch((error: unknown) => this.#unreadable(query, error));
+        const key = placeOf(query.kind, query.namespace);
+        read.set(key, [...(read.get(key) ?? []), found]);
+      }),
+    );
+    // Hundreds of gates may look at one place.
+    const joined = new Map([...read].map(([place, parts]) => [place, join(parts)]));
+    return { find: (kind, namespace) => joined.get(placeOf(kind, namespace)) ?? NOT_READ };
+  }
+
+  /** A failed read affects the gates that look at these objects, and no policy that proceeds without them. */
+  #unreadable({ kind }: ObjectQuery, error: unknown): FoundObjects {
+    this.#options.log.debug("Failed to read objects", { kind: objectKindKey(kind), error });
+    return { ok: false, reason: "ObjectsUnreadable", message: "the objects could not be read just now" };
+  }
+
+  /**
+   * A policy that only memory has can hold, but never release. A resource version below the one that memory had before the
+   * reads means a restored etcd, where the same generation may be another spec. (The version in memory now is not
+   * compared: this operator's own status write can overtake the answer to a list.)
+   */
+  #isKnown(
+    { kind, metadata: { namespace, name, uid, generation, resourceVersion } }: LivePolicy,
+    knownBefore: Known,
+  ): boolean {
+    const key = policyKey(kind, namespace, name);
+    const entry = this.#options.store.policies.get(key);
+    if (entry === undefined || entry.compiled.uid !== uid || entry.compiled.generation !== generation)
+      return false;
+    const known = knownBefore.get(`${key} ${uid}`);
+    return (
+      known === undefined || (compareResourceVersions(resourceVersion, known.resourceVersion) ?? -1) >= 0
+    );
+  }
+
+  /** The policies in memory that could apply, by key and uid. */
+  #known(namespace: string): Known {
+    const { entries } = this.#options.store.policies.candidates(namespace);
+    return new Map(
+      entries.map(({ key, compiled: { uid }, object: { metadata } }) => [`${key} ${uid}`, metadata]),
+    );
+  }
+}
+
+const versionOf = ({ metadata }: Namespace): string => metadata.resourceVersion;
+
+/** A word for what may have changed since the moment of the snapshot; `version`: of the Namespace before it. */
+function whichChanged(
+  { admission }: DecisionRequest,
+  version: string,
+  { at, meanwhile: [{ metadata }, namespace] }: Present,
+): string | undefined {
+  const wasSo = admission === true || (compareResourceVersions(metadata.resourceVersion, at) ?? 1) <= 0;
+  if (!wasSo) return "ClusterChanging";
+  return version === versionOf(namespace) ? undefined : "NamespaceChanging";
+}
+
+/** Whether the release rests on a wait: only memory knows that its gates held without a break. */
+function restsOnWait({ holds, trace }: Decision): boolean {
+  return !holds && trace.some(({ mode, rules }) => mode === "Enforce" && rules.some(hasWaited));
+}
+
+function hasWaited({ reason, timers }: RuleTrace): boolean {
+  return reason === "GatesHold" && timers?.gatesMetSince !== undefined;
+}
+
+type Known = ReadonlyMap<string, ObjectMeta>;
+
+function hasAll(now: Known, before: Known): boolean {
+  return [...before].every(([key, { generation }]) => now.get(key)?.generation === generation);
+}
+
+/** Each selected namespace has its own queries. */
+function sameQueries(before: readonly ObjectQuery[], again: readonly ObjectQuery[]): boolean {
+  return JSON.stringify(before) === JSON.stringify(again);
+}
+
+function placeOf(kind: ObjectKind, namespace: string): string {
+  return `${objectKindKey(kind)} ${namespace}`;
+}
+
+/** Several gates can look at different objects of one kind; a whole object replaces its bare metadata. */
+function join(parts: readonly FoundObjects[]): FoundObjects {
+  const failed = parts.find(({ ok }) => !ok);
+  if (failed !== undefined) return failed;
+  const found = parts.filter((part) => part.ok);
+  const [first] = found;
+  if (first === undefined) return NOT_READ;
+  const objects = new Map<string, WatchedObject>();
+  for (const object of found.flatMap((part) => part.objects)) {
+    const { uid } = object.metadata;
+    if (object.raw !== undefined || !objects.has(uid)) objects.set(uid, object);
+  }
+  return { ok: true, namespaced: first.namespaced, objects: [...objects.values()] };
+}

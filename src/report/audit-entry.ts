@@ -1,0 +1,255 @@
+/**
+ * The audit entry of one answer or refusal (schemas/output/audit.json): its inputs and the reasons for the verdict. It
+ * contains only constants, names and versions, nothing that a gate has observed, and at most some 64 KiB.
+ */
+
+import type { RefusedRequest } from "../admission/cluster-handler.ts";
+import type { AdmissionVerdict } from "../admission/outcome.ts";
+import type { HookCall, HookName } from "../api/runtime-hooks.ts";
+import { targetVersion } from "../policy/target-version.ts";
+import type { ObjectMeta } from "../api/meta.ts";
+import { objectQueries } from "../policy/gates/object-queries.ts";
+import { type ObjectKind, objectKindKey } from "../policy/objects.ts";
+import type { Basis, Decision, PolicyTrace, RuleTrace } from "../policy/decision.ts";
+import { truncate } from "../policy/message.ts";
+import type { CompiledPolicy } from "../policy/policy.ts";
+import type { World } from "../policy/world.ts";
+import type { AnswerVerdict, Outcome } from "../hooks/answer-log.ts";
+import type { Answer, HookRequest } from "../hooks/codec.ts";
+import type { Override } from "../policy/override.ts";
+import type { PolicyRef } from "../policy/policy-ref.ts";
+
+interface AuditSubject {
+  readonly time: string;
+  /** The replica that answered. */
+  readonly instance: string;
+  readonly hook: HookName;
+  readonly targetVersion?: string;
+  readonly cluster: { readonly namespace: string; readonly name: string; readonly uid: string };
+}
+
+export interface AuditEntry extends AuditSubject {
+  readonly apiVersion: typeof API_VERSION;
+  readonly kind: "Answer";
+  /** Verdict of this replica's last answer about the same operation; absent: none is remembered. */
+  readonly before?: AnswerVerdict;
+  readonly verdict: AnswerVerdict;
+  readonly answer: Answer;
+  /** Absent when there was no decision. */
+  readonly decision?: AuditDecision;
+}
+
+/** A request to the API server that was refused at admission. */
+export interface AuditRefusal extends AuditSubject {
+  readonly apiVersion: typeof API_VERSION;
+  readonly kind: "Refusal";
+  /** The user who sent it, as the API server reports. */
+  readonly user: string;
+  readonly dryRun: boolean;
+  readonly verdict: AdmissionVerdict;
+  /** The message that the user got. */
+  readonly message: string;
+  readonly decision?: AuditDecision;
+}
+
+interface AuditDecision extends Pick<Basis, "source"> {
+  readonly firstAsked?: string;
+  readonly inputs: AuditInputs;
+  readonly policies: readonly AuditPolicy[];
+  readonly policiesOmitted: number;
+}
+
+interface AuditInputs {
+  readonly cluster: Pick<ObjectMeta, "resourceVersion">;
+  readonly namespace?: Pick<ObjectMeta, "uid" | "resourceVersion">;
+  readonly overrides: readonly Pick<Override, "name" | "uid" | "generation">[];
+  readonly objects: readonly AuditObject[];
+  readonly objectsOmitted: number;
+}
+
+type AuditObject = Pick<ObjectKind, "apiVersion" | "kind"> &
+  Pick<ObjectMeta, "namespace" | "name" | "uid" | "resourceVersion">;
+
+type AuditPolicy = PolicyRef &
+  Partial<Pick<CompiledPolicy, "uid" | "generation">> &
+  Pick<PolicyTrace, "mode" | "verdict" | "holds" | "overriddenBy"> & { readonly rules: readonly AuditRule[] };
+
+interface AuditRule extends Pick<RuleTrace, "rule" | "verdict" | "holds" | "reason"> {
+  readonly message?: string;
+  readonly deadlineAt?: string;
+  readonly gates: readonly {
+    readonly gate: string;
+    readonly holds: boolean | null;
+    readonly reason: string;
+  }[];
+}
+
+const API_VERSION = "audit.hookpolicy.dev/v1alpha1";
+/** Characters of JSON; a policy with every rule and gate that the CRD allows fits. */
+const MAX_TRACE = 64 * 1024;
+const MAX_OBJECTS = 32;
+const MAX_MESSAGE = 256;
+
+export interface AuditContext {
+  readonly now: Date;
+  /** Name of this replica. */
+  readonly instance: string;
+  readonly before?: AnswerVerdict | undefined;
+}
+
+export function auditEntry(
+  { call, cluster }: HookRequest,
+  { verdict, answer, decision }: Outcome,
+  context: AuditContext,
+): AuditEntry {
+  return {
+    apiVersion: API_VERSION,
+    kind: "Answer",
+    ...subject({ call, cluster }, context),
+    ...(context.before !== undefined && { before: context.before }),
+    verdict,
+    answer,
+    ...described(decision, call, context.now),
+  };
+}
+
+export function auditRefusal(
+  { review, attempt, outcome: { verdict, denial, decision } }: RefusedRequest,
+  context: AuditContext,
+): AuditRefusal {
+  return {
+    apiVersion: API_VERSION,
+    kind: "Refusal",
+    ...subject(attempt, context),
+    user: truncate(review.username, MAX_MESSAGE),
+    dryRun: review.dryRun,
+    verdict,
+    message: denial.message,
+    ...described(decision, attempt.call, context.now),
+  };
+}
+
+function subject(
+  { call, cluster }: Pick<HookRequest, "call" | "cluster">,
+  { now, instance }: AuditContext,
+): AuditSubject {
+  const { namespace = "", name, uid } = cluster.metadata;
+  const version = targetVersion(call);
+  return {
+    time: now.toISOString(),
+    instance,
+    hook: call.hook,
+    ...(version !== undefined && { targetVersion: version }),
+    cluster: { namespace, name, uid },
+  };
+}
+
+type Matched = readonly { readonly trace: PolicyTrace; readonly compiled: CompiledPolicy | undefined }[];
+
+function described(
+  decision: Decision | undefined,
+  call: HookCall,
+  now: Date,
+): { readonly decision?: AuditDecision } {
+  if (decision?.basis === undefined) return {};
+  const { source, world, policies: all } = decision.basis;
+  const { cluster, namespace, overrides, state } = world;
+  const matched = decision.trace
+    .map((trace, index) => ({ trace, compiled: all[index] }))
+    .filter(({ trace }) => trace.matched);
+  const policies = bounded(matched);
+  return {
+    decision: {
+      source,
+      ...(state !== undefined && { firstAsked: state.firstAsked.toISOString() }),
+      inputs: {
+        cluster: { resourceVersion: cluster.metadata.resourceVersion },
+        ...(namespace !== undefined && {
+          namespace: { uid: namespace.metadata.uid, resourceVersion: namespace.metadata.resourceVersion },
+        }),
+        overrides: overrides.map(({ name, uid, generation }) => ({ name, uid, generation })),
+        ...objectsOf(matched, world, call, now),
+      },
+      policies,
+      policiesOmitted: matched.length - policies.length,
+    },
+  };
+}
+
+/** The objects that the gates on this hook look at; each kind is read once in each namespace. */
+function objectsOf(
+  matched: Matched,
+  world: World,
+  call: HookCall,
+  now: Date,
+): Pick<AuditInputs, "objects" | "objectsOmitted"> {
+  const policies = matched.flatMap(({ compiled }) => compiled ?? []);
+  const objects: AuditObject[] = [];
+  const seen = new Set<string>();
+  const queries = objectQueries(policies, world, call, now) ?? [];
+  const places = Map.groupBy(queries, ({ kind, namespace }) => `${objectKindKey(kind)} ${namespace}`);
+  for (const asked of places.values()) {
+    const [first] = asked;
+    if (first === undefined) continue;
+    const { kind, namespace } = first;
+    const found = world.objects.find(kind, namespace);
+    if (!found.ok) continue;
+    const names = new Set(asked.map(({ name }) => name)); // `undefined` means all names
+    for (const { metadata } of found.objects) {
+      if (!names.has(undefined) && !names.has(metadata.name)) continue;
+      const key = `${metadata.uid} ${kind.kind}`;
+      if (seen.has(key)) continue;
+      seen.add(key);
+      if (objects.length < MAX_OBJECTS) objects.push(describeObject(kind, metadata));
+    }
+  }
+  return { objects, objectsOmitted: seen.size - objects.length };
+}
+
+function describeObject({ apiVersion, kind }: ObjectKind, metadata: ObjectMeta): AuditObject {
+  const { namespace, name, uid, resourceVersion } = metadata;
+  return { apiVersion, kind, ...(namespace !== undefined && { namespace }), name, uid, resourceVersion };
+}
+
+/** Policies that hold come first; the caller counts those that do not fit. */
+function bounded(matched: Matched): AuditPolicy[] {
+  const holdingFirst = matched.toSorted((a, b) => Number(b.trace.holds) - Number(a.trace.holds));
+  const kept: AuditPolicy[] = [];
+  let size = 0;
+  for (const { trace, compiled } of holdingFirst) {
+    const policy = describePolicy(trace, compiled);
+    size += JSON.stringify(policy).length;
+    if (size > MAX_TRACE && kept.length > 0) break;
+    kept.push(policy);
+  }
+  return kept;
+}
+
+function describePolicy(trace: PolicyTrace, compiled: CompiledPolicy | undefined): AuditPolicy {
+  const { policy, mode, verdict, holds, overriddenBy, rules } = trace;
+  return {
+    ...policy,
+    ...(compiled !== undefined && { uid: compiled.uid, generation: compiled.generation }),
+    mode,
+    verdict,
+    holds,
+    ...(overriddenBy !== undefined && { overriddenBy }),
+    rules: rules.map(describeRule),
+  };
+}
+
+function describeRule({ rule, verdict, holds, reason, message, deadlineAt, gates }: RuleTrace): AuditRule {
+  return {
+    rule: truncate(rule, MAX_MESSAGE),
+    verdict,
+    holds,
+    reason,
+    ...(message !== "" && { message: truncate(message, MAX_MESSAGE) }),
+    ...(deadlineAt !== undefined && { deadlineAt: deadlineAt.toISOString() }),
+    gates: gates.map(({ gate, holds: gateHolds, reason: why }) => ({
+      gate: truncate(gate, MAX_MESSAGE),
+      holds: gateHolds ?? null,
+      reason: why,
+    })),
+  };
+}

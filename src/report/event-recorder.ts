@@ -1,0 +1,191 @@
+/** Writes Events: only for transitions, never per hook call, and in limited numbers. */
+
+import { createHash } from "node:crypto";
+import { hostname } from "node:os";
+import { FairTurns } from "../turns/fair-turns.ts";
+import type { Logger } from "../lib/logger.ts";
+import { printable } from "../lib/printable.ts";
+import type { Transition } from "../memory/transitions.ts";
+import type { KubeClient } from "../kube/kube-client.ts";
+import { childOf, pause } from "../kube/deadline.ts";
+import { isAlreadyExists, isNamespaceTerminating } from "../kube/kube-error.ts";
+import { microTime } from "../kube/micro-time.ts";
+import { apiResource } from "../kube/resource.ts";
+import { truncateBytes } from "../policy/message.ts";
+import { type DatedText, EventBursts } from "./event-bursts.ts";
+import { aboutPolicy, describeTransition, type EventText } from "./event-text.ts";
+
+const EVENTS = apiResource("events", "events.k8s.io/v1", true, "Event");
+
+/** Each cause is limited by event-bursts.ts; this limit is for many causes at once, across all namespaces. */
+const MAX_WAITING = 1000;
+const INTERVAL_MS = 100;
+/** While more Events wait, none is written a second time for its policy. */
+const CALM = 100;
+/** In bytes: limit of the API (apis/events/validation: NoteLengthLimit). */
+const MAX_NOTE = 1024;
+
+/** - repeated: another replica has written it. - refused: the namespace is being deleted and accepts no Event. */
+export type EventResult = "written" | "repeated" | "refused" | "failed" | "dropped";
+
+export interface EventRecorderOptions {
+  readonly client: Pick<KubeClient, "create">;
+  readonly log: Logger;
+  readonly onResult: (result: EventResult) => void;
+  readonly now: () => Date;
+}
+
+export class EventRecorder {
+  readonly #options: EventRecorderOptions;
+  readonly #bursts = new EventBursts();
+  /** Namespaces take turns: one writes at a time, and each has at most one turn in the queue. */
+  readonly #turns = new FairTurns(1);
+  readonly #waiting = new Map<string, DatedText[]>();
+  readonly #running = Promise.withResolvers<AbortSignal>();
+  #count = 0;
+  #arrived = Promise.withResolvers<void>();
+  #writing: Promise<void> = Promise.resolve();
+  #dropping = false;
+
+  constructor(options: EventRecorderOptions) {
+    this.#options = options;
+  }
+
+  /** Never waits or throws: it is called while a hook call is answered. */
+  record(transition: Transition): void {
+    const { log, now } = this.#options;
+    try {
+      const text = describeTransition(transition);
+      // memory/evaluator.ts logs changed decisions itself.
+      if (transition.type !== "Held") log.info(text.note, { reason: text.reason });
+      const dated = { text, at: now() };
+      if (this.#bursts.admit(dated)) this.#enqueue(dated);
+      this.#arrived.resolve();
+    } catch (error) {
+      log.error("Failed to record a transition", { type: transition.type, error });
+    }
+  }
+
+  /** Records an Event that is no transition of a policy, and does not log it. */
+  tell(text: EventText): void {
+    this.#enqueue({ text, at: this.#options.now() });
+  }
+
+  #enqueue(dated: DatedText): void {
+    const namespace = dated.text.regarding.namespace ?? "";
+    const waiting = this.#waiting.get(namespace) ?? [];
+    if (this.#count >= MAX_WAITING && !this.#makeRoom(waiting.length)) return this.#drop();
+    this.#count += 1;
+    waiting.push(dated);
+    if (waiting.length > 1) return;
+    this.#waiting.set(namespace, waiting);
+    this.#takeTurn(namespace);
+  }
+
+  /** When all places are taken, the namespace with the most waiting Events loses its newest Event. */
+  #makeRoom(own: number): boolean {
+    let most: DatedText[] = [];
+    for (const waiting of this.#waiting.values()) if (waiting.length > most.length) most = waiting;
+    if (most.length <= own + 1) return false;
+    most.pop();
+    this.#count -= 1;
+    this.#drop();
+    return true;
+  }
+
+  #drop(): void {
+    const { log, onResult } = this.#options;
+    if (!this.#dropping) log.warn("Dropping Events: too many wait to be written", { waiting: MAX_WAITING });
+    this.#dropping = true;
+    onResult("dropped");
+  }
+
+  #takeTurn(namespace: string): void {
+    this.#turns.queue(namespace, "", {
+      over: () => false,
+      begin: () => (this.#writing = this.#writeNext(namespace)),
+    });
+  }
+
+  async #writeNext(namespace: string): Promise<void> {
+    const signal = await this.#running.promise;
+    const waiting = this.#waiting.get(namespace) ?? [];
+    const next = waiting.shift();
+    if (next === undefined || signal.aborted) return;
+    this.#count -= 1;
+    if (waiting.length > 0) this.#takeTurn(namespace);
+    else this.#waiting.delete(namespace);
+    if (this.#count === 0) this.#dropping = false;
+    await this.#write(next, signal);
+    await pause(INTERVAL_MS, signal);
+    const other = aboutPolicy(next.text);
+    if (other === undefined || this.#count > CALM || signal.aborted) return;
+    await this.#write({ text: other, at: next.at }, signal);
+    await pause(INTERVAL_MS, signal);
+  }
+
+  /** Runs until `signal` aborts; never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { now } = this.#options;
+    this.#running.resolve(signal);
+    while (!signal.aborted) {
+      for (const text of this.#bursts.ended(now())) this.#enqueue({ text, at: now() });
+      await this.#arrival(signal);
+    }
+    await this.#writing;
+  }
+
+  /** Resolves with the first Event of a burst, the end of a burst, or `signal`. */
+  async #arrival(signal: AbortSignal): Promise<void> {
+    const rest = this.#bursts.untilNext(this.#options.now()) ?? MAX_REST_MS;
+    const wake = childOf(signal);
+    await Promise.race([this.#arrived.promise, pause(rest, wake.controller.signal)]);
+    wake.controller.abort();
+    wake.release();
+    this.#arrived = Promise.withResolvers<void>();
+  }
+
+  /** Events are best effort: one that cannot be written is dropped. */
+  async #write({ text, at }: DatedText, signal: AbortSignal): Promise<void> {
+    const { client, log, onResult } = this.#options;
+    try {
+      await client.create(EVENTS, toEvent(text, at), { signal });
+      onResult("written");
+    } catch (error) {
+      if (signal.aborted) return;
+      const { reason } = text;
+      if (isAlreadyExists(error)) return onResult("repeated");
+      if (isNamespaceTerminating(error)) {
+        log.debug("The namespace is being deleted, and takes no Event", { reason });
+        return onResult("refused");
+      }
+      log.warn("Failed to write an Event", { reason, error: String(error) });
+      onResult("failed");
+    }
+  }
+}
+
+/** Bounds the wait, so that a change of the wall clock cannot delay a burst forever. */
+const MAX_REST_MS = 60_000;
+
+function toEvent(text: EventText, at: Date): Parameters<KubeClient["create"]>[1] {
+  const { identity, note, policyNote: _, regarding, series, ...rest } = text;
+  const digest = createHash("sha256").update(`${text.reason} ${identity}`).digest("hex").slice(0, 24);
+  // An Event about an object without a namespace belongs in "default".
+  const metadata = { name: `hookpolicy.${digest}`, namespace: regarding.namespace ?? "default" };
+  const event = {
+    apiVersion: "events.k8s.io/v1",
+    kind: "Event",
+    metadata,
+    eventTime: microTime(at),
+    reportingController: "hookpolicy.dev/operator",
+    reportingInstance: hostname(),
+    regarding,
+    note: truncateBytes(printable(note), MAX_NOTE),
+    ...rest,
+    ...(series !== undefined && {
+      series: { count: series.count, lastObservedTime: microTime(series.lastObservedTime) },
+    }),
+  };
+  return event;
+}

@@ -1,0 +1,216 @@
+/** Gauges that mirror state in memory: they are read only when they are scraped. */
+
+import { setImmediate } from "node:timers/promises";
+
+import { entryOf } from "../lib/entry-of.ts";
+import { CONDITION } from "../api/hook-policy.ts";
+import type { HookName } from "../api/runtime-hooks.ts";
+import type { HeldRow } from "../operations/rows.ts";
+import { TORN_DOWN_REASONS } from "../operations/torn-down.ts";
+import type { PolicyEntry } from "../memory/policy-entry.ts";
+import type { DecisionStore } from "../memory/decision-store.ts";
+import type { Informer } from "../kube/informer.ts";
+import type { Stored } from "../kube/object-store.ts";
+import type { WorkQueue } from "../kube/work-queue.ts";
+import { isGated } from "../policy/policy.ts";
+import type { Metrics, Sample } from "./metrics.ts";
+import type { ObjectInformers } from "../objects/object-informers.ts";
+
+type AnyInformer = Pick<
+  Informer<Stored>,
+  "contactAgeMs" | "restarts" | "size" | "tooLarge" | "synced" | "whenSynced" | "run"
+>;
+
+export type Named = readonly [name: string, informer: AnyInformer];
+
+export interface Memory {
+  readonly store: DecisionStore;
+  readonly queue: WorkQueue;
+  readonly named: readonly Named[];
+  readonly objects: ObjectInformers;
+  readonly now: () => Date;
+}
+
+/** Series of one metric by policy: tenants create policies, and each series costs every scrape. */
+const MAX_SERIES = 1000;
+
+export function followMemory(metrics: Metrics, { store, queue, named, objects, now }: Memory): void {
+  const informers = (): Named[] => [...named, ...objects.informers()];
+  const perInformer = (read: (informer: AnyInformer) => number) => (): Sample<"resource">[] =>
+    informers().map(([resource, informer]) => ({ labels: { resource }, value: read(informer) }));
+  metrics.policies.follow(() => countPolicies(store));
+  followPolicies(metrics, store);
+  metrics.overrides.follow(() => countOverrides(store, now()));
+  metrics.workqueueDepth.follow(() => [{ labels: {}, value: queue.depth }]);
+  metrics.informerContactAge.follow(perInformer((informer) => informer.contactAgeMs() / 1000));
+  metrics.informerRestarts.follow(perInformer((informer) => informer.restarts));
+  metrics.informerObjects.follow(perInformer((informer) => informer.size));
+  metrics.informerTooLarge.follow(perInformer((informer) => informer.tooLarge));
+}
+
+/** The values of all metrics about policies, for one scrape. */
+type Survey = ReturnType<typeof emptySurvey>;
+
+function emptySurvey() {
+  return {
+    /** Distinct Clusters that at least one policy holds, by uid. */
+    held: new Map<HookName, Set<string>>(),
+    /** Distinct Clusters of which others delete what they own, by uid. */
+    tornDown: new Map(TORN_DOWN_REASONS.map((reason) => [reason, new Set<string>()])),
+    decisions: new Series<PolicyLabel | "hook" | "verdict">(),
+    wouldBlock: new Series<PolicyLabel | "hook">(),
+    oldest: new Series<PolicyLabel | "hook">(),
+    windows: new Series<PolicyLabel | "rule" | "gate">(),
+    deadlines: new Series<PolicyLabel | "passed">(),
+  };
+}
+
+class Series<Label extends string> {
+  readonly samples: Sample<Label>[] = [];
+  omitted = 0;
+
+  add(samples: readonly Sample<Label>[]): void {
+    const room = Math.min(samples.length, MAX_SERIES - this.samples.length);
+    this.samples.push(...samples.slice(0, room));
+    this.omitted += samples.length - room;
+  }
+}
+
+function followPolicies(metrics: Metrics, store: DecisionStore): void {
+  let underWay: Promise<Survey> | undefined;
+  // All metrics of one scrape are read at the same time.
+  const survey = async (): Promise<Survey> =>
+    await (underWay ??= surveyPolicies(store).finally(() => (underWay = undefined)));
+  metrics.heldClusters.follow(async () =>
+    [...(await survey()).held].map(([hook, { size }]) => ({ labels: { hook }, value: size })),
+  );
+  metrics.tornDown.follow(async () =>
+    [...(await survey()).tornDown].map(([reason, { size }]) => ({ labels: { reason }, value: size })),
+  );
+  metrics.policyDecisions.follow(async () => (await survey()).decisions.samples);
+  metrics.wouldBlock.follow(async () => (await survey()).wouldBlock.samples);
+  metrics.oldestHold.follow(async () => (await survey()).oldest.samples);
+  metrics.windowsOpen.follow(async () => (await survey()).windows.samples);
+  metrics.deadlines.follow(async () => (await survey()).deadlines.samples);
+  metrics.seriesOmitted.follow(async () => {
+    const { decisions, wouldBlock, oldest, windows, deadlines } = await survey();
+    return Object.entries({
+      hookpolicy_policy_decisions: decisions,
+      hookpolicy_policy_would_block_total: wouldBlock,
+      hookpolicy_oldest_hold_timestamp_seconds: oldest,
+      hookpolicy_window_open: windows,
+      hookpolicy_deadlines: deadlines,
+    }).map(([metric, { omitted }]) => ({ labels: { metric }, value: omitted }));
+  });
+}
+
+/** Time on the event loop per slice: hooks are answered in between. */
+const SLICE_MS = 5;
+
+/**
+ * ClusterHookPolicies come first, then the policies that are in memory longest, so that no tenant crowds out others.
+ */
+async function surveyPolicies({ policies }: DecisionStore): Promise<Survey> {
+  const survey = emptySurvey();
+  let end = performance.now() + SLICE_MS;
+  for (const entry of [...policies.entries()].toSorted((a, b) => rank(a) - rank(b))) {
+    for (const { hook, holds, clusterUID, tornDown } of entry.held.values()) {
+      if (holds) entryOf(survey.held, hook, () => new Set()).add(clusterUID);
+      if (tornDown !== undefined) survey.tornDown.get(tornDown.reason)?.add(clusterUID);
+    }
+    survey.decisions.add(countDecisions(entry));
+    survey.wouldBlock.add(countWouldBlock(entry));
+    survey.oldest.add(oldestHolds(entry));
+    survey.windows.add(openWindows(entry));
+    survey.deadlines.add(countDeadlines(entry));
+    if (performance.now() < end) continue;
+    await setImmediate();
+    end = performance.now() + SLICE_MS;
+  }
+  return survey;
+}
+
+function rank({ compiled }: PolicyEntry): number {
+  return compiled.ref.kind === "ClusterHookPolicy" ? 0 : 1;
+}
+
+type PolicyLabel = "kind" | "namespace" | "policy";
+
+function labelsOf({ compiled }: PolicyEntry): Record<PolicyLabel, string> {
+  const { kind, namespace = "", name: policy } = compiled.ref;
+  return { kind, namespace, policy };
+}
+
+function countPolicies(store: DecisionStore): Sample<"kind" | "mode" | "ready">[] {
+  const counts = new Map<string, Sample<"kind" | "mode" | "ready">>();
+  for (const { object, compiled } of store.policies.entries()) {
+    const condition = object.status?.conditions?.find(({ type }) => type === CONDITION.Ready);
+    const labels = { kind: compiled.ref.kind, mode: compiled.mode, ready: condition?.status ?? "Unknown" };
+    const key = Object.values(labels).join(" ");
+    counts.set(key, { labels, value: (counts.get(key)?.value ?? 0) + 1 });
+  }
+  return [...counts.values()];
+}
+
+/** An operation that a deadline has released is reported until it ends, but is not held any more. */
+export function countDecisions(entry: PolicyEntry): Sample<PolicyLabel | "hook" | "verdict">[] {
+  const counts = new Map<HookName, Map<HeldRow["verdict"], number>>();
+  for (const { hook, verdict } of entry.held.values()) {
+    if (verdict === "Allowed") continue;
+    const ofHook = counts.get(hook) ?? new Map<HeldRow["verdict"], number>();
+    counts.set(hook, ofHook.set(verdict, (ofHook.get(verdict) ?? 0) + 1));
+  }
+  return [...counts].flatMap(([hook, verdicts]) =>
+    [...verdicts].map(([verdict, value]) => ({ labels: { ...labelsOf(entry), hook, verdict }, value })),
+  );
+}
+
+/** An Audit policy counts from 0 on: a series that starts with its first operation shows no increase. */
+function countWouldBlock(entry: PolicyEntry): Sample<PolicyLabel | "hook">[] {
+  const { compiled, wouldHaveHeld } = entry;
+  const audited =
+    compiled.mode === "Audit" ? compiled.rules.filter(isGated).flatMap(({ hooks }) => [...hooks]) : [];
+  return [...new Set([...audited, ...wouldHaveHeld.keys()])].map((hook) => ({
+    labels: { ...labelsOf(entry), hook },
+    value: wouldHaveHeld.get(hook) ?? 0,
+  }));
+}
+
+function oldestHolds(entry: PolicyEntry): Sample<PolicyLabel | "hook">[] {
+  const oldest = new Map<HookName, string>();
+  for (const { hook, holds, firstAsked } of entry.held.values()) {
+    // Both have the same format, so the smaller text is the earlier time; parsing ten thousand would delay calls.
+    if (holds && firstAsked < (oldest.get(hook) ?? "~")) oldest.set(hook, firstAsked);
+  }
+  return [...oldest].map(([hook, asked]) => ({
+    labels: { ...labelsOf(entry), hook },
+    value: Date.parse(asked) / 1000,
+  }));
+}
+
+export function openWindows(entry: PolicyEntry): Sample<PolicyLabel | "rule" | "gate">[] {
+  return [...entry.windows.values()].map(({ rule, gate, open }) => ({
+    labels: { ...labelsOf(entry), rule, gate },
+    value: Number(open),
+  }));
+}
+
+/** Counts the operations that have passed each step of their deadline. */
+export function countDeadlines(entry: PolicyEntry): Sample<PolicyLabel | "passed">[] {
+  const steps = [...entry.deadlines.values()].flatMap((rules) => [...rules.values()]);
+  if (steps.length === 0) return [];
+  return ([0, 50, 80, "Near", 100] as const).map((passed) => ({
+    labels: { ...labelsOf(entry), passed: String(passed).toLowerCase() },
+    value: steps.filter((step) => step === passed).length,
+  }));
+}
+
+export function countOverrides(store: Pick<DecisionStore, "overrides">, now: Date): Sample<"state">[] {
+  const counts = { active: 0, expired: 0, ineffective: 0 };
+  for (const { compiled } of store.overrides.entries()) {
+    if (compiled.problem !== undefined) counts.ineffective += 1;
+    else if (now < compiled.expiresAt) counts.active += 1;
+    else counts.expired += 1;
+  }
+  return Object.entries(counts).map(([state, value]) => ({ labels: { state }, value }));
+}

@@ -1,0 +1,234 @@
+/** The Prometheus metrics of HookPolicy. No series has a label for a Cluster: a fleet has too many. */
+
+import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
+
+import { HOOK_NAMES } from "../api/runtime-hooks.ts";
+import { VERSION } from "../version.ts";
+import { CallMetrics } from "./call-metrics.ts";
+import { type Makers, makers } from "./metric-makers.ts";
+
+export type { Sample } from "./metric-makers.ts";
+
+/** From a decision in memory to one that used all of Cluster API's timeout. */
+const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+/** From a decision in the same turn of the event loop to one behind ten thousand others. */
+const LATENCY_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+/** Gauges of prom-client with the suffix of a counter, which promtool rejects; each sums up a metric by type. */
+const MISNAMED = ["handles", "requests", "resources"].map((what) => `nodejs_active_${what}_total`);
+
+export type Metrics = ReturnType<typeof allMetrics> & {
+  readonly contentType: string;
+  /** The exposition text; rejects when a `follow` callback throws. */
+  text(): Promise<string>;
+};
+
+/** `capiVersion` is the minor that `--capi-version` chose, such as `1.14`. */
+export function createMetrics({ capiVersion }: { readonly capiVersion: string }): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  for (const name of MISNAMED) registry.removeSingleMetric(name);
+  new Gauge({
+    name: "hookpolicy_build_info",
+    help: "Always 1; the labels show the versions.",
+    labelNames: ["version", "capi_version", "node_version"],
+    registers: [registry],
+  }).set({ version: VERSION, capi_version: capiVersion, node_version: process.version }, 1);
+  const metrics = allMetrics(registry);
+  startAtZero(metrics);
+  return {
+    ...metrics,
+    contentType: registry.contentType,
+    text: async (): Promise<string> => `${await registry.metrics()}\n${metrics.hookCalls.text()}`,
+  };
+}
+
+function allMetrics(registry: Registry) {
+  const make = makers(registry);
+  return {
+    ...callMetrics(make),
+    ...controllerMetrics(make),
+    ...policyMetrics(make),
+    ...fleetMetrics(make),
+  };
+}
+
+/** A series that starts with its first failure shows no increase, and an alert would miss that failure. */
+function startAtZero(metrics: Pick<Metrics, "hookCalls" | "events" | "auditLines">): void {
+  for (const hook of HOOK_NAMES) {
+    for (const verdict of MISTAKES) metrics.hookCalls.startAtZero(hook, verdict);
+  }
+  for (const result of ["written", "repeated", "refused", "failed", "dropped"])
+    metrics.events.inc({ result }, 0);
+  for (const result of ["written", "dropped"]) metrics.auditLines.inc({ result }, 0);
+}
+
+/** Verdicts without a decision. */
+const MISTAKES = ["NotLoaded", "NotConfirmed", "InternalError", "Undecodable", "Unauthenticated"];
+
+function callMetrics(make: Makers) {
+  const { counter, histogram, mirror } = make;
+  return {
+    discoveryCalls: counter(
+      "hookpolicy_discovery_calls_total",
+      "Times that Cluster API asked which hooks are served.",
+    ),
+    auditLines: counter(
+      "hookpolicy_audit_log_lines_total",
+      "Lines of the audit log, by whether they were written or dropped.",
+      ["result"],
+    ),
+    hookCalls: new CallMetrics(make, DURATION_BUCKETS),
+    heldClusters: mirror("hookpolicy_held_clusters", "Clusters that an enforced policy holds now.", ["hook"]),
+    tornDown: mirror(
+      "hookpolicy_torn_down_clusters",
+      "Held Clusters of which others than Cluster API delete what they own, by reason.",
+      ["reason"],
+    ),
+    unconfirmedReleases: counter(
+      "hookpolicy_unconfirmed_releases_total",
+      "Releases that memory allowed and the read from the API server did not confirm.",
+      ["reason"],
+    ),
+    admissionReviews: counter(
+      "hookpolicy_admission_reviews_total",
+      "Reviews of Clusters, by the hook that decides about the request later, and verdict.",
+      ["hook", "verdict"],
+    ),
+    admissionReviewDuration: histogram(
+      "hookpolicy_admission_review_duration_seconds",
+      "Time from the end of a review of a Cluster to its answer.",
+      DURATION_BUCKETS,
+      ["hook"],
+    ),
+  };
+}
+
+function controllerMetrics({ counter, mirror, mirrorCounter }: Makers) {
+  return {
+    informerContactAge: mirror(
+      "hookpolicy_informer_contact_age_seconds",
+      "Time since the API server last said anything about a resource.",
+      ["resource"],
+    ),
+    informerRestarts: mirrorCounter(
+      "hookpolicy_informer_restarts_total",
+      "Lists and watches that had to be started again.",
+      ["resource"],
+    ),
+    informerObjects: mirror("hookpolicy_informer_objects", "Objects held in memory.", ["resource"]),
+    informerTooLarge: mirror(
+      "hookpolicy_informer_objects_too_large",
+      "Objects of which only a stub is in memory, because their namespace takes more than its share.",
+      ["resource"],
+    ),
+    statusWrites: counter(
+      "hookpolicy_status_writes_total",
+      "Status updates sent to the API server, by result.",
+      ["kind", "result"],
+    ),
+    workqueueDepth: mirror("hookpolicy_workqueue_depth", "Keys that wait for the reconciler."),
+    reconcileErrors: counter(
+      "hookpolicy_reconcile_errors_total",
+      "Reconciles that failed and are tried again, by the API server's reason.",
+      ["reason"],
+    ),
+    events: counter(
+      "hookpolicy_events_total",
+      "Kubernetes Events: written, repeated (by another replica), refused by a namespace that is deleted, failed, or dropped.",
+      ["result"],
+    ),
+    certificateExpiry: mirror(
+      "hookpolicy_certificate_expiry_timestamp_seconds",
+      "When a certificate ends, in Unix time.",
+      ["certificate"],
+    ),
+    /** Without leader election there is no series. */
+    leader: mirror(
+      "hookpolicy_leader",
+      "Whether this replica runs the tasks that only one replica should run: 1 or 0.",
+    ),
+  };
+}
+
+function policyMetrics({ histogram, mirror, mirrorCounter }: Makers) {
+  return {
+    policyDecisions: mirror(
+      "hookpolicy_policy_decisions",
+      "Operations that wait and that a policy holds (Blocked), would hold (WouldBlock) or cannot evaluate (NotEvaluable).",
+      ["kind", "namespace", "policy", "hook", "verdict"],
+    ),
+    wouldBlock: mirrorCounter(
+      "hookpolicy_policy_would_block_total",
+      "Operations that have proceeded and that a policy in mode Audit would have held.",
+      ["kind", "namespace", "policy", "hook"],
+    ),
+    oldestHold: mirror(
+      "hookpolicy_oldest_hold_timestamp_seconds",
+      "When the operation that a policy has held for the longest was first asked for, in Unix time.",
+      ["kind", "namespace", "policy", "hook"],
+    ),
+    seriesOmitted: mirror(
+      "hookpolicy_metric_series_omitted",
+      "Series by policy that are left out, because there are too many.",
+      ["metric"],
+    ),
+    decisionLatency: histogram(
+      "hookpolicy_decision_latency_seconds",
+      "Time from a change (seen by a watch, or due by the clock) to the answer that it changed.",
+      LATENCY_BUCKETS,
+    ),
+    windowsOpen: mirror("hookpolicy_window_open", "Whether a time window of a policy is open: 1 or 0.", [
+      "kind",
+      "namespace",
+      "policy",
+      "rule",
+      "gate",
+    ]),
+    deadlines: mirror(
+      "hookpolicy_deadlines",
+      "Operations with a running deadline, by the part of its time in percent that has passed: 0, 50, 80 or 100; near: less than the rule's warnBefore is left.",
+      ["kind", "namespace", "policy", "passed"],
+    ),
+    overrides: mirror(
+      "hookpolicy_overrides",
+      "HookOverrides that are active, expired, or without effect because of a mistake in them.",
+      ["state"],
+    ),
+  };
+}
+
+function fleetMetrics({ mirror }: Makers) {
+  return {
+    rolloutClusters: mirror(
+      "hookpolicy_rollout_clusters",
+      "Clusters of HookRollouts by stage and state, for the target that is rolled out.",
+      ["rollout", "stage", "state"],
+    ),
+    rolloutHalted: mirror(
+      "hookpolicy_rollout_halted",
+      "Whether failures have halted the HookRollout: 1 or 0.",
+      ["rollout"],
+    ),
+    policies: mirror(
+      "hookpolicy_policies",
+      "Policies by kind, mode and the status of their Ready condition.",
+      ["kind", "mode", "ready"],
+    ),
+    policiesNotCalled: mirror(
+      "hookpolicy_policies_not_called",
+      "Policies that would hold something, but Cluster API does not ask, by the reason of their condition NotCalled.",
+      ["reason"],
+    ),
+    clusters: mirror(
+      "hookpolicy_clusters",
+      "Clusters, by whether a policy matches them; for those without topology Cluster API calls no hook.",
+      ["coverage"],
+    ),
+    bypasses: mirror(
+      "hookpolicy_cluster_bypasses",
+      "Clusters with an annotation that lets them past a hook or a check of Cluster API, by that annotation.",
+      ["annotation"],
+    ),
+  };
+}

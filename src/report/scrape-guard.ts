@@ -1,0 +1,187 @@
+/**
+ * Decides which clients may read /metrics: those with a bearer token that the API server accepts (TokenReview), of a
+ * user who may `get` that path (SubjectAccessReview). The rule and the cache times are those of controller-runtime,
+ * WithAuthenticationAndAuthorization in pkg/metrics/filters. While the API server does not answer, nothing is served.
+ *
+ * Every client that reaches the port can cause reviews. Each address therefore has turns of its own, and addresses that
+ * were allowed lately do not wait for the others.
+ */
+
+import { hash } from "node:crypto";
+
+import type { Logger } from "../lib/logger.ts";
+import { sparing } from "../lib/sparing.ts";
+import type { PageRequest } from "../extension/pages.ts";
+import type { Turns } from "../extension/turns.ts";
+import { ExpiringMap } from "./expiring-map.ts";
+
+/** As in a TokenReview; every field except the name is only passed back to the API server. */
+export interface User {
+  readonly username: string;
+  readonly uid?: unknown;
+  readonly groups?: unknown;
+  readonly extra?: unknown;
+}
+
+/** Sends reviews to the API server; rejects when it does not answer. */
+export interface ScrapeReviewer {
+  /** `undefined`: the API server does not accept the token. */
+  userOf(token: string): Promise<User | undefined>;
+  mayScrape(user: User): Promise<boolean>;
+}
+
+export type ReviewTurns = Pick<Turns, "take">;
+
+export interface ScrapeGuardOptions {
+  readonly reviewer: ScrapeReviewer;
+  /** Limit the reviews of each client address. */
+  readonly turns: { readonly readers: ReviewTurns; readonly others: ReviewTurns };
+  readonly log: Logger;
+  /** A monotonic clock in milliseconds. */
+  readonly clock: () => number;
+}
+
+export type Scrape = Omit<PageRequest, "query">;
+
+type Verdict = Refusal | "allowed";
+
+export interface Refusal {
+  readonly code: 401 | 403 | 429 | 500;
+  /** The text for the client; repeats nothing that the client has sent. */
+  readonly message: string;
+}
+
+interface Identity {
+  readonly username: string;
+  /** Covers everything about the user that an authorizer sees. */
+  readonly key: string;
+}
+
+const SECOND_MS = 1000;
+/** DelegatingAuthenticatorConfig.CacheTTL */
+const ACCEPTED_MS = 60 * SECOND_MS;
+/** Shorter than in controller-runtime: the API server may have refused because of trouble of its own. */
+const REFUSED_MS = 10 * SECOND_MS;
+/** DelegatingAuthorizerConfig.AllowCacheTTL and DenyCacheTTL */
+const [ALLOWED_MS, DENIED_MS] = [300 * SECOND_MS, 30 * SECOND_MS];
+const READER_MS = 3600 * SECOND_MS;
+
+const [MAX_TOKENS, MAX_USERS, MAX_READERS] = [256, 256, 64];
+const MAX_NAME_LENGTH = 256;
+
+const NO_TOKEN: Refusal = { code: 401, message: "unauthorized: a bearer token is required" };
+const BAD_TOKEN: Refusal = { code: 401, message: "unauthorized: the API server does not accept the token" };
+const TOO_MANY: Refusal = { code: 429, message: "too many requests" };
+const FAILED: Refusal = { code: 500, message: "internal error" };
+
+export class ScrapeGuard {
+  readonly #options: ScrapeGuardOptions;
+  readonly #complain: Readonly<Record<Refusal["code"], Logger["warn"]>>;
+  /** By the digest of the token; the token itself is not kept. */
+  readonly #accepted: ExpiringMap<Identity>;
+  readonly #refused: ExpiringMap<true>;
+  readonly #access: ExpiringMap<boolean>;
+  /** Addresses that were allowed. */
+  readonly #readers: ExpiringMap<true>;
+  readonly #underWay = new Map<string, Promise<Verdict>>();
+
+  constructor(options: ScrapeGuardOptions) {
+    const { log, clock } = options;
+    this.#options = options;
+    this.#complain = { 401: sparing(log), 403: sparing(log), 429: sparing(log), 500: sparing(log) };
+    this.#accepted = new ExpiringMap(MAX_TOKENS, clock);
+    this.#refused = new ExpiringMap(MAX_TOKENS, clock);
+    this.#access = new ExpiringMap(MAX_USERS, clock);
+    this.#readers = new ExpiringMap(MAX_READERS, clock);
+  }
+
+  /** `undefined`: the scrape is answered. Never rejects. */
+  async refusal({ authorization, address }: Scrape): Promise<Refusal | undefined> {
+    const token = bearerToken(authorization);
+    if (token === undefined) return this.#tell(NO_TOKEN, address);
+    const digest = hash("sha256", token, "base64");
+    const verdict =
+      this.#remembered(digest) ?? (await this.#inTurn(address, async () => await this.#once(digest, token)));
+    if (verdict !== "allowed") return this.#tell(verdict, address);
+    this.#readers.set(address, true, READER_MS);
+    return undefined;
+  }
+
+  #remembered(digest: string): Verdict | undefined {
+    const identity = this.#accepted.get(digest);
+    if (identity === undefined) return this.#refused.get(digest) === true ? BAD_TOKEN : undefined;
+    const allowed = this.#access.get(identity.key);
+    return allowed === undefined ? undefined : verdictOn(identity, allowed);
+  }
+
+  async #inTurn(address: string, review: () => Promise<Verdict>): Promise<Verdict> {
+    const { readers, others } = this.#options.turns;
+    const turn = await (this.#readers.get(address) === true ? readers : others).take(address);
+    if (turn === undefined) return TOO_MANY;
+    try {
+      return await review();
+    } finally {
+      turn(0);
+    }
+  }
+
+  /** Concurrent requests with the same token share one review. */
+  async #once(digest: string, token: string): Promise<Verdict> {
+    const found = this.#remembered(digest) ?? this.#underWay.get(digest);
+    if (found !== undefined) return await found;
+    const review = this.#review(digest, token);
+    this.#underWay.set(digest, review);
+    try {
+      return await review;
+    } finally {
+      this.#underWay.delete(digest);
+    }
+  }
+
+  async #review(digest: string, token: string): Promise<Verdict> {
+    const { reviewer } = this.#options;
+    try {
+      const user = await reviewer.userOf(token);
+      if (user === undefined) {
+        this.#refused.set(digest, true, REFUSED_MS);
+        return BAD_TOKEN;
+      }
+      const identity = identityOf(user);
+      this.#accepted.set(digest, identity, ACCEPTED_MS);
+      return verdictOn(identity, this.#access.get(identity.key) ?? (await this.#mayScrape(user, identity)));
+    } catch (error) {
+      this.#complain[500]("Failed to check who reads /metrics", { error });
+      return FAILED;
+    }
+  }
+
+  async #mayScrape(user: User, { key }: Identity): Promise<boolean> {
+    const allowed = await this.#options.reviewer.mayScrape(user);
+    this.#access.set(key, allowed, allowed ? ALLOWED_MS : DENIED_MS);
+    return allowed;
+  }
+
+  #tell(refusal: Refusal, address: string): Refusal {
+    // The log already has the reason of a failed review.
+    if (refusal !== FAILED) {
+      this.#complain[refusal.code]("Refused to serve /metrics", { reason: refusal.message, address });
+    }
+    return refusal;
+  }
+}
+
+/** Parses the header as k8s.io/apiserver does: pkg/authentication/request/bearertoken. */
+function bearerToken(authorization = ""): string | undefined {
+  const [scheme = "", token = ""] = authorization.trim().split(" ", 2);
+  return scheme.toLowerCase() === "bearer" && token !== "" ? token : undefined;
+}
+
+function identityOf({ username, uid, groups, extra }: User): Identity {
+  const key = hash("sha256", JSON.stringify([username, uid, groups, extra]), "base64");
+  return { username: username.slice(0, MAX_NAME_LENGTH), key };
+}
+
+function verdictOn({ username }: Identity, allowed: boolean): Verdict {
+  if (allowed) return "allowed";
+  return { code: 403, message: `forbidden: user ${JSON.stringify(username)} cannot get path "/metrics"` };
+}

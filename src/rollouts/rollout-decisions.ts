@@ -1,0 +1,350 @@
+/**
+ * Holds Clusters for HookRollouts after every policy has released them. A hold from memory costs no read; a slot is taken in
+ * the API server (rollout-claims.ts).
+ */
+
+import { compareText } from "../lib/compare-text.ts";
+import type { HookRollout, RolloutClaim } from "../api/hook-policy.ts";
+import type { Cluster, ObjectMeta } from "../api/meta.ts";
+import type { HookCall, HookName } from "../api/runtime-hooks.ts";
+import { isAwaited } from "../operations/shows.ts";
+import { clusterKey } from "../policy/cluster.ts";
+import { covers, isActive } from "../policy/override.ts";
+import type { ObjectDemand, ObjectQuery } from "../policy/policy.ts";
+import type { LiveWorld, Situation, World } from "../policy/world.ts";
+import { promotionQueries } from "./promotion.ts";
+import type { Confirmation, Decision } from "../policy/decision.ts";
+import { type Candidate, ownClaim } from "./claim.ts";
+import { closedFor, type Hold, holdOf, holdText } from "./hold.ts";
+import { memberOf, operationOf, targetOf } from "./member.ts";
+import { type CompiledRollout, compileRollout } from "./rollout.ts";
+import { clockProblem } from "../memory/clock.ts";
+import type { DecisionRequest, RolloutApi } from "../memory/ports.ts";
+import { RolloutClaims } from "./rollout-claims.ts";
+import { RolloutEntry, type RolloutWorld } from "./rollout-entry.ts";
+import { isNotOlder, RolloutSnapshot } from "./rollout-snapshot.ts";
+import { stubRollout } from "../memory/stubs.ts";
+import { confirmedWithin } from "../memory/time-budget.ts";
+
+export interface RolloutsOptions extends RolloutWorld {
+  readonly api: RolloutApi;
+  /** The status of the rollout may have to change: reconcile it. */
+  readonly onDirty: (name: string) => void;
+  /** The kinds of objects that gates look at may have changed. */
+  readonly onDemands: () => void;
+  readonly onError: (error: unknown) => void;
+  /** Memory is behind: read the rollouts again. */
+  readonly onStale: () => void;
+  /** A word for why a read failed: it becomes a metric's label. */
+  readonly reasonOf: (error: unknown) => string;
+  readonly budgetMs?: number;
+}
+
+/** For a Cluster that does not show yet that it waits: a call is no evidence. */
+const SOON_SECONDS = 5;
+/** A part of the time in release.ts. */
+const BUDGET_MS = 5000;
+
+export class Rollouts {
+  readonly #options: RolloutsOptions;
+  readonly #entries = new Map<string, RolloutEntry>();
+  readonly #claims: RolloutClaims;
+  /** What came last of a rollout, if it is older than memory: the informer is behind, or etcd was restored. */
+  readonly #older = new Map<string, HookRollout>();
+
+  constructor(options: RolloutsOptions) {
+    const { clusters, namespaces, api, now, onError, compile = compileRollout } = options;
+    this.#options = options;
+    this.#claims = new RolloutClaims({
+      api,
+      namespaceOf: (name) => namespaces.get(name),
+      knownCluster: ({ namespace, name }) => clusters.get(`${namespace}/${name}`),
+      compiledOf: (object) => this.get(object.metadata.name)?.compiledOf(object) ?? compile(object),
+      now,
+      onStored: (object) => this.learn(object.metadata.name, object),
+      onError,
+    });
+  }
+
+  get(name: string): RolloutEntry | undefined {
+    return this.#entries.get(name);
+  }
+
+  /** In the order of names, which is the order of claims. */
+  entries(): readonly RolloutEntry[] {
+    return [...this.#entries.values()];
+  }
+
+  rolloutChanged(name: string, object: HookRollout | undefined): void {
+    const entry = this.#entries.get(name);
+    this.#older.delete(name);
+    if (object === undefined) this.#entries.delete(name);
+    else if (entry === undefined) this.#add(name, object);
+    // The informer can be behind the answers to this replica's own writes.
+    else if (isNotOlder(object.metadata, entry.object.metadata)) entry.set(object);
+    else this.#older.set(name, object);
+    this.#options.onDemands();
+    this.#options.onDirty(name);
+  }
+
+  /** Takes what was read or written, of which the informer may keep only a stub. */
+  learn(name: string, object: HookRollout): void {
+    const isStub = this.get(name)?.object.tooLarge === true;
+    this.rolloutChanged(name, isStub ? stubRollout(object) : object);
+  }
+
+  #add(name: string, object: HookRollout): void {
+    this.#entries.set(name, new RolloutEntry(object, this.#options));
+    const sorted = [...this.#entries].toSorted(([a], [b]) => compareText(a, b));
+    this.#entries.clear();
+    for (const [key, entry] of sorted) this.#entries.set(key, entry);
+  }
+
+  clusterChanged(before: Cluster | undefined, now: Cluster | undefined): void {
+    if (before !== undefined && before.metadata.uid !== now?.metadata.uid)
+      for (const { queue } of this.#entries.values()) queue.forget(before.metadata.uid);
+    this.membersChanged();
+  }
+
+  /** A Cluster has changed, or a Namespace: its labels select Clusters. */
+  membersChanged(): void {
+    for (const [name, entry] of this.#entries) {
+      entry.membersChanged();
+      this.#options.onDirty(name);
+    }
+  }
+
+  /** The decision from memory after every policy: a hold costs no read. */
+  ask(request: DecisionRequest, decision: Decision): Decision {
+    if (decision.holds || this.#entries.size === 0) return decision;
+    const hold = decision.basis && this.#holdFromMemory(request, decision.basis.world);
+    return hold === undefined ? decision : held(decision, hold);
+  }
+
+  /**
+   * For what takes no slot: a deletion in the foreground, before which Cluster API's call has to have taken them, and a
+   * release that has just taken them.
+   */
+  withoutSlot({ call }: DecisionRequest, decision: Decision): Decision {
+    if (decision.holds || decision.basis === undefined) return decision;
+    const { world, since } = decision.basis;
+    const { cluster, namespace } = world;
+    const now = this.#options.now();
+    for (const { rollout, status } of this.#holding(call.hook, world, now)) {
+      const member = memberOf(rollout, cluster, namespace);
+      if (member === undefined || member.marked) continue;
+      const { metadata, stage } = member;
+      const target = targetOf(rollout.operation, cluster);
+      const situation = { world, call, now, since: since ?? now };
+      const closed = closedSince({ rollout, status }, { stage, target }, situation);
+      if (closed !== undefined) return held(decision, closed);
+      if (ownClaim({ rollout, status, now }, { metadata, target }) === undefined)
+        return held(decision, holdOf(rollout, { reason: "NotItsTurn", stage: stage?.name }));
+    }
+    return decision;
+  }
+
+  /** For a confirmation of a call that begins now; `undefined`: no rollout holds this hook. */
+  snapshot(hook: HookName): RolloutSnapshot | undefined {
+    if (operationOf(hook) === undefined) return undefined;
+    const before = new Map(this.entries().map(({ object: { metadata } }) => [metadata.name, metadata]));
+    const known = (name: string): ObjectMeta | undefined => this.#entries.get(name)?.object.metadata;
+    return new RolloutSnapshot(before, known, ({ name }, restored) => {
+      if (restored) this.#restore(name);
+      this.#options.onStale();
+    });
+  }
+
+  /** What the informer brought is what the API server has, although memory had a later version. */
+  #restore(name: string): void {
+    const older = this.#older.get(name);
+    if (older === undefined) return;
+    this.#older.delete(name);
+    this.#entries.get(name)?.set(older);
+    this.#options.onDirty(name);
+  }
+
+  /**
+   * Takes a slot of every rollout that selects the Cluster, once `decision` is confirmed as of `snapshot`. Never rejects:
+   * without a slot that was stored in time, the Cluster stays held. A slot that is stored too late is there when Cluster API
+   * asks again.
+   */
+  async confirm(
+    request: DecisionRequest,
+    decision: Decision,
+    snapshot: RolloutSnapshot | undefined,
+  ): Promise<Confirmation> {
+    if (decision.holds || snapshot === undefined) return { ok: true, decision };
+    // What memory no longer has would hold nothing below: a policy may hold in its place.
+    if (decision.basis === undefined || !snapshot.isInMemory())
+      return { ok: false, reason: "RolloutNotInMemory" };
+    const { api, reasonOf, onError, budgetMs = BUDGET_MS } = this.#options;
+    const { world, since } = decision.basis;
+    const now = this.#options.now();
+    const wrongClock = clockProblem(api, now, snapshot.began);
+    if (wrongClock !== undefined) return { ok: false, reason: wrongClock };
+    const situation = { world, call: request.call, now, since: since ?? now };
+    try {
+      return await confirmedWithin(budgetMs, async () => {
+        const hold = await this.#take(situation, snapshot);
+        return { ok: true, decision: hold === undefined ? decision : held(decision, hold) };
+      });
+    } catch (error) {
+      const reason = reasonOf(error);
+      if (reason === "Forbidden") onError(error); // only a user can grant what is missing
+      return { ok: false, reason };
+    }
+  }
+
+  #holdFromMemory({ call, cluster: requested }: DecisionRequest, world: World): Hold | undefined {
+    const cluster = this.#options.clusters.get(clusterKey(requested));
+    if (cluster === undefined || cluster.metadata.uid !== requested.metadata.uid) return undefined;
+    const known = { ...world, cluster };
+    for (const entry of this.#holding(call.hook, known, this.#options.now())) {
+      const hold = this.#holdOf(entry, known, call);
+      if (hold !== undefined) return hold;
+    }
+    return undefined;
+  }
+
+  #holdOf(entry: RolloutEntry, world: World, call: HookCall): Hold | undefined {
+    const { rollout, status, hook } = entry;
+    const { now, served } = this.#options;
+    const { cluster } = world;
+    if (cluster.tooLarge === true) return holdOf(rollout, { reason: "TooLarge" });
+    const member = entry.member(cluster);
+    if (member === undefined || member.marked) return undefined;
+    const { metadata } = member;
+    // Before its stage opens, too: the order decides about the first slots, not who calls first.
+    entry.asked(metadata.uid);
+    const target = targetOf(rollout.operation, cluster);
+    const situation = { world, call, now: now() };
+    const closed = closedFor(rollout, status, { stage: member.stage, target }, situation);
+    if (closed !== undefined) return closed;
+    if (ownClaim({ rollout, status, now: now() }, { metadata, target }) !== undefined) return undefined;
+    const stage = member.stage?.name;
+    if (!isAwaited(hook, cluster, served)) return soon(holdOf(rollout, { reason: "NotItsTurn", stage }));
+    return hasTurn(entry, metadata.uid) ? undefined : holdOf(rollout, { reason: "NoFreeSlot", stage });
+  }
+
+  /** `undefined`: the Cluster may begin. */
+  async #take(situation: LiveSituation, snapshot: RolloutSnapshot): Promise<Hold | undefined> {
+    const taken = new Map<string, RolloutClaim>();
+    const { call, world, now } = situation;
+    for (const entry of this.#holding(call.hook, world, now)) {
+      // A rollout that was not there at the moment of the snapshot did not hold then.
+      if (snapshot.get(entry.rollout.name) === undefined) continue;
+      const { hold, claim } = await this.#takeFrom(entry, situation, snapshot);
+      if (claim !== undefined) taken.set(entry.rollout.name, claim);
+      if (hold === undefined) continue;
+      for (const [name, slot] of taken) await this.#claims.giveBack(name, slot);
+      return hold;
+    }
+    return undefined;
+  }
+
+  async #takeFrom(
+    entry: RolloutEntry,
+    situation: LiveSituation,
+    snapshot: RolloutSnapshot,
+  ): Promise<{ readonly hold?: Hold; readonly claim?: RolloutClaim | undefined }> {
+    const { rollout, status } = entry;
+    const { served } = this.#options;
+    const { call, now } = situation;
+    const { cluster, namespace } = situation.world;
+    const { metadata } = cluster;
+    const target = targetOf(rollout.operation, cluster);
+    const renews = ownClaim({ rollout, status, now }, { metadata, target }) !== undefined;
+    const member = memberOf(rollout, cluster, namespace);
+    if (member !== undefined && !member.marked) {
+      const stage = member.stage?.name;
+      // A slot is for a Cluster that shows that it waits: otherwise a caller could use up all slots.
+      if (!isAwaited(call.hook, cluster, served))
+        return { hold: soon(holdOf(rollout, { reason: "NotItsTurn", stage })) };
+      const closed = closedSince(entry, { stage: member.stage, target }, situation);
+      if (closed !== undefined) return { hold: closed };
+      // A claim that ended during the reads leaves its slot to the Cluster whose turn it is. A Cluster that memory does not
+      // have yet has no turn.
+      if (!renews && !hasTurn(entry, metadata.uid))
+        return { hold: soon(holdOf(rollout, { reason: "NoFreeSlot", stage })) };
+    }
+    const candidateOf = (current: CompiledRollout): Candidate | undefined => {
+      const found = memberOf(current, cluster, namespace);
+      return found && { ...found, stage: found.stage, target };
+    };
+    const taken = await this.#claims.take(rollout.name, { candidateOf, snapshot, renews });
+    if (taken.begins) return taken;
+    const hold = holdOf(rollout, taken);
+    return { hold: taken.reason === "NotConfirmed" ? soon(hold) : hold };
+  }
+
+  /** The objects that the gates of stages look at for this Cluster. */
+  queries({ call }: DecisionRequest, world: LiveWorld): readonly ObjectQuery[] {
+    const { cluster, namespace } = world;
+    const now = this.#options.now();
+    return this.#holding(call.hook, world, now).flatMap(({ rollout }) => {
+      const { stage } = memberOf(rollout, cluster, namespace) ?? {};
+      return stage === undefined ? [] : promotionQueries(stage, { world, call, now });
+    });
+  }
+
+  /** The kinds of objects that the gates of stages look at. */
+  demands(): readonly ObjectDemand[] {
+    return this.entries().flatMap(({ rollout: { stages } }) =>
+      stages.flatMap(({ until }) => until.flatMap(({ demands = [] }) => demands)),
+    );
+  }
+
+  #holding(
+    hook: HookName,
+    { cluster, overrides }: Pick<LiveWorld, "cluster" | "overrides">,
+    now: Date,
+  ): readonly RolloutEntry[] {
+    const active = overrides.filter((override) => isActive(override, cluster, hook, now));
+    return this.entries().filter(
+      (entry) =>
+        entry.hook === hook &&
+        entry.rollout.mode === "Enforce" &&
+        !active.some((override) => covers(override, { kind: "HookRollout", name: entry.rollout.name })),
+    );
+  }
+}
+
+interface LiveSituation extends Situation {
+  readonly world: LiveWorld;
+  /** A moment before the reads of the world. */
+  readonly since: Date;
+}
+
+/** When the reads began, too: a window may have opened since, and what was read may have changed. */
+function closedSince(
+  { rollout, status }: Pick<RolloutEntry, "rollout" | "status">,
+  candidate: Parameters<typeof closedFor>[2],
+  situation: LiveSituation,
+): Hold | undefined {
+  const [before, now] = [situation.since, situation.now].map((at) =>
+    closedFor(rollout, status, candidate, { ...situation, now: at }),
+  );
+  return before ?? now;
+}
+
+function hasTurn(entry: RolloutEntry, uid: string): boolean {
+  entry.refresh();
+  return entry.queue.mayBegin(uid);
+}
+
+function held(decision: Decision, hold: Hold): Decision {
+  const { retryAfterSeconds, wanted: _, ...rollout } = hold;
+  return {
+    ...decision,
+    verdict: "Blocked",
+    holds: true,
+    retryAfterSeconds,
+    message: holdText(hold),
+    rollout,
+  };
+}
+
+function soon(hold: Hold): Hold {
+  return { ...hold, retryAfterSeconds: Math.min(SOON_SECONDS, hold.retryAfterSeconds) };
+}

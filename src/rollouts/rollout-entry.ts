@@ -1,0 +1,252 @@
+/** One HookRollout in memory: its members, the slots in use and the queue, as this replica knows them. */
+
+import { entryOf } from "../lib/entry-of.ts";
+import type { HookRollout, HookRolloutStatus } from "../api/hook-policy.ts";
+import type { ServedHooks } from "../api/hook-catalog.ts";
+import type { Cluster, Namespace } from "../api/meta.ts";
+import type { HookName } from "../api/runtime-hooks.ts";
+import { isAwaited } from "../operations/shows.ts";
+import { graceOf, refusalOf } from "./claim.ts";
+import { type Health, healthOf } from "./health.ts";
+import { BEGINS, type Member, memberOf, targetOf } from "./member.ts";
+import { type CompiledRollout, type CompiledStage, compileRollout } from "./rollout.ts";
+import { Slots } from "./slots.ts";
+import type { Lister } from "../memory/ports.ts";
+import { isSameSpec } from "../memory/same-spec.ts";
+import { RolloutQueue, type Waiting } from "./rollout-queue.ts";
+import { inSlices } from "../turns/slices.ts";
+import { atOnce, COSTLY, type Steps } from "../lib/steps.ts";
+
+export interface RolloutWorld {
+  readonly clusters: Lister<Cluster>;
+  readonly namespaces: Lister<Namespace>;
+  readonly served: ServedHooks;
+  /** When the pending operation of the Cluster began; `undefined`: the Cluster shows none. */
+  readonly firstAsked: (clusterUID: string, hook: HookName) => Date | undefined;
+  readonly now: () => Date;
+  /** Monotonic milliseconds. */
+  readonly nowMs: () => number;
+  /** How long the queue may be out of date; 0: never, and nothing is done in slices. */
+  readonly refreshMs?: number;
+  /** How long the work over all members may keep the event loop at a time. */
+  readonly turnMs?: number;
+  /** Default: compileRollout(), which takes milliseconds. */
+  readonly compile?: (object: HookRollout) => CompiledRollout;
+}
+
+/** A member, and the copy of its Cluster in memory. */
+export interface KnownMember {
+  readonly member: Member;
+  readonly cluster: Cluster;
+}
+
+/** Facts that follow from one copy of a Cluster. */
+interface Remembered {
+  readonly namespace: Namespace | undefined;
+  /** Absent: the rollout does not select the Cluster. */
+  readonly known?: KnownMember;
+  /** Whether the Cluster shows that it waits. */
+  waits?: boolean;
+  /** Its place in the queue, as last computed. */
+  waiting?: Waiting;
+  health?: Health;
+}
+
+/** The queue is sorted again after this long at the earliest, and after twenty times as long as sorting takes. */
+const REFRESH_MS = 50;
+const REFRESH_SHARE = 20;
+/** The same, if nothing but the time has changed. */
+const REST_MS = 2000;
+/** A slot that is given back sooner was not left unused: another rollout refused the Cluster. */
+const UNUSED_MS = 60_000;
+
+export class RolloutEntry {
+  readonly queue = new RolloutQueue();
+  readonly #world: RolloutWorld;
+  #object: HookRollout;
+  #compiled: CompiledRollout;
+  /** Thousands of Clusters are matched once each, until one of the inputs changes. */
+  #members = new WeakMap<Cluster, Remembered>();
+  #refreshedAt = -Infinity;
+  #cost = 0;
+  #hasChanged = true;
+  #refreshing: Promise<void> | undefined;
+
+  constructor(object: HookRollout, world: RolloutWorld) {
+    this.#world = world;
+    this.#object = object;
+    this.#compiled = this.#compile(object);
+  }
+
+  get object(): HookRollout {
+    return this.#object;
+  }
+
+  get rollout(): CompiledRollout {
+    return this.#compiled;
+  }
+
+  get status(): HookRolloutStatus | undefined {
+    return this.#object.status;
+  }
+
+  get hook(): HookName {
+    return BEGINS[this.#compiled.operation];
+  }
+
+  set(object: HookRollout): void {
+    const isSame = isSameSpec(this.#object, object);
+    this.#putBehind(object.status);
+    this.#object = object;
+    this.#refreshedAt = -Infinity;
+    this.#hasChanged = true;
+    if (isSame) return;
+    this.#compiled = this.#compile(object);
+    this.#members = new WeakMap();
+  }
+
+  /** Every replica notes which Clusters left their slot unused, because any replica may be called next. */
+  #putBehind({ running = [] }: HookRolloutStatus = {}): void {
+    const { now, nowMs } = this.#world;
+    const kept = new Set(running.map(({ uid }) => uid));
+    for (const { uid, markedAt, renewedAt } of this.status?.running ?? []) {
+      if (kept.has(uid) || markedAt !== undefined) continue;
+      if (now().getTime() - Date.parse(renewedAt) >= UNUSED_MS) this.queue.putBehind(uid, nowMs());
+    }
+  }
+
+  /** Compiles a copy of the object that may be newer than the one in memory. */
+  compiledOf(object: HookRollout): CompiledRollout {
+    return isSameSpec(this.#object, object) ? this.#compiled : this.#compile(object);
+  }
+
+  #compile(object: HookRollout): CompiledRollout {
+    const { compile = compileRollout } = this.#world;
+    return compile(object);
+  }
+
+  /** A Cluster or a Namespace has changed. */
+  membersChanged(): void {
+    this.#hasChanged = true;
+  }
+
+  /** Cluster API has called about the Cluster. */
+  asked(uid: string): void {
+    const nowMs = this.#world.nowMs();
+    if (!this.queue.isAsking(uid, nowMs - graceOf(this.#compiled))) this.#hasChanged = true;
+    this.queue.asked(uid, nowMs);
+  }
+
+  /** `undefined`: the rollout does not select the Cluster. */
+  member(cluster: Cluster): Member | undefined {
+    return this.#remembered(cluster).known?.member;
+  }
+
+  /** Kept for as long as this copy of the Cluster: the expressions read nothing else. */
+  health(cluster: Cluster): Health {
+    const remembered = this.#remembered(cluster);
+    if (remembered.known === undefined) return "Unknown";
+    remembered.health ??= healthOf(this.#compiled, cluster, this.#world.now());
+    return remembered.health;
+  }
+
+  /** Applies `work` to each member, at once or in slices. */
+  ofMembers<T>(work: (known: KnownMember) => T): T[] | Promise<T[]> {
+    return this.#run(this.#eachMember(work));
+  }
+
+  #run<T>(steps: Steps<T>): T | Promise<T> {
+    return this.#world.refreshMs === 0 ? atOnce(steps) : inSlices(steps, this.#world.turnMs);
+  }
+
+  /** One step for each Cluster. */
+  *#eachMember<T>(work: (known: KnownMember) => T): Steps<T[]> {
+    const all: T[] = [];
+    for (const cluster of this.#world.clusters.list()) {
+      const remembered = this.#remembered(cluster);
+      const { known, health } = remembered;
+      if (known !== undefined) all.push(work(known));
+      yield health === remembered.health ? undefined : COSTLY;
+    }
+    return all;
+  }
+
+  /** Brings the queue up to date, at once or in slices, unless that was done a moment ago. */
+  refresh(): void {
+    const { nowMs, refreshMs } = this.#world;
+    const share = Math.max(refreshMs ?? REFRESH_MS, this.#cost * REFRESH_SHARE);
+    const pause = this.#hasChanged ? share : Math.max(refreshMs ?? REST_MS, share);
+    if (nowMs() - this.#refreshedAt >= pause) void this.refreshed();
+  }
+
+  /** Brings the queue up to date. Returns a promise if that takes more than one turn of the event loop. */
+  refreshed(): Promise<void> | undefined {
+    if (this.#refreshing !== undefined) return this.#refreshing;
+    const result = this.#run(this.#refresh());
+    if (!(result instanceof Promise)) return undefined;
+    this.#refreshing = result.finally(() => (this.#refreshing = undefined));
+    return this.#refreshing;
+  }
+
+  *#refresh(): Steps<void> {
+    const { now, nowMs } = this.#world;
+    const began = nowMs();
+    this.#refreshedAt = began;
+    this.#hasChanged = false;
+    const rollout = this.#compiled;
+    const known = yield* this.#eachMember((each) => each);
+    const members = known.map(({ member }) => member);
+    const slots = new Slots(rollout, this.status ?? {}, members, now());
+    yield;
+    const isOpen = this.#openPlaces();
+    const waiting: Waiting[] = [];
+    for (const each of known) {
+      const waits = this.#waits(each, slots, isOpen);
+      if (waits !== undefined) waiting.push(waits);
+      yield;
+    }
+    this.queue.update({ rollout, slots, waiting, turns: this.status?.turns }, began);
+    this.#cost = nowMs() - began;
+  }
+
+  /** Whether Clusters of a stage may begin for a target, computed once for thousands of Clusters. */
+  #openPlaces(): (stage: CompiledStage, target: string) => boolean {
+    const places = new Map<CompiledStage, Map<string, boolean>>();
+    const now = this.#world.now();
+    return (stage, target) => {
+      const known = entryOf(places, stage, () => new Map<string, boolean>());
+      const isOpen = (): boolean =>
+        refusalOf(this.#compiled, this.status, { stage, target }, now) === undefined;
+      return entryOf(known, target, isOpen);
+    };
+  }
+
+  #waits(
+    { member, cluster }: KnownMember,
+    slots: Slots,
+    isOpen: (stage: CompiledStage, target: string) => boolean,
+  ): Waiting | undefined {
+    const { stage, marked, metadata } = member;
+    if (stage === undefined || marked || slots.has(metadata.uid)) return undefined;
+    const remembered = this.#remembered(cluster);
+    remembered.waits ??= isAwaited(this.hook, cluster, this.#world.served);
+    const firstAsked = remembered.waits ? this.#world.firstAsked(metadata.uid, this.hook) : undefined;
+    const target = targetOf(this.#compiled.operation, cluster);
+    if (firstAsked === undefined || !isOpen(stage, target)) return undefined;
+    // The same object for as long as nothing changes: the queue sorts what is new.
+    if (remembered.waiting?.firstAsked.getTime() !== firstAsked.getTime())
+      remembered.waiting = { member: { ...member, stage }, target, firstAsked };
+    return remembered.waiting;
+  }
+
+  #remembered(cluster: Cluster): Remembered {
+    const { metadata, topology } = cluster;
+    const namespace = this.#world.namespaces.get(metadata.namespace ?? "");
+    const before = this.#members.get(cluster);
+    if (before !== undefined && before.namespace === namespace) return before;
+    const member = topology === undefined ? undefined : memberOf(this.#compiled, cluster, namespace);
+    const remembered: Remembered = { namespace, ...(member && { known: { member, cluster } }) };
+    this.#members.set(cluster, remembered);
+    return remembered;
+  }
+}

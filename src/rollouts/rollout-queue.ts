@@ -1,0 +1,164 @@
+/**
+ * Whose turn it is to begin, in this replica's memory. The queue can only hold: rollout-claims.ts takes slots in the API
+ * server.
+ */
+
+import { entryOf } from "../lib/entry-of.ts";
+import { MAX_NEXT, type RolloutCandidate } from "../api/hook-policy.ts";
+import { timestamp } from "../policy/instant.ts";
+import { graceOf } from "./claim.ts";
+import { inOrder, orderOf, type Place, takeTurns, Turns } from "./order.ts";
+import type { Slots } from "./slots.ts";
+import type { CompiledRollout, CompiledStage } from "./rollout.ts";
+import type { Member } from "./member.ts";
+
+/** A member whose operation the API server shows to be wanted, and that every policy releases. */
+export interface Waiting {
+  readonly member: Member & { readonly stage: CompiledStage };
+  readonly target: string;
+  readonly firstAsked: Date;
+}
+
+/** Clusters that were put behind are a group of their own. */
+interface QueuePlace extends Place {
+  readonly each: Waiting;
+}
+
+export interface QueueInput {
+  readonly rollout: CompiledRollout;
+  /** Filled by update(). */
+  readonly slots: Slots;
+  /** Clusters whose stage is open. */
+  readonly waiting: readonly Waiting[];
+  /** Of the status. */
+  readonly turns: readonly string[] | undefined;
+}
+
+/** How long a Cluster that did not use its turn waits behind the others. */
+const BEHIND_MS = 10 * 60_000;
+
+/** By uid; all times are monotonic milliseconds. */
+export class RolloutQueue {
+  /** The last call of each. */
+  readonly #asked = new Map<string, number>();
+  /** Since when each Cluster that may begin has been allowed to. */
+  readonly #turnSince = new Map<string, number>();
+  readonly #behindUntil = new Map<string, number>();
+  /** Before namespaces take turns. */
+  #sorted: readonly Waiting[] = [];
+  #order: readonly Waiting[] = [];
+  #mayBegin: ReadonlySet<string> = new Set();
+
+  /** Cluster API has called about the Cluster. */
+  asked(uid: string, nowMs: number): void {
+    this.#asked.set(uid, nowMs);
+  }
+
+  /** The Cluster had a slot and never began, so all others go first. */
+  putBehind(uid: string, nowMs: number): void {
+    this.#behindUntil.set(uid, nowMs + BEHIND_MS);
+  }
+
+  forget(uid: string): void {
+    for (const known of [this.#asked, this.#turnSince, this.#behindUntil]) known.delete(uid);
+  }
+
+  mayBegin(uid: string): boolean {
+    return this.#mayBegin.has(uid);
+  }
+
+  get order(): readonly Waiting[] {
+    return this.#order;
+  }
+
+  /** The first Clusters of the queue, for the status. */
+  head(): RolloutCandidate[] {
+    return this.#order.slice(0, MAX_NEXT).map(({ member: { metadata, stage }, target, firstAsked }) => ({
+      namespace: metadata.namespace ?? "",
+      name: metadata.name,
+      ...(target !== "" && { target }),
+      stage: stage.name,
+      since: timestamp(firstAsked),
+    }));
+  }
+
+  /**
+   * The first Clusters for which there is room may begin; a Cluster for which there is none does not keep back those behind
+   * it.
+   */
+  update({ rollout, slots, waiting, turns }: QueueInput, nowMs: number): void {
+    const graceMs = graceOf(rollout);
+    const sorted = this.#sort(rollout, waiting, nowMs);
+    // The status shows the order, so it must not depend on which replica was called.
+    const ordered: Waiting[] = [];
+    takeTurns(sorted, new Turns(turns), ({ each }) => ordered.push(each) > 0);
+    const mayBegin = new Set<string>();
+    const begins = ({ each: { member } }: QueuePlace): boolean => {
+      const { uid } = member.metadata;
+      if (slots.left === 0 || !this.isAsking(uid, nowMs - graceMs) || !slots.hasRoom(member)) return false;
+      slots.take(uid, member);
+      mayBegin.add(uid);
+      return true;
+    };
+    if (slots.left > 0) takeTurns(sorted, new Turns(turns), begins);
+    this.#watchGrace(mayBegin, graceMs, nowMs);
+    this.#sorted = sorted.map(({ each }) => each);
+    this.#order = ordered;
+    this.#mayBegin = mayBegin;
+    this.#forgetSilent(nowMs - graceMs);
+    for (const [uid, until] of this.#behindUntil) if (until <= nowMs) this.#behindUntil.delete(uid);
+  }
+
+  /** Clusters that were put behind stay behind: another extension may make Cluster API call seldom. */
+  #forgetSilent(since: number): void {
+    const silent = [...this.#asked].filter(([, at]) => at < since);
+    if (silent.length === 0) return;
+    const waiting = new Set(this.#order.map(({ member }) => member.metadata.uid));
+    for (const [uid] of silent) {
+      if (waiting.has(uid)) continue;
+      this.#asked.delete(uid);
+      this.#turnSince.delete(uid);
+    }
+  }
+
+  isAsking(uid: string, since: number): boolean {
+    return (this.#asked.get(uid) ?? -Infinity) >= since;
+  }
+
+  /** Keeps the last order: thousands of Clusters that are nearly in order are sorted in a fraction of the time. */
+  #asBefore(waiting: readonly Waiting[]): Waiting[] {
+    const others = new Set(waiting);
+    const before = this.#sorted.filter((each) => others.delete(each));
+    return [...before, ...others];
+  }
+
+  #watchGrace(mayBegin: ReadonlySet<string>, graceMs: number, nowMs: number): void {
+    for (const uid of this.#turnSince.keys()) if (!mayBegin.has(uid)) this.#turnSince.delete(uid);
+    for (const uid of mayBegin) {
+      const since = entryOf(this.#turnSince, uid, () => nowMs);
+      if (nowMs - since < graceMs) continue;
+      this.#behindUntil.set(uid, nowMs + BEHIND_MS);
+      this.#turnSince.delete(uid);
+    }
+  }
+
+  #sort(
+    { orderLabelKey }: CompiledRollout,
+    waiting: readonly Waiting[],
+    nowMs: number,
+  ): readonly QueuePlace[] {
+    const places = this.#asBefore(waiting).map((each) => {
+      const { uid, labels, namespace = "", name } = each.member.metadata;
+      const behindUntil = this.#behindUntil.size === 0 ? undefined : this.#behindUntil.get(uid);
+      return {
+        each,
+        group: Number((behindUntil ?? -Infinity) > nowMs),
+        order: orderOf(labels, orderLabelKey),
+        namespace,
+        since: each.firstAsked.getTime(),
+        name,
+      };
+    });
+    return inOrder(places);
+  }
+}

@@ -1,0 +1,294 @@
+/**
+ * Brings the status of one HookRollout in line with what its members show: gives slots back, judges stages, records
+ * failures. Runs in one replica at a time; at rest it reads and writes nothing.
+ */
+
+import { isDeepStrictEqual } from "node:util";
+import { entryOf } from "../lib/entry-of.ts";
+import type { HookRollout, HookRolloutStatus, RolloutClaim } from "../api/hook-policy.ts";
+import { CONDITION, REASON } from "../api/hook-policy.ts";
+import type { Cluster } from "../api/meta.ts";
+import { isAtVersion, isCreationOver, isDeleted } from "../operations/shows.ts";
+import { type Health, healthOf, isAtTarget, reachedVersion } from "./health.ts";
+import { showsMark } from "./member.ts";
+import type { Operation } from "./rollout.ts";
+import { scopeOf } from "./scope.ts";
+import { clockProblem } from "../memory/clock.ts";
+import type { Result } from "../status/policy-reconciler.ts";
+import type { KnownMember, RolloutEntry } from "./rollout-entry.ts";
+import type { Rollouts, RolloutsOptions } from "./rollout-decisions.ts";
+import { untilDue } from "./rollout-due.ts";
+import { computeRolloutStatus, type MemberState } from "./rollout-status.ts";
+
+export interface RolloutReconcilerOptions extends Pick<
+  RolloutsOptions,
+  "api" | "clusters" | "now" | "nowMs"
+> {
+  readonly rollouts: Rollouts;
+  /** Whether this replica writes the statuses of rollouts. */
+  readonly leading: () => boolean;
+  readonly loaded: () => boolean;
+  /** This replica has stored `now` in place of `before`. */
+  readonly onStored: (
+    object: HookRollout,
+    before: HookRolloutStatus | undefined,
+    now: HookRolloutStatus,
+  ) => void;
+}
+
+/** Longer than Cluster API takes to write the mark after a release. */
+export const CLAIM_MS = 3 * 60_000;
+/** A member that was at its version may be unhealthy for a moment. */
+export const UNHEALTHY_MS = 30_000;
+/** Memory may be behind what was just read, or another replica leads. */
+const POLL_MS = 2000;
+/** Finds something only if an event was missed. */
+const RESYNC_MS = 30_000;
+/** Instants have whole seconds, and timers fire early. */
+const LATER_MS = 50;
+const MAX_READS = 8;
+
+/** What the last look at the members found, by uid. */
+interface Look {
+  readonly reached: Map<string, string>;
+  readonly unhealthySince: Map<string, number>;
+}
+
+/** What this replica remembers of a rollout; its times are monotonic milliseconds. */
+interface Known {
+  look: Look;
+  rebuildUntil: number | undefined;
+  /** Since when a claim has been as it is, by claimKey(). */
+  readonly claimsSeen: Map<string, number>;
+}
+
+interface Read {
+  readonly object: HookRollout;
+  /** The slots that the reads have shown to be free. */
+  readonly ended: ReadonlySet<string>;
+  /** When the reads began, as of performance.now(); absent: `object` is that in memory, and nothing is written. */
+  readonly began?: number;
+}
+
+const newLook = (): Look => ({ reached: new Map(), unhealthySince: new Map() });
+
+export class RolloutReconciler {
+  readonly #options: RolloutReconcilerOptions;
+  readonly #known = new Map<string, Known>();
+
+  constructor(options: RolloutReconcilerOptions) {
+    this.#options = options;
+  }
+
+  async reconcile(name: string): Promise<Result> {
+    const { rollouts, leading, loaded } = this.#options;
+    const entry = rollouts.get(name);
+    if (entry === undefined) {
+      this.#known.delete(name);
+      return {};
+    }
+    if (!leading() || !loaded()) {
+      // It does not see what happens until it leads again.
+      this.#knownOf(entry).look = newLook();
+      return { requeueAfterMs: POLL_MS };
+    }
+    const mayHaveEnded = this.#mayHaveEnded(entry);
+    const planned = await this.#statusOf(entry, { object: entry.object, ended: new Set() });
+    if (mayHaveEnded.length > 0 || !isDeepStrictEqual(planned, entry.status))
+      await this.#write(entry, mayHaveEnded);
+    return { requeueAfterMs: mayHaveEnded.length > 0 ? POLL_MS : this.#untilDue(entry) };
+  }
+
+  /** Deadlines, soaks and claims end by time alone. */
+  #untilDue(entry: RolloutEntry): number {
+    const { rollout, status } = entry;
+    const nowMs = this.#options.nowMs();
+    const { look, rebuildUntil = Infinity, claimsSeen } = this.#knownOf(entry);
+    const claims = (status?.running ?? []).filter(({ markedAt }) => markedAt === undefined);
+    const due = [
+      ...claims.map((claim) => (claimsSeen.get(claimKey(claim)) ?? nowMs) + CLAIM_MS),
+      ...look.unhealthySince.values().map((since) => since + UNHEALTHY_MS),
+      rebuildUntil,
+    ].map((at) => at - nowMs);
+    const soonest = Math.min(...due.filter((ms) => ms > 0), untilDue(rollout, status, this.#options.now()));
+    return Math.min(RESYNC_MS, soonest + LATER_MS);
+  }
+
+  /** Rejects on a conflict: the work queue then retries, and everything is read again. */
+  async #write(entry: RolloutEntry, mayHaveEnded: readonly RolloutClaim[]): Promise<void> {
+    const { api, rollouts, onStored } = this.#options;
+    const { name } = entry.rollout;
+    const began = performance.now();
+    // The rollout is read before the Clusters, so that a claim which is taken meanwhile causes a conflict.
+    const object = await api.getRollout(name);
+    if (object === undefined) return;
+    rollouts.learn(name, object);
+    const current = rollouts.get(name);
+    if (current === undefined) return;
+    const ended = await this.#readEnded(current, mayHaveEnded);
+    const status = await this.#statusOf(current, { object, ended, began });
+    if (isDeepStrictEqual(status, object.status)) return;
+    const stored = await api.replaceRolloutStatus(object, status);
+    if (stored === undefined) return;
+    onStored(stored, object.status, status);
+    rollouts.learn(name, stored);
+  }
+
+  /**
+   * Rejects while this clock may differ from the API server's at the read: one that is ahead would end the claims and soaks
+   * by which others release Clusters, for good.
+   */
+  async #statusOf(entry: RolloutEntry, { object, ended, began }: Read): Promise<HookRolloutStatus> {
+    const { rollout } = entry;
+    const scope = scopeOf(object.spec);
+    await entry.refreshed();
+    const known = this.#knownOf(entry);
+    const look = newLook();
+    const members = await entry.ofMembers((each) => this.#stateOf(entry, each, known.look, look));
+    known.look = look;
+    const { api } = this.#options;
+    const now = this.#options.now();
+    const problem = began === undefined ? undefined : clockProblem(api, now, began);
+    if (problem !== undefined)
+      throw new Error(
+        `cannot write the status of HookRollout ${rollout.name}, because the clock of this machine is not that of the API server: ${problem}`,
+      );
+    return computeRolloutStatus(
+      {
+        rollout,
+        stored: object.status,
+        members,
+        ended,
+        isRebuilding: this.#isRebuilding(object, entry, { scope, now }),
+        scope,
+        next: entry.queue.head(),
+      },
+      now,
+    );
+  }
+
+  #knownOf({ rollout: { name } }: RolloutEntry): Known {
+    return entryOf(this.#known, name, () => ({
+      look: newLook(),
+      rebuildUntil: undefined,
+      claimsSeen: new Map(),
+    }));
+  }
+
+  #stateOf(entry: RolloutEntry, { member, cluster }: KnownMember, before: Look, look: Look): MemberState {
+    const { uid } = cluster.metadata;
+    const health = entry.health(cluster);
+    const version = reachedVersion(cluster, health, before.reached);
+    if (version !== undefined) look.reached.set(uid, version);
+    const nowMs = this.#options.nowMs();
+    const since = countsAsUnhealthy(entry, cluster, health)
+      ? (before.unhealthySince.get(uid) ?? nowMs)
+      : undefined;
+    if (since !== undefined) look.unhealthySince.set(uid, since);
+    return {
+      member,
+      cluster,
+      health,
+      hasReached: version !== undefined || isAtVersion(cluster),
+      lastsUnhealthy: since !== undefined && nowMs - since >= UNHEALTHY_MS,
+    };
+  }
+
+  /** A young rollout has lost nothing. Another replica that takes over waits as long again. */
+  #isRebuilding(
+    { status }: HookRollout,
+    entry: RolloutEntry,
+    { scope, now }: { readonly scope: string; readonly now: Date },
+  ): boolean {
+    const { createdAt, mode } = entry.rollout;
+    if (mode === "Audit") return false;
+    const { nowMs } = this.#options;
+    const known = this.#knownOf(entry);
+    const isYoung = now.getTime() - createdAt.getTime() < CLAIM_MS;
+    const isLost = status?.scope === undefined ? !isYoung : status.scope !== scope;
+    const reason = status?.conditions?.find(({ type }) => type === CONDITION.Ready)?.reason;
+    const isInherited = reason === REASON.StatusLost && known.rebuildUntil === undefined;
+    // Before this operator was registered, Clusters began without a slot.
+    const wasUnheld = reason === REASON.OperatorGone;
+    if (isLost || isInherited || wasUnheld) known.rebuildUntil = nowMs() + CLAIM_MS;
+    return nowMs() < (known.rebuildUntil ?? -Infinity);
+  }
+
+  /** The claims that have ended as far as memory tells. Only a consistent read gives a slot back. */
+  #mayHaveEnded(entry: RolloutEntry): RolloutClaim[] {
+    const { clusters, nowMs } = this.#options;
+    const { claimsSeen } = this.#knownOf(entry);
+    const running = entry.status?.running ?? [];
+    const keys = new Set(running.map(claimKey));
+    for (const key of claimsSeen.keys()) if (!keys.has(key)) claimsSeen.delete(key);
+    return running.filter((claim) => {
+      const since = entryOf(claimsSeen, claimKey(claim), nowMs);
+      const cluster = clusters.get(`${claim.namespace}/${claim.name}`);
+      return this.#hasEnded(entry, claim, cluster, nowMs() - since >= CLAIM_MS);
+    });
+  }
+
+  async #readEnded(entry: RolloutEntry, claims: readonly RolloutClaim[]): Promise<ReadonlySet<string>> {
+    const { api, nowMs } = this.#options;
+    const { claimsSeen } = this.#knownOf(entry);
+    const ended = new Set<string>();
+    for (let at = 0; at < claims.length; at += MAX_READS) {
+      const batch = claims.slice(at, at + MAX_READS);
+      await Promise.all(
+        batch.map(async (claim) => {
+          const cluster = await api.findCluster(claim.namespace, claim.name);
+          const since = claimsSeen.get(claimKey(claim)) ?? nowMs();
+          const isOld = nowMs() - since >= CLAIM_MS;
+          if (this.#hasEnded(entry, claim, cluster, isOld)) ended.add(claim.uid);
+        }),
+      );
+    }
+    return ended;
+  }
+
+  /** A Cluster that has reached its version and failed is not in operation any more: its failure counts instead. */
+  #hasEnded(
+    { rollout, status }: RolloutEntry,
+    claim: RolloutClaim,
+    cluster: Cluster | undefined,
+    isOld: boolean,
+  ): boolean {
+    const { uid } = claim;
+    const { operation } = rollout;
+    const { now } = this.#options;
+    if (cluster === undefined || cluster.metadata.uid !== uid) return true;
+    if (operation === "Upgrade" && isDeleted(cluster)) return true;
+    if (showsMark(operation, cluster)) return false;
+    if (operation === "Upgrade" && isUpgraded(claim, cluster))
+      return hasFailed(status, uid) || healthOf(rollout, cluster, now()) === "Healthy";
+    if (operation === "Create" && isCreationOver(cluster)) return true;
+    return isOld && !hasBegun(operation, claim, cluster);
+  }
+}
+
+/** In a creation, the mark is away for a moment (isCreationOver). */
+function hasBegun(operation: Operation, { markedAt }: RolloutClaim, { created }: Cluster): boolean {
+  return markedAt !== undefined || (operation === "Create" && created);
+}
+
+/** Without the mark, the upgrade that was seen is over if the Cluster wants another version, newer or older. */
+function isUpgraded({ target = "", markedAt }: RolloutClaim, cluster: Cluster): boolean {
+  return isAtTarget(cluster, target) || (markedAt !== undefined && cluster.topology?.version !== target);
+}
+
+function countsAsUnhealthy({ rollout }: RolloutEntry, cluster: Cluster, health: Health): boolean {
+  return (
+    rollout.operation === "Upgrade" &&
+    health === "Unhealthy" &&
+    isAtTarget(cluster, cluster.topology?.version ?? "")
+  );
+}
+
+function hasFailed(status: HookRolloutStatus | undefined, uid: string): boolean {
+  return status?.failed?.some((failure) => failure.uid === uid) === true;
+}
+
+/** Every write of a claim changes its key. */
+function claimKey({ uid, target = "", attempts, renewedAt }: RolloutClaim): string {
+  return [uid, target, attempts, renewedAt].join(" ");
+}

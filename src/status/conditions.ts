@@ -1,0 +1,39 @@
+import { MAX_CONDITION_MESSAGE } from "../api/hook-policy.ts";
+import type { Condition } from "../api/meta.ts";
+import { printable } from "../lib/printable.ts";
+import { timestamp } from "../policy/instant.ts";
+import { truncate } from "../policy/message.ts";
+
+export type Finding = Pick<Condition, "type" | "status" | "reason" | "message">;
+
+/** kstatus: abnormal conditions (Stalled, Reconciling) are present only while they are true. */
+export function failing(
+  type: "Ready" | "Active",
+  abnormal: "Stalled" | "Reconciling",
+  why: Pick<Finding, "reason" | "message">,
+): Finding[] {
+  return [
+    { type, status: "False", ...why },
+    { type: abnormal, status: "True", ...why },
+  ];
+}
+
+/** The findings at `now` as conditions; each keeps the stored transition time until its status changes. */
+export function withTransitions(
+  found: readonly Finding[],
+  stored: readonly Condition[] | undefined,
+  generation: number,
+  now: Date,
+): Condition[] {
+  return found.map(({ type, status, reason, message }) => {
+    const old = stored?.find((condition) => condition.type === type);
+    return {
+      type,
+      status,
+      reason,
+      message: truncate(printable(message), MAX_CONDITION_MESSAGE),
+      observedGeneration: generation,
+      lastTransitionTime: old?.status === status ? old.lastTransitionTime : timestamp(now),
+    };
+  });
+}

@@ -1,0 +1,42 @@
+/** Brings one HookOverride's status in line with what is in memory. Level-based: at rest it writes nothing. */
+
+import { isDeepStrictEqual } from "node:util";
+import type { HookOverride } from "../api/hook-policy.ts";
+import { isNews } from "../policy/cluster.ts";
+import type { OverrideEntry } from "../memory/override-set.ts";
+import { computeOverrideStatus } from "./override-status.ts";
+import type { DecisionStore } from "../memory/decision-store.ts";
+import type { PolicyWriter } from "../memory/ports.ts";
+import { stubOverride } from "../memory/stubs.ts";
+
+const MAX_CONFLICTS = 5;
+
+export async function reconcileOverride(
+  key: string,
+  { store, writer, now }: { store: DecisionStore; writer: PolicyWriter; now: () => Date },
+): Promise<void> {
+  for (let conflicts = 0; ; conflicts += 1) {
+    const entry = store.overrides.get(key);
+    if (entry === undefined) return;
+    const status = computeOverrideStatus(entry, now());
+    if (isDeepStrictEqual(status, entry.object.status)) return;
+    try {
+      return learn(store, entry, await writer.replaceOverrideStatus(entry, status));
+    } catch (error) {
+      if (!writer.isConflict(error) || conflicts >= MAX_CONFLICTS) throw error;
+      learn(store, entry, await writer.getOverride(entry));
+    }
+  }
+}
+
+/** Unless the informer has meanwhile reported a newer copy, a deletion, or another override of its name. */
+function learn(
+  store: DecisionStore,
+  { key, compiled }: OverrideEntry,
+  object: HookOverride | undefined,
+): void {
+  const current = store.overrides.get(key);
+  if (object === undefined || current === undefined) return;
+  if (!isNews(object.metadata, current.object.metadata)) return;
+  store.overrideChanged(compiled.name, current.object.tooLarge === true ? stubOverride(object) : object);
+}

@@ -1,0 +1,173 @@
+/** Brings one policy's finalizer and status in line with what is in memory. Level-based: at rest it writes nothing. */
+
+import { isDeepStrictEqual } from "node:util";
+import { isNews } from "../policy/cluster.ts";
+import { OBJECTS_NOT_LOADED } from "../policy/objects.ts";
+import type { CompiledPolicy } from "../policy/policy.ts";
+import { wantedFinalizers } from "./finalizer.ts";
+import type { PolicyEntry } from "../memory/policy-entry.ts";
+import { reconcileOverride } from "./override-reconciler.ts";
+import { isOverrideKey } from "../memory/override-set.ts";
+import { computeStatus, type StatusInput } from "./policy-status.ts";
+import type { DecisionStore } from "../memory/decision-store.ts";
+import { callsChanged, type Transition } from "../memory/transitions.ts";
+import type { PolicyWriter, StoreOptions, Unavailable } from "../memory/ports.ts";
+import { knownOf } from "../memory/known.ts";
+import type { PolicyObject } from "../memory/policy-set.ts";
+import { stubPolicy } from "../memory/stubs.ts";
+
+export interface PolicyReconcilerOptions extends Pick<StoreOptions, "log" | "now" | "objects"> {
+  readonly store: DecisionStore;
+  readonly writer: PolicyWriter;
+  /** Why Clusters cannot be read, if the API server says so. */
+  readonly clustersUnavailable: () => Unavailable | undefined;
+  /** Why Cluster API does not call the hooks of the policy. */
+  readonly notCalled: (policy: CompiledPolicy) => StatusInput["notCalled"];
+  readonly onStatusWrite: (kind: string, result: "written" | "conflict") => void;
+  /** Only the replica whose write succeeded reports it. */
+  readonly onTransition: (transition: Transition) => void;
+}
+
+/** The result that the work queue expects (kube/work-queue.ts). */
+export interface Result {
+  readonly requeueAfterMs?: number;
+}
+
+/** At most one status write per policy and second, however many Clusters change. */
+const WRITE_INTERVAL_MS = 1000;
+/** How long the status waits until memory has caught up with an edit. */
+const MAX_BEHIND_MS = 5000;
+const MAX_CONFLICTS = 5;
+
+export class PolicyReconciler {
+  readonly #options: PolicyReconcilerOptions;
+  readonly #written = new Map<string, number>();
+
+  constructor(options: PolicyReconcilerOptions) {
+    this.#options = options;
+  }
+
+  async reconcile(key: string): Promise<Result> {
+    const { store, writer, now, clustersUnavailable } = this.#options;
+    if (isOverrideKey(key)) {
+      await reconcileOverride(key, { store, writer, now });
+      return {};
+    }
+    const entry = store.policies.get(key);
+    if (entry === undefined) {
+      this.#written.delete(key);
+      return {};
+    }
+    // Before everything was read the finalizer can only be removed, which needs nothing from memory.
+    const deleting = entry.object.metadata.deletionTimestamp !== undefined;
+    const failure: unknown =
+      store.loaded || deleting
+        ? await this.#reconcileFinalizers(entry).catch((error: unknown) => error)
+        : undefined;
+    if (!store.loaded && clustersUnavailable() === undefined) return finish(failure);
+    const wait = (this.#written.get(key) ?? -Infinity) + WRITE_INTERVAL_MS - performance.now();
+    if (wait > 0) return { requeueAfterMs: wait };
+    const behindMs = this.#behindMs(entry);
+    // The event that ends this wait earlier makes the policy dirty.
+    if (behindMs > 0) return finish(failure, { requeueAfterMs: behindMs });
+    await this.#reconcileStatus(entry);
+    return finish(failure);
+  }
+
+  /** How long the status may still wait for the evaluation of an edited spec, for objects to be read, or for a forecast. */
+  #behindMs(entry: PolicyEntry): number {
+    const { editedAt, rest, unmatched, unforeseen, unforeseenSince } = entry;
+    // A forecast that comes after its row would cost a second write.
+    const unforeseenMs = unforeseen.size > 0 ? leftFrom(unforeseenSince) : 0;
+    if (unforeseenMs > 0) return unforeseenMs;
+    const left = leftFrom(editedAt);
+    if (left <= 0) return 0;
+    const isReading = this.#refusals(entry).some(({ reason }) => reason === OBJECTS_NOT_LOADED);
+    return isReading || rest.length + unmatched.length > 0 ? left : 0;
+  }
+
+  async #reconcileFinalizers(entry: PolicyEntry): Promise<void> {
+    const { writer, log } = this.#options;
+    const { compiled, object, matched } = entry;
+    const finalizers = await wantedFinalizers(compiled, object.metadata, matched.size, writer);
+    if (finalizers === undefined) return;
+    log.debug("Setting finalizers", { policy: entry.key, finalizers });
+    this.#learn(entry, await writer.setFinalizers(entry, finalizers));
+  }
+
+  async #reconcileStatus(entry: PolicyEntry): Promise<void> {
+    const { writer, now, onStatusWrite, onTransition } = this.#options;
+    const { kind } = entry.compiled.ref;
+    // A conflict can mean that the spec was edited.
+    for (let conflicts = 0; this.#isCurrent(entry) && this.#behindMs(entry) === 0; conflicts += 1) {
+      const input = this.#statusInput(entry);
+      const known = knownOf(input.held, entry.held.keys());
+      const status = computeStatus(input, now(), known);
+      entry.statusComputed(known);
+      if (isDeepStrictEqual(status, entry.object.status)) return;
+      try {
+        const transition = callsChanged(entry, status);
+        const updated = await writer.replaceStatus(entry, status);
+        onStatusWrite(kind, "written");
+        if (transition !== undefined && updated !== undefined) onTransition(transition);
+        // Monotonic: a clock that is set back must not stop the writes.
+        this.#written.set(entry.key, performance.now());
+        return this.#learn(entry, updated);
+      } catch (error) {
+        if (!writer.isConflict(error) || conflicts >= MAX_CONFLICTS) throw error;
+        onStatusWrite(kind, "conflict");
+        this.#learn(entry, await writer.get(entry));
+      }
+    }
+  }
+
+  /**
+   * Memory learns the API server's answer, unless the informer has meanwhile reported something newer: an edit, which
+   * would be lost for good, or a deletion or another policy of its name, which must not be undone.
+   */
+  #learn(entry: PolicyEntry, object: PolicyObject | undefined): void {
+    if (object === undefined || !this.#isCurrent(entry)) return;
+    const { store } = this.#options;
+    const known = store.newest(entry);
+    if (!isNews(object.metadata, known.metadata)) return;
+    store.policyChanged(entry.key, known.tooLarge === true ? stubPolicy(object) : object);
+  }
+
+  #isCurrent(entry: PolicyEntry): boolean {
+    return this.#options.store.policies.get(entry.key) === entry;
+  }
+
+  #statusInput(entry: PolicyEntry): StatusInput {
+    const { compiled, object, matched, held, known, recent } = entry;
+    const refusals = this.#refusals(entry);
+    return {
+      policy: compiled,
+      stored: object.status,
+      matchedClusters: matched.size,
+      held: [...held.values()],
+      before: known,
+      recent,
+      clustersUnavailable: this.#options.clustersUnavailable(),
+      objectsUnavailable: refusals.find(({ reason }) => reason !== OBJECTS_NOT_LOADED) ?? refusals[0],
+      notCalled: this.#options.notCalled(compiled),
+    };
+  }
+
+  /** The kinds that its gates look at and that cannot be read, which does not depend on the namespace. */
+  #refusals({ compiled: { ref }, demands }: PolicyEntry): Unavailable[] {
+    return [...demands.values()]
+      .map(({ kind }) => this.#options.objects.find(kind, ref.namespace ?? ""))
+      .flatMap((found) => (found.ok ? [] : [{ reason: found.reason, message: found.message }]));
+  }
+}
+
+/** A finalizer that cannot be set does not keep the status from users: its failure is thrown last, and the queue retries. */
+function finish(failure: unknown, result: Result = {}): Result {
+  if (failure !== undefined) throw failure;
+  return result;
+}
+
+/** The milliseconds for which the status may still wait. */
+function leftFrom(since: number): number {
+  return Math.max(0, since + MAX_BEHIND_MS - performance.now());
+}

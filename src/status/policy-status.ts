@@ -1,0 +1,276 @@
+/** The status of a policy as a pure function of what this replica knows, the stored status, and the time. */
+
+import { compareText } from "../lib/compare-text.ts";
+import {
+  CONDITION,
+  type HookPolicyStatus,
+  MAX_DECISIONS,
+  MAX_RECENT,
+  REASON,
+  type RecentResult,
+} from "../api/hook-policy.ts";
+import { HOOK_NAMES } from "../api/runtime-hooks.ts";
+import { describeErrors } from "../policy/message.ts";
+import { describeTooLarge } from "../policy/too-large.ts";
+import { OBJECTS_NOT_LOADED } from "../policy/objects.ts";
+import { type CompiledPolicy, type CompiledRule, isGated, windowsOf } from "../policy/policy.ts";
+import { earliest, timestamp, wholeSecond } from "../policy/instant.ts";
+import { failing, type Finding, withTransitions } from "./conditions.ts";
+import { type HeldRow, storedRow } from "../operations/rows.ts";
+import { TORN_DOWN_REASONS } from "../operations/torn-down.ts";
+import { type Known, knownOf } from "../memory/known.ts";
+import type { Unavailable } from "../memory/ports.ts";
+import { resultKey } from "../memory/recorded.ts";
+
+export interface StatusInput {
+  readonly policy: CompiledPolicy;
+  readonly stored: HookPolicyStatus | undefined;
+  readonly matchedClusters: number;
+  readonly held: readonly HeldRow[];
+  /** What this replica knew when it last computed the status: see mayHideRows(). */
+  readonly before: Known;
+  readonly recent: readonly RecentResult[];
+  /** Why Clusters cannot be read; absent: they can. */
+  readonly clustersUnavailable?: Unavailable | undefined;
+  /** Why objects that gates look at cannot be read; absent: they can. */
+  readonly objectsUnavailable?: Unavailable | undefined;
+  /** Why Cluster API does not call the policy's hooks; absent: it does; "Unknown": the operator does not know yet. */
+  readonly notCalled?: Unavailable | "Unknown" | undefined;
+}
+
+/** `known`: of `input.held`; passed by a caller that has computed it already. */
+export function computeStatus(
+  input: StatusInput,
+  now: Date,
+  known: Known = knownOf(input.held),
+): HookPolicyStatus {
+  const { policy, stored, clustersUnavailable } = input;
+  const counts = clustersUnavailable === undefined ? count(input, known) : storedCounts(stored);
+  const recent = mergeRecent(stored?.recent ?? [], input.recent);
+  const found = [...findings(input, now), ...calls(input), ...torn(input)];
+  return {
+    observedGeneration: policy.generation,
+    conditions: withTransitions(found, stored?.conditions, policy.generation, now),
+    hooks: hooksText(policy),
+    ...counts,
+    ...nextTransition(input, now),
+    ...(recent.length > 0 && { recent }),
+  };
+}
+
+type Counts = Pick<
+  HookPolicyStatus,
+  "matchedClusters" | "blocked" | "wouldBlock" | "decisions" | "decisionsOmitted"
+>;
+
+function count({ policy, held, before, stored, matchedClusters }: StatusInput, now: Known): Counts {
+  // A stub remembers one row of its stored status (stubs.ts).
+  const shown = firstOf(held, policy.tooLarge === true ? 1 : MAX_DECISIONS).map(storedRow);
+  const unseen = (total: number | undefined, what: keyof Known): number =>
+    mayHideRows(stored) ? Math.max(0, (total ?? 0) - sizeOfUnion(before[what], now[what])) : 0;
+  const clusters = (what: "blocked" | "wouldBlock"): number => {
+    const { size } = now[what];
+    return size + Math.min(unseen(stored?.[what], what), Math.max(0, matchedClusters - size));
+  };
+  const storedRows = (stored?.decisions?.length ?? 0) + (stored?.decisionsOmitted ?? 0);
+  const mostRows = matchedClusters * HOOK_NAMES.length;
+  const omitted =
+    Math.min(held.length + unseen(storedRows, "rows"), Math.max(held.length, mostRows)) - shown.length;
+  return {
+    matchedClusters,
+    blocked: clusters("blocked"),
+    wouldBlock: clusters("wouldBlock"),
+    ...(shown.length > 0 && { decisions: shown }),
+    ...(omitted > 0 && { decisionsOmitted: omitted }),
+  };
+}
+
+/** Builds no union: for ten thousand Clusters that would take longer than everything else. */
+function sizeOfUnion(a: ReadonlySet<string>, b: ReadonlySet<string>): number {
+  let size = a.size;
+  for (const each of b) if (!a.has(each)) size += 1;
+  return size;
+}
+
+/**
+ * Whether the stored list may leave out Clusters that this replica does not know: only a full list can. These Clusters stay
+ * counted, or two replicas with different knowledge would correct each other forever.
+ */
+function mayHideRows(stored: HookPolicyStatus | undefined): boolean {
+  return (stored?.decisionsOmitted ?? 0) > 0 && (stored?.decisions?.length ?? 0) >= MAX_DECISIONS;
+}
+
+/**
+ * The next edge of the policy's windows, or of a rule for a Cluster that it holds. If this replica may not know all of
+ * these Clusters, the instant that another replica wrote stands until it has come.
+ */
+function nextTransition(
+  { policy, held, stored }: StatusInput,
+  now: Date,
+): Pick<HookPolicyStatus, "nextTransitionTime"> {
+  const edges = [
+    ...windowsOf(policy)
+      .map(({ window }) => window.at(now))
+      .map(({ changesAt, isSearchEnd }) => (isSearchEnd ? undefined : changesAt)),
+    ...held.map(({ changesAt }) => changesAt),
+  ];
+  const known = mayHideRows(stored) ? new Date(stored?.nextTransitionTime ?? NaN) : undefined;
+  const next = earliest([...edges, known].filter((edge) => edge !== undefined && edge > now));
+  return next instanceof Date ? { nextTransitionTime: timestamp(wholeSecond(next)) } : {};
+}
+
+/** While Clusters cannot be read, the stored counts stand. */
+function storedCounts(stored: HookPolicyStatus | undefined): Counts {
+  const { matchedClusters = 0, blocked = 0, wouldBlock = 0, decisions, decisionsOmitted } = stored ?? {};
+  return {
+    matchedClusters,
+    blocked,
+    wouldBlock,
+    ...(decisions !== undefined && { decisions }),
+    ...(decisionsOmitted !== undefined && { decisionsOmitted }),
+  };
+}
+
+/**
+ * Rows of Clusters that are torn down come first, then those that time alone releases, the soonest of them first; then
+ * those of the oldest operations. Calls wait
+ * meanwhile, so ten thousand rows are not sorted for the first of them.
+ */
+function firstOf(rows: readonly HeldRow[], most: number): HeldRow[] {
+  const first: HeldRow[] = [];
+  for (const row of rows) {
+    const last = first[most - 1];
+    if (last !== undefined && compareRows(last, row) <= 0) continue;
+    first.splice(placeOf(row, first), 0, row);
+    first.length = Math.min(first.length, most);
+  }
+  return first;
+}
+
+/** Behind the rows that are equal. */
+function placeOf(row: HeldRow, sorted: readonly HeldRow[]): number {
+  let [from, to] = [0, sorted.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    const other = sorted[middle];
+    if (other !== undefined && compareRows(other, row) <= 0) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
+
+function compareRows(a: HeldRow, b: HeldRow): number {
+  return (
+    Number(b.tornDown !== undefined) - Number(a.tornDown !== undefined) ||
+    compareText(releaseOf(a), releaseOf(b)) ||
+    compareText(a.firstAsked, b.firstAsked) ||
+    compareText(a.namespace, b.namespace) ||
+    compareText(a.cluster, b.cluster) ||
+    compareText(a.hook, b.hook)
+  );
+}
+
+function releaseOf({ timers, earliestRelease }: HeldRow): string {
+  return earliestRelease ?? (timers === undefined ? "9999" : "9998");
+}
+
+/** Adds only results that no replica has stored yet. */
+function mergeRecent(stored: readonly RecentResult[], learnt: readonly RecentResult[]): RecentResult[] {
+  const known = new Set(stored.map(resultKey));
+  const merged = [...stored, ...learnt.filter((result) => !known.has(resultKey(result)))];
+  return merged
+    .toSorted((a, b) => compareText(b.time, a.time) || compareText(resultKey(a), resultKey(b)))
+    .slice(0, MAX_RECENT);
+}
+
+/** For the column HOOKS, because kubectl prints lists badly. */
+function hooksText({ rules }: CompiledPolicy): string {
+  return HOOK_NAMES.filter((hook) => rules.some(({ hooks }) => hooks.has(hook))).join(",");
+}
+
+function findings(
+  { policy, stored, clustersUnavailable, objectsUnavailable }: StatusInput,
+  now: Date,
+): readonly Finding[] {
+  const stalled = stalledBy(policy);
+  if (stalled !== undefined) return failing(CONDITION.Ready, CONDITION.Stalled, stalled);
+  const unavailable = clustersUnavailable ?? objectsUnavailable;
+  if (unavailable !== undefined) {
+    const said = unavailable.reason === OBJECTS_NOT_LOADED ? saidOf(policy, stored) : [];
+    return said.length > 0 ? said : failing(CONDITION.Ready, CONDITION.Reconciling, unavailable);
+  }
+  return [
+    { type: CONDITION.Ready, status: "True", reason: REASON.Loaded, message: "The policy is in force" },
+    restrictive(policy, now),
+  ];
+}
+
+/** The stored findings about this generation stand, because other replicas may have read the objects already. */
+function saidOf({ generation }: CompiledPolicy, stored: HookPolicyStatus | undefined): readonly Finding[] {
+  const said =
+    stored?.conditions?.filter(({ observedGeneration }) => observedGeneration === generation) ?? [];
+  if (said.some(({ type, reason }) => type === CONDITION.Stalled || reason === REASON.OperatorGone))
+    return [];
+  return said.filter(({ type }) => type !== CONDITION.NotCalled && type !== CONDITION.TornDown);
+}
+
+/** Whether Cluster API calls does not depend on a valid spec. */
+function calls({ notCalled, stored }: StatusInput): Finding[] {
+  if (notCalled === undefined) return [];
+  if (notCalled === "Unknown") {
+    return stored?.conditions?.filter(({ type }) => type === CONDITION.NotCalled) ?? [];
+  }
+  return [{ type: CONDITION.NotCalled, status: "True", ...notCalled }];
+}
+
+const SHOWN_CLUSTERS = 5;
+
+/** While Clusters cannot be read, what is stored stands. */
+function torn({ held, stored, clustersUnavailable }: StatusInput): Finding[] {
+  const type = CONDITION.TornDown;
+  if (clustersUnavailable !== undefined)
+    return stored?.conditions?.filter((condition) => condition.type === type) ?? [];
+  const rows = held
+    .filter(({ tornDown }) => tornDown !== undefined)
+    .toSorted((a, b) => compareText(a.firstAsked, b.firstAsked) || compareText(a.clusterUID, b.clusterUID));
+  const reason = TORN_DOWN_REASONS.find((each) => rows.some(({ tornDown }) => tornDown?.reason === each));
+  if (reason === undefined) return [];
+  const names = [...new Set(rows.map(({ namespace, cluster }) => `${namespace}/${cluster}`))];
+  const more = names.length > SHOWN_CLUSTERS ? ` and ${names.length - SHOWN_CLUSTERS} more` : "";
+  const message = `Others delete what held Clusters own: ${names.slice(0, SHOWN_CLUSTERS).join(", ")}${more}. Run hookpolicy explain for each`;
+  return [{ type, status: "True", reason, message }];
+}
+
+/** Only an edit of the policy, or another `--capi-version`, helps. */
+function stalledBy(policy: CompiledPolicy): Unavailable | undefined {
+  if (policy.tooLarge === true) {
+    const message = describeTooLarge(policy.ref.namespace);
+    return { reason: REASON.TooLarge, message: `Every Cluster that it could select is held: ${message}` };
+  }
+  if (policy.errors.length > 0) return { reason: REASON.InvalidSpec, message: describeErrors(policy.errors) };
+  if (policy.notEnforceable.length === 0) return undefined;
+  return { reason: REASON.HookNotEnforceable, message: describeErrors(policy.notEnforceable) };
+}
+
+/** Whether some rule can hold an operation that time alone never releases, whatever the Cluster. */
+function restrictive({ rules }: CompiledPolicy, now: Date): Finding {
+  const holding = rules.filter(isGated);
+  const type = CONDITION.Restrictive;
+  if (holding.length === 0) {
+    return { type, status: "False", reason: REASON.NothingToWaitFor, message: "No rule holds anything" };
+  }
+  const stuck = holding.filter((rule) => !opensByTime(rule, now)).map(({ name }) => name);
+  if (stuck.length === 0) {
+    const message = "Time alone releases what its rules hold";
+    return { type, status: "False", reason: REASON.OpensByTime, message };
+  }
+  const message = `Time alone never releases what these rules hold: ${stuck.join(", ")}`;
+  return { type, status: "True", reason: REASON.ActionRequired, message };
+}
+
+function opensByTime({ gates, deadline, problem }: CompiledRule, now: Date): boolean {
+  if (problem !== undefined) return false;
+  if (deadline?.onExpiry === "Allow") return true;
+  const openings = gates.map((gate) => gate.opensAt?.(now));
+  return openings.every((at) => at !== undefined && at !== "Never");
+}

@@ -1,0 +1,166 @@
+/** One timer for many pieces of work: calls back for each when its instant has come. */
+
+import TinyQueue from "tinyqueue";
+import { entryOf } from "../lib/entry-of.ts";
+import { Allowance, type TimeAllowance } from "./allowance.ts";
+import { TURN_MS } from "./turn.ts";
+
+/** The clock is checked at least this often: the wall clock can be set, and timers run by another clock. */
+const MAX_SLEEP_MS = 30_000;
+/** A clock that is set back by less counts as unchanged. */
+const SET_BACK_MS = 10_000;
+/** How much work one turn of the event loop does at most: ten thousand Clusters may wait for the same window. */
+const BATCH = 50;
+/** How much a turn takes out of the queue at most: the instants of ten thousand Clusters may come together. */
+const ARRIVALS = 1000;
+
+interface AlarmOptions<T> {
+  readonly now: () => Date;
+  /** The same work has the same key, and the same owner. */
+  readonly keyOf: (work: T) => string;
+  /** If much work is due, its owners take turns. */
+  readonly ownerOf: (work: T) => string;
+  readonly onDue: (work: T, at: Date) => void;
+  /** The clock was set back, so results computed before may lie in its future. */
+  readonly onSetBack: () => void;
+  readonly turnMs?: number | undefined;
+  readonly allowance?: TimeAllowance | undefined;
+}
+
+interface Entry<T> {
+  readonly key: string;
+  readonly owner: string;
+  readonly work: T;
+  readonly at: number;
+  /** When it was set, among all work. */
+  readonly place: number;
+}
+
+export class Alarm<T> {
+  /** Work whose instant has come, by owner and key: the owner whose turn is next comes first, and its longest wait. */
+  readonly #due = new Map<string, Map<string, Entry<T>>>();
+  /** Other work, by key. */
+  readonly #later = new Map<string, Entry<T>>();
+  /** Of all that is later, the next first. What was cleared, or has another instant now, is still in it. */
+  #queue = queueOf<T>([]);
+  #places = 0;
+  readonly #options: AlarmOptions<T>;
+  readonly #allowance: TimeAllowance;
+  #timer: NodeJS.Timeout | undefined;
+  #wakesAt = Infinity;
+  /** The latest instant that the clock has shown since the alarm rang. */
+  #seen = -Infinity;
+  #stopped = false;
+
+  constructor(options: AlarmOptions<T>) {
+    this.#options = options;
+    this.#allowance = options.allowance ?? new Allowance();
+  }
+
+  /** Replaces the instant of the same work; `undefined` clears it. Work that is due already keeps its place. */
+  set(work: T, at: Date | undefined): void {
+    const { keyOf, ownerOf } = this.#options;
+    const [key, owner] = [keyOf(work), ownerOf(work)];
+    if (at === undefined) {
+      this.#due.get(owner)?.delete(key);
+      this.#later.delete(key);
+      return;
+    }
+    const now = this.#options.now().getTime();
+    this.#seen = Math.max(this.#seen, now);
+    this.#put({ key, owner, work, at: at.getTime(), place: this.#places++ }, now);
+    if (at.getTime() < this.#wakesAt) this.#sleepUntil(at.getTime());
+  }
+
+  get(work: T): Date | undefined {
+    const { keyOf, ownerOf } = this.#options;
+    const key = keyOf(work);
+    const entry = this.#due.get(ownerOf(work))?.get(key) ?? this.#later.get(key);
+    return entry && new Date(entry.at);
+  }
+
+  #put(entry: Entry<T>, now: number): void {
+    const { key, owner, at } = entry;
+    if (at <= now) {
+      this.#later.delete(key);
+      entryOf(this.#due, owner, () => new Map<string, Entry<T>>()).set(key, entry);
+      return;
+    }
+    this.#due.get(owner)?.delete(key);
+    const isQueued = this.#later.get(key)?.at === at;
+    this.#later.set(key, entry);
+    if (isQueued) return;
+    this.#queue.push(entry);
+    if (this.#queue.length > 2 * this.#later.size + ARRIVALS)
+      this.#queue = queueOf([...this.#later.values()]);
+  }
+
+  /** Calls back for all work that is due. The callback may set the same work again. */
+  ring(): void {
+    const { onDue, onSetBack, turnMs = TURN_MS } = this.#options;
+    const now = this.#options.now().getTime();
+    const isSetBack = now < this.#seen - SET_BACK_MS;
+    this.#seen = now;
+    if (isSetBack) onSetBack();
+    this.#arrive(now);
+    const end = performance.now() + turnMs;
+    let looked = 0;
+    const isOver = (): boolean => looked === BATCH || (looked > 0 && performance.now() > end);
+    // An owner comes once more for each piece of its work, behind the others.
+    for (const [owner, works] of this.#due) {
+      if (isOver()) break;
+      if (works.size > 0 && this.#allowance.restMs(owner) > 0) continue;
+      const [entry] = works.values();
+      this.#due.delete(owner);
+      if (entry === undefined) continue;
+      works.delete(entry.key);
+      if (works.size > 0) this.#due.set(owner, works);
+      looked += 1;
+      if (entry.at > now) {
+        this.#put(entry, now); // the clock was set back
+        continue;
+      }
+      const began = performance.now();
+      onDue(entry.work, new Date(entry.at));
+      this.#allowance.spend(owner, performance.now() - began);
+    }
+    this.#sleepUntil(isOver() ? now : this.#next(now));
+  }
+
+  /** Makes work due whose instant has come; what is left has to wait for the next turn. */
+  #arrive(now: number): void {
+    for (let left = ARRIVALS; left > 0; left -= 1) {
+      const queued = this.#queue.peek();
+      if (queued === undefined || queued.at > now) return;
+      this.#queue.pop();
+      const entry = this.#later.get(queued.key);
+      if (entry?.at === queued.at) this.#put(entry, now);
+    }
+  }
+
+  /** When there may be something to do again: owners that have used up their allowance rest. */
+  #next(now: number): number {
+    let next = this.#queue.peek()?.at ?? Infinity;
+    for (const owner of this.#due.keys()) next = Math.min(next, now + this.#allowance.restMs(owner));
+    return next;
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+  }
+
+  #sleepUntil(at: number): void {
+    clearTimeout(this.#timer);
+    this.#wakesAt = at;
+    if (at === Infinity || this.#stopped) return;
+    const sleep = Math.min(Math.max(at - this.#options.now().getTime(), 0), MAX_SLEEP_MS);
+    this.#timer = setTimeout(() => this.ring(), sleep);
+    // The timer alone must not keep a process alive.
+    this.#timer.unref();
+  }
+}
+
+function queueOf<T>(entries: Entry<T>[]): TinyQueue<Entry<T>> {
+  return new TinyQueue(entries, (a, b) => a.at - b.at || a.place - b.place);
+}

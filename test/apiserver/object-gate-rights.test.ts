@@ -1,0 +1,122 @@
+/** The API server itself asks whether an author may read what a gate looks at: no operator runs here. */
+
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { Client, objectsOf } from "../controlplane/client.ts";
+import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
+import { installHookPolicy } from "../controlplane/operator.ts";
+import { policyRef } from "../controlplane/policies.ts";
+
+const COMPONENT = join(import.meta.dirname, "../../manifests/admission/object-gates/gates.yaml");
+const TEAM = "team-a";
+const REFUSED = /a gate may look only at what its author may read/;
+
+describe("without the operator", () => {
+  let cp: ControlPlane;
+  /** May write HookPolicies of the namespace, and read ConfigMaps, NetworkPolicies, Ingresses and one Service there. */
+  let author: Client;
+  before(async () => {
+    cp = await startControlPlane({ seed: "hookpolicy" });
+    await installHookPolicy(cp);
+    await cp.apply(objectsOf(await readFile(COMPONENT, "utf8")));
+    const [apiGroup, name] = ["rbac.authorization.k8s.io", "author"];
+    const metadata = { name, namespace: TEAM };
+    const read = ["get", "list"];
+    await cp.apply([
+      { apiVersion: "v1", kind: "Namespace", metadata: { name: TEAM } },
+      { apiVersion: "v1", kind: "ServiceAccount", metadata },
+      {
+        apiVersion: `${apiGroup}/v1`,
+        kind: "Role",
+        metadata,
+        rules: [
+          { apiGroups: ["hookpolicy.dev"], resources: ["hookpolicies"], verbs: ["*"] },
+          { apiGroups: [""], resources: ["configmaps"], verbs: read },
+          { apiGroups: ["networking.k8s.io"], resources: ["networkpolicies", "ingresses"], verbs: read },
+          { apiGroups: [""], resources: ["services"], resourceNames: ["one"], verbs: ["get"] },
+        ],
+      },
+      {
+        apiVersion: `${apiGroup}/v1`,
+        kind: "RoleBinding",
+        metadata,
+        roleRef: { apiGroup, kind: "Role", name },
+        subjects: [{ kind: "ServiceAccount", name, namespace: TEAM }],
+      },
+    ]);
+    const token = await cp.tokenFor(TEAM, name);
+    author = new Client({ url: cp.apiServer.url, ca: cp.authority.certificate, token });
+    await cp.waitFor("the policy to count", async () => {
+      const refused = await write("probe", [{ apiVersion: "v1", kind: "Pod", selector: {} }]).then(
+        () => false,
+        (error: unknown) => REFUSED.test(String(error)),
+      );
+      return refused;
+    });
+  });
+  after(async () => await cp?.stop());
+
+  const write = async (name: string, objects: readonly object[], over: object = {}): Promise<unknown> => {
+    const until = objects.map((object, index) => ({ name: `g${index}`, object }));
+    return await author.apply({
+      apiVersion: "hookpolicy.dev/v1alpha1",
+      kind: "HookPolicy",
+      metadata: { namespace: TEAM, name, ...over },
+      spec: { rules: [{ name: "r", hooks: ["BeforeClusterDelete"], until }] },
+    });
+  };
+
+  test("a gate on what its author may read is stored", async () => {
+    await write("own", [
+      { apiVersion: "v1", kind: "ConfigMap", selector: {} },
+      { apiVersion: "networking.k8s.io/v1", kind: "NetworkPolicy", selector: {} },
+      { apiVersion: "networking.k8s.io/v1", kind: "Ingress", name: "web" },
+      { apiVersion: "v1", kind: "Service", name: "one" },
+    ]);
+  });
+
+  const others: Readonly<Record<string, object>> = {
+    "another kind": { apiVersion: "v1", kind: "Pod", selector: {} },
+    "the same kind of another group": { apiVersion: "example.com/v1", kind: "ConfigMap", selector: {} },
+    "another name": { apiVersion: "v1", kind: "Service", name: "two" },
+    "all names": { apiVersion: "v1", kind: "Service", selector: {} },
+  };
+  for (const [title, object] of Object.entries(others)) {
+    test(`a gate on ${title} is refused, alone, beside others and in an anyOf`, async () => {
+      const allowed = { apiVersion: "v1", kind: "ConfigMap", selector: {} };
+      await assert.rejects(write("refused", [object]), REFUSED);
+      await assert.rejects(write("refused", [allowed, allowed, allowed, object]), REFUSED);
+      const anyOf = ["a", "b"].map((name, index) => ({ name, object: index === 0 ? allowed : object }));
+      const spec = {
+        rules: [{ name: "r", hooks: ["BeforeClusterDelete"], until: [{ name: "any", anyOf }] }],
+      };
+      const { apiVersion, kind } = policyRef(TEAM, "refused");
+      const nested = { apiVersion, kind, metadata: { namespace: TEAM, name: "refused" }, spec };
+      await assert.rejects(author.apply(nested), REFUSED);
+    });
+  }
+
+  test("twelve are checked, and more are refused", async () => {
+    const gates = (count: number): object[] =>
+      Array.from({ length: count }, (_, index) => ({
+        apiVersion: "v1",
+        kind: "ConfigMap",
+        name: `c${index}`,
+      }));
+    await write("many", gates(12));
+    await assert.rejects(write("more", gates(13)), /more than 12 object gates cannot be checked/);
+    await assert.rejects(write("last", [...gates(11), others["another kind"] ?? {}]), REFUSED);
+  });
+
+  test("what an administrator stored may get a label, and no other spec", async () => {
+    const until = [{ name: "g", object: { apiVersion: "v1", kind: "Pod", selector: {} } }];
+    const spec = { rules: [{ name: "r", hooks: ["BeforeClusterDelete"], until }] };
+    const ref = policyRef(TEAM, "stored");
+    const { apiVersion, kind, ...metadata } = ref;
+    await cp.apply({ apiVersion, kind, metadata, spec });
+    await author.patch(ref, { metadata: { labels: { a: "b" } } });
+    await assert.rejects(author.patch(ref, { spec: { mode: "Audit" } }), REFUSED);
+  });
+});

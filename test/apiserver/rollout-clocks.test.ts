@@ -1,0 +1,65 @@
+/** A rollout's status on a real API server while the operator's clock is ahead: it frees no slot for good. */
+
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { applyRollout, rolloutStatus } from "../capi/rollout-fleet.ts";
+import type { ControlPlane } from "../controlplane/control-plane.ts";
+import { clusterRef, createCluster } from "../controlplane/lab.ts";
+import { beginUpgrade, type Lab, startLab } from "./operator-lab.ts";
+
+/** SIGUSR2 sets the process's clock two hours ahead, and right again. */
+const CLOCK = `
+let ahead = 0;
+const Real = Date;
+globalThis.Date = class Date extends Real {
+  constructor(...given) { given.length === 0 ? super(Real.now() + ahead) : super(...given); }
+  static now() { return Real.now() + ahead; }
+};
+process.on("SIGUSR2", () => { ahead = ahead === 0 ? 2 * 3_600_000 : 0; });
+`;
+
+describe("an operator whose clock is ahead", () => {
+  let lab: Lab;
+  let cp: ControlPlane;
+  before(async () => {
+    lab = await startLab();
+    cp = lab.cp;
+    const nodeFlags = ["--import", `data:text/javascript,${encodeURIComponent(CLOCK)}`];
+    await lab.start({ nodeFlags });
+  });
+  after(async () => await lab?.stop());
+
+  async function begins(namespace: string, name: string): Promise<void> {
+    await createCluster(cp, { namespace, name });
+    await beginUpgrade(cp, namespace, name);
+  }
+
+  async function runs(namespace: string, ...wanted: readonly string[]): Promise<void> {
+    await cp.waitFor(`${wanted.join()} to run`, async () => {
+      const { running = [] } = await rolloutStatus(cp, namespace);
+      return wanted.every((each) => running.some(({ name }) => name === each));
+    });
+  }
+
+  test("fails no Cluster whose deadline seems to have passed, and frees no slot", async () => {
+    const { daemon, lines } = lab.operator;
+    const namespace = "ahead";
+    await applyRollout(cp, namespace, namespace, { progressDeadline: "1h" });
+    await begins(namespace, "a");
+    await runs(namespace, "a");
+
+    daemon.signal("SIGUSR2");
+    await cp.patch(clusterRef(namespace, "a"), { metadata: { annotations: { touched: "" } } });
+    await cp.waitFor("the status not to be written", async () => {
+      const { failed = [] } = await rolloutStatus(cp, namespace);
+      assert.deepEqual(failed, []);
+      return lines().some(({ error }) => /HookRollout ahead, because .* ClockSkewed/.test(String(error)));
+    });
+
+    daemon.signal("SIGUSR2");
+    await begins(namespace, "b");
+    await runs(namespace, "a", "b");
+    const { failed = [] } = await rolloutStatus(cp, namespace);
+    assert.deepEqual(failed, []);
+  });
+});

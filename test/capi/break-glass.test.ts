@@ -1,0 +1,224 @@
+/** docs/break-glass.md, step by step: each lets a Cluster go that waited before, and each undo makes another one wait. */
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { after, before, describe, test } from "node:test";
+import { promisify } from "node:util";
+import { extensionRef } from "../controlplane/extension.ts";
+import { clusterRef, createCluster, FIRST_VERSION, provision, upgrade } from "../controlplane/lab.ts";
+import { environment } from "../controlplane/processes.ts";
+import {
+  applyPolicy,
+  approvalRule,
+  conditionIs,
+  heldRow,
+  noRow,
+  policyIsReady,
+  policyRef,
+} from "../controlplane/policies.ts";
+import {
+  CLUSTER,
+  type HeldCluster,
+  HOOK,
+  holdAnother,
+  policiesOf,
+  startHeldCluster,
+  TEAM,
+} from "./held-cluster.ts";
+import { commandsOf, textOf } from "./pages.ts";
+
+const run = promisify(execFile);
+
+const PAGE = "docs/break-glass.md";
+const POLICY = policyRef(TEAM, "protect");
+
+/** Commands by the title of their section; the page begins with "". */
+const SECTIONS = new Map(
+  textOf(PAGE)
+    .split(/^## /m)
+    .map((text, index) => {
+      const title = index === 0 ? "" : text.slice(0, text.indexOf("\n"));
+      const blocks = [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = ""]) => block.trimEnd());
+      return [title, blocks.flatMap((block) => block.split("\n"))];
+    }),
+);
+const typed = new Set<string>();
+
+/** What the section has a reader type. */
+function commands(title: string): readonly string[] {
+  const found = SECTIONS.get(title) ?? assert.fail(`${PAGE} has no section "${title}"`);
+  for (const each of found) typed.add(each);
+  return found;
+}
+
+/** The only one of its section. */
+function command(title: string): string {
+  const [first = "", ...others] = commands(title);
+  assert.deepEqual(others, [], title);
+  return first;
+}
+
+/** What the page names between its sentences. */
+function inText(name: string): string {
+  typed.add(name);
+  return name;
+}
+
+/** As the process was started. */
+function argvOf(pid: number): string[] {
+  return readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0").slice(0, -1);
+}
+
+describe("break-glass", () => {
+  let scene: HeldCluster;
+  before(async () => {
+    scene = await startHeldCluster();
+  });
+  after(async () => await scene?.cp.stop());
+
+  const approve = async (): Promise<string> => await scene.sh(`${command("1. Approve")} --yes`);
+
+  /** Protection is back: the next Cluster waits. */
+  async function anotherWaits(): Promise<void> {
+    await holdAnother(scene.cp, POLICY.name);
+    await approve();
+    await scene.gone();
+  }
+
+  test("begins with what holds the Cluster", async () => {
+    await scene.held(POLICY.name);
+    const text = await scene.sh(command(""));
+    assert.match(
+      text,
+      new RegExp(`^Blocked: ${HOOK} of Cluster ${TEAM}/${CLUSTER}, asked since .*\\n +run +kubectl `),
+    );
+  });
+
+  test("1: approved, that Cluster goes", async () => {
+    await approve();
+    await scene.gone();
+  });
+
+  test("before: an upgrade that nobody wants any more can be taken back", async () => {
+    const { cp, sh, gone, enforced } = scene;
+    await enforced("protect");
+    const upgrades = policyRef(TEAM, "upgrades");
+    await applyPolicy(cp, upgrades, { rules: [approvalRule("BeforeClusterUpgrade")] });
+    await createCluster(cp, { namespace: TEAM, name: CLUSTER });
+    await provision(cp, TEAM, CLUSTER);
+    await upgrade(cp, TEAM, CLUSTER);
+    await heldRow(cp, upgrades, CLUSTER, "BeforeClusterUpgrade");
+    const [lower = "", forbid = ""] = commands("Before: is the upgrade still wanted?");
+    assert.match(lower, new RegExp(`"${FIRST_VERSION}"`));
+    const unmarked = lower.replace(/"metadata":.*,(?="spec")/, "");
+    await assert.rejects(sh(unmarked), /version cannot be decreased/);
+    for (const each of [lower, forbid]) await sh(each);
+    await noRow(cp, upgrades, CLUSTER, "BeforeClusterUpgrade");
+    const { metadata } = await cp.get(clusterRef(TEAM, CLUSTER));
+    assert.deepEqual(
+      Object.keys(metadata.annotations ?? {}).filter((key) => key.includes("unsafe")),
+      [],
+    );
+    await cp.delete(clusterRef(TEAM, CLUSTER));
+    await gone();
+  });
+
+  test("2: overridden, this Cluster goes, and no other of its name", async () => {
+    const { sh, held, gone } = scene;
+    await held(POLICY.name);
+    assert.match(await sh(`${command("2. Override")} --yes`), /in force until/);
+    assert.match(await sh(inText("kubectl get hookoverrides")), new RegExp(`${TEAM} +${CLUSTER} +True`));
+    await gone();
+    await anotherWaits();
+  });
+
+  test("3: the policy observes only, until it enforces again", async () => {
+    const { cp, sh, held, gone } = scene;
+    await held(POLICY.name);
+    const [observe = "", enforce = ""] = commands("3. Let the policy observe only");
+    await sh(observe);
+    const modes = await sh(inText("kubectl get hookpolicy,clusterhookpolicy -A"));
+    assert.match(modes, new RegExp(`/${POLICY.name} +True +Audit `));
+    await gone();
+    await sh(enforce);
+    await policyIsReady(cp, await cp.get(POLICY));
+    await anotherWaits();
+  });
+
+  test("4: without the policy it goes, and with it again the next one waits", async () => {
+    await scene.held(POLICY.name);
+    await scene.sh(command("4. Delete the policy"));
+    await scene.gone();
+    await scene.enforced(POLICY.name);
+    await anotherWaits();
+  });
+
+  test("5: marked, it goes without the operator", async () => {
+    await scene.held(POLICY.name);
+    await scene.kill();
+    await scene.sh(command("5. Mark the Cluster"));
+    await scene.gone();
+  });
+
+  test("6: a namespace is left out, until all are selected again", async () => {
+    const { cp, sh, held, gone } = scene;
+    await held(POLICY.name);
+    const [leaveOut = "", select = ""] = commands("6. Leave a namespace out");
+    await sh(leaveOut);
+    await conditionIs(cp, POLICY, "NotCalled", "NamespaceNotSelected");
+    await gone();
+    await sh(select);
+    await cp.waitFor("the policy to be called again", async () => {
+      const { status } = await cp.get(POLICY);
+      return status.conditions.every(({ type }: { type: string }) => type !== "NotCalled");
+    });
+    await anotherWaits();
+  });
+
+  test("7: unregistered, it goes without the operator, and Cluster API's manager runs again", async () => {
+    const { cp, capi, sh, held, gone } = scene;
+    await held(POLICY.name);
+    await scene.kill();
+    const [manager = "", ...args] = argvOf(capi.daemon().pid);
+    await capi.stop();
+    const started = run(manager, args, { env: environment(), timeout: 180_000, maxBuffer: 64 * 1024 * 1024 });
+    // Its last attempt may end by its own time limit, and then say that.
+    await assert.rejects(started, /failed to discover extension \W+hookpolicy[^]*registry warmup timed out/);
+    const [unregister = "", register = ""] = commands("7. Unregister");
+    await sh(unregister);
+    await capi.start();
+    await gone();
+    assert.equal(await cp.find(extensionRef("hookpolicy")), undefined);
+    // The Service that it names is not here.
+    assert.match(await sh(`${register} --dry-run=server`), /extensionconfig.*hookpolicy created/);
+    await scene.serving();
+    await anotherWaits();
+  });
+
+  test("8: removed, it goes; the policy stays, without a finalizer, and holds again", async () => {
+    const { cp, sh, held, gone, serving } = scene;
+    await held(POLICY.name);
+    await scene.kill(); // there is no Deployment that could be scaled down
+    await sh(`${command("8. Remove HookPolicy")} --yes --release-held-clusters`);
+    await gone();
+    const [left] = await policiesOf(cp);
+    assert.deepEqual(left?.metadata.finalizers ?? [], []);
+    await serving();
+    await anotherWaits();
+  });
+
+  test("afterwards doctor looks at everything", async () => {
+    const report = await scene.sh(`${command("Afterwards")} || true`);
+    assert.match(report, /^STATE +CHECK +FOUND\n/);
+    // The Clusters that they were for are gone.
+    assert.match(report, /^ok +overrides +none is active$/m);
+  });
+
+  test("has nothing to type that was not typed here", () => {
+    assert.deepEqual(
+      [...new Set(commandsOf(PAGE))].filter((each) => !typed.has(each)),
+      [],
+    );
+  });
+});

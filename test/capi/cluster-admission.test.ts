@@ -1,0 +1,200 @@
+/** Rules that speak at admission, beside the real Cluster API: what it writes passes, and what is confirmed ends as usual. */
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { objectsOf } from "../controlplane/client.ts";
+import { clusterWebhook } from "../controlplane/cluster-webhook.ts";
+import { clusterRef, createCluster, NEXT_VERSION, provision } from "../controlplane/lab.ts";
+import {
+  APPROVED,
+  applyPolicy,
+  approvalRule,
+  heldRow,
+  policyIsReady,
+  policyRef,
+  storeRollout,
+} from "../controlplane/policies.ts";
+import { hookpolicy, type Outcome } from "../unit/cli/program.ts";
+import { Recipe, untyped } from "./recipe-fleet.ts";
+import { ADMISSION_PAGES } from "./recipe-pages.ts";
+import { EVERY_CALL, type Fleet, isCreated, startFleet } from "./fleet.ts";
+
+const PAGE = readFileSync(join(import.meta.dirname, "../../docs/admission.md"), "utf8");
+/** Of the page. */
+const [TEAM, NAME] = ["team-a", "prod-1"];
+
+describe("a Cluster whose rules speak at admission", () => {
+  let fleet: Fleet;
+  before(async () => {
+    fleet = await startFleet({ operator: { flags: EVERY_CALL } });
+    const { cp, operator } = fleet;
+    await cp.apply(await clusterWebhook(operator.ports.admission, cp.authority.caBundle));
+    await applyPolicy(cp, policyRef(TEAM, "protect"), {
+      rules: [{ ...approvalRule("BeforeClusterUpgrade"), admission: "Deny" }],
+    });
+    const [, yaml = ""] = /^```yaml\n(apiVersion: hookpolicy.*?)^```$/ms.exec(PAGE) ?? [];
+    const [policy = assert.fail("the page has no policy")] = objectsOf(yaml);
+    for (const stored of await cp.apply(policy)) await policyIsReady(cp, stored);
+    await createCluster(cp, { namespace: TEAM, name: NAME, labels: { tier: "production" } });
+    await isCreated(cp, TEAM, NAME);
+    await provision(cp, TEAM, NAME);
+    const tried = ["delete", "clusters.cluster.x-k8s.io", "-n", TEAM, NAME, "--dry-run=server"];
+    await cp.waitFor("the API server to call the webhook", async () => {
+      return await cp.kubectl(...tried).then(
+        () => false,
+        (error: unknown) => /cannot be deleted yet/.test(String(error)),
+      );
+    });
+  });
+  after(async () => await fleet?.cp.stop());
+
+  /** Confirms until that is seen: a patch that Cluster API prepared before can take the annotation away again. */
+  async function confirmed(request: string, refusal: string): Promise<void> {
+    await fleet.cp.waitFor(`the confirmation to be seen by explain --admission ${request}`, async () => {
+      await confirm(refusal);
+      return (await explained(request))?.admission === "Passed";
+    });
+  }
+
+  /** Runs the command that the refusal names. */
+  async function confirm(refusal: string): Promise<void> {
+    const [, command = ""] = /\(kubectl ([^)]+)\)/.exec(refusal) ?? [];
+    assert.notEqual(command, "", refusal);
+    await fleet.cp.kubectl(...command.split(" "));
+  }
+
+  async function refusalOf(request: Promise<unknown>): Promise<string> {
+    return await request.then(
+      () => assert.fail("it passed"),
+      (error: unknown) => String(error),
+    );
+  }
+
+  interface Said {
+    readonly admission?: string;
+    readonly message: string;
+  }
+
+  /** A command of the page, with the answer in JSON. */
+  async function explained(request: string): Promise<Said | undefined> {
+    const [, args = assert.fail(request)] =
+      new RegExp(`^hookpolicy (explain .*--admission ${request}.*)$`, "m").exec(PAGE) ?? [];
+    const words = args.replace("v1.36.0", NEXT_VERSION).split(" ");
+    const run: Outcome = await hookpolicy([...words, "-o", "json", "--kubeconfig", fleet.cp.adminKubeconfig]);
+    const report = JSON.parse(run.stdout) as { readonly operations: readonly Said[] };
+    return report.operations[0];
+  }
+
+  test("is upgraded when that is confirmed, and Cluster API's own writes pass", async () => {
+    const { cp } = fleet;
+    const upgrade = async (): Promise<unknown> =>
+      await cp.patch(clusterRef(TEAM, NAME), { spec: { topology: { version: NEXT_VERSION } } });
+    const refusal = await refusalOf(upgrade());
+    assert.match(
+      refusal,
+      new RegExp(`${NAME} cannot be upgraded to ${NEXT_VERSION} yet: HookPolicy ${TEAM}/protect`),
+    );
+    assert.notEqual((await cp.get(clusterRef(TEAM, NAME)))["spec"].topology.version, NEXT_VERSION);
+    const denied = await explained("Upgrade");
+    assert.deepEqual([denied?.admission, refusal.includes(denied?.message ?? "?")], ["Denied", true]);
+    await confirmed("Upgrade", refusal);
+    await upgrade();
+    await cp.waitFor("Cluster API to begin the upgrade", async () => {
+      const { annotations = {} } = (await cp.get(clusterRef(TEAM, NAME))).metadata;
+      return annotations["runtime.cluster.x-k8s.io/pending-hooks"]?.includes("AfterClusterUpgrade");
+    });
+  });
+
+  test("takes no other version while its upgrade runs, also if the same request pauses it", async () => {
+    const { cp } = fleet;
+    const ref = clusterRef(TEAM, NAME);
+    const unsafe = "unsafe.topology.cluster.x-k8s.io/disable-update-version-check";
+    await cp.patch(ref, { metadata: { annotations: { [APPROVED]: null, [unsafe]: "" } } });
+    const topology = { version: "v1.36.0" };
+    for (const spec of [{ topology }, { topology, paused: true }])
+      assert.match(
+        await refusalOf(cp.patch(ref, { spec })),
+        /cannot be upgraded to v1\.36\.0 yet: HookPolicy/,
+      );
+    await cp.patch(ref, { spec: { paused: true } });
+    assert.match(
+      await refusalOf(cp.patch(ref, { spec: { topology } })),
+      /cannot be upgraded to v1\.36\.0 yet/,
+    );
+    await cp.patch(ref, { spec: { paused: false }, metadata: { annotations: { [unsafe]: null } } });
+  });
+
+  test("is deleted when that is confirmed: kubectl prints what the page shows, and nothing is stored before", async () => {
+    const { cp } = fleet;
+    const ref = clusterRef(TEAM, NAME);
+    const [, command = "", shown = ""] = /^\$ kubectl (delete .*)\n(.*)\n```$/m.exec(PAGE) ?? [];
+    const remove = async (): Promise<string> => await cp.kubectl(...command.split(" "), "--wait=false");
+    const { uid = "" } = (await cp.get(ref)).metadata;
+    const refusal = await refusalOf(remove());
+    const wanted = shown.replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, uid);
+    assert.ok(shown !== "" && refusal.includes(wanted), refusal);
+    assert.equal((await cp.get(ref)).metadata.deletionTimestamp, undefined);
+    const denied = await explained("Delete");
+    assert.deepEqual([denied?.admission, refusal.includes(denied?.message ?? "?")], ["Denied", true]);
+    await confirmed("Delete", refusal);
+    await remove();
+    await cp.waitFor("Cluster API to ask the hook, and to end the Cluster", async () => {
+      return (await cp.find(ref)) === undefined;
+    });
+  });
+
+  test("is protected by the recipe, and deleted when that is confirmed as the page says", async () => {
+    const { cp } = fleet;
+    const page = new Recipe(cp, "refuse-accidental-deletions");
+    await page.apply("kind: ClusterHookPolicy");
+    const cluster = await page.running({ labels: { tier: "production" } });
+    await page.shows("kubectl delete clusters");
+    await page.type("hookpolicy explain");
+    assert.equal((await cp.get(cluster)).metadata.deletionTimestamp, undefined);
+    await page.type("kubectl annotate");
+    await cp.kubectl(
+      "delete",
+      "clusters.cluster.x-k8s.io",
+      "-n",
+      page.namespace,
+      cluster.name,
+      "--wait=false",
+    );
+    await cp.waitFor("the Cluster to be gone", async () => (await cp.find(cluster)) === undefined);
+  });
+
+  test("is deleted in the foreground only if no hook would hold it, also where its Namespace opts out", async () => {
+    const { cp } = fleet;
+    const [namespace, name] = ["fg-asked", "c1"];
+    await applyPolicy(cp, policyRef(namespace, "protect"), { rules: [approvalRule("BeforeClusterDelete")] });
+    const kept = { "hooks.example.com/kept": "true" }; // Cluster API removes its last mark with all annotations
+    await createCluster(cp, { namespace, name, annotations: kept });
+    await isCreated(cp, namespace, name);
+    await provision(cp, namespace, name);
+    const labels = { "hookpolicy.dev/foreground-deletion": "allowed" };
+    await cp.patch({ apiVersion: "v1", kind: "Namespace", name: namespace }, { metadata: { labels } });
+    const ref = clusterRef(namespace, name);
+    const foreground = async (): Promise<string> => await refusalOf(cp.delete(ref, "Foreground"));
+    const byPolicy =
+      /clusters\.hookpolicy\.dev.*cannot be deleted in the foreground yet: HookPolicy fg-asked\/protect.*--cascade=background/;
+    await cp.waitFor("the Namespace to have opted out", async () => byPolicy.test(await foreground()));
+    await cp.delete(ref, "Background");
+    await heldRow(cp, policyRef(namespace, "protect"), name, "BeforeClusterDelete");
+    assert.match(await foreground(), byPolicy);
+    // A rollout holds the hook, too.
+    const selects = { matchLabels: { "kubernetes.io/metadata.name": namespace } };
+    const paused = { operation: "Delete", namespaceSelector: selects, paused: true } as const;
+    const rollout = await storeRollout(cp, "fg-asked", paused);
+    await cp.delete(policyRef(namespace, "protect"));
+    await cp.waitFor("the rollout to hold it", async () => /HookRollout fg-asked/.test(await foreground()));
+    assert.equal((await cp.get(ref)).metadata.finalizers?.includes("foregroundDeletion"), false);
+    await cp.delete(rollout);
+    await cp.waitFor("the Cluster to go", async () => (await cp.find(ref)) === undefined);
+  });
+
+  test("has every command of its recipes typed", () => {
+    for (const page of ADMISSION_PAGES) assert.deepEqual(untyped(page), [], page);
+  });
+});

@@ -1,0 +1,104 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { HookOverrideSpec } from "../../../src/api/hook-policy.ts";
+import type { AdmissionWorld } from "../../../src/admission/review-world.ts";
+import { servedHooks } from "../../../src/api/hook-catalog.ts";
+import { cluster, compiled, hookPolicy, rule } from "../builders.ts";
+import { type Given, hookOverride, webhook } from "./reviews.ts";
+
+const slow = compiled(hookPolicy({ rules: [rule({ retryAfterSeconds: 300 })] }));
+const WORLD: Partial<AdmissionWorld> = {
+  cluster: (namespace, name) => (`${namespace}/${name}` === "team-a/prod-1" ? cluster() : undefined),
+  policy: (kind, namespace, name) =>
+    `${kind} ${namespace}/${name}` === "HookPolicy team-a/protect" ? slow : undefined,
+  policiesOf: () => [slow],
+};
+
+async function warningsOf(
+  spec: Partial<HookOverrideSpec>,
+  given: Given = { world: WORLD },
+): Promise<readonly string[]> {
+  const { allowed, warnings = [] } = await webhook(given).create(hookOverride(spec));
+  assert.equal(allowed, true, "an override is never refused");
+  return warnings;
+}
+
+const PROTECT = { kind: "HookPolicy", namespace: "team-a", name: "protect" } as const;
+
+test("an override that works is admitted without a word", async () => {
+  assert.deepEqual(await warningsOf({ policyRefs: [PROTECT] }), []);
+  assert.deepEqual(
+    await warningsOf({ clusterRef: { namespace: "team-a", name: "prod-1", uid: "uid-prod-1" } }),
+    [],
+  );
+});
+
+test("a null where policies could be named names none, as for the API server", async () => {
+  assert.deepEqual(await warningsOf({ policyRefs: null as never }), []);
+});
+
+test("a Cluster or policy that does not exist is a warning, once that is known", async () => {
+  const nowhere = {
+    clusterRef: { namespace: "team-b", name: "prod-1" },
+    policyRefs: [PROTECT, { kind: "ClusterHookPolicy", name: "freeze" } as const],
+  };
+  assert.deepEqual(await warningsOf(nowhere), [
+    "spec.clusterRef: there is no Cluster team-b/prod-1",
+    "spec.policyRefs[1]: there is no ClusterHookPolicy freeze",
+  ]);
+  assert.deepEqual(await warningsOf(nowhere, { world: { ...WORLD, loaded: () => false } }), []);
+});
+
+test("the uid of another Cluster is a warning", async () => {
+  const [warning] = await warningsOf({ clusterRef: { namespace: "team-a", name: "prod-1", uid: "gone" } });
+  assert.match(warning ?? "", /^spec\.clusterRef\.uid: Cluster team-a\/prod-1 has another uid: /);
+});
+
+test("a life that is shorter than the retry of what it overrides is a warning", async () => {
+  const short = { expiresAt: "2026-11-21T12:04:00Z" };
+  assert.match(
+    (await warningsOf(short)).join(),
+    /^spec\.expiresAt: is in less than 300 s, and Cluster API may not ask again/,
+  );
+  assert.deepEqual(
+    await warningsOf({ ...short, hooks: ["BeforeClusterCreate"] }),
+    [],
+    "the policy says nothing of that hook",
+  );
+  const other = { ...short, policyRefs: [{ kind: "ClusterHookPolicy", name: "freeze" } as const] };
+  assert.deepEqual(await warningsOf(other), ["spec.policyRefs[0]: there is no ClusterHookPolicy freeze"]);
+  assert.match(
+    (await warningsOf({ expiresAt: "2026-11-21T12:00:59Z", hooks: ["BeforeClusterCreate"] })).join(),
+    /less than 60 s/,
+  );
+});
+
+test("an end that has passed, and one that is too far away, are warnings", async () => {
+  assert.match(
+    (await warningsOf({ expiresAt: "2026-11-21T12:00:00Z" })).join(),
+    /^spec\.expiresAt: has passed already/,
+  );
+  assert.match(
+    (await warningsOf({ expiresAt: "2026-11-28T12:00:01Z" })).join(),
+    /^spec\.expiresAt: lasts longer than 168h .*--max-override-duration/,
+  );
+  const { creationTimestamp: _, ...metadata } = hookOverride().metadata;
+  const { warnings } = await webhook({ world: WORLD }).create({
+    ...hookOverride({ expiresAt: "2026-11-28T12:00:00Z" }),
+    metadata,
+  });
+  assert.equal(warnings, undefined, "a new one is created now");
+});
+
+test("a hook that Cluster API does not wait for is a warning", async () => {
+  const warnings = await warningsOf(
+    { hooks: ["BeforeClusterDelete", "AfterClusterUpgrade"] },
+    { world: WORLD, served: servedHooks(10) },
+  );
+  assert.match(warnings.join(), /^spec\.hooks\[1\]: Cluster API 1\.10 does not wait for AfterClusterUpgrade/);
+});
+
+test("an override that this version does not understand is a warning", async () => {
+  const [warning] = await warningsOf({ ticket: "42" } as object);
+  assert.match(warning ?? "", /^spec\.ticket: /);
+});

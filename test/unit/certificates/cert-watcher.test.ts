@@ -1,0 +1,249 @@
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { before, test, type TestContext } from "node:test";
+
+import { errorText } from "../../../src/lib/error-text.ts";
+import type { KeyPair } from "../../../src/extension/tls.ts";
+import { CertWatcher, type CertWatcherOptions } from "../../../src/certificates/cert-watcher.ts";
+import { issue } from "../extension/certificates.ts";
+import { createRecorder } from "../extension/recorder.ts";
+
+let first: KeyPair;
+let second: KeyPair;
+let expired: KeyPair;
+
+before(async () => {
+  [first, second, expired] = await Promise.all([
+    issue("first"),
+    issue("second"),
+    issue("expired", { notBefore: new Date("2020-01-01"), notAfter: new Date("2020-02-01T00:00:00Z") }),
+  ]);
+});
+
+async function folder(t: TestContext, pair: Partial<KeyPair>): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), "certwatcher-"));
+  t.after(() => rm(dir, { recursive: true }));
+  await write(dir, pair);
+  return dir;
+}
+
+async function write(dir: string, { cert, key }: Partial<KeyPair>): Promise<void> {
+  if (cert !== undefined) await replace(join(dir, "tls.crt"), cert);
+  if (key !== undefined) await replace(join(dir, "tls.key"), key);
+}
+
+/** At once, so that no poll sees half of it. */
+async function replace(path: string, text: string): Promise<void> {
+  await writeFile(`${path}.new`, text);
+  await rename(`${path}.new`, path);
+}
+
+function watcherOf(dir: string, more: Partial<CertWatcherOptions> = {}) {
+  const log = createRecorder();
+  const changes: KeyPair[] = [];
+  const watcher = new CertWatcher({
+    files: { webhookCertDir: dir, webhookCertName: "tls.crt", webhookKeyName: "tls.key" },
+    intervalMs: 1,
+    log,
+    onChange: ({ cert, key }) => changes.push({ cert, key }),
+    now: () => new Date(),
+    ...more,
+  });
+  return { watcher, log, changes };
+}
+
+/** Runs `act` while the watcher polls, until `done` holds. */
+async function polling(watcher: CertWatcher, done: () => boolean): Promise<void> {
+  const stop = new AbortController();
+  const running = watcher.run(stop.signal);
+  const deadline = Date.now() + 60_000;
+  while (!done() && Date.now() < deadline) await new Promise((resolve) => setImmediate(resolve));
+  stop.abort();
+  await running;
+  assert.ok(done(), "did not happen in a minute");
+}
+
+/** Every poll that judges something asks the clock. */
+function countPolls(): { now: () => Date; polls: () => number } {
+  let reads = 0;
+  return { now: () => (reads++, new Date()), polls: () => reads };
+}
+
+test("load gives the pair and knows when it ends", async (t) => {
+  const { watcher, log } = watcherOf(await folder(t, first));
+  assert.equal(watcher.validity, undefined);
+  const { cert, key } = await watcher.load();
+  assert.deepEqual({ cert, key }, first);
+  assert.ok(watcher.validity!.notAfter > new Date());
+  assert.deepEqual(
+    log.entries.map(({ level }) => level),
+    ["info"],
+  );
+});
+
+const REFUSED: Record<string, { pair: () => Partial<KeyPair>; says: RegExp }> = {
+  "no certificate file": {
+    pair: () => ({ key: first.key }),
+    says: /^cannot read \S+tls\.crt \(--webhook-cert-name in --webhook-cert-dir\): ENOENT/,
+  },
+  "no key file": {
+    pair: () => ({ cert: first.cert }),
+    says: /^cannot read \S+tls\.key \(--webhook-key-name in --webhook-cert-dir\): ENOENT/,
+  },
+  "an empty certificate": { pair: () => ({ ...first, cert: "" }), says: /: the certificate is not PEM$/ },
+  "a cut certificate": {
+    pair: () => ({ ...first, cert: first.cert.slice(0, 200) }),
+    says: /: the certificate is not valid PEM/,
+  },
+  "a key that is no PEM": {
+    pair: () => ({ ...first, key: "secret" }),
+    says: /: the private key is not PEM$/,
+  },
+  "a cut key": {
+    pair: () => ({ ...first, key: first.key.slice(0, 90) }),
+    says: /: the private key is not valid PEM/,
+  },
+  "an encrypted key": {
+    pair: () => ({ ...first, key: first.key.replace("PRIVATE", "ENCRYPTED PRIVATE") }),
+    says: /: the private key is encrypted$/,
+  },
+  "another certificate's key": {
+    pair: () => ({ ...first, key: second.key }),
+    says: /: the private key does not match the certificate$/,
+  },
+  "an expired certificate": {
+    pair: () => expired,
+    says: /: the certificate expired at 2020-02-01T00:00:00\.000Z$/,
+  },
+  "a broken chain": {
+    pair: () => ({
+      ...first,
+      cert: `${first.cert}\n-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n`,
+    }),
+    says: /: TLS refuses the certificate/,
+  },
+};
+for (const [name, { pair, says }] of Object.entries(REFUSED)) {
+  test(`load refuses ${name} with one line that does not quote the files`, async (t) => {
+    const { watcher } = watcherOf(await folder(t, pair()));
+    await assert.rejects(watcher.load(), (error) => {
+      const text = errorText(error);
+      assert.match(text, says);
+      assert.doesNotMatch(text, /\n|secret|BEGIN/);
+      return true;
+    });
+  });
+}
+
+test("load tells that a file cannot be read", async (t) => {
+  const dir = await folder(t, { key: first.key });
+  await mkdir(join(dir, "tls.crt"));
+  await assert.rejects(watcherOf(dir).watcher.load(), { message: /^cannot read \S+tls\.crt \(/ });
+});
+
+test("a certificate of the future is loaded with a warning", async (t) => {
+  const future = await issue("future", { notBefore: new Date(Date.now() + 60_000) });
+  const { watcher, log } = watcherOf(await folder(t, future));
+  await watcher.load();
+  assert.match(log.entries.at(-1)!.message, /not valid yet/);
+});
+
+test("a changed pair is handed over once, as a Secret mount swaps it", async (t) => {
+  const dir = await mkdtemp(join(tmpdir(), "certwatcher-"));
+  t.after(() => rm(dir, { recursive: true }));
+  for (const [name, pair] of [["..1", first] as const, ["..2", second] as const]) {
+    await mkdir(join(dir, name));
+    await write(join(dir, name), pair);
+  }
+  await symlink("..1", join(dir, "..data"));
+  await symlink("..data/tls.crt", join(dir, "tls.crt"));
+  await symlink("..data/tls.key", join(dir, "tls.key"));
+  const { now, polls } = countPolls();
+  const { watcher, log, changes } = watcherOf(dir, { now });
+  await watcher.load();
+  await symlink("..2", join(dir, "..data_tmp"));
+  await rename(join(dir, "..data_tmp"), join(dir, "..data"));
+  await polling(watcher, () => changes.length > 0);
+  const seen = polls();
+  await polling(watcher, () => polls() > seen + 5);
+  assert.deepEqual(changes, [second]);
+  assert.match(log.entries.at(-1)!.message, /Changed/);
+});
+
+test("a bad pair keeps the old one, warns once, and heals when the other half arrives", async (t) => {
+  const dir = await folder(t, first);
+  const { watcher, log, changes } = watcherOf(dir);
+  await watcher.load();
+  const kept = watcher.validity;
+  await write(dir, { cert: second.cert });
+  await polling(watcher, () => log.entries.some(({ level }) => level === "warn"));
+  assert.equal(watcher.validity, kept);
+  assert.deepEqual(changes, []);
+  await write(dir, { key: second.key });
+  await polling(watcher, () => changes.length === 1);
+  assert.deepEqual(changes, [second]);
+  const warnings = log.entries.filter(({ level }) => level === "warn");
+  assert.equal(warnings.length, 1);
+  assert.match(errorText(warnings[0]!.fields["error"]), /does not match the certificate/);
+});
+
+test("the same bad content is reported once, other bad content again", async (t) => {
+  const dir = await folder(t, first);
+  const { now, polls } = countPolls();
+  const { watcher, log } = watcherOf(dir, { now });
+  await watcher.load();
+  const warnings = () => log.entries.filter(({ level }) => level === "warn").length;
+  await write(dir, { key: "one" });
+  await polling(watcher, () => warnings() === 1);
+  const seen = polls();
+  await polling(watcher, () => polls() > seen + 5);
+  assert.equal(warnings(), 1);
+  await write(dir, { key: "two" });
+  await polling(watcher, () => warnings() === 2);
+  await rm(join(dir, "tls.key"));
+  await polling(watcher, () => warnings() === 3);
+});
+
+test("a pair that the server refuses counts as bad", async (t) => {
+  const dir = await folder(t, first);
+  const { watcher, log } = watcherOf(dir, {
+    onChange: () => {
+      throw new Error("refused");
+    },
+  });
+  await watcher.load();
+  const kept = watcher.validity;
+  await write(dir, second);
+  await polling(watcher, () => log.entries.some(({ level }) => level === "warn"));
+  assert.equal(watcher.validity, kept);
+});
+
+test("a certificate that ends while it is served is one error line", async (t) => {
+  let lead = 0;
+  let asked = 0;
+  const now = () => (asked++, new Date(Date.now() + lead));
+  const { watcher, log } = watcherOf(await folder(t, first), { now });
+  await watcher.load();
+  lead = 2 * 3_600_000;
+  const errors = () => log.entries.filter(({ level }) => level === "error").length;
+  await polling(watcher, () => errors() === 1);
+  const seen = asked;
+  await polling(watcher, () => asked > seen + 5);
+  assert.equal(errors(), 1);
+});
+
+test("an optional volume may be empty, and is followed without a word when it is filled", async (t) => {
+  const dir = await folder(t, {});
+  const { watcher, log, changes } = watcherOf(dir, { optional: true });
+  let looks = 0;
+  await polling(watcher, () => looks++ > 500); // many times the interval: nothing to say
+  await write(dir, first);
+  await polling(watcher, () => changes.length > 0);
+  assert.deepEqual(changes, [first]);
+  assert.deepEqual(
+    log.entries.filter(({ level }) => level !== "debug"),
+    [],
+  );
+});

@@ -1,0 +1,124 @@
+/** Whether rules that speak at admission are heard there, by what was read. */
+
+import { describe } from "node:test";
+import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
+import type { Evidence } from "../../../../src/cli/doctor/doctor.ts";
+import { absent, authority, forbidden, found, other, policy, table, webhookOf } from "./evidence-fixture.ts";
+
+const denying = policy({
+  rules: [
+    {
+      name: "r",
+      hooks: ["BeforeClusterDelete"],
+      admission: "Deny",
+      until: [{ name: "g", annotation: { key: "k" } }],
+    },
+  ],
+});
+const bundle = (ca: { readonly certificate: string }): string =>
+  Buffer.from(ca.certificate).toString("base64");
+const given = (over: Partial<Evidence>) => (): Partial<Evidence> => ({ policies: found([denying]), ...over });
+
+const calling = found({
+  webhooks: [
+    {
+      clientConfig: {
+        caBundle: bundle(authority),
+        service: { namespace: "hookpolicy-system", name: "hooks" },
+      },
+      failurePolicy: "Fail",
+    },
+  ],
+});
+const endpoints = (ready: boolean): Evidence["clusterEndpoints"] =>
+  found([{ endpoints: [{ conditions: { ready } }] }, { endpoints: null }]);
+
+/** A configuration with one webhook of that name, on deletions of Clusters unless `rule` says otherwise. */
+function hooks(kind: string, name: string, rule: object, failurePolicy = "Fail"): RawObject {
+  const rules = [
+    { apiGroups: ["cluster.x-k8s.io"], resources: ["clusters"], operations: ["DELETE"], ...rule },
+  ];
+  return { kind, metadata: { name: `${name}-configuration` }, webhooks: [{ name, rules, failurePolicy }] };
+}
+
+describe("admission", () => {
+  table({
+    "without webhook": [
+      "admission",
+      given({ clusterWebhook: absent }),
+      "error",
+      /no effect in HookPolicy team-a\/p/,
+    ],
+    "without webhook, when the policies cannot be read": [
+      "admission",
+      given({ clusterWebhook: absent, policies: forbidden }),
+      "unknown",
+      /may not/,
+    ],
+    "without webhook in its configuration": [
+      "admission",
+      given({ clusterWebhook: found({ webhooks: [] }) }),
+      "error",
+      /has no webhook/,
+    ],
+    "that the API server trusts not yet": [
+      "admission",
+      given({ clusterWebhook: webhookOf("") }),
+      "error",
+      /has no caBundle.*until then it refuses to create/,
+    ],
+    "that the API server does not trust": [
+      "admission",
+      given({ clusterWebhook: webhookOf(bundle(other)) }),
+      "error",
+      /does not hold the authority/,
+    ],
+    "that lets requests pass without an answer": [
+      "admission",
+      given({ clusterWebhook: webhookOf(bundle(authority), "Ignore") }),
+      "warning",
+      /while no replica answers, nothing is refused/,
+    ],
+    "whose Service has no ready Pod": [
+      "admission",
+      given({ clusterWebhook: calling, clusterEndpoints: endpoints(false) }),
+      "error",
+      /Service hookpolicy-system\/hooks, .* has no ready Pod; until then it refuses.* → kubectl describe service -n hookpolicy-system hooks/,
+    ],
+    "whose Service has one": [
+      "admission",
+      given({ clusterWebhook: calling, clusterEndpoints: endpoints(true) }),
+      "ok",
+      /^the API server trusts the serving certificate →/,
+    ],
+    "whose endpoints may not be read": [
+      "admission",
+      given({ clusterWebhook: calling, clusterEndpoints: forbidden }),
+      "ok",
+      /trusts/,
+    ],
+    "names who else is asked about Clusters, and when": [
+      "admission",
+      given({
+        webhooks: found([
+          hooks("MutatingWebhookConfiguration", "defaults", { operations: ["CREATE", "UPDATE"] }),
+          hooks("ValidatingWebhookConfiguration", "guard", { operations: ["*"], resources: ["*"] }, "Ignore"),
+          hooks("ValidatingWebhookConfiguration", "machines", { resources: ["machines"] }),
+          hooks("ValidatingWebhookConfiguration", "others", { apiGroups: ["apps"] }),
+          {
+            ...hooks("ValidatingWebhookConfiguration", "own", {}),
+            metadata: { name: "hookpolicy-clusters" },
+          },
+        ]),
+      }),
+      "ok",
+      /; before it, these can change a Cluster: defaults \(CREATE, UPDATE, or nothing passes\); beside it, these must admit a request, too: guard \(CREATE, UPDATE, DELETE\) →/,
+    ],
+    "with webhooks that may not be read": [
+      "admission",
+      given({ webhooks: forbidden }),
+      "ok",
+      /which other webhooks there are is unknown/,
+    ],
+  });
+});

@@ -1,0 +1,193 @@
+/** Whether Cluster API asks, and trusts who answers, by what was read. */
+
+import { X509Certificate } from "node:crypto";
+import { describe } from "node:test";
+import type { Evidence, Settings } from "../../../../src/cli/doctor/doctor.ts";
+import { servedHooks } from "../../../../src/api/hook-catalog.ts";
+import type { CertificateAuthority } from "../../../controlplane/certificates.ts";
+import {
+  KEY,
+  found,
+  absent,
+  forbidden,
+  extension,
+  authority,
+  leaf,
+  foreign,
+  webhookOf,
+  secretOf,
+  registrations,
+  table,
+  other,
+} from "./evidence-fixture.ts";
+describe("registered", () => {
+  const says = (conditions: object[]) => (): Partial<Evidence> => ({
+    registrations: registrations(extension({}, { conditions })),
+  });
+  const selecting = (matchLabels: object) => (): Partial<Evidence> => {
+    const raw = extension();
+    return {
+      registrations: registrations({
+        ...raw,
+        spec: { ...(raw["spec"] as object), namespaceSelector: { matchLabels } },
+      }),
+    };
+  };
+  const capi = (version: string) => (): Partial<Evidence> => ({
+    providers: found([{ providerName: "cluster-api", version }]),
+  });
+  table({
+    "by nothing": ["ExtensionConfig", () => ({ registrations: registrations() }), "error", /never calls it/],
+    twice: [
+      "ExtensionConfig",
+      () => ({ registrations: registrations(extension(), extension({}, {}, "b")) }),
+      "warning",
+      /kubectl delete extensionconfig b$/,
+    ],
+    "by another extension only": [
+      "ExtensionConfig",
+      () => ({
+        registrations: registrations(
+          extension({ service: { namespace: "a", name: "b" } }, { handlers: [] }, "caren"),
+        ),
+      }),
+      "error",
+      /never calls it/,
+    ],
+    "for another namespace than the operator's": [
+      "ExtensionConfig",
+      () => ({
+        registrations: registrations(
+          extension(
+            { service: { namespace: "elsewhere", name: "hookpolicy-webhook-service" } },
+            { conditions: [{ type: "Discovered", status: "False", message: "no such host" }] },
+          ),
+        ),
+      }),
+      "error",
+      /elsewhere\/hookpolicy-webhook-service, and the operator runs in namespace .*: Cluster API does not call it/,
+    ],
+    "but never looked at": ["discovery", says([]), "error", /Discovered is missing/],
+    "but not discovered": [
+      "discovery",
+      says([{ type: "Discovered", status: "False", message: "no such host" }]),
+      "error",
+      /Discovered is False: no such host/,
+    ],
+    "but changed since": [
+      "discovery",
+      says([{ type: "Discovered", status: "True", observedGeneration: 0 }]),
+      "warning",
+      /has changed since/,
+    ],
+    "with hooks that an older Cluster API does not know": [
+      "handlers",
+      capi("v1.11.0"),
+      "error",
+      /1\.11 refuses all of them because of BeforeControlPlaneUpgrade.*--capi-version=1\.11/,
+    ],
+    "with fewer hooks than Cluster API calls": [
+      "handlers",
+      capi("v1.14.0"),
+      "warning",
+      /does not answer BeforeControlPlaneUpgrade.*--capi-version=1\.14/,
+      { served: servedHooks(11) },
+    ],
+    "before the operator offered more": [
+      "handlers",
+      () => ({ registrations: registrations(extension({}, { handlers: [] })) }),
+      "error",
+      /knows no handler for BeforeClusterCreate.*kubectl annotate/,
+    ],
+    "for the namespace": ["namespaces", selecting({ a: "b" }), "ok", /every namespace/],
+    "for other namespaces": ["namespaces", selecting({ a: "c" }), "error", /hold nothing there: team-a/],
+  });
+});
+
+describe("the certificate", () => {
+  const bundle = (each: CertificateAuthority): object => ({
+    caBundle: Buffer.from(each.certificate).toString("base64"),
+  });
+  const later = (share: number): Partial<Settings> => ({
+    now: new Date(Date.now() + share * 365 * 86_400_000),
+  });
+  table({
+    "without caBundle": [
+      "certificate",
+      () => ({ registrations: registrations(extension({ caBundle: "" })) }),
+      "error",
+      /has no caBundle.*kubectl annotate extensionconfig hookpolicy .*inject-ca-from-secret=hookpolicy-system/,
+    ],
+    "of an authority that Cluster API does not know": [
+      "certificate",
+      () => ({ registrations: registrations(extension(bundle(other))) }),
+      "error",
+      /does not hold the authority.*kubectl annotate/,
+    ],
+    "that its own Secret's ca.crt did not sign": [
+      "certificate",
+      () => ({
+        registrations: registrations(extension(bundle(other))),
+        secrets: secretOf(leaf, other.certificate),
+      }),
+      "error",
+      /put that authority into ca\.crt of Secret/,
+    ],
+    "for another name": [
+      "certificate",
+      () => ({ secrets: secretOf(foreign, authority.certificate) }),
+      "error",
+      /is not for hookpolicy-webhook-service/,
+    ],
+    "that has ended": ["certificate", () => ({}), "error", /ended at/, later(20)],
+    "that should have been renewed": [
+      "certificate",
+      () => ({}),
+      "warning",
+      /ends at .* and has not been renewed/,
+      { now: new Date(Date.parse(new X509Certificate(leaf).validTo) - 1000) },
+    ],
+    "that is nowhere": [
+      "certificate",
+      () => ({ secrets: new Map([[KEY, absent]]) }),
+      "unknown",
+      /issued elsewhere/,
+    ],
+    "that the user may not read": [
+      "certificate",
+      () => ({ secrets: new Map([[KEY, forbidden]]) }),
+      "unknown",
+      /may not/,
+    ],
+    "that is none": [
+      "certificate",
+      () => ({ secrets: secretOf("", "") }),
+      "error",
+      /no certificate in tls\.crt/,
+    ],
+    "without webhook": [
+      "webhook",
+      () => ({ webhook: absent }),
+      "warning",
+      /kubectl apply -f manifests\/webhook\.yaml/,
+    ],
+    "that the API server trusts not yet": [
+      "webhook",
+      () => ({ webhook: webhookOf("") }),
+      "warning",
+      /has no caBundle/,
+    ],
+    "that the API server does not trust": [
+      "webhook",
+      () => ({ webhook: webhookOf(Buffer.from(other.certificate).toString("base64")) }),
+      "warning",
+      /does not hold the authority/,
+    ],
+    "that cannot be compared": [
+      "webhook",
+      () => ({ secrets: new Map() }),
+      "unknown",
+      /no Secret .* to compare it with/,
+    ],
+  });
+});

@@ -1,0 +1,162 @@
+/** What `doctor` would read where all is well, and how a test changes it. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { Evidence, Finding, Read, Settings } from "../../../../src/cli/doctor/doctor.ts";
+import { examine } from "../../../../src/cli/doctor/report.ts";
+import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
+import { CRD_SCHEMAS } from "../../../../src/api/schemas.gen.ts";
+import { HOOK_NAMES } from "../../../../src/api/runtime-hooks.ts";
+import { handlerName, servedHooks } from "../../../../src/api/hook-catalog.ts";
+import { viewRegistration } from "../../../../src/hooks/registration.ts";
+import { createCertificateAuthority } from "../../../controlplane/certificates.ts";
+
+export const KEY = "hookpolicy-system/hookpolicy-webhook-service-cert";
+const HOST = "hookpolicy-webhook-service.hookpolicy-system.svc";
+
+export const found = <T>(value: T): Read<T> => ({ ok: true, value });
+export const absent = { ok: false, why: "NotFound", message: "not found" } as const;
+export const forbidden = { ok: false, why: "Forbidden", message: "you may not" } as const;
+
+export const settings = (over: Partial<Settings> = {}): Settings => ({
+  now: new Date(),
+  served: servedHooks(14),
+  maxOverrideMs: 86_400_000,
+  serviceName: "hookpolicy-webhook-service",
+  ...over,
+});
+
+export const definition = (schema: unknown, established = "True"): Read<RawObject> =>
+  found({
+    metadata: { name: "hookpolicies.hookpolicy.dev" },
+    spec: { versions: [{ name: "v1alpha1", served: true, schema: { openAPIV3Schema: schema } }] },
+    status: { conditions: [{ type: "Established", status: established }] },
+  });
+
+export const deployment = (
+  labels: object,
+  image: string,
+  args: readonly string[],
+  status = {},
+): RawObject => ({
+  metadata: { namespace: "ns", name: "d", labels },
+  spec: { replicas: 2, template: { spec: { containers: [{ image, args }] } } },
+  status: { availableReplicas: 2, ...status },
+});
+export const OURS = { "app.kubernetes.io/name": "hookpolicy" };
+export const THEIRS = { "cluster.x-k8s.io/provider": "cluster-api" };
+export const GATES = "--feature-gates=ClusterTopology=true,RuntimeSDK=true";
+
+export const extension = (over: object = {}, status: object = {}, name = "hookpolicy"): RawObject => ({
+  metadata: { name, generation: 1 },
+  spec: {
+    clientConfig: {
+      service: { namespace: "hookpolicy-system", name: "hookpolicy-webhook-service" },
+      caBundle: Buffer.from(authority.certificate).toString("base64"),
+      ...over,
+    },
+  },
+  status: {
+    conditions: [{ type: "Discovered", status: "True", observedGeneration: 1 }],
+    handlers: HOOK_NAMES.map((hook) => ({ name: `${handlerName(hook)}.${name}`, requestHook: { hook } })),
+    ...status,
+  },
+});
+
+export const cluster = (
+  name: string,
+  spec: object = { topology: { classRef: { name: "c" }, version: "v1.34.0" } },
+): RawObject => ({
+  apiVersion: "cluster.x-k8s.io/v1beta2",
+  kind: "Cluster",
+  metadata: { namespace: "team-a", name, uid: name },
+  spec,
+});
+const NAMESPACE: RawObject = {
+  apiVersion: "v1",
+  kind: "Namespace",
+  metadata: { name: "team-a", labels: { a: "b" } },
+};
+export const policy = (over: object = {}, status: object = {}, name = "p"): RawObject => ({
+  apiVersion: "hookpolicy.dev/v1alpha1",
+  kind: "HookPolicy",
+  metadata: { namespace: "team-a", name, uid: name, generation: 1 },
+  spec: {
+    rules: [{ name: "r", hooks: ["BeforeClusterDelete"], until: [{ name: "g", annotation: { key: "k" } }] }],
+    ...over,
+  },
+  status: { observedGeneration: 1, conditions: [{ type: "Ready", status: "True" }], ...status },
+});
+
+const authorities = await Promise.all([createCertificateAuthority(), createCertificateAuthority()]);
+/** Of the serving certificate, and another one. */
+export const [authority, other] = authorities;
+export const leaf = (await authority.issue({ commonName: HOST, names: [HOST] })).certificate;
+export const foreign = (await authority.issue({ commonName: "a", names: ["elsewhere.svc"] })).certificate;
+
+export const webhookOf = (caBundle: string, failurePolicy = "Fail"): Read<RawObject> =>
+  found({ webhooks: [{ clientConfig: { caBundle }, failurePolicy }] });
+export const secretOf = (certificate: string, ca: string): Evidence["secrets"] =>
+  new Map([[KEY, found({ "tls.crt": certificate, "ca.crt": ca })]]);
+export const registrations = (...raw: RawObject[]): Evidence["registrations"] =>
+  found(raw.map(viewRegistration));
+
+export const foregroundBinding = (over: object = {}): RawObject => ({
+  spec: { policyName: "hookpolicy-refuse-foreground-deletion", validationActions: ["Deny"], ...over },
+});
+
+/** All is well. */
+export function evidence(over: Partial<Evidence> = {}): Evidence {
+  return {
+    serverVersion: "v1.36.0",
+    definitions: new Map(Object.entries(CRD_SCHEMAS).map(([kind, schema]) => [kind, definition(schema)])),
+    deployments: found([deployment(OURS, "hookpolicy:0.1.0", []), deployment(THEIRS, "c:v1.14.2", [GATES])]),
+    providers: absent,
+    coreProviders: absent,
+    clusterDefinition: absent,
+    registrations: registrations(extension()),
+    creation: found(true),
+    secrets: secretOf(leaf, authority.certificate),
+    webhook: webhookOf(Buffer.from(authority.certificate).toString("base64")),
+    clusterWebhook: webhookOf(Buffer.from(authority.certificate).toString("base64")),
+    clusterEndpoints: absent,
+    foregroundPolicy: found({}),
+    policyBindings: found([foregroundBinding()]),
+    webhooks: found([]),
+    policies: found([policy()]),
+    overrides: found([]),
+    rollouts: found([]),
+    clusters: found([cluster("c1")]),
+    namespaces: found([NAMESPACE]),
+    grants: [],
+    ownedUnseen: false,
+    ...over,
+  };
+}
+
+export function check(name: string, over: Partial<Evidence> = {}, given: Partial<Settings> = {}): Finding {
+  const one = examine(evidence(over), settings(given)).find((each) => each.name === name);
+  assert.ok(one !== undefined, name);
+  return one;
+}
+
+/** By name: the check, what was read, its state, and words of what it says or advises. */
+export type Case = [
+  name: string,
+  over: () => Partial<Evidence>,
+  state: string,
+  words: RegExp,
+  given?: Partial<Settings>,
+];
+
+export function table(cases: Readonly<Record<string, Case>>): void {
+  for (const [title, [name, over, state, words, given]] of Object.entries(cases)) {
+    test(title, () => {
+      const { state: is, detail, remedy, problems } = check(name, over(), given);
+      assert.equal(is, state, detail);
+      const told = (problems ?? [{ detail: "", remedy }]).map((each) => `${each.detail} → ${each.remedy}`);
+      assert.match([detail, ...told].join("\n").replace("\n →", " →"), words);
+      assert.equal(remedy === undefined, state === "ok");
+    });
+  }
+}

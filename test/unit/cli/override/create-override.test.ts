@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { KubeClient } from "../../../../src/kube/kube-client.ts";
+import { KubeError } from "../../../../src/kube/kube-error.ts";
+import { createOverride } from "../../../../src/cli/override/new-override.ts";
+
+const override: Parameters<typeof createOverride>[1] = {
+  apiVersion: "hookpolicy.dev/v1alpha1",
+  kind: "HookOverride",
+  metadata: { name: "o" },
+  spec: {
+    clusterRef: { namespace: "team-a", name: "prod-1" },
+    hooks: ["BeforeClusterDelete"],
+    reason: "INC-1",
+    expiresAt: "2026-11-22T00:00:00Z",
+  },
+};
+const refused = new KubeError("list: internal error", { code: 500, reason: "InternalError" });
+
+test("an override that is created is not said to have failed, whatever cannot be read of it then", async () => {
+  const created: string[] = [];
+  const client = {
+    create: async (_: unknown, { metadata }: { metadata: { name: string } }) => created.push(metadata.name),
+    list: async () => await Promise.reject(refused),
+  } as unknown as KubeClient;
+  assert.equal(await createOverride(client, override, 10_000), undefined);
+  assert.deepEqual(created, ["o"]);
+});
+
+test("an override that is not created is an error", async () => {
+  const client = { create: async () => await Promise.reject(refused) } as unknown as KubeClient;
+  await assert.rejects(createOverride(client, override, 10_000), refused);
+});

@@ -1,0 +1,29 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { parse } from "yaml";
+import { isPrintable } from "../../../../src/lib/printable.ts";
+import { overrideYaml } from "../../../../src/cli/override/report.ts";
+
+const override = (reason: string): Parameters<typeof overrideYaml>[0] => ({
+  apiVersion: "hookpolicy.dev/v1alpha1",
+  kind: "HookOverride",
+  metadata: { name: "a" },
+  spec: {
+    clusterRef: { namespace: "team-a", name: "prod-1", uid: "u" },
+    hooks: ["BeforeClusterDelete"],
+    reason,
+    expiresAt: "2026-11-21T12:00:00Z",
+  },
+});
+
+for (const reason of ["INC-1", "yes", "a\u202Eb\u200B \u{E0041}\\u001b: #'\"", "a\nb", "\u001B\u0085"]) {
+  test(`an override for Git is printable, and says the same: ${JSON.stringify(reason)}`, () => {
+    const text = overrideYaml(override(reason));
+    assert.ok(text.split("\n").every(isPrintable));
+    assert.deepEqual(parse(text, { version: "1.1" }), override(reason));
+  });
+}
+
+test("what is printable is not quoted for nothing", () => {
+  assert.match(overrideYaml(override("the disk is full")), /^ {2}reason: the disk is full$/m);
+});

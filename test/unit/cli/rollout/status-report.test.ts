@@ -1,0 +1,178 @@
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import type {
+  HookRolloutSpec,
+  HookRolloutStatus,
+  RolloutStageStatus,
+} from "../../../../src/api/hook-policy.ts";
+import { rolloutLines } from "../../../../src/cli/rollout/status-report.ts";
+import { PLAIN } from "../../../../src/cli/terminal/colour.ts";
+import { hookRollout, NOW, readyStatus, TARGET } from "../../rollouts/fixtures.ts";
+import { printed } from "../printed.ts";
+
+const AGO = "2026-11-23T11:00:00Z";
+const counts = { notAsked: 0, waiting: 0, running: 0, succeeded: 0, failed: 0, passed: false };
+const stage = (name: string, over: Partial<RolloutStageStatus> = {}): RolloutStageStatus => ({
+  name,
+  members: 4,
+  ...counts,
+  ...over,
+});
+
+function report(spec: Partial<HookRolloutSpec>, status?: HookRolloutStatus): string {
+  return printed(rolloutLines([hookRollout(spec, status)], { now: NOW, colour: PLAIN }));
+}
+const staged = (...stages: RolloutStageStatus[]): HookRolloutStatus =>
+  readyStatus({ targets: [{ version: TARGET, stages }] });
+
+const STAGES = [
+  { name: "canary", clusterSelector: { matchLabels: { wave: "canary" } }, minSuccessTime: "24h" },
+  { name: "rest" },
+];
+
+test("the whole status, as on call", () => {
+  const status: HookRolloutStatus = {
+    ...staged(
+      stage("canary", { succeeded: 3, running: 1 }),
+      stage("rest", { waiting: 2, notAsked: 1, failed: 1 }),
+    ),
+    running: [
+      {
+        namespace: "fleet",
+        name: "a",
+        uid: "uid-a",
+        target: TARGET,
+        stage: "canary",
+        claimed: true,
+        claimedAt: AGO,
+        renewedAt: AGO,
+        markedAt: AGO,
+        attempts: 1,
+      },
+      {
+        namespace: "fleet",
+        name: "b",
+        uid: "uid-b",
+        claimed: true,
+        claimedAt: AGO,
+        renewedAt: AGO,
+        attempts: 1,
+      },
+      {
+        namespace: "fleet",
+        name: "c",
+        uid: "uid-c",
+        claimed: false,
+        claimedAt: AGO,
+        renewedAt: AGO,
+        markedAt: AGO,
+        attempts: 0,
+      },
+    ],
+    failed: [
+      {
+        namespace: "fleet",
+        name: "f",
+        uid: "f",
+        stage: "rest",
+        reason: "Unhealthy",
+        time: AGO,
+        message: "is not well",
+      },
+    ],
+    next: [{ namespace: "fleet", name: "n", target: TARGET, stage: "rest", since: AGO }],
+  };
+  assert.equal(
+    report({ stages: STAGES, maxConcurrency: 5 }, status),
+    `HookRollout upgrades (Upgrade): in force
+
+To v1.35.1:
+  STAGE    PROGRESS           SUCCEEDED   RUNNING   WAITING   NOT ASKED   FAILED   STATE
+  canary   ████████████▒▒▒▒   3/4         1         0         0           0        open
+  rest     xxxx············   0/4         0         2         1           1        waits for canary
+
+Running (at most 5):
+  CLUSTER   TARGET    STAGE    SINCE
+  fleet/a   v1.35.1   canary   60m
+  fleet/b                      60m     may begin, and has not yet
+  fleet/c                      60m     began without this rollout
+
+Failed:
+  CLUSTER   STAGE   REASON      SINCE   MESSAGE
+  fleet/f   rest    Unhealthy   60m     is not well
+
+Next:
+  CLUSTER   TARGET    STAGE   WAITS
+  fleet/n   v1.35.1   rest    60m
+`,
+  );
+});
+
+describe("the heading says", () => {
+  const [READY] = readyStatus().conditions ?? [];
+  const halted = { ...READY!, type: "Halted", message: "2 Clusters failed" };
+  const cases: readonly (readonly [
+    string,
+    Partial<HookRolloutSpec>,
+    HookRolloutStatus | undefined,
+    string,
+  ])[] = [
+    ["that it is in force", {}, readyStatus(), "(Upgrade): in force"],
+    ["that it audits", { mode: "Audit" }, readyStatus(), "(Upgrade, Audit): in force"],
+    ["that it is paused", { paused: true }, readyStatus(), "paused: nothing more begins"],
+    [
+      "that it is halted, before all else that stops it",
+      { paused: true },
+      readyStatus({ conditions: [READY!, halted] }),
+      "halted. 2 Clusters failed",
+    ],
+    [
+      "why it is not ready",
+      {},
+      readyStatus({ conditions: [{ ...READY!, status: "False", message: "is wrong" }, halted] }),
+      "is wrong",
+    ],
+    [
+      "that no operator has seen it",
+      {},
+      undefined,
+      "the operator has not seen it yet; if that stays, hookpolicy doctor",
+    ],
+    [
+      "what is wrong with a spec that no operator has seen, as after an edit",
+      { healthyWhen: [{ name: "ok", expression: "cluster.(" }] },
+      readyStatus({ observedGeneration: 0 }),
+      "holds every Cluster that it may select: spec.healthyWhen[0].expression: column 9: not a CEL expression: ( is not closed: write )",
+    ],
+  ];
+  for (const [title, spec, status, words] of cases)
+    test(title, () => {
+      assert.ok(report(spec, status).split("\n")[0]?.endsWith(words), report(spec, status));
+    });
+});
+
+describe("the state of a stage", () => {
+  const stateOf = (...stages: RolloutStageStatus[]): string =>
+    report({ stages: STAGES }, staged(...stages))
+      .split("\n")
+      .filter((line) => /^ {2}(canary|rest) /.test(line))
+      .at(-1) ?? "";
+  test("passed", () => assert.match(stateOf(stage("canary", { passed: true })), / passed$/));
+  test("without Clusters", () => assert.match(stateOf(stage("canary", { members: 0 })), / has no Clusters$/));
+  test("soaks", () =>
+    assert.match(stateOf(stage("canary", { soakingSince: AGO })), / soaks for 24h, 60m so far$/));
+  test("waits for the one before", () =>
+    assert.match(stateOf(stage("canary"), stage("rest")), / waits for canary$/));
+  test("open once that has passed", () =>
+    assert.match(stateOf(stage("canary", { passed: true }), stage("rest")), / open$/));
+});
+
+test("creations and deletions have numbers, and no stages", () => {
+  const status = readyStatus({ targets: [{ stages: [stage("all", { running: 2, waiting: 1 })] }] });
+  assert.match(report({ operation: "Create" }, status), /\n2 running, 1 waiting, 0 failed\n/);
+});
+
+test("an empty line is between two rollouts", () => {
+  const both = [hookRollout({}, readyStatus()), hookRollout({ paused: true }, readyStatus())];
+  assert.deepEqual(rolloutLines(both, { now: NOW, colour: PLAIN }).map(String)[1], "");
+});

@@ -1,0 +1,103 @@
+/** Which rules, gates and verdicts suites have seen. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { coverageLines } from "../../../../src/cli/suite/coverage-report.ts";
+import { percentOf, together, totalOf } from "../../../../src/cli/suite/coverage.ts";
+import { PLAIN } from "../../../../src/cli/terminal/colour.ts";
+import { APPROVED, CLUSTER, DELETE, policy, run, suite } from "./suites.ts";
+import { folder } from "../program.ts";
+import { hookpolicy } from "../resident.ts";
+
+const NIGHT = {
+  name: "night",
+  window: { timeZone: "UTC", allow: [{ schedule: "0 22 * * *", duration: "4h" }] },
+};
+const APPROVE = { kind: "Cluster", metadata: { name: "prod-1", annotations: { "example.com/ok": "uid-1" } } };
+const HELD = { call: DELETE, expect: { verdict: "Blocked" } };
+
+const seenIn = async (spec: object): Promise<string[]> => {
+  const { coverage } = await run(suite(spec));
+  return coverageLines(coverage ?? [], PLAIN);
+};
+
+test("verdicts and gates count as seen by the calls of a suite, and the rest as never seen", async () => {
+  const until = [APPROVED, NIGHT];
+  assert.deepEqual(await seenIn({ policies: [policy(until)], steps: [{ patch: [APPROVE] }, HELD] }), [
+    "HookPolicy team-a/protect",
+    "  rule confirmed: Blocked; never Allowed",
+    "    gate approved: holds; never waits",
+    "    gate night: waits; never holds",
+    "",
+    "3 of 6 verdicts and gates seen: 50 %",
+  ]);
+});
+
+test("timelines, and time that passes between calls, see as well", async () => {
+  const policies = [policy([NIGHT])];
+  const timeline = { ...DELETE, to: "2026-11-22T12:00:00Z", expect: [{ verdict: "NotEvaluable" }] };
+  const whole = ["    gate night: holds, waits", "", "4 of 4 verdicts and gates seen: 100 %"];
+  assert.deepEqual((await seenIn({ policies, steps: [{ timeline }] })).slice(2), whole);
+  assert.deepEqual((await seenIn({ policies, steps: [HELD, { advance: "24h" }] })).slice(2), whole);
+});
+
+test("a condition can be skipped, a rule without gates only observes, and what cannot be evaluated is extra", async () => {
+  const condition = {
+    matchConditions: [{ name: "c", expression: "request.hook == 'BeforeClusterUpgrade'" }],
+  };
+  const observing = policy([], condition) as { readonly spec: { readonly rules: readonly object[] } };
+  const rules = observing.spec.rules.map(({ until: _, ...rule }: { readonly until?: unknown }) => rule);
+  const policies = [{ ...observing, spec: { rules } }];
+  assert.deepEqual(await seenIn({ policies, steps: [{ ...HELD, expect: { verdict: "Allowed" } }] }), [
+    "HookPolicy team-a/protect",
+    "  rule confirmed: Skipped; never Observed",
+    "",
+    "1 of 2 verdicts and gates seen: 50 %",
+  ]);
+  const label = { name: "team", label: { key: "team", from: "Namespace" } };
+  assert.deepEqual((await seenIn({ policies: [policy([label])], steps: [HELD] })).slice(1), [
+    "  rule confirmed: NotEvaluable; never Allowed, Blocked",
+    "    gate team: not evaluable; never holds, waits",
+    "",
+    "0 of 4 verdicts and gates seen: 0 %",
+  ]);
+});
+
+test("suites see together what each of them sees alone", async () => {
+  const [held, released] = await Promise.all(
+    [[HELD], [{ patch: [APPROVE] }, { ...HELD, expect: { verdict: "Allowed" } }]].map(
+      async (steps) => (await run(suite({ steps }))).coverage ?? [],
+    ),
+  );
+  assert.ok(held !== undefined && released !== undefined);
+  assert.deepEqual(
+    [held, released].map((each) => percentOf(totalOf(each))),
+    [50, 50],
+  );
+  assert.equal(percentOf(totalOf(together([...held, ...released]))), 100);
+  assert.equal(percentOf(totalOf(together([]))), 100);
+});
+
+test("--coverage follows the totals, and JUnit has it as properties before the cases", async (t) => {
+  const cwd = await folder(t, { "s.yaml": suite({ clusters: [CLUSTER], steps: [HELD] }) });
+  const { stdout } = await hookpolicy(["test", "s.yaml", "--coverage"], { cwd });
+  assert.match(
+    stdout,
+    /\n1 passed; 1 suite\n\nHookPolicy team-a\/protect\n {2}rule confirmed: Blocked; never Allowed\n/,
+  );
+  const junit = (await hookpolicy(["test", "s.yaml", "-o", "junit"], { cwd })).stdout.split("\n");
+  assert.deepEqual(
+    junit.slice(3, 8).map((line) => line.trim()),
+    [
+      "<properties>",
+      '<property name="coverage" value="50"/>',
+      '<property name="HookPolicy team-a/protect confirmed" value="Blocked"/>',
+      '<property name="HookPolicy team-a/protect confirmed/approved" value="waits"/>',
+      "</properties>",
+    ],
+  );
+  assert.match(junit[8] ?? "", /<testcase /);
+  const { code, stderr } = await hookpolicy(["test", "s.yaml", "--coverage", "-o", "markdown"], { cwd });
+  assert.equal(code, 2);
+  assert.match(stderr, /--coverage is for the text report/);
+});

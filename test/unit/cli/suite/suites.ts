@@ -1,0 +1,70 @@
+/** Suites in a test: what differs from one that has a policy, a Cluster and a clock. */
+
+import { Readable } from "node:stream";
+import { loadSuite, type LoadedSuite } from "../../../../src/cli/suite/suite.ts";
+import type { StepResult, SuiteResult } from "../../../../src/cli/suite/result.ts";
+import { runSuite } from "../../../../src/cli/suite/run-suite.ts";
+import { loadPaths, type Loaded } from "../../../../src/cli/files/load.ts";
+
+export const CLUSTER = {
+  apiVersion: "cluster.x-k8s.io/v1beta2",
+  kind: "Cluster",
+  metadata: { namespace: "team-a", name: "prod-1", uid: "uid-1" },
+  spec: { topology: { classRef: { name: "lab" }, version: "v1.35.0" } },
+};
+export const DELETE = { hook: "BeforeClusterDelete", cluster: "team-a/prod-1" };
+export const UPGRADE = {
+  hook: "BeforeClusterUpgrade",
+  cluster: "team-a/prod-1",
+  fromKubernetesVersion: "v1.34.0",
+};
+export const APPROVED = { name: "approved", annotation: { key: "example.com/ok", valueFrom: "ClusterUID" } };
+
+export function policy(until: readonly object[], over: object = {}): object {
+  const rules = [
+    { name: "confirmed", hooks: ["BeforeClusterDelete", "BeforeClusterUpgrade"], until, ...over },
+  ];
+  return {
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookPolicy",
+    metadata: { namespace: "team-a", name: "protect" },
+    spec: { rules },
+  };
+}
+
+/** As JSON, which is YAML. */
+export function suite(spec: object): string {
+  return JSON.stringify({
+    apiVersion: "cli.hookpolicy.dev/v1alpha1",
+    kind: "HookPolicyTest",
+    metadata: { name: "suite" },
+    spec: { at: "2026-11-21T12:00:00Z", policies: [policy([APPROVED])], clusters: [CLUSTER], ...spec },
+  });
+}
+
+/** `files`: what the paths in the suite give, all the same. */
+export async function run(text: string, files?: Loaded): Promise<SuiteResult> {
+  return await runSuite(await load(text, files));
+}
+
+export async function load(text: string, files?: Loaded): Promise<LoadedSuite> {
+  const { objects, problems } = await loadPaths(["-"], { stdin: Readable.from([Buffer.from(text)]) });
+  const [source] = objects;
+  if (source === undefined) throw new Error(JSON.stringify(problems));
+  const nothing = { objects: [], problems: [], ignored: 0 };
+  return await loadSuite(source, async () => await Promise.resolve(files ?? nothing));
+}
+
+export async function runSteps(spec: object): Promise<readonly StepResult[]> {
+  const { steps, problems } = await run(suite(spec));
+  if (problems.length > 0) throw new Error(JSON.stringify(problems));
+  return steps;
+}
+
+/** What is wrong, in one text: of the suite, or of its first step that could not be run. */
+export async function problemOf(text: string, files?: Loaded): Promise<string> {
+  const { status, steps, problems } = await run(text, files);
+  if (status !== "error") throw new Error(`found ${status}`);
+  const all = [...problems, ...steps.flatMap(({ problem }) => (problem === undefined ? [] : [problem]))];
+  return all.map(({ message }) => message).join("\n");
+}

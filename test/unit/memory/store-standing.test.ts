@@ -1,0 +1,108 @@
+/** What ends the life of an answer: every change that could have made it another. */
+
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import type { PolicyObject } from "../../../src/memory/policy-set.ts";
+import {
+  APPROVED,
+  at,
+  cluster,
+  clusterHookPolicy,
+  DELETE,
+  gated,
+  hookOverride,
+  hookPolicy,
+  namespace,
+  NOW,
+  heldAt,
+  UPGRADE,
+} from "../builders.ts";
+import { type Fixture, statusOf, storeWith } from "./fixtures.ts";
+
+const deleting = cluster({ deletionTimestamp: "2026-11-21T11:00:00Z" });
+const request = { call: DELETE, cluster: deleting };
+
+function held(policy: PolicyObject = hookPolicy()): Fixture & { readonly stands: (now?: Date) => boolean } {
+  // What follows from a change is left to a later turn: the answer must not wait for it.
+  const fixture = storeWith({ policies: [policy], clusters: [deleting], turnMs: -1 });
+  const decision = fixture.store.answers.ask(request, NOW);
+  assert.ok(decision.holds);
+  const stands = fixture.store.answers.standing(request, decision, NOW);
+  assert.ok(stands !== undefined);
+  assert.ok(stands(NOW));
+  return { ...fixture, stands: (now = NOW) => stands(now) };
+}
+
+describe("an answer stands", () => {
+  test("while nothing happens, and while statuses are written that tell of others", () => {
+    const fixture = held();
+    assert.ok(fixture.stands(at("+24h")));
+    const status = { ...statusOf(fixture, hookPolicy()), decisions: [] };
+    fixture.setPolicy({ ...hookPolicy({}, { resourceVersion: "900" }), status });
+    assert.ok(fixture.stands(at("+24h")));
+  });
+
+  test("while other Clusters and Namespaces change", () => {
+    const fixture = held();
+    fixture.setCluster(cluster({ name: "prod-2", uid: "uid-2", labels: { a: "b" } }));
+    fixture.setNamespace(namespace({ name: "team-b" }));
+    assert.ok(fixture.stands());
+  });
+});
+
+describe("an answer does not stand", () => {
+  const ends: Record<string, (fixture: Fixture) => void> = {
+    "once the Cluster changes": (fixture) =>
+      fixture.setCluster(
+        cluster({
+          deletionTimestamp: "2026-11-21T11:00:00Z",
+          annotations: { [APPROVED]: "" },
+          resourceVersion: "200",
+        }),
+      ),
+    "once the Cluster is gone": (fixture) => fixture.setCluster(undefined, "team-a/prod-1"),
+    "once its Namespace changes": (fixture) => fixture.setNamespace(namespace({ labels: { a: "b" } })),
+    "once its policy is edited": (fixture) =>
+      fixture.setPolicy(hookPolicy({ mode: "Audit" }, { generation: 2 })),
+    "once its policy is gone": (fixture) => fixture.deletePolicy(hookPolicy()),
+    "once another policy comes": (fixture) => fixture.setPolicy(clusterHookPolicy({}, { name: "other" })),
+    "once an override of the Cluster comes": (fixture) => fixture.setOverride(hookOverride()),
+  };
+  for (const [name, change] of Object.entries(ends)) {
+    test(name, () => {
+      const fixture = held();
+      change(fixture);
+      assert.ok(!fixture.stands());
+    });
+  }
+
+  test("ahead of the edge of a window, nor before it was given", () => {
+    const allow = [{ from: at("+1h").toISOString(), to: at("+2h").toISOString() }];
+    const fixture = held(gated([{ name: "w", window: { allow } }]));
+    assert.ok(fixture.stands(at("+59m")));
+    assert.ok(!fixture.stands(at("+1h")));
+    assert.ok(!fixture.stands(new Date(NOW.getTime() - 1)), "the clock was set back");
+  });
+
+  test("for a version that the Cluster does not show", () => {
+    const topology = { className: "lab", version: "v1.35.0" };
+    const on = heldAt("BeforeClusterUpgrade", cluster({}, { topology }));
+    const policy = gated([{ name: "a", annotation: { key: APPROVED } }], { hooks: ["BeforeClusterUpgrade"] });
+    const { store } = storeWith({ policies: [policy], clusters: [on] });
+    const other = { call: { ...UPGRADE, toKubernetesVersion: "v1.99.0" }, cluster: on };
+    assert.equal(store.answers.standing(other, store.answers.ask(other, NOW), NOW), undefined);
+    const own = { call: UPGRADE, cluster: on };
+    assert.ok(store.answers.standing(own, store.answers.ask(own, NOW), NOW));
+  });
+
+  test("for what the Cluster does not show to be wanted", () => {
+    const { store } = storeWith({ policies: [hookPolicy()], clusters: [cluster()] });
+    const early = { call: DELETE, cluster: cluster() };
+    assert.equal(store.answers.standing(early, store.answers.ask(early, NOW), NOW), undefined);
+  });
+
+  test("for Clusters that the informer does not know", () => {
+    const { store } = storeWith({ policies: [hookPolicy()] });
+    assert.equal(store.answers.standing(request, store.answers.ask(request, NOW), NOW), undefined);
+  });
+});

@@ -1,0 +1,58 @@
+/** Runs the suites on the pages of docs/recipes/ against the policies of the same page. */
+
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test from "node:test";
+import { loadPaths } from "../../src/cli/files/load.ts";
+import { runSuite } from "../../src/cli/suite/run-suite.ts";
+import { isSuite, loadSuite } from "../../src/cli/suite/suite.ts";
+import { blocksOf, PAGES } from "../capi/recipe-pages.ts";
+
+const SUITE = "kind: HookPolicyTest";
+
+const pages = PAGES.filter((page) => blocksOf(page).some(({ text }) => text.includes(SUITE)));
+
+test("thirteen recipes have a suite", () => assert.equal(pages.length, 13));
+
+async function check(t: test.TestContext, files: Readonly<Record<string, string>>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), "recipe-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  const { objects } = await loadPaths(["suite.yaml"], { cwd: folder });
+  const [source, ...others] = objects.filter(({ object }) => isSuite(object));
+  assert.ok(source && others.length === 0);
+  const loaded = await loadSuite(source, async (paths) => await loadPaths(paths, { cwd: folder }));
+  const { status, problems, steps } = await runSuite(loaded);
+  const failed = steps.filter((step) => step.status !== "passed" && step.status !== "done");
+  assert.deepEqual({ status, problems, failed }, { status: "passed", problems: [], failed: [] });
+}
+
+for (const page of pages) {
+  test(`the suite of ${page} passes`, async (t) => {
+    const blocks = blocksOf(page).filter(({ language }) => language === "yaml");
+    const of = (suite: boolean): string =>
+      blocks
+        .filter(({ text }) => text.includes("hookpolicy.dev/") && text.includes(SUITE) === suite)
+        .map(({ text }) => text)
+        .join("---\n");
+    await check(t, { "policies.yaml": of(false), "suite.yaml": of(true) });
+  });
+}
+
+const ROLLOUTS = blocksOf("../rollouts.md").filter(({ text }) => text.includes("hookpolicy.dev/"));
+const rolloutSuites = ROLLOUTS.filter(({ text }) => text.includes(SUITE));
+
+test("every rollout of its page has a suite", () =>
+  assert.deepEqual([ROLLOUTS.length, rolloutSuites.length], [6, 3]));
+
+for (const { text } of rolloutSuites) {
+  const name = /^  name: (.*)$/m.exec(text)?.[1] ?? "";
+  test(`the suite of HookRollout ${name} passes`, async (t) => {
+    const rollout = ROLLOUTS.find(
+      (each) => !each.text.includes(SUITE) && each.text.includes(`\n  name: ${name}\n`),
+    );
+    await check(t, { [`${name}.yaml`]: rollout?.text ?? "", "suite.yaml": text });
+  });
+}

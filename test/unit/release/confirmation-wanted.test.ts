@@ -1,0 +1,78 @@
+/** A release is for what the Cluster still wants, and by the time before its reads, too. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { Cluster } from "../../../src/api/meta.ts";
+import { Confirmer } from "../../../src/release/confirmation.ts";
+import type { DecisionRequest, LiveReader } from "../../../src/memory/ports.ts";
+import type { Confirmation } from "../../../src/policy/decision.ts";
+import { APPROVED, at, cluster, DELETE, gated, namespace, NOW } from "../builders.ts";
+import { policyList, silent, storeWith } from "../memory/fixtures.ts";
+
+const approved = cluster({ deletionTimestamp: NOW.toISOString(), annotations: { [APPROVED]: "" } });
+const approval = { name: "approved", annotation: { key: APPROVED } } as const;
+const allow = [{ from: at("+1m").toISOString(), to: at("+1h").toISOString() }];
+
+interface Given {
+  readonly live?: Cluster;
+  readonly known?: Cluster;
+  /** The machine's time before the reads, and after them. */
+  readonly times?: readonly [Date, Date];
+  readonly review?: Pick<DecisionRequest, "admission">;
+}
+
+async function confirm({
+  live = approved,
+  known = live,
+  times = [NOW, NOW],
+  review,
+}: Given): Promise<Confirmation> {
+  const policy = gated([approval, ...(times[1] === NOW ? [] : [{ name: "open", window: { allow } }])]);
+  const { store } = storeWith({ policies: [policy], clusters: [known] });
+  let [now] = times;
+  const reader: LiveReader = {
+    policies: async (kind) => policyList(kind === "HookPolicy" ? [policy.metadata] : []),
+    cluster: async () => {
+      now = times[1];
+      return live;
+    },
+    namespace: async () => namespace(),
+    namespaces: async () => [],
+    rollouts: async () => [],
+    definition: async (kind) => kind,
+    overrides: async () => [],
+    objects: async () => ({ ok: true, namespaced: true, objects: [] }),
+    clockAheadMs: () => 0,
+    reasonOf: () => "Unavailable",
+  };
+  const confirmer = new Confirmer({ store, reader, log: silent, now: () => now, onStale: () => undefined });
+  return await confirmer.confirm({ call: DELETE, cluster: live, ...review });
+}
+
+const releases = (confirmation: Confirmation): boolean => confirmation.ok && !confirmation.decision.holds;
+const NOT_WANTED = { ok: false, reason: "NotWanted" };
+
+test("a Cluster that is paused, or that memory knows to be, is not released", async () => {
+  assert.ok(releases(await confirm({})));
+  const paused = { ...approved, paused: true };
+  assert.deepEqual(await confirm({ live: paused }), NOT_WANTED);
+  const later = { ...paused, metadata: { ...paused.metadata, resourceVersion: "101" } };
+  assert.deepEqual(await confirm({ known: later }), NOT_WANTED);
+});
+
+test("a window that has opened during the reads releases nothing, one that was open does", async () => {
+  assert.ok(!releases(await confirm({ times: [NOW, at("+1m")] })));
+  assert.ok(releases(await confirm({ times: [at("+1m"), at("+2m")] })));
+});
+
+test("a clock that is set back during the reads confirms nothing", async () => {
+  const skewed = { ok: false, reason: "ClockSkewed" };
+  assert.deepEqual(await confirm({ times: [at("+2m"), at("+1m")] }), skewed);
+});
+
+test("the object of a review need not show what the review asks for", async () => {
+  const { deletionTimestamp: _, ...alive } = approved.metadata;
+  const live = { ...approved, metadata: alive };
+  assert.deepEqual(await confirm({ live }), NOT_WANTED);
+  assert.ok(releases(await confirm({ live, review: { admission: true } })));
+});

@@ -1,0 +1,89 @@
+/** Who is protected, as it is scraped. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { type Coverage, followCoverage } from "../../../src/report/coverage-gauges.ts";
+import { createMetrics } from "../../../src/report/metrics.ts";
+import { cluster, hookPolicy } from "../builders.ts";
+import { storeWith } from "../memory/fixtures.ts";
+
+async function scraped(coverage: Coverage): Promise<Record<string, number>> {
+  const metrics = createMetrics({ capiVersion: "1.14" });
+  followCoverage(metrics, coverage);
+  const lines = (await metrics.text())
+    .split("\n")
+    .filter((line) => /^hookpolicy_(clusters|policies_not_called|cluster_bypasses)\{/.test(line));
+  return Object.fromEntries(
+    lines.map((line) => {
+      const [, label = "", value] = /\{\w+="(.*)"\} (\S+)$/.exec(line) ?? [];
+      return [label, Number(value)];
+    }),
+  );
+}
+
+const { topology: _, ...plain } = cluster();
+const clusters = [
+  cluster(),
+  cluster({ name: "b", uid: "b", namespace: "other" }),
+  { ...plain, metadata: { ...plain.metadata, name: "c", uid: "c" } },
+];
+const listed = { list: () => clusters };
+const NONE = {
+  RuntimeSDKNotInstalled: 0,
+  NotRegistered: 0,
+  NotDiscovered: 0,
+  NamespaceNotSelected: 0,
+  HookNotRegistered: 0,
+};
+const COUNTS = {
+  matched: 1,
+  unmatched: 1,
+  matched_without_topology: 1,
+  unmatched_without_topology: 0,
+  "ok-to-delete": 0,
+  "disable-update-version-check": 0,
+  "disable-update-class-name-check": 0,
+};
+
+test("Clusters are counted by whether a policy matches them and Cluster API calls hooks for them", async () => {
+  const { store } = storeWith({
+    policies: [hookPolicy({}, { name: "a", uid: "a" }), hookPolicy()],
+    clusters,
+  });
+  const found = await scraped({ store, clusters: listed, notCalled: () => undefined });
+  assert.deepEqual(found, { ...COUNTS, ...NONE });
+});
+
+test("policies are counted by why Cluster API never calls, and not at all until that is known", async () => {
+  const { store } = storeWith({ policies: [hookPolicy()], clusters });
+  const notCalled = (): { reason: string; message: string } => ({ reason: "NotRegistered", message: "" });
+  assert.deepEqual(await scraped({ store, clusters: listed, notCalled }), {
+    ...COUNTS,
+    ...NONE,
+    NotRegistered: 1,
+  });
+  assert.deepEqual(await scraped({ store, clusters: listed, notCalled: () => "Unknown" }), COUNTS);
+});
+
+test("before everything was read nothing is counted", async () => {
+  const { store } = storeWith({ load: false });
+  assert.deepEqual(await scraped({ store, clusters: listed, notCalled: () => undefined }), NONE);
+});
+
+test("Clusters are counted by the annotations that let them past hooks, as long as no deletion has begun", async () => {
+  const annotations = {
+    "runtime.cluster.x-k8s.io/ok-to-delete": "",
+    "unsafe.topology.cluster.x-k8s.io/disable-update-version-check": "",
+  };
+  const marked = [
+    cluster({ name: "a", uid: "a", annotations }),
+    cluster({ name: "b", uid: "b", annotations, deletionTimestamp: "2026-11-21T12:00:00Z" }),
+    { ...plain, metadata: { ...plain.metadata, name: "c", uid: "c", annotations } },
+  ];
+  const { store } = storeWith({ clusters: marked });
+  const found = await scraped({ store, clusters: { list: () => marked }, notCalled: () => undefined });
+  assert.deepEqual(
+    [found["ok-to-delete"], found["disable-update-version-check"], found["disable-update-class-name-check"]],
+    [1, 3, 0],
+  );
+});

@@ -1,0 +1,163 @@
+/** What is scraped mirrors what is in memory. */
+
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import { WorkQueue } from "../../../src/kube/work-queue.ts";
+import { followMemory } from "../../../src/report/gauges.ts";
+import { createMetrics } from "../../../src/report/metrics.ts";
+import {
+  at,
+  cluster,
+  clusterHookPolicy,
+  gated,
+  hookOverride,
+  hookPolicy,
+  letGo,
+  NOW,
+  READY,
+  rule,
+} from "../builders.ts";
+import { type Fixture, passTo, silent, storeWith } from "../memory/fixtures.ts";
+
+const deleting = cluster({ deletionTimestamp: "2026-11-21T11:00:00Z" });
+
+async function scraped({ store, clock }: Fixture, name: string): Promise<Record<string, number>> {
+  const metrics = createMetrics({ capiVersion: "1.14" });
+  const queue = new WorkQueue({ reconcile: async () => ({}), log: silent });
+  const objects = { informers: () => [] } as never;
+  followMemory(metrics, { store, queue, named: [], objects, now: () => clock.now });
+  const lines = (await metrics.text()).split("\n").filter((line) => line.startsWith(`${name}{`));
+  return Object.fromEntries(
+    lines.map((line) => {
+      const [, labels = "", value] = /\{(.*)\} (\S+)$/.exec(line) ?? [];
+      return [labels.replaceAll('"', ""), Number(value)];
+    }),
+  );
+}
+
+describe("the metrics", () => {
+  const of = "kind=HookPolicy,namespace=team-a,policy=protect";
+
+  test("tell of each window whether it is open, as soon as it is", async () => {
+    const allow = [{ from: at("+1h").toISOString(), to: at("+2h").toISOString() }];
+    const fixture = storeWith({ policies: [gated([{ name: "w", window: { allow } }])] });
+    const name = "hookpolicy_window_open";
+    const series = `${of},rule=confirmed-delete,gate=w`;
+    assert.deepEqual(await scraped(fixture, name), { [series]: 0 });
+    passTo(fixture, at("+1h"));
+    assert.deepEqual(await scraped(fixture, name), { [series]: 1 });
+    fixture.deletePolicy(gated([]));
+    assert.deepEqual(await scraped(fixture, name), {});
+  });
+
+  test("count what an Audit policy would have held, from 0 on", async () => {
+    const name = "hookpolicy_policy_would_block_total";
+    const fixture = storeWith({ policies: [hookPolicy({ mode: "Audit" })], clusters: [deleting] });
+    const series = `${of},hook=BeforeClusterDelete`;
+    assert.deepEqual(await scraped(fixture, name), { [series]: 0 });
+    fixture.setCluster(letGo(deleting));
+    assert.deepEqual(await scraped(fixture, name), { [series]: 1 });
+    const enforcing = storeWith({ policies: [hookPolicy()], clusters: [deleting] });
+    assert.deepEqual(await scraped(enforcing, name), {});
+  });
+
+  test("count running deadlines by the part that has passed, and none where none runs", async () => {
+    const name = "hookpolicy_deadlines";
+    const policy = gated([{ name: "a", annotation: { key: "a" } }], {
+      deadline: { after: "100m", onExpiry: "KeepBlocking" },
+    });
+    const fixture = storeWith({ policies: [policy] });
+    assert.deepEqual(await scraped(fixture, name), {});
+    fixture.setCluster(deleting);
+    passTo(fixture, at("+80m"));
+    fixture.setCluster(cluster({ ...deleting.metadata, name: "late", uid: "late" }));
+    assert.deepEqual(await scraped(fixture, name), {
+      [`${of},passed=0`]: 1,
+      [`${of},passed=50`]: 0,
+      [`${of},passed=80`]: 1,
+      [`${of},passed=near`]: 0,
+      [`${of},passed=100`]: 0,
+    });
+  });
+
+  test("count overrides by whether they are in force", async () => {
+    const long = hookOverride({ expiresAt: at("+30d").toISOString() }, { name: "long", uid: "long" });
+    const fixture = storeWith({ overrides: [hookOverride(), long] });
+    const name = "hookpolicy_overrides";
+    assert.deepEqual(await scraped(fixture, name), {
+      "state=active": 1,
+      "state=expired": 0,
+      "state=ineffective": 1,
+    });
+    passTo(fixture, at("+1h"));
+    assert.equal((await scraped(fixture, name))["state=expired"], 1);
+  });
+
+  test("count the Clusters that are held, by hook, each once, and none that only would be", async () => {
+    const other = hookPolicy({}, { name: "other", uid: "other" });
+    const audit = hookPolicy({ mode: "Audit" }, { name: "audit", uid: "audit" });
+    const name = "hookpolicy_held_clusters";
+    assert.deepEqual(
+      await scraped(storeWith({ policies: [hookPolicy(), other], clusters: [deleting] }), name),
+      {
+        "hook=BeforeClusterDelete": 1,
+      },
+    );
+    assert.deepEqual(await scraped(storeWith({ policies: [audit], clusters: [deleting] }), name), {});
+  });
+
+  test("count what each policy holds or would hold, by hook and verdict, and since when the oldest is asked for", async () => {
+    const younger = cluster({
+      ...deleting.metadata,
+      name: "b",
+      uid: "b",
+      deletionTimestamp: NOW.toISOString(),
+    });
+    const audit = hookPolicy({ mode: "Audit" }, { name: "audit", uid: "audit" });
+    const fixture = storeWith({ policies: [hookPolicy(), audit], clusters: [younger, deleting] });
+    const deletes = "hook=BeforeClusterDelete";
+    assert.deepEqual(await scraped(fixture, "hookpolicy_policy_decisions"), {
+      [`${of},${deletes},verdict=Blocked`]: 2,
+      [`kind=HookPolicy,namespace=team-a,policy=audit,${deletes},verdict=WouldBlock`]: 2,
+    });
+    assert.deepEqual(await scraped(fixture, "hookpolicy_oldest_hold_timestamp_seconds"), {
+      [`${of},${deletes}`]: Date.parse("2026-11-21T11:00:00Z") / 1000,
+    });
+    fixture.setCluster(undefined, "team-a/prod-1");
+    assert.deepEqual(await scraped(fixture, "hookpolicy_oldest_hold_timestamp_seconds"), {
+      [`${of},${deletes}`]: NOW.getTime() / 1000,
+    });
+  });
+
+  test("of one policy each have at most 1000 series, ClusterHookPolicies first, and tell how many are left out", async () => {
+    const gate = {
+      name: "w",
+      window: { allow: [{ from: at("+1h").toISOString(), to: at("+2h").toISOString() }] },
+    };
+    const rules = [rule({ until: [gate] })];
+    const policies = Array.from({ length: 1001 }, (_, n) =>
+      hookPolicy({ rules }, { name: `p${n}`, uid: `p${n}` }),
+    );
+    const fleet = clusterHookPolicy({ rules });
+    const fixture = storeWith({ policies: [...policies, fleet] });
+    const windows = await scraped(fixture, "hookpolicy_window_open");
+    assert.equal(Object.keys(windows).length, 1000);
+    assert.match(Object.keys(windows)[0] ?? "", /policy=fleet/);
+    assert.deepEqual(await scraped(fixture, "hookpolicy_metric_series_omitted"), {
+      "metric=hookpolicy_policy_decisions": 0,
+      "metric=hookpolicy_policy_would_block_total": 0,
+      "metric=hookpolicy_oldest_hold_timestamp_seconds": 0,
+      "metric=hookpolicy_window_open": 2,
+      "metric=hookpolicy_deadlines": 0,
+    });
+  });
+
+  test("count policies by kind and whether they are Ready", async () => {
+    const name = "hookpolicy_policies";
+    const ready = { ...hookPolicy({}, { name: "ready", uid: "ready" }), status: { conditions: [READY] } };
+    assert.deepEqual(await scraped(storeWith({ policies: [hookPolicy(), ready] }), name), {
+      "kind=HookPolicy,mode=Enforce,ready=Unknown": 1,
+      "kind=HookPolicy,mode=Enforce,ready=True": 1,
+    });
+  });
+});

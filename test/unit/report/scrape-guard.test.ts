@@ -1,0 +1,247 @@
+/** Who may scrape: decisions, how long they stand, and how few reviews a crowd can cause. */
+
+import assert from "node:assert/strict";
+import { setImmediate } from "node:timers/promises";
+import { test } from "node:test";
+
+import { ScrapeGuard, type ReviewTurns, type Scrape, type User } from "../../../src/report/scrape-guard.ts";
+import { createRecorder } from "../extension/recorder.ts";
+
+const PROMETHEUS: User = {
+  username: "system:serviceaccount:monitoring:prometheus",
+  uid: "u1",
+  groups: ["system:serviceaccounts"],
+  extra: { "authentication.kubernetes.io/pod-name": ["prometheus-0"] },
+};
+const TENANT: User = { username: "system:serviceaccount:team-a:default" };
+
+const always: ReviewTurns = { take: async () => await Promise.resolve(() => undefined) };
+const never: ReviewTurns = { take: async () => await Promise.resolve(undefined) };
+
+interface World {
+  /** By token. */
+  users: Readonly<Record<string, User>>;
+  allowed: readonly string[];
+  failure?: Error;
+  /** In seconds. */
+  now: number;
+}
+
+function start(turns: { readers: ReviewTurns; others: ReviewTurns } = { readers: always, others: always }) {
+  const world: World = {
+    users: { good: PROMETHEUS, other: PROMETHEUS, tenant: TENANT },
+    allowed: [PROMETHEUS.username],
+    now: 0,
+  };
+  const asked: (string | User)[] = [];
+  const log = createRecorder();
+  const guard = new ScrapeGuard({
+    reviewer: {
+      userOf: async (token) => {
+        asked.push(token);
+        await setImmediate();
+        if (world.failure !== undefined) throw world.failure;
+        return world.users[token];
+      },
+      mayScrape: async (user) => {
+        asked.push(user);
+        await setImmediate();
+        return world.allowed.includes(user.username);
+      },
+    },
+    turns,
+    log,
+    clock: () => world.now * 1000,
+  });
+  const scrape = async (token: string, more: Partial<Scrape> = {}): Promise<number> =>
+    (await guard.refusal({ authorization: `Bearer ${token}`, address: "10.0.0.1", ...more }))?.code ?? 200;
+  return { world, asked, log, guard, scrape };
+}
+
+test("a token of a user who may get /metrics is let in, and the review names all of the user", async () => {
+  const { scrape, asked } = start();
+  assert.equal(await scrape("good"), 200);
+  assert.deepEqual(asked, ["good", PROMETHEUS]);
+});
+
+test("a user without the right is forbidden by name", async () => {
+  const { guard } = start();
+  assert.deepEqual(await guard.refusal({ authorization: "Bearer tenant", address: "10.0.0.1" }), {
+    code: 403,
+    message: 'forbidden: user "system:serviceaccount:team-a:default" cannot get path "/metrics"',
+  });
+});
+
+test("a token that the API server does not accept is unauthorized, and no right is asked for", async () => {
+  const { scrape, asked } = start();
+  assert.equal(await scrape("bad"), 401);
+  assert.deepEqual(asked, ["bad"]);
+});
+
+for (const authorization of [undefined, "", "Bearer", "Bearer ", "Basic good", "good", "Bearergood"]) {
+  test(`authorization ${JSON.stringify(authorization)} is unauthorized without a review`, async () => {
+    const { guard, asked } = start();
+    assert.equal((await guard.refusal({ authorization, address: "10.0.0.1" }))?.code, 401);
+    assert.deepEqual(asked, []);
+  });
+}
+
+test("the scheme may be written in any case", async () => {
+  const { scrape } = start();
+  assert.equal(await scrape("good", { authorization: "bearer good" }), 200);
+});
+
+test("a failure of the API server refuses every client, is not cached, and is logged once", async () => {
+  const { scrape, world, log } = start();
+  world.failure = new Error("create tokenreviews.authentication.k8s.io: Forbidden (403)");
+  assert.equal(await scrape("good"), 500);
+  assert.equal(await scrape("good"), 500);
+  assert.deepEqual(
+    log.entries.map(({ message, fields }) => [message, fields["error"]]),
+    [["Failed to check who reads /metrics", world.failure]],
+  );
+  delete world.failure;
+  assert.equal(await scrape("good"), 200);
+});
+
+test("a token is good for a minute, and a right for five", async () => {
+  const { scrape, asked, world } = start();
+  await scrape("good");
+  world.now = 59;
+  await scrape("good");
+  assert.deepEqual(asked.splice(0), ["good", PROMETHEUS]);
+  world.now = 61;
+  assert.equal(await scrape("good"), 200);
+  assert.deepEqual(asked.splice(0), ["good"]);
+  world.users = {};
+  world.now = 122;
+  assert.equal(await scrape("good"), 401, "a token that was revoked");
+  world.users = { good: PROMETHEUS };
+  world.allowed = [];
+  world.now = 299;
+  assert.equal(await scrape("good"), 200);
+  world.now = 301;
+  assert.equal(await scrape("good"), 403, "a right that was taken away");
+});
+
+test("a refusal stands for 30 s where the right is missing, and for 10 s where the token is bad", async () => {
+  const { scrape, asked, world } = start();
+  await scrape("tenant");
+  await scrape("bad");
+  asked.splice(0);
+  world.now = 9;
+  assert.deepEqual([await scrape("tenant"), await scrape("bad"), asked.length], [403, 401, 0]);
+  world.users = { ...world.users, bad: PROMETHEUS };
+  world.allowed = [PROMETHEUS.username, TENANT.username];
+  world.now = 11;
+  assert.deepEqual([await scrape("tenant"), await scrape("bad")], [403, 200]);
+  world.now = 31;
+  assert.equal(await scrape("tenant"), 200);
+});
+
+test("two tokens of a user share the right, not the token", async () => {
+  const { scrape, asked } = start();
+  await scrape("good");
+  await scrape("other");
+  assert.deepEqual(asked, ["good", PROMETHEUS, "other"]);
+});
+
+test("users that differ in anything that an authorizer sees do not share the right", async () => {
+  const { scrape, asked, world } = start();
+  const others: User[] = [
+    { ...PROMETHEUS, groups: ["system:masters"] },
+    { ...PROMETHEUS, uid: "u2" },
+    { ...PROMETHEUS, extra: {} },
+  ];
+  world.users = { good: PROMETHEUS, a: others[0]!, b: others[1]!, c: others[2]! };
+  for (const token of ["good", "a", "b", "c"]) await scrape(token);
+  assert.deepEqual(
+    asked.filter((each) => typeof each !== "string"),
+    [PROMETHEUS, ...others],
+  );
+});
+
+test("who shows the same token meanwhile waits for the same review", async () => {
+  const { scrape, asked } = start();
+  const addresses = Array.from({ length: 20 }, (_, at) => ({ address: `10.0.0.${at}` }));
+  const answers = await Promise.all(addresses.map(async (more) => await scrape("good", more)));
+  assert.deepEqual(new Set(answers), new Set([200]));
+  assert.deepEqual(asked, ["good", PROMETHEUS]);
+});
+
+test("of many tokens the last 256 are remembered", async () => {
+  const { scrape, asked, world } = start();
+  const tokens = Array.from({ length: 257 }, (_, at) => `t${at}`);
+  world.users = Object.fromEntries(tokens.map((token) => [token, PROMETHEUS]));
+  for (const token of tokens) await scrape(token);
+  asked.splice(0);
+  assert.deepEqual([await scrape("t1"), await scrape("t256")], [200, 200]);
+  assert.deepEqual(asked, []);
+  await scrape("t0");
+  assert.deepEqual(asked, ["t0"]);
+});
+
+test("without a turn every client is refused; a cached one needs no turn", async () => {
+  const turns = { readers: always, others: always };
+  const { scrape, asked } = start(turns);
+  await scrape("good");
+  asked.splice(0);
+  turns.readers = turns.others = never;
+  assert.equal(await scrape("good"), 200);
+  assert.equal(await scrape("other"), 429);
+  assert.equal(await scrape("bad", { address: "10.0.0.2" }), 429);
+  assert.deepEqual(asked, []);
+});
+
+test("addresses that were let in within the hour have turns of their own", async () => {
+  const turns = { readers: always, others: always };
+  const { scrape, world } = start(turns);
+  await scrape("good");
+  await scrape("tenant", { address: "10.0.0.2" });
+  turns.others = never;
+  world.now = 3000;
+  assert.equal(await scrape("other"), 200);
+  assert.equal(await scrape("tenant", { address: "10.0.0.2" }), 429, "a token alone is not enough");
+  world.now = 6599;
+  assert.equal(await scrape("good"), 200);
+  world.now = 10_300;
+  assert.equal(await scrape("good"), 429);
+});
+
+test("a turn ends also when the review fails", async () => {
+  let open = 0;
+  const counted: ReviewTurns = {
+    take: async () => {
+      open += 1;
+      return await Promise.resolve(() => void (open -= 1));
+    },
+  };
+  const { scrape, world } = start({ readers: counted, others: counted });
+  await scrape("good");
+  world.failure = new Error("no");
+  await scrape("bad");
+  assert.equal(open, 0);
+});
+
+test("refusals are logged now and then, each kind by itself, without the token", async () => {
+  const { scrape, log } = start();
+  for (const token of ["secret-1", "secret-2", "tenant"]) await scrape(token);
+  assert.deepEqual(
+    log.entries.map(({ level, message, fields }) => [level, message, fields["reason"], fields["address"]]),
+    [
+      [
+        "warn",
+        "Refused to serve /metrics",
+        "unauthorized: the API server does not accept the token",
+        "10.0.0.1",
+      ],
+      [
+        "warn",
+        "Refused to serve /metrics",
+        'forbidden: user "system:serviceaccount:team-a:default" cannot get path "/metrics"',
+        "10.0.0.1",
+      ],
+    ],
+  );
+  assert.doesNotMatch(JSON.stringify(log.entries), /secret/);
+});

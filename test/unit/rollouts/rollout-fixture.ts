@@ -1,0 +1,257 @@
+/** A `Rollouts` of one replica with its informers, and the API server that it reads and writes. */
+
+import { servedHooks } from "../../../src/api/hook-catalog.ts";
+import type { HookRollout, HookRolloutSpec, HookRolloutStatus } from "../../../src/api/hook-policy.ts";
+import type { Cluster, Namespace } from "../../../src/api/meta.ts";
+import type { DecisionRequest, Lister, RolloutApi } from "../../../src/memory/ports.ts";
+import { RolloutReconciler } from "../../../src/rollouts/rollout-reconciler.ts";
+import { Rollouts, type RolloutsOptions } from "../../../src/rollouts/rollout-decisions.ts";
+import type { Confirmation, Decision } from "../../../src/policy/decision.ts";
+import type { Override } from "../../../src/policy/override.ts";
+import type { World } from "../../../src/policy/world.ts";
+import { clusterMeta, hookRollout, NOW, readyStatus, TARGET } from "./fixtures.ts";
+
+/** Of the API server; a test may replace any of its answers. */
+class FakeApi implements RolloutApi {
+  readonly stored = new Map<string, HookRollout>();
+  readonly clusters = new Map<string, Cluster>();
+  readonly requests: string[] = [];
+  /** Happens before the next write is looked at. */
+  beforeWrite: () => void = () => undefined;
+  /** Happens after the next write was applied. */
+  afterWrite: () => void = () => undefined;
+  /** Of the API server, while the replica's clock shows `now`; `undefined`: its responses do not tell. */
+  serverNow: ((now: Date) => Date) | undefined = (now) => now;
+  #version = 10;
+
+  clockAheadMs(now: Date): number | undefined {
+    return this.serverNow && now.getTime() - this.serverNow(now).getTime();
+  }
+
+  get version(): string {
+    return String(this.#version);
+  }
+
+  put(object: HookRollout): HookRollout {
+    this.#version += 1;
+    const metadata = { ...object.metadata, resourceVersion: String(this.#version) };
+    const stored = { ...object, metadata };
+    this.stored.set(metadata.name, stored);
+    return stored;
+  }
+
+  running(name: string): readonly string[] {
+    return this.stored.get(name)?.status?.running?.map((claim) => claim.name) ?? [];
+  }
+
+  /** As a confirmation lists them. */
+  async rollouts() {
+    this.requests.push("list rollouts");
+    return await Promise.resolve([...this.stored.values()].map(({ metadata }) => metadata));
+  }
+
+  async getRollout(name: string) {
+    this.requests.push(`get ${name}`);
+    return await Promise.resolve(this.stored.get(name));
+  }
+
+  async members() {
+    this.requests.push("list members");
+    return await Promise.resolve([...this.clusters.values()].map(({ metadata }) => metadata));
+  }
+
+  async findCluster(namespace: string, name: string) {
+    return await Promise.resolve(this.clusters.get(`${namespace}/${name}`));
+  }
+
+  async replaceRolloutStatus(object: HookRollout, status: HookRolloutStatus) {
+    this.requests.push(`write ${object.metadata.name}`);
+    await Promise.resolve();
+    this.beforeWrite();
+    const known = this.stored.get(object.metadata.name);
+    if (known === undefined) return undefined;
+    if (known.metadata.resourceVersion !== object.metadata.resourceVersion) throw new Error("conflict");
+    const stored = this.put({ ...known, status });
+    this.afterWrite();
+    return stored;
+  }
+
+  isConflict(error: unknown): boolean {
+    return error instanceof Error && error.message === "conflict";
+  }
+}
+
+export function waitingCluster(name: string, over: Partial<Cluster> = {}, labels = {}): Cluster {
+  return {
+    metadata: clusterMeta(name, labels),
+    paused: false,
+    created: true,
+    topology: { className: "lab", version: TARGET },
+    progress: { heldAt: "BeforeClusterUpgrade" },
+    ...over,
+  };
+}
+
+export const marked = (name: string, labels = {}): Cluster =>
+  waitingCluster(name, { metadata: clusterMeta(name, labels, true), progress: { begun: true } });
+
+function lister<T>(map: ReadonlyMap<string, T>): Lister<T> {
+  return { get: (key) => map.get(key), byNamespace: () => map.values(), list: () => map.values() };
+}
+
+export interface Setup {
+  readonly specs?: Readonly<Record<string, Partial<HookRolloutSpec>>>;
+  readonly status?: HookRolloutStatus;
+  readonly clusters?: readonly Cluster[];
+  /** How long a confirmation may take; default: for ever. */
+  readonly budgetMs?: number;
+  readonly compile?: RolloutsOptions["compile"];
+}
+
+export type Replica = ReturnType<typeof replicaOf>;
+
+/** The rollouts are in memory and in the API server, as are the Clusters. */
+export function replicaOf({
+  specs = { upgrades: {} },
+  status = readyStatus(),
+  clusters = [],
+  budgetMs = Infinity,
+  compile,
+}: Setup) {
+  const api = new FakeApi();
+  const known = new Map<string, Cluster>();
+  const namespace: Namespace = { metadata: { name: "fleet", uid: "fleet", resourceVersion: "1" } };
+  const namespaces = new Map([["fleet", namespace]]);
+  const time = { now: NOW, nowMs: 0 };
+  const errors: unknown[] = [];
+  const seen = { dirty: 0, demands: 0, stale: 0, transitions: 0 };
+  const world = {
+    clusters: lister(known),
+    namespaces: lister(namespaces),
+    served: servedHooks(14),
+    firstAsked: () => NOW,
+    now: () => time.now,
+    nowMs: () => time.nowMs,
+    // How much is done at a time must not depend on how fast the machine is.
+    turnMs: Infinity,
+    ...(compile !== undefined && { compile }),
+  };
+  const rollouts = new Rollouts({
+    ...world,
+    api,
+    budgetMs,
+    onDirty: () => (seen.dirty += 1),
+    onDemands: () => (seen.demands += 1),
+    onError: (error) => errors.push(error),
+    onStale: () => (seen.stale += 1),
+    reasonOf: (error) => (error instanceof Error ? error.message : "unknown"),
+  });
+  const leader = { leads: true };
+  const reconciler = new RolloutReconciler({
+    rollouts,
+    api,
+    clusters: world.clusters,
+    leading: () => leader.leads,
+    loaded: () => true,
+    now: world.now,
+    nowMs: world.nowMs,
+    onStored: () => (seen.transitions += 1),
+  });
+  const put = (cluster: Cluster): void => {
+    const key = `fleet/${cluster.metadata.name}`;
+    const before = known.get(key);
+    known.set(key, cluster);
+    api.clusters.set(key, cluster);
+    rollouts.clusterChanged(before, cluster);
+  };
+  const load = (name: string, spec: Partial<HookRolloutSpec>, generation = 1): void => {
+    const object = hookRollout(spec, status);
+    const metadata = { ...object.metadata, name, uid: `rollout-${name}`, generation };
+    rollouts.rolloutChanged(name, api.put({ ...object, metadata }));
+  };
+  for (const [name, spec] of Object.entries(specs)) load(name, spec);
+  clusters.forEach(put);
+  const remove = (name: string): void => {
+    const before = known.get(`fleet/${name}`);
+    known.delete(`fleet/${name}`);
+    api.clusters.delete(`fleet/${name}`);
+    rollouts.clusterChanged(before, undefined);
+  };
+  return {
+    api,
+    rollouts,
+    reconciler,
+    leader,
+    time,
+    errors,
+    seen,
+    put,
+    load,
+    remove,
+    known,
+    namespace,
+    namespaces,
+  };
+}
+
+const CALL = { hook: "BeforeClusterUpgrade", toKubernetesVersion: TARGET } as const;
+
+export function requestOf(cluster: Cluster, call: DecisionRequest["call"] = CALL): DecisionRequest {
+  return { call, cluster };
+}
+
+/** Every policy releases the Cluster. */
+export function released(cluster: Cluster, overrides: readonly Override[] = []): Decision {
+  const world: World = {
+    cluster,
+    namespace: { metadata: { name: "fleet", uid: "fleet", resourceVersion: "1" } },
+    objects: { find: () => ({ ok: false, reason: "ObjectsNotRead", message: "" }) },
+    overrides,
+  };
+  return {
+    verdict: "Allowed",
+    holds: false,
+    retryAfterSeconds: 0,
+    message: "",
+    trace: [],
+    basis: { source: "ApiServer", world, policies: [] },
+  };
+}
+
+/** After the rollouts were listed with the policies (release/confirmation.ts). */
+export async function confirmAfterList(
+  { api, rollouts }: Replica,
+  request: DecisionRequest,
+  decision: Decision,
+): Promise<Confirmation> {
+  const snapshot = rollouts.snapshot(request.call.hook);
+  const live = await api.rollouts();
+  if (snapshot?.hasAll(live, api.version) === false) return { ok: false, reason: "RolloutNotInMemory" };
+  return await rollouts.confirm(request, decision, snapshot);
+}
+
+/** Memory has released it, and says that it is its turn: what the API server says. */
+export async function confirm(
+  replica: Replica,
+  cluster: Cluster,
+  overrides: readonly Override[] = [],
+): Promise<Confirmation> {
+  const { rollouts } = replica;
+  const queues = rollouts.entries().map(({ queue }) => queue);
+  for (const queue of queues) queue.mayBegin = () => true;
+  try {
+    return await confirmAfterList(replica, requestOf(cluster), released(cluster, overrides));
+  } finally {
+    for (const queue of queues) Reflect.deleteProperty(queue, "mayBegin");
+  }
+}
+
+export function reasonOf(confirmation: Confirmation): string {
+  if (!confirmation.ok) return confirmation.reason;
+  return confirmation.decision.rollout?.reason ?? "go";
+}
+
+export function ask({ rollouts }: Replica, cluster: Cluster, overrides: readonly Override[] = []): string {
+  const { holds, rollout } = rollouts.ask(requestOf(cluster), released(cluster, overrides));
+  return holds ? (rollout?.reason ?? "held") : "go";
+}
