@@ -27,9 +27,8 @@ import {
 import { type Proxy, startProxy } from "../controlplane/proxy.ts";
 import { askedAgain, EVERY_CALL, type Fleet, hooksCalled, isCreated, startFleet } from "./fleet.ts";
 
-/** The first read of a confirmation, which begins after the call. Within the operator's 3 s for all of them. */
+/** The first read of a confirmation, which begins after the call. The operator waits 3 s for all of them. */
 const FIRST_READ = /^GET \/apis\/hookpolicy\.dev\/v1alpha1\/clusterhookpolicies\?(?!.*watch=)/;
-const DELAY_MS = 1500;
 const ATTEMPTS = 5;
 const LAST_VERSION = "v1.36.0";
 const OK_TO_DELETE = "runtime.cluster.x-k8s.io/ok-to-delete";
@@ -71,10 +70,11 @@ describe("a release is for what the Cluster still wants", () => {
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
       const earlier = { all: await unconfirmed(), notWanted: await notWanted() };
       proxy.forget();
-      proxy.delay(DELAY_MS, FIRST_READ);
+      const changed = Promise.withResolvers<void>();
+      proxy.wait(changed.promise, FIRST_READ);
       await approve(cp, namespace, "c1");
-      await cp.waitFor("a confirmation to begin", () => proxy.count(FIRST_READ) > 0);
-      await change();
+      await begun(namespace);
+      await change().finally(changed.resolve);
       await cp.waitFor("the release to be decided", async () => {
         const { metadata } = await cp.get(clusterRef(namespace, "c1"));
         assert.equal(metadata.annotations?.[OK_TO_DELETE], undefined, "the deletion may go ahead");
@@ -87,6 +87,17 @@ describe("a release is for what the Cluster still wants", () => {
       await undo();
     }
     assert.fail(`the operator did not say NotWanted in ${ATTEMPTS} attempts`);
+  }
+
+  async function begun(namespace: string): Promise<void> {
+    const { cp, operator } = fleet;
+    const probe = (): boolean => proxy.count(FIRST_READ) > 0;
+    await cp.waitFor("a confirmation to begin", probe).catch((error: unknown) => {
+      const lines = operator.lines().filter(({ cluster }) => cluster === `${namespace}/c1`);
+      throw new Error(`no confirmation began; the operator's log: ${JSON.stringify(lines)}`, {
+        cause: error,
+      });
+    });
   }
 
   async function held(namespace: string, hook: HookName): Promise<void> {
@@ -157,7 +168,6 @@ describe("a release is for what the Cluster still wants", () => {
       name: LAB_CLASS,
     };
     await cp.patch(labClass, { spec: { kubernetesVersions: versions } });
-    const earlier = await notWanted();
     await createCluster(cp, { namespace: "free", name: "c1", workers: true });
     await provision(cp, "free", "c1");
     await isCreated(cp, "free", "c1");
@@ -184,10 +194,16 @@ describe("a release is for what the Cluster still wants", () => {
     });
     await deleteCluster(cp, "free", "c1");
     await waitUntilGone(cp, "free", "c1");
-    const refused = operator
-      .lines()
-      .filter(({ cluster, reason }) => cluster === "free/c1" && reason === "NotWanted");
-    assert.deepEqual([refused, await notWanted()], [[], earlier]);
+    // A busy Cluster API may call once more for a step that is released already: it reads the control plane from its cache.
+    const lines = operator.lines().filter(({ cluster }) => cluster === "free/c1");
+    const wrong = lines.filter(
+      ({ reason, hook }, place) =>
+        reason === "NotWanted" &&
+        !lines
+          .slice(0, place)
+          .some(({ msg, verdict }) => verdict === "Allowed" && msg.startsWith(`${String(hook)} is`)),
+    );
+    assert.deepEqual(wrong, []);
   });
 });
 

@@ -44,7 +44,9 @@ export interface Proxy {
   readonly failAll: (status: number, match?: Match) => void;
   /** Each matching request is forwarded that much later. */
   readonly delay: (ms: number, match?: Match) => void;
-  /** Ends every stall, failure and delay. */
+  /** Each matching request is forwarded after `until`. */
+  readonly wait: (until: Promise<unknown>, match?: Match) => void;
+  /** Ends every stall, failure, delay and wait. */
   readonly resume: () => void;
   /** Cuts all open connections; new ones are accepted. */
   readonly dropConnections: () => void;
@@ -73,6 +75,7 @@ class Faults {
   #stalls: (Match | undefined)[] = [];
   #failures: Failure[] = [];
   #delays: { readonly ms: number; readonly match: Match | undefined }[] = [];
+  #waits: { readonly until: Promise<unknown>; readonly match: Match | undefined }[] = [];
 
   stall(match: Match | undefined): void {
     this.#stalls.push(match);
@@ -102,10 +105,19 @@ class Faults {
     return Math.max(0, ...this.#delays.filter((d) => matches(d.match, seen)).map((d) => d.ms));
   }
 
+  wait(until: Promise<unknown>, match: Match | undefined): void {
+    this.#waits.push({ until, match });
+  }
+
+  async waitFor(seen: SeenRequest): Promise<void> {
+    await Promise.all(this.#waits.filter(({ match }) => matches(match, seen)).map(({ until }) => until));
+  }
+
   clear(): void {
     this.#stalls = [];
     this.#failures = [];
     this.#delays = [];
+    this.#waits = [];
     for (const stream of this.streams) release(stream);
   }
 }
@@ -139,6 +151,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     failNext: (status, match, count = 1) => faults.fail(status, match, count),
     failAll: (status, match) => faults.fail(status, match, Infinity),
     delay: (ms, match) => faults.delay(ms, match),
+    wait: (until, match) => faults.wait(until, match),
     resume: () => faults.clear(),
     dropConnections,
     openWatches: (match) =>
@@ -163,6 +176,7 @@ async function forward(
   const failure = faults.takeFailure(seen);
   const delay = faults.delayOf(seen);
   if (delay > 0) await sleep(delay, undefined, { ref: false });
+  await faults.waitFor(seen);
   if (failure !== undefined) return refuse(req, res, failure);
 
   const { method = "GET", headers, url = "/" } = req;
