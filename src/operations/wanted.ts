@@ -1,10 +1,11 @@
 /** Whether a Cluster still wants the operation that a call is about: a release must not come after a change of mind. */
 
-import { compare, parse } from "semver";
+import { parse } from "semver";
 import { STEP_HOOKS } from "../api/hook-catalog.ts";
 import type { Cluster } from "../api/meta.ts";
 import type { HookCall } from "../api/runtime-hooks.ts";
 import { targetVersion } from "../policy/target-version.ts";
+import { orderOf } from "../policy/version-order.ts";
 import { isPossible, type Served } from "./shows.ts";
 import { stepVersion, VERSIONED } from "./step.ts";
 
@@ -31,8 +32,11 @@ function isNextStep(call: HookCall, cluster: Cluster): boolean {
   return step === undefined || (step === targetVersion(call)) === (call.hook !== "BeforeControlPlaneUpgrade");
 }
 
-/** No plan goes past its target (exp/topology/desiredstate/upgrade_plan.go, DefaultAndValidateUpgradePlans). */
+/**
+ * No plan goes past its target, but through another build of it where builds have no order
+ * (exp/topology/desiredstate/upgrade_plan.go, DefaultAndValidateUpgradePlans).
+ */
 function isLater(version: string, target: string): boolean {
   const [a, b] = [parse(version), parse(target)];
-  return a !== null && b !== null && compare(a, b) > 0;
+  return a !== null && b !== null && (orderOf(a, b) ?? 0) > 0;
 }

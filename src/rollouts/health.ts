@@ -1,10 +1,11 @@
 /** How far a Cluster is, as its status in memory shows it. Memory may be behind, so this alone never begins an operation. */
 
-import { compare, parse, type SemVer } from "semver";
+import { parse, type SemVer } from "semver";
 import type { Cluster } from "../api/meta.ts";
 import { isPending } from "../operations/marks.ts";
 import { isAtVersion } from "../operations/shows.ts";
 import { inOwnDecision } from "../policy/budget.ts";
+import { orderOf } from "../policy/version-order.ts";
 import type { CompiledRollout } from "./rollout.ts";
 
 /** Unknown: an expression cannot be evaluated, which is neither success nor failure. */
@@ -30,9 +31,10 @@ export function isAtTarget(cluster: Cluster, target: string): boolean {
   return isAtVersion(cluster) && wants(cluster, target);
 }
 
-/** Whether the Cluster was asked for the target or a newer version. */
-export function wants(cluster: Cluster, target: string): boolean {
-  return beyond(cluster, target) >= 0;
+/** Whether the Cluster was asked for the target or a version that is known to be newer. */
+export function wants({ topology }: Cluster, target: string): boolean {
+  const [own, wanted] = [versionOf(topology?.version ?? ""), versionOf(target)];
+  return own !== null && wanted !== null && (orderOf(own, wanted) ?? -1) >= 0;
 }
 
 /**
@@ -50,11 +52,6 @@ export function reachedVersion(
   if (health === "Unhealthy" || isPending(cluster, "AfterClusterUpgrade")) return undefined;
   const succeeds = health === "Healthy" && isAtVersion(cluster);
   return succeeds || before.get(metadata.uid) === topology?.version ? topology?.version : undefined;
-}
-
-function beyond({ topology }: Cluster, target: string): number {
-  const [own, wanted] = [versionOf(topology?.version ?? ""), versionOf(target)];
-  return own === null || wanted === null ? -1 : compare(own, wanted);
 }
 
 /** Thousands of Clusters have the same few versions. */

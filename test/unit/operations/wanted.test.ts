@@ -190,6 +190,11 @@ describe("a call is about what the Cluster does not want", () => {
       unseen({ version: NEXT, marks: "AfterClusterUpgrade" }),
     ],
     [
+      "an older build is the target",
+      step("BeforeControlPlaneUpgrade", `${LAST}+vmware.2`),
+      unseen({ version: `${LAST}+vmware.1`, marks: "AfterClusterUpgrade" }),
+    ],
+    [
       "the step has begun",
       step("BeforeControlPlaneUpgrade", NEXT),
       shown({ version: LAST, marks: "AfterClusterUpgrade", step: NEXT, message: "" }),

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { Cluster } from "../../../src/api/meta.ts";
-import { type Health, reachedVersion } from "../../../src/rollouts/health.ts";
+import { type Health, isAtTarget, reachedVersion } from "../../../src/rollouts/health.ts";
 import { clusterMeta, TARGET } from "./fixtures.ts";
 
 const NEWER = "v1.36.0";
@@ -61,4 +61,26 @@ describe("a version that was reached", () => {
   };
   for (const [title, each] of Object.entries(cases))
     test(title, () => assert.equal(reachedOf(each), each.reached));
+});
+
+describe("the build of a version counts", () => {
+  const cases: readonly (readonly [own: string, target: string, isAt: boolean])[] = [
+    ["v1.34.0+vmware.2", "v1.34.0+vmware.2", true],
+    ["v1.34.0+vmware.1", "v1.34.0+vmware.2", false],
+    ["v1.34.0+vmware.10", "v1.34.0+vmware.9", true],
+    ["v1.34.0+rke2r1", "v1.34.0+rke2r2", false],
+    ["v1.34.0+rke2r2", "v1.34.0+rke2r1", false],
+    ["v1.34.1+rke2r1", "v1.34.0+rke2r2", true],
+  ];
+  for (const [own, target, isAt] of cases)
+    test(`a Cluster at ${own} has ${isAt ? "" : "not "}reached ${target}`, () => {
+      const cluster: Cluster = {
+        metadata: clusterMeta("a"),
+        paused: false,
+        created: true,
+        topology: { className: "lab", version: own },
+        progress: { reconciled: true },
+      };
+      assert.equal(isAtTarget(cluster, target), isAt);
+    });
 });
