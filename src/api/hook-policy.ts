@@ -68,7 +68,10 @@ export const REASON = {
   Loaded: "Loaded",
   /** Ready False, Stalled: the spec is not valid, and the message says where. */
   InvalidSpec: "InvalidSpec",
-  /** Ready or Active False, Stalled: the namespace is beyond its share of the operator's memory. */
+  /**
+   * Ready or Active False, Stalled: the namespace is beyond its share of the operator's memory. Ready True, of a rollout: the
+   * namespaces of Clusters that it may select are.
+   */
   TooLarge: "TooLarge",
   /** Ready False, Stalled: a rule names a hook that is not called, or cannot be held, at `--capi-version`. */
   HookNotEnforceable: "HookNotEnforceable",

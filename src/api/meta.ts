@@ -16,6 +16,8 @@ export interface ObjectMeta {
   readonly finalizers?: readonly string[];
   /** There are too many to keep, so they must not be written back. */
   readonly finalizersOmitted?: true;
+  /** They are too large to keep, so any selector may select the object. */
+  readonly labelsOmitted?: true;
 }
 
 /**

@@ -42,11 +42,12 @@ export function identityOf({ labels: _, annotations: _a, finalizers, ...metadata
   return isShort ? { ...metadata, finalizers } : { ...metadata, finalizersOmitted: true };
 }
 
-/** Metadata of a Cluster as rollouts read it: without other annotations than marks, and without labels that are no labels. */
+/** Metadata of a Cluster as rollouts read it: without other annotations than marks, and without labels of an unusual size. */
 export function viewMember(raw: unknown): ObjectMeta {
   const { labels, ...metadata } = viewMetadata(raw);
-  const isUsual = labels !== undefined && sizeOf(labels) <= MAX_LABELS_BYTES;
-  return { ...withMarks(metadata), ...(isUsual && { labels }) };
+  if (labels === undefined) return withMarks(metadata);
+  const isUsual = sizeOf(labels) <= MAX_LABELS_BYTES;
+  return { ...withMarks(metadata), ...(isUsual ? { labels } : { labelsOmitted: true }) };
 }
 
 function withMarks(metadata: ObjectMeta): ObjectMeta {
@@ -65,7 +66,11 @@ export function stubCluster({ topology, ...cluster }: Cluster): Cluster {
   return {
     ...cluster,
     tooLarge: true,
-    metadata: { ...identityOf(cluster.metadata), ...(annotations !== undefined && { annotations }) },
+    metadata: {
+      ...identityOf(cluster.metadata),
+      labelsOmitted: true,
+      ...(annotations !== undefined && { annotations }),
+    },
     ...(topology !== undefined && {
       topology: { className: topology.className, version: topology.version },
     }),
@@ -73,7 +78,7 @@ export function stubCluster({ topology, ...cluster }: Cluster): Cluster {
 }
 
 export function stubNamespace({ metadata }: Namespace): Namespace {
-  return { metadata: identityOf(metadata), tooLarge: true };
+  return { metadata: { ...identityOf(metadata), labelsOmitted: true }, tooLarge: true };
 }
 
 export function stubObject({ metadata }: WatchedObject): WatchedObject {

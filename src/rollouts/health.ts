@@ -8,12 +8,12 @@ import { inOwnDecision } from "../policy/budget.ts";
 import { orderOf } from "../policy/version-order.ts";
 import type { CompiledRollout } from "./rollout.ts";
 
-/** Unknown: an expression cannot be evaluated, which is neither success nor failure. */
+/** Unknown: an expression cannot be evaluated, or memory has only a stub, which is neither success nor failure. */
 export type Health = "Healthy" | "Unhealthy" | "Unknown";
 
 /** All checks together have the steps of one ClusterHookPolicy: a tenant chooses how many annotations a Cluster has. */
 export function healthOf(rollout: CompiledRollout, cluster: Cluster, now: Date): Health {
-  return inOwnDecision(() => judgeHealth(rollout, cluster, now));
+  return cluster.tooLarge === true ? "Unknown" : inOwnDecision(() => judgeHealth(rollout, cluster, now));
 }
 
 function judgeHealth({ healthyWhen }: CompiledRollout, cluster: Cluster, now: Date): Health {

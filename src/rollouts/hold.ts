@@ -55,7 +55,7 @@ export function holdText({ rollout, reason, stage = WHOLE, wanted = "" }: Hold):
 const WHY: Readonly<Record<Exclude<Hold["reason"], "GateOpen">, (stage: string) => string>> = {
   InvalidSpec: () => "its spec is invalid, so it holds every Cluster that it may select",
   TooLarge: () =>
-    "the labels of the Cluster are too large for memory, so it holds it as one that it may select",
+    "the labels of the Cluster or of its namespace are too large for memory, so it holds it as one that it may select",
   NotReady: () => "waits until the operator has read the state of the rollout",
   Paused: () => "is paused",
   Halted: () => "is halted because Clusters failed",

@@ -3,7 +3,7 @@
 import { type Cluster, type Namespace, type ObjectMeta, OK_TO_DELETE_ANNOTATION } from "../api/meta.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { isPending } from "../operations/marks.ts";
-import { lookup } from "../policy/selector.ts";
+import { type LabelMatcher, lookup } from "../policy/selector.ts";
 import type { CompiledRollout, CompiledStage, Operation } from "./rollout.ts";
 
 /** The hook whose answer releases the operation. */
@@ -22,8 +22,10 @@ export function operationOf(hook: HookName): Operation | undefined {
 /** A Cluster that the rollout selects, as its metadata shows it. */
 export interface Member {
   readonly metadata: ObjectMeta;
-  /** Absent: no stage selects it. */
+  /** Absent: no stage selects it, or it is unknown which. */
   readonly stage?: CompiledStage;
+  /** The rollout may select it, in one of these stages: its labels, or those of its namespace, are not in memory. */
+  readonly mayBeIn?: readonly CompiledStage[];
   /** Whether Cluster API has begun the operation, and not ended it. */
   readonly marked: boolean;
   /** The values of the labels that slots are spread over. */
@@ -44,15 +46,23 @@ export function memberOf(
 ): Member | undefined {
   const { metadata } = cluster;
   if (rollout.operation === "Upgrade" && metadata.deletionTimestamp !== undefined) return undefined;
-  if (!rollout.selectsCluster(metadata.labels)) return undefined;
-  if (namespace !== undefined && !rollout.selectsNamespace(namespace.metadata.labels)) return undefined;
-  const stage = rollout.stages.find(
+  if (!maySelect(rollout.selectsCluster, metadata)) return undefined;
+  if (namespace !== undefined && !maySelect(rollout.selectsNamespace, namespace.metadata)) return undefined;
+  const stages = rollout.stages.filter(
     ({ selectsCluster, selectsNamespace }) =>
-      selectsCluster(metadata.labels) && selectsNamespace(namespace?.metadata.labels),
+      maySelect(selectsCluster, metadata) && maySelect(selectsNamespace, namespace?.metadata),
   );
   const marked = showsMark(rollout.operation, cluster);
   const values = valuesOf(rollout, metadata, namespace);
-  return { metadata, marked, values, ...(stage !== undefined && { stage }) };
+  const member = { metadata, marked, values };
+  if (metadata.labelsOmitted === true || namespace?.metadata.labelsOmitted === true)
+    return { ...member, mayBeIn: stages };
+  const [stage] = stages;
+  return { ...member, ...(stage !== undefined && { stage }) };
+}
+
+function maySelect(selects: LabelMatcher, metadata: ObjectMeta | undefined): boolean {
+  return metadata?.labelsOmitted === true || selects(metadata?.labels);
 }
 
 /** The API server keeps this label on every Namespace. */

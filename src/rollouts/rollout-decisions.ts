@@ -214,6 +214,7 @@ export class Rollouts {
     if (cluster.tooLarge === true) return holdOf(rollout, { reason: "TooLarge" });
     const member = entry.member(cluster);
     if (member === undefined || member.marked) return undefined;
+    if (member.mayBeIn !== undefined) return holdOf(rollout, { reason: "TooLarge" });
     const { metadata } = member;
     // Before its stage opens, too: the order decides about the first slots, not who calls first.
     entry.asked(metadata.uid);

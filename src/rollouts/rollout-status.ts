@@ -268,24 +268,31 @@ function targetsNow(input: RolloutInput, slots: Slots, now: Date): RolloutTarget
     ...rest.filter((version) => parse(version) !== null),
   ];
   const byStage: ByStage = Map.groupBy(members, ({ member }) => member.stage);
+  const unknown = unknownOf(members);
   return versions
     .slice(0, MAX_TARGETS)
     .toSorted(newestFirst)
-    .map((version) => ({ version, stages: stagesOf(input, { ...slots, byStage }, version, now) }));
+    .map((version) => ({ version, stages: stagesOf(input, { ...slots, byStage, unknown }, version, now) }));
+}
+
+/** The Clusters that may be members: see Member.mayBeIn. */
+function unknownOf(members: readonly MemberState[]): readonly Member[] {
+  return members.map(({ member }) => member).filter(({ mayBeIn }) => mayBeIn !== undefined);
 }
 
 type ByStage = ReadonlyMap<CompiledStage | undefined, readonly MemberState[]>;
 
 function stagesOf(
   { rollout, stored, isRebuilding }: RolloutInput,
-  slots: Slots & { readonly byStage: ByStage },
+  slots: Slots & { readonly byStage: ByStage; readonly unknown: readonly Member[] },
   version: string,
   now: Date,
 ): RolloutStageStatus[] {
   const before = stored?.targets?.find((target) => target.version === version)?.stages ?? [];
   return rollout.stages.map((stage) => {
     const own = slots.byStage.get(stage) ?? [];
-    const { needed, ...counts } = countStage(own, slots, { version, stage, rollout });
+    const unknown = slots.unknown.filter(({ mayBeIn }) => mayBeIn?.includes(stage) === true).length;
+    const { needed, ...counts } = countStage(own, slots, { version, stage, rollout, unknown });
     const isMet = counts.succeeded >= needed && (own.length > 0 || needsNone(stage.minSucceeded));
     const since = before.find(({ name }) => name === stage.name)?.soakingSince;
     const soakingSince = isMet ? ((isRebuilding ? undefined : since) ?? timestamp(now)) : undefined;
@@ -301,15 +308,22 @@ function stagesOf(
 
 type Counts = Omit<RolloutStageStatus, "name" | "soakingSince" | "passed"> & { readonly needed: number };
 
-/** Failures that are ignored or tolerated do not count among the members of which `minSucceeded` is a share. */
+interface Judged {
+  readonly version: string;
+  readonly stage: CompiledStage;
+  readonly rollout: CompiledRollout;
+  /** How many Clusters may be in the stage. */
+  readonly unknown: number;
+}
+
+/**
+ * Failures that are ignored or tolerated do not count among the members of which `minSucceeded` is a share. Clusters that may be
+ * members do, and have not succeeded.
+ */
 function countStage(
   own: readonly MemberState[],
   { running, failed }: Slots,
-  {
-    version,
-    stage,
-    rollout,
-  }: { readonly version: string; readonly stage: CompiledStage; readonly rollout: CompiledRollout },
+  { version, stage, rollout, unknown }: Judged,
 ): Counts {
   const runs = new Set(running.filter(({ target }) => target === version).map(({ uid }) => uid));
   const hasFailed = new Set(
@@ -323,7 +337,11 @@ function countStage(
   const tolerated = toleratedOf(stage.maxFailures, own.length);
   const ignored = counts.failed - Math.min(counting, counts.failed);
   const judged = own.length - ignored - Math.min(counting, tolerated);
-  return { members: own.length, ...counts, needed: neededOf(stage.minSucceeded, Math.max(0, judged)) };
+  return {
+    members: own.length,
+    ...counts,
+    needed: neededOf(stage.minSucceeded, Math.max(0, judged) + unknown),
+  };
 
   function stateOf({ member, cluster, health, hasReached }: MemberState): keyof typeof counts {
     const { uid } = member.metadata;
@@ -379,7 +397,8 @@ function summaryOf(
   };
 }
 
-function readiness({ rollout: { problem, tooLarge, mode, paused }, isRebuilding }: RolloutInput): Finding[] {
+function readiness({ rollout, members, isRebuilding }: RolloutInput): Finding[] {
+  const { problem, tooLarge, mode, paused } = rollout;
   if (problem !== undefined) {
     const message = `Holds every Cluster that it may select: ${problem}`;
     const reason = tooLarge === true ? REASON.TooLarge : REASON.InvalidSpec;
@@ -392,8 +411,23 @@ function readiness({ rollout: { problem, tooLarge, mode, paused }, isRebuilding 
   }
   const message =
     mode === "Audit" ? "Records, and holds nothing" : paused ? "Paused: nothing more begins" : "In force";
+  const unknown = rollout.operation === "Upgrade" ? unknownOf(members) : [];
+  if (unknown.length > 0 && !paused) {
+    const names = firstNames(unknown.map(({ metadata }) => metadata));
+    const because = `the labels of ${names}, or of the namespace, are too large for memory: no stage passes without such Clusters if it may select them`;
+    return [
+      { type: CONDITION.Ready, status: "True", reason: REASON.TooLarge, message: `${message}; ${because}` },
+    ];
+  }
   const reason = mode === "Enforce" && paused ? REASON.Paused : REASON.Loaded;
   return [{ type: CONDITION.Ready, status: "True", reason, message }];
+}
+
+/** The first three names, and how many more there are. */
+function firstNames(all: readonly { readonly namespace: string; readonly name: string }[]): string {
+  const named = all.slice(0, 3).map(({ namespace, name }) => `${namespace}/${name}`);
+  const more = all.length > 3 ? ` and ${all.length - 3} more` : "";
+  return `${named.join(", ")}${more}`;
 }
 
 function halted(rollout: CompiledRollout, slots: Pick<HookRolloutStatus, "failed" | "targets">): Finding {
@@ -407,8 +441,6 @@ function halted(rollout: CompiledRollout, slots: Pick<HookRolloutStatus, "failed
     };
   }
   const failed = countingFailures(rollout, slots.failed, stage.name);
-  const names = failed.slice(0, 3).map(({ namespace, name }) => `${namespace}/${name}`);
-  const more = failed.length > names.length ? ` and ${failed.length - names.length} more` : "";
-  const message = `Stage ${stage.name}: ${names.join(", ")}${more} failed. Nothing more begins until they are healthy, or until \`hookpolicy rollout resume ${rollout.name}\``;
+  const message = `Stage ${stage.name}: ${firstNames(failed)} failed. Nothing more begins until they are healthy, or until \`hookpolicy rollout resume ${rollout.name}\``;
   return { type: CONDITION.Halted, status: "True", reason: REASON.TooManyFailures, message };
 }

@@ -8,8 +8,8 @@ import type { CompiledRollout, CompiledStage } from "./rollout.ts";
 
 interface Slot {
   readonly stage: string | undefined;
-  /** "Gone": the Cluster is no member any more. */
-  readonly values: SpreadValues | "Gone";
+  /** "Gone": the Cluster is no member any more; "Any": its labels are unknown. */
+  readonly values: SpreadValues | "Gone" | "Any";
 }
 
 /** What the limits for a Cluster that asks for a slot depend on. */
@@ -24,6 +24,8 @@ export class Slots {
   /** The slots in use by stage, and by the value of each label that they are spread over. */
   readonly #usedIn = new Tally();
   readonly #usedOf: readonly Tally[];
+  /** The slots in use that count in every stage, and for every value. */
+  #usedAnywhere = 0;
   /** The members by stage, and by the value of each of these labels. */
   readonly #sizes = new Tally();
   readonly #sizesOf: readonly Tally[];
@@ -35,7 +37,7 @@ export class Slots {
     now: Date,
   ) {
     this.#rollout = rollout;
-    this.#members = members.length;
+    this.#members = members.filter(({ mayBeIn }) => mayBeIn === undefined).length;
     this.#usedOf = rollout.spread.map(() => new Tally());
     this.#sizesOf = rollout.spread.map(() => new Tally());
     const ended = new Set((status.failed ?? []).filter(endsSlot).map(({ uid }) => uid));
@@ -46,10 +48,18 @@ export class Slots {
     for (const member of members) this.#countMember(member, ended);
   }
 
-  #countMember({ metadata: { uid }, stage, marked, values }: Member, ended: ReadonlySet<string>): void {
+  /** A Cluster that may be a member uses slots, and adds none to a percentage. */
+  #countMember(
+    { metadata: { uid }, stage, mayBeIn, marked, values }: Member,
+    ended: ReadonlySet<string>,
+  ): void {
     const claimed = this.#used.get(uid);
-    if (claimed !== undefined || (marked && !ended.has(uid)))
-      this.#put(uid, { stage: stage?.name ?? claimed?.stage, values });
+    const isUsed = claimed !== undefined || (marked && !ended.has(uid));
+    if (mayBeIn !== undefined) {
+      if (isUsed) this.#put(uid, { stage: undefined, values: "Any" });
+      return;
+    }
+    if (isUsed) this.#put(uid, { stage: stage?.name ?? claimed?.stage, values });
     this.#sizes.add(stage?.name, 1);
     for (const [index, sizes] of this.#sizesOf.entries()) sizes.add(values[index], 1);
   }
@@ -77,7 +87,8 @@ export class Slots {
 
   #count({ stage, values }: Slot, by: 1 | -1): void {
     this.#usedIn.add(stage, by);
-    if (values === "Gone") return;
+    if (values === "Any") this.#usedAnywhere += by;
+    if (typeof values === "string") return;
     for (const [index, used] of this.#usedOf.entries()) used.add(values[index], by);
   }
 
@@ -97,12 +108,12 @@ export class Slots {
 
   #hasStageRoom({ name, maxConcurrency }: CompiledStage): boolean {
     if (maxConcurrency === undefined) return true;
-    return this.#usedIn.of(name) < slotsOf(maxConcurrency, this.#sizes.of(name));
+    return this.#usedIn.of(name) + this.#usedAnywhere < slotsOf(maxConcurrency, this.#sizes.of(name));
   }
 
   #fits(maxConcurrency: Limit, index: number, { values }: Room): boolean {
     const [used, all] = [this.#usedOf, this.#sizesOf].map((each) => each[index]?.of(values[index]) ?? 0);
-    return (used ?? 0) < slotsOf(maxConcurrency, all ?? 0);
+    return (used ?? 0) + this.#usedAnywhere < slotsOf(maxConcurrency, all ?? 0);
   }
 }
 

@@ -1,0 +1,179 @@
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import type { HookRolloutSpec, HookRolloutStatus, RolloutFailure } from "../../../src/api/hook-policy.ts";
+import { CONDITION } from "../../../src/api/hook-policy.ts";
+import type { Cluster, Namespace } from "../../../src/api/meta.ts";
+import { stubCluster, stubNamespace, viewMember } from "../../../src/policy/too-large.ts";
+import { memberOf } from "../../../src/rollouts/member.ts";
+import { scopeOf } from "../../../src/rollouts/scope.ts";
+import { Slots } from "../../../src/rollouts/slots.ts";
+import { clusterMeta, hookRollout, member, NOW, readyStatus, rolloutOf, TARGET } from "./fixtures.ts";
+import { ask, confirm, reasonOf, type Replica, replicaOf, waitingCluster } from "./rollout-fixture.ts";
+
+type Spec = Partial<HookRolloutSpec>;
+
+const HEALTHY = [{ name: "ok", expression: "!('ill' in cluster.metadata.labels)" }];
+const environment = (value: string) => ({ namespaceSelector: { matchLabels: { environment: value } } });
+const wave = (value: string) => ({ clusterSelector: { matchLabels: { wave: value } } });
+const BY_NAMESPACE: Spec = {
+  healthyWhen: HEALTHY,
+  stages: [{ name: "canary", ...environment("canary") }, { name: "rest" }],
+};
+const BY_CLUSTER: Spec = {
+  healthyWhen: HEALTHY,
+  stages: [
+    { name: "canary", ...wave("canary") },
+    { name: "rest", ...wave("rest") },
+  ],
+};
+
+const namespaceOf = (name: string, value: string): Namespace => ({
+  metadata: { name, uid: name, resourceVersion: "1", labels: { environment: value } },
+});
+
+function clusterIn(namespace: string, stage: string, over: Partial<Cluster> = {}): Cluster {
+  const metadata = { ...clusterMeta("c", { wave: stage }), namespace, uid: `uid-${namespace}` };
+  return { ...waitingCluster("c", { progress: { reconciled: true }, ...over }), metadata };
+}
+
+const OLD = { topology: { className: "lab", version: "v1.34.0" } };
+
+/** A canary has succeeded, the other has the old version, and production waits. */
+function fleetOf(spec: Spec, status: Partial<HookRolloutStatus> = {}) {
+  const scope = scopeOf(hookRollout(spec).spec);
+  const replica = replicaOf({ specs: { upgrades: spec }, status: readyStatus({ scope, ...status }) });
+  const put = (cluster: Cluster): void => {
+    const key = `${cluster.metadata.namespace ?? ""}/${cluster.metadata.name}`;
+    const before = replica.known.get(key);
+    replica.known.set(key, cluster);
+    // The API server never has a stub.
+    if (cluster.tooLarge !== true) replica.api.clusters.set(key, cluster);
+    replica.rollouts.clusterChanged(before, cluster);
+  };
+  for (const name of ["canary-a", "canary-b"]) replica.namespaces.set(name, namespaceOf(name, "canary"));
+  replica.namespaces.set("prod", namespaceOf("prod", "production"));
+  const other = clusterIn("canary-b", "canary", OLD);
+  const prod = clusterIn("prod", "rest", { progress: { heldAt: "BeforeClusterUpgrade" } });
+  for (const cluster of [clusterIn("canary-a", "canary"), other, prod]) put(cluster);
+  return { ...replica, replica, put, other, prod };
+}
+
+function stubs(replica: ReturnType<typeof fleetOf>, cluster: Cluster): Record<string, () => void> {
+  const { namespace: name = "" } = cluster.metadata;
+  const stubIt = (): void => replica.put(stubCluster(cluster));
+  const stubIts = (): void => {
+    const namespace = replica.namespaces.get(name);
+    assert.ok(namespace);
+    replica.namespaces.set(name, stubNamespace(namespace));
+    replica.rollouts.membersChanged();
+  };
+  const both = (): void => [stubIts, stubIt].forEach((each) => each());
+  return { "the Cluster": stubIt, "its Namespace": stubIts, both };
+}
+
+const statusOf = ({ api }: Replica): HookRolloutStatus | undefined => api.stored.get("upgrades")?.status;
+const condition = (replica: Replica, wanted: string) =>
+  statusOf(replica)?.conditions?.find(({ type }) => type === wanted);
+const stageOf = (replica: Replica, name: string) =>
+  statusOf(replica)
+    ?.targets?.find(({ version }) => version === TARGET)
+    ?.stages.find((each) => each.name === name);
+
+for (const [by, spec] of Object.entries({ namespaces: BY_NAMESPACE, Clusters: BY_CLUSTER }))
+  for (const what of ["the Cluster", "its Namespace", "both"]) {
+    test(`stages by ${by}: none passes without a canary of which ${what} became too large`, async (t) => {
+      const fleet = fleetOf(spec);
+      await fleet.reconciler.reconcile("upgrades");
+      assert.equal(reasonOf(await confirm(fleet.replica, fleet.prod)), "StageClosed");
+      stubs(fleet, fleet.other)[what]?.();
+      await fleet.reconciler.reconcile("upgrades");
+      assert.equal(reasonOf(await confirm(fleet.replica, fleet.prod)), "StageClosed");
+      assert.equal(stageOf(fleet.replica, "canary")?.passed, false);
+
+      await t.test("and the rollout says why", () => {
+        const { status, reason, message = "" } = condition(fleet.replica, CONDITION.Ready) ?? {};
+        assert.deepEqual([status, reason], ["True", "TooLarge"]);
+        assert.match(message, /canary-b\/c/);
+      });
+      await t.test("until it has succeeded, and is in memory again", async () => {
+        fleet.namespaces.set("canary-b", namespaceOf("canary-b", "canary"));
+        fleet.put(clusterIn("canary-b", "canary"));
+        await fleet.reconciler.reconcile("upgrades");
+        assert.equal(reasonOf(await confirm(fleet.replica, fleet.prod)), "go");
+        assert.equal(condition(fleet.replica, CONDITION.Ready)?.reason, "Loaded");
+      });
+    });
+
+    test(`stages by ${by}: a failure stays while ${what} of the failed canary is too large`, async () => {
+      const failed: RolloutFailure = {
+        namespace: "canary-b",
+        name: "c",
+        uid: "uid-canary-b",
+        target: TARGET,
+        stage: "canary",
+        reason: "Unhealthy",
+        time: "2026-11-23T11:30:00Z",
+        message: "",
+      };
+      const fleet = fleetOf(spec, { failed: [failed] });
+      await fleet.reconciler.reconcile("upgrades");
+      assert.equal(condition(fleet.replica, CONDITION.Halted)?.status, "True");
+      stubs(fleet, fleet.other)[what]?.();
+      await fleet.reconciler.reconcile("upgrades");
+      assert.deepEqual(statusOf(fleet.replica)?.failed, [failed]);
+      assert.equal(condition(fleet.replica, CONDITION.Halted)?.status, "True");
+      assert.equal(reasonOf(await confirm(fleet.replica, fleet.prod)), "Halted");
+    });
+  }
+
+test("a Cluster whose Namespace is too large waits as one that a rollout may select", () => {
+  const fleet = fleetOf(BY_NAMESPACE);
+  stubs(fleet, fleet.prod)["its Namespace"]?.();
+  assert.equal(ask(fleet.replica, fleet.prod), "TooLarge");
+});
+
+test("a stage that cannot select the Cluster passes", async () => {
+  const fleet = fleetOf(BY_NAMESPACE);
+  fleet.put(clusterIn("canary-b", "canary"));
+  stubs(fleet, fleet.prod)["the Cluster"]?.();
+  await fleet.reconciler.reconcile("upgrades");
+  assert.equal(stageOf(fleet.replica, "canary")?.passed, true);
+});
+
+describe("slots", () => {
+  const rollout = rolloutOf({
+    maxConcurrency: "50%",
+    spread: [{ labelKey: "zone", from: "Cluster", maxConcurrency: 1 }],
+    stages: [{ name: "canary", maxConcurrency: 1, ...wave("canary") }, { name: "rest" }],
+  });
+  const [canary] = rollout.stages;
+  assert.ok(canary);
+  const omitted = (name: string, isMarked: boolean) => {
+    const { labels: _, ...metadata } = clusterMeta(name, {}, isMarked);
+    const found = memberOf(rollout, { metadata: { ...metadata, labelsOmitted: true } }, undefined);
+    assert.ok(found);
+    return found;
+  };
+  const whole = ["a", "b", "c", "d"].map((name) => member(rollout, clusterMeta(name, { wave: "canary" })));
+
+  test("of a Cluster without labels count in every stage and for every value", () => {
+    const slots = new Slots(rollout, {}, [...whole, omitted("u", true)], NOW);
+    assert.equal(slots.left, 1);
+    assert.equal(slots.hasRoom({ stage: canary, values: ["eu"] }), false);
+    slots.free("uid-u");
+    assert.equal(slots.hasRoom({ stage: canary, values: ["eu"] }), true);
+  });
+  test("do not become more by such Clusters", () => {
+    const slots = new Slots(rollout, {}, [...whole, omitted("u", false), omitted("v", false)], NOW);
+    assert.equal(slots.left, 2);
+  });
+  test("count a Cluster whose labels are too large to list", () => {
+    const labels = Object.fromEntries(
+      Array.from({ length: 600 }, (_, index) => [`l${index}`, "x".repeat(40)]),
+    );
+    const metadata = viewMember(clusterMeta("u", labels, true));
+    assert.equal(metadata.labels, undefined);
+    assert.equal(memberOf(rolloutOf(BY_CLUSTER), { metadata }, undefined)?.mayBeIn?.length, 2);
+    assert.equal(memberOf(rolloutOf(wave("canary")), { metadata }, undefined)?.marked, true);
+  });
+});
