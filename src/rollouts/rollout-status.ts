@@ -26,7 +26,7 @@ import { neededOf, needsNone, toleratedOf } from "./limit.ts";
 import { type Member, targetOf } from "./member.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";
 import { DEADLINE_EXCEEDED, isOverdue, UNCLAIMED, UNHEALTHY, VERSION_CHANGED } from "./slots.ts";
-import { countingFailures, haltingStage, hasPassed } from "./stages.ts";
+import { canHalt, countingFailures, haltingStage, hasPassed } from "./stages.ts";
 import { newestFirst, sharedTargets } from "./target-shares.ts";
 import { failing, type Finding, withTransitions } from "../status/conditions.ts";
 import { withoutFuture } from "./rollout-instants.ts";
@@ -60,8 +60,9 @@ export interface RolloutInput {
 export function computeRolloutStatus(given: RolloutInput, now: Date): HookRolloutStatus {
   const input = { ...given, stored: withoutFuture(given.stored, now) };
   const { rollout, stored, scope, next } = input;
-  const running = runningNow(input, now);
-  const failed = failedNow(input, now);
+  const failures = failuresNow(input, now);
+  const failed = failures.slice(0, MAX_FAILED);
+  const running = runningNow(input, failures.slice(MAX_FAILED), now);
   const targets = targetsNow(input, { running, failed }, now);
   const findings = [...readiness(input), halted(rollout, { failed, targets })];
   return {
@@ -77,11 +78,19 @@ export function computeRolloutStatus(given: RolloutInput, now: Date): HookRollou
   };
 }
 
-/** Claims that have not ended, and Clusters that show the mark without a claim. */
-function runningNow({ rollout, stored, members, ended }: RolloutInput, now: Date): RolloutClaim[] {
+/**
+ * Claims that have not ended, and Clusters that show the mark without a claim. A claim past its deadline stays, without a
+ * slot, until the status has room for its failure.
+ */
+function runningNow(
+  { rollout, stored, members, ended }: RolloutInput,
+  unlisted: readonly RolloutFailure[],
+  now: Date,
+): RolloutClaim[] {
   const byUID = namedIn(stored, members);
+  const halting = new Set(unlisted.filter((failure) => canHalt(rollout, failure)).map(({ uid }) => uid));
   const kept = (stored?.running ?? [])
-    .filter((claim) => !ended.has(claim.uid) && !isOverdue(rollout, claim, now))
+    .filter((claim) => !ended.has(claim.uid) && (halting.has(claim.uid) || !isOverdue(rollout, claim, now)))
     .filter(({ uid, claimed }) => claimed || isUnderWay(rollout, byUID.get(uid)))
     .map((claim) =>
       claim.markedAt === undefined && hasBegun(rollout, claim, byUID.get(claim.uid))
@@ -139,8 +148,11 @@ function whoIs(
   return whoBegins(member.metadata, { target: targetOf(operation, cluster), stage: member.stage });
 }
 
-/** A failure is cleared when the Cluster succeeds, or is no member any more. */
-function failedNow({ rollout, stored, members, ended }: RolloutInput, now: Date): RolloutFailure[] {
+/**
+ * A failure is cleared when the Cluster succeeds, or is no member any more. Those that the status has no room for are the last:
+ * those that cannot halt the rollout before those that can, new ones before known ones.
+ */
+function failuresNow({ rollout, stored, members, ended }: RolloutInput, now: Date): RolloutFailure[] {
   const byUID = namedIn(stored, members);
   const old = (stored?.failed ?? []).filter((failure) =>
     stillFailed(rollout, failure, byUID.get(failure.uid)),
@@ -154,13 +166,13 @@ function failedNow({ rollout, stored, members, ended }: RolloutInput, now: Date)
     })
     .map((claim) => overdueFailure(rollout, claim, now));
   // A deadline ends the slot, whatever has failed before.
-  const failed = [...overdue, ...old.filter(({ uid }) => !overdue.some((each) => each.uid === uid))];
+  const failed = [...old.filter(({ uid }) => !overdue.some((each) => each.uid === uid)), ...overdue];
   const changed = (stored?.running ?? []).flatMap((claim) =>
     ended.has(claim.uid) || failed.some(({ uid }) => uid === claim.uid)
       ? []
       : changedFailure(rollout, claim, byUID.get(claim.uid), now),
   );
-  const known = new Set([...changed, ...failed].map(({ uid }) => uid));
+  const known = new Set([...failed, ...changed].map(({ uid }) => uid));
   const unhealthy = members
     .filter(({ lastsUnhealthy, member }) => lastsUnhealthy && !known.has(member.metadata.uid))
     .filter((state) => isBeforePass(rollout, state, stored, now))
@@ -170,7 +182,22 @@ function failedNow({ rollout, stored, members, ended }: RolloutInput, now: Date)
       time: timestamp(now),
       message: "it has the version, and healthyWhen does not hold",
     }));
-  return [...unhealthy, ...changed, ...failed].slice(0, MAX_FAILED);
+  const all = [...failed, ...changed, ...unhealthy].map((failure) =>
+    inKnownStage(rollout, failure, byUID.get(failure.uid)),
+  );
+  const others = all.filter((failure) => !canHalt(rollout, failure));
+  return [...all.filter((failure) => canHalt(rollout, failure)), ...others];
+}
+
+/** Once the rollout has no stage of that name, a failure counts in the stage that the Cluster is in now. */
+function inKnownStage(
+  { stages }: CompiledRollout,
+  failure: RolloutFailure,
+  state: MemberState | undefined,
+): RolloutFailure {
+  const stage = state?.member.stage;
+  if (stage === undefined || stages.some(({ name }) => name === failure.stage)) return failure;
+  return { ...failure, stage: stage.name };
 }
 
 function stillFailed(
@@ -331,8 +358,9 @@ function countStage(
   );
   const counts = { notAsked: 0, waiting: 0, running: 0, succeeded: 0, failed: 0 };
   for (const state of own) counts[stateOf(state)] += 1;
-  const counting = countingFailures(rollout, failed, stage.name).filter(
-    ({ target }) => target === version,
+  const members = new Set(own.map(({ member }) => member.metadata.uid));
+  const counting = failed.filter(
+    (failure) => failure.target === version && members.has(failure.uid) && canHalt(rollout, failure),
   ).length;
   const tolerated = toleratedOf(stage.maxFailures, own.length);
   const ignored = counts.failed - Math.min(counting, counts.failed);
@@ -424,7 +452,7 @@ function readiness({ rollout, members, isRebuilding }: RolloutInput): Finding[] 
 }
 
 /** The first three names, and how many more there are. */
-function firstNames(all: readonly { readonly namespace: string; readonly name: string }[]): string {
+function firstNames(all: readonly Pick<ObjectMeta, "namespace" | "name">[]): string {
   const named = all.slice(0, 3).map(({ namespace, name }) => `${namespace}/${name}`);
   const more = all.length > 3 ? ` and ${all.length - 3} more` : "";
   return `${named.join(", ")}${more}`;

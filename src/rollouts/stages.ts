@@ -1,6 +1,11 @@
 /** Which stages have passed for a target, and whether failures halt the rollout, by the status. */
 
-import type { HookRolloutStatus, RolloutFailure, RolloutStageStatus } from "../api/hook-policy.ts";
+import {
+  type HookRolloutStatus,
+  MAX_FAILED,
+  type RolloutFailure,
+  type RolloutStageStatus,
+} from "../api/hook-policy.ts";
 import { after, readTimestamp } from "../policy/instant.ts";
 import { toleratedOf } from "./limit.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";
@@ -34,33 +39,44 @@ export function hasPassed(
 }
 
 /**
- * The first stage with more failures than it tolerates. Creations and deletions never halt a rollout: one that hangs
- * stops no other.
+ * The first stage with more failures than it tolerates, or with any, once the status may have no room for more of them.
+ * Creations and deletions never halt a rollout: one that hangs stops no other.
  */
 export function haltingStage(
   rollout: CompiledRollout,
   status: Pick<HookRolloutStatus, "failed" | "targets"> | undefined,
 ): CompiledStage | undefined {
   if (rollout.operation !== "Upgrade") return undefined;
+  const isFull = (status?.failed ?? []).filter((each) => canHalt(rollout, each)).length >= MAX_FAILED;
   return rollout.stages.find((stage) => {
     const failed = countingFailures(rollout, status?.failed, stage.name);
     const sizes = (status?.targets ?? []).flatMap(({ stages }) =>
       stages.filter(({ name }) => name === stage.name),
     );
     const members = Math.min(...sizes.map((each) => each.members));
-    return failed.length > toleratedOf(stage.maxFailures, Number.isFinite(members) ? members : 0);
+    const tolerated = isFull ? 0 : toleratedOf(stage.maxFailures, Number.isFinite(members) ? members : 0);
+    return failed.length > tolerated;
   });
 }
 
 /** The failures of a stage that can halt the rollout. */
 export function countingFailures(
-  { ignoreFailuresBefore }: CompiledRollout,
+  rollout: CompiledRollout,
   failed: readonly RolloutFailure[] = [],
   stage: string,
 ): readonly RolloutFailure[] {
-  return failed.filter(
-    (failure) =>
-      failure.stage === stage && failure.reason !== UNCLAIMED && !isIgnored(failure, ignoreFailuresBefore),
+  return failed.filter((failure) => failure.stage === stage && canHalt(rollout, failure));
+}
+
+export function canHalt(
+  { operation, stages, ignoreFailuresBefore }: CompiledRollout,
+  failure: RolloutFailure,
+): boolean {
+  return (
+    operation === "Upgrade" &&
+    failure.reason !== UNCLAIMED &&
+    stages.some(({ name }) => name === failure.stage) &&
+    !isIgnored(failure, ignoreFailuresBefore)
   );
 }
 
