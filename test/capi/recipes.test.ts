@@ -120,13 +120,15 @@ describe("the recipe", { concurrency: true }, () => {
     };
     for (const status of [
       { phase: "InProgress" },
-      { phase: "PartiallyFailed", completionTimestamp: hoursAgo(1) },
+      { phase: "PartiallyFailed", startTimestamp: hoursAgo(0), completionTimestamp: hoursAgo(0) },
       { phase: "Completed", completionTimestamp: hoursAgo(25) },
+      // Of an earlier Cluster with the same name.
+      { startTimestamp: hoursAgo(1), completionTimestamp: hoursAgo(0) },
     ]) {
       await fleet.cp.patch(ref, { status });
       await stillHeld(cluster);
     }
-    await fleet.cp.patch(ref, { status: { completionTimestamp: hoursAgo(0) } });
+    await fleet.cp.patch(ref, { status: { startTimestamp: hoursAgo(0), completionTimestamp: hoursAgo(0) } });
     await gone(cluster);
   });
 
@@ -138,7 +140,7 @@ describe("the recipe", { concurrency: true }, () => {
       kind: "Backup",
       metadata: { namespace: "velero", name, labels: { "velero.io/schedule-name": "daily" } },
       spec: { includedNamespaces },
-      status: { phase: "Completed", completionTimestamp: hoursAgo(2) },
+      status: { phase: "Completed", startTimestamp: hoursAgo(0), completionTimestamp: hoursAgo(0) },
     });
     const cluster = await page.running();
     // The grant stands in the page's first block, which the test before applies.
