@@ -9,6 +9,7 @@ import { preparedFor } from "./calls.ts";
 import { Checker, type Finding, type Suspicion } from "./expression-check.ts";
 import { environment } from "./environment.ts";
 import { describeFailure } from "./failure.ts";
+import { isHas, pathKey } from "./guards.ts";
 import { instrument, meter, STEPS_EXCEEDED } from "./meter.ts";
 import {
   children,
@@ -19,6 +20,7 @@ import {
   parseExpression,
   type Position,
   qualifiedName,
+  stringLiteral,
 } from "./syntax.ts";
 import { fits, METADATA_FIELDS, type Type, VARIABLES } from "./cel-types.ts";
 import { type ExpressionVariables, type VariableName, viewVariable } from "./view.ts";
@@ -131,6 +133,7 @@ function compile(source: string, use: ExpressionUse): CompiledExpression {
   const warnings = [
     ...checker.warnings.map(({ expr, ...warning }) => ({ ...warning, ...position(expr.id) })),
     ...constantWarning(root, contract),
+    ...staleWarning(root, position),
   ];
   return { expression: expressionOf(root, contract), problems, warnings, patternWeight };
 }
@@ -144,6 +147,27 @@ function constantWarning(root: Expr, { variables }: Contract): ExpressionWarning
   if (variables.some((name) => mentions(root, name))) return [];
   const message = `the result is always the same: the expression reads none of ${variables.join(", ")}`;
   return [{ id: "constant-expression", message }];
+}
+
+/** The spec changes at once, and a condition only when its controller has read the change. */
+function staleWarning(
+  root: Expr,
+  position: (id: bigint) => Position | undefined,
+): readonly ExpressionWarning[] {
+  const conditions = findNode(root, (expr) => !isHas(expr) && pathKey(expr) === CONDITIONS);
+  const spec = findNode(root, (expr) => pathKey(expr) === SPEC);
+  if (conditions === undefined || spec === undefined || findNode(root, isObservedGeneration)) return [];
+  return [{ id: "stale-condition", message: STALE, ...position(conditions.id) }];
+}
+
+const CONDITIONS = 'object["status"]["conditions"]';
+const SPEC = 'object["spec"]';
+const STALE =
+  "a condition can be older than the spec that the expression reads beside it, and release a Cluster for what is only wanted yet: ask, as in has(c.observedGeneration) && c.observedGeneration == object.metadata.generation";
+
+function isObservedGeneration(expr: Expr): boolean {
+  const field = expr.exprKind.case === "selectExpr" ? expr.exprKind.value.field : stringLiteral(expr);
+  return field === "observedGeneration";
 }
 
 function mentions(root: Expr, name: VariableName): boolean {

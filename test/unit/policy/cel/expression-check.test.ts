@@ -178,6 +178,33 @@ for (const [source, warning] of Object.entries(SUSPICIOUS)) {
   });
 }
 
+/** The presence of every field is checked, so that only the warning in question remains. */
+const ofConditions = (expression: string, spec = "object.spec.x == 1"): readonly string[] =>
+  warningsOf(`${spec} && has(object.status) && has(object.status.conditions) && ${expression}`, "object");
+
+const ANY = "object.status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')";
+
+test("suspicious: a condition of an object that can be older than the spec beside it", () => {
+  const stale =
+    /^a condition can be older than the spec .* c\.observedGeneration == object\.metadata\.generation$/;
+  for (const spec of ["object.spec.x == 1", "has(object.spec.x)", "object['spec']['x'] == 1"]) {
+    const [warning, ...others] = ofConditions(ANY, spec);
+    assert.match(warning ?? "", stale, spec);
+    assert.deepEqual(others, [], spec);
+  }
+});
+
+test("no suspicion of a condition without the spec, or whose generation is asked for", () => {
+  const current = "has(object.metadata.generation) && object.status.conditions.exists(c, c.type == 'Ready'";
+  assert.deepEqual(ofConditions(ANY, "true"), []);
+  for (const asked of ["c.observedGeneration", "c['observedGeneration']"])
+    assert.deepEqual(ofConditions(`${current} && ${asked} == object.metadata.generation)`), [], asked);
+  assert.deepEqual(
+    warningsOf("object.spec.x == 1 && has(object.status) && has(object.status.conditions)", "object"),
+    [],
+  );
+});
+
 test("the status of an object is a field that users forget can be missing", () => {
   assert.match(warningsOf("object.status.phase == 'a'", "object")[0] ?? "", /^object.status can be missing/);
   assert.deepEqual(
