@@ -17,6 +17,7 @@ import {
   type RolloutTarget,
 } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
+import { firstNames } from "./first-names.ts";
 import { isCreationOver } from "../operations/shows.ts";
 import { durationText } from "../policy/duration.ts";
 import { after, readTimestamp, timestamp } from "../policy/instant.ts";
@@ -451,22 +452,11 @@ function readiness({ rollout, members, isRebuilding }: RolloutInput): Finding[] 
   return [{ type: CONDITION.Ready, status: "True", reason, message }];
 }
 
-/** The first three names, and how many more there are. */
-function firstNames(all: readonly Pick<ObjectMeta, "namespace" | "name">[]): string {
-  const named = all.slice(0, 3).map(({ namespace, name }) => `${namespace}/${name}`);
-  const more = all.length > 3 ? ` and ${all.length - 3} more` : "";
-  return `${named.join(", ")}${more}`;
-}
-
 function halted(rollout: CompiledRollout, slots: Pick<HookRolloutStatus, "failed" | "targets">): Finding {
   const stage = haltingStage(rollout, slots);
   if (stage === undefined) {
-    return {
-      type: CONDITION.Halted,
-      status: "False",
-      reason: REASON.NoFailures,
-      message: "No stage has more failures than it tolerates",
-    };
+    const message = "No stage has more failures than it tolerates";
+    return { type: CONDITION.Halted, status: "False", reason: REASON.NoFailures, message };
   }
   const failed = countingFailures(rollout, slots.failed, stage.name);
   const message = `Stage ${stage.name}: ${firstNames(failed)} failed. Nothing more begins until they are healthy, or until \`hookpolicy rollout resume ${rollout.name}\``;
