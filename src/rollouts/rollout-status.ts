@@ -3,13 +3,11 @@
 import { parse } from "semver";
 import { entryOf } from "../lib/entry-of.ts";
 import {
-  CONDITION,
   type HookRollout,
   type HookRolloutStatus,
   MAX_FAILED,
   MAX_RUNNING,
   MAX_TARGETS,
-  REASON,
   type RolloutCandidate,
   type RolloutClaim,
   type RolloutFailure,
@@ -17,7 +15,6 @@ import {
   type RolloutTarget,
 } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
-import { firstNames } from "./first-names.ts";
 import { isCreationOver } from "../operations/shows.ts";
 import { durationText } from "../policy/duration.ts";
 import { after, readTimestamp, timestamp } from "../policy/instant.ts";
@@ -27,9 +24,10 @@ import { neededOf, needsNone, toleratedOf } from "./limit.ts";
 import { type Member, targetOf } from "./member.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";
 import { DEADLINE_EXCEEDED, isOverdue, UNCLAIMED, UNHEALTHY, VERSION_CHANGED } from "./slots.ts";
-import { canHalt, countingFailures, haltingStage, hasPassed } from "./stages.ts";
+import { halted, readiness } from "./rollout-conditions.ts";
+import { canHalt, hasPassed } from "./stages.ts";
 import { newestFirst, sharedTargets } from "./target-shares.ts";
-import { failing, type Finding, withTransitions } from "../status/conditions.ts";
+import { withTransitions } from "../status/conditions.ts";
 import { withoutFuture } from "./rollout-instants.ts";
 
 /** A member as memory knows it. */
@@ -60,12 +58,13 @@ export interface RolloutInput {
 
 export function computeRolloutStatus(given: RolloutInput, now: Date): HookRolloutStatus {
   const input = { ...given, stored: withoutFuture(given.stored, now) };
-  const { rollout, stored, scope, next } = input;
+  const { rollout, stored, members, isRebuilding, scope, next } = input;
   const failures = failuresNow(input, now);
   const failed = failures.slice(0, MAX_FAILED);
   const running = runningNow(input, failures.slice(MAX_FAILED), now);
-  const targets = targetsNow(input, { running, failed }, now);
-  const findings = [...readiness(input), halted(rollout, { failed, targets })];
+  const unknown = rollout.operation === "Upgrade" ? unknownOf(members) : [];
+  const targets = targetsNow(input, { running, failed, unknown }, now);
+  const findings = [...readiness(rollout, { isRebuilding, unknown }), halted(rollout, { failed, targets })];
   return {
     observedGeneration: rollout.generation,
     conditions: withTransitions(findings, stored?.conditions, rollout.generation, now),
@@ -186,8 +185,7 @@ function failuresNow({ rollout, stored, members, ended }: RolloutInput, now: Dat
   const all = [...failed, ...changed, ...unhealthy].map((failure) =>
     inKnownStage(rollout, failure, byUID.get(failure.uid)),
   );
-  const others = all.filter((failure) => !canHalt(rollout, failure));
-  return [...all.filter((failure) => canHalt(rollout, failure)), ...others];
+  return [true, false].flatMap((halts) => all.filter((failure) => canHalt(rollout, failure) === halts));
 }
 
 /** Once the rollout has no stage of that name, a failure counts in the stage that the Cluster is in now. */
@@ -272,6 +270,8 @@ function isBeforePass(
 interface Slots {
   readonly running: readonly RolloutClaim[];
   readonly failed: readonly RolloutFailure[];
+  /** The Clusters that may be members. */
+  readonly unknown: readonly Member[];
 }
 
 /** A target appears when a member waits for it or is upgraded to it, and stays while a member wants it. */
@@ -296,11 +296,10 @@ function targetsNow(input: RolloutInput, slots: Slots, now: Date): RolloutTarget
     ...rest.filter((version) => parse(version) !== null),
   ];
   const byStage: ByStage = Map.groupBy(members, ({ member }) => member.stage);
-  const unknown = unknownOf(members);
   return versions
     .slice(0, MAX_TARGETS)
     .toSorted(newestFirst)
-    .map((version) => ({ version, stages: stagesOf(input, { ...slots, byStage, unknown }, version, now) }));
+    .map((version) => ({ version, stages: stagesOf(input, { ...slots, byStage }, version, now) }));
 }
 
 /** The Clusters that may be members: see Member.mayBeIn. */
@@ -312,7 +311,7 @@ type ByStage = ReadonlyMap<CompiledStage | undefined, readonly MemberState[]>;
 
 function stagesOf(
   { rollout, stored, isRebuilding }: RolloutInput,
-  slots: Slots & { readonly byStage: ByStage; readonly unknown: readonly Member[] },
+  slots: Slots & { readonly byStage: ByStage },
   version: string,
   now: Date,
 ): RolloutStageStatus[] {
@@ -424,41 +423,4 @@ function summaryOf(
       waiting: sum("waiting"),
     },
   };
-}
-
-function readiness({ rollout, members, isRebuilding }: RolloutInput): Finding[] {
-  const { problem, tooLarge, mode, paused } = rollout;
-  if (problem !== undefined) {
-    const message = `Holds every Cluster that it may select: ${problem}`;
-    const reason = tooLarge === true ? REASON.TooLarge : REASON.InvalidSpec;
-    return failing(CONDITION.Ready, CONDITION.Stalled, { reason, message });
-  }
-  if (isRebuilding) {
-    const message =
-      "Its members have changed, its status was lost, or no operator ran: for 3 minutes nothing begins, until every Cluster that had begun shows it";
-    return failing(CONDITION.Ready, CONDITION.Reconciling, { reason: REASON.StatusLost, message });
-  }
-  const message =
-    mode === "Audit" ? "Records, and holds nothing" : paused ? "Paused: nothing more begins" : "In force";
-  const unknown = rollout.operation === "Upgrade" ? unknownOf(members) : [];
-  if (unknown.length > 0 && !paused) {
-    const names = firstNames(unknown.map(({ metadata }) => metadata));
-    const because = `the labels of ${names}, or of the namespace, are too large for memory: no stage passes without such Clusters if it may select them`;
-    return [
-      { type: CONDITION.Ready, status: "True", reason: REASON.TooLarge, message: `${message}; ${because}` },
-    ];
-  }
-  const reason = mode === "Enforce" && paused ? REASON.Paused : REASON.Loaded;
-  return [{ type: CONDITION.Ready, status: "True", reason, message }];
-}
-
-function halted(rollout: CompiledRollout, slots: Pick<HookRolloutStatus, "failed" | "targets">): Finding {
-  const stage = haltingStage(rollout, slots);
-  if (stage === undefined) {
-    const message = "No stage has more failures than it tolerates";
-    return { type: CONDITION.Halted, status: "False", reason: REASON.NoFailures, message };
-  }
-  const failed = countingFailures(rollout, slots.failed, stage.name);
-  const message = `Stage ${stage.name}: ${firstNames(failed)} failed. Nothing more begins until they are healthy, or until \`hookpolicy rollout resume ${rollout.name}\``;
-  return { type: CONDITION.Halted, status: "True", reason: REASON.TooManyFailures, message };
 }

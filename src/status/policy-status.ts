@@ -1,5 +1,6 @@
 /** The status of a policy as a pure function of what this replica knows, the stored status, and the time. */
 
+import { firstNames } from "../lib/first-names.ts";
 import { compareText } from "../lib/compare-text.ts";
 import {
   CONDITION,
@@ -236,8 +237,7 @@ function torn({ held, stored, clustersUnavailable }: StatusInput): Finding[] {
   const reason = TORN_DOWN_REASONS.find((each) => rows.some(({ tornDown }) => tornDown?.reason === each));
   if (reason === undefined) return [];
   const names = [...new Set(rows.map(({ namespace, cluster }) => `${namespace}/${cluster}`))];
-  const more = names.length > SHOWN_CLUSTERS ? ` and ${names.length - SHOWN_CLUSTERS} more` : "";
-  const message = `Others delete what held Clusters own: ${names.slice(0, SHOWN_CLUSTERS).join(", ")}${more}. Run hookpolicy explain for each`;
+  const message = `Others delete what held Clusters own: ${firstNames(names, SHOWN_CLUSTERS)}. Run hookpolicy explain for each`;
   return [{ type, status: "True", reason, message }];
 }
 

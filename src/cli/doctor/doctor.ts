@@ -1,5 +1,6 @@
 /** The evidence of `hookpolicy doctor`, and its findings with their remedies. */
 
+import { firstNames } from "../../lib/first-names.ts";
 import type { ServedHooks } from "../../api/hook-catalog.ts";
 import type { Registration } from "../../hooks/registration.ts";
 import type { RawObject } from "../fleet/kinds.ts";
@@ -121,10 +122,8 @@ export function problems(state: "error" | "warning", detail: string, all: readon
 
 const SHOWN = 5;
 
-/** "a, b, c and 4 more". */
 export function some(names: readonly string[]): string {
-  const shown = names.slice(0, SHOWN).join(", ");
-  return names.length > SHOWN ? `${shown} and ${names.length - SHOWN} more` : shown;
+  return firstNames(names, SHOWN);
 }
 
 const WORST_FIRST: readonly State[] = ["error", "warning", "unknown", "ok"];

@@ -1,5 +1,6 @@
 /** Prints the result of a simulation as text, JSON and Markdown. */
 
+import { firstNames } from "../../lib/first-names.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { durationText } from "../../policy/duration.ts";
 import { timestamp } from "../../policy/instant.ts";
@@ -126,9 +127,8 @@ function ruleText({ policy, rule, gate, reason }: AnswerRule): string {
 }
 
 function named(clusters: readonly string[]): string {
-  const names = clusters.slice(0, MAX_NAMED).join(", ");
-  const more = clusters.length > MAX_NAMED ? ` and ${clusters.length - MAX_NAMED} more` : "";
-  return clusters.length === 1 ? names : `${clusters.length}: ${names}${more}`;
+  const names = firstNames(clusters, MAX_NAMED);
+  return clusters.length === 1 ? names : `${clusters.length}: ${names}`;
 }
 
 function when({ from, seconds }: Change): string {
