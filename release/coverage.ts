@@ -11,6 +11,7 @@ const WANTED_PERCENT = 95;
 /** The types, the decision, and what follows from it: nothing there reads, writes or asks the clock by itself. */
 const PURE: ReadonlySet<string> = new Set([
   "src/api",
+  "src/lib",
   "src/memory",
   "src/operations",
   "src/policy",
@@ -21,6 +22,7 @@ const PURE: ReadonlySet<string> = new Set([
   "src/release",
   "src/rollouts",
   "src/status",
+  "src/turns",
 ]);
 
 const CORE = "the pure core";

@@ -74,8 +74,7 @@ class Faults {
   readonly streams = new Set<Stream>();
   #stalls: (Match | undefined)[] = [];
   #failures: Failure[] = [];
-  #delays: { readonly ms: number; readonly match: Match | undefined }[] = [];
-  #waits: { readonly until: Promise<unknown>; readonly match: Match | undefined }[] = [];
+  #waits: { readonly until: () => Promise<unknown>; readonly match: Match | undefined }[] = [];
 
   stall(match: Match | undefined): void {
     this.#stalls.push(match);
@@ -97,26 +96,17 @@ class Faults {
     return failure?.status;
   }
 
-  delay(ms: number, match: Match | undefined): void {
-    this.#delays.push({ ms, match });
-  }
-
-  delayOf(seen: SeenRequest): number {
-    return Math.max(0, ...this.#delays.filter((d) => matches(d.match, seen)).map((d) => d.ms));
-  }
-
-  wait(until: Promise<unknown>, match: Match | undefined): void {
+  wait(until: () => Promise<unknown>, match: Match | undefined): void {
     this.#waits.push({ until, match });
   }
 
-  async waitFor(seen: SeenRequest): Promise<void> {
-    await Promise.all(this.#waits.filter(({ match }) => matches(match, seen)).map(({ until }) => until));
+  async waited(seen: SeenRequest): Promise<void> {
+    await Promise.all(this.#waits.filter(({ match }) => matches(match, seen)).map(({ until }) => until()));
   }
 
   clear(): void {
     this.#stalls = [];
     this.#failures = [];
-    this.#delays = [];
     this.#waits = [];
     for (const stream of this.streams) release(stream);
   }
@@ -150,8 +140,8 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     stallWatches: (match) => faults.stall(match),
     failNext: (status, match, count = 1) => faults.fail(status, match, count),
     failAll: (status, match) => faults.fail(status, match, Infinity),
-    delay: (ms, match) => faults.delay(ms, match),
-    wait: (until, match) => faults.wait(until, match),
+    delay: (ms, match) => faults.wait(() => sleep(ms, undefined, { ref: false }), match),
+    wait: (until, match) => faults.wait(() => until, match),
     resume: () => faults.clear(),
     dropConnections,
     openWatches: (match) =>
@@ -174,9 +164,7 @@ async function forward(
   const seen = describe(req);
   faults.requests.push(seen);
   const failure = faults.takeFailure(seen);
-  const delay = faults.delayOf(seen);
-  if (delay > 0) await sleep(delay, undefined, { ref: false });
-  await faults.waitFor(seen);
+  await faults.waited(seen);
   if (failure !== undefined) return refuse(req, res, failure);
 
   const { method = "GET", headers, url = "/" } = req;

@@ -76,7 +76,14 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 
 /** The pure core: no IO, no clock, no logger. Of Node it has isDeepStrictEqual. */
 const PURE = {
-  files: ["api/**/*.ts", "policy/**/*.ts", "operations/**/*.ts", "rollouts/!(rollout-*).ts"],
+  files: [
+    "lib/!(sparing).ts",
+    "turns/fair-turns.ts",
+    "api/**/*.ts",
+    "policy/**/*.ts",
+    "operations/**/*.ts",
+    "rollouts/!(rollout-*).ts",
+  ],
   packages: ["ajv", "@bufbuild/cel", "@bufbuild/protobuf", "@bufbuild/re2", "semver", "node:util"],
 };
 
