@@ -282,7 +282,7 @@ describe("SIGTERM", () => {
   afterEach(() => lab.proxy.resume());
 
   test("lets every call that has begun have its answer, and ends with 0", async () => {
-    const { child, answers, ended } = await inFlight("drained", 500); // each of two reads in a confirmation of 3 s
+    const { child, answers, ended } = await inFlight("drained", 300); // each of two reads in a confirmation of 3 s
     child.kill("SIGTERM");
     for (const { answer } of await Promise.all(answers)) {
       assert.deepEqual([answer.status, answer.retryAfterSeconds], ["Success", 0]);
