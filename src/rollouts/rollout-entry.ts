@@ -1,11 +1,13 @@
 /** One HookRollout in memory: its members, the slots in use and the queue, as this replica knows them. */
 
 import { entryOf } from "../lib/entry-of.ts";
+import { namespacedName } from "../lib/keys.ts";
 import type { HookRollout, HookRolloutStatus } from "../api/hook-policy.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
-import type { Cluster, Namespace } from "../api/meta.ts";
+import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { isAwaited } from "../operations/shows.ts";
+import { compareResourceVersions } from "../policy/cluster.ts";
 import { graceOf, refusalOf } from "./claim.ts";
 import { type Health, healthOf } from "./health.ts";
 import { BEGINS, type Member, memberOf, targetOf } from "./member.ts";
@@ -150,6 +152,21 @@ export class RolloutEntry {
     return remembered.health;
   }
 
+  /** Whether memory shows each member as it is in the list of all Clusters, or later. */
+  isAsNew(listed: readonly ObjectMeta[]): boolean {
+    const { clusters, namespaces } = this.#world;
+    const uids = new Set(listed.map(({ uid }) => uid));
+    for (const cluster of clusters.list())
+      if (!uids.has(cluster.metadata.uid) && this.member(cluster) !== undefined) return false;
+    return listed.every((metadata) => {
+      const known = clusters.get(namespacedName(metadata));
+      if (known !== undefined && isNoOlder(known.metadata, metadata)) return true;
+      if (known !== undefined && this.member(known) !== undefined) return false;
+      const namespace = namespaces.get(metadata.namespace ?? "");
+      return memberOf(this.#compiled, { metadata }, namespace) === undefined;
+    });
+  }
+
   /** Applies `work` to each member, at once or in slices. */
   ofMembers<T>(work: (known: KnownMember) => T): T[] | Promise<T[]> {
     return this.#run(this.#eachMember(work));
@@ -249,4 +266,11 @@ export class RolloutEntry {
     this.#members.set(cluster, remembered);
     return remembered;
   }
+}
+
+/** Versions that cannot be compared prove nothing. */
+function isNoOlder(known: ObjectMeta, { uid, resourceVersion }: ObjectMeta): boolean {
+  const isSame = known.resourceVersion === resourceVersion;
+  const order = isSame ? 0 : compareResourceVersions(known.resourceVersion, resourceVersion);
+  return known.uid === uid && (order ?? -1) >= 0;
 }

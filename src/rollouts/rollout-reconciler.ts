@@ -13,6 +13,7 @@ import { type Health, healthOf, isAtTarget, reachedVersion } from "./health.ts";
 import { showsMark } from "./member.ts";
 import type { Operation } from "./rollout.ts";
 import { scopeOf } from "./scope.ts";
+import { opens } from "./stages.ts";
 import { clockProblem } from "../memory/clock.ts";
 import type { Result } from "../status/policy-reconciler.ts";
 import type { KnownMember, RolloutEntry } from "./rollout-entry.ts";
@@ -66,6 +67,8 @@ interface Read {
   readonly object: HookRollout;
   /** The slots that the reads have shown to be free. */
   readonly ended: ReadonlySet<string>;
+  /** See RolloutInput. */
+  readonly isPresent: boolean;
   /** When the reads began, as of performance.now(); absent: `object` is that in memory, and nothing is written. */
   readonly began?: number;
 }
@@ -93,10 +96,22 @@ export class RolloutReconciler {
       return { requeueAfterMs: POLL_MS };
     }
     const mayHaveEnded = this.#mayHaveEnded(entry);
-    const planned = await this.#statusOf(entry, { object: entry.object, ended: new Set() });
+    const planned = await this.#statusOf(entry, {
+      object: entry.object,
+      ended: new Set(),
+      isPresent: true,
+    });
+    const isPresent = opens(planned, entry.status) ? await this.#isPresent(entry) : undefined;
     if (mayHaveEnded.length > 0 || !isDeepStrictEqual(planned, entry.status))
-      await this.#write(entry, mayHaveEnded);
-    return { requeueAfterMs: mayHaveEnded.length > 0 ? POLL_MS : this.#untilDue(entry) };
+      await this.#write(entry, mayHaveEnded, isPresent === true);
+    const isBehind = mayHaveEnded.length > 0 || isPresent === false;
+    return { requeueAfterMs: isBehind ? POLL_MS : this.#untilDue(entry) };
+  }
+
+  /** While the watch of Clusters stalls, a member may have failed that memory shows as succeeded. */
+  async #isPresent(entry: RolloutEntry): Promise<boolean> {
+    const listed = await this.#options.api.members();
+    return entry.isAsNew(listed);
   }
 
   /** Deadlines, soaks and claims end by time alone. */
@@ -115,7 +130,11 @@ export class RolloutReconciler {
   }
 
   /** Rejects on a conflict: the work queue then retries, and everything is read again. */
-  async #write(entry: RolloutEntry, mayHaveEnded: readonly RolloutClaim[]): Promise<void> {
+  async #write(
+    entry: RolloutEntry,
+    mayHaveEnded: readonly RolloutClaim[],
+    isPresent: boolean,
+  ): Promise<void> {
     const { api, rollouts, onStored } = this.#options;
     const { name } = entry.rollout;
     const began = performance.now();
@@ -126,7 +145,7 @@ export class RolloutReconciler {
     const current = rollouts.get(name);
     if (current === undefined) return;
     const ended = await this.#readEnded(current, mayHaveEnded);
-    const status = await this.#statusOf(current, { object, ended, began });
+    const status = await this.#statusOf(current, { object, ended, began, isPresent });
     if (isDeepStrictEqual(status, object.status)) return;
     const stored = await api.replaceRolloutStatus(object, status);
     if (stored === undefined) return;
@@ -138,7 +157,10 @@ export class RolloutReconciler {
    * Rejects while this clock may differ from the API server's at the read: one that is ahead would end the claims and soaks
    * by which others release Clusters, for good.
    */
-  async #statusOf(entry: RolloutEntry, { object, ended, began }: Read): Promise<HookRolloutStatus> {
+  async #statusOf(
+    entry: RolloutEntry,
+    { object, ended, began, isPresent }: Read,
+  ): Promise<HookRolloutStatus> {
     const { rollout } = entry;
     const scope = scopeOf(object.spec);
     await entry.refreshed();
@@ -159,6 +181,7 @@ export class RolloutReconciler {
         stored: object.status,
         members,
         ended,
+        isPresent,
         isRebuilding: this.#isRebuilding(object, entry, { scope, now }),
         scope,
         next: entry.queue.head(),

@@ -48,6 +48,8 @@ export interface RolloutInput {
   readonly members: readonly MemberState[];
   /** The slots that a consistent read has shown to be free. */
   readonly ended: ReadonlySet<string>;
+  /** A read has proven that memory shows the members as they are: a stage may pass, and a failure end. */
+  readonly isPresent: boolean;
   /** The claims may be incomplete: nothing may begin yet. */
   readonly isRebuilding: boolean;
   /** Identifies the set of members: see scope.ts. */
@@ -152,10 +154,13 @@ function whoIs(
  * A failure is cleared when the Cluster succeeds, or is no member any more. Those that the status has no room for are the last:
  * those that cannot halt the rollout before those that can, new ones before known ones.
  */
-function failuresNow({ rollout, stored, members, ended }: RolloutInput, now: Date): RolloutFailure[] {
+function failuresNow(
+  { rollout, stored, members, ended, isPresent }: RolloutInput,
+  now: Date,
+): RolloutFailure[] {
   const byUID = namedIn(stored, members);
-  const old = (stored?.failed ?? []).filter((failure) =>
-    stillFailed(rollout, failure, byUID.get(failure.uid)),
+  const old = (stored?.failed ?? []).filter(
+    (failure) => !isPresent || stillFailed(rollout, failure, byUID.get(failure.uid)),
   );
   // A Cluster that never began has not failed; if it halted the rollout, it could never begin.
   const overdue = (stored?.running ?? [])
@@ -310,27 +315,36 @@ function unknownOf(members: readonly MemberState[]): readonly Member[] {
 type ByStage = ReadonlyMap<CompiledStage | undefined, readonly MemberState[]>;
 
 function stagesOf(
-  { rollout, stored, isRebuilding }: RolloutInput,
+  { rollout, stored, isPresent, isRebuilding }: RolloutInput,
   slots: Slots & { readonly byStage: ByStage },
   version: string,
   now: Date,
 ): RolloutStageStatus[] {
   const before = stored?.targets?.find((target) => target.version === version)?.stages ?? [];
   return rollout.stages.map((stage) => {
+    const known = before.find(({ name }) => name === stage.name);
     const own = slots.byStage.get(stage) ?? [];
     const unknown = slots.unknown.filter(({ mayBeIn }) => mayBeIn?.includes(stage) === true).length;
     const { needed, ...counts } = countStage(own, slots, { version, stage, rollout, unknown });
     const isMet = counts.succeeded >= needed && (own.length > 0 || needsNone(stage.minSucceeded));
-    const since = before.find(({ name }) => name === stage.name)?.soakingSince;
-    const soakingSince = isMet ? ((isRebuilding ? undefined : since) ?? timestamp(now)) : undefined;
-    const soaked = readTimestamp(soakingSince);
+    const since = (isRebuilding ? undefined : known?.soakingSince) ?? timestamp(now);
+    const mayPass = isPresent || known?.passed === true;
     return {
       name: stage.name,
       ...counts,
-      ...(soakingSince !== undefined && { soakingSince }),
-      passed: soaked !== undefined && after(soaked, stage.minSuccessTimeMs) <= now,
+      ...(isMet ? soakOf(stage, since, mayPass, now) : { passed: false }),
     };
   });
+}
+
+function soakOf(
+  { minSuccessTimeMs }: CompiledStage,
+  soakingSince: string,
+  mayPass: boolean,
+  now: Date,
+): Pick<RolloutStageStatus, "soakingSince" | "passed"> {
+  const since = readTimestamp(soakingSince);
+  return { soakingSince, passed: mayPass && since !== undefined && after(since, minSuccessTimeMs) <= now };
 }
 
 type Counts = Omit<RolloutStageStatus, "name" | "soakingSince" | "passed"> & { readonly needed: number };

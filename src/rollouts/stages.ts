@@ -84,3 +84,18 @@ function isIgnored({ time }: RolloutFailure, before: Date | undefined): boolean 
   const at = readTimestamp(time);
   return before !== undefined && at !== undefined && at < before;
 }
+
+/** Whether a stage passes or a failure ends, so that more Clusters may begin. */
+export function opens(now: HookRolloutStatus, before: HookRolloutStatus | undefined): boolean {
+  const had = passedOf(before);
+  const failed = new Set(now.failed?.map(({ uid }) => uid));
+  const ends = before?.failed?.some(({ uid }) => !failed.has(uid)) === true;
+  return ends || [...passedOf(now)].some((stage) => !had.has(stage));
+}
+
+function passedOf({ targets = [] }: Pick<HookRolloutStatus, "targets"> = {}): ReadonlySet<string> {
+  const all = targets.flatMap(({ version, stages }) =>
+    stages.filter(({ passed }) => passed).map(({ name }) => JSON.stringify([version, name])),
+  );
+  return new Set(all);
+}

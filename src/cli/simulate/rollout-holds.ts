@@ -105,6 +105,7 @@ function statusOf(
     {
       rollout,
       stored,
+      isPresent: true,
       members: members.map((each) => ({
         ...each,
         health: healthOf(rollout, each.cluster, at),

@@ -46,7 +46,16 @@ function atRest(
   const members = Object.entries(fleet).map(([name, each]) => memberStateOf(rollout, name, each));
   const next = (status: HookRolloutStatus): HookRolloutStatus =>
     computeRolloutStatus(
-      { rollout, stored: status, members, ended: new Set(), isRebuilding: false, scope: "scope", next: [] },
+      {
+        rollout,
+        stored: status,
+        members,
+        ended: new Set(),
+        isPresent: true,
+        isRebuilding: false,
+        scope: "scope",
+        next: [],
+      },
       now,
     );
   let rested = stored;

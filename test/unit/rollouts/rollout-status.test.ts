@@ -47,6 +47,7 @@ interface Case {
   readonly stored?: HookRolloutStatus;
   readonly fleet: readonly Fleet[];
   readonly ended?: readonly string[];
+  readonly isPresent?: boolean;
   readonly isRebuilding?: boolean;
   readonly now?: Date;
 }
@@ -56,6 +57,7 @@ function statusOf({
   stored,
   fleet,
   ended = [],
+  isPresent = true,
   isRebuilding = false,
   now = NOW,
 }: Case): HookRolloutStatus {
@@ -67,7 +69,7 @@ function statusOf({
     return { ...state, member: { ...state.member, ...(stage !== undefined && { stage }) } };
   });
   return computeRolloutStatus(
-    { rollout, stored, members, ended: new Set(ended), isRebuilding, scope: "scope", next: [] },
+    { rollout, stored, members, ended: new Set(ended), isPresent, isRebuilding, scope: "scope", next: [] },
     now,
   );
 }
