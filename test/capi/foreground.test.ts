@@ -54,10 +54,13 @@ async function owned(ns: string): Promise<string[]> {
   return (await Promise.all(lists)).flat().toSorted();
 }
 
-/** The garbage collector has deleted what the Cluster owns, while the operator holds the Cluster. */
+/**
+ * The garbage collector has deleted control plane and infrastructure, while the operator holds the Cluster. It ends with the
+ * last that blocks the owner's deletion: workers, which do not, outlive it where they were not looked at by then.
+ */
 async function isDestroyedWhileHeld(ns: string): Promise<void> {
   await fleet.cp.waitFor("the garbage collector to delete what the Cluster owns", async () => {
-    return (await owned(ns)).length === 0;
+    return (await owned(ns)).every((part) => part.startsWith("MachineDeployment "));
   });
   assert.equal((await heldRow(fleet.cp, policyRef(ns, "protect"), NAME, HOOK)).verdict, "Blocked");
 }
