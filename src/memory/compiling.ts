@@ -3,7 +3,7 @@
 import type { Steps } from "../lib/steps.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { PolicyObject } from "./policy-set.ts";
-import { isSameSpec } from "./same-spec.ts";
+import { isSameSpec } from "./same-object.ts";
 import { Turn, TURN_MS } from "../turns/turn.ts";
 
 interface Job {

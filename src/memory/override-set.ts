@@ -56,12 +56,15 @@ export class OverrideSet {
   }
 
   /** Returns the Clusters ("namespace/name") that it was and is about. */
-  set(name: string, object: HookOverride | undefined): readonly string[] {
+  set(
+    name: string,
+    object: HookOverride | undefined,
+    compiled = object && compileOverride(object, this.#maxMs),
+  ): readonly string[] {
     const key = overrideKey(name);
     const before = this.#entries.get(key);
-    if (object === undefined) this.#entries.delete(key);
+    if (object === undefined || compiled === undefined) this.#entries.delete(key);
     else {
-      const compiled = compileOverride(object, this.#maxMs);
       const same = before?.compiled.uid === compiled.uid;
       this.#entries.set(key, { key, object, compiled, used: same ? before.used : [] });
     }

@@ -9,7 +9,7 @@ import { compactCluster } from "../memory/compact-cluster.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import { policyKey, type PolicyObject } from "../memory/policy-set.ts";
 import type { Rollouts } from "../rollouts/rollout-decisions.ts";
-import { isSameSpec } from "../memory/same-spec.ts";
+import { isSameSpec } from "../memory/same-object.ts";
 import { stubOverride, stubPolicy, stubRollout } from "../memory/stubs.ts";
 import { viewOverride, viewPolicy, viewRollout } from "../memory/stored-views.ts";
 import type { ClusterResource } from "../kube/cluster-resource.ts";

@@ -58,6 +58,11 @@ export class Reported {
     return samples[name]();
   }
 
+  /** A window that a change opens or closes is not an edge. */
+  policiesChanged(now: Date): void {
+    for (const entry of this.#memory.policies.entries()) windowTransitions(entry, now);
+  }
+
   /** Called when time passes: windows open and close, whether or not an operation waits for them. */
   pass(from: Date, to: Date): void {
     for (const entry of this.#memory.policies.entries()) {

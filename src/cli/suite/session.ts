@@ -2,12 +2,15 @@
 
 import type { Cluster } from "../../api/meta.ts";
 import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
-import { worldOf } from "../../memory/memory.ts";
+import { type Memory, worldOf } from "../../memory/memory.ts";
+import { OperationLife } from "../../memory/operation-life.ts";
+import type { Lister } from "../../memory/ports.ts";
 import { nextDeadlineStep } from "../../memory/transitions.ts";
 import type { Attempt } from "../../operations/attempt.ts";
 import { hasEnded } from "../../operations/ended.ts";
 import { asCalled, type PendingOperation, newOperation } from "../../operations/operation.ts";
 import type { ServedHooks } from "../../api/hook-catalog.ts";
+import { clusterKey } from "../../policy/cluster.ts";
 import { type Decision, speaks } from "../../policy/decision.ts";
 import { targetVersion } from "../../policy/target-version.ts";
 import { type AdmissionAnswer, admitted, answerOf } from "../fleet/admission-request.ts";
@@ -22,7 +25,6 @@ import {
 } from "../../operations/timeline.ts";
 import { Coverage } from "./coverage.ts";
 import { Reported } from "./reported.ts";
-import { SuiteMemory } from "./suite-memory.ts";
 import type { SuiteWorld } from "./suite-world.ts";
 
 export interface SessionOptions {
@@ -45,16 +47,24 @@ export class Session {
   /** Absent: the suite expects neither Events nor metrics. */
   readonly reported?: Reported;
   readonly coverage = new Coverage();
-  readonly #memory: SuiteMemory;
+  readonly #memory: Memory;
+  readonly #life: OperationLife;
+  /** The Clusters that operations have followed. */
+  #followed: Lister<Cluster> | undefined;
   #now: Date;
 
   constructor(world: SuiteWorld, { served, now, reports = false }: SessionOptions) {
     this.world = world;
     this.served = served;
+    this.#memory = world.memory;
     this.#now = now;
-    this.#memory = new SuiteMemory(world, {
+    const inOneTurn = { withSettings: <T>(call: T): T => call, isTurnOver: () => false };
+    // A suite re-evaluates at once, so it schedules nothing.
+    const memory = { ...world.memory, schedule: { set: () => undefined } };
+    this.#life = new OperationLife(memory, inOneTurn, {
       served,
       now: () => this.#now,
+      onDirty: () => undefined,
       onTransition: (transition) => this.reported?.emit([transition], this.#now),
     });
     if (reports) this.reported = new Reported(this.#memory);
@@ -83,13 +93,21 @@ export class Session {
   /** Called after objects have changed: operations begin, end, and are re-evaluated. */
   worldChanged(): void {
     this.#policiesChanged();
-    this.#memory.clustersChanged();
+    this.#clustersChanged();
     for (const inputs of this.#allInputs()) this.#put(lookAt(inputs, this.#now));
   }
 
   #policiesChanged(): void {
-    this.#memory.policiesChanged();
     this.coverage.know(this.world.fleet.policies.map(({ compiled }) => compiled));
+    this.reported?.policiesChanged(this.#now);
+  }
+
+  #clustersChanged(): void {
+    const before = this.#followed;
+    const { clusters } = this.world.fleet.memory;
+    this.#followed = clusters;
+    const keys = new Set([...(before?.list() ?? []), ...clusters.list()].map(clusterKey));
+    for (const key of keys) this.#life.clusterChanged(before?.get(key), clusters.get(key));
   }
 
   /** When the pending operation of the Cluster began; `undefined`: there is none. */
@@ -105,7 +123,7 @@ export class Session {
     const waits = this.served.blocking.has(call.hook) && look.decision.trace.some(speaks);
     if (waits && !hasEnded(operation, cluster, this.served)) {
       if (before !== undefined && targetVersion(before.call) !== targetVersion(call))
-        this.#memory.life.ended(before);
+        this.#life.ended(before);
       this.#put(look);
     }
     return look.decision;

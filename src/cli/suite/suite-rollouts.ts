@@ -47,13 +47,13 @@ export class SuiteRollouts {
     this.#api = new SuiteRolloutApi(world);
     const shared = {
       api: this.#api,
-      clusters: world.clusters,
+      clusters: world.memory.clusters,
       now: () => session.now,
       nowMs: () => session.now.getTime(),
     };
     this.#rollouts = new Rollouts({
       ...shared,
-      namespaces: world.namespaces,
+      namespaces: world.memory.namespaces,
       served,
       firstAsked: (uid, hook) => session.firstAsked(uid, hook),
       refreshMs: 0,
@@ -274,7 +274,7 @@ export class SuiteRollouts {
   }
 
   #find(key: string): Cluster | undefined {
-    return this.#session.world.clusters.get(key);
+    return this.#session.world.memory.clusters.get(key);
   }
 
   #write(cluster: Cluster, change: Parameters<Session["world"]["rewrite"]>[1]): void {

@@ -2,57 +2,48 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { isFields } from "../../lib/fields.ts";
-import type { HookOverride } from "../../api/hook-policy.ts";
-import type { Cluster, Namespace } from "../../api/meta.ts";
-import type { Lister } from "../../memory/ports.ts";
+import { namespacedName } from "../../lib/keys.ts";
+import type { Cluster } from "../../api/meta.ts";
+import type { Memory } from "../../memory/memory.ts";
 import { clusterKey, viewMetadata } from "../../policy/cluster.ts";
-import type { ObjectReader } from "../../policy/objects.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { nearest } from "../../policy/validation/field-message.ts";
 import { policyName } from "../../policy/policy-ref.ts";
-import { Fleet, type FleetOptions } from "../fleet/fleet.ts";
-import { groupOf, isCluster, ownKind, type RawObject, viewOverride } from "../fleet/kinds.ts";
+import { emptyMemory, Fleet, type FleetOptions } from "../fleet/fleet.ts";
+import { groupOf, isCluster, ownKind, type RawObject } from "../fleet/kinds.ts";
 import { SuiteError } from "./suite-error.ts";
 import type { ObjectRefSpec } from "./spec.gen.ts";
 
 export class SuiteWorld {
-  /** These three read the present objects like the operator's informers. */
-  readonly clusters: Lister<Cluster> = {
-    get: (key) => {
-      const [namespace = "", name = ""] = key.split("/");
-      return this.fleet.cluster(namespace, name);
-    },
-    byNamespace: (name) => this.fleet.clusters().filter(({ metadata }) => metadata.namespace === name),
-    list: () => this.fleet.clusters(),
-  };
-  readonly namespaces: Lister<Namespace> = {
-    get: (name) => this.fleet.namespace(name),
-    byNamespace: () => [],
-    list: () => this.fleet.namespaces(),
-  };
-  readonly objects: ObjectReader = { find: (...query) => this.fleet.objects.find(...query) };
+  /** The operator's memory, as its informers would have filled it; its lists show the present objects. */
+  readonly memory: Memory;
   readonly #options: FleetOptions;
   #objects: readonly RawObject[] = [];
   #fleet: Fleet | undefined;
 
-  constructor(options: Omit<FleetOptions, "complete">) {
-    this.#options = { ...options, complete: true };
+  constructor(options: Omit<FleetOptions, "complete" | "memory">) {
+    const filled = emptyMemory(options.maxOverrideMs);
+    this.#options = { ...options, complete: true, memory: filled };
+    this.memory = {
+      ...filled,
+      clusters: {
+        get: (key) => this.fleet.memory.clusters.get(key),
+        byNamespace: (name) => this.fleet.memory.clusters.byNamespace(name),
+        list: () => this.fleet.clusters(),
+      },
+      namespaces: {
+        get: (name) => this.fleet.namespace(name),
+        byNamespace: () => [],
+        list: () => this.fleet.namespaces(),
+      },
+      objects: { find: (...query) => this.fleet.memory.objects.find(...query) },
+    };
   }
 
-  get maxOverrideMs(): number {
-    return this.#options.maxOverrideMs;
-  }
-
+  /** The present objects; what has changed in them is in memory from now on. */
   get fleet(): Fleet {
     this.#fleet ??= new Fleet(this.#objects, this.#options);
     return this.#fleet;
-  }
-
-  overrides(): readonly HookOverride[] {
-    const { now } = this.#options;
-    return this.#objects
-      .filter((object) => ownKind(object) === "HookOverride")
-      .map((raw) => viewOverride(raw, now));
   }
 
   rollouts(): readonly RawObject[] {
@@ -92,7 +83,7 @@ export class SuiteWorld {
       this.#objects.flatMap((object): RawObject | readonly RawObject[] => {
         if (!isCluster(object)) return object;
         const { name, namespace = "default" } = viewMetadata(object["metadata"]);
-        const same = clusterKey(cluster) === `${namespace}/${name}`;
+        const same = clusterKey(cluster) === namespacedName({ namespace, name });
         return same ? (change(object) ?? []) : object;
       }),
     );

@@ -38,7 +38,7 @@ export function target(session: Session, spec: CallSpec): Omit<Asked, "decision"
 export function targetOfCall(session: Session, spec: CallSpec): Omit<Asked, "decision"> {
   const asked = target(session, spec);
   const { topology } = asked.cluster;
-  const known = session.world.clusters.get(spec.cluster);
+  const known = session.world.memory.clusters.get(spec.cluster);
   if (topology !== undefined && topology.version !== known?.topology?.version) {
     session.world.wantVersion(asked.cluster, topology.version);
     session.worldChanged();
@@ -83,7 +83,7 @@ function wanting(cluster: Cluster, call: HookCall): Cluster {
 }
 
 function clusterOf({ world }: Session, key: string): Cluster {
-  const cluster = world.clusters.get(key);
+  const cluster = world.memory.clusters.get(key);
   if (cluster !== undefined) return cluster;
   throw unknownCluster(key, world.fleet.clusters().map(clusterKey), "cluster");
 }
