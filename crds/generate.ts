@@ -1,6 +1,7 @@
 /**
- * Generates the CRDs, schemas/*.json and src/api/*.gen.ts from crds/source/crds.yaml, and the schema and types of suites from
- * src/cli/suite/suite-schema.ts (npm run generate). Running it twice changes nothing.
+ * Generates the CRDs, schemas/*.json and src/api/*.gen.ts from crds/source/crds.yaml, the schema and types of suites from
+ * src/cli/suite/suite-schema.ts, and the type of the JSON of `hookpolicy explain` from its schema (npm run generate).
+ * Running it twice changes nothing.
  */
 
 import { readFileSync, writeFileSync } from "node:fs";
@@ -16,6 +17,7 @@ const VERSION = "v1alpha1";
 const NOTE =
   "Generated from crds/source/crds.yaml by crds/generate.ts (npm run generate): change that instead.";
 
+const EXPLAIN_SCHEMA = "schemas/output/explain.json";
 const SUITE_NOTE =
   "Generated from src/cli/suite/suite-schema.ts by crds/generate.ts (npm run generate): change that instead.";
 
@@ -215,6 +217,12 @@ async function generateSuiteTypes(): Promise<string> {
   const definitions: Types = {};
   typed(SUITE_SCHEMA, definitions);
   return await printTypes(definitions, `// ${SUITE_NOTE}\n${SUITE_IMPORTS}`);
+}
+
+/** The JSON of `hookpolicy explain`, for the program that writes it and the page that shows it. */
+async function generateExplainTypes(): Promise<string> {
+  const { title: _, ...schema } = JSON.parse(readFileSync(join(ROOT, EXPLAIN_SCHEMA), "utf8"));
+  return await printTypes({ ExplainJson: schema }, `// Generated from ${EXPLAIN_SCHEMA} by crds/generate.ts`);
 }
 
 async function printTypes(definitions: Types, bannerComment: string): Promise<string> {
@@ -445,3 +453,4 @@ await writeEditorSchema("all", anyKind([...kinds.map(({ kind }) => kind), SUITE_
 writeFileSync(join(ROOT, "src/api/hook-policy.gen.ts"), await generateTypes(kinds));
 writeFileSync(join(ROOT, "src/api/schemas.gen.ts"), await generateSchemas(kinds, definitions));
 writeFileSync(join(ROOT, "src/cli/suite/spec.gen.ts"), await generateSuiteTypes());
+writeFileSync(join(ROOT, "src/page/explain.gen.ts"), await generateExplainTypes());

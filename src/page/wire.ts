@@ -1,5 +1,7 @@
 /** The JSON that the server of `hookpolicy ui` sends to its page. */
 
+import type { ExplainJson } from "./explain.gen.ts";
+
 export interface About {
   /** The program's name as it was called, for printed commands. */
   readonly program: string;
@@ -94,7 +96,6 @@ export interface Span {
   readonly to: string;
 }
 
-/** The report of `hookpolicy explain -o json`, and more. */
 export interface Explained {
   readonly report: ExplainReport;
   /** The verdicts of the policies over the time of the slider, for each operation. */
@@ -105,80 +106,17 @@ export interface Explained {
   readonly to: string;
 }
 
-/** The parts of `hookpolicy explain -o json` that the page shows. */
-export interface ExplainReport {
-  readonly at: string;
-  /** Others delete what the Cluster owns, or will. */
-  readonly tornDown?: {
-    readonly message: string;
-    readonly steps: readonly { readonly command: string; readonly wanted: string }[];
-  };
-  readonly notes: readonly string[];
-  readonly operations: readonly ExplainedOperation[];
-}
+/** Read-only, and as before it is printed, which leaves out the fields that are undefined. */
+type Json<T> = T extends object
+  ? { readonly [Key in keyof T]: Json<T[Key]> | (undefined extends T[Key] ? undefined : never) }
+  : T;
 
-export interface ExplainedOperation {
-  readonly hook: string;
-  /** What admission answers to the request by which the hook would be called; absent: no rule speaks there. */
-  readonly admission?: "Denied" | "Warned" | "Passed";
-  readonly targetVersion?: string;
-  readonly firstAsked?: string;
-  readonly passed: boolean;
-  readonly verdict: string;
-  readonly holds?: boolean;
-  readonly message: string;
-  readonly earliestRelease?: string;
-  readonly steps: readonly {
-    readonly rule: string;
-    readonly gate?: string;
-    readonly wanted: string;
-    readonly commands: readonly string[];
-  }[];
-  readonly policies: readonly ExplainedPolicy[];
-  readonly rollouts: readonly {
-    readonly rollout: string;
-    readonly mode: string;
-    readonly holds: boolean;
-    readonly reason: string;
-    readonly stage?: string;
-    readonly because: readonly string[];
-  }[];
-}
-
-export interface PolicyName {
-  readonly kind: string;
-  readonly namespace?: string;
-  readonly name: string;
-}
-
-export interface ExplainedPolicy {
-  readonly policy: PolicyName;
-  readonly mode: string;
-  readonly matched: boolean;
-  readonly mismatch?: readonly string[];
-  readonly verdict: string;
-  readonly holds: boolean;
-  readonly overriddenBy?: string;
-  readonly rules: readonly {
-    readonly rule: string;
-    readonly verdict: string;
-    readonly reason: string;
-    readonly condition?: string;
-    readonly message: string;
-    readonly gates: readonly ExplainedGate[];
-  }[];
-  readonly status?: { readonly differences: readonly string[]; readonly because?: string };
-}
-
-export interface ExplainedGate {
-  readonly gate: string;
-  readonly holds?: boolean;
-  readonly wanted: string;
-  readonly observed: string;
-  readonly remedy?: string;
-  readonly withheld?: string;
-  readonly members?: readonly ExplainedGate[];
-}
+/** The report of `hookpolicy explain -o json`. */
+export type ExplainReport = Json<ExplainJson>;
+export type ExplainedOperation = ExplainReport["operations"][number];
+export type ExplainedPolicy = ExplainedOperation["policies"][number];
+export type ExplainedRule = ExplainedPolicy["rules"][number];
+export type ExplainedGate = ExplainedRule["gates"][number];
 
 export interface Stretch {
   readonly from: string;

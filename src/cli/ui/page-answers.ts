@@ -71,7 +71,7 @@ export async function explained({ client, options, words }: Source, query: Query
   const { at: _, ...present } = read.options;
   const name = `${wish.name.namespace}/${wish.name.name}`;
   return {
-    report: JSON.parse(JSON.stringify(explanationJson(explanation))),
+    report: explanationJson(explanation),
     spans: spansAhead(read.fleet, present, end).map((spans) =>
       spans.map(({ verdict, from, to }) => ({ verdict, from: timestamp(from), to: timestamp(to) })),
     ),
