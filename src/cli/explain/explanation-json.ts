@@ -27,8 +27,8 @@ function operationJson({
   };
 }
 
-function policyJson({ trace, mismatch, release, rules, status }: ExplainedPolicy): wire.ExplainedPolicy {
-  const { policy, mode, matched, verdict, holds, overriddenBy } = trace;
+function policyJson(explained: ExplainedPolicy): wire.ExplainedPolicy {
+  const { policy, mode, matched, mismatch, verdict, holds, overriddenBy, release, rules, status } = explained;
   return {
     policy,
     mode,
@@ -43,8 +43,9 @@ function policyJson({ trace, mismatch, release, rules, status }: ExplainedPolicy
   };
 }
 
-function ruleJson({ trace, release, isSinceKnown, admission }: ExplainedRule): wire.ExplainedRule {
-  const { timers: _, changesAt: _edge, deadlineAt, gates, ...rest } = trace;
+function ruleJson(explained: ExplainedRule): wire.ExplainedRule {
+  const { timers: _, changesAt: _edge, deadlineAt, gates, release, isSinceKnown, ...shown } = explained;
+  const { deadlineMs: _deadline, admission, ...rest } = shown;
   return {
     ...rest,
     ...(admission !== undefined && { admission }),
