@@ -10,7 +10,7 @@ import type {
 } from "../api/hook-policy.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Cluster, Namespace, ObjectMeta, OwnedPart } from "../api/meta.ts";
-import type { HookCall } from "../api/runtime-hooks.ts";
+import type { ClusterCall, HookCall } from "../api/runtime-hooks.ts";
 import type { FoundObjects, ObjectReader } from "../policy/objects.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import type { TimeAllowance } from "../turns/allowance.ts";
@@ -22,9 +22,7 @@ import type { HolderRef, PolicyKind } from "../policy/policy-ref.ts";
 import type { PolicyObject } from "./policy-set.ts";
 
 /** The content of a hook request, or of a review. */
-export interface DecisionRequest {
-  readonly call: HookCall;
-  readonly cluster: Cluster;
+export interface DecisionRequest extends ClusterCall {
   /**
    * Set for a review, which asks whether a request may begin the operation. `cluster` is the object of the review: the API
    * server stores it only if nothing else has changed the Cluster, so no read could be newer.

@@ -5,7 +5,7 @@
 
 import type { RefusedRequest } from "../admission/cluster-handler.ts";
 import type { AdmissionVerdict } from "../admission/outcome.ts";
-import type { HookCall, HookName } from "../api/runtime-hooks.ts";
+import type { ClusterCall, HookCall, HookName } from "../api/runtime-hooks.ts";
 import { targetVersion } from "../policy/target-version.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 import { objectQueries } from "../policy/gates/object-queries.ts";
@@ -129,10 +129,7 @@ export function auditRefusal(
   };
 }
 
-function subject(
-  { call, cluster }: Pick<HookRequest, "call" | "cluster">,
-  { now, instance }: AuditContext,
-): AuditSubject {
+function subject({ call, cluster }: ClusterCall, { now, instance }: AuditContext): AuditSubject {
   const { namespace = "", name, uid } = cluster.metadata;
   const version = targetVersion(call);
   return {

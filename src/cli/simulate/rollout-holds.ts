@@ -1,8 +1,7 @@
 /** Computes what the HookRollouts of a fleet hold if Cluster API asks about every Cluster at the same instant. */
 
 import type { HookRolloutStatus } from "../../api/hook-policy.ts";
-import type { Cluster } from "../../api/meta.ts";
-import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
+import type { ClusterCall, HookName } from "../../api/runtime-hooks.ts";
 import type { KnownMember } from "../../rollouts/rollout-entry.ts";
 import { type QueueInput, RolloutQueue, type Waiting } from "../../rollouts/rollout-queue.ts";
 import { computeRolloutStatus } from "../../rollouts/rollout-status.ts";
@@ -18,9 +17,7 @@ import { liftingOverride } from "../fleet/lifting.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
 
 /** An operation that Cluster API asks about. */
-export interface AwaitedOperation {
-  readonly cluster: Cluster;
-  readonly call: HookCall;
+export interface AwaitedOperation extends ClusterCall {
   readonly firstAsked: Date;
   /** Whether every policy releases it. */
   readonly released: boolean;

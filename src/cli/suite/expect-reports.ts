@@ -3,7 +3,7 @@
 import { RE2JS } from "@bufbuild/re2";
 import { didYouMean } from "../../policy/validation/field-message.ts";
 import { checkNames, checkRolloutNames } from "./check-names.ts";
-import { type Compared, comparedText, type Known, NONE } from "./expect.ts";
+import { type Compared, comparedText, type Holders, NONE } from "./expect.ts";
 import type { MetricSample, ReportedEvent } from "./reported.ts";
 import type { EventSpec, MetricSpec } from "./spec.gen.ts";
 import { METRIC_LABELS } from "./spec.ts";
@@ -60,7 +60,7 @@ function aboutOf({ regarding: { kind, namespace, name } }: ReportedEvent): strin
 export function compareMetric(
   { name, labels = {}, value }: MetricSpec,
   samples: readonly MetricSample[],
-  known: Known,
+  known: Holders,
 ): Compared[] {
   for (const label of Object.keys(labels)) checkLabel(name, label);
   checkNames(labels, known.policies);

@@ -63,7 +63,7 @@ export function reasonOf({ policy, rule }: Finding): string {
 }
 
 /** All policies and rollouts of the suite: another name is an error. */
-export interface Known {
+export interface Holders {
   readonly policies: readonly CompiledPolicy[];
   readonly rollouts: readonly CompiledRollout[];
 }
@@ -75,7 +75,7 @@ export interface Answered {
 }
 
 /** Compares every expected field. */
-export function compare(expect: ExpectSpec, answered: Answered, { policies, rollouts }: Known): Compared[] {
+export function compare(expect: ExpectSpec, answered: Answered, { policies, rollouts }: Holders): Compared[] {
   checkNames(expect, policies);
   checkRolloutNames(expect, rollouts);
   checkFields(expect, answered);

@@ -10,7 +10,7 @@ import { problemAt } from "../validate/kind-problems.ts";
 import type { LoadedSuite, Suite } from "./suite.ts";
 import { begin, type Begun } from "./begin.ts";
 import { SuiteError, within, withinAsync } from "./suite-error.ts";
-import { type Answered, compare, type Compared, compareTimeline, type Known } from "./expect.ts";
+import { type Answered, compare, type Compared, compareTimeline, type Holders } from "./expect.ts";
 import { callText, type StepResult, type SuiteResult } from "./result.ts";
 import { compareEvents, compareMetric } from "./expect-reports.ts";
 import { compareRollout } from "./expect-rollouts.ts";
@@ -135,7 +135,7 @@ async function checkCall({ session, rollouts }: Running, { call: spec, expect }:
   return judged(compared, answered);
 }
 
-function knownIn({ session, rollouts }: Begun): Known {
+function knownIn({ session, rollouts }: Begun): Holders {
   const policies = session.world.fleet.policies.map(({ compiled }) => compiled);
   return { policies, rollouts: rollouts.compiled };
 }

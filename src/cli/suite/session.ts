@@ -1,7 +1,7 @@
 /** Runs a suite's clock and its calls, and remembers what the operator would remember. */
 
 import type { Cluster } from "../../api/meta.ts";
-import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
+import type { ClusterCall, HookCall, HookName } from "../../api/runtime-hooks.ts";
 import { type Memory, worldOf } from "../../memory/memory.ts";
 import { OperationLife } from "../../memory/operation-life.ts";
 import type { Lister } from "../../memory/ports.ts";
@@ -35,9 +35,7 @@ export interface SessionOptions {
 }
 
 /** A call, and what the policies say about it. */
-export interface Asked {
-  readonly cluster: Cluster;
-  readonly call: HookCall;
+export interface AnsweredCall extends ClusterCall {
   readonly decision: Decision;
 }
 
@@ -147,7 +145,7 @@ export class Session {
   }
 
   /** When time alone can change the answer. */
-  nextChange({ cluster, call, decision }: Asked): Date | undefined {
+  nextChange({ cluster, call, decision }: AnsweredCall): Date | undefined {
     const state = newOperation(call, cluster, this.#now, this.#known(cluster, call));
     const inputs = { ...this.#inputs(cluster, state), lookAgain: () => LOOK_AGAIN_SECONDS };
     return nextLook(inputs, { at: this.#now, decision });

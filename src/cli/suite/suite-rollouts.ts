@@ -21,7 +21,7 @@ import { memberOf, operationOf, showsMark } from "../../rollouts/member.ts";
 import type { CompiledRollout, Operation } from "../../rollouts/rollout.ts";
 import { asBegun, asEnded, asWaiting } from "./cluster-api.ts";
 import { SuiteRolloutApi } from "./rollout-api.ts";
-import type { Asked, Session } from "./session.ts";
+import type { AnsweredCall, Session } from "./session.ts";
 import { SuiteError } from "./suite-error.ts";
 
 /** A suite exceeds this only by mistake, such as windows of a minute over months. */
@@ -37,7 +37,7 @@ export class SuiteRollouts {
   /** The held calls, by clusterKey(). */
   readonly #held = new Map<string, HookCall>();
   /** The held calls with the last decisions of the policies. */
-  #waiting: readonly Asked[] = [];
+  #waiting: readonly AnsweredCall[] = [];
   #changedAt: Date;
 
   constructor(session: Session) {
@@ -232,7 +232,7 @@ export class SuiteRollouts {
     return false;
   }
 
-  #repeat(key: string, known: HookCall): Asked[] {
+  #repeat(key: string, known: HookCall): AnsweredCall[] {
     const found = this.#find(key);
     const { served } = this.#session;
     if (found?.paused === true) return [];
@@ -248,7 +248,7 @@ export class SuiteRollouts {
     return [{ cluster, call, decision: this.#session.ask(cluster, call) }];
   }
 
-  async #answer(waiting: Asked): Promise<Decision> {
+  async #answer(waiting: AnsweredCall): Promise<Decision> {
     const known = this.#fromMemory(waiting);
     if (known.holds) return withoutBasis(known);
     const { cluster, call } = waiting;
@@ -259,7 +259,7 @@ export class SuiteRollouts {
     return withoutBasis(confirmed.decision);
   }
 
-  #fromMemory({ cluster, call, decision }: Asked): Decision {
+  #fromMemory({ cluster, call, decision }: AnsweredCall): Decision {
     const world = this.#session.world.fleet.world(cluster);
     const basis = { source: "Memory" as const, world, policies: [] };
     return this.#rollouts.ask({ call, cluster }, { ...decision, basis });

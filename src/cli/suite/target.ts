@@ -1,7 +1,7 @@
 /** Finds the Cluster of a step, and the call that Cluster API would send. */
 
 import type { Cluster } from "../../api/meta.ts";
-import { type HookCall, VERSION_FIELDS } from "../../api/runtime-hooks.ts";
+import { type ClusterCall, type HookCall, VERSION_FIELDS } from "../../api/runtime-hooks.ts";
 import type { Attempt } from "../../operations/attempt.ts";
 import { expectedCall } from "../../operations/call.ts";
 import { VERSIONED } from "../../operations/step.ts";
@@ -10,11 +10,11 @@ import { isVersion, targetVersion } from "../../policy/target-version.ts";
 import { requestOf } from "../fleet/admission-request.ts";
 import { unknownCluster } from "./check-names.ts";
 import { SuiteError } from "./suite-error.ts";
-import type { Asked, Session } from "./session.ts";
+import type { Session } from "./session.ts";
 import type { CallSpec, RequestSpec } from "./spec.ts";
 
 /** Throws for a call that Cluster API would not send. */
-export function target(session: Session, spec: CallSpec): Omit<Asked, "decision"> {
+export function target(session: Session, spec: CallSpec): ClusterCall {
   const { hook, settings } = spec;
   const cluster = clusterOf(session, spec.cluster);
   if (!session.served.advertised.has(hook)) {
@@ -35,7 +35,7 @@ export function target(session: Session, spec: CallSpec): Omit<Asked, "decision"
 }
 
 /** The same for a call that the suite makes: the Cluster keeps the version that the call names. */
-export function targetOfCall(session: Session, spec: CallSpec): Omit<Asked, "decision"> {
+export function targetOfCall(session: Session, spec: CallSpec): ClusterCall {
   const asked = target(session, spec);
   const { topology } = asked.cluster;
   const known = session.world.memory.clusters.get(spec.cluster);

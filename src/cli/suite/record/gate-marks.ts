@@ -2,8 +2,7 @@
 
 import { fieldsOf, isFields, listOf } from "../../../lib/fields.ts";
 import type { GateSpec, MetadataGateSpec } from "../../../api/hook-policy.ts";
-import type { Cluster } from "../../../api/meta.ts";
-import type { HookCall } from "../../../api/runtime-hooks.ts";
+import type { ClusterCall } from "../../../api/runtime-hooks.ts";
 import { ANY_VALUE, MISSING, wantedValue } from "../../../policy/gates/metadata-gate.ts";
 import type { MetadataField } from "../../../policy/settable.ts";
 
@@ -19,7 +18,7 @@ export interface Mark {
 export function marksOf(
   rule: unknown,
   gates: readonly { readonly gate: string; readonly holds: boolean | null }[],
-  { cluster, call }: { readonly cluster: Cluster; readonly call: HookCall },
+  { cluster, call }: ClusterCall,
 ): Mark[] {
   return gates.flatMap(({ gate: name, holds }) => {
     const spec = listOf(fieldsOf(rule)["until"]).find((each) => fieldsOf(each)["name"] === name);
