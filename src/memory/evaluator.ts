@@ -20,8 +20,7 @@ import type { Candidates } from "./policy-set.ts";
 import type { StoreOptions } from "./ports.ts";
 import { ofOperation } from "./work-schedule.ts";
 import { Turn, TURN_MS } from "../turns/turn.ts";
-import { note } from "./noted.ts";
-import { nextDeadlineStep, type Transition } from "./transitions.ts";
+import { nextDeadlineStep, rowChanges, type Transition } from "./transitions.ts";
 import { type ScheduledMemory, worldOf } from "./memory.ts";
 import type { PolicyEntry } from "./policy-entry.ts";
 
@@ -192,7 +191,7 @@ export class Evaluator {
     const key = operationKey(operation.clusterUID, operation.call.hook);
     const { namespace } = operation;
     const torn = tornDown(cluster, (part) => this.#options.isBeingDeleted?.(namespace, part) === true);
-    for (const each of note(entries, operation, { ...decision, tornDown: torn }, at)) {
+    for (const each of rowChanges(entries, operation, { ...decision, tornDown: torn }, at)) {
       const { entry, before, row, transitions } = each;
       for (const transition of transitions) {
         this.#options.onTransition(transition);

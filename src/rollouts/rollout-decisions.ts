@@ -23,7 +23,7 @@ import type { DecisionRequest, RolloutApi } from "../memory/ports.ts";
 import { RolloutClaims } from "./rollout-claims.ts";
 import { RolloutEntry, type RolloutWorld } from "./rollout-entry.ts";
 import { isNotOlder, RolloutSnapshot } from "./rollout-snapshot.ts";
-import { stubRollout } from "../memory/stubs.ts";
+import { stubRollout } from "../memory/stored-views.ts";
 import { confirmedWithin } from "../memory/time-budget.ts";
 
 export interface RolloutsOptions extends RolloutWorld {

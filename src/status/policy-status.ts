@@ -16,11 +16,10 @@ import { OBJECTS_NOT_LOADED } from "../policy/objects.ts";
 import { type CompiledPolicy, type CompiledRule, isGated, windowsOf } from "../policy/policy.ts";
 import { earliest, timestamp, wholeSecond } from "../policy/instant.ts";
 import { failing, type Finding, withTransitions } from "./conditions.ts";
-import { type HeldRow, storedRow } from "../operations/rows.ts";
+import { type HeldRow, resultKey, storedRow } from "../operations/rows.ts";
 import { TORN_DOWN_REASONS } from "../operations/torn-down.ts";
-import { type Known, knownOf } from "../memory/known.ts";
+import { type KnownRows, knownOf } from "../memory/policy-entry.ts";
 import type { Unavailable } from "../memory/ports.ts";
-import { resultKey } from "../memory/recorded.ts";
 
 export interface StatusInput {
   readonly policy: CompiledPolicy;
@@ -28,7 +27,7 @@ export interface StatusInput {
   readonly matchedClusters: number;
   readonly held: readonly HeldRow[];
   /** What this replica knew when it last computed the status: see mayHideRows(). */
-  readonly before: Known;
+  readonly before: KnownRows;
   readonly recent: readonly RecentResult[];
   /** Why Clusters cannot be read; absent: they can. */
   readonly clustersUnavailable?: Unavailable | undefined;
@@ -42,7 +41,7 @@ export interface StatusInput {
 export function computeStatus(
   input: StatusInput,
   now: Date,
-  known: Known = knownOf(input.held),
+  known: KnownRows = knownOf(input.held),
 ): HookPolicyStatus {
   const { policy, stored, clustersUnavailable } = input;
   const counts = clustersUnavailable === undefined ? count(input, known) : storedCounts(stored);
@@ -63,10 +62,10 @@ type Counts = Pick<
   "matchedClusters" | "blocked" | "wouldBlock" | "decisions" | "decisionsOmitted"
 >;
 
-function count({ policy, held, before, stored, matchedClusters }: StatusInput, now: Known): Counts {
-  // A stub remembers one row of its stored status (stubs.ts).
+function count({ policy, held, before, stored, matchedClusters }: StatusInput, now: KnownRows): Counts {
+  // A stub remembers one row of its stored status (stored-views.ts).
   const shown = firstOf(held, policy.tooLarge === true ? 1 : MAX_DECISIONS).map(storedRow);
-  const unseen = (total: number | undefined, what: keyof Known): number =>
+  const unseen = (total: number | undefined, what: keyof KnownRows): number =>
     mayHideRows(stored) ? Math.max(0, (total ?? 0) - sizeOfUnion(before[what], now[what])) : 0;
   const clusters = (what: "blocked" | "wouldBlock"): number => {
     const { size } = now[what];

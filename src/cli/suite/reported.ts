@@ -2,9 +2,8 @@
 
 import type { HookRollout } from "../../api/hook-policy.ts";
 import type { Memory } from "../../memory/memory.ts";
-import { note } from "../../memory/noted.ts";
 import type { PolicyEntry } from "../../memory/policy-entry.ts";
-import { type Transition, windowEdge, windowTransitions } from "../../memory/transitions.ts";
+import { rowChanges, type Transition, windowEdge, windowTransitions } from "../../memory/transitions.ts";
 import { describeTransition, type EventText } from "../../report/event-text.ts";
 import { countDeadlines, countDecisions, countOverrides, openWindows } from "../../report/gauges.ts";
 import { countRolloutClusters, countRolloutHalts } from "../../report/rollout-gauges.ts";
@@ -81,7 +80,7 @@ export class Reported {
   /** Records the decision about a pending operation. */
   decided(operation: PendingOperation, decision: Decision, at: Date): void {
     const { entries } = this.#memory.policies.candidates(operation.namespace);
-    for (const { entry, row, transitions } of note(entries, operation, decision, at)) {
+    for (const { entry, row, transitions } of rowChanges(entries, operation, decision, at)) {
       entry.setRow(operationKey(operation.clusterUID, operation.call.hook), row);
       this.emit(transitions, at);
     }
