@@ -1,11 +1,11 @@
-/** Keys of objects. Each format is written in one place, because the same object must have the same key everywhere. */
+/** The key of an object in stores, queues and indexes, which messages show, too. */
 
-/** "team-a/prod-1", and "/freeze" for an object without a namespace. */
-export function namespacedName({ namespace = "", name }: NamedObject): string {
-  return `${namespace}/${name}`;
-}
-
-export interface NamedObject {
+export interface ObjectName {
   readonly namespace?: string | undefined;
   readonly name: string;
+}
+
+/** "namespace/name", or "name" of a cluster-scoped object. */
+export function namespacedName({ namespace = "", name }: ObjectName): string {
+  return namespace === "" ? name : `${namespace}/${name}`;
 }

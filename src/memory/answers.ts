@@ -2,6 +2,7 @@
 
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
+import { namespacedName } from "../lib/keys.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { answering } from "../operations/operation.ts";
 import { hasEnded } from "../operations/ended.ts";
@@ -118,12 +119,13 @@ export class Answers {
     const same = new WeakRef(cluster);
     const { name } = cluster.metadata;
     const stands = (now: Date): boolean => {
-      const known = clusters.get(`${ns}/${name}`);
+      const key = namespacedName({ namespace: ns, name });
+      const known = clusters.get(key);
       return (
         now.getTime() >= since &&
         (until === "Never" || now < until) &&
         policies.candidates(ns).compiled === compiled &&
-        overrides.of(`${ns}/${name}`) === ownOverrides &&
+        overrides.of(key) === ownOverrides &&
         operations.get(uid, call.hook) === operation &&
         known !== undefined &&
         known === same.deref() &&

@@ -1,5 +1,6 @@
 /** The HookOverrides in memory, and the operations that each of them has released. */
 
+import { namespacedName } from "../lib/keys.ts";
 import type { HookOverride, OverrideUse } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
 import { clusterKey } from "../policy/cluster.ts";
@@ -99,5 +100,5 @@ export function useKey({ clusterUID, hook, targetVersion }: OverrideUse): string
 }
 
 function clusterOf({ compiled: { clusterRef } }: OverrideEntry): string {
-  return `${clusterRef.namespace}/${clusterRef.name}`;
+  return namespacedName(clusterRef);
 }

@@ -1,6 +1,7 @@
 /** Rows of a policy's status: operations that it holds, would hold or cannot evaluate, and results of operations. */
 
 import { type DecisionRow, MAX_ROW_MESSAGE, type RecentResult, type TornDown } from "../api/hook-policy.ts";
+import { namespacedName } from "../lib/keys.ts";
 import { printable } from "../lib/printable.ts";
 import type { ClusterCall } from "../api/runtime-hooks.ts";
 import { targetVersion } from "../policy/target-version.ts";
@@ -11,6 +12,11 @@ import { truncate } from "../policy/message.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import { firstAskedBy } from "../policy/world.ts";
 import type { PendingOperation } from "./operation.ts";
+
+/** The clusterKey() of a row's Cluster. */
+export function clusterOfRow({ namespace, cluster }: Pick<DecisionRow, "namespace" | "cluster">): string {
+  return namespacedName({ namespace, name: cluster });
+}
 
 export interface HeldRow extends DecisionRow {
   /** Whether the policy holds the operation: under failurePolicy Ignore, it holds nothing that is not evaluable. */

@@ -6,6 +6,7 @@ import type { Logger } from "../lib/logger.ts";
 import type { AuditLog } from "../report/audit-log.ts";
 import type { DecisionRequest } from "../memory/ports.ts";
 import { sparing } from "../lib/sparing.ts";
+import { namespacedName } from "../lib/keys.ts";
 import type { Metrics } from "../report/metrics.ts";
 import type { Decision } from "../policy/decision.ts";
 import { policyName } from "../policy/policy-ref.ts";
@@ -33,7 +34,7 @@ export function recordAdmission(recording: AdmissionRecording): AdmissionRecorde
       const { username: user, dryRun } = review;
       metrics.admissionReviews.inc({ hook, verdict: outcome.verdict });
       metrics.admissionReviewDuration.observe({ hook }, seconds);
-      const cluster = `${metadata.namespace}/${metadata.name}`;
+      const cluster = namespacedName(metadata);
       const fields = { hook, cluster, user, dryRun, ...describe(outcome) };
       const { denial } = outcome;
       if (denial === undefined) return log.debug("Admitted a request about a Cluster", fields);

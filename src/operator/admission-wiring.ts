@@ -1,5 +1,6 @@
 /** Provides what the policy webhook needs from the controller's memory and from the API server. */
 
+import { namespacedName } from "../lib/keys.ts";
 import { setImmediate } from "node:timers/promises";
 
 import type { Settings } from "../admission/examine.ts";
@@ -89,7 +90,7 @@ export function worldOf({ store, clusters, namespaces }: ReadMemory): AdmissionW
       const policy = selectorsOf(selection);
       return await someOf(candidates, (cluster) => isMatch(policy, cluster));
     },
-    cluster: (namespace, name) => clusters.get(`${namespace}/${name}`),
+    cluster: (namespace, name) => clusters.get(namespacedName({ namespace, name })),
     policy: (kind, namespace, name) => store.policies.get(policyKey(kind, namespace, name))?.compiled,
     policiesOf: (cluster) =>
       store.policies

@@ -19,7 +19,7 @@ export interface Mark {
 }
 
 /** "Cluster label env". */
-export function placeOf({ on, field, key }: Omit<Mark, "value">): string {
+export function placeOf({ on, field, key }: Readonly<Record<"on" | "field" | "key", string>>): string {
   return [on, field, key].join(" ");
 }
 

@@ -4,6 +4,7 @@
  * some Clusters delays no confirmation about others.
  */
 
+import { namespacedName } from "../lib/keys.ts";
 import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
 import type { FoundObjects } from "../policy/objects.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
@@ -159,7 +160,7 @@ export class LiveReads {
   }
 
   cluster(underWay: ConfirmationUnderWay, namespace: string, name: string): Promise<Cluster> {
-    const read = { underWay, share: shareOf(underWay), key: `${namespace}/${name}` };
+    const read = { underWay, share: shareOf(underWay), key: namespacedName({ namespace, name }) };
     return this.#clusters.read(read, () => this.#reader.cluster(namespace, name));
   }
 

@@ -4,6 +4,7 @@
  */
 
 import { compareText } from "../lib/compare-text.ts";
+import { namespacedName } from "../lib/keys.ts";
 import type { HookRollout, RolloutClaim } from "../api/hook-policy.ts";
 import type { Cluster, ObjectMeta } from "../api/meta.ts";
 import type { HookCall, HookName } from "../api/runtime-hooks.ts";
@@ -58,7 +59,7 @@ export class Rollouts {
     this.#claims = new RolloutClaims({
       api,
       namespaceOf: (name) => namespaces.get(name),
-      knownCluster: ({ namespace, name }) => clusters.get(`${namespace}/${name}`),
+      knownCluster: (cluster) => clusters.get(namespacedName(cluster)),
       compiledOf: (object) => this.get(object.metadata.name)?.compiledOf(object) ?? compile(object),
       now,
       onStored: (object) => this.learn(object.metadata.name, object),

@@ -2,6 +2,7 @@
 
 import { parse } from "semver";
 import { entryOf } from "../lib/entry-of.ts";
+import { namespacedName } from "../lib/keys.ts";
 import {
   CONDITION,
   type HookRollout,
@@ -407,7 +408,7 @@ function halted(rollout: CompiledRollout, slots: Pick<HookRolloutStatus, "failed
     };
   }
   const failed = countingFailures(rollout, slots.failed, stage.name);
-  const names = failed.slice(0, 3).map(({ namespace, name }) => `${namespace}/${name}`);
+  const names = failed.slice(0, 3).map(namespacedName);
   const more = failed.length > names.length ? ` and ${failed.length - names.length} more` : "";
   const message = `Stage ${stage.name}: ${names.join(", ")}${more} failed. Nothing more begins until they are healthy, or until \`hookpolicy rollout resume ${rollout.name}\``;
   return { type: CONDITION.Halted, status: "True", reason: REASON.TooManyFailures, message };

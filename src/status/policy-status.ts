@@ -16,7 +16,7 @@ import { OBJECTS_NOT_LOADED } from "../policy/objects.ts";
 import { type CompiledPolicy, type CompiledRule, isGated, windowsOf } from "../policy/policy.ts";
 import { earliest, timestamp, wholeSecond } from "../policy/instant.ts";
 import { failing, type Finding, withTransitions } from "./conditions.ts";
-import { type HeldRow, resultKey, storedRow } from "../operations/rows.ts";
+import { clusterOfRow, type HeldRow, resultKey, storedRow } from "../operations/rows.ts";
 import { TORN_DOWN_REASONS } from "../operations/torn-down.ts";
 import { type KnownRows, knownOf } from "../memory/policy-entry.ts";
 import type { Unavailable } from "../memory/ports.ts";
@@ -234,7 +234,7 @@ function torn({ held, stored, clustersUnavailable }: StatusInput): Finding[] {
     .toSorted((a, b) => compareText(a.firstAsked, b.firstAsked) || compareText(a.clusterUID, b.clusterUID));
   const reason = TORN_DOWN_REASONS.find((each) => rows.some(({ tornDown }) => tornDown?.reason === each));
   if (reason === undefined) return [];
-  const names = [...new Set(rows.map(({ namespace, cluster }) => `${namespace}/${cluster}`))];
+  const names = [...new Set(rows.map(clusterOfRow))];
   const more = names.length > SHOWN_CLUSTERS ? ` and ${names.length - SHOWN_CLUSTERS} more` : "";
   const message = `Others delete what held Clusters own: ${names.slice(0, SHOWN_CLUSTERS).join(", ")}${more}. Run hookpolicy explain for each`;
   return [{ type, status: "True", reason, message }];

@@ -1,5 +1,6 @@
 /** Prints an explanation as text: first what to do, then why. */
 
+import { namespacedName } from "../../lib/keys.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import type { Admitted } from "../../policy/admission.ts";
 import type { Verdict } from "../../policy/decision.ts";
@@ -29,7 +30,7 @@ interface View extends TextOptions {
 
 export function explanationLines(explanation: Explanation, options: TextOptions): string[] {
   const { cluster, at, operations, notes, tornDown } = explanation;
-  const name = `${cluster.namespace}/${cluster.name}`;
+  const name = namespacedName(cluster);
   const blocks = operations.map((operation) => operationLines(operation, { ...options, name, at }));
   const none = [
     `No operation of Cluster ${name} is held, and none waits for an answer.`,

@@ -1,5 +1,6 @@
 /** Finds out from a rollout's status whether it has a free slot, and whether it is the Cluster's turn. */
 
+import { namespacedName } from "../../lib/keys.ts";
 import type { RolloutCandidate, RolloutClaim } from "../../api/hook-policy.ts";
 import type { Cluster, ObjectMeta } from "../../api/meta.ts";
 import { type Hold, holdOf } from "../../rollouts/hold.ts";
@@ -86,7 +87,7 @@ const SHOWN = 5;
 
 function inUse({ used, limit, what }: UsedLimit): string {
   if (limit === 0) return "maxConcurrency is 0, so nothing begins";
-  const names = used.slice(0, SHOWN).map(({ namespace, name }) => `${namespace}/${name}`);
+  const names = used.slice(0, SHOWN).map(namespacedName);
   const more = used.length > SHOWN ? ` and ${used.length - SHOWN} more` : "";
   return `${what} (${limit}) are in use, by ${names.join(", ")}${more}`;
 }

@@ -14,6 +14,7 @@ import {
 import type { Cluster, Namespace } from "../../api/meta.ts";
 import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
 import { adoptRow, oncePerOperation } from "../../operations/adopt-row.ts";
+import { clusterOfRow } from "../../operations/rows.ts";
 import { asCalled, type PendingOperation, pendingDeletion } from "../../operations/operation.ts";
 import { PendingOperations } from "../../operations/operations.ts";
 import { clusterKey, viewCluster, viewMetadata, viewNamespace } from "../../policy/cluster.ts";
@@ -119,9 +120,7 @@ export class Fleet {
     this.served = served;
     this.#now = now;
     this.policies = fillPolicies(memory, unique, served).toSorted(byName);
-    this.#rows = Map.groupBy(this.policies.flatMap(rowsOf), ({ row }) =>
-      namespacedName({ namespace: row.namespace, name: row.cluster }),
-    );
+    this.#rows = Map.groupBy(this.policies.flatMap(rowsOf), ({ row }) => clusterOfRow(row));
     this.overrides = fillOverrides(memory, ofKind("HookOverride"), options).toSorted((a, b) =>
       compareText(a.name, b.name),
     );

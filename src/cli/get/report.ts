@@ -1,5 +1,6 @@
 /** Prints what is held: as tables, as blocks for narrow terminals, and as JSON. */
 
+import { clusterOfRow } from "../../operations/rows.ts";
 import type { DecisionRow } from "../../api/hook-policy.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { policyName, type PolicyRef } from "../../policy/policy-ref.ts";
@@ -77,7 +78,7 @@ export const HEADINGS = ["CLUSTER", "HOOK", "POLICY", "RULE/GATE", "HELD", "RELE
 export function cells(held: Held, view: CommandWords & Pick<HeldView, "now">): string[] {
   const { policy, row } = held;
   return [
-    `${row.namespace}/${row.cluster}`,
+    clusterOfRow(row),
     row.hook,
     shortName(policy),
     ruleAndGate(held),
@@ -102,11 +103,11 @@ function wayOut(held: Held, words: CommandWords): string {
 }
 
 export function approveCommand(
-  { approvable, row: { namespace, cluster, hook } }: Held,
+  { approvable, row }: Held,
   { program, connection }: CommandWords,
 ): string | undefined {
   if (!approvable) return undefined;
-  return `${program} approve ${shellQuote(`${namespace}/${cluster}`)} --hook ${hook}${connection}`;
+  return `${program} approve ${shellQuote(clusterOfRow(row))} --hook ${row.hook}${connection}`;
 }
 
 /** An operation, followed by every policy that holds it. */
@@ -128,7 +129,7 @@ function detailsOf(held: Held, view: HeldView): Detail[] {
 }
 
 function operationOf({ row }: Held): string {
-  return `${row.namespace}/${row.cluster} ${row.hook}`;
+  return `${clusterOfRow(row)} ${row.hook}`;
 }
 
 function byPolicy(held: readonly Held[], { now }: HeldView): Summary {
@@ -177,7 +178,7 @@ const SHOWN_ALARMS = 5;
 export function tornDownNotes({ held }: HeldFleet): string[] {
   const torn = new Map(
     held.flatMap(({ row }) =>
-      row.tornDown === undefined ? [] : [[`${row.namespace}/${row.cluster}`, row.tornDown] as const],
+      row.tornDown === undefined ? [] : [[clusterOfRow(row), row.tornDown] as const],
     ),
   );
   const shown = [...torn].slice(0, SHOWN_ALARMS);
@@ -234,9 +235,9 @@ interface HeldObject extends Omit<DecisionRow, "namespace" | "timers"> {
 }
 
 export function heldObject({ policy, row, approvable }: Held): HeldObject {
-  const { namespace, cluster, clusterUID, hook, targetVersion, rule, gate, verdict, reason, message } = row;
+  const { clusterUID, hook, targetVersion, rule, gate, verdict, reason, message } = row;
   return {
-    cluster: `${namespace}/${cluster}`,
+    cluster: clusterOfRow(row),
     clusterUID,
     hook,
     ...(targetVersion !== undefined && { targetVersion }),

@@ -2,7 +2,8 @@
 
 import { fieldsOf } from "../../lib/fields.ts";
 import { counted } from "../terminal/counted.ts";
-import { keyOf, type KubeObject } from "../../kube/resource.ts";
+import { namespacedName } from "../../lib/keys.ts";
+import type { KubeObject } from "../../kube/resource.ts";
 import { type PolicyKind, policyName } from "../../policy/policy-ref.ts";
 import { heldBy } from "../get/held.ts";
 
@@ -36,7 +37,7 @@ export function heldNow({ policies, rollouts, deployment }: Statuses): string[] 
 function waitingFor({ metadata, spec, status }: KubeObject): string[] {
   const { waiting } = fieldsOf(fieldsOf(status)["summary"]);
   if (fieldsOf(spec)["mode"] === "Audit" || typeof waiting !== "number" || waiting === 0) return [];
-  return [`${counted(waiting, "Cluster")} by HookRollout ${keyOf(metadata)}`];
+  return [`${counted(waiting, "Cluster")} by HookRollout ${namespacedName(metadata)}`];
 }
 
 function isRunning(deployment: KubeObject | undefined): boolean {

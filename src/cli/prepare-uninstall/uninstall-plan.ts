@@ -15,7 +15,8 @@ import { isConflict, isForbidden, unlessNotFound } from "../../kube/kube-error.t
 import type { PolicyKind } from "../../policy/policy-ref.ts";
 import { heldNow } from "./held-now.ts";
 import { reportGone, seemsCurrent } from "./operator-gone.ts";
-import { apiResource, type KubeObject, keyOf, type ObjectKey, type Resource } from "../../kube/resource.ts";
+import { namespacedName } from "../../lib/keys.ts";
+import { apiResource, type KubeObject, type ObjectKey, type Resource } from "../../kube/resource.ts";
 import { extensionConfigsAt, RUNTIME_GROUP_PATH } from "../../kube/extension-configs.ts";
 
 /** The name of the shipped ExtensionConfig, ValidatingWebhookConfiguration and Deployment. */
@@ -103,7 +104,7 @@ async function stop(
   const isScaledDown = fieldsOf(deployment.spec)["replicas"] === 0;
   if (isScaledDown && (await podsOf(client, deployment)).length === 0) return undefined;
   return {
-    does: `scale Deployment ${keyOf(key)} to 0 and wait for its Pods to stop`,
+    does: `scale Deployment ${namespacedName(key)} to 0 and wait for its Pods to stop`,
     run: async () => {
       // Not the scale subresource, which would need one more RBAC rule for the same effect.
       await client.mergePatch(DEPLOYMENTS, key, { spec: { replicas: 0 } });
@@ -133,7 +134,7 @@ async function podsOf(client: Client, { metadata, spec }: KubeObject): Promise<s
   const { items } = await client.list(PODS, { namespace, metadataOnly: true });
   return items
     .filter(({ metadata: { labels = {} } }) => wanted.every(([key, value]) => labels[key] === value))
-    .map((pod) => keyOf(pod.metadata));
+    .map((pod) => namespacedName(pod.metadata));
 }
 
 type Policy = KubeObject & { readonly apiVersion: string; readonly kind: PolicyKind };

@@ -1,5 +1,6 @@
 /** Computes what the HookRollouts of a fleet hold if Cluster API asks about every Cluster at the same instant. */
 
+import { namespacedName } from "../../lib/keys.ts";
 import type { HookRolloutStatus } from "../../api/hook-policy.ts";
 import type { ClusterCall, HookName } from "../../api/runtime-hooks.ts";
 import type { KnownMember } from "../../rollouts/rollout-entry.ts";
@@ -82,7 +83,7 @@ function holdsOf(
     at,
   )) {
     const hold = holdOf(compiled, { reason: "NoFreeSlot", stage: stage?.name });
-    holds.set(`${metadata.namespace}/${metadata.name}`, heldIn(stage, hold));
+    holds.set(namespacedName(metadata), heldIn(stage, hold));
   }
   return holds;
 }

@@ -1,5 +1,6 @@
 /** Compares the Events and metrics that a step expects with those that the operator would report. */
 
+import { namespacedName } from "../../lib/keys.ts";
 import { RE2JS } from "@bufbuild/re2";
 import { didYouMean } from "../../policy/validation/field-message.ts";
 import { checkNames, checkRolloutNames } from "./check-names.ts";
@@ -52,8 +53,8 @@ function describeEvent(event: ReportedEvent): string {
   return `${event.reason} ${aboutOf(event)}: ${event.note}`;
 }
 
-function aboutOf({ regarding: { kind, namespace, name } }: ReportedEvent): string {
-  return `${kind} ${namespace === undefined ? name : `${namespace}/${name}`}`;
+function aboutOf({ regarding }: ReportedEvent): string {
+  return `${regarding.kind} ${namespacedName(regarding)}`;
 }
 
 /** Adds up the series that have these labels. Throws for a label that the metric does not have. */

@@ -1,5 +1,6 @@
 /** Compares the expected statuses of HookRollouts with the actual ones. */
 
+import { namespacedName } from "../../lib/keys.ts";
 import { CONDITION, type HookRollout } from "../../api/hook-policy.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { checkRolloutNames, unknownCluster } from "./check-names.ts";
@@ -36,7 +37,7 @@ export function compareRollout(
 function namesOf(
   clusters: readonly { readonly namespace: string; readonly name: string }[] = [],
 ): readonly string[] {
-  return clusters.map(({ namespace, name }) => `${namespace}/${name}`);
+  return clusters.map(namespacedName);
 }
 
 function listed(names: readonly string[] | undefined): string | undefined {

@@ -166,8 +166,8 @@ function describe(object: RawObject): string {
   return nameOf({ ...refOf(object), name, ...(namespace !== undefined && { namespace }) });
 }
 
-function nameOf({ kind, namespace, name }: ObjectRefSpec): string {
-  return namespace === undefined ? `${kind} ${name}` : `${kind} ${namespace}/${name}`;
+function nameOf(ref: ObjectRefSpec): string {
+  return `${ref.kind} ${namespacedName(ref)}`;
 }
 
 /** The API server counts the changes of a Cluster's spec in its generation, to which conditions refer. */

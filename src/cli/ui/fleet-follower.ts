@@ -1,5 +1,6 @@
 /** Follows policies and rollouts, and passes what their statuses say to a feed. */
 
+import { namespacedName } from "../../lib/keys.ts";
 import type { HookRollout } from "../../api/hook-policy.ts";
 import { viewRollout } from "../../memory/stored-views.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
@@ -119,6 +120,6 @@ function rolloutRow(rollout: HookRollout, now: Date): RolloutRow {
 type Listed = ObjectKey & Pick<LaneCluster, "since" | "reason"> & Partial<LaneCluster>;
 
 function laneCluster({ namespace, name, stage = "", target = "", since, reason }: Listed): LaneCluster {
-  const cluster = `${namespace}/${name}`;
+  const cluster = namespacedName({ namespace, name });
   return { cluster, stage, target, since, ...(reason !== undefined && { reason }) };
 }

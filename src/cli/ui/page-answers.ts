@@ -6,6 +6,7 @@ import { setImmediate as breathe } from "node:timers/promises";
 import { HOOK_NAMES, type HookName } from "../../api/runtime-hooks.ts";
 import { servedHooks } from "../../api/hook-catalog.ts";
 import { fieldsOf, textOf } from "../../lib/fields.ts";
+import { namespacedName } from "../../lib/keys.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import type { Options } from "../../operator/options.ts";
 import { timestamp } from "../../policy/instant.ts";
@@ -45,7 +46,7 @@ export async function clusterRows({ client }: Source): Promise<readonly ClusterR
     project: ({ metadata, ...raw }): ClusterRow => {
       const [spec, status] = [fieldsOf(raw["spec"]), fieldsOf(raw["status"])];
       return {
-        cluster: `${metadata.namespace}/${metadata.name}`,
+        cluster: namespacedName(metadata),
         version: textOf(fieldsOf(spec["topology"])["version"]),
         phase: textOf(status["phase"]),
         paused: spec["paused"] === true,
@@ -69,7 +70,7 @@ export async function explained({ client, options, words }: Source, query: Query
   const { now } = read.options;
   const end = new Date(now.getTime() + AHEAD_MS);
   const { at: _, ...present } = read.options;
-  const name = `${wish.name.namespace}/${wish.name.name}`;
+  const name = namespacedName(wish.name);
   return {
     report: explanationJson(explanation),
     spans: spansAhead(read.fleet, present, end).map((spans) =>

@@ -6,6 +6,7 @@ import { dirname, relative, resolve } from "node:path";
 import { stringify } from "yaml";
 import { messageOf } from "../../../lib/thrown.ts";
 import { fieldsOf } from "../../../lib/fields.ts";
+import { namespacedName } from "../../../lib/keys.ts";
 import { servedHooks } from "../../../api/hook-catalog.ts";
 import { viewMetadata } from "../../../policy/cluster.ts";
 import { CommandError, FAILED, USAGE } from "../../command.ts";
@@ -99,8 +100,8 @@ function nameProblem(expect: ExpectSpec, policies: readonly CompiledPolicy[]): s
   }
 }
 
-function nameOf({ cluster: { namespace, name } }: Answered): string {
-  return `${namespace}/${name}`;
+function nameOf({ cluster }: Answered): string {
+  return namespacedName(cluster);
 }
 
 /** Gives Clusters without a uid that of the log, and removes deletions: the answers show when those began. */
@@ -112,7 +113,7 @@ function asBefore(objects: readonly RawObject[], answers: readonly Answered[]): 
     if (!isCluster(object)) return { ...object, metadata: own };
     const { deletionTimestamp: _deleted, ...metadata } = own;
     const { namespace = "default", name } = viewMetadata(metadata);
-    const uid = metadata["uid"] ?? uids.get(`${namespace}/${name}`);
+    const uid = metadata["uid"] ?? uids.get(namespacedName({ namespace, name }));
     return { ...object, metadata: { ...metadata, ...(uid !== undefined && { uid }) } };
   });
 }
@@ -169,7 +170,7 @@ function sections({ sources, objects, fleet, meant }: Given, folder: string): ob
 /** A Cluster's namespace and name, or a Namespace's name. */
 function keyOf(object: RawObject): string {
   const { namespace = "default", name } = viewMetadata(object["metadata"]);
-  return isNamespace(object) ? name : `${namespace}/${name}`;
+  return isNamespace(object) ? name : namespacedName({ namespace, name });
 }
 
 const START = { line: 1, column: 1 };

@@ -1,6 +1,8 @@
 /** Makes a step of each answer and refusal in an audit log: its time, the changes before it, and its verdict. */
 
 import { type Fields, fieldsOf, listOf } from "../../../lib/fields.ts";
+import { namespacedName } from "../../../lib/keys.ts";
+import { placeOf } from "../../../policy/settable.ts";
 import type { Cluster } from "../../../api/meta.ts";
 import type { HookCall } from "../../../api/runtime-hooks.ts";
 import { about } from "../../../operations/call.ts";
@@ -128,11 +130,11 @@ class Recorder {
       ),
     );
     // A value that one gate needs is not removed for another gate, which may want another value.
-    const held = new Set(wanted.filter(({ value }) => value !== null).map(keyOf));
+    const held = new Set(wanted.filter(({ value }) => value !== null).map(placeOf));
     return wanted
-      .filter((mark) => mark.value !== null || !held.has(keyOf(mark)))
+      .filter((mark) => mark.value !== null || !held.has(placeOf(mark)))
       .filter((mark) => {
-        const key = `${mark.on === "Cluster" ? answer.cluster.name : ""} ${answer.cluster.namespace} ${keyOf(mark)}`;
+        const key = `${mark.on === "Cluster" ? answer.cluster.name : ""} ${answer.cluster.namespace} ${placeOf(mark)}`;
         const isKnown = this.#marks.get(key) === mark.value;
         this.#marks.set(key, mark.value);
         return !isKnown && (mark.on === "Cluster" || this.#fleet.namespace(answer.cluster.namespace));
@@ -144,10 +146,6 @@ class Recorder {
     this.#overrides.delete(name);
     return raw === undefined ? [] : [raw];
   }
-}
-
-function keyOf({ on, field, key }: Mark): string {
-  return [on, field, key].join(" ");
 }
 
 function callOf({ hook, cluster: { namespace, name }, targetVersion }: Answered): CallSpec {
@@ -167,7 +165,7 @@ function deletion(
   known: Set<string>,
 ): RawObject[] {
   const { namespace, name } = cluster;
-  const key = `${namespace}/${name}`;
+  const key = namespacedName(cluster);
   const begins = kind === "Answer" && hook === "BeforeClusterDelete";
   if (!begins || firstAsked === undefined || known.has(key)) return [];
   known.add(key);
