@@ -1,6 +1,6 @@
 /**
  * Generates the CRDs, schemas/*.json and src/api/*.gen.ts from crds/source/crds.yaml, the schema and types of suites from
- * src/cli/suite/suite-schema.ts, and the type of the JSON of `hookpolicy explain` from its schema (npm run generate).
+ * src/cli/suite/suite-schema.ts, and the types of the JSON that the page shows from its schemas (npm run generate).
  * Running it twice changes nothing.
  */
 
@@ -17,7 +17,10 @@ const VERSION = "v1alpha1";
 const NOTE =
   "Generated from crds/source/crds.yaml by crds/generate.ts (npm run generate): change that instead.";
 
-const EXPLAIN_SCHEMA = "schemas/output/explain.json";
+const OUTPUT_NOTE =
+  "Generated from schemas/output by crds/generate.ts (npm run generate): change that instead.";
+/** The commands whose JSON the page of `hookpolicy ui` shows, by the name of the type. */
+const OUTPUTS = { ExplainJson: "explain", GetJson: "get" };
 const SUITE_NOTE =
   "Generated from src/cli/suite/suite-schema.ts by crds/generate.ts (npm run generate): change that instead.";
 
@@ -219,10 +222,14 @@ async function generateSuiteTypes(): Promise<string> {
   return await printTypes(definitions, `// ${SUITE_NOTE}\n${SUITE_IMPORTS}`);
 }
 
-/** The JSON of `hookpolicy explain`, for the program that writes it and the page that shows it. */
-async function generateExplainTypes(): Promise<string> {
-  const { title: _, ...schema } = JSON.parse(readFileSync(join(ROOT, EXPLAIN_SCHEMA), "utf8"));
-  return await printTypes({ ExplainJson: schema }, `// Generated from ${EXPLAIN_SCHEMA} by crds/generate.ts`);
+/** For the program that writes the JSON and the page that shows it. */
+async function generateOutputTypes(): Promise<string> {
+  const schemas = Object.entries(OUTPUTS).map(([name, command]): [string, JSONSchema] => {
+    const path = join(ROOT, `schemas/output/${command}.json`);
+    const { title: _, ...schema } = JSON.parse(readFileSync(path, "utf8"));
+    return [name, schema];
+  });
+  return await printTypes(Object.fromEntries(schemas), `// ${OUTPUT_NOTE}`);
 }
 
 async function printTypes(definitions: Types, bannerComment: string): Promise<string> {
@@ -453,4 +460,4 @@ await writeEditorSchema("all", anyKind([...kinds.map(({ kind }) => kind), SUITE_
 writeFileSync(join(ROOT, "src/api/hook-policy.gen.ts"), await generateTypes(kinds));
 writeFileSync(join(ROOT, "src/api/schemas.gen.ts"), await generateSchemas(kinds, definitions));
 writeFileSync(join(ROOT, "src/cli/suite/spec.gen.ts"), await generateSuiteTypes());
-writeFileSync(join(ROOT, "src/page/explain.gen.ts"), await generateExplainTypes());
+writeFileSync(join(ROOT, "src/page/output.gen.ts"), await generateOutputTypes());

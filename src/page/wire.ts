@@ -1,6 +1,6 @@
 /** The JSON that the server of `hookpolicy ui` sends to its page. */
 
-import type { ExplainJson } from "./explain.gen.ts";
+import type { ExplainJson, GetJson } from "./output.gen.ts";
 
 export interface About {
   /** The program's name as it was called, for printed commands. */
@@ -13,23 +13,19 @@ export interface About {
   readonly hooks: readonly string[];
 }
 
+/** Read-only, and as before it is printed, which leaves out the fields that are undefined. */
+type Json<T> = T extends object
+  ? { readonly [Key in keyof T]: Json<T[Key]> | (undefined extends T[Key] ? undefined : never) }
+  : T;
+
+/** A row of `hookpolicy get -o json`. */
+export type HeldObject = Json<GetJson>["held"][number];
+
 /** An operation that a policy holds. */
-export interface HeldRow {
+export interface HeldRow extends Omit<HeldObject, "clusterUID" | "policy" | "since" | "approvable"> {
   /** Does not change while the operation waits. */
   readonly key: string;
-  readonly cluster: string;
-  readonly hook: string;
-  readonly targetVersion?: string;
   readonly policy: string;
-  readonly rule: string;
-  readonly gate?: string;
-  readonly verdict: string;
-  readonly reason: string;
-  readonly message: string;
-  readonly firstAsked: string;
-  readonly earliestRelease?: string;
-  /** Others delete what the Cluster owns. */
-  readonly tornDown?: { readonly reason: string; readonly message: string };
   /** Releases it; absent: no command does. */
   readonly command?: string;
 }
@@ -105,11 +101,6 @@ export interface Explained {
   readonly from: string;
   readonly to: string;
 }
-
-/** Read-only, and as before it is printed, which leaves out the fields that are undefined. */
-type Json<T> = T extends object
-  ? { readonly [Key in keyof T]: Json<T[Key]> | (undefined extends T[Key] ? undefined : never) }
-  : T;
 
 /** The report of `hookpolicy explain -o json`. */
 export type ExplainReport = Json<ExplainJson>;

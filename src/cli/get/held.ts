@@ -10,7 +10,7 @@ import { policyKind, type RawObject, viewPolicy } from "../fleet/kinds.ts";
 /** An operation of a Cluster, with one policy that holds it. */
 export interface Held {
   readonly policy: PolicyRef;
-  readonly row: DecisionRow;
+  readonly row: DecisionRow & { readonly verdict: "Blocked" | "NotEvaluable" };
   /** Whether `hookpolicy approve` can make the gate hold. */
   readonly approvable: boolean;
 }
@@ -83,7 +83,8 @@ function policyOf(raw: RawObject): Policy[] {
 
 function heldOf({ ref, spec, rows }: Policy, namespace: string | undefined): Held[] {
   return rows
-    .filter((row) => holds(row, spec) && isIn(row, namespace))
+    .filter((row) => isIn(row, namespace))
+    .filter((row) => holds(row, spec))
     .map((row) => ({ policy: ref, row, approvable: isApprovable(gateOf(spec, row)) }));
 }
 
@@ -91,7 +92,8 @@ function heldOf({ ref, spec, rows }: Policy, namespace: string | undefined): Hel
  * A row of an Audit policy is WouldBlock, or belongs to a rule that would not hold in mode Enforce either. What uses up the
  * steps or the memory holds whatever the failurePolicy (decide.ts, isHeld).
  */
-function holds({ verdict, reason }: DecisionRow, spec: unknown): boolean {
+function holds(row: DecisionRow, spec: unknown): row is Held["row"] {
+  const { verdict, reason } = row;
   if (verdict === "Blocked") return true;
   const { mode, failurePolicy } = fieldsOf(spec);
   const isStrict = failurePolicy !== "Ignore" || holdsAnyway(reason);

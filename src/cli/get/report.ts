@@ -1,8 +1,8 @@
 /** Prints what is held: as tables, as blocks for narrow terminals, and as JSON. */
 
 import { clusterOfRow } from "../../operations/rows.ts";
-import type { DecisionRow } from "../../api/hook-policy.ts";
 import type { Terminal } from "../terminal/terminal.ts";
+import type { HeldObject } from "../../page/wire.ts";
 import { policyName, type PolicyRef } from "../../policy/policy-ref.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { shellQuote } from "../../policy/message.ts";
@@ -226,12 +226,6 @@ export function heldJson(fleet: HeldFleet, now: Date): object {
     overdue: overdue(fleet, now),
     ...(operatorSeen !== undefined && { operatorSeen: timestamp(operatorSeen) }),
   };
-}
-
-/** The JSON form. */
-interface HeldObject extends Omit<DecisionRow, "namespace" | "timers"> {
-  readonly policy: PolicyRef;
-  readonly approvable: boolean;
 }
 
 export function heldObject({ policy, row, approvable }: Held): HeldObject {

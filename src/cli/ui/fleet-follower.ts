@@ -67,12 +67,12 @@ export async function followFleet(
 }
 
 function heldRow(held: Held, words: CommandWords): HeldRow {
-  const { policy, clusterUID: _, approvable: _approvable, since: _since, ...rest } = heldObject(held);
+  const { policy: _, clusterUID: _uid, approvable: _approvable, since: _since, ...rest } = heldObject(held);
   const command = approveCommand(held, words);
   return {
     key: heldKey(held),
     ...rest,
-    policy: policyName(policy),
+    policy: policyName(held.policy),
     ...(command !== undefined && { command }),
   };
 }
