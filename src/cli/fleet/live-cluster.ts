@@ -6,7 +6,7 @@ import type { clusterName } from "../command.ts";
 import type { Fleet, FleetOptions } from "./fleet.ts";
 import type { RawObject } from "./kinds.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
-import type { Unread } from "./cluster-world.ts";
+import type { Unread } from "./live-fleet.ts";
 import { type Options, parseOptions } from "../../operator/options.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
 import { type ConnectionFlags, noCluster, reading } from "./connection.ts";
@@ -77,8 +77,8 @@ export async function readCluster(
     readonly queries: (fleet: Fleet, cluster: Cluster) => readonly ObjectQuery[];
   },
 ): Promise<{ readonly fleet: Fleet; readonly cluster: Cluster; readonly unread: readonly Unread[] }> {
-  const { readClusterWorld } = await import("./cluster-world.ts");
-  const { objects, allNamespaces, reader, unread } = await readClusterWorld(client, name, async (found) => {
+  const { readClusterObjects } = await import("./live-fleet.ts");
+  const { objects, allNamespaces, reader, unread } = await readClusterObjects(client, name, async (found) => {
     const seen = await fleetOf(found, settings);
     return settings.queries(seen, clusterIn(seen, name));
   });
