@@ -21,7 +21,12 @@ import { clusterKey, viewCluster, viewMetadata, viewNamespace } from "../../poli
 import { compilePolicy } from "../../policy/compile.ts";
 import { matches } from "../../policy/decide.ts";
 import type { ServedHooks } from "../../api/hook-catalog.ts";
-import type { ObjectReader } from "../../policy/objects.ts";
+import {
+  type FoundObjects,
+  objectKindKey,
+  type ObjectReader,
+  type WatchedObject,
+} from "../../policy/objects.ts";
 import { compileOverride, type Override } from "../../policy/override.ts";
 import type { CompiledPolicy, ObjectQuery } from "../../policy/policy.ts";
 import type { World } from "../../policy/world.ts";
@@ -29,7 +34,6 @@ import { keepPolicies, type Memory, putPolicy, type Surroundings, worldOf } from
 import { OverrideSet } from "../../memory/override-set.ts";
 import { type PolicyObject, PolicySet } from "../../memory/policy-set.ts";
 import type { Lister } from "../../memory/ports.ts";
-import { objectReader } from "./fleet-objects.ts";
 import {
   groupOf,
   isCluster,
@@ -330,4 +334,28 @@ function rowsOf({ compiled: policy, status }: FleetPolicy): readonly RecordedRow
 
 function byName(a: FleetPolicy, b: FleetPolicy): number {
   return compareText(policyName(a.compiled.ref), policyName(b.compiled.ref));
+}
+
+/** `complete`: a kind without objects has none; otherwise it is unknown. */
+function objectReader(objects: readonly RawObject[], complete: boolean): ObjectReader {
+  const byKind = Map.groupBy(objects.map(watched), ({ key }) => key);
+  return {
+    find: (kind, namespace): FoundObjects => {
+      const key = objectKindKey(kind);
+      const found = byKind.get(key);
+      if (found === undefined && complete) return { ok: true, namespaced: true, objects: [] };
+      if (found === undefined) {
+        const message = `no ${key} is among the objects that were given`;
+        return { ok: false, reason: "ObjectsNotGiven", message };
+      }
+      const namespaced = found.some(({ object }) => object.metadata.namespace !== undefined);
+      const inReach = found.filter(({ object }) => !namespaced || object.metadata.namespace === namespace);
+      return { ok: true, namespaced, objects: inReach.map(({ object }) => object) };
+    },
+  };
+}
+
+function watched(raw: RawObject): { readonly key: string; readonly object: WatchedObject } {
+  const key = objectKindKey({ apiVersion: String(raw["apiVersion"]), kind: String(raw["kind"]) });
+  return { key, object: { metadata: viewMetadata(raw["metadata"]), raw } };
 }
