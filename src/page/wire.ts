@@ -92,7 +92,7 @@ export interface Span {
   readonly to: string;
 }
 
-export interface Explained {
+export interface ClusterExplanation {
   readonly report: ExplainReport;
   /** The verdicts of the policies over the time of the slider, for each operation. */
   readonly spans: readonly (readonly Span[])[];
@@ -151,7 +151,7 @@ export interface PlanReport {
   readonly never: readonly string[];
 }
 
-export interface Simulated {
+export interface SimulationReport {
   /** The file cannot be simulated: where, and why. */
   readonly problems: readonly string[];
   readonly warnings: readonly string[];

@@ -24,7 +24,7 @@ import * as rollout from "./check-rollouts.ts";
 import * as registration from "./check-registration.ts";
 import { tableLines } from "../terminal/table.ts";
 
-type Examine = (evidence: Evidence, settings: Settings, surveyed: coverage.Surveyed) => Finding;
+type Examine = (evidence: Evidence, settings: Settings, surveyed: coverage.CoverageSurvey) => Finding;
 
 /** Checks come after those that they depend on. */
 const CHECKS: Readonly<Record<string, Examine>> = {

@@ -8,11 +8,15 @@ import { slotsOf } from "../../rollouts/limit.ts";
 import { isOverdue } from "../../rollouts/slots.ts";
 import type { FleetRollout } from "../fleet/fleet.ts";
 
-export type Found = { readonly because: readonly string[] } & (
+export type RolloutAnswer = { readonly because: readonly string[] } & (
   { readonly holds: false; readonly reason: string } | { readonly holds: true; readonly hold: Hold }
 );
 
-export const passes = (reason: string, ...because: string[]): Found => ({ holds: false, reason, because });
+export const passes = (reason: string, ...because: string[]): RolloutAnswer => ({
+  holds: false,
+  reason,
+  because,
+});
 
 interface Turn {
   readonly metadata: ObjectMeta;
@@ -21,7 +25,7 @@ interface Turn {
   readonly at: Date;
 }
 
-export function turnOf(known: FleetRollout, turn: Turn): Found {
+export function turnOf(known: FleetRollout, turn: Turn): RolloutAnswer {
   const { compiled, status } = known;
   const { metadata, stage, target, at } = turn;
   const claims = (status.running ?? []).filter((claim) => !isOverdue(compiled, claim, at));

@@ -14,7 +14,7 @@ import { stderr } from "../terminal/output.ts";
 
 export type ClusterName = ReturnType<typeof clusterName>;
 
-export interface Looked {
+export interface ClusterReading {
   readonly fleet: Fleet;
   readonly cluster: Cluster;
   readonly now: Date;
@@ -30,7 +30,7 @@ export interface LiveCluster {
   /** Its URL and context, for people. */
   readonly server: string;
   /** Reads the present state. What the user may not read is reported the first time. */
-  readonly look: () => Promise<Looked>;
+  readonly look: () => Promise<ClusterReading>;
 }
 
 /** Exits with code 2 if reading fails; a failed write in `work` is a failure. */
@@ -46,7 +46,7 @@ export async function withLiveCluster(
   });
 }
 
-async function look(client: KubeClient, name: ClusterName, told: Set<string>): Promise<Looked> {
+async function look(client: KubeClient, name: ClusterName, told: Set<string>): Promise<ClusterReading> {
   const { expectedCall } = await import("../../operations/call.ts");
   const now = new Date();
   const { fleet, cluster, unread } = await readCluster(client, name, {

@@ -8,7 +8,7 @@ import { policyName, type PolicyRef } from "../../policy/policy-ref.ts";
 import { policyKind, type RawObject, viewPolicy } from "../fleet/kinds.ts";
 
 /** An operation of a Cluster, with one policy that holds it. */
-export interface Held {
+export interface HeldOperation {
   readonly policy: PolicyRef;
   readonly row: DecisionRow & { readonly verdict: "Blocked" | "NotEvaluable" };
   /** Whether `hookpolicy approve` can make the gate hold. */
@@ -17,7 +17,7 @@ export interface Held {
 
 export interface HeldFleet {
   /** The operation that waits longest comes first. */
-  readonly held: readonly Held[];
+  readonly held: readonly HeldOperation[];
   /** Held operations beyond the rows of a policy's status. */
   readonly omitted: readonly { readonly policy: PolicyRef; readonly count: number }[];
   /** Clusters that Audit policies would hold, counted once per policy. */
@@ -81,7 +81,7 @@ function policyOf(raw: RawObject): Policy[] {
   return [{ ref, spec, rows, omitted: status?.decisionsOmitted ?? 0, due: status?.nextTransitionTime }];
 }
 
-function heldOf({ ref, spec, rows }: Policy, namespace: string | undefined): Held[] {
+function heldOf({ ref, spec, rows }: Policy, namespace: string | undefined): HeldOperation[] {
   return rows
     .filter((row) => isIn(row, namespace))
     .filter((row) => holds(row, spec))
@@ -92,7 +92,7 @@ function heldOf({ ref, spec, rows }: Policy, namespace: string | undefined): Hel
  * A row of an Audit policy is WouldBlock, or belongs to a rule that would not hold in mode Enforce either. What uses up the
  * steps or the memory holds whatever the failurePolicy (decide.ts, isHeld).
  */
-function holds(row: DecisionRow, spec: unknown): row is Held["row"] {
+function holds(row: DecisionRow, spec: unknown): row is HeldOperation["row"] {
   const { verdict, reason } = row;
   if (verdict === "Blocked") return true;
   const { mode, failurePolicy } = fieldsOf(spec);
@@ -128,15 +128,15 @@ function isApprovable(gate: Partial<GateSpec> | undefined): boolean {
   return Array.isArray(gate.anyOf) && gate.anyOf.some(isApprovable);
 }
 
-function oldestFirst(a: Held, b: Held): number {
+function oldestFirst(a: HeldOperation, b: HeldOperation): number {
   return compareText(sortKey(a), sortKey(b));
 }
 
-function sortKey({ policy, row: { firstAsked, namespace, cluster, hook } }: Held): string {
+function sortKey({ policy, row: { firstAsked, namespace, cluster, hook } }: HeldOperation): string {
   return [firstAsked, namespace, cluster, hook, policyName(policy)].join(" ");
 }
 
 /** Identifies a row of a policy, also after it has changed. */
-export function heldKey({ policy, row: { clusterUID, hook } }: Held): string {
+export function heldKey({ policy, row: { clusterUID, hook } }: HeldOperation): string {
   return [policyName(policy), clusterUID, hook].join(" ");
 }

@@ -24,14 +24,14 @@ export interface AwaitedOperation extends ClusterCall {
   readonly released: boolean;
 }
 
-export interface Held {
+export interface HoldInStage {
   readonly hold: Hold;
   /** The stage of the Cluster, also where all stages stop. */
   readonly stage: string | undefined;
 }
 
 /** By holdKey(). */
-export type Holds = ReadonlyMap<string, Held>;
+export type Holds = ReadonlyMap<string, HoldInStage>;
 
 export function holdKey(hook: HookName, cluster: string): string {
   return `${hook} ${cluster}`;
@@ -39,7 +39,7 @@ export function holdKey(hook: HookName, cluster: string): string {
 
 /** The first rollout that holds an operation counts: in the order of names, in which the operator asks them. */
 export function rolloutHolds(fleet: Fleet, operations: readonly AwaitedOperation[], at: Date): Holds {
-  const holds = new Map<string, Held>();
+  const holds = new Map<string, HoldInStage>();
   for (const known of fleet.rollouts) {
     const { mode, operation } = known.compiled;
     if (mode === "Audit") continue;
@@ -58,11 +58,11 @@ function holdsOf(
   fleet: Fleet,
   operations: readonly AwaitedOperation[],
   at: Date,
-): ReadonlyMap<string, Held> {
+): ReadonlyMap<string, HoldInStage> {
   const members = membersOf(compiled, fleet);
   const status = statusOf(compiled, stored, members, at);
   const byKey = new Map(members.map(({ member, cluster }) => [clusterKey(cluster), member]));
-  const holds = new Map<string, Held>();
+  const holds = new Map<string, HoldInStage>();
   const waiting: Waiting[] = [];
   for (const { cluster, call, firstAsked, released } of operations) {
     const key = clusterKey(cluster);
@@ -88,7 +88,7 @@ function holdsOf(
   return holds;
 }
 
-function heldIn(stage: Member["stage"], hold: Hold): Held {
+function heldIn(stage: Member["stage"], hold: Hold): HoldInStage {
   return { hold, stage: hold.stage ?? stage?.name };
 }
 

@@ -16,12 +16,12 @@ export const MAX_OVERRIDE_MS = 168 * 3_600_000;
 export const DEFAULT_CAPI_MINOR = 14;
 
 /** A suite that has started. */
-export interface Begun {
+export interface StartedSuite {
   readonly session: Session;
   readonly rollouts: SuiteRollouts;
 }
 
-export async function begin({ spec, objects }: Suite): Promise<Begun> {
+export async function begin({ spec, objects }: Suite): Promise<StartedSuite> {
   if (!expectsAny(spec.steps, ["expect", "events", "metrics", "rollouts", "timeline"])) {
     const fields = "`expect`, `events`, `metrics`, `rollouts` or `timeline`";
     throw new SuiteError(`no step has ${fields}, so that nothing is tested`, "steps");
@@ -45,7 +45,7 @@ function expectsAny(steps: readonly StepSpec[], fields: readonly (keyof StepSpec
   return steps.some((step) => fields.some((field) => step[field] !== undefined));
 }
 
-function adopt({ session, rollouts }: Begun, asked: AskedSpec): void {
+function adopt({ session, rollouts }: StartedSuite, asked: AskedSpec): void {
   const { cluster, call } = targetOfCall(session, asked);
   rollouts.show(cluster, call);
   const firstAsked = new Date(asked.firstAsked);

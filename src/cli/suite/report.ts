@@ -4,7 +4,7 @@ import { counted } from "../terminal/counted.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import { type Colour, PLAIN } from "../terminal/colour.ts";
 import { markdownBlock, markdownParts, markdownTable, markdownText } from "../terminal/markdown.ts";
-import { type Compared, fullComparison } from "./expect.ts";
+import { type FieldComparison, fullComparison } from "./expect.ts";
 import { callText, casesOf, type StepResult, type SuiteResult, type Totals, totalsOf } from "./result.ts";
 import { tableLines } from "../terminal/table.ts";
 import { paragraphs } from "../terminal/tree.ts";
@@ -79,7 +79,7 @@ function comparison(step: StepResult, colour: Colour): string[] {
 }
 
 /** Also shows the fields without an expectation, because they explain the others. */
-function shown(step: StepResult): readonly Compared[] {
+function shown(step: StepResult): readonly FieldComparison[] {
   const { compared, decision } = step;
   return decision === undefined ? compared : fullComparison(compared, { ...step, decision });
 }

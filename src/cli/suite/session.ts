@@ -24,7 +24,7 @@ import {
   walk,
 } from "../../operations/timeline.ts";
 import { Coverage } from "./coverage.ts";
-import { Reported } from "./reported.ts";
+import { SuiteReports } from "./suite-reports.ts";
 import type { SuiteWorld } from "./suite-world.ts";
 
 export interface SessionOptions {
@@ -43,7 +43,7 @@ export class Session {
   readonly world: SuiteWorld;
   readonly served: ServedHooks;
   /** Absent: the suite expects neither Events nor metrics. */
-  readonly reported?: Reported;
+  readonly reported?: SuiteReports;
   readonly coverage = new Coverage();
   readonly #memory: Memory;
   readonly #life: OperationLife;
@@ -65,7 +65,7 @@ export class Session {
       onDirty: () => undefined,
       onTransition: (transition) => this.reported?.emit([transition], this.#now),
     });
-    if (reports) this.reported = new Reported(this.#memory);
+    if (reports) this.reported = new SuiteReports(this.#memory);
   }
 
   get now(): Date {

@@ -12,7 +12,7 @@ import type { HeldRow, LaneCluster, RolloutRow } from "../../page/wire.ts";
 import { follow } from "../fleet/follow.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import { followHeld, type PolicyView } from "../get/follow-held.ts";
-import { type Held, heldBy, heldKey } from "../get/held.ts";
+import { type HeldOperation, heldBy, heldKey } from "../get/held.ts";
 import { approveCommand, type CommandWords, heldNotes, heldObject, tornDownNotes } from "../get/report.ts";
 import { rolloutState, stageState } from "../rollout/status-report.ts";
 import { PLAIN } from "../terminal/colour.ts";
@@ -66,7 +66,7 @@ export async function followFleet(
   }
 }
 
-function heldRow(held: Held, words: CommandWords): HeldRow {
+function heldRow(held: HeldOperation, words: CommandWords): HeldRow {
   const { policy: _, clusterUID: _uid, approvable: _approvable, since: _since, ...rest } = heldObject(held);
   const command = approveCommand(held, words);
   return {

@@ -10,7 +10,7 @@ import { namespacedName } from "../../lib/keys.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import type { Options } from "../../operator/options.ts";
 import { timestamp } from "../../policy/instant.ts";
-import type { Calendar, ClusterRow, Explained, Simulated } from "../../page/wire.ts";
+import type { Calendar, ClusterRow, ClusterExplanation, SimulationReport } from "../../page/wire.ts";
 import { clusterName, CommandError, hookName, instant, USAGE, version } from "../command.ts";
 import { explain, spansAhead } from "../explain/explanation.ts";
 import { explanationJson } from "../explain/explanation-json.ts";
@@ -57,7 +57,10 @@ export async function clusterRows({ client }: Source): Promise<readonly ClusterR
 }
 
 /** ?cluster=NAMESPACE/NAME&hook=&at=&toVersion= */
-export async function explained({ client, options, words }: Source, query: Query): Promise<Explained> {
+export async function explained(
+  { client, options, words }: Source,
+  query: Query,
+): Promise<ClusterExplanation> {
   const { hook, at, toVersion } = query;
   const wish = await parsed(() => ({
     name: clusterName(query["cluster"] ?? ""),
@@ -108,12 +111,12 @@ export async function simulated(
   { client, options }: Source,
   { file = "-", prune }: Query,
   text: string,
-): Promise<Simulated> {
+): Promise<SimulationReport> {
   const { objects: sources, problems } = await loadPaths(["-"], {
     stdin: Readable.from([Buffer.from(text)]),
   });
   const wrong = [...problems, ...objectProblems(sources)];
-  const refused = (found: typeof wrong): Simulated => ({
+  const refused = (found: typeof wrong): SimulationReport => ({
     problems: found.map((each) => problemLine({ ...each, file })),
     warnings: [],
     totals: [],

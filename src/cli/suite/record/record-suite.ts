@@ -26,7 +26,7 @@ import type { ExpectSpec, StepSpec } from "../spec.gen.ts";
 import { SuiteError } from "../suite-error.ts";
 import { isSuite, loadSuite } from "../suite.ts";
 import { SUITE_API_VERSION, SUITE_KIND } from "../suite-schema.ts";
-import { type Answered, type AuditLines, readAuditLines, requestOf } from "./audit-lines.ts";
+import { type RecordedAnswer, type AuditLines, readAuditLines, requestOf } from "./audit-lines.ts";
 import { answerText, record } from "./recording.ts";
 import { verify } from "./verify.ts";
 
@@ -100,12 +100,12 @@ function nameProblem(expect: ExpectSpec, policies: readonly CompiledPolicy[]): s
   }
 }
 
-function nameOf({ cluster }: Answered): string {
+function nameOf({ cluster }: RecordedAnswer): string {
   return namespacedName(cluster);
 }
 
 /** Gives Clusters without a uid that of the log, and removes deletions: the answers show when those began. */
-function asBefore(objects: readonly RawObject[], answers: readonly Answered[]): RawObject[] {
+function asBefore(objects: readonly RawObject[], answers: readonly RecordedAnswer[]): RawObject[] {
   const stored = answers.filter((answer) => requestOf(answer) !== "Create");
   const uids = new Map(stored.map((answer) => [nameOf(answer), answer.cluster.uid]));
   return objects.map((object) => {
@@ -119,7 +119,7 @@ function asBefore(objects: readonly RawObject[], answers: readonly Answered[]): 
 }
 
 /** No Cluster has the uid of a refused creation. Admission is also about Clusters without a topology. */
-function isOf(fleet: Fleet, answer: Answered): boolean {
+function isOf(fleet: Fleet, answer: RecordedAnswer): boolean {
   const { namespace, name, uid } = answer.cluster;
   const cluster = fleet.cluster(namespace, name);
   const request = requestOf(answer);
@@ -140,7 +140,7 @@ interface Given {
   readonly sources: readonly SourceObject[];
   readonly objects: readonly RawObject[];
   readonly fleet: Fleet;
-  readonly meant: readonly Answered[];
+  readonly meant: readonly RecordedAnswer[];
 }
 
 /** Policies stay in their files, so that the suite tests their next version; other objects are copied as they were. */

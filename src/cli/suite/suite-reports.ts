@@ -24,7 +24,7 @@ export interface ReportedEvent extends EventText {
 /** A suite exceeds this only by mistake, such as windows of a minute over months. */
 const MAX_EDGES = 100_000;
 
-export class Reported {
+export class SuiteReports {
   readonly #memory: Pick<Memory, "policies" | "overrides">;
   #events: ReportedEvent[] = [];
 
