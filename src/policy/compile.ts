@@ -13,16 +13,17 @@ import type {
 } from "../api/hook-policy.ts";
 import type { LabelSelector, ObjectMeta } from "../api/meta.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
-import { atOnce, type Steps } from "../lib/steps.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtime-hooks.ts";
 import { durationOrNever, parseDuration } from "./duration.ts";
 import { expressionOrBroken } from "./cel/expression.ts";
-import { compileGateInSteps } from "./gates/gates.ts";
+import { compileGate } from "./gates/gates.ts";
 import { describeErrors } from "./message.ts";
-import type { CompiledGate, CompiledPolicy, CompiledRule, Deadline, MatchCondition, Wait } from "./policy.ts";
-import { type FieldError, firstOfEachRule, isWithin, validateInSteps } from "./validation/schema.ts";
+import type { CompiledPolicy, CompiledRule, Deadline, MatchCondition, Wait } from "./policy.ts";
+import { type FieldError, firstOfEachRule, isWithin, validatePolicy } from "./validation/schema.ts";
 import { compileSelector, describeSelector } from "./selector.ts";
-import { checkInSteps, expressionsOf, isSound } from "./validation/semantics.ts";
+import { checkRules, expressionsOf, isSound } from "./validation/semantics.ts";
+import { soundRules } from "./validation/sound-parts.ts";
+import { countWindows } from "./window/window-limits.ts";
 import type { PolicyKind, PolicyRef } from "./policy-ref.ts";
 import { describeTooLarge } from "./too-large.ts";
 
@@ -33,23 +34,15 @@ const NOT_THE_SPEC = ["apiVersion", "kind", "metadata"];
 
 const EVERYTHING: LabelSelector = {};
 
+/** Never throws. */
 export function compilePolicy(
   kind: PolicyKind,
   object: HookPolicy | ClusterHookPolicy,
   served: ServedHooks,
 ): CompiledPolicy {
-  return atOnce(compileInSteps(kind, object, served));
-}
-
-/** Compiles one field or expression per step: the largest policies take longer than calls can wait. Never throws. */
-export function* compileInSteps(
-  kind: PolicyKind,
-  object: HookPolicy | ClusterHookPolicy,
-  served: ServedHooks,
-): Steps<CompiledPolicy> {
   if (object.tooLarge === true) return tooLargePolicy(kind, object, served);
   try {
-    return yield* compileEachRule(kind, object, served);
+    return compileEachRule(kind, object, served);
   } catch {
     return brokenPolicy(kind, object, served);
   }
@@ -103,13 +96,13 @@ function refOf(kind: PolicyKind, { name, namespace }: ObjectMeta): PolicyRef {
   return { kind, name, ...(kind === "HookPolicy" && namespace !== undefined && { namespace }) };
 }
 
-function* compileEachRule(
+function compileEachRule(
   kind: PolicyKind,
   object: HookPolicy | ClusterHookPolicy,
   served: ServedHooks,
-): Steps<CompiledPolicy> {
+): CompiledPolicy {
   const schemaErrors = firstOfEachRule(
-    (yield* validateInSteps(kind, object, MAX_FOUND)).filter(
+    validatePolicy(kind, object, MAX_FOUND).filter(
       ({ path }) => !NOT_THE_SPEC.some((part) => isWithin(path, part)),
     ),
     MAX_ERRORS,
@@ -118,9 +111,10 @@ function* compileEachRule(
   const { uid, generation = 0 } = object.metadata;
   const ref = refOf(kind, object.metadata);
   const rules = Array.isArray(spec.rules) ? spec.rules : [];
-  const { errors: semanticErrors, asks } = yield* checkInSteps(rules, schemaErrors, served);
-  const errors = firstOfEachRule([...schemaErrors, ...semanticErrors], MAX_ERRORS);
-  const compiled = yield* compileRules(rules, { ref, errors, asks, served });
+  const semantics = checkRules(rules, schemaErrors, served);
+  const errors = firstOfEachRule([...schemaErrors, ...semantics.errors], MAX_ERRORS);
+  const { asks } = countWindows(soundRules(rules, schemaErrors).map(({ rule }) => rule));
+  const compiled = compileRules(rules, { ref, errors, asks, served });
   const selector = (field: "clusterSelector" | "namespaceSelector"): LabelSelector =>
     isSound(`spec.${field}`, errors) ? (spec[field] ?? EVERYTHING) : EVERYTHING;
   return {
@@ -146,12 +140,10 @@ const MAX_ERRORS = 32;
 /** Errors before sorting, which takes long for tens of thousands. */
 const MAX_FOUND = 100;
 
-function* compileRules(rules: readonly RuleSpec[], surroundings: Surroundings): Steps<CompiledRule[]> {
+function compileRules(rules: readonly RuleSpec[], surroundings: Surroundings): CompiledRule[] {
   const { errors, served } = surroundings;
   if (rules.length === 0) return brokenRules(errors, served);
-  const compiled: CompiledRule[] = [];
-  for (const [index, rule] of rules.entries()) compiled.push(yield* compileRule(rule, index, surroundings));
-  return compiled;
+  return rules.map((rule, index) => compileRule(rule, index, surroundings));
 }
 
 /** A spec whose rules cannot be read one by one holds every hook. */
@@ -189,12 +181,11 @@ function problemsOf(index: number, errors: readonly FieldError[]): readonly Fiel
   return errors.filter((error) => isWithin(error.path, path) || !error.path.startsWith("spec.rules["));
 }
 
-function* compileRule(
+function compileRule(
   spec: RuleSpec,
   index: number,
   { ref, errors, asks, served }: Surroundings,
-): Steps<CompiledRule> {
-  yield;
+): CompiledRule {
   const mine = problemsOf(index, errors);
   if (mine.length > 0) {
     const name = isFields(spec) && typeof spec.name === "string" ? spec.name : "";
@@ -203,13 +194,8 @@ function* compileRule(
   }
   const { until = [], deadline, message } = spec;
   const hooks = until.length > 0 ? served.blocking : served.advertised;
-  const matchConditions = yield* compileConditions(spec);
-  const gates: CompiledGate[] = [];
-  for (const gate of until) {
-    if (gate.wait !== undefined) continue;
-    yield;
-    gates.push(yield* compileGateInSteps(gate, ref, asks));
-  }
+  const matchConditions = compileConditions(spec);
+  const gates = until.filter(({ wait }) => wait === undefined).map((gate) => compileGate(gate, ref, asks));
   return {
     name: spec.name,
     hooks: new Set(spec.hooks.filter((hook) => hooks.has(hook))),
@@ -223,13 +209,11 @@ function* compileRule(
   };
 }
 
-function* compileConditions({ matchConditions = [] }: RuleSpec): Steps<MatchCondition[]> {
-  const conditions: MatchCondition[] = [];
-  for (const { name, expression } of matchConditions) {
-    yield;
-    conditions.push({ name, expression: expressionOrBroken(expression, "matchCondition") });
-  }
-  return conditions;
+function compileConditions({ matchConditions = [] }: RuleSpec): MatchCondition[] {
+  return matchConditions.map(({ name, expression }) => ({
+    name,
+    expression: expressionOrBroken(expression, "matchCondition"),
+  }));
 }
 
 function compileWait(name: string, { duration }: WaitGateSpec): Wait {

@@ -1,7 +1,6 @@
 /** The gates of a rule: each compiles to a function of (world, call, now). */
 
 import type { AnyOfGateSpec, GateSpec } from "../../api/hook-policy.ts";
-import { atOnce, type Steps } from "../../lib/steps.ts";
 import { anyOfGate } from "./any-of-gate.ts";
 import { expressionGate } from "./expression-gate.ts";
 import { metadataGate } from "./metadata-gate.ts";
@@ -13,19 +12,13 @@ import { windowGate } from "./window-gate.ts";
 import type { PolicyRef } from "../policy-ref.ts";
 import { READS_NOTHING } from "../target-version.ts";
 
-/** The spec has been validated: exactly one kind is set, and it is not `wait`. */
-export function compileGate(spec: GateSpec, policy: PolicyRef): CompiledGate {
-  return atOnce(compileGateInSteps(spec, policy, MAX_ASKS));
-}
-
-/** `asks`: how often a search in a window may ask its entries. */
-export function* compileGateInSteps(spec: GateSpec, policy: PolicyRef, asks: number): Steps<CompiledGate> {
+/**
+ * The spec has been validated: exactly one kind is set, and it is not `wait`. `asks`: how often a search in a window may
+ * ask its entries.
+ */
+export function compileGate(spec: GateSpec, policy: PolicyRef, asks = MAX_ASKS): CompiledGate {
   if (spec.anyOf === undefined) return compileSimpleGate(spec, policy, asks);
-  const members: CompiledGate[] = [];
-  for (const member of spec.anyOf) {
-    yield;
-    members.push(compileSimpleGate(member, policy, asks));
-  }
+  const members = spec.anyOf.map((member) => compileSimpleGate(member, policy, asks));
   return anyOfGate(spec.name, members);
 }
 

@@ -1,7 +1,6 @@
 /** Checks of a policy beyond the CRDs: CEL, cron, zones, version ranges, and what is legal but suspicious. */
 
 import type { AnyOfGateSpec, MetadataGateSpec, RuleSpec } from "../../api/hook-policy.ts";
-import { atOnce, type Steps } from "../../lib/steps.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
 import {
   compileExpression,
@@ -43,18 +42,8 @@ export function checkRules(
   schemaErrors: readonly FieldError[],
   served?: ServedHooks,
 ): Semantics {
-  const { errors, warnings } = atOnce(checkInSteps(rules, schemaErrors, served));
-  return { errors, warnings };
-}
-
-/** Also returns how often a search in a window may ask its entries. */
-export function* checkInSteps(
-  rules: readonly RuleSpec[],
-  schemaErrors: readonly FieldError[],
-  served?: ServedHooks,
-): Steps<Semantics & { readonly asks: number }> {
   const sound = soundRules(rules, schemaErrors);
-  return yield* checkTogether({ path: "spec.rules", rules: sound, remedy: "split the policy", served });
+  return checkTogether({ path: "spec.rules", rules: sound, remedy: "split the policy", served });
 }
 
 /** Whether nothing at the path, around it or below it is wrong. */
@@ -79,32 +68,30 @@ interface Findings {
   patternWeight: number;
 }
 
-export function* checkTogether(together: Together): Steps<Semantics & { readonly asks: number }> {
+export function checkTogether(together: Together): Semantics {
   const { path: whole, rules, health = [], remedy, served } = together;
   // Makes every rule not evaluable.
-  const refused = (problem: string): Semantics & { readonly asks: number } => ({
+  const refused = (problem: string): Semantics => ({
     errors: [{ path: whole, message: `${problem}: ${remedy}` }],
     warnings: [],
-    asks: 0,
   });
   const expressions = [...rules.flatMap(({ rule, path }) => expressionsOf(rule, path)), ...health];
   const letters = expressions.reduce((sum, { source }) => sum + source.length, 0);
   if (letters > MAX_EXPRESSION_LETTERS) return refused(TOO_MANY_LETTERS);
-  const { tooMany, asks } = yield* countWindows(rules.map(({ rule }) => rule));
+  const { tooMany } = countWindows(rules.map(({ rule }) => rule));
   if (tooMany) return refused(TOO_MANY_ENTRIES);
   const findings: Findings = { errors: [], warnings: [], patternWeight: 0 };
   for (const { rule, path } of rules) {
-    yield* checkRule(rule, path, findings);
+    checkRule(rule, path, findings);
     if (served !== undefined) findings.warnings.push(...unshown(rule, path, served));
     if (findings.patternWeight > MAX_PATTERN_WEIGHT) return refused(TOO_MANY_PATTERNS);
   }
   for (const expression of health) {
-    yield;
     checkExpression(expression, [], findings);
     if (findings.patternWeight > MAX_PATTERN_WEIGHT) return refused(TOO_MANY_PATTERNS);
   }
   const { errors, warnings } = findings;
-  return { errors, warnings, asks };
+  return { errors, warnings };
 }
 
 const TOO_MANY_LETTERS = `the expressions have more than ${MAX_EXPRESSION_LETTERS} letters together`;
@@ -142,15 +129,9 @@ function expressionsOfGate({ expression, object }: AnyOfGateSpec, path: string):
   ];
 }
 
-function* checkRule(rule: RuleSpec, path: string, findings: Findings): Steps<void> {
-  for (const condition of conditionsOf(rule, path)) {
-    yield;
-    checkExpression(condition, rule.hooks, findings);
-  }
-  for (const { gate, path: at } of gatesOf(rule, path)) {
-    yield;
-    checkGate(gate, at, rule.hooks, findings);
-  }
+function checkRule(rule: RuleSpec, path: string, findings: Findings): void {
+  for (const condition of conditionsOf(rule, path)) checkExpression(condition, rule.hooks, findings);
+  for (const { gate, path: at } of gatesOf(rule, path)) checkGate(gate, at, rule.hooks, findings);
   findings.warnings.push(
     ...midUpgrade(rule, path),
     ...contradictions(rule, path),
