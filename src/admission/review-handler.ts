@@ -13,7 +13,7 @@ import type { ThreadExaminer } from "./examiner.ts";
 import { surroundOverride } from "./override-review.ts";
 import { selectsNothing } from "./policy-review.ts";
 import { ADMITTED, encodeVerdict, type Head, NOT_REVIEWED, readHead, type Verdict } from "./review.ts";
-import { MAX_REVIEW_BYTES } from "./review-size.ts";
+import { MAX_REVIEW_BYTES } from "./review.ts";
 import { describe } from "./review-text.ts";
 import type { Turns } from "../extension/turns.ts";
 import type { AccessReviewer, AdmissionWorld } from "./review-world.ts";

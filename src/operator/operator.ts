@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { hostname } from "node:os";
 import { setTimeout } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
-import { MAX_REVIEW_BYTES } from "../admission/review-size.ts";
+import { MAX_REVIEW_BYTES } from "../admission/review.ts";
 import type { Logger } from "../lib/logger.ts";
 import { AnswerLog } from "../hooks/answer-log.ts";
 import { servedHooks } from "../api/hook-catalog.ts";

@@ -21,7 +21,8 @@ import { describeErrors } from "./message.ts";
 import type { CompiledPolicy, CompiledRule, Deadline, MatchCondition, Wait } from "./policy.ts";
 import { type FieldError, firstOfEachRule, isWithin, validatePolicy } from "./validation/schema.ts";
 import { compileSelector, describeSelector } from "./selector.ts";
-import { checkRules, expressionsOf, isSound } from "./validation/semantics.ts";
+import { sizeErrors } from "./validation/spec-size.ts";
+import { checkRules, ENOUGH_ERRORS, expressionsOf, isSound } from "./validation/semantics.ts";
 import { soundRules } from "./validation/sound-parts.ts";
 import { countWindows } from "./window/window-limits.ts";
 import type { PolicyKind, PolicyRef } from "./policy-ref.ts";
@@ -42,6 +43,8 @@ export function compilePolicy(
 ): CompiledPolicy {
   if (object.tooLarge === true) return tooLargePolicy(kind, object, served);
   try {
+    const size = sizeErrors(object.spec);
+    if (size.length > 0) return unreadPolicy(kind, object, served, size);
     return compileEachRule(kind, object, served);
   } catch {
     return brokenPolicy(kind, object, served);
@@ -49,23 +52,31 @@ export function compilePolicy(
 }
 
 /** Holds every Cluster that the policy could select. A policy that only audits still holds nothing. */
+function unreadPolicy(
+  kind: PolicyKind,
+  object: HookPolicy | ClusterHookPolicy,
+  served: ServedHooks,
+  errors: readonly FieldError[],
+): CompiledPolicy {
+  const { mode, rules } = object.spec;
+  const rule = { name: "", hooks: served.blocking, ...strictestAdmission(rules) };
+  return {
+    ...brokenPolicy(kind, object, served),
+    mode: mode === "Audit" ? "Audit" : "Enforce",
+    errors,
+    rules: [brokenRule(rule, errors)],
+  };
+}
+
 function tooLargePolicy(
   kind: PolicyKind,
   object: HookPolicy | ClusterHookPolicy,
   served: ServedHooks,
 ): CompiledPolicy {
-  const { mode, rules } = object.spec;
-  const [denying] = rules;
   const problem = describeTooLarge(object.metadata.namespace);
-  const errors = [{ path: "spec", message: problem }];
-  const rule = { name: "", hooks: served.blocking, ...(denying !== undefined && admissionOf(denying)) };
-  return {
-    ...brokenPolicy(kind, object, served),
-    mode: mode === "Audit" ? "Audit" : "Enforce",
-    errors,
-    rules: [{ ...brokenRule(rule, errors), problem, tooLarge: true }],
-    tooLarge: true,
-  };
+  const policy = unreadPolicy(kind, object, served, [{ path: "spec", message: problem }]);
+  const rules = policy.rules.map((rule) => ({ ...rule, problem, tooLarge: true as const }));
+  return { ...policy, rules, tooLarge: true };
 }
 
 /** A bug in HookPolicy must neither release an operation nor keep all other policies from being loaded. */
@@ -111,7 +122,7 @@ function compileEachRule(
   const { uid, generation = 0 } = object.metadata;
   const ref = refOf(kind, object.metadata);
   const rules = Array.isArray(spec.rules) ? spec.rules : [];
-  const semantics = checkRules(rules, schemaErrors, served);
+  const semantics = checkRules(rules, schemaErrors, { served, max: ENOUGH_ERRORS });
   const errors = firstOfEachRule([...schemaErrors, ...semantics.errors], MAX_ERRORS);
   const { asks } = countWindows(soundRules(rules, schemaErrors).map(({ rule }) => rule));
   const compiled = compileRules(rules, { ref, errors, asks, served });
@@ -165,6 +176,12 @@ function admissionOf(spec: unknown): Pick<CompiledRule, "admission"> {
   const value: unknown = isFields(spec) ? spec["admission"] : undefined;
   if (value === undefined || value === null || value === "None") return {};
   return { admission: value === "Warn" ? "Warn" : "Deny" };
+}
+
+function strictestAdmission(rules: unknown): Pick<CompiledRule, "admission"> {
+  if (!Array.isArray(rules)) return { admission: "Deny" };
+  const all = rules.map((rule: unknown) => admissionOf(rule));
+  return all.find(({ admission }) => admission === "Deny") ?? all.find(({ admission }) => admission) ?? {};
 }
 
 interface Surroundings {

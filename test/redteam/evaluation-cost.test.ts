@@ -257,6 +257,36 @@ describe("C14: compiling", () => {
     assert.match(policy.errors[0]?.message ?? "", /the patterns of all expressions together/);
   });
 
+  test("takes no spec of more values than can be checked at once: it holds, and says why", () => {
+    const members = range(8).map((i) => ({ name: `m${i}`, label: { key: "a" } }));
+    const policy = compiled(full(() => ({ anyOf: members })));
+    assert.deepEqual(policy.errors, [
+      { path: "spec", message: "too large to be checked: make several of it" },
+    ]);
+    assert.equal(decide([policy], world(), DELETE, NOW).holds, true);
+    assert.equal(
+      decide([compiled(full(() => ({ label: { key: "a" } })))], world(), DELETE, NOW).verdict,
+      "Blocked",
+    );
+  });
+
+  test("of a spec that is too large keeps that it only audits, and that it denies", () => {
+    const junk = range(5000);
+    const of = (spec: object): ReturnType<typeof compiled> =>
+      compiled(hookPolicy({ ...spec, junk } as never));
+    assert.equal(decide([of({ mode: "Audit" })], world(), DELETE, NOW).holds, false);
+    assert.equal(decide([of({ failurePolicy: "Ignore" })], world(), DELETE, NOW).holds, true);
+    assert.equal(
+      of({ rules: [rule({ admission: "Warn" }), rule({ admission: "Deny" })] }).rules[0]?.admission,
+      "Deny",
+    );
+  });
+
+  test("finds a few of the mistakes of a rule", () => {
+    const { errors } = compiled(full(() => ({ expression: "clustr" })));
+    assert.equal(errors.length, 16 * 4);
+  });
+
   test("finds a few of the mistakes of an expression", () => {
     const expression = range(30)
       .map((i) => `now.getHours('Xurope/B${i}') > 1`)

@@ -25,11 +25,12 @@ export interface Semantics {
   readonly warnings: readonly FieldError[];
 }
 
-/**
- * Limit for all expressions of a policy: an object can hold two megabytes of them, and no hook is answered while they
- * compile.
- */
-const MAX_EXPRESSION_LETTERS = 16 * 1024;
+/** Limit for all expressions of a policy: no hook is answered while they compile. */
+const MAX_EXPRESSION_LETTERS = 8 * 1024;
+/** A shorter expression counts as so many letters, as each takes some time. */
+const LETTERS_AT_LEAST = 32;
+/** Errors of one rule that the operator looks for: to suggest what was meant takes longer than to check. */
+export const ENOUGH_ERRORS = 4;
 /** Limit for all patterns of a policy: compiled, they take about 100 bytes per unit of weight. */
 const MAX_PATTERN_WEIGHT = 8000;
 
@@ -40,10 +41,10 @@ const MAX_PATTERN_WEIGHT = 8000;
 export function checkRules(
   rules: readonly RuleSpec[],
   schemaErrors: readonly FieldError[],
-  served?: ServedHooks,
+  { served, max }: Pick<Together, "served" | "max"> = {},
 ): Semantics {
   const sound = soundRules(rules, schemaErrors);
-  return checkTogether({ path: "spec.rules", rules: sound, remedy: "split the policy", served });
+  return checkTogether({ path: "spec.rules", rules: sound, remedy: "split the policy", served, max });
 }
 
 /** Whether nothing at the path, around it or below it is wrong. */
@@ -60,6 +61,8 @@ export interface Together {
   /** How to get below a limit. */
   readonly remedy: string;
   readonly served?: ServedHooks | undefined;
+  /** A rule with this many errors is not checked any further. */
+  readonly max?: number | undefined;
 }
 
 interface Findings {
@@ -69,20 +72,19 @@ interface Findings {
 }
 
 export function checkTogether(together: Together): Semantics {
-  const { path: whole, rules, health = [], remedy, served } = together;
+  const { path: whole, rules, health = [], remedy, served, max } = together;
   // Makes every rule not evaluable.
   const refused = (problem: string): Semantics => ({
     errors: [{ path: whole, message: `${problem}: ${remedy}` }],
     warnings: [],
   });
   const expressions = [...rules.flatMap(({ rule, path }) => expressionsOf(rule, path)), ...health];
-  const letters = expressions.reduce((sum, { source }) => sum + source.length, 0);
-  if (letters > MAX_EXPRESSION_LETTERS) return refused(TOO_MANY_LETTERS);
+  if (lettersOf(expressions) > MAX_EXPRESSION_LETTERS) return refused(TOO_MANY_LETTERS);
   const { tooMany } = countWindows(rules.map(({ rule }) => rule));
   if (tooMany) return refused(TOO_MANY_ENTRIES);
   const findings: Findings = { errors: [], warnings: [], patternWeight: 0 };
   for (const { rule, path } of rules) {
-    checkRule(rule, path, findings);
+    checkRule(rule, path, findings, max);
     if (served !== undefined) findings.warnings.push(...unshown(rule, path, served));
     if (findings.patternWeight > MAX_PATTERN_WEIGHT) return refused(TOO_MANY_PATTERNS);
   }
@@ -94,7 +96,13 @@ export function checkTogether(together: Together): Semantics {
   return { errors, warnings };
 }
 
-const TOO_MANY_LETTERS = `the expressions have more than ${MAX_EXPRESSION_LETTERS} letters together`;
+/** Equal expressions are compiled once. */
+function lettersOf(expressions: readonly PlacedExpression[]): number {
+  const different = new Set(expressions.map(({ source }) => source));
+  return different.values().reduce((sum, { length }) => sum + Math.max(length, LETTERS_AT_LEAST), 0);
+}
+
+const TOO_MANY_LETTERS = `the different expressions have more than ${MAX_EXPRESSION_LETTERS} letters together`;
 const TOO_MANY_ENTRIES = `the different windows have more than ${MAX_WINDOW_ENTRIES} entries together`;
 const TOO_MANY_PATTERNS = "the patterns of all expressions together repeat too much";
 
@@ -129,9 +137,17 @@ function expressionsOfGate({ expression, object }: AnyOfGateSpec, path: string):
   ];
 }
 
-function checkRule(rule: RuleSpec, path: string, findings: Findings): void {
-  for (const condition of conditionsOf(rule, path)) checkExpression(condition, rule.hooks, findings);
-  for (const { gate, path: at } of gatesOf(rule, path)) checkGate(gate, at, rule.hooks, findings);
+function checkRule(rule: RuleSpec, path: string, findings: Findings, max = Infinity): void {
+  const before = findings.errors.length;
+  const isOver = (): boolean => findings.errors.length - before >= max;
+  for (const condition of conditionsOf(rule, path)) {
+    if (isOver()) return;
+    checkExpression(condition, rule.hooks, findings);
+  }
+  for (const { gate, path: at } of gatesOf(rule, path)) {
+    if (isOver()) return;
+    checkGate(gate, at, rule.hooks, findings);
+  }
   findings.warnings.push(
     ...midUpgrade(rule, path),
     ...contradictions(rule, path),

@@ -1,26 +1,29 @@
-/** Limits the size of reviews: any client that reaches the port can send one. */
+/** Limits the size of a spec: checking and compiling it takes the time of all calls meanwhile. */
 
-/** The API server accepts objects of up to 1.5 MiB (etcd), and also sends the old one. */
-export const MAX_REVIEW_BYTES = 4 * 1024 * 1024;
+import type { FieldError } from "./schema.ts";
 
-/** Objects, lists and values together. */
-const MAX_NODES = 20_000;
+/** Objects, lists and values together: the largest spec takes some 100 ms. The largest recipe has a twentieth of it. */
+const MAX_VALUES = 4096;
 /** Code that walks through it may recurse. */
 const MAX_DEPTH = 32;
 /** Names and texts together: 16 rules of 16 gates with 500 each. */
 const MAX_CHARS = 128 * 1024;
 
-/** Larger than any real policy, and slow to judge: a KiB of CEL takes milliseconds. */
-export function isTooLarge(spec: object): boolean {
+/** For a spec that was not checked. Empty: it is small enough to be checked. */
+export function sizeErrors(spec: unknown): readonly FieldError[] {
+  return isTooLarge(spec) ? [{ path: "spec", message: "too large to be checked: make several of it" }] : [];
+}
+
+function isTooLarge(spec: unknown): boolean {
   const open: [value: unknown, depth: number][] = [[spec, 0]];
-  let [nodes, chars] = [0, 0];
+  let [values, chars] = [0, 0];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const [value, depth] = next;
     if (typeof value === "string") chars += value.length;
     for (const [key, child] of entriesOf(value)) {
-      nodes += 1;
+      values += 1;
       chars += key.length;
-      if (nodes > MAX_NODES || chars > MAX_CHARS || depth === MAX_DEPTH) return true;
+      if (values > MAX_VALUES || chars > MAX_CHARS || depth === MAX_DEPTH) return true;
       open.push([child, depth + 1]);
     }
   }
