@@ -1,4 +1,4 @@
-/** Examines a review without any IO. This is the expensive part, so it runs in a thread of its own. */
+/** Examines a review without any IO: the part that takes time. */
 
 import { isDeepStrictEqual } from "node:util";
 import { withoutNulls } from "../lib/fields.ts";
@@ -18,7 +18,6 @@ export interface Settings {
   readonly maxOverrideMs: number;
 }
 
-/** Plain values, because they come from another thread. */
 export type Examined =
   | { readonly is: "NoReview" }
   /** There is nothing to report. */

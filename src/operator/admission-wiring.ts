@@ -5,7 +5,6 @@ import { setImmediate } from "node:timers/promises";
 
 import type { Settings } from "../admission/examine.ts";
 import type { ClusterDecisions } from "../admission/cluster-handler.ts";
-import { ThreadExaminer } from "../admission/examiner.ts";
 import type { UserInfo } from "../admission/review-validators.ts";
 import { type AdmissionRoutes, createAdmissionRoutes } from "../admission/review-route.ts";
 import { Turns } from "../extension/turns.ts";
@@ -56,15 +55,10 @@ export type ReviewClient = Pick<KubeClient, "getPath" | "review">;
 
 const now = (): Date => new Date();
 
-export interface Admission extends AdmissionRoutes {
-  close(): Promise<void>;
-}
-
-export function createAdmission(options: AdmissionOptions): Admission {
+export function createAdmission(options: AdmissionOptions): AdmissionRoutes {
   const { memory, client, settings, authenticated, clusters: source, metrics, audit, log } = options;
-  const examiner = new ThreadExaminer({ settings, log });
   const policies = {
-    examiner,
+    settings,
     turns: new Turns(),
     // Other clients learn nothing from memory.
     ...(authenticated && { world: worldOf(memory) }),
@@ -73,8 +67,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     now,
   };
   const recorder = recordAdmission({ metrics, log, authenticated, policies: memory.store, audit, now });
-  const routes = createAdmissionRoutes(policies, { authenticated, source, recorder, now });
-  return { ...routes, close: async () => await examiner.close() };
+  return createAdmissionRoutes(policies, { authenticated, source, recorder, now });
 }
 
 export function worldOf({ store, clusters, namespaces }: ReadMemory): AdmissionWorld {

@@ -118,7 +118,7 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   await stopServing(Object.values(servers), options);
   answering.abort();
   await Promise.all([parts, singular]);
-  await Promise.all([diagnostics, client, reviews, admission].map(async (each) => await each.close()));
+  await Promise.all([diagnostics, client, reviews].map(async (each) => await each.close()));
   await audit.close();
 }
 
