@@ -5,7 +5,8 @@ import type { HookName } from "../api/runtime-hooks.ts";
 import type { Decision } from "../policy/decision.ts";
 import { policyName } from "../policy/policy-ref.ts";
 import type { Standing } from "../policy/standing.ts";
-import type { Answer, HookRequest } from "./codec.ts";
+import type { Answer } from "./codec.ts";
+import type { HookRequest } from "./hook-request.ts";
 import { LastAnswers } from "./last-answers.ts";
 
 /** The verdict in logs and metrics: of the decision, or why there was none. */

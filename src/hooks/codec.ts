@@ -1,37 +1,18 @@
 /** Decodes hook requests and encodes responses. */
 
-import { hash } from "node:crypto";
 import type { ValidateFunction } from "ajv";
-import { type Fields, fieldsOf, isFields, parseJson } from "../lib/fields.ts";
-import type { Cluster, ClusterTopology } from "../api/meta.ts";
+import { parseJson } from "../lib/fields.ts";
 import {
   HOOKS_GROUP_VERSION,
-  type HookCall,
   type HookName,
   type HookResponse,
   VERSION_FIELDS,
   type VersionField,
 } from "../api/runtime-hooks.ts";
-import { asRequested, viewCluster } from "../policy/cluster.ts";
 import { isRequest, isUpgradedRequest, isUpgradeRequest, type RawRequest } from "./request-validators.ts";
-import { operationOf, type Subject } from "./subject.ts";
-
-export interface HookRequest {
-  readonly call: HookCall;
-  /** As in the request: without status, in v1beta1 or v1beta2. */
-  readonly cluster: Cluster;
-}
-
-/** A valid request; each part is decoded when it is first read. */
-export interface ReceivedRequest {
-  readonly subject: Subject;
-  read(): HookRequest;
-}
 
 /** In characters. */
 const MAX_SETTINGS = 64 * 1024;
-/** In characters; longer ones are kept as a digest. */
-const MAX_KEPT_SETTINGS = 512;
 
 /** Hooks with the same version fields share a validator. */
 const VALIDATORS = new Map<readonly VersionField[], ValidateFunction<RawRequest>>([
@@ -41,41 +22,12 @@ const VALIDATORS = new Map<readonly VersionField[], ValidateFunction<RawRequest>
 ]);
 
 /** `undefined`: not a request for this hook. Never throws for any text. */
-export function decodeRequest(hook: HookName, text: string): ReceivedRequest | undefined {
+export function decode(hook: HookName, text: string): RawRequest | undefined {
   const raw = parseJson(text);
   const validate = VALIDATORS.get(VERSION_FIELDS[hook]);
   if (validate === undefined || !validate(raw)) return undefined;
-  const { settings = {} } = raw;
-  if (Object.entries(settings).join("").length > MAX_SETTINGS) return undefined;
-  const fields = VERSION_FIELDS[hook];
-  const { metadata } = raw.cluster;
-  const versions = fields.map((field) => raw[field]);
-  return {
-    subject: {
-      clusterUID: metadata.uid,
-      operation: operationOf(metadata, versions),
-      settings: shortened(JSON.stringify(settings)),
-    },
-    read: () => {
-      const ofCall = Object.fromEntries(fields.map((field, index) => [field, versions[index]]));
-      return { call: { hook, ...ofCall, settings }, cluster: viewRequested(raw.cluster) };
-    },
-  };
-}
-
-/** The topology is most of a request, and is decoded when it is read: never for a Cluster that is in memory. */
-function viewRequested(raw: Fields): Cluster {
-  const { topology, ...spec } = fieldsOf(raw["spec"]);
-  const cluster = asRequested(viewCluster({ ...raw, spec }));
-  if (!isFields(topology)) return cluster;
-  let viewed: ClusterTopology | undefined;
-  const get = (): ClusterTopology | undefined => (viewed ??= viewCluster(raw).topology);
-  return Object.defineProperty(cluster, "topology", { get, enumerable: true });
-}
-
-/** Thousands of settings are kept (replays.ts). */
-function shortened(text: string): string {
-  return text.length <= MAX_KEPT_SETTINGS ? text : hash("sha256", text, "base64");
+  const isLong = Object.entries(raw.settings ?? {}).join("").length > MAX_SETTINGS;
+  return isLong ? undefined : raw;
 }
 
 export interface Answer {

@@ -6,7 +6,11 @@ import type { Confirmation, Decision } from "../policy/decision.ts";
 import type { Standing } from "../policy/standing.ts";
 import type { WholeBody } from "../extension/whole-body.ts";
 import type { AnswerRecorder, AnswerVerdict, Outcome } from "./answer-log.ts";
-import { type Answer, decodeRequest, encodeResponse, failureResponse, type HookRequest } from "./codec.ts";
+import type { ServedHooks } from "../api/hook-catalog.ts";
+import type { HookServerOptions } from "../extension/hook-server.ts";
+import { type Answer, encodeResponse, failureResponse } from "./codec.ts";
+import { decodeRequest, type HookRequest } from "./hook-request.ts";
+import { extensionRoutes } from "./hook-routes.ts";
 import { type Replay, Replays } from "./replays.ts";
 import { seenSubject } from "./subject.ts";
 
@@ -61,6 +65,32 @@ export interface HookHandler {
   readonly handle: (body: WholeBody) => string | Promise<string>;
   /** The Cluster is deleted. */
   readonly forget: (clusterUID: string) => void;
+}
+
+export interface Routes extends Pick<HookServerOptions, "routes" | "undecodable"> {
+  /** Forgets what is kept for repeated calls about a deleted Cluster. */
+  readonly forget: (clusterUID: string) => void;
+}
+
+export function createRoutes(served: ServedHooks, deps: HandlerDeps): Routes {
+  const handlers: HookHandler[] = [];
+  const routes = extensionRoutes(served, {
+    handlerOf: (hook, waits) => {
+      const handler = createHandler(hook, waits, deps);
+      handlers.push(handler);
+      return handler;
+    },
+    failed: internalErrorResponse,
+    unauthenticated: (hook) => deps.metrics.answered(hook, "Unauthenticated", 0),
+    discovered: () => deps.metrics.discovered(),
+  });
+  return {
+    ...routes,
+    forget: (clusterUID) => {
+      for (const { forget } of handlers) forget(clusterUID);
+      deps.answers.forget(clusterUID);
+    },
+  };
 }
 
 /** `waits`: Cluster API waits for this hook; where it does not, the answer is always Success. */
@@ -192,7 +222,6 @@ function undecided(why: keyof typeof TEXT, waits: boolean): Outcome {
   return { verdict: why === "TooManyCalls" ? "NotConfirmed" : why, answer: waits ? wait : GO };
 }
 
-/** For errors around a handler. */
-export function internalErrorResponse(hook: HookName, waits: boolean): string {
+function internalErrorResponse(hook: HookName, waits: boolean): string {
   return encodeResponse(hook, undecided("InternalError", waits).answer, waits);
 }

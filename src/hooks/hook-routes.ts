@@ -1,45 +1,50 @@
+/** The routes of a Runtime Extension: discovery, and one for each hook that it serves. */
+
 import { compareText } from "../lib/compare-text.ts";
 import { type HookName, HOOK_NAMES, HOOKS_GROUP_VERSION } from "../api/runtime-hooks.ts";
 import { DISCOVERY_PATH, handlerName, hookPath, type ServedHooks } from "../api/hook-catalog.ts";
-import type { HookServerOptions } from "../extension/hook-server.ts";
+import type { HookRoute, HookServerOptions } from "../extension/hook-server.ts";
 import { failureResponse } from "./codec.ts";
-import { createHandler, type HandlerDeps, internalErrorResponse } from "./hook-handler.ts";
 
-export interface Routes extends Pick<HookServerOptions, "routes" | "undecodable"> {
-  /** Forgets what is kept for repeated calls about a deleted Cluster. */
-  readonly forget: (clusterUID: string) => void;
+/** What answers the calls. */
+export interface HookCalls {
+  /** `waits`: Cluster API waits for the hook. */
+  handlerOf(hook: HookName, waits: boolean): Pick<HookRoute, "repeat" | "handle">;
+  /** The JSON text of the answer where a handler has thrown. */
+  failed(hook: HookName, waits: boolean): string;
+  /** A call without an accepted certificate was refused. */
+  unauthenticated(hook: HookName): void;
+  discovered(): void;
 }
 
 /** Cluster API's default; longer than all of release/release.ts. */
 const HANDLER_TIMEOUT_SECONDS = 10;
 
-/** One route per advertised hook, and discovery. */
-export function createRoutes(served: ServedHooks, deps: HandlerDeps): Routes {
+export function extensionRoutes(
+  served: ServedHooks,
+  calls: HookCalls,
+): Pick<HookServerOptions, "routes" | "undecodable"> {
   const hooks = HOOK_NAMES.filter((hook) => served.advertised.has(hook));
   const discovery = discoveryResponse(served);
   const discover = (): string => {
-    deps.metrics.discovered();
+    calls.discovered();
     return discovery;
   };
   const byPath = new Map<string, HookName>(hooks.map((hook) => [hookPath(hook), hook]));
   const handlers = hooks.map((hook) => ({
     path: hookPath(hook),
     authenticated: true,
-    ...createHandler(hook, served.blocking.has(hook), deps),
+    ...calls.handlerOf(hook, served.blocking.has(hook)),
   }));
   return {
     routes: [{ path: DISCOVERY_PATH, ignoresBody: true, handle: discover }, ...handlers],
-    forget: (clusterUID) => {
-      for (const { forget } of handlers) forget(clusterUID);
-      deps.answers.forget(clusterUID);
-    },
     undecodable: (path, reason) => {
       const hook = byPath.get(path);
       // Discovery accepts any body, even an incomplete one.
       if (hook === undefined) return discovery;
       const waits = served.blocking.has(hook);
-      if (reason === "internal") return internalErrorResponse(hook, waits);
-      if (reason === "unauthenticated") deps.metrics.answered(hook, "Unauthenticated", 0);
+      if (reason === "internal") return calls.failed(hook, waits);
+      if (reason === "unauthenticated") calls.unauthenticated(hook);
       const isUnread = reason === "no-room" || reason === "incomplete";
       return failureResponse(hook, isUnread ? "undecodable" : reason, waits);
     },

@@ -1,15 +1,21 @@
 /** Validators of hook requests: one for all hooks with the same version fields. */
 
-import type { ValidateFunction } from "ajv";
-import type { ObjectMeta } from "../api/meta.ts";
+import { Ajv, type ValidateFunction } from "ajv";
 import type { Fields } from "../lib/fields.ts";
-import { type HookCall, VERSION_FIELDS, type VersionField } from "../api/runtime-hooks.ts";
-import { MAX_VERSION, VERSION_PATTERN } from "../policy/target-version.ts";
-import { compiler } from "../policy/validation/compiler.ts";
+import {
+  type HookCall,
+  MAX_VERSION,
+  VERSION_FIELDS,
+  VERSION_PATTERN,
+  type VersionField,
+} from "../api/runtime-hooks.ts";
 
+/** A valid request, as it was sent. */
 export type RawRequest = Omit<HookCall, "hook"> & {
-  readonly cluster: { readonly metadata: Pick<ObjectMeta, "name" | "namespace" | "uid"> & Fields };
+  readonly cluster: { readonly metadata: RawMetadata };
 };
+
+type RawMetadata = Fields & { readonly name: string; readonly namespace: string; readonly uid: string };
 
 const STRINGS = { type: "object", additionalProperties: { type: "string" } } as const;
 /** Kubernetes' own limits, because these texts are stored and logged. */
@@ -25,8 +31,16 @@ const NAMESPACE = upTo(63, "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$");
 const UID = upTo(128, "^[-._:a-zA-Z0-9]+$");
 const VERSION = upTo(MAX_VERSION, VERSION_PATTERN);
 
-/** Checks only the fields that are read: this is the hot path, and Cluster API may add fields in any minor version. */
-export const ajv = compiler({ allErrors: false });
+/**
+ * Checks only the fields that are read: this is the hot path, and Cluster API may add fields in any minor version.
+ * release/validators.ts replaces this module by the code that ajv generates.
+ */
+export const ajv = new Ajv({
+  strict: true,
+  validateSchema: false, // the schemas are this program's own
+  inlineRefs: false,
+  code: { source: true, esm: true },
+});
 
 export const isRequest = validator("isRequest", VERSION_FIELDS.BeforeClusterDelete);
 export const isUpgradeRequest = validator("isUpgradeRequest", VERSION_FIELDS.BeforeClusterUpgrade);

@@ -9,7 +9,7 @@ import { policyName } from "../policy/policy-ref.ts";
 import type { AnswerRecorder, AnswerVerdict, Outcome } from "../hooks/answer-log.ts";
 import type { RefusedRequest } from "../admission/cluster-handler.ts";
 import { type AuditEntry, auditEntry, type AuditRefusal, auditRefusal } from "./audit-entry.ts";
-import type { HookRequest } from "../hooks/codec.ts";
+import type { HookRequest } from "../hooks/hook-request.ts";
 import { LastAnswers } from "../hooks/last-answers.ts";
 
 export interface AuditLogOptions {

@@ -4,8 +4,7 @@ import { Agent, request as httpsRequest } from "node:https";
 
 import { AnswerLog } from "../../src/hooks/answer-log.ts";
 import { servedHooks } from "../../src/api/hook-catalog.ts";
-import type { HandlerDeps } from "../../src/hooks/hook-handler.ts";
-import { createRoutes, type Routes } from "../../src/hooks/hook-routes.ts";
+import { createRoutes, type HandlerDeps, type Routes } from "../../src/hooks/hook-handler.ts";
 import type { KeyPair } from "../../src/extension/tls.ts";
 import { createHookServer } from "../../src/extension/hook-server.ts";
 import { silent } from "../unit/memory/fixtures.ts";

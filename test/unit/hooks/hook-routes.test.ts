@@ -5,9 +5,8 @@ import { test } from "node:test";
 
 import { HOOK_NAMES } from "../../../src/api/runtime-hooks.ts";
 import { DISCOVERY_PATH, hookPath, servedHooks } from "../../../src/api/hook-catalog.ts";
-import type { HandlerDeps } from "../../../src/hooks/hook-handler.ts";
 import { WholeBody } from "../../../src/extension/whole-body.ts";
-import { createRoutes } from "../../../src/hooks/hook-routes.ts";
+import { createRoutes, type HandlerDeps } from "../../../src/hooks/hook-handler.ts";
 import { recordAll } from "../../../src/report/auditing.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import { cluster, compiled, hookPolicy, NOW, standing, world } from "../builders.ts";
