@@ -5,7 +5,7 @@ import type { HookName } from "../api/runtime-hooks.ts";
 import type { Decision } from "../policy/decision.ts";
 import { policyName } from "../policy/policy-ref.ts";
 import type { Standing } from "../policy/standing.ts";
-import type { Answer } from "./codec.ts";
+import type { Answer } from "../extension/codec.ts";
 import type { HookRequest } from "./hook-request.ts";
 import { LastAnswers } from "./last-answers.ts";
 

@@ -8,9 +8,9 @@ import type { WholeBody } from "../extension/whole-body.ts";
 import type { AnswerRecorder, AnswerVerdict, Outcome } from "./answer-log.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { HookServerOptions } from "../extension/hook-server.ts";
-import { type Answer, encodeResponse, failureResponse } from "./codec.ts";
+import { type Answer, encodeResponse, failureResponse } from "../extension/codec.ts";
 import { decodeRequest, type HookRequest } from "./hook-request.ts";
-import { extensionRoutes } from "./hook-routes.ts";
+import { extensionRoutes } from "../extension/routes.ts";
 import { type Replay, Replays } from "./replays.ts";
 import { seenSubject } from "./subject.ts";
 

@@ -5,7 +5,7 @@ import { type Fields, fieldsOf, isFields } from "../lib/fields.ts";
 import type { Cluster, ClusterTopology } from "../api/meta.ts";
 import { type HookCall, type HookName, VERSION_FIELDS } from "../api/runtime-hooks.ts";
 import { asRequested, viewCluster } from "../policy/cluster.ts";
-import { decode } from "./codec.ts";
+import { decode } from "../extension/codec.ts";
 import { operationOf, type Subject } from "./subject.ts";
 
 export interface HookRequest {

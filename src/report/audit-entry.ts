@@ -15,7 +15,7 @@ import { truncate } from "../policy/message.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { World } from "../policy/world.ts";
 import type { AnswerVerdict, Outcome } from "../hooks/answer-log.ts";
-import type { Answer } from "../hooks/codec.ts";
+import type { Answer } from "../extension/codec.ts";
 import type { HookRequest } from "../hooks/hook-request.ts";
 import type { Override } from "../policy/override.ts";
 import type { PolicyRef } from "../policy/policy-ref.ts";
