@@ -2,32 +2,11 @@
 
 import type { Logger } from "../lib/logger.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
-import type { Decision } from "../policy/decision.ts";
 import { policyName } from "../policy/policy-ref.ts";
-import type { Standing } from "../policy/standing.ts";
-import type { Answer } from "../extension/codec.ts";
+import type { AnswerRecorder } from "./hook-handler.ts";
 import type { HookRequest } from "./hook-request.ts";
 import { LastAnswers } from "./last-answers.ts";
-
-/** The verdict in logs and metrics: of the decision, or why there was none. */
-export type AnswerVerdict =
-  Decision["verdict"] | "NotLoaded" | "NotConfirmed" | "InternalError" | "Undecodable" | "Unauthenticated";
-
-export interface Outcome {
-  readonly verdict: AnswerVerdict;
-  readonly answer: Answer;
-  readonly decision?: Decision;
-  /** Whether the same request would get the same answer; absent: unknown. */
-  readonly stands?: Standing | undefined;
-}
-
-export interface AnswerRecorder {
-  record(request: HookRequest, outcome: Outcome, now: Date): void;
-  /** The last recorded answer about the Cluster and hook was given again. */
-  repeat(hook: HookName, clusterUID: string, now: Date): void;
-  /** The Cluster is deleted. */
-  forget(clusterUID: string): void;
-}
+import type { Outcome } from "./outcome.ts";
 
 /** One is kept for each Cluster and hook that Cluster API asks about. */
 interface Entry {

@@ -14,7 +14,7 @@ import type { Basis, Decision, PolicyTrace, RuleTrace } from "../policy/decision
 import { truncate } from "../policy/message.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { World } from "../policy/world.ts";
-import type { AnswerVerdict, Outcome } from "../hooks/answer-log.ts";
+import type { AnswerVerdict, Outcome } from "../hooks/outcome.ts";
 import type { Answer } from "../extension/codec.ts";
 import type { HookRequest } from "../hooks/hook-request.ts";
 import type { Override } from "../policy/override.ts";

@@ -4,7 +4,7 @@ import { hostname } from "node:os";
 import type { Logger } from "../lib/logger.ts";
 import { LineWriter } from "./line-writer.ts";
 import { FileTarget, streamTarget } from "./audit-targets.ts";
-import type { AnswerRecorder } from "../hooks/answer-log.ts";
+import type { AnswerRecorder } from "../hooks/hook-handler.ts";
 import { AuditLog } from "./audit-log.ts";
 import type { Metrics } from "./metrics.ts";
 
