@@ -7,7 +7,7 @@ import { setTimeout } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { MAX_REVIEW_BYTES } from "../admission/review.ts";
 import type { Logger } from "../lib/logger.ts";
-import { AnswerLog } from "../hooks/answer-log.ts";
+import { AnswerLog } from "../report/answer-log.ts";
 import { servedHooks } from "../api/hook-catalog.ts";
 import { createRoutes, type HandlerDeps } from "../hooks/hook-handler.ts";
 import { KubeClient } from "../kube/kube-client.ts";

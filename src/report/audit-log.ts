@@ -11,7 +11,7 @@ import type { AnswerVerdict, Outcome } from "../hooks/outcome.ts";
 import type { RefusedRequest } from "../admission/cluster-handler.ts";
 import { type AuditEntry, auditEntry, type AuditRefusal, auditRefusal } from "./audit-entry.ts";
 import type { HookRequest } from "../hooks/hook-request.ts";
-import { LastAnswers } from "../hooks/last-answers.ts";
+import { LastAnswers } from "./last-answers.ts";
 
 export interface AuditLogOptions {
   /** Takes a line with its newline; never waits or fails (report/line-writer.ts). */

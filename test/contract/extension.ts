@@ -2,7 +2,7 @@
 
 import { Agent, request as httpsRequest } from "node:https";
 
-import { AnswerLog } from "../../src/hooks/answer-log.ts";
+import { AnswerLog } from "../../src/report/answer-log.ts";
 import { servedHooks } from "../../src/api/hook-catalog.ts";
 import { createRoutes, type HandlerDeps, type Routes } from "../../src/hooks/hook-handler.ts";
 import type { KeyPair } from "../../src/extension/tls.ts";

@@ -6,7 +6,7 @@ import type { GateSpec } from "../../src/api/hook-policy.ts";
 import type { Cluster } from "../../src/api/meta.ts";
 import { Confirmer } from "../../src/release/confirmation.ts";
 import type { LiveReader } from "../../src/memory/ports.ts";
-import { AnswerLog } from "../../src/hooks/answer-log.ts";
+import { AnswerLog } from "../../src/report/answer-log.ts";
 import { createHandler } from "../../src/hooks/hook-handler.ts";
 import { WholeBody } from "../../src/extension/whole-body.ts";
 import type { ObjectReader } from "../../src/policy/objects.ts";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { LogFields, Logger } from "../../../src/lib/logger.ts";
 import type { ObjectMeta } from "../../../src/api/meta.ts";
-import { AnswerLog } from "../../../src/hooks/answer-log.ts";
+import { AnswerLog } from "../../../src/report/answer-log.ts";
 import { createHandler, type DecisionSource } from "../../../src/hooks/hook-handler.ts";
 import { WholeBody } from "../../../src/extension/whole-body.ts";
 import { decide } from "../../../src/policy/decide.ts";

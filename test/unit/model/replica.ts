@@ -11,7 +11,7 @@ import { Confirmer } from "../../../src/release/confirmation.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { PolicyReconciler } from "../../../src/status/policy-reconciler.ts";
 import { DecisionStore } from "../../../src/memory/decision-store.ts";
-import { AnswerLog } from "../../../src/hooks/answer-log.ts";
+import { AnswerLog } from "../../../src/report/answer-log.ts";
 import { createHandler, type HookHandler } from "../../../src/hooks/hook-handler.ts";
 import { WholeBody } from "../../../src/extension/whole-body.ts";
 import { namespacedName } from "../../../src/lib/keys.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { LastAnswers } from "../../../src/hooks/last-answers.ts";
+import { LastAnswers } from "../../../src/report/last-answers.ts";
 
 const HOOK = "BeforeClusterDelete";
 

@@ -3,10 +3,10 @@
 import type { Logger } from "../lib/logger.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { policyName } from "../policy/policy-ref.ts";
-import type { AnswerRecorder } from "./hook-handler.ts";
-import type { HookRequest } from "./hook-request.ts";
+import type { AnswerRecorder } from "../hooks/hook-handler.ts";
+import type { HookRequest } from "../hooks/hook-request.ts";
 import { LastAnswers } from "./last-answers.ts";
-import type { Outcome } from "./outcome.ts";
+import type { Outcome } from "../hooks/outcome.ts";
 
 /** One is kept for each Cluster and hook that Cluster API asks about. */
 interface Entry {
