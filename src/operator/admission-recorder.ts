@@ -18,7 +18,7 @@ export interface AdmissionRecording {
   readonly authenticated: boolean;
   /** The policies that refused the request, in their status and in Events. */
   readonly policies: { requestRefused(request: DecisionRequest, decision: Decision): void };
-  readonly audit: readonly Pick<AuditLog, "refused">[];
+  readonly audit: Pick<AuditLog, "refused"> | undefined;
   readonly now: () => Date;
 }
 
@@ -53,7 +53,7 @@ export function recordAdmission(recording: AdmissionRecording): AdmissionRecorde
 /** Keeps more of a refusal than a log line only for reviews of the API server, because others may be invented. */
 function keep(request: RefusedRequest, { policies, audit, log, now }: AdmissionRecording): void {
   const { review, attempt, outcome } = request;
-  for (const recorder of audit) recorder.refused(request, now());
+  audit?.refused(request, now());
   if (review.dryRun || outcome.decision === undefined) return;
   try {
     policies.requestRefused(attempt, outcome.decision);

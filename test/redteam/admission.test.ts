@@ -77,7 +77,7 @@ async function start(t: TestContext, { closed = false, allowed = true, limits }:
     authenticated: closed,
     clusters: NO_CLUSTERS,
     metrics: createMetrics({ capiVersion: ALL_HOOKS.capiVersion }),
-    audit: [],
+    audit: undefined,
     log,
   });
   const authority = closed ? await authorityOf(t) : undefined;

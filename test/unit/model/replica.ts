@@ -11,7 +11,7 @@ import { Confirmer } from "../../../src/release/confirmation.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { PolicyReconciler } from "../../../src/status/policy-reconciler.ts";
 import { DecisionStore } from "../../../src/memory/decision-store.ts";
-import { AnswerLog } from "../../../src/report/answer-log.ts";
+import { ChangedAnswers } from "../../../src/report/changed-answers.ts";
 import { createHandler, type HookHandler } from "../../../src/hooks/hook-handler.ts";
 import { WholeBody } from "../../../src/extension/whole-body.ts";
 import { namespacedName } from "../../../src/lib/keys.ts";
@@ -214,7 +214,7 @@ export class Replica {
         confirm: (request) => confirmer.confirm(request),
       },
       metrics: { answered: () => undefined, unconfirmed: () => undefined, discovered: () => undefined },
-      answers: new AnswerLog({ log: silent, everyCall: false }),
+      answers: new ChangedAnswers({ log: silent, everyCall: false }),
       log: silent,
       complain: () => undefined,
       now: () => this.#clock.now,
