@@ -21,7 +21,7 @@ import {
   type Verdict,
 } from "./review.ts";
 import { describe } from "./review-text.ts";
-import type { Turns } from "../extension/turns.ts";
+import type { Turns } from "../turns/review-turns.ts";
 import type { AccessReviewer, AdmissionWorld } from "./review-world.ts";
 
 export const ADMISSION_PATH = "/validate-hookpolicy-dev-v1alpha1";

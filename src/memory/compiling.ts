@@ -3,25 +3,25 @@
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import { compilePolicy } from "../policy/compile.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
-import { Turn, TURN_MS } from "../turns/turn.ts";
+import { Slice } from "../turns/slice.ts";
 import { parsePolicyKey, type PolicyObject } from "./policy-set.ts";
 
 export class Compiling {
   readonly #served: ServedHooks;
-  readonly #turn: Turn;
+  readonly #slice: Slice;
   /** The newest copy of each; an edit that another one replaces meanwhile is never compiled. */
   readonly #waiting = new Map<string, PolicyObject>();
   /** The work to do once these policies are compiled. */
   #awaited: { readonly keys: Set<string>; readonly work: () => void }[] = [];
 
-  constructor(served: ServedHooks, turnMs: number = TURN_MS) {
+  constructor(served: ServedHooks, sliceMs: number | undefined) {
     this.#served = served;
-    this.#turn = new Turn(turnMs);
+    this.#slice = new Slice(sliceMs);
   }
 
-  /** Whether this turn leaves no time to compile another policy. */
+  /** Whether this turn of the event loop leaves no time to compile another policy. */
   get isLate(): boolean {
-    return this.#turn.isOver();
+    return this.#slice.isOver();
   }
 
   /** `undefined`: the newest spec is compiled. */

@@ -7,7 +7,7 @@ import type { Settings } from "../admission/examine.ts";
 import type { ClusterDecisions } from "../admission/cluster-handler.ts";
 import type { UserInfo } from "../admission/review-validators.ts";
 import { type AdmissionRoutes, createAdmissionRoutes } from "../admission/review-route.ts";
-import { Turns } from "../extension/turns.ts";
+import { Turns } from "../turns/review-turns.ts";
 import type {
   Access,
   AccessReviewer,

@@ -9,7 +9,7 @@ import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
 import type { FoundObjects } from "../policy/objects.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import type { HolderRef, PolicyKind } from "../policy/policy-ref.ts";
-import { FairTurns, type Turn } from "../turns/fair-turns.ts";
+import { FairTurns, type Turn } from "../turns/fair-queue.ts";
 import type { CallShare } from "../memory/call-turns.ts";
 import type { LiveReader, PolicyList } from "../memory/ports.ts";
 

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import type { HookOverride, HookOverrideSpec } from "../../../src/api/hook-policy.ts";
 import type { ObjectMeta } from "../../../src/api/meta.ts";
 import { createAdmissionHandler } from "../../../src/admission/review-handler.ts";
-import { Turns } from "../../../src/extension/turns.ts";
+import { Turns } from "../../../src/turns/review-turns.ts";
 import type { Access, AdmissionWorld, LocatedKind } from "../../../src/admission/review-world.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { ALL_HOOKS, metadata, NOW } from "../builders.ts";

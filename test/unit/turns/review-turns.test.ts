@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import { type Turn, Turns } from "../../../src/extension/turns.ts";
+import { type Turn, Turns } from "../../../src/turns/review-turns.ts";
 
 /** Takes a turn for each name at once; `order` tells which of them have one, `refused` which have none. */
 function takeAll(turns: Turns, names: readonly string[]) {

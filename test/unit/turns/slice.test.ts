@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { Steps } from "../../../src/lib/steps.ts";
-import { inSlices } from "../../../src/turns/slices.ts";
+import { inSlices, type Steps } from "../../../src/turns/slice.ts";
 
 function* count(to: number, each: () => void = () => undefined): Steps<number> {
   let counted = 0;
