@@ -3,8 +3,6 @@
  * (Cluster API: api/runtime/hooks/v1alpha1/lifecyclehooks_types.go).
  */
 
-import type { Cluster } from "./meta.ts";
-
 export const HOOKS_GROUP_VERSION = "hooks.runtime.cluster.x-k8s.io/v1alpha1";
 
 /** In the order in which Cluster API calls them during a Cluster's life. */
@@ -30,12 +28,6 @@ export interface HookCall {
   readonly kubernetesVersion?: string;
   /** spec.settings of the ExtensionConfig. */
   readonly settings?: Readonly<Record<string, string>>;
-}
-
-/** A call, and the Cluster that it is about. */
-export interface ClusterCall {
-  readonly call: HookCall;
-  readonly cluster: Cluster;
 }
 
 export type VersionField = Exclude<keyof HookCall, "hook" | "settings">;

@@ -10,7 +10,7 @@ import type {
 } from "../api/hook-policy.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Cluster, Namespace, ObjectMeta, OwnedPart } from "../api/meta.ts";
-import type { ClusterCall, HookCall } from "../api/runtime-hooks.ts";
+import type { HookCall } from "../api/runtime-hooks.ts";
 import type { FoundObjects, ObjectReader } from "../policy/objects.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import type { TimeAllowance } from "../turns/allowance.ts";
@@ -20,6 +20,7 @@ import type { PolicyEntry } from "./policy-entry.ts";
 import type { Transition } from "./transitions.ts";
 import type { HolderRef, PolicyKind } from "../policy/policy-ref.ts";
 import type { PolicyObject } from "./policy-set.ts";
+import type { ClusterCall } from "../policy/world.ts";
 
 /** The content of a hook request, or of a review. */
 export interface DecisionRequest extends ClusterCall {

@@ -1,11 +1,11 @@
 /** A request to the API server that would begin an operation, before it is stored. */
 
 import { type Cluster, DELETE_FOR_MOVE_ANNOTATION, OK_TO_DELETE_ANNOTATION } from "../api/meta.ts";
-import type { ClusterCall } from "../api/runtime-hooks.ts";
 import { lookup } from "../policy/selector.ts";
 import { isVersion } from "../policy/target-version.ts";
 import { about, comingFrom } from "./call.ts";
 import { isPending } from "./marks.ts";
+import type { ClusterCall } from "../policy/world.ts";
 
 /** `after` is absent for a deletion, `before` for a creation. */
 export interface Change {

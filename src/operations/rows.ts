@@ -3,14 +3,13 @@
 import { type DecisionRow, MAX_ROW_MESSAGE, type RecentResult, type TornDown } from "../api/hook-policy.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { printable } from "../lib/printable.ts";
-import type { ClusterCall } from "../api/runtime-hooks.ts";
 import { targetVersion } from "../policy/target-version.ts";
 import type { PolicyTrace, RuleTrace } from "../policy/decision.ts";
 import { isHeld } from "../policy/decide.ts";
 import { timestamp } from "../policy/instant.ts";
 import { truncate } from "../policy/message.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
-import { firstAskedBy } from "../policy/world.ts";
+import { type ClusterCall, firstAskedBy } from "../policy/world.ts";
 import type { PendingOperation } from "./operation.ts";
 
 /** The clusterKey() of a row's Cluster. */

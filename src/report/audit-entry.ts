@@ -5,7 +5,7 @@
 
 import type { RefusedRequest } from "../admission/cluster-handler.ts";
 import type { AdmissionVerdict } from "../admission/outcome.ts";
-import type { ClusterCall, HookCall, HookName } from "../api/runtime-hooks.ts";
+import type { HookCall, HookName } from "../api/runtime-hooks.ts";
 import { targetVersion } from "../policy/target-version.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 import { objectQueries } from "../policy/gates/object-queries.ts";
@@ -13,7 +13,7 @@ import { type ObjectKind, objectKindKey } from "../policy/objects.ts";
 import type { Basis, Decision, PolicyTrace, RuleTrace } from "../policy/decision.ts";
 import { truncate } from "../policy/message.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
-import type { World } from "../policy/world.ts";
+import type { ClusterCall, World } from "../policy/world.ts";
 import type { AnswerVerdict, Outcome } from "../hooks/outcome.ts";
 import type { Answer } from "../extension/codec.ts";
 import type { HookRequest } from "../hooks/hook-request.ts";

@@ -2,7 +2,7 @@
 
 import { namespacedName } from "../../lib/keys.ts";
 import type { HookRolloutStatus } from "../../api/hook-policy.ts";
-import type { ClusterCall, HookName } from "../../api/runtime-hooks.ts";
+import type { HookName } from "../../api/runtime-hooks.ts";
 import type { KnownMember } from "../../rollouts/rollout-entry.ts";
 import { type QueueInput, RolloutQueue, type Waiting } from "../../rollouts/rollout-queue.ts";
 import { computeRolloutStatus } from "../../rollouts/rollout-status.ts";
@@ -16,6 +16,7 @@ import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { Slots } from "../../rollouts/slots.ts";
 import { liftingOverride } from "../fleet/lifting.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
+import type { ClusterCall } from "../../policy/world.ts";
 
 /** An operation that Cluster API asks about. */
 export interface AwaitedOperation extends ClusterCall {

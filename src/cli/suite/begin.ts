@@ -10,7 +10,7 @@ import { Session } from "./session.ts";
 import type { AskedSpec, StepSpec, TimersSpec } from "./spec.gen.ts";
 import { SuiteRollouts } from "./suite-rollouts.ts";
 import { targetOfCall } from "./target.ts";
-import { SuiteWorld } from "./suite-world.ts";
+import { SuiteObjects } from "./suite-objects.ts";
 
 export const MAX_OVERRIDE_MS = 168 * 3_600_000;
 export const DEFAULT_CAPI_MINOR = 14;
@@ -21,7 +21,7 @@ export interface StartedSuite {
   readonly rollouts: SuiteRollouts;
 }
 
-export async function begin({ spec, objects }: Suite): Promise<StartedSuite> {
+export async function begin({ spec, objects: given }: Suite): Promise<StartedSuite> {
   if (!expectsAny(spec.steps, ["expect", "events", "metrics", "rollouts", "timeline"])) {
     const fields = "`expect`, `events`, `metrics`, `rollouts` or `timeline`";
     throw new SuiteError(`no step has ${fields}, so that nothing is tested`, "steps");
@@ -29,14 +29,18 @@ export async function begin({ spec, objects }: Suite): Promise<StartedSuite> {
   const now = new Date(spec.at);
   const minor = Number(spec.capiVersion?.slice(2) ?? DEFAULT_CAPI_MINOR);
   const served = servedHooks(minor);
-  const world = new SuiteWorld({ served, maxOverrideMs: MAX_OVERRIDE_MS, now });
-  world.create(objects, now);
-  const session = new Session(world, { served, now, reports: expectsAny(spec.steps, ["events", "metrics"]) });
+  const objects = new SuiteObjects({ served, maxOverrideMs: MAX_OVERRIDE_MS, now });
+  objects.create(given, now);
+  const session = new Session(objects, {
+    served,
+    now,
+    reports: expectsAny(spec.steps, ["events", "metrics"]),
+  });
   const begun = { session, rollouts: new SuiteRollouts(session) };
   for (const [index, asked] of (spec.asked ?? []).entries()) {
     within(`asked[${index}]`, () => adopt(begun, asked));
   }
-  session.worldChanged();
+  session.objectsChanged();
   await begun.rollouts.settle();
   return begun;
 }
@@ -51,7 +55,7 @@ function adopt({ session, rollouts }: StartedSuite, asked: AskedSpec): void {
   const firstAsked = new Date(asked.firstAsked);
   if (firstAsked > session.now) throw new SuiteError("lies ahead of spec.at", "firstAsked");
   const operation = newOperation(call, cluster, firstAsked, undefined);
-  const candidates = session.world.fleet.policiesFor(cluster.metadata.namespace ?? "");
+  const candidates = session.objects.fleet.policiesFor(cluster.metadata.namespace ?? "");
   const timers = (asked.timers ?? []).flatMap((spec, index) => {
     within(`timers[${index}]`, () => checkNames({ policy: spec.policy, rule: spec.rule }, candidates));
     return candidates

@@ -94,7 +94,7 @@ interface Running extends StartedSuite {
 async function tryStep(running: Running, step: StepSpec, path: string): Promise<Outcome> {
   try {
     await moveClock(running, step);
-    await changeWorld(running, step);
+    await changeObjects(running, step);
     const outcome =
       step.timeline === undefined ? await checkCall(running, step) : checkTimeline(running, step.timeline);
     return withReports(outcome, step, checkReports(running, step));
@@ -112,12 +112,12 @@ async function moveClock({ session, rollouts }: Running, { at, advance }: StepSp
   await rollouts.advanceTo(to);
 }
 
-async function changeWorld({ session, rollouts, created }: Running, step: StepSpec): Promise<void> {
-  const { world, now } = session;
-  within("create", () => world.create(created, now));
-  within("patch", () => world.patch(step.patch ?? []));
-  within("delete", () => world.delete(step.delete ?? []));
-  session.worldChanged();
+async function changeObjects({ session, rollouts, created }: Running, step: StepSpec): Promise<void> {
+  const { objects, now } = session;
+  within("create", () => objects.create(created, now));
+  within("patch", () => objects.patch(step.patch ?? []));
+  within("delete", () => objects.delete(step.delete ?? []));
+  session.objectsChanged();
   await rollouts.settle();
   const { completed = [], failed = [] } = step;
   if (completed.length > 0) await withinAsync("completed", async () => await rollouts.end(completed, true));
@@ -136,7 +136,7 @@ async function checkCall({ session, rollouts }: Running, { call: spec, expect }:
 }
 
 function knownIn({ session, rollouts }: StartedSuite): Holders {
-  const policies = session.world.fleet.policies.map(({ compiled }) => compiled);
+  const policies = session.objects.fleet.policies.map(({ compiled }) => compiled);
   return { policies, rollouts: rollouts.compiled };
 }
 
@@ -188,7 +188,7 @@ function checkReports({ session, rollouts }: Running, step: StepSpec): FieldComp
 }
 
 function checkRollout(expect: RolloutExpectSpec, { session, rollouts }: StartedSuite): FieldComparison[] {
-  const clusters = session.world.fleet.clusters().map(clusterKey);
+  const clusters = session.objects.fleet.clusters().map(clusterKey);
   return compareRollout(expect, rollouts.get(expect.name) ?? {}, rollouts.compiled, clusters);
 }
 

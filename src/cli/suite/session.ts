@@ -1,7 +1,7 @@
 /** Runs a suite's clock and its calls, and remembers what the operator would remember. */
 
 import type { Cluster } from "../../api/meta.ts";
-import type { ClusterCall, HookCall, HookName } from "../../api/runtime-hooks.ts";
+import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
 import { type Memory, worldOf } from "../../memory/memory.ts";
 import { OperationLife } from "../../memory/operation-life.ts";
 import type { Lister } from "../../memory/ports.ts";
@@ -25,7 +25,8 @@ import {
 } from "../../operations/timeline.ts";
 import { Coverage } from "./coverage.ts";
 import { SuiteReports } from "./suite-reports.ts";
-import type { SuiteWorld } from "./suite-world.ts";
+import type { SuiteObjects } from "./suite-objects.ts";
+import type { ClusterCall } from "../../policy/world.ts";
 
 export interface SessionOptions {
   readonly served: ServedHooks;
@@ -40,7 +41,7 @@ export interface AnsweredCall extends ClusterCall {
 }
 
 export class Session {
-  readonly world: SuiteWorld;
+  readonly objects: SuiteObjects;
   readonly served: ServedHooks;
   /** Absent: the suite expects neither Events nor metrics. */
   readonly reported?: SuiteReports;
@@ -51,14 +52,14 @@ export class Session {
   #followed: Lister<Cluster> | undefined;
   #now: Date;
 
-  constructor(world: SuiteWorld, { served, now, reports = false }: SessionOptions) {
-    this.world = world;
+  constructor(objects: SuiteObjects, { served, now, reports = false }: SessionOptions) {
+    this.objects = objects;
     this.served = served;
-    this.#memory = world.memory;
+    this.#memory = objects.memory;
     this.#now = now;
     const inOneTurn = { withSettings: <T>(call: T): T => call, isTurnOver: () => false };
     // A suite re-evaluates at once, so it schedules nothing.
-    const memory = { ...world.memory, schedule: { set: () => undefined } };
+    const memory = { ...objects.memory, schedule: { set: () => undefined } };
     this.#life = new OperationLife(memory, inOneTurn, {
       served,
       now: () => this.#now,
@@ -89,20 +90,20 @@ export class Session {
   }
 
   /** Called after objects have changed: operations begin, end, and are re-evaluated. */
-  worldChanged(): void {
+  objectsChanged(): void {
     this.#policiesChanged();
     this.#clustersChanged();
     for (const inputs of this.#allInputs()) this.#put(lookAt(inputs, this.#now));
   }
 
   #policiesChanged(): void {
-    this.coverage.know(this.world.fleet.policies.map(({ compiled }) => compiled));
+    this.coverage.know(this.objects.fleet.policies.map(({ compiled }) => compiled));
     this.reported?.policiesChanged(this.#now);
   }
 
   #clustersChanged(): void {
     const before = this.#followed;
-    const { clusters } = this.world.fleet.memory;
+    const { clusters } = this.objects.fleet.memory;
     this.#followed = clusters;
     const keys = new Set([...(before?.list() ?? []), ...clusters.list()].map(clusterKey));
     for (const key of keys) this.#life.clusterChanged(before?.get(key), clusters.get(key));
@@ -129,7 +130,7 @@ export class Session {
 
   /** The answer to a request; changes no state. */
   admit(attempt: Attempt): AdmissionAnswer {
-    const found = admitted(this.world.fleet, attempt, this.#now);
+    const found = admitted(this.objects.fleet, attempt, this.#now);
     this.coverage.seeAtAdmission(found);
     return answerOf(attempt, found);
   }
@@ -162,7 +163,7 @@ export class Session {
   }
 
   #allInputs(): OperationInputs<PendingOperation>[] {
-    return this.world.fleet
+    return this.objects.fleet
       .clusters()
       .flatMap((cluster) =>
         this.#memory.operations.of(cluster.metadata.uid).map((operation) => this.#inputs(cluster, operation)),

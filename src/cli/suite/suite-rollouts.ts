@@ -41,19 +41,19 @@ export class SuiteRollouts {
   #changedAt: Date;
 
   constructor(session: Session) {
-    const { world, served } = session;
+    const { objects, served } = session;
     this.#session = session;
     this.#changedAt = session.now;
-    this.#api = new SuiteRolloutApi(world);
+    this.#api = new SuiteRolloutApi(objects);
     const shared = {
       api: this.#api,
-      clusters: world.memory.clusters,
+      clusters: objects.memory.clusters,
       now: () => session.now,
       nowMs: () => session.now.getTime(),
     };
     this.#rollouts = new Rollouts({
       ...shared,
-      namespaces: world.memory.namespaces,
+      namespaces: objects.memory.namespaces,
       served,
       firstAsked: (uid, hook) => session.firstAsked(uid, hook),
       refreshMs: 0,
@@ -260,13 +260,13 @@ export class SuiteRollouts {
   }
 
   #fromMemory({ cluster, call, decision }: AnsweredCall): Decision {
-    const world = this.#session.world.fleet.world(cluster);
+    const world = this.#session.objects.fleet.world(cluster);
     const basis = { source: "Memory" as const, world, policies: [] };
     return this.#rollouts.ask({ call, cluster }, { ...decision, basis });
   }
 
   #selecting(cluster: Cluster, operation: Operation): readonly CompiledRollout[] {
-    const { fleet } = this.#session.world;
+    const { fleet } = this.#session.objects;
     const namespace = fleet.namespace(cluster.metadata.namespace ?? "");
     return fleet.rollouts
       .map(({ compiled }) => compiled)
@@ -274,12 +274,12 @@ export class SuiteRollouts {
   }
 
   #find(key: string): Cluster | undefined {
-    return this.#session.world.memory.clusters.get(key);
+    return this.#session.objects.memory.clusters.get(key);
   }
 
-  #write(cluster: Cluster, change: Parameters<Session["world"]["rewrite"]>[1]): void {
-    this.#session.world.rewrite(cluster, change);
-    this.#session.worldChanged();
+  #write(cluster: Cluster, change: Parameters<Session["objects"]["rewrite"]>[1]): void {
+    this.#session.objects.rewrite(cluster, change);
+    this.#session.objectsChanged();
   }
 }
 

@@ -1,7 +1,7 @@
 /** Finds the Cluster of a step, and the call that Cluster API would send. */
 
 import type { Cluster } from "../../api/meta.ts";
-import { type ClusterCall, type HookCall, VERSION_FIELDS } from "../../api/runtime-hooks.ts";
+import { type HookCall, VERSION_FIELDS } from "../../api/runtime-hooks.ts";
 import type { Attempt } from "../../operations/attempt.ts";
 import { expectedCall } from "../../operations/call.ts";
 import { VERSIONED } from "../../operations/step.ts";
@@ -12,6 +12,7 @@ import { unknownCluster } from "./check-names.ts";
 import { SuiteError } from "./suite-error.ts";
 import type { Session } from "./session.ts";
 import type { CallSpec, RequestSpec } from "./spec.ts";
+import type { ClusterCall } from "../../policy/world.ts";
 
 /** Throws for a call that Cluster API would not send. */
 export function target(session: Session, spec: CallSpec): ClusterCall {
@@ -38,10 +39,10 @@ export function target(session: Session, spec: CallSpec): ClusterCall {
 export function targetOfCall(session: Session, spec: CallSpec): ClusterCall {
   const asked = target(session, spec);
   const { topology } = asked.cluster;
-  const known = session.world.memory.clusters.get(spec.cluster);
+  const known = session.objects.memory.clusters.get(spec.cluster);
   if (topology !== undefined && topology.version !== known?.topology?.version) {
-    session.world.wantVersion(asked.cluster, topology.version);
-    session.worldChanged();
+    session.objects.wantVersion(asked.cluster, topology.version);
+    session.objectsChanged();
   }
   return asked;
 }
@@ -82,10 +83,10 @@ function wanting(cluster: Cluster, call: HookCall): Cluster {
   return { ...cluster, topology: { ...topology, version } };
 }
 
-function clusterOf({ world }: Session, key: string): Cluster {
-  const cluster = world.memory.clusters.get(key);
+function clusterOf({ objects }: Session, key: string): Cluster {
+  const cluster = objects.memory.clusters.get(key);
   if (cluster !== undefined) return cluster;
-  throw unknownCluster(key, world.fleet.clusters().map(clusterKey), "cluster");
+  throw unknownCluster(key, objects.fleet.clusters().map(clusterKey), "cluster");
 }
 
 const VERSIONS = ["fromKubernetesVersion", "toKubernetesVersion", "kubernetesVersion"] as const;

@@ -2,9 +2,9 @@
 
 import { fieldsOf, isFields, listOf } from "../../../lib/fields.ts";
 import type { GateSpec, MetadataGateSpec } from "../../../api/hook-policy.ts";
-import type { ClusterCall } from "../../../api/runtime-hooks.ts";
 import { ANY_VALUE, MISSING, wantedValue } from "../../../policy/gates/metadata-gate.ts";
 import type { MetadataField } from "../../../policy/settable.ts";
+import type { ClusterCall } from "../../../policy/world.ts";
 
 export interface Mark {
   readonly on: "Cluster" | "Namespace";

@@ -14,7 +14,7 @@ import { groupOf, isCluster, ownKind, type RawObject } from "../fleet/kinds.ts";
 import { SuiteError } from "./suite-error.ts";
 import type { ObjectRefSpec } from "./spec.gen.ts";
 
-export class SuiteWorld {
+export class SuiteObjects {
   /** The operator's memory, as its informers would have filled it; its lists show the present objects. */
   readonly memory: Memory;
   readonly #options: FleetOptions;
