@@ -7,7 +7,7 @@ import { policyName } from "../../policy/policy-ref.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { mismatchOf } from "./match.ts";
 import { compareStatus, type StatusComparison, type StatusContext } from "./stored-status.ts";
-import { isSinceKnown, type Release, releaseOf, type Situation } from "./way-out.ts";
+import { isSinceKnown, type Release, releaseOf, type ExplainedSituation } from "./way-out.ts";
 
 export interface ExplainedPolicy extends PolicyTrace {
   /** Why the policy does not apply to the Cluster; empty if it does. */
@@ -30,7 +30,7 @@ export interface ExplainedRule extends RuleTrace {
   readonly admission?: "Warn" | "Deny";
 }
 
-interface PolicySituation extends Situation {
+interface PolicySituation extends ExplainedSituation {
   readonly fleet: Fleet;
   /** For the comparison with the operator's status; absent: there is none, or it is about another time. */
   readonly status?: StatusContext | undefined;
@@ -64,7 +64,7 @@ function explainRule(
   { overriddenBy }: PolicyTrace,
   rule: RuleTrace,
   policy: CompiledPolicy,
-  situation: Situation,
+  situation: ExplainedSituation,
 ): ExplainedRule {
   const rules = policy.rules.filter(({ name }) => name === rule.rule);
   const { deadline, admission } = rules[0] ?? {};
@@ -79,7 +79,11 @@ function explainRule(
 }
 
 /** An Audit policy counts as if it were enforced. */
-function releaseIfHeld(policy: CompiledPolicy, rules: readonly RuleTrace[], situation: Situation): Release {
+function releaseIfHeld(
+  policy: CompiledPolicy,
+  rules: readonly RuleTrace[],
+  situation: ExplainedSituation,
+): Release {
   if (!rules.some(({ holds }) => holds)) return undefined;
   return releaseOf([{ ...policy, mode: "Enforce" }], [{ holds: true, rules }], situation);
 }
