@@ -12,7 +12,7 @@ import { asRequested, clusterKey, isNewer, newerThan } from "../policy/cluster.t
 import { decide, matches } from "../policy/decide.ts";
 import type { Decision } from "../policy/decision.ts";
 import { NOTHING_READ } from "../policy/objects.ts";
-import { objectQueries } from "../policy/gates/object-queries.ts";
+import { objectQueries } from "../policy/object-queries.ts";
 import { type CompiledPolicy, type ObjectQuery, selectsNamespaces } from "../policy/policy.ts";
 import { readsCall, type Standing, standsUntil } from "../policy/standing.ts";
 import { targetVersion } from "../policy/target-version.ts";

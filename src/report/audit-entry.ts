@@ -8,7 +8,7 @@ import type { AdmissionVerdict } from "../admission/outcome.ts";
 import type { HookCall, HookName } from "../api/runtime-hooks.ts";
 import { targetVersion } from "../policy/target-version.ts";
 import type { ObjectMeta } from "../api/meta.ts";
-import { objectQueries } from "../policy/gates/object-queries.ts";
+import { objectQueries } from "../policy/object-queries.ts";
 import { type ObjectKind, objectKindKey } from "../policy/objects.ts";
 import type { Basis, Decision, PolicyTrace, RuleTrace } from "../policy/decision.ts";
 import { truncate } from "../policy/message.ts";

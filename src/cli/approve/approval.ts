@@ -12,7 +12,7 @@ import type { ServedHooks } from "../../api/hook-catalog.ts";
 import { decide } from "../../policy/decide.ts";
 import type { Decision, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
 import { forecast } from "../../operations/forecast.ts";
-import { ANY_VALUE, MISSING, wantedValue } from "../../policy/gates/metadata-gate.ts";
+import { ANY_VALUE, MISSING, wantedValue } from "../../policy/gates/metadata.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
 import { lookup } from "../../policy/selector.ts";
 import {

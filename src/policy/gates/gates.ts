@@ -1,14 +1,14 @@
 /** The gates of a rule: each compiles to a function of (world, call, now). */
 
 import type { AnyOfGateSpec, GateSpec } from "../../api/hook-policy.ts";
-import { anyOfGate } from "./any-of-gate.ts";
-import { expressionGate } from "./expression-gate.ts";
-import { metadataGate } from "./metadata-gate.ts";
-import { objectGate } from "./object-gate.ts";
+import { anyOfGate } from "./any-of.ts";
+import { expressionGate } from "./expression.ts";
+import { metadataGate } from "./metadata.ts";
+import { objectGate } from "./object.ts";
 import { type CompiledGate, unevaluable } from "../policy.ts";
-import { versionGate } from "./version-gate.ts";
+import { versionGate } from "./version.ts";
 import { MAX_ASKS } from "../window/window.ts";
-import { windowGate } from "./window-gate.ts";
+import { windowGate } from "./window.ts";
 import type { PolicyRef } from "../policy-ref.ts";
 import { READS_NOTHING } from "../target-version.ts";
 

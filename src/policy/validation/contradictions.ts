@@ -3,7 +3,7 @@
 import { intersects, minVersion } from "semver";
 import type { AnyOfGateSpec, MetadataGateSpec, RuleSpec } from "../../api/hook-policy.ts";
 import { parseDuration } from "../duration.ts";
-import { rangeProblem } from "../gates/version-range.ts";
+import { rangeProblem } from "../version-range.ts";
 import type { FieldError } from "./schema.ts";
 import { gatesOf, type PlacedGate } from "./sound-parts.ts";
 

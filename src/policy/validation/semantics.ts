@@ -14,7 +14,7 @@ import { gatesOf, type SoundRule, soundRules } from "./sound-parts.ts";
 import { admissionWarnings } from "./admission-warnings.ts";
 import { contradictions } from "./contradictions.ts";
 import { sendsField } from "../target-version.ts";
-import { rangeProblem } from "../gates/version-range.ts";
+import { rangeProblem } from "../version-range.ts";
 import { countWindows, MAX_WINDOW_ENTRIES } from "../window/window-limits.ts";
 import { windowProblems, windowWarnings } from "../window/window-check.ts";
 

@@ -2,7 +2,7 @@
 
 import { fieldsOf, isFields, listOf } from "../../../lib/fields.ts";
 import type { GateSpec, MetadataGateSpec } from "../../../api/hook-policy.ts";
-import { ANY_VALUE, MISSING, wantedValue } from "../../../policy/gates/metadata-gate.ts";
+import { ANY_VALUE, MISSING, wantedValue } from "../../../policy/gates/metadata.ts";
 import type { MetadataField } from "../../../policy/settable.ts";
 import type { ClusterCall } from "../../../policy/world.ts";
 

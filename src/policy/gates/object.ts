@@ -3,7 +3,7 @@
 import type { ObjectGateSpec } from "../../api/hook-policy.ts";
 import { compileExpression, type Expression } from "../cel/expression.ts";
 import { meter } from "../cel/meter.ts";
-import { describeExpression } from "./expression-gate.ts";
+import { describeExpression } from "./expression.ts";
 import { compileCount, type Count, describeCounted, judge, provesByMissing } from "./object-count.ts";
 import { compilePlaces, findObjects, type Places } from "./object-place.ts";
 import type { ObjectKind, WatchedObject } from "../objects.ts";

@@ -3,7 +3,7 @@
 import type { VersionGateSpec } from "../../api/hook-policy.ts";
 import { READS_VERSION, targetVersion } from "../target-version.ts";
 import { type CompiledGate, type GateResult, unevaluable } from "../policy.ts";
-import { compileRange } from "./version-range.ts";
+import { compileRange } from "../version-range.ts";
 
 /** The range has been checked (semantics.ts). */
 export function versionGate(name: string, { range }: VersionGateSpec): CompiledGate {

@@ -1,10 +1,10 @@
 /** The objects that gates look at for one operation. */
 
-import type { HookCall } from "../../api/runtime-hooks.ts";
-import type { CompiledPolicy, ObjectQuery } from "../policy.ts";
-import { affordRule, Budgets } from "../budget.ts";
-import { meter } from "../cel/meter.ts";
-import type { World } from "../world.ts";
+import type { HookCall } from "../api/runtime-hooks.ts";
+import type { CompiledPolicy, ObjectQuery } from "./policy.ts";
+import { affordRule, Budgets } from "./budget.ts";
+import { meter } from "./cel/meter.ts";
+import type { World } from "./world.ts";
 
 /** `undefined`: computing their names takes more steps than the decision has. */
 export function objectQueries(

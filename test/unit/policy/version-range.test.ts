@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { compileRange, rangeProblem } from "../../../../src/policy/gates/version-range.ts";
+import { compileRange, rangeProblem } from "../../../src/policy/version-range.ts";
 
 type Verdict = "inside" | "outside" | "no version";
 
