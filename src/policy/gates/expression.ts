@@ -1,13 +1,18 @@
-/** A gate that holds when a CEL expression is true. */
+/** A gate that is met while a CEL expression is true. */
 
 import { expressionOrBroken } from "../cel/expression.ts";
 import { truncate } from "../message.ts";
 import { type CompiledGate, type GateResult, unevaluable } from "../policy.ts";
+import type { GateKind } from "./gate-kind.ts";
 
 const MAX_QUOTED = 120;
 
-/** `source` has been checked (semantics.ts). */
-export function expressionGate(name: string, source: string): CompiledGate {
+export const expressionGate: GateKind<string> = {
+  compile,
+  expressions: (source) => [{ source, use: "gate", path: "" }],
+};
+
+function compile(name: string, source: string): CompiledGate {
   const expression = expressionOrBroken(source, "gate");
   const { requestFields, usesNow, clusterPaths } = expression;
   const wanted = describeExpression(source);

@@ -1,38 +1,61 @@
-/** The gates of a rule: each compiles to a function of (world, call, now). */
+/** The kinds of gates. CONTRIBUTING.md says what a new one needs. */
 
 import type { AnyOfGateSpec, GateSpec } from "../../api/hook-policy.ts";
-import { anyOfGate } from "./any-of.ts";
-import { expressionGate } from "./expression.ts";
-import { metadataGate } from "./metadata.ts";
-import { objectGate } from "./object.ts";
+import { fieldsOf } from "../../lib/fields.ts";
 import { type CompiledGate, unevaluable } from "../policy.ts";
-import { versionGate } from "./version.ts";
-import { MAX_ASKS } from "../window/window.ts";
-import { windowGate } from "./window.ts";
 import type { PolicyRef } from "../policy-ref.ts";
 import { READS_NOTHING } from "../target-version.ts";
+import { MAX_ASKS } from "../window/window.ts";
+import { anyOfGate } from "./any-of.ts";
+import { expressionGate } from "./expression.ts";
+import type { GateKind } from "./gate-kind.ts";
+import { annotationGate, labelGate } from "./metadata.ts";
+import { objectGate } from "./object.ts";
+import { versionGate } from "./version.ts";
+import { windowGate } from "./window.ts";
+
+type Conditions = Required<Omit<AnyOfGateSpec, "name">>;
+
+/** One for each field of the CRDs that a gate and a member of anyOf can have. */
+const GATES: { readonly [Field in keyof Conditions]: GateKind<Conditions[Field]> } = {
+  annotation: annotationGate,
+  label: labelGate,
+  expression: expressionGate,
+  window: windowGate,
+  version: versionGate,
+  object: objectGate,
+};
+
+const KINDS: readonly (readonly [field: string, kind: GateKind<unknown>])[] = Object.entries(GATES);
+
+export interface Condition {
+  /** The name of the kind, which is that of its field in a gate. */
+  readonly field: string;
+  readonly kind: GateKind<unknown>;
+  readonly spec: unknown;
+  /** Completes a path that is relative to the spec. */
+  readonly place: <T extends { readonly path: string }>(found: T) => T;
+}
+
+/** The conditions of the gate at the path, without its members. A valid gate has one; `wait` and `anyOf` have none. */
+export function conditionsOf(gate: unknown, path = ""): readonly Condition[] {
+  const fields = fieldsOf(gate);
+  return KINDS.filter(([field]) => fields[field] !== undefined).map(([field, kind]): Condition => {
+    const place: Condition["place"] = (found) => ({ ...found, path: `${path}.${field}${found.path}` });
+    return { field, kind, spec: fields[field], place };
+  });
+}
 
 /**
- * The spec has been validated: exactly one kind is set, and it is not `wait`. `asks`: how often a search in a window may
+ * For a valid spec of another kind than `wait`, which belongs to its rule. `asks`: how often a search in a window may
  * ask its entries.
  */
 export function compileGate(spec: GateSpec, policy: PolicyRef, asks = MAX_ASKS): CompiledGate {
-  if (spec.anyOf === undefined) return compileSimpleGate(spec, policy, asks);
-  const members = spec.anyOf.map((member) => compileSimpleGate(member, policy, asks));
-  return anyOfGate(spec.name, members);
-}
-
-function compileSimpleGate(spec: AnyOfGateSpec, policy: PolicyRef, asks: number): CompiledGate {
-  const { name } = spec;
-  if (spec.annotation !== undefined)
-    return metadataGate(name, { field: "annotation", spec: spec.annotation, of: policy.kind });
-  if (spec.label !== undefined)
-    return metadataGate(name, { field: "label", spec: spec.label, of: policy.kind });
-  if (spec.expression !== undefined) return expressionGate(name, spec.expression);
-  if (spec.window !== undefined) return windowGate(name, spec.window, asks);
-  if (spec.version !== undefined) return versionGate(name, spec.version);
-  if (spec.object !== undefined) return objectGate(name, spec.object, policy);
-  return unknownGate(name);
+  const compile = (gate: AnyOfGateSpec): CompiledGate => {
+    const [condition] = conditionsOf(gate);
+    return condition?.kind.compile(gate.name, condition.spec, { policy, asks }) ?? unknownGate(gate.name);
+  };
+  return spec.anyOf === undefined ? compile(spec) : anyOfGate(spec.name, spec.anyOf.map(compile));
 }
 
 /** A kind that this version does not know makes the rule not evaluable, never more permissive. */

@@ -1,7 +1,7 @@
 /** Gates on an annotation or a label of the Cluster or its Namespace. */
 
 import type { Cluster, Namespace, ObjectMeta } from "../../api/meta.ts";
-import type { HookCall } from "../../api/runtime-hooks.ts";
+import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
 import type { MetadataGateSpec } from "../../api/hook-policy.ts";
 import { type CompiledGate, type GateResult, unevaluable } from "../policy.ts";
 import { READS_NOTHING, READS_VERSION, targetVersion } from "../target-version.ts";
@@ -12,15 +12,72 @@ import { affordComparison, exhausted } from "../budget.ts";
 import type { PolicyKind } from "../policy-ref.ts";
 import { approveCommand, type Mark, type MetadataField, whyNotSettable } from "../settable.ts";
 import type { World } from "../world.ts";
+import type { FieldError } from "../validation/schema.ts";
+import type { Contradiction, GateKind } from "./gate-kind.ts";
 
-/** A gate as one kind of policy has it: what a tenant writes must not choose what an administrator's command sets. */
 interface MetadataGate {
   readonly field: MetadataField;
   readonly spec: MetadataGateSpec;
   readonly of: PolicyKind;
 }
 
-export function metadataGate(name: string, gate: MetadataGate): CompiledGate {
+export const annotationGate = kindOf("annotation");
+export const labelGate = kindOf("label");
+
+function kindOf(field: MetadataField): GateKind<MetadataGateSpec> {
+  return {
+    compile: (name, spec, { policy }) => compile(name, { field, spec, of: policy.kind }),
+    check: (spec, hooks) => ({ warnings: outlives(spec, hooks) }),
+    checkAdmission: uidBeforeCreation,
+    contradicts: (spec, earlier) => anotherValue(field, spec, earlier),
+    approvesVersion: ({ valueFrom }) => valueFrom === "TargetVersion",
+  };
+}
+
+/**
+ * An approval that only has to exist also approves the next operation. A Cluster is created only once, so that its own
+ * metadata approves no other creation.
+ */
+function outlives(gate: MetadataGateSpec, hooks: readonly HookName[]): FieldError[] {
+  const own = gate.from !== "Namespace";
+  const before = hooks.filter(
+    (hook) => hook.startsWith("Before") && !(own && hook === "BeforeClusterCreate"),
+  );
+  if (before.length === 0 || gate.value !== undefined || gate.valueFrom !== undefined) return [];
+  const message = `${gate.key} only has to be present, so it stays an approval for whatever comes later; ${binding(hooks)}`;
+  return [{ path: "", id: "unbound-approval", message }];
+}
+
+/** The values that bind an approval to one operation, which depend on the hook. */
+function binding(hooks: readonly HookName[]): string {
+  if (hooks.every((hook) => hook.includes("Upgrade")))
+    return "`valueFrom: TargetVersion` binds it to one upgrade";
+  if (hooks.every((hook) => hook === "BeforeClusterDelete"))
+    return "`valueFrom: ClusterUID` binds it to one Cluster";
+  if (hooks.every((hook) => hook === "BeforeClusterCreate"))
+    return "`valueFrom: ClusterName` binds it to one Cluster";
+  return "a rule for each operation can bind it with `valueFrom`";
+}
+
+function uidBeforeCreation({ valueFrom }: MetadataGateSpec, hooks: readonly HookName[]): FieldError[] {
+  if (valueFrom !== "ClusterUID" || !hooks.includes("BeforeClusterCreate")) return [];
+  const message =
+    "a Cluster gets its uid when it is created, so no new Cluster can carry it, and admission does not let any pass: use ClusterName";
+  return [{ path: ".valueFrom", id: "uid-before-creation", message }];
+}
+
+function anotherValue(
+  field: MetadataField,
+  { key, from = "Cluster", value }: MetadataGateSpec,
+  { name, spec: before }: { readonly name: string; readonly spec: MetadataGateSpec },
+): Contradiction | undefined {
+  const isSameKey = before.key === key && (before.from ?? "Cluster") === from;
+  if (!isSameKey || before.value === undefined || value === undefined || before.value === value)
+    return undefined;
+  return { path: ".value", why: `gate ${name} wants another value of the same ${field}, ${key}` };
+}
+
+function compile(name: string, gate: MetadataGate): CompiledGate {
   return {
     name,
     requestFields: gate.spec.valueFrom === "TargetVersion" ? READS_VERSION : READS_NOTHING,

@@ -1,9 +1,10 @@
 /** A gate on other objects: that enough of them exist, that there are not too many, or that none is left. */
 
 import type { ObjectGateSpec } from "../../api/hook-policy.ts";
-import { compileExpression, type Expression } from "../cel/expression.ts";
+import { compileExpression, type Expression, type ExpressionUse } from "../cel/expression.ts";
 import { meter } from "../cel/meter.ts";
 import { describeExpression } from "./expression.ts";
+import type { GateKind, GateOwner, PlacedExpression } from "./gate-kind.ts";
 import { compileCount, type Count, describeCounted, judge, provesByMissing } from "./object-count.ts";
 import { compilePlaces, findObjects, type Places } from "./object-place.ts";
 import type { ObjectKind, WatchedObject } from "../objects.ts";
@@ -31,9 +32,32 @@ interface CompiledObjectGate {
   readonly condition?: ReturnType<typeof describeExpression>;
 }
 
-/** The spec has been checked (semantics.ts). */
-export function objectGate(name: string, spec: ObjectGateSpec, policy: PolicyRef): CompiledGate {
-  const gate = compile(spec, policy);
+export const objectGate: GateKind<ObjectGateSpec> = {
+  compile,
+  expressions: expressionsOf,
+  approvesVersion: (spec) => expressionsOf(spec).some(readsVersion),
+};
+
+function expressionsOf({ nameExpression, expression }: ObjectGateSpec): readonly PlacedExpression[] {
+  return [
+    ...placed(nameExpression, "objectName", ".nameExpression"),
+    ...placed(expression, "object", ".expression"),
+  ];
+}
+
+function placed(source: string | undefined, use: ExpressionUse, path: string): readonly PlacedExpression[] {
+  return source === undefined ? [] : [{ source, use, path }];
+}
+
+function readsVersion({ source, use }: PlacedExpression): boolean {
+  const { expression } = compileExpression(source, use);
+  return VERSION_FIELDS.some((field) => expression?.requestFields.has(field) === true);
+}
+
+const VERSION_FIELDS = ["toKubernetesVersion", "targetVersion"] as const;
+
+function compile(name: string, spec: ObjectGateSpec, { policy }: GateOwner): CompiledGate {
+  const gate = partsOf(spec, policy);
   if (gate === undefined) {
     const result = unevaluable("InvalidExpression", spec.kind, "an expression does not compile");
     return { name, requestFields: READS_NOTHING, evaluate: () => result };
@@ -53,7 +77,7 @@ export function objectGate(name: string, spec: ObjectGateSpec, policy: PolicyRef
   };
 }
 
-function compile(spec: ObjectGateSpec, policy: PolicyRef): CompiledObjectGate | undefined {
+function partsOf(spec: ObjectGateSpec, policy: PolicyRef): CompiledObjectGate | undefined {
   const { apiVersion, kind, name, namespaceSelector } = spec;
   const ownNamespaceOnly = policy.kind === "HookPolicy";
   const selectsNamespaces = namespaceSelector !== undefined;

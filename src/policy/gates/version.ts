@@ -1,12 +1,37 @@
-/** A gate that holds when the version that the call is about lies in a range. */
+/** A gate that is met while the version that the call is about lies in a range. */
 
+import { intersects, minVersion } from "semver";
 import type { VersionGateSpec } from "../../api/hook-policy.ts";
 import { READS_VERSION, targetVersion } from "../target-version.ts";
 import { type CompiledGate, type GateResult, unevaluable } from "../policy.ts";
-import { compileRange } from "../version-range.ts";
+import { compileRange, rangeProblem } from "../version-range.ts";
+import type { GateKind } from "./gate-kind.ts";
 
-/** The range has been checked (semantics.ts). */
-export function versionGate(name: string, { range }: VersionGateSpec): CompiledGate {
+export const versionGate: GateKind<VersionGateSpec> = {
+  compile,
+  check: ({ range }) => {
+    const message = rangeProblem(range);
+    return message === undefined ? {} : { errors: [{ path: ".range", message }] };
+  },
+  neverMet: ({ range }) => {
+    if (rangeProblem(range) !== undefined || minVersion(range) !== null) return undefined;
+    return { path: ".range", why: `no version lies in ${JSON.stringify(range)}` };
+  },
+  // To compare all ranges of a rule can take long, and no rule needs as many.
+  maxCompared: 3,
+  contradicts: ({ range }, earlier) => {
+    if (![range, earlier.spec.range].every(hasVersions) || intersects(earlier.spec.range, range))
+      return undefined;
+    const why = `no version lies in ${JSON.stringify(range)} and in the range of gate ${earlier.name}`;
+    return { path: ".range", why };
+  },
+};
+
+function hasVersions(range: string): boolean {
+  return rangeProblem(range) === undefined && minVersion(range) !== null;
+}
+
+function compile(name: string, { range }: VersionGateSpec): CompiledGate {
   const satisfies = compileRange(range);
   const wanted = `a Kubernetes version in the range ${JSON.stringify(range)}`;
   const unknown = (why: string): GateResult => unevaluable("TargetVersionUnknown", wanted, why);

@@ -1,4 +1,4 @@
-/** A gate that holds inside its time windows. */
+/** A gate that is met inside its time windows. */
 
 import type { WindowGateSpec } from "../../api/hook-policy.ts";
 import { timestamp } from "../instant.ts";
@@ -6,9 +6,18 @@ import type { CompiledGate, GateResult } from "../policy.ts";
 import { affordWindow, exhausted } from "../budget.ts";
 import { READS_NOTHING } from "../target-version.ts";
 import { compileWindow, type Window } from "../window/window.ts";
+import { windowProblems, windowWarnings } from "../window/window-check.ts";
+import type { GateKind, GateOwner } from "./gate-kind.ts";
 
-/** The spec has been checked (semantics.ts). */
-export function windowGate(name: string, spec: WindowGateSpec, asks: number): CompiledGate {
+export const windowGate: GateKind<WindowGateSpec> = {
+  compile,
+  check: (spec) => {
+    const errors = windowProblems(spec);
+    return { errors, warnings: errors.length === 0 ? windowWarnings(spec) : [] };
+  },
+};
+
+function compile(name: string, spec: WindowGateSpec, { asks }: GateOwner): CompiledGate {
   const window = compileWindow(spec, asks);
   return {
     name,

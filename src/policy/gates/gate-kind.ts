@@ -1,0 +1,56 @@
+/** What the product asks of a kind of gate. A module beside this one answers for each kind, and gates.ts lists them all. */
+
+import type { HookName } from "../../api/runtime-hooks.ts";
+import type { ExpressionUse } from "../cel/expression.ts";
+import type { CompiledGate } from "../policy.ts";
+import type { PolicyRef } from "../policy-ref.ts";
+import type { FieldError } from "../validation/schema.ts";
+
+/**
+ * `Spec`: the value of the gate's field in a policy, such as that of `annotation`; it fits the schema. Paths are relative
+ * to it: ".key", or "" for all of it.
+ */
+export interface GateKind<Spec> {
+  /** For a spec without errors. */
+  compile(name: string, spec: Spec, owner: GateOwner): CompiledGate;
+  /** The CEL in the spec, which is checked like that of match conditions. */
+  expressions?(spec: Spec): readonly PlacedExpression[];
+  /** What else is wrong with the spec, or suspicious in a rule on these hooks. */
+  check?(spec: Spec, hooks: readonly HookName[]): Checked;
+  /** Warnings for a rule that also speaks at admission. */
+  checkAdmission?(spec: Spec, hooks: readonly HookName[]): readonly FieldError[];
+  /** Why nothing can meet the gate. */
+  neverMet?(spec: Spec): Contradiction | undefined;
+  /** So many gates of a rule are compared by `contradicts`; absent: all. */
+  readonly maxCompared?: number;
+  /** Why the gate and an earlier one of its rule are never met at the same time. */
+  contradicts?(
+    spec: Spec,
+    earlier: { readonly name: string; readonly spec: Spec },
+  ): Contradiction | undefined;
+  /** Whether the gate is met by what a person or a system gives for one version. */
+  approvesVersion?(spec: Spec): boolean;
+}
+
+export interface GateOwner {
+  /** What a tenant writes must not choose what an administrator's command sets, nor reach other namespaces. */
+  readonly policy: PolicyRef;
+  /** How often a search in a window may ask its entries. */
+  readonly asks: number;
+}
+
+export interface PlacedExpression {
+  readonly source: string;
+  readonly use: ExpressionUse;
+  readonly path: string;
+}
+
+export interface Checked {
+  readonly errors?: readonly FieldError[];
+  readonly warnings?: readonly FieldError[];
+}
+
+export interface Contradiction {
+  readonly path: string;
+  readonly why: string;
+}
