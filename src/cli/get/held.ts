@@ -4,6 +4,7 @@ import { compareText } from "../../lib/compare-text.ts";
 import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
 import type { DecisionRow, GateSpec, RuleSpec } from "../../api/hook-policy.ts";
 import { holdsAnyway } from "../../policy/decide.ts";
+import { isMetByMarks } from "../../policy/gates/gates.ts";
 import { policyName, type PolicyRef } from "../../policy/policy-ref.ts";
 import { policyKind, type RawObject, viewPolicy } from "../fleet/kinds.ts";
 
@@ -11,7 +12,7 @@ import { policyKind, type RawObject, viewPolicy } from "../fleet/kinds.ts";
 export interface HeldOperation {
   readonly policy: PolicyRef;
   readonly row: DecisionRow & { readonly verdict: "Blocked" | "NotEvaluable" };
-  /** Whether `hookpolicy approve` can make the gate hold. */
+  /** Whether `hookpolicy approve` can meet the gate. */
   readonly approvable: boolean;
 }
 
@@ -85,7 +86,7 @@ function heldOf({ ref, spec, rows }: Policy, namespace: string | undefined): Hel
   return rows
     .filter((row) => isIn(row, namespace))
     .filter((row) => holds(row, spec))
-    .map((row) => ({ policy: ref, row, approvable: isApprovable(gateOf(spec, row)) }));
+    .map((row) => ({ policy: ref, row, approvable: isMetByMarks(gateOf(spec, row)) }));
 }
 
 /**
@@ -120,12 +121,6 @@ function named<T extends { readonly name: string }>(
   return listOf(list).find(
     (item): item is Partial<T> & Pick<T, "name"> => isFields(item) && item["name"] === name,
   );
-}
-
-function isApprovable(gate: Partial<GateSpec> | undefined): boolean {
-  if (gate === undefined) return false;
-  if (gate.annotation !== undefined || gate.label !== undefined) return true;
-  return Array.isArray(gate.anyOf) && gate.anyOf.some(isApprovable);
 }
 
 function oldestFirst(a: HeldOperation, b: HeldOperation): number {

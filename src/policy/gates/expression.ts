@@ -9,6 +9,7 @@ const MAX_QUOTED = 120;
 
 export const expressionGate: GateKind<string> = {
   compile,
+  canFail: () => true,
   expressions: (source) => [{ source, use: "gate", path: "" }],
 };
 

@@ -1,9 +1,12 @@
 /** What the product asks of a kind of gate. A module beside this one answers for each kind, and gates.ts lists them all. */
 
-import type { HookName } from "../../api/runtime-hooks.ts";
+import type { Cluster } from "../../api/meta.ts";
+import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
 import type { ExpressionUse } from "../cel/expression.ts";
+import type { ObjectKind } from "../objects.ts";
 import type { CompiledGate } from "../policy.ts";
 import type { PolicyRef } from "../policy-ref.ts";
+import type { Mark } from "../settable.ts";
 import type { FieldError } from "../validation/schema.ts";
 
 /**
@@ -28,6 +31,12 @@ export interface GateKind<Spec> {
     spec: Spec,
     earlier: { readonly name: string; readonly spec: Spec },
   ): Contradiction | undefined;
+  /** The annotations and labels that meet the gate, if one of them is set. Absent: none does. */
+  marks?(spec: Spec, cluster: Cluster, call: HookCall): readonly Mark[];
+  /** Which objects the gate looks at: the author of the policy must be allowed to read them. The spec may be invalid. */
+  looksAt?(spec: unknown): ObjectReach | undefined;
+  /** Whether the gate can fail with a valid spec, instead of being met or not. */
+  canFail?(spec: Spec): boolean;
   /** Whether the gate is met by what a person or a system gives for one version. */
   approvesVersion?(spec: Spec): boolean;
 }
@@ -53,4 +62,14 @@ export interface Checked {
 export interface Contradiction {
   readonly path: string;
   readonly why: string;
+}
+
+export interface ObjectReach {
+  readonly kind: ObjectKind;
+  /** Absent: all names. */
+  readonly name?: string;
+  /** Absent: the Cluster's, or those that it selects. */
+  readonly namespace?: string;
+  /** It looks into the namespaces that a selector selects. */
+  readonly selectsNamespaces: boolean;
 }

@@ -1,9 +1,12 @@
 /** The kinds of gates. CONTRIBUTING.md says what a new one needs. */
 
 import type { AnyOfGateSpec, GateSpec } from "../../api/hook-policy.ts";
+import type { Cluster } from "../../api/meta.ts";
+import type { HookCall } from "../../api/runtime-hooks.ts";
 import { fieldsOf } from "../../lib/fields.ts";
 import { type CompiledGate, unevaluable } from "../policy.ts";
 import type { PolicyRef } from "../policy-ref.ts";
+import type { Mark } from "../settable.ts";
 import { READS_NOTHING } from "../target-version.ts";
 import { MAX_ASKS } from "../window/window.ts";
 import { anyOfGate } from "./any-of.ts";
@@ -40,10 +43,30 @@ export interface Condition {
 /** The conditions of the gate at the path, without its members. A valid gate has one; `wait` and `anyOf` have none. */
 export function conditionsOf(gate: unknown, path = ""): readonly Condition[] {
   const fields = fieldsOf(gate);
-  return KINDS.filter(([field]) => fields[field] !== undefined).map(([field, kind]): Condition => {
+  return KINDS.flatMap(([field, kind]): Condition[] => {
+    const spec = fields[field] ?? undefined;
+    if (spec === undefined) return [];
     const place: Condition["place"] = (found) => ({ ...found, path: `${path}.${field}${found.path}` });
-    return { field, kind, spec: fields[field], place };
+    return [{ field, kind, spec, place }];
   });
+}
+
+/** The gate itself, or the members of an anyOf gate; of a spec that may be invalid. */
+export function membersOf(gate: unknown): readonly unknown[] {
+  const { anyOf } = fieldsOf(gate);
+  return Array.isArray(anyOf) ? anyOf : [gate];
+}
+
+/** The annotations and labels that meet the gate or one of its members. */
+export function marksOf(gate: unknown, cluster: Cluster, call: HookCall): readonly Mark[] {
+  return membersOf(gate)
+    .flatMap((member) => conditionsOf(member))
+    .flatMap(({ kind, spec }) => kind.marks?.(spec, cluster, call) ?? []);
+}
+
+/** Whether an annotation or a label can meet the gate, or one of its members. */
+export function isMetByMarks(gate: unknown): boolean {
+  return membersOf(gate).some((member) => conditionsOf(member).some(({ kind }) => kind.marks !== undefined));
 }
 
 /**

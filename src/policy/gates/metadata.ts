@@ -1,6 +1,6 @@
 /** Gates on an annotation or a label of the Cluster or its Namespace. */
 
-import type { Cluster, Namespace, ObjectMeta } from "../../api/meta.ts";
+import type { Cluster, Namespace } from "../../api/meta.ts";
 import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
 import type { MetadataGateSpec } from "../../api/hook-policy.ts";
 import { type CompiledGate, type GateResult, unevaluable } from "../policy.ts";
@@ -10,7 +10,7 @@ import { shellQuote } from "../message.ts";
 import { lookup } from "../selector.ts";
 import { affordComparison, exhausted } from "../budget.ts";
 import type { PolicyKind } from "../policy-ref.ts";
-import { approveCommand, type Mark, type MetadataField, whyNotSettable } from "../settable.ts";
+import { approveCommand, commandToSet, type Mark, type MetadataField, whyNotSettable } from "../settable.ts";
 import type { World } from "../world.ts";
 import type { FieldError } from "../validation/schema.ts";
 import type { Contradiction, GateKind } from "./gate-kind.ts";
@@ -30,6 +30,8 @@ function kindOf(field: MetadataField): GateKind<MetadataGateSpec> {
     check: (spec, hooks) => ({ warnings: outlives(spec, hooks) }),
     checkAdmission: uidBeforeCreation,
     contradicts: (spec, earlier) => anotherValue(field, spec, earlier),
+    marks: (spec, cluster, call) => marksOf(field, spec, cluster, call),
+    canFail: ({ from, valueFrom }) => from === "Namespace" || valueFrom === "TargetVersion",
     approvesVersion: ({ valueFrom }) => valueFrom === "TargetVersion",
   };
 }
@@ -131,20 +133,32 @@ function remedyFor(
   return { remedy: commandToSet({ ...mark, value, overwrite }, target.metadata) };
 }
 
+function marksOf(
+  field: MetadataField,
+  spec: MetadataGateSpec,
+  cluster: Cluster,
+  call: HookCall,
+): readonly Mark[] {
+  const value = wantedValue(field, spec, cluster, call);
+  return value === MISSING
+    ? []
+    : [{ on: spec.from ?? "Cluster", field, key: spec.key, value: value ?? ANY_VALUE }];
+}
+
 /** Shortened, because every gate keeps a copy. */
 function describeValue(value: string | undefined): string {
   return value === undefined ? "absent" : `present: ${shortForm(value)}`;
 }
 
 /** The value that commands set if any value is accepted. */
-export const ANY_VALUE = "true";
+const ANY_VALUE = "true";
 /** A placeholder in commands: only a person knows a suitable value for the label. */
 const OWN_VALUE = "VALUE";
 
-export const MISSING = Symbol("missing");
+const MISSING = Symbol("missing");
 
 /** `undefined`: any value is accepted. MISSING: the call lacks what the value comes from. */
-export function wantedValue(
+function wantedValue(
   field: MetadataField,
   spec: MetadataGateSpec,
   cluster: Cluster,
@@ -174,23 +188,4 @@ function wantedVersion(field: MetadataField, call: HookCall): string | typeof MI
 function describe(target: Cluster | Namespace, from: MetadataGateSpec["from"]): string {
   const { namespace, name } = target.metadata;
   return from === "Namespace" ? `Namespace ${name}` : `Cluster ${namespace}/${name}`;
-}
-
-export interface Setting extends Mark {
-  /** Whether the key has another value now. */
-  readonly overwrite: boolean;
-}
-
-export function commandToSet(
-  { on, field, key, value, overwrite }: Setting,
-  { namespace = "", name }: Pick<ObjectMeta, "namespace" | "name">,
-): string {
-  const words = [
-    field === "annotation" ? "annotate" : "label",
-    ...(on === "Namespace" ? ["namespace"] : ["clusters.cluster.x-k8s.io", "-n", namespace]),
-    name,
-    `${key}=${value}`,
-    ...(overwrite ? ["--overwrite"] : []),
-  ];
-  return ["kubectl", ...words].map(shellQuote).join(" ");
 }

@@ -1,10 +1,11 @@
 /** A gate on other objects: that enough of them exist, that there are not too many, or that none is left. */
 
 import type { ObjectGateSpec } from "../../api/hook-policy.ts";
+import { fieldsOf } from "../../lib/fields.ts";
 import { compileExpression, type Expression, type ExpressionUse } from "../cel/expression.ts";
 import { meter } from "../cel/meter.ts";
 import { describeExpression } from "./expression.ts";
-import type { GateKind, GateOwner, PlacedExpression } from "./gate-kind.ts";
+import type { GateKind, GateOwner, ObjectReach, PlacedExpression } from "./gate-kind.ts";
 import { compileCount, type Count, describeCounted, judge, provesByMissing } from "./object-count.ts";
 import { compilePlaces, findObjects, type Places } from "./object-place.ts";
 import type { ObjectKind, WatchedObject } from "../objects.ts";
@@ -34,7 +35,9 @@ interface CompiledObjectGate {
 
 export const objectGate: GateKind<ObjectGateSpec> = {
   compile,
+  canFail: () => true,
   expressions: expressionsOf,
+  looksAt,
   approvesVersion: (spec) => expressionsOf(spec).some(readsVersion),
 };
 
@@ -47,6 +50,18 @@ function expressionsOf({ nameExpression, expression }: ObjectGateSpec): readonly
 
 function placed(source: string | undefined, use: ExpressionUse, path: string): readonly PlacedExpression[] {
   return source === undefined ? [] : [{ source, use, path }];
+}
+
+function looksAt(spec: unknown): ObjectReach | undefined {
+  const { apiVersion, kind, name, namespace, namespaceSelector } = fieldsOf(spec);
+  if (typeof apiVersion !== "string" || typeof kind !== "string") return undefined;
+  const selectsNamespaces = (namespaceSelector ?? null) !== null;
+  return {
+    kind: { apiVersion, kind },
+    ...(typeof name === "string" && { name }),
+    ...(typeof namespace === "string" && !selectsNamespaces && { namespace }),
+    selectsNamespaces,
+  };
 }
 
 function readsVersion({ source, use }: PlacedExpression): boolean {

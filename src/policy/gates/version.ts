@@ -9,6 +9,7 @@ import type { GateKind } from "./gate-kind.ts";
 
 export const versionGate: GateKind<VersionGateSpec> = {
   compile,
+  canFail: () => true,
   check: ({ range }) => {
     const message = rangeProblem(range);
     return message === undefined ? {} : { errors: [{ path: ".range", message }] };

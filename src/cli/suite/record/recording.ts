@@ -14,7 +14,7 @@ import { callText } from "../result.ts";
 import type { AskedSpec, ExpectSpec, StepSpec, SuiteSpec, TimersSpec } from "../spec.gen.ts";
 import type { CallSpec, RequestSpec } from "../spec.ts";
 import { type RecordedAnswer, requestOf } from "./audit-lines.ts";
-import { type Mark, marksOf } from "./gate-marks.ts";
+import { type Mark, marksOfGates } from "./gate-marks.ts";
 
 export interface RecordedSteps {
   readonly spec: Pick<SuiteSpec, "at" | "asked" | "steps">;
@@ -126,7 +126,7 @@ class Recorder {
   #newMarks(answer: RecordedAnswer, cluster: Cluster, call: HookCall): Mark[] {
     const wanted = answer.decision.policies.flatMap((policy) =>
       policy.rules.flatMap(({ rule, gates }) =>
-        marksOf(this.#ruleSpec(policyName(policy), rule), gates, { cluster, call }),
+        marksOfGates(this.#ruleSpec(policyName(policy), rule), gates, { cluster, call }),
       ),
     );
     // A value that one gate needs is not removed for another gate, which may want another value.
