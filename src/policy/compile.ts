@@ -4,21 +4,16 @@
  */
 
 import { isFields, withoutNulls } from "../lib/fields.ts";
-import type {
-  ClusterHookPolicy,
-  DeadlineSpec,
-  HookPolicy,
-  RuleSpec,
-  WaitGateSpec,
-} from "../api/hook-policy.ts";
+import type { ClusterHookPolicy, DeadlineSpec, HookPolicy, RuleSpec } from "../api/hook-policy.ts";
 import type { LabelSelector, ObjectMeta } from "../api/meta.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtime-hooks.ts";
 import { durationOrNever, parseDuration } from "./duration.ts";
 import { expressionOrBroken } from "./cel/expression.ts";
 import { compileGate } from "./gates/gates.ts";
+import { compileWait } from "./gates/wait.ts";
 import { describeErrors } from "./message.ts";
-import type { CompiledPolicy, CompiledRule, Deadline, MatchCondition, Wait } from "./policy.ts";
+import type { CompiledPolicy, CompiledRule, Deadline, MatchCondition } from "./policy.ts";
 import { type FieldError, firstOfEachRule, isWithin, validatePolicy } from "./validation/schema.ts";
 import { compileSelector, describeSelector } from "./selector.ts";
 import { sizeErrors } from "./validation/spec-size.ts";
@@ -231,10 +226,6 @@ function compileConditions({ matchConditions = [] }: RuleSpec): MatchCondition[]
     name,
     expression: expressionOrBroken(expression, "matchCondition"),
   }));
-}
-
-function compileWait(name: string, { duration }: WaitGateSpec): Wait {
-  return { name, duration, durationMs: durationOrNever(duration) };
 }
 
 function compileDeadline({ after, onExpiry, warnBefore }: DeadlineSpec): Deadline {

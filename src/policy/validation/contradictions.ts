@@ -1,9 +1,9 @@
 /** Gates that nothing can meet, and clocks that never matter: legal, but never intended. */
 
 import type { RuleSpec } from "../../api/hook-policy.ts";
-import { parseDuration } from "../duration.ts";
 import type { Contradiction } from "../gates/gate-kind.ts";
 import { conditionsOf } from "../gates/gates.ts";
+import { lateWaits } from "../gates/wait.ts";
 import type { FieldError } from "./schema.ts";
 import { gatesOf, type PlacedGate } from "./sound-parts.ts";
 
@@ -11,17 +11,6 @@ import { gatesOf, type PlacedGate } from "./sound-parts.ts";
 export function contradictions(rule: RuleSpec, path: string): readonly FieldError[] {
   const gates = (rule.until ?? []).map((gate, index) => ({ gate, path: `${path}.until[${index}]` }));
   return [...lateWaits(rule, path), ...gatesOf(rule, path).flatMap(unmeetable), ...exclusive(gates)];
-}
-
-/** A deadline counts from the first block, and a wait begins then or later. */
-function lateWaits({ deadline, until = [] }: RuleSpec, path: string): FieldError[] {
-  const limit = parseDuration(deadline?.after ?? "");
-  if (deadline === undefined || limit === undefined) return [];
-  const late = until.find(({ wait }) => (parseDuration(wait?.duration ?? "") ?? 0) >= limit);
-  if (late?.wait === undefined) return [];
-  const end = deadline.onExpiry === "Allow" ? "releases the operation" : "passes";
-  const message = `the deadline ${end} before gate ${late.name} has waited ${late.wait.duration}, whatever happens: make it longer than the wait`;
-  return [{ path: `${path}.deadline.after`, id: "deadline-before-wait", message }];
 }
 
 function unmeetable({ gate, path }: PlacedGate): FieldError[] {
