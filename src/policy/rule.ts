@@ -145,7 +145,7 @@ function describeOpen(
   };
   const edges = [...open.map(({ changesAt }) => changesAt), deadline?.at];
   return {
-    // All gates must hold, so one that does not hold decides, whatever the gates that are not evaluable would say.
+    // All gates must be met, so one that is not decides, whatever the gates that are not evaluable would say.
     verdict: waiting === undefined ? "NotEvaluable" : "Blocked",
     reason: first?.reason ?? "",
     message: describe(open),

@@ -1,4 +1,4 @@
-/** A gate that holds when at least one of its members holds. */
+/** A gate that is met while at least one of its members is. */
 
 import { changesAtEarliest, earliest } from "../instant.ts";
 import { type CompiledGate, type GateResult, inParentheses } from "../policy.ts";
@@ -31,7 +31,7 @@ export function anyOfGate(name: string, members: readonly CompiledGate[]): Compi
   };
 }
 
-/** True if one holds; otherwise not evaluable if one is not evaluable, because that one might hold. */
+/** Met if one member is; otherwise not evaluable if one member is not, because that one might be met. */
 function evaluateAny(members: readonly CompiledGate[], { world, call, now }: Situation): GateResult {
   const results = members.map((member) => ({ name: member.name, result: lookAt(member, world, call, now) }));
   const rest = {

@@ -181,7 +181,7 @@ function wantedValue(
 function wantedVersion(field: MetadataField, call: HookCall): string | typeof MISSING {
   const version = targetVersion(call);
   if (version === undefined) return MISSING;
-  // A label value cannot hold the "+" of a build version: v1.31.0+k3s1 is written v1.31.0_k3s1.
+  // A label value cannot contain the "+" of a build version: v1.31.0+k3s1 is written v1.31.0_k3s1.
   return field === "label" ? version.replaceAll("+", "_") : version;
 }
 

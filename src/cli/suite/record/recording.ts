@@ -184,7 +184,7 @@ function patchesOf(marks: readonly Mark[], { cluster: { namespace, name } }: Rec
   });
 }
 
-/** Expects the first rule that holds, Blocked before NotEvaluable, and its first gate that does not hold. */
+/** Expects the first rule that holds, Blocked before NotEvaluable, and its first gate that is not met. */
 function expectationOf(answer: RecordedAnswer): ExpectSpec {
   const { verdict, decision } = answer;
   const expected = requestOf(answer) === undefined ? verdict : "Denied";
