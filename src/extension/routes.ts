@@ -40,13 +40,12 @@ export function extensionRoutes(
     routes: [{ path: DISCOVERY_PATH, ignoresBody: true, handle: discover }, ...handlers],
     undecodable: (path, reason) => {
       const hook = byPath.get(path);
-      // Discovery accepts any body, even an incomplete one.
+      // Discovery accepts any body.
       if (hook === undefined) return discovery;
       const waits = served.blocking.has(hook);
       if (reason === "internal") return calls.failed(hook, waits);
       if (reason === "unauthenticated") calls.unauthenticated(hook);
-      const isUnread = reason === "no-room" || reason === "incomplete";
-      return failureResponse(hook, isUnread ? "undecodable" : reason, waits);
+      return failureResponse(hook, reason === "no-room" ? "undecodable" : reason, waits);
     },
   };
 }
