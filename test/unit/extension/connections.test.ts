@@ -115,18 +115,22 @@ test("connections that never begin TLS keep no client out", TIMEOUT, async (t) =
   for (const stranger of strangers) stranger.destroy();
 });
 
-test("then the connection that has been idle for longest ends, and none that waits for an answer", TIMEOUT, async (t) => {
-  const { idle, waiting, finish } = await start(t);
-  const longest = await idle();
-  const asking = await waiting();
-  const shorter = await idle();
-  await answered(longest);
-  const newcomer = await idle();
-  await ended(shorter);
-  finish();
-  await once(asking, "data");
-  for (const socket of [longest, newcomer, asking]) await answered(socket);
-});
+test(
+  "then the connection that has been idle for longest ends, and none that waits for an answer",
+  TIMEOUT,
+  async (t) => {
+    const { idle, waiting, finish } = await start(t);
+    const longest = await idle();
+    const asking = await waiting();
+    const shorter = await idle();
+    await answered(longest);
+    const newcomer = await idle();
+    await ended(shorter);
+    finish();
+    await once(asking, "data");
+    for (const socket of [longest, newcomer, asking]) await answered(socket);
+  },
+);
 
 test("if all wait for an answer, the newest connection is refused", TIMEOUT, async (t) => {
   const { silent, waiting, finish } = await start(t);
