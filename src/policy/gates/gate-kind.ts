@@ -24,13 +24,8 @@ export interface GateKind<Spec> {
   checkAdmission?(spec: Spec, hooks: readonly HookName[]): readonly FieldError[];
   /** Why nothing can meet the gate. */
   neverMet?(spec: Spec): Contradiction | undefined;
-  /** So many gates of a rule are compared by `contradicts`; absent: all. */
-  readonly maxCompared?: number;
-  /** Why the gate and an earlier one of its rule are never met at the same time. */
-  contradicts?(
-    spec: Spec,
-    earlier: { readonly name: string; readonly spec: Spec },
-  ): Contradiction | undefined;
+  /** Why the gate is never met at the same time as some of the gates of its kind that the rule names before it. */
+  contradicts?(spec: Spec, earlier: readonly NamedSpec<Spec>[]): readonly Contradiction[];
   /** The annotations and labels that meet the gate, if one of them is set. Absent: none does. */
   marks?(spec: Spec, cluster: Cluster, call: HookCall): readonly Mark[];
   /** Which objects the gate looks at: the author of the policy must be allowed to read them. The spec may be invalid. */
@@ -57,6 +52,11 @@ export interface PlacedExpression {
 export interface Checked {
   readonly errors?: readonly FieldError[];
   readonly warnings?: readonly FieldError[];
+}
+
+export interface NamedSpec<Spec> {
+  readonly name: string;
+  readonly spec: Spec;
 }
 
 export interface Contradiction {

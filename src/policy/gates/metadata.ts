@@ -13,7 +13,7 @@ import type { PolicyKind } from "../policy-ref.ts";
 import { approveCommand, commandToSet, type Mark, type MetadataField, whyNotSettable } from "../settable.ts";
 import type { World } from "../world.ts";
 import type { FieldError } from "../validation/schema.ts";
-import type { Contradiction, GateKind } from "./gate-kind.ts";
+import type { Contradiction, GateKind, NamedSpec } from "./gate-kind.ts";
 
 interface MetadataGate {
   readonly field: MetadataField;
@@ -29,7 +29,7 @@ function kindOf(field: MetadataField): GateKind<MetadataGateSpec> {
     compile: (name, spec, { policy }) => compile(name, { field, spec, of: policy.kind }),
     check: (spec, hooks) => ({ warnings: outlives(spec, hooks) }),
     checkAdmission: uidBeforeCreation,
-    contradicts: (spec, earlier) => anotherValue(field, spec, earlier),
+    contradicts: (spec, earlier) => otherValues(field, spec, earlier),
     marks: (spec, cluster, call) => marksOf(field, spec, cluster, call),
     canFail: ({ from, valueFrom }) => from === "Namespace" || valueFrom === "TargetVersion",
     approvesVersion: ({ valueFrom }) => valueFrom === "TargetVersion",
@@ -68,15 +68,19 @@ function uidBeforeCreation({ valueFrom }: MetadataGateSpec, hooks: readonly Hook
   return [{ path: ".valueFrom", id: "uid-before-creation", message }];
 }
 
-function anotherValue(
+function otherValues(
   field: MetadataField,
   { key, from = "Cluster", value }: MetadataGateSpec,
-  { name, spec: before }: { readonly name: string; readonly spec: MetadataGateSpec },
-): Contradiction | undefined {
-  const isSameKey = before.key === key && (before.from ?? "Cluster") === from;
-  if (!isSameKey || before.value === undefined || value === undefined || before.value === value)
-    return undefined;
-  return { path: ".value", why: `gate ${name} wants another value of the same ${field}, ${key}` };
+  earlier: readonly NamedSpec<MetadataGateSpec>[],
+): readonly Contradiction[] {
+  if (value === undefined) return [];
+  return earlier
+    .filter(({ spec }) => spec.key === key && (spec.from ?? "Cluster") === from)
+    .filter(({ spec }) => spec.value !== undefined && spec.value !== value)
+    .map(({ name }) => ({
+      path: ".value",
+      why: `gate ${name} wants another value of the same ${field}, ${key}`,
+    }));
 }
 
 function compile(name: string, gate: MetadataGate): CompiledGate {

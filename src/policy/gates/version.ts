@@ -18,15 +18,19 @@ export const versionGate: GateKind<VersionGateSpec> = {
     if (rangeProblem(range) !== undefined || minVersion(range) !== null) return undefined;
     return { path: ".range", why: `no version lies in ${JSON.stringify(range)}` };
   },
-  // To compare all ranges of a rule can take long, and no rule needs as many.
-  maxCompared: 3,
   contradicts: ({ range }, earlier) => {
-    if (![range, earlier.spec.range].every(hasVersions) || intersects(earlier.spec.range, range))
-      return undefined;
-    const why = `no version lies in ${JSON.stringify(range)} and in the range of gate ${earlier.name}`;
-    return { path: ".range", why };
+    if (earlier.length >= COMPARED_RANGES || !hasVersions(range)) return [];
+    return earlier
+      .filter(({ spec }) => hasVersions(spec.range) && !intersects(spec.range, range))
+      .map(({ name }) => {
+        const why = `no version lies in ${JSON.stringify(range)} and in the range of gate ${name}`;
+        return { path: ".range", why };
+      });
   },
 };
+
+/** To compare all ranges of a rule can take long, and no rule needs as many. */
+const COMPARED_RANGES = 3;
 
 function hasVersions(range: string): boolean {
   return rangeProblem(range) === undefined && minVersion(range) !== null;

@@ -22,19 +22,13 @@ function unmeetable({ gate, path }: PlacedGate): FieldError[] {
 
 /** All gates of a rule must be met at the same time. */
 function exclusive(gates: readonly PlacedGate[]): FieldError[] {
-  return gates.flatMap(({ gate, path }, index) =>
-    conditionsOf(gate, path).flatMap(({ field, kind, spec, place }) => {
-      const earlier = gates.slice(0, index).flatMap(({ gate: { name }, gate: each }) => {
-        const same = conditionsOf(each).find((condition) => condition.field === field);
-        return same === undefined ? [] : [{ name, spec: same.spec }];
-      });
-      if (earlier.length >= (kind.maxCompared ?? Infinity)) return [];
-      return earlier.flatMap((each) => {
-        const found = kind.contradicts?.(spec, each);
-        return found === undefined ? [] : [neverHolds(place(found))];
-      });
-    }),
+  const conditions = gates.flatMap(({ gate, path }) =>
+    conditionsOf(gate, path).map((condition) => ({ name: gate.name, ...condition })),
   );
+  return conditions.flatMap(({ field, kind, spec, place }, index) => {
+    const earlier = conditions.slice(0, index).filter((each) => each.field === field);
+    return (kind.contradicts?.(spec, earlier) ?? []).map((found) => neverHolds(place(found)));
+  });
 }
 
 function neverHolds({ path, why }: Contradiction): FieldError {
