@@ -116,9 +116,12 @@ test("the HookOverride of the recipes is valid", () => {
 });
 
 test("the YAML means the same in YAML 1.1 and 1.2, and has nothing that clusterctl or Flux would substitute", () => {
-  const manifests = ["refuse-deletion/clusters", "refuse-deletion/namespaces", "protect-marks/marks"].map(
-    (name) => readFileSync(join(ROOT, `manifests/admission/${name}.yaml`), "utf8"),
-  );
+  const manifests = [
+    "refuse-deletion/clusters",
+    "refuse-deletion/namespaces",
+    "protect-marks/marks",
+    "protect-marks/names",
+  ].map((name) => readFileSync(join(ROOT, `manifests/admission/${name}.yaml`), "utf8"));
   for (const yaml of [...PAGES.flatMap(yamlOf), ...manifests]) {
     const newer = parseAllDocuments(yaml, { version: "1.2" }).map((document): unknown => document.toJS());
     assert.deepEqual(objectsIn(yaml), newer);
