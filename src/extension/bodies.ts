@@ -23,6 +23,8 @@ export class Bodies {
   readonly #limits: BodyLimits;
   readonly #byAddress = new Map<string, number>();
   #total = 0;
+  /** Large bodies that have arrived. */
+  readonly #whole: (() => void)[] = [];
 
   constructor(limits: BodyLimits) {
     this.#limits = limits;
@@ -65,10 +67,25 @@ export class Bodies {
     request.on("end", () => {
       const body = refused ?? new WholeBody(chunks);
       chunks = []; // the request may outlive the body
-      done(body);
+      if (size <= SMALL_BYTES) return done(body);
+      this.#whole.push(() => {
+        if (!response.destroyed) done(body);
+        else if (body instanceof WholeBody) body.free();
+      });
+      if (this.#whole.length === 1) setImmediate(this.#next);
     });
     response.on("close", leave);
   }
+
+  /**
+   * Passes on one large body in a turn of the event loop: parsing it can take 20 ms, and a new connection needs several turns
+   * until it has its answer.
+   */
+  readonly #next = (): void => {
+    this.#whole[0]?.();
+    this.#whole.shift();
+    if (this.#whole.length > 0) setImmediate(this.#next);
+  };
 
   /** An address may take as much as it leaves to the others, so that there is always room for another address. */
   #refusal(address: string, size: number, more: number): RefusedBody["reason"] | undefined {

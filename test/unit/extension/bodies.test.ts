@@ -79,3 +79,18 @@ test("what a body took is free again when it is answered, or when its client is 
     gone.close();
   }
 });
+
+test("large bodies are passed on one in a turn of the event loop, and small ones do not wait", async () => {
+  const bodies = new Bodies({ bodyBytes: 1024 * KIB, bodiesBytes: 1024 * KIB });
+  const order: string[] = [];
+  const begin = (name: string, bytes: number): Promise<void> => {
+    const sending = send(bodies, name, [Buffer.alloc(bytes)]);
+    sending.request.push(null);
+    return sending.body.then(() => void order.push(name));
+  };
+  const sent = [begin("first", SMALL + 1), begin("second", SMALL + 1), begin("small", 10)];
+  while (order.length < 2) await nextTurn();
+  assert.deepEqual(order, ["small", "first"]);
+  await Promise.all(sent);
+  assert.deepEqual(order, ["small", "first", "second"]);
+});
