@@ -1,6 +1,7 @@
 /**
- * Generates the CRDs, schemas/*.json and src/api/*.gen.ts from crds/source/crds.yaml, and the schema and types of suites from
- * src/cli/suite/suite-schema.ts (npm run generate). Running it twice changes nothing.
+ * Generates the CRDs, schemas/*.json and src/api/*.gen.ts from crds/source/crds.yaml, the schema and types of suites from
+ * src/cli/suite/suite-schema.ts, and the types of the JSON that the page shows from its schemas (npm run generate).
+ * Running it twice changes nothing.
  */
 
 import { readFileSync, writeFileSync } from "node:fs";
@@ -16,6 +17,10 @@ const VERSION = "v1alpha1";
 const NOTE =
   "Generated from crds/source/crds.yaml by crds/generate.ts (npm run generate): change that instead.";
 
+const OUTPUT_NOTE =
+  "Generated from schemas/output by crds/generate.ts (npm run generate): change that instead.";
+/** The commands whose JSON the page of `hookpolicy ui` shows, by the name of the type. */
+const OUTPUTS = { ExplainJson: "explain", GetJson: "get" };
 const SUITE_NOTE =
   "Generated from src/cli/suite/suite-schema.ts by crds/generate.ts (npm run generate): change that instead.";
 
@@ -215,6 +220,16 @@ async function generateSuiteTypes(): Promise<string> {
   const definitions: Types = {};
   typed(SUITE_SCHEMA, definitions);
   return await printTypes(definitions, `// ${SUITE_NOTE}\n${SUITE_IMPORTS}`);
+}
+
+/** For the program that writes the JSON and the page that shows it. */
+async function generateOutputTypes(): Promise<string> {
+  const schemas = Object.entries(OUTPUTS).map(([name, command]): [string, JSONSchema] => {
+    const path = join(ROOT, `schemas/output/${command}.json`);
+    const { title: _, ...schema } = JSON.parse(readFileSync(path, "utf8"));
+    return [name, schema];
+  });
+  return await printTypes(Object.fromEntries(schemas), `// ${OUTPUT_NOTE}`);
 }
 
 async function printTypes(definitions: Types, bannerComment: string): Promise<string> {
@@ -445,3 +460,4 @@ await writeEditorSchema("all", anyKind([...kinds.map(({ kind }) => kind), SUITE_
 writeFileSync(join(ROOT, "src/api/hook-policy.gen.ts"), await generateTypes(kinds));
 writeFileSync(join(ROOT, "src/api/schemas.gen.ts"), await generateSchemas(kinds, definitions));
 writeFileSync(join(ROOT, "src/cli/suite/spec.gen.ts"), await generateSuiteTypes());
+writeFileSync(join(ROOT, "src/page/output.gen.ts"), await generateOutputTypes());

@@ -1,11 +1,11 @@
 /**
- * `node release/build.ts FILE`: src/main.ts and all that it imports in one file, which needs no node_modules. In it, as
- * texts, are the page of `hookpolicy ui` and the program of the review thread, which would otherwise load all of the file.
+ * `node release/build.ts FILE`: src/main.ts and all that it imports in one file, which needs no node_modules. In it, as a
+ * text, is the page of `hookpolicy ui`.
  */
 
 import { chmodSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { deflateRawSync, gzipSync } from "node:zlib";
+import { gzipSync } from "node:zlib";
 import { build, type Plugin } from "esbuild";
 import { compiledValidators } from "./validators.ts";
 
@@ -55,24 +55,6 @@ async function page(): Promise<{ readonly script: string; readonly style: string
 }
 
 const MAX_PAGE_BYTES = 150_000;
-
-/** CommonJS, as Node.js wants the text of a thread; compressed, because the process keeps it. */
-async function reviewThread(): Promise<string> {
-  const { outputFiles } = await build({
-    entryPoints: [join(ROOT, "src/admission/review-worker.ts")],
-    write: false,
-    bundle: true,
-    minify: true,
-    keepNames: true,
-    platform: "node",
-    target: "node22",
-    format: "cjs",
-    legalComments: "none",
-    plugins: [compiledValidators],
-    logOverride: { "empty-import-meta": "silent" }, // it starts no thread of its own
-  });
-  return deflateRawSync(outputFiles[0]?.contents ?? "", { level: 9 }).toString("base64");
-}
 
 /**
  * What the program imports and never calls, by the path it is imported with, and what stands for it: a fifth of the file,
@@ -138,7 +120,6 @@ await build({
   plugins: [requiredHttp, withoutUnused, compiledValidators],
   define: {
     HOOKPOLICY_PAGE: JSON.stringify(await page()),
-    HOOKPOLICY_REVIEW_THREAD: JSON.stringify(await reviewThread()),
   },
   banner: {
     js: `${versionCheck(minimum)}

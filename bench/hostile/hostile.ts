@@ -12,7 +12,7 @@ import { seedOf, startTarget, type Target } from "../../test/hostile/target.ts";
 import { Noise } from "../measure/noise.ts";
 import { quantile, rounded } from "../measure/statistics.ts";
 import { type Progress, QUICK, resultOf } from "../part.ts";
-import { atLeast, atMost, below, none, type PartResult, row, type Row } from "../result.ts";
+import { atLeast, below, none, type PartResult, row, type Row } from "../result.ts";
 import { startBareServer } from "../speed/servers.ts";
 import { standBack } from "./stand-back.ts";
 
@@ -27,6 +27,9 @@ const SETTLING_MS = { code: QUICK ? 2000 : 20_000, attack: QUICK ? 200 : 2000 };
 
 /** Calls per second to a server beside the operator that has no attackers: what it feels is the machine. */
 const BARE_PER_SECOND = 20;
+
+/** Cluster API waits for an answer for 10 s. */
+const PROMISED_MS = 1000;
 
 interface Ended extends Outcome {
   /** What the server without attackers felt meanwhile. */
@@ -162,15 +165,14 @@ function totals({ calm, outcomes, kept, errors, logLines }: Siege): Row[] {
 }
 
 function feltRows({ calm, outcomes }: Siege): Row[] {
-  const before = p99(calm);
   return [
-    row("hostile-calm", "p99 without an attack", rounded(before, 2), { unit: "ms", note: spread(calm) }),
+    row("hostile-calm", "p99 without an attack", rounded(p99(calm), 2), { unit: "ms", note: spread(calm) }),
     ...outcomes.map((outcome) => {
       const { attack, calls, bare } = outcome;
       const beside = `p99 ${p99(bare).toFixed(1)} ms of ${bare.kept.length + bare.fresh.length} calls`;
-      return row(`hostile-p99-${attack.id}`, attack.title, rounded(p99(calls) / before, 2), {
-        unit: "times p99 before",
-        goal: atMost(3),
+      return row(`hostile-p99-${attack.id}`, attack.title, rounded(p99(calls), 1), {
+        unit: "ms",
+        goal: below(PROMISED_MS),
         note: `${spread(calls)}; ${tallyOf(outcome)}; a server without attackers beside it: ${beside}`,
       });
     }),
@@ -194,9 +196,9 @@ function notes(seed: number): string[] {
     `An attack that ends sooner is repeated without a pause until it has lasted ${SCALE.lastsMs / 1000} s, so that the p99 is not just the slowest of a few calls; the counts are those of all repetitions.`,
     `fast-check mutates the golden bodies, the bodies of the other benches, discovery and reviews of policies, in their JSON, in their bytes, and in the head of the request: \`HOSTILE_SEED=${seed}\` makes the same requests again.`,
     "The operator runs with the heap that the Deployment gives it (75 % of 512 MiB). Every Cluster is held, so that any release is wrong. A valid answer is 200 with JSON that Cluster API's types accept; a refusal is 400, 404, or a connection that ends.",
-    "The attackers have one address and the other client another, as pods have: clients take turns by their addresses. Calls about policies come from the address of the other client.",
+    "The attackers have one address and the other client another, as pods have: when there are too many connections or bodies, the address that has the most pays. Calls about policies come from the address of the other client.",
     `A bare node:https server runs beside the operator, and gets ${BARE_PER_SECOND} of the same calls a second, half over new connections: it has no attackers, so what it feels is that the machine and the API server have more to do.`,
-    "The ratios say less on a machine that is noisy itself, where p99 without an attack (above) is more than a few milliseconds.",
+    "The promise: Cluster API waits 10 s for an answer; under each attack every call of the other client is answered, 99 of 100 within a second.",
     "Real attackers are on other machines. Here all share the processor, so the process of the attackers has the lowest priority (nice 19, for its session, too): it gets what the operator, the API server and the client beside it leave. Before it had, it kept both waiting for the scheduler, which was most of what that client felt. What the attackers' connections, TLS and requests cost the operator still counts.",
   ];
 }

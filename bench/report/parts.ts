@@ -103,7 +103,7 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
       ["Hostile input ended the operator's process", "hostile-crashes"],
     ],
     key: ids("hostile-", "mutated invalid wrong-allows crashes failed p99-oversized"),
-    why: "One event loop answers all, and the attackers share two cores with it, though at the lowest priority. Clients take turns by their addresses, but what Node.js does before that is in no turn: it accepts connections, decrypts, and reads heads.",
+    why: "One event loop answers all in the order in which they come, and the attackers share two cores with it, though at the lowest priority.",
   },
   soak: {
     title: "Soak",

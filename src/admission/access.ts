@@ -8,7 +8,7 @@
  *   such as administrators: others could create the gate first and read through it once the kind exists.
  */
 
-import { outOfReach } from "../policy/gates/object-gate.ts";
+import { outOfReach } from "../policy/gates/object.ts";
 import { objectKindKey } from "../policy/objects.ts";
 import type { FieldError } from "../policy/validation/schema.ts";
 import type { ObjectGate } from "./object-gates.ts";

@@ -8,7 +8,7 @@ import type { HookName } from "../api/runtime-hooks.ts";
 import { type Attempt, attemptOf } from "../operations/attempt.ts";
 import { holdTexts } from "../policy/decide.ts";
 import type { Confirmation, Decision } from "../policy/decision.ts";
-import { Turns } from "../extension/turns.ts";
+import { Turns } from "../turns/review-turns.ts";
 import { CatchUp } from "./catch-up.ts";
 import { type ClusterReview, decodeClusterReview } from "./cluster-review.ts";
 import { refusedBy, undecided } from "./cluster-denial.ts";

@@ -5,7 +5,7 @@ import type { Cluster } from "../api/meta.ts";
 import type { Change } from "../operations/attempt.ts";
 import { viewCluster } from "../policy/cluster.ts";
 import { isClusterReview, type RawClusterReview } from "./review-validators.ts";
-import { MAX_REVIEW_BYTES } from "./review-size.ts";
+import { MAX_REVIEW_BYTES } from "./review.ts";
 
 export interface ClusterReview {
   readonly uid: string;

@@ -41,10 +41,6 @@ export function invalid(object: Subject, errors: readonly FieldError[]): Denial 
   return denial(object, { code: 422, reason: "Invalid", message }, causes("FieldValueInvalid", errors));
 }
 
-export function tooLarge(object: Subject): Denial {
-  return invalid(object, [{ path: "spec", message: "too large to be checked: make several of it" }]);
-}
-
 /** Nothing is known of the object, because its review was not read. */
 export function unread(): Denial {
   const message =

@@ -1,16 +1,16 @@
-/** Examines a review without any IO. This is the expensive part, so it runs in a thread of its own. */
+/** Examines a review without any IO: the part that takes time. */
 
 import { isDeepStrictEqual } from "node:util";
 import { withoutNulls } from "../lib/fields.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { FieldError } from "../policy/validation/schema.ts";
-import { type Denial, invalid, type Subject, tooLarge } from "./denial.ts";
+import { type Denial, invalid, type Subject } from "./denial.ts";
 import { newGates, type ObjectGate, type WithGates } from "./object-gates.ts";
 import { checkOverride, type OverrideFindings } from "./override-review.ts";
 import { checkNewRollout, checkPolicy, type PolicyFindings } from "./policy-review.ts";
 import { decodeReview, type Review } from "./review.ts";
 import type { UserInfo } from "./review-validators.ts";
-import { isTooLarge } from "./review-size.ts";
+import { sizeErrors } from "../policy/validation/spec-size.ts";
 import type { Selection } from "./review-world.ts";
 
 export interface Settings {
@@ -18,7 +18,6 @@ export interface Settings {
   readonly maxOverrideMs: number;
 }
 
-/** Plain values, because they come from another thread. */
 export type Examined =
   | { readonly is: "NoReview" }
   /** There is nothing to report. */
@@ -35,9 +34,6 @@ export type Examined =
     }
   | ({ readonly is: "Override" } & OverrideFindings);
 
-/** More than a policy can have: 16 rules of 16 gates with 8 members each. */
-const MAX_GATES = 2048;
-
 /** Never throws for any bytes. */
 export function examine(body: Uint8Array, settings: Settings, now: Date): Examined {
   const decoded = decodeReview(Buffer.from(body.buffer, body.byteOffset, body.byteLength));
@@ -49,14 +45,14 @@ function examineReview(review: Review, settings: Settings, now: Date): Examined 
   const { old, user } = review;
   // Finalizers must be removable and labels changeable, whatever is wrong with the spec.
   if (old !== undefined && isDeepStrictEqual(review.object.spec, old.spec)) return { is: "Admitted" };
-  if (isTooLarge(review.object.spec)) return denied(review.object, tooLarge(review.object));
+  const size = sizeErrors(review.object.spec);
+  if (size.length > 0) return denied(review.object, invalid(review.object, size));
   const object = asStored(review.object);
   if (object.kind === "HookOverride") return { is: "Override", ...checkOverride(object, settings, now) };
-  const known = hasGates(old) && !isTooLarge(old.spec) ? asStored(old) : undefined;
+  const known = hasGates(old) && sizeErrors(old.spec).length === 0 ? asStored(old) : undefined;
   const { errors, warnings, selection } = findingsOf(object, known, settings);
   if (errors.length > 0) return denied(object, invalid(object, errors));
   const gates = newGates(object, known);
-  if (gates.length > MAX_GATES) return denied(object, tooLarge(object));
   return {
     is: "Policy",
     subject: subjectOf(object),

@@ -1,19 +1,13 @@
-/** Finds the object gates of a spec, valid or not: no gate may be missed because another part is invalid. */
+/** Finds the gates that look at objects, in a spec that may be invalid: another part's error must not hide one. */
 
 import { fieldsOf, listOf } from "../lib/fields.ts";
-import type { ObjectKind } from "../policy/objects.ts";
+import type { ObjectReach } from "../policy/gates/gate-kind.ts";
+import { type Condition, conditionsOf } from "../policy/gates/gates.ts";
 import type { Review } from "./review.ts";
 
-export interface ObjectGate {
+export interface ObjectGate extends ObjectReach {
   /** spec.rules[0].until[1].object, or spec.stages[0].until[1].object of a rollout */
   readonly path: string;
-  readonly kind: ObjectKind;
-  /** Absent: all names. */
-  readonly name?: string;
-  /** Absent: all namespaces. */
-  readonly namespace?: string;
-  /** It looks into the namespaces that a selector selects. */
-  readonly selectsNamespaces: boolean;
   /** JSON of everything that decides which objects the gate looks at and what it reveals about them. */
   readonly meaning: string;
 }
@@ -25,7 +19,8 @@ function objectGates(policy: WithGates): ObjectGate[] {
   return children(policy.spec, field, "spec").flatMap((rule) =>
     children(rule.value, "until", rule.path)
       .flatMap((gate) => [gate, ...children(gate.value, "anyOf", gate.path)])
-      .flatMap(({ value, path }) => readGate(fieldsOf(value)["object"], `${path}.object`, policy)),
+      .flatMap(({ value, path }) => conditionsOf(value, path))
+      .flatMap((condition) => readGate(condition, policy)),
   );
 }
 
@@ -35,22 +30,18 @@ export function newGates(policy: WithGates, old: WithGates | undefined): ObjectG
   return objectGates(policy).filter(({ meaning }) => !known.has(meaning));
 }
 
-function readGate(value: unknown, path: string, policy: WithGates): ObjectGate[] {
-  const { apiVersion, kind, name, namespace: own, namespaceSelector } = fieldsOf(value);
-  if (typeof apiVersion !== "string" || typeof kind !== "string") return [];
-  const selectsNamespaces = (namespaceSelector ?? null) !== null;
-  const reached = selectsNamespaces ? undefined : own;
-  const namespace = policy.kind === "HookPolicy" ? policy.metadata.namespace : reached;
+function readGate({ field, kind, spec, place }: Condition, policy: WithGates): ObjectGate[] {
+  const reach = kind.looksAt?.(spec);
+  if (reach === undefined) return [];
+  const namespace = policy.kind === "HookPolicy" ? policy.metadata.namespace : reach.namespace;
   const selectors = [fieldsOf(policy.spec)["clusterSelector"], fieldsOf(policy.spec)["namespaceSelector"]];
   return [
     {
-      path,
-      kind: { apiVersion, kind },
-      ...(typeof name === "string" && { name }),
-      ...(typeof namespace === "string" && { namespace }),
-      selectsNamespaces,
+      ...place({ path: "" }),
+      ...reach,
+      ...(namespace !== undefined && { namespace }),
       // Without a namespace, the gate looks into the namespaces of the selected Clusters.
-      meaning: JSON.stringify(namespace === undefined ? [value, ...selectors] : [value]),
+      meaning: JSON.stringify([field, spec, ...(namespace === undefined ? selectors : [])]),
     },
   ];
 }

@@ -7,7 +7,7 @@ import { acceptWarnings } from "../policy/validation/accepted.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import { type FieldError, isWithin, validatePolicy } from "../policy/validation/schema.ts";
 import { checkRollout } from "../policy/validation/rollout-semantics.ts";
-import { checkRules } from "../policy/validation/semantics.ts";
+import { checkRules, ENOUGH_ERRORS } from "../policy/validation/semantics.ts";
 import type { AdmissionWorld, Selection } from "./review-world.ts";
 
 type Policy = HookPolicy | ClusterHookPolicy;
@@ -22,8 +22,9 @@ export interface PolicyFindings {
 /** `old`: the version that the update would replace. */
 export function checkPolicy(policy: Policy, old: Policy | undefined, served: ServedHooks): PolicyFindings {
   const schemaErrors = specErrors(policy);
-  const { errors, warnings } = checkRules(rulesOf(policy), schemaErrors, served);
-  const known = old === undefined ? [] : checkRules(rulesOf(old), specErrors(old)).errors;
+  const { errors, warnings } = checkRules(rulesOf(policy), schemaErrors, { served, max: ENOUGH_ERRORS });
+  const known =
+    old === undefined || errors.length === 0 ? [] : checkRules(rulesOf(old), specErrors(old)).errors;
   return findings(policy, schemaErrors, ratchet(errors, known), [
     ...compilePolicy(policy.kind, policy, served).notEnforceable,
     ...acceptWarnings(policy.metadata.annotations, rulesOf(policy), warnings).left,
@@ -34,7 +35,8 @@ export function checkPolicy(policy: Policy, old: Policy | undefined, served: Ser
 export function checkNewRollout(rollout: HookRollout, old: HookRollout | undefined): PolicyFindings {
   const schemaErrors = specErrors(rollout);
   const { errors, warnings } = checkRollout(rollout.spec, schemaErrors);
-  const known = old === undefined ? [] : checkRollout(old.spec, specErrors(old)).errors;
+  const known =
+    old === undefined || errors.length === 0 ? [] : checkRollout(old.spec, specErrors(old)).errors;
   const { metadata, spec } = rollout;
   const { left } = acceptWarnings(metadata.annotations, listOf(spec.stages), warnings, "stages");
   return findings(rollout, schemaErrors, ratchet(errors, known), left);

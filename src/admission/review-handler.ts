@@ -8,20 +8,26 @@ import type { Logger } from "../lib/logger.ts";
 import { policyName } from "../policy/policy-ref.ts";
 import { reviewAccess } from "./access.ts";
 import { type Denial, forbidden, type Subject, tooBusy, tooSlow, unavailable, unread } from "./denial.ts";
-import type { Examined } from "./examine.ts";
-import type { ThreadExaminer } from "./examiner.ts";
+import { examine, type Examined, type Settings } from "./examine.ts";
 import { surroundOverride } from "./override-review.ts";
 import { selectsNothing } from "./policy-review.ts";
-import { ADMITTED, encodeVerdict, type Head, NOT_REVIEWED, readHead, type Verdict } from "./review.ts";
-import { MAX_REVIEW_BYTES } from "./review-size.ts";
+import {
+  ADMITTED,
+  encodeVerdict,
+  type Head,
+  MAX_REVIEW_BYTES,
+  NOT_REVIEWED,
+  readHead,
+  type Verdict,
+} from "./review.ts";
 import { describe } from "./review-text.ts";
-import type { Turns } from "../extension/turns.ts";
+import type { Turns } from "../turns/review-turns.ts";
 import type { AccessReviewer, AdmissionWorld } from "./review-world.ts";
 
 export const ADMISSION_PATH = "/validate-hookpolicy-dev-v1alpha1";
 
 export interface AdmissionDeps {
-  readonly examiner: Pick<ThreadExaminer, "examine">;
+  readonly settings: Settings;
   readonly turns: Turns;
   /** Absent if any client may call: the answer then reveals only the sent object and whether its author may read. */
   readonly world?: AdmissionWorld;
@@ -34,6 +40,7 @@ export interface AdmissionDeps {
 const DEADLINE_MS = 3500;
 
 export function createAdmissionHandler(deps: AdmissionDeps): (body: Buffer) => Promise<string> {
+  const examineInTurn = oneAtATime();
   return async (body) => {
     const head = readHead(body);
     if (head === undefined) {
@@ -41,24 +48,55 @@ export function createAdmissionHandler(deps: AdmissionDeps): (body: Buffer) => P
       return NOT_REVIEWED;
     }
     if (body.length > MAX_REVIEW_BYTES) return encodeVerdict(head.uid, { denial: unread() });
-    const verdict = await judgeInTurn(head, body, deps);
+    const verdict = await judgeInTurn(head, deps, async (signal) =>
+      examineInTurn(() => examine(body, deps.settings, deps.now()), signal),
+    );
     return verdict === undefined ? NOT_REVIEWED : encodeVerdict(head.uid, verdict);
   };
 }
 
 /** `undefined`: not a review. */
-async function judgeInTurn(head: Head, body: Buffer, deps: AdmissionDeps): Promise<Verdict | undefined> {
+async function judgeInTurn(
+  head: Head,
+  deps: AdmissionDeps,
+  examined: (signal: AbortSignal) => Promise<Done<Examined>>,
+): Promise<Verdict | undefined> {
   const signal = AbortSignal.timeout(DEADLINE_MS);
   const turn = await deps.turns.take(head.share);
   if (turn === undefined) return { denial: tooBusy() };
   let cost = 0;
   try {
-    const { examined, ms } = await deps.examiner.examine({ body, now: deps.now() }, signal);
+    const { result, ms } = await examined(signal);
     cost = ms;
-    return examined === undefined ? { denial: tooSlow() } : await judge(examined, deps, signal);
+    return result === undefined ? { denial: tooSlow() } : await judge(result, deps, signal);
   } finally {
     turn(cost); // a share works at most half of the time
   }
+}
+
+interface Done<T> {
+  /** Absent: `signal` had aborted. */
+  readonly result?: T;
+  readonly ms: number;
+}
+
+/** Work waits for its turn, and each piece of it leaves as much time for calls as it takes. */
+function oneAtATime(): <T>(work: () => T, signal: AbortSignal) => Promise<Done<T>> {
+  let last = Promise.resolve();
+  return async (work, signal) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const before = last;
+    last = promise;
+    await before;
+    const began = performance.now();
+    try {
+      if (signal.aborted) return { ms: 0 };
+      const result = work();
+      return { result, ms: performance.now() - began };
+    } finally {
+      setTimeout(resolve, performance.now() - began);
+    }
+  };
 }
 
 async function judge(

@@ -8,12 +8,11 @@ import {
 import { ADMISSION_PATH, type AdmissionDeps, createAdmissionHandler } from "./review-handler.ts";
 import type { UndecodableReason } from "../extension/hook-server.ts";
 import { type Denial, tooBusy, tooSlow, unread } from "./denial.ts";
-import { encodeVerdict, NOT_REVIEWED, readHead, shareOf } from "./review.ts";
+import { encodeVerdict, NOT_REVIEWED, readHead } from "./review.ts";
 
 export interface AdmissionRoutes {
   readonly routes: readonly { readonly path: string; handle(body: Buffer): Promise<string> }[];
   readonly undecodable: typeof refuseUnread;
-  readonly shareOf: (head: Buffer) => string;
 }
 
 export function createAdmissionRoutes(
@@ -26,7 +25,6 @@ export function createAdmissionRoutes(
       { path: CLUSTER_ADMISSION_PATH, handle: createClusterHandler(clusters) },
     ],
     undecodable: refuseUnread,
-    shareOf: (head) => shareOf(readHead(head)),
   };
 }
 

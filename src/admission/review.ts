@@ -28,6 +28,9 @@ export interface Verdict {
   readonly warnings?: readonly string[];
 }
 
+/** The API server accepts objects of up to 1.5 MiB (etcd), and also sends the old one. */
+export const MAX_REVIEW_BYTES = 4 * 1024 * 1024;
+
 export const ADMITTED: Verdict = {};
 
 /**

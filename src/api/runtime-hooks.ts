@@ -49,6 +49,12 @@ export const VERSION_FIELDS: Readonly<Record<HookName, readonly VersionField[]>>
   BeforeClusterDelete: NONE,
 };
 
+/** A longer version cannot belong to a Cluster, and would be stored and logged. */
+export const MAX_VERSION = 64;
+
+/** "v" and a semantic version, as Cluster API requires (util/version: KubeSemver). */
+export const VERSION_PATTERN = "^v(0|[1-9][0-9]*)\\.(0|[1-9][0-9]*)\\.(0|[1-9][0-9]*)([-0-9a-zA-Z_.+]*)?$";
+
 /** The JSON of a blocking hook's response; AfterControlPlaneInitialized has no retryAfterSeconds. */
 export interface HookResponse {
   readonly apiVersion: typeof HOOKS_GROUP_VERSION;

@@ -1,101 +1,69 @@
 /**
- * Tracks connections and the requests that wait for an answer, so that other clients cannot keep Cluster API out and a
- * drain is short and bounded. Node's own server.close() is neither: it waits for connections that become idle later, and
- * nothing in Node closes a connection whose TLS handshake never ends.
+ * Bounds the number of connections, and closes a server within a deadline. Node's own server.close() does not: it waits for
+ * connections that become idle later, and for TLS handshakes that never end.
  */
 
-import type { ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Server } from "node:https";
 import type { Socket } from "node:net";
-import type { Duplex } from "node:stream";
 
-export class Connection {
-  /** The TCP connection. */
-  readonly accepted: Socket;
-  /** The source of requests, after the TLS handshake. */
-  secure: Socket | undefined;
-  /** Requests that wait for their answer. */
-  waiting = 0;
+interface Connection {
+  readonly tcp: Socket;
+  /** After the TLS handshake. */
+  secure?: Socket;
   /** The answer that is being made. */
-  answer: ServerResponse | undefined;
-  /** How many of them have not arrived as a whole. */
-  reading = 0;
-  /** Position of its last answer among those of all connections; below 0: no answer so far. */
-  lastAnswer = -1;
-  /** Whether this connection ends with its next answer, although others do not. */
-  ending = false;
-  /** Nothing more can be read from the connection: the next answer must be the last one. */
-  broken = false;
-  /** Called when the connection breaks while a body is read. */
-  onBreak: (() => void) | undefined;
-
-  constructor(accepted: Socket) {
-    this.accepted = accepted;
-  }
+  answer?: ServerResponse | undefined;
+  /** When its last answer was sent; -Infinity: never. */
+  usedAt: number;
+  /** Its next answer is the last one. */
+  ending: boolean;
 }
 
 export class Connections {
-  /** All connections, the oldest first, with TLS or during the handshake. */
-  readonly #all = new Set<Connection>();
-  /** Connections during the handshake. */
+  readonly #server: Server;
+  /** All connections, with TLS or during the handshake, the oldest first. */
   readonly #byPeer = new Map<string, Connection>();
   /** Connections with TLS. */
-  readonly #bySocket = new Map<Duplex, Connection>();
-  readonly #drained = Promise.withResolvers<void>();
-  #answers = 0;
+  readonly #bySocket = new Map<Socket, Connection>();
   #shedding = false;
-  #draining = false;
+  #closing = false;
 
   /** `onFull` is called for each connection that ends because there are more than `limit`. */
   constructor(server: Server, limit: number, onFull: () => void) {
+    this.#server = server;
     server.on("connection", (socket: Socket) => {
       this.#accept(socket);
-      if (this.#all.size <= limit) return;
+      if (this.#byPeer.size <= limit) return;
       onFull();
       this.#makeRoom();
     });
     server.on("secureConnection", (socket: Socket) => this.#secured(socket));
   }
 
-  /** Records that a request has arrived. */
-  asked(socket: Socket): Connection {
-    const connection = this.#bySocket.get(socket) ?? new Connection(socket);
-    connection.waiting += 1;
-    return connection;
-  }
-
-  /** Records that the answer is sent, or that its client is gone. */
-  answered(connection: Connection): void {
-    // In a drain the last request stays counted until the socket closes: only then is the answer sent.
-    if (this.#draining && connection.waiting === 1) return connection.secure?.destroySoon();
-    connection.waiting -= 1;
-    connection.lastAnswer = this.#answers++;
+  /**
+   * Tracks the answer to a request. Returns false and ends the connection if the last request still waits for its answer:
+   * neither Cluster API nor the API server sends requests like that (RFC 9112, 9.3.2), and hundreds of them would take
+   * memory that no other limit bounds.
+   */
+  begin({ socket }: IncomingMessage, response: ServerResponse): boolean {
+    const connection = this.#bySocket.get(socket);
+    if (connection === undefined || connection.answer?.writableEnded === false) {
+      socket.destroy();
+      return false;
+    }
+    connection.answer = response;
+    response.once("close", () => this.#answered(connection, response));
+    return true;
   }
 
   /** Whether the next answer must carry `connection: close`. */
-  isEnding({ ending, broken }: Connection): boolean {
-    return this.#shedding || ending || broken;
-  }
-
-  /**
-   * Called when a connection is not valid HTTP any more or takes too long; a body that is being read there is
-   * incomplete.
-   */
-  breakOff(socket: Duplex): void {
-    const connection = this.#bySocket.get(socket);
-    if (connection === undefined) return;
-    connection.broken = true;
-    connection.onBreak?.();
-  }
-
-  /** Whether a request of this connection waits for its answer. */
-  isWaiting(socket: Duplex): boolean {
-    return (this.#bySocket.get(socket)?.waiting ?? 0) > 0;
+  isEnding({ socket }: IncomingMessage): boolean {
+    return this.#shedding || this.#bySocket.get(socket)?.ending !== false;
   }
 
   /** Ends each present connection with its next answer; later connections are not affected. */
   renew(): void {
-    for (const connection of this.#all) connection.ending = true; // includes those during the handshake
+    for (const connection of this.#byPeer.values()) connection.ending = true; // includes those during the handshake
   }
 
   /** Ends every connection with its next answer from now on. */
@@ -103,77 +71,60 @@ export class Connections {
     this.#shedding = true;
   }
 
-  /**
-   * Closes idle connections at once and the others after their answer. Cuts the rest when the last answer is sent or
-   * after `deadlineMs`. The server must already have stopped accepting connections.
-   */
-  async drain(deadlineMs: number): Promise<void> {
+  /** Stops accepting, closes idle connections at once, the others after their answer, and the rest after `deadlineMs`. */
+  async close(deadlineMs: number): Promise<void> {
     this.shed();
-    this.#draining = true;
-    for (const { secure, waiting } of this.#all) if (waiting === 0) secure?.destroy();
-    this.#check();
-    const timer = setTimeout(() => this.#drained.resolve(), deadlineMs);
-    await this.#drained.promise;
+    this.#closing = true;
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    for (const { tcp, answer } of this.#byPeer.values()) if (answer === undefined) tcp.destroy();
+    const timer = setTimeout(() => {
+      for (const { tcp } of this.#byPeer.values()) tcp.destroy();
+    }, deadlineMs);
+    await closed;
     clearTimeout(timer);
-    for (const { secure, accepted } of this.#all) {
-      secure?.destroy();
-      accepted.destroy();
-    }
   }
 
-  #accept(socket: Socket): void {
-    const connection = new Connection(socket);
-    const peer = peerOf(socket);
-    this.#all.add(connection);
+  #accept(tcp: Socket): void {
+    const connection: Connection = { tcp, usedAt: -Infinity, ending: false };
+    const peer = peerOf(tcp);
     this.#byPeer.set(peer, connection);
-    socket.once("close", () => {
-      this.#all.delete(connection);
+    tcp.once("close", () => {
       if (this.#byPeer.get(peer) === connection) this.#byPeer.delete(peer);
     });
   }
 
   #secured(socket: Socket): void {
-    const peer = peerOf(socket);
-    const connection = this.#byPeer.get(peer) ?? new Connection(socket);
-    this.#byPeer.delete(peer);
+    const connection = this.#byPeer.get(peerOf(socket));
+    if (connection === undefined) return void socket.destroy();
     connection.secure = socket;
     this.#bySocket.set(socket, connection);
-    socket.once("close", () => {
-      this.#bySocket.delete(socket);
-      this.#check();
-    });
+    socket.once("close", () => this.#bySocket.delete(socket));
+  }
+
+  #answered(connection: Connection, response: ServerResponse): void {
+    connection.usedAt = performance.now();
+    if (connection.answer === response) connection.answer = undefined; // otherwise an idle connection keeps it
+    if (this.#closing && connection.answer === undefined) connection.secure?.destroySoon();
   }
 
   /**
-   * Connections that never sent a whole request are closed first, the oldest before the others: a body can be sent slowly
-   * to keep a connection. An idle client may be about to send one, so its connection is closed gracefully and the client
-   * retries. Where all wait for an answer, addresses get the same number of connections.
+   * Closes a connection of the address that has the most. Connections that never sent a whole request are closed first,
+   * then idle ones; if all wait for an answer, the newest.
    */
   #makeRoom(): void {
-    const all = [...this.#all];
-    const newcomer = all.pop();
-    const [idle] = all
-      .filter(({ waiting, reading }) => waiting === reading)
-      .toSorted((a, b) => a.lastAnswer - b.lastAnswer);
-    const closed = idle ?? ofGreediest(all, newcomer) ?? newcomer;
-    if (closed === undefined) return;
-    if (closed === idle && closed.lastAnswer >= 0) closed.secure?.destroySoon();
-    else closed.accepted.destroy();
-  }
-
-  #check(): void {
-    if (!this.#draining) return;
-    for (const { waiting } of this.#bySocket.values()) if (waiting > 0) return;
-    this.#drained.resolve();
+    const all = [...this.#byPeer.values()];
+    const newcomer = all.at(-1);
+    const byAddress = Map.groupBy(all, ({ tcp }) => tcp.remoteAddress);
+    const most = [...byAddress.values()].reduce((a, b) => (b.length > a.length ? b : a));
+    const idle = most.filter((connection) => connection !== newcomer && isIdle(connection));
+    const [idlest = most.at(-1)] = idle.toSorted((a, b) => a.usedAt - b.usedAt);
+    idlest?.tcp.destroy();
   }
 }
 
-/** The newest connection of the address that has the most, if these are more than the newcomer's address has. */
-function ofGreediest(all: readonly Connection[], newcomer: Connection | undefined): Connection | undefined {
-  const byAddress = Map.groupBy(all, ({ accepted }) => accepted.remoteAddress);
-  const [most] = [...byAddress.values()].toSorted((a, b) => b.length - a.length);
-  const own = byAddress.get(newcomer?.accepted.remoteAddress)?.length ?? 0;
-  return most !== undefined && most.length > own + 1 ? most.at(-1) : undefined;
+/** A body can be sent slowly to keep a connection. */
+function isIdle({ answer }: Connection): boolean {
+  return answer === undefined || !answer.req.complete;
 }
 
 /** The same key for a TCP connection and the TLS socket on it. */

@@ -3,14 +3,14 @@
  * the start of any other body to users, so every request on a known path is answered with 200 and JSON, and no answer
  * echoes what a client sent.
  *
- * A call is read here from socket to answer: route, body, handler, one write. It has no framework, and no promise where
- * the handler needs none, because Cluster API repeats its calls for as long as an operation is held; those cost more
+ * A call is read here from socket to answer: route, client, body, handler, one write. It has no framework, and no promise
+ * where the handler needs none, because Cluster API repeats its calls for as long as an operation is held; those cost more
  * than the decision.
  */
 
-import type { ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { sparing } from "../lib/sparing.ts";
-import { type Body, type HookRequest, parsable, readBody } from "./request-body.ts";
+import type { RefusedBody } from "./bodies.ts";
 import {
   createGuard,
   createTlsServer,
@@ -25,7 +25,7 @@ export interface HookRoute {
   readonly path: string;
   /** Answered only for clients that `HookServerOptions.clients` accepts. */
   readonly authenticated?: boolean;
-  /** `handle` gets an empty body, and nothing of that of the request is kept: anyone may send one. */
+  /** `handle` gets an empty body, and nothing of that of the request is kept: any client may send one. */
   readonly ignoresBody?: boolean;
   /** Returns the JSON text of an answer that is known without parsing `body`, whose rest may be anything. */
   repeat?(body: WholeBody): string | undefined;
@@ -34,7 +34,7 @@ export interface HookRoute {
 }
 
 /** "internal": `handle` threw, which is a bug. */
-export type UndecodableReason = Exclude<Body, WholeBody | "unread"> | "unauthenticated" | "internal";
+export type UndecodableReason = RefusedBody["reason"] | "unauthenticated" | "internal";
 
 export interface HookServerOptions extends TlsServerOptions {
   readonly routes: readonly HookRoute[];
@@ -42,92 +42,91 @@ export interface HookServerOptions extends TlsServerOptions {
   readonly undecodable: (path: string, reason: UndecodableReason) => string;
 }
 
-type Response = ServerResponse<HookRequest>;
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+interface Call extends Exchange {
+  readonly route: HookRoute;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
 
 const NO_BODY = new WholeBody([]);
-const NOWHERE: Answer = { status: 404, text: NOT_FOUND };
 
 export function createHookServer(options: HookServerOptions): TlsServer {
   const { log, undecodable } = options;
   const tlsServer = createTlsServer(options);
-  const { server, serve, connections, limits, room, breakOff } = tlsServer;
+  const { server, connections, bodies } = tlsServer;
   const routes = new Map(options.routes.map((route) => [route.path, route]));
   const guard = createGuard(options);
   const complain = sparing(log);
 
-  function receive(request: HookRequest, response: Response): void {
-    const exchange = { request, response };
+  server.on("request", (request, response) => {
+    if (!connections.begin(request, response)) return;
     const route = request.method === "POST" ? routes.get(pathOf(request)) : undefined;
-    if (route === undefined) return request.inTurn("unread", () => respond(exchange, NOWHERE));
+    if (route === undefined) return send({ request, response }, { status: 404, text: NOT_FOUND });
+    const exchange = { request, response, route };
     // Before the body is read: what a client without a certificate sends takes no room.
-    const isRefused = route.authenticated === true && guard(route.path, request.socket);
-    const ignores = isRefused || route.ignoresBody === true;
-    readBody(request, { limits, room, ignores }, (body) => {
-      call(route, body, { ...exchange, isRefused });
-      if (typeof body !== "string") body.free();
+    if (route.authenticated === true && guard(route.path, request.socket))
+      return refuse(exchange, "unauthenticated");
+    if (route.ignoresBody === true) return call(exchange, NO_BODY);
+    bodies.read(request, response, (body) => {
+      if (!(body instanceof WholeBody)) return refuse(exchange, body.reason);
+      call(exchange, body);
+      body.free();
     });
-  }
+  });
 
-  function call(route: HookRoute, body: Body, exchange: Exchange & { readonly isRefused: boolean }): void {
-    const close = typeof body === "string" && (body !== "unread" || !exchange.request.complete);
-    const answer = (text: string): void => respond(exchange, { status: 200, text, close });
-    const refuse = (reason: UndecodableReason): void => {
-      try {
-        answer(undecodable(route.path, reason));
-      } catch (error) {
-        log.error("Failed to answer a hook", { error });
-        respond(exchange, { status: 500, text: INTERNAL_ERROR, close });
-      }
-    };
+  function call(exchange: Call, body: WholeBody): void {
     const fail = (error: unknown): void => {
-      log.error("Failed to answer a hook", { path: route.path, error });
-      refuse("internal");
+      log.error("Failed to answer a hook", { path: exchange.route.path, error });
+      refuse(exchange, "internal");
     };
-    if (exchange.isRefused) return refuse("unauthenticated");
+    const answer = (text: string): void => send(exchange, { status: 200, text });
     try {
-      const repeated = typeof body === "string" ? undefined : route.repeat?.(body);
-      if (repeated !== undefined) return answer(repeated);
-      const received = parsable(exchange.request, body);
-      if (typeof received === "string" && received !== "unread") {
-        complain("Refused a call", { path: route.path, reason: received });
-        return refuse(received);
-      }
-      const text = route.handle(received === "unread" ? NO_BODY : received);
-      if (typeof text === "string") answer(text);
+      const text = answerOf(exchange.route, body);
+      if (text === undefined) refuse(exchange, "too-large");
+      else if (typeof text === "string") answer(text);
       else text.then(answer, fail);
     } catch (error) {
       fail(error);
     }
   }
 
+  function refuse(exchange: Call, reason: UndecodableReason): void {
+    const { path } = exchange.route;
+    if (reason === "too-large" || reason === "no-room") complain("Refused a call", { path, reason });
+    try {
+      send(exchange, { status: 200, text: undecodable(path, reason) });
+    } catch (error) {
+      log.error("Failed to answer a hook", { error });
+      send(exchange, { status: 500, text: INTERNAL_ERROR });
+    }
+  }
+
   /** Writes headers and body at once. */
-  function respond({ request: { via }, response }: Exchange, { status, text, close = false }: Answer): void {
-    const isLast = close || via === undefined || connections.isEnding(via);
+  function send({ request, response }: Exchange, { status, text }: Answer): void {
     const size = Buffer.byteLength(text);
     const headers = ["content-type", "application/json", "content-length", String(size)];
-    if (isLast) headers.push("connection", "close");
+    if (connections.isEnding(request)) headers.push("connection", "close");
     response.writeHead(status, headers).end(text, size === text.length ? "latin1" : "utf8");
   }
 
-  serve(receive);
-  server.on("clientError", breakOff);
   return tlsServer;
 }
 
-interface Exchange {
-  readonly request: HookRequest;
-  readonly response: Response;
-}
-
-interface Answer {
-  readonly status: number;
-  readonly text: string;
-  /** Whether the connection cannot be used for another request. */
-  readonly close?: boolean;
-}
-
 /** Without the query: Cluster API sends its timeout there. */
-function pathOf({ url = "" }: HookRequest): string {
+function pathOf({ url = "" }: IncomingMessage): string {
   const end = url.indexOf("?");
   return end < 0 ? url : url.slice(0, end);
+}
+
+/** `undefined`: parsing the body would take too much. */
+function answerOf(route: HookRoute, body: WholeBody): string | Promise<string> | undefined {
+  return route.repeat?.(body) ?? (body.hasTooManyValues() ? undefined : route.handle(body));
 }

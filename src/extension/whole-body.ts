@@ -3,10 +3,18 @@
 import { isUtf8 } from "node:buffer";
 
 /**
- * Of a call, which has one Cluster: the API server accepts at most 3 MiB in a write (k8s.io/apiserver, MaxRequestBodyBytes),
- * etcd 1.5 MiB by default.
+ * A call has one Cluster: the API server accepts at most 3 MiB in a write (k8s.io/apiserver, MaxRequestBodyBytes), etcd
+ * 1.5 MiB by default.
  */
 export const MAX_CALL_BYTES = 4 * 1024 * 1024;
+
+/**
+ * Enough for a Cluster with a thousand MachineDeployments, each with some variables; parsing that many takes some 15 ms. Parsed,
+ * a body that consists of brackets takes 50 times its size.
+ */
+export const MAX_VALUES = 32 * 1024;
+
+const [LIST, OBJECT, COMMA, QUOTE, ESCAPE] = [0x5b, 0x7b, 0x2c, 0x22, 0x5c];
 
 /**
  * Bodies of several chunks are joined in one buffer, which is as large as a call may be: a buffer per call would make the garbage
@@ -21,10 +29,6 @@ export class WholeBody {
   constructor(chunks: readonly Buffer[]) {
     this.#chunks = chunks;
     this.size = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
-  }
-
-  get chunks(): readonly Buffer[] {
-    return this.#chunks;
   }
 
   /** All bytes, in a buffer of their own. */
@@ -49,6 +53,23 @@ export class WholeBody {
   text(): string | undefined {
     const bytes = this.view();
     return isUtf8(bytes) ? bytes.toString() : undefined;
+  }
+
+  /** Counts the marks that start or separate values, without a parser; in strings, which can be long, they do not count. */
+  hasTooManyValues(): boolean {
+    if (this.size <= MAX_VALUES) return false;
+    let [values, isInText, isEscaped] = [0, false, false];
+    for (const chunk of this.#chunks) {
+      for (let at = 0; at < chunk.length; at += 1) {
+        const byte = chunk[at];
+        if (isEscaped) isEscaped = false;
+        else if (byte === QUOTE) isInText = !isInText;
+        else if (isInText) isEscaped = byte === ESCAPE;
+        else if (byte === COMMA || byte === OBJECT || byte === LIST) values += 1;
+      }
+      if (values > MAX_VALUES) return true;
+    }
+    return false;
   }
 
   /** The beginning of the first chunk: at most `limit` bytes, each as one character. */

@@ -1,14 +1,21 @@
-/** Handles one hook call from bytes to bytes. Whatever fails, the Cluster is held. */
+/**
+ * Answers hook calls, from bytes to bytes, in the order of the functions below: repeat, decode, decide, confirm, encode.
+ * Whatever fails, the Cluster is held.
+ */
 
+import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Confirmation, Decision } from "../policy/decision.ts";
 import type { Standing } from "../policy/standing.ts";
+import { encodeResponse, failureResponse } from "../extension/codec.ts";
+import type { HookServerOptions } from "../extension/hook-server.ts";
+import { extensionRoutes } from "../extension/routes.ts";
 import type { WholeBody } from "../extension/whole-body.ts";
-import type { AnswerRecorder, AnswerVerdict, Outcome } from "./answer-log.ts";
-import { type Answer, decodeRequest, encodeResponse, failureResponse, type HookRequest } from "./codec.ts";
-import { type Replay, Replays } from "./replays.ts";
-import { seenSubject } from "./subject.ts";
+import { decodeRequest, type HookRequest, type ReceivedRequest } from "./hook-request.ts";
+import { type AnswerVerdict, decided, observed, type Outcome, undecided } from "./outcome.ts";
+import { Replays } from "./replays.ts";
+import { seenSubject, type Subject } from "./subject.ts";
 
 /** The source of decisions (memory/answers.ts, rollouts/rollout-decisions.ts and release/release.ts). */
 export interface DecisionSource {
@@ -33,6 +40,14 @@ export interface HookMetrics {
   discovered(): void;
 }
 
+export interface AnswerRecorder {
+  record(request: HookRequest, outcome: Outcome, now: Date): void;
+  /** The last recorded answer about the Cluster and hook was given again. */
+  repeat(hook: HookName, clusterUID: string, now: Date): void;
+  /** The Cluster is deleted. */
+  forget(clusterUID: string): void;
+}
+
 export interface HandlerDeps {
   readonly source: DecisionSource;
   readonly metrics: HookMetrics;
@@ -43,17 +58,6 @@ export interface HandlerDeps {
   readonly now: () => Date;
 }
 
-/** Short, because the reason passes by itself, and Cluster API does not call earlier. */
-const SOON_SECONDS = 5;
-
-const TEXT = {
-  NotLoaded: "HookPolicy is still loading policies and holds every Cluster until it has finished",
-  NotConfirmed: "HookPolicy could not confirm the decision with the API server, so the Cluster stays held",
-  TooManyCalls:
-    "too many calls about this Cluster wait for a decision of HookPolicy, so the Cluster stays held",
-  InternalError: "HookPolicy could not decide because of an internal error (see the operator's log)",
-} as const;
-
 export interface HookHandler {
   /** The last answer about the Cluster that the body names, if it holds, still stands, and depends on nothing else in a body. */
   readonly repeat: (body: WholeBody) => string | undefined;
@@ -63,136 +67,169 @@ export interface HookHandler {
   readonly forget: (clusterUID: string) => void;
 }
 
+export interface Routes extends Pick<HookServerOptions, "routes" | "undecodable"> {
+  /** Forgets what is kept for repeated calls about a deleted Cluster. */
+  readonly forget: (clusterUID: string) => void;
+}
+
+export function createRoutes(served: ServedHooks, deps: HandlerDeps): Routes {
+  const handlers: HookHandler[] = [];
+  const routes = extensionRoutes(served, {
+    handlerOf: (hook, waits) => {
+      const handler = createHandler(hook, waits, deps);
+      handlers.push(handler);
+      return handler;
+    },
+    failed: (hook, waits) => encodeResponse(hook, undecided("InternalError", waits).answer, waits),
+    unauthenticated: (hook) => deps.metrics.answered(hook, "Unauthenticated", 0),
+    discovered: () => deps.metrics.discovered(),
+  });
+  return {
+    ...routes,
+    forget: (clusterUID) => {
+      for (const { forget } of handlers) forget(clusterUID);
+      deps.answers.forget(clusterUID);
+    },
+  };
+}
+
 /** `waits`: Cluster API waits for this hook; where it does not, the answer is always Success. */
-export function createHandler(hook: HookName, waits: boolean, deps: HandlerDeps): HookHandler {
-  const replays = new Replays();
-  const again = ({ verdict, subject, text }: Replay, started: number, now: Date): string => {
-    deps.metrics.answered(hook, verdict, secondsSince(started));
-    deps.answers.repeat(hook, subject.clusterUID, now);
-    return text;
+export function createHandler(name: HookName, waits: boolean, deps: HandlerDeps): HookHandler {
+  const hook: Hook = { ...deps, name, waits, replays: new Replays() };
+  return {
+    repeat: (body) => repeat(hook, body),
+    handle: (body) => handle(hook, body),
+    forget: (clusterUID) => hook.replays.forget(clusterUID),
   };
-  const repeat = (body: WholeBody): string | undefined => {
-    const started = performance.now();
-    const seen = seenSubject(hook, body);
-    const now = deps.now();
-    const replay = seen && replays.find(seen, now);
-    return replay && again(replay, started, now);
-  };
-  const handle = (body: WholeBody): string | Promise<string> => {
-    const started = performance.now();
-    const sent = body.text();
-    const received = sent === undefined ? undefined : decodeRequest(hook, sent);
-    if (received === undefined) {
-      deps.complain("Refusing a request that cannot be decoded", { hook, bytes: body.size });
-      deps.metrics.answered(hook, "Undecodable", secondsSince(started));
-      return failureResponse(hook, "undecodable", waits);
-    }
-    const { subject } = received;
-    const replay = replays.find(subject, deps.now());
-    if (replay !== undefined) return again(replay, started, deps.now());
-    const request = received.read();
-    const finish = (outcome: Outcome): string => {
-      deps.metrics.answered(hook, outcome.verdict, secondsSince(started));
-      deps.answers.record(request, outcome, deps.now());
-      const text = encodeResponse(hook, outcome.answer, waits);
-      const { verdict, stands } = outcome;
-      if (stands === undefined) replays.forget(subject.clusterUID);
-      else replays.keep({ subject, verdict, text, stands });
-      return text;
-    };
-    const bug = (error: unknown): Outcome => {
-      deps.log.error("Failed to decide", { hook, error });
-      return undecided("InternalError", waits);
-    };
-    const refuse = (): string => {
-      deps.metrics.answered(hook, "NotConfirmed", secondsSince(started));
-      return encodeResponse(hook, refused(request, deps, waits), waits);
-    };
-    const decide = (): string | Promise<string> => {
-      const meanwhile = replays.find(subject, deps.now());
-      if (meanwhile !== undefined) return again(meanwhile, started, deps.now());
-      const outcome = waits ? answer(request, deps) : observe(request, deps);
-      return outcome instanceof Promise ? outcome.catch(bug).then(finish) : finish(outcome);
-    };
-    try {
-      const text = deps.source.inTurn(request, decide, refuse);
-      return text instanceof Promise ? text.catch((error: unknown) => finish(bug(error))) : text;
-    } catch (error) {
-      return finish(bug(error));
-    }
-  };
-  return { repeat, handle, forget: (clusterUID) => replays.forget(clusterUID) };
 }
 
-function secondsSince(started: number): number {
-  return (performance.now() - started) / 1000;
+interface Hook extends HandlerDeps {
+  readonly name: HookName;
+  readonly waits: boolean;
+  readonly replays: Replays;
 }
 
-function answer(request: HookRequest, deps: HandlerDeps): Outcome | Promise<Outcome> {
-  if (!deps.source.loaded()) return undecided("NotLoaded", true);
-  const at = deps.now();
-  const decision = deps.source.ask(request, at);
+/** A call that is being answered. */
+interface Call {
+  readonly started: number;
+  readonly subject: Subject;
+  readonly request: HookRequest;
+}
+
+function repeat(hook: Hook, body: WholeBody): string | undefined {
+  const started = performance.now();
+  const seen = seenSubject(hook.name, body);
+  return seen && replay(hook, seen, started);
+}
+
+/** The last answer about the subject, while its decision stands. */
+function replay(hook: Hook, subject: Subject, started: number): string | undefined {
+  const now = hook.now();
+  const found = hook.replays.find(subject, now);
+  if (found === undefined) return undefined;
+  hook.metrics.answered(hook.name, found.verdict, secondsSince(started));
+  hook.answers.repeat(hook.name, subject.clusterUID, now);
+  return found.text;
+}
+
+function handle(hook: Hook, body: WholeBody): string | Promise<string> {
+  const started = performance.now();
+  const received = decode(hook, body, started);
+  if (received === undefined) return failureResponse(hook.name, "undecodable", hook.waits);
+  const call: Call = { started, subject: received.subject, request: received.read() };
+  try {
+    const text = hook.source.inTurn(
+      call.request,
+      () => answer(hook, call),
+      () => refuse(hook, call),
+    );
+    return text instanceof Promise ? text.catch((error: unknown) => fail(hook, call, error)) : text;
+  } catch (error) {
+    return fail(hook, call, error);
+  }
+}
+
+function decode(hook: Hook, body: WholeBody, started: number): ReceivedRequest | undefined {
+  const text = body.text();
+  const received = text === undefined ? undefined : decodeRequest(hook.name, text);
+  if (received !== undefined) return received;
+  hook.complain("Refusing a request that cannot be decoded", { hook: hook.name, bytes: body.size });
+  hook.metrics.answered(hook.name, "Undecodable", secondsSince(started));
+  return undefined;
+}
+
+/** Answers the call when it has its turn. The same call may have been decided while this one waited. */
+function answer(hook: Hook, call: Call): string | Promise<string> {
+  const repeated = replay(hook, call.subject, call.started);
+  if (repeated !== undefined) return repeated;
+  const outcome = decide(hook, call.request);
+  if (outcome instanceof Promise) return outcome.then((confirmed) => encode(hook, call, confirmed));
+  return encode(hook, call, outcome);
+}
+
+function decide(hook: Hook, request: HookRequest): Outcome | Promise<Outcome> {
+  const { source, waits } = hook;
+  if (!source.loaded()) return undecided("NotLoaded", waits);
+  const at = hook.now();
+  const decision = source.ask(request, at);
+  if (!waits) return observed(decision);
   // A decision about an invented Cluster would reveal whether the objects that gates look at exist.
-  if (!decision.holds || decision.basis?.fromRequest === true) return confirm(request, decision, deps);
-  return { ...decided(decision), stands: deps.source.standing(request, decision, at) };
+  if (!decision.holds || decision.basis?.fromRequest === true) return confirm(hook, request, decision);
+  return { ...decided(decision), stands: source.standing(request, decision, at) };
 }
 
 /** A release, or any answer about a Cluster that is not in memory, needs a fresh read. */
-async function confirm(request: HookRequest, before: Decision, deps: HandlerDeps): Promise<Outcome> {
-  const confirmation = await deps.source.confirm(request);
-  if (!confirmation.ok) return unconfirmed(request, confirmation.reason, deps);
+async function confirm(hook: Hook, request: HookRequest, before: Decision): Promise<Outcome> {
+  const confirmation = await hook.source.confirm(request);
+  if (!confirmation.ok) return unconfirmed(hook, request, confirmation.reason);
   const { decision } = confirmation;
-  if (!decision.holds && before.holds) return unconfirmed(request, "HeldAsRequested", deps);
+  if (!decision.holds && before.holds) return unconfirmed(hook, request, "HeldAsRequested");
   return decided(decision);
 }
 
 /** The reason is for the log and the metric; the caller gets the same text for every reason. */
-function unconfirmed(request: HookRequest, reason: string, deps: HandlerDeps): Outcome {
-  deps.metrics.unconfirmed(reason);
-  deps.log.warn("Holding a Cluster because a release could not be confirmed", {
-    hook: request.call.hook,
-    cluster: nameOf(request),
+function unconfirmed(hook: Hook, request: HookRequest, reason: string): Outcome {
+  hook.metrics.unconfirmed(reason);
+  const cluster = nameOf(request);
+  hook.log.warn("Holding a Cluster because a release could not be confirmed", {
+    hook: hook.name,
+    cluster,
     reason,
   });
   return undecided("NotConfirmed", true);
 }
 
-/** The last answer about the Cluster stays recorded, and is still repeated. */
-function refused(request: HookRequest, deps: HandlerDeps, waits: boolean): Answer {
-  deps.metrics.unconfirmed("TooManyCalls");
-  deps.complain("Holding a Cluster because too many calls about it wait", {
-    hook: request.call.hook,
+/** Records the answer, and keeps it for repeated calls while its decision stands. */
+function encode(hook: Hook, { started, subject, request }: Call, outcome: Outcome): string {
+  const { verdict, stands } = outcome;
+  hook.metrics.answered(hook.name, verdict, secondsSince(started));
+  hook.answers.record(request, outcome, hook.now());
+  const text = encodeResponse(hook.name, outcome.answer, hook.waits);
+  if (stands === undefined) hook.replays.forget(subject.clusterUID);
+  else hook.replays.keep({ subject, verdict, text, stands });
+  return text;
+}
+
+/** Too many calls about the Cluster wait. Its last answer stays recorded, and is still repeated. */
+function refuse(hook: Hook, { started, request }: Call): string {
+  hook.metrics.answered(hook.name, "NotConfirmed", secondsSince(started));
+  hook.metrics.unconfirmed("TooManyCalls");
+  hook.complain("Holding a Cluster because too many calls about it wait", {
+    hook: hook.name,
     cluster: nameOf(request),
   });
-  return undecided("TooManyCalls", waits).answer;
+  return encodeResponse(hook.name, undecided("TooManyCalls", hook.waits).answer, hook.waits);
+}
+
+function fail(hook: Hook, call: Call, error: unknown): string {
+  hook.log.error("Failed to decide", { hook: hook.name, error });
+  return encode(hook, call, undecided("InternalError", hook.waits));
 }
 
 function nameOf({ cluster: { metadata } }: HookRequest): string {
   return `${metadata.namespace}/${metadata.name}`;
 }
 
-/** Answers a hook that cannot hold: at any other answer, Cluster API would stop the whole reconcile. */
-function observe(request: HookRequest, deps: HandlerDeps): Outcome {
-  if (!deps.source.loaded()) return undecided("NotLoaded", false);
-  const decision = deps.source.ask(request, deps.now());
-  return { verdict: decision.verdict, answer: GO, decision };
-}
-
-const GO: Answer = { status: "Success", retryAfterSeconds: 0, message: "" };
-
-function decided(decision: Decision): Outcome {
-  const { verdict, holds, retryAfterSeconds, message } = decision;
-  const wait: Answer = { status: "Success", retryAfterSeconds: Math.max(1, retryAfterSeconds), message };
-  return { verdict, decision, answer: holds ? wait : GO };
-}
-
-/** Without a decision the answer is to hold, if the hook can hold. */
-function undecided(why: keyof typeof TEXT, waits: boolean): Outcome {
-  const wait: Answer = { status: "Success", retryAfterSeconds: SOON_SECONDS, message: TEXT[why] };
-  return { verdict: why === "TooManyCalls" ? "NotConfirmed" : why, answer: waits ? wait : GO };
-}
-
-/** For errors around a handler. */
-export function internalErrorResponse(hook: HookName, waits: boolean): string {
-  return encodeResponse(hook, undecided("InternalError", waits).answer, waits);
+function secondsSince(started: number): number {
+  return (performance.now() - started) / 1000;
 }

@@ -5,7 +5,7 @@
  */
 
 import type { Standing } from "../policy/standing.ts";
-import type { AnswerVerdict } from "./answer-log.ts";
+import type { AnswerVerdict } from "./outcome.ts";
 import type { Subject } from "./subject.ts";
 
 export interface Replay {

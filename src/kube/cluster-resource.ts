@@ -8,10 +8,10 @@ const CLUSTER_VERSIONS = ["v1beta2", "v1beta1"];
 
 /** The version of Cluster that this API server serves; looked up before each list, because upgrades change it. */
 export class ClusterResource {
-  readonly #client: KubeClient;
+  readonly #client: Pick<KubeClient, "getPath">;
   #version = "v1beta2";
 
-  constructor(client: KubeClient) {
+  constructor(client: Pick<KubeClient, "getPath">) {
     this.#client = client;
   }
 

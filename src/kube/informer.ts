@@ -14,7 +14,8 @@ import { childOf, pause, withDeadline } from "./deadline.ts";
 import { KubeError, fromTransport, isAborted } from "./kube-error.ts";
 import { type Entry, Projection } from "./projection.ts";
 import { Recovery } from "./recovery.ts";
-import { keyOf, type KubeObject, type Resource, resourceName } from "./resource.ts";
+import { namespacedName } from "../lib/keys.ts";
+import { type KubeObject, type Resource, resourceName } from "./resource.ts";
 import { type Change, Store, type Stored } from "./object-store.ts";
 import { Keeping, type Share } from "./keeping.ts";
 import { DEFAULT_TUNING, type InformerTuning } from "./tuning.ts";
@@ -272,7 +273,7 @@ export class Informer<T extends Stored> {
     }
     this.#moveTo({ resource, resourceVersion: event.object.metadata.resourceVersion });
     if (event.type === "DELETED") {
-      const key = keyOf(event.object.metadata);
+      const key = namespacedName(event.object.metadata);
       this.#deliver(this.#store.remove(key));
       this.#keeping?.drop(key);
       return;

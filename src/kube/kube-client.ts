@@ -10,9 +10,9 @@ import {
   KubeError,
   responseTooLarge,
 } from "./kube-error.ts";
+import { namespacedName } from "../lib/keys.ts";
 import {
   collectionPath,
-  keyOf,
   type KubeObject,
   type ObjectKey,
   objectPath,
@@ -394,7 +394,7 @@ function selectVersion(query: URLSearchParams, at: string | undefined): void {
 }
 
 function describe(verb: string, resource: Resource, key: ObjectKey): Attempt {
-  return `${verb} ${resourceName(resource)} ${keyOf(key)}`;
+  return `${verb} ${resourceName(resource)} ${namespacedName(key)}`;
 }
 
 /** A response without items or resourceVersion is not an empty list. */

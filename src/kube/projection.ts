@@ -1,5 +1,6 @@
 import type { Logger } from "../lib/logger.ts";
-import { keyOf, type KubeObject } from "./resource.ts";
+import { namespacedName } from "../lib/keys.ts";
+import type { KubeObject } from "./resource.ts";
 import type { Store, Stored } from "./object-store.ts";
 
 export interface Entry<T> {
@@ -30,7 +31,7 @@ export class Projection<T extends Stored> {
     let uid = "";
     try {
       ({ uid } = raw.metadata);
-      key = keyOf(raw.metadata);
+      key = namespacedName(raw.metadata);
       return { key, uid, object: this.#project(withoutManagedFields(raw), knownIn?.get(key)) };
     } catch (error) {
       this.failures++;

@@ -34,11 +34,6 @@ export function resourceName(resource: Resource): string {
   return resource.group === "" ? resource.plural : `${resource.plural}.${resource.group}`;
 }
 
-/** The key of stores and queues: "namespace/name", or "name" of a cluster-scoped object. */
-export function keyOf(key: ObjectKey): string {
-  return key.namespace === undefined || key.namespace === "" ? key.name : `${key.namespace}/${key.name}`;
-}
-
 /** The path of all objects, or of those in one namespace. */
 export function collectionPath(resource: Resource, namespace?: string): string {
   const { group, version, plural, namespaced } = resource;

@@ -33,6 +33,12 @@ export class ServerClock {
     return Math.max(now.getTime() - latest, 0) + Math.min(now.getTime() - earliest, 0);
   }
 
+  /** The API server's time, as close to this machine's as its responses allow; without any, this machine's. */
+  serverTime(): Date {
+    const now = new Date();
+    return new Date(now.getTime() - (this.aheadMs(now) ?? 0));
+  }
+
   /** This machine's time, or the API server's where this machine is certainly behind it. */
   readonly now = (): Date => {
     const now = new Date();

@@ -2,6 +2,7 @@
 
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
+import { namespacedName } from "../lib/keys.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { answering } from "../operations/operation.ts";
 import { hasEnded } from "../operations/ended.ts";
@@ -11,7 +12,7 @@ import { asRequested, clusterKey, isNewer, newerThan } from "../policy/cluster.t
 import { decide, matches } from "../policy/decide.ts";
 import type { Decision } from "../policy/decision.ts";
 import { NOTHING_READ } from "../policy/objects.ts";
-import { objectQueries } from "../policy/gates/object-queries.ts";
+import { objectQueries } from "../policy/object-queries.ts";
 import { type CompiledPolicy, type ObjectQuery, selectsNamespaces } from "../policy/policy.ts";
 import { readsCall, type Standing, standsUntil } from "../policy/standing.ts";
 import { targetVersion } from "../policy/target-version.ts";
@@ -118,12 +119,13 @@ export class Answers {
     const same = new WeakRef(cluster);
     const { name } = cluster.metadata;
     const stands = (now: Date): boolean => {
-      const known = clusters.get(`${ns}/${name}`);
+      const key = namespacedName({ namespace: ns, name });
+      const known = clusters.get(key);
       return (
         now.getTime() >= since &&
         (until === "Never" || now < until) &&
         policies.candidates(ns).compiled === compiled &&
-        overrides.of(`${ns}/${name}`) === ownOverrides &&
+        overrides.of(key) === ownOverrides &&
         operations.get(uid, call.hook) === operation &&
         known !== undefined &&
         known === same.deref() &&

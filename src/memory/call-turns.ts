@@ -3,10 +3,10 @@
  * of a namespace. A decision about a tenant's policies can take milliseconds, and any caller can ask for many.
  */
 
-import { entryOf } from "../lib/entry-of.ts";
 import type { Answers } from "./answers.ts";
 import type { DecisionRequest } from "./ports.ts";
-import { Turn, TURN_MS } from "../turns/turn.ts";
+import { FairQueue } from "../turns/fair-queue.ts";
+import { Slice } from "../turns/slice.ts";
 
 /** The namespace and Cluster whose turn a call uses. */
 export interface CallShare {
@@ -35,14 +35,13 @@ export function shareOf(
 const MAX_WAITING_OF_ONE = 256;
 
 export class CallTurns {
-  readonly #turn: Turn;
-  /** By namespace, then Cluster; the one whose last turn is longest ago comes first. */
-  readonly #waiting = new Map<string, Map<string, (() => void)[]>>();
-  #count = 0;
+  readonly #slice: Slice;
+  /** By namespace and Cluster. */
+  readonly #queue = new FairQueue<{ readonly begin: () => void }>();
 
-  /** `turnMs`: how long decisions may keep the event loop; the remaining calls are decided in its next turns. */
-  constructor(turnMs: number = TURN_MS) {
-    this.#turn = new Turn(turnMs);
+  /** `sliceMs`: how long decisions may keep the event loop; the remaining calls are decided in its next turns. */
+  constructor(sliceMs?: number) {
+    this.#slice = new Slice(sliceMs);
   }
 
   /**
@@ -50,40 +49,31 @@ export class CallTurns {
    * the result is that of `refuse`; without `refuse` the call waits, too.
    */
   run<T>({ namespace, cluster }: CallShare, decide: () => T | Promise<T>, refuse?: () => T): T | Promise<T> {
-    if (this.#count === 0 && !this.#turn.isOver()) return decide();
-    const clusters = entryOf(this.#waiting, namespace, () => new Map<string, (() => void)[]>());
-    const calls = entryOf(clusters, cluster, () => []);
-    if (calls.length >= MAX_WAITING_OF_ONE && refuse !== undefined) return refuse();
+    if (this.#queue.size === 0 && !this.#slice.isOver()) return decide();
+    const waiting = this.#queue.waitingOf(namespace, cluster);
+    if (waiting >= MAX_WAITING_OF_ONE && refuse !== undefined) return refuse();
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    calls.push(() => {
+    const begin = (): void => {
       try {
         resolve(decide());
       } catch (error) {
         reject(error);
       }
-    });
-    if (this.#count === 0) setImmediate(() => this.#serve());
-    this.#count += 1;
+    };
+    if (this.#queue.size === 0) setImmediate(() => this.#serve());
+    this.#queue.add(namespace, cluster, { begin });
     return promise;
   }
 
   #serve(): void {
     do this.#beginNext();
-    while (this.#count > 0 && !this.#turn.isOver());
-    if (this.#count > 0) setImmediate(() => this.#serve());
+    while (this.#queue.size > 0 && !this.#slice.isOver());
+    if (this.#queue.size > 0) setImmediate(() => this.#serve());
   }
 
   #beginNext(): void {
-    for (const [namespace, clusters] of this.#waiting) {
-      for (const [cluster, calls] of clusters) {
-        const begin = calls.shift();
-        clusters.delete(cluster);
-        if (calls.length > 0) clusters.set(cluster, calls); // moves it to the end
-        this.#waiting.delete(namespace);
-        if (clusters.size > 0) this.#waiting.set(namespace, clusters);
-        this.#count -= 1;
-        return begin?.();
-      }
-    }
+    const next = this.#queue.take();
+    next?.end();
+    next?.work.begin();
   }
 }

@@ -1,85 +1,62 @@
-/** Compiles specs over several turns of the event loop: the largest specs take longer than calls can wait. */
+/** Policies whose newest spec has still to be compiled. A turn of the event loop compiles one after another while it has time. */
 
-import type { Steps } from "../lib/steps.ts";
+import type { ServedHooks } from "../api/hook-catalog.ts";
+import { compilePolicy } from "../policy/compile.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
-import type { PolicyObject } from "./policy-set.ts";
-import { isSameSpec } from "./same-spec.ts";
-import { Turn, TURN_MS } from "../turns/turn.ts";
-
-interface Job {
-  object: PolicyObject;
-  readonly steps: Steps<CompiledPolicy>;
-  /** The newest edit that arrived meanwhile; the edits in between are never compiled. */
-  next?: PolicyObject;
-}
-
-interface Finished extends Pick<Job, "object" | "next"> {
-  readonly compiled: CompiledPolicy;
-}
+import { Slice } from "../turns/slice.ts";
+import { parsePolicyKey, type PolicyObject } from "./policy-set.ts";
 
 export class Compiling {
-  readonly #jobs = new Map<string, Job>();
+  readonly #served: ServedHooks;
+  readonly #slice: Slice;
+  /** The newest copy of each; an edit that another one replaces meanwhile is never compiled. */
+  readonly #waiting = new Map<string, PolicyObject>();
   /** The work to do once these policies are compiled. */
   #awaited: { readonly keys: Set<string>; readonly work: () => void }[] = [];
-  readonly #turn: Turn;
 
-  constructor(turnMs: number = TURN_MS) {
-    this.#turn = new Turn(turnMs);
+  constructor(served: ServedHooks, sliceMs: number | undefined) {
+    this.#served = served;
+    this.#slice = new Slice(sliceMs);
   }
 
-  has(key: string): boolean {
-    return this.#jobs.has(key);
+  /** Whether this turn of the event loop leaves no time to compile another policy. */
+  get isLate(): boolean {
+    return this.#slice.isOver();
   }
 
-  /** The newest copy of the policy, if its spec is not compiled yet. */
+  /** `undefined`: the newest spec is compiled. */
   newest(key: string): PolicyObject | undefined {
-    const job = this.#jobs.get(key);
-    return job?.next ?? job?.object;
+    return this.#waiting.get(key);
   }
 
-  /** Runs the work once every compilation that is under way now has ended. */
+  wait(key: string, object: PolicyObject): void {
+    this.#waiting.set(key, object);
+  }
+
+  /** The caller compiles it now, and says so by ended(). */
+  take(key: string): PolicyObject | undefined {
+    const object = this.#waiting.get(key);
+    this.#waiting.delete(key);
+    return object;
+  }
+
+  compile(key: string, object: PolicyObject): CompiledPolicy {
+    return compilePolicy(parsePolicyKey(key).kind, object, this.#served);
+  }
+
+  /** Runs the work once all policies that wait now are compiled or gone. */
   afterAll(work: () => void): void {
-    const keys = new Set(this.#jobs.keys());
-    if (keys.size === 0) return work();
-    this.#awaited.push({ keys, work });
+    const keys = new Set(this.#waiting.keys());
+    if (keys.size === 0) work();
+    else this.#awaited.push({ keys, work });
   }
 
   /** The compiled spec decides now, or the policy is gone. */
   ended(key: string): void {
+    this.#waiting.delete(key);
     for (const { keys } of this.#awaited) keys.delete(key);
     const over = this.#awaited.filter(({ keys }) => keys.size === 0);
     this.#awaited = this.#awaited.filter(({ keys }) => keys.size > 0);
     for (const { work } of over) work();
-  }
-
-  begin(key: string, object: PolicyObject, steps: Steps<CompiledPolicy>): void {
-    this.#jobs.set(key, { object, steps });
-  }
-
-  drop(key: string): void {
-    this.#jobs.delete(key);
-  }
-
-  /** Whether an older copy of the same policy is being compiled; this copy is then compiled next. */
-  isNewer(key: string, object: PolicyObject): boolean {
-    const job = this.#jobs.get(key);
-    if (job === undefined || job.object.metadata.uid !== object.metadata.uid) return false;
-    // The compilation under way ends first, or a policy that is edited all the time would never be compiled.
-    if (job.next === undefined && isSameSpec(job.object, object)) job.object = object;
-    else job.next = object;
-    return true;
-  }
-
-  /** `undefined`: the compilation has not finished in this turn. */
-  continue(key: string): Finished | undefined {
-    const job = this.#jobs.get(key);
-    if (job === undefined) return undefined;
-    this.#turn.begin();
-    let step = job.steps.next();
-    while (step.done !== true && !this.#turn.isOver()) step = job.steps.next();
-    if (step.done !== true) return undefined;
-    this.#jobs.delete(key);
-    const { object, next } = job;
-    return { object, compiled: step.value, ...(next !== undefined && { next }) };
   }
 }

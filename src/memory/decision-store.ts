@@ -9,7 +9,6 @@ import type { HookOverride, HookRollout } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { clusterKey } from "../policy/cluster.ts";
-import { compileInSteps } from "../policy/compile.ts";
 import type { Decision } from "../policy/decision.ts";
 import { type ObjectKind, objectKindKey } from "../policy/objects.ts";
 import type { CompiledPolicy, ObjectDemand } from "../policy/policy.ts";
@@ -18,13 +17,12 @@ import type { PendingOperation } from "../operations/operation.ts";
 import { PendingOperations } from "../operations/operations.ts";
 import { Alarm } from "../turns/alarm.ts";
 import { Compiling } from "./compiling.ts";
-import { isSameLife, isSameSpec } from "./same-spec.ts";
 import { Evaluator } from "./evaluator.ts";
 import { demandsInTurns } from "./kind-shares.ts";
 import { overrideKey, OverrideSet } from "./override-set.ts";
-import { parsePolicyKey, type PolicyObject, PolicySet } from "./policy-set.ts";
+import { type PolicyObject, PolicySet } from "./policy-set.ts";
 import { OperationLife } from "./operation-life.ts";
-import { sameCluster } from "./same-cluster.ts";
+import { isSameLife, isSameSpec, sameCluster } from "./same-object.ts";
 import { windowEdge, windowTransitions } from "./transitions.ts";
 import type { DecisionRequest, StoreOptions } from "./ports.ts";
 import { keyOf, ofOperation, ownerOf, perform, type Schedule, type Works } from "./work-schedule.ts";
@@ -47,7 +45,7 @@ export class DecisionStore {
   constructor(options: StoreOptions) {
     this.#options = options;
     this.overrides = new OverrideSet(options.maxOverrideMs);
-    this.#compiling = new Compiling(options.compileMs ?? options.turnMs);
+    this.#compiling = new Compiling(options.served, options.compileMs ?? options.turnMs);
     this.#schedule = new Alarm({
       now: options.now,
       keyOf,
@@ -83,7 +81,7 @@ export class DecisionStore {
 
   /** Whether memory has a newer spec of the policy than the one that decides. */
   compiles(policy: string): boolean {
-    return this.#compiling.has(policy);
+    return this.#compiling.newest(policy) !== undefined;
   }
 
   /** The newest copy of the policy that memory has been told of; its spec may not be compiled yet. */
@@ -126,11 +124,10 @@ export class DecisionStore {
       this.#operations.forgetPolicy(before.compiled.uid);
     }
     if (object === undefined) return this.#policyGone(key);
-    if (this.#compiling.isNewer(key, object)) return;
-    if (before === undefined || !isSameSpec(before.object, object)) {
-      const { kind } = parsePolicyKey(key);
-      this.#compiling.begin(key, object, compileInSteps(kind, object, this.#options.served));
-      return this.#compile(key);
+    if (before === undefined || !isSameSpec(before.object, object) || this.compiles(key)) {
+      this.#compiling.wait(key, object);
+      if (!this.#compiling.isLate) return this.#compile(key);
+      return this.#schedule.set({ what: "compile", policy: key }, this.#options.now());
     }
     const statusOnly = isSameLife(before.object, object);
     const entry = this.policies.set(key, object, before.compiled);
@@ -139,22 +136,16 @@ export class DecisionStore {
     else onDirty(key);
   }
 
-  /** Compiles while this turn has time. Until the spec is compiled the old one decides, and no release is confirmed. */
+  /** Until the spec is compiled the old one decides, and no release is confirmed. */
   #compile(key: string): void {
-    const finished = this.#compiling.continue(key);
-    if (finished === undefined) {
-      if (this.#compiling.has(key)) this.#schedule.set({ what: "compile", policy: key }, this.#options.now());
-      return;
-    }
-    const { object, compiled, next } = finished;
-    this.#specChanged(key, object, compiled);
+    const object = this.#compiling.take(key);
+    if (object === undefined) return;
+    this.#specChanged(key, object, this.#compiling.compile(key, object));
     this.#options.onDirty(key);
-    if (next !== undefined) this.#policyChanged(key, next);
     this.#compiling.ended(key);
   }
 
   #policyGone(key: string): void {
-    this.#compiling.drop(key);
     this.#schedule.set({ what: "compile", policy: key }, undefined);
     const readers = this.#readers();
     const gone = this.policies.get(key);

@@ -19,9 +19,8 @@ import { tornDown } from "../operations/torn-down.ts";
 import type { Candidates } from "./policy-set.ts";
 import type { StoreOptions } from "./ports.ts";
 import { ofOperation } from "./work-schedule.ts";
-import { Turn, TURN_MS } from "../turns/turn.ts";
-import { note } from "./noted.ts";
-import { nextDeadlineStep, type Transition } from "./transitions.ts";
+import { Slice } from "../turns/slice.ts";
+import { nextDeadlineStep, rowChanges, type Transition } from "./transitions.ts";
 import { type ScheduledMemory, worldOf } from "./memory.ts";
 import type { PolicyEntry } from "./policy-entry.ts";
 
@@ -35,21 +34,21 @@ const MATCHES = 100;
 export class Evaluator {
   readonly #memory: ScheduledMemory;
   readonly #options: StoreOptions;
-  readonly #turn: Turn;
+  readonly #slice: Slice;
   /** When the change that is evaluated now was seen, or was due. */
   #cause: Date | undefined;
 
   constructor(memory: ScheduledMemory, options: StoreOptions) {
     this.#memory = memory;
     this.#options = options;
-    this.#turn = new Turn(options.turnMs ?? TURN_MS);
+    this.#slice = new Slice(options.turnMs);
   }
 
   /** Attributes the answers that change during `work` to something that was seen, or due, at that time. */
   because(at: Date, work: () => void): void {
     const outer = this.#cause;
     this.#cause ??= at;
-    this.#turn.begin();
+    this.#slice.begin();
     try {
       work();
     } finally {
@@ -58,7 +57,7 @@ export class Evaluator {
   }
 
   isTurnOver(): boolean {
-    return this.#turn.isOver();
+    return this.#slice.isOver();
   }
 
   /** The call as Cluster API would send it now: the settings of the ExtensionConfigs are not remembered. */
@@ -108,7 +107,7 @@ export class Evaluator {
         for (const operation of operations.of(cluster.metadata.uid))
           this.#evaluate(operation, cluster, sharers);
       if (rest.length === 0) return this.#options.onDirty(key);
-      if (this.#turn.isOver()) break;
+      if (this.#slice.isOver()) break;
     }
     schedule.set({ what: "rest", policy: key }, this.#cause ?? this.#options.now());
   }
@@ -122,13 +121,13 @@ export class Evaluator {
         this.#match(entry, cluster);
         if (this.#memory.operations.has(cluster.metadata.uid)) entry.evaluateFor(key);
       }
-      if (this.#turn.isOver()) return;
+      if (this.#slice.isOver()) return;
     }
   }
 
   /** Evaluates the Cluster now or, if this turn has no time left, later: a Namespace can have thousands of Clusters. */
   visitCluster(cluster: Cluster): void {
-    if (!this.#turn.isOver()) return this.evaluateCluster(cluster);
+    if (!this.#slice.isOver()) return this.evaluateCluster(cluster);
     const due = { what: "cluster", cluster: clusterKey(cluster) } as const;
     this.#memory.schedule.set(due, this.#cause ?? this.#options.now());
   }
@@ -163,7 +162,7 @@ export class Evaluator {
   /** Leaves the rest to the schedule when this turn of the event loop has no time left, so that calls are answered. */
   #evaluateOperations(cluster: Cluster, candidates: Candidates): void {
     for (const operation of this.#memory.operations.of(cluster.metadata.uid)) {
-      if (this.#turn.isOver())
+      if (this.#slice.isOver())
         this.#memory.schedule.set(ofOperation("operation", operation), this.#cause ?? this.#options.now());
       else this.#evaluate(operation, cluster, candidates);
     }
@@ -192,7 +191,7 @@ export class Evaluator {
     const key = operationKey(operation.clusterUID, operation.call.hook);
     const { namespace } = operation;
     const torn = tornDown(cluster, (part) => this.#options.isBeingDeleted?.(namespace, part) === true);
-    for (const each of note(entries, operation, { ...decision, tornDown: torn }, at)) {
+    for (const each of rowChanges(entries, operation, { ...decision, tornDown: torn }, at)) {
       const { entry, before, row, transitions } = each;
       for (const transition of transitions) {
         this.#options.onTransition(transition);
@@ -222,7 +221,7 @@ export class Evaluator {
   #foresee(entry: PolicyEntry, operation: PendingOperation, row: HeldRow): void {
     const key = operationKey(operation.clusterUID, operation.call.hook);
     const now = this.#options.now();
-    if (!this.#turn.isOver()) return entry.foresee(key, row, this.#forecast(entry, operation, row, now));
+    if (!this.#slice.isOver()) return entry.foresee(key, row, this.#forecast(entry, operation, row, now));
     entry.foreseeLater(key);
     this.#memory.schedule.set(ofOperation("forecast", operation), now);
   }
@@ -237,7 +236,7 @@ export class Evaluator {
         entry.foresee(key, row, this.#forecast(entry, operation, row, this.#options.now()));
         this.#options.onDirty(entry.key);
       }
-      if (this.#turn.isOver())
+      if (this.#slice.isOver())
         return this.#memory.schedule.set(ofOperation("forecast", operation), this.#options.now());
     }
   }
@@ -306,7 +305,7 @@ export class Evaluator {
     this.#adoptRecent(entry, recent);
     entry.adoptLater(oncePerOperation(decisions));
     if (entry.rows.length === 0) return;
-    if (this.#turn.isOver())
+    if (this.#slice.isOver())
       this.#memory.schedule.set({ what: "rows", policy: entry.key }, this.#options.now());
     else this.adoptRest(entry);
   }
@@ -315,7 +314,7 @@ export class Evaluator {
   adoptRest(entry: PolicyEntry): void {
     for (let row = entry.takeRow(); row !== undefined; row = entry.takeRow()) {
       this.#adoptRow(entry, row);
-      if (entry.rows.length > 0 && this.#turn.isOver())
+      if (entry.rows.length > 0 && this.#slice.isOver())
         return this.#memory.schedule.set({ what: "rows", policy: entry.key }, this.#options.now());
     }
   }
@@ -354,7 +353,7 @@ export class Evaluator {
     });
     if (operation === undefined) return;
     entry.adopt(key, row);
-    if (this.#turn.isOver()) {
+    if (this.#slice.isOver()) {
       this.#memory.operations.put(operation);
       this.#memory.schedule.set(ofOperation("operation", operation), this.#options.now());
     } else this.#evaluate(operation, cluster, this.#adopting(entry, mine, row));

@@ -1,12 +1,18 @@
-/** The state in memory. A change replaces a value as a whole, so an identical value has not changed. */
+/**
+ * The state in memory, which informers fill, or the objects of files or a test suite. A change replaces a value as a whole,
+ * so an identical value has not changed.
+ */
 
 import type { Cluster, Namespace } from "../api/meta.ts";
 import type { PendingOperations } from "../operations/operations.ts";
 import type { ObjectReader } from "../policy/objects.ts";
+import type { CompiledPolicy } from "../policy/policy.ts";
 import type { OperationState, World } from "../policy/world.ts";
 import type { OverrideSet } from "./override-set.ts";
-import type { PolicySet } from "./policy-set.ts";
+import type { PolicyEntry } from "./policy-entry.ts";
+import { policyKey, type PolicyObject, type PolicySet } from "./policy-set.ts";
 import type { Lister } from "./ports.ts";
+import { isSameSpec } from "./same-object.ts";
 import type { Schedule } from "./work-schedule.ts";
 
 export interface Memory {
@@ -21,7 +27,10 @@ export interface Memory {
 
 /** The inputs of a decision about any Cluster. */
 export interface Surroundings extends Pick<Memory, "policies" | "overrides" | "objects"> {
-  readonly namespaces: Pick<Lister<Namespace>, "get" | "list">;
+  readonly namespaces: Pick<Lister<Namespace>, "get"> & {
+    /** All Namespaces. Absent: only some are known. */
+    readonly list?: () => Iterable<Namespace>;
+  };
 }
 
 /** Memory with the schedule of the work on it. */
@@ -33,13 +42,46 @@ export function worldOf(
   cluster: Cluster,
   state?: OperationState,
 ): World {
+  const list = namespaces.list?.bind(namespaces);
   return {
     cluster,
     namespace: namespaces.get(cluster.metadata.namespace ?? ""),
-    namespaces: () => namespaces.list(),
+    ...(list !== undefined && { namespaces: list }),
     objects,
     overrides: overrides.ofCluster(cluster),
     readers: policies.readers,
     ...(state !== undefined && { state }),
   };
+}
+
+type Policies = Pick<Memory, "policies" | "operations">;
+
+/**
+ * Puts the policy in memory. With the same spec it keeps its compilation, and what is known about its Clusters; pending
+ * operations forget what an edit makes void.
+ */
+export function putPolicy(
+  { policies, operations }: Policies,
+  object: PolicyObject,
+  compile: () => CompiledPolicy,
+): PolicyEntry {
+  const { namespace, name } = object.metadata;
+  const key = policyKey(object.kind, object.kind === "HookPolicy" ? namespace : undefined, name);
+  const before = policies.get(key);
+  if (before !== undefined && isSameSpec(before.object, object))
+    return policies.set(key, object, before.compiled);
+  const compiled = compile();
+  if (before !== undefined && before.compiled.uid !== compiled.uid)
+    operations.forgetPolicy(before.compiled.uid);
+  if (before !== undefined) operations.policyEdited(compiled.uid, before.object.spec, object.spec);
+  return policies.set(key, object, compiled);
+}
+
+/** Removes every other policy from memory. */
+export function keepPolicies({ policies, operations }: Policies, kept: ReadonlySet<PolicyEntry>): void {
+  for (const entry of policies.entries()) {
+    if (kept.has(entry)) continue;
+    operations.forgetPolicy(entry.compiled.uid);
+    policies.delete(entry.key);
+  }
 }

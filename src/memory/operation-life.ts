@@ -9,7 +9,7 @@ import type { RecentResult } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
 import type { HookCall } from "../api/runtime-hooks.ts";
 import { answering, type PendingOperation, operationKey } from "../operations/operation.ts";
-import type { Followed } from "../operations/operations.ts";
+import type { OperationChanges } from "../operations/operations.ts";
 import { passedHooks, passesUnasked, type Served } from "../operations/shows.ts";
 import { passedCall } from "../operations/call.ts";
 import { clusterKey } from "../policy/cluster.ts";
@@ -18,7 +18,7 @@ import type { Decision, PolicyTrace } from "../policy/decision.ts";
 import type { Evaluator } from "./evaluator.ts";
 import { type Memory, type Surroundings, worldOf } from "./memory.ts";
 import type { DecisionRequest, StoreOptions } from "./ports.ts";
-import { type Passed, type ResultOptions, Results } from "./results.ts";
+import { type ProceededOperation, type ResultOptions, Results } from "./results.ts";
 import type { Schedule } from "./work-schedule.ts";
 
 /** Per Cluster: nine hooks, a few times each. Operations beyond that are not recorded. */
@@ -37,7 +37,7 @@ export class OperationLife {
   readonly #options: LifeOptions;
   readonly #results: Results;
   /** By the Cluster's uid, the oldest first. */
-  readonly #waiting = new Map<string, Passed[]>();
+  readonly #waiting = new Map<string, ProceededOperation[]>();
 
   constructor(memory: LifeMemory, evaluator: LifeEvaluator, options: LifeOptions) {
     this.#memory = memory;
@@ -47,7 +47,7 @@ export class OperationLife {
   }
 
   /** `undefined`: the Cluster is new, or gone; another Cluster may have its name. The caller then evaluates it. */
-  clusterChanged(before: Cluster | undefined, now: Cluster | undefined): Followed {
+  clusterChanged(before: Cluster | undefined, now: Cluster | undefined): OperationChanges {
     const { served } = this.#options;
     if (before !== undefined)
       this.#follow(before, now?.metadata.uid === before.metadata.uid ? now : undefined);
@@ -98,7 +98,7 @@ export class OperationLife {
     passed: HookCall,
     cluster: Cluster,
     operation?: PendingOperation,
-  ): Pick<Passed, "request" | "world" | "at"> {
+  ): Pick<ProceededOperation, "request" | "world" | "at"> {
     const call = this.#evaluator.withSettings(passed, cluster.metadata.namespace ?? "");
     const at = this.#options.now();
     const world = worldOf(this.#memory, cluster, answering(operation, call, at));
@@ -149,7 +149,7 @@ export class OperationLife {
     this.#results.record(passed, decisionOn(passed));
   }
 
-  #add(clusterUID: string, passed: Passed): void {
+  #add(clusterUID: string, passed: ProceededOperation): void {
     const waiting = entryOf(this.#waiting, clusterUID, () => []);
     if (waiting.length < MAX_WAITING) waiting.push(passed);
   }
@@ -174,7 +174,13 @@ function isAnotherVersion(recent: readonly RecentResult[] = [], cluster: Cluster
  * reconcileCluster in core/reconcilers/topology/cluster/reconcile_state.go, after MarkAsPending has annotated the current
  * Cluster alone).
  */
-function decisionOn({ policies, world, request: { call, cluster }, before, at }: Passed): Decision {
+function decisionOn({
+  policies,
+  world,
+  request: { call, cluster },
+  before,
+  at,
+}: ProceededOperation): Decision {
   const shown = decide(policies, world, call, at);
   const isSameVersion = before.topology?.version === cluster.topology?.version;
   if (!isSameVersion || shown.trace.every(agrees)) return shown;

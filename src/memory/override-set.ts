@@ -1,5 +1,6 @@
 /** The HookOverrides in memory, and the operations that each of them has released. */
 
+import { namespacedName } from "../lib/keys.ts";
 import type { HookOverride, OverrideUse } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
 import { clusterKey } from "../policy/cluster.ts";
@@ -56,12 +57,15 @@ export class OverrideSet {
   }
 
   /** Returns the Clusters ("namespace/name") that it was and is about. */
-  set(name: string, object: HookOverride | undefined): readonly string[] {
+  set(
+    name: string,
+    object: HookOverride | undefined,
+    compiled = object && compileOverride(object, this.#maxMs),
+  ): readonly string[] {
     const key = overrideKey(name);
     const before = this.#entries.get(key);
-    if (object === undefined) this.#entries.delete(key);
+    if (object === undefined || compiled === undefined) this.#entries.delete(key);
     else {
-      const compiled = compileOverride(object, this.#maxMs);
       const same = before?.compiled.uid === compiled.uid;
       this.#entries.set(key, { key, object, compiled, used: same ? before.used : [] });
     }
@@ -96,5 +100,5 @@ export function useKey({ clusterUID, hook, targetVersion }: OverrideUse): string
 }
 
 function clusterOf({ compiled: { clusterRef } }: OverrideEntry): string {
-  return `${clusterRef.namespace}/${clusterRef.name}`;
+  return namespacedName(clusterRef);
 }

@@ -8,7 +8,9 @@ import {
   type RecentResult,
 } from "../api/hook-policy.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
-import { type HeldRow, holdsOperation, saysTheSame } from "../operations/rows.ts";
+import { entryOf } from "../lib/entry-of.ts";
+import { operationKey } from "../operations/operation.ts";
+import { type HeldRow, holdsOperation, resultKey, saysTheSame } from "../operations/rows.ts";
 import {
   type CompiledPolicy,
   demandsOf,
@@ -16,8 +18,6 @@ import {
   type ObjectDemand,
   selectsNamespaces,
 } from "../policy/policy.ts";
-import { type Known, NOTHING_KNOWN } from "./known.ts";
-import { RecordedResults } from "./recorded.ts";
 
 /** The share of the deadline's time that has passed, in per cent; "Near": less than the rule's warnBefore is left. */
 export type DeadlineStep = 50 | 80 | "Near" | 100;
@@ -28,6 +28,30 @@ export interface WindowLook {
   readonly open: boolean;
   /** Absent: the window never changes again. */
   readonly changesAt?: Date;
+}
+
+/** What a replica knows without the stored status: see mayHideRows() in policy-status.ts. */
+export interface KnownRows {
+  /** By operationKey. */
+  readonly rows: ReadonlySet<string>;
+  /** By uid of the Cluster. */
+  readonly blocked: ReadonlySet<string>;
+  readonly wouldBlock: ReadonlySet<string>;
+}
+
+export const NOTHING_KNOWN: KnownRows = { rows: new Set(), blocked: new Set(), wouldBlock: new Set() };
+
+/** `keys`: the operationKey of each row. A caller that has them passes them: ten thousand take longer than all the rest. */
+export function knownOf(
+  held: readonly HeldRow[],
+  keys: Iterable<string> = held.map(({ clusterUID, hook }) => operationKey(clusterUID, hook)),
+): KnownRows {
+  const [blocked, wouldBlock] = [new Set<string>(), new Set<string>()];
+  for (const { clusterUID, holds, verdict } of held) {
+    if (holds) blocked.add(clusterUID);
+    if (verdict === "WouldBlock") wouldBlock.add(clusterUID);
+  }
+  return { rows: new Set(keys), blocked, wouldBlock };
 }
 
 export class PolicyEntry {
@@ -59,7 +83,7 @@ export class PolicyEntry {
   /** Operations that it has held and that have not ended, by operationKey: users who saw a hold begin see it end. */
   readonly hasHeld = new Set<string>();
   /** This replica's knowledge when it last computed the status. */
-  known: Known = NOTHING_KNOWN;
+  known: KnownRows = NOTHING_KNOWN;
   /** The last results, for the status; merging them again changes nothing. */
   recent: readonly RecentResult[] = [];
   readonly recorded = new RecordedResults();
@@ -213,7 +237,7 @@ export class PolicyEntry {
     return before;
   }
 
-  statusComputed(known: Known): void {
+  statusComputed(known: KnownRows): void {
     this.known = known;
   }
 
@@ -234,4 +258,45 @@ export class PolicyEntry {
 
 function speaksByItself({ tooLarge, ref }: CompiledPolicy): boolean {
   return tooLarge !== true || ref.kind === "ClusterHookPolicy";
+}
+
+/** Any caller can invent Clusters. Beyond this bound a result may be recorded twice. */
+const MAX_RESULTS = 10_000;
+/** A user can name any version, so a Cluster with this many results gets no further ones of these. */
+const MAX_WITH_ANY_VERSION = 32;
+const OF_ANY_VERSION: ReadonlySet<RecentResult["verdict"]> = new Set(["Refused", "NotAsked"]);
+
+class RecordedResults {
+  /** resultKeys, by the Cluster's uid. */
+  readonly #byCluster = new Map<string, Set<string>>();
+  #size = 0;
+
+  keys(): string[] {
+    return [...this.#byCluster.values()].flatMap((keys) => [...keys]);
+  }
+
+  /** Returns whether it is new. */
+  add(result: RecentResult): boolean {
+    const { clusterUID, verdict } = result;
+    const key = resultKey(result);
+    const known = this.#byCluster.get(clusterUID);
+    if (known?.has(key) === true) return false;
+    if (OF_ANY_VERSION.has(verdict) && known !== undefined && known.size >= MAX_WITH_ANY_VERSION)
+      return false;
+    if (this.#size >= MAX_RESULTS) this.#clear();
+    entryOf(this.#byCluster, clusterUID, () => new Set()).add(key);
+    this.#size += 1;
+    return true;
+  }
+
+  /** The Cluster is gone. */
+  forget(clusterUID: string): void {
+    this.#size -= this.#byCluster.get(clusterUID)?.size ?? 0;
+    this.#byCluster.delete(clusterUID);
+  }
+
+  #clear(): void {
+    this.#byCluster.clear();
+    this.#size = 0;
+  }
 }

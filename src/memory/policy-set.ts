@@ -99,6 +99,13 @@ export class PolicySet {
     this.#readers = undefined;
   }
 
+  /** All rollouts, only for `readers`. */
+  setRollouts(objects: readonly HookRollout[]): void {
+    this.#rollouts.clear();
+    for (const { metadata, spec } of objects) this.#rollouts.set(metadata.name, spec);
+    this.#readers = undefined;
+  }
+
   /** Keeps what is known about the policy's Clusters, unless another policy has its name now. */
   set(key: string, object: PolicyObject, compiled: CompiledPolicy): PolicyEntry {
     const before = this.#entries.get(key);

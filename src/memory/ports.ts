@@ -20,11 +20,10 @@ import type { PolicyEntry } from "./policy-entry.ts";
 import type { Transition } from "./transitions.ts";
 import type { HolderRef, PolicyKind } from "../policy/policy-ref.ts";
 import type { PolicyObject } from "./policy-set.ts";
+import type { ClusterCall } from "../policy/world.ts";
 
 /** The content of a hook request, or of a review. */
-export interface DecisionRequest {
-  readonly call: HookCall;
-  readonly cluster: Cluster;
+export interface DecisionRequest extends ClusterCall {
   /**
    * Set for a review, which asks whether a request may begin the operation. `cluster` is the object of the review: the API
    * server stores it only if nothing else has changed the Cluster, so no read could be newer.

@@ -20,7 +20,7 @@ import type { CompiledPolicy } from "../policy/policy.ts";
 import type { World } from "../policy/world.ts";
 
 /** An operation that has proceeded, with inputs that do not change. Only objects are looked up when it is recorded. */
-export interface Passed {
+export interface ProceededOperation {
   readonly request: DecisionRequest;
   /** The Cluster as it was before it proceeded. */
   readonly before: Cluster;
@@ -62,7 +62,7 @@ export class Results {
 
   /** `decision`: what the policies said about the operation when it proceeded. */
   record(
-    { request: { call, cluster }, policies, heldBy, at: now, unasked }: Passed,
+    { request: { call, cluster }, policies, heldBy, at: now, unasked }: ProceededOperation,
     decision: Decision,
   ): void {
     for (const [index, trace] of decision.trace.entries()) {

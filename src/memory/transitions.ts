@@ -1,15 +1,15 @@
 /** The transitions of holds, deadlines, windows, overrides and Cluster API's calls that users learn of. */
 
-import { CONDITION, type HookPolicyStatus, type RecentResult } from "../api/hook-policy.ts";
+import { CONDITION, type HookPolicyStatus, type RecentResult, type TornDown } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
 import type { HookCall } from "../api/runtime-hooks.ts";
-import type { PolicyTrace, RuleTrace } from "../policy/decision.ts";
+import type { Decision, PolicyTrace, RuleTrace } from "../policy/decision.ts";
 import { after, earliest } from "../policy/instant.ts";
 import type { Override } from "../policy/override.ts";
 import { type CompiledPolicy, windowsOf } from "../policy/policy.ts";
 import { timerKey } from "../policy/world.ts";
 import { type PendingOperation, operationKey } from "../operations/operation.ts";
-import type { HeldRow } from "../operations/rows.ts";
+import { type HeldRow, heldRow } from "../operations/rows.ts";
 import type { DeadlineStep, PolicyEntry, WindowLook } from "./policy-entry.ts";
 import type { RolloutTransition } from "./rollout-transitions.ts";
 import type { PolicyRef } from "../policy/policy-ref.ts";
@@ -69,7 +69,7 @@ export type Transition =
  * Whether the policy has just begun to hold the operation. A hold from before a restart is no news; a status that leaves
  * rows out does not tell which holds those are.
  */
-export function beginsToHold(
+function beginsToHold(
   { object: { status } }: PolicyEntry,
   before: HeldRow | undefined,
   row: HeldRow | undefined,
@@ -80,7 +80,7 @@ export function beginsToHold(
 
 type TornDownRow = HeldRow & Required<Pick<HeldRow, "tornDown">>;
 
-export function isNewlyTornDown(before: HeldRow | undefined, row: HeldRow | undefined): row is TornDownRow {
+function isNewlyTornDown(before: HeldRow | undefined, row: HeldRow | undefined): row is TornDownRow {
   return row?.tornDown !== undefined && row.tornDown.reason !== before?.tornDown?.reason;
 }
 
@@ -159,7 +159,7 @@ export function nextDeadlineStep(
 }
 
 /** Returns the steps that were passed since the last look, and remembers them in the entry. */
-export function deadlineSteps(
+function deadlineSteps(
   entry: PolicyEntry,
   operation: PendingOperation,
   trace: PolicyTrace,
@@ -201,4 +201,49 @@ export function windowTransitions(entry: PolicyEntry, now: Date): Transition[] {
     const until = changesAt === undefined ? {} : { until: changesAt };
     return [{ type: "WindowChanged", policy, policyUID, rule, gate, open, at: last.changesAt, ...until }];
   });
+}
+
+/** What a policy says about an operation now, beside what it said before. */
+export interface RowChange {
+  readonly entry: PolicyEntry;
+  readonly before: HeldRow | undefined;
+  readonly row: HeldRow | undefined;
+  readonly transitions: readonly Transition[];
+}
+
+/**
+ * Notes in each entry that it holds the operation, and the steps of its deadlines; the caller sets the row. `entries`: in
+ * the order of the trace.
+ */
+export function rowChanges(
+  entries: readonly PolicyEntry[],
+  operation: PendingOperation,
+  { trace, tornDown }: Pick<Decision, "trace"> & { readonly tornDown?: TornDown | undefined },
+  now: Date,
+): readonly RowChange[] {
+  return trace.flatMap((said, index) => {
+    const entry = entries[index];
+    return entry === undefined ? [] : [rowChange(entry, operation, { trace: said, tornDown }, now)];
+  });
+}
+
+function rowChange(
+  entry: PolicyEntry,
+  operation: PendingOperation,
+  { trace, tornDown }: { readonly trace: PolicyTrace; readonly tornDown: TornDown | undefined },
+  now: Date,
+): RowChange {
+  const key = operationKey(operation.clusterUID, operation.call.hook);
+  const { ref: policy, uid: policyUID } = entry.compiled;
+  const steps = deadlineSteps(entry, operation, trace, now);
+  const before = entry.held.get(key);
+  const row = heldRow(operation, { trace, policyUID, tornDown }, before, now);
+  if (row?.holds === true) entry.noteHold(key);
+  const held: readonly Transition[] = beginsToHold(entry, before, row)
+    ? [{ type: "Held", policy, policyUID, row }]
+    : [];
+  const torn: readonly Transition[] = isNewlyTornDown(before, row)
+    ? [{ type: "TornDown", policy, policyUID, row }]
+    : [];
+  return { entry, before, row, transitions: [...steps, ...held, ...torn] };
 }

@@ -5,6 +5,7 @@
 
 import { once } from "node:events";
 import type { Logger } from "../lib/logger.ts";
+import { namespacedName } from "../lib/keys.ts";
 import type { Cluster, ObjectMeta, OwnedPart } from "../api/meta.ts";
 import { discoverResource, versionsOf } from "../kube/api-discovery.ts";
 import { type Child, childOf } from "../kube/deadline.ts";
@@ -61,7 +62,10 @@ export class OwnedObjects {
   }
 
   isBeingDeleted(namespace: string, part: OwnedPart): boolean {
-    return this.#watches.get(kindKey(part))?.deletingLong.has(`${namespace}/${part.name}`) ?? false;
+    return (
+      this.#watches.get(kindKey(part))?.deletingLong.has(namespacedName({ namespace, name: part.name })) ??
+      false
+    );
   }
 
   /** Runs until `signal` aborts; never rejects. */

@@ -1,11 +1,11 @@
 /** A request to the API server that would begin an operation, before it is stored. */
 
 import { type Cluster, DELETE_FOR_MOVE_ANNOTATION, OK_TO_DELETE_ANNOTATION } from "../api/meta.ts";
-import type { HookCall } from "../api/runtime-hooks.ts";
 import { lookup } from "../policy/selector.ts";
 import { isVersion } from "../policy/target-version.ts";
 import { about, comingFrom } from "./call.ts";
 import { isPending } from "./marks.ts";
+import type { ClusterCall } from "../policy/world.ts";
 
 /** `after` is absent for a deletion, `before` for a creation. */
 export interface Change {
@@ -15,10 +15,8 @@ export interface Change {
   readonly foreground?: boolean;
 }
 
-export interface Attempt {
-  readonly call: HookCall;
-  /** The stored Cluster for a deletion, otherwise the Cluster as it would be stored. */
-  readonly cluster: Cluster;
+/** `cluster`: the stored one for a deletion, otherwise the Cluster as it would be stored. */
+export interface Attempt extends ClusterCall {
   /** A deletion in the foreground: a hold that begins later, or is there already, would be worthless. */
   readonly foreground?: true;
 }

@@ -17,7 +17,7 @@ export interface FollowContext {
 }
 
 /** How a change of a Cluster has changed its operations. */
-export interface Followed {
+export interface OperationChanges {
   readonly ended: readonly PendingOperation[];
   readonly hasBegun: boolean;
   /** Another Cluster may have its name. */
@@ -60,7 +60,11 @@ export class PendingOperations {
       for (const [hook, operation] of operations) operations.set(hook, change(operation));
   }
 
-  clusterChanged(before: Cluster | undefined, now: Cluster | undefined, context: FollowContext): Followed {
+  clusterChanged(
+    before: Cluster | undefined,
+    now: Cluster | undefined,
+    context: FollowContext,
+  ): OperationChanges {
     const uids = new Set([before, now].map((cluster) => cluster?.metadata.uid ?? ""));
     const ended = [...uids]
       .flatMap((uid) => this.of(uid))

@@ -1,17 +1,21 @@
 /** Rows of a policy's status: operations that it holds, would hold or cannot evaluate, and results of operations. */
 
 import { type DecisionRow, MAX_ROW_MESSAGE, type RecentResult, type TornDown } from "../api/hook-policy.ts";
-import type { Cluster } from "../api/meta.ts";
+import { namespacedName } from "../lib/keys.ts";
 import { printable } from "../lib/printable.ts";
-import type { HookCall } from "../api/runtime-hooks.ts";
 import { targetVersion } from "../policy/target-version.ts";
 import type { PolicyTrace, RuleTrace } from "../policy/decision.ts";
 import { isHeld } from "../policy/decide.ts";
 import { timestamp } from "../policy/instant.ts";
 import { truncate } from "../policy/message.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
-import { firstAskedBy } from "../policy/world.ts";
+import { type ClusterCall, firstAskedBy } from "../policy/world.ts";
 import type { PendingOperation } from "./operation.ts";
+
+/** The clusterKey() of a row's Cluster. */
+export function clusterOfRow({ namespace, cluster }: Pick<DecisionRow, "namespace" | "cluster">): string {
+  return namespacedName({ namespace, name: cluster });
+}
 
 export interface HeldRow extends DecisionRow {
   /** Whether the policy holds the operation: under failurePolicy Ignore, it holds nothing that is not evaluable. */
@@ -40,7 +44,7 @@ interface Report {
 export function heldRow(
   operation: PendingOperation,
   { trace, policyUID, tornDown }: Report,
-  before: (Said & Pick<HeldRow, "since">) | undefined,
+  before: (ShownResult & Pick<HeldRow, "since">) | undefined,
   now: Date,
 ): HeldRow | undefined {
   const { verdict } = trace;
@@ -86,10 +90,10 @@ function shownMessage(message: string): string {
   return truncate(printable(message), MAX_ROW_MESSAGE);
 }
 
-type Said = Pick<HeldRow, "verdict" | "rule" | "targetVersion">;
+type ShownResult = Pick<HeldRow, "verdict" | "rule" | "targetVersion">;
 
 /** Whether the same rule has the same verdict about the same operation. */
-export function saysTheSame(a: Said, b: Said): boolean {
+export function saysTheSame(a: ShownResult, b: ShownResult): boolean {
   return a.verdict === b.verdict && a.rule === b.rule && a.targetVersion === b.targetVersion;
 }
 
@@ -171,7 +175,7 @@ export function sameRow(a: HeldRow | undefined, b: HeldRow | undefined): boolean
 
 /** The result of an operation that has proceeded; `undefined`: the policy still holds it. */
 export function recentResult(
-  operation: NamedOperation,
+  operation: ClusterCall,
   trace: PolicyTrace,
   now: Date,
 ): RecentResult | undefined {
@@ -190,7 +194,7 @@ export function recentResult(
 /** The result of what the policy holds: a request that it refused at admission, or an upgrade that it was not asked about. */
 export function heldResult(
   verdict: "Refused" | "NotAsked",
-  operation: NamedOperation,
+  operation: ClusterCall,
   trace: PolicyTrace,
   now: Date,
 ): RecentResult {
@@ -203,15 +207,10 @@ export function heldResult(
   };
 }
 
-interface NamedOperation {
-  readonly call: HookCall;
-  readonly cluster: Cluster;
-}
-
 function namedBy({
   call,
   cluster,
-}: NamedOperation): Pick<RecentResult, "namespace" | "cluster" | "clusterUID" | "hook" | "targetVersion"> {
+}: ClusterCall): Pick<RecentResult, "namespace" | "cluster" | "clusterUID" | "hook" | "targetVersion"> {
   const { namespace = "", name, uid } = cluster.metadata;
   const version = targetVersion(call);
   return {
@@ -238,4 +237,10 @@ function reasonOf(trace: PolicyTrace): string {
   const expired = rules.find(({ reason }) => reason === "DeadlineExpired");
   const spoken = rules.filter((rule) => rule.verdict !== "Skipped");
   return (expired ?? spoken.find((rule) => rule.verdict === verdict) ?? spoken[0])?.reason ?? verdict;
+}
+
+/** The same result has the same key, no matter which replica reports it. */
+export function resultKey({ clusterUID, hook, targetVersion: version, verdict, rule }: RecentResult): string {
+  const by = verdict === "Refused" ? [rule] : [];
+  return [clusterUID, hook, version, verdict, ...by].join(" ");
 }

@@ -6,6 +6,7 @@ import type { Logger } from "../lib/logger.ts";
 import type { AuditLog } from "../report/audit-log.ts";
 import type { DecisionRequest } from "../memory/ports.ts";
 import { sparing } from "../lib/sparing.ts";
+import { namespacedName } from "../lib/keys.ts";
 import type { Metrics } from "../report/metrics.ts";
 import type { Decision } from "../policy/decision.ts";
 import { policyName } from "../policy/policy-ref.ts";
@@ -17,7 +18,7 @@ export interface AdmissionRecording {
   readonly authenticated: boolean;
   /** The policies that refused the request, in their status and in Events. */
   readonly policies: { requestRefused(request: DecisionRequest, decision: Decision): void };
-  readonly audit: readonly Pick<AuditLog, "refused">[];
+  readonly audit: Pick<AuditLog, "refused"> | undefined;
   readonly now: () => Date;
 }
 
@@ -33,7 +34,7 @@ export function recordAdmission(recording: AdmissionRecording): AdmissionRecorde
       const { username: user, dryRun } = review;
       metrics.admissionReviews.inc({ hook, verdict: outcome.verdict });
       metrics.admissionReviewDuration.observe({ hook }, seconds);
-      const cluster = `${metadata.namespace}/${metadata.name}`;
+      const cluster = namespacedName(metadata);
       const fields = { hook, cluster, user, dryRun, ...describe(outcome) };
       const { denial } = outcome;
       if (denial === undefined) return log.debug("Admitted a request about a Cluster", fields);
@@ -52,7 +53,7 @@ export function recordAdmission(recording: AdmissionRecording): AdmissionRecorde
 /** Keeps more of a refusal than a log line only for reviews of the API server, because others may be invented. */
 function keep(request: RefusedRequest, { policies, audit, log, now }: AdmissionRecording): void {
   const { review, attempt, outcome } = request;
-  for (const recorder of audit) recorder.refused(request, now());
+  audit?.refused(request, now());
   if (review.dryRun || outcome.decision === undefined) return;
   try {
     policies.requestRefused(attempt, outcome.decision);

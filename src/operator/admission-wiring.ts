@@ -1,13 +1,13 @@
 /** Provides what the policy webhook needs from the controller's memory and from the API server. */
 
+import { namespacedName } from "../lib/keys.ts";
 import { setImmediate } from "node:timers/promises";
 
 import type { Settings } from "../admission/examine.ts";
 import type { ClusterDecisions } from "../admission/cluster-handler.ts";
-import { ThreadExaminer } from "../admission/examiner.ts";
 import type { UserInfo } from "../admission/review-validators.ts";
 import { type AdmissionRoutes, createAdmissionRoutes } from "../admission/review-route.ts";
-import { Turns } from "../extension/turns.ts";
+import { Turns } from "../turns/review-turns.ts";
 import type {
   Access,
   AccessReviewer,
@@ -55,15 +55,10 @@ export type ReviewClient = Pick<KubeClient, "getPath" | "review">;
 
 const now = (): Date => new Date();
 
-export interface Admission extends AdmissionRoutes {
-  close(): Promise<void>;
-}
-
-export function createAdmission(options: AdmissionOptions): Admission {
+export function createAdmission(options: AdmissionOptions): AdmissionRoutes {
   const { memory, client, settings, authenticated, clusters: source, metrics, audit, log } = options;
-  const examiner = new ThreadExaminer({ settings, log });
   const policies = {
-    examiner,
+    settings,
     turns: new Turns(),
     // Other clients learn nothing from memory.
     ...(authenticated && { world: worldOf(memory) }),
@@ -72,8 +67,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     now,
   };
   const recorder = recordAdmission({ metrics, log, authenticated, policies: memory.store, audit, now });
-  const routes = createAdmissionRoutes(policies, { authenticated, source, recorder, now });
-  return { ...routes, close: async () => await examiner.close() };
+  return createAdmissionRoutes(policies, { authenticated, source, recorder, now });
 }
 
 export function worldOf({ store, clusters, namespaces }: ReadMemory): AdmissionWorld {
@@ -89,7 +83,7 @@ export function worldOf({ store, clusters, namespaces }: ReadMemory): AdmissionW
       const policy = selectorsOf(selection);
       return await someOf(candidates, (cluster) => isMatch(policy, cluster));
     },
-    cluster: (namespace, name) => clusters.get(`${namespace}/${name}`),
+    cluster: (namespace, name) => clusters.get(namespacedName({ namespace, name })),
     policy: (kind, namespace, name) => store.policies.get(policyKey(kind, namespace, name))?.compiled,
     policiesOf: (cluster) =>
       store.policies

@@ -3,15 +3,20 @@
 import type { HookOverride, HookRollout } from "../api/hook-policy.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
-import { amountOf } from "../api/amount.ts";
-import { amountOfCluster, amountOfPolicy, amountOfRollout } from "../memory/amounts.ts";
+import { type Amount, amountOf, sizeOf } from "../api/amount.ts";
 import { compactCluster } from "../memory/compact-cluster.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import { policyKey, type PolicyObject } from "../memory/policy-set.ts";
 import type { Rollouts } from "../rollouts/rollout-decisions.ts";
-import { isSameSpec } from "../memory/same-spec.ts";
-import { stubOverride, stubPolicy, stubRollout } from "../memory/stubs.ts";
-import { viewOverride, viewPolicy, viewRollout } from "../memory/stored-views.ts";
+import { isSameSpec } from "../memory/same-object.ts";
+import {
+  stubOverride,
+  stubPolicy,
+  stubRollout,
+  viewOverride,
+  viewPolicy,
+  viewRollout,
+} from "../memory/stored-views.ts";
 import type { ClusterResource } from "../kube/cluster-resource.ts";
 import { Informer, type InformerOptions } from "../kube/informer.ts";
 import type { Share } from "../kube/keeping.ts";
@@ -21,7 +26,8 @@ import { resourceName } from "../kube/resource.ts";
 import { NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../kube/resources.ts";
 import type { Named } from "../report/gauges.ts";
 import type { OwnedObjects } from "../objects/owned-objects.ts";
-import { viewCluster, viewNamespace } from "../policy/cluster.ts";
+import { packedVariables, viewCluster, viewNamespace } from "../policy/cluster.ts";
+import { expressionBytes } from "../policy/compiled-size.ts";
 import type { PolicyKind } from "../policy/policy-ref.ts";
 import { stubCluster, stubNamespace } from "../policy/too-large.ts";
 
@@ -132,6 +138,33 @@ function sharesIn(shares: MemoryShares): Shares {
     rollouts: { ...own, amountOf: amountOfRollout, stub: stubRollout },
     namespaces: { ...own, ownerOf: ({ metadata }) => metadata.name, stub: stubNamespace },
   };
+}
+
+/** Measured: what is made of a spec when it is compiled, beside its expressions. */
+const [COMPILED_BYTES, COMPILED_SHARE] = [2048, 1.5];
+
+/** Without the status, whose rows count with the Clusters: a status that becomes shorter must not free a share. */
+function amountOfPolicy({ kind, spec, metadata }: PolicyObject): Amount {
+  return { ...withCompiled(spec, { metadata }), policies: kind === "HookPolicy" ? 1 : 0 };
+}
+
+function amountOfRollout({ spec, ...rollout }: HookRollout): Amount {
+  return withCompiled(spec, rollout);
+}
+
+function withCompiled(spec: unknown, rest: object): Amount {
+  const { bytes, ...nothing } = amountOf({ ...rest, spec });
+  return {
+    ...nothing,
+    bytes: bytes + COMPILED_BYTES + COMPILED_SHARE * sizeOf(spec) + expressionBytes(spec),
+  };
+}
+
+/** Packed variables must not be unpacked to be counted. */
+function amountOfCluster({ topology, ...cluster }: Cluster): Amount {
+  const { className = "", version = "" } = topology ?? {};
+  const packed = topology && (packedVariables(topology) ?? topology.variables);
+  return { ...amountOf([cluster, className, version, packed]), clusters: 1 };
 }
 
 function namespaceOf({ metadata }: { readonly metadata: ObjectMeta }): string {

@@ -5,12 +5,11 @@ import { once } from "node:events";
 import { hostname } from "node:os";
 import { setTimeout } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
-import { MAX_REVIEW_BYTES } from "../admission/review-size.ts";
+import { MAX_REVIEW_BYTES } from "../admission/review.ts";
 import type { Logger } from "../lib/logger.ts";
-import { AnswerLog } from "../hooks/answer-log.ts";
+import { ChangedAnswers } from "../report/changed-answers.ts";
 import { servedHooks } from "../api/hook-catalog.ts";
-import type { HandlerDeps } from "../hooks/hook-handler.ts";
-import { createRoutes } from "../hooks/hook-routes.ts";
+import { createRoutes, type HandlerDeps } from "../hooks/hook-handler.ts";
 import { KubeClient } from "../kube/kube-client.ts";
 import { loadKubeConfig } from "../kube/kubeconfig.ts";
 import { ALWAYS_LEADING, LeaderElection } from "../kube/leader-election.ts";
@@ -23,7 +22,7 @@ import { createHookServer, type HookServerOptions } from "../extension/hook-serv
 import type { TlsServer } from "../extension/tls-server.ts";
 import { VERSION } from "../version.ts";
 import { createAdmission } from "./admission-wiring.ts";
-import { openAuditLog, recordAll } from "../report/auditing.ts";
+import { openAuditLog } from "../report/audit-log.ts";
 import { Certificates, type Listener, type TlsOptions } from "../certificates/certificates.ts";
 import { createController } from "./controller.ts";
 import { createDiagnostics } from "./diagnostics.ts";
@@ -84,18 +83,18 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
     servers: () => servers,
     serving: () => [...Object.values(servers), ...diagnostics.secure],
   });
-  const { recorders, ...audit } = await openAuditLog(options.auditLog, { metrics, log });
+  const { audit, ...auditLog } = await openAuditLog(options.auditLog, { metrics, log });
   const hooks = createRoutes(served, {
     source: controller.source,
     metrics: hookMetrics(metrics),
-    answers: recordAll([new AnswerLog({ log, everyCall: options.logLevel === "debug" }), ...recorders]),
+    answers: new ChangedAnswers({ log, everyCall: options.logLevel === "debug", audit }),
     log,
     complain: sparing(log),
     now,
   });
   controller.memory.store.onClusterGone(hooks.forget);
   const authenticated = options.admissionClients !== undefined;
-  const reviewing = { client: reviews, settings, authenticated, metrics, audit: recorders, log };
+  const reviewing = { client: reviews, settings, authenticated, metrics, audit, log };
   const admission = createAdmission({ ...controller, ...reviewing });
   const { tls, clients } = await certificates.load(signal);
   const servers = createServers(options, { hooks, admission, tls, clients, log });
@@ -118,8 +117,8 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   await stopServing(Object.values(servers), options);
   answering.abort();
   await Promise.all([parts, singular]);
-  await Promise.all([diagnostics, client, reviews, admission].map(async (each) => await each.close()));
-  await audit.close();
+  await Promise.all([diagnostics, client, reviews].map(async (each) => await each.close()));
+  await auditLog.close();
 }
 
 /** Without --leader-elect every process considers itself the only one. */

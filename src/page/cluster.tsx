@@ -9,7 +9,7 @@ import { ClusterName, Command, Connection, Empty, Notes, Select, setParams, Verd
 import type { Params } from "./route.ts";
 import { TimeSlider } from "./time-slider.tsx";
 import { dateText } from "./times.ts";
-import type { Explained, ExplainedOperation } from "./wire.ts";
+import type { ClusterExplanation, ExplainedOperation } from "./wire.ts";
 
 interface Props {
   readonly name: string;
@@ -21,7 +21,7 @@ interface Props {
 export function ClusterPage({ name, params, live, hooks }: Props): VNode | null {
   const { hook = "", at = "" } = params;
   const rows = live.rows.filter(({ cluster }) => cluster === name);
-  const answer = useAnswer<Explained>("explain", { cluster: name, hook, at }, JSON.stringify(rows));
+  const answer = useAnswer<ClusterExplanation>("explain", { cluster: name, hook, at }, JSON.stringify(rows));
   const { value, error } = answer;
   return (
     <section class="page">
@@ -53,7 +53,7 @@ export function ClusterPage({ name, params, live, hooks }: Props): VNode | null 
   );
 }
 
-function Alarm({ tornDown }: { tornDown: Explained["report"]["tornDown"] }) {
+function Alarm({ tornDown }: { tornDown: ClusterExplanation["report"]["tornDown"] }) {
   const connection = useContext(Connection);
   if (tornDown === undefined) return null;
   return (
@@ -74,7 +74,7 @@ function Alarm({ tornDown }: { tornDown: Explained["report"]["tornDown"] }) {
   );
 }
 
-function Operations({ answer, at }: { answer: Answer<Explained>; at: string }) {
+function Operations({ answer, at }: { answer: Answer<ClusterExplanation>; at: string }) {
   const { value, isLoading } = answer;
   if (value === undefined) return isLoading ? <Empty title="Reading…" /> : null;
   const { operations } = value.report;

@@ -3,7 +3,7 @@
 import type { VNode } from "preact";
 import { useContext } from "preact/hooks";
 import { Connection, CopyButton, Verdict } from "./parts.tsx";
-import type { ExplainedGate, ExplainedOperation, ExplainedPolicy, PolicyName } from "./wire.ts";
+import type { ExplainedGate, ExplainedOperation, ExplainedPolicy } from "./wire.ts";
 
 export function DecisionTree({ operation }: { operation: ExplainedOperation }): VNode | null {
   const { policies, rollouts } = operation;
@@ -47,7 +47,7 @@ export function DecisionTree({ operation }: { operation: ExplainedOperation }): 
   );
 }
 
-function nameOf({ kind, namespace, name }: PolicyName): string {
+function nameOf({ kind, namespace, name }: ExplainedPolicy["policy"]): string {
   return `${kind} ${namespace === undefined ? name : `${namespace}/${name}`}`;
 }
 

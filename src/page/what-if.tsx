@@ -5,7 +5,7 @@ import { useState } from "preact/hooks";
 import { fetchJson, messageOf, urlOf } from "./ask.ts";
 import { Empty, Notes } from "./parts.tsx";
 import { clusterHref } from "./route.ts";
-import type { Simulated } from "./wire.ts";
+import type { SimulationReport } from "./wire.ts";
 
 interface Policies {
   readonly name: string;
@@ -15,7 +15,7 @@ interface Policies {
 type Result =
   | { readonly state: "none" }
   | { readonly state: "busy" }
-  | { readonly state: "done"; readonly value: Simulated }
+  | { readonly state: "done"; readonly value: SimulationReport }
   | { readonly state: "failed"; readonly error: string };
 
 export function WhatIfPage({ program }: { program: string }): VNode | null {
@@ -28,7 +28,7 @@ export function WhatIfPage({ program }: { program: string }): VNode | null {
     setResult({ state: "busy" });
     const file = wanted.name === "" ? "pasted.yaml" : wanted.name;
     const url = urlOf("simulate", { file, ...(pruned && { prune: "true" }) });
-    fetchJson<Simulated>(url, {
+    fetchJson<SimulationReport>(url, {
       method: "POST",
       headers: { "content-type": "application/yaml" },
       body: wanted.text,
@@ -159,7 +159,11 @@ const TONES: Readonly<Record<string, string>> = {
 /** Further Clusters are only counted. */
 const MAX_NAMED = 200;
 
-function Group({ group: { change, hook, before, after, clusters } }: { group: Simulated["groups"][number] }) {
+function Group({
+  group: { change, hook, before, after, clusters },
+}: {
+  group: SimulationReport["groups"][number];
+}) {
   return (
     <details class="policy" open={clusters.length <= 20}>
       <summary>

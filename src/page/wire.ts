@@ -1,5 +1,7 @@
 /** The JSON that the server of `hookpolicy ui` sends to its page. */
 
+import type { ExplainJson, GetJson } from "./output.gen.ts";
+
 export interface About {
   /** The program's name as it was called, for printed commands. */
   readonly program: string;
@@ -11,23 +13,19 @@ export interface About {
   readonly hooks: readonly string[];
 }
 
+/** Read-only, and as before it is printed, which leaves out the fields that are undefined. */
+type Json<T> = T extends object
+  ? { readonly [Key in keyof T]: Json<T[Key]> | (undefined extends T[Key] ? undefined : never) }
+  : T;
+
+/** A row of `hookpolicy get -o json`. */
+export type HeldObject = Json<GetJson>["held"][number];
+
 /** An operation that a policy holds. */
-export interface HeldRow {
+export interface HeldRow extends Omit<HeldObject, "clusterUID" | "policy" | "since" | "approvable"> {
   /** Does not change while the operation waits. */
   readonly key: string;
-  readonly cluster: string;
-  readonly hook: string;
-  readonly targetVersion?: string;
   readonly policy: string;
-  readonly rule: string;
-  readonly gate?: string;
-  readonly verdict: string;
-  readonly reason: string;
-  readonly message: string;
-  readonly firstAsked: string;
-  readonly earliestRelease?: string;
-  /** Others delete what the Cluster owns. */
-  readonly tornDown?: { readonly reason: string; readonly message: string };
   /** Releases it; absent: no command does. */
   readonly command?: string;
 }
@@ -94,8 +92,7 @@ export interface Span {
   readonly to: string;
 }
 
-/** The report of `hookpolicy explain -o json`, and more. */
-export interface Explained {
+export interface ClusterExplanation {
   readonly report: ExplainReport;
   /** The verdicts of the policies over the time of the slider, for each operation. */
   readonly spans: readonly (readonly Span[])[];
@@ -105,80 +102,12 @@ export interface Explained {
   readonly to: string;
 }
 
-/** The parts of `hookpolicy explain -o json` that the page shows. */
-export interface ExplainReport {
-  readonly at: string;
-  /** Others delete what the Cluster owns, or will. */
-  readonly tornDown?: {
-    readonly message: string;
-    readonly steps: readonly { readonly command: string; readonly wanted: string }[];
-  };
-  readonly notes: readonly string[];
-  readonly operations: readonly ExplainedOperation[];
-}
-
-export interface ExplainedOperation {
-  readonly hook: string;
-  /** What admission answers to the request by which the hook would be called; absent: no rule speaks there. */
-  readonly admission?: "Denied" | "Warned" | "Passed";
-  readonly targetVersion?: string;
-  readonly firstAsked?: string;
-  readonly passed: boolean;
-  readonly verdict: string;
-  readonly holds?: boolean;
-  readonly message: string;
-  readonly earliestRelease?: string;
-  readonly steps: readonly {
-    readonly rule: string;
-    readonly gate?: string;
-    readonly wanted: string;
-    readonly commands: readonly string[];
-  }[];
-  readonly policies: readonly ExplainedPolicy[];
-  readonly rollouts: readonly {
-    readonly rollout: string;
-    readonly mode: string;
-    readonly holds: boolean;
-    readonly reason: string;
-    readonly stage?: string;
-    readonly because: readonly string[];
-  }[];
-}
-
-export interface PolicyName {
-  readonly kind: string;
-  readonly namespace?: string;
-  readonly name: string;
-}
-
-export interface ExplainedPolicy {
-  readonly policy: PolicyName;
-  readonly mode: string;
-  readonly matched: boolean;
-  readonly mismatch?: readonly string[];
-  readonly verdict: string;
-  readonly holds: boolean;
-  readonly overriddenBy?: string;
-  readonly rules: readonly {
-    readonly rule: string;
-    readonly verdict: string;
-    readonly reason: string;
-    readonly condition?: string;
-    readonly message: string;
-    readonly gates: readonly ExplainedGate[];
-  }[];
-  readonly status?: { readonly differences: readonly string[]; readonly because?: string };
-}
-
-export interface ExplainedGate {
-  readonly gate: string;
-  readonly holds?: boolean;
-  readonly wanted: string;
-  readonly observed: string;
-  readonly remedy?: string;
-  readonly withheld?: string;
-  readonly members?: readonly ExplainedGate[];
-}
+/** The report of `hookpolicy explain -o json`. */
+export type ExplainReport = Json<ExplainJson>;
+export type ExplainedOperation = ExplainReport["operations"][number];
+export type ExplainedPolicy = ExplainedOperation["policies"][number];
+export type ExplainedRule = ExplainedPolicy["rules"][number];
+export type ExplainedGate = ExplainedRule["gates"][number];
 
 export interface Stretch {
   readonly from: string;
@@ -222,7 +151,7 @@ export interface PlanReport {
   readonly never: readonly string[];
 }
 
-export interface Simulated {
+export interface SimulationReport {
   /** The file cannot be simulated: where, and why. */
   readonly problems: readonly string[];
   readonly warnings: readonly string[];

@@ -2,6 +2,7 @@
 
 import { compareText } from "../lib/compare-text.ts";
 import { type Fields, isFields, fieldsOf, listOf, nonEmptyText, textOf } from "../lib/fields.ts";
+import { namespacedName } from "../lib/keys.ts";
 import {
   type Cluster,
   type ClusterCondition,
@@ -198,8 +199,8 @@ function isEmpty(fields: Fields): boolean {
 }
 
 /** The name of a Cluster in informers and indexes. */
-export function clusterKey({ metadata: { namespace, name } }: Cluster): string {
-  return `${namespace}/${name}`;
+export function clusterKey({ metadata }: Cluster): string {
+  return namespacedName(metadata);
 }
 
 /** A Cluster known only from a hook request, without a status: Cluster API never sends one. */

@@ -4,25 +4,22 @@
  */
 
 import { isFields, withoutNulls } from "../lib/fields.ts";
-import type {
-  ClusterHookPolicy,
-  DeadlineSpec,
-  HookPolicy,
-  RuleSpec,
-  WaitGateSpec,
-} from "../api/hook-policy.ts";
+import type { ClusterHookPolicy, DeadlineSpec, HookPolicy, RuleSpec } from "../api/hook-policy.ts";
 import type { LabelSelector, ObjectMeta } from "../api/meta.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
-import { atOnce, type Steps } from "../lib/steps.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtime-hooks.ts";
 import { durationOrNever, parseDuration } from "./duration.ts";
 import { expressionOrBroken } from "./cel/expression.ts";
-import { compileGateInSteps } from "./gates/gates.ts";
+import { compileGate } from "./gates/gates.ts";
+import { compileWait } from "./gates/wait.ts";
 import { describeErrors } from "./message.ts";
-import type { CompiledGate, CompiledPolicy, CompiledRule, Deadline, MatchCondition, Wait } from "./policy.ts";
-import { type FieldError, firstOfEachRule, isWithin, validateInSteps } from "./validation/schema.ts";
+import type { CompiledPolicy, CompiledRule, Deadline, MatchCondition } from "./policy.ts";
+import { type FieldError, firstOfEachRule, isWithin, validatePolicy } from "./validation/schema.ts";
 import { compileSelector, describeSelector } from "./selector.ts";
-import { checkInSteps, expressionsOf, isSound } from "./validation/semantics.ts";
+import { sizeErrors } from "./validation/spec-size.ts";
+import { checkRules, ENOUGH_ERRORS, expressionsOf, isSound } from "./validation/semantics.ts";
+import { soundRules } from "./validation/sound-parts.ts";
+import { countWindows } from "./window/window-limits.ts";
 import type { PolicyKind, PolicyRef } from "./policy-ref.ts";
 import { describeTooLarge } from "./too-large.ts";
 
@@ -33,46 +30,48 @@ const NOT_THE_SPEC = ["apiVersion", "kind", "metadata"];
 
 const EVERYTHING: LabelSelector = {};
 
+/** Never throws. */
 export function compilePolicy(
   kind: PolicyKind,
   object: HookPolicy | ClusterHookPolicy,
   served: ServedHooks,
 ): CompiledPolicy {
-  return atOnce(compileInSteps(kind, object, served));
-}
-
-/** Compiles one field or expression per step: the largest policies take longer than calls can wait. Never throws. */
-export function* compileInSteps(
-  kind: PolicyKind,
-  object: HookPolicy | ClusterHookPolicy,
-  served: ServedHooks,
-): Steps<CompiledPolicy> {
   if (object.tooLarge === true) return tooLargePolicy(kind, object, served);
   try {
-    return yield* compileEachRule(kind, object, served);
+    const size = sizeErrors(object.spec);
+    if (size.length > 0) return unreadPolicy(kind, object, served, size);
+    return compileEachRule(kind, object, served);
   } catch {
     return brokenPolicy(kind, object, served);
   }
 }
 
 /** Holds every Cluster that the policy could select. A policy that only audits still holds nothing. */
+function unreadPolicy(
+  kind: PolicyKind,
+  object: HookPolicy | ClusterHookPolicy,
+  served: ServedHooks,
+  errors: readonly FieldError[],
+): CompiledPolicy {
+  const { mode, rules } = object.spec;
+  const rule = { name: "", hooks: served.blocking, ...strictestAdmission(rules) };
+  return {
+    ...brokenPolicy(kind, object, served),
+    mode: mode === "Audit" ? "Audit" : "Enforce",
+    errors,
+    rules: [brokenRule(rule, errors)],
+  };
+}
+
 function tooLargePolicy(
   kind: PolicyKind,
   object: HookPolicy | ClusterHookPolicy,
   served: ServedHooks,
 ): CompiledPolicy {
-  const { mode, rules } = object.spec;
-  const [denying] = rules;
   const problem = describeTooLarge(object.metadata.namespace);
-  const errors = [{ path: "spec", message: problem }];
-  const rule = { name: "", hooks: served.blocking, ...(denying !== undefined && admissionOf(denying)) };
-  return {
-    ...brokenPolicy(kind, object, served),
-    mode: mode === "Audit" ? "Audit" : "Enforce",
-    errors,
-    rules: [{ ...brokenRule(rule, errors), problem, tooLarge: true }],
-    tooLarge: true,
-  };
+  const policy = unreadPolicy(kind, object, served, [{ path: "spec", message: problem }]);
+  const rules = policy.rules.map((rule) => ({ ...rule, problem, tooLarge: true as const }));
+  return { ...policy, rules, tooLarge: true };
 }
 
 /** A bug in HookPolicy must neither release an operation nor keep all other policies from being loaded. */
@@ -103,13 +102,13 @@ function refOf(kind: PolicyKind, { name, namespace }: ObjectMeta): PolicyRef {
   return { kind, name, ...(kind === "HookPolicy" && namespace !== undefined && { namespace }) };
 }
 
-function* compileEachRule(
+function compileEachRule(
   kind: PolicyKind,
   object: HookPolicy | ClusterHookPolicy,
   served: ServedHooks,
-): Steps<CompiledPolicy> {
+): CompiledPolicy {
   const schemaErrors = firstOfEachRule(
-    (yield* validateInSteps(kind, object, MAX_FOUND)).filter(
+    validatePolicy(kind, object, MAX_FOUND).filter(
       ({ path }) => !NOT_THE_SPEC.some((part) => isWithin(path, part)),
     ),
     MAX_ERRORS,
@@ -118,9 +117,10 @@ function* compileEachRule(
   const { uid, generation = 0 } = object.metadata;
   const ref = refOf(kind, object.metadata);
   const rules = Array.isArray(spec.rules) ? spec.rules : [];
-  const { errors: semanticErrors, asks } = yield* checkInSteps(rules, schemaErrors, served);
-  const errors = firstOfEachRule([...schemaErrors, ...semanticErrors], MAX_ERRORS);
-  const compiled = yield* compileRules(rules, { ref, errors, asks, served });
+  const semantics = checkRules(rules, schemaErrors, { served, max: ENOUGH_ERRORS });
+  const errors = firstOfEachRule([...schemaErrors, ...semantics.errors], MAX_ERRORS);
+  const { asks } = countWindows(soundRules(rules, schemaErrors).map(({ rule }) => rule));
+  const compiled = compileRules(rules, { ref, errors, asks, served });
   const selector = (field: "clusterSelector" | "namespaceSelector"): LabelSelector =>
     isSound(`spec.${field}`, errors) ? (spec[field] ?? EVERYTHING) : EVERYTHING;
   return {
@@ -146,12 +146,10 @@ const MAX_ERRORS = 32;
 /** Errors before sorting, which takes long for tens of thousands. */
 const MAX_FOUND = 100;
 
-function* compileRules(rules: readonly RuleSpec[], surroundings: Surroundings): Steps<CompiledRule[]> {
+function compileRules(rules: readonly RuleSpec[], surroundings: Surroundings): CompiledRule[] {
   const { errors, served } = surroundings;
   if (rules.length === 0) return brokenRules(errors, served);
-  const compiled: CompiledRule[] = [];
-  for (const [index, rule] of rules.entries()) compiled.push(yield* compileRule(rule, index, surroundings));
-  return compiled;
+  return rules.map((rule, index) => compileRule(rule, index, surroundings));
 }
 
 /** A spec whose rules cannot be read one by one holds every hook. */
@@ -175,6 +173,12 @@ function admissionOf(spec: unknown): Pick<CompiledRule, "admission"> {
   return { admission: value === "Warn" ? "Warn" : "Deny" };
 }
 
+function strictestAdmission(rules: unknown): Pick<CompiledRule, "admission"> {
+  if (!Array.isArray(rules)) return { admission: "Deny" };
+  const all = rules.map((rule: unknown) => admissionOf(rule));
+  return all.find(({ admission }) => admission === "Deny") ?? all.find(({ admission }) => admission) ?? {};
+}
+
 interface Surroundings {
   readonly ref: PolicyRef;
   readonly errors: readonly FieldError[];
@@ -189,12 +193,11 @@ function problemsOf(index: number, errors: readonly FieldError[]): readonly Fiel
   return errors.filter((error) => isWithin(error.path, path) || !error.path.startsWith("spec.rules["));
 }
 
-function* compileRule(
+function compileRule(
   spec: RuleSpec,
   index: number,
   { ref, errors, asks, served }: Surroundings,
-): Steps<CompiledRule> {
-  yield;
+): CompiledRule {
   const mine = problemsOf(index, errors);
   if (mine.length > 0) {
     const name = isFields(spec) && typeof spec.name === "string" ? spec.name : "";
@@ -203,13 +206,8 @@ function* compileRule(
   }
   const { until = [], deadline, message } = spec;
   const hooks = until.length > 0 ? served.blocking : served.advertised;
-  const matchConditions = yield* compileConditions(spec);
-  const gates: CompiledGate[] = [];
-  for (const gate of until) {
-    if (gate.wait !== undefined) continue;
-    yield;
-    gates.push(yield* compileGateInSteps(gate, ref, asks));
-  }
+  const matchConditions = compileConditions(spec);
+  const gates = until.filter(({ wait }) => wait === undefined).map((gate) => compileGate(gate, ref, asks));
   return {
     name: spec.name,
     hooks: new Set(spec.hooks.filter((hook) => hooks.has(hook))),
@@ -223,17 +221,11 @@ function* compileRule(
   };
 }
 
-function* compileConditions({ matchConditions = [] }: RuleSpec): Steps<MatchCondition[]> {
-  const conditions: MatchCondition[] = [];
-  for (const { name, expression } of matchConditions) {
-    yield;
-    conditions.push({ name, expression: expressionOrBroken(expression, "matchCondition") });
-  }
-  return conditions;
-}
-
-function compileWait(name: string, { duration }: WaitGateSpec): Wait {
-  return { name, duration, durationMs: durationOrNever(duration) };
+function compileConditions({ matchConditions = [] }: RuleSpec): MatchCondition[] {
+  return matchConditions.map(({ name, expression }) => ({
+    name,
+    expression: expressionOrBroken(expression, "matchCondition"),
+  }));
 }
 
 function compileDeadline({ after, onExpiry, warnBefore }: DeadlineSpec): Deadline {

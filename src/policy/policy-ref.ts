@@ -1,5 +1,7 @@
 /** References to policies and rollouts, and their names in messages and logs. */
 
+import { namespacedName } from "../lib/keys.ts";
+
 export type PolicyKind = "HookPolicy" | "ClusterHookPolicy";
 
 export interface PolicyRef extends HolderRef {
@@ -15,6 +17,6 @@ export interface HolderRef {
 }
 
 /** "HookPolicy team-a/protect-production": how messages and logs name a policy. */
-export function policyName({ kind, namespace, name }: HolderRef): string {
-  return namespace === undefined ? `${kind} ${name}` : `${kind} ${namespace}/${name}`;
+export function policyName(ref: HolderRef): string {
+  return `${ref.kind} ${namespacedName(ref)}`;
 }

@@ -36,13 +36,13 @@ export interface CompiledRule {
   readonly name: string;
   /** The hooks that this rule applies to: only those that can block, unless the rule only observes. */
   readonly hooks: ReadonlySet<HookName>;
-  /** The effect at admission while its gates do not hold; absent: none. */
+  /** The effect at admission while its gates are not met; absent: none. */
   readonly admission?: "Warn" | "Deny";
   /** All must be true for the rule to apply. */
   readonly matchConditions: readonly MatchCondition[];
-  /** All must hold. A rule without gates and waits only observes. */
+  /** All must be met. A rule without gates and waits only observes. */
   readonly gates: readonly CompiledGate[];
-  /** Waits that begin when all gates hold. */
+  /** Waits that begin when all gates are met. */
   readonly waits: readonly Wait[];
   readonly deadline?: Deadline;
   /** Appended to the generated message. */
@@ -83,7 +83,7 @@ export interface CompiledGate {
   readonly name: string;
   evaluate(world: World, call: HookCall, now: Date): GateResult;
   /**
-   * The earliest instant from `now` on at which time alone makes the gate hold, for any Cluster. "Never": it is past.
+   * The earliest instant from `now` on at which time alone meets the gate, for any Cluster. "Never": it is past.
    * "Unknown": it may open, but the time cannot be computed. Absent: an action is required.
    */
   opensAt?(now: Date): Date | "Never" | "Unknown";
@@ -105,7 +105,7 @@ export interface CompiledGate {
 
 export interface NamedWindow {
   readonly gate: string;
-  /** The gate holds only while the window is open: the window is not a member of an anyOf gate. */
+  /** The gate is met only while the window is open: the window is not a member of an anyOf gate. */
   readonly alone: boolean;
   readonly window: Window;
 }
@@ -161,7 +161,7 @@ export interface GateResult {
   readonly wantedInFull?: string;
   /** What was found: for the trace only, never for a message. If the gate is not evaluable: the reason, for both. */
   readonly observed: string;
-  /** The command or action that makes the gate hold. */
+  /** The command or action that meets the gate. */
   readonly remedy?: string;
   /** Why there is no command, and what a person can do instead. */
   readonly withheld?: string;

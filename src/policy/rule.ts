@@ -10,9 +10,9 @@ import {
   type CompiledRule,
   inParentheses,
   isGated,
-  type Wait,
 } from "./policy.ts";
 import { affordRule, BUDGET_EXHAUSTED, lookAt } from "./budget.ts";
+import { judgeWait } from "./gates/wait.ts";
 import { TOO_LARGE } from "./too-large.ts";
 import { firstAskedBy, type RuleTimers, type Situation, timerKey } from "./world.ts";
 
@@ -145,7 +145,7 @@ function describeOpen(
   };
   const edges = [...open.map(({ changesAt }) => changesAt), deadline?.at];
   return {
-    // All gates must hold, so one that does not hold decides, whatever the gates that are not evaluable would say.
+    // All gates must be met, so one that is not decides, whatever the gates that are not evaluable would say.
     verdict: waiting === undefined ? "NotEvaluable" : "Blocked",
     reason: first?.reason ?? "",
     message: describe(open),
@@ -180,26 +180,6 @@ function judgeDeadline(
 
 function metSince(rule: CompiledRule, { gatesMetSince, firstAsked }: Before, now: Date): Date {
   return gatesMetSince ?? wholeSecond(rule.gates.length === 0 ? (firstAsked ?? now) : now);
-}
-
-/** A wait that has not begun does not hold, whatever the results of the gates that are not evaluable. */
-function judgeWait({ name, duration, durationMs }: Wait, since: Date | undefined, now: Date): GateTrace {
-  const wanted = `${duration} to pass once all other gates hold`;
-  if (since === undefined) {
-    return { gate: name, holds: false, reason: "WaitNotStarted", wanted, observed: "they do not hold" };
-  }
-  const until = after(since, durationMs);
-  if (now >= until) {
-    return { gate: name, holds: true, reason: "Holds", wanted, observed: `passed at ${timestamp(until)}` };
-  }
-  return {
-    gate: name,
-    holds: false,
-    reason: "WaitPending",
-    wanted: `${duration} to pass (at ${timestamp(until)})`,
-    observed: `running since ${timestamp(since)}`,
-    changesAt: until,
-  };
 }
 
 /** Keeps only the state that a wait or a deadline needs. */

@@ -4,7 +4,7 @@
  */
 
 import type { HookName } from "../api/runtime-hooks.ts";
-import type { Cluster } from "../api/meta.ts";
+import type { Cluster, ObjectMeta } from "../api/meta.ts";
 import { shellQuote } from "./message.ts";
 import type { PolicyKind } from "./policy-ref.ts";
 
@@ -19,7 +19,7 @@ export interface Mark {
 }
 
 /** "Cluster label env". */
-export function placeOf({ on, field, key }: Omit<Mark, "value">): string {
+export function placeOf({ on, field, key }: Readonly<Record<"on" | "field" | "key", string>>): string {
   return [on, field, key].join(" ");
 }
 
@@ -91,4 +91,24 @@ function reservedDomain(key: string): string | undefined {
 export function approveCommand({ metadata }: Cluster, hook: HookName): string {
   const cluster = `${metadata.namespace ?? ""}/${metadata.name}`;
   return `hookpolicy approve ${shellQuote(cluster)} --hook ${hook}`;
+}
+
+interface Setting extends Mark {
+  /** Whether the key has another value now. */
+  readonly overwrite: boolean;
+}
+
+/** The command that sets the mark on the object with this metadata. */
+export function commandToSet(
+  { on, field, key, value, overwrite }: Setting,
+  { namespace = "", name }: Pick<ObjectMeta, "namespace" | "name">,
+): string {
+  const words = [
+    field === "annotation" ? "annotate" : "label",
+    ...(on === "Namespace" ? ["namespace"] : ["clusters.cluster.x-k8s.io", "-n", namespace]),
+    name,
+    `${key}=${value}`,
+    ...(overwrite ? ["--overwrite"] : []),
+  ];
+  return ["kubectl", ...words].map(shellQuote).join(" ");
 }

@@ -1,6 +1,12 @@
 /** The version and the fields that a hook call is about. */
 
-import { type HookCall, type HookName, VERSION_FIELDS } from "../api/runtime-hooks.ts";
+import {
+  type HookCall,
+  type HookName,
+  MAX_VERSION,
+  VERSION_FIELDS,
+  VERSION_PATTERN,
+} from "../api/runtime-hooks.ts";
 
 export function targetVersion(call: HookCall): string | undefined {
   return call.toKubernetesVersion ?? call.kubernetesVersion;
@@ -41,12 +47,6 @@ export function sendsField(hook: HookName, field: string): boolean {
   const fields: readonly string[] = VERSION_FIELDS[hook];
   return field === "targetVersion" ? fields.length > 0 : fields.includes(field);
 }
-
-/** A longer version cannot belong to a Cluster, and would be stored and logged. */
-export const MAX_VERSION = 64;
-
-/** "v" and a semantic version, as Cluster API requires (util/version: KubeSemver). */
-export const VERSION_PATTERN = "^v(0|[1-9][0-9]*)\\.(0|[1-9][0-9]*)\\.(0|[1-9][0-9]*)([-0-9a-zA-Z_.+]*)?$";
 
 const VERSION = new RegExp(VERSION_PATTERN);
 

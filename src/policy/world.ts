@@ -6,6 +6,12 @@ import type { ObjectReader } from "./objects.ts";
 import type { Override } from "./override.ts";
 import type { MarkReaders } from "./settable.ts";
 
+/** A call, and the Cluster that it is about. */
+export interface ClusterCall {
+  readonly call: HookCall;
+  readonly cluster: Cluster;
+}
+
 export interface Situation {
   readonly world: World;
   readonly call: HookCall;

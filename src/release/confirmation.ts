@@ -30,7 +30,7 @@ import {
   type Snapshot,
 } from "./live-reads.ts";
 import { policyKey } from "../memory/policy-set.ts";
-import { sameCluster } from "../memory/same-cluster.ts";
+import { sameCluster } from "../memory/same-object.ts";
 import { confirmedWithin } from "../memory/time-budget.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import type { DecisionRequest, LiveReader } from "../memory/ports.ts";

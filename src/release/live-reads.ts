@@ -4,11 +4,12 @@
  * some Clusters delays no confirmation about others.
  */
 
+import { namespacedName } from "../lib/keys.ts";
 import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
 import type { FoundObjects } from "../policy/objects.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import type { HolderRef, PolicyKind } from "../policy/policy-ref.ts";
-import { FairTurns, type Turn } from "../turns/fair-turns.ts";
+import { FairTurns, type Turn } from "../turns/fair-queue.ts";
 import type { CallShare } from "../memory/call-turns.ts";
 import type { LiveReader, PolicyList } from "../memory/ports.ts";
 
@@ -159,7 +160,7 @@ export class LiveReads {
   }
 
   cluster(underWay: ConfirmationUnderWay, namespace: string, name: string): Promise<Cluster> {
-    const read = { underWay, share: shareOf(underWay), key: `${namespace}/${name}` };
+    const read = { underWay, share: shareOf(underWay), key: namespacedName({ namespace, name }) };
     return this.#clusters.read(read, () => this.#reader.cluster(namespace, name));
   }
 

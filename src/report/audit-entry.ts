@@ -8,14 +8,15 @@ import type { AdmissionVerdict } from "../admission/outcome.ts";
 import type { HookCall, HookName } from "../api/runtime-hooks.ts";
 import { targetVersion } from "../policy/target-version.ts";
 import type { ObjectMeta } from "../api/meta.ts";
-import { objectQueries } from "../policy/gates/object-queries.ts";
+import { objectQueries } from "../policy/object-queries.ts";
 import { type ObjectKind, objectKindKey } from "../policy/objects.ts";
 import type { Basis, Decision, PolicyTrace, RuleTrace } from "../policy/decision.ts";
 import { truncate } from "../policy/message.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
-import type { World } from "../policy/world.ts";
-import type { AnswerVerdict, Outcome } from "../hooks/answer-log.ts";
-import type { Answer, HookRequest } from "../hooks/codec.ts";
+import type { ClusterCall, World } from "../policy/world.ts";
+import type { AnswerVerdict, Outcome } from "../hooks/outcome.ts";
+import type { Answer } from "../extension/codec.ts";
+import type { HookRequest } from "../hooks/hook-request.ts";
 import type { Override } from "../policy/override.ts";
 import type { PolicyRef } from "../policy/policy-ref.ts";
 
@@ -129,10 +130,7 @@ export function auditRefusal(
   };
 }
 
-function subject(
-  { call, cluster }: Pick<HookRequest, "call" | "cluster">,
-  { now, instance }: AuditContext,
-): AuditSubject {
+function subject({ call, cluster }: ClusterCall, { now, instance }: AuditContext): AuditSubject {
   const { namespace = "", name, uid } = cluster.metadata;
   const version = targetVersion(call);
   return {

@@ -1,16 +1,19 @@
 /** Writes one line per changed answer, and one per refused request: the answer, its inputs, and its reasons. */
 
 import { hash } from "node:crypto";
+import { hostname } from "node:os";
 import type { Logger } from "../lib/logger.ts";
 import { printable } from "../lib/printable.ts";
 import { targetVersion } from "../policy/target-version.ts";
 import type { PolicyTrace } from "../policy/decision.ts";
 import { policyName } from "../policy/policy-ref.ts";
-import type { AnswerRecorder, AnswerVerdict, Outcome } from "../hooks/answer-log.ts";
+import type { HookRequest } from "../hooks/hook-request.ts";
+import type { AnswerVerdict, Outcome } from "../hooks/outcome.ts";
 import type { RefusedRequest } from "../admission/cluster-handler.ts";
 import { type AuditEntry, auditEntry, type AuditRefusal, auditRefusal } from "./audit-entry.ts";
-import type { HookRequest } from "../hooks/codec.ts";
-import { LastAnswers } from "../hooks/last-answers.ts";
+import { FileTarget, streamTarget } from "./audit-targets.ts";
+import { LineWriter } from "./line-writer.ts";
+import type { Metrics } from "./metrics.ts";
 
 export interface AuditLogOptions {
   /** Takes a line with its newline; never waits or fails (report/line-writer.ts). */
@@ -20,29 +23,40 @@ export interface AuditLogOptions {
   readonly log: Logger;
 }
 
-interface Last {
+export interface AuditedAnswer {
   readonly version: string | undefined;
   readonly verdict: AnswerVerdict;
-  /** A digest, because the text can be kilobytes. */
-  readonly said: string;
+  /** Of the answer and its reasons, because their text can be kilobytes. */
+  readonly digest: string;
 }
 
-export class AuditLog implements AnswerRecorder {
+export class AuditLog {
   readonly #options: AuditLogOptions;
-  /** An answer that was evicted is written once more. */
-  readonly #last = new LastAnswers<Last>();
 
   constructor(options: AuditLogOptions) {
     this.#options = options;
   }
 
-  /** Never throws: an answer does not depend on its record. */
-  record(request: HookRequest, outcome: Outcome, now: Date): void {
+  /** Returns `last` if the answer and its reasons are the same. Never throws: an answer does not depend on its record. */
+  answered(
+    request: HookRequest,
+    outcome: Outcome,
+    last: AuditedAnswer | undefined,
+    now: Date,
+  ): AuditedAnswer | undefined {
+    const { instance, log } = this.#options;
+    let audited = last;
     try {
-      this.#record(request, outcome, now);
+      const version = targetVersion(request.call);
+      const before = last?.version === version ? last : undefined;
+      const digest = digestOf(outcome);
+      if (before?.digest === digest) return last;
+      audited = { version, verdict: outcome.verdict, digest };
+      this.#write(auditEntry(request, outcome, { now, instance, before: before?.verdict }));
     } catch (error) {
-      this.#options.log.error("Failed to record an answer in the audit log", { error });
+      log.error("Failed to record an answer in the audit log", { error });
     }
+    return audited;
   }
 
   /** Every refusal is written. Never throws. */
@@ -54,33 +68,13 @@ export class AuditLog implements AnswerRecorder {
     }
   }
 
-  /** The same answer is already recorded. */
-  repeat(): void {}
-
-  forget(clusterUID: string): void {
-    this.#last.forget(clusterUID);
-  }
-
-  #record(request: HookRequest, outcome: Outcome, now: Date): void {
-    const { call, cluster } = request;
-    const { uid } = cluster.metadata;
-    const version = targetVersion(call);
-    const earlier = this.#last.get(uid, call.hook);
-    const last = earlier?.version === version ? earlier : undefined;
-    const said = saidBy(outcome);
-    if (last?.said === said) return;
-    this.#last.set(uid, call.hook, { version, verdict: outcome.verdict, said });
-    const { instance } = this.#options;
-    this.#write(auditEntry(request, outcome, { now, instance, before: last?.verdict }));
-  }
-
   #write(entry: AuditEntry | AuditRefusal): void {
     this.#options.write(`${printable(JSON.stringify(entry))}\n`);
   }
 }
 
 /** Leaves out the seconds, which count down to the next edge, and policies that do not match. */
-function saidBy({ verdict, answer, decision }: Outcome): string {
+function digestOf({ verdict, answer, decision }: Outcome): string {
   const matched = decision?.trace.filter((policy) => policy.matched) ?? [];
   const said = [verdict, answer.status, answer.retryAfterSeconds > 0, answer.message, matched.map(reasonsOf)];
   return hash("sha256", JSON.stringify(said), "base64");
@@ -93,4 +87,27 @@ function reasonsOf({ policy, verdict, overriddenBy, rules }: PolicyTrace): unkno
     overriddenBy,
     rules.map(({ rule, verdict: said, reason }) => [rule, said, reason]),
   ];
+}
+
+export interface OpenAuditLog {
+  /** Absent: no audit log is wanted. */
+  readonly audit?: AuditLog;
+  /** Waits briefly for waiting lines; lines that are not written by then are lost. */
+  close(): Promise<void>;
+}
+
+/** `to`: a file, "-" for standard output, absent for none. Rejects when the file can never be written. */
+export async function openAuditLog(
+  to: string | undefined,
+  { metrics, log }: { readonly metrics: Pick<Metrics, "auditLines">; readonly log: Logger },
+): Promise<OpenAuditLog> {
+  if (to === undefined) return { close: async () => undefined };
+  const target = to === "-" ? streamTarget(process.stdout) : await new FileTarget(to).open();
+  const onLines = (result: string, count: number): void => metrics.auditLines.inc({ result }, count);
+  const writer = new LineWriter({ target, log, onLines });
+  const write = (line: string): void => writer.write(line);
+  return {
+    audit: new AuditLog({ write, instance: hostname(), log }),
+    close: async () => await writer.close(),
+  };
 }

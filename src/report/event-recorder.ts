@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
-import { FairTurns } from "../turns/fair-turns.ts";
+import { FairTurns } from "../turns/fair-queue.ts";
 import type { Logger } from "../lib/logger.ts";
 import { printable } from "../lib/printable.ts";
 import type { Transition } from "../memory/transitions.ts";

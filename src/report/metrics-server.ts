@@ -1,6 +1,5 @@
 /** Serves the metrics to Prometheus: over HTTPS to clients that the guard allows, or in plain HTTP to every client. */
 
-import type { IncomingMessage } from "node:http";
 import { createServer } from "node:https";
 
 import type { Logger } from "../lib/logger.ts";
@@ -8,7 +7,7 @@ import { sparing } from "../lib/sparing.ts";
 import { listen, type Address } from "../extension/address.ts";
 import { tlsOptions, type KeyPair } from "../extension/tls.ts";
 import type { TlsServer } from "../extension/tls-server.ts";
-import { type Connection, Connections } from "../extension/connections.ts";
+import { Connections } from "../extension/connections.ts";
 import {
   createPlainServer,
   LIMITS,
@@ -54,31 +53,20 @@ export function createSecureMetricsServer(options: SecureMetricsOptions): Secure
   const connections = new Connections(server, MAX_CONNECTIONS, () =>
     complain("Too many connections for metrics, closing idle ones", { limit: MAX_CONNECTIONS }),
   );
-  const asked = new WeakMap<IncomingMessage, Connection>();
-  server.on("request", (request, response) => {
-    const connection = connections.asked(request.socket);
-    asked.set(request, connection);
-    response.once("close", () => connections.answered(connection));
-  });
-  const isLast = (request: IncomingMessage): boolean => {
-    const connection = asked.get(request);
-    return connection === undefined || connections.isEnding(connection);
-  };
   const pages = {
     [PATH]: async (scrape: Parameters<ScrapeGuard["refusal"]>[0]) => {
       const refusal = await guard.refusal(scrape);
       return refusal === undefined ? await exposition(metrics) : refusalPage(refusal);
     },
   };
-  server.on("request", pageListener(pages, log, isLast));
+  const answer = pageListener(pages, log, (request) => connections.isEnding(request));
+  server.on("request", (request, response) => {
+    if (connections.begin(request, response)) answer(request, response);
+  });
   return {
     listen: async () => await listen(server, address, FLAG),
     setCertificate: (pair) => server.setSecureContext(tlsOptions(pair)),
-    close: async () => {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      await connections.drain(DRAIN_MS);
-      await closed;
-    },
+    close: async () => await connections.close(DRAIN_MS),
   };
 }
 

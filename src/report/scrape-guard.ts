@@ -12,7 +12,7 @@ import { hash } from "node:crypto";
 import type { Logger } from "../lib/logger.ts";
 import { sparing } from "../lib/sparing.ts";
 import type { PageRequest } from "../extension/pages.ts";
-import type { Turns } from "../extension/turns.ts";
+import type { Turns } from "../turns/review-turns.ts";
 import { ExpiringMap } from "./expiring-map.ts";
 
 /** As in a TokenReview; every field except the name is only passed back to the API server. */

@@ -1,6 +1,6 @@
 /** Asks the API server which clients may scrape the metrics. */
 
-import { Turns } from "../extension/turns.ts";
+import { Turns } from "../turns/review-turns.ts";
 import { isFields, fieldsOf } from "../lib/fields.ts";
 import type { Logger } from "../lib/logger.ts";
 import { SUBJECT_REVIEWS, TOKEN_REVIEWS } from "../kube/resources.ts";

@@ -1,5 +1,6 @@
 /** The timeline of a rollout if every operation takes `durationMs` and none fails. */
 
+import { namespacedName } from "../lib/keys.ts";
 import { after, earliest } from "../policy/instant.ts";
 import { neededOf, needsNone } from "./limit.ts";
 import type { Member } from "./member.ts";
@@ -185,5 +186,5 @@ class Walk {
 }
 
 function nameOf({ member: { metadata } }: PlanMember): string {
-  return `${metadata.namespace}/${metadata.name}`;
+  return namespacedName(metadata);
 }

@@ -3,6 +3,7 @@
 import { CONDITION, type HookRolloutStatus, REASON } from "../api/hook-policy.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 import { firstNames } from "../lib/first-names.ts";
+import { namespacedName } from "../lib/keys.ts";
 import { failing, type Finding } from "../status/conditions.ts";
 import type { Member } from "./member.ts";
 import type { CompiledRollout } from "./rollout.ts";
@@ -53,8 +54,5 @@ export function halted(
 const SHOWN = 3;
 
 function namesOf(all: readonly Pick<ObjectMeta, "namespace" | "name">[]): string {
-  return firstNames(
-    all.map(({ namespace, name }) => `${namespace}/${name}`),
-    SHOWN,
-  );
+  return firstNames(all.map(namespacedName), SHOWN);
 }

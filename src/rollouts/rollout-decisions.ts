@@ -4,6 +4,7 @@
  */
 
 import { compareText } from "../lib/compare-text.ts";
+import { namespacedName } from "../lib/keys.ts";
 import type { HookRollout, RolloutClaim } from "../api/hook-policy.ts";
 import type { Cluster, ObjectMeta } from "../api/meta.ts";
 import type { HookCall, HookName } from "../api/runtime-hooks.ts";
@@ -23,7 +24,7 @@ import type { DecisionRequest, RolloutApi } from "../memory/ports.ts";
 import { RolloutClaims } from "./rollout-claims.ts";
 import { RolloutEntry, type RolloutWorld } from "./rollout-entry.ts";
 import { isNotOlder, RolloutSnapshot } from "./rollout-snapshot.ts";
-import { stubRollout } from "../memory/stubs.ts";
+import { stubRollout } from "../memory/stored-views.ts";
 import { confirmedWithin } from "../memory/time-budget.ts";
 
 export interface RolloutsOptions extends RolloutWorld {
@@ -58,7 +59,7 @@ export class Rollouts {
     this.#claims = new RolloutClaims({
       api,
       namespaceOf: (name) => namespaces.get(name),
-      knownCluster: ({ namespace, name }) => clusters.get(`${namespace}/${name}`),
+      knownCluster: (cluster) => clusters.get(namespacedName(cluster)),
       compiledOf: (object) => this.get(object.metadata.name)?.compiledOf(object) ?? compile(object),
       now,
       onStored: (object) => this.learn(object.metadata.name, object),

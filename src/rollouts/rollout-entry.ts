@@ -14,10 +14,9 @@ import { BEGINS, type Member, memberOf, targetOf } from "./member.ts";
 import { type CompiledRollout, type CompiledStage, compileRollout } from "./rollout.ts";
 import { Slots } from "./slots.ts";
 import type { Lister } from "../memory/ports.ts";
-import { isSameSpec } from "../memory/same-spec.ts";
+import { isSameSpec } from "../memory/same-object.ts";
 import { RolloutQueue, type Waiting } from "./rollout-queue.ts";
-import { inSlices } from "../turns/slices.ts";
-import { atOnce, COSTLY, type Steps } from "../lib/steps.ts";
+import { atOnce, COSTLY, inSlices, type Steps } from "../turns/slice.ts";
 
 export interface RolloutWorld {
   readonly clusters: Lister<Cluster>;

@@ -5,6 +5,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { entryOf } from "../lib/entry-of.ts";
+import { namespacedName } from "../lib/keys.ts";
 import type { HookRollout, HookRolloutStatus, RolloutClaim } from "../api/hook-policy.ts";
 import { CONDITION, REASON } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
@@ -246,7 +247,7 @@ export class RolloutReconciler {
     for (const key of claimsSeen.keys()) if (!keys.has(key)) claimsSeen.delete(key);
     return running.filter((claim) => {
       const since = entryOf(claimsSeen, claimKey(claim), nowMs);
-      const cluster = clusters.get(`${claim.namespace}/${claim.name}`);
+      const cluster = clusters.get(namespacedName(claim));
       return this.#hasEnded(entry, claim, cluster, nowMs() - since >= CLAIM_MS);
     });
   }

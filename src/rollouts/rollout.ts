@@ -16,6 +16,7 @@ import { describeErrors } from "../policy/message.ts";
 import { compileSelector, type LabelMatcher } from "../policy/selector.ts";
 import { describeTooLarge } from "../policy/too-large.ts";
 import { type FieldError, isWithin, validatePolicy } from "../policy/validation/schema.ts";
+import { sizeErrors } from "../policy/validation/spec-size.ts";
 import { checkRollout } from "../policy/validation/rollout-semantics.ts";
 import { isSound } from "../policy/validation/semantics.ts";
 import type { Limit } from "./limit.ts";
@@ -117,6 +118,8 @@ function problemOf(
 
 function errorsOf(object: HookRollout): readonly FieldError[] {
   if (object.tooLarge === true) return NOT_IN_MEMORY;
+  const size = sizeErrors(object.spec);
+  if (size.length > 0) return size;
   const schemaErrors = validatePolicy("HookRollout", object).filter(({ path }) => isWithin(path, "spec"));
   return [...schemaErrors, ...checkRollout(object.spec, schemaErrors).errors];
 }

@@ -7,7 +7,7 @@ import type { OverrideEntry } from "../memory/override-set.ts";
 import { computeOverrideStatus } from "./override-status.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import type { PolicyWriter } from "../memory/ports.ts";
-import { stubOverride } from "../memory/stubs.ts";
+import { stubOverride } from "../memory/stored-views.ts";
 
 const MAX_CONFLICTS = 5;
 

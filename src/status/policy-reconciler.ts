@@ -12,9 +12,9 @@ import { computeStatus, type StatusInput } from "./policy-status.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import { callsChanged, type Transition } from "../memory/transitions.ts";
 import type { PolicyWriter, StoreOptions, Unavailable } from "../memory/ports.ts";
-import { knownOf } from "../memory/known.ts";
+import { knownOf } from "../memory/policy-entry.ts";
 import type { PolicyObject } from "../memory/policy-set.ts";
-import { stubPolicy } from "../memory/stubs.ts";
+import { stubPolicy } from "../memory/stored-views.ts";
 
 export interface PolicyReconcilerOptions extends Pick<StoreOptions, "log" | "now" | "objects"> {
   readonly store: DecisionStore;

@@ -17,11 +17,10 @@ import { OBJECTS_NOT_LOADED } from "../policy/objects.ts";
 import { type CompiledPolicy, type CompiledRule, isGated, windowsOf } from "../policy/policy.ts";
 import { earliest, timestamp, wholeSecond } from "../policy/instant.ts";
 import { failing, type Finding, withTransitions } from "./conditions.ts";
-import { type HeldRow, storedRow } from "../operations/rows.ts";
+import { clusterOfRow, type HeldRow, resultKey, storedRow } from "../operations/rows.ts";
 import { TORN_DOWN_REASONS } from "../operations/torn-down.ts";
-import { type Known, knownOf } from "../memory/known.ts";
+import { type KnownRows, knownOf } from "../memory/policy-entry.ts";
 import type { Unavailable } from "../memory/ports.ts";
-import { resultKey } from "../memory/recorded.ts";
 
 export interface StatusInput {
   readonly policy: CompiledPolicy;
@@ -29,7 +28,7 @@ export interface StatusInput {
   readonly matchedClusters: number;
   readonly held: readonly HeldRow[];
   /** What this replica knew when it last computed the status: see mayHideRows(). */
-  readonly before: Known;
+  readonly before: KnownRows;
   readonly recent: readonly RecentResult[];
   /** Why Clusters cannot be read; absent: they can. */
   readonly clustersUnavailable?: Unavailable | undefined;
@@ -43,7 +42,7 @@ export interface StatusInput {
 export function computeStatus(
   input: StatusInput,
   now: Date,
-  known: Known = knownOf(input.held),
+  known: KnownRows = knownOf(input.held),
 ): HookPolicyStatus {
   const { policy, stored, clustersUnavailable } = input;
   const counts = clustersUnavailable === undefined ? count(input, known) : storedCounts(stored);
@@ -64,10 +63,10 @@ type Counts = Pick<
   "matchedClusters" | "blocked" | "wouldBlock" | "decisions" | "decisionsOmitted"
 >;
 
-function count({ policy, held, before, stored, matchedClusters }: StatusInput, now: Known): Counts {
-  // A stub remembers one row of its stored status (stubs.ts).
+function count({ policy, held, before, stored, matchedClusters }: StatusInput, now: KnownRows): Counts {
+  // A stub remembers one row of its stored status (stored-views.ts).
   const shown = firstOf(held, policy.tooLarge === true ? 1 : MAX_DECISIONS).map(storedRow);
-  const unseen = (total: number | undefined, what: keyof Known): number =>
+  const unseen = (total: number | undefined, what: keyof KnownRows): number =>
     mayHideRows(stored) ? Math.max(0, (total ?? 0) - sizeOfUnion(before[what], now[what])) : 0;
   const clusters = (what: "blocked" | "wouldBlock"): number => {
     const { size } = now[what];
@@ -236,7 +235,7 @@ function torn({ held, stored, clustersUnavailable }: StatusInput): Finding[] {
     .toSorted((a, b) => compareText(a.firstAsked, b.firstAsked) || compareText(a.clusterUID, b.clusterUID));
   const reason = TORN_DOWN_REASONS.find((each) => rows.some(({ tornDown }) => tornDown?.reason === each));
   if (reason === undefined) return [];
-  const names = [...new Set(rows.map(({ namespace, cluster }) => `${namespace}/${cluster}`))];
+  const names = [...new Set(rows.map(clusterOfRow))];
   const message = `Others delete what held Clusters own: ${firstNames(names, SHOWN_CLUSTERS)}. Run hookpolicy explain for each`;
   return [{ type, status: "True", reason, message }];
 }

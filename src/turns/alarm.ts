@@ -3,7 +3,7 @@
 import TinyQueue from "tinyqueue";
 import { entryOf } from "../lib/entry-of.ts";
 import { Allowance, type TimeAllowance } from "./allowance.ts";
-import { TURN_MS } from "./turn.ts";
+import { SLICE_MS } from "./slice.ts";
 
 /** The clock is checked at least this often: the wall clock can be set, and timers run by another clock. */
 const MAX_SLEEP_MS = 30_000;
@@ -97,7 +97,7 @@ export class Alarm<T> {
 
   /** Calls back for all work that is due. The callback may set the same work again. */
   ring(): void {
-    const { onDue, onSetBack, turnMs = TURN_MS } = this.#options;
+    const { onDue, onSetBack, turnMs = SLICE_MS } = this.#options;
     const now = this.#options.now().getTime();
     const isSetBack = now < this.#seen - SET_BACK_MS;
     this.#seen = now;

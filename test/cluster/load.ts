@@ -13,8 +13,8 @@ import { NAMESPACE, SERVING } from "./operator-pods.ts";
 
 const HOOK: HookName = "BeforeClusterDelete";
 const SERVICE = "hookpolicy-webhook-service";
-/** Cluster API's own default for an extension. */
-const TIMEOUT_MS = 10_000;
+/** Cluster API's own default for an extension. A silence that is longer fails each call that begins with it. */
+export const CALL_TIMEOUT_MS = 10_000;
 /** So many that not all of them wait at the same time for a replica that is gone, which says nothing of the other. */
 const WORKERS = 16;
 const PAUSE_MS = 40;
@@ -24,7 +24,7 @@ export interface Call {
   readonly kept: boolean;
   /** Which TCP connection it was, of all. */
   readonly connection: number;
-  /** From the begin of the load, in milliseconds. */
+  /** From the start of the load, in milliseconds. */
   readonly from: number;
   readonly to: number;
   /** Undefined: held, as it should be. */
@@ -94,7 +94,7 @@ async function call(target: Target, agent: Agent, kept: boolean, begin: number):
   const answered = new Promise<string | undefined>((resolve) => {
     const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(target.body) };
     const servername = `${SERVICE}.${NAMESPACE}.svc`;
-    const options = { method: "POST", agent, ca: target.ca, servername, headers, timeout: TIMEOUT_MS };
+    const options = { method: "POST", agent, ca: target.ca, servername, headers, timeout: CALL_TIMEOUT_MS };
     const outgoing = request(target.url, options, (response) => {
       text(response).then(
         (body) => resolve(verdict(response.statusCode, body)),

@@ -2,10 +2,9 @@
 
 import { Agent, request as httpsRequest } from "node:https";
 
-import { AnswerLog } from "../../src/hooks/answer-log.ts";
+import { ChangedAnswers } from "../../src/report/changed-answers.ts";
 import { servedHooks } from "../../src/api/hook-catalog.ts";
-import type { HandlerDeps } from "../../src/hooks/hook-handler.ts";
-import { createRoutes, type Routes } from "../../src/hooks/hook-routes.ts";
+import { createRoutes, type HandlerDeps, type Routes } from "../../src/hooks/hook-handler.ts";
 import type { KeyPair } from "../../src/extension/tls.ts";
 import { createHookServer } from "../../src/extension/hook-server.ts";
 import { silent } from "../unit/memory/fixtures.ts";
@@ -31,7 +30,7 @@ export async function startExtension({ source, clock }: Replica, capiMinor = 14)
   const deps: HandlerDeps = {
     source,
     metrics: { answered: () => undefined, unconfirmed: () => undefined, discovered: () => undefined },
-    answers: new AnswerLog({ log: silent, everyCall: false }),
+    answers: new ChangedAnswers({ log: silent, everyCall: false }),
     log: silent,
     complain: () => undefined,
     now: () => clock.now,

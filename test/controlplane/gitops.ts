@@ -1,4 +1,4 @@
-/** What GitOps tools show of an object, by the libraries and the script that they use. */
+/** What GitOps tools show of an object, and how they delete one, by the libraries and the script that they use. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
@@ -30,6 +30,18 @@ export async function fluxHealthOf(object: KubeObject, expressions: HealthCheckE
 /** By Argo CD's Lua. */
 export async function argoHealthOf(object: KubeObject, script: string): Promise<Shown> {
   return await judge(object, "health", script);
+}
+
+export interface Pruning {
+  readonly tool: "argo" | "flux";
+  readonly kubeconfig: string;
+  /** Of Argo CD: its sync option PrunePropagationPolicy. */
+  readonly propagation?: "Foreground" | "Background";
+}
+
+/** Deletes an object that has left Git: gitops-engine's sync says Pruned or Failed, Flux's ssa says deleted or Failed. */
+export async function prune(object: KubeObject, { tool, kubeconfig, propagation }: Pruning): Promise<Shown> {
+  return await judge(object, "prune", tool, kubeconfig, ...(propagation === undefined ? [] : [propagation]));
 }
 
 async function judge(object: KubeObject, ...args: readonly string[]): Promise<Shown> {

@@ -51,7 +51,7 @@ const LARGEST = {
   rules: [
     expressionRule(
       "rule",
-      many(16, (gate) => longest(String(gate))),
+      many(8, (gate) => longest(String(gate))),
     ),
   ],
 };

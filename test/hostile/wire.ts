@@ -81,10 +81,15 @@ export function parseAnswers(said: Buffer, { bodies = true } = {}): HttpAnswer[]
     const [, code] = /^HTTP\/1\.1 (\d{3}) [ -~]+(\r\n[!-9;-~]+: [ -~]*)*$/.exec(head) ?? [];
     if (end < 0 || code === undefined) throw new Error(`no HTTP: ${JSON.stringify(head.slice(0, 100))}`);
     const body = rest.subarray(end + 4);
-    const length = code === "100" || !bodies ? 0 : Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1]);
+    const length = code === "100" || !bodies ? 0 : lengthOf(head);
     if (!(length <= body.length)) throw new Error(`${body.length} bytes of a body of ${length}`);
     if (code !== "100") answers.push({ status: Number(code), text: body.subarray(0, length).toString() });
     rest = body.subarray(length);
   }
   return answers;
+}
+
+/** Node.js refuses without a length, and closes the connection. */
+function lengthOf(head: string): number {
+  return Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? 0);
 }

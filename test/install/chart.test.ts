@@ -165,6 +165,15 @@ test("the API server's client certificate can be asked for", async () => {
   assert.ok(args.includes("--admission-client-cn=api"));
 });
 
+test("hooks can be restricted to the Pods of namespaces that are named", async () => {
+  assert.ok((await template()).every(({ kind }) => kind !== "NetworkPolicy"));
+  const objects = await template("--set", "networkPolicy.callers={capi-system}");
+  const { spec } = objects.find(({ kind }) => kind === "NetworkPolicy") ?? assert.fail("no NetworkPolicy");
+  const [hooks] = spec.ingress;
+  assert.deepEqual(hooks.ports, [{ port: "webhook" }]);
+  assert.deepEqual(hooks.from[0].namespaceSelector.matchExpressions[0].values, ["capi-system"]);
+});
+
 test("metrics are read by the ServiceAccounts that are named", async () => {
   const readers = [
     { namespace: "monitoring", name: "prometheus-k8s" },

@@ -76,7 +76,7 @@ describe("with an API server", () => {
     assert.match(said, /protect/);
   });
 
-  test("runs the operator, whose thread reviews policies", async () => {
+  test("runs the operator, which reviews policies", async () => {
     const operator = await startOperator(cp, { name: "executable", executable: program });
     const answered = await operator.ask("BeforeClusterDelete", { cluster: await clusterOf("prod-1") });
     assert.ok((answered.retryAfterSeconds ?? 0) > 0);

@@ -10,7 +10,6 @@ import { withTransitions } from "../../src/status/conditions.ts";
 import type { PolicyObject } from "../../src/memory/policy-set.ts";
 import { MAX_STEPS } from "../../src/policy/cel/meter.ts";
 import { compileExpression } from "../../src/policy/cel/expression.ts";
-import { compileInSteps } from "../../src/policy/compile.ts";
 import { decide } from "../../src/policy/decide.ts";
 import type { Decision } from "../../src/policy/decision.ts";
 import { describeErrors } from "../../src/policy/message.ts";
@@ -20,7 +19,6 @@ import { remember } from "../../src/operations/timers.ts";
 import { compileWindow } from "../../src/policy/window/window.ts";
 import type { World } from "../../src/policy/world.ts";
 import {
-  ALL_HOOKS,
   at,
   cluster,
   compiled,
@@ -244,7 +242,7 @@ test("C7, C8: an expression holds its patterns, windows and calendars", () => {
   assert.equal(expression?.prepared.length, 3);
 });
 
-describe("C14: a step of compiling", () => {
+describe("C14: compiling", () => {
   test("weighs the patterns of an expression together", () => {
     const expression = range(4)
       .map((i) => `''.matches('a{400}${i}')`)
@@ -254,18 +252,39 @@ describe("C14: a step of compiling", () => {
     assert.match(errors[0]?.message ?? "", /the patterns of the expression together repeat too much$/);
   });
 
-  test("nor may those of a policy weigh too much", () => {
+  test("weighs the patterns of a policy together", () => {
     const policy = compiled(full((i) => ({ expression: `'x'.matches('a{600}${i}')` })));
     assert.match(policy.errors[0]?.message ?? "", /the patterns of all expressions together/);
   });
 
-  test("is one of several gates", () => {
-    const members = range(8).map((i) => ({ name: `m${i}`, window: never(i) }));
-    const policy = hookPolicy({ rules: [rule({ until: [{ name: "g", anyOf: members }] })] });
-    const steps = compileInSteps("HookPolicy", policy, ALL_HOOKS);
-    let count = 0;
-    while (steps.next().done !== true) count += 1;
-    assert.ok(count >= 8 * 2, `${count} steps`);
+  test("takes no spec of more values than can be checked at once: it holds, and says why", () => {
+    const members = range(8).map((i) => ({ name: `m${i}`, label: { key: "a" } }));
+    const policy = compiled(full(() => ({ anyOf: members })));
+    assert.deepEqual(policy.errors, [
+      { path: "spec", message: "too large to be checked: make several of it" },
+    ]);
+    assert.equal(decide([policy], world(), DELETE, NOW).holds, true);
+    assert.equal(
+      decide([compiled(full(() => ({ label: { key: "a" } })))], world(), DELETE, NOW).verdict,
+      "Blocked",
+    );
+  });
+
+  test("of a spec that is too large keeps that it only audits, and that it denies", () => {
+    const junk = range(5000);
+    const of = (spec: object): ReturnType<typeof compiled> =>
+      compiled(hookPolicy({ ...spec, junk } as never));
+    assert.equal(decide([of({ mode: "Audit" })], world(), DELETE, NOW).holds, false);
+    assert.equal(decide([of({ failurePolicy: "Ignore" })], world(), DELETE, NOW).holds, true);
+    assert.equal(
+      of({ rules: [rule({ admission: "Warn" }), rule({ admission: "Deny" })] }).rules[0]?.admission,
+      "Deny",
+    );
+  });
+
+  test("finds a few of the mistakes of a rule", () => {
+    const { errors } = compiled(full(() => ({ expression: "clustr" })));
+    assert.equal(errors.length, 16 * 4);
   });
 
   test("finds a few of the mistakes of an expression", () => {

@@ -9,7 +9,7 @@ import type { DecisionStore } from "../../src/memory/decision-store.ts";
 import type { PolicyKind } from "../../src/policy/policy-ref.ts";
 import type { PolicyObject } from "../../src/memory/policy-set.ts";
 import { Confirmer } from "../../src/release/confirmation.ts";
-import { sameCluster } from "../../src/memory/same-cluster.ts";
+import { sameCluster } from "../../src/memory/same-object.ts";
 import { auditEntry } from "../../src/report/audit-entry.ts";
 import { followMemory } from "../../src/report/gauges.ts";
 import { createMetrics } from "../../src/report/metrics.ts";

@@ -6,7 +6,7 @@ import type { GateSpec } from "../../src/api/hook-policy.ts";
 import type { Cluster } from "../../src/api/meta.ts";
 import { Confirmer } from "../../src/release/confirmation.ts";
 import type { LiveReader } from "../../src/memory/ports.ts";
-import { AnswerLog } from "../../src/hooks/answer-log.ts";
+import { ChangedAnswers } from "../../src/report/changed-answers.ts";
 import { createHandler } from "../../src/hooks/hook-handler.ts";
 import { WholeBody } from "../../src/extension/whole-body.ts";
 import type { ObjectReader } from "../../src/policy/objects.ts";
@@ -65,7 +65,7 @@ async function call(sent: Cluster, objects: ObjectReader, known: Cluster | undef
       unconfirmed: (reason) => reasons.push(reason),
       discovered: () => undefined,
     },
-    answers: new AnswerLog({ log: silent, everyCall: false }),
+    answers: new ChangedAnswers({ log: silent, everyCall: false }),
     log: silent,
     complain: () => undefined,
     now,

@@ -132,7 +132,12 @@ test("the audit log is harmless, and loses nothing", () => {
   const lines: string[] = [];
   const audit = new AuditLog({ write: (line) => void lines.push(line), instance: WORST, log: silent });
   const answer = { status: "Success", retryAfterSeconds: 5, message: WORST } as const;
-  audit.record({ call: DELETE, cluster: cluster({ name: WORST }) }, { verdict: "Blocked", answer }, NOW);
+  audit.answered(
+    { call: DELETE, cluster: cluster({ name: WORST }) },
+    { verdict: "Blocked", answer },
+    undefined,
+    NOW,
+  );
   assert.deepEqual(lines.map(harm), [undefined]);
   const [entry] = lines.map((line) => JSON.parse(line));
   assert.deepEqual([entry.instance, entry.cluster.name, entry.answer.message], [WORST, WORST, WORST]);

@@ -7,7 +7,7 @@ import { HOOK_NAMES, type HookCall, type HookName, type HookResponse } from "../
 import { Confirmer } from "../../src/release/confirmation.ts";
 import type { LiveReader } from "../../src/memory/ports.ts";
 import type { PolicyObject } from "../../src/memory/policy-set.ts";
-import { AnswerLog } from "../../src/hooks/answer-log.ts";
+import { ChangedAnswers } from "../../src/report/changed-answers.ts";
 import { createHandler, type HookHandler } from "../../src/hooks/hook-handler.ts";
 import { WholeBody } from "../../src/extension/whole-body.ts";
 import { describeTransition } from "../../src/report/event-text.ts";
@@ -120,7 +120,7 @@ export class Operators {
         unconfirmed: (reason: string) => this.unconfirmed.push(reason),
         discovered: () => undefined,
       },
-      answers: new AnswerLog({ log: silent, everyCall: false }),
+      answers: new ChangedAnswers({ log: silent, everyCall: false }),
       log: silent,
       complain: () => undefined,
       now,

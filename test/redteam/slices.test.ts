@@ -4,12 +4,9 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { DecisionRow, GateSpec } from "../../src/api/hook-policy.ts";
 import { PENDING_HOOKS_ANNOTATION } from "../../src/api/meta.ts";
-import { atOnce } from "../../src/lib/steps.ts";
 import type { PolicyObject } from "../../src/memory/policy-set.ts";
-import { compileInSteps } from "../../src/policy/compile.ts";
 import type { ObjectReader } from "../../src/policy/objects.ts";
 import {
-  ALL_HOOKS,
   APPROVED,
   at,
   cluster,
@@ -47,18 +44,6 @@ function rings(fixture: Fixture, until: () => boolean): number {
 }
 
 describe("a policy of 256 expressions", () => {
-  test("is compiled in at least as many steps, each of them one expression", () => {
-    const steps = compileInSteps("HookPolicy", large("p"), ALL_HOOKS);
-    let count = 0;
-    while (steps.next().done !== true) count += 1;
-    assert.ok(count >= 3 * 256, `${count} steps`);
-    const compiled = atOnce(compileInSteps("HookPolicy", large("p"), ALL_HOOKS));
-    assert.deepEqual(
-      compiled.rules.map(({ gates: { length } }) => length),
-      Array(16).fill(16),
-    );
-  });
-
   test("is in force once it is compiled, and the one before it until then", () => {
     const fixture = storeWith({ compileMs: -1, clusters: [cluster({ deletionTimestamp })] });
     const loose = hookPolicy({ mode: "Audit" });
@@ -101,14 +86,14 @@ describe("a policy of 256 expressions", () => {
     assert.deepEqual(entryOf(fixture, object).object.status, status);
   });
 
-  test("of another namespace is not compiled before a small one of this", () => {
+  test("of another namespace delays a small one by one compilation, whatever their number", () => {
     const fixture = storeWith({ compileMs: -1 });
     for (let n = 0; n < 10; n += 1) fixture.setPolicy(large(`p${n}`, "aaa-flood"));
     const small = hookPolicy();
     fixture.setPolicy(small);
-    const count = rings(fixture, () => fixture.store.policies.get(keyOf(small)) !== undefined);
-    assert.ok(count < 50, `${count} turns`);
-    assert.equal([...fixture.store.policies.entries()].length, 1);
+    rings(fixture, () => fixture.store.policies.get(keyOf(small)) !== undefined);
+    const order = [...fixture.store.policies.entries()].map(({ key }) => key);
+    assert.ok(order.indexOf(keyOf(small)) <= 1, order.join());
   });
 
   test("is awaited before everything counts as loaded", () => {

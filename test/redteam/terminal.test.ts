@@ -203,7 +203,7 @@ const SRC = resolve(import.meta.dirname, "../../src");
 const EXITS = [
   "cli/terminal/confirm.ts",
   "cli/terminal/output.ts",
-  "report/auditing.ts",
+  "report/audit-log.ts",
   "report/process-log.ts",
 ];
 

@@ -8,7 +8,7 @@ import type { GateSpec, RuleSpec } from "../../src/api/hook-policy.ts";
 import type { Cluster } from "../../src/api/meta.ts";
 import type { PolicyObject } from "../../src/memory/policy-set.ts";
 import type { Decision } from "../../src/policy/decision.ts";
-import { compileRange } from "../../src/policy/gates/version-range.ts";
+import { compileRange } from "../../src/policy/version-range.ts";
 import { compileWindow, type WindowState } from "../../src/policy/window/window.ts";
 import { windowProblems } from "../../src/policy/window/window-check.ts";
 import type { World } from "../../src/policy/world.ts";

@@ -20,9 +20,10 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   release: [...CORE, "memory", "rollouts/rollout-decisions.ts"],
   kube: ["lib", "turns", "api"],
   objects: ["lib", "api", "policy", "kube"],
-  extension: ["lib"],
+  // The table of hooks belongs to the protocol; the core reads it, too.
+  extension: ["lib", "api/hook-catalog.ts", "api/runtime-hooks.ts"],
   hooks: ["lib", "api", "policy", "kube", "memory/ports.ts", "extension"],
-  admission: ["lib", "api", "policy", "operations", "extension"],
+  admission: ["lib", "turns", "api", "policy", "operations", "extension"],
   report: [
     ...CORE,
     "kube",

@@ -2,7 +2,6 @@
  * Plans the approval of an operation: which annotations and labels its gates wait for, and what still holds it then.
  */
 
-import type { AnyOfGateSpec, MetadataGateSpec } from "../../api/hook-policy.ts";
 import type { Cluster, Namespace, ObjectMeta } from "../../api/meta.ts";
 import { HOOK_NAMES, type HookCall, type HookName } from "../../api/runtime-hooks.ts";
 import { hasEnded } from "../../operations/ended.ts";
@@ -12,7 +11,7 @@ import type { ServedHooks } from "../../api/hook-catalog.ts";
 import { decide } from "../../policy/decide.ts";
 import type { Decision, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
 import { forecast } from "../../operations/forecast.ts";
-import { ANY_VALUE, MISSING, wantedValue } from "../../policy/gates/metadata-gate.ts";
+import { marksOf } from "../../policy/gates/gates.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
 import { lookup } from "../../policy/selector.ts";
 import {
@@ -197,25 +196,21 @@ function approvalsOf(scene: Scene, call: HookCall, { trace }: Decision): Approva
     );
 }
 
-/** The gate, or the members of an anyOf gate. */
-function specsOf({ fleet }: Scene, { policy, rule, gate }: GateRef): readonly Partial<AnyOfGateSpec>[] {
-  const found = fleet.policies.find(({ compiled }) => compiled.ref === policy);
-  const spec = gateOf(found?.raw["spec"], { rule, gate });
-  if (spec === undefined) return [];
-  return Array.isArray(spec.anyOf) ? spec.anyOf : [spec];
-}
-
 /** Prefers a mark on the Cluster: a mark on the Namespace affects every Cluster in it. */
 function markFor(scene: Scene, gate: GateRef, call: HookCall): Mark | undefined {
-  const marks = marksOf(scene, gate, call).filter((mark) => whyWithheld(scene, mark, gate) === undefined);
+  const marks = marksFor(scene, gate, call).filter((mark) => whyWithheld(scene, mark, gate) === undefined);
   return marks.find(({ on }) => on === "Cluster") ?? marks[0];
 }
 
-function marksOf(scene: Scene, gate: GateRef, call: HookCall): Mark[] {
-  return specsOf(scene, gate).flatMap(({ annotation, label }) => [
-    ...(annotation === undefined ? [] : markOf(scene, "annotation", annotation, call)),
-    ...(label === undefined ? [] : markOf(scene, "label", label, call)),
-  ]);
+function marksFor({ fleet, cluster }: Scene, { policy, rule, gate }: GateRef, call: HookCall): Mark[] {
+  const raw = fleet.policies.find(({ compiled }) => compiled.ref === policy)?.raw;
+  const { namespace } = fleet.world(cluster);
+  return marksOf(gateOf(raw?.["spec"], { rule, gate }), cluster, call).flatMap((mark) => {
+    const target = mark.on === "Cluster" ? cluster : namespace;
+    if (target === undefined) return [];
+    const present = lookup(target.metadata[FIELDS[mark.field]], mark.key);
+    return [{ ...mark, ...(present !== undefined && { replaces: present }) }];
+  });
 }
 
 function whyWithheld(
@@ -238,22 +233,6 @@ const UNKNOWN_SELECTORS =
 export function unwanted({ marks }: ApprovalPlan, namespaceMarks: readonly string[]): readonly string[] {
   const wanted = marks.filter(({ on }) => on === "Namespace").map(({ key, value }) => `${key}=${value}`);
   return namespaceMarks.filter((named) => !wanted.includes(named));
-}
-
-function markOf(
-  { fleet, cluster }: Scene,
-  field: MetadataField,
-  spec: MetadataGateSpec,
-  call: HookCall,
-): Mark[] {
-  const on = spec.from ?? "Cluster";
-  const target = on === "Cluster" ? cluster : fleet.world(cluster).namespace;
-  const value = wantedValue(field, spec, cluster, call);
-  if (target === undefined || value === MISSING) return [];
-  const { key } = spec;
-  const present = lookup(target.metadata[FIELDS[field]], key);
-  const replaced = present === undefined ? {} : { replaces: present };
-  return [{ on, field, key, value: value ?? ANY_VALUE, ...replaced }];
 }
 
 export const FIELDS = { annotation: "annotations", label: "labels" } as const;
@@ -310,7 +289,7 @@ function prospects(
 }
 
 function withheldFrom(scene: Scene, gate: GateRef, call: HookCall): Pick<Obstacle, "withheld"> {
-  const reasons = marksOf(scene, gate, call)
+  const reasons = marksFor(scene, gate, call)
     .map((mark) => whyWithheld(scene, mark, gate))
     .filter((why) => why !== undefined);
   return reasons.length === 0 ? {} : { withheld: [...new Set(reasons)].join("; or ") };

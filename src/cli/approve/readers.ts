@@ -8,12 +8,12 @@ import { markReaders } from "../../policy/mark-readers.ts";
 import type { MarkReaders } from "../../policy/settable.ts";
 import { asReader } from "../fleet/fleet.ts";
 import type { RawObject } from "../fleet/kinds.ts";
-import type { Looked } from "../fleet/live-cluster.ts";
+import type { ClusterReading } from "../fleet/live-cluster.ts";
 import { listTyped } from "../fleet/live-objects.ts";
 
 export async function readersFor(
   client: KubeClient,
-  { fleet: { platform }, isPlatformWhole }: Looked,
+  { fleet: { platform }, isPlatformWhole }: ClusterReading,
 ): Promise<MarkReaders> {
   const registrations = await unless(isForbidden, listRegistrations(client));
   const readers = [...platform, ...(registrations ?? []).map(asReader)];

@@ -7,7 +7,7 @@ import { targetVersion } from "../../policy/target-version.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { shellQuote, truncate } from "../../policy/message.ts";
-import { commandToSet } from "../../policy/gates/metadata-gate.ts";
+import { commandToSet } from "../../policy/settable.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import type { ApprovalPlan, Ending, GateRef, Mark, Obstacle, Operation, OperationPlan } from "./approval.ts";
 import { ageText } from "../terminal/age.ts";

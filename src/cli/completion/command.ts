@@ -79,10 +79,10 @@ function isClusterName(word: string): boolean {
 
 async function namesOf(client: KubeClient, kind: Live, options: NamesOptions): Promise<readonly string[]> {
   const liveObjects = await import("../fleet/live-objects.ts");
-  const { keyOf } = await import("../../kube/resource.ts");
+  const { namespacedName } = await import("../../lib/keys.ts");
   const lists = (await resourcesOf(client, kind, options.signal)).map(async (resource) => {
     const keys = await liveObjects.namesOf(client, resource, options);
-    return keys.map((key) => (kind === "policyref" ? `${resource.kind}/${key.name}` : keyOf(key)));
+    return keys.map((key) => (kind === "policyref" ? `${resource.kind}/${key.name}` : namespacedName(key)));
   });
   return (await Promise.all(lists)).flat();
 }

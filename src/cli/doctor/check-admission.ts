@@ -6,14 +6,14 @@ import { EXTENSION_NAME } from "../../hooks/registration.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import { apiServerTrust } from "./check-certificate.ts";
-import { nameOf, type Surveyed } from "./check-coverage.ts";
+import { nameOf, type CoverageSurvey } from "./check-coverage.ts";
 import { error, type Evidence, type Finding, ok, type Settings, some, unread, warning } from "./doctor.ts";
 
 const INSTALL =
   "set admission.clusters=true in the chart's values, or add the component manifests/cluster-admission";
 const UNTIL_THEN = "until then it refuses to create, delete and upgrade every Cluster";
 
-export function admission(evidence: Evidence, settings: Settings, { fleet }: Surveyed): Finding {
+export function admission(evidence: Evidence, settings: Settings, { fleet }: CoverageSurvey): Finding {
   const { clusterWebhook: read } = evidence;
   const speaking = fleet.policies.filter(({ compiled }) =>
     compiled.rules.some((rule) => rule.admission !== undefined),

@@ -4,11 +4,11 @@ import { BYPASSES, bypassesOf, type Bypass } from "../../operations/marks.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { shellQuote } from "../../policy/message.ts";
 import { counted } from "../terminal/counted.ts";
-import type { Surveyed } from "./check-coverage.ts";
+import type { CoverageSurvey } from "./check-coverage.ts";
 import { error, type Evidence, type Finding, ok, some, unread, warning } from "./doctor.ts";
 
 /** Cluster API looks for the mark when the Cluster is deleted, not for when it was set. */
-export function okToDelete({ clusters }: Evidence, { fleet }: Surveyed): Finding {
+export function okToDelete({ clusters }: Evidence, { fleet }: CoverageSurvey): Finding {
   if (!clusters.ok) return unread(clusters);
   const { count, names, remedy } = marked(fleet, ["ok-to-delete"]);
   if (count === 0) return ok("no Cluster has it ahead of its deletion");
@@ -18,7 +18,7 @@ export function okToDelete({ clusters }: Evidence, { fleet }: Surveyed): Finding
   );
 }
 
-export function unsafe({ clusters }: Evidence, { fleet }: Surveyed): Finding {
+export function unsafe({ clusters }: Evidence, { fleet }: CoverageSurvey): Finding {
   if (!clusters.ok) return unread(clusters);
   const wanted: readonly Bypass[] = ["disable-update-version-check", "disable-update-class-name-check"];
   const { count, names, remedy } = marked(fleet, wanted);
@@ -36,7 +36,7 @@ interface Marked {
   readonly remedy: string;
 }
 
-function marked(fleet: Surveyed["fleet"], wanted: readonly Bypass[]): Marked {
+function marked(fleet: CoverageSurvey["fleet"], wanted: readonly Bypass[]): Marked {
   const found = fleet.clusters().flatMap((cluster) => {
     const bypasses = bypassesOf(cluster).filter((each) => wanted.includes(each));
     return bypasses.length === 0 ? [] : [{ cluster, bypasses }];

@@ -12,7 +12,7 @@ import { Fleet, type FleetPolicy } from "../fleet/fleet.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 
 /** The fleet, and which policies match which of its Clusters. */
-export interface Surveyed {
+export interface CoverageSurvey {
   readonly fleet: Fleet;
   /** Policies with gates, with the Clusters that they match. */
   readonly gated: ReadonlyMap<FleetPolicy, readonly Cluster[]>;
@@ -21,7 +21,7 @@ export interface Surveyed {
   readonly namespaces: ReadonlySet<string>;
 }
 
-export function survey(evidence: Evidence, settings: Settings): Surveyed {
+export function survey(evidence: Evidence, settings: Settings): CoverageSurvey {
   const { policies, overrides, rollouts, clusters, namespaces } = evidence;
   const objects = [policies, overrides, rollouts, clusters, namespaces].flatMap((read) =>
     read.ok ? read.value : [],
@@ -65,7 +65,7 @@ export function kindsIn(
 
 export const nameOf = ({ compiled }: FleetPolicy): string => policyName(compiled.ref);
 
-export function effective(evidence: Evidence, { fleet, gated }: Surveyed): Finding {
+export function effective(evidence: Evidence, { fleet, gated }: CoverageSurvey): Finding {
   const missing = unreadMatches(evidence, fleet);
   if (missing !== undefined) return missing;
   const idle = [...gated].filter(([, found]) => found.length === 0).map(([policy]) => nameOf(policy));
@@ -84,7 +84,7 @@ function unreadMatches({ policies, clusters, namespaces }: Evidence, fleet: Flee
   return missing;
 }
 
-export function topology({ clusters }: Evidence, { fleet, gated }: Surveyed): Finding {
+export function topology({ clusters }: Evidence, { fleet, gated }: CoverageSurvey): Finding {
   if (!clusters.ok) return unread(clusters);
   const without = fleet
     .clusters()
@@ -103,7 +103,7 @@ export function topology({ clusters }: Evidence, { fleet, gated }: Surveyed): Fi
   );
 }
 
-export function unmatched(evidence: Evidence, { fleet, matched }: Surveyed): Finding {
+export function unmatched(evidence: Evidence, { fleet, matched }: CoverageSurvey): Finding {
   const missing = unreadMatches(evidence, fleet);
   if (missing !== undefined) return missing;
   const alone = fleet

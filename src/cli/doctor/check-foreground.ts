@@ -6,7 +6,6 @@ import type { RawObject } from "../fleet/kinds.ts";
 import { error, type Evidence, type Finding, ok, some, unread, warning } from "./doctor.ts";
 
 export const FOREGROUND_POLICY = "hookpolicy-refuse-foreground-deletion";
-/** A Namespace with this label and the value "allowed" is left out. */
 const OPT_OUT = "hookpolicy.dev/foreground-deletion";
 
 const NAMED = `ValidatingAdmissionPolicy ${FOREGROUND_POLICY}`;
@@ -20,7 +19,8 @@ export function foreground(evidence: Evidence): Finding {
     return policy.why === "NotFound" ? unprotected(`there is no ${NAMED}`, evidence) : unread(policy);
   }
   if (!bindings.ok) return unread(bindings);
-  if (!bindings.value.some(denies)) return unprotected(`${NAMED} is not bound with Deny`, evidence);
+  if (!isBound(bindings.value, FOREGROUND_POLICY))
+    return unprotected(`${NAMED} is not bound with Deny`, evidence);
   return ok(`${NAMED} is bound${exceptions(evidence)}`);
 }
 
@@ -36,17 +36,25 @@ function unprotected(detail: string, { serverVersion, clusterWebhook }: Evidence
   return error(`${detail}: kubectl delete --cascade=foreground destroys a Cluster that is held`, remedy);
 }
 
-function denies({ spec }: RawObject): boolean {
-  const { policyName, validationActions, matchResources } = fieldsOf(spec);
-  const everywhere = matchResources === undefined;
-  return textOf(policyName) === FOREGROUND_POLICY && listOf(validationActions).includes("Deny") && everywhere;
+/** Whether the policy refuses everywhere, by one of these bindings. */
+export function isBound(bindings: readonly RawObject[], policy: string): boolean {
+  return bindings.some(({ spec }) => {
+    const { policyName, validationActions, matchResources } = fieldsOf(spec);
+    const denies = listOf(validationActions).includes("Deny");
+    return textOf(policyName) === policy && denies && matchResources === undefined;
+  });
 }
 
 function exceptions({ namespaces }: Evidence): string {
   if (!namespaces.ok) return "; which Namespaces have opted out is unknown";
-  const out = namespaces.value
+  const out = optedOut(namespaces.value, OPT_OUT);
+  return out.length === 0 ? "" : `; Namespaces that opt out by the label ${OPT_OUT}: ${some(out)}`;
+}
+
+/** The names of the Namespaces with this label and the value "allowed". */
+export function optedOut(namespaces: readonly RawObject[], label: string): string[] {
+  return namespaces
     .map(({ metadata }) => viewMetadata(metadata))
-    .filter(({ labels }) => labels?.[OPT_OUT] === "allowed");
-  if (out.length === 0) return "";
-  return `; Namespaces that opt out by the label ${OPT_OUT}: ${some(out.map(({ name }) => name))}`;
+    .filter(({ labels }) => labels?.[label] === "allowed")
+    .map(({ name }) => name);
 }

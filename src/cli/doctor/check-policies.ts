@@ -8,7 +8,7 @@ import type { Fleet, FleetPolicy } from "../fleet/fleet.ts";
 import { findTearDowns } from "../fleet/teardown.ts";
 import { conditionOf } from "../fleet/kinds.ts";
 import { clusterKey } from "../../policy/cluster.ts";
-import { nameOf, type Surveyed } from "./check-coverage.ts";
+import { nameOf, type CoverageSurvey } from "./check-coverage.ts";
 import { operators } from "./check-install.ts";
 import {
   error,
@@ -24,7 +24,7 @@ import {
   warning,
 } from "./doctor.ts";
 
-export function ready(evidence: Evidence, { fleet }: Surveyed): Finding {
+export function ready(evidence: Evidence, { fleet }: CoverageSurvey): Finding {
   const { policies, deployments } = evidence;
   if (!policies.ok) return unread(policies);
   if (fleet.policies.length === 0) return warning("there is no policy: nothing is held", "hookpolicy init");
@@ -84,7 +84,7 @@ function edit({ compiled: { ref } }: FleetPolicy): string {
   return `kubectl edit ${ref.kind.toLowerCase()} ${ref.name}${namespace}`;
 }
 
-export function called(evidence: Evidence, { fleet }: Surveyed): Finding {
+export function called(evidence: Evidence, { fleet }: CoverageSurvey): Finding {
   if (!evidence.policies.ok) return unread(evidence.policies);
   const silent = fleet.policies.flatMap(notCalled);
   if (silent.length === 0) return ok("no policy says that Cluster API does not ask it");
@@ -98,7 +98,7 @@ function notCalled(policy: FleetPolicy): Problem[] {
 }
 
 /** Whether others delete what Clusters own. */
-export function owned({ clusters, ownedUnseen }: Evidence, { fleet }: Surveyed): Finding {
+export function owned({ clusters, ownedUnseen }: Evidence, { fleet }: CoverageSurvey): Finding {
   if (!clusters.ok) return unread(clusters);
   const find = findTearDowns(fleet);
   const torn = fleet.clusters().flatMap((cluster) => {
@@ -118,7 +118,7 @@ export function owned({ clusters, ownedUnseen }: Evidence, { fleet }: Surveyed):
   return ok(`no held Cluster loses its control plane or infrastructure${unseen}`);
 }
 
-export function overrides(evidence: Evidence, { fleet }: Surveyed, { now }: Settings): Finding {
+export function overrides(evidence: Evidence, { fleet }: CoverageSurvey, { now }: Settings): Finding {
   if (!evidence.overrides.ok) return unread(evidence.overrides);
   const active = fleet.overrides.filter(
     (override) =>

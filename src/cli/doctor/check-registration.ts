@@ -21,7 +21,7 @@ import {
   unread,
   warning,
 } from "./doctor.ts";
-import type { Surveyed } from "./check-coverage.ts";
+import type { CoverageSurvey } from "./check-coverage.ts";
 import { capiVersion, minorOf, operators, TELL_CAPI } from "./check-install.ts";
 
 function ours({ registrations }: Evidence, { serviceName }: Pick<Settings, "serviceName">): Registration[] {
@@ -129,7 +129,7 @@ function capiFlag(evidence: Evidence, minor: number | undefined): string {
 }
 
 /** Finds namespaces with policies or matched Clusters that the namespaceSelector of no ExtensionConfig selects. */
-export function namespaces(evidence: Evidence, settings: Settings, surveyed: Surveyed): Finding {
+export function namespaces(evidence: Evidence, settings: Settings, surveyed: CoverageSurvey): Finding {
   const { registrations, policies, clusters } = evidence;
   for (const read of [registrations, policies, clusters]) if (!read.ok) return unread(read);
   if (!evidence.namespaces.ok) return unread(evidence.namespaces);

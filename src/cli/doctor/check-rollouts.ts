@@ -6,12 +6,12 @@ import type { Cluster } from "../../api/meta.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import type { FleetRollout } from "../fleet/fleet.ts";
 import { conditionOf } from "../fleet/kinds.ts";
-import type { Surveyed } from "./check-coverage.ts";
+import type { CoverageSurvey } from "./check-coverage.ts";
 import { error, type Evidence, type Finding, ok, some, unread, warning } from "./doctor.ts";
 
 const NONE = ok("there is no HookRollout");
 
-export function rollouts({ rollouts: read }: Evidence, { fleet }: Surveyed): Finding {
+export function rollouts({ rollouts: read }: Evidence, { fleet }: CoverageSurvey): Finding {
   if (!read.ok) return unread(read);
   const all = fleet.rollouts;
   if (all.length === 0) return NONE;
@@ -61,7 +61,7 @@ function paused(all: readonly FleetRollout[]): Finding | undefined {
 }
 
 /** Finds selected Clusters for which Cluster API calls no hook, and Clusters that several rollouts select. */
-export function rolloutClusters({ rollouts: read, clusters }: Evidence, { fleet }: Surveyed): Finding {
+export function rolloutClusters({ rollouts: read, clusters }: Evidence, { fleet }: CoverageSurvey): Finding {
   if (!read.ok) return unread(read);
   if (!clusters.ok) return unread(clusters);
   if (fleet.rollouts.length === 0) return NONE;

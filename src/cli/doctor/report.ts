@@ -16,6 +16,7 @@ import {
 import { admission } from "./check-admission.ts";
 import * as bypasses from "./check-bypasses.ts";
 import { foreground } from "./check-foreground.ts";
+import { references } from "./check-references.ts";
 import * as certificate from "./check-certificate.ts";
 import * as coverage from "./check-coverage.ts";
 import * as policies from "./check-policies.ts";
@@ -24,7 +25,7 @@ import * as rollout from "./check-rollouts.ts";
 import * as registration from "./check-registration.ts";
 import { tableLines } from "../terminal/table.ts";
 
-type Examine = (evidence: Evidence, settings: Settings, surveyed: coverage.Surveyed) => Finding;
+type Examine = (evidence: Evidence, settings: Settings, surveyed: coverage.CoverageSurvey) => Finding;
 
 /** Checks come after those that they depend on. */
 const CHECKS: Readonly<Record<string, Examine>> = {
@@ -41,6 +42,7 @@ const CHECKS: Readonly<Record<string, Examine>> = {
   webhook: certificate.webhook,
   admission,
   foreground,
+  references: (evidence, _, surveyed) => references(evidence, surveyed),
   policies: (evidence, _, surveyed) => policies.ready(evidence, surveyed),
   calls: (evidence, _, surveyed) => policies.called(evidence, surveyed),
   effect: (evidence, _, surveyed) => coverage.effective(evidence, surveyed),

@@ -1,27 +1,34 @@
-/** Prints an explanation as JSON. Schema: schemas/output/explain.json. */
+/** An explanation as JSON, for `-o json` and for the page. Schema: schemas/output/explain.json. */
 
 import type { GateTrace } from "../../policy/decision.ts";
 import { timestamp } from "../../policy/instant.ts";
+import type * as wire from "../../page/wire.ts";
 import type { ExplainedOperation, Explanation } from "./explanation.ts";
 import type { ExplainedPolicy, ExplainedRule } from "./policy-explanation.ts";
 import type { Release } from "./way-out.ts";
 
-export function explanationJson({ at, operations, ...rest }: Explanation): object {
+export function explanationJson({ at, operations, ...rest }: Explanation): wire.ExplainReport {
   return { ...rest, at: timestamp(at), operations: operations.map(operationJson) };
 }
 
-function operationJson({ firstAsked, release, steps, policies, ...rest }: ExplainedOperation): object {
+function operationJson({
+  firstAsked,
+  release,
+  steps,
+  policies,
+  ...rest
+}: ExplainedOperation): wire.ExplainedOperation {
   return {
     ...rest,
     ...(firstAsked !== undefined && { firstAsked: timestamp(firstAsked) }),
-    ...releaseJson("earliestRelease", release),
-    steps: steps.map(({ release: at, ...step }) => ({ ...step, ...releaseJson("earliestRelease", at) })),
+    ...releaseJson(release),
+    steps: steps.map(({ release: at, ...step }) => ({ ...step, ...releaseJson(at) })),
     policies: policies.map(policyJson),
   };
 }
 
-function policyJson({ trace, mismatch, release, rules, status }: ExplainedPolicy): object {
-  const { policy, mode, matched, verdict, holds, overriddenBy } = trace;
+function policyJson(explained: ExplainedPolicy): wire.ExplainedPolicy {
+  const { policy, mode, matched, mismatch, verdict, holds, overriddenBy, release, rules, status } = explained;
   return {
     policy,
     mode,
@@ -30,33 +37,46 @@ function policyJson({ trace, mismatch, release, rules, status }: ExplainedPolicy
     verdict,
     holds,
     ...(overriddenBy !== undefined && { overriddenBy }),
-    ...releaseJson("earliestRelease", release),
+    ...releaseJson(release),
     rules: rules.map(ruleJson),
     ...(status !== undefined && { status }),
   };
 }
 
-function ruleJson({ trace, release, isSinceKnown, admission }: ExplainedRule): object {
-  const { timers: _, changesAt: _edge, deadlineAt, gates, ...rest } = trace;
+function ruleJson(explained: ExplainedRule): wire.ExplainedRule {
+  const { timers: _, changesAt: _edge, deadlineAt, gates, release, isSinceKnown, ...shown } = explained;
+  const { deadlineMs: _deadline, admission, ...rest } = shown;
   return {
     ...rest,
     ...(admission !== undefined && { admission }),
     ...(deadlineAt !== undefined && isSinceKnown && { deadlineAt: timestamp(deadlineAt) }),
-    ...releaseJson("earliestRelease", release),
+    ...releaseJson(release),
     gates: gates.map(gateJson),
   };
 }
 
-function gateJson({ changesAt, isSearchEnd, members, wanted, wantedInFull, ...rest }: GateTrace): object {
+function gateJson({
+  changesAt,
+  isSearchEnd,
+  members,
+  wanted,
+  wantedInFull,
+  ...rest
+}: GateTrace): wire.ExplainedGate {
+  const edge = instantText(isSearchEnd === true ? "Unknown" : changesAt);
   return {
     ...rest,
     wanted: wantedInFull ?? wanted,
-    ...releaseJson("changesAt", isSearchEnd === true ? "Unknown" : changesAt),
+    ...(edge !== undefined && { changesAt: edge }),
     ...(members !== undefined && { members: members.map(gateJson) }),
   };
 }
 
-function releaseJson(field: string, at: Release): Record<string, string> {
-  if (at === undefined) return {};
-  return { [field]: at instanceof Date ? timestamp(at) : at };
+function releaseJson(at: Release): { readonly earliestRelease?: string } {
+  const earliestRelease = instantText(at);
+  return earliestRelease === undefined ? {} : { earliestRelease };
+}
+
+function instantText(at: Release): string | undefined {
+  return at instanceof Date ? timestamp(at) : at;
 }

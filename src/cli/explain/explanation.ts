@@ -203,9 +203,9 @@ function explainOperation(
   const { decision, state } = isPending && at > now ? lookAhead(operation, now, at) : lookAt(operation, at);
   const world = fleet.world(cluster, state);
   const status = statusContext(options, isPending ? state : undefined);
-  const situation = { fleet, world, call, at, policies, before, status };
+  const situation = { fleet, world, call, now: at, policies, before, status };
   const version = targetVersion(call);
-  const rollouts = decision.holds ? [] : explainRollouts(fleet, { world, call, now: at });
+  const rollouts = decision.holds ? [] : explainRollouts(fleet, situation);
   return {
     hook: call.hook,
     ...(version !== undefined && { targetVersion: version }),

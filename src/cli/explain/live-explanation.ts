@@ -3,7 +3,7 @@
 import type { KubeClient } from "../../kube/kube-client.ts";
 import type { Options } from "../../operator/options.ts";
 import type { Fleet } from "../fleet/fleet.ts";
-import type { Unread } from "../fleet/cluster-world.ts";
+import type { Unread } from "../fleet/live-fleet.ts";
 import { type ClusterName, readCluster } from "../fleet/live-cluster.ts";
 import { type ExplainOptions, type ExplainWish, queriesFor } from "./explanation.ts";
 

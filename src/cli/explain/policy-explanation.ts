@@ -2,28 +2,26 @@
 
 import type { PolicyTrace, RuleTrace } from "../../policy/decision.ts";
 import { remember } from "../../operations/timers.ts";
-import type { CompiledPolicy, CompiledRule } from "../../policy/policy.ts";
+import type { CompiledPolicy } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { mismatchOf } from "./match.ts";
 import { compareStatus, type StatusComparison, type StatusContext } from "./stored-status.ts";
-import { isSinceKnown, type Release, releaseOf, type Situation } from "./way-out.ts";
+import { isSinceKnown, type Release, releaseOf, type ExplainedSituation } from "./way-out.ts";
 
-export interface ExplainedPolicy {
-  readonly trace: PolicyTrace;
+export interface ExplainedPolicy extends PolicyTrace {
   /** Why the policy does not apply to the Cluster; empty if it does. */
   readonly mismatch: readonly string[];
   readonly release: Release;
   readonly rules: readonly ExplainedRule[];
-  /** The rules on other hooks. */
-  readonly otherRules: readonly CompiledRule[];
+  /** How many rules it has on other hooks. */
+  readonly otherRules: number;
   readonly status?: StatusComparison;
   /** When the override ends that lifts the policy. */
   readonly liftedUntil?: Date;
 }
 
-export interface ExplainedRule {
-  readonly trace: RuleTrace;
+export interface ExplainedRule extends RuleTrace {
   readonly release: Release;
   /** Whether the start of the block is known: the rule's deadline counts from there. */
   readonly isSinceKnown: boolean;
@@ -32,7 +30,7 @@ export interface ExplainedRule {
   readonly admission?: "Warn" | "Deny";
 }
 
-interface PolicySituation extends Situation {
+interface PolicySituation extends ExplainedSituation {
   readonly fleet: Fleet;
   /** For the comparison with the operator's status; absent: there is none, or it is about another time. */
   readonly status?: StatusContext | undefined;
@@ -44,7 +42,7 @@ export function explainPolicy(
   policy: CompiledPolicy | undefined,
   situation: PolicySituation,
 ): ExplainedPolicy {
-  if (policy === undefined) return { trace, mismatch: [], release: undefined, rules: [], otherRules: [] };
+  if (policy === undefined) return { ...trace, mismatch: [], release: undefined, rules: [], otherRules: 0 };
   const { fleet, world, call, status: context } = situation;
   const name = policyName(policy.ref);
   const known = fleet.policies.find(({ compiled }) => policyName(compiled.ref) === name);
@@ -52,11 +50,11 @@ export function explainPolicy(
   const status = context && known && compareStatus(known, trace, { ...context, pending });
   const lifting = fleet.overrides.find((override) => override.name === trace.overriddenBy);
   return {
-    trace,
+    ...trace,
     mismatch: trace.matched ? [] : mismatchOf(known?.raw, world),
     release: releaseIfHeld(policy, trace.rules, situation),
     rules: trace.rules.map((rule) => explainRule(trace, rule, policy, situation)),
-    otherRules: policy.rules.filter(({ hooks }) => !hooks.has(call.hook)),
+    otherRules: policy.rules.filter(({ hooks }) => !hooks.has(call.hook)).length,
     ...(status !== undefined && { status }),
     ...(lifting !== undefined && { liftedUntil: lifting.expiresAt }),
   };
@@ -66,13 +64,13 @@ function explainRule(
   { overriddenBy }: PolicyTrace,
   rule: RuleTrace,
   policy: CompiledPolicy,
-  situation: Situation,
+  situation: ExplainedSituation,
 ): ExplainedRule {
   const rules = policy.rules.filter(({ name }) => name === rule.rule);
   const { deadline, admission } = rules[0] ?? {};
   const isLifted = overriddenBy !== undefined;
   return {
-    trace: rule,
+    ...rule,
     release: isLifted ? undefined : releaseIfHeld({ ...policy, rules }, [rule], situation),
     isSinceKnown: isSinceKnown(policy, rule, situation),
     ...(deadline !== undefined && { deadlineMs: deadline.afterMs }),
@@ -81,7 +79,11 @@ function explainRule(
 }
 
 /** An Audit policy counts as if it were enforced. */
-function releaseIfHeld(policy: CompiledPolicy, rules: readonly RuleTrace[], situation: Situation): Release {
+function releaseIfHeld(
+  policy: CompiledPolicy,
+  rules: readonly RuleTrace[],
+  situation: ExplainedSituation,
+): Release {
   if (!rules.some(({ holds }) => holds)) return undefined;
   return releaseOf([{ ...policy, mode: "Enforce" }], [{ holds: true, rules }], situation);
 }

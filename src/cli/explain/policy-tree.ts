@@ -1,7 +1,7 @@
 /** Draws a policy, its rules and their gates as a tree. */
 
 import type { Admitted } from "../../policy/admission.ts";
-import type { GateTrace, PolicyTrace, Verdict } from "../../policy/decision.ts";
+import type { GateTrace, Verdict } from "../../policy/decision.ts";
 import { durationText } from "../../policy/duration.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { policyName } from "../../policy/policy-ref.ts";
@@ -23,37 +23,32 @@ export function ranked(policies: readonly ExplainedPolicy[]): readonly Explained
   return policies.toSorted((a, b) => rankOf(a) - rankOf(b));
 }
 
-function rankOf({ trace }: ExplainedPolicy): number {
-  if (!trace.matched) return 3;
-  return trace.holds ? 0 : trace.rules.length === 0 ? 2 : 1;
+function rankOf({ matched, holds, rules }: ExplainedPolicy): number {
+  if (!matched) return 3;
+  return holds ? 0 : rules.length === 0 ? 2 : 1;
 }
 
-export function policyBranch(
-  { trace, mismatch, release, rules, otherRules, status }: ExplainedPolicy,
-  options: TreeOptions,
-): Branch {
+export function policyBranch(explained: ExplainedPolicy, options: TreeOptions): Branch {
+  const { policy, matched, verdict, holds, overriddenBy, mismatch, release, rules, status } = explained;
   const { colour } = options;
-  const name = colour.bold(policyName(trace.policy));
-  const outcome = trace.matched ? painted(trace.verdict, colour) : colour.dim("does not match");
-  const notes = notesOf(trace, otherRules.length, options).map((note) => `, ${note}`);
+  const name = colour.bold(policyName(policy));
+  const outcome = matched ? painted(verdict, colour) : colour.dim("does not match");
+  const notes = notesOf(explained, options).map((note) => `, ${note}`);
   return {
     text: `${name}: ${outcome}${notes.join("")}`,
     details: [
       ...mismatch.map((text) => ({ label: "because", text })),
-      ...(rules.length > 1 && trace.holds && !options.isRequest
+      ...(rules.length > 1 && holds && !options.isRequest
         ? [{ label: "released", text: byTime(release, rules) }]
         : []),
       ...statusDetails(status, colour),
     ],
-    branches: rules.map((rule) =>
-      ruleBranch(rule, { ...options, isLifted: trace.overriddenBy !== undefined }),
-    ),
+    branches: rules.map((rule) => ruleBranch(rule, { ...options, isLifted: overriddenBy !== undefined })),
   };
 }
 
 function notesOf(
-  { mode, matched, overriddenBy, rules }: PolicyTrace,
-  others: number,
+  { mode, matched, overriddenBy, rules, otherRules }: ExplainedPolicy,
   { isRequest }: { readonly isRequest: boolean },
 ): string[] {
   const audit = isRequest ? "mode Audit, so it only warns" : "mode Audit, so it holds nothing";
@@ -62,7 +57,7 @@ function notesOf(
     ...(mode === "Audit" && rules.length > 0 ? [audit] : []),
     ...(overriddenBy === undefined ? [] : [`overridden by HookOverride ${overriddenBy}`]),
     ...(matched && rules.length === 0
-      ? [others === 1 ? "its rule is on other hooks" : "no rule on this hook"]
+      ? [otherRules === 1 ? "its rule is on other hooks" : "no rule on this hook"]
       : []),
   ];
 }
@@ -79,12 +74,12 @@ function statusDetails(status: StatusComparison | undefined, colour: Colour): De
 
 function ruleBranch(explained: ExplainedRule, options: TreeOptions & { readonly isLifted: boolean }): Branch {
   const { isLifted, isRequest } = options;
-  const { trace, release, isSinceKnown, admission, deadlineMs = 0 } = explained;
-  const { rule, verdict, reason, condition, gates, message, deadlineAt, deadlineReleases } = trace;
+  const { rule, verdict, holds, reason, condition, gates, message, release, admission } = explained;
+  const { deadlineAt, deadlineReleases, isSinceKnown, deadlineMs = 0 } = explained;
   const why = condition === undefined ? reason : `match condition ${condition} is false`;
   const details: Detail[] = [
     ...(gates.length === 0 && message !== "" ? [{ label: "because", text: message }] : []),
-    ...(trace.holds && !isLifted
+    ...(holds && !isLifted
       ? [{ label: isRequest ? "passes" : "released", text: byTime(release, [explained]) }]
       : []),
     ...(deadlineAt === undefined
@@ -142,7 +137,7 @@ function gateBranch(gate: GateTrace, options: TreeOptions): Branch {
 export function byTime(release: Release, rules: readonly ExplainedRule[]): string {
   if (release === "Unknown") {
     const isCounted = rules.some(
-      ({ trace, isSinceKnown }) => trace.holds && trace.deadlineReleases === true && !isSinceKnown,
+      ({ holds, deadlineReleases, isSinceKnown }) => holds && deadlineReleases === true && !isSinceKnown,
     );
     return `at an unknown time: ${isCounted ? "no status shows when the deadline began" : "an expression looks at the clock, or the next opening of a window is not known"}`;
   }

@@ -1,5 +1,6 @@
 /** Prints an explanation as text: first what to do, then why. */
 
+import { namespacedName } from "../../lib/keys.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import type { Admitted } from "../../policy/admission.ts";
 import type { Verdict } from "../../policy/decision.ts";
@@ -29,7 +30,7 @@ interface View extends TextOptions {
 
 export function explanationLines(explanation: Explanation, options: TextOptions): string[] {
   const { cluster, at, operations, notes, tornDown } = explanation;
-  const name = `${cluster.namespace}/${cluster.name}`;
+  const name = namespacedName(cluster);
   const blocks = operations.map((operation) => operationLines(operation, { ...options, name, at }));
   const none = [
     `No operation of Cluster ${name} is held, and none waits for an answer.`,
@@ -155,8 +156,8 @@ function deedOf(step: Step, and: string, options: TextOptions): Detail[] {
 /** The waits that start only after all these steps. */
 function waits({ policies }: ExplainedOperation): Detail[] {
   return policies
-    .filter(({ trace }) => trace.holds)
-    .flatMap(({ trace: { policy, rules } }) =>
+    .filter(({ holds }) => holds)
+    .flatMap(({ policy, rules }) =>
       rules
         .filter(({ holds }) => holds)
         .flatMap(({ rule, gates }) =>
@@ -171,7 +172,7 @@ function waits({ policies }: ExplainedOperation): Detail[] {
 }
 
 function lifted({ policies }: ExplainedOperation): Detail[] {
-  return policies.flatMap(({ trace: { overriddenBy, policy }, liftedUntil }) => {
+  return policies.flatMap(({ overriddenBy, policy, liftedUntil }) => {
     if (liftedUntil === undefined) return [];
     const text = `${policyName(policy)} until ${timestamp(liftedUntil)}, by HookOverride ${overriddenBy}`;
     return [{ label: "lifted", text }];
@@ -193,7 +194,7 @@ function outlook(operation: ExplainedOperation, view: View): Detail[] {
     const within = firstAsked === undefined ? undefined : longestRetry(policies);
     return [{ label: "proceeds", text: proceeds(verdict, firstAsked !== undefined, within) }];
   }
-  const rules = policies.filter(({ trace }) => trace.holds).flatMap((each) => each.rules);
+  const rules = policies.filter((each) => each.holds).flatMap((each) => each.rules);
   const when = rollouts.some((each) => each.holds)
     ? "when every rollout has given it a slot"
     : byTime(release, rules);
@@ -225,8 +226,8 @@ export function overrideCommand(name: string, hook: string, { program, connectio
 /** Cluster API asks again after the retryAfterSeconds of the last answer, which came from one of the rules. */
 function longestRetry(policies: readonly ExplainedPolicy[]): number | undefined {
   const retries = policies
-    .filter(({ trace }) => trace.matched && trace.mode === "Enforce")
-    .flatMap(({ trace }) => trace.rules.filter(({ gates }) => gates.length > 0))
+    .filter(({ matched, mode }) => matched && mode === "Enforce")
+    .flatMap(({ rules }) => rules.filter(({ gates }) => gates.length > 0))
     .map(({ retryAfterSeconds }) => retryAfterSeconds);
   return retries.length === 0 ? undefined : Math.max(...retries);
 }

@@ -29,7 +29,14 @@ export function explainRequest(fleet: Fleet, attempt: Attempt, at: Date): Explai
   const { verdict: admission, message, decision } = answerOf(attempt, found);
   const world = fleet.world(cluster);
   const policies = admission === "Denied" ? denying(all) : warning(all);
-  const situation = { fleet, world, call, at, policies, before: newOperation(call, cluster, at, undefined) };
+  const situation = {
+    fleet,
+    world,
+    call,
+    now: at,
+    policies,
+    before: newOperation(call, cluster, at, undefined),
+  };
   return {
     admission,
     verdict: admission === "Warned" ? "WouldBlock" : decision.verdict,

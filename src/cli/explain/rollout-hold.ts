@@ -10,7 +10,7 @@ import { countingFailures, haltingStage } from "../../rollouts/stages.ts";
 import { liftingOverride } from "../fleet/lifting.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
 import type { Situation } from "../../policy/world.ts";
-import { type Found, passes, turnOf } from "./rollout-turn.ts";
+import { type RolloutAnswer, passes, turnOf } from "./rollout-turn.ts";
 
 export interface ExplainedRollout {
   readonly rollout: string;
@@ -72,7 +72,11 @@ function explainRollout(known: FleetRollout, member: Member, situation: Situatio
   };
 }
 
-function findingOf(known: FleetRollout, { metadata, stage, marked }: Member, situation: Situation): Found {
+function findingOf(
+  known: FleetRollout,
+  { metadata, stage, marked }: Member,
+  situation: Situation,
+): RolloutAnswer {
   const { compiled, status } = known;
   const lifting = liftingOverride(compiled, situation);
   if (lifting !== undefined) return passes("Overridden", `overridden by HookOverride ${lifting.name}`);

@@ -1,6 +1,7 @@
 /** Finds out from a rollout's status whether it has a free slot, and whether it is the Cluster's turn. */
 
 import { firstNames } from "../../lib/first-names.ts";
+import { namespacedName } from "../../lib/keys.ts";
 import type { RolloutCandidate, RolloutClaim } from "../../api/hook-policy.ts";
 import type { Cluster, ObjectMeta } from "../../api/meta.ts";
 import { type Hold, holdOf } from "../../rollouts/hold.ts";
@@ -8,11 +9,15 @@ import { slotsOf } from "../../rollouts/limit.ts";
 import { isOverdue } from "../../rollouts/slots.ts";
 import type { FleetRollout } from "../fleet/fleet.ts";
 
-export type Found = { readonly because: readonly string[] } & (
+export type RolloutAnswer = { readonly because: readonly string[] } & (
   { readonly holds: false; readonly reason: string } | { readonly holds: true; readonly hold: Hold }
 );
 
-export const passes = (reason: string, ...because: string[]): Found => ({ holds: false, reason, because });
+export const passes = (reason: string, ...because: string[]): RolloutAnswer => ({
+  holds: false,
+  reason,
+  because,
+});
 
 interface Turn {
   readonly metadata: ObjectMeta;
@@ -21,7 +26,7 @@ interface Turn {
   readonly at: Date;
 }
 
-export function turnOf(known: FleetRollout, turn: Turn): Found {
+export function turnOf(known: FleetRollout, turn: Turn): RolloutAnswer {
   const { compiled, status } = known;
   const { metadata, stage, target, at } = turn;
   const claims = (status.running ?? []).filter((claim) => !isOverdue(compiled, claim, at));
@@ -87,6 +92,5 @@ const SHOWN = 5;
 
 function inUse({ used, limit, what }: UsedLimit): string {
   if (limit === 0) return "maxConcurrency is 0, so nothing begins";
-  const names = used.map(({ namespace, name }) => `${namespace}/${name}`);
-  return `${what} (${limit}) are in use, by ${firstNames(names, SHOWN)}`;
+  return `${what} (${limit}) are in use, by ${firstNames(used.map(namespacedName), SHOWN)}`;
 }

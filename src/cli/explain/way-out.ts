@@ -1,11 +1,10 @@
 /** Finds out how a held operation or a refused request can proceed: after some time, or when a user acts. */
 
-import type { HookCall } from "../../api/runtime-hooks.ts";
 import { forecast } from "../../operations/forecast.ts";
 import type { PendingOperation } from "../../operations/operation.ts";
 import type { Decision, GateTrace, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
 import { type CompiledPolicy, inParentheses } from "../../policy/policy.ts";
-import { timerKey, type World } from "../../policy/world.ts";
+import { type Situation, timerKey } from "../../policy/world.ts";
 
 /** The earliest release by time alone. Absent: never, or the operation proceeds anyway. */
 export type Release = Date | "Unknown" | undefined;
@@ -24,11 +23,8 @@ export interface Step {
   readonly message?: string;
 }
 
-/** The inputs of a decision. */
-export interface Situation {
-  readonly world: World;
-  readonly call: HookCall;
-  readonly at: Date;
+/** The inputs of a decision, and what it is made with. */
+export interface ExplainedSituation extends Situation {
   /** Sorted like the trace. */
   readonly policies: readonly CompiledPolicy[];
   /** The state before this look. */
@@ -41,7 +37,7 @@ export interface WayOut {
   readonly steps: readonly Step[];
 }
 
-export function wayOut(decision: Decision, situation: Situation): WayOut {
+export function wayOut(decision: Decision, situation: ExplainedSituation): WayOut {
   if (!decision.trace.some(({ holds }) => holds)) return { release: undefined, steps: [] };
   return {
     release: releaseOf(situation.policies, decision.trace, situation),
@@ -53,7 +49,7 @@ export function wayOut(decision: Decision, situation: Situation): WayOut {
 export function isSinceKnown(
   { uid }: CompiledPolicy,
   { rule }: RuleTrace,
-  { before }: Pick<Situation, "before">,
+  { before }: Pick<ExplainedSituation, "before">,
 ): boolean {
   return before.rules.get(timerKey(uid, rule))?.blockedSince !== undefined;
 }
@@ -61,10 +57,10 @@ export function isSinceKnown(
 export function releaseOf(
   policies: readonly CompiledPolicy[],
   trace: readonly Pick<PolicyTrace, "holds" | "rules">[],
-  situation: Situation,
+  situation: ExplainedSituation,
 ): Release {
-  const { world, call, at } = situation;
-  const release = forecast(policies, world, call, at);
+  const { world, call, now } = situation;
+  const release = forecast(policies, world, call, now);
   const isCounted = trace.some(({ rules }, index) => {
     const policy = policies[index];
     return rules.some(
@@ -84,7 +80,7 @@ export function releaseOf(
 }
 
 /** Blocked rules come first, because a user can act on them, unlike on rules that are not evaluable. */
-function stepsOf({ trace }: Decision, situation: Situation): Step[] {
+function stepsOf({ trace }: Decision, situation: ExplainedSituation): Step[] {
   const held = trace.flatMap((policy, index) =>
     policy.rules
       .filter(({ holds }) => policy.holds && holds)

@@ -1,10 +1,10 @@
 /** Parses JSON much faster than the YAML parser would, for exported fleets of Clusters. */
 
-import type { Parsed, ParsedDocument } from "./parsed.ts";
+import type { ParsedFile, ParsedDocument } from "./parsed.ts";
 import { parseYaml } from "./yaml.ts";
 
 /** `undefined`: not JSON, or a map with a duplicate key; parseYaml() gives the details. */
-export function parseJson(text: string): Parsed | undefined {
+export function parseJson(text: string): ParsedFile | undefined {
   if (!/^\s*[{[]/.test(text)) return undefined;
   const value = parse(text);
   if (value === undefined || keysWritten(text) !== keysOf(value)) return undefined;

@@ -18,7 +18,7 @@ export interface SourceObject extends Omit<ParsedDocument, "value"> {
   readonly lines: () => readonly string[];
 }
 
-export interface Loaded {
+export interface LoadedFiles {
   readonly objects: readonly SourceObject[];
   readonly problems: readonly FileProblem[];
   /** Documents in folders that are not Kubernetes objects, such as Helm values. */
@@ -28,9 +28,9 @@ export interface Loaded {
 }
 
 /** Keeps the order of `paths`, and sorts the files of a folder by name. A file that is named twice is read once. */
-export async function loadPaths(paths: readonly string[], options: LoadOptions = {}): Promise<Loaded> {
+export async function loadPaths(paths: readonly string[], options: LoadOptions = {}): Promise<LoadedFiles> {
   const { sources, problems } = await sourcesOf(paths, options);
-  const loaded: Loaded[] = [];
+  const loaded: LoadedFiles[] = [];
   for (const source of sources) {
     options.progress?.tell(() => `read ${loaded.length} of ${sources.length} files`);
     loaded.push(await loadSource(source, options));
@@ -43,13 +43,13 @@ export async function loadPaths(paths: readonly string[], options: LoadOptions =
   };
 }
 
-async function loadSource(source: Source, options: LoadOptions): Promise<Loaded> {
+async function loadSource(source: Source, options: LoadOptions): Promise<LoadedFiles> {
   const read = await readText(source, options);
   if (read.ok) return parseText(source, read.text, options);
   return { objects: [], problems: [{ file: source.name, message: read.message }], ignored: 0 };
 }
 
-function parseText({ name: file, named }: Source, text: string, { progress }: LoadOptions): Loaded {
+function parseText({ name: file, named }: Source, text: string, { progress }: LoadOptions): LoadedFiles {
   let split: readonly string[] | undefined;
   const lines = (): readonly string[] => (split ??= text.split(/\r\n|\n|\r/));
   const { documents, problems } = parseJson(text) ?? parseYaml(text, progress);

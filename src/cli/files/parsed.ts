@@ -26,7 +26,7 @@ export interface ParsedDocument {
   readonly position: (path: string, of?: Part) => Position;
 }
 
-export interface Parsed {
+export interface ParsedFile {
   readonly documents: readonly ParsedDocument[];
   readonly problems: readonly Omit<FileProblem, "file">[];
 }

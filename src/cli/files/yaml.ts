@@ -5,7 +5,7 @@
 
 import { type Document, LineCounter, parseAllDocuments, type Tags, YAMLError } from "yaml";
 import type { Progress } from "../terminal/progress-line.ts";
-import type { FileProblem, Parsed, ParsedDocument, Part, Position } from "./parsed.ts";
+import type { FileProblem, ParsedFile, ParsedDocument, Part, Position } from "./parsed.ts";
 import { offsetOf } from "./position.ts";
 import { whyUnreadable } from "./spaces.ts";
 import { mistakeOf } from "./yaml-mistake.ts";
@@ -16,7 +16,7 @@ const MAX_ALIASES = 100;
 type Problem = Omit<FileProblem, "file">;
 
 /** Never throws. A file with an error has no documents, because the content after the error is unreliable. */
-export function parseYaml(text: string, progress?: Progress): Parsed {
+export function parseYaml(text: string, progress?: Progress): ParsedFile {
   const documents: ParsedDocument[] = [];
   const problems: Problem[] = [];
   for (const chunk of chunksOf(text)) {

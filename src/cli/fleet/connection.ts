@@ -2,6 +2,7 @@
 
 import { type Command, InvalidArgumentError } from "commander";
 import { messageOf } from "../../lib/thrown.ts";
+import { namespacedName } from "../../lib/keys.ts";
 import type { ObjectKey } from "../../kube/resource.ts";
 import { CommandError, meantText, USAGE } from "../command.ts";
 import { parseDuration } from "../../policy/duration.ts";
@@ -51,9 +52,10 @@ export function noCluster(
   { namespace, name }: Required<ObjectKey>,
   others: readonly ObjectKey[],
 ): CommandError {
-  const names = others.map((other) => `${other.namespace ?? namespace}/${other.name}`);
-  const meant = nearest(`${namespace}/${name}`, names) ?? names.find((each) => each.endsWith(`/${name}`));
-  return new CommandError(USAGE, `there is no Cluster ${namespace}/${name}${meantText(meant)}`);
+  const key = namespacedName({ namespace, name });
+  const names = others.map((other) => namespacedName({ namespace, ...other }));
+  const meant = nearest(key, names) ?? names.find((each) => each.endsWith(`/${name}`));
+  return new CommandError(USAGE, `there is no Cluster ${key}${meantText(meant)}`);
 }
 
 /** Reports a lost watch, which then recovers by itself. */

@@ -2,30 +2,43 @@
 
 import { compareText } from "../../lib/compare-text.ts";
 import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
+import { namespacedName } from "../../lib/keys.ts";
 import {
   CONDITION,
   type DecisionRow,
+  type HookOverride,
   type HookPolicyStatus,
+  type HookRollout,
   type HookRolloutStatus,
 } from "../../api/hook-policy.ts";
 import type { Cluster, Namespace } from "../../api/meta.ts";
 import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
 import { adoptRow, oncePerOperation } from "../../operations/adopt-row.ts";
+import { clusterOfRow } from "../../operations/rows.ts";
 import { asCalled, type PendingOperation, pendingDeletion } from "../../operations/operation.ts";
+import { PendingOperations } from "../../operations/operations.ts";
 import { clusterKey, viewCluster, viewMetadata, viewNamespace } from "../../policy/cluster.ts";
 import { compilePolicy } from "../../policy/compile.ts";
 import { matches } from "../../policy/decide.ts";
 import type { ServedHooks } from "../../api/hook-catalog.ts";
-import type { ObjectReader } from "../../policy/objects.ts";
+import {
+  type FoundObjects,
+  objectKindKey,
+  type ObjectReader,
+  type WatchedObject,
+} from "../../policy/objects.ts";
 import { compileOverride, type Override } from "../../policy/override.ts";
 import type { CompiledPolicy, ObjectQuery } from "../../policy/policy.ts";
 import type { World } from "../../policy/world.ts";
-import type { PolicyObject } from "../../memory/policy-set.ts";
-import { objectReader } from "./fleet-objects.ts";
+import { keepPolicies, type Memory, putPolicy, type Surroundings, worldOf } from "../../memory/memory.ts";
+import { OverrideSet } from "../../memory/override-set.ts";
+import { type PolicyObject, PolicySet } from "../../memory/policy-set.ts";
+import type { Lister } from "../../memory/ports.ts";
 import {
   groupOf,
   isCluster,
   isNamespace,
+  type OwnKind,
   ownKind,
   PAUSE_REASON,
   policyKind,
@@ -34,9 +47,8 @@ import {
   viewPolicy,
   viewRollout,
 } from "./kinds.ts";
-import { markReaders, type Reader } from "../../policy/mark-readers.ts";
+import type { Reader } from "../../policy/mark-readers.ts";
 import { lookup } from "../../policy/selector.ts";
-import type { MarkReaders } from "../../policy/settable.ts";
 import { memberOf } from "../../rollouts/member.ts";
 import { type CompiledRollout, compileRollout } from "../../rollouts/rollout.ts";
 import { policyName } from "../../policy/policy-ref.ts";
@@ -58,6 +70,19 @@ export interface FleetOptions {
   readonly allNamespaces?: boolean;
   /** Replaces the search among the objects, for example when they were read from an API server. */
   readonly objects?: ObjectReader;
+  /** Filled with the policies, overrides and rollouts; absent: a new one. */
+  readonly memory?: FilledMemory;
+}
+
+/** The parts of the operator's memory that outlive one state of the fleet. */
+export type FilledMemory = Pick<Memory, "policies" | "overrides" | "operations">;
+
+export function emptyMemory(maxOverrideMs: number): FilledMemory {
+  return {
+    policies: new PolicySet(),
+    overrides: new OverrideSet(maxOverrideMs),
+    operations: new PendingOperations(),
+  };
 }
 
 /** A policy, and the past that its status records. */
@@ -77,43 +102,37 @@ export interface FleetRollout {
 }
 
 export class Fleet {
+  /** The operator's memory, as these objects fill it. */
+  readonly memory: Surroundings & Pick<Memory, "clusters">;
   /** Sorted by name, as on the server. */
   readonly policies: readonly FleetPolicy[];
   readonly overrides: readonly Override[];
   /** Sorted by name, the order in which the operator evaluates them. */
   readonly rollouts: readonly FleetRollout[];
   readonly served: ServedHooks;
-  /** The objects that gates look at. */
-  readonly objects: ObjectReader;
   /** ClusterHookPolicies and HookRollouts, as readers of marks. */
   readonly platform: readonly Reader[];
-  readonly #readers: MarkReaders;
   readonly #now: Date;
   readonly #clusters: ReadonlyMap<string, Cluster>;
   readonly #namespaces: ReadonlyMap<string, Namespace>;
-  readonly #allNamespaces: boolean;
-  readonly #overrides: ReadonlyMap<string, readonly Override[]>;
   readonly #rows: ReadonlyMap<string, readonly RecordedRow[]>;
-  readonly #candidates = new Map<string, readonly CompiledPolicy[]>();
 
   constructor(given: readonly RawObject[], options: FleetOptions) {
+    const { served, now, complete = false, memory = emptyMemory(options.maxOverrideMs) } = options;
     const unique = distinct(given.map((raw) => stored(raw, options.namespace ?? "default")));
-    this.served = options.served;
-    this.#now = options.now;
-    this.policies = unique.flatMap((raw) => fleetPolicy(raw, options.served)).toSorted(byName);
-    this.#rows = Map.groupBy(this.policies.flatMap(rowsOf), ({ row }) => `${row.namespace}/${row.cluster}`);
-    this.overrides = unique
-      .filter((raw) => ownKind(raw) === "HookOverride")
-      .map((raw) => fleetOverride(raw, options))
-      .toSorted((a, b) => compareText(a.name, b.name));
-    this.rollouts = unique
-      .filter((raw) => ownKind(raw) === "HookRollout")
+    const ofKind = (kind: OwnKind): readonly RawObject[] => unique.filter((raw) => ownKind(raw) === kind);
+    this.served = served;
+    this.#now = now;
+    this.policies = fillPolicies(memory, unique, served).toSorted(byName);
+    this.#rows = Map.groupBy(this.policies.flatMap(rowsOf), ({ row }) => clusterOfRow(row));
+    this.overrides = fillOverrides(memory, ofKind("HookOverride"), options).toSorted((a, b) =>
+      compareText(a.name, b.name),
+    );
+    const rollouts = ofKind("HookRollout").map(viewRollout);
+    memory.policies.setRollouts(rollouts);
+    this.rollouts = rollouts
       .map(fleetRollout)
       .toSorted((a, b) => compareText(a.compiled.name, b.compiled.name));
-    this.#overrides = Map.groupBy(
-      this.overrides,
-      ({ clusterRef: { namespace, name } }) => `${namespace}/${name}`,
-    );
     this.#clusters = new Map(
       unique
         .filter(isCluster)
@@ -124,12 +143,19 @@ export class Fleet {
     this.#namespaces = new Map(
       unique.filter(isNamespace).map((raw) => [viewMetadata(raw["metadata"]).name, viewNamespace(raw)]),
     );
-    const { complete, objects, allNamespaces } = options;
-    this.#allNamespaces =
-      allNamespaces ?? (complete === true || (objects === undefined && this.#namespaces.size > 0));
-    this.platform = unique.filter(isOfPlatform).map(asReader);
-    this.#readers = markReaders(this.platform);
-    this.objects = options.objects ?? objectReader(unique, options.complete === true);
+    this.platform = [...ofKind("ClusterHookPolicy"), ...ofKind("HookRollout")].map(asReader);
+    const { objects, allNamespaces = complete || (objects === undefined && this.#namespaces.size > 0) } =
+      options;
+    const clusters: Lister<Cluster> = {
+      get: (key) => this.#clusters.get(key),
+      byNamespace: (name) => this.clusters().filter(({ metadata }) => metadata.namespace === name),
+      list: () => this.clusters(),
+    };
+    const namespaces = {
+      get: (name: string) => this.namespace(name),
+      ...(allNamespaces && { list: () => this.#namespaces.values() }),
+    };
+    this.memory = { ...memory, clusters, namespaces, objects: objects ?? objectReader(unique, complete) };
   }
 
   /** Sorted by namespace and name. */
@@ -138,7 +164,7 @@ export class Fleet {
   }
 
   cluster(namespace: string, name: string): Cluster | undefined {
-    return this.#clusters.get(`${namespace}/${name}`);
+    return this.#clusters.get(namespacedName({ namespace, name }));
   }
 
   /** The Clusters that the rollout selects, with or without a topology. */
@@ -159,26 +185,12 @@ export class Fleet {
 
   /** All policies that could match a Cluster of the namespace, in the order of decide(). */
   policiesFor(namespace: string): readonly CompiledPolicy[] {
-    const known = this.#candidates.get(namespace);
-    if (known !== undefined) return known;
-    const candidates = this.policies
-      .map(({ compiled }) => compiled)
-      .filter(({ ref }) => ref.kind === "ClusterHookPolicy" || ref.namespace === namespace);
-    this.#candidates.set(namespace, candidates);
-    return candidates;
+    return this.memory.policies.candidates(namespace).compiled;
   }
 
   /** The inputs of a decision about this operation; without one, about the Cluster as it is. */
   world(cluster: Cluster, operation?: PendingOperation): World {
-    return {
-      cluster: operation === undefined ? cluster : asCalled(cluster, operation),
-      namespace: this.namespace(cluster.metadata.namespace ?? ""),
-      ...(this.#allNamespaces && { namespaces: () => this.namespaces() }),
-      objects: this.objects,
-      readers: this.#readers,
-      overrides: this.#overrides.get(clusterKey(cluster)) ?? [],
-      ...(operation !== undefined && { state: operation }),
-    };
+    return worldOf(this.memory, operation === undefined ? cluster : asCalled(cluster, operation), operation);
   }
 
   /** The objects that gates look at for this call. */
@@ -247,43 +259,55 @@ function distinct(objects: readonly RawObject[]): readonly RawObject[] {
   return [...byIdentity.values()];
 }
 
-function fleetPolicy(raw: RawObject, served: ServedHooks): FleetPolicy[] {
-  const kind = policyKind(raw);
-  if (kind === undefined) return [];
-  const object = viewPolicy(kind, raw);
-  return [
-    {
-      compiled: compilePolicy(kind, object, served),
-      object,
-      status: isFields(raw["status"]) ? (object.status ?? {}) : {},
-      raw,
-    },
-  ];
+function fillPolicies(
+  memory: FilledMemory,
+  objects: readonly RawObject[],
+  served: ServedHooks,
+): FleetPolicy[] {
+  const found = objects.flatMap((raw) => {
+    const kind = policyKind(raw);
+    if (kind === undefined) return [];
+    const object = viewPolicy(kind, raw);
+    const entry = putPolicy(memory, object, () => compilePolicy(kind, object, served));
+    const status = isFields(raw["status"]) ? (object.status ?? {}) : {};
+    return [{ entry, policy: { compiled: entry.compiled, object, status, raw } }];
+  });
+  keepPolicies(memory, new Set(found.map(({ entry }) => entry)));
+  return found.map(({ policy }) => policy);
 }
 
-function fleetRollout(raw: RawObject): FleetRollout {
-  const object = viewRollout(raw);
+function fillOverrides(
+  { overrides }: FilledMemory,
+  found: readonly RawObject[],
+  options: FleetOptions,
+): Override[] {
+  const objects = found.map((raw) => ({ raw, object: viewOverride(raw, options.now) }));
+  const names = new Set(objects.map(({ object }) => object.metadata.name));
+  for (const { object } of overrides.entries())
+    if (!names.has(object.metadata.name)) overrides.set(object.metadata.name, undefined);
+  return objects.map(({ raw, object }) => {
+    const compiled = compiledOverride(object, raw["status"], options.maxOverrideMs);
+    overrides.set(compiled.name, object, compiled);
+    return compiled;
+  });
+}
+
+function fleetRollout(object: HookRollout): FleetRollout {
   return {
     compiled: compileRollout(object),
-    status: isFields(raw["status"]) ? (object.status ?? {}) : {},
+    status: isFields(object.status) ? object.status : {},
     pauseReason: lookup(object.metadata.annotations, PAUSE_REASON),
   };
 }
 
 /** An operator with a shorter --max-override-duration than the one known here has recorded that in the status. */
-function fleetOverride(raw: RawObject, { now, maxOverrideMs }: FleetOptions): Override {
-  const object = viewOverride(raw, now);
+function compiledOverride(object: HookOverride, status: unknown, maxOverrideMs: number): Override {
   const compiled = compileOverride(object, maxOverrideMs);
-  const conditions = listOf(fieldsOf(raw["status"])["conditions"]).map(fieldsOf);
+  const conditions = listOf(fieldsOf(status)["conditions"]).map(fieldsOf);
   const refused = conditions.find(({ type }) => type === CONDITION.Active);
   if (refused?.["reason"] !== "TooLong" || refused["observedGeneration"] !== compiled.generation)
     return compiled;
   return { ...compiled, problem: { reason: "TooLong", message: String(refused["message"]) } };
-}
-
-function isOfPlatform(raw: RawObject): boolean {
-  const kind = ownKind(raw);
-  return kind === "ClusterHookPolicy" || kind === "HookRollout";
 }
 
 export function asReader({ kind, metadata, spec }: RawObject): Reader {
@@ -310,4 +334,28 @@ function rowsOf({ compiled: policy, status }: FleetPolicy): readonly RecordedRow
 
 function byName(a: FleetPolicy, b: FleetPolicy): number {
   return compareText(policyName(a.compiled.ref), policyName(b.compiled.ref));
+}
+
+/** `complete`: a kind without objects has none; otherwise it is unknown. */
+function objectReader(objects: readonly RawObject[], complete: boolean): ObjectReader {
+  const byKind = Map.groupBy(objects.map(watched), ({ key }) => key);
+  return {
+    find: (kind, namespace): FoundObjects => {
+      const key = objectKindKey(kind);
+      const found = byKind.get(key);
+      if (found === undefined && complete) return { ok: true, namespaced: true, objects: [] };
+      if (found === undefined) {
+        const message = `no ${key} is among the objects that were given`;
+        return { ok: false, reason: "ObjectsNotGiven", message };
+      }
+      const namespaced = found.some(({ object }) => object.metadata.namespace !== undefined);
+      const inReach = found.filter(({ object }) => !namespaced || object.metadata.namespace === namespace);
+      return { ok: true, namespaced, objects: inReach.map(({ object }) => object) };
+    },
+  };
+}
+
+function watched(raw: RawObject): { readonly key: string; readonly object: WatchedObject } {
+  const key = objectKindKey({ apiVersion: String(raw["apiVersion"]), kind: String(raw["kind"]) });
+  return { key, object: { metadata: viewMetadata(raw["metadata"]), raw } };
 }

@@ -3,7 +3,8 @@
 import type { KubeClient, Scope } from "../../kube/kube-client.ts";
 import { pause } from "../../kube/deadline.ts";
 import { fromTransport, isForbidden } from "../../kube/kube-error.ts";
-import { keyOf, type KubeObject, type Resource, resourceName } from "../../kube/resource.ts";
+import { namespacedName } from "../../lib/keys.ts";
+import { type KubeObject, type Resource, resourceName } from "../../kube/resource.ts";
 import { DEFAULT_TUNING } from "../../kube/tuning.ts";
 import { followWatch } from "../../kube/watch-session.ts";
 
@@ -38,7 +39,7 @@ export async function follow(
       listed = true;
       watching = true;
       objects.clear();
-      for (const item of items) objects.set(keyOf(item.metadata), item);
+      for (const item of items) objects.set(namespacedName(item.metadata), item);
       onObjects([...objects.values()]);
       await followWatch(client, {
         ...scope,
@@ -53,7 +54,7 @@ export async function follow(
         onEvent: (event) => {
           if (event.type === "ERROR") throw event.error;
           if (event.type === "BOOKMARK") return;
-          const key = keyOf(event.object.metadata);
+          const key = namespacedName(event.object.metadata);
           if (event.type === "DELETED") objects.delete(key);
           else objects.set(key, event.object);
           onObjects([...objects.values()]);

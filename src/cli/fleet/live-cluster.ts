@@ -6,7 +6,7 @@ import type { clusterName } from "../command.ts";
 import type { Fleet, FleetOptions } from "./fleet.ts";
 import type { RawObject } from "./kinds.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
-import type { Unread } from "./cluster-world.ts";
+import type { Unread } from "./live-fleet.ts";
 import { type Options, parseOptions } from "../../operator/options.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
 import { type ConnectionFlags, noCluster, reading } from "./connection.ts";
@@ -14,7 +14,7 @@ import { stderr } from "../terminal/output.ts";
 
 export type ClusterName = ReturnType<typeof clusterName>;
 
-export interface Looked {
+export interface ClusterReading {
   readonly fleet: Fleet;
   readonly cluster: Cluster;
   readonly now: Date;
@@ -30,7 +30,7 @@ export interface LiveCluster {
   /** Its URL and context, for people. */
   readonly server: string;
   /** Reads the present state. What the user may not read is reported the first time. */
-  readonly look: () => Promise<Looked>;
+  readonly look: () => Promise<ClusterReading>;
 }
 
 /** Exits with code 2 if reading fails; a failed write in `work` is a failure. */
@@ -46,7 +46,7 @@ export async function withLiveCluster(
   });
 }
 
-async function look(client: KubeClient, name: ClusterName, told: Set<string>): Promise<Looked> {
+async function look(client: KubeClient, name: ClusterName, told: Set<string>): Promise<ClusterReading> {
   const { expectedCall } = await import("../../operations/call.ts");
   const now = new Date();
   const { fleet, cluster, unread } = await readCluster(client, name, {
@@ -77,8 +77,8 @@ export async function readCluster(
     readonly queries: (fleet: Fleet, cluster: Cluster) => readonly ObjectQuery[];
   },
 ): Promise<{ readonly fleet: Fleet; readonly cluster: Cluster; readonly unread: readonly Unread[] }> {
-  const { readClusterWorld } = await import("./cluster-world.ts");
-  const { objects, allNamespaces, reader, unread } = await readClusterWorld(client, name, async (found) => {
+  const { readClusterObjects } = await import("./live-fleet.ts");
+  const { objects, allNamespaces, reader, unread } = await readClusterObjects(client, name, async (found) => {
     const seen = await fleetOf(found, settings);
     return settings.queries(seen, clusterIn(seen, name));
   });

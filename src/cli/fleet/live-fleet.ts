@@ -1,12 +1,17 @@
-/** Reads a fleet once from the API server. */
+/** Reads a fleet, or what is about one Cluster, once from the API server. */
 
-import { type ConnectionFlags, reading } from "./connection.ts";
-import type { RawObject } from "./kinds.ts";
+import { fieldsOf, isFields } from "../../lib/fields.ts";
+import { type ConnectionFlags, noCluster, reading } from "./connection.ts";
+import { isNamespace, policyKind, type RawObject } from "./kinds.ts";
 import { KubeClient } from "../../kube/kube-client.ts";
+import { isForbidden, unlessNotFound } from "../../kube/kube-error.ts";
 import { loadKubeConfig, serverText } from "../../kube/kubeconfig.ts";
+import { type ObjectKey, type Resource, resourceName } from "../../kube/resource.ts";
 import { NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../../kube/resources.ts";
+import type { ObjectReader } from "../../policy/objects.ts";
+import type { ObjectQuery } from "../../policy/policy.ts";
 import { VERSION } from "../../version.ts";
-import { clusterResource, listIfServed, listTyped } from "./live-objects.ts";
+import { clusterResource, listIfServed, listTyped, namesOf, readObjects, typed } from "./live-objects.ts";
 
 /** A kubeconfig that cannot be used is a usage error, unlike a failure of `work`. `server` names it for people. */
 export async function withApiServer<T>(
@@ -31,4 +36,100 @@ export async function readFleet(client: KubeClient): Promise<RawObject[]> {
     ...[clusters, NAMESPACES].map(async (resource) => await listTyped(client, resource)),
   ]);
   return lists.flat();
+}
+
+const TIMEOUT_MS = 30_000;
+
+/** Something that the user may not read, and that is therefore missing. */
+export interface Unread {
+  readonly what: "Namespace" | "Namespaces" | "ClusterHookPolicies" | "HookOverrides" | "HookRollouts";
+  /** "list clusterhookpolicies.hookpolicy.dev" */
+  readonly verb: string;
+}
+
+interface ClusterObjects {
+  /** The Cluster first, then every policy, rollout and override that could apply to it, and Namespaces. */
+  readonly objects: readonly RawObject[];
+  /** All Namespaces are among them; otherwise only the Cluster's. */
+  readonly allNamespaces: boolean;
+  readonly unread: readonly Unread[];
+  /** The objects that gates look at. */
+  readonly reader: ObjectReader;
+}
+
+/**
+ * Reads the inputs of a decision about one Cluster, with as few permissions as possible. `queriesIn`: the objects that gates look at. Every failure is a
+ * KubeError, unless there is no such Cluster.
+ */
+export async function readClusterObjects(
+  client: KubeClient,
+  key: Required<ObjectKey>,
+  queriesIn: (objects: readonly RawObject[]) => Promise<readonly ObjectQuery[]>,
+): Promise<ClusterObjects> {
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const clusters = await clusterResource(client, signal);
+  const cluster = await find(client, clusters, key);
+  if (cluster === undefined) {
+    const everywhere = await namesOf(client, clusters, { signal });
+    if (everywhere.length > 0) throw noCluster(key, everywhere);
+    throw noCluster(key, await namesOf(client, clusters, { namespace: key.namespace, signal }));
+  }
+  const found = await readAround(client, cluster, key.namespace);
+  return { ...found, reader: await readObjects(client, await queriesIn(found.objects)) };
+}
+
+async function readAround(
+  client: KubeClient,
+  cluster: RawObject,
+  namespace: string,
+): Promise<Omit<ClusterObjects, "reader">> {
+  const { HookPolicy, ClusterHookPolicy } = POLICY_RESOURCES;
+  const [own, ...rest] = await Promise.all([
+    listIfServed(client, HookPolicy, namespace),
+    unlessForbidden(
+      "ClusterHookPolicies",
+      ["list", ClusterHookPolicy],
+      listIfServed(client, ClusterHookPolicy),
+    ),
+    unlessForbidden("HookOverrides", ["list", OVERRIDES], listIfServed(client, OVERRIDES)),
+    unlessForbidden("HookRollouts", ["list", ROLLOUTS], listIfServed(client, ROLLOUTS)),
+    unlessForbidden("Namespace", ["get", NAMESPACES], find(client, NAMESPACES, { name: namespace })),
+  ]);
+  const objects = [cluster, ...own, ...rest.flatMap(({ objects: read }) => read)];
+  const unread = rest.flatMap(({ unread: each }) => each);
+  if (!objects.some(looksIntoNamespaces)) return { objects, allNamespaces: false, unread };
+  const all = await unlessForbidden("Namespaces", ["list", NAMESPACES], listTyped(client, NAMESPACES));
+  if (all.unread.length > 0) return { objects, allNamespaces: false, unread: [...unread, ...all.unread] };
+  const others = objects.filter((object) => !isNamespace(object));
+  return { objects: [...others, ...all.objects], allNamespaces: true, unread };
+}
+
+/** Whether an object gate of the policy selects namespaces; too often is better than too rarely. */
+function looksIntoNamespaces(object: RawObject): boolean {
+  return policyKind(object) === "ClusterHookPolicy" && hasSelector(fieldsOf(object["spec"])["rules"]);
+}
+
+function hasSelector(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some(hasSelector);
+  return (
+    isFields(value) && (value["namespaceSelector"] !== undefined || Object.values(value).some(hasSelector))
+  );
+}
+
+async function find(client: KubeClient, resource: Resource, key: ObjectKey): Promise<RawObject | undefined> {
+  const found = await unlessNotFound(client.get(resource, key));
+  return found && typed(resource, found);
+}
+
+async function unlessForbidden(
+  what: Unread["what"],
+  [verb, resource]: readonly ["get" | "list", Resource],
+  work: Promise<readonly RawObject[] | RawObject | undefined>,
+): Promise<{ readonly objects: readonly RawObject[]; readonly unread: readonly Unread[] }> {
+  try {
+    return { objects: [(await work) ?? []].flat(), unread: [] };
+  } catch (error) {
+    if (!isForbidden(error)) throw error;
+    return { objects: [], unread: [{ what, verb: `${verb} ${resourceName(resource)}` }] };
+  }
 }

@@ -43,7 +43,7 @@ function pausing({ metadata, paused }: Cluster, isUnderWay: boolean): TearDownSt
     {
       command: patch(metadata, "merge", { spec: { paused: true } }),
       wanted:
-        "Cluster API and its providers stop: what they have not removed yet stays until you resume the Cluster",
+        "Cluster API and its providers stop: what they have not removed yet stays until you resume the Cluster. If protect-marks is installed, it refuses this: first run kubectl delete validatingadmissionpolicybinding hookpolicy-protect-marks, and bring that back afterwards",
     },
   ];
 }

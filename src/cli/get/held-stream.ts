@@ -3,7 +3,7 @@
 import { policyName } from "../../policy/policy-ref.ts";
 import { width } from "../terminal/colour.ts";
 import { row } from "../terminal/table.ts";
-import { type Held, type HeldFleet, heldKey } from "./held.ts";
+import { type HeldOperation, type HeldFleet, heldKey } from "./held.ts";
 import { cells, type CommandWords, HEADINGS, heldObject } from "./report.ts";
 
 /** Held: at the start, or newly. Changed: the row is another one. Released: the policy no longer holds the operation. */
@@ -15,7 +15,7 @@ interface StreamOptions extends CommandWords {
 
 /** Returns a function that gives the lines for what has changed since its last call. */
 export function heldStream(options: StreamOptions): (fleet: HeldFleet, now: Date) => string[] {
-  let known: ReadonlyMap<string, Held> = new Map();
+  let known: ReadonlyMap<string, HeldOperation> = new Map();
   let widths: readonly number[] = [];
   return (fleet, now) => {
     const events = changes(known, fleet);
@@ -37,14 +37,17 @@ export function heldStream(options: StreamOptions): (fleet: HeldFleet, now: Date
 
 const COLUMNS: readonly string[] = ["EVENT".padEnd("Released".length), ...HEADINGS, "UNBLOCK"];
 
-function changes(before: ReadonlyMap<string, Held>, { held, omitted }: HeldFleet): [Event, Held][] {
+function changes(
+  before: ReadonlyMap<string, HeldOperation>,
+  { held, omitted }: HeldFleet,
+): [Event, HeldOperation][] {
   const present = new Set(held.map(heldKey));
   // The policy may still hold an operation that has lost its row in a full status.
   const short = new Set(omitted.map(({ policy }) => policyName(policy)));
-  const gone = [...before].flatMap(([key, each]): [Event, Held][] =>
+  const gone = [...before].flatMap(([key, each]): [Event, HeldOperation][] =>
     present.has(key) || short.has(policyName(each.policy)) ? [] : [["Released", each]],
   );
-  const news = held.flatMap((each): [Event, Held][] => {
+  const news = held.flatMap((each): [Event, HeldOperation][] => {
     const known = before.get(heldKey(each));
     if (known === undefined) return [["Held", each]];
     return JSON.stringify(known.row) === JSON.stringify(each.row) ? [] : [["Changed", each]];

@@ -4,20 +4,21 @@ import { compareText } from "../../lib/compare-text.ts";
 import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
 import type { DecisionRow, GateSpec, RuleSpec } from "../../api/hook-policy.ts";
 import { holdsAnyway } from "../../policy/decide.ts";
+import { isMetByMarks } from "../../policy/gates/gates.ts";
 import { policyName, type PolicyRef } from "../../policy/policy-ref.ts";
 import { policyKind, type RawObject, viewPolicy } from "../fleet/kinds.ts";
 
 /** An operation of a Cluster, with one policy that holds it. */
-export interface Held {
+export interface HeldOperation {
   readonly policy: PolicyRef;
-  readonly row: DecisionRow;
-  /** Whether `hookpolicy approve` can make the gate hold. */
+  readonly row: DecisionRow & { readonly verdict: "Blocked" | "NotEvaluable" };
+  /** Whether `hookpolicy approve` can meet the gate. */
   readonly approvable: boolean;
 }
 
 export interface HeldFleet {
   /** The operation that waits longest comes first. */
-  readonly held: readonly Held[];
+  readonly held: readonly HeldOperation[];
   /** Held operations beyond the rows of a policy's status. */
   readonly omitted: readonly { readonly policy: PolicyRef; readonly count: number }[];
   /** Clusters that Audit policies would hold, counted once per policy. */
@@ -81,17 +82,19 @@ function policyOf(raw: RawObject): Policy[] {
   return [{ ref, spec, rows, omitted: status?.decisionsOmitted ?? 0, due: status?.nextTransitionTime }];
 }
 
-function heldOf({ ref, spec, rows }: Policy, namespace: string | undefined): Held[] {
+function heldOf({ ref, spec, rows }: Policy, namespace: string | undefined): HeldOperation[] {
   return rows
-    .filter((row) => holds(row, spec) && isIn(row, namespace))
-    .map((row) => ({ policy: ref, row, approvable: isApprovable(gateOf(spec, row)) }));
+    .filter((row) => isIn(row, namespace))
+    .filter((row) => holds(row, spec))
+    .map((row) => ({ policy: ref, row, approvable: isMetByMarks(gateOf(spec, row)) }));
 }
 
 /**
  * A row of an Audit policy is WouldBlock, or belongs to a rule that would not hold in mode Enforce either. What uses up the
  * steps or the memory holds whatever the failurePolicy (decide.ts, isHeld).
  */
-function holds({ verdict, reason }: DecisionRow, spec: unknown): boolean {
+function holds(row: DecisionRow, spec: unknown): row is HeldOperation["row"] {
+  const { verdict, reason } = row;
   if (verdict === "Blocked") return true;
   const { mode, failurePolicy } = fieldsOf(spec);
   const isStrict = failurePolicy !== "Ignore" || holdsAnyway(reason);
@@ -120,21 +123,15 @@ function named<T extends { readonly name: string }>(
   );
 }
 
-function isApprovable(gate: Partial<GateSpec> | undefined): boolean {
-  if (gate === undefined) return false;
-  if (gate.annotation !== undefined || gate.label !== undefined) return true;
-  return Array.isArray(gate.anyOf) && gate.anyOf.some(isApprovable);
-}
-
-function oldestFirst(a: Held, b: Held): number {
+function oldestFirst(a: HeldOperation, b: HeldOperation): number {
   return compareText(sortKey(a), sortKey(b));
 }
 
-function sortKey({ policy, row: { firstAsked, namespace, cluster, hook } }: Held): string {
+function sortKey({ policy, row: { firstAsked, namespace, cluster, hook } }: HeldOperation): string {
   return [firstAsked, namespace, cluster, hook, policyName(policy)].join(" ");
 }
 
 /** Identifies a row of a policy, also after it has changed. */
-export function heldKey({ policy, row: { clusterUID, hook } }: Held): string {
+export function heldKey({ policy, row: { clusterUID, hook } }: HeldOperation): string {
   return [policyName(policy), clusterUID, hook].join(" ");
 }

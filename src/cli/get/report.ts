@@ -1,12 +1,13 @@
 /** Prints what is held: as tables, as blocks for narrow terminals, and as JSON. */
 
-import type { DecisionRow } from "../../api/hook-policy.ts";
+import { clusterOfRow } from "../../operations/rows.ts";
 import type { Terminal } from "../terminal/terminal.ts";
+import type { HeldObject } from "../../page/wire.ts";
 import { policyName, type PolicyRef } from "../../policy/policy-ref.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { shellQuote } from "../../policy/message.ts";
 import { width } from "../terminal/colour.ts";
-import { type Due, type Held, type HeldFleet, overdue, silentSince } from "./held.ts";
+import { type Due, type HeldOperation, type HeldFleet, overdue, silentSince } from "./held.ts";
 import { ageText, since, until } from "../terminal/age.ts";
 import { tableLines } from "../terminal/table.ts";
 import { type Detail, indented, wrapped } from "../terminal/tree.ts";
@@ -74,10 +75,10 @@ function formsOfSummary({ headings, rows }: Summary, { colour, columns }: HeldVi
 
 export const HEADINGS = ["CLUSTER", "HOOK", "POLICY", "RULE/GATE", "HELD", "RELEASE"] as const;
 
-export function cells(held: Held, view: CommandWords & Pick<HeldView, "now">): string[] {
+export function cells(held: HeldOperation, view: CommandWords & Pick<HeldView, "now">): string[] {
   const { policy, row } = held;
   return [
-    `${row.namespace}/${row.cluster}`,
+    clusterOfRow(row),
     row.hook,
     shortName(policy),
     ruleAndGate(held),
@@ -92,25 +93,25 @@ function shortName({ kind, name }: PolicyRef): string {
   return `${kind}/${name}`;
 }
 
-function ruleAndGate({ row: { rule, gate } }: Held): string {
+function ruleAndGate({ row: { rule, gate } }: HeldOperation): string {
   return gate === undefined ? rule : `${rule}/${gate}`;
 }
 
 /** The command if there is one, else the policy's message. */
-function wayOut(held: Held, words: CommandWords): string {
+function wayOut(held: HeldOperation, words: CommandWords): string {
   return approveCommand(held, words) ?? held.row.message;
 }
 
 export function approveCommand(
-  { approvable, row: { namespace, cluster, hook } }: Held,
+  { approvable, row }: HeldOperation,
   { program, connection }: CommandWords,
 ): string | undefined {
   if (!approvable) return undefined;
-  return `${program} approve ${shellQuote(`${namespace}/${cluster}`)} --hook ${hook}${connection}`;
+  return `${program} approve ${shellQuote(clusterOfRow(row))} --hook ${row.hook}${connection}`;
 }
 
 /** An operation, followed by every policy that holds it. */
-function operationBlocks(held: readonly Held[], view: HeldView): string[] {
+function operationBlocks(held: readonly HeldOperation[], view: HeldView): string[] {
   const { now, colour, columns } = view;
   return [...Map.groupBy(held, operationOf)].flatMap(([operation, all]) => [
     `${colour.bold(operation)}, held for ${oldest(all, now)}`,
@@ -118,7 +119,7 @@ function operationBlocks(held: readonly Held[], view: HeldView): string[] {
   ]);
 }
 
-function detailsOf(held: Held, view: HeldView): Detail[] {
+function detailsOf(held: HeldOperation, view: HeldView): Detail[] {
   const { policy, row } = held;
   return [
     { label: "held by", text: `${policyName(policy)} ${ruleAndGate(held)} (${row.reason})` },
@@ -127,11 +128,11 @@ function detailsOf(held: Held, view: HeldView): Detail[] {
   ];
 }
 
-function operationOf({ row }: Held): string {
-  return `${row.namespace}/${row.cluster} ${row.hook}`;
+function operationOf({ row }: HeldOperation): string {
+  return `${clusterOfRow(row)} ${row.hook}`;
 }
 
-function byPolicy(held: readonly Held[], { now }: HeldView): Summary {
+function byPolicy(held: readonly HeldOperation[], { now }: HeldView): Summary {
   const groups = [...Map.groupBy(held, ({ policy }) => policyName(policy))];
   return {
     headings: ["POLICY", "CLUSTERS", "OLDEST", "NEXT RELEASE"],
@@ -145,7 +146,7 @@ function byPolicy(held: readonly Held[], { now }: HeldView): Summary {
 }
 
 /** All policies that hold an operation must release it, so the last one decides. */
-function byCluster(held: readonly Held[], view: HeldView): Summary {
+function byCluster(held: readonly HeldOperation[], view: HeldView): Summary {
   const groups = [...Map.groupBy(held, operationOf).values()];
   return {
     headings: ["CLUSTER", "HOOK", "POLICIES", "HELD", "RELEASE"],
@@ -163,11 +164,11 @@ function byCluster(held: readonly Held[], view: HeldView): Summary {
   };
 }
 
-function oldest(rows: readonly Held[], now: Date): string {
+function oldest(rows: readonly HeldOperation[], now: Date): string {
   return ageText(Math.max(...rows.map(({ row }) => now.getTime() - Date.parse(row.firstAsked))));
 }
 
-function releases(rows: readonly Held[]): string[] {
+function releases(rows: readonly HeldOperation[]): string[] {
   return rows.flatMap(({ row }) => row.earliestRelease ?? []).toSorted();
 }
 
@@ -177,7 +178,7 @@ const SHOWN_ALARMS = 5;
 export function tornDownNotes({ held }: HeldFleet): string[] {
   const torn = new Map(
     held.flatMap(({ row }) =>
-      row.tornDown === undefined ? [] : [[`${row.namespace}/${row.cluster}`, row.tornDown] as const],
+      row.tornDown === undefined ? [] : [[clusterOfRow(row), row.tornDown] as const],
     ),
   );
   const shown = [...torn].slice(0, SHOWN_ALARMS);
@@ -227,16 +228,10 @@ export function heldJson(fleet: HeldFleet, now: Date): object {
   };
 }
 
-/** The JSON form. */
-interface HeldObject extends Omit<DecisionRow, "namespace" | "timers"> {
-  readonly policy: PolicyRef;
-  readonly approvable: boolean;
-}
-
-export function heldObject({ policy, row, approvable }: Held): HeldObject {
-  const { namespace, cluster, clusterUID, hook, targetVersion, rule, gate, verdict, reason, message } = row;
+export function heldObject({ policy, row, approvable }: HeldOperation): HeldObject {
+  const { clusterUID, hook, targetVersion, rule, gate, verdict, reason, message } = row;
   return {
-    cluster: `${namespace}/${cluster}`,
+    cluster: clusterOfRow(row),
     clusterUID,
     hook,
     ...(targetVersion !== undefined && { targetVersion }),

@@ -13,7 +13,7 @@ import {
   hookName,
   hookOption,
 } from "../command.ts";
-import type { Lifted, NewOverride, OverrideWish } from "./new-override.ts";
+import type { OverrideEffect, NewOverride, OverrideWish } from "./new-override.ts";
 import { parseOptions, UsageError } from "../../operator/options.ts";
 import { confirm } from "../terminal/confirm.ts";
 import { addConnectionFlags, type ConnectionFlags, parseTime } from "../fleet/connection.ts";
@@ -104,7 +104,7 @@ async function override(name: ClusterName, flags: Flags): Promise<void> {
 
 async function create(
   made: NewOverride,
-  lifted: readonly Lifted[],
+  lifted: readonly OverrideEffect[],
   { live, flags }: { readonly live: LiveCluster; readonly flags: Flags },
 ): Promise<void> {
   const { liftedLines, overrideJson, overrideYaml } = await import("./report.ts");

@@ -85,7 +85,7 @@ export async function createOverride(
 }
 
 /** The effect of an override at one hook. */
-export interface Lifted {
+export interface OverrideEffect {
   readonly call: HookCall;
   /** Whether Cluster API is known to have called. */
   readonly asked: boolean;
@@ -96,7 +96,12 @@ export interface Lifted {
   readonly retryAfterSeconds: number;
 }
 
-export function liftedBy(fleet: Fleet, cluster: Cluster, wish: OverrideWish, now: Date): readonly Lifted[] {
+export function liftedBy(
+  fleet: Fleet,
+  cluster: Cluster,
+  wish: OverrideWish,
+  now: Date,
+): readonly OverrideEffect[] {
   const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
   const named = wish.policies === undefined ? undefined : new Set(wish.policies.map(policyName));
   const operations = fleet.pendingOperations(cluster);

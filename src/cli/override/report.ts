@@ -5,7 +5,7 @@ import { Document, isScalar, Scalar, visit } from "yaml";
 import { isPrintable, printable, replaceUnprintable } from "../../lib/printable.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { effectOf } from "../approve/report.ts";
-import type { Lifted, NewOverride } from "./new-override.ts";
+import type { OverrideEffect, NewOverride } from "./new-override.ts";
 import { durationText } from "../../policy/duration.ts";
 import { type Detail, indented } from "../terminal/tree.ts";
 
@@ -13,7 +13,11 @@ interface LiftedView extends Terminal {
   readonly forMs: number;
 }
 
-export function liftedLines({ spec }: NewOverride, lifted: readonly Lifted[], view: LiftedView): string[] {
+export function liftedLines(
+  { spec }: NewOverride,
+  lifted: readonly OverrideEffect[],
+  view: LiftedView,
+): string[] {
   const { namespace, name } = spec.clusterRef;
   return lifted.flatMap((each) => [
     `${view.colour.bold(`${each.call.hook} of Cluster ${namespace}/${name}`)}, until ${spec.expiresAt}`,
@@ -21,7 +25,10 @@ export function liftedLines({ spec }: NewOverride, lifted: readonly Lifted[], vi
   ]);
 }
 
-function detailsOf({ call, asked, lifts, stays, retryAfterSeconds }: Lifted, forMs: number): Detail[] {
+function detailsOf(
+  { call, asked, lifts, stays, retryAfterSeconds }: OverrideEffect,
+  forMs: number,
+): Detail[] {
   const late = `Cluster API may ask only after ${retryAfterSeconds} s: longer than ${durationText(forMs)} is better`;
   return [
     { label: "then", text: `Cluster API ${effectOf(call)}${asked ? "" : ", once it wants to"}` },
@@ -53,7 +60,7 @@ function escapeYaml(character: string): string {
 
 export function overrideJson(
   override: NewOverride,
-  lifted: readonly Lifted[],
+  lifted: readonly OverrideEffect[],
   outcome: { readonly dryRun: boolean; readonly inForce: boolean },
 ): object {
   const operations = lifted.map(({ call, asked, lifts, stays }) => ({

@@ -1,24 +1,42 @@
 /** What unregistering the operator would release. */
 
-import { fieldsOf } from "../../lib/fields.ts";
+import type { HookName } from "../../api/runtime-hooks.ts";
+import { type Cluster, OK_TO_DELETE_ANNOTATION } from "../../api/meta.ts";
+import { fieldsOf, listOf } from "../../lib/fields.ts";
 import { counted } from "../terminal/counted.ts";
-import { keyOf, type KubeObject } from "../../kube/resource.ts";
+import { namespacedName } from "../../lib/keys.ts";
+import type { KubeObject } from "../../kube/resource.ts";
 import { type PolicyKind, policyName } from "../../policy/policy-ref.ts";
+import { lookup } from "../../policy/selector.ts";
 import { heldBy } from "../get/held.ts";
 
+type Policy = KubeObject & { readonly apiVersion: string; readonly kind: PolicyKind };
+
+const HOOK: HookName = "BeforeClusterDelete";
+
 interface Statuses {
-  readonly policies: readonly (KubeObject & { readonly apiVersion: string; readonly kind: PolicyKind })[];
+  readonly policies: readonly Policy[];
   /** `undefined`: the user may not list them. */
   readonly rollouts: readonly KubeObject[] | undefined;
   /** Of the operator; `undefined`: there is none. */
   readonly deployment: KubeObject | undefined;
+  /** Those that isDeletionPaused(); `undefined`: the user may not list them. */
+  readonly paused: readonly Cluster[] | undefined;
+}
+
+/** Cluster API calls no hook for the Cluster until it is resumed, so no status shows that something holds it. */
+export function isDeletionPaused({ paused, topology, metadata }: Cluster): boolean {
+  const { deletionTimestamp, annotations } = metadata;
+  const isPending =
+    deletionTimestamp !== undefined && lookup(annotations, OK_TO_DELETE_ANNOTATION) === undefined;
+  return paused && topology !== undefined && isPending;
 }
 
 /**
  * One line for each held operation that a status names, for what it leaves out, and for what is not known: without an
  * operator nothing says what Cluster API waits for. Empty: nothing is held.
  */
-export function heldNow({ policies, rollouts, deployment }: Statuses): string[] {
+export function heldNow({ policies, rollouts, deployment, paused }: Statuses): string[] {
   const { held, omitted } = heldBy(policies.map((policy) => ({ ...policy })));
   const nothingHolds = policies.length === 0 && rollouts?.length === 0;
   return [
@@ -27,6 +45,7 @@ export function heldNow({ policies, rollouts, deployment }: Statuses): string[] 
     }),
     ...omitted.map(({ policy, count }) => `${counted(count, "more operation")} by ${policyName(policy)}`),
     ...(rollouts?.flatMap(waitingFor) ?? ["what HookRollouts hold is not known: you may not list them"]),
+    ...pausedLines(paused, { policies, rollouts, named: held.map(({ row }) => row.clusterUID) }),
     ...(nothingHolds || isRunning(deployment)
       ? []
       : ["what else waits is not known: no replica of the operator is available"]),
@@ -36,7 +55,40 @@ export function heldNow({ policies, rollouts, deployment }: Statuses): string[] 
 function waitingFor({ metadata, spec, status }: KubeObject): string[] {
   const { waiting } = fieldsOf(fieldsOf(status)["summary"]);
   if (fieldsOf(spec)["mode"] === "Audit" || typeof waiting !== "number" || waiting === 0) return [];
-  return [`${counted(waiting, "Cluster")} by HookRollout ${keyOf(metadata)}`];
+  return [`${counted(waiting, "Cluster")} by HookRollout ${namespacedName(metadata)}`];
+}
+
+interface Holders extends Pick<Statuses, "policies" | "rollouts"> {
+  /** The uids of Clusters that are named already. */
+  readonly named: readonly string[];
+}
+
+/** Of the paused Clusters, those that something may hold once they are resumed; selectors are not looked at. */
+function pausedLines(paused: Statuses["paused"], { policies, rollouts, named }: Holders): string[] {
+  const holders = policies.filter(mayHoldDeletions);
+  const everywhere =
+    rollouts?.some(rollsDeletions) !== false || holders.some(({ kind }) => kind === "ClusterHookPolicy");
+  if (!everywhere && holders.length === 0) return [];
+  if (paused === undefined)
+    return ["whether a Cluster is paused while it is being deleted is not known: you may not list Clusters"];
+  return paused
+    .filter(({ metadata: { namespace, uid } }) => {
+      const isCovered = everywhere || holders.some((policy) => policy.metadata.namespace === namespace);
+      return isCovered && !named.includes(uid ?? "");
+    })
+    .map(({ metadata }) => {
+      return `Cluster ${namespacedName(metadata)}, which is being deleted and paused: ${HOOK} may hold it when it is resumed`;
+    });
+}
+
+function mayHoldDeletions({ spec }: Policy): boolean {
+  const { mode, rules } = fieldsOf(spec);
+  return mode !== "Audit" && listOf(rules).some((rule) => listOf(fieldsOf(rule)["hooks"]).includes(HOOK));
+}
+
+function rollsDeletions({ spec }: KubeObject): boolean {
+  const { mode, operation } = fieldsOf(spec);
+  return mode !== "Audit" && operation === "Delete";
 }
 
 function isRunning(deployment: KubeObject | undefined): boolean {

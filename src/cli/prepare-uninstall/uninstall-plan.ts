@@ -13,9 +13,13 @@ import type { KubeClient } from "../../kube/kube-client.ts";
 import { unless } from "../../lib/thrown.ts";
 import { isConflict, isForbidden, unlessNotFound } from "../../kube/kube-error.ts";
 import type { PolicyKind } from "../../policy/policy-ref.ts";
-import { heldNow } from "./held-now.ts";
+import { heldNow, isDeletionPaused } from "./held-now.ts";
 import { reportGone, seemsCurrent } from "./operator-gone.ts";
-import { apiResource, type KubeObject, keyOf, type ObjectKey, type Resource } from "../../kube/resource.ts";
+import { namespacedName } from "../../lib/keys.ts";
+import { apiResource, type KubeObject, type ObjectKey, type Resource } from "../../kube/resource.ts";
+import { ClusterResource } from "../../kube/cluster-resource.ts";
+import { viewCluster } from "../../policy/cluster.ts";
+import type { Cluster } from "../../api/meta.ts";
 import { extensionConfigsAt, RUNTIME_GROUP_PATH } from "../../kube/extension-configs.ts";
 
 /** The name of the shipped ExtensionConfig, ValidatingWebhookConfiguration and Deployment. */
@@ -59,7 +63,10 @@ export async function planUninstall(client: Client, options: UninstallOptions): 
     release(client, policies),
     reportOperatorGone(client, policies, rollouts ?? []),
   ];
-  const held = unregister === undefined ? [] : heldNow({ policies, rollouts, deployment });
+  const held =
+    unregister === undefined
+      ? []
+      : heldNow({ policies, rollouts, deployment, paused: await pausedDeletions(client) });
   return { steps: steps.filter((step) => step !== undefined), held };
 }
 
@@ -103,7 +110,7 @@ async function stop(
   const isScaledDown = fieldsOf(deployment.spec)["replicas"] === 0;
   if (isScaledDown && (await podsOf(client, deployment)).length === 0) return undefined;
   return {
-    does: `scale Deployment ${keyOf(key)} to 0 and wait for its Pods to stop`,
+    does: `scale Deployment ${namespacedName(key)} to 0 and wait for its Pods to stop`,
     run: async () => {
       // Not the scale subresource, which would need one more RBAC rule for the same effect.
       await client.mergePatch(DEPLOYMENTS, key, { spec: { replicas: 0 } });
@@ -119,6 +126,7 @@ async function stop(
 }
 
 const POLL_MS = 500;
+const TIMEOUT_MS = 30_000;
 
 function stillRunning(pods: readonly string[]): string {
   return `still running after --timeout: Pod ${pods.join(", ")}; what was done so far stays done, run it again`;
@@ -133,7 +141,7 @@ async function podsOf(client: Client, { metadata, spec }: KubeObject): Promise<s
   const { items } = await client.list(PODS, { namespace, metadataOnly: true });
   return items
     .filter(({ metadata: { labels = {} } }) => wanted.every(([key, value]) => labels[key] === value))
-    .map((pod) => keyOf(pod.metadata));
+    .map((pod) => namespacedName(pod.metadata));
 }
 
 type Policy = KubeObject & { readonly apiVersion: string; readonly kind: PolicyKind };
@@ -155,6 +163,14 @@ async function listRollouts(client: Client): Promise<readonly KubeObject[] | und
 
 async function servedRollouts(client: Client): Promise<readonly KubeObject[]> {
   return (await unlessNotFound(client.list(ROLLOUTS)))?.items ?? [];
+}
+
+/** `undefined`: the user may not list Clusters. */
+async function pausedDeletions(client: Client): Promise<readonly Cluster[] | undefined> {
+  const found = await unlessNotFound(new ClusterResource(client).resolve(AbortSignal.timeout(TIMEOUT_MS)));
+  if (found === undefined) return [];
+  const all = await unless(isForbidden, client.list(found, { project: (raw) => viewCluster(raw) }));
+  return all?.items.filter(isDeletionPaused);
 }
 
 const isMarked = ({ metadata: { finalizers = [] } }: KubeObject): boolean => finalizers.includes(FINALIZER);

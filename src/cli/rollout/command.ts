@@ -150,7 +150,7 @@ async function resume(
   stderr.lines(changes);
   // A pause is taken back without a question.
   await confirm("Resume this rollout?", { yes: flags.yes === true || !isHalted(found), server });
-  await resumeRollout(client, found, client.serverClock.now());
+  await resumeRollout(client, found, client.serverClock.serverTime());
   stdout.line(`resumed HookRollout ${found.metadata.name}`);
 }
 

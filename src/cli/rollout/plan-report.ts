@@ -1,5 +1,6 @@
 /** Prints the plan of a rollout: as tables, as JSON, and as a picture. */
 
+import { namespacedName } from "../../lib/keys.ts";
 import { counted } from "../terminal/counted.ts";
 import { durationText } from "../../policy/duration.ts";
 import type { PlannedStage } from "../../rollouts/plan.ts";
@@ -87,7 +88,7 @@ export function planSvg(plan: FleetPlan): string {
     const bars = own.map((each, row) => {
       const [left, right] = [x(each.begins), x(each.ends)];
       const width = Math.max(1, Number(right) - Number(left)).toFixed(1);
-      const title = `${each.namespace}/${each.name}: ${minute(each.begins)} to ${minute(each.ends)}`;
+      const title = `${namespacedName(each)}: ${minute(each.begins)} to ${minute(each.ends)}`;
       return `<rect x="${left}" y="${top + row * ROW}" width="${width}" height="${ROW - 1}" fill="${colour}"><title>${escapeXml(title)}</title></rect>`;
     });
     const label = `<text x="8" y="${top + ROW + 4}">${escapeXml(`${stage.name} (${stage.clusters})`)}</text>`;

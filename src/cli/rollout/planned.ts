@@ -14,7 +14,7 @@ import { readFleet, withApiServer } from "../fleet/live-fleet.ts";
 import { readObjects } from "../fleet/live-objects.ts";
 import { readAllObjects } from "../fleet/object-files.ts";
 
-export interface Planned {
+export interface RolloutInFleet {
   readonly rollout: HookRollout;
   readonly fleet: Fleet;
 }
@@ -24,7 +24,7 @@ export async function readPlanned(
   name: string | undefined,
   paths: readonly string[],
   connection: ConnectionFlags,
-): Promise<Planned> {
+): Promise<RolloutInFleet> {
   const files = paths.length === 0 ? [] : (await readAllObjects(paths)).map(({ object }) => object);
   if (files.some(isCluster)) {
     return { rollout: rolloutIn(files, name), fleet: await fleetOf(files, settings()) };
@@ -39,7 +39,7 @@ export async function readLivePlanned(
   client: KubeClient,
   name: string | undefined,
   files?: readonly RawObject[],
-): Promise<Planned> {
+): Promise<RolloutInFleet> {
   const objects = await readFleet(client);
   const rollout = rolloutIn(files ?? objects, name);
   const { policies } = await fleetOf(objects, settings());

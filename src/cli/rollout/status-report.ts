@@ -1,5 +1,6 @@
 /** Prints how far rollouts are, from their statuses alone, so that every reader sees the same. */
 
+import { namespacedName } from "../../lib/keys.ts";
 import {
   CONDITION,
   type HookRollout,
@@ -108,7 +109,7 @@ export function stageState(
 function runningLines({ status, spec }: HookRollout, { now }: RolloutView): string[] {
   const rows = (status?.running ?? []).map(
     ({ namespace, name, target = "", stage = "", claimedAt, markedAt, claimed }) => [
-      `${namespace}/${name}`,
+      namespacedName({ namespace, name }),
       target,
       stage,
       since(claimedAt, now),
@@ -121,7 +122,7 @@ function runningLines({ status, spec }: HookRollout, { now }: RolloutView): stri
 
 function failedLines({ status }: HookRollout, { now, colour }: RolloutView): string[] {
   const rows = (status?.failed ?? []).map(({ namespace, name, stage = "", reason, time, message }) => [
-    `${namespace}/${name}`,
+    namespacedName({ namespace, name }),
     stage,
     reason,
     since(time, now),
@@ -132,7 +133,7 @@ function failedLines({ status }: HookRollout, { now, colour }: RolloutView): str
 
 function nextLines({ status }: HookRollout, { now }: RolloutView): string[] {
   const rows = (status?.next ?? []).map(({ namespace, name, target = "", stage = "", since: at }) => [
-    `${namespace}/${name}`,
+    namespacedName({ namespace, name }),
     target,
     stage,
     since(at, now),

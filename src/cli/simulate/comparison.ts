@@ -24,7 +24,7 @@ export interface Change {
 }
 
 /** The answers of one side to an operation. */
-export interface Answered {
+export interface OperationAnswers {
   readonly call: HookCall;
   readonly first: Look;
   readonly turns: Turns;

@@ -28,7 +28,7 @@ export async function readPresentFleet(
   return { objects, reader: await readObjects(client, demandsIn([...objects, ...applied])) };
 }
 
-export interface Prepared {
+export interface PreparedSimulation {
   readonly pair: FleetPair;
   /** Errors in the applied policies and rollouts. If there are any, nothing can be simulated. */
   readonly problems: readonly FileProblem[];
@@ -38,7 +38,7 @@ export function prepare(
   sources: readonly SourceObject[],
   { objects, reader }: Present,
   { options, now, prune }: { readonly options: Options; readonly now: Date; readonly prune: boolean },
-): Prepared {
+): PreparedSimulation {
   const pair = fleetPair(
     objects,
     sources.map(({ object }) => object),

@@ -1,8 +1,8 @@
 /** Computes what the HookRollouts of a fleet hold if Cluster API asks about every Cluster at the same instant. */
 
+import { namespacedName } from "../../lib/keys.ts";
 import type { HookRolloutStatus } from "../../api/hook-policy.ts";
-import type { Cluster } from "../../api/meta.ts";
-import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
+import type { HookName } from "../../api/runtime-hooks.ts";
 import type { KnownMember } from "../../rollouts/rollout-entry.ts";
 import { type QueueInput, RolloutQueue, type Waiting } from "../../rollouts/rollout-queue.ts";
 import { computeRolloutStatus } from "../../rollouts/rollout-status.ts";
@@ -16,24 +16,23 @@ import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { Slots } from "../../rollouts/slots.ts";
 import { liftingOverride } from "../fleet/lifting.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
+import type { ClusterCall } from "../../policy/world.ts";
 
 /** An operation that Cluster API asks about. */
-export interface AwaitedOperation {
-  readonly cluster: Cluster;
-  readonly call: HookCall;
+export interface AwaitedOperation extends ClusterCall {
   readonly firstAsked: Date;
   /** Whether every policy releases it. */
   readonly released: boolean;
 }
 
-export interface Held {
+export interface HoldInStage {
   readonly hold: Hold;
   /** The stage of the Cluster, also where all stages stop. */
   readonly stage: string | undefined;
 }
 
 /** By holdKey(). */
-export type Holds = ReadonlyMap<string, Held>;
+export type Holds = ReadonlyMap<string, HoldInStage>;
 
 export function holdKey(hook: HookName, cluster: string): string {
   return `${hook} ${cluster}`;
@@ -41,7 +40,7 @@ export function holdKey(hook: HookName, cluster: string): string {
 
 /** The first rollout that holds an operation counts: in the order of names, in which the operator asks them. */
 export function rolloutHolds(fleet: Fleet, operations: readonly AwaitedOperation[], at: Date): Holds {
-  const holds = new Map<string, Held>();
+  const holds = new Map<string, HoldInStage>();
   for (const known of fleet.rollouts) {
     const { mode, operation } = known.compiled;
     if (mode === "Audit") continue;
@@ -60,11 +59,11 @@ function holdsOf(
   fleet: Fleet,
   operations: readonly AwaitedOperation[],
   at: Date,
-): ReadonlyMap<string, Held> {
+): ReadonlyMap<string, HoldInStage> {
   const members = membersOf(compiled, fleet);
   const status = statusOf(compiled, stored, members, at);
   const byKey = new Map(members.map(({ member, cluster }) => [clusterKey(cluster), member]));
-  const holds = new Map<string, Held>();
+  const holds = new Map<string, HoldInStage>();
   const waiting: Waiting[] = [];
   for (const { cluster, call, firstAsked, released } of operations) {
     const key = clusterKey(cluster);
@@ -85,12 +84,12 @@ function holdsOf(
     at,
   )) {
     const hold = holdOf(compiled, { reason: "NoFreeSlot", stage: stage?.name });
-    holds.set(`${metadata.namespace}/${metadata.name}`, heldIn(stage, hold));
+    holds.set(namespacedName(metadata), heldIn(stage, hold));
   }
   return holds;
 }
 
-function heldIn(stage: Member["stage"], hold: Hold): Held {
+function heldIn(stage: Member["stage"], hold: Hold): HoldInStage {
   return { hold, stage: hold.stage ?? stage?.name };
 }
 

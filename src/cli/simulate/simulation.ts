@@ -12,7 +12,7 @@ import type { Fleet } from "../fleet/fleet.ts";
 import { changedPolicies, type FleetPair, type PolicyEdit } from "./changed-fleet.ts";
 import { lookAt, type OperationInputs } from "../../operations/timeline.ts";
 import { type Answer, keyOf } from "./answer.ts";
-import { type Answered, type Change, type ChangeKind, comparingOnce } from "./comparison.ts";
+import { type OperationAnswers, type Change, type ChangeKind, comparingOnce } from "./comparison.ts";
 import { BEGINS } from "../../rollouts/member.ts";
 import { holdText } from "../../rollouts/hold.ts";
 import { WHOLE } from "../../rollouts/rollout.ts";
@@ -23,7 +23,7 @@ import {
   type SimulationOptions,
   sampleSeconds,
 } from "./request-changes.ts";
-import { type Held, holdKey, type Holds, rolloutHolds } from "./rollout-holds.ts";
+import { type HoldInStage, holdKey, type Holds, rolloutHolds } from "./rollout-holds.ts";
 import { decisionAt, Walks } from "./walks.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 
@@ -115,7 +115,7 @@ function heldBy(fleet: Fleet, clusters: readonly Cluster[], options: SimulationO
 }
 
 /** Replaces releases by the hold of the rollout, which is asked after every policy has released the operation. */
-function underRollout(answered: Answered, held: Held | undefined): Answered {
+function underRollout(answered: OperationAnswers, held: HoldInStage | undefined): OperationAnswers {
   if (held === undefined) return answered;
   const { hold, stage = WHOLE } = held;
   const { rollout, reason, retryAfterSeconds } = hold;
@@ -137,7 +137,7 @@ function underRollout(answered: Answered, held: Held | undefined): Answered {
   };
 }
 
-function notEvaluableIn({ first }: Answered): NotEvaluableRule[] {
+function notEvaluableIn({ first }: OperationAnswers): NotEvaluableRule[] {
   return first.decision.trace.flatMap(({ policy, rules }) =>
     rules
       .filter(({ verdict }) => verdict === "NotEvaluable")
@@ -199,7 +199,7 @@ function answerBoth(
   changed: readonly CompiledPolicy[],
   hook: HookName,
   options: SimulationOptions,
-): { readonly before: Answered; readonly after: Answered } {
+): { readonly before: OperationAnswers; readonly after: OperationAnswers } {
   const world = after.fleet.world(after.cluster);
   if (sameWorld && changed.every((policy) => matches(policy, world) === "no")) {
     const { to: _, ...now } = options;
@@ -209,7 +209,7 @@ function answerBoth(
   return { before: answers(before, hook, options), after: answers(after, hook, options) };
 }
 
-function answers(side: Side, hook: HookName, options: SimulationOptions): Answered {
+function answers(side: Side, hook: HookName, options: SimulationOptions): OperationAnswers {
   const operation = operationOf(side, hook, options);
   const { from, to } = options;
   const first = lookAt(operation, from);

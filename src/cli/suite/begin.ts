@@ -10,18 +10,18 @@ import { Session } from "./session.ts";
 import type { AskedSpec, StepSpec, TimersSpec } from "./spec.gen.ts";
 import { SuiteRollouts } from "./suite-rollouts.ts";
 import { targetOfCall } from "./target.ts";
-import { SuiteWorld } from "./suite-world.ts";
+import { SuiteObjects } from "./suite-objects.ts";
 
 export const MAX_OVERRIDE_MS = 168 * 3_600_000;
 export const DEFAULT_CAPI_MINOR = 14;
 
 /** A suite that has started. */
-export interface Begun {
+export interface StartedSuite {
   readonly session: Session;
   readonly rollouts: SuiteRollouts;
 }
 
-export async function begin({ spec, objects }: Suite): Promise<Begun> {
+export async function begin({ spec, objects: given }: Suite): Promise<StartedSuite> {
   if (!expectsAny(spec.steps, ["expect", "events", "metrics", "rollouts", "timeline"])) {
     const fields = "`expect`, `events`, `metrics`, `rollouts` or `timeline`";
     throw new SuiteError(`no step has ${fields}, so that nothing is tested`, "steps");
@@ -29,14 +29,18 @@ export async function begin({ spec, objects }: Suite): Promise<Begun> {
   const now = new Date(spec.at);
   const minor = Number(spec.capiVersion?.slice(2) ?? DEFAULT_CAPI_MINOR);
   const served = servedHooks(minor);
-  const world = new SuiteWorld({ served, maxOverrideMs: MAX_OVERRIDE_MS, now });
-  world.create(objects, now);
-  const session = new Session(world, { served, now, reports: expectsAny(spec.steps, ["events", "metrics"]) });
+  const objects = new SuiteObjects({ served, maxOverrideMs: MAX_OVERRIDE_MS, now });
+  objects.create(given, now);
+  const session = new Session(objects, {
+    served,
+    now,
+    reports: expectsAny(spec.steps, ["events", "metrics"]),
+  });
   const begun = { session, rollouts: new SuiteRollouts(session) };
   for (const [index, asked] of (spec.asked ?? []).entries()) {
     within(`asked[${index}]`, () => adopt(begun, asked));
   }
-  session.worldChanged();
+  session.objectsChanged();
   await begun.rollouts.settle();
   return begun;
 }
@@ -45,13 +49,13 @@ function expectsAny(steps: readonly StepSpec[], fields: readonly (keyof StepSpec
   return steps.some((step) => fields.some((field) => step[field] !== undefined));
 }
 
-function adopt({ session, rollouts }: Begun, asked: AskedSpec): void {
+function adopt({ session, rollouts }: StartedSuite, asked: AskedSpec): void {
   const { cluster, call } = targetOfCall(session, asked);
   rollouts.show(cluster, call);
   const firstAsked = new Date(asked.firstAsked);
   if (firstAsked > session.now) throw new SuiteError("lies ahead of spec.at", "firstAsked");
   const operation = newOperation(call, cluster, firstAsked, undefined);
-  const candidates = session.world.fleet.policiesFor(cluster.metadata.namespace ?? "");
+  const candidates = session.objects.fleet.policiesFor(cluster.metadata.namespace ?? "");
   const timers = (asked.timers ?? []).flatMap((spec, index) => {
     within(`timers[${index}]`, () => checkNames({ policy: spec.policy, rule: spec.rule }, candidates));
     return candidates

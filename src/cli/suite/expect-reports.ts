@@ -1,16 +1,20 @@
 /** Compares the Events and metrics that a step expects with those that the operator would report. */
 
+import { namespacedName } from "../../lib/keys.ts";
 import { RE2JS } from "@bufbuild/re2";
 import { didYouMean } from "../../policy/validation/field-message.ts";
 import { checkNames, checkRolloutNames } from "./check-names.ts";
-import { type Compared, comparedText, type Known, NONE } from "./expect.ts";
-import type { MetricSample, ReportedEvent } from "./reported.ts";
+import { type FieldComparison, comparedText, type Holders, NONE } from "./expect.ts";
+import type { MetricSample, ReportedEvent } from "./suite-reports.ts";
 import type { EventSpec, MetricSpec } from "./spec.gen.ts";
 import { METRIC_LABELS } from "./spec.ts";
 import { SuiteError } from "./suite-error.ts";
 
 /** The Events of each named reason must be exactly the listed ones; an empty list means none at all. */
-export function compareEvents(expected: readonly EventSpec[], actual: readonly ReportedEvent[]): Compared[] {
+export function compareEvents(
+  expected: readonly EventSpec[],
+  actual: readonly ReportedEvent[],
+): FieldComparison[] {
   const reasons = new Set<string>(expected.map(({ reason }) => reason));
   const left = actual.filter(({ reason }) => expected.length === 0 || reasons.has(reason));
   const rows = expected.map((spec) => {
@@ -31,7 +35,7 @@ function takeOf(left: ReportedEvent[], text: string): ReportedEvent | undefined 
   return index < 0 ? undefined : left.splice(index, 1)[0];
 }
 
-function row(expected: string, actual: string, same: boolean): Compared {
+function row(expected: string, actual: string, same: boolean): FieldComparison {
   return { field: "events", expected, actual, same };
 }
 
@@ -52,16 +56,16 @@ function describeEvent(event: ReportedEvent): string {
   return `${event.reason} ${aboutOf(event)}: ${event.note}`;
 }
 
-function aboutOf({ regarding: { kind, namespace, name } }: ReportedEvent): string {
-  return `${kind} ${namespace === undefined ? name : `${namespace}/${name}`}`;
+function aboutOf({ regarding }: ReportedEvent): string {
+  return `${regarding.kind} ${namespacedName(regarding)}`;
 }
 
 /** Adds up the series that have these labels. Throws for a label that the metric does not have. */
 export function compareMetric(
   { name, labels = {}, value }: MetricSpec,
   samples: readonly MetricSample[],
-  known: Known,
-): Compared[] {
+  known: Holders,
+): FieldComparison[] {
   for (const label of Object.keys(labels)) checkLabel(name, label);
   checkNames(labels, known.policies);
   checkRolloutNames(labels, known.rollouts);

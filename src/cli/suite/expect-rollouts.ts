@@ -1,9 +1,10 @@
 /** Compares the expected statuses of HookRollouts with the actual ones. */
 
+import { namespacedName } from "../../lib/keys.ts";
 import { CONDITION, type HookRollout } from "../../api/hook-policy.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { checkRolloutNames, unknownCluster } from "./check-names.ts";
-import { type Compared, comparedText, NONE } from "./expect.ts";
+import { type FieldComparison, comparedText, NONE } from "./expect.ts";
 import type { RolloutExpectSpec } from "./spec.gen.ts";
 
 export function compareRollout(
@@ -11,7 +12,7 @@ export function compareRollout(
   { status = {} }: Pick<HookRollout, "status">,
   rollouts: readonly CompiledRollout[],
   clusters: readonly string[],
-): Compared[] {
+): FieldComparison[] {
   checkRolloutNames({ rollout: name, stage }, rollouts);
   for (const [field, names] of Object.entries({ running, next, failed })) {
     const missing = names?.find((each) => !clusters.includes(each));
@@ -36,7 +37,7 @@ export function compareRollout(
 function namesOf(
   clusters: readonly { readonly namespace: string; readonly name: string }[] = [],
 ): readonly string[] {
-  return clusters.map(({ namespace, name }) => `${namespace}/${name}`);
+  return clusters.map(namespacedName);
 }
 
 function listed(names: readonly string[] | undefined): string | undefined {

@@ -14,7 +14,7 @@ import type { Span } from "../../operations/timeline.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 
 /** One expected field with the actual value. */
-export interface Compared {
+export interface FieldComparison {
   readonly field: string;
   readonly expected: string;
   readonly actual: string;
@@ -63,19 +63,23 @@ export function reasonOf({ policy, rule }: Finding): string {
 }
 
 /** All policies and rollouts of the suite: another name is an error. */
-export interface Known {
+export interface Holders {
   readonly policies: readonly CompiledPolicy[];
   readonly rollouts: readonly CompiledRollout[];
 }
 
 /** The answer to a hook; or admission's answer, with the decision that led to it. */
-export interface Answered {
+export interface StepAnswer {
   readonly decision: Decision;
   readonly admission?: Omit<AdmissionAnswer, "decision">;
 }
 
 /** Compares every expected field. */
-export function compare(expect: ExpectSpec, answered: Answered, { policies, rollouts }: Known): Compared[] {
+export function compare(
+  expect: ExpectSpec,
+  answered: StepAnswer,
+  { policies, rollouts }: Holders,
+): FieldComparison[] {
   checkNames(expect, policies);
   checkRolloutNames(expect, rollouts);
   checkFields(expect, answered);
@@ -102,7 +106,7 @@ const OF_HOOKS = ["rollout", "stage", "retryAfterSeconds"] as const;
 const OF_ADMISSION: ReadonlySet<string> = new Set(ADMISSION_VERDICTS);
 
 /** Throws if no answer of this kind can fulfil the expectation. */
-function checkFields(expect: ExpectSpec, { admission }: Answered): void {
+function checkFields(expect: ExpectSpec, { admission }: StepAnswer): void {
   const { verdict } = expect;
   if (verdict !== undefined && OF_ADMISSION.has(verdict) !== (admission !== undefined)) {
     const verdicts = ADMISSION_VERDICTS.join(", ");
@@ -114,7 +118,7 @@ function checkFields(expect: ExpectSpec, { admission }: Answered): void {
   if (wrong !== undefined) throw new SuiteError("a request at admission has no such field", wrong);
 }
 
-function compareMessage(expected: string | undefined, message: string): Compared[] {
+function compareMessage(expected: string | undefined, message: string): FieldComparison[] {
   if (expected === undefined) return [];
   const same = RE2JS.compile(expected).test(message);
   return [{ field: "message", expected: `/${expected}/`, actual: message || NONE, same }];
@@ -130,7 +134,7 @@ function likeliest(expect: ExpectSpec, candidates: readonly Finding[]): Finding 
   return candidates.toSorted((a, b) => fits(b) - fits(a))[0];
 }
 
-function compareFinding(expect: ExpectSpec, finding: Finding | undefined, why?: string): Compared[] {
+function compareFinding(expect: ExpectSpec, finding: Finding | undefined, why?: string): FieldComparison[] {
   const gates = finding === undefined ? [] : decidingGates(finding);
   const gate = gates.find((each) => each.gate === expect.gate) ?? gates[0];
   const reason = why ?? (finding && (expect.gate === undefined ? reasonOf(finding) : gate?.reason));
@@ -142,14 +146,14 @@ function compareFinding(expect: ExpectSpec, finding: Finding | undefined, why?: 
   ];
 }
 
-function comparePolicy({ policy }: ExpectSpec, finding: Finding | undefined): Compared[] {
+function comparePolicy({ policy }: ExpectSpec, finding: Finding | undefined): FieldComparison[] {
   if (policy === undefined) return [];
   const same = finding !== undefined && namesPolicy(policy, finding.policy.policy);
   const actual = finding === undefined ? NONE : policyName(finding.policy.policy);
   return [{ field: "policy", expected: policy, actual, same }];
 }
 
-export function comparedText(field: string, expected: string | undefined, actual = NONE): Compared[] {
+export function comparedText(field: string, expected: string | undefined, actual = NONE): FieldComparison[] {
   return expected === undefined ? [] : [{ field, expected, actual, same: expected === actual }];
 }
 
@@ -180,7 +184,7 @@ export function compareTimeline(
   actual: readonly Span[],
   from: Date,
   to: Date,
-): Compared[] {
+): FieldComparison[] {
   const named = new Set(expected.map(({ verdict }) => verdict));
   const wanted = expected.map((span) => ({
     verdict: span.verdict,
@@ -212,9 +216,9 @@ function pair(
 
 /** Adds the fields without an expectation that have a value. */
 export function fullComparison(
-  compared: readonly Compared[],
-  { decision, admission }: Answered,
-): readonly Compared[] {
+  compared: readonly FieldComparison[],
+  { decision, admission }: StepAnswer,
+): readonly FieldComparison[] {
   const { verdict, message } = admission ?? decision;
   const finding = likeliest({}, findings(decision));
   const gate = finding && decidingGates(finding).find(({ holds }) => holds !== true)?.gate;

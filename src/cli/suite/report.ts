@@ -4,11 +4,13 @@ import { counted } from "../terminal/counted.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import { type Colour, PLAIN } from "../terminal/colour.ts";
 import { markdownBlock, markdownParts, markdownTable, markdownText } from "../terminal/markdown.ts";
-import { type Compared, fullComparison } from "./expect.ts";
+import { type FieldComparison, fullComparison } from "./expect.ts";
 import { callText, casesOf, type StepResult, type SuiteResult, type Totals, totalsOf } from "./result.ts";
 import { tableLines } from "../terminal/table.ts";
 import { paragraphs } from "../terminal/tree.ts";
-import { traceLines } from "../terminal/trace-lines.ts";
+import type { Decision, GateTrace, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
+import { timestamp } from "../../policy/instant.ts";
+import { policyName } from "../../policy/policy-ref.ts";
 
 export function suitesLines(results: readonly SuiteResult[], colour: Colour): string[] {
   const suites = results.map((result) => suiteLines(result, colour));
@@ -77,7 +79,7 @@ function comparison(step: StepResult, colour: Colour): string[] {
 }
 
 /** Also shows the fields without an expectation, because they explain the others. */
-function shown(step: StepResult): readonly Compared[] {
+function shown(step: StepResult): readonly FieldComparison[] {
   const { compared, decision } = step;
   return decision === undefined ? compared : fullComparison(compared, { ...step, decision });
 }
@@ -137,4 +139,37 @@ export function suitesJson(results: readonly SuiteResult[]): string {
 /** Without the times, the same suites give the same text. */
 function withoutTimes(key: string, value: unknown): unknown {
   return key === "seconds" ? undefined : value;
+}
+
+/** A decision: every policy that applies to the Cluster, its rules and their gates. */
+function traceLines({ trace }: Decision, colour: Colour): string[] {
+  const matched = trace.filter(({ matched: speaks }) => speaks);
+  if (matched.length === 0) return ["no policy matches the Cluster"];
+  return matched.flatMap((policy) => policyLines(policy, colour));
+}
+
+function policyLines(policy: PolicyTrace, colour: Colour): string[] {
+  const { mode, verdict, overriddenBy, rules } = policy;
+  const notes = [
+    ...(mode === "Audit" ? ["mode Audit"] : []),
+    ...(overriddenBy === undefined ? [] : [`overridden by ${overriddenBy}`]),
+    ...(rules.length === 0 ? ["no rule on this hook"] : []),
+  ];
+  const head = [`${policyName(policy.policy)}: ${verdict}`, ...notes].join(", ");
+  return [head, ...rules.flatMap((rule) => ruleLines(rule, colour)).map((line) => `  ${line}`)];
+}
+
+function ruleLines({ rule, verdict, reason, gates, deadlineAt }: RuleTrace, colour: Colour): string[] {
+  const head = `rule ${rule}: ${verdict} (${reason})`;
+  const deadline = deadlineAt === undefined ? [] : [`  deadline ${timestamp(deadlineAt)}`];
+  return [head, ...gates.map((gate) => `  ${gateLine(gate, colour)}`), ...deadline];
+}
+
+function gateLine({ gate, holds, wanted, observed }: GateTrace, colour: Colour): string {
+  const marks = {
+    true: colour.green("holds"),
+    false: colour.red("waits"),
+    undefined: colour.yellow("unknown"),
+  };
+  return `gate ${gate} ${marks[`${holds}`]}: ${wanted}; ${observed}`;
 }

@@ -4,7 +4,7 @@ import type { HookName } from "../../api/runtime-hooks.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import type { RequestName } from "../fleet/request-names.ts";
 import type { PolicyCoverage } from "./coverage.ts";
-import type { Answered, Compared } from "./expect.ts";
+import type { StepAnswer, FieldComparison } from "./expect.ts";
 
 export interface SuiteResult {
   readonly name: string;
@@ -23,7 +23,7 @@ export interface SuiteResult {
 }
 
 /** Without an answer if the step makes no call, or if it is a timeline. */
-export interface StepResult extends Partial<Answered> {
+export interface StepResult extends Partial<StepAnswer> {
   readonly index: number;
   readonly name: string;
   /** 1-based, in the suite's file. */
@@ -33,7 +33,7 @@ export interface StepResult extends Partial<Answered> {
   readonly call?: StepCall;
   /** done: nothing was expected. skipped: an earlier step could not be run. */
   readonly status: "passed" | "failed" | "error" | "done" | "skipped";
-  readonly compared: readonly Compared[];
+  readonly compared: readonly FieldComparison[];
   readonly problem?: FileProblem;
   /** How long the step took; not in JSON. */
   readonly seconds: number;

@@ -5,15 +5,15 @@ import type { HookRollout, HookRolloutStatus } from "../../api/hook-policy.ts";
 import type { Cluster, ObjectMeta } from "../../api/meta.ts";
 import type { RolloutApi } from "../../memory/ports.ts";
 import { viewRollout } from "../fleet/kinds.ts";
-import type { SuiteWorld } from "./suite-world.ts";
+import type { SuiteObjects } from "./suite-objects.ts";
 
 export class SuiteRolloutApi implements RolloutApi {
-  readonly #world: SuiteWorld;
+  readonly #objects: SuiteObjects;
   readonly #stored = new Map<string, HookRollout>();
   #version = 0;
 
-  constructor(world: SuiteWorld) {
-    this.#world = world;
+  constructor(objects: SuiteObjects) {
+    this.#objects = objects;
   }
 
   /** Of the last write. */
@@ -31,7 +31,7 @@ export class SuiteRolloutApi implements RolloutApi {
 
   /** Stores the rollouts that a step has created, edited or deleted, and returns their names. */
   follow(): readonly string[] {
-    const found = this.#world.rollouts().map((raw) => viewRollout(raw));
+    const found = this.#objects.rollouts().map((raw) => viewRollout(raw));
     const names = new Set(found.map(({ metadata }) => metadata.name));
     const gone = [...this.#stored.keys()].filter((name) => !names.has(name));
     for (const name of gone) this.#stored.delete(name);
@@ -63,11 +63,11 @@ export class SuiteRolloutApi implements RolloutApi {
   }
 
   async members(): Promise<readonly ObjectMeta[]> {
-    return await Promise.resolve(this.#world.fleet.clusters().map(({ metadata }) => metadata));
+    return await Promise.resolve(this.#objects.fleet.clusters().map(({ metadata }) => metadata));
   }
 
   async findCluster(namespace: string, name: string): Promise<Cluster | undefined> {
-    return await Promise.resolve(this.#world.fleet.cluster(namespace, name));
+    return await Promise.resolve(this.#objects.fleet.cluster(namespace, name));
   }
 
   async replaceRolloutStatus(

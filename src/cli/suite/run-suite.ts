@@ -8,9 +8,9 @@ import type { RawObject } from "../fleet/kinds.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import { problemAt } from "../validate/kind-problems.ts";
 import type { LoadedSuite, Suite } from "./suite.ts";
-import { begin, type Begun } from "./begin.ts";
+import { begin, type StartedSuite } from "./begin.ts";
 import { SuiteError, within, withinAsync } from "./suite-error.ts";
-import { type Answered, compare, type Compared, compareTimeline, type Known } from "./expect.ts";
+import { type StepAnswer, compare, type FieldComparison, compareTimeline, type Holders } from "./expect.ts";
 import { callText, type StepResult, type SuiteResult } from "./result.ts";
 import { compareEvents, compareMetric } from "./expect-reports.ts";
 import { compareRollout } from "./expect-rollouts.ts";
@@ -49,7 +49,7 @@ function problemOf({ source }: Suite, error: unknown, path: string): FileProblem
   return problemAt(source, { path: field === "" ? path : `${path}.${field}`, message });
 }
 
-async function runSteps(suite: Suite, begun: Begun): Promise<StepResult[]> {
+async function runSteps(suite: Suite, begun: StartedSuite): Promise<StepResult[]> {
   const results: StepResult[] = [];
   for (const [index, step] of suite.spec.steps.entries()) {
     const began = performance.now();
@@ -86,7 +86,7 @@ function headOf(step: StepSpec, index: number): Pick<StepResult, "name" | "index
   return { index, name: step.name ?? callText(known), call: known };
 }
 
-interface Running extends Begun {
+interface Running extends StartedSuite {
   readonly suite: Suite;
   readonly created: readonly RawObject[];
 }
@@ -94,7 +94,7 @@ interface Running extends Begun {
 async function tryStep(running: Running, step: StepSpec, path: string): Promise<Outcome> {
   try {
     await moveClock(running, step);
-    await changeWorld(running, step);
+    await changeObjects(running, step);
     const outcome =
       step.timeline === undefined ? await checkCall(running, step) : checkTimeline(running, step.timeline);
     return withReports(outcome, step, checkReports(running, step));
@@ -112,12 +112,12 @@ async function moveClock({ session, rollouts }: Running, { at, advance }: StepSp
   await rollouts.advanceTo(to);
 }
 
-async function changeWorld({ session, rollouts, created }: Running, step: StepSpec): Promise<void> {
-  const { world, now } = session;
-  within("create", () => world.create(created, now));
-  within("patch", () => world.patch(step.patch ?? []));
-  within("delete", () => world.delete(step.delete ?? []));
-  session.worldChanged();
+async function changeObjects({ session, rollouts, created }: Running, step: StepSpec): Promise<void> {
+  const { objects, now } = session;
+  within("create", () => objects.create(created, now));
+  within("patch", () => objects.patch(step.patch ?? []));
+  within("delete", () => objects.delete(step.delete ?? []));
+  session.objectsChanged();
   await rollouts.settle();
   const { completed = [], failed = [] } = step;
   if (completed.length > 0) await withinAsync("completed", async () => await rollouts.end(completed, true));
@@ -135,17 +135,17 @@ async function checkCall({ session, rollouts }: Running, { call: spec, expect }:
   return judged(compared, answered);
 }
 
-function knownIn({ session, rollouts }: Begun): Known {
-  const policies = session.world.fleet.policies.map(({ compiled }) => compiled);
+function knownIn({ session, rollouts }: StartedSuite): Holders {
+  const policies = session.objects.fleet.policies.map(({ compiled }) => compiled);
   return { policies, rollouts: rollouts.compiled };
 }
 
-async function ask({ session, rollouts }: Begun, spec: CallSpec): Promise<Answered> {
+async function ask({ session, rollouts }: StartedSuite, spec: CallSpec): Promise<StepAnswer> {
   const { cluster, call } = targetOfCall(session, spec);
   return { decision: await rollouts.ask(cluster, call) };
 }
 
-function admit(session: Session, spec: RequestSpec): Answered {
+function admit(session: Session, spec: RequestSpec): StepAnswer {
   const { decision, ...admission } = session.admit(targetOfRequest(session, spec));
   return { decision, admission };
 }
@@ -166,7 +166,7 @@ function checkTimeline({ session, rollouts }: Running, timeline: TimelineSpec): 
 }
 
 /** Takes the Events of this step even if it expects none, so that the next step does not get them. */
-function checkReports({ session, rollouts }: Running, step: StepSpec): Compared[] {
+function checkReports({ session, rollouts }: Running, step: StepSpec): FieldComparison[] {
   const { reported, now } = session;
   const { events, metrics = [] } = step;
   const compared = (step.rollouts ?? []).flatMap((expect, index) =>
@@ -187,21 +187,21 @@ function checkReports({ session, rollouts }: Running, step: StepSpec): Compared[
   ];
 }
 
-function checkRollout(expect: RolloutExpectSpec, { session, rollouts }: Begun): Compared[] {
-  const clusters = session.world.fleet.clusters().map(clusterKey);
+function checkRollout(expect: RolloutExpectSpec, { session, rollouts }: StartedSuite): FieldComparison[] {
+  const clusters = session.objects.fleet.clusters().map(clusterKey);
   return compareRollout(expect, rollouts.get(expect.name) ?? {}, rollouts.compiled, clusters);
 }
 
 function withReports(
   outcome: Outcome,
   { events, metrics, rollouts }: StepSpec,
-  compared: readonly Compared[],
+  compared: readonly FieldComparison[],
 ): Outcome {
   if (events === undefined && metrics === undefined && rollouts === undefined) return outcome;
   return { ...outcome, ...judged([...outcome.compared, ...compared]) };
 }
 
-function judged(compared: readonly Compared[], answered?: Answered): Outcome {
+function judged(compared: readonly FieldComparison[], answered?: StepAnswer): Outcome {
   const status = compared.every(({ same }) => same) ? "passed" : "failed";
   return { status, compared, ...answered };
 }

@@ -2,12 +2,15 @@
 
 import type { Cluster } from "../../api/meta.ts";
 import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
-import { worldOf } from "../../memory/memory.ts";
+import { type Memory, worldOf } from "../../memory/memory.ts";
+import { OperationLife } from "../../memory/operation-life.ts";
+import type { Lister } from "../../memory/ports.ts";
 import { nextDeadlineStep } from "../../memory/transitions.ts";
 import type { Attempt } from "../../operations/attempt.ts";
 import { hasEnded } from "../../operations/ended.ts";
 import { asCalled, type PendingOperation, newOperation } from "../../operations/operation.ts";
 import type { ServedHooks } from "../../api/hook-catalog.ts";
+import { clusterKey } from "../../policy/cluster.ts";
 import { type Decision, speaks } from "../../policy/decision.ts";
 import { targetVersion } from "../../policy/target-version.ts";
 import { type AdmissionAnswer, admitted, answerOf } from "../fleet/admission-request.ts";
@@ -21,9 +24,9 @@ import {
   walk,
 } from "../../operations/timeline.ts";
 import { Coverage } from "./coverage.ts";
-import { Reported } from "./reported.ts";
-import { SuiteMemory } from "./suite-memory.ts";
-import type { SuiteWorld } from "./suite-world.ts";
+import { SuiteReports } from "./suite-reports.ts";
+import type { SuiteObjects } from "./suite-objects.ts";
+import type { ClusterCall } from "../../policy/world.ts";
 
 export interface SessionOptions {
   readonly served: ServedHooks;
@@ -33,31 +36,37 @@ export interface SessionOptions {
 }
 
 /** A call, and what the policies say about it. */
-export interface Asked {
-  readonly cluster: Cluster;
-  readonly call: HookCall;
+export interface AnsweredCall extends ClusterCall {
   readonly decision: Decision;
 }
 
 export class Session {
-  readonly world: SuiteWorld;
+  readonly objects: SuiteObjects;
   readonly served: ServedHooks;
   /** Absent: the suite expects neither Events nor metrics. */
-  readonly reported?: Reported;
+  readonly reported?: SuiteReports;
   readonly coverage = new Coverage();
-  readonly #memory: SuiteMemory;
+  readonly #memory: Memory;
+  readonly #life: OperationLife;
+  /** The Clusters that operations have followed. */
+  #followed: Lister<Cluster> | undefined;
   #now: Date;
 
-  constructor(world: SuiteWorld, { served, now, reports = false }: SessionOptions) {
-    this.world = world;
+  constructor(objects: SuiteObjects, { served, now, reports = false }: SessionOptions) {
+    this.objects = objects;
     this.served = served;
+    this.#memory = objects.memory;
     this.#now = now;
-    this.#memory = new SuiteMemory(world, {
+    const inOneTurn = { withSettings: <T>(call: T): T => call, isTurnOver: () => false };
+    // A suite re-evaluates at once, so it schedules nothing.
+    const memory = { ...objects.memory, schedule: { set: () => undefined } };
+    this.#life = new OperationLife(memory, inOneTurn, {
       served,
       now: () => this.#now,
+      onDirty: () => undefined,
       onTransition: (transition) => this.reported?.emit([transition], this.#now),
     });
-    if (reports) this.reported = new Reported(this.#memory);
+    if (reports) this.reported = new SuiteReports(this.#memory);
   }
 
   get now(): Date {
@@ -81,15 +90,23 @@ export class Session {
   }
 
   /** Called after objects have changed: operations begin, end, and are re-evaluated. */
-  worldChanged(): void {
+  objectsChanged(): void {
     this.#policiesChanged();
-    this.#memory.clustersChanged();
+    this.#clustersChanged();
     for (const inputs of this.#allInputs()) this.#put(lookAt(inputs, this.#now));
   }
 
   #policiesChanged(): void {
-    this.#memory.policiesChanged();
-    this.coverage.know(this.world.fleet.policies.map(({ compiled }) => compiled));
+    this.coverage.know(this.objects.fleet.policies.map(({ compiled }) => compiled));
+    this.reported?.policiesChanged(this.#now);
+  }
+
+  #clustersChanged(): void {
+    const before = this.#followed;
+    const { clusters } = this.objects.fleet.memory;
+    this.#followed = clusters;
+    const keys = new Set([...(before?.list() ?? []), ...clusters.list()].map(clusterKey));
+    for (const key of keys) this.#life.clusterChanged(before?.get(key), clusters.get(key));
   }
 
   /** When the pending operation of the Cluster began; `undefined`: there is none. */
@@ -105,7 +122,7 @@ export class Session {
     const waits = this.served.blocking.has(call.hook) && look.decision.trace.some(speaks);
     if (waits && !hasEnded(operation, cluster, this.served)) {
       if (before !== undefined && targetVersion(before.call) !== targetVersion(call))
-        this.#memory.life.ended(before);
+        this.#life.ended(before);
       this.#put(look);
     }
     return look.decision;
@@ -113,7 +130,7 @@ export class Session {
 
   /** The answer to a request; changes no state. */
   admit(attempt: Attempt): AdmissionAnswer {
-    const found = admitted(this.world.fleet, attempt, this.#now);
+    const found = admitted(this.objects.fleet, attempt, this.#now);
     this.coverage.seeAtAdmission(found);
     return answerOf(attempt, found);
   }
@@ -129,7 +146,7 @@ export class Session {
   }
 
   /** When time alone can change the answer. */
-  nextChange({ cluster, call, decision }: Asked): Date | undefined {
+  nextChange({ cluster, call, decision }: AnsweredCall): Date | undefined {
     const state = newOperation(call, cluster, this.#now, this.#known(cluster, call));
     const inputs = { ...this.#inputs(cluster, state), lookAgain: () => LOOK_AGAIN_SECONDS };
     return nextLook(inputs, { at: this.#now, decision });
@@ -146,7 +163,7 @@ export class Session {
   }
 
   #allInputs(): OperationInputs<PendingOperation>[] {
-    return this.world.fleet
+    return this.objects.fleet
       .clusters()
       .flatMap((cluster) =>
         this.#memory.operations.of(cluster.metadata.uid).map((operation) => this.#inputs(cluster, operation)),

@@ -21,7 +21,7 @@ import { memberOf, operationOf, showsMark } from "../../rollouts/member.ts";
 import type { CompiledRollout, Operation } from "../../rollouts/rollout.ts";
 import { asBegun, asEnded, asWaiting } from "./cluster-api.ts";
 import { SuiteRolloutApi } from "./rollout-api.ts";
-import type { Asked, Session } from "./session.ts";
+import type { AnsweredCall, Session } from "./session.ts";
 import { SuiteError } from "./suite-error.ts";
 
 /** A suite exceeds this only by mistake, such as windows of a minute over months. */
@@ -37,23 +37,23 @@ export class SuiteRollouts {
   /** The held calls, by clusterKey(). */
   readonly #held = new Map<string, HookCall>();
   /** The held calls with the last decisions of the policies. */
-  #waiting: readonly Asked[] = [];
+  #waiting: readonly AnsweredCall[] = [];
   #changedAt: Date;
 
   constructor(session: Session) {
-    const { world, served } = session;
+    const { objects, served } = session;
     this.#session = session;
     this.#changedAt = session.now;
-    this.#api = new SuiteRolloutApi(world);
+    this.#api = new SuiteRolloutApi(objects);
     const shared = {
       api: this.#api,
-      clusters: world.clusters,
+      clusters: objects.memory.clusters,
       now: () => session.now,
       nowMs: () => session.now.getTime(),
     };
     this.#rollouts = new Rollouts({
       ...shared,
-      namespaces: world.namespaces,
+      namespaces: objects.memory.namespaces,
       served,
       firstAsked: (uid, hook) => session.firstAsked(uid, hook),
       refreshMs: 0,
@@ -232,7 +232,7 @@ export class SuiteRollouts {
     return false;
   }
 
-  #repeat(key: string, known: HookCall): Asked[] {
+  #repeat(key: string, known: HookCall): AnsweredCall[] {
     const found = this.#find(key);
     const { served } = this.#session;
     if (found?.paused === true) return [];
@@ -248,7 +248,7 @@ export class SuiteRollouts {
     return [{ cluster, call, decision: this.#session.ask(cluster, call) }];
   }
 
-  async #answer(waiting: Asked): Promise<Decision> {
+  async #answer(waiting: AnsweredCall): Promise<Decision> {
     const known = this.#fromMemory(waiting);
     if (known.holds) return withoutBasis(known);
     const { cluster, call } = waiting;
@@ -259,14 +259,14 @@ export class SuiteRollouts {
     return withoutBasis(confirmed.decision);
   }
 
-  #fromMemory({ cluster, call, decision }: Asked): Decision {
-    const world = this.#session.world.fleet.world(cluster);
+  #fromMemory({ cluster, call, decision }: AnsweredCall): Decision {
+    const world = this.#session.objects.fleet.world(cluster);
     const basis = { source: "Memory" as const, world, policies: [] };
     return this.#rollouts.ask({ call, cluster }, { ...decision, basis });
   }
 
   #selecting(cluster: Cluster, operation: Operation): readonly CompiledRollout[] {
-    const { fleet } = this.#session.world;
+    const { fleet } = this.#session.objects;
     const namespace = fleet.namespace(cluster.metadata.namespace ?? "");
     return fleet.rollouts
       .map(({ compiled }) => compiled)
@@ -274,12 +274,12 @@ export class SuiteRollouts {
   }
 
   #find(key: string): Cluster | undefined {
-    return this.#session.world.clusters.get(key);
+    return this.#session.objects.memory.clusters.get(key);
   }
 
-  #write(cluster: Cluster, change: Parameters<Session["world"]["rewrite"]>[1]): void {
-    this.#session.world.rewrite(cluster, change);
-    this.#session.worldChanged();
+  #write(cluster: Cluster, change: Parameters<Session["objects"]["rewrite"]>[1]): void {
+    this.#session.objects.rewrite(cluster, change);
+    this.#session.objectsChanged();
   }
 }
 

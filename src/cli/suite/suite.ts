@@ -3,7 +3,7 @@
 import { dirname, isAbsolute, join } from "node:path";
 import { fieldsOf, nonEmptyText } from "../../lib/fields.ts";
 import { GROUP } from "../../api/hook-policy.ts";
-import type { Loaded, SourceObject } from "../files/load.ts";
+import type { LoadedFiles, SourceObject } from "../files/load.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { groupOf, isCluster, isNamespace, ownKind, policyKind, type RawObject } from "../fleet/kinds.ts";
 import { problemAt } from "../validate/kind-problems.ts";
@@ -43,7 +43,7 @@ export function isSuite(object: RawObject): boolean {
 }
 
 /** Reads paths, which are relative to the suite's folder. */
-export type LoadFiles = (paths: readonly string[]) => Promise<Loaded>;
+export type LoadFiles = (paths: readonly string[]) => Promise<LoadedFiles>;
 
 export async function loadSuite(source: SourceObject, load: LoadFiles): Promise<LoadedSuite> {
   const checked = checkSuite(source.object);

@@ -10,11 +10,12 @@ import { isVersion, targetVersion } from "../../policy/target-version.ts";
 import { requestOf } from "../fleet/admission-request.ts";
 import { unknownCluster } from "./check-names.ts";
 import { SuiteError } from "./suite-error.ts";
-import type { Asked, Session } from "./session.ts";
+import type { Session } from "./session.ts";
 import type { CallSpec, RequestSpec } from "./spec.ts";
+import type { ClusterCall } from "../../policy/world.ts";
 
 /** Throws for a call that Cluster API would not send. */
-export function target(session: Session, spec: CallSpec): Omit<Asked, "decision"> {
+export function target(session: Session, spec: CallSpec): ClusterCall {
   const { hook, settings } = spec;
   const cluster = clusterOf(session, spec.cluster);
   if (!session.served.advertised.has(hook)) {
@@ -35,13 +36,13 @@ export function target(session: Session, spec: CallSpec): Omit<Asked, "decision"
 }
 
 /** The same for a call that the suite makes: the Cluster keeps the version that the call names. */
-export function targetOfCall(session: Session, spec: CallSpec): Omit<Asked, "decision"> {
+export function targetOfCall(session: Session, spec: CallSpec): ClusterCall {
   const asked = target(session, spec);
   const { topology } = asked.cluster;
-  const known = session.world.clusters.get(spec.cluster);
+  const known = session.objects.memory.clusters.get(spec.cluster);
   if (topology !== undefined && topology.version !== known?.topology?.version) {
-    session.world.wantVersion(asked.cluster, topology.version);
-    session.worldChanged();
+    session.objects.wantVersion(asked.cluster, topology.version);
+    session.objectsChanged();
   }
   return asked;
 }
@@ -82,10 +83,10 @@ function wanting(cluster: Cluster, call: HookCall): Cluster {
   return { ...cluster, topology: { ...topology, version } };
 }
 
-function clusterOf({ world }: Session, key: string): Cluster {
-  const cluster = world.clusters.get(key);
+function clusterOf({ objects }: Session, key: string): Cluster {
+  const cluster = objects.memory.clusters.get(key);
   if (cluster !== undefined) return cluster;
-  throw unknownCluster(key, world.fleet.clusters().map(clusterKey), "cluster");
+  throw unknownCluster(key, objects.fleet.clusters().map(clusterKey), "cluster");
 }
 
 const VERSIONS = ["fromKubernetesVersion", "toKubernetesVersion", "kubernetesVersion"] as const;

@@ -1,5 +1,6 @@
 /** Follows policies and rollouts, and passes what their statuses say to a feed. */
 
+import { namespacedName } from "../../lib/keys.ts";
 import type { HookRollout } from "../../api/hook-policy.ts";
 import { viewRollout } from "../../memory/stored-views.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
@@ -11,7 +12,7 @@ import type { HeldRow, LaneCluster, RolloutRow } from "../../page/wire.ts";
 import { follow } from "../fleet/follow.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import { followHeld, type PolicyView } from "../get/follow-held.ts";
-import { type Held, heldBy, heldKey } from "../get/held.ts";
+import { type HeldOperation, heldBy, heldKey } from "../get/held.ts";
 import { approveCommand, type CommandWords, heldNotes, heldObject, tornDownNotes } from "../get/report.ts";
 import { rolloutState, stageState } from "../rollout/status-report.ts";
 import { PLAIN } from "../terminal/colour.ts";
@@ -65,13 +66,13 @@ export async function followFleet(
   }
 }
 
-function heldRow(held: Held, words: CommandWords): HeldRow {
-  const { policy, clusterUID: _, approvable: _approvable, since: _since, ...rest } = heldObject(held);
+function heldRow(held: HeldOperation, words: CommandWords): HeldRow {
+  const { policy: _, clusterUID: _uid, approvable: _approvable, since: _since, ...rest } = heldObject(held);
   const command = approveCommand(held, words);
   return {
     key: heldKey(held),
     ...rest,
-    policy: policyName(policy),
+    policy: policyName(held.policy),
     ...(command !== undefined && { command }),
   };
 }
@@ -119,6 +120,6 @@ function rolloutRow(rollout: HookRollout, now: Date): RolloutRow {
 type Listed = ObjectKey & Pick<LaneCluster, "since" | "reason"> & Partial<LaneCluster>;
 
 function laneCluster({ namespace, name, stage = "", target = "", since, reason }: Listed): LaneCluster {
-  const cluster = `${namespace}/${name}`;
+  const cluster = namespacedName({ namespace, name });
   return { cluster, stage, target, since, ...(reason !== undefined && { reason }) };
 }

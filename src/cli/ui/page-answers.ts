@@ -6,10 +6,11 @@ import { setImmediate as breathe } from "node:timers/promises";
 import { HOOK_NAMES, type HookName } from "../../api/runtime-hooks.ts";
 import { servedHooks } from "../../api/hook-catalog.ts";
 import { fieldsOf, textOf } from "../../lib/fields.ts";
+import { namespacedName } from "../../lib/keys.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import type { Options } from "../../operator/options.ts";
 import { timestamp } from "../../policy/instant.ts";
-import type { Calendar, ClusterRow, Explained, Simulated } from "../../page/wire.ts";
+import type { Calendar, ClusterRow, ClusterExplanation, SimulationReport } from "../../page/wire.ts";
 import { clusterName, CommandError, hookName, instant, USAGE, version } from "../command.ts";
 import { explain, spansAhead } from "../explain/explanation.ts";
 import { explanationJson } from "../explain/explanation-json.ts";
@@ -45,7 +46,7 @@ export async function clusterRows({ client }: Source): Promise<readonly ClusterR
     project: ({ metadata, ...raw }): ClusterRow => {
       const [spec, status] = [fieldsOf(raw["spec"]), fieldsOf(raw["status"])];
       return {
-        cluster: `${metadata.namespace}/${metadata.name}`,
+        cluster: namespacedName(metadata),
         version: textOf(fieldsOf(spec["topology"])["version"]),
         phase: textOf(status["phase"]),
         paused: spec["paused"] === true,
@@ -56,7 +57,10 @@ export async function clusterRows({ client }: Source): Promise<readonly ClusterR
 }
 
 /** ?cluster=NAMESPACE/NAME&hook=&at=&toVersion= */
-export async function explained({ client, options, words }: Source, query: Query): Promise<Explained> {
+export async function explained(
+  { client, options, words }: Source,
+  query: Query,
+): Promise<ClusterExplanation> {
   const { hook, at, toVersion } = query;
   const wish = await parsed(() => ({
     name: clusterName(query["cluster"] ?? ""),
@@ -69,9 +73,9 @@ export async function explained({ client, options, words }: Source, query: Query
   const { now } = read.options;
   const end = new Date(now.getTime() + AHEAD_MS);
   const { at: _, ...present } = read.options;
-  const name = `${wish.name.namespace}/${wish.name.name}`;
+  const name = namespacedName(wish.name);
   return {
-    report: JSON.parse(JSON.stringify(explanationJson(explanation))),
+    report: explanationJson(explanation),
     spans: spansAhead(read.fleet, present, end).map((spans) =>
       spans.map(({ verdict, from, to }) => ({ verdict, from: timestamp(from), to: timestamp(to) })),
     ),
@@ -107,12 +111,12 @@ export async function simulated(
   { client, options }: Source,
   { file = "-", prune }: Query,
   text: string,
-): Promise<Simulated> {
+): Promise<SimulationReport> {
   const { objects: sources, problems } = await loadPaths(["-"], {
     stdin: Readable.from([Buffer.from(text)]),
   });
   const wrong = [...problems, ...objectProblems(sources)];
-  const refused = (found: typeof wrong): Simulated => ({
+  const refused = (found: typeof wrong): SimulationReport => ({
     problems: found.map((each) => problemLine({ ...each, file })),
     warnings: [],
     totals: [],

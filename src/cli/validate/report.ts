@@ -2,7 +2,7 @@
 
 import type { Terminal } from "../terminal/terminal.ts";
 import { counted } from "../terminal/counted.ts";
-import type { Loaded } from "../files/load.ts";
+import type { LoadedFiles } from "../files/load.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import { codeFrame } from "./code-frame.ts";
@@ -10,7 +10,7 @@ import type { Colour } from "../terminal/colour.ts";
 import { paragraphs } from "../terminal/tree.ts";
 import type { Finding, Validation } from "./validation.ts";
 
-export interface ValidationReport extends Validation, Required<Omit<Loaded, "objects">> {}
+export interface ValidationReport extends Validation, Required<Omit<LoadedFiles, "objects">> {}
 
 export function validationLines(report: ValidationReport, terminal: Terminal): string[] {
   const problems = report.problems.map((problem) =>

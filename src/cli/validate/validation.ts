@@ -11,6 +11,7 @@ import { compileOverride } from "../../policy/override.ts";
 import type { Progress } from "../terminal/progress-line.ts";
 import { SpecMemo } from "./spec-memo.ts";
 import { type FieldError, validatePolicy } from "../../policy/validation/schema.ts";
+import { sizeErrors } from "../../policy/validation/spec-size.ts";
 import { checkRollout } from "../../policy/validation/rollout-semantics.ts";
 import { checkRules, type Semantics } from "../../policy/validation/semantics.ts";
 import {
@@ -141,6 +142,8 @@ function check(
   options: ValidationOptions,
 ): Semantics {
   if (kind === "HookOverride") return checkOverride(object, options);
+  const size = sizeErrors(object["spec"]);
+  if (size.length > 0) return { errors: size, warnings: [] };
   if (kind !== "HookRollout") {
     return specs.check(kind, object, (schemaErrors) =>
       checkSpec(viewPolicy(kind, object).spec, schemaErrors, options),
@@ -187,7 +190,7 @@ function checkSpec(
 ): Semantics {
   const given: unknown = fieldsOf(spec)["rules"];
   const rules: readonly RuleSpec[] = Array.isArray(given) ? given : [];
-  const { errors, warnings } = checkRules(rules, schemaErrors, served);
+  const { errors, warnings } = checkRules(rules, schemaErrors, { served });
   const all = [...schemaErrors, ...errors];
   if (all.length > 0) return { errors: all, warnings };
   return {

@@ -4,10 +4,10 @@
  */
 
 import type { ServedHooks } from "../../api/hook-catalog.ts";
-import type { AnyOfGateSpec, RuleSpec } from "../../api/hook-policy.ts";
-import { compileExpression } from "../../policy/cel/expression.ts";
+import type { RuleSpec } from "../../api/hook-policy.ts";
+import { conditionsOf } from "../../policy/gates/gates.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
-import { gatesOf } from "../../policy/validation/sound-parts.ts";
+import { gatesOf, type PlacedGate } from "../../policy/validation/sound-parts.ts";
 
 /** For rules without errors. Cluster API before 1.12 asks BeforeClusterUpgrade about each version. */
 export function versionWarnings(
@@ -21,7 +21,7 @@ export function versionWarnings(
   return rules.flatMap((rule, index) => {
     const path = `spec.rules[${index}]`;
     const hook = rule.hooks.indexOf("BeforeClusterUpgrade");
-    if (hook < 0 || !gatesOf(rule, path).some(({ gate }) => approvesVersion(gate))) return [];
+    if (hook < 0 || !gatesOf(rule, path).some(approvesVersion)) return [];
     return [{ path: `${path}.hooks[${hook}]`, id: "unasked-version", message: MESSAGE }];
   });
 }
@@ -29,19 +29,6 @@ export function versionWarnings(
 const MESSAGE =
   "Cluster API asks BeforeClusterUpgrade once for each upgrade, so a version that is changed while the upgrade runs needs no approval: let a rule on BeforeControlPlaneUpgrade ask for the same, as in docs/recipes/approve-each-version.md";
 
-/** An annotation, label or object that a person or a system gives for this version. */
-function approvesVersion({ annotation, label, object }: AnyOfGateSpec): boolean {
-  if (annotation?.valueFrom === "TargetVersion" || label?.valueFrom === "TargetVersion") return true;
-  const { nameExpression, expression } = object ?? {};
-  return (
-    (nameExpression !== undefined && readsVersion(nameExpression, "objectName")) ||
-    (expression !== undefined && readsVersion(expression, "object"))
-  );
+function approvesVersion({ gate }: PlacedGate): boolean {
+  return conditionsOf(gate).some(({ kind, spec }) => kind.approvesVersion?.(spec) === true);
 }
-
-function readsVersion(source: string, use: "objectName" | "object"): boolean {
-  const { expression } = compileExpression(source, use);
-  return VERSION_FIELDS.some((field) => expression?.requestFields.has(field) === true);
-}
-
-const VERSION_FIELDS = ["toKubernetesVersion", "targetVersion"] as const;

@@ -14,7 +14,7 @@ import {
 } from "./cel-time.ts";
 import { comparable, DYN, either, fits, type Signature, SIGNATURES, type Type } from "./cel-types.ts";
 import { didYouMean, found } from "../validation/field-message.ts";
-import { rangeProblem } from "../gates/version-range.ts";
+import { rangeProblem } from "../version-range.ts";
 
 export interface CallProblem {
   readonly problem: string;

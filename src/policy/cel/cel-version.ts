@@ -3,7 +3,7 @@
 import { celFunc, type CelFunc, type CelMap, celMap, celMethod, CelScalar, mapType } from "@bufbuild/cel";
 import { parse, type SemVer } from "semver";
 import { meter } from "./meter.ts";
-import { compileRange } from "../gates/version-range.ts";
+import { compileRange } from "../version-range.ts";
 
 const { BOOL, DYN, INT, STRING } = CelScalar;
 /** The library has no custom types. A map can be compared only with maps and has no order. */

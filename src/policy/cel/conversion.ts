@@ -77,11 +77,13 @@ function misfits(call: Call, given: Given, accepts: Accepts): readonly Misfit[] 
     ({ target, args }) =>
       (target === undefined) === (given.target === undefined) && args.length === given.args.length,
   );
-  const bySignature = signatures.map((signature) => wrongValues(signature, call, given, accepts));
-  if (bySignature.some(({ length }) => length === 0)) return [];
-  return bySignature
-    .flatMap((wrong) => (wrong.length === 1 ? wrong : []))
-    .toSorted((a, b) => usefulness(b, given) - usefulness(a, given));
+  const found: Misfit[] = [];
+  for (const signature of signatures) {
+    const wrong = wrongValues(signature, call, given, accepts);
+    if (wrong.length === 0) return [];
+    if (wrong.length === 1) found.push(...wrong);
+  }
+  return found.toSorted((a, b) => usefulness(b, given) - usefulness(a, given));
 }
 
 function wrongValues({ target, args }: Signature, call: Call, given: Given, accepts: Accepts): Misfit[] {

@@ -16,7 +16,7 @@ import {
   listType,
 } from "@bufbuild/cel";
 import { readLoop } from "./loops.ts";
-import { children, type Comprehension, countNodes, type Expr } from "./syntax.ts";
+import { children, type Comprehension, countNodes, type Expr, findNode } from "./syntax.ts";
 
 /**
  * The budget of one decision for all HookPolicies of a namespace together, and for each ClusterHookPolicy: at worst
@@ -211,6 +211,7 @@ export function meterFunctions(): CelFunc[] {
  * that map() and filter() build grow in place, because the library's lists take time quadratic in their length.
  */
 export function instrument(expr: Expr): Expr {
+  if (findNode(expr, ({ exprKind }) => exprKind.case === "comprehensionExpr") === undefined) return expr;
   const copy = structuredClone(expr);
   instrumentLoops(copy);
   return copy;

@@ -1,45 +1,84 @@
-/** The gates of a rule: each compiles to a function of (world, call, now). */
+/** The kinds of gates. CONTRIBUTING.md says what a new one needs. */
 
 import type { AnyOfGateSpec, GateSpec } from "../../api/hook-policy.ts";
-import { atOnce, type Steps } from "../../lib/steps.ts";
-import { anyOfGate } from "./any-of-gate.ts";
-import { expressionGate } from "./expression-gate.ts";
-import { metadataGate } from "./metadata-gate.ts";
-import { objectGate } from "./object-gate.ts";
+import type { Cluster } from "../../api/meta.ts";
+import type { HookCall } from "../../api/runtime-hooks.ts";
+import { fieldsOf } from "../../lib/fields.ts";
 import { type CompiledGate, unevaluable } from "../policy.ts";
-import { versionGate } from "./version-gate.ts";
-import { MAX_ASKS } from "../window/window.ts";
-import { windowGate } from "./window-gate.ts";
 import type { PolicyRef } from "../policy-ref.ts";
+import type { Mark } from "../settable.ts";
 import { READS_NOTHING } from "../target-version.ts";
+import { MAX_ASKS } from "../window/window.ts";
+import { anyOfGate } from "./any-of.ts";
+import { expressionGate } from "./expression.ts";
+import type { GateKind } from "./gate-kind.ts";
+import { annotationGate, labelGate } from "./metadata.ts";
+import { objectGate } from "./object.ts";
+import { versionGate } from "./version.ts";
+import { windowGate } from "./window.ts";
 
-/** The spec has been validated: exactly one kind is set, and it is not `wait`. */
-export function compileGate(spec: GateSpec, policy: PolicyRef): CompiledGate {
-  return atOnce(compileGateInSteps(spec, policy, MAX_ASKS));
+type Conditions = Required<Omit<AnyOfGateSpec, "name">>;
+
+/** One for each field of the CRDs that a gate and a member of anyOf can have. */
+const GATES: { readonly [Field in keyof Conditions]: GateKind<Conditions[Field]> } = {
+  annotation: annotationGate,
+  label: labelGate,
+  expression: expressionGate,
+  window: windowGate,
+  version: versionGate,
+  object: objectGate,
+};
+
+const KINDS: readonly (readonly [field: string, kind: GateKind<unknown>])[] = Object.entries(GATES);
+
+export interface Condition {
+  /** The name of the kind, which is that of its field in a gate. */
+  readonly field: string;
+  readonly kind: GateKind<unknown>;
+  readonly spec: unknown;
+  /** Completes a path that is relative to the spec. */
+  readonly place: <T extends { readonly path: string }>(found: T) => T;
 }
 
-/** `asks`: how often a search in a window may ask its entries. */
-export function* compileGateInSteps(spec: GateSpec, policy: PolicyRef, asks: number): Steps<CompiledGate> {
-  if (spec.anyOf === undefined) return compileSimpleGate(spec, policy, asks);
-  const members: CompiledGate[] = [];
-  for (const member of spec.anyOf) {
-    yield;
-    members.push(compileSimpleGate(member, policy, asks));
-  }
-  return anyOfGate(spec.name, members);
+/** The conditions of the gate at the path, without its members. A valid gate has one; `wait` and `anyOf` have none. */
+export function conditionsOf(gate: unknown, path = ""): readonly Condition[] {
+  const fields = fieldsOf(gate);
+  return KINDS.flatMap(([field, kind]): Condition[] => {
+    const spec = fields[field] ?? undefined;
+    if (spec === undefined) return [];
+    const place: Condition["place"] = (found) => ({ ...found, path: `${path}.${field}${found.path}` });
+    return [{ field, kind, spec, place }];
+  });
 }
 
-function compileSimpleGate(spec: AnyOfGateSpec, policy: PolicyRef, asks: number): CompiledGate {
-  const { name } = spec;
-  if (spec.annotation !== undefined)
-    return metadataGate(name, { field: "annotation", spec: spec.annotation, of: policy.kind });
-  if (spec.label !== undefined)
-    return metadataGate(name, { field: "label", spec: spec.label, of: policy.kind });
-  if (spec.expression !== undefined) return expressionGate(name, spec.expression);
-  if (spec.window !== undefined) return windowGate(name, spec.window, asks);
-  if (spec.version !== undefined) return versionGate(name, spec.version);
-  if (spec.object !== undefined) return objectGate(name, spec.object, policy);
-  return unknownGate(name);
+/** The gate itself, or the members of an anyOf gate; of a spec that may be invalid. */
+export function membersOf(gate: unknown): readonly unknown[] {
+  const { anyOf } = fieldsOf(gate);
+  return Array.isArray(anyOf) ? anyOf : [gate];
+}
+
+/** The annotations and labels that meet the gate or one of its members. */
+export function marksOf(gate: unknown, cluster: Cluster, call: HookCall): readonly Mark[] {
+  return membersOf(gate)
+    .flatMap((member) => conditionsOf(member))
+    .flatMap(({ kind, spec }) => kind.marks?.(spec, cluster, call) ?? []);
+}
+
+/** Whether an annotation or a label can meet the gate, or one of its members. */
+export function isMetByMarks(gate: unknown): boolean {
+  return membersOf(gate).some((member) => conditionsOf(member).some(({ kind }) => kind.marks !== undefined));
+}
+
+/**
+ * For a valid spec of another kind than `wait`, which belongs to its rule. `asks`: how often a search in a window may
+ * ask its entries.
+ */
+export function compileGate(spec: GateSpec, policy: PolicyRef, asks = MAX_ASKS): CompiledGate {
+  const compile = (gate: AnyOfGateSpec): CompiledGate => {
+    const [condition] = conditionsOf(gate);
+    return condition?.kind.compile(gate.name, condition.spec, { policy, asks }) ?? unknownGate(gate.name);
+  };
+  return spec.anyOf === undefined ? compile(spec) : anyOfGate(spec.name, spec.anyOf.map(compile));
 }
 
 /** A kind that this version does not know makes the rule not evaluable, never more permissive. */

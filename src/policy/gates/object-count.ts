@@ -15,7 +15,7 @@ export function compileCount({ absent, minCount, maxCount }: ObjectGateSpec): Co
   return { absent: absent === true, min: minCount ?? min, max: maxCount ?? Infinity };
 }
 
-/** Whether missing objects can make the gate hold. */
+/** Whether missing objects can meet the gate. */
 export function provesByMissing({ absent, max }: Count): boolean {
   return absent || max !== Infinity;
 }

@@ -1,12 +1,13 @@
 /** Warnings about effects of a rule at admission that its author may not expect. */
 
 import type { RuleSpec } from "../../api/hook-policy.ts";
+import { conditionsOf } from "../gates/gates.ts";
 import type { FieldError } from "./schema.ts";
 
 /** For a rule, or its parts, that fit the schema. */
 export function admissionWarnings(rule: RuleSpec, path: string): readonly FieldError[] {
   if (rule.admission === undefined || rule.admission === "None") return [];
-  return [...passedDeadline(rule, path), ...uidBeforeCreation(rule, path)];
+  return [...passedDeadline(rule, path), ...unmetAtAdmission(rule, path)];
 }
 
 /** A deadline counts from the first call of the hook, which a refused request never leads to. */
@@ -17,14 +18,10 @@ function passedDeadline({ admission, deadline }: RuleSpec, path: string): FieldE
   return [{ path: `${path}.deadline.onExpiry`, id: "deadline-not-at-admission", message }];
 }
 
-function uidBeforeCreation({ hooks, until = [] }: RuleSpec, path: string): FieldError[] {
-  if (!hooks.includes("BeforeClusterCreate")) return [];
-  const message =
-    "a Cluster gets its uid when it is created, so no new Cluster can carry it, and admission does not let any pass: use ClusterName";
+function unmetAtAdmission({ hooks, until = [] }: RuleSpec, path: string): FieldError[] {
   return until.flatMap((gate, index) =>
-    (["annotation", "label"] as const).flatMap((field) => {
-      if (gate[field]?.valueFrom !== "ClusterUID") return [];
-      return [{ path: `${path}.until[${index}].${field}.valueFrom`, id: "uid-before-creation", message }];
-    }),
+    conditionsOf(gate, `${path}.until[${index}]`).flatMap(({ kind, spec, place }) =>
+      (kind.checkAdmission?.(spec, hooks) ?? []).map(place),
+    ),
   );
 }

@@ -1,75 +1,36 @@
-/** Gates that nothing can make hold, and clocks that never matter: legal, but never intended. */
+/** Gates that nothing can meet, and clocks that never matter: legal, but never intended. */
 
-import { intersects, minVersion } from "semver";
-import type { AnyOfGateSpec, MetadataGateSpec, RuleSpec } from "../../api/hook-policy.ts";
-import { parseDuration } from "../duration.ts";
-import { rangeProblem } from "../gates/version-range.ts";
+import type { RuleSpec } from "../../api/hook-policy.ts";
+import type { Contradiction } from "../gates/gate-kind.ts";
+import { conditionsOf } from "../gates/gates.ts";
+import { lateWaits } from "../gates/wait.ts";
 import type { FieldError } from "./schema.ts";
 import { gatesOf, type PlacedGate } from "./sound-parts.ts";
 
 /** For a rule, or its parts, that fit the schema. */
 export function contradictions(rule: RuleSpec, path: string): readonly FieldError[] {
   const gates = (rule.until ?? []).map((gate, index) => ({ gate, path: `${path}.until[${index}]` }));
-  return [
-    ...lateWaits(rule, path),
-    ...gatesOf(rule, path).flatMap(emptyRange),
-    ...disjointRanges(gates),
-    ...twoValues(gates),
-  ];
+  return [...lateWaits(rule, path), ...gatesOf(rule, path).flatMap(unmeetable), ...exclusive(gates)];
 }
 
-/** A deadline counts from the first block, and a wait begins then or later. */
-function lateWaits({ deadline, until = [] }: RuleSpec, path: string): FieldError[] {
-  const limit = parseDuration(deadline?.after ?? "");
-  if (deadline === undefined || limit === undefined) return [];
-  const late = until.find(({ wait }) => (parseDuration(wait?.duration ?? "") ?? 0) >= limit);
-  if (late?.wait === undefined) return [];
-  const end = deadline.onExpiry === "Allow" ? "releases the operation" : "passes";
-  const message = `the deadline ${end} before gate ${late.name} has waited ${late.wait.duration}, whatever happens: make it longer than the wait`;
-  return [{ path: `${path}.deadline.after`, id: "deadline-before-wait", message }];
-}
-
-function rangeOf({ version }: AnyOfGateSpec): string | undefined {
-  return version === undefined || rangeProblem(version.range) !== undefined ? undefined : version.range;
-}
-
-function emptyRange({ gate, path }: PlacedGate): FieldError[] {
-  const range = rangeOf(gate);
-  if (range === undefined || minVersion(range) !== null) return [];
-  return [neverHolds(`${path}.version.range`, `no version lies in ${JSON.stringify(range)}`)];
-}
-
-/** All gates of a rule must hold at the same time. */
-function disjointRanges(gates: readonly PlacedGate[]): FieldError[] {
-  return pairsOf(gates).flatMap(([first, { gate, path }]) => {
-    const [a, b] = [rangeOf(first.gate), rangeOf(gate)];
-    if (a === undefined || b === undefined || minVersion(a) === null || minVersion(b) === null) return [];
-    if (intersects(a, b)) return [];
-    const why = `no version lies in ${JSON.stringify(b)} and in the range of gate ${first.gate.name}`;
-    return [neverHolds(`${path}.version.range`, why)];
+function unmeetable({ gate, path }: PlacedGate): FieldError[] {
+  return conditionsOf(gate, path).flatMap(({ kind, spec, place }) => {
+    const found = kind.neverMet?.(spec);
+    return found === undefined ? [] : [neverHolds(place(found))];
   });
 }
 
-function twoValues(gates: readonly PlacedGate[]): FieldError[] {
-  return pairsOf(gates).flatMap(([first, { gate, path }]) =>
-    (["annotation", "label"] as const).flatMap((field) => {
-      const [a, b] = [first.gate[field], gate[field]];
-      if (!isSameKey(a, b) || a?.value === undefined || b?.value === undefined || a.value === b.value)
-        return [];
-      const why = `gate ${first.gate.name} wants another value of the same ${field}, ${b.key}`;
-      return [neverHolds(`${path}.${field}.value`, why)];
-    }),
+/** All gates of a rule must be met at the same time. */
+function exclusive(gates: readonly PlacedGate[]): FieldError[] {
+  const conditions = gates.flatMap(({ gate, path }) =>
+    conditionsOf(gate, path).map((condition) => ({ name: gate.name, ...condition })),
   );
+  return conditions.flatMap(({ field, kind, spec, place }, index) => {
+    const earlier = conditions.slice(0, index).filter((each) => each.field === field);
+    return (kind.contradicts?.(spec, earlier) ?? []).map((found) => neverHolds(place(found)));
+  });
 }
 
-function isSameKey(a: MetadataGateSpec | undefined, b: MetadataGateSpec | undefined): boolean {
-  return a?.key === b?.key && (a?.from ?? "Cluster") === (b?.from ?? "Cluster");
-}
-
-function neverHolds(path: string, why: string): FieldError {
+function neverHolds({ path, why }: Contradiction): FieldError {
   return { path, id: "gate-never-holds", message: `the gate never holds: ${why}` };
-}
-
-function pairsOf<T>(items: readonly T[]): (readonly [T, T])[] {
-  return items.flatMap((item, index) => items.slice(0, index).map((before) => [before, item] as const));
 }

@@ -84,14 +84,15 @@ export function nearest(word: string, words: readonly string[]): string | undefi
   if (word.length > MAX_QUOTED) return undefined;
   const lower = word.toLowerCase();
   let best: string | undefined;
-  let least = 1 + Math.max(...words.map(tolerated));
+  let least = Infinity;
   for (const each of words) {
+    const limit = Math.min(least, tolerated(each) + 1);
     // Each additional letter is a mistake.
-    if (Math.abs(each.length - word.length) >= least) continue;
-    const mistakes = distance(lower, each.toLowerCase());
-    if (mistakes < least) [best, least] = [each, mistakes];
+    if (Math.abs(each.length - word.length) >= limit) continue;
+    const mistakes = distance(lower, each.toLowerCase(), limit);
+    if (mistakes < limit) [best, least] = [each, mistakes];
   }
-  if (best !== undefined && least <= tolerated(best)) return best;
+  if (best !== undefined) return best;
   return (
     words.find((each) => lower !== "" && each.toLowerCase().replace("cluster", "") === lower) ??
     words.find((each) => isShortened(lower, each.toLowerCase())) ??
@@ -133,16 +134,23 @@ function tolerated({ length }: string): number {
   return Math.max(1, Math.floor(length / 3));
 }
 
-/** Levenshtein distance; none of the dependencies exports it. */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+/** Levenshtein distance, or a number that is too large; none of the dependencies exports it. */
+function distance(a: string, b: string, tooLarge: number): number {
+  const row = new Uint16Array(b.length + 1);
+  for (let j = 1; j <= b.length; j++) row[j] = j;
   for (let i = 1; i <= a.length; i++) {
-    const next = [i];
+    let before = row[0] ?? 0;
+    row[0] = i;
+    let least = i;
     for (let j = 1; j <= b.length; j++) {
-      const replaced = (row[j - 1] ?? 0) + Number(a[i - 1] !== b[j - 1]);
-      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+      const above = row[j] ?? 0;
+      const replaced = before + Number(a[i - 1] !== b[j - 1]);
+      const mistakes = Math.min(replaced, above + 1, (row[j - 1] ?? 0) + 1);
+      row[j] = mistakes;
+      least = Math.min(least, mistakes);
+      before = above;
     }
-    row = next;
+    if (least >= tooLarge) return tooLarge;
   }
   return row[b.length] ?? 0;
 }

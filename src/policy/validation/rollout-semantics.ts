@@ -2,7 +2,6 @@
 
 import type { HookRolloutSpec, RolloutStageSpec, RuleSpec } from "../../api/hook-policy.ts";
 import { isFields } from "../../lib/fields.ts";
-import { atOnce } from "../../lib/steps.ts";
 import { includes } from "./selector-overlap.ts";
 import type { FieldError } from "./schema.ts";
 import { checkTogether, isSound, type Semantics, type Together } from "./semantics.ts";
@@ -25,7 +24,7 @@ export function checkRollout(spec: unknown, schemaErrors: readonly FieldError[])
     }),
     remedy: "shorten them, or make several rollouts",
   };
-  const { errors, warnings } = atOnce(checkTogether(together));
+  const { errors, warnings } = checkTogether(together);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it fits the schema
   const suspicious = schemaErrors.length > 0 ? [] : suspects(spec as HookRolloutSpec);
   return {

@@ -9,7 +9,6 @@ import { type Fields, isFields, fieldsOf, nonEmptyText } from "../../lib/fields.
 import type { CrdSchema } from "../../api/crd-schema.ts";
 import { GROUP, VERSION } from "../../api/hook-policy.ts";
 import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
-import { atOnce, type Steps } from "../../lib/steps.ts";
 import { messageOf } from "../../lib/thrown.ts";
 import { isClusterHookPolicy, isHookOverride, isHookPolicy, isHookRollout } from "./crd-validators.ts";
 import { brokenRules, type Place } from "./schema-rules.ts";
@@ -37,40 +36,32 @@ const VALIDATORS: Readonly<Record<Kind, ValidateFunction>> = {
 
 /**
  * Returns every error in the order of the paths; empty: valid. Never throws for any object (except cycles). CEL rules
- * are evaluated only on values that otherwise fit the schema.
+ * are evaluated only on values that otherwise fit the schema. `max`: how many errors per rule.
  */
-export function validatePolicy(kind: Kind, object: unknown): readonly FieldError[] {
-  return atOnce(validateInSteps(kind, object));
-}
-
-/** Returns at most `max` errors per rule. */
-export function* validateInSteps(kind: Kind, object: unknown, max = Infinity): Steps<readonly FieldError[]> {
+export function validatePolicy(kind: Kind, object: unknown, max = Infinity): readonly FieldError[] {
   if (!isFields(object)) return [{ path: "", message: `found ${found(object)}, expected an object` }];
   try {
-    return yield* validateObject(kind, object, max);
+    return validateObject(kind, object, max);
   } catch (error) {
     // For example, a property that throws when it is read: not from JSON or YAML.
     return [{ path: "", message: `cannot be validated: ${messageOf(error)}` }];
   }
 }
 
-function* validateObject(kind: Kind, object: Fields, max: number): Steps<FieldError[]> {
+function validateObject(kind: Kind, object: Fields, max: number): FieldError[] {
   const schema = CRD_SCHEMAS[kind];
   const { status: _, ...input } = normalise(schema, object);
-  yield;
-  const places = yield* placesOf({ schema, value: input, path: "" });
-  yield;
+  const places = placesOf({ schema, value: input, path: "" });
   const misfitting = schemaErrors(kind, input);
-  yield;
   const misfits = firstOfEachRule([...misfitting, ...places.flatMap(duplicates)], max);
   const unsound = new Set(misfits.flatMap(({ path }) => withParents(path)));
   const sound = places.filter(({ path }) => !unsound.has(path));
-  const broken: FieldError[] = [];
-  for (const place of sound) {
-    yield;
-    broken.push(...brokenRules(place));
-  }
-  const errors = [...typeErrors(kind, input), ...nameErrors(input["metadata"]), ...misfits, ...broken];
+  const errors = [
+    ...typeErrors(kind, input),
+    ...nameErrors(input["metadata"]),
+    ...misfits,
+    ...sound.flatMap(brokenRules),
+  ];
   return errors.toSorted((a, b) => byPath.compare(a.path, b.path));
 }
 
@@ -118,21 +109,16 @@ export function fieldOf(
   return Object.hasOwn(properties, key) ? properties[key] : additionalProperties;
 }
 
-/** How many places are visited between two pauses. */
-const PLACES = 500;
-
 /** The places whose schema has more keywords than ajv checks. */
-function* placesOf(root: Place): Steps<Place[]> {
+function placesOf(root: Place): Place[] {
   const places: Place[] = [];
   const open = [root];
-  for (let count = 1; ; count += 1) {
-    const place = open.pop();
-    if (place === undefined) return places;
+  for (let place = open.pop(); place !== undefined; place = open.pop()) {
     const { schema } = place;
     if (schema["x-kubernetes-validations"] ?? schema["x-kubernetes-list-type"]) places.push(place);
     for (const below of placesIn(place)) open.push(below);
-    if (count % PLACES === 0) yield;
   }
+  return places;
 }
 
 /** The values directly below that the schema knows. */

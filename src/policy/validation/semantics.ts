@@ -1,23 +1,17 @@
 /** Checks of a policy beyond the CRDs: CEL, cron, zones, version ranges, and what is legal but suspicious. */
 
-import type { AnyOfGateSpec, MetadataGateSpec, RuleSpec } from "../../api/hook-policy.ts";
-import { atOnce, type Steps } from "../../lib/steps.ts";
+import type { RuleSpec } from "../../api/hook-policy.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
-import {
-  compileExpression,
-  type ExpressionProblem,
-  type ExpressionUse,
-  type ExpressionWarning,
-} from "../cel/expression.ts";
+import { compileExpression, type ExpressionProblem, type ExpressionWarning } from "../cel/expression.ts";
 import { type ServedHooks, STEP_HOOKS } from "../../api/hook-catalog.ts";
 import { type FieldError, isWithin } from "./schema.ts";
-import { gatesOf, type SoundRule, soundRules } from "./sound-parts.ts";
+import type { PlacedExpression } from "../gates/gate-kind.ts";
+import { conditionsOf } from "../gates/gates.ts";
+import { gatesOf, type PlacedGate, type SoundRule, soundRules } from "./sound-parts.ts";
 import { admissionWarnings } from "./admission-warnings.ts";
 import { contradictions } from "./contradictions.ts";
 import { sendsField } from "../target-version.ts";
-import { rangeProblem } from "../gates/version-range.ts";
 import { countWindows, MAX_WINDOW_ENTRIES } from "../window/window-limits.ts";
-import { windowProblems, windowWarnings } from "../window/window-check.ts";
 
 export interface Semantics {
   /** Errors that make the rule not evaluable. */
@@ -26,11 +20,12 @@ export interface Semantics {
   readonly warnings: readonly FieldError[];
 }
 
-/**
- * Limit for all expressions of a policy: an object can hold two megabytes of them, and no hook is answered while they
- * compile.
- */
-const MAX_EXPRESSION_LETTERS = 16 * 1024;
+/** Limit for all expressions of a policy: no hook is answered while they compile. */
+const MAX_EXPRESSION_LETTERS = 8 * 1024;
+/** A shorter expression counts as so many letters, as each takes some time. */
+const LETTERS_AT_LEAST = 32;
+/** Errors of one rule that the operator looks for: to suggest what was meant takes longer than to check. */
+export const ENOUGH_ERRORS = 4;
 /** Limit for all patterns of a policy: compiled, they take about 100 bytes per unit of weight. */
 const MAX_PATTERN_WEIGHT = 8000;
 
@@ -41,20 +36,10 @@ const MAX_PATTERN_WEIGHT = 8000;
 export function checkRules(
   rules: readonly RuleSpec[],
   schemaErrors: readonly FieldError[],
-  served?: ServedHooks,
+  { served, max }: Pick<Together, "served" | "max"> = {},
 ): Semantics {
-  const { errors, warnings } = atOnce(checkInSteps(rules, schemaErrors, served));
-  return { errors, warnings };
-}
-
-/** Also returns how often a search in a window may ask its entries. */
-export function* checkInSteps(
-  rules: readonly RuleSpec[],
-  schemaErrors: readonly FieldError[],
-  served?: ServedHooks,
-): Steps<Semantics & { readonly asks: number }> {
   const sound = soundRules(rules, schemaErrors);
-  return yield* checkTogether({ path: "spec.rules", rules: sound, remedy: "split the policy", served });
+  return checkTogether({ path: "spec.rules", rules: sound, remedy: "split the policy", served, max });
 }
 
 /** Whether nothing at the path, around it or below it is wrong. */
@@ -71,6 +56,8 @@ export interface Together {
   /** How to get below a limit. */
   readonly remedy: string;
   readonly served?: ServedHooks | undefined;
+  /** A rule with this many errors is not checked any further. */
+  readonly max?: number | undefined;
 }
 
 interface Findings {
@@ -79,52 +66,49 @@ interface Findings {
   patternWeight: number;
 }
 
-export function* checkTogether(together: Together): Steps<Semantics & { readonly asks: number }> {
-  const { path: whole, rules, health = [], remedy, served } = together;
+export function checkTogether(together: Together): Semantics {
+  const { path: whole, rules, health = [], remedy, served, max } = together;
   // Makes every rule not evaluable.
-  const refused = (problem: string): Semantics & { readonly asks: number } => ({
+  const refused = (problem: string): Semantics => ({
     errors: [{ path: whole, message: `${problem}: ${remedy}` }],
     warnings: [],
-    asks: 0,
   });
   const expressions = [...rules.flatMap(({ rule, path }) => expressionsOf(rule, path)), ...health];
-  const letters = expressions.reduce((sum, { source }) => sum + source.length, 0);
-  if (letters > MAX_EXPRESSION_LETTERS) return refused(TOO_MANY_LETTERS);
-  const { tooMany, asks } = yield* countWindows(rules.map(({ rule }) => rule));
+  if (lettersOf(expressions) > MAX_EXPRESSION_LETTERS) return refused(TOO_MANY_LETTERS);
+  const { tooMany } = countWindows(rules.map(({ rule }) => rule));
   if (tooMany) return refused(TOO_MANY_ENTRIES);
   const findings: Findings = { errors: [], warnings: [], patternWeight: 0 };
   for (const { rule, path } of rules) {
-    yield* checkRule(rule, path, findings);
+    checkRule(rule, path, findings, max);
     if (served !== undefined) findings.warnings.push(...unshown(rule, path, served));
     if (findings.patternWeight > MAX_PATTERN_WEIGHT) return refused(TOO_MANY_PATTERNS);
   }
   for (const expression of health) {
-    yield;
     checkExpression(expression, [], findings);
     if (findings.patternWeight > MAX_PATTERN_WEIGHT) return refused(TOO_MANY_PATTERNS);
   }
   const { errors, warnings } = findings;
-  return { errors, warnings, asks };
+  return { errors, warnings };
 }
 
-const TOO_MANY_LETTERS = `the expressions have more than ${MAX_EXPRESSION_LETTERS} letters together`;
+/** Equal expressions are compiled once. */
+function lettersOf(expressions: readonly PlacedExpression[]): number {
+  const different = new Set(expressions.map(({ source }) => source));
+  return different.values().reduce((sum, { length }) => sum + Math.max(length, LETTERS_AT_LEAST), 0);
+}
+
+const TOO_MANY_LETTERS = `the different expressions have more than ${MAX_EXPRESSION_LETTERS} letters together`;
 const TOO_MANY_ENTRIES = `the different windows have more than ${MAX_WINDOW_ENTRIES} entries together`;
 const TOO_MANY_PATTERNS = "the patterns of all expressions together repeat too much";
 
-export interface PlacedExpression {
-  readonly source: string;
-  readonly use: ExpressionUse;
-  readonly path: string;
-}
-
 /** All expressions of the rule at the path. */
 export function expressionsOf(rule: RuleSpec, path: string): readonly PlacedExpression[] {
-  const ofGates = gatesOf(rule, path).flatMap(({ gate, path: at }) => expressionsOfGate(gate, at));
-  return [...conditionsOf(rule, path), ...ofGates];
+  const ofGates = gatesOf(rule, path).flatMap(expressionsOfGate);
+  return [...matchConditionsOf(rule, path), ...ofGates];
 }
 
 /** Without those that soundRules() has replaced by an empty text. */
-function conditionsOf({ matchConditions = [] }: RuleSpec, path: string): readonly PlacedExpression[] {
+function matchConditionsOf({ matchConditions = [] }: RuleSpec, path: string): readonly PlacedExpression[] {
   return matchConditions
     .map(({ expression: source }, index): PlacedExpression => {
       return { source, use: "matchCondition", path: `${path}.matchConditions[${index}].expression` };
@@ -132,24 +116,22 @@ function conditionsOf({ matchConditions = [] }: RuleSpec, path: string): readonl
     .filter(({ source }) => source !== "");
 }
 
-function expressionsOfGate({ expression, object }: AnyOfGateSpec, path: string): readonly PlacedExpression[] {
-  const placed = (source: string | undefined, use: ExpressionUse, field: string): PlacedExpression[] =>
-    source === undefined ? [] : [{ source, use, path: `${path}.${field}` }];
-  return [
-    ...placed(expression, "gate", "expression"),
-    ...placed(object?.nameExpression, "objectName", "object.nameExpression"),
-    ...placed(object?.expression, "object", "object.expression"),
-  ];
+function expressionsOfGate({ gate, path }: PlacedGate): readonly PlacedExpression[] {
+  return conditionsOf(gate, path).flatMap(({ kind, spec, place }) =>
+    (kind.expressions?.(spec) ?? []).map(place),
+  );
 }
 
-function* checkRule(rule: RuleSpec, path: string, findings: Findings): Steps<void> {
-  for (const condition of conditionsOf(rule, path)) {
-    yield;
+function checkRule(rule: RuleSpec, path: string, findings: Findings, max = Infinity): void {
+  const before = findings.errors.length;
+  const isOver = (): boolean => findings.errors.length - before >= max;
+  for (const condition of matchConditionsOf(rule, path)) {
+    if (isOver()) return;
     checkExpression(condition, rule.hooks, findings);
   }
-  for (const { gate, path: at } of gatesOf(rule, path)) {
-    yield;
-    checkGate(gate, at, rule.hooks, findings);
+  for (const placed of gatesOf(rule, path)) {
+    if (isOver()) return;
+    checkGate(placed, rule.hooks, findings);
   }
   findings.warnings.push(
     ...midUpgrade(rule, path),
@@ -158,19 +140,13 @@ function* checkRule(rule: RuleSpec, path: string, findings: Findings): Steps<voi
   );
 }
 
-function checkGate(gate: AnyOfGateSpec, path: string, hooks: readonly HookName[], findings: Findings): void {
-  const { annotation, label, window, version } = gate;
-  if (annotation !== undefined) findings.warnings.push(...outlives(annotation, hooks, `${path}.annotation`));
-  if (label !== undefined) findings.warnings.push(...outlives(label, hooks, `${path}.label`));
-  for (const expression of expressionsOfGate(gate, path)) checkExpression(expression, hooks, findings);
-  if (window !== undefined) {
-    const at = (problem: FieldError): FieldError => ({ ...problem, path: `${path}.window${problem.path}` });
-    const problems = windowProblems(window);
-    findings.errors.push(...problems.map(at));
-    if (problems.length === 0) findings.warnings.push(...windowWarnings(window).map(at));
+function checkGate(placed: PlacedGate, hooks: readonly HookName[], findings: Findings): void {
+  for (const expression of expressionsOfGate(placed)) checkExpression(expression, hooks, findings);
+  for (const { kind, spec, place } of conditionsOf(placed.gate, placed.path)) {
+    const { errors = [], warnings = [] } = kind.check?.(spec, hooks) ?? {};
+    findings.errors.push(...errors.map(place));
+    findings.warnings.push(...warnings.map(place));
   }
-  const problem = version && rangeProblem(version.range);
-  if (problem !== undefined) findings.errors.push({ path: `${path}.version.range`, message: problem });
 }
 
 function checkExpression(
@@ -211,31 +187,6 @@ function forHooks(warning: ExpressionWarning, hooks: readonly HookName[]): Expre
 export function atPosition(line: number | undefined, column: number | undefined): string {
   if (column === undefined) return "";
   return line === undefined || line === 1 ? `column ${column}: ` : `line ${line}, column ${column}: `;
-}
-
-/**
- * An approval that only has to exist also approves the next operation. A Cluster is created only once, so that its own
- * metadata approves no other creation.
- */
-function outlives(gate: MetadataGateSpec, hooks: readonly HookName[], path: string): FieldError[] {
-  const own = gate.from !== "Namespace";
-  const before = hooks.filter(
-    (hook) => hook.startsWith("Before") && !(own && hook === "BeforeClusterCreate"),
-  );
-  if (before.length === 0 || gate.value !== undefined || gate.valueFrom !== undefined) return [];
-  const message = `${gate.key} only has to be present, so it stays an approval for whatever comes later; ${binding(hooks)}`;
-  return [{ path, id: "unbound-approval", message }];
-}
-
-/** The values that bind an approval to one operation, which depend on the hook. */
-function binding(hooks: readonly HookName[]): string {
-  if (hooks.every((hook) => hook.includes("Upgrade")))
-    return "`valueFrom: TargetVersion` binds it to one upgrade";
-  if (hooks.every((hook) => hook === "BeforeClusterDelete"))
-    return "`valueFrom: ClusterUID` binds it to one Cluster";
-  if (hooks.every((hook) => hook === "BeforeClusterCreate"))
-    return "`valueFrom: ClusterName` binds it to one Cluster";
-  return "a rule for each operation can bind it with `valueFrom`";
 }
 
 /** Cluster API rejects another spec.topology.version during an upgrade (its Cluster webhook). */

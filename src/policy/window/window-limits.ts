@@ -1,7 +1,6 @@
 /** Limits the cost of all windows of one policy together: each hour all of them are searched at once. */
 
 import type { RuleSpec } from "../../api/hook-policy.ts";
-import type { Steps } from "../../lib/steps.ts";
 import { gatesOf } from "../validation/sound-parts.ts";
 import { MAX_ASKS } from "./window.ts";
 
@@ -11,9 +10,10 @@ export const MAX_WINDOW_ENTRIES = 256;
 const MAX_POLICY_ASKS = 16_000;
 
 /** For rules that fit the schema. `asks`: how often each search may ask an entry. */
-export function* countWindows(
-  rules: Iterable<RuleSpec>,
-): Steps<{ readonly tooMany: boolean; readonly asks: number }> {
+export function countWindows(rules: readonly RuleSpec[]): {
+  readonly tooMany: boolean;
+  readonly asks: number;
+} {
   const different = new Set<string>();
   let entries = 0;
   for (const rule of rules) {
@@ -26,7 +26,6 @@ export function* countWindows(
       entries += (window.allow?.length ?? 0) + (window.deny?.length ?? 0);
       if (entries > MAX_WINDOW_ENTRIES) return { tooMany: true, asks: 0 };
     }
-    yield;
   }
   const share = Math.floor(MAX_POLICY_ASKS / Math.max(1, different.size));
   return { tooMany: false, asks: Math.min(MAX_ASKS, share) };

@@ -1,8 +1,9 @@
-// What GitOps tools make of an object, said with the libraries that they say it with.
+// What GitOps tools make of an object, and how they delete one, by the libraries that they use.
 //
 //	gitops kstatus < objects      Flux and Helm: one line {"status", "message"} per object
 //	gitops exprs JSON < objects   Flux with these healthCheckExprs {"inProgress", "failed", "current"}
 //	gitops health LUA < objects   Argo CD, by the script in the file LUA
+//	gitops prune flux|argo KUBECONFIG [PROPAGATION] < objects   deletes each as the tool does when it has left Git
 //
 // Objects are JSON, one after the other.
 package main
@@ -45,8 +46,11 @@ func judgeOf(args []string) (func(*unstructured.Unstructured) (answer, error), e
 	if len(args) == 2 && args[0] == "exprs" {
 		return expressions(args[1])
 	}
+	if len(args) >= 3 && len(args) <= 4 && args[0] == "prune" {
+		return pruning(args[1], args[2], append(args[3:], "")[0])
+	}
 	if len(args) != 2 || args[0] != "health" {
-		return nil, errors.New("usage: gitops kstatus | gitops exprs JSON | gitops health LUA")
+		return nil, errors.New("usage: gitops kstatus | gitops exprs JSON | gitops health LUA | gitops prune TOOL KUBECONFIG [PROPAGATION]")
 	}
 	script, err := os.ReadFile(args[1])
 	if err != nil {

@@ -3,10 +3,8 @@
 import assert from "node:assert/strict";
 import type { HookOverride, HookOverrideSpec } from "../../../src/api/hook-policy.ts";
 import type { ObjectMeta } from "../../../src/api/meta.ts";
-import { examine } from "../../../src/admission/examine.ts";
-import type { ThreadExaminer } from "../../../src/admission/examiner.ts";
 import { createAdmissionHandler } from "../../../src/admission/review-handler.ts";
-import { Turns } from "../../../src/extension/turns.ts";
+import { Turns } from "../../../src/turns/review-turns.ts";
 import type { Access, AdmissionWorld, LocatedKind } from "../../../src/admission/review-world.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { ALL_HOOKS, metadata, NOW } from "../builders.ts";
@@ -37,8 +35,6 @@ export interface Given {
   /** Anybody may ask. */
   readonly open?: boolean;
   readonly turns?: Turns;
-  /** Default: examines here, in this thread. */
-  readonly examiner?: Pick<ThreadExaminer, "examine">;
   readonly world?: Partial<AdmissionWorld>;
   readonly served?: typeof ALL_HOOKS;
   /** By kind; default: backups.velero.io in namespaces, which the operator can read. */
@@ -74,9 +70,7 @@ export function webhook(given: Given = {}): Webhook {
     ...given.world,
   };
   const handle = createAdmissionHandler({
-    examiner: given.examiner ?? {
-      examine: async ({ body, now }) => ({ examined: examine(body, settings, now), ms: 0 }),
-    },
+    settings,
     turns: given.turns ?? new Turns(),
     ...(given.open !== true && { world }),
     reviewer: {

@@ -4,7 +4,7 @@ import test from "node:test";
 import { BARE_BYTES, COMMON_BYTES, requestAbout } from "../../../bench/fleet/requests.ts";
 import { between, quantileOf } from "../../../bench/measure/histogram.ts";
 import { MEASUREMENTS, type Round, rowsOf } from "../../../bench/speed/rows.ts";
-import { decodeRequest } from "../../../src/hooks/codec.ts";
+import { decodeRequest } from "../../../src/hooks/hook-request.ts";
 
 const metadata = {
   name: "prod-1",

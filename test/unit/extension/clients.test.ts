@@ -179,17 +179,14 @@ test("without names, every certificate of the authority is good", async (t) => {
   assert.equal((await ask(port, {})).text, '"unauthenticated"');
 });
 
-test("unauthenticated clients cannot fill the log, nor keep a connection by a body that is too large", async (t) => {
+test("unauthenticated clients cannot fill the log, and nothing of their bodies is read", async (t) => {
   const { port, log } = await start(t);
   for (let call = 0; call < 5; call++) await ask(port, {});
   assert.equal(log.entries.filter(({ level }) => level === "warn").length, 1);
-  const agent = new Agent({ keepAlive: true, rejectUnauthorized: false });
-  t.after(() => agent.destroy());
-  assert.notEqual((await ask(port, agent)).connection, "close");
-  const { text, connection } = await ask(port, agent, { body: "x".repeat(2048) });
-  assert.deepEqual([text, connection], ['"unauthenticated"', "close"]);
-  const large = { path: "/discovery", body: "x".repeat(2048) };
-  for (let call = 0; call < 5; call++) assert.equal((await ask(port, {}, large)).text, '"too-large"');
+  const body = "x".repeat(2048);
+  assert.equal((await ask(port, {}, { body })).text, '"unauthenticated"');
+  for (let call = 0; call < 5; call++)
+    assert.equal((await ask(port, {}, { path: "/discovery", body })).text, '"too-large"');
   assert.equal(log.entries.filter(({ level }) => level === "warn").length, 2);
 });
 

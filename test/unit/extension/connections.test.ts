@@ -1,4 +1,4 @@
-/** Who stays connected when there are more than the server keeps. */
+/** Which connections stay when there are more than the server keeps. */
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -84,7 +84,7 @@ async function ended(socket: Socket): Promise<void> {
 }
 
 test(
-  "who has asked nothing ends before those who have, the oldest first, with one warning",
+  "connections that never sent a request end before those that did, the oldest first, with one warning",
   TIMEOUT,
   async (t) => {
     const { log, silent, idle } = await start(t);
@@ -115,20 +115,24 @@ test("connections that never begin TLS keep no client out", TIMEOUT, async (t) =
   for (const stranger of strangers) stranger.destroy();
 });
 
-test("then who has been idle for longest ends, and who waits for an answer never", TIMEOUT, async (t) => {
-  const { idle, waiting, finish } = await start(t);
-  const longest = await idle();
-  const asking = await waiting();
-  const shorter = await idle();
-  await answered(longest);
-  const newcomer = await idle();
-  await ended(shorter);
-  finish();
-  await once(asking, "data");
-  for (const socket of [longest, newcomer, asking]) await answered(socket);
-});
+test(
+  "then the connection that has been idle for longest ends, and none that waits for an answer",
+  TIMEOUT,
+  async (t) => {
+    const { idle, waiting, finish } = await start(t);
+    const longest = await idle();
+    const asking = await waiting();
+    const shorter = await idle();
+    await answered(longest);
+    const newcomer = await idle();
+    await ended(shorter);
+    finish();
+    await once(asking, "data");
+    for (const socket of [longest, newcomer, asking]) await answered(socket);
+  },
+);
 
-test("where all wait for an answer, a newcomer is refused", TIMEOUT, async (t) => {
+test("if all wait for an answer, the newest connection is refused", TIMEOUT, async (t) => {
   const { silent, waiting, finish } = await start(t);
   const asking = [await waiting(), await waiting(), await waiting()];
   await assert.rejects(silent());

@@ -1,10 +1,18 @@
-/** What a body leaves behind in memory. */
+/** What a body leaves behind in memory, and how many values it has. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { WholeBody } from "../../../src/extension/whole-body.ts";
-import { chunkOf } from "./chunk.ts";
+import { MAX_VALUES, WholeBody } from "../../../src/extension/whole-body.ts";
+import { goldenRequest } from "../../contract/golden.ts";
+
+const MIB = 1024 * 1024;
+const dense = (bytes: Buffer): boolean => new WholeBody([bytes]).hasTooManyValues();
+
+/** A chunk as it comes from a socket: of memory that is its own. */
+function chunkOf(text: string): Buffer {
+  return Buffer.from(new TextEncoder().encode(text).buffer);
+}
 
 test("a body gives the memory of its chunks back, and is empty then", () => {
   const chunks = [chunkOf('{"a":'), chunkOf("1}")];
@@ -55,4 +63,53 @@ test("a body can be freed more than once", () => {
   body.free();
   body.free();
   assert.equal(body.text(), "");
+});
+
+for (const text of ["[", "{},", "[],", "0,", '{"":', '"",']) {
+  test(`4 MiB of ${text} have too many values`, () => {
+    assert.equal(dense(Buffer.alloc(4 * MIB, text)), true);
+  });
+}
+
+test("a Cluster with a thousand MachineDeployments, and texts of 4 MiB, do not", () => {
+  const request: { cluster: { spec: { topology: Record<string, unknown> } } } = JSON.parse(
+    goldenRequest("v1beta2", "BeforeClusterDelete").toString(),
+  );
+  const overrides = ["size", "zone", "image"].map((name) => ({ name, value: { [name]: name, count: 3 } }));
+  request.cluster.spec.topology["workers"] = {
+    machineDeployments: Array.from({ length: 1000 }, (_, index) => ({
+      name: `md-${index}`,
+      class: "default-worker",
+      replicas: 3,
+      metadata: { labels: { pool: `md-${index}`, tier: "workers" } },
+      variables: { overrides },
+    })),
+  };
+  assert.equal(dense(Buffer.from(JSON.stringify(request))), false);
+  assert.equal(dense(Buffer.alloc(4 * MIB, "x")), false);
+  for (const text of [",", String.raw`\"[`, String.raw`{\\`])
+    assert.equal(dense(Buffer.from(JSON.stringify({ text: text.repeat(MIB) }))), false, text);
+});
+
+test("what looks like the end of a text, and is not, hides no values", () => {
+  const values = "[".repeat(MAX_VALUES + 1);
+  for (const text of ['""', String.raw`"\\"`, String.raw`"\""`, String.raw`"\\\""`])
+    assert.equal(dense(Buffer.from(text + values)), true, text);
+});
+
+test("values count the same wherever a body is divided", () => {
+  const values = "[".repeat(MAX_VALUES);
+  const whole = Buffer.from(String.raw`{"a\\\"b\\":"${values}","c":${values}`);
+  for (const length of [1, 2, 3, 7, 20]) {
+    const chunks = Array.from({ length: Math.ceil(whole.length / length) }, (_, index) =>
+      whole.subarray(index * length, (index + 1) * length),
+    );
+    assert.equal(new WholeBody(chunks).hasTooManyValues(), true, `chunks of ${length} bytes`);
+    assert.equal(new WholeBody(chunks.slice(0, -2)).hasTooManyValues(), false, `chunks of ${length} bytes`);
+  }
+});
+
+test("a body with fewer bytes than values are allowed never has too many", () => {
+  assert.equal(dense(Buffer.alloc(MAX_VALUES, "[")), false);
+  assert.equal(dense(Buffer.alloc(MAX_VALUES + 1, "[")), true);
 });

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { LogFields, Logger } from "../../../src/lib/logger.ts";
 import type { ObjectMeta } from "../../../src/api/meta.ts";
-import { AnswerLog } from "../../../src/hooks/answer-log.ts";
+import { ChangedAnswers } from "../../../src/report/changed-answers.ts";
 import { createHandler, type DecisionSource } from "../../../src/hooks/hook-handler.ts";
 import { WholeBody } from "../../../src/extension/whole-body.ts";
 import { decide } from "../../../src/policy/decide.ts";
@@ -35,7 +35,7 @@ async function run(
   const lines: [string, LogFields | undefined][] = [];
   const write = (message: string, fields?: LogFields): number => lines.push([message, fields]);
   const log: Logger = { debug: write, info: write, warn: write, error: write, child: () => log };
-  const answers = new AnswerLog({ log, everyCall });
+  const answers = new ChangedAnswers({ log, everyCall });
   const { repeat, handle, forget } = createHandler("BeforeClusterDelete", waits, {
     source: {
       loaded: () => true,

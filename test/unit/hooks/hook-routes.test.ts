@@ -5,10 +5,8 @@ import { test } from "node:test";
 
 import { HOOK_NAMES } from "../../../src/api/runtime-hooks.ts";
 import { DISCOVERY_PATH, hookPath, servedHooks } from "../../../src/api/hook-catalog.ts";
-import type { HandlerDeps } from "../../../src/hooks/hook-handler.ts";
 import { WholeBody } from "../../../src/extension/whole-body.ts";
-import { createRoutes } from "../../../src/hooks/hook-routes.ts";
-import { recordAll } from "../../../src/report/auditing.ts";
+import { createRoutes, type HandlerDeps } from "../../../src/hooks/hook-handler.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import { cluster, compiled, hookPolicy, NOW, standing, world } from "../builders.ts";
 import { createRecorder } from "../extension/recorder.ts";
@@ -53,13 +51,7 @@ test("what is kept about a Cluster that is gone is forgotten, by hooks and recor
       confirm: () => assert.fail("confirmed"),
     },
     metrics: { answered: () => undefined, discovered: () => undefined, unconfirmed: () => undefined },
-    answers: recordAll([
-      {
-        record: () => undefined,
-        repeat: () => undefined,
-        forget: (uid) => forgotten.push(uid),
-      },
-    ]),
+    answers: { record: () => undefined, repeat: () => undefined, forget: (uid) => forgotten.push(uid) },
     log: createRecorder(),
     complain: assert.fail,
     now: () => NOW,

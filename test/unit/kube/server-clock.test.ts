@@ -71,4 +71,13 @@ describe("memory's clock", () => {
   test("is the API server's where this machine's is behind", () => {
     assert.equal(difference(clockThatRead(inMs(3_600_000))), 60);
   });
+
+  test("tells the API server's time where this machine is certainly ahead or behind, and otherwise its own", () => {
+    const near = (date: Date, ms: number): boolean => Math.abs(date.getTime() - ms) < 2000;
+    assert.ok(near(new ServerClock().serverTime(), Date.now()));
+    for (const ms of [-3_600_000, 0, 3_600_000]) {
+      const shown = new Date(Date.now() + ms).toUTCString();
+      assert.ok(near(clockThatRead(shown).serverTime(), Date.now() + ms), shown);
+    }
+  });
 });

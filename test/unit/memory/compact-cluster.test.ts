@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { syncBuiltinESMExports } from "node:module";
 import zlib from "node:zlib";
-import { sameCluster } from "../../../src/memory/same-cluster.ts";
+import { sameCluster } from "../../../src/memory/same-object.ts";
 import { compactCluster } from "../../../src/memory/compact-cluster.ts";
 import { viewCluster } from "../../../src/policy/cluster.ts";
 import { cluster } from "../builders.ts";

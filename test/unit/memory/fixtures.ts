@@ -12,7 +12,7 @@ import type { Transition } from "../../../src/memory/transitions.ts";
 import type { ServedHooks } from "../../../src/api/hook-catalog.ts";
 import type { ObjectReader } from "../../../src/policy/objects.ts";
 import { ALL_HOOKS, MAX_OVERRIDE_MS, namespace, NO_OBJECTS, NOW } from "../builders.ts";
-import { knownOf } from "../../../src/memory/known.ts";
+import { knownOf } from "../../../src/memory/policy-entry.ts";
 import type { Lister, PolicyList } from "../../../src/memory/ports.ts";
 import type { PolicyEntry } from "../../../src/memory/policy-entry.ts";
 

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { stubPolicy } from "../../../src/memory/stubs.ts";
-import { NOTHING_KNOWN } from "../../../src/memory/known.ts";
+import { stubPolicy } from "../../../src/memory/stored-views.ts";
+import { NOTHING_KNOWN } from "../../../src/memory/policy-entry.ts";
 import { computeStatus } from "../../../src/status/policy-status.ts";
 import { finalizerIsDue, wantedFinalizers } from "../../../src/status/finalizer.ts";
 import { FINALIZER } from "../../../src/api/hook-policy.ts";

@@ -6,7 +6,8 @@
 import type { ObjectMeta } from "../../../src/api/meta.ts";
 import type { KubeClient, List, ListOptions, Scope } from "../../../src/kube/kube-client.ts";
 import { KubeError } from "../../../src/kube/kube-error.ts";
-import { type KubeObject, keyOf, type ObjectKey, type Resource } from "../../../src/kube/resource.ts";
+import { namespacedName } from "../../../src/lib/keys.ts";
+import type { KubeObject, ObjectKey, Resource } from "../../../src/kube/resource.ts";
 import { DEFINITIONS, POLICY_RESOURCES, ROLLOUTS } from "../../../src/kube/resources.ts";
 
 const VERSIONS_PER_KIND = 1_000_000;
@@ -147,7 +148,7 @@ export class ApiModel {
   }
 
   #store(plural: string, version: number, stored: KubeObject, kept: KubeObject | undefined): void {
-    const key = keyOf(stored.metadata);
+    const key = namespacedName(stored.metadata);
     const objects = this.#objects.get(plural) ?? new Map<string, KubeObject>();
     if (kept === undefined) objects.delete(key);
     else objects.set(key, kept);
@@ -225,7 +226,7 @@ export function clientOf(
     serverClock,
     get: async ({ plural }: Resource, key: ObjectKey) =>
       await ask(`get ${plural}/${key.name}`, undefined, () => {
-        const object = api.get(plural, keyOf(key));
+        const object = api.get(plural, namespacedName(key));
         if (object === undefined) throw notFound();
         return object;
       }),
@@ -251,11 +252,11 @@ export function clientOf(
       patch: { readonly metadata: Partial<ObjectMeta> },
     ) =>
       await ask(`patch ${plural}/${key.name}`, patch, () =>
-        api.patchMetadata(plural, keyOf(key), patch.metadata),
+        api.patchMetadata(plural, namespacedName(key), patch.metadata),
       ),
     replaceStatus: async ({ plural }: Resource, value: KubeObject) =>
       await ask(`put the status of ${plural}/${value.metadata.name}`, value, () =>
-        api.replaceStatus(plural, keyOf(value.metadata), value),
+        api.replaceStatus(plural, namespacedName(value.metadata), value),
       ),
   };
   return client as unknown as KubeClient;

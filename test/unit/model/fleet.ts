@@ -1,7 +1,8 @@
 /** Two replicas, the API server, Cluster API and people: everything that takes part, as one system to explore. */
 
 import type { HookCall } from "../../../src/api/runtime-hooks.ts";
-import { type KubeObject, keyOf } from "../../../src/kube/resource.ts";
+import { namespacedName } from "../../../src/lib/keys.ts";
+import type { KubeObject } from "../../../src/kube/resource.ts";
 import { ApiModel, type Request, withoutVersions } from "./api-server.ts";
 import type { Step, System } from "./explorer.ts";
 import { type Clock, Replica, type Surroundings, text } from "./replica.ts";
@@ -120,7 +121,7 @@ export class Fleet implements System {
       // Of a replica that was killed nobody hears.
       if (this.#call !== call) return;
       this.#call = undefined;
-      this.answered.push(keyOf(cluster.metadata));
+      this.answered.push(namespacedName(cluster.metadata));
       this.answeredAt.push(this.clock.now);
       if (!go) return;
       this.wentOn = true;

@@ -11,10 +11,11 @@ import { Confirmer } from "../../../src/release/confirmation.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { PolicyReconciler } from "../../../src/status/policy-reconciler.ts";
 import { DecisionStore } from "../../../src/memory/decision-store.ts";
-import { AnswerLog } from "../../../src/hooks/answer-log.ts";
+import { ChangedAnswers } from "../../../src/report/changed-answers.ts";
 import { createHandler, type HookHandler } from "../../../src/hooks/hook-handler.ts";
 import { WholeBody } from "../../../src/extension/whole-body.ts";
-import { type KubeObject, keyOf } from "../../../src/kube/resource.ts";
+import { namespacedName } from "../../../src/lib/keys.ts";
+import type { KubeObject } from "../../../src/kube/resource.ts";
 import { type Change, Store } from "../../../src/kube/object-store.ts";
 import { ApiServer } from "../../../src/operator/api-server.ts";
 import { viewPolicy } from "../../../src/memory/stored-views.ts";
@@ -94,7 +95,7 @@ class Watch<T extends Cluster | Namespace | PolicyObject> {
   list(): void {
     const objects = this.#api
       .list(this.plural)
-      .map((raw) => [keyOf(raw.metadata), this.#project(raw)] as const);
+      .map((raw) => [namespacedName(raw.metadata), this.#project(raw)] as const);
     const changes = this.store.replace(new Map(objects));
     this.seen = this.#api.events(this.plural).length;
     for (const change of changes) this.#onChange(change);
@@ -213,7 +214,7 @@ export class Replica {
         confirm: (request) => confirmer.confirm(request),
       },
       metrics: { answered: () => undefined, unconfirmed: () => undefined, discovered: () => undefined },
-      answers: new AnswerLog({ log: silent, everyCall: false }),
+      answers: new ChangedAnswers({ log: silent, everyCall: false }),
       log: silent,
       complain: () => undefined,
       now: () => this.#clock.now,

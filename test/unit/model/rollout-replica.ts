@@ -14,7 +14,8 @@ import { RolloutReconciler } from "../../../src/rollouts/rollout-reconciler.ts";
 import { Rollouts } from "../../../src/rollouts/rollout-decisions.ts";
 import { viewRollout } from "../../../src/memory/stored-views.ts";
 import { ClusterResource } from "../../../src/kube/cluster-resource.ts";
-import { type KubeObject, keyOf } from "../../../src/kube/resource.ts";
+import { namespacedName } from "../../../src/lib/keys.ts";
+import type { KubeObject } from "../../../src/kube/resource.ts";
 import type { ObjectInformers } from "../../../src/objects/object-informers.ts";
 import { ApiServer } from "../../../src/operator/api-server.ts";
 import { viewCluster } from "../../../src/policy/cluster.ts";
@@ -164,7 +165,9 @@ export class RolloutReplica {
     const { api } = this.#surroundings;
     return KINDS.flatMap((kind) => {
       const seen = this.#seen[kind];
-      const live = new Map(api.list(kind).map((raw) => [keyOf(raw.metadata), raw.metadata.resourceVersion]));
+      const live = new Map(
+        api.list(kind).map((raw) => [namespacedName(raw.metadata), raw.metadata.resourceVersion]),
+      );
       return [...new Set([...seen.keys(), ...live.keys()])]
         .filter((key) => seen.get(key) !== live.get(key))
         .map((key) => ({ name: `sees ${kind}/${key}`, deliver: () => this.#see(kind, key) }));
@@ -303,7 +306,10 @@ export class RolloutReplica {
 
   #holds(request: DecisionRequest): boolean {
     const { cluster } = request;
-    return this.rollouts.ask(request, released(this.clusters.get(keyOf(cluster.metadata)) ?? cluster)).holds;
+    return this.rollouts.ask(
+      request,
+      released(this.clusters.get(namespacedName(cluster.metadata)) ?? cluster),
+    ).holds;
   }
 
   /** It was asked before the story begins. */

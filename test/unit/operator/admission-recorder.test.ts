@@ -49,7 +49,7 @@ function kept({ authenticated = true, dryRun = false, outcome = refused, fails =
         if (fails) throw new Error("bug");
       },
     },
-    audit: [{ refused: ({ review: { username } }) => void what.push(`audit ${username}`) }],
+    audit: { refused: ({ review: { username } }) => void what.push(`audit ${username}`) },
     now: () => NOW,
   }).decided({ ...review, dryRun }, attempt, outcome, 0.001);
   return { what, levels };

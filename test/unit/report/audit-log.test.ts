@@ -6,8 +6,9 @@ import { join } from "node:path";
 import test, { describe } from "node:test";
 import { Ajv } from "ajv";
 import addFormats from "ajv-formats";
-import type { AnswerVerdict } from "../../../src/hooks/answer-log.ts";
+import type { AnswerVerdict } from "../../../src/hooks/outcome.ts";
 import { AuditLog } from "../../../src/report/audit-log.ts";
+import { ChangedAnswers } from "../../../src/report/changed-answers.ts";
 import type { RefusedRequest } from "../../../src/admission/cluster-handler.ts";
 import type { AuditEntry, AuditRefusal } from "../../../src/report/audit-entry.ts";
 import { createHandler, type DecisionSource } from "../../../src/hooks/hook-handler.ts";
@@ -56,16 +57,17 @@ const policies = [compiled(hookPolicy())];
 const blocked = decided(policies);
 const allowed = decided(policies, { cluster: cluster({ annotations: { [APPROVED]: "" } }) }, "ApiServer");
 
+function auditTo(write: (line: string) => void): ChangedAnswers {
+  const audit = new AuditLog({ write, instance: "hookpolicy-0", log: silent });
+  return new ChangedAnswers({ log: silent, everyCall: false, audit });
+}
+
 /** What is written when the source says one after the other. */
 async function written(decisions: readonly (Decision | Partial<DecisionSource>)[], bytes = request()) {
   const lines: AuditEntry[] = [];
-  const audit = new AuditLog({
-    write: (line) => {
-      assert.match(line, /^[^\n]*\n$/);
-      lines.push(JSON.parse(line));
-    },
-    instance: "hookpolicy-0",
-    log: silent,
+  const audit = auditTo((line) => {
+    assert.match(line, /^[^\n]*\n$/);
+    lines.push(JSON.parse(line));
   });
   for (const each of decisions) {
     const decision = "verdict" in each ? each : blocked;
@@ -125,7 +127,7 @@ describe("a line is written", () => {
   test("for each target version of an upgrade, and again of a Cluster that was gone", () => {
     const lines: AuditEntry[] = [];
     const write = (line: string): number => lines.push(JSON.parse(line));
-    const audit = new AuditLog({ write, instance: "hookpolicy-0", log: silent });
+    const audit = auditTo(write);
     const answer = { status: "Success", retryAfterSeconds: 5, message: "" } as const;
     const record = (version: string, verdict: AnswerVerdict): void =>
       audit.record(
@@ -246,12 +248,8 @@ describe("a line says", () => {
 });
 
 test("an answer does not depend on its record", async () => {
-  const audit = new AuditLog({
-    write: () => {
-      throw new Error("bug");
-    },
-    instance: "i",
-    log: silent,
+  const audit = auditTo(() => {
+    throw new Error("bug");
   });
   const answer = { status: "Success", retryAfterSeconds: 5, message: "" } as const;
   audit.record({ call: DELETE, cluster: cluster() }, { verdict: "NotLoaded", answer }, at("+1h"));

@@ -10,7 +10,7 @@ import { servedHooks } from "../../../src/api/hook-catalog.ts";
 import { compilePolicy } from "../../../src/policy/compile.ts";
 import { compiled, hookPolicy, NOW, rule } from "../builders.ts";
 import { runs } from "../../generated.ts";
-import { knownOf, NOTHING_KNOWN } from "../../../src/memory/known.ts";
+import { knownOf, NOTHING_KNOWN } from "../../../src/memory/policy-entry.ts";
 import { OBJECTS_NOT_LOADED } from "../../../src/policy/objects.ts";
 
 const LATER = new Date("2026-11-21T18:00:00Z");

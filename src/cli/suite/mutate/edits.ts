@@ -4,6 +4,7 @@
  */
 
 import { type Fields, fieldsOf, isFields, listOf } from "../../../lib/fields.ts";
+import { conditionsOf, membersOf } from "../../../policy/gates/gates.ts";
 import type { Edit, Path } from "./edit.ts";
 import { changedExpressions } from "./expression-edits.ts";
 import { halved, hourLater, laterSchedules, otherZone } from "./time-edits.ts";
@@ -25,26 +26,17 @@ function* modes(spec: Fields): Generator<Edit> {
   if (canFail(spec)) yield { path: ["spec", "failurePolicy"], to: OTHER_FAILURE[String(failurePolicy)] };
 }
 
-const FALLIBLE = new Set([
-  "namespaceSelector",
-  "matchConditions",
-  "expression",
-  "nameExpression",
-  "object",
-  "version",
-]);
-
 /** Whether a part of it can be not evaluable. */
-function canFail(value: unknown): boolean {
-  if (Array.isArray(value)) return value.some(canFail);
-  if (!isFields(value)) return false;
-  return Object.entries(value).some(
-    ([key, inner]) =>
-      FALLIBLE.has(key) ||
-      (key === "from" && inner === "Namespace") ||
-      (key === "valueFrom" && inner === "TargetVersion") ||
-      canFail(inner),
-  );
+function canFail(spec: Fields): boolean {
+  if ("namespaceSelector" in spec) return true;
+  return listOf(spec["rules"]).some((rule) => {
+    const { matchConditions, until } = fieldsOf(rule);
+    return matchConditions !== undefined || listOf(until).flatMap(membersOf).some(gateCanFail);
+  });
+}
+
+function gateCanFail(gate: unknown): boolean {
+  return conditionsOf(gate).some(({ kind, spec }) => kind.canFail?.(spec) === true);
 }
 
 function* within(value: unknown, path: Path, parent?: unknown): Generator<Edit> {

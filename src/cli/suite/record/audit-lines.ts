@@ -7,22 +7,22 @@ import type { Verdict } from "../../../policy/decision.ts";
 import { VERDICTS } from "../suite-schema.ts";
 import { REQUEST_HOOKS, type RequestName, REQUESTS } from "../../fleet/request-names.ts";
 
-interface Decided {
+interface DecisionRecord {
   readonly verdict: Verdict;
   readonly decision: NonNullable<AuditEntry["decision"]>;
 }
 
 /** An answer to a hook, or a refusal at admission, that rests on a decision. */
-export type Answered = (AuditEntry & Decided) | (AuditRefusal & Decided);
+export type RecordedAnswer = (AuditEntry & DecisionRecord) | (AuditRefusal & DecisionRecord);
 
 /** The refused request; `undefined`: an answer to Cluster API. */
-export function requestOf({ kind, hook }: Answered): RequestName | undefined {
+export function requestOf({ kind, hook }: RecordedAnswer): RequestName | undefined {
   return kind === "Answer" ? undefined : REQUESTS.find((request) => REQUEST_HOOKS[request] === hook);
 }
 
 export interface AuditLines {
   /** The answers of all replicas, in the order of time. */
-  readonly answers: readonly Answered[];
+  readonly answers: readonly RecordedAnswer[];
   /** Lines without a decision, such as NotConfirmed. */
   readonly undecided: number;
   /** Lines that are neither answers nor refusals of an audit log. */
@@ -30,7 +30,7 @@ export interface AuditLines {
 }
 
 export function readAuditLines(text: string): AuditLines {
-  const answers: Answered[] = [];
+  const answers: RecordedAnswer[] = [];
   let [undecided, others] = [0, 0];
   for (const line of text.split("\n")) {
     if (line.trim() === "") continue;
@@ -70,7 +70,7 @@ function isEntry(value: unknown): value is AuditEntry | AuditRefusal {
 const DECIDED: ReadonlySet<string> = new Set(VERDICTS);
 
 /** Checks every field that is read later, because the file can come from anywhere. */
-function isAnswered(entry: AuditEntry | AuditRefusal): entry is Answered {
+function isAnswered(entry: AuditEntry | AuditRefusal): entry is RecordedAnswer {
   const decision = fieldsOf(entry.decision);
   const { overrides } = fieldsOf(decision["inputs"]);
   const policies = listOf(decision["policies"]).map(fieldsOf);

@@ -1,11 +1,8 @@
-/** Infers annotations and labels from whether gates held, because an audit log does not contain them. */
+/** Infers annotations and labels from whether gates were met, because an audit log does not contain them. */
 
 import { fieldsOf, isFields, listOf } from "../../../lib/fields.ts";
-import type { GateSpec, MetadataGateSpec } from "../../../api/hook-policy.ts";
-import type { Cluster } from "../../../api/meta.ts";
-import type { HookCall } from "../../../api/runtime-hooks.ts";
-import { ANY_VALUE, MISSING, wantedValue } from "../../../policy/gates/metadata-gate.ts";
-import type { MetadataField } from "../../../policy/settable.ts";
+import { isMetByMarks, marksOf, membersOf } from "../../../policy/gates/gates.ts";
+import type { ClusterCall } from "../../../policy/world.ts";
 
 export interface Mark {
   readonly on: "Cluster" | "Namespace";
@@ -15,39 +12,27 @@ export interface Mark {
   readonly value: string | null;
 }
 
-/** The marks that explain which gates of the rule held. */
-export function marksOf(
+/** The marks that explain which gates of the rule were met. */
+export function marksOfGates(
   rule: unknown,
   gates: readonly { readonly gate: string; readonly holds: boolean | null }[],
-  { cluster, call }: { readonly cluster: Cluster; readonly call: HookCall },
+  { cluster, call }: ClusterCall,
 ): Mark[] {
   return gates.flatMap(({ gate: name, holds }) => {
     const spec = listOf(fieldsOf(rule)["until"]).find((each) => fieldsOf(each)["name"] === name);
     if (!isFields(spec) || holds === null) return [];
-    return metadataGates(spec, holds).flatMap(([field, wanted]) => {
-      const value = wantedValue(field, wanted, cluster, call);
-      if (value === MISSING) return [];
-      const mark: Mark = {
-        on: wanted.from ?? "Cluster",
-        field: field === "annotation" ? "annotations" : "labels",
-        key: wanted.key,
-        value: holds ? (value ?? ANY_VALUE) : null,
-      };
-      return [mark];
-    });
+    return explaining(spec, holds)
+      .flatMap((gate) => marksOf(gate, cluster, call))
+      .map(({ on, field, key, value }): Mark => {
+        const fields = field === "annotation" ? "annotations" : "labels";
+        return { on, field: fields, key, value: holds ? value : null };
+      });
   });
 }
 
-type MetadataGate = readonly [field: MetadataField, spec: MetadataGateSpec];
-
-/** If anyOf held, its first alternative is taken, because the audit log does not say which of them held. */
-function metadataGates(gate: Partial<GateSpec>, holds: boolean): MetadataGate[] {
-  const { annotation, label, anyOf = [] } = gate;
-  const own: MetadataGate[] = [
-    ...(annotation === undefined ? [] : [["annotation", annotation] as const]),
-    ...(label === undefined ? [] : [["label", label] as const]),
-  ];
-  const alternatives = anyOf.flatMap((each) => metadataGates(each, holds));
-  const onlyMarks = alternatives.length === anyOf.length;
-  return [...own, ...(holds ? (onlyMarks ? alternatives.slice(0, 1) : []) : alternatives)];
+/** If anyOf was met, its first member is taken, because the audit log does not say which of them was. */
+function explaining(gate: unknown, holds: boolean): readonly unknown[] {
+  const members = membersOf(gate);
+  if (!holds) return members;
+  return members.every(isMetByMarks) ? members.slice(0, 1) : [];
 }

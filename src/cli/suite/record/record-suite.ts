@@ -6,6 +6,7 @@ import { dirname, relative, resolve } from "node:path";
 import { stringify } from "yaml";
 import { messageOf } from "../../../lib/thrown.ts";
 import { fieldsOf } from "../../../lib/fields.ts";
+import { namespacedName } from "../../../lib/keys.ts";
 import { servedHooks } from "../../../api/hook-catalog.ts";
 import { viewMetadata } from "../../../policy/cluster.ts";
 import { CommandError, FAILED, USAGE } from "../../command.ts";
@@ -25,7 +26,7 @@ import type { ExpectSpec, StepSpec } from "../spec.gen.ts";
 import { SuiteError } from "../suite-error.ts";
 import { isSuite, loadSuite } from "../suite.ts";
 import { SUITE_API_VERSION, SUITE_KIND } from "../suite-schema.ts";
-import { type Answered, type AuditLines, readAuditLines, requestOf } from "./audit-lines.ts";
+import { type RecordedAnswer, type AuditLines, readAuditLines, requestOf } from "./audit-lines.ts";
 import { answerText, record } from "./recording.ts";
 import { verify } from "./verify.ts";
 
@@ -99,12 +100,12 @@ function nameProblem(expect: ExpectSpec, policies: readonly CompiledPolicy[]): s
   }
 }
 
-function nameOf({ cluster: { namespace, name } }: Answered): string {
-  return `${namespace}/${name}`;
+function nameOf({ cluster }: RecordedAnswer): string {
+  return namespacedName(cluster);
 }
 
 /** Gives Clusters without a uid that of the log, and removes deletions: the answers show when those began. */
-function asBefore(objects: readonly RawObject[], answers: readonly Answered[]): RawObject[] {
+function asBefore(objects: readonly RawObject[], answers: readonly RecordedAnswer[]): RawObject[] {
   const stored = answers.filter((answer) => requestOf(answer) !== "Create");
   const uids = new Map(stored.map((answer) => [nameOf(answer), answer.cluster.uid]));
   return objects.map((object) => {
@@ -112,13 +113,13 @@ function asBefore(objects: readonly RawObject[], answers: readonly Answered[]): 
     if (!isCluster(object)) return { ...object, metadata: own };
     const { deletionTimestamp: _deleted, ...metadata } = own;
     const { namespace = "default", name } = viewMetadata(metadata);
-    const uid = metadata["uid"] ?? uids.get(`${namespace}/${name}`);
+    const uid = metadata["uid"] ?? uids.get(namespacedName({ namespace, name }));
     return { ...object, metadata: { ...metadata, ...(uid !== undefined && { uid }) } };
   });
 }
 
 /** No Cluster has the uid of a refused creation. Admission is also about Clusters without a topology. */
-function isOf(fleet: Fleet, answer: Answered): boolean {
+function isOf(fleet: Fleet, answer: RecordedAnswer): boolean {
   const { namespace, name, uid } = answer.cluster;
   const cluster = fleet.cluster(namespace, name);
   const request = requestOf(answer);
@@ -139,7 +140,7 @@ interface Given {
   readonly sources: readonly SourceObject[];
   readonly objects: readonly RawObject[];
   readonly fleet: Fleet;
-  readonly meant: readonly Answered[];
+  readonly meant: readonly RecordedAnswer[];
 }
 
 /** Policies stay in their files, so that the suite tests their next version; other objects are copied as they were. */
@@ -169,7 +170,7 @@ function sections({ sources, objects, fleet, meant }: Given, folder: string): ob
 /** A Cluster's namespace and name, or a Namespace's name. */
 function keyOf(object: RawObject): string {
   const { namespace = "default", name } = viewMetadata(object["metadata"]);
-  return isNamespace(object) ? name : `${namespace}/${name}`;
+  return isNamespace(object) ? name : namespacedName({ namespace, name });
 }
 
 const START = { line: 1, column: 1 };

@@ -1,6 +1,8 @@
 /** Makes a step of each answer and refusal in an audit log: its time, the changes before it, and its verdict. */
 
 import { type Fields, fieldsOf, listOf } from "../../../lib/fields.ts";
+import { namespacedName } from "../../../lib/keys.ts";
+import { placeOf } from "../../../policy/settable.ts";
 import type { Cluster } from "../../../api/meta.ts";
 import type { HookCall } from "../../../api/runtime-hooks.ts";
 import { about } from "../../../operations/call.ts";
@@ -11,21 +13,21 @@ import { ownKind, type RawObject, viewOverride } from "../../fleet/kinds.ts";
 import { callText } from "../result.ts";
 import type { AskedSpec, ExpectSpec, StepSpec, SuiteSpec, TimersSpec } from "../spec.gen.ts";
 import type { CallSpec, RequestSpec } from "../spec.ts";
-import { type Answered, requestOf } from "./audit-lines.ts";
-import { type Mark, marksOf } from "./gate-marks.ts";
+import { type RecordedAnswer, requestOf } from "./audit-lines.ts";
+import { type Mark, marksOfGates } from "./gate-marks.ts";
 
-export interface Recorded {
+export interface RecordedSteps {
   readonly spec: Pick<SuiteSpec, "at" | "asked" | "steps">;
   /** The answer of each step. */
-  readonly answers: readonly Answered[];
+  readonly answers: readonly RecordedAnswer[];
 }
 
 /** `answers`: at least one, about Clusters of the fleet, in the order of time. */
 export function record(
-  answers: readonly Answered[],
+  answers: readonly RecordedAnswer[],
   fleet: Fleet,
   overrides: readonly RawObject[],
-): Recorded {
+): RecordedSteps {
   const kept = withoutRepeats(answers);
   const recorder = new Recorder(fleet, overrides);
   const steps = kept.map((answer) => recorder.step(answer));
@@ -35,7 +37,7 @@ export function record(
 }
 
 /** Replicas repeat each other's answers, and their own after a restart or to a user who tries again. */
-function withoutRepeats(answers: readonly Answered[]): Answered[] {
+function withoutRepeats(answers: readonly RecordedAnswer[]): RecordedAnswer[] {
   const last = new Map<string, string>();
   return answers.filter((answer) => {
     const [operation, reasons] = [operationOf(answer), reasonsOf(answer)];
@@ -45,16 +47,16 @@ function withoutRepeats(answers: readonly Answered[]): Answered[] {
   });
 }
 
-function operationOf({ kind, cluster, hook, targetVersion }: Answered): string {
+function operationOf({ kind, cluster, hook, targetVersion }: RecordedAnswer): string {
   return [kind, cluster.namespace, cluster.name, hook, targetVersion].join(" ");
 }
 
 /** "BeforeClusterDelete team-a/prod-1", or "admission: Delete team-a/prod-1" */
-export function answerText(answer: Answered): string {
+export function answerText(answer: RecordedAnswer): string {
   return callText({ ...callOf(answer), admission: requestOf(answer) });
 }
 
-function reasonsOf({ verdict, decision }: Answered): string {
+function reasonsOf({ verdict, decision }: RecordedAnswer): string {
   return JSON.stringify([verdict, decision.policies.map(({ rules, overriddenBy }) => [rules, overriddenBy])]);
 }
 
@@ -75,7 +77,7 @@ class Recorder {
     );
   }
 
-  step(answer: Answered): StepSpec {
+  step(answer: RecordedAnswer): StepSpec {
     const cluster = this.#fleet.cluster(answer.cluster.namespace, answer.cluster.name);
     const marks = cluster === undefined ? [] : this.#newMarks(answer, cluster, callOf(answer));
     const patch = [...deletion(answer, this.#deleted), ...patchesOf(marks, answer)];
@@ -91,7 +93,7 @@ class Recorder {
   }
 
   /** The operations that began before the log, with the deadlines that the answers contain. */
-  askedBefore(at: string, answers: readonly Answered[]): AskedSpec[] {
+  askedBefore(at: string, answers: readonly RecordedAnswer[]): AskedSpec[] {
     const calls = answers.filter(({ kind }) => kind === "Answer");
     const firsts = new Map(calls.toReversed().map((answer) => [operationOf(answer), answer]));
     return [...firsts.values()].toReversed().flatMap((answer): AskedSpec[] => {
@@ -103,7 +105,7 @@ class Recorder {
     });
   }
 
-  #timersOf({ decision }: Answered): TimersSpec[] {
+  #timersOf({ decision }: RecordedAnswer): TimersSpec[] {
     return decision.policies.flatMap((policy) =>
       policy.rules.flatMap(({ rule, deadlineAt }): TimersSpec[] => {
         const { after } = fieldsOf(this.#ruleSpec(policyName(policy), rule)["deadline"]);
@@ -121,18 +123,18 @@ class Recorder {
     return rules.find(({ name }) => name === rule) ?? {};
   }
 
-  #newMarks(answer: Answered, cluster: Cluster, call: HookCall): Mark[] {
+  #newMarks(answer: RecordedAnswer, cluster: Cluster, call: HookCall): Mark[] {
     const wanted = answer.decision.policies.flatMap((policy) =>
       policy.rules.flatMap(({ rule, gates }) =>
-        marksOf(this.#ruleSpec(policyName(policy), rule), gates, { cluster, call }),
+        marksOfGates(this.#ruleSpec(policyName(policy), rule), gates, { cluster, call }),
       ),
     );
     // A value that one gate needs is not removed for another gate, which may want another value.
-    const held = new Set(wanted.filter(({ value }) => value !== null).map(keyOf));
+    const held = new Set(wanted.filter(({ value }) => value !== null).map(placeOf));
     return wanted
-      .filter((mark) => mark.value !== null || !held.has(keyOf(mark)))
+      .filter((mark) => mark.value !== null || !held.has(placeOf(mark)))
       .filter((mark) => {
-        const key = `${mark.on === "Cluster" ? answer.cluster.name : ""} ${answer.cluster.namespace} ${keyOf(mark)}`;
+        const key = `${mark.on === "Cluster" ? answer.cluster.name : ""} ${answer.cluster.namespace} ${placeOf(mark)}`;
         const isKnown = this.#marks.get(key) === mark.value;
         this.#marks.set(key, mark.value);
         return !isKnown && (mark.on === "Cluster" || this.#fleet.namespace(answer.cluster.namespace));
@@ -146,15 +148,11 @@ class Recorder {
   }
 }
 
-function keyOf({ on, field, key }: Mark): string {
-  return [on, field, key].join(" ");
-}
-
-function callOf({ hook, cluster: { namespace, name }, targetVersion }: Answered): CallSpec {
+function callOf({ hook, cluster: { namespace, name }, targetVersion }: RecordedAnswer): CallSpec {
   return { ...about({ hook }, targetVersion), cluster: `${namespace}/${name}` };
 }
 
-function requestSpecOf(answer: Answered): RequestSpec | undefined {
+function requestSpecOf(answer: RecordedAnswer): RequestSpec | undefined {
   const admission = requestOf(answer);
   if (admission === undefined) return undefined;
   const { hook: _, ...request } = callOf(answer);
@@ -163,18 +161,18 @@ function requestSpecOf(answer: Answered): RequestSpec | undefined {
 
 /** The Cluster's deletion began when its operation did. */
 function deletion(
-  { kind, hook, cluster, decision: { firstAsked } }: Answered,
+  { kind, hook, cluster, decision: { firstAsked } }: RecordedAnswer,
   known: Set<string>,
 ): RawObject[] {
   const { namespace, name } = cluster;
-  const key = `${namespace}/${name}`;
+  const key = namespacedName(cluster);
   const begins = kind === "Answer" && hook === "BeforeClusterDelete";
   if (!begins || firstAsked === undefined || known.has(key)) return [];
   known.add(key);
   return [{ kind: "Cluster", metadata: { namespace, name, deletionTimestamp: firstAsked } }];
 }
 
-function patchesOf(marks: readonly Mark[], { cluster: { namespace, name } }: Answered): RawObject[] {
+function patchesOf(marks: readonly Mark[], { cluster: { namespace, name } }: RecordedAnswer): RawObject[] {
   const patches = Map.groupBy(marks, ({ on }) => on);
   return [...patches].map(([kind, own]) => {
     const fields = Map.groupBy(own, ({ field }) => field);
@@ -186,8 +184,8 @@ function patchesOf(marks: readonly Mark[], { cluster: { namespace, name } }: Ans
   });
 }
 
-/** Expects the first rule that holds, Blocked before NotEvaluable, and its first gate that does not hold. */
-function expectationOf(answer: Answered): ExpectSpec {
+/** Expects the first rule that holds, Blocked before NotEvaluable, and its first gate that is not met. */
+function expectationOf(answer: RecordedAnswer): ExpectSpec {
   const { verdict, decision } = answer;
   const expected = requestOf(answer) === undefined ? verdict : "Denied";
   if (verdict === "Allowed" || verdict === "Observed") return { verdict };

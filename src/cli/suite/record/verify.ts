@@ -2,27 +2,27 @@
 
 import type { StepResult, SuiteResult } from "../result.ts";
 import type { ExpectSpec, StepSpec } from "../spec.gen.ts";
-import type { Answered } from "./audit-lines.ts";
-import type { Recorded } from "./recording.ts";
+import type { RecordedAnswer } from "./audit-lines.ts";
+import type { RecordedSteps } from "./recording.ts";
 
 export interface Verified {
   readonly steps: readonly StepSpec[];
-  readonly unrepeated: readonly { readonly answer: Answered; readonly why: string }[];
+  readonly unrepeated: readonly { readonly answer: RecordedAnswer; readonly why: string }[];
 }
 
 interface Pair {
   readonly step: StepSpec;
   /** Absent: the expectation was dropped. */
-  readonly answer?: Answered;
+  readonly answer?: RecordedAnswer;
 }
 
 /** `run`: runs a suite with these steps. `problemOf`: why no suite can expect this, such as a missing policy. */
 export async function verify(
-  recorded: Recorded,
+  recorded: RecordedSteps,
   run: (steps: readonly StepSpec[]) => Promise<SuiteResult>,
   problemOf: (expect: ExpectSpec) => string | undefined,
 ): Promise<Verified> {
-  const unrepeated: { answer: Answered; why: string }[] = [];
+  const unrepeated: { answer: RecordedAnswer; why: string }[] = [];
   // The step stays without its expectation, because later steps depend on its changes.
   const giveUp = ({ step, answer }: Pair, why: string): Pair => {
     if (answer !== undefined) unrepeated.push({ answer, why });

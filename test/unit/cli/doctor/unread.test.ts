@@ -15,6 +15,7 @@ describe("what could not be read is unknown:", () => {
       "webhook",
       "clusterWebhook",
       "foregroundPolicy",
+      "policyBindings",
       "policies",
       "overrides",
       "rollouts",

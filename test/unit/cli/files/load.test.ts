@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import test from "node:test";
-import { type Loaded, loadPaths, type SourceObject } from "../../../../src/cli/files/load.ts";
+import { type LoadedFiles, loadPaths, type SourceObject } from "../../../../src/cli/files/load.ts";
 import { MAX_BYTES } from "../../../../src/cli/files/read.ts";
 import { type Files, folder } from "../program.ts";
 
@@ -14,7 +14,7 @@ async function loaded(
   t: test.TestContext,
   files: Files,
   paths: readonly string[] = Object.keys(files),
-): Promise<Loaded> {
+): Promise<LoadedFiles> {
   return await loadPaths(paths, { cwd: await folder(t, files) });
 }
 

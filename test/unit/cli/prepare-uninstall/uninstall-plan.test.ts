@@ -11,6 +11,10 @@ const OPTIONS = { namespace: "hooks", timeoutMs: 60_000 };
 const NOT_FOUND = new KubeError("gone", { code: 404, reason: "NotFound" });
 
 type Objects = Record<string, KubeObject>;
+interface ListOptions {
+  readonly namespace?: string;
+  readonly project?: (raw: KubeObject) => unknown;
+}
 type Client = Parameters<typeof planUninstall>[0];
 
 const keyOf = (resource: Resource, { namespace, name }: ObjectKey): string =>
@@ -30,11 +34,12 @@ function serverOf(objects: Objects, version = "v1beta2") {
       return { preferredVersion: { version } };
     },
     get: async (resource: Resource, key: ObjectKey) => found(keyOf(resource, key)),
-    list: async (resource: Resource, { namespace }: { namespace?: string } = {}) => {
+    list: async (resource: Resource, { namespace, project }: ListOptions = {}) => {
       const prefix = [resource.plural, ...(namespace === undefined ? [] : [namespace])].join("/");
       const items = Object.keys(objects)
         .filter((key) => key.startsWith(`${prefix}/`))
-        .map(found);
+        .map(found)
+        .map(project ?? ((raw) => raw));
       return { items, resourceVersion: "1" };
     },
     mergePatch: async (resource: Resource, key: ObjectKey, patch: unknown) => {
@@ -265,6 +270,32 @@ describe("what is held now is named:", () => {
     };
     const { held } = await planUninstall({ ...client, list }, OPTIONS);
     assert.deepEqual(held, ["what HookRollouts hold is not known: you may not list them"]);
+  });
+
+  test("a Cluster that is being deleted and paused, or that Clusters may not be listed", async () => {
+    const topology = { classRef: { name: "c" }, version: "v1.34.0" };
+    const objects = {
+      ...registered,
+      "clusterhookpolicies/all": {
+        metadata: named("all"),
+        spec: { rules: [{ hooks: ["BeforeClusterDelete"] }] },
+      },
+      "clusters/team-a/prod-1": {
+        metadata: { ...named("prod-1", "team-a"), deletionTimestamp: "2026-11-23T12:00:00Z" },
+        spec: { paused: true, topology },
+      },
+    };
+    assert.match(
+      (await heldIn(objects)).join(),
+      /^Cluster team-a\/prod-1, which is being deleted and paused/,
+    );
+    const { client } = serverOf(objects);
+    const list: Client["list"] = async (resource: Resource, options?: object) => {
+      if (resource.plural === "clusters") throw new KubeError("no", { code: 403, reason: "Forbidden" });
+      return (await client.list(resource, options)) as never;
+    };
+    const { held } = await planUninstall({ ...client, list }, OPTIONS);
+    assert.match(held.join(), /is not known: you may not list Clusters$/);
   });
 
   test("nothing, once Cluster API does not call the operator any more", async () => {

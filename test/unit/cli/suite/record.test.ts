@@ -8,6 +8,7 @@ import type { HookOverride } from "../../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../../src/api/meta.ts";
 import type { HookCall } from "../../../../src/api/runtime-hooks.ts";
 import { AuditLog } from "../../../../src/report/audit-log.ts";
+import { ChangedAnswers } from "../../../../src/report/changed-answers.ts";
 import type { PolicyObject } from "../../../../src/memory/policy-set.ts";
 import { attemptOf, type Change } from "../../../../src/operations/attempt.ts";
 import { viewCluster } from "../../../../src/policy/cluster.ts";
@@ -35,6 +36,7 @@ class Operator {
     instance: "hookpolicy-0",
     log: silent,
   });
+  readonly #answers = new ChangedAnswers({ log: silent, everyCall: false, audit: this.#audit });
 
   constructor(policies: readonly PolicyObject[]) {
     this.#fixture = storeWith({ policies: [...policies], clusters: [this.cluster] });
@@ -68,7 +70,7 @@ class Operator {
     const request = { call, cluster: this.cluster };
     const decision = this.#fixture.store.answers.ask(request, now);
     const { verdict, retryAfterSeconds, message } = decision;
-    this.#audit.record(
+    this.#answers.record(
       request,
       { verdict, answer: { status: "Success", retryAfterSeconds, message }, decision },
       now,

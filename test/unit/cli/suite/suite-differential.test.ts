@@ -6,7 +6,7 @@ import * as fc from "fast-check";
 import type { HookPolicySpec } from "../../../../src/api/hook-policy.ts";
 import type { HookCall } from "../../../../src/api/runtime-hooks.ts";
 import { Session } from "../../../../src/cli/suite/session.ts";
-import { SuiteWorld } from "../../../../src/cli/suite/suite-world.ts";
+import { SuiteObjects } from "../../../../src/cli/suite/suite-objects.ts";
 import { isAwaited } from "../../../../src/operations/shows.ts";
 import type { PolicyObject } from "../../../../src/memory/policy-set.ts";
 import { viewCluster } from "../../../../src/policy/cluster.ts";
@@ -111,18 +111,18 @@ function ofStore(objects: PolicyObject[]): Told {
 
 function ofSuite(objects: PolicyObject[]): Told {
   const raw = new RawCluster();
-  const world = new SuiteWorld({ served: ALL_HOOKS, maxOverrideMs: MAX_OVERRIDE_MS, now: NOW });
+  const suite = new SuiteObjects({ served: ALL_HOOKS, maxOverrideMs: MAX_OVERRIDE_MS, now: NOW });
   const ownNamespace = { apiVersion: "v1", kind: "Namespace", ...namespace() };
-  world.create(
+  suite.create(
     [...objects, ownNamespace, raw.object].map((object) => ({ ...object })),
     NOW,
   );
-  const session = new Session(world, { served: ALL_HOOKS, now: NOW });
-  session.worldChanged();
+  const session = new Session(suite, { served: ALL_HOOKS, now: NOW });
+  session.objectsChanged();
   const replace = (object: object, kind = "Cluster", name = "prod-1"): void => {
-    world.delete([{ kind, name }]);
-    world.create([{ ...object }], session.now);
-    session.worldChanged();
+    suite.delete([{ kind, name }]);
+    suite.create([{ ...object }], session.now);
+    session.objectsChanged();
   };
   return {
     tell: (told) => {
@@ -130,7 +130,7 @@ function ofSuite(objects: PolicyObject[]): Told {
       if ("deletionTimestamp" in told) replace(raw.change(deleted));
       if ("edit" in told) replace(edited(objects, told.edit), "HookPolicy", "p0");
       if ("minutes" in told) session.advanceTo(new Date(session.now.getTime() + told.minutes * 60_000));
-      const cluster = world.fleet.cluster("team-a", "prod-1");
+      const cluster = suite.fleet.cluster("team-a", "prod-1");
       // A suite takes every call for Cluster API's; the operator, only what the Cluster itself confirms.
       const wanted = "call" in told && isAwaited(told.call.hook, viewCluster(raw.object), ALL_HOOKS);
       return wanted && cluster !== undefined ? session.ask(cluster, told.call) : undefined;

@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import { loadSuite, type LoadedSuite } from "../../../../src/cli/suite/suite.ts";
 import type { StepResult, SuiteResult } from "../../../../src/cli/suite/result.ts";
 import { runSuite } from "../../../../src/cli/suite/run-suite.ts";
-import { loadPaths, type Loaded } from "../../../../src/cli/files/load.ts";
+import { loadPaths, type LoadedFiles } from "../../../../src/cli/files/load.ts";
 
 export const CLUSTER = {
   apiVersion: "cluster.x-k8s.io/v1beta2",
@@ -43,11 +43,11 @@ export function suite(spec: object): string {
 }
 
 /** `files`: what the paths in the suite give, all the same. */
-export async function run(text: string, files?: Loaded): Promise<SuiteResult> {
+export async function run(text: string, files?: LoadedFiles): Promise<SuiteResult> {
   return await runSuite(await load(text, files));
 }
 
-export async function load(text: string, files?: Loaded): Promise<LoadedSuite> {
+export async function load(text: string, files?: LoadedFiles): Promise<LoadedSuite> {
   const { objects, problems } = await loadPaths(["-"], { stdin: Readable.from([Buffer.from(text)]) });
   const [source] = objects;
   if (source === undefined) throw new Error(JSON.stringify(problems));
@@ -62,7 +62,7 @@ export async function runSteps(spec: object): Promise<readonly StepResult[]> {
 }
 
 /** What is wrong, in one text: of the suite, or of its first step that could not be run. */
-export async function problemOf(text: string, files?: Loaded): Promise<string> {
+export async function problemOf(text: string, files?: LoadedFiles): Promise<string> {
   const { status, steps, problems } = await run(text, files);
   if (status !== "error") throw new Error(`found ${status}`);
   const all = [...problems, ...steps.flatMap(({ problem }) => (problem === undefined ? [] : [problem]))];

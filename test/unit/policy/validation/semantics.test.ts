@@ -195,7 +195,7 @@ describe("a clock of a rule that reads the version that an upgrade comes from", 
   const soak: GateSpec = { name: "soak", wait: { duration: "30m" } };
   const conditions = { matchConditions: [{ name: "c", expression: from }] };
   const warned = (over: Partial<RuleSpec>, minor: number): string[] =>
-    checkRules([rule({ hooks: ["BeforeClusterUpgrade"], ...over })], [], servedHooks(minor))
+    checkRules([rule({ hooks: ["BeforeClusterUpgrade"], ...over })], [], { served: servedHooks(minor) })
       .warnings.map(({ message }) => message)
       .filter((message) => message.startsWith("Cluster API"));
 
@@ -218,30 +218,38 @@ describe("a clock of a rule that reads the version that an upgrade comes from", 
 });
 
 describe("the expressions of a policy together", () => {
-  const letters = (count: number): string => `true || ${"a".repeat(count - 8)}`; // an error of its own
+  // An error of its own, and different in each rule.
+  const letters = (count: number, index = 15): string =>
+    `true || ${String.fromCharCode(97 + index).repeat(count - 8)}`;
   const policy = (last: number): RuleSpec[] =>
     Array.from({ length: 16 }, (_, index) =>
       rule({
         name: `r${index}`,
-        matchConditions: [{ name: "c", expression: letters(341) }],
+        matchConditions: [{ name: "c", expression: letters(170, index) }],
         until: [
-          { name: "e", expression: letters(341) },
+          { name: "e", expression: letters(171, index) },
           {
             name: "o",
-            anyOf: [object({ expression: letters(169), nameExpression: letters(172), selector: undefined })],
+            anyOf: [
+              object({
+                expression: letters(84, index),
+                nameExpression: letters(87, index),
+                selector: undefined,
+              }),
+            ],
           },
         ],
       }),
     ).with(15, rule({ name: "last", until: [{ name: "e", expression: letters(last) }] }));
 
   test("have at most so many letters", () => {
-    const rest = 16_384 - 15 * 1023;
+    const rest = 8192 - 15 * 512;
     const { errors } = checkRules(policy(rest), []);
     assert.equal(new Set(errors.map(({ path }) => path)).size, 15 * 4 + 1, "each of them is looked at");
   });
 
   test("are not even looked at when they have more, and the whole policy is not evaluable", () => {
-    const rules = policy(16_384 - 15 * 1023 + 1);
+    const rules = policy(8192 - 15 * 512 + 1);
     const { errors } = checkRules(rules, []);
     assert.deepEqual(
       errors.map(({ path }) => path),

@@ -1,0 +1,190 @@
+/** Holds the objects of a suite, and changes them as its steps say. */
+
+import { isDeepStrictEqual } from "node:util";
+import { isFields } from "../../lib/fields.ts";
+import { namespacedName } from "../../lib/keys.ts";
+import type { Cluster } from "../../api/meta.ts";
+import type { Memory } from "../../memory/memory.ts";
+import { clusterKey, viewMetadata } from "../../policy/cluster.ts";
+import { timestamp } from "../../policy/instant.ts";
+import { nearest } from "../../policy/validation/field-message.ts";
+import { policyName } from "../../policy/policy-ref.ts";
+import { emptyMemory, Fleet, type FleetOptions } from "../fleet/fleet.ts";
+import { groupOf, isCluster, ownKind, type RawObject } from "../fleet/kinds.ts";
+import { SuiteError } from "./suite-error.ts";
+import type { ObjectRefSpec } from "./spec.gen.ts";
+
+export class SuiteObjects {
+  /** The operator's memory, as its informers would have filled it; its lists show the present objects. */
+  readonly memory: Memory;
+  readonly #options: FleetOptions;
+  #objects: readonly RawObject[] = [];
+  #fleet: Fleet | undefined;
+
+  constructor(options: Omit<FleetOptions, "complete" | "memory">) {
+    const filled = emptyMemory(options.maxOverrideMs);
+    this.#options = { ...options, complete: true, memory: filled };
+    this.memory = {
+      ...filled,
+      clusters: {
+        get: (key) => this.fleet.memory.clusters.get(key),
+        byNamespace: (name) => this.fleet.memory.clusters.byNamespace(name),
+        list: () => this.fleet.clusters(),
+      },
+      namespaces: {
+        get: (name) => this.fleet.namespace(name),
+        byNamespace: () => [],
+        list: () => this.fleet.namespaces(),
+      },
+      objects: { find: (...query) => this.fleet.memory.objects.find(...query) },
+    };
+  }
+
+  /** The present objects; what has changed in them is in memory from now on. */
+  get fleet(): Fleet {
+    this.#fleet ??= new Fleet(this.#objects, this.#options);
+    return this.#fleet;
+  }
+
+  rollouts(): readonly RawObject[] {
+    return this.#objects.filter((object) => ownKind(object) === "HookRollout");
+  }
+
+  create(objects: readonly RawObject[], now: Date): void {
+    for (const object of objects) {
+      if (this.#objects.some((other) => identityOf(other) === identityOf(object))) {
+        throw new SuiteError(
+          `${describe(object)} is there already: two of the same name would hide each other`,
+        );
+      }
+      this.#put([...this.#objects, created(object, now)]);
+    }
+    this.#checkPolicies();
+  }
+
+  /** Applies JSON merge patches (RFC 7386). */
+  patch(patches: readonly RawObject[]): void {
+    for (const patch of patches) {
+      const { name, namespace } = viewMetadata(patch["metadata"]);
+      const found = this.#find({ ...refOf(patch), name, ...(namespace !== undefined && { namespace }) });
+      this.#put(this.#objects.map((object) => (object === found ? edited(object, patch) : object)));
+    }
+    this.#checkPolicies();
+  }
+
+  /** The Cluster's owner asks for another version. */
+  wantVersion(cluster: Cluster, version: string): void {
+    this.rewrite(cluster, (raw) => edited(raw, { spec: { topology: { version } } }));
+  }
+
+  /** Writes the Cluster; `undefined` deletes it. */
+  rewrite(cluster: Cluster, change: (raw: RawObject) => RawObject | undefined): void {
+    this.#put(
+      this.#objects.flatMap((object): RawObject | readonly RawObject[] => {
+        if (!isCluster(object)) return object;
+        const { name, namespace = "default" } = viewMetadata(object["metadata"]);
+        const same = clusterKey(cluster) === namespacedName({ namespace, name });
+        return same ? (change(object) ?? []) : object;
+      }),
+    );
+  }
+
+  delete(refs: readonly ObjectRefSpec[]): void {
+    for (const ref of refs) {
+      const found = this.#find(ref);
+      this.#put(this.#objects.filter((object) => object !== found));
+    }
+  }
+
+  #put(objects: readonly RawObject[]): void {
+    this.#objects = objects;
+    this.#fleet = undefined;
+  }
+
+  #find(ref: ObjectRefSpec): RawObject {
+    const found = this.#objects.filter((object) => isMeant(object, ref));
+    const [first, second] = found;
+    if (second !== undefined)
+      throw new SuiteError(`${nameOf(ref)} could be several objects: say its apiVersion and namespace`);
+    if (first !== undefined) return first;
+    const names = this.#objects.map(describe);
+    const meant = nearest(nameOf(ref), names);
+    throw new SuiteError(
+      `${nameOf(ref)} is not there${meant === undefined ? "" : `; did you mean ${meant}?`}`,
+    );
+  }
+
+  /** Throws for an object that the API server would reject. */
+  #checkPolicies(): void {
+    for (const { compiled } of this.fleet.policies) {
+      const [error] = compiled.errors;
+      if (error === undefined) continue;
+      const message = `${policyName(compiled.ref)} is not valid: ${error.path}: ${error.message}`;
+      throw new SuiteError(`${message} ('hookpolicy validate' shows all errors)`);
+    }
+    for (const { name, problem } of this.fleet.overrides) {
+      if (problem !== undefined)
+        throw new SuiteError(`HookOverride ${name} is not valid: ${problem.message}`);
+    }
+    for (const { compiled } of this.fleet.rollouts) {
+      const { name, problem } = compiled;
+      if (problem !== undefined) throw new SuiteError(`HookRollout ${name} is not valid: ${problem}`);
+    }
+  }
+}
+
+/**
+ * Gives overrides and rollouts a creation time: an override's lifetime starts there, and an old rollout without a status
+ * could have lost it.
+ */
+function created(object: RawObject, now: Date): RawObject {
+  const kind = ownKind(object);
+  if ((kind !== "HookOverride" && kind !== "HookRollout") || !isFields(object["metadata"])) return object;
+  return { ...object, metadata: { creationTimestamp: timestamp(now), ...object["metadata"] } };
+}
+
+function refOf({ apiVersion, kind }: RawObject): Pick<ObjectRefSpec, "kind" | "apiVersion"> {
+  return { kind: String(kind), ...(typeof apiVersion === "string" && { apiVersion }) };
+}
+
+function isMeant(object: RawObject, { apiVersion, kind, namespace, name }: ObjectRefSpec): boolean {
+  const metadata = viewMetadata(object["metadata"]);
+  return (
+    object["kind"] === kind &&
+    metadata.name === name &&
+    (namespace === undefined || metadata.namespace === namespace) &&
+    (apiVersion === undefined || groupOf(object) === groupOf({ apiVersion }))
+  );
+}
+
+function identityOf(object: RawObject): string {
+  return `${groupOf(object)} ${describe(object)}`;
+}
+
+function describe(object: RawObject): string {
+  const { name, namespace } = viewMetadata(object["metadata"]);
+  return nameOf({ ...refOf(object), name, ...(namespace !== undefined && { namespace }) });
+}
+
+function nameOf(ref: ObjectRefSpec): string {
+  return `${ref.kind} ${namespacedName(ref)}`;
+}
+
+/** The API server counts the changes of a Cluster's spec in its generation, to which conditions refer. */
+function edited(object: RawObject, patch: RawObject): RawObject {
+  const result = merged(object, patch);
+  const { generation } = viewMetadata(object["metadata"]);
+  const isSame =
+    generation === undefined || !isCluster(object) || isDeepStrictEqual(object["spec"], result["spec"]);
+  if (isSame || viewMetadata(patch["metadata"]).generation !== undefined) return result;
+  return merged(result, { metadata: { generation: generation + 1 } });
+}
+
+function merged(target: unknown, patch: RawObject): RawObject {
+  const result = new Map(Object.entries(isFields(target) ? target : {}));
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) result.delete(key);
+    else result.set(key, isFields(value) ? merged(result.get(key), value) : value);
+  }
+  return Object.fromEntries(result);
+}

@@ -1,0 +1,101 @@
+/** Computes the Events that the operator would write in a suite, and the metrics that it would export. */
+
+import type { HookRollout } from "../../api/hook-policy.ts";
+import type { Memory } from "../../memory/memory.ts";
+import type { PolicyEntry } from "../../memory/policy-entry.ts";
+import { rowChanges, type Transition, windowEdge, windowTransitions } from "../../memory/transitions.ts";
+import { describeTransition, type EventText } from "../../report/event-text.ts";
+import { countDeadlines, countDecisions, countOverrides, openWindows } from "../../report/gauges.ts";
+import { countRolloutClusters, countRolloutHalts } from "../../report/rollout-gauges.ts";
+import { type PendingOperation, operationKey } from "../../operations/operation.ts";
+import { TooManyChanges } from "../../operations/timeline.ts";
+import type { Decision } from "../../policy/decision.ts";
+import type { MetricSpec } from "./spec.gen.ts";
+
+export interface MetricSample {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+export interface ReportedEvent extends EventText {
+  readonly at: Date;
+}
+
+/** A suite exceeds this only by mistake, such as windows of a minute over months. */
+const MAX_EDGES = 100_000;
+
+export class SuiteReports {
+  readonly #memory: Pick<Memory, "policies" | "overrides">;
+  #events: ReportedEvent[] = [];
+
+  constructor(memory: Pick<Memory, "policies" | "overrides">) {
+    this.#memory = memory;
+  }
+
+  /** The Events since the last call, in the order of time. */
+  takeEvents(): readonly ReportedEvent[] {
+    const events = this.#events.toSorted((a, b) => a.at.getTime() - b.at.getTime());
+    this.#events = [];
+    return events;
+  }
+
+  /** The series of a metric, as a scrape at this instant would show them. */
+  samples(name: MetricSpec["name"], rollouts: readonly HookRollout[], now: Date): readonly MetricSample[] {
+    const { overrides, policies } = this.#memory;
+    const entries = [...policies.entries()];
+    const samples: Readonly<Record<MetricSpec["name"], () => readonly MetricSample[]>> = {
+      hookpolicy_policy_decisions: () => entries.flatMap(countDecisions),
+      hookpolicy_deadlines: () => entries.flatMap(countDeadlines),
+      hookpolicy_window_open: () => entries.flatMap(openWindows),
+      hookpolicy_overrides: () => countOverrides({ overrides }, now),
+      hookpolicy_held_clusters: () => countHeldClusters(entries),
+      hookpolicy_rollout_clusters: () =>
+        rollouts.flatMap(({ metadata, status = {} }) => countRolloutClusters(metadata.name, status)),
+      hookpolicy_rollout_halted: () =>
+        rollouts.flatMap(({ metadata, status = {} }) => countRolloutHalts(metadata.name, status)),
+    };
+    return samples[name]();
+  }
+
+  /** A window that a change opens or closes is not an edge. */
+  policiesChanged(now: Date): void {
+    for (const entry of this.#memory.policies.entries()) windowTransitions(entry, now);
+  }
+
+  /** Called when time passes: windows open and close, whether or not an operation waits for them. */
+  pass(from: Date, to: Date): void {
+    for (const entry of this.#memory.policies.entries()) {
+      let at = windowEdge(entry, from);
+      for (let edges = 0; at !== undefined && at <= to; edges += 1) {
+        if (edges > MAX_EDGES)
+          throw new TooManyChanges(
+            `windows open and close more than ${MAX_EDGES} times until ${to.toISOString()}`,
+          );
+        this.emit(windowTransitions(entry, at), at);
+        at = windowEdge(entry, at);
+      }
+    }
+  }
+
+  /** Records the decision about a pending operation. */
+  decided(operation: PendingOperation, decision: Decision, at: Date): void {
+    const { entries } = this.#memory.policies.candidates(operation.namespace);
+    for (const { entry, row, transitions } of rowChanges(entries, operation, decision, at)) {
+      entry.setRow(operationKey(operation.clusterUID, operation.call.hook), row);
+      this.emit(transitions, at);
+    }
+  }
+
+  emit(transitions: readonly Transition[], at: Date): void {
+    this.#events.push(...transitions.map((transition) => ({ ...describeTransition(transition), at })));
+  }
+}
+
+/** Each Cluster once, however many policies hold it. */
+function countHeldClusters(entries: readonly PolicyEntry[]): MetricSample[] {
+  const held = entries.flatMap((entry) => [...entry.held.values()].filter(({ holds }) => holds));
+  return [...Map.groupBy(held, ({ hook }) => hook)].map(([hook, rows]) => ({
+    labels: { hook },
+    value: new Set(rows.map(({ clusterUID }) => clusterUID)).size,
+  }));
+}

@@ -1,0 +1,239 @@
+// Generated from schemas/output by crds/generate.ts (npm run generate): change that instead.
+
+export interface ExplainJson {
+  cluster: {
+    namespace: string;
+    name: string;
+    uid: string;
+  };
+  /** The instant that is explained. */
+  at: string;
+  /** Others than Cluster API delete what the Cluster owns, or will; absent: nothing shows that. */
+  tornDown?: {
+    reason: "ForegroundDeletion" | "OwnedObjectsDeleted";
+    message: string;
+    /** Otherwise only the next deletion of the Cluster would tear it down. */
+    isUnderWay: boolean;
+    steps: {
+      command: string;
+      wanted: string;
+    }[];
+  };
+  /** What matters besides the policies: why no hook is called, what may not be read. */
+  notes: string[];
+  /** Without --hook and --admission, those that wait now. */
+  operations: {
+    /** Such as BeforeClusterDelete. */
+    hook: string;
+    /**
+     * A request at admission (--admission), about which rules on this hook say something; absent: a call of the hook.
+     */
+    request?: "Create" | "Upgrade" | "Delete";
+    /**
+     * What admission answers: to the request, or to the one by which the hook would be called. Absent: no rule says anything about it, or policies that may not be read could refuse it.
+     */
+    admission?: "Denied" | "Warned" | "Passed";
+    /** The version that the call is about. */
+    targetVersion?: string;
+    /** Absent: Cluster API does not ask now. */
+    firstAsked?: string;
+    /** The Cluster shows that it has passed this hook. */
+    passed: boolean;
+    /** Of a request that is only warned of: WouldBlock. */
+    verdict: "Allowed" | "Observed" | "WouldBlock" | "Blocked" | "NotEvaluable";
+    /** The operation is held, or the request is refused. Absent: policies that may not be read could hold it. */
+    holds?: boolean;
+    /** When Cluster API asks again; 0 when the operation proceeds. */
+    retryAfterSeconds: number;
+    /** As Cluster API tells it; of a request, as the API server does. */
+    message: string;
+    /**
+     * When time alone releases it at the earliest; Unknown: it can, at a time that cannot be computed; absent: never, or nothing is held.
+     */
+    earliestRelease?: string | "Unknown";
+    /** All that releases the operation, together. */
+    steps: {
+      policy: {
+        kind: "HookPolicy" | "ClusterHookPolicy";
+        /** Absent for a ClusterHookPolicy. */
+        namespace?: string;
+        name: string;
+      };
+      rule: string;
+      gate?: string;
+      /** What is waited for; of what cannot be evaluated, why. */
+      wanted: string;
+      evaluable: boolean;
+      /** What makes the gate hold: one of them is enough. None: no command does. */
+      commands: string[];
+      /** When time alone makes the gate hold, or changes what it says. */
+      earliestRelease?: string | "Unknown";
+      /** What the policy's author says besides. */
+      message?: string;
+    }[];
+    policies: {
+      policy: {
+        kind: "HookPolicy" | "ClusterHookPolicy";
+        /** Absent for a ClusterHookPolicy. */
+        namespace?: string;
+        name: string;
+      };
+      mode: "Enforce" | "Audit";
+      /** It speaks about this Cluster. */
+      matched: boolean;
+      /** Of a policy that does not: the parts of its selectors that are not fulfilled. */
+      mismatch?: string[];
+      verdict: "Allowed" | "Observed" | "WouldBlock" | "Blocked" | "NotEvaluable";
+      /** Alone enough to hold the operation. */
+      holds: boolean;
+      /** The HookOverride that keeps it from holding the operation. */
+      overriddenBy?: string;
+      /**
+       * When time alone releases it at the earliest; Unknown: it can, at a time that cannot be computed; absent: never, or nothing is held.
+       */
+      earliestRelease?: string | "Unknown";
+      /** Those on this hook. */
+      rules: {
+        /** Empty: the whole spec is not valid. */
+        rule: string;
+        verdict: "Allowed" | "Observed" | "Blocked" | "NotEvaluable" | "Skipped";
+        /** Enough to hold the operation, if the policy is enforced. */
+        holds: boolean;
+        reason: string;
+        /** Of a rule that is skipped: the match condition that is false. */
+        condition?: string;
+        message: string;
+        retryAfterSeconds: number;
+        /** What the rule does at admission; absent: nothing. */
+        admission?: "Warn" | "Deny";
+        deadlineAt?: string;
+        /** The deadline releases the operation. */
+        deadlineReleases?: boolean;
+        /**
+         * When time alone releases it at the earliest; Unknown: it can, at a time that cannot be computed; absent: never, or nothing is held.
+         */
+        earliestRelease?: string | "Unknown";
+        gates: {
+          gate: string;
+          /** Absent: it cannot be evaluated. */
+          holds?: boolean;
+          /** A CamelCase constant. */
+          reason: string;
+          /** What it waits for. */
+          wanted: string;
+          /** What was found; of a gate that cannot be evaluated, why. */
+          observed: string;
+          /** The command that makes it hold. */
+          remedy?: string;
+          /** Why no command sets the mark. */
+          withheld?: string;
+          /** When time alone changes it; absent: never. */
+          changesAt?: string | "Unknown";
+          /** Of a gate of several, one of which is enough: what each of them says. */
+          members?: {
+            gate: string;
+            /** Absent: it cannot be evaluated. */
+            holds?: boolean;
+            /** A CamelCase constant. */
+            reason: string;
+            /** What it waits for. */
+            wanted: string;
+            /** What was found; of a gate that cannot be evaluated, why. */
+            observed: string;
+            /** The command that makes it hold. */
+            remedy?: string;
+            /** Why no command sets the mark. */
+            withheld?: string;
+            /** When time alone changes it; absent: never. */
+            changesAt?: string | "Unknown";
+          }[];
+        }[];
+      }[];
+      /** What the policy's status says beside this; absent: nothing was to be compared. */
+      status?: {
+        /** The row of status.decisions about this operation; absent: there is none. */
+        row?: {};
+        /** In words; none: the status says the same. */
+        differences: string[];
+        /** Why they may differ. */
+        because?: string;
+      };
+    }[];
+    /** The HookRollouts that select the Cluster for this operation; empty while a policy holds it. */
+    rollouts: {
+      rollout: string;
+      mode: "Enforce" | "Audit";
+      holds: boolean;
+      /** CamelCase, such as NoFreeSlot. */
+      reason: string;
+      /** The stage of the Cluster or, if that is closed, the one that it waits for. */
+      stage?: string;
+      retryAfterSeconds: number;
+      /** As Cluster API shows it; empty: it does not hold. */
+      message: string;
+      /** What the rollout's status says besides. */
+      because: string[];
+    }[];
+  }[];
+}
+export interface GetJson {
+  /** The oldest question first. */
+  held: {
+    /** namespace/name */
+    cluster: string;
+    clusterUID: string;
+    /** The hook of Cluster API. */
+    hook: string;
+    /** The Kubernetes version that an upgrade leads to. */
+    targetVersion?: string;
+    policy: {
+      kind: "HookPolicy" | "ClusterHookPolicy";
+      namespace?: string;
+      name: string;
+    };
+    /** The rule that decides. */
+    rule: string;
+    /** Its first gate that does not hold. */
+    gate?: string;
+    verdict: "Blocked" | "NotEvaluable";
+    /** Why, in one CamelCase word. */
+    reason: string;
+    /** What is waited for, at most 256 characters. */
+    message: string;
+    /** When Cluster API first asked; for a deletion, when it was requested. */
+    firstAsked: string;
+    /** Since when the verdict and the rule are these. */
+    since: string;
+    /** The earliest instant at which time alone releases it; absent: time alone does not. */
+    earliestRelease?: string;
+    /** Others than Cluster API delete what the Cluster owns, although the operation is held. */
+    tornDown?: {
+      reason: "ForegroundDeletion" | "OwnedObjectsDeleted";
+      message: string;
+    };
+    /** hookpolicy approve can make the gate hold. */
+    approvable: boolean;
+  }[];
+  /** What the statuses of policies leave out, in all namespaces. */
+  omitted: {
+    policy: {
+      kind: "HookPolicy" | "ClusterHookPolicy";
+      namespace?: string;
+      name: string;
+    };
+    count: number;
+  }[];
+  /** Policies whose status the operator should have written since: their rows can be out of date. */
+  overdue?: {
+    policy: {
+      kind: "HookPolicy" | "ClusterHookPolicy";
+      namespace?: string;
+      name: string;
+    };
+    since: string;
+  }[];
+  /** The operator's last sign of life, by the Lease of its leader; absent if that cannot be read. */
+  operatorSeen?: string;
+  /** Operations that policies of mode Audit would hold. */
+  wouldBlock: number;
+}

@@ -1,0 +1,62 @@
+/** A gate that is met while at least one of its members is. */
+
+import { changesAtEarliest, earliest } from "../instant.ts";
+import { type CompiledGate, type GateResult, inParentheses } from "../policy.ts";
+import { lookAt } from "../budget.ts";
+import type { Situation } from "../world.ts";
+
+export function anyOfGate(name: string, members: readonly CompiledGate[]): CompiledGate {
+  const windows = members
+    .flatMap((member) => member.windows ?? [])
+    .map((window) => ({ ...window, alone: false }));
+  const demands = members.flatMap((member) => member.demands ?? []);
+  const clocked = members.filter(({ usesNow }) => usesNow);
+  return {
+    name,
+    evaluate: (world, call, now) => evaluateAny(members, { world, call, now }),
+    ...(windows.length > 0 && { windows }),
+    requestFields: new Set(members.flatMap((member) => [...member.requestFields])),
+    ...(demands.length > 0 && {
+      demands,
+      queries: (world, call, now) => members.flatMap((member) => member.queries?.(world, call, now) ?? []),
+    }),
+    ...(members.some((member) => member.selectsNamespaces) && { selectsNamespaces: true }),
+    ...(clocked.length > 0 && {
+      usesNow: true,
+      ...(clocked.every(({ clusterPaths }) => clusterPaths !== undefined) && {
+        clusterPaths: clocked.flatMap(({ clusterPaths = [] }) => clusterPaths),
+      }),
+    }),
+    ...(members.some((member) => "opensAt" in member) && { opensAt: (now) => firstOpening(members, now) }),
+  };
+}
+
+/** Met if one member is; otherwise not evaluable if one member is not, because that one might be met. */
+function evaluateAny(members: readonly CompiledGate[], { world, call, now }: Situation): GateResult {
+  const results = members.map((member) => ({ name: member.name, result: lookAt(member, world, call, now) }));
+  const rest = {
+    wanted: `one of: ${results.map(({ result }) => describe(result)).join("; or ")}`,
+    observed: observedBy(results),
+    ...changesAtEarliest(results.map(({ result }) => result.changesAt)),
+    members: results.map(({ name, result }) => ({ gate: name, ...result })),
+  };
+  if (results.some(({ result }) => result.holds === true)) return { holds: true, reason: "Holds", ...rest };
+  const unknown = results.filter(({ result }) => result.holds === undefined);
+  const [first] = unknown;
+  if (first === undefined) return { holds: false, reason: "NoneHolds", ...rest };
+  // This text is used in messages, so it must not contain what the other members found.
+  return { ...rest, holds: undefined, reason: first.result.reason, observed: observedBy(unknown) };
+}
+
+function observedBy(results: readonly { readonly name: string; readonly result: GateResult }[]): string {
+  return results.map(({ name, result }) => `${name}: ${result.observed}`).join("; ");
+}
+
+function describe({ wanted, remedy, withheld }: GateResult): string {
+  return `${wanted}${inParentheses({ remedy, withheld })}`;
+}
+
+function firstOpening(members: readonly CompiledGate[], now: Date): Date | "Never" | "Unknown" {
+  const openings = members.map((member) => member.opensAt?.(now)).filter((at) => at !== "Never");
+  return earliest(openings) ?? "Never";
+}

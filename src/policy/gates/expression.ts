@@ -1,0 +1,40 @@
+/** A gate that is met while a CEL expression is true. */
+
+import { expressionOrBroken } from "../cel/expression.ts";
+import { truncate } from "../message.ts";
+import { type CompiledGate, type GateResult, unevaluable } from "../policy.ts";
+import type { GateKind } from "./gate-kind.ts";
+
+const MAX_QUOTED = 120;
+
+export const expressionGate: GateKind<string> = {
+  compile,
+  canFail: () => true,
+  expressions: (source) => [{ source, use: "gate", path: "" }],
+};
+
+function compile(name: string, source: string): CompiledGate {
+  const expression = expressionOrBroken(source, "gate");
+  const { requestFields, usesNow, clusterPaths } = expression;
+  const wanted = describeExpression(source);
+  const changes = usesNow ? ({ changesAt: "Unknown" } as const) : {};
+  return {
+    name,
+    requestFields,
+    evaluate: ({ cluster, namespace }, call, now) => {
+      const result = expression.evaluate({ cluster, namespace, call, now });
+      if (!result.ok) return { ...unevaluable("ExpressionError", "", result.problem), ...wanted, ...changes };
+      const holds = result.value === true;
+      const reason = holds ? "Holds" : "ExpressionFalse";
+      return { holds, reason, ...wanted, observed: String(result.value), ...changes };
+    },
+    ...(usesNow && { usesNow, clusterPaths, opensAt: () => "Unknown" }),
+  };
+}
+
+/** For messages: one line of limited length; in full, if that is longer. */
+export function describeExpression(source: string): Pick<GateResult, "wanted" | "wantedInFull"> {
+  const line = source.replaceAll(/\s+/g, " ").trim();
+  const inFull = line.length <= MAX_QUOTED ? {} : { wantedInFull: `expression ${line}` };
+  return { wanted: `expression ${truncate(line, MAX_QUOTED)}`, ...inFull };
+}

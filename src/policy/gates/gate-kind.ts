@@ -1,0 +1,75 @@
+/** What the product asks of a kind of gate. A module beside this one answers for each kind, and gates.ts lists them all. */
+
+import type { Cluster } from "../../api/meta.ts";
+import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
+import type { ExpressionUse } from "../cel/expression.ts";
+import type { ObjectKind } from "../objects.ts";
+import type { CompiledGate } from "../policy.ts";
+import type { PolicyRef } from "../policy-ref.ts";
+import type { Mark } from "../settable.ts";
+import type { FieldError } from "../validation/schema.ts";
+
+/**
+ * `Spec`: the value of the gate's field in a policy, such as that of `annotation`; it fits the schema. Paths are relative
+ * to it: ".key", or "" for all of it.
+ */
+export interface GateKind<Spec> {
+  /** For a spec without errors. */
+  compile(name: string, spec: Spec, owner: GateOwner): CompiledGate;
+  /** The CEL in the spec, which is checked like that of match conditions. */
+  expressions?(spec: Spec): readonly PlacedExpression[];
+  /** What else is wrong with the spec, or suspicious in a rule on these hooks. */
+  check?(spec: Spec, hooks: readonly HookName[]): Checked;
+  /** Warnings for a rule that also speaks at admission. */
+  checkAdmission?(spec: Spec, hooks: readonly HookName[]): readonly FieldError[];
+  /** Why nothing can meet the gate. */
+  neverMet?(spec: Spec): Contradiction | undefined;
+  /** Why the gate is never met at the same time as some of the gates of its kind that the rule names before it. */
+  contradicts?(spec: Spec, earlier: readonly NamedSpec<Spec>[]): readonly Contradiction[];
+  /** The annotations and labels that meet the gate, if one of them is set. Absent: none does. */
+  marks?(spec: Spec, cluster: Cluster, call: HookCall): readonly Mark[];
+  /** Which objects the gate looks at: the author of the policy must be allowed to read them. The spec may be invalid. */
+  looksAt?(spec: unknown): ObjectReach | undefined;
+  /** Whether the gate can fail with a valid spec, instead of being met or not. */
+  canFail?(spec: Spec): boolean;
+  /** Whether the gate is met by what a person or a system gives for one version. */
+  approvesVersion?(spec: Spec): boolean;
+}
+
+export interface GateOwner {
+  /** What a tenant writes must not choose what an administrator's command sets, nor reach other namespaces. */
+  readonly policy: PolicyRef;
+  /** How often a search in a window may ask its entries. */
+  readonly asks: number;
+}
+
+export interface PlacedExpression {
+  readonly source: string;
+  readonly use: ExpressionUse;
+  readonly path: string;
+}
+
+export interface Checked {
+  readonly errors?: readonly FieldError[];
+  readonly warnings?: readonly FieldError[];
+}
+
+export interface NamedSpec<Spec> {
+  readonly name: string;
+  readonly spec: Spec;
+}
+
+export interface Contradiction {
+  readonly path: string;
+  readonly why: string;
+}
+
+export interface ObjectReach {
+  readonly kind: ObjectKind;
+  /** Absent: all names. */
+  readonly name?: string;
+  /** Absent: the Cluster's, or those that it selects. */
+  readonly namespace?: string;
+  /** It looks into the namespaces that a selector selects. */
+  readonly selectsNamespaces: boolean;
+}

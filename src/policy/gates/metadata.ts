@@ -1,0 +1,195 @@
+/** Gates on an annotation or a label of the Cluster or its Namespace. */
+
+import type { Cluster, Namespace } from "../../api/meta.ts";
+import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
+import type { MetadataGateSpec } from "../../api/hook-policy.ts";
+import { type CompiledGate, type GateResult, unevaluable } from "../policy.ts";
+import { READS_NOTHING, READS_VERSION, targetVersion } from "../target-version.ts";
+import { found as shortForm } from "../validation/field-message.ts";
+import { shellQuote } from "../message.ts";
+import { lookup } from "../selector.ts";
+import { affordComparison, exhausted } from "../budget.ts";
+import type { PolicyKind } from "../policy-ref.ts";
+import { approveCommand, commandToSet, type Mark, type MetadataField, whyNotSettable } from "../settable.ts";
+import type { World } from "../world.ts";
+import type { FieldError } from "../validation/schema.ts";
+import type { Contradiction, GateKind, NamedSpec } from "./gate-kind.ts";
+
+interface MetadataGate {
+  readonly field: MetadataField;
+  readonly spec: MetadataGateSpec;
+  readonly of: PolicyKind;
+}
+
+export const annotationGate = kindOf("annotation");
+export const labelGate = kindOf("label");
+
+function kindOf(field: MetadataField): GateKind<MetadataGateSpec> {
+  return {
+    compile: (name, spec, { policy }) => compile(name, { field, spec, of: policy.kind }),
+    check: (spec, hooks) => ({ warnings: outlives(spec, hooks) }),
+    checkAdmission: uidBeforeCreation,
+    contradicts: (spec, earlier) => otherValues(field, spec, earlier),
+    marks: (spec, cluster, call) => marksOf(field, spec, cluster, call),
+    canFail: ({ from, valueFrom }) => from === "Namespace" || valueFrom === "TargetVersion",
+    approvesVersion: ({ valueFrom }) => valueFrom === "TargetVersion",
+  };
+}
+
+/**
+ * An approval that only has to exist also approves the next operation. A Cluster is created only once, so that its own
+ * metadata approves no other creation.
+ */
+function outlives(gate: MetadataGateSpec, hooks: readonly HookName[]): FieldError[] {
+  const own = gate.from !== "Namespace";
+  const before = hooks.filter(
+    (hook) => hook.startsWith("Before") && !(own && hook === "BeforeClusterCreate"),
+  );
+  if (before.length === 0 || gate.value !== undefined || gate.valueFrom !== undefined) return [];
+  const message = `${gate.key} only has to be present, so it stays an approval for whatever comes later; ${binding(hooks)}`;
+  return [{ path: "", id: "unbound-approval", message }];
+}
+
+/** The values that bind an approval to one operation, which depend on the hook. */
+function binding(hooks: readonly HookName[]): string {
+  if (hooks.every((hook) => hook.includes("Upgrade")))
+    return "`valueFrom: TargetVersion` binds it to one upgrade";
+  if (hooks.every((hook) => hook === "BeforeClusterDelete"))
+    return "`valueFrom: ClusterUID` binds it to one Cluster";
+  if (hooks.every((hook) => hook === "BeforeClusterCreate"))
+    return "`valueFrom: ClusterName` binds it to one Cluster";
+  return "a rule for each operation can bind it with `valueFrom`";
+}
+
+function uidBeforeCreation({ valueFrom }: MetadataGateSpec, hooks: readonly HookName[]): FieldError[] {
+  if (valueFrom !== "ClusterUID" || !hooks.includes("BeforeClusterCreate")) return [];
+  const message =
+    "a Cluster gets its uid when it is created, so no new Cluster can carry it, and admission does not let any pass: use ClusterName";
+  return [{ path: ".valueFrom", id: "uid-before-creation", message }];
+}
+
+function otherValues(
+  field: MetadataField,
+  { key, from = "Cluster", value }: MetadataGateSpec,
+  earlier: readonly NamedSpec<MetadataGateSpec>[],
+): readonly Contradiction[] {
+  if (value === undefined) return [];
+  return earlier
+    .filter(({ spec }) => spec.key === key && (spec.from ?? "Cluster") === from)
+    .filter(({ spec }) => spec.value !== undefined && spec.value !== value)
+    .map(({ name }) => ({
+      path: ".value",
+      why: `gate ${name} wants another value of the same ${field}, ${key}`,
+    }));
+}
+
+function compile(name: string, gate: MetadataGate): CompiledGate {
+  return {
+    name,
+    requestFields: gate.spec.valueFrom === "TargetVersion" ? READS_VERSION : READS_NOTHING,
+    evaluate: (world, call) => evaluateMetadata(gate, world, call),
+  };
+}
+
+function evaluateMetadata(gate: MetadataGate, world: World, call: HookCall): GateResult {
+  const { field, spec } = gate;
+  const target = spec.from === "Namespace" ? world.namespace : world.cluster;
+  if (target === undefined) {
+    const wanted = `${field} ${spec.key} on the Namespace`;
+    return unevaluable("NamespaceUnknown", wanted, "the Namespace is not known");
+  }
+  const value = wantedValue(field, spec, world.cluster, call);
+  const on = describe(target, spec.from);
+  if (value === MISSING) {
+    return unevaluable("TargetVersionUnknown", `${field} ${spec.key} on ${on}`, "the call names no version");
+  }
+  const wanted = `${field} ${spec.key}${value === undefined ? "" : `=${shellQuote(value)}`} on ${on}`;
+  const found = lookup(target.metadata[field === "label" ? "labels" : "annotations"], spec.key);
+  if (!affordComparison(found, value)) return exhausted();
+  const observed = describeValue(found);
+  if (found !== undefined && (value === undefined || found === value))
+    return { holds: true, reason: "Holds", wanted, observed };
+  const reason = field === "annotation" ? "WaitingForAnnotation" : "WaitingForLabel";
+  const remedy = remedyFor(gate, value, { world, call, target, overwrite: found !== undefined });
+  return { holds: false, reason, wanted, observed, ...remedy };
+}
+
+interface Remedying {
+  readonly world: World;
+  readonly call: HookCall;
+  /** What the gate looks at. */
+  readonly target: Cluster | Namespace;
+  readonly overwrite: boolean;
+}
+
+function remedyFor(
+  { field, spec: { key, from: on = "Cluster" }, of }: MetadataGate,
+  wanted: string | undefined,
+  { world: { cluster, readers }, call, target, overwrite }: Remedying,
+): Pick<GateResult, "remedy" | "withheld"> {
+  const mark: Mark = { on, field, key, value: wanted ?? ANY_VALUE };
+  const withheld = whyNotSettable(mark, of, readers)?.why;
+  if (withheld !== undefined) return { withheld };
+  // Not everything that selects by labels is known here: approve looks.
+  if (of === "HookPolicy" && mark.field === "label" && readers?.complete !== true)
+    return { remedy: approveCommand(cluster, call.hook) };
+  const value = wanted ?? (field === "label" ? OWN_VALUE : ANY_VALUE);
+  return { remedy: commandToSet({ ...mark, value, overwrite }, target.metadata) };
+}
+
+function marksOf(
+  field: MetadataField,
+  spec: MetadataGateSpec,
+  cluster: Cluster,
+  call: HookCall,
+): readonly Mark[] {
+  const value = wantedValue(field, spec, cluster, call);
+  return value === MISSING
+    ? []
+    : [{ on: spec.from ?? "Cluster", field, key: spec.key, value: value ?? ANY_VALUE }];
+}
+
+/** Shortened, because every gate keeps a copy. */
+function describeValue(value: string | undefined): string {
+  return value === undefined ? "absent" : `present: ${shortForm(value)}`;
+}
+
+/** The value that commands set if any value is accepted. */
+const ANY_VALUE = "true";
+/** A placeholder in commands: only a person knows a suitable value for the label. */
+const OWN_VALUE = "VALUE";
+
+const MISSING = Symbol("missing");
+
+/** `undefined`: any value is accepted. MISSING: the call lacks what the value comes from. */
+function wantedValue(
+  field: MetadataField,
+  spec: MetadataGateSpec,
+  cluster: Cluster,
+  call: HookCall,
+): string | undefined | typeof MISSING {
+  if (spec.valueFrom === undefined) return spec.value;
+  switch (spec.valueFrom) {
+    case "ClusterName":
+      return cluster.metadata.name;
+    case "ClusterUID":
+      return cluster.metadata.uid;
+    case "TargetVersion":
+      return wantedVersion(field, call);
+    default:
+      // A value that this version does not know must not mean "any value".
+      return MISSING;
+  }
+}
+
+function wantedVersion(field: MetadataField, call: HookCall): string | typeof MISSING {
+  const version = targetVersion(call);
+  if (version === undefined) return MISSING;
+  // A label value cannot contain the "+" of a build version: v1.31.0+k3s1 is written v1.31.0_k3s1.
+  return field === "label" ? version.replaceAll("+", "_") : version;
+}
+
+function describe(target: Cluster | Namespace, from: MetadataGateSpec["from"]): string {
+  const { namespace, name } = target.metadata;
+  return from === "Namespace" ? `Namespace ${name}` : `Cluster ${namespace}/${name}`;
+}

@@ -1,0 +1,234 @@
+/** A gate on other objects: that enough of them exist, that there are not too many, or that none is left. */
+
+import type { ObjectGateSpec } from "../../api/hook-policy.ts";
+import { fieldsOf } from "../../lib/fields.ts";
+import { compileExpression, type Expression, type ExpressionUse } from "../cel/expression.ts";
+import { meter } from "../cel/meter.ts";
+import { describeExpression } from "./expression.ts";
+import type { GateKind, GateOwner, ObjectReach, PlacedExpression } from "./gate-kind.ts";
+import { compileCount, type Count, describeCounted, judge, provesByMissing } from "./object-count.ts";
+import { compilePlaces, findObjects, type Places } from "./object-place.ts";
+import type { ObjectKind, WatchedObject } from "../objects.ts";
+import { type CompiledGate, type GateResult, type ObjectQuery, unevaluable } from "../policy.ts";
+import { compileSelector, type LabelMatcher } from "../selector.ts";
+import { exhausted } from "../budget.ts";
+import type { Situation, World } from "../world.ts";
+import type { PolicyRef } from "../policy-ref.ts";
+import { READS_NOTHING, type RequestField } from "../target-version.ts";
+
+interface CompiledObjectGate {
+  readonly kind: ObjectKind;
+  readonly places: Places;
+  readonly selectsNamespaces: boolean;
+  /** A HookPolicy reaches only its own namespace. */
+  readonly ownNamespaceOnly: boolean;
+  readonly name?: string;
+  readonly nameExpression?: Expression;
+  readonly selector?: LabelMatcher;
+  readonly expression?: Expression;
+  readonly whole: boolean;
+  readonly count: Count;
+  readonly lookSteps: number;
+  /** `expression` in words. */
+  readonly condition?: ReturnType<typeof describeExpression>;
+}
+
+export const objectGate: GateKind<ObjectGateSpec> = {
+  compile,
+  canFail: () => true,
+  expressions: expressionsOf,
+  looksAt,
+  approvesVersion: (spec) => expressionsOf(spec).some(readsVersion),
+};
+
+function expressionsOf({ nameExpression, expression }: ObjectGateSpec): readonly PlacedExpression[] {
+  return [
+    ...placed(nameExpression, "objectName", ".nameExpression"),
+    ...placed(expression, "object", ".expression"),
+  ];
+}
+
+function placed(source: string | undefined, use: ExpressionUse, path: string): readonly PlacedExpression[] {
+  return source === undefined ? [] : [{ source, use, path }];
+}
+
+function looksAt(spec: unknown): ObjectReach | undefined {
+  const { apiVersion, kind, name, namespace, namespaceSelector } = fieldsOf(spec);
+  if (typeof apiVersion !== "string" || typeof kind !== "string") return undefined;
+  const selectsNamespaces = (namespaceSelector ?? null) !== null;
+  return {
+    kind: { apiVersion, kind },
+    ...(typeof name === "string" && { name }),
+    ...(typeof namespace === "string" && !selectsNamespaces && { namespace }),
+    selectsNamespaces,
+  };
+}
+
+function readsVersion({ source, use }: PlacedExpression): boolean {
+  const { expression } = compileExpression(source, use);
+  return VERSION_FIELDS.some((field) => expression?.requestFields.has(field) === true);
+}
+
+const VERSION_FIELDS = ["toKubernetesVersion", "targetVersion"] as const;
+
+function compile(name: string, spec: ObjectGateSpec, { policy }: GateOwner): CompiledGate {
+  const gate = partsOf(spec, policy);
+  if (gate === undefined) {
+    const result = unevaluable("InvalidExpression", spec.kind, "an expression does not compile");
+    return { name, requestFields: READS_NOTHING, evaluate: () => result };
+  }
+  const usesNow = gate.expression?.usesNow === true;
+  return {
+    name,
+    requestFields: readBy(gate.nameExpression).union(readBy(gate.expression)),
+    demands: [{ kind: gate.kind, whole: gate.whole }],
+    ...(gate.selectsNamespaces && { selectsNamespaces: true }),
+    queries: (world, call, now) => queries(gate, { world, call, now }),
+    evaluate: (world, call, now) => ({
+      ...withWhole(gate, evaluate(gate, { world, call, now })),
+      ...(usesNow && { changesAt: "Unknown" }),
+    }),
+    ...(usesNow && { usesNow, opensAt: () => "Unknown" }),
+  };
+}
+
+function partsOf(spec: ObjectGateSpec, policy: PolicyRef): CompiledObjectGate | undefined {
+  const { apiVersion, kind, name, namespaceSelector } = spec;
+  const ownNamespaceOnly = policy.kind === "HookPolicy";
+  const selectsNamespaces = namespaceSelector !== undefined;
+  // The CRD has no such field. A HookPolicy must not reach other namespaces even if the API server stores it.
+  if (ownNamespaceOnly && selectsNamespaces) return undefined;
+  const nameExpression = compileOptional(spec.nameExpression, "objectName");
+  const expression = compileOptional(spec.expression, "object");
+  if (nameExpression === "broken" || expression === "broken") return undefined;
+  return {
+    kind: { apiVersion, kind },
+    places: compilePlaces(spec),
+    selectsNamespaces,
+    ownNamespaceOnly,
+    ...(name !== undefined && { name }),
+    ...(nameExpression !== undefined && { nameExpression }),
+    ...(spec.selector !== undefined && { selector: compileSelector(spec.selector) }),
+    ...(expression !== undefined && { expression }),
+    whole: expression?.readsWholeObject ?? false,
+    count: compileCount(spec),
+    lookSteps: lookStepsOf(spec),
+    ...(spec.expression !== undefined && { condition: describeExpression(spec.expression) }),
+  };
+}
+
+function readBy(expression: Expression | undefined): ReadonlySet<RequestField> {
+  return expression?.requestFields ?? READS_NOTHING;
+}
+
+function compileOptional(
+  source: string | undefined,
+  use: "object" | "objectName",
+): Expression | undefined | "broken" {
+  return source === undefined ? undefined : (compileExpression(source, use).expression ?? "broken");
+}
+
+/** The cost of checking one object. */
+function lookStepsOf({ selector }: ObjectGateSpec): number {
+  if (selector === undefined) return 0.1; // a name
+  const labels = Object.keys(selector.matchLabels ?? {}).length + (selector.matchExpressions ?? []).length;
+  return 1 + labels / 3;
+}
+
+/** The objects to read before a release; none if the gate is not evaluable. */
+function queries(gate: CompiledObjectGate, situation: Situation): readonly ObjectQuery[] {
+  const name = nameOf(gate, situation);
+  if (typeof name === "object") return [];
+  const place = gate.places.find(situation.world, "");
+  if ("holds" in place) return [];
+  const { kind, whole } = gate;
+  const named = name === undefined ? {} : { name };
+  return place.namespaces.map((namespace) => ({ kind, whole, namespace, ...named }));
+}
+
+/** `undefined`: objects of any name. */
+function nameOf(
+  gate: CompiledObjectGate,
+  { world: { cluster, namespace }, call, now }: Situation,
+): string | undefined | GateResult {
+  if (gate.nameExpression === undefined) return gate.name;
+  const result = gate.nameExpression.evaluate({ cluster, namespace, call, now });
+  if (result.ok && typeof result.value === "string" && isObjectName(result.value)) return result.value;
+  const problem = result.ok ? "nameExpression gives no name" : result.problem;
+  return unevaluable("ExpressionError", describe(gate, undefined, ""), problem);
+}
+
+/** For an invalid name, absence proves nothing (apimachinery: IsValidPathSegmentName). */
+function isObjectName(name: string): boolean {
+  return /^[^/%]{1,253}$/.test(name) && name !== "." && name !== "..";
+}
+
+function evaluate(gate: CompiledObjectGate, situation: Situation): GateResult {
+  const name = nameOf(gate, situation);
+  if (typeof name === "object") return name;
+  const found = look(gate, name, situation.world);
+  if ("holds" in found) return found;
+  const { wanted, objects } = found;
+  if (!meter.afford(Math.ceil(objects.length * gate.lookSteps))) return exhausted();
+  const candidates = objects.filter(({ metadata }) =>
+    name === undefined ? (gate.selector?.(metadata.labels) ?? true) : metadata.name === name,
+  );
+  return judge(gate.count, candidates, wanted, (object) => fulfils(gate, object, situation));
+}
+
+function withWhole({ condition }: CompiledObjectGate, result: GateResult): GateResult {
+  const { wanted = "", wantedInFull } = condition ?? {};
+  if (wantedInFull === undefined) return result;
+  return { ...result, wantedInFull: result.wanted.replace(` with ${wanted}`, () => ` with ${wantedInFull}`) };
+}
+
+/** The objects in the gate's reach, or why they are unknown or prove nothing. */
+function look(
+  gate: CompiledObjectGate,
+  name: string | undefined,
+  world: World,
+): GateResult | { readonly wanted: string; readonly objects: readonly WatchedObject[] } {
+  const place = gate.places.find(world, describe(gate, name, gate.places.where));
+  if ("holds" in place) return place;
+  const found = findObjects(world, gate.kind, place.namespaces);
+  const wanted = describe(gate, name, found.ok && !found.namespaced ? "" : place.where);
+  if (!found.ok) return unevaluable(found.reason, wanted, found.message);
+  if (found.namespaced) {
+    const doubt = provesByMissing(gate.count) ? place.doubt : undefined;
+    return doubt === undefined ? { wanted, objects: found.objects } : { ...doubt, wanted };
+  }
+  const problem = outOfReach(gate);
+  if (problem !== undefined) return unevaluable("ObjectOutOfReach", wanted, problem);
+  return { wanted, objects: found.objects };
+}
+
+/** Why the gate cannot look at objects of a cluster-scoped kind. */
+export function outOfReach({
+  ownNamespaceOnly,
+  selectsNamespaces,
+}: Pick<CompiledObjectGate, "ownNamespaceOnly" | "selectsNamespaces">): string | undefined {
+  if (ownNamespaceOnly) return "the kind is cluster-scoped, which needs a ClusterHookPolicy";
+  return selectsNamespaces ? "the kind is cluster-scoped: remove namespaceSelector" : undefined;
+}
+
+/** A text: why the expression is not evaluable for this object. */
+function fulfils(
+  { expression }: CompiledObjectGate,
+  { raw, metadata }: WatchedObject,
+  { world: { cluster }, call, now }: Situation,
+): boolean | string {
+  if (expression === undefined) return true;
+  if (raw === undefined && expression.readsWholeObject) return "its fields are not known";
+  const object = raw ?? { metadata };
+  const result = expression.evaluate({ cluster, call, object, objectMetadata: metadata, now });
+  return result.ok ? result.value === true : result.problem;
+}
+
+function describe(gate: CompiledObjectGate, name: string | undefined, where: string): string {
+  const { apiVersion, kind } = gate.kind;
+  const group = apiVersion.includes("/") ? `.${apiVersion.split("/")[0]}` : "";
+  const named = name === undefined ? "" : ` ${name}`;
+  const place = where === "" ? "" : ` in ${where}`;
+  const condition = gate.condition === undefined ? "" : ` with ${gate.condition.wanted}`;
+  return describeCounted(gate.count, `${kind}${group}${named}${place}${condition}`);
+}

@@ -1,0 +1,59 @@
+/** A gate that is met while the version that the call is about lies in a range. */
+
+import { intersects, minVersion } from "semver";
+import type { VersionGateSpec } from "../../api/hook-policy.ts";
+import { READS_VERSION, targetVersion } from "../target-version.ts";
+import { type CompiledGate, type GateResult, unevaluable } from "../policy.ts";
+import { compileRange, rangeProblem } from "../version-range.ts";
+import type { GateKind } from "./gate-kind.ts";
+
+export const versionGate: GateKind<VersionGateSpec> = {
+  compile,
+  canFail: () => true,
+  check: ({ range }) => {
+    const message = rangeProblem(range);
+    return message === undefined ? {} : { errors: [{ path: ".range", message }] };
+  },
+  neverMet: ({ range }) => {
+    if (rangeProblem(range) !== undefined || minVersion(range) !== null) return undefined;
+    return { path: ".range", why: `no version lies in ${JSON.stringify(range)}` };
+  },
+  contradicts: ({ range }, earlier) => {
+    if (earlier.length >= COMPARED_RANGES || !hasVersions(range)) return [];
+    return earlier
+      .filter(({ spec }) => hasVersions(spec.range) && !intersects(spec.range, range))
+      .map(({ name }) => {
+        const why = `no version lies in ${JSON.stringify(range)} and in the range of gate ${name}`;
+        return { path: ".range", why };
+      });
+  },
+};
+
+/** To compare all ranges of a rule can take long, and no rule needs as many. */
+const COMPARED_RANGES = 3;
+
+function hasVersions(range: string): boolean {
+  return rangeProblem(range) === undefined && minVersion(range) !== null;
+}
+
+function compile(name: string, { range }: VersionGateSpec): CompiledGate {
+  const satisfies = compileRange(range);
+  const wanted = `a Kubernetes version in the range ${JSON.stringify(range)}`;
+  const unknown = (why: string): GateResult => unevaluable("TargetVersionUnknown", wanted, why);
+  return {
+    name,
+    requestFields: READS_VERSION,
+    evaluate: (_world, call) => {
+      const version = targetVersion(call);
+      if (version === undefined) return unknown("the call names no version");
+      const holds = satisfies(version);
+      if (holds === undefined) return unknown("the call's version is not a semantic version");
+      return {
+        holds,
+        reason: holds ? "Holds" : "VersionNotInRange",
+        wanted: `${wanted}, not ${version}`,
+        observed: JSON.stringify(version),
+      };
+    },
+  };
+}

@@ -1,0 +1,47 @@
+/** A gate that is met some time after all others of its rule. The rule keeps its timer, so no table lists this kind. */
+
+import type { RuleSpec, WaitGateSpec } from "../../api/hook-policy.ts";
+import type { GateTrace } from "../decision.ts";
+import { durationOrNever, parseDuration } from "../duration.ts";
+import { after, timestamp } from "../instant.ts";
+import type { Wait } from "../policy.ts";
+import type { FieldError } from "../validation/schema.ts";
+
+/** A deadline counts from the first block, and a wait begins then or later. */
+export function lateWaits({ deadline, until = [] }: RuleSpec, path: string): FieldError[] {
+  const limit = parseDuration(deadline?.after ?? "");
+  if (deadline === undefined || limit === undefined) return [];
+  const late = until.find(({ wait }) => (parseDuration(wait?.duration ?? "") ?? 0) >= limit);
+  if (late?.wait === undefined) return [];
+  const end = deadline.onExpiry === "Allow" ? "releases the operation" : "passes";
+  const message = `the deadline ${end} before gate ${late.name} has waited ${late.wait.duration}, whatever happens: make it longer than the wait`;
+  return [{ path: `${path}.deadline.after`, id: "deadline-before-wait", message }];
+}
+
+export function compileWait(name: string, { duration }: WaitGateSpec): Wait {
+  return { name, duration, durationMs: durationOrNever(duration) };
+}
+
+/** `since`: when the others were met. Before that the wait is not met, whatever the gates say that are not evaluable. */
+export function judgeWait(
+  { name, duration, durationMs }: Wait,
+  since: Date | undefined,
+  now: Date,
+): GateTrace {
+  const wanted = `${duration} to pass once all other gates hold`;
+  if (since === undefined) {
+    return { gate: name, holds: false, reason: "WaitNotStarted", wanted, observed: "they do not hold" };
+  }
+  const until = after(since, durationMs);
+  if (now >= until) {
+    return { gate: name, holds: true, reason: "Holds", wanted, observed: `passed at ${timestamp(until)}` };
+  }
+  return {
+    gate: name,
+    holds: false,
+    reason: "WaitPending",
+    wanted: `${duration} to pass (at ${timestamp(until)})`,
+    observed: `running since ${timestamp(since)}`,
+    changesAt: until,
+  };
+}

@@ -1,0 +1,71 @@
+/** How Argo CD and Flux delete a Cluster that has left Git, by their own code, where deletions in the foreground are refused. */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import type { KubeObject } from "../controlplane/client.ts";
+import { installClusterDefinition } from "../controlplane/cluster-api.ts";
+import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
+import { prune, type Pruning, type Shown } from "../controlplane/gitops.ts";
+import { clusterRef, createCluster } from "../controlplane/lab.ts";
+import { ROOT } from "../install/tools.ts";
+
+const NAMESPACE = "team-a";
+const REFUSAL =
+  /Cluster team-a\/(\S+) cannot be deleted in the foreground: .*kubectl delete clusters\.cluster\.x-k8s\.io -n team-a \1 --cascade=background \(Argo CD: sync option PrunePropagationPolicy=background/;
+
+describe("a Cluster that has left Git", () => {
+  let cp: ControlPlane;
+  before(async () => {
+    cp = await startControlPlane();
+    await installClusterDefinition(cp);
+    await cp.kubectl("apply", "-f", join(ROOT, "manifests/foreground-deletion.yaml"));
+    await createCluster(cp, { namespace: NAMESPACE, name: "canary" });
+    const canary = `/apis/cluster.x-k8s.io/v1beta2/namespaces/${NAMESPACE}/clusters/canary`;
+    const options = {
+      apiVersion: "v1",
+      kind: "DeleteOptions",
+      propagationPolicy: "Foreground",
+      dryRun: ["All"],
+    };
+    await cp.waitFor("the policy to refuse", async () => {
+      const refusal = await cp.request("DELETE", canary, JSON.stringify(options)).catch(String);
+      return REFUSAL.test(String(refusal));
+    });
+  });
+  after(async () => await cp?.stop());
+
+  async function pruned(
+    name: string,
+    how: Omit<Pruning, "kubeconfig">,
+  ): Promise<{ said: Shown; left?: KubeObject }> {
+    await createCluster(cp, { namespace: NAMESPACE, name });
+    const ref = clusterRef(NAMESPACE, name);
+    const said = await prune(await cp.get(ref), { ...how, kubeconfig: cp.adminKubeconfig });
+    const left = await cp.find(ref);
+    return { said, ...(left !== undefined && { left }) };
+  }
+
+  test("is not pruned by Argo CD in the foreground, its default, and its sync says what to do", async () => {
+    for (const how of [{ tool: "argo" }, { tool: "argo", propagation: "Foreground" }] as const) {
+      const { said, left } = await pruned(`by-${"propagation" in how ? "option" : "default"}`, how);
+      assert.equal(said.status, "Failed");
+      assert.match(said.message, REFUSAL);
+      assert.ok(left !== undefined, "the Cluster stays");
+      assert.equal(left.metadata.deletionTimestamp, undefined);
+      assert.deepEqual(left.metadata.finalizers ?? [], []);
+    }
+  });
+
+  test("is pruned by Argo CD with PrunePropagationPolicy=background", async () => {
+    const { said, left } = await pruned("in-background", { tool: "argo", propagation: "Background" });
+    assert.equal(said.status, "Pruned", said.message);
+    assert.equal(left, undefined);
+  });
+
+  test("is pruned by Flux", async () => {
+    const { said, left } = await pruned("by-flux", { tool: "flux" });
+    assert.equal(said.status, "deleted", said.message);
+    assert.equal(left, undefined);
+  });
+});
