@@ -5,6 +5,7 @@ import { basename } from "node:path";
 import { Command, CommanderError, Option } from "commander";
 
 import { addExamples, CommandError, FAILED, USAGE } from "./cli/command.ts";
+import { flagsBehind } from "./cli/flag-order.ts";
 import { addApprove } from "./cli/approve/command.ts";
 import { addCompletion, answerCompletion } from "./cli/completion/command.ts";
 import { addExplain } from "./cli/explain/command.ts";
@@ -187,11 +188,12 @@ function usageLine(error: Error, program: Command, argv: readonly string[]): str
   return `error: ${text}; see '${help}'`;
 }
 
-async function main(argv: readonly string[], name: string): Promise<number> {
+async function main(words: readonly string[], name: string): Promise<number> {
   survivePipeErrors(process.stdout);
   survivePipeErrors(process.stderr);
-  failOnLostOutput(process.stdout, argv);
   const program = createProgram(name);
+  const argv = flagsBehind(words, program);
+  failOnLostOutput(process.stdout, argv);
   if (argv[0] === COMPLETE) {
     await answerCompletion(argv.slice(1), program);
     return 0;

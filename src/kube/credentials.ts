@@ -1,6 +1,9 @@
 import type { RequestOptions } from "node:https";
+import { getCACertificates } from "node:tls";
 import type { KubeConfig } from "@kubernetes/client-node/dist/config.js";
 import { messageOf } from "../lib/thrown.ts";
+import type { PluginCredential } from "./exec-plugin.ts";
+import type { KubeUser } from "./kubeconfig.ts";
 import { type Attempt, cleanLine, KubeError } from "./kube-error.ts";
 
 /** The TLS options that client-node can set. */
@@ -9,48 +12,56 @@ const TLS_FIELDS = ["ca", "cert", "key", "pfx", "passphrase", "rejectUnauthorize
 export type TlsOptions = Pick<RequestOptions, (typeof TLS_FIELDS)[number]>;
 
 export interface Credentials {
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, string | string[]>>;
   /** The TLS options of a connection; connections with equal options may be shared. */
   readonly tls: TlsOptions;
+  /** Absent: no plugin. To be called when the API server has refused the credentials: others may be had. */
+  readonly forget?: () => void;
+}
+
+/** The user of the chosen context, as loadKubeConfig() has made it. */
+export function currentUser(config: KubeConfig): KubeUser | null {
+  return config.getCurrentUser();
 }
 
 /**
- * Asks client-node for the current credentials: it re-reads the token file every minute, runs exec plugins, refreshes
- * OIDC tokens and reads the CA. An error becomes a KubeError with reason Credentials, and the request is retried. Over
- * plain http no credentials are sent, as in kubectl.
+ * Asks client-node for the current credentials: it re-reads the token file every minute, refreshes OIDC tokens and reads the CA;
+ * a plugin is asked here. An error becomes a KubeError with reason Credentials, and the request is retried. Over plain http no
+ * credentials are sent, as in kubectl.
  */
 export async function currentCredentials(config: KubeConfig, attempt: Attempt): Promise<Credentials> {
   const cluster = config.getCurrentCluster();
   if (cluster?.server.startsWith("http:") === true) return { headers: {}, tls: {} };
+  const { plugin, impersonation } = currentUser(config) ?? {};
   const options: RequestOptions = {};
   try {
-    // client-node skips the cluster's CA when the context names no user.
-    if (config.getCurrentUser() === null) addAnonymousUser(config);
+    const credential = await plugin?.credential();
     await config.applyToHTTPSOptions(options);
+    return {
+      headers: { ...headersOf(options, credential), ...impersonation },
+      tls: { ...tlsOf(options), ...certificateOf(credential) },
+      ...(plugin && credential && { forget: () => plugin.forget(credential) }),
+    };
   } catch (error) {
     // Without the cause: it can contain a plugin's output.
-    throw new KubeError(`${attempt}: credentials: ${problem(error)}`, { code: 0, reason: "Credentials" });
+    const problem = cleanLine(messageOf(error)) || "they cannot be had";
+    throw new KubeError(`${attempt}: credentials: ${problem}`, { code: 0, reason: "Credentials" });
   }
-  return { headers: headersOf(options), tls: tlsOf(options) };
 }
 
-function addAnonymousUser(config: KubeConfig): void {
-  const user = "anonymous";
-  const current = config.getCurrentContext();
-  config.contexts = config.contexts.map((context) =>
-    context.name === current ? { ...context, user } : context,
-  );
-  config.users = [...config.users, { name: user }];
+let machine: readonly string[] | undefined;
+
+/** For a cluster without an authority of its own: those of this machine, as in kubectl ($SSL_CERT_FILE, $SSL_CERT_DIR), or Node.js's. */
+export function machineTrust(): TlsOptions {
+  machine ??= [...getCACertificates("system"), ...getCACertificates("extra")];
+  return machine.length > 0 ? { ca: [...machine] } : {};
 }
 
-function problem(error: unknown): string {
-  // JSON.parse quotes the text that it could not read, which here is a credential printed by a plugin.
-  if (error instanceof SyntaxError) return "the credentials plugin did not print JSON";
-  const line = cleanLine(messageOf(error));
-  return line === "" ? "the credentials plugin failed" : line;
+function certificateOf({ cert, key }: PluginCredential = {}): TlsOptions {
+  return cert === undefined ? {} : { cert, key };
 }
 
-function headersOf(options: RequestOptions): Record<string, string> {
+function headersOf(options: RequestOptions, { token }: PluginCredential = {}): Record<string, string> {
   const headers: Record<string, string> = {};
   if (typeof options.auth === "string") {
     headers["authorization"] = `Basic ${Buffer.from(options.auth).toString("base64")}`;
@@ -59,7 +70,7 @@ function headersOf(options: RequestOptions): Record<string, string> {
   for (const [name, value] of Object.entries(options.headers ?? {})) {
     headers[name.toLowerCase()] = String(value).trim();
   }
-  return headers;
+  return { ...headers, ...(token !== undefined && { authorization: `Bearer ${token}` }) };
 }
 
 function tlsOf(options: RequestOptions): TlsOptions {

@@ -38,6 +38,7 @@ const hasReason = (reason: string): Predicate => {
 };
 
 export const isNotFound = hasCode(404);
+export const isUnauthorized = hasCode(401);
 export const isForbidden = hasCode(403);
 export const isThrottled = hasCode(429);
 

@@ -1,18 +1,50 @@
+/**
+ * Finds the API server and the user as kubectl does (client-go: tools/clientcmd, client_config.go). client-node's own loader
+ * knows no `tokenFile`, drops how to impersonate, and refuses a file for an entry that nothing uses. Its KubeConfig gets what was
+ * chosen.
+ */
+
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { KubeConfig } from "@kubernetes/client-node/dist/config.js";
+import type { Cluster, User } from "@kubernetes/client-node/dist/config_types.js";
+import { type Fields, fieldsOf, isFields, listOf, nonEmptyText, textOf } from "../lib/fields.ts";
 import { messageOf } from "../lib/thrown.ts";
-import { fieldsOf, isFields } from "../lib/fields.ts";
-import { KubeError, cleanLine } from "./kube-error.ts";
+import { ExecPlugin } from "./exec-plugin.ts";
+import { invalidKubeconfig, type KubeconfigEntries, readKubeconfigs } from "./kubeconfig-files.ts";
 
 export type { KubeConfig };
 
+/** What client-node's user has no place for. */
+export interface KubeUser extends User {
+  readonly plugin?: ExecPlugin;
+  /** Headers of impersonation. */
+  readonly impersonation?: Readonly<Record<string, string | string[]>>;
+}
+
+/** kubectl's flags of these names. */
 export interface KubeConfigSource {
-  /** --kubeconfig; when it is given, no other place is used. */
+  /** When it is given, no other place is used. */
   readonly kubeconfig?: string;
-  /** --context; absent: the current one. The service account of a Pod has none. */
+  /** Absent: the current one. The service account of a Pod has none. */
   readonly context?: string;
+  readonly cluster?: string;
+  readonly user?: string;
+  readonly server?: string;
+  readonly tlsServerName?: string;
+  readonly certificateAuthority?: string;
+  readonly insecureSkipTlsVerify?: boolean;
+  readonly token?: string;
+  readonly clientCertificate?: string;
+  readonly clientKey?: string;
+  readonly username?: string;
+  readonly password?: string;
+  readonly as?: string;
+  readonly asUid?: string;
+  readonly asGroup?: readonly string[];
+  /** "key=value" each. */
+  readonly asUserExtra?: readonly string[];
   /** For tests: the root of the service account files, instead of "/". */
   readonly root?: string;
 }
@@ -26,17 +58,14 @@ const TOKEN_FILE = "/var/run/secrets/kubernetes.io/serviceaccount/token";
  * file or context that was named never leads to the Pod's own cluster, which kubectl falls back to. Throws a KubeError
  * with reason InvalidKubeConfig whose one-line message can be shown to the user unchanged.
  */
-export function loadKubeConfig({ kubeconfig, context, root = "" }: KubeConfigSource = {}): KubeConfig {
+export function loadKubeConfig(source: KubeConfigSource = {}): KubeConfig {
+  const { kubeconfig, context, root = "" } = source;
   const files = kubeconfig === undefined ? defaultFiles() : [kubeconfig];
-  if (files.length > 0) return load(files, context);
+  if (files.length > 0 || source.server !== undefined) return choose(files, source);
   const inPod = process.env["KUBERNETES_SERVICE_HOST"] && existsSync(`${root}${TOKEN_FILE}`);
-  if (context === undefined && inPod) {
-    const config = new KubeConfig();
-    config.loadFromCluster(root);
-    return config;
-  }
+  if (context === undefined && inPod) return ofPod(source, root);
   const missing = `KUBECONFIG is not set, ${homeFile() ?? "~/.kube/config"} does not exist`;
-  throw invalid(
+  throw invalidKubeconfig(
     context === undefined
       ? `no kubeconfig: ${missing}, and there is no service account of a Pod`
       : `no kubeconfig: ${missing}, and context ${JSON.stringify(context)} must be in one`,
@@ -47,13 +76,7 @@ export function loadKubeConfig({ kubeconfig, context, root = "" }: KubeConfigSou
 export function serverText(config: KubeConfig): string {
   const context = config.getCurrentContext();
   const by = context === IN_CLUSTER_CONTEXT ? "the service account of this Pod" : `context ${context}`;
-  return `${config.getCurrentCluster()?.server}, ${by}`;
-}
-
-function load(files: readonly string[], context: string | undefined): KubeConfig {
-  const config = fromFiles(files);
-  if (context !== undefined) config.setCurrentContext(context);
-  return checked(config, files.join(delimiter));
+  return [config.getCurrentCluster()?.server, ...(context === "" ? [] : [by])].join(", ");
 }
 
 /** Like kubectl: files in $KUBECONFIG that do not exist are skipped if at least one exists. Empty: no place has a file. */
@@ -76,56 +99,214 @@ function homeFile(): string | undefined {
   }
 }
 
-function fromFiles(files: readonly string[]): KubeConfig {
-  const [first, ...others] = files.map((file) => fromFile(file));
-  if (first === undefined) throw invalid("no kubeconfig: empty path");
-  for (const other of others) {
-    try {
-      first.mergeConfig(other, first.currentContext !== undefined && first.currentContext !== "");
-    } catch (error) {
-      throw invalid(`kubeconfig ${files.join(delimiter)}: ${cleanLine(messageOf(error))}`);
-    }
-  }
-  return first;
-}
-
-function fromFile(file: string): KubeConfig {
+/** The flags say as whom, if the service account may impersonate. */
+function ofPod(source: KubeConfigSource, root: string): KubeConfig {
   const config = new KubeConfig();
-  try {
-    config.loadFromFile(file);
-    return config;
-  } catch (error) {
-    throw invalid(`kubeconfig ${file}: ${fileProblem(error)}`);
-  }
-}
-
-/** Never the parser's own message: it quotes the lines around the error, which can contain a token. */
-function fileProblem(error: unknown): string {
-  const { code, syscall, mark, reason } = fieldsOf(error);
-  if (code === "ENOENT") return "no such file";
-  if (typeof syscall === "string") return `cannot be read (${String(code)})`;
-  if (isFields(mark))
-    return `not valid YAML at line ${Number(mark["line"]) + 1}: ${cleanLine(String(reason))}`;
-  if (error instanceof TypeError) return "not a kubeconfig (empty, or not a mapping)";
-  return cleanLine(messageOf(error));
-}
-
-function checked(config: KubeConfig, where: string): KubeConfig {
-  const wrong = (what: string): KubeError => invalid(`kubeconfig ${where}: ${what}`);
-  const name = config.getCurrentContext();
-  if (name === undefined || name === "") throw wrong("current-context is not set");
-  const context = config.getContextObject(name);
-  if (context === null) throw wrong(`context ${JSON.stringify(name)} does not exist`);
-  const { user, cluster: clusterName } = context;
-  const cluster = config.getCluster(clusterName);
-  if (cluster === null) throw wrong(`cluster ${JSON.stringify(clusterName)} does not exist`);
-  if (!/^https?:\/\/[^/]/.test(cluster.server) || !URL.canParse(cluster.server))
-    throw wrong(`server ${JSON.stringify(cluster.server)} is not an http(s) URL`);
-  if (user !== undefined && config.getUser(user) === null)
-    throw wrong(`user ${JSON.stringify(user)} does not exist`);
+  config.loadFromCluster(root);
+  const impersonation = impersonationOf(userFields({}, source));
+  config.users = config.users.map((user): KubeUser => ({ ...user, ...impersonation }));
   return config;
 }
 
-function invalid(message: string): KubeError {
-  return new KubeError(message, { code: 0, reason: "InvalidKubeConfig" });
+function choose(files: readonly string[], source: KubeConfigSource): KubeConfig {
+  const entries = readKubeconfigs(files);
+  const where = files.length > 0 ? `kubeconfig ${files.join(delimiter)}` : "--server";
+  try {
+    return configOf(entries, source);
+  } catch (error) {
+    throw invalidKubeconfig(`${where}: ${messageOf(error)}`);
+  }
+}
+
+/** Only what is used has to be right. Throws an Error that names the field. */
+function configOf(entries: KubeconfigEntries, source: KubeConfigSource): KubeConfig {
+  const name = source.context ?? entries.currentContext;
+  const context = contextOf(entries, name, source);
+  const clusterName = source.cluster ?? textOf(context["cluster"]);
+  const userName = source.user ?? textOf(context["user"]);
+  const cluster = clusterFields(entryOf(entries.clusters, { kind: "cluster", name: clusterName }), source);
+  const user = userFields(entryOf(entries.users, { kind: "user", name: userName }), source);
+  const config = new KubeConfig();
+  config.loadFromOptions({
+    currentContext: name,
+    contexts: [{ name, cluster: clusterName, user: userName, namespace: nonEmptyText(context["namespace"]) }],
+    clusters: [checkedCluster(clusterName, cluster)],
+    users: [checkedUser(userName, user, cluster)],
+  });
+  return config;
+}
+
+function contextOf({ contexts }: KubeconfigEntries, name: string, { server }: KubeConfigSource): Fields {
+  const context = contexts.get(name);
+  if (context !== undefined) return context;
+  if (name !== "") throw new Error(`context ${JSON.stringify(name)} does not exist`);
+  if (server === undefined) throw new Error("current-context is not set");
+  return {};
+}
+
+/** An empty name means no entry. */
+function entryOf(
+  all: ReadonlyMap<string, Fields>,
+  { kind, name }: { readonly kind: string; readonly name: string },
+): Fields {
+  const entry = name === "" ? {} : all.get(name);
+  if (entry === undefined) throw new Error(`${kind} ${JSON.stringify(name)} does not exist`);
+  return entry;
+}
+
+/** What the flags say about trust replaces what the file says. */
+function clusterFields(cluster: Fields, source: KubeConfigSource): Fields {
+  const { server, tlsServerName, certificateAuthority, insecureSkipTlsVerify } = source;
+  const trust = certificateAuthority !== undefined || insecureSkipTlsVerify === true;
+  return {
+    ...cluster,
+    ...(server !== undefined && { server, "tls-server-name": undefined }),
+    ...(tlsServerName !== undefined && { "tls-server-name": tlsServerName }),
+    ...(trust && {
+      "certificate-authority-data": undefined,
+      "certificate-authority": certificateAuthority,
+      "insecure-skip-tls-verify": insecureSkipTlsVerify,
+    }),
+  };
+}
+
+function userFields(user: Fields, source: KubeConfigSource): Fields {
+  const { token, clientCertificate, clientKey, username, password, as, asUid, asGroup, asUserExtra } = source;
+  const flags = {
+    "client-certificate": clientCertificate,
+    "client-key": clientKey,
+    username,
+    password,
+    as,
+    "as-uid": asUid,
+    "as-groups": asGroup,
+    "as-user-extra": asUserExtra && extrasOf(asUserExtra),
+  };
+  const given = Object.entries(flags).filter(([, value]) => value !== undefined);
+  return {
+    ...user,
+    ...(clientCertificate !== undefined && { "client-certificate-data": undefined }),
+    ...(clientKey !== undefined && { "client-key-data": undefined }),
+    ...(token !== undefined && { token, tokenFile: undefined }),
+    ...Object.fromEntries(given),
+  };
+}
+
+function extrasOf(words: readonly string[]): Record<string, string[]> {
+  const pairs = words.map((word) => /^([^=]+)=(.*)$/s.exec(word)?.slice(1) ?? [word, ""]);
+  const groups = Map.groupBy(pairs, ([key = ""]) => key);
+  return Object.fromEntries([...groups].map(([key, all]) => [key, all.map(([, value = ""]) => value)]));
+}
+
+const CLUSTER_FIELDS = new Set([
+  ...["server", "tls-server-name", "insecure-skip-tls-verify", "certificate-authority"],
+  ...["certificate-authority-data", "proxy-url", "disable-compression", "extensions"],
+]);
+const USER_FIELDS = new Set([
+  ...["client-certificate", "client-certificate-data", "client-key", "client-key-data", "token", "tokenFile"],
+  ...[
+    "username",
+    "password",
+    "auth-provider",
+    "exec",
+    "as",
+    "as-uid",
+    "as-groups",
+    "as-user-extra",
+    "extensions",
+  ],
+]);
+
+/** A field that is dropped can mean another user, or another idea of trust. */
+function refuseUnknown(what: string, entry: Fields, known: ReadonlySet<string>): void {
+  const unknown = Object.keys(entry).find((field) => !known.has(field));
+  if (unknown !== undefined)
+    throw new Error(`${what} has the field ${JSON.stringify(unknown)}, which kubeconfigs do not have`);
+}
+
+function checkedCluster(name: string, cluster: Fields): Cluster {
+  const what = `cluster ${JSON.stringify(name)}`;
+  refuseUnknown(what, cluster, CLUSTER_FIELDS);
+  const server = textOf(cluster["server"]);
+  if (server === "") throw new Error(`${what} has no server`);
+  if (!/^https?:\/\/[^/]/.test(server) || !URL.canParse(server))
+    throw new Error(`server ${JSON.stringify(server)} is not an http(s) URL`);
+  const trust = textsOf(cluster, { caFile: "certificate-authority", caData: "certificate-authority-data" });
+  const skipTLSVerify = cluster["insecure-skip-tls-verify"] === true;
+  if (skipTLSVerify && Object.keys(trust).length > 0)
+    throw new Error(`${what} has a certificate authority and insecure-skip-tls-verify: one or the other`);
+  const others = textsOf(cluster, { tlsServerName: "tls-server-name", proxyUrl: "proxy-url" });
+  return { name, server: server.replace(/\/$/, ""), skipTLSVerify, ...trust, ...others };
+}
+
+/** The fields that have a text, under client-node's names. */
+function textsOf<K extends string>(
+  entry: Fields,
+  names: Readonly<Record<K, string>>,
+): Partial<Record<K, string>> {
+  const pairs = Object.entries<string>(names).map(([name, field]) => [name, textOf(entry[field])] as const);
+  const given: Partial<Record<string, string>> = Object.fromEntries(pairs.filter(([, text]) => text !== ""));
+  return given;
+}
+
+function checkedUser(name: string, user: Fields, cluster: Fields): KubeUser {
+  const what = `user ${JSON.stringify(name)}`;
+  refuseUnknown(what, user, USER_FIELDS);
+  return {
+    name,
+    ...textsOf(user, {
+      certFile: "client-certificate",
+      certData: "client-certificate-data",
+      keyFile: "client-key",
+      keyData: "client-key-data",
+      username: "username",
+      password: "password",
+    }),
+    ...tokenOf(user),
+    ...pluginOf(what, user, cluster),
+    ...impersonationOf(user),
+  };
+}
+
+/** A token file wins over a token, as in client-go; client-node reads it again each minute. */
+function tokenOf(user: Fields): Pick<KubeUser, "token" | "authProvider"> {
+  const { tokenFile, "auth-provider": authProvider } = user;
+  if (nonEmptyText(tokenFile) !== undefined)
+    return { authProvider: { name: "tokenFile", config: { tokenFile } } };
+  return { ...textsOf(user, { token: "token" }), ...(isFields(authProvider) && { authProvider }) };
+}
+
+/** A token, or a name and password, that is given wins over a plugin. */
+function pluginOf(
+  what: string,
+  { exec, token, tokenFile, username }: Fields,
+  cluster: Fields,
+): Pick<KubeUser, "plugin"> {
+  const isNeeded = [token, tokenFile, username].every((field) => nonEmptyText(field) === undefined);
+  if (!isFields(exec) || !isNeeded) return {};
+  try {
+    return { plugin: new ExecPlugin(exec, cluster) };
+  } catch (error) {
+    throw new Error(`${what}: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** client-go: transport/round_trippers.go, impersonatingRoundTripper. */
+function impersonationOf(user: Fields): Pick<KubeUser, "impersonation"> {
+  const [name, uid] = [textOf(user["as"]), textOf(user["as-uid"])];
+  const groups = listOf(user["as-groups"]).map(String);
+  const extras = Object.entries(fieldsOf(user["as-user-extra"])).map(
+    ([key, values]) => [`impersonate-extra-${encodeURIComponent(key)}`, listOf(values).map(String)] as const,
+  );
+  if (name === "" && (uid !== "" || groups.length > 0 || extras.length > 0))
+    throw new Error("a group, uid or extra to impersonate needs the name of a user (as)");
+  if (name === "") return {};
+  return {
+    impersonation: {
+      "impersonate-user": name,
+      ...(uid !== "" && { "impersonate-uid": uid }),
+      ...(groups.length > 0 && { "impersonate-group": groups }),
+      ...Object.fromEntries(extras),
+    },
+  };
 }

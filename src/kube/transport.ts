@@ -2,14 +2,22 @@ import { hash } from "node:crypto";
 import { Agent, type Dispatcher, ProxyAgent, Socks5ProxyAgent } from "undici";
 import type { KubeConfig } from "@kubernetes/client-node/dist/config.js";
 import { parseJson, textOf } from "../lib/fields.ts";
-import { currentCredentials, type TlsOptions } from "./credentials.ts";
-import { childOf, withDeadline } from "./deadline.ts";
+import {
+  type Credentials,
+  currentCredentials,
+  currentUser,
+  machineTrust,
+  type TlsOptions,
+} from "./credentials.ts";
+import { type Child, childOf, type Limits, withDeadline } from "./deadline.ts";
+import { proxyOf } from "./proxy-environment.ts";
 import { ServerClock } from "./server-clock.ts";
 import {
   type Attempt,
   fromStatus,
   fromTransport,
   invalidResponse,
+  isUnauthorized,
   KubeError,
   responseTooLarge,
 } from "./kube-error.ts";
@@ -36,6 +44,7 @@ export interface Body {
 
 export interface TransportOptions {
   readonly userAgent: string;
+  /** Infinity: only the caller ends a request. */
   readonly timeoutMs: number;
   readonly maxResponseBytes: number;
 }
@@ -48,6 +57,13 @@ interface Pools {
 }
 
 type Answer = Dispatcher.ResponseData;
+
+interface Sending {
+  readonly request: HttpRequest;
+  readonly credentials: Credentials;
+  readonly signal: AbortSignal;
+  readonly pool: "requests" | "watches";
+}
 
 export const JSON_TYPE = "application/json";
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -77,43 +93,74 @@ export class Transport {
 
   /** Sends a request and receives its response within the timeout. */
   async body(request: HttpRequest): Promise<Body> {
-    const limits = { timeoutMs: this.#options.timeoutMs, signal: request.signal };
     const maxBytes = Math.min(request.maxBytes ?? Infinity, this.#options.maxResponseBytes);
-    const work = async (signal: AbortSignal): Promise<Body> => {
-      const sent = performance.now();
-      const answer = await this.#send(request, signal, "requests");
-      this.clock.read(answer.headers["date"], sent);
-      const bytes = await readBody(request.attempt, answer.body, maxBytes);
-      return { text: bytes.toString("utf8"), bytes: bytes.length };
-    };
-    try {
-      return await withDeadline(request.attempt, limits, work);
-    } catch (error) {
-      throw fromTransport(request.attempt, error);
-    }
+    return await this.#authenticated(request, async (credentials) => {
+      const work = async (signal: AbortSignal): Promise<Body> => {
+        const sent = performance.now();
+        const answer = await this.#send({ request, credentials, signal, pool: "requests" });
+        this.clock.read(answer.headers["date"], sent);
+        const bytes = await readBody(request.attempt, answer.body, maxBytes);
+        return { text: bytes.toString("utf8"), bytes: bytes.length };
+      };
+      return await withDeadline(request.attempt, this.#limitsOf(request), work);
+    });
   }
 
   /** Returns an endless body: the timeout covers the time to its first line, after which only `signal` ends it. */
   async stream(request: HttpRequest & { readonly signal: AbortSignal }): Promise<Answer["body"]> {
-    const limits = { timeoutMs: this.#options.timeoutMs, signal: request.signal };
-    const life = childOf(request.signal);
+    return await this.#authenticated(request, async (credentials) => {
+      const life = childOf(request.signal);
+      try {
+        const work = (opening: AbortSignal): Promise<Answer> =>
+          this.#open(
+            { request, credentials, signal: life.controller.signal, pool: "watches" },
+            opening,
+            life,
+          );
+        const { body } = await withDeadline(request.attempt, this.#limitsOf(request), work);
+        // An abort after the last read would otherwise emit an error event without a listener.
+        body.on("error", () => undefined).once("close", () => life.release());
+        return body;
+      } catch (error) {
+        life.release();
+        life.controller.abort();
+        throw error;
+      }
+    });
+  }
+
+  /** Once more, if the API server refused what a plugin gave: it may give something else. */
+  async #authenticated<T>(request: HttpRequest, send: (credentials: Credentials) => Promise<T>): Promise<T> {
     try {
-      const work = (signal: AbortSignal): Promise<Answer> => this.#open(request, signal, life.controller);
-      const { body } = await withDeadline(request.attempt, limits, work);
-      // An abort after the last read would otherwise emit an error event without a listener.
-      body.on("error", () => undefined).once("close", () => life.release());
-      return body;
+      const credentials = await this.#credentials(request);
+      try {
+        return await send(credentials);
+      } catch (error) {
+        if (credentials.forget === undefined || !isUnauthorized(error)) throw error;
+        credentials.forget();
+        return await send(await this.#credentials(request));
+      }
     } catch (error) {
-      life.release();
-      life.controller.abort();
       throw fromTransport(request.attempt, error);
     }
   }
 
-  async #open(request: HttpRequest, opening: AbortSignal, life: AbortController): Promise<Answer> {
-    const giveUp = (): void => life.abort();
+  /** A person who answers a plugin has all the time that they need. */
+  async #credentials(request: HttpRequest): Promise<Credentials> {
+    const { attempt, signal } = request;
+    const limits = currentUser(this.#config)?.plugin === undefined ? this.#limitsOf(request) : { signal };
+    return await withDeadline(attempt, limits, () => currentCredentials(this.#config, attempt));
+  }
+
+  #limitsOf({ signal }: HttpRequest): Limits {
+    const { timeoutMs } = this.#options;
+    return { signal, ...(timeoutMs !== Infinity && { timeoutMs }) };
+  }
+
+  async #open(sending: Sending, opening: AbortSignal, life: Child): Promise<Answer> {
+    const giveUp = (): void => life.controller.abort();
     opening.addEventListener("abort", giveUp, { once: true });
-    const answer = await this.#send(request, life.signal, "watches");
+    const answer = await this.#send(sending);
     opening.removeEventListener("abort", giveUp);
     return answer;
   }
@@ -128,9 +175,8 @@ export class Transport {
   }
 
   /** Resolves with a 2xx response whose body must be read or dropped. */
-  async #send(request: HttpRequest, signal: AbortSignal, pool: "requests" | "watches"): Promise<Answer> {
+  async #send({ request, credentials, signal, pool }: Sending): Promise<Answer> {
     const { attempt } = request;
-    const credentials = await currentCredentials(this.#config, attempt);
     if (this.#closed) throw new KubeError(`${attempt}: client is closed`, { code: 0, reason: "Aborted" });
     signal.throwIfAborted();
     const server = new URL(this.#config.getCurrentCluster()?.server ?? "");
@@ -184,11 +230,13 @@ export class Transport {
       headersTimeout: 0, // withDeadline
       bodyTimeout: 0, // withDeadline, and the informer's idle time-out
     };
-    const proxy = this.#config.getCurrentCluster()?.proxyUrl;
-    if (proxy === undefined || proxy === "")
-      return new Agent({ ...common, connect: { ...tls, ...keepAlive } });
-    if (proxy.startsWith("socks")) return new Socks5ProxyAgent(proxy, { ...common, requestTls: tls });
-    return new ProxyAgent({ ...common, uri: proxy, requestTls: { ...tls, ...keepAlive } });
+    const { server = "", proxyUrl } = this.#config.getCurrentCluster() ?? {};
+    const proxy = proxyUrl ?? proxyOf(new URL(server));
+    const trusted = { ...machineTrust(), ...tls };
+    if (proxy === undefined) return new Agent({ ...common, connect: { ...trusted, ...keepAlive } });
+    if (proxy.startsWith("socks"))
+      return new Socks5ProxyAgent(proxy.replace(/^socks5h:/, "socks5:"), { ...common, requestTls: trusted });
+    return new ProxyAgent({ ...common, uri: proxy, requestTls: { ...trusted, ...keepAlive } });
   }
 }
 

@@ -1,33 +1,76 @@
 /** Flags of commands that use the API server, and their failures. */
 
-import { type Command, InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { messageOf } from "../../lib/thrown.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import type { ObjectKey } from "../../kube/resource.ts";
-import { CommandError, meantText, USAGE } from "../command.ts";
+import type { KubeConfigSource } from "../../kube/kubeconfig.ts";
+import { collect, CommandError, meantText, USAGE } from "../command.ts";
 import { parseDuration } from "../../policy/duration.ts";
 import { shellQuote } from "../../policy/message.ts";
 import { nearest } from "../../policy/validation/field-message.ts";
 import { stderr } from "../terminal/output.ts";
 
-export interface ConnectionFlags {
-  /** A file; absent: the same search as kubectl. */
-  readonly kubeconfig?: string;
-  /** A context of the kubeconfig; absent: the current one. */
-  readonly context?: string;
+/** kubectl's flags: absent means what kubectl does without them. */
+export interface ConnectionFlags extends Omit<KubeConfigSource, "root"> {
+  /** In milliseconds; 0: a request may take any time. */
+  readonly requestTimeout?: number;
 }
+
+/** Named in the help. */
+const SHOWN = {
+  kubeconfig: new Option("--kubeconfig <file>", "how to reach the API server; default: as kubectl"),
+  context: new Option(
+    "--context <name>",
+    "of the kubeconfig; default: the current one (kubectl's --server, --as and the like work, too)",
+  ),
+};
+
+/** The rest of genericclioptions.ConfigFlags (k8s.io/cli-runtime). */
+const OTHERS = {
+  cluster: new Option("--cluster <name>"),
+  user: new Option("--user <name>"),
+  server: new Option("-s, --server <url>"),
+  tlsServerName: new Option("--tls-server-name <name>"),
+  certificateAuthority: new Option("--certificate-authority <file>"),
+  insecureSkipTlsVerify: new Option("--insecure-skip-tls-verify"),
+  token: new Option("--token <token>"),
+  clientCertificate: new Option("--client-certificate <file>"),
+  clientKey: new Option("--client-key <file>"),
+  username: new Option("--username <name>"),
+  password: new Option("--password <password>"),
+  as: new Option("--as <user>"),
+  asUid: new Option("--as-uid <uid>"),
+  asGroup: new Option("--as-group <group>").argParser(collect),
+  asUserExtra: new Option("--as-user-extra <key=value>").argParser(collect),
+  requestTimeout: new Option("--request-timeout <duration>").argParser(parseRequestTimeout),
+} as const satisfies Partial<Record<keyof ConnectionFlags, Option>>;
+
+const SECRETS: ReadonlySet<string> = new Set(["token", "password"]);
 
 export function addConnectionFlags(command: Command): Command {
-  return command
-    .option("--kubeconfig <file>", "how to reach the API server; default: as kubectl")
-    .option("--context <name>", "of the kubeconfig; default: the current one");
+  for (const option of Object.values(SHOWN)) command.addOption(option);
+  for (const option of Object.values(OTHERS)) command.addOption(option.hideHelp());
+  return command;
 }
 
-/** Appended to a printed command, so that it uses the same cluster: " --context prod". */
-export function connectionWords({ kubeconfig, context }: ConnectionFlags): string {
-  return Object.entries({ kubeconfig, context })
-    .map(([flag, value]) => (value === undefined ? "" : ` --${flag} ${shellQuote(value)}`))
+/** Appended to a printed command, so that it uses the same cluster as the same user: " --context prod". No secrets. */
+export function connectionWords(flags: ConnectionFlags): string {
+  const options = Object.entries({ ...SHOWN, ...OTHERS });
+  return options
+    .flatMap(([name, { long }]) => {
+      const value: unknown = Object.entries(flags).find(([given]) => given === name)?.[1];
+      if (value === undefined || SECRETS.has(name)) return [];
+      if (value === true) return [` ${long}`];
+      const values = name === "requestTimeout" ? [`${String(value)}ms`] : [value].flat();
+      return values.map((each) => ` ${long} ${shellQuote(String(each))}`);
+    })
     .join("");
+}
+
+/** As in kubectl, a bare number means seconds. */
+function parseRequestTimeout(text: string): number {
+  return /^\d+$/.test(text) ? Number(text) * 1000 : parseTime(text);
 }
 
 /** Parses a duration to milliseconds. */

@@ -19,7 +19,9 @@ export async function withApiServer<T>(
   work: (client: KubeClient, server: string) => Promise<T>,
 ): Promise<T> {
   const config = await reading(() => loadKubeConfig(connection));
-  const client = await reading(() => new KubeClient(config, { version: VERSION }));
+  const { requestTimeout } = connection;
+  const timeout = requestTimeout !== undefined && { timeoutMs: requestTimeout || Infinity };
+  const client = await reading(() => new KubeClient(config, { version: VERSION, ...timeout }));
   try {
     return await work(client, serverText(config));
   } finally {

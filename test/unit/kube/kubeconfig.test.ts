@@ -35,8 +35,8 @@ const context = { name: "x", context: { cluster: "c", user: "u" } };
 const good = { "current-context": "x", contexts: [context], clusters: [cluster], users: [user] };
 
 const broken: Record<string, { text: string; says: RegExp }> = {
-  "an empty file": { text: "", says: /input is empty/ },
-  "a scalar": { text: "hello", says: /current-context is not set/ },
+  "an empty file": { text: "", says: /current-context is not set/ },
+  "a scalar": { text: "hello", says: /not a kubeconfig \(not a mapping\)/ },
   "broken YAML": { text: "users:\n- token: hunter2-hunter2\n  x: [\n", says: /not valid YAML at line \d+/ },
   "no current context": {
     text: JSON.stringify({ ...good, "current-context": "" }),
@@ -53,7 +53,38 @@ const broken: Record<string, { text: string; says: RegExp }> = {
   "an unknown user": { text: JSON.stringify({ ...good, users: [] }), says: /user "u" does not exist/ },
   "no server": {
     text: JSON.stringify({ ...good, clusters: [{ name: "c", cluster: {} }] }),
-    says: /clusters\[0\]\.cluster\.server is missing/,
+    says: /cluster "c" has no server/,
+  },
+  "a name that is there twice": {
+    text: JSON.stringify({ ...good, users: [user, user] }),
+    says: /users: the name "u" is there twice/,
+  },
+  "a field that no kubeconfig has": {
+    text: JSON.stringify({ ...good, users: [{ name: "u", user: { "token-file": "/t" } }] }),
+    says: /user "u" has the field "token-file", which kubeconfigs do not have/,
+  },
+  "a plugin without interactiveMode": {
+    text: JSON.stringify({
+      ...good,
+      users: [{ name: "u", user: { exec: { apiVersion: "client.authentication.k8s.io/v1", command: "x" } } }],
+    }),
+    says: /user "u": exec\.interactiveMode "": allowed: Never, IfAvailable, Always/,
+  },
+  "a group to impersonate, and no user": {
+    text: JSON.stringify({ ...good, users: [{ name: "u", user: { token: "t", "as-groups": ["a"] } }] }),
+    says: /needs the name of a user \(as\)/,
+  },
+  "an authority and no need of one": {
+    text: JSON.stringify({
+      ...good,
+      clusters: [
+        {
+          name: "c",
+          cluster: { server: "https://host", "insecure-skip-tls-verify": true, "certificate-authority": "x" },
+        },
+      ],
+    }),
+    says: /one or the other/,
   },
   "a server that is no URL": {
     text: JSON.stringify({ ...good, clusters: [{ name: "c", cluster: { server: "host:6443" } }] }),

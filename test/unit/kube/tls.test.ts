@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { chmodSync, writeFileSync } from "node:fs";
+import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createConnection } from "node:net";
 import type { Socket } from "node:net";
@@ -36,17 +36,19 @@ async function startTlsLab(t: TestContext): Promise<TlsLab> {
   return { server, connect };
 }
 
+const PLUGIN_API = "client.authentication.k8s.io/v1";
+
 /** An exec plugin that is the shell script. */
-function plugin(t: TestContext, script: string): object {
+function plugin(t: TestContext, script: string, more: object = {}): object {
   const command = join(scratch(t), "plugin");
   writeFileSync(command, `#!/bin/sh\n${script}\n`);
   chmodSync(command, 0o755);
-  return { exec: { apiVersion: "client.authentication.k8s.io/v1", command, args: [] } };
+  return { exec: { apiVersion: PLUGIN_API, command, interactiveMode: "Never", ...more } };
 }
 
 function credential(token: string, more: object = {}): string {
   const status = { token, expirationTimestamp: "2001-01-01T00:00:00Z", ...more };
-  return `echo '${JSON.stringify({ kind: "ExecCredential", status })}'`;
+  return `echo '${JSON.stringify({ apiVersion: PLUGIN_API, kind: "ExecCredential", status })}'`;
 }
 
 async function failure(promise: Promise<unknown>): Promise<KubeError> {
@@ -155,10 +157,22 @@ test("a credentials plugin's token is asked for again when it has expired", asyn
 });
 
 const plugins: Record<string, { script: string; says: RegExp }> = {
-  "exits with an error": { script: "echo no login >&2; exit 1", says: /credentials: no login/ },
-  "fails silently": { script: "exit 1", says: /credentials: the credentials plugin failed/ },
+  "exits with an error": {
+    script: "exit 3",
+    says: /credentials: the credentials plugin \S+ failed: exit code 3/,
+  },
+  "is killed": { script: "kill -9 $$", says: /plugin \S+ failed: SIGKILL/ },
   "prints a bare token": { script: "echo s3cr3t-s3cr3t", says: /did not print JSON/ },
-  "prints another JSON": { script: "echo '{}'", says: /credentials: / },
+  "prints another JSON": { script: "echo '{}'", says: /printed no ExecCredential/ },
+  "prints another apiVersion": {
+    script: `echo '{"kind":"ExecCredential","apiVersion":"v2"}'`,
+    says: /another apiVersion than client\.authentication\.k8s\.io\/v1/,
+  },
+  "prints no credential": { script: credential(""), says: /neither a token nor a client certificate/ },
+  "prints a certificate alone": {
+    script: credential("", { clientCertificateData: "s3cr3t" }),
+    says: /a client certificate without its key/,
+  },
 };
 for (const [name, { script, says }] of Object.entries(plugins)) {
   test(`a credentials plugin that ${name} is an error to try again`, async (t) => {
@@ -172,16 +186,91 @@ for (const [name, { script, says }] of Object.entries(plugins)) {
   });
 }
 
-test("a credentials plugin that is not there is an error to try again", async (t) => {
+test("a credentials plugin that is not there says how to install it", async (t) => {
   const { connect } = await startTlsLab(t);
-  const error = await failure(connect({ exec: { command: "/no/such/plugin" } }).get(WIDGETS, KEY));
+  const exec = plugin(t, "", { command: "/no/such/plugin", installHint: "Install it with brew." });
+  const error = await failure(connect(exec).get(WIDGETS, KEY));
   assert.equal(error.reason, "Credentials");
+  assert.match(
+    error.message,
+    /the credentials plugin \/no\/such\/plugin was not found\. Install it with brew\.$/,
+  );
 });
 
-test("a credentials plugin that hangs ends with the time-out", async (t) => {
+test("the time that a person takes for a plugin does not count against the request", async (t) => {
+  const { server, connect } = await startTlsLab(t);
+  const client = connect(plugin(t, `sleep 0.3; ${credential("t")}`), {}, { timeoutMs: 200 });
+  await client.get(WIDGETS, KEY);
+  assert.equal(server.last("get").headers.authorization, "Bearer t");
+});
+
+test("who gives a request up does not wait for a plugin that hangs", async (t) => {
   const { connect } = await startTlsLab(t);
-  const client = connect(plugin(t, "exec sleep 1"), {}, { timeoutMs: 50 });
-  assert.equal((await failure(client.get(WIDGETS, KEY))).reason, "Timeout");
+  const stop = new AbortController();
+  const reading = connect(plugin(t, "exec sleep 2")).get(WIDGETS, KEY, { signal: stop.signal });
+  stop.abort();
+  assert.equal((await failure(reading)).reason, "Aborted");
+});
+
+test("a credential that the API server refuses is asked for again, once", async (t) => {
+  const { server, connect } = await startTlsLab(t);
+  const file = join(scratch(t), "n");
+  const forever = { expirationTimestamp: undefined };
+  const script = `echo x >> ${file}; n=$(wc -l < ${file}); ${credential("token-'$n'", forever)}`;
+  const client = connect(plugin(t, script));
+  server.token = "token-1";
+  await client.get(WIDGETS, KEY);
+  await client.get(WIDGETS, KEY);
+  server.token = "token-2";
+  await client.get(WIDGETS, KEY);
+  server.token = "revoked";
+  assert.equal((await failure(client.get(WIDGETS, KEY))).code, 401);
+  const tokens = server.requests.map(({ headers }) => headers.authorization?.replace("Bearer token-", ""));
+  assert.deepEqual(tokens, ["1", "1", "1", "2", "2", "3"]);
+});
+
+test("many requests at once ask a plugin once, and it learns for which cluster", async (t) => {
+  const { server, connect } = await startTlsLab(t);
+  const folder = scratch(t);
+  const script = `echo "$KUBERNETES_EXEC_INFO" >> ${folder}/info; echo "$MODE" >> ${folder}/mode; ${credential("t", { expirationTimestamp: undefined })}`;
+  const env = [{ name: "MODE", value: "mfa" }];
+  const extension = { name: "client.authentication.k8s.io/exec", extension: { audience: "a" } };
+  const client = connect(plugin(t, script, { provideClusterInfo: true, env }), { extensions: [extension] });
+  await Promise.all(Array.from({ length: 9 }, async () => await client.get(WIDGETS, KEY)));
+  assert.equal(readFileSync(join(folder, "mode"), "utf8"), "mfa\n");
+  const info = JSON.parse(readFileSync(join(folder, "info"), "utf8"));
+  assert.deepEqual(info, {
+    kind: "ExecCredential",
+    apiVersion: PLUGIN_API,
+    spec: {
+      interactive: false,
+      cluster: {
+        server: `https://127.0.0.1:${server.port}`,
+        "certificate-authority-data": Buffer.from(identity.cert).toString("base64"),
+        config: { audience: "a" },
+      },
+    },
+  });
+});
+
+test("a user who impersonates sends all of whom", async (t) => {
+  const { server, connect } = await startTlsLab(t);
+  const user = {
+    token: "t",
+    as: "jane",
+    "as-uid": "7",
+    "as-groups": ["a", "b"],
+    "as-user-extra": { "x/y": ["1"] },
+  };
+  await connect(user).get(WIDGETS, KEY);
+  const { headers } = server.last("get");
+  const sent = Object.entries(headers).filter(([name]) => name.startsWith("impersonate-"));
+  assert.deepEqual(Object.fromEntries(sent), {
+    "impersonate-user": "jane",
+    "impersonate-uid": "7",
+    "impersonate-group": "a, b",
+    "impersonate-extra-x%2fy": "1",
+  });
 });
 
 test("a token file that disappears is an error to try again, and its line feed is not sent", async (t) => {

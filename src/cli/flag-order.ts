@@ -1,0 +1,34 @@
+/** kubectl takes its flags before the command as well: `--context prod get`. Commander knows flags of a command only behind it. */
+
+import type { Command, Option } from "commander";
+
+/** The same words with the flags that stand before the command behind it. */
+export function flagsBehind(words: readonly string[], program: Command): readonly string[] {
+  const options = optionsOf(program);
+  let start = 0;
+  for (let word = words[start]; word !== undefined && word.startsWith("-"); word = words[start]) {
+    const option = options.get(word.split("=", 1)[0] ?? "");
+    if (option === undefined) return words;
+    start += option.required && !word.includes("=") ? 2 : 1;
+  }
+  const length = commandLength(words.slice(start), program);
+  const path = words.slice(start, start + length);
+  return length === 0 ? words : [...path, ...words.slice(0, start), ...words.slice(start + length)];
+}
+
+/** Those of all commands, by each of their names. One of the program itself comes first as it is. */
+function optionsOf(program: Command): ReadonlyMap<string, Option> {
+  const all = (command: Command): readonly Option[] => [
+    ...command.options,
+    ...command.commands.flatMap((each) => all(each)),
+  ];
+  const own = new Set(program.options);
+  const others = all(program).filter((option) => !own.has(option));
+  return new Map(others.flatMap((option) => [option.short, option.long].map((name) => [name ?? "", option])));
+}
+
+/** How many of the first words name a command, and an action of it. */
+function commandLength([word, ...rest]: readonly string[], { commands }: Command): number {
+  const command = commands.find((each) => each.name() === word);
+  return command === undefined ? 0 : 1 + commandLength(rest, command);
+}
