@@ -6,6 +6,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Server } from "node:https";
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 
 interface Connection {
   readonly tcp: Socket;
@@ -24,7 +25,7 @@ export class Connections {
   /** All connections, with TLS or during the handshake, the oldest first. */
   readonly #byPeer = new Map<string, Connection>();
   /** Connections with TLS. */
-  readonly #bySocket = new Map<Socket, Connection>();
+  readonly #bySocket = new Map<Duplex, Connection>();
   #shedding = false;
   #closing = false;
 
@@ -54,6 +55,11 @@ export class Connections {
     connection.answer = response;
     response.once("close", () => this.#answered(connection, response));
     return true;
+  }
+
+  /** Whether the start of an answer may be on its way. */
+  hasBegunAnswer(socket: Duplex): boolean {
+    return this.#bySocket.get(socket)?.answer?.headersSent === true;
   }
 
   /** Whether the next answer must carry `connection: close`. */

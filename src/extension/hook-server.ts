@@ -58,6 +58,17 @@ interface Answer {
 
 const NO_BODY = new WholeBody([]);
 
+/** To what is no HTTP of a request, by Node.js's code of the error. */
+function refusalTo({ code = "" }: NodeJS.ErrnoException): string | undefined {
+  if (code === "ERR_HTTP_REQUEST_TIMEOUT") return statusLine("408 Request Timeout");
+  if (code === "HPE_HEADER_OVERFLOW") return statusLine("431 Request Header Fields Too Large");
+  return code.startsWith("HPE_") ? statusLine("400 Bad Request") : undefined;
+}
+
+function statusLine(status: string): string {
+  return `HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`;
+}
+
 export function createHookServer(options: HookServerOptions): TlsServer {
   const { log, undecodable } = options;
   const tlsServer = createTlsServer(options);
@@ -80,6 +91,13 @@ export function createHookServer(options: HookServerOptions): TlsServer {
       call(exchange, body);
       body.free();
     });
+  });
+
+  // Without a listener, Node.js leaves a connection open that renegotiates TLS too often.
+  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+    const text = connections.hasBegunAnswer(socket) ? undefined : refusalTo(error);
+    if (text === undefined || !socket.writable) socket.destroy();
+    else socket.end(text, () => socket.destroy());
   });
 
   function call(exchange: Call, body: WholeBody): void {

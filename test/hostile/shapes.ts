@@ -196,11 +196,11 @@ async function renegotiation(target: Target, tally: Tally): Promise<void> {
     count += 1;
     socket.renegotiate({}, again);
   };
-  socket.once("close", () => resolve(count));
+  const over = ended(socket);
   again(null);
-  const allowed = await promise;
+  const allowed = await Promise.race([promise, over.then(() => count)]);
   socket.destroy();
-  await ended(socket);
+  await over;
   if (allowed > 10) tally.wrong("invalid", "renegotiation without end");
   else tally.refusal();
 }

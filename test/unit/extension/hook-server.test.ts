@@ -231,6 +231,18 @@ test("a body that stops in the middle ends the connection when its time is over"
   assert.match(await all, /^HTTP\/1\.1 408 [^]*Connection: close\r\n\r\n$/);
 });
 
+test("a client that renegotiates TLS too often loses its connection", { timeout: 60_000 }, async (t) => {
+  const { port } = await start(t);
+  const options = { host: "127.0.0.1", port, rejectUnauthorized: false, maxVersion: "TLSv1.2" } as const;
+  const socket = connectTls(options).on("error", () => undefined);
+  await once(socket, "secureConnect");
+  const again = (error: Error | null): void => {
+    if (error === null && !socket.destroyed) socket.renegotiate({}, again);
+  };
+  again(null);
+  await once(socket, "close");
+});
+
 test("a client that hangs up in the middle of a body is dropped", async (t) => {
   const { port, log } = await start(t);
   const { socket, all } = await dial(port);
