@@ -16,15 +16,16 @@ export function flagsBehind(words: readonly string[], program: Command): readonl
   return length === 0 ? words : [...path, ...words.slice(0, start), ...words.slice(start + length)];
 }
 
-/** Those of all commands, by each of their names. One of the program itself comes first as it is. */
+/** Those of the program and of all commands, by each of their names, without --version, which needs no command. */
 function optionsOf(program: Command): ReadonlyMap<string, Option> {
   const all = (command: Command): readonly Option[] => [
     ...command.options,
     ...command.commands.flatMap((each) => all(each)),
   ];
-  const own = new Set(program.options);
-  const others = all(program).filter((option) => !own.has(option));
-  return new Map(others.flatMap((option) => [option.short, option.long].map((name) => [name ?? "", option])));
+  const options = all(program).filter((option) => option.name() !== "version");
+  return new Map(
+    options.flatMap((option) => [option.short, option.long].map((name) => [name ?? "", option])),
+  );
 }
 
 /** How many of the first words name a command, and an action of it. */
