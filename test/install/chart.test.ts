@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -297,6 +297,14 @@ test("values for the Pods reach the Deployment", async () => {
     nodeSelector: { disk: "fast" },
     tolerations: [{ key: "special" }],
     affinity: { nodeAffinity: {} },
+    securityContext: { readOnlyRootFilesystem: false },
+    deploymentAnnotations: { reloader: "true" },
+    extraVolumes: [{ name: "ca", configMap: { name: "ca" } }],
+    extraVolumeMounts: [{ name: "ca", mountPath: "/ca" }],
+    hostNetwork: true,
+    topologySpreadConstraints: [{ topologyKey: "rack", maxSkew: 1, whenUnsatisfiable: "DoNotSchedule" }],
+    serviceAccount: { annotations: { role: "arn" } },
+    podDisruptionBudget: { maxUnavailable: "50%" },
   };
   const flags = Object.entries(values).flatMap(([name, value]) => [
     "--set-json",
@@ -318,6 +326,53 @@ test("values for the Pods reach the Deployment", async () => {
   assert.deepEqual(Object.keys(pod.spec.affinity), ["nodeAffinity", "podAntiAffinity"]);
   const accounts = objects.filter(({ kind }) => kind === "ServiceAccount");
   for (const account of accounts) assert.deepEqual(account["imagePullSecrets"], values.imagePullSecrets);
+  assert.equal(container.securityContext.readOnlyRootFilesystem, false);
+  assert.equal(container.securityContext.allowPrivilegeEscalation, false);
+  assert.deepEqual(deploymentOf(objects).metadata.annotations, values.deploymentAnnotations);
+  assert.deepEqual(pod.spec.volumes.at(-1), values.extraVolumes[0]);
+  assert.deepEqual(container.volumeMounts.at(-1), values.extraVolumeMounts[0]);
+  assert.deepEqual([pod.spec.hostNetwork, pod.spec.dnsPolicy], [true, "ClusterFirstWithHostNet"]);
+  assert.deepEqual(pod.spec.topologySpreadConstraints.slice(1), values.topologySpreadConstraints);
+  assert.deepEqual(accounts[0]?.metadata.annotations, values.serviceAccount.annotations);
+  const budget = objects.find(({ kind }) => kind === "PodDisruptionBudget");
+  assert.equal(budget?.["spec"].maxUnavailable, "50%");
+});
+
+test("the user of a Pod can be left to the cluster, as OpenShift wants it", async () => {
+  const unset = ["runAsUser", "runAsGroup", "fsGroup"].flatMap((name) => [
+    "--set",
+    `podSecurityContext.${name}=null`,
+  ]);
+  const { securityContext } = deploymentOf(await template(...unset))["spec"].template.spec;
+  assert.deepEqual(securityContext, { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } });
+});
+
+test("common labels are those of all objects and Pods", async () => {
+  const objects = await template("--set", "commonLabels.team=platform", "--set", "monitoring.enabled=true");
+  for (const object of objects.filter(({ kind }) => kind !== "CustomResourceDefinition"))
+    assert.equal(object.metadata.labels?.["team"], "platform", nameOf(object));
+  assert.equal(deploymentOf(objects)["spec"].template.metadata.labels.team, "platform");
+});
+
+test("a budget for disruptions can be left out", async () => {
+  const objects = await template("--set", "podDisruptionBudget.enabled=false");
+  assert.ok(objects.every(({ kind }) => kind !== "PodDisruptionBudget"));
+});
+
+test("an umbrella chart switches it on and off by its condition, with values that are global", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "hookpolicy-umbrella-"));
+  try {
+    await cp(CHART, join(folder, "charts/hookpolicy"), { recursive: true });
+    const dependency = { name: "hookpolicy", version: metadata.version, condition: "hookpolicy.enabled" };
+    const chart = { apiVersion: "v2", name: "platform", version: "1.0.0", dependencies: [dependency] };
+    await writeFile(join(folder, "Chart.yaml"), JSON.stringify(chart));
+    const rendered = async (isEnabled: boolean): Promise<string> =>
+      await helm("template", "p", folder, "--set", `hookpolicy.enabled=${isEnabled},global.imageRegistry=x`);
+    assert.ok(objectsOf(await rendered(true)).some(({ kind }) => kind === "Deployment"));
+    assert.equal((await rendered(false)).trim(), "");
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 });
 
 test("an API server that knows ExtensionConfigs only as v1alpha1 gets one of that version", async () => {

@@ -12,6 +12,9 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{- define "hookpolicy.image" -}}
@@ -22,24 +25,6 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{ .repository }}:{{ .tag | default $.Chart.AppVersion }}
 {{- end }}
 {{- end }}
-{{- end }}
-
-{{/* Of every Pod of the chart. */}}
-{{- define "hookpolicy.podSecurityContext" -}}
-runAsNonRoot: true
-runAsUser: 65532
-runAsGroup: 65532
-fsGroup: 65532
-seccompProfile:
-  type: RuntimeDefault
-{{- end }}
-
-{{/* Of every container of the chart. */}}
-{{- define "hookpolicy.securityContext" -}}
-allowPrivilegeEscalation: false
-readOnlyRootFilesystem: true
-capabilities:
-  drop: [ALL]
 {{- end }}
 
 {{/* The label app.kubernetes.io/name is another one: the Service and the Deployment select by it. */}}
