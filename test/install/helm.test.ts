@@ -247,4 +247,13 @@ describe("with helm", () => {
     assert.deepEqual(await finalizers(), ["example.com/other", FINALIZER]);
     await operator.daemon.stop();
   });
+
+  test("over CRDs of another release it installs with --take-ownership, and no policy goes", async () => {
+    const { uid } = (await cp.get(POLICY)).metadata;
+    await helmIn(cp, "uninstall", ...RELEASE, "--no-hooks");
+    const install = ["install", "hooks", CHART, "--namespace", "platform", "--create-namespace"];
+    await assert.rejects(helmIn(cp, ...install), /invalid ownership metadata/);
+    await helmIn(cp, ...install, "--take-ownership");
+    assert.equal((await cp.get(POLICY)).metadata.uid, uid);
+  });
 });
