@@ -29,7 +29,7 @@ export function addInit(program: Command): void {
 
 async function init(dir: string): Promise<void> {
   if (dir === "") throw new UsageError("the path is empty");
-  const { starterFiles } = await import("./starter.ts");
+  const { NPM_PACKAGE, starterFiles } = await import("./starter.ts");
   for (const [name, content] of Object.entries(starterFiles())) {
     const path = join(dir, name);
     try {
@@ -43,6 +43,11 @@ async function init(dir: string): Promise<void> {
       stderr.line(`${path} exists: left as it is`);
     }
   }
+  stdout.line("");
+  stdout.line(
+    `HookPolicy is on no public registry. Put ${NPM_PACKAGE} of a release where your pipelines reach it, and set their`,
+  );
+  stdout.line("variables HOOKPOLICY_PACKAGE, to its URL, and HOOKPOLICY_SHA256, to its line in SHA256SUMS.");
 }
 
 const REASONS: Readonly<Record<string, string>> = {

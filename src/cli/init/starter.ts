@@ -122,6 +122,15 @@ spec:
             to: "2026-11-30T05:00:00Z"
 `;
 
+/** The file of a release. */
+export const NPM_PACKAGE = `hookpolicy-npm-${VERSION}.tgz`;
+
+/** No registry of the public has HookPolicy: whoever takes its name there would run code in every pipeline. */
+const PACKAGE = [
+  "# Variables that you set: a URL, or a file of this repository, that is",
+  `# ${NPM_PACKAGE} of a release, and its line in SHA256SUMS.`,
+];
+
 const GITHUB = `name: hookpolicy
 on:
   pull_request:
@@ -133,22 +142,34 @@ permissions:
 jobs:
   check:
     runs-on: ubuntu-latest
+    env:
+      ${PACKAGE.join("\n      ")}
+      HOOKPOLICY_PACKAGE: \${{ vars.HOOKPOLICY_PACKAGE }}
+      HOOKPOLICY_SHA256: \${{ vars.HOOKPOLICY_SHA256 }}
     steps:
       - uses: actions/checkout@v4
       - uses: actions/setup-node@v4
         with:
           node-version: 22
-      - run: npm install --global hookpolicy@${VERSION}
+      - run: |
+          folder=$(mktemp -d)
+          npm pack --silent --pack-destination "$folder" "$HOOKPOLICY_PACKAGE"
+          echo "$HOOKPOLICY_SHA256  $(ls "$folder"/*.tgz)" | sha256sum -c -
+          npm install --global "$folder"/*.tgz
       - run: hookpolicy validate policies/ -o github
       - run: hookpolicy test tests/ --require-tests -o markdown >> "$GITHUB_STEP_SUMMARY"
 `;
 
 const GITLAB = `hookpolicy:
   image: node:22-alpine
+  ${PACKAGE.join("\n  ")}
   rules:
     - changes: [policies/**/*, tests/**/*]
   script:
-    - npm install --global hookpolicy@${VERSION}
+    - folder=$(mktemp -d)
+    - npm pack --silent --pack-destination "$folder" "$HOOKPOLICY_PACKAGE"
+    - echo "$HOOKPOLICY_SHA256  $(ls "$folder"/*.tgz)" | sha256sum -c -
+    - npm install --global "$folder"/*.tgz
     - hookpolicy validate policies/
     - hookpolicy test tests/ --require-tests -o junit > hookpolicy.xml
   artifacts:
@@ -162,14 +183,12 @@ const PRE_COMMIT = `repos:
     hooks:
       - id: hookpolicy-validate
         name: hookpolicy validate
-        language: node
-        additional_dependencies: ["hookpolicy@${VERSION}"]
+        language: system
         entry: hookpolicy validate
         files: ^policies/.*\\.(ya?ml|json)$
       - id: hookpolicy-test
         name: hookpolicy test
-        language: node
-        additional_dependencies: ["hookpolicy@${VERSION}"]
+        language: system
         entry: hookpolicy test tests/
         pass_filenames: false
         files: ^(policies|tests)/

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { chmod, readFile, writeFile } from "node:fs/promises";
+import { hash } from "node:crypto";
+import { chmod, readFile, rename, writeFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { delimiter, join } from "node:path";
 import test, { describe, type TestContext } from "node:test";
@@ -40,7 +41,7 @@ function inputsOf(defined: Readonly<Record<string, { readonly default: unknown }
 }
 
 function job(inputs: Inputs): { readonly script: readonly string[]; readonly variables: Inputs } {
-  const filled = COMPONENT.replaceAll(/\$\[\[ inputs\.([a-z-]+) \]\]/g, (_, name: string) =>
+  const filled = COMPONENT.replaceAll(/\$\[\[ inputs\.([a-z0-9-]+) \]\]/g, (_, name: string) =>
     JSON.stringify(inputs[name]).slice(1, -1),
   );
   return parseAllDocuments(filled)[1]?.toJS().hookpolicy;
@@ -81,12 +82,12 @@ async function github(cwd: string, given: Inputs = {}): Promise<Outcome> {
   const steps: readonly Step[] = ACTION.runs.steps;
   let output = "";
   for (const { run, env = {}, if: condition } of steps) {
-    const [, tested] = /^inputs\.([a-z-]+) != ''$/.exec(condition ?? "") ?? [];
+    const [, tested] = /^inputs\.([a-z0-9-]+) != ''$/.exec(condition ?? "") ?? [];
     if (tested !== undefined && inputs[tested] === "") continue;
     const filled = Object.entries(env).map(([name, value]) => [
       name,
       value.replaceAll(
-        /\$\{\{ inputs\.([a-z-]+) \}\}/g,
+        /\$\{\{ inputs\.([a-z0-9-]+) \}\}/g,
         (_, input: string) => inputs[input] ?? assert.fail(input),
       ),
     ]);
@@ -124,11 +125,12 @@ describe("the schemas of the platforms accept", () => {
   });
 });
 
-test("both install the version that they belong to, and offer the same inputs", () => {
+test("both name the package that they belong to, and offer the same inputs", () => {
   const { stage, image, ...shared } = HEADER.spec.inputs;
   assert.ok(stage !== undefined && image !== undefined);
   assert.deepEqual(Object.keys(shared), Object.keys(ACTION.inputs));
-  for (const inputs of [ACTION.inputs, shared]) assert.equal(inputs.version.default, metadata.version);
+  for (const inputs of [ACTION.inputs, shared])
+    assert.ok(inputs.package.description.startsWith(`hookpolicy-npm-${metadata.version}.tgz `));
 });
 
 test("no input of the action becomes part of a script", () => {
@@ -145,6 +147,25 @@ for (const [name, check] of [
       const cwd = await checkout(t);
       const { code, output } = await check(cwd);
       assert.equal(code, 0, output);
+    });
+
+    test("installs a package with the right checksum, and nothing else", async (t) => {
+      const cwd = await checkout(t);
+      await rename(join(cwd, "bin/hookpolicy"), join(cwd, "hookpolicy"));
+      await writeFile(join(cwd, "p.tgz"), "package");
+      // npm, as far as it is called: `pack` copies what it is given, and `install` puts the program into the PATH.
+      const npm = `[ $1 = pack ] && exec cp "$5" "$4"/p.tgz; cp hookpolicy bin/hookpolicy; echo "installed $3"`;
+      await writeFile(join(cwd, "bin/npm"), `#!/bin/sh\n${npm}\n`, { mode: 0o755 });
+      const none = await check(cwd);
+      assert.equal(none.code, 1);
+      assert.match(none.output, /set the inputs package and sha256/);
+      const wrong = await check(cwd, { package: "p.tgz", sha256: "0".repeat(64) });
+      assert.equal(wrong.code, 1);
+      assert.match(wrong.output, /FAILED/, wrong.output);
+      assert.doesNotMatch(wrong.output, /installed/);
+      const right = await check(cwd, { package: "p.tgz", sha256: hash("sha256", "package") });
+      assert.equal(right.code, 0, right.output);
+      assert.match(right.output, /installed \S+\.tgz/);
     });
 
     test("fails on a mistake in a policy, and on a suite that fails", async (t) => {
