@@ -199,22 +199,31 @@ function extrasOf(words: readonly string[]): Record<string, string[]> {
 }
 
 const CLUSTER_FIELDS = new Set([
-  ...["server", "tls-server-name", "insecure-skip-tls-verify", "certificate-authority"],
-  ...["certificate-authority-data", "proxy-url", "disable-compression", "extensions"],
+  "server",
+  "tls-server-name",
+  "insecure-skip-tls-verify",
+  "certificate-authority",
+  "certificate-authority-data",
+  "proxy-url",
+  "disable-compression",
+  "extensions",
 ]);
 const USER_FIELDS = new Set([
-  ...["client-certificate", "client-certificate-data", "client-key", "client-key-data", "token", "tokenFile"],
-  ...[
-    "username",
-    "password",
-    "auth-provider",
-    "exec",
-    "as",
-    "as-uid",
-    "as-groups",
-    "as-user-extra",
-    "extensions",
-  ],
+  "client-certificate",
+  "client-certificate-data",
+  "client-key",
+  "client-key-data",
+  "token",
+  "tokenFile",
+  "username",
+  "password",
+  "auth-provider",
+  "exec",
+  "as",
+  "as-uid",
+  "as-groups",
+  "as-user-extra",
+  "extensions",
 ]);
 
 /** A field that is dropped can mean another user, or another idea of trust. */

@@ -134,8 +134,8 @@ const plugin = (more: object = {}): object => ({
   exec: { apiVersion: CLIENT_GO, command: "./plugin", interactiveMode: "IfAvailable", ...more },
 });
 /** A script that prints the token of alice. */
-const printing = (token: string, before = ""): string =>
-  `#!/bin/sh\n${before}\necho '${JSON.stringify({ apiVersion: CLIENT_GO, kind: "ExecCredential", status: { token } })}'\n`;
+const printing = (token: string, first = ""): string =>
+  `#!/bin/sh\n${first}\necho '${JSON.stringify({ apiVersion: CLIENT_GO, kind: "ExecCredential", status: { token } })}'\n`;
 
 const cases: Readonly<Record<string, Case>> = {
   "~/.kube/config": {
@@ -339,7 +339,7 @@ describe("kubectl and hookpolicy ask alike with", { concurrency: 2 }, () => {
       ...terminal,
       program: kubectl,
     });
-    const ours = await onTerminal([String(MAIN), "get", "-n", NS], () => "123\n", terminal);
+    const ours = await onTerminal([MAIN, "get", "-n", NS], () => "123\n", terminal);
     for (const { seen, code } of [theirs, ours]) {
       assert.match(seen, new RegExp(`"${account("alice")}" cannot list`));
       assert.notEqual(code, 0);
@@ -356,9 +356,9 @@ describe("kubectl and hookpolicy ask alike with", { concurrency: 2 }, () => {
       own: config({ alice: alice() }, { cluster: { ...cluster, "proxy-url": proxies[1].url } }),
     });
     const used = async (each: Omit<Case, "files">): Promise<boolean[]> => {
-      const before = proxies.map(({ tunnels }) => tunnels());
+      const earlier = proxies.map(({ tunnels }) => tunnels());
       await compare(t, { files, ...each });
-      return proxies.map(({ tunnels }, index) => tunnels() > (before[index] ?? 0));
+      return proxies.map(({ tunnels }, index) => tunnels() > (earlier[index] ?? 0));
     };
     const env = { HTTPS_PROXY: proxies[0].url, KUBECONFIG: "@/k" };
     const user = account("alice");

@@ -56,16 +56,18 @@ export function addConnectionFlags(command: Command): Command {
 
 /** Appended to a printed command, so that it uses the same cluster as the same user: " --context prod". No secrets. */
 export function connectionWords(flags: ConnectionFlags): string {
-  const options = Object.entries({ ...SHOWN, ...OTHERS });
-  return options
-    .flatMap(([name, { long }]) => {
-      const value: unknown = Object.entries(flags).find(([given]) => given === name)?.[1];
-      if (value === undefined || SECRETS.has(name)) return [];
-      if (value === true) return [` ${long}`];
-      const values = name === "requestTimeout" ? [`${String(value)}ms`] : [value].flat();
-      return values.map((each) => ` ${long} ${shellQuote(String(each))}`);
-    })
+  const given: Readonly<Record<string, unknown>> = { ...flags };
+  return Object.entries({ ...SHOWN, ...OTHERS })
+    .filter(([name]) => given[name] !== undefined && !SECRETS.has(name))
+    .flatMap(([name, { long }]) => valuesOf(given[name]).map((value) => ` ${long}${value}`))
     .join("");
+}
+
+/** As typed behind the flag; once for each value of a flag that can be repeated. */
+function valuesOf(value: unknown): readonly string[] {
+  if (typeof value === "number") return [` ${value}ms`]; // --request-timeout
+  if (typeof value === "string") return [` ${shellQuote(value)}`];
+  return Array.isArray(value) ? value.flatMap((each: unknown) => valuesOf(each)) : [""];
 }
 
 /** As in kubectl, a bare number means seconds. */
