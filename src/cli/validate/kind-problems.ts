@@ -8,13 +8,14 @@ import type { FieldError } from "../../policy/validation/schema.ts";
 import { groupOf, OWN_KINDS, ownKind, type RawObject } from "../fleet/kinds.ts";
 import { SUITE_GROUP, SUITE_KIND } from "../suite/suite-schema.ts";
 import { namespaceFindings } from "./namespace-field.ts";
-import type { FileProblem } from "../files/parsed.ts";
+import { type FileProblem, itemKind } from "../files/parsed.ts";
 
 /**
  * Reports HookPolicy's kinds in another group, and unknown kinds in its group, so that a misspelt policy is not ignored
  * as a foreign object.
  */
 export function kindProblem(object: RawObject): FieldError | undefined {
+  if (itemKind(object) !== undefined) return undefined;
   const group = groupOf(object);
   const kind = String(object["kind"]);
   const own: Readonly<Record<string, readonly string[]>> = {
