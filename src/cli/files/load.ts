@@ -6,6 +6,7 @@
 import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
 import { type LoadOptions, type Source, sourcesOf } from "./paths.ts";
 import { parseJson } from "./json.ts";
+import { isKustomization, type Kustomization } from "./kustomization.ts";
 import { readText } from "./read.ts";
 import { parseYaml, TOO_DEEP } from "./yaml.ts";
 import { type FileProblem, itemKind, type ParsedDocument } from "./parsed.ts";
@@ -23,6 +24,7 @@ export interface LoadedFiles {
   readonly problems: readonly FileProblem[];
   /** Documents in folders that are not Kubernetes objects, such as Helm values. */
   readonly ignored: number;
+  readonly kustomizations?: readonly Kustomization[];
   /** The lines of each file with a problem, for code frames. */
   readonly broken?: ReadonlyMap<string, readonly string[]>;
 }
@@ -39,6 +41,7 @@ export async function loadPaths(paths: readonly string[], options: LoadOptions =
     objects: loaded.flatMap(({ objects }) => objects),
     problems: [...problems, ...loaded.flatMap((each) => each.problems)],
     ignored: loaded.reduce((sum, { ignored }) => sum + ignored, 0),
+    kustomizations: loaded.flatMap(({ kustomizations = [] }) => kustomizations),
     broken: new Map(loaded.flatMap(({ broken }) => [...(broken ?? [])])),
   };
 }
@@ -65,7 +68,10 @@ function parseText({ name: file, named }: Source, text: string, { progress }: Lo
   const isEmpty = documents.length === 0 && found.length === 0;
   if (named && isEmpty) found.push({ file, message: "holds no object" });
   const broken = new Map(found.length === 0 ? [] : [[file, lines()]]);
-  return { objects, problems: found, ignored, broken };
+  const kustomizations = isKustomization(file)
+    ? documents.map(({ value }) => ({ file, fields: fieldsOf(value) }))
+    : [];
+  return { objects, problems: found, ignored, kustomizations, broken };
 }
 
 /**

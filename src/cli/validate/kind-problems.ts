@@ -1,7 +1,8 @@
 /** Finds objects that resemble HookPolicy's kinds but are not, and duplicates. */
 
 import { GROUP, VERSION } from "../../api/hook-policy.ts";
-import type { SourceObject } from "../files/load.ts";
+import { clusterProblems } from "../fleet/cluster-files.ts";
+import type { LoadedFiles, SourceObject } from "../files/load.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import { found, unexpected } from "../../policy/validation/field-message.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
@@ -35,10 +36,14 @@ export function kindProblem(object: RawObject): FieldError | undefined {
   };
 }
 
-/** Problems that hide which kind of object is meant, or in which namespace. */
-export function objectProblems(sources: readonly SourceObject[]): readonly FileProblem[] {
+/** Problems that hide which kind of object is meant, in which namespace, or what it is like. */
+export function objectProblems({
+  objects: sources,
+  kustomizations = [],
+}: Pick<LoadedFiles, "objects" | "kustomizations">): readonly FileProblem[] {
+  const clusters = clusterProblems(sources, kustomizations);
   return sources.flatMap((source) => {
-    const problem = kindProblem(source.object);
+    const problem = kindProblem(source.object) ?? clusters.get(source);
     const problems = problem === undefined ? namespaceFindings(source.object).errors : [problem];
     return problems.map((each) => problemAt(source, each));
   });

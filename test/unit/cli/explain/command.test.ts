@@ -286,11 +286,12 @@ test("a hook that is not asked now is answered as it would be, about the version
 
 test("where an upgrade comes from is known if the Cluster shows it, or if it is said", async (t) => {
   const gate = { name: "step", expression: "request.fromKubernetesVersion == 'v1.34.0'" };
-  const objects = [cluster(), policy("steps", [{ ...deletion([gate]), hooks: ["BeforeClusterUpgrade"] }])];
+  const steps = policy("steps", [{ ...deletion([gate]), hooks: ["BeforeClusterUpgrade"] }]);
+  const objects = [cluster(), steps];
   const upgrade = ["--hook", "BeforeClusterUpgrade"];
   assert.match(await explained(t, objects, ...upgrade), /^NotEvaluable: /);
   const status = { controlPlane: { versions: [{ version: "v1.34.0" }] } };
-  assert.match(await explained(t, [...objects, { ...cluster(), status }], ...upgrade), /^Allowed: /);
+  assert.match(await explained(t, [steps, { ...cluster(), status }], ...upgrade), /^Allowed: /);
   assert.match(await explained(t, objects, ...upgrade, "--from-version", "v1.34.0"), /^Allowed: /);
 });
 
