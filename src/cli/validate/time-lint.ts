@@ -48,7 +48,7 @@ function windowWarnings(spec: WindowGateSpec, now: Date): readonly Warning[] {
   const before = known.get(key);
   if (before !== undefined) return before;
   const never = neverOpens(spec, now);
-  const warnings = never === undefined ? clockWarnings(spec, now) : [never];
+  const warnings = never === undefined ? [...deniesNothing(spec, now), ...clockWarnings(spec, now)] : [never];
   if (known.size >= MAX_KNOWN) known.clear();
   known.set(key, warnings);
   return warnings;
@@ -60,6 +60,14 @@ function neverOpens({ deny = [], ...spec }: WindowGateSpec, now: Date): Warning 
   return isDenied
     ? { id: "deny-covers-allow", message: "never opens again, because deny covers all of allow" }
     : { id: "window-never-opens", message: "never opens again: all of its times have passed" };
+}
+
+/** A freeze of last year. */
+function deniesNothing({ timeZone, deny = [] }: WindowGateSpec, now: Date): readonly Warning[] {
+  if (deny.length === 0) return [];
+  const denied = compileWindow({ ...(timeZone !== undefined && { timeZone }), allow: deny });
+  if (denied.nextOpen(now) !== undefined) return [];
+  return [{ id: "deny-has-passed", message: "denies nothing any more: all times of deny have passed" }];
 }
 
 function opens(spec: WindowGateSpec, now: Date): boolean {
@@ -143,8 +151,8 @@ function neverTogether(windows: readonly PlacedWindow[], now: Date): readonly Fi
   return [{ path: first.path, id: "windows-never-meet", message }];
 }
 
-/** `undefined`: the search ended without a result. */
-function meets(windows: readonly Window[], now: Date): boolean | undefined {
+/** Whether the windows are open at the same time in the next two years; `undefined`: the search ended without a result. */
+export function meets(windows: readonly Window[], now: Date): boolean | undefined {
   let at = now;
   for (let step = 0; step < MAX_STEPS; step += 1) {
     const latest = Math.max(...windows.map((window) => window.nextOpen(at)?.getTime() ?? Infinity));

@@ -135,12 +135,12 @@ const REFUSED: readonly (readonly [flag: keyof FlagValues, given: string, messag
   ["namespace", "A", '--namespace is "A"; allowed: the name of an object'],
   ["log-format", "xml", '--log-format is "xml"; allowed: text, json'],
   ["log-level", "INFO", '--log-level is "INFO"; allowed: debug, info, warn, error'],
-  ...["1.1", "2.0", "0.4", "1", "1.x", "latest", "v1beta1", "1.014", "1.2.", ""].map(
+  ...["1.1", "1.9", "2.0", "0.4", "1", "1.x", "latest", "v1beta1", "1.014", "1.2.", ""].map(
     (given) =>
       [
         "capi-version",
         given,
-        `--capi-version is "${given}"; allowed: 1.2 or newer, such as 1.12, v1.12 or 1.12.3`,
+        `--capi-version is "${given}"; allowed: 1.10 or newer, such as 1.12, v1.12 or 1.12.3`,
       ] as const,
   ),
 ];
