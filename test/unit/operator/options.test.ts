@@ -99,7 +99,7 @@ test("options cannot be changed afterwards, in depth", () => {
   }
 });
 
-const VERSIONS = { "1.2": 2, "1.14": 14, "v1.12": 12, "1.12.3": 12, "v1.15.0-rc.1": 15, "1.99": 99 };
+const VERSIONS = { "1.10": 10, "1.14": 14, "v1.12": 12, "1.12.3": 12, "v1.15.0-rc.1": 15, "1.99": 99 };
 for (const [text, minor] of Object.entries(VERSIONS)) {
   test(`Cluster API ${text} has minor ${minor}`, () => {
     assert.deepEqual(parseOptions({ "capi-version": text }).capiVersion, { minor, text: `1.${minor}` });
