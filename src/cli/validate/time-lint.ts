@@ -7,7 +7,7 @@ import { compileWindow, type Window } from "../../policy/window/window.ts";
 import { windowProblems } from "../../policy/window/window-check.ts";
 import { offsetReader } from "../../policy/window/zone.ts";
 import { dateText } from "../terminal/time-text.ts";
-import { type Opening, openingsOf } from "../windows/openings.ts";
+import { DENIES_NOTHING, denyHasPassed, type Opening, openingsOf } from "../windows/openings.ts";
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -48,7 +48,7 @@ function windowWarnings(spec: WindowGateSpec, now: Date): readonly Warning[] {
   const before = known.get(key);
   if (before !== undefined) return before;
   const never = neverOpens(spec, now);
-  const warnings = never === undefined ? [...deniesNothing(spec, now), ...clockWarnings(spec, now)] : [never];
+  const warnings = never === undefined ? [...passedDeny(spec, now), ...clockWarnings(spec, now)] : [never];
   if (known.size >= MAX_KNOWN) known.clear();
   known.set(key, warnings);
   return warnings;
@@ -62,12 +62,8 @@ function neverOpens({ deny = [], ...spec }: WindowGateSpec, now: Date): Warning 
     : { id: "window-never-opens", message: "never opens again: all of its times have passed" };
 }
 
-/** A freeze of last year. */
-function deniesNothing({ timeZone, deny = [] }: WindowGateSpec, now: Date): readonly Warning[] {
-  if (deny.length === 0) return [];
-  const denied = compileWindow({ ...(timeZone !== undefined && { timeZone }), allow: deny });
-  if (denied.nextOpen(now) !== undefined) return [];
-  return [{ id: "deny-has-passed", message: "denies nothing any more: all times of deny have passed" }];
+function passedDeny(spec: WindowGateSpec, now: Date): readonly Warning[] {
+  return denyHasPassed(spec, now) ? [{ id: "deny-has-passed", message: DENIES_NOTHING }] : [];
 }
 
 function opens(spec: WindowGateSpec, now: Date): boolean {

@@ -78,8 +78,8 @@ export function validateObjects(sources: readonly SourceObject[], options: Valid
     return judge(source, specs, options);
   });
   const sound = judged.filter(({ errors }) => errors.length === 0).map(({ source }) => source);
-  const found = [...besideRollouts(sound), ...besideWindows(sound, options.now)];
-  const beside = Map.groupBy(found, ({ source }) => source);
+  const besides = [...besideRollouts(sound), ...besideWindows(sound, options.now)];
+  const beside = Map.groupBy(besides, ({ source }) => source);
   const count = (is: Judgement["is"]): number => judged.filter((each) => each.is === is).length;
   return {
     findings: [

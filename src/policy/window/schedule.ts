@@ -266,13 +266,8 @@ function parseFields(text: string): Fields {
   const texts = text.trim().split(/[ \t]+/);
   if (texts.length !== 5) throw new ScheduleError(wrongCount(texts));
   const [, , day = "", , weekday = ""] = texts;
-  const [minutes = [], hours = [], days = [], months = [], weekdays = []] = parseEach(texts);
   const fields = {
-    minutes,
-    hours,
-    days,
-    months,
-    weekdays,
+    ...parseEach(texts),
     anyDay: day === "*",
     anyWeekday: weekday === "*",
   };
@@ -292,9 +287,9 @@ function parseFields(text: string): Fields {
 }
 
 /** One error with the mistakes of all fields. */
-function parseEach(texts: readonly string[]): readonly (readonly number[])[] {
+function parseEach(texts: readonly string[]): Omit<Fields, "anyDay" | "anyWeekday"> {
   const mistakes: string[] = [];
-  const parsed = [MINUTES, HOURS, DAYS, MONTHS, WEEKDAYS].map((field, index) => {
+  const parse = (field: Field, index: number): readonly number[] => {
     try {
       return parseField(field, texts[index] ?? "");
     } catch (error) {
@@ -302,7 +297,14 @@ function parseEach(texts: readonly string[]): readonly (readonly number[])[] {
       mistakes.push(error.message);
       return [];
     }
-  });
+  };
+  const parsed = {
+    minutes: parse(MINUTES, 0),
+    hours: parse(HOURS, 1),
+    days: parse(DAYS, 2),
+    months: parse(MONTHS, 3),
+    weekdays: parse(WEEKDAYS, 4),
+  };
   if (mistakes.length > 0) throw new ScheduleError(mistakes.join("; "));
   return parsed;
 }

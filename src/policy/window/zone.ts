@@ -36,12 +36,27 @@ const AREAS =
 
 /** A zone for the abbreviations that people write. */
 const CITIES: Readonly<Record<string, string>> = {
-  ...{ GMT: "Europe/London", BST: "Europe/London", WET: "Europe/Lisbon", WEST: "Europe/Lisbon" },
-  ...{ CET: "Europe/Berlin", CEST: "Europe/Berlin", EET: "Europe/Helsinki", EEST: "Europe/Helsinki" },
-  ...{ EST: "America/New_York", EDT: "America/New_York", CST: "America/Chicago", CDT: "America/Chicago" },
-  ...{ MST: "America/Denver", MDT: "America/Denver", PST: "America/Los_Angeles", PDT: "America/Los_Angeles" },
-  ...{ IST: "Asia/Kolkata", JST: "Asia/Tokyo", KST: "Asia/Seoul", SGT: "Asia/Singapore" },
-  ...{ AEST: "Australia/Sydney", AEDT: "Australia/Sydney" },
+  GMT: "Europe/London",
+  BST: "Europe/London",
+  WET: "Europe/Lisbon",
+  WEST: "Europe/Lisbon",
+  CET: "Europe/Berlin",
+  CEST: "Europe/Berlin",
+  EET: "Europe/Helsinki",
+  EEST: "Europe/Helsinki",
+  EST: "America/New_York",
+  EDT: "America/New_York",
+  CST: "America/Chicago",
+  CDT: "America/Chicago",
+  MST: "America/Denver",
+  MDT: "America/Denver",
+  PST: "America/Los_Angeles",
+  PDT: "America/Los_Angeles",
+  IST: "Asia/Kolkata",
+  JST: "Asia/Tokyo",
+  SGT: "Asia/Singapore",
+  AEST: "Australia/Sydney",
+  AEDT: "Australia/Sydney",
 };
 
 /** Testing a name is slow, so the few hundred valid ones are kept. */

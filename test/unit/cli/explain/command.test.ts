@@ -295,6 +295,25 @@ test("where an upgrade comes from is known if the Cluster shows it, or if it is 
   assert.match(await explained(t, objects, ...upgrade, "--from-version", "v1.34.0"), /^Allowed: /);
 });
 
+test("windows of two policies that never meet are the reason, and no expression is blamed", async (t) => {
+  const at = (schedule: string): object => ({
+    name: "open",
+    window: { timeZone: "UTC", allow: [{ schedule, duration: "8h" }] },
+  });
+  const upgrade = (gate: object): object => ({ ...deletion([gate]), hooks: ["BeforeClusterUpgrade"] });
+  const objects = [
+    cluster(),
+    policy("night", [upgrade(at("0 22 * * FRI"))]),
+    policy("day", [upgrade(at("0 8 * * MON"))]),
+  ];
+  const text = await explained(t, objects, "--hook", "BeforeClusterUpgrade");
+  assert.match(
+    text,
+    /^ {2}released +not within the next 100 changes of the windows, which are never open at the same time/m,
+  );
+  assert.doesNotMatch(text, /an expression looks at the clock/);
+});
+
 test("a Cluster for which no hook is called, and one that has passed the hook, is told", async (t) => {
   const deletes = ["--hook", "BeforeClusterDelete"];
   assert.match(await explained(t, [cluster(DELETING, {})], ...deletes), /^note: .*no spec.topology\n/);
