@@ -4,8 +4,7 @@ import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
 import type { Look } from "../../operations/timeline.ts";
 import type { RequestName } from "../fleet/request-names.ts";
 import type { Answer } from "./answer.ts";
-import type { Doubt } from "./doubt.ts";
-import { ruleKey } from "./spec-changes.ts";
+import { type Doubt, ruleKey } from "./doubt.ts";
 import type { Turn } from "./walks.ts";
 
 export const CHANGES = ["newly-blocked", "newly-allowed", "changed-reason", "unknown"] as const;

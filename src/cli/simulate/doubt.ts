@@ -39,3 +39,8 @@ export function holdsForCertain(trace: readonly PolicyTrace[]): boolean {
     ({ holds, rules }) => holds && rules.some((rule) => rule.holds && rule.verdict === "Blocked"),
   );
 }
+
+/** As in changedRules(). */
+export function ruleKey(holder: string, rule: string): string {
+  return `${holder} ${rule}`;
+}

@@ -6,6 +6,7 @@ import { namespacedName } from "../../lib/keys.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import { storedSpec } from "../../policy/validation/schema.ts";
 import { ownKind, type RawObject } from "../fleet/kinds.ts";
+import { ruleKey } from "./doubt.ts";
 
 export interface FieldChange {
   /** Such as rules[backup].until[fresh].object.minCount. */
@@ -47,10 +48,6 @@ export function changedRules(before: readonly RawObject[], after: readonly RawOb
     (rule) => !isDeepStrictEqual(old.get(rule), now.get(rule)),
   );
   return new Set(changed);
-}
-
-export function ruleKey(holder: string, rule: string): string {
-  return `${holder} ${rule}`;
 }
 
 /** What decides about the answer of each rule: everything but its texts. */
