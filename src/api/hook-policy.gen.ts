@@ -435,6 +435,11 @@ export interface HookPolicyStatus {
    * @maxItems 16
    */
   conditions?: Condition[];
+  /**
+   * What the policy does: Enforce or Audit, as its spec says, or Observe, because no rule has `until`, so that it
+   * never holds anything.
+   */
+  mode?: "Enforce" | "Audit" | "Observe";
   /** The hooks that the policy's rules are about, in the order of a Cluster's life, separated by commas. */
   hooks?: string;
   /** The number of Clusters that the policy selects. */

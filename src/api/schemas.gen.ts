@@ -757,6 +757,7 @@ const HookPolicyStatus: CrdSchema = {
   properties: {
     observedGeneration: { type: "integer", format: "int64" },
     conditions: conditions,
+    mode: { type: "string", enum: ["Enforce", "Audit", "Observe"] },
     hooks: { type: "string", maxLength: 256 },
     matchedClusters: { type: "integer", format: "int32", minimum: 0 },
     blocked: { type: "integer", format: "int32", minimum: 0 },

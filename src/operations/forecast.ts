@@ -9,7 +9,7 @@ import { remember } from "./timers.ts";
 import type { OperationState, World } from "../policy/world.ts";
 
 /** The search for windows that never overlap would not end without this bound. */
-const MAX_STEPS = 100;
+export const MAX_STEPS = 100;
 
 /**
  * The earliest instant from `now` on at which `policies` release the operation if only the time changes; `undefined`: never,

@@ -218,7 +218,7 @@ export type FlagName = keyof typeof FLAGS;
 export type FlagValues = { readonly [name in FlagName]?: string | undefined };
 
 const BOOLEANS = ["true", "false"] as const;
-const OLDEST_CAPI_MINOR = 2; // the first with the Runtime SDK
+const OLDEST_CAPI_MINOR = 10; // the oldest in docs/compatibility.md
 
 /** Throws a UsageError for the first wrong value. */
 export function parseOptions(values: FlagValues): Options {

@@ -155,6 +155,7 @@ const TONES: Readonly<Record<string, string>> = {
   "newly-blocked": "held",
   "newly-allowed": "audit",
   "changed-reason": "busy",
+  unknown: "audit",
 };
 /** Further Clusters are only counted. */
 const MAX_NAMED = 200;

@@ -12,6 +12,8 @@ export interface Hold extends RolloutHold {
   readonly retryAfterSeconds: number;
   /** Says what a gate of the stage waits for. */
   readonly wanted?: string;
+  /** Why that gate is not evaluable. */
+  readonly problem?: string;
 }
 
 /** Why the Cluster may not begin, whatever slots are free; `undefined`: it may begin once it has a slot. */
@@ -34,8 +36,12 @@ function gateHold(
   if (stage === undefined) return undefined;
   const open = openGate(stage, situation);
   if (open === undefined) return undefined;
-  const wanted = `gate ${open.gate} waits for ${open.wanted}`;
-  return { ...holdOf(rollout, { reason: "GateOpen", stage: stage.name }), wanted };
+  const { gate, wanted, problem } = open;
+  return {
+    ...holdOf(rollout, { reason: "GateOpen", stage: stage.name }),
+    wanted: `gate ${gate} waits for ${wanted}`,
+    ...(problem !== undefined && { problem }),
+  };
 }
 
 export function holdOf(

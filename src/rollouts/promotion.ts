@@ -5,18 +5,24 @@ import type { ObjectQuery } from "../policy/policy.ts";
 import type { Situation } from "../policy/world.ts";
 import type { CompiledStage } from "./rollout.ts";
 
+export interface OpenGate {
+  readonly gate: string;
+  readonly wanted: string;
+  /** Why it is not evaluable. */
+  readonly problem?: string;
+}
+
 /** The first gate that does not hold, and what it waits for; `undefined`: the Cluster may begin. */
-export function openGate(
-  { until }: CompiledStage,
-  { world, call, now }: Situation,
-): { readonly gate: string; readonly wanted: string } | undefined {
+export function openGate({ until }: CompiledStage, { world, call, now }: Situation): OpenGate | undefined {
   return inOwnDecision(() => {
     for (const gate of until) {
       const { holds, wanted, observed } = lookAt(gate, world, call, now);
       if (holds === true) continue;
       return {
         gate: gate.name,
-        wanted: holds === undefined ? `${wanted}, which cannot be evaluated: ${observed}` : wanted,
+        ...(holds === undefined
+          ? { wanted: `${wanted}, which cannot be evaluated: ${observed}`, problem: observed }
+          : { wanted }),
       };
     }
     return undefined;

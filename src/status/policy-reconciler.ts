@@ -1,6 +1,7 @@
 /** Brings one policy's finalizer and status in line with what is in memory. Level-based: at rest it writes nothing. */
 
 import { isDeepStrictEqual } from "node:util";
+import type { HookPolicyStatus } from "../api/hook-policy.ts";
 import { isNews } from "../policy/cluster.ts";
 import { OBJECTS_NOT_LOADED } from "../policy/objects.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
@@ -42,6 +43,8 @@ const MAX_CONFLICTS = 5;
 export class PolicyReconciler {
   readonly #options: PolicyReconcilerOptions;
   readonly #written = new Map<string, number>();
+  /** Statuses of which the API server has dropped a field that its older CRDs lack, by policy. */
+  readonly #cut = new Map<string, CutStatus>();
 
   constructor(options: PolicyReconcilerOptions) {
     this.#options = options;
@@ -56,6 +59,7 @@ export class PolicyReconciler {
     const entry = store.policies.get(key);
     if (entry === undefined) {
       this.#written.delete(key);
+      this.#cut.delete(key);
       return {};
     }
     // Before everything was read the finalizer can only be removed, which needs nothing from memory.
@@ -104,7 +108,7 @@ export class PolicyReconciler {
       const known = knownOf(input.held, entry.held.keys());
       const status = computeStatus(input, now(), known);
       entry.statusComputed(known);
-      if (isDeepStrictEqual(status, entry.object.status)) return;
+      if (isDeepStrictEqual(status, entry.object.status) || this.#isCut(entry, status)) return;
       try {
         const transition = callsChanged(entry, status);
         const updated = await writer.replaceStatus(entry, status);
@@ -112,6 +116,7 @@ export class PolicyReconciler {
         if (transition !== undefined && updated !== undefined) onTransition(transition);
         // Monotonic: a clock that is set back must not stop the writes.
         this.#written.set(entry.key, performance.now());
+        this.#rememberCut(entry, status, updated?.status);
         return this.#learn(entry, updated);
       } catch (error) {
         if (!writer.isConflict(error) || conflicts >= MAX_CONFLICTS) throw error;
@@ -119,6 +124,19 @@ export class PolicyReconciler {
         this.#learn(entry, await writer.get(entry));
       }
     }
+  }
+
+  /** Whether it was written already, and is stored as far as the CRDs allow: another write would change nothing. */
+  #isCut({ key, object }: PolicyEntry, status: HookPolicyStatus): boolean {
+    const cut = this.#cut.get(key);
+    return (
+      cut !== undefined && isDeepStrictEqual(status, cut.sent) && isDeepStrictEqual(object.status, cut.stored)
+    );
+  }
+
+  #rememberCut({ key }: PolicyEntry, sent: HookPolicyStatus, stored: HookPolicyStatus | undefined): void {
+    if (stored === undefined || isDeepStrictEqual(sent, stored)) this.#cut.delete(key);
+    else this.#cut.set(key, { sent, stored });
   }
 
   /**
@@ -159,6 +177,11 @@ export class PolicyReconciler {
       .map(({ kind }) => this.#options.objects.find(kind, ref.namespace ?? ""))
       .flatMap((found) => (found.ok ? [] : [{ reason: found.reason, message: found.message }]));
   }
+}
+
+interface CutStatus {
+  readonly sent: HookPolicyStatus;
+  readonly stored: HookPolicyStatus;
 }
 
 /** A finalizer that cannot be set does not keep the status from users: its failure is thrown last, and the queue retries. */

@@ -51,6 +51,7 @@ export function computeStatus(
   return {
     observedGeneration: policy.generation,
     conditions: withTransitions(found, stored?.conditions, policy.generation, now),
+    mode: modeOf(policy),
     hooks: hooksText(policy),
     ...counts,
     ...nextTransition(input, now),
@@ -181,6 +182,12 @@ function mergeRecent(stored: readonly RecentResult[], learnt: readonly RecentRes
   return merged
     .toSorted((a, b) => compareText(b.time, a.time) || compareText(resultKey(a), resultKey(b)))
     .slice(0, MAX_RECENT);
+}
+
+/** Of a policy with errors or one that is too large, not every rule is known. */
+function modeOf({ mode, rules, errors, tooLarge }: CompiledPolicy): "Enforce" | "Audit" | "Observe" {
+  const isKnown = errors.length === 0 && tooLarge !== true;
+  return isKnown && !rules.some(isGated) ? "Observe" : mode;
 }
 
 /** For the column HOOKS, because kubectl prints lists badly. */

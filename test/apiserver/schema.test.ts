@@ -264,6 +264,7 @@ describe("kubectl", () => {
     await cp.patchStatus(ref, {
       observedGeneration: 1,
       conditions: [{ ...ready, observedGeneration: 1, lastTransitionTime: since }],
+      mode: "Enforce",
       hooks: "BeforeClusterUpgrade,BeforeClusterDelete",
       matchedClusters: 212,
       blocked: 3,

@@ -162,7 +162,14 @@ export const FILES = {
   [`policies/${HOSTILE}.yaml`]: `a: [${HOSTILE}`,
   "policies/raw.yaml": `apiVersion: hookpolicy.dev/v1alpha1 # ${RAW}\nkind: HookPolicy\nmetadata: { name: a } # ${RAW}\nspecc: 1`,
   [`tests/${HOSTILE}.json`]: list(SUITE, object(...SUITE_KIND, { name: WORST }, { spec: { [WORST]: 1 } })),
-  "fleet/fleet.json": list(...NAMESPACES, ...CLUSTERS, ...VALID),
+  "fleet/fleet.json": list(
+    ...NAMESPACES.slice(0, 1),
+    cluster("prod-1", "v1.35.0"),
+    cluster("prod-2", WORST),
+    ...VALID,
+  ),
+  // Names that no object has are refused.
+  "refused/fleet.json": list(...NAMESPACES, ...CLUSTERS, ...VALID),
   "new/policies.json": list(policy("protect", [rule(NIGHT)]), policy(WORST, [rule(APPROVED)])),
 };
 

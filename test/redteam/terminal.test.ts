@@ -58,6 +58,7 @@ const CALLS: Readonly<Record<string, Calls>> = {
   explain: {
     files: [
       ["team-a/prod-1", "-f", "fleet"],
+      ["team-a/prod-1", "-f", "refused"],
       ["team-a/prod-1", "-f", "policies"],
     ],
     cluster: [["team-a/prod-1"]],

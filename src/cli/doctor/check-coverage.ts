@@ -7,9 +7,22 @@ import { clusterKey } from "../../policy/cluster.ts";
 import { matches } from "../../policy/decide.ts";
 import type { ObjectKind } from "../../policy/objects.ts";
 import { demandsOf, isGated, mergeDemands } from "../../policy/policy.ts";
-import { error, type Evidence, type Finding, ok, type Settings, some, unread, warning } from "./doctor.ts";
+import {
+  error,
+  type Evidence,
+  type Finding,
+  ok,
+  type Problem,
+  problems,
+  type Settings,
+  some,
+  unread,
+  warning,
+} from "./doctor.ts";
 import { Fleet, type FleetPolicy } from "../fleet/fleet.ts";
 import { policyName } from "../../policy/policy-ref.ts";
+import { UNTIL_MISSING } from "../../policy/validation/contradictions.ts";
+import { checkRules } from "../../policy/validation/semantics.ts";
 
 /** The fleet, and which policies match which of its Clusters. */
 export interface CoverageSurvey {
@@ -68,12 +81,36 @@ export const nameOf = ({ compiled }: FleetPolicy): string => policyName(compiled
 export function effective(evidence: Evidence, { fleet, gated }: CoverageSurvey): Finding {
   const missing = unreadMatches(evidence, fleet);
   if (missing !== undefined) return missing;
-  const idle = [...gated].filter(([, found]) => found.length === 0).map(([policy]) => nameOf(policy));
+  const forgotten = fleet.policies.flatMap(untilForgotten);
+  if (forgotten.length > 0)
+    return problems(
+      "warning",
+      `${counted(forgotten.length, "rule")} without until, which hold nothing`,
+      forgotten,
+    );
+  const idle = [...gated].filter(([, found]) => found.length === 0).map(([policy]) => policy);
   if (idle.length === 0) return ok(`every policy matches a Cluster, of ${fleet.clusters().length}`);
-  return warning(
-    `${counted(idle.length, "policy")} without a Cluster: ${some(idle)}`,
-    "correct spec.clusterSelector or the labels of the Clusters, or delete them",
-  );
+  const all = idle.map((policy) => ({ detail: nameOf(policy), remedy: cureOfIdle(policy, fleet) }));
+  return problems("warning", `${counted(idle.length, "policy")} without a Cluster`, all);
+}
+
+/** Rules of which the author expects that they hold something. */
+function untilForgotten(policy: FleetPolicy): readonly Problem[] {
+  const { compiled, object } = policy;
+  if (compiled.errors.length > 0) return [];
+  const { warnings } = checkRules(object.spec.rules, []);
+  return warnings
+    .filter(({ id }) => id === UNTIL_MISSING)
+    .map(({ path, message }) => ({ detail: nameOf(policy), remedy: `${path} ${message}` }));
+}
+
+/** A HookPolicy in a namespace without Clusters matches none, whatever it selects. */
+function cureOfIdle({ compiled: { ref } }: FleetPolicy, fleet: Fleet): string {
+  const { namespace } = ref;
+  const used = [...new Set(fleet.clusters().map(({ metadata }) => metadata.namespace ?? ""))];
+  if (namespace !== undefined && used.length > 0 && !used.includes(namespace))
+    return `namespace ${namespace} has no Cluster, and a HookPolicy is about its own namespace: create it in that of the Clusters (${some(used)}), or make it a ClusterHookPolicy`;
+  return "correct spec.clusterSelector or the labels of the Clusters, or delete it";
 }
 
 /** A failed read, because of which it is unknown which policies match which Clusters. */

@@ -7,7 +7,19 @@ import { clusterKey } from "../../policy/cluster.ts";
 import type { FleetRollout } from "../fleet/fleet.ts";
 import { conditionOf } from "../fleet/kinds.ts";
 import type { CoverageSurvey } from "./check-coverage.ts";
-import { error, type Evidence, type Finding, ok, some, unread, warning } from "./doctor.ts";
+import {
+  error,
+  type Evidence,
+  type Finding,
+  ok,
+  type Problem,
+  problems,
+  some,
+  unread,
+  warning,
+} from "./doctor.ts";
+import type { Fleet } from "../fleet/fleet.ts";
+import { memberOf } from "../../rollouts/member.ts";
 
 const NONE = ok("there is no HookRollout");
 
@@ -82,7 +94,29 @@ export function rolloutClusters({ rollouts: read, clusters }: Evidence, { fleet 
       );
       if (finding !== undefined) return finding;
     }
+  const empty = selected.flatMap(({ rollout, members }) => withoutClusters(rollout, members, fleet));
+  if (empty.length > 0) {
+    const count = counted(empty.length, "rollout or stage", "rollouts or stages");
+    return problems("warning", `${count} without a Cluster`, empty);
+  }
   return ok(`every rollout alone decides on its ${counted(all.length, "Cluster")}`);
+}
+
+/** A rollout that selects nothing limits nothing; behind a stage that selects nothing, others may wait for ever. */
+function withoutClusters({ compiled }: FleetRollout, members: readonly Cluster[], fleet: Fleet): Problem[] {
+  if (members.length === 0) {
+    const remedy = "correct spec.namespaceSelector, spec.clusterSelector or the labels, or delete it";
+    return [{ detail: `HookRollout ${compiled.name}, which limits nothing`, remedy }];
+  }
+  const stages = members.map(
+    (each) => memberOf(compiled, each, fleet.namespace(each.metadata.namespace ?? ""))?.stage,
+  );
+  return compiled.stages
+    .filter((stage) => !stages.includes(stage))
+    .map(({ name }) => ({
+      detail: `stage ${name} of HookRollout ${compiled.name}`,
+      remedy: `correct its clusterSelector or the labels, or remove the stage: hookpolicy rollout status ${compiled.name}`,
+    }));
 }
 
 function shared(a: FleetRollout, b: FleetRollout, both: readonly Cluster[]): Finding | undefined {

@@ -3,6 +3,7 @@
 import type { Admitted } from "../../policy/admission.ts";
 import type { GateTrace, Verdict } from "../../policy/decision.ts";
 import { durationText } from "../../policy/duration.ts";
+import { MAX_STEPS } from "../../operations/forecast.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import type { CommandWords } from "../get/report.ts";
@@ -134,11 +135,25 @@ function gateBranch(gate: GateTrace, options: TreeOptions): Branch {
   };
 }
 
+const NEVER_TOGETHER = `not within the next ${MAX_STEPS} changes of the windows, which are never open at the same time until then: change one of the policies`;
+
+/** Whether each gate opens at a known time, so that only their meeting is not found. */
+function opensOnlyApart(rules: readonly ExplainedRule[]): boolean {
+  const open = rules
+    .filter(({ holds }) => holds)
+    .flatMap(({ gates }) => gates.filter(({ holds }) => holds !== true));
+  return (
+    open.length > 1 &&
+    open.every(({ changesAt, isSearchEnd }) => changesAt instanceof Date && isSearchEnd !== true)
+  );
+}
+
 export function byTime(release: Release, rules: readonly ExplainedRule[]): string {
   if (release === "Unknown") {
     const isCounted = rules.some(
       ({ holds, deadlineReleases, isSinceKnown }) => holds && deadlineReleases === true && !isSinceKnown,
     );
+    if (!isCounted && opensOnlyApart(rules)) return NEVER_TOGETHER;
     return `at an unknown time: ${isCounted ? "no status shows when the deadline began" : "an expression looks at the clock, or the next opening of a window is not known"}`;
   }
   return release === undefined

@@ -3,12 +3,13 @@
  * as a problem and never thrown.
  */
 
-import { fieldsOf, isFields } from "../../lib/fields.ts";
+import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
 import { type LoadOptions, type Source, sourcesOf } from "./paths.ts";
 import { parseJson } from "./json.ts";
+import { isKustomization, type Kustomization } from "./kustomization.ts";
 import { readText } from "./read.ts";
 import { parseYaml, TOO_DEEP } from "./yaml.ts";
-import type { FileProblem, ParsedDocument } from "./parsed.ts";
+import { type FileProblem, itemKind, type ParsedDocument } from "./parsed.ts";
 
 export interface SourceObject extends Omit<ParsedDocument, "value"> {
   /** "-" is standard input. */
@@ -23,6 +24,7 @@ export interface LoadedFiles {
   readonly problems: readonly FileProblem[];
   /** Documents in folders that are not Kubernetes objects, such as Helm values. */
   readonly ignored: number;
+  readonly kustomizations?: readonly Kustomization[];
   /** The lines of each file with a problem, for code frames. */
   readonly broken?: ReadonlyMap<string, readonly string[]>;
 }
@@ -39,6 +41,7 @@ export async function loadPaths(paths: readonly string[], options: LoadOptions =
     objects: loaded.flatMap(({ objects }) => objects),
     problems: [...problems, ...loaded.flatMap((each) => each.problems)],
     ignored: loaded.reduce((sum, { ignored }) => sum + ignored, 0),
+    kustomizations: loaded.flatMap(({ kustomizations = [] }) => kustomizations),
     broken: new Map(loaded.flatMap(({ broken }) => [...(broken ?? [])])),
   };
 }
@@ -65,19 +68,26 @@ function parseText({ name: file, named }: Source, text: string, { progress }: Lo
   const isEmpty = documents.length === 0 && found.length === 0;
   if (named && isEmpty) found.push({ file, message: "holds no object" });
   const broken = new Map(found.length === 0 ? [] : [[file, lines()]]);
-  return { objects, problems: found, ignored, broken };
+  const kustomizations = isKustomization(file)
+    ? documents.map(({ value }) => ({ file, fields: fieldsOf(value) }))
+    : [];
+  return { objects, problems: found, ignored, kustomizations, broken };
 }
 
-/** `kubectl get -o yaml` prints a List. */
+/**
+ * `kubectl get -o yaml` prints a List, `kubectl get --raw` a list with a kind of its own, whose items can lack their kind.
+ * Such a list stays if it is empty, because it says that there is no object of the kind.
+ */
 function itemsOf(parsed: ParsedDocument): readonly ParsedDocument[] {
   const { value } = parsed;
-  if (!isFields(value) || typeof value["kind"] !== "string" || !value["kind"].endsWith("List"))
-    return [parsed];
-  const items: unknown = value["items"];
-  if (!Array.isArray(items)) return [parsed];
-  return items.map((item: unknown, index) => ({
+  const kind = itemKind(value);
+  if (!isFields(value) || kind === undefined) return [parsed];
+  const items = listOf(value["items"]);
+  if (items.length === 0 && kind !== "") return [parsed];
+  const missing = kind === "" ? {} : { apiVersion: value["apiVersion"], kind };
+  return items.map((item, index) => ({
     ...parsed,
-    value: item,
+    value: isFields(item) ? { ...missing, ...item } : item,
     position: (path, of) => {
       const below = path === "" ? "" : `.${path}`;
       return parsed.position(`items[${index}]${below}`, of);

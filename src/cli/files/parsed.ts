@@ -1,5 +1,7 @@
 /** The result of parsing a file: its documents with their positions, and its mistakes. */
 
+import { fieldsOf } from "../../lib/fields.ts";
+
 /** 1-based. */
 export interface Position {
   readonly line: number;
@@ -29,4 +31,11 @@ export interface ParsedDocument {
 export interface ParsedFile {
   readonly documents: readonly ParsedDocument[];
   readonly problems: readonly Omit<FileProblem, "file">[];
+}
+
+/** The kind of a list's items, empty if they can be of any kind; `undefined`: the value is no list. */
+export function itemKind(value: unknown): string | undefined {
+  const { kind, items } = fieldsOf(value);
+  if (typeof kind !== "string" || !kind.endsWith("List") || !Array.isArray(items)) return undefined;
+  return kind.slice(0, -"List".length);
 }

@@ -47,6 +47,7 @@ import {
   viewPolicy,
   viewRollout,
 } from "./kinds.ts";
+import { itemKind } from "../files/parsed.ts";
 import type { Reader } from "../../policy/mark-readers.ts";
 import { lookup } from "../../policy/selector.ts";
 import { memberOf } from "../../rollouts/member.ts";
@@ -336,14 +337,16 @@ function byName(a: FleetPolicy, b: FleetPolicy): number {
   return compareText(policyName(a.compiled.ref), policyName(b.compiled.ref));
 }
 
-/** `complete`: a kind without objects has none; otherwise it is unknown. */
+/** `complete`: a kind without objects has none; otherwise it is unknown, unless an empty list of it is given. */
 function objectReader(objects: readonly RawObject[], complete: boolean): ObjectReader {
   const byKind = Map.groupBy(objects.map(watched), ({ key }) => key);
+  const empty = new Set(objects.flatMap(emptyKind));
   return {
     find: (kind, namespace): FoundObjects => {
       const key = objectKindKey(kind);
       const found = byKind.get(key);
-      if (found === undefined && complete) return { ok: true, namespaced: true, objects: [] };
+      if (found === undefined && (complete || empty.has(key)))
+        return { ok: true, namespaced: true, objects: [] };
       if (found === undefined) {
         const message = `no ${key} is among the objects that were given`;
         return { ok: false, reason: "ObjectsNotGiven", message };
@@ -353,6 +356,11 @@ function objectReader(objects: readonly RawObject[], complete: boolean): ObjectR
       return { ok: true, namespaced, objects: inReach.map(({ object }) => object) };
     },
   };
+}
+
+function emptyKind(list: RawObject): readonly string[] {
+  const kind = itemKind(list);
+  return kind === undefined ? [] : [objectKindKey({ apiVersion: String(list["apiVersion"]), kind })];
 }
 
 function watched(raw: RawObject): { readonly key: string; readonly object: WatchedObject } {

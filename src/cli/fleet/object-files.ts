@@ -17,8 +17,9 @@ export interface ObjectFiles {
 export async function readObjectFiles(paths: readonly string[]): Promise<ObjectFiles> {
   const { loadPaths } = await import("../files/load.ts");
   const { objectProblems, objectWarnings } = await import("../validate/kind-problems.ts");
-  const { objects: sources, problems } = await loadPaths(paths);
-  const all = [...problems, ...objectProblems(sources)];
+  const loaded = await loadPaths(paths);
+  const { objects: sources } = loaded;
+  const all = [...loaded.problems, ...objectProblems(loaded)];
   stderr.lines(all.map(problemLine));
   for (const { file, line, message } of objectWarnings(sources)) {
     stderr.line(`warning: ${file}:${line}: ${message}`);

@@ -12,6 +12,7 @@ import { Fleet, type FleetOptions, type FleetPolicy } from "../fleet/fleet.ts";
 import { groupOf, ownKind, policyKind, type RawObject, viewPolicy, viewRollout } from "../fleet/kinds.ts";
 import { compileRollout } from "../../rollouts/rollout.ts";
 import { policyName } from "../../policy/policy-ref.ts";
+import { changedRules, type SpecChange, specChanges } from "./spec-changes.ts";
 
 /** Some clocks of a policy restart when its spec changes. */
 export interface PolicyEdit {
@@ -28,6 +29,9 @@ export interface FleetPair {
   /** Whether only policies are applied. */
   readonly sameWorld: boolean;
   readonly edits: readonly PolicyEdit[];
+  readonly specs: readonly SpecChange[];
+  /** By ruleKey(). */
+  readonly changed: ReadonlySet<string>;
 }
 
 /** `prune`: policies and rollouts that are not among the new objects are removed. */
@@ -46,12 +50,15 @@ export function fleetPair(
   const extra = applied.filter(
     (object) => ownKind(object) === undefined && !byIdentity.has(identityOf(object)),
   );
-  const after = new Fleet([...kept, ...updated], options);
+  const future = [...kept, ...updated];
+  const after = new Fleet(future, options);
   const before = new Fleet([...present, ...extra], options);
   return {
     before,
     after,
     edits: editsBetween(before.policies, after.policies),
+    specs: specChanges(present, future),
+    changed: changedRules(present, future),
     applied: after.policies.filter(({ raw }) => names.has(identityOf(raw))),
     sameWorld: applied.every((object) => policyKind(object) !== undefined),
   };

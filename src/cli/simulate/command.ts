@@ -16,7 +16,7 @@ import {
 import type { RawObject } from "../fleet/kinds.ts";
 import { Progress } from "../terminal/progress-line.ts";
 import { problemLine } from "../terminal/problem-line.ts";
-import { CHANGES } from "./comparison.ts";
+import { type ChangeKind, CHANGES } from "./comparison.ts";
 import type { FleetPair } from "./changed-fleet.ts";
 import type { Simulation } from "./simulation.ts";
 import type { Present } from "./preparation.ts";
@@ -90,7 +90,7 @@ export function addSimulate(program: Command): void {
       "the version that upgrades come from, for expressions that read it; default: what each Cluster shows",
       version,
     )
-    .addOption(choice("--fail-on <change>", "exit 1 for such changes", FAIL_ON))
+    .addOption(choice("--fail-on <change>", "exit 1 for such changes, and for unknown ones", FAIL_ON))
     .addOption(choice("-o, --output <format>", "how to print", FORMATS))
     .option("--capi-version <version>", "Cluster API version that calls, such as 1.12");
   addConnectionFlags(command);
@@ -136,8 +136,12 @@ async function runSimulation(flags: Flags): Promise<void> {
   const simulation = await compare(prepared.pair, flags, times);
   stderr.lines(warningsOf(prepared.pair, simulation).map((line) => `warning: ${line}`));
   await report(simulation, times, flags);
-  const fails = simulation.changes.some(({ change }) => flags.failOn === "any" || flags.failOn === change);
-  if (fails) throw new CommandError(FAILED);
+  if (simulation.changes.some(({ change }) => failsOn(flags.failOn, change))) throw new CommandError(FAILED);
+}
+
+/** An unknown change can be any of the others. */
+function failsOn(named: Flags["failOn"], change: ChangeKind): boolean {
+  return named !== "never" && (named === "any" || named === change || change === "unknown");
 }
 
 function timesOf({ at, from, to }: Flags): Times {

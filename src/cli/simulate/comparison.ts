@@ -4,9 +4,10 @@ import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
 import type { Look } from "../../operations/timeline.ts";
 import type { RequestName } from "../fleet/request-names.ts";
 import type { Answer } from "./answer.ts";
+import { type Doubt, ruleKey } from "./doubt.ts";
 import type { Turn } from "./walks.ts";
 
-export const CHANGES = ["newly-blocked", "newly-allowed", "changed-reason"] as const;
+export const CHANGES = ["newly-blocked", "newly-allowed", "changed-reason", "unknown"] as const;
 export type ChangeKind = (typeof CHANGES)[number];
 
 export interface Change {
@@ -21,6 +22,8 @@ export interface Change {
   readonly from: Date;
   /** The total duration of the change within the range. */
   readonly seconds: number;
+  /** What could not be evaluated, of an unknown change. */
+  readonly doubts?: readonly Doubt[];
 }
 
 /** The answers of one side to an operation. */
@@ -36,41 +39,67 @@ export interface OperationAnswers {
 type Turns = readonly Turn[];
 
 /** A kind of change, with the two turns at which it is first seen. */
-interface Difference {
-  readonly change: ChangeKind;
+interface Difference extends Pick<Change, "change" | "doubts"> {
   readonly old: Turn;
   readonly now: Turn;
   readonly from: Date;
   readonly seconds: number;
 }
 
+export interface Compared {
+  readonly end: Date;
+  /** By changedRules(). */
+  readonly changed: ReadonlySet<string>;
+}
+
 /** Walks gives indistinguishable operations the same list of turns, so each pair of lists is compared once. */
-export function comparingOnce(end: Date): (before: Turns, after: Turns) => readonly Difference[] {
+export function comparingOnce({
+  end,
+  changed,
+}: Compared): (before: Turns, after: Turns) => readonly Difference[] {
   const known = new WeakMap<Turns, WeakMap<Turns, readonly Difference[]>>();
   return (before, after) => {
     const others = known.get(before) ?? new WeakMap<Turns, readonly Difference[]>();
     known.set(before, others);
-    const found = others.get(after) ?? differences(before, after, end);
+    const found = others.get(after) ?? differences(before, after, { end, changed });
     others.set(after, found);
     return found;
   };
 }
 
 /** One entry per kind of change: its first instant and its total duration. */
-export function differences(before: Turns, after: Turns, end: Date): readonly Difference[] {
+export function differences(before: Turns, after: Turns, { end, changed }: Compared): readonly Difference[] {
   const found = new Map<ChangeKind, Difference>();
   for (const { from, to, old, now } of periods(before, after, end.getTime())) {
-    if (old.key === now.key) continue;
-    const change = kindOf(old.answer, now.answer);
-    const first = found.get(change) ?? { change, old, now, from: new Date(from), seconds: 0 };
+    const difference = differenceOf(old, now, changed);
+    if (difference === undefined) continue;
+    const { change } = difference;
+    const first = found.get(change) ?? { ...difference, old, now, from: new Date(from), seconds: 0 };
     found.set(change, { ...first, seconds: first.seconds + (to - from) / 1000 });
   }
   return [...found.values()];
 }
 
-function kindOf(before: Answer, after: Answer): ChangeKind {
-  if (before.holds === after.holds) return "changed-reason";
-  return after.holds ? "newly-blocked" : "newly-allowed";
+/**
+ * A change is unknown if a changed rule is not evaluable on either side, or if an answer that differs holds only because of
+ * rules that are not evaluable.
+ */
+function differenceOf(
+  old: Turn,
+  now: Turn,
+  changed: ReadonlySet<string>,
+): Pick<Change, "change" | "doubts"> | undefined {
+  if (old.answer.holds !== now.answer.holds)
+    return { change: now.answer.holds ? "newly-blocked" : "newly-allowed" };
+  const doubts = distinct([...old.doubts, ...now.doubts]);
+  const own = doubts.filter(({ policy, rule }) => changed.has(ruleKey(policy, rule)));
+  if (own.length > 0) return { change: "unknown", doubts: own };
+  if (old.key === now.key) return undefined;
+  return old.isDoubtful || now.isDoubtful ? { change: "unknown", doubts } : { change: "changed-reason" };
+}
+
+function distinct(doubts: readonly Doubt[]): readonly Doubt[] {
+  return [...new Map(doubts.map((doubt) => [JSON.stringify(doubt), doubt])).values()];
 }
 
 interface Period {

@@ -1,5 +1,6 @@
 /** Prints the result of a simulation as text, JSON and Markdown. */
 
+import { isFields } from "../../lib/fields.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { durationText } from "../../policy/duration.ts";
@@ -7,6 +8,8 @@ import { timestamp } from "../../policy/instant.ts";
 import type { Colour } from "../terminal/colour.ts";
 import { markdownParts, markdownTable, markdownText } from "../terminal/markdown.ts";
 import type { Answer, AnswerRule } from "./answer.ts";
+import type { Doubt } from "./doubt.ts";
+import type { FieldChange, SpecChange } from "./spec-changes.ts";
 import { type Change, type ChangeKind, CHANGES } from "./comparison.ts";
 import type { Times } from "./request-changes.ts";
 import { countOf, type Simulation } from "./simulation.ts";
@@ -20,13 +23,15 @@ interface Group {
   readonly hook: string;
   readonly before: string;
   readonly after: string;
+  /** Why an unknown change is unknown. */
+  readonly because?: string;
   readonly clusters: readonly string[];
   readonly first: Change;
 }
 
 const MAX_NAMED = 5;
 
-/** The groups of changes, the totals by hook, and the totals. */
+/** What changes in the specs, the groups of changes, the totals by hook, and the totals. */
 export function simulationLines(
   simulation: Simulation,
   times: Times,
@@ -36,10 +41,27 @@ export function simulationLines(
   const fitting = (lines: readonly string[], indent: string): string[] =>
     lines.flatMap((line) => wrapped(line, columns, indent));
   return paragraphs([
+    simulation.specs.flatMap((spec) => specLines(spec).flatMap((line) => fitting([line], "      "))),
     ...groups.map((group) => fitting(groupLines(group, times, colour), " ".repeat(12))),
     hookTable(simulation),
     fitting([...totals(simulation, times), ...leftOut(groups)], "  "),
   ]);
+}
+
+function specLines({ object, change, fields }: SpecChange): string[] {
+  const lines = fields.map((field) => `  ${fieldText(field)}`);
+  return [`${object} is ${change}${lines.length > 0 ? ":" : ""}`, ...lines];
+}
+
+function fieldText({ path, before, after }: FieldChange): string {
+  if (before === undefined && isFields(after)) return `${path} is added`;
+  if (after === undefined && isFields(before)) return `${path} is removed`;
+  return `${path}: ${valueText(before)} → ${valueText(after)}`;
+}
+
+function valueText(value: unknown): string {
+  if (value === undefined) return "none";
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 /** A hint to -o json if the text leaves out Clusters or rules. */
@@ -52,7 +74,7 @@ function leftOut(groups: readonly Group[]): string[] {
 }
 
 function groupLines(
-  { change, hook, before, after, clusters, first }: Group,
+  { change, hook, before, after, because, clusters, first }: Group,
   { to }: Times,
   colour: Colour,
 ): string[] {
@@ -60,11 +82,13 @@ function groupLines(
     "newly-blocked": colour.red,
     "newly-allowed": colour.yellow,
     "changed-reason": colour.cyan,
+    unknown: colour.yellow,
   };
   return [
     `${paint[change](title(change))}: ${hook}`,
     `  before    ${before}`,
     `  after     ${after}`,
+    ...(because === undefined ? [] : [`  because   ${because}`]),
     ...(to === undefined ? [] : [`  when      ${when(first)}`]),
     `  clusters  ${named(clusters)}`,
   ];
@@ -94,6 +118,7 @@ function groupsOf({ changes }: Simulation): Group[] {
     hook: subjectOf(first),
     before: answerText(first.before, first.after),
     after: answerText(first.after, first.before),
+    ...(first.doubts !== undefined && { because: first.doubts.map(doubtText).join("; ") }),
     first,
   }));
   const alike = Map.groupBy(told, ({ first: { from, seconds }, ...texts }) =>
@@ -107,8 +132,12 @@ function groupsOf({ changes }: Simulation): Group[] {
   return groups.toSorted((a, b) => rank(a) - rank(b) || b.clusters.length - a.clusters.length);
 }
 
-export function changeGroups(simulation: Simulation): readonly Omit<Group, "first">[] {
-  return groupsOf(simulation).map(({ first: _, ...group }) => group);
+/** For the page, which shows why a change is unknown beside what comes after it. */
+export function changeGroups(simulation: Simulation): readonly Omit<Group, "first" | "because">[] {
+  return groupsOf(simulation).map(({ first: _, because, after, ...group }) => ({
+    ...group,
+    after: withReason(after, because),
+  }));
 }
 
 /** The verdict, and the first rule that caused it, preferably a rule that the other answer lacks. */
@@ -120,6 +149,14 @@ function answerText({ verdict, rules }: Answer, other: Answer): string {
   if (own === undefined && rules.length > 1) return `${verdict} by ${rules.length} of the same rules`;
   const more = rules.length > 1 ? `, and ${rules.length - 1} more` : "";
   return `${verdict} by ${ruleText(own ?? first)}${more}`;
+}
+
+function doubtText({ policy, rule, message }: Doubt): string {
+  return `${rule === "" ? policy : `${policy} ${rule}`}: ${message}`;
+}
+
+function withReason(after: string, because: string | undefined): string {
+  return because === undefined ? after : `${after}; ${because}`;
 }
 
 function ruleText({ policy, rule, gate, reason }: AnswerRule): string {
@@ -154,27 +191,49 @@ export function simulationMarkdown(simulation: Simulation, times: Times): string
   const [counts, blocked] = totals(simulation, times);
   const more = leftOut(groups).map((line) => `${line}\n\n`);
   const head = `### HookPolicy simulation\n\n${counts}\n\n${blocked}\n${more.length > 0 ? `\n${more.join("").trimEnd()}\n` : ""}`;
-  if (groups.length === 0) return head;
+  const specs = specRows(simulation.specs);
+  const objects =
+    specs.length === 0 ? [] : ["\n", ...tableParts(["Object", "Field", "Before", "After"], specs)];
+  const parts = [...objects, ...(groups.length === 0 ? [] : ["\n", ...groupParts(groups, times)])];
+  return markdownParts(head, parts, "rows");
+}
+
+function specRows(specs: readonly SpecChange[]): string[][] {
+  const rows = specs.flatMap(({ object, change, fields }) =>
+    change === "changed"
+      ? fields.map(({ path, before, after }) => [object, path, valueText(before), valueText(after)])
+      : [[object, change, "", ""]],
+  );
+  return rows.map((cells) => cells.map(markdownText));
+}
+
+function groupParts(groups: readonly Group[], times: Times): readonly string[] {
   const time = times.to === undefined ? [] : ["When"];
   const titles = ["Change", "Hook", ...time, "Before", "After", "Clusters"];
-  const rows = groups.map(({ change, hook, before, after, clusters, first }) => [
+  const rows = groups.map(({ change, hook, before, after, because, clusters, first }) => [
     change,
     hook,
     ...(times.to === undefined ? [] : [when(first)]),
-    ...[before, after, named(clusters)].map(markdownText),
+    ...[before, withReason(after, because), named(clusters)].map(markdownText),
   ]);
-  const [names = "", line = "", ...lines] = markdownTable(titles, rows).split(/(?<=\n)/);
-  return markdownParts(`${head}\n${names}${line}`, lines, "rows");
+  return tableParts(titles, rows);
+}
+
+/** Headings are no part of their own, so that none stands without rows. */
+function tableParts(titles: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
+  const [names = "", line = "", first = "", ...lines] = markdownTable(titles, rows).split(/(?<=\n)/);
+  return [`${names}${line}${first}`, ...lines];
 }
 
 /** Schema: schemas/output/simulate.json. */
 export function simulationJson(simulation: Simulation, { from, to }: Times): object {
-  const { changes, notEvaluable: _, skippingMinor: _skipping, ...counted } = simulation;
+  const { changes, specs, notEvaluable: _, skippingMinor: _skipping, ...counted } = simulation;
   const counts = CHANGES.map((kind) => [camelCase(kind), countOf(simulation, kind)] as const);
   return {
     from: timestamp(from),
     ...(to !== undefined && { to: timestamp(to) }),
     totals: { ...counted, ...Object.fromEntries(counts) },
+    objects: specs,
     changes: changes.map(({ from: first, seconds, ...change }) => ({
       ...change,
       ...(to !== undefined && { from: timestamp(first), seconds }),

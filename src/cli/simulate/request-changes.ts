@@ -6,13 +6,14 @@ import type { Attempt } from "../../operations/attempt.ts";
 import { nextLook } from "../../operations/timeline.ts";
 import { type Admitted, denying, warning } from "../../policy/admission.ts";
 import { clusterKey } from "../../policy/cluster.ts";
+import type { PolicyTrace } from "../../policy/decision.ts";
 import { admitted, answerOf as answerAtAdmission, requestOf } from "../fleet/admission-request.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { REQUEST_HOOKS, type RequestName, REQUESTS } from "../fleet/request-names.ts";
-import { answerOf, keyOf } from "./answer.ts";
+import { answerOf } from "./answer.ts";
 import type { FleetPair } from "./changed-fleet.ts";
 import { type Change, differences } from "./comparison.ts";
-import type { Turn } from "./walks.ts";
+import { isSameTurn, type Turn, turnWith } from "./walks.ts";
 
 /** The simulated time. */
 export interface Times {
@@ -49,7 +50,7 @@ export function* requestChanges(
   options: SimulationOptions,
   progress: Progress,
 ): Generator<Progress, RequestChanges> {
-  const end = options.to ?? options.from;
+  const compared = { end: options.to ?? options.from, changed: pair.changed };
   const changes: Change[] = [];
   let [requests, deniedBefore, deniedAfter] = [0, 0, 0];
   for (const cluster of pair.after.clusters()) {
@@ -63,7 +64,7 @@ export function* requestChanges(
       deniedBefore += Number(before[0]?.answer.holds === true);
       deniedAfter += Number(after[0]?.answer.holds === true);
       const subject = { hook: REQUEST_HOOKS[request], request, cluster: clusterKey(cluster) };
-      for (const { old, now, ...change } of differences(before, after, end))
+      for (const { old, now, ...change } of differences(before, after, compared))
         changes.push({ ...change, before: old.answer, after: now.answer, ...subject });
     }
     yield progress;
@@ -108,9 +109,9 @@ function turnsOf(
   let at: Date | undefined = from;
   for (let look = 0; look < MAX_LOOKS && at !== undefined; look += 1) {
     const found = admitted(fleet, attempt, at);
-    const turn = turnAt(at, attempt, found);
-    if (turns.at(-1)?.key !== turn.key) turns.push(turn);
     const trace = [...found.denial.trace, ...found.warning.trace];
+    const turn = turnAt(at, attempt, found, trace);
+    if (!isSameTurn(turns.at(-1), turn)) turns.push(turn);
     const decision = { ...found.denial, trace };
     const next: Date | undefined = nextLook({ policies, call, lookAgain }, { at, decision });
     at = next !== undefined && next < to ? next : undefined;
@@ -118,10 +119,11 @@ function turnsOf(
   return turns;
 }
 
-function turnAt(at: Date, attempt: Attempt, found: Admitted): Turn {
+function turnAt(at: Date, attempt: Attempt, found: Admitted, trace: readonly PolicyTrace[]): Turn {
   const { verdict, message, decision } = answerAtAdmission(attempt, found);
-  const answer = { ...answerOf(decision), verdict, holds: verdict === "Denied", message };
-  return { at, answer, key: keyOf(answer), state: { firstAsked: at, rules: new Map() } };
+  const holds = verdict === "Denied";
+  const answer = { ...answerOf(decision), verdict, holds, message };
+  return turnWith({ at, answer, state: { firstAsked: at, rules: new Map() } }, { ...decision, holds, trace });
 }
 
 /** Limits the samples of an expression with `now`, whose value can change at any time. */

@@ -23,6 +23,7 @@ import {
   type SimulationOptions,
   sampleSeconds,
 } from "./request-changes.ts";
+import type { SpecChange } from "./spec-changes.ts";
 import { type HoldInStage, holdKey, type Holds, rolloutHolds } from "./rollout-holds.ts";
 import { decisionAt, Walks } from "./walks.ts";
 import { policyName } from "../../policy/policy-ref.ts";
@@ -37,6 +38,7 @@ export interface NotEvaluableRule {
 }
 
 export interface Simulation extends RequestChanges {
+  readonly specs: readonly SpecChange[];
   readonly notEvaluable: readonly NotEvaluableRule[];
   /** The number of simulated calls that Cluster API never makes, because they skip a minor version. */
   readonly skippingMinor: number;
@@ -60,7 +62,7 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
     before: heldBy(pair.before, clusters, options),
     after: heldBy(pair.after, clusters, options),
   };
-  const differencesOf = comparingOnce(options.to ?? options.from);
+  const differencesOf = comparingOnce({ end: options.to ?? options.from, changed: pair.changed });
   const walks = { before: new Walks(), after: new Walks() };
   let [blockedBefore, blockedAfter, skippingMinor] = [0, 0, 0];
   for (const [index, cluster] of clusters.entries()) {
@@ -84,6 +86,7 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
   const done = { done: clusters.length, total: clusters.length };
   const { changes: atAdmission, ...requests } = yield* requestChanges(pair, options, done);
   return {
+    specs: pair.specs,
     changes: [...changes, ...atAdmission],
     notEvaluable: [...notEvaluable.values()],
     skippingMinor,
@@ -118,8 +121,9 @@ function heldBy(fleet: Fleet, clusters: readonly Cluster[], options: SimulationO
 function underRollout(answered: OperationAnswers, held: HoldInStage | undefined): OperationAnswers {
   if (held === undefined) return answered;
   const { hold, stage = WHOLE } = held;
-  const { rollout, reason, retryAfterSeconds } = hold;
+  const { rollout, reason, retryAfterSeconds, problem } = hold;
   const rule = { policy: `HookRollout ${rollout}`, rule: stage, reason };
+  const doubts = problem === undefined ? [] : [{ policy: rule.policy, rule: "", message: problem }];
   const own: Answer = {
     verdict: "Blocked",
     holds: true,
@@ -128,7 +132,15 @@ function underRollout(answered: OperationAnswers, held: HoldInStage | undefined)
     rules: [rule],
   };
   const turns = answered.turns.map((turn) =>
-    turn.answer.holds ? turn : { ...turn, answer: own, key: keyOf(own) },
+    turn.answer.holds
+      ? turn
+      : {
+          ...turn,
+          answer: own,
+          key: keyOf(own),
+          doubts: [...turn.doubts, ...doubts],
+          isDoubtful: problem !== undefined,
+        },
   );
   return {
     ...answered,

@@ -1,5 +1,6 @@
 /** Follows operations through time, and follows indistinguishable operations only once. */
 
+import { isDeepStrictEqual } from "node:util";
 import { BUDGET_EXHAUSTED } from "../../policy/budget.ts";
 import type { Decision, GateTrace, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
 import type { CompiledRule } from "../../policy/policy.ts";
@@ -8,6 +9,7 @@ import type { OperationState } from "../../policy/world.ts";
 import { clocked, type Look, lookAt, type OperationInputs, walk } from "../../operations/timeline.ts";
 import { valueAt } from "../validate/value-at.ts";
 import { type Answer, answerOf, keyOf } from "./answer.ts";
+import { type Doubt, doubtsIn, holdsForCertain } from "./doubt.ts";
 
 /** A look whose answer differs from the one before. */
 export interface Turn {
@@ -16,6 +18,9 @@ export interface Turn {
   readonly answer: Answer;
   /** keyOf() of the answer. */
   readonly key: string;
+  readonly doubts: readonly Doubt[];
+  /** Whether it is held only by rules that are not evaluable. */
+  readonly isDoubtful: boolean;
   /** The state of the operation before the look. */
   readonly state: OperationState;
 }
@@ -41,15 +46,24 @@ function follow(operation: OperationInputs, first: Look, to: Date): readonly Tur
   const policies = operation.policies.filter((_, index) => first.decision.trace[index]?.matched === true);
   for (const look of walk({ ...operation, policies }, first.at, to)) {
     const turn = turnOf(look, state);
-    if (turns.at(-1)?.key !== turn.key) turns.push(turn);
+    if (!isSameTurn(turns.at(-1), turn)) turns.push(turn);
     ({ state } = look);
   }
   return turns;
 }
 
 function turnOf({ at, decision }: Look, state: OperationState): Turn {
-  const answer = answerOf(decision);
-  return { at, answer, key: keyOf(answer), state };
+  return turnWith({ at, state, answer: answerOf(decision) }, decision);
+}
+
+export function turnWith(turn: Pick<Turn, "at" | "state" | "answer">, { holds, trace }: Decision): Turn {
+  const isDoubtful = holds && !holdsForCertain(trace);
+  return { ...turn, key: keyOf(turn.answer), doubts: doubtsIn(trace), isDoubtful };
+}
+
+/** Whether nothing that is compared differs. */
+export function isSameTurn(before: Turn | undefined, turn: Turn): boolean {
+  return before?.key === turn.key && isDeepStrictEqual(before.doubts, turn.doubts);
 }
 
 /** The decision about another operation with the same turns at one of them. */

@@ -112,10 +112,9 @@ export async function simulated(
   { file = "-", prune }: Query,
   text: string,
 ): Promise<SimulationReport> {
-  const { objects: sources, problems } = await loadPaths(["-"], {
-    stdin: Readable.from([Buffer.from(text)]),
-  });
-  const wrong = [...problems, ...objectProblems(sources)];
+  const loaded = await loadPaths(["-"], { stdin: Readable.from([Buffer.from(text)]) });
+  const { objects: sources } = loaded;
+  const wrong = [...loaded.problems, ...objectProblems(loaded)];
   const refused = (found: typeof wrong): SimulationReport => ({
     problems: found.map((each) => problemLine({ ...each, file })),
     warnings: [],

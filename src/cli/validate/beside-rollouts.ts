@@ -4,6 +4,7 @@ import { STEP_HOOKS } from "../../api/hook-catalog.ts";
 import type { HookRollout } from "../../api/hook-policy.ts";
 import type { LabelSelector } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
+import type { PolicyObject } from "../../memory/policy-set.ts";
 import type { PolicyKind } from "../../policy/policy-ref.ts";
 import { KEPT_SLOT, SHARED_CLUSTERS } from "../../policy/validation/accepted.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
@@ -11,11 +12,11 @@ import { areDisjoint } from "../../policy/validation/selector-overlap.ts";
 import type { SourceObject } from "../files/load.ts";
 import { ownKind, policyKind, viewPolicy, viewRollout } from "../fleet/kinds.ts";
 
-interface Beside extends FieldError {
+export interface Beside extends FieldError {
   readonly source: SourceObject;
 }
 
-type Selection = Partial<Pick<HookRollout["spec"], "namespaceSelector" | "clusterSelector">>;
+export type Selection = Partial<Pick<HookRollout["spec"], "namespaceSelector" | "clusterSelector">>;
 
 interface Rollout extends HookRollout {
   readonly source: SourceObject;
@@ -60,8 +61,7 @@ function placeOf({ source }: Rollout): string {
 function heldSlots(source: SourceObject, kind: PolicyKind, upgrades: readonly Rollout[]): readonly Beside[] {
   const { metadata, spec } = viewPolicy(kind, source.object);
   if (spec.mode === "Audit") return [];
-  const selection: Selection =
-    kind === "HookPolicy" ? { ...spec, namespaceSelector: named(metadata.namespace ?? "default") } : spec;
+  const selection = selectionOf(kind, { metadata, spec });
   const rollout = upgrades.find((each) => mayShare(each.spec, selection));
   if (rollout === undefined) return [];
   return spec.rules.flatMap(({ hooks, until }, index) => {
@@ -72,12 +72,21 @@ function heldSlots(source: SourceObject, kind: PolicyKind, upgrades: readonly Ro
   });
 }
 
+export function selectionOf(
+  kind: PolicyKind,
+  { metadata, spec }: Pick<PolicyObject, "metadata" | "spec">,
+): Selection {
+  return kind === "HookPolicy"
+    ? { ...spec, namespaceSelector: named(metadata.namespace ?? "default") }
+    : spec;
+}
+
 /** Kubernetes labels each Namespace with its name. */
 function named(namespace: string): LabelSelector {
   return { matchLabels: { "kubernetes.io/metadata.name": namespace } };
 }
 
-function mayShare(a: Selection, b: Selection): boolean {
+export function mayShare(a: Selection, b: Selection): boolean {
   return !(
     areDisjoint(a.namespaceSelector, b.namespaceSelector) || areDisjoint(a.clusterSelector, b.clusterSelector)
   );

@@ -98,7 +98,7 @@ async function check(paths: readonly string[], flags: Flags): Promise<Validation
   const { validateObjects } = await import("./validation.ts");
   const { servedHooks } = await import("../../api/hook-catalog.ts");
   const progress = new Progress();
-  const { objects, broken = new Map(), ...loaded } = await loadPaths(paths, { progress });
+  const { objects, broken = new Map(), kustomizations: _, ...loaded } = await loadPaths(paths, { progress });
   const served = servedHooks(capiVersion.minor);
   const validation = validateObjects(objects, { served, maxOverrideMs, now: new Date(), progress });
   progress.end();

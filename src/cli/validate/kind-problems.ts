@@ -1,20 +1,22 @@
 /** Finds objects that resemble HookPolicy's kinds but are not, and duplicates. */
 
 import { GROUP, VERSION } from "../../api/hook-policy.ts";
-import type { SourceObject } from "../files/load.ts";
+import { clusterProblems } from "../fleet/cluster-files.ts";
+import type { LoadedFiles, SourceObject } from "../files/load.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import { found, unexpected } from "../../policy/validation/field-message.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { groupOf, OWN_KINDS, ownKind, type RawObject } from "../fleet/kinds.ts";
 import { SUITE_GROUP, SUITE_KIND } from "../suite/suite-schema.ts";
 import { namespaceFindings } from "./namespace-field.ts";
-import type { FileProblem } from "../files/parsed.ts";
+import { type FileProblem, itemKind } from "../files/parsed.ts";
 
 /**
  * Reports HookPolicy's kinds in another group, and unknown kinds in its group, so that a misspelt policy is not ignored
  * as a foreign object.
  */
 export function kindProblem(object: RawObject): FieldError | undefined {
+  if (itemKind(object) !== undefined) return undefined;
   const group = groupOf(object);
   const kind = String(object["kind"]);
   const own: Readonly<Record<string, readonly string[]>> = {
@@ -34,10 +36,14 @@ export function kindProblem(object: RawObject): FieldError | undefined {
   };
 }
 
-/** Problems that hide which kind of object is meant, or in which namespace. */
-export function objectProblems(sources: readonly SourceObject[]): readonly FileProblem[] {
+/** Problems that hide which kind of object is meant, in which namespace, or what it is like. */
+export function objectProblems({
+  objects: sources,
+  kustomizations = [],
+}: Pick<LoadedFiles, "objects" | "kustomizations">): readonly FileProblem[] {
+  const clusters = clusterProblems(sources, kustomizations);
   return sources.flatMap((source) => {
-    const problem = kindProblem(source.object);
+    const problem = kindProblem(source.object) ?? clusters.get(source);
     const problems = problem === undefined ? namespaceFindings(source.object).errors : [problem];
     return problems.map((each) => problemAt(source, each));
   });

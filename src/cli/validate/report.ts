@@ -10,7 +10,8 @@ import type { Colour } from "../terminal/colour.ts";
 import { paragraphs } from "../terminal/tree.ts";
 import type { Finding, Validation } from "./validation.ts";
 
-export interface ValidationReport extends Validation, Required<Omit<LoadedFiles, "objects">> {}
+export interface ValidationReport
+  extends Validation, Required<Omit<LoadedFiles, "objects" | "kustomizations">> {}
 
 export function validationLines(report: ValidationReport, terminal: Terminal): string[] {
   const problems = report.problems.map((problem) =>

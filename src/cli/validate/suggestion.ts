@@ -83,8 +83,13 @@ function windowEntry(value: unknown): string | undefined {
 export function placeOf(kind: OwnKind, field: string): string | undefined {
   const places = placesOf(CRD_SCHEMAS[kind].properties?.["spec"], field, "spec");
   const [place] = places;
-  return places.length === 1 ? `it belongs in ${place}` : undefined;
+  if (place !== undefined) return places.length === 1 ? `it belongs in ${place}` : undefined;
+  const wider = kind === "HookPolicy" ? CRD_SCHEMAS.ClusterHookPolicy.properties?.["spec"] : undefined;
+  return placesOf(wider, field, "spec").length === 0 ? undefined : FOR_CLUSTER_HOOK_POLICIES;
 }
+
+const FOR_CLUSTER_HOOK_POLICIES =
+  "a HookPolicy is about its own namespace: remove the field, or make it a ClusterHookPolicy";
 
 function placesOf(schema: CrdSchema | undefined, field: string, path: string): readonly string[] {
   if (schema === undefined) return [];

@@ -7,7 +7,7 @@ import { compileWindow, type Window } from "../../policy/window/window.ts";
 import { windowProblems } from "../../policy/window/window-check.ts";
 import { offsetReader } from "../../policy/window/zone.ts";
 import { dateText } from "../terminal/time-text.ts";
-import { type Opening, openingsOf } from "../windows/openings.ts";
+import { DENIES_NOTHING, denyHasPassed, type Opening, openingsOf } from "../windows/openings.ts";
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -48,7 +48,7 @@ function windowWarnings(spec: WindowGateSpec, now: Date): readonly Warning[] {
   const before = known.get(key);
   if (before !== undefined) return before;
   const never = neverOpens(spec, now);
-  const warnings = never === undefined ? clockWarnings(spec, now) : [never];
+  const warnings = never === undefined ? [...passedDeny(spec, now), ...clockWarnings(spec, now)] : [never];
   if (known.size >= MAX_KNOWN) known.clear();
   known.set(key, warnings);
   return warnings;
@@ -60,6 +60,10 @@ function neverOpens({ deny = [], ...spec }: WindowGateSpec, now: Date): Warning 
   return isDenied
     ? { id: "deny-covers-allow", message: "never opens again, because deny covers all of allow" }
     : { id: "window-never-opens", message: "never opens again: all of its times have passed" };
+}
+
+function passedDeny(spec: WindowGateSpec, now: Date): readonly Warning[] {
+  return denyHasPassed(spec, now) ? [{ id: "deny-has-passed", message: DENIES_NOTHING }] : [];
 }
 
 function opens(spec: WindowGateSpec, now: Date): boolean {
@@ -143,8 +147,8 @@ function neverTogether(windows: readonly PlacedWindow[], now: Date): readonly Fi
   return [{ path: first.path, id: "windows-never-meet", message }];
 }
 
-/** `undefined`: the search ended without a result. */
-function meets(windows: readonly Window[], now: Date): boolean | undefined {
+/** Whether the windows are open at the same time in the next two years; `undefined`: the search ended without a result. */
+export function meets(windows: readonly Window[], now: Date): boolean | undefined {
   let at = now;
   for (let step = 0; step < MAX_STEPS; step += 1) {
     const latest = Math.max(...windows.map((window) => window.nextOpen(at)?.getTime() ?? Infinity));

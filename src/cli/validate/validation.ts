@@ -35,6 +35,7 @@ import { namespaceFindings } from "./namespace-field.ts";
 import { metadataErrors, statusErrors } from "./object-fields.ts";
 import { stepsOf, valueAt } from "./value-at.ts";
 import { besideRollouts } from "./beside-rollouts.ts";
+import { besideWindows } from "./beside-windows.ts";
 
 export interface Finding extends FieldError, Position {
   readonly severity: "error" | "warning";
@@ -77,7 +78,8 @@ export function validateObjects(sources: readonly SourceObject[], options: Valid
     return judge(source, specs, options);
   });
   const sound = judged.filter(({ errors }) => errors.length === 0).map(({ source }) => source);
-  const beside = Map.groupBy(besideRollouts(sound), ({ source }) => source);
+  const besides = [...besideRollouts(sound), ...besideWindows(sound, options.now)];
+  const beside = Map.groupBy(besides, ({ source }) => source);
   const count = (is: Judgement["is"]): number => judged.filter((each) => each.is === is).length;
   return {
     findings: [

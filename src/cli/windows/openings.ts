@@ -49,6 +49,15 @@ export function searchEndOf(
   return isSearchEnd === true ? changesAt : undefined;
 }
 
+export const DENIES_NOTHING = "denies nothing any more: all times of deny have passed";
+
+/** As of a freeze of last year. */
+export function denyHasPassed({ timeZone, deny = [] }: WindowGateSpec, now: Date): boolean {
+  if (deny.length === 0) return false;
+  const denied = compileWindow({ ...(timeZone !== undefined && { timeZone }), allow: deny });
+  return denied.nextOpen(now) === undefined;
+}
+
 type Stretch = Omit<Opening, "notes">;
 
 function* stretches(window: Window, from: Date, until?: Date): IteratorObject<Stretch, undefined> {

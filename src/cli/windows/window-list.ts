@@ -7,7 +7,7 @@ import { validatePolicy } from "../../policy/validation/schema.ts";
 import { checkRules } from "../../policy/validation/semantics.ts";
 import type { Colour } from "../terminal/colour.ts";
 import { policyKind, type RawObject, viewPolicy } from "../fleet/kinds.ts";
-import { type Opening, openingsOf, searchEndOf } from "./openings.ts";
+import { DENIES_NOTHING, denyHasPassed, type Opening, openingsOf, searchEndOf } from "./openings.ts";
 import { tableLines } from "../terminal/table.ts";
 import { durationText } from "../../policy/duration.ts";
 import { dateText } from "../terminal/time-text.ts";
@@ -75,6 +75,7 @@ export function isNamed({ namespace, name }: PolicyRef, wanted: string): boolean
 
 export interface ListedWindow extends PolicyWindow {
   readonly openings: readonly Opening[];
+  readonly denyHasPassed: boolean;
   /** The search gave up here: what comes after is not known. */
   readonly searchedUntil: Date | undefined;
 }
@@ -86,7 +87,13 @@ export function listOpenings(
 ): readonly ListedWindow[] {
   return windows.map((window) => {
     const openings = openingsOf(window.spec, from, count);
-    return { ...window, openings, searchedUntil: searchEndOf(window.spec, from, openings) };
+    const isPast = denyHasPassed(window.spec, from);
+    return {
+      ...window,
+      openings,
+      denyHasPassed: isPast,
+      searchedUntil: searchEndOf(window.spec, from, openings),
+    };
   });
 }
 
@@ -100,7 +107,7 @@ export function windowsLines(
 }
 
 function windowLines(
-  { policy, rule, gate, spec, openings, searchedUntil }: ListedWindow,
+  { policy, rule, gate, spec, openings, denyHasPassed: isPast, searchedUntil }: ListedWindow,
   zone: string | undefined,
   colour: Colour,
 ): string[] {
@@ -120,7 +127,8 @@ function windowLines(
   const notes = openings
     .filter(({ notes: each }) => each.length > 0)
     .map(({ opensAt, notes: each }) => `${colour.yellow("*")} ${text(opensAt)}: ${each.join(", ")}`);
-  return [heading, ...tableLines(["OPENS", "CLOSES", "LASTS", ""], rows), ...notes];
+  const past = isPast ? [colour.yellow(DENIES_NOTHING)] : [];
+  return [heading, ...tableLines(["OPENS", "CLOSES", "LASTS", ""], rows), ...notes, ...past];
 }
 
 /** Schema: schemas/output/windows.json. */

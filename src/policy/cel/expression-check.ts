@@ -6,7 +6,7 @@
 import { argumentProblem, type CallProblem, callType, displayName, weightOf } from "./calls.ts";
 import { type Facts, factsWhen, isHas, keyBelow, keyFact, pathKey, pathText } from "./guards.ts";
 import { readLoop } from "./loops.ts";
-import { type Call, type Expr, type Kind, qualifiedName, stringLiteral } from "./syntax.ts";
+import { type Call, callOf, type Expr, type Kind, qualifiedName, stringLiteral } from "./syntax.ts";
 import { MAX_INT, MAX_PATTERN_WEIGHT, MAX_UINT, MIN_INT } from "./cel-text.ts";
 import { HOOK_NAMES } from "../../api/runtime-hooks.ts";
 import {
@@ -136,16 +136,34 @@ export class Checker {
       return of.value;
     }
     if (of.kind !== "object") {
-      return this.#problem(expr, `${pathText(expr)}: a value of type ${of.kind} has no fields`);
+      const hint = this.#keyHint(operand, field, place);
+      return this.#problem(expr, `${pathText(expr)}: a value of type ${of.kind} has no fields${hint}`);
     }
     return this.#field(expr, of, [field, place]);
+  }
+
+  /** For labels.example.com/tier, in which CEL reads the key as fields. */
+  #keyHint(operand: Expr | undefined, field: string, place: Place): string {
+    if (operand?.exprKind.case !== "selectExpr") return "";
+    const { operand: container, field: key } = operand.exprKind.value;
+    if (this.#quietly(container, place).kind !== "map") return "";
+    return `; a key with dots or slashes stands in brackets and quotes, as in ${pathText(container)}["${key}.${field}/…"]`;
+  }
+
+  /** The type, without another finding. */
+  #quietly(expr: Expr | undefined, place: Place): Type {
+    const [problems, warnings] = [this.problems.length, this.warnings.length];
+    const type = this.#infer(expr, place);
+    this.problems.length = problems;
+    this.warnings.length = warnings;
+    return type;
   }
 
   #field(expr: Expr, of: Type & { kind: "object" }, [name, place]: readonly [string, Place]): Type {
     const field = fieldOf(of, name);
     if (field === undefined) {
       const choice = oneOf(Object.keys(of.fields), name);
-      const hint = choice.includes("; ") ? "" : placeBelow(expr, of, name);
+      const hint = choice.includes("; ") ? "" : specHint(expr, of, name) || placeBelow(expr, of, name);
       return this.#problem(expr, `${pathText(expr)}: unknown field, ${choice}${hint}`);
     }
     if (isHas(expr)) return BOOL;
@@ -287,6 +305,11 @@ function assuming(place: Place, condition: Expr | undefined, value: boolean): Pl
 }
 
 function callProblem({ problem, isMistyped }: CallProblem, call: Call, given: Given): string {
+  const [container, key] = callOf(call.args[0], "_[_]")?.args ?? [];
+  if (call.function === "has" && container !== undefined) {
+    const written = stringLiteral(key) === undefined ? pathText(key) : JSON.stringify(stringLiteral(key));
+    return `has() takes a field, not a key: write ${written} in ${pathText(container)}`;
+  }
   return (isMistyped === true ? describeMisfit(call, given) : undefined) ?? problem;
 }
 
@@ -302,6 +325,14 @@ function unknownHook({ function: name, args }: Call): string | undefined {
 }
 
 const COMPARISONS: ReadonlySet<string> = new Set(["_==_", "_!=_", "@in"]);
+
+/** Users look for cluster.spec.topology first. */
+function specHint({ exprKind }: Expr, { fields }: Type & { kind: "object" }, name: string): string {
+  const { topology } = fields;
+  if (name !== "spec" || topology?.type.kind !== "object" || exprKind.case !== "selectExpr") return "";
+  const parts = Object.keys(topology.type.fields).join(", ");
+  return `; spec.topology is ${pathText(exprKind.value.operand)}.topology, with ${parts}, and nothing else of spec can be read`;
+}
 
 /** Suggests cluster.metadata.labels for cluster.labels. */
 function placeBelow(expr: Expr, { fields }: Type & { kind: "object" }, name: string): string {

@@ -21,7 +21,8 @@ type Field = "rules" | "stages";
 /** Warnings that another object causes, which need not be among the files. */
 export const SHARED_CLUSTERS = "shared-clusters";
 export const KEPT_SLOT = "kept-slot";
-const OF_OTHERS = new RegExp(`/?(${SHARED_CLUSTERS}|${KEPT_SLOT})$`);
+export const WINDOWS_CONFLICT = "windows-conflict";
+const OF_OTHERS = new RegExp(`/?(${SHARED_CLUSTERS}|${KEPT_SLOT}|${WINDOWS_CONFLICT})$`);
 
 /** `warnings` are those of these rules. The annotation and the rules may be invalid. */
 export function acceptWarnings(

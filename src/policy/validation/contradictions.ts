@@ -1,5 +1,6 @@
 /** Gates that nothing can meet, and clocks that never matter: legal, but never intended. */
 
+import { CATALOG } from "../../api/hook-catalog.ts";
 import type { RuleSpec } from "../../api/hook-policy.ts";
 import type { Contradiction } from "../gates/gate-kind.ts";
 import { conditionsOf } from "../gates/gates.ts";
@@ -10,7 +11,23 @@ import { gatesOf, type PlacedGate } from "./sound-parts.ts";
 /** For a rule, or its parts, that fit the schema. */
 export function contradictions(rule: RuleSpec, path: string): readonly FieldError[] {
   const gates = (rule.until ?? []).map((gate, index) => ({ gate, path: `${path}.until[${index}]` }));
-  return [...lateWaits(rule, path), ...gatesOf(rule, path).flatMap(unmeetable), ...exclusive(gates)];
+  return [
+    ...onlyObserves(rule, path),
+    ...lateWaits(rule, path),
+    ...gatesOf(rule, path).flatMap(unmeetable),
+    ...exclusive(gates),
+  ];
+}
+
+export const UNTIL_MISSING = "until-missing";
+
+/** Its author has forgotten `until`: the fields are for what a rule holds. */
+function onlyObserves({ hooks, until, message, retryAfterSeconds }: RuleSpec, path: string): FieldError[] {
+  const field = message === undefined ? "retryAfterSeconds" : "message";
+  const waits = hooks.some((hook) => CATALOG[hook].blocksSince !== undefined);
+  if (until !== undefined || !waits || (message ?? retryAfterSeconds) === undefined) return [];
+  const text = `has no effect, because the rule has no until: it only observes, and holds nothing. Add until, or remove ${field}`;
+  return [{ path: `${path}.${field}`, id: UNTIL_MISSING, message: text }];
 }
 
 function unmeetable({ gate, path }: PlacedGate): FieldError[] {

@@ -93,6 +93,11 @@ function normalise(schema: CrdSchema, object: Fields): Fields {
   return copy;
 }
 
+/** The spec as the API server stores it: without nulls, with defaults. */
+export function storedSpec(kind: Kind, spec: unknown): unknown {
+  return normaliseValue(CRD_SCHEMAS[kind].properties?.["spec"], spec);
+}
+
 function normaliseValue(schema: CrdSchema | undefined, value: unknown): unknown {
   if (schema === undefined) return value;
   if (Array.isArray(value)) {

@@ -265,13 +265,9 @@ function near(values: readonly number[], size: number): Near {
 function parseFields(text: string): Fields {
   const texts = text.trim().split(/[ \t]+/);
   if (texts.length !== 5) throw new ScheduleError(wrongCount(texts));
-  const [minute = "", hour = "", day = "", month = "", weekday = ""] = texts;
+  const [, , day = "", , weekday = ""] = texts;
   const fields = {
-    minutes: parseField(MINUTES, minute),
-    hours: parseField(HOURS, hour),
-    days: parseField(DAYS, day),
-    months: parseField(MONTHS, month),
-    weekdays: parseField(WEEKDAYS, weekday),
+    ...parseEach(texts),
     anyDay: day === "*",
     anyWeekday: weekday === "*",
   };
@@ -288,6 +284,29 @@ function parseFields(text: string): Fields {
     throw new ScheduleError("it never starts, because no such month has such a day");
   }
   return fields;
+}
+
+/** One error with the mistakes of all fields. */
+function parseEach(texts: readonly string[]): Omit<Fields, "anyDay" | "anyWeekday"> {
+  const mistakes: string[] = [];
+  const parse = (field: Field, index: number): readonly number[] => {
+    try {
+      return parseField(field, texts[index] ?? "");
+    } catch (error) {
+      if (!(error instanceof ScheduleError)) throw error;
+      mistakes.push(error.message);
+      return [];
+    }
+  };
+  const parsed = {
+    minutes: parse(MINUTES, 0),
+    hours: parse(HOURS, 1),
+    days: parse(DAYS, 2),
+    months: parse(MONTHS, 3),
+    weekdays: parse(WEEKDAYS, 4),
+  };
+  if (mistakes.length > 0) throw new ScheduleError(mistakes.join("; "));
+  return parsed;
 }
 
 function wrongCount([first = "", ...others]: readonly string[]): string {
@@ -308,7 +327,10 @@ function parseItem(field: Field, item: string): number[] {
   const { any, from = "", to, step } = ITEM.exec(item)?.groups ?? {};
   if (any === undefined && from === "") {
     const expected = "numbers, *, lists, ranges and steps such as 0, 1-5 or */15";
-    throw new ScheduleError(`${field.name} ${found(item)} cannot be read, expected ${expected}`);
+    const isWord = /^[a-z]+$/i.test(item);
+    const name = field.names?.find((each) => isWord && item.toUpperCase().startsWith(each));
+    const hint = name === undefined ? `expected ${expected}` : `write ${name}`;
+    throw new ScheduleError(`${field.name} ${found(item)} cannot be read, ${hint}`);
   }
   if (any !== undefined) return every(field, [field.min, field.max], step);
   const first = valueOf(field, from);

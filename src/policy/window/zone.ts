@@ -34,6 +34,31 @@ const NEAR = 2 * DAY;
 const AREAS =
   /^(Africa|America|Antarctica|Arctic|Asia|Atlantic|Australia|Brazil|Canada|Chile|Etc|Europe|Indian|Mexico|Pacific|US)\//;
 
+/** A zone for the abbreviations that people write. */
+const CITIES: Readonly<Record<string, string>> = {
+  GMT: "Europe/London",
+  BST: "Europe/London",
+  WET: "Europe/Lisbon",
+  WEST: "Europe/Lisbon",
+  CET: "Europe/Berlin",
+  CEST: "Europe/Berlin",
+  EET: "Europe/Helsinki",
+  EEST: "Europe/Helsinki",
+  EST: "America/New_York",
+  EDT: "America/New_York",
+  CST: "America/Chicago",
+  CDT: "America/Chicago",
+  MST: "America/Denver",
+  MDT: "America/Denver",
+  PST: "America/Los_Angeles",
+  PDT: "America/Los_Angeles",
+  IST: "Asia/Kolkata",
+  JST: "Asia/Tokyo",
+  SGT: "Asia/Singapore",
+  AEST: "Australia/Sydney",
+  AEDT: "Australia/Sydney",
+};
+
 /** Testing a name is slow, so the few hundred valid ones are kept. */
 let zoneNames: readonly string[] | undefined;
 let goodZones: Set<string> | undefined;
@@ -52,7 +77,11 @@ function findProblem(zone: string, names: readonly string[]): string | undefined
   const resolved = AREAS.test(zone) ? resolve(zone) : undefined;
   const misspelt = resolved !== zone && resolved?.toLowerCase() === zone.toLowerCase();
   if (resolved !== undefined && !misspelt) return undefined;
-  const hint = didYouMean(zone, resolved === undefined ? names : [resolved]);
+  const city = CITIES[zone.toUpperCase()];
+  const hint =
+    city === undefined
+      ? didYouMean(zone, resolved === undefined ? names : [resolved])
+      : `; ${zone} is the abbreviation of an offset, write a city such as "${city}"`;
   return `found ${found(zone)}, expected the IANA name of a time zone such as "Europe/Berlin" or "UTC"${hint}`;
 }
 

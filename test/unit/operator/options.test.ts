@@ -99,7 +99,7 @@ test("options cannot be changed afterwards, in depth", () => {
   }
 });
 
-const VERSIONS = { "1.2": 2, "1.14": 14, "v1.12": 12, "1.12.3": 12, "v1.15.0-rc.1": 15, "1.99": 99 };
+const VERSIONS = { "1.10": 10, "1.14": 14, "v1.12": 12, "1.12.3": 12, "v1.15.0-rc.1": 15, "1.99": 99 };
 for (const [text, minor] of Object.entries(VERSIONS)) {
   test(`Cluster API ${text} has minor ${minor}`, () => {
     assert.deepEqual(parseOptions({ "capi-version": text }).capiVersion, { minor, text: `1.${minor}` });
@@ -135,12 +135,12 @@ const REFUSED: readonly (readonly [flag: keyof FlagValues, given: string, messag
   ["namespace", "A", '--namespace is "A"; allowed: the name of an object'],
   ["log-format", "xml", '--log-format is "xml"; allowed: text, json'],
   ["log-level", "INFO", '--log-level is "INFO"; allowed: debug, info, warn, error'],
-  ...["1.1", "2.0", "0.4", "1", "1.x", "latest", "v1beta1", "1.014", "1.2.", ""].map(
+  ...["1.1", "1.9", "2.0", "0.4", "1", "1.x", "latest", "v1beta1", "1.014", "1.2.", ""].map(
     (given) =>
       [
         "capi-version",
         given,
-        `--capi-version is "${given}"; allowed: 1.2 or newer, such as 1.12, v1.12 or 1.12.3`,
+        `--capi-version is "${given}"; allowed: 1.10 or newer, such as 1.12, v1.12 or 1.12.3`,
       ] as const,
   ),
 ];

@@ -57,6 +57,17 @@ function condition(
   return status.conditions?.find((c) => c.type === type);
 }
 
+test("the mode of a policy tells that it only observes", () => {
+  const { until: _, ...observing } = rule();
+  const modeOf = (...args: Parameters<typeof hookPolicy>): string | undefined =>
+    computeStatus(input({ policy: compiled(hookPolicy(...args)) }), NOW).mode;
+  assert.equal(modeOf(), "Enforce");
+  assert.equal(modeOf({ mode: "Audit" }), "Audit");
+  assert.equal(modeOf({ rules: [observing] }), "Observe");
+  assert.equal(modeOf({ rules: [observing, rule({ name: "other" })] }), "Enforce");
+  assert.equal(modeOf({ rules: [{ ...observing, hooks: ["BeforeClusterDelet" as never] }] }), "Enforce");
+});
+
 test("what prepare-uninstall has said of the operator ends with the first status of a new one", () => {
   const before = computeStatus(input(), NOW);
   const gone = { type: "Ready", status: "Unknown", reason: "OperatorGone", message: "gone" } as const;

@@ -280,7 +280,7 @@ describe("protected", () => {
       "effect",
       clusters(),
       "warning",
-      /1 policy without a Cluster: HookPolicy team-a\/p/,
+      /1 policy without a Cluster\nHookPolicy team-a\/p/,
     ],
     "but one that only observes need not match": [
       "effect",

@@ -23,6 +23,12 @@ const has =
   (): Partial<Evidence> => ({ rollouts: found(list) });
 const second = (spec: object = {}): RawObject => rollout(spec, [READY], { name: "zone" });
 
+function named(name: string): RawObject {
+  const each = cluster(name);
+  return { ...each, metadata: { ...(each["metadata"] as object), labels: { name } } };
+}
+const C1 = { matchLabels: { name: "c1" } };
+
 describe("rollouts", () => {
   table({
     "that the user may not read": ["rollouts", () => ({ rollouts: forbidden }), "unknown", /you may not/],
@@ -134,9 +140,37 @@ describe("Clusters of rollouts", () => {
     ],
     "that two rollouts share between them": [
       "rollout Clusters",
-      has(rollout(), second({ namespaceSelector: { matchLabels: { a: "c" } } })),
+      () => ({
+        ...has(
+          rollout({ clusterSelector: C1 }),
+          second({ clusterSelector: { matchLabels: { name: "c2" } } }),
+        )(),
+        clusters: found(["c1", "c2"].map(named)),
+      }),
       "ok",
       /alone decides/,
+    ],
+    "that it does not select": [
+      "rollout Clusters",
+      has(second({ namespaceSelector: { matchLabels: { a: "z" } } })),
+      "warning",
+      /1 rollout or stage without a Cluster\nHookRollout zone, which limits nothing → correct spec\.namespaceSelector/,
+    ],
+    "that one of its stages does not select": [
+      "rollout Clusters",
+      () => ({
+        ...has(
+          rollout({
+            stages: [
+              { name: "canary", clusterSelector: { matchLabels: { name: "c9" } } },
+              { name: "rest", clusterSelector: {} },
+            ],
+          }),
+        )(),
+        clusters: found([named("c1")]),
+      }),
+      "warning",
+      /stage canary of HookRollout upgrades → correct its clusterSelector/,
     ],
     "in a namespace that the ExtensionConfig leaves out": [
       "namespaces",

@@ -286,12 +286,32 @@ test("a hook that is not asked now is answered as it would be, about the version
 
 test("where an upgrade comes from is known if the Cluster shows it, or if it is said", async (t) => {
   const gate = { name: "step", expression: "request.fromKubernetesVersion == 'v1.34.0'" };
-  const objects = [cluster(), policy("steps", [{ ...deletion([gate]), hooks: ["BeforeClusterUpgrade"] }])];
+  const steps = policy("steps", [{ ...deletion([gate]), hooks: ["BeforeClusterUpgrade"] }]);
+  const objects = [cluster(), steps];
   const upgrade = ["--hook", "BeforeClusterUpgrade"];
   assert.match(await explained(t, objects, ...upgrade), /^NotEvaluable: /);
   const status = { controlPlane: { versions: [{ version: "v1.34.0" }] } };
-  assert.match(await explained(t, [...objects, { ...cluster(), status }], ...upgrade), /^Allowed: /);
+  assert.match(await explained(t, [steps, { ...cluster(), status }], ...upgrade), /^Allowed: /);
   assert.match(await explained(t, objects, ...upgrade, "--from-version", "v1.34.0"), /^Allowed: /);
+});
+
+test("windows of two policies that never meet are the reason, and no expression is blamed", async (t) => {
+  const at = (schedule: string): object => ({
+    name: "open",
+    window: { timeZone: "UTC", allow: [{ schedule, duration: "8h" }] },
+  });
+  const upgrade = (gate: object): object => ({ ...deletion([gate]), hooks: ["BeforeClusterUpgrade"] });
+  const objects = [
+    cluster(),
+    policy("night", [upgrade(at("0 22 * * FRI"))]),
+    policy("day", [upgrade(at("0 8 * * MON"))]),
+  ];
+  const text = await explained(t, objects, "--hook", "BeforeClusterUpgrade");
+  assert.match(
+    text,
+    /^ {2}released +not within the next 100 changes of the windows, which are never open at the same time/m,
+  );
+  assert.doesNotMatch(text, /an expression looks at the clock/);
 });
 
 test("a Cluster for which no hook is called, and one that has passed the hook, is told", async (t) => {

@@ -62,7 +62,15 @@ test("what the new policies block, allow and hold for another reason is told, wi
   assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
   assert.equal(
     stdout,
-    `newly blocked: BeforeClusterCreate
+    `HookPolicy team-a/creation is added
+HookPolicy team-a/nights is changed:
+  rules[nightly] is removed
+  rules[seen] is added
+HookPolicy team-a/protect is changed:
+  rules[confirmed].until[approved] is removed
+  rules[confirmed].until[signed] is added
+
+newly blocked: BeforeClusterCreate
   before    Allowed
   after     Blocked by HookPolicy team-a/creation confirmed/approved (WaitingForAnnotation)
   clusters  2: team-a/prod-1, team-a/prod-2
@@ -77,12 +85,12 @@ changed reason: BeforeClusterDelete
   after     Blocked by HookPolicy team-a/protect confirmed/signed (WaitingForAnnotation)
   clusters  2: team-a/prod-1, team-a/prod-2
 
-HOOK                   NEWLY BLOCKED   NEWLY ALLOWED   CHANGED REASON
-BeforeClusterCreate    2               0               0
-BeforeClusterUpgrade   0               2               0
-BeforeClusterDelete    0               0               2
+HOOK                   NEWLY BLOCKED   NEWLY ALLOWED   CHANGED REASON   UNKNOWN
+BeforeClusterCreate    2               0               0                0
+BeforeClusterUpgrade   0               2               0                0
+BeforeClusterDelete    0               0               2                0
 
-2 newly blocked, 2 newly allowed, 2 changed reason: 18 operations of 2 Clusters at 2026-11-21T12:00:00Z; 1 skipped, for which Cluster API calls no hook
+2 newly blocked, 2 newly allowed, 2 changed reason, 0 unknown: 18 operations of 2 Clusters at 2026-11-21T12:00:00Z; 1 skipped, for which Cluster API calls no hook
 blocked at 2026-11-21T12:00:00Z: 4 before, 4 after
 `,
   );
@@ -226,7 +234,7 @@ test("an upgrade comes from the version that the Cluster shows, else from an unk
   const again = ["simulate", "--against", "new", "-f", "new", "-f", "fleet", ...AT];
   const { code, stdout, stderr } = await hookpolicy(again, { cwd });
   assert.equal(code, 0);
-  assert.match(stdout, /^0 newly blocked, 0 newly allowed, 0 changed reason:/);
+  assert.match(stdout, /^0 newly blocked, 0 newly allowed, 0 changed reason, 0 unknown:/);
   assert.match(
     stderr,
     /^warning: HookPolicy team-a\/from rule nightly is not evaluable \(operations: 1\): .*the Cluster does not show request\.fromKubernetesVersion/,

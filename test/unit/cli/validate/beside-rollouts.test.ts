@@ -42,6 +42,34 @@ spec:
   assert.equal((await hookpolicy(["validate", "b.yaml"], { cwd })).stdout, "1 HookRollout: no errors\n");
 });
 
+const windowed = (name: string, allow: string, spec: object = {}, namespace = "team-a"): string => {
+  const window = { timeZone: "UTC", allow: [{ schedule: allow, duration: "8h" }] };
+  const rules = [{ name: "r", hooks: ["BeforeClusterUpgrade"], until: [{ name: "open", window }] }];
+  const metadata = { name, namespace };
+  return `${JSON.stringify({ apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookPolicy", metadata, spec: { rules, ...spec } })}\n`;
+};
+
+test("windows of two policies for the same Clusters that never meet are a warning", async (t) => {
+  const run = async (...documents: string[]): Promise<string> => {
+    const cwd = await folder(t, { "a.yaml": documents.join("---\n") });
+    return (await hookpolicy(["validate", "a.yaml"], { cwd })).stdout;
+  };
+  const tier = (value: string): object => ({ clusterSelector: { matchLabels: { tier: value } } });
+  const night = windowed("night", "0 22 * * FRI");
+  assert.match(
+    await run(night, windowed("day", "0 8 * * MON")),
+    /^a\.yaml:3:\d+: warning: spec\.rules\[0\]\.until\[0\]\.window: is never open at the same time as window open of HookPolicy team-a\/night \(a\.yaml:1\).*waits at BeforeClusterUpgrade until then.* \[windows-conflict\]$/m,
+  );
+  for (const other of [
+    windowed("late", "0 23 * * FRI"),
+    windowed("day", "0 8 * * MON", { mode: "Audit" }),
+    windowed("day", "0 8 * * MON", {}, "team-b"),
+  ])
+    assert.doesNotMatch(await run(night, other), /windows-conflict/);
+  const apart = [windowed("a", "0 22 * * FRI", tier("a")), windowed("b", "0 8 * * MON", tier("b"))];
+  assert.doesNotMatch(await run(...apart), /windows-conflict/);
+});
+
 test("two rollouts that may select one Cluster for the same operation are a warning", async (t) => {
   const [found = "", ...more] = await warnings(t, rollout("a"), rollout("b", { clusterSelector: {} }));
   assert.match(

@@ -240,7 +240,7 @@ const USAGE: Record<string, { args: string[]; says: string }> = {
   },
   "a Cluster API version that makes no sense": {
     args: ["--capi-version=two", "."],
-    says: `error: --capi-version is "two"; allowed: 1.2 or newer, such as 1.12, v1.12 or 1.12.3; see 'hookpolicy validate --help'\n`,
+    says: `error: --capi-version is "two"; allowed: 1.10 or newer, such as 1.12, v1.12 or 1.12.3; see 'hookpolicy validate --help'\n`,
   },
 };
 for (const [name, { args, says }] of Object.entries(USAGE)) {

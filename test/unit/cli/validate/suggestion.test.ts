@@ -94,4 +94,9 @@ test("a field that is elsewhere is told its place", () => {
   assert.equal(placeOf("HookPolicy", "onExpiry"), "it belongs in spec.rules[].deadline");
   assert.equal(placeOf("HookPolicy", "name"), undefined);
   assert.equal(placeOf("HookPolicy", "nowhere"), undefined);
+  assert.match(
+    placeOf("HookPolicy", "namespace") ?? "",
+    /about its own namespace: remove the field, or make it/,
+  );
+  assert.match(placeOf("HookPolicy", "namespaceSelector") ?? "", /about its own namespace/);
 });

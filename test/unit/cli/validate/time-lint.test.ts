@@ -43,6 +43,18 @@ const CASES: Readonly<
     until: [{ name: "w", window: { allow: [once("2020-01-01T00:00:00Z", "2020-01-02T00:00:00Z")] } }],
     warns: [/^until\[0\]\.window window-never-opens: never opens again: all of its times have passed$/],
   },
+  "a freeze of last year": {
+    until: [denying([once("2025-12-18", "2026-01-04")])],
+    warns: [/^until\[0\]\.window deny-has-passed: denies nothing any more: all times of deny have passed$/],
+  },
+  "a freeze of last year beside a window": {
+    until: [denying([once("2025-12-18", "2026-01-04")], [FRIDAY])],
+    warns: [/ deny-has-passed: /],
+  },
+  "a freeze of this year beside that of last year": {
+    until: [denying([once("2025-12-18", "2026-01-04"), once("2026-12-18", "2027-01-04")])],
+    warns: [],
+  },
   "a deny that covers every allow": {
     until: [denying([{ schedule: "0 0 * * *", duration: "25h" }], [FRIDAY])],
     warns: [/ deny-covers-allow: never opens again, because deny covers all of allow$/],

@@ -79,6 +79,13 @@ test("windows inside of anyOf are found, and those that never open or never clos
   assert.match(stdout, /gate either\/freeze \(UTC\)\nOPENS.*\nWed 2027-01-06 00:00 \+00:00 {3}never\n$/);
 });
 
+test("a deny that has passed denies nothing any more", async (t) => {
+  const freeze = "window: {deny: [{from: '2025-12-20T00:00:00Z', to: '2026-01-06T00:00:00Z'}]}";
+  const cwd = await folder(t, { "a.yaml": policy("old", `{name: freeze, ${freeze}}`) });
+  const { stdout } = await hookpolicy(["windows", "-f", "a.yaml", "--at", "2026-12-21T00:00:00Z"], { cwd });
+  assert.match(stdout, /\nopen now +never\ndenies nothing any more: all times of deny have passed\n$/);
+});
+
 test("a window that is always open never closes, and a search that gives up says how far it came", async (t) => {
   const minutes = '[{schedule: "*/2 * * * *", duration: 1m}]';
   const cwd = await folder(t, {

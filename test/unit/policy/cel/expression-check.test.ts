@@ -22,7 +22,12 @@ const WRONG: Readonly<Record<string, string>> = {
     '1:1 unknown variable "__proto__", expected one of cluster, namespaceObject, now, request',
   "cluster['topolgy'].version == 'a'":
     '1:8 cluster["topolgy"]: unknown field, expected one of metadata, status, topology; did you mean "topology"?',
-  "has(cluster.spec)": "1:1 cluster.spec: unknown field, expected one of metadata, status, topology",
+  "has(cluster.spec)":
+    "1:1 cluster.spec: unknown field, expected one of metadata, status, topology; spec.topology is cluster.topology, with className, version, variables, and nothing else of spec can be read",
+  "cluster.metadata.labels.example.com == 'a'":
+    '1:32 cluster.metadata.labels.example.com: a value of type string has no fields; a key with dots or slashes stands in brackets and quotes, as in cluster.metadata.labels["example.com/…"]',
+  "has(cluster.metadata.labels['a/b'])":
+    '1:1 has() takes a field, not a key: write "a/b" in cluster.metadata.labels',
   "cluster.labels['tier'] == 'a'":
     '1:8 cluster.labels: unknown field, expected one of metadata, status, topology; did you mean "cluster.metadata.labels"?',
   "cluster.metadata.labels['tier'] == production":

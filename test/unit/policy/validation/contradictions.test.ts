@@ -67,3 +67,18 @@ for (const [name, { over, warns }] of Object.entries(CASES)) {
     for (const [index, pattern] of warns.entries()) assert.match(told[index] ?? "", pattern);
   });
 }
+
+test("a rule without until that has a text for what it holds holds nothing", () => {
+  const { until: _, ...observing } = rule();
+  const told = (over: Partial<RuleSpec>): string[] =>
+    contradictions({ ...observing, ...over }, "rule").map(
+      ({ path, id, message }) => `${path} ${id}: ${message}`,
+    );
+  assert.match(
+    told({ message: "ask" }).join("\n"),
+    /^rule\.message until-missing: has no effect, because the rule has no until: it only observes, /,
+  );
+  assert.match(told({ retryAfterSeconds: 60 }).join("\n"), /^rule\.retryAfterSeconds until-missing: /);
+  assert.deepEqual(told({}), []);
+  assert.deepEqual(told({ message: "ask", hooks: ["AfterControlPlaneInitialized"] }), []);
+});

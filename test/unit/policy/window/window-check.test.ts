@@ -34,7 +34,9 @@ const SCHEDULES: Readonly<Record<string, string>> = {
   "a * * * *": 'minute "a" cannot be read',
   "abc * * * *": 'minute "abc" cannot be read, expected a number',
   "0 0 * * FRY": "one of SUN, MON, TUE, WED, THU, FRI, SAT",
-  "0 0 * JANUARY *": 'month "JANUARY" cannot be read',
+  "0 0 * JANUARY *": 'month "JANUARY" cannot be read, write JAN',
+  "60 24 0 * MONDAY":
+    'minute 60 is not between 0 and 59; hour 24 is not between 0 and 23; day of month 0 is not between 1 and 31; day of week "MONDAY" cannot be read, write MON',
   "0 0 L * *": 'day of month "L" cannot be read',
   "0 0 15W * *": 'day of month "15W" cannot be read',
   "0 0 * * FRI#2": 'day of week "FRI#2" cannot be read',

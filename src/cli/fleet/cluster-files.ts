@@ -1,0 +1,92 @@
+/** Finds Clusters in files that are not as a cluster would have them: parts, templates, and different ones of one name. */
+
+import { normalize } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { fieldsOf, nonEmptyText } from "../../lib/fields.ts";
+import { namespacedName } from "../../lib/keys.ts";
+import { viewMetadata } from "../../policy/cluster.ts";
+import type { FieldError } from "../../policy/validation/schema.ts";
+import { changedFiles, changesOf, folderOf, type Kustomization } from "../files/kustomization.ts";
+import type { SourceObject } from "../files/load.ts";
+import { nameProblem, templateProblem } from "./object-names.ts";
+import { isCluster, isNamespace, type RawObject } from "./kinds.ts";
+
+/** A wrong Cluster makes a wrong all-clear: these are errors in each command that reads Clusters. */
+export function clusterProblems(
+  sources: readonly SourceObject[],
+  kustomizations: readonly Kustomization[],
+): ReadonlyMap<SourceObject, FieldError> {
+  const changed = changedFiles(kustomizations);
+  const twice = otherPlaces(sources);
+  const problems = new Map<SourceObject, FieldError>();
+  for (const source of sources) {
+    const { object, file } = source;
+    if (!isCluster(object) && !isNamespace(object)) continue;
+    const kustomization = changed.get(normalize(file));
+    const problem =
+      templateIn(object) ??
+      twice.get(source) ??
+      (isCluster(object) ? partly(object, kustomization) : undefined);
+    if (problem === undefined) continue;
+    const advice = kustomization === undefined ? "" : `: ${buildFirst(kustomization)}`;
+    problems.set(source, { ...problem, message: `${problem.message}${advice}` });
+  }
+  return problems;
+}
+
+function buildFirst(kustomization: Kustomization): string {
+  return `build it first, as in kubectl kustomize ${folderOf(kustomization)} | hookpolicy … -`;
+}
+
+function templateIn({ metadata, spec }: RawObject): FieldError | undefined {
+  const { name, namespace, labels } = fieldsOf(metadata);
+  const { version } = fieldsOf(fieldsOf(spec)["topology"]);
+  const named = nameProblem(name, "an object", 253);
+  if (named !== undefined) return { path: "metadata.name", message: named };
+  const place = namespace === undefined ? undefined : nameProblem(namespace, "a namespace", 63);
+  if (place !== undefined) return { path: "metadata.namespace", message: place };
+  const values = Object.entries(fieldsOf(labels)).map(
+    ([key, value]) => [`metadata.labels[${key}]`, value] as const,
+  );
+  for (const [path, value] of [...values, ["spec.topology.version", version] as const]) {
+    const message = templateProblem(value);
+    if (message !== undefined) return { path, message };
+  }
+  return undefined;
+}
+
+/** The second of two different objects of one name, with the place of the first. */
+function otherPlaces(sources: readonly SourceObject[]): ReadonlyMap<SourceObject, FieldError> {
+  const first = new Map<string, SourceObject>();
+  const found = new Map<SourceObject, FieldError>();
+  for (const source of sources) {
+    const { object } = source;
+    if (!isCluster(object) && !isNamespace(object)) continue;
+    const { name, namespace = "default" } = viewMetadata(object["metadata"]);
+    const title = isCluster(object) ? `Cluster ${namespacedName({ namespace, name })}` : `Namespace ${name}`;
+    const before = first.get(title);
+    if (before === undefined) first.set(title, source);
+    else if (!isDeepStrictEqual(before.object, object)) {
+      const place = `${before.file}:${before.position("metadata.name").line}`;
+      const message = `${title} is also at ${place}, and differs, so that it is unknown which of them is meant`;
+      found.set(source, { path: "metadata.name", message });
+    }
+  }
+  return found;
+}
+
+/** A Cluster that the API server would not accept, or that a kustomization changes. */
+function partly({ spec }: RawObject, kustomization: Kustomization | undefined): FieldError | undefined {
+  const { topology } = fieldsOf(spec);
+  const { class: className, classRef } = fieldsOf(topology);
+  const isWhole = nonEmptyText(className) ?? nonEmptyText(fieldsOf(classRef)["name"]);
+  if (topology !== undefined && isWhole === undefined) {
+    return {
+      path: "spec.topology",
+      message: "names no ClusterClass, so this is a part of a Cluster, such as a patch",
+    };
+  }
+  if (kustomization === undefined) return undefined;
+  const message = `is not the Cluster that is applied, because ${kustomization.file} changes it (${changesOf(kustomization)})`;
+  return { path: "metadata.name", message };
+}

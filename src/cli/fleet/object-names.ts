@@ -1,0 +1,33 @@
+/** Checks the names of objects, which no schema of a CRD covers. */
+
+import { isFields } from "../../lib/fields.ts";
+import { found, wrongType } from "../../policy/validation/field-message.ts";
+import { RENDER_FIRST } from "../files/yaml-mistake.ts";
+
+/** apimachinery: IsDNS1123Label and IsDNS1123Subdomain. */
+const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+
+/** `of`: "a namespace". Names of namespaces have no dots. */
+export function nameProblem(name: unknown, of: string, maxLength: number): string | undefined {
+  const pattern = maxLength > 63 ? SUBDOMAIN : LABEL;
+  const dots = maxLength > 63 ? ", '.'" : "";
+  if (typeof name !== "string") return templateProblem(name) ?? wrongType(name, "string");
+  if (pattern.test(name) && name.length <= maxLength) return undefined;
+  const expected = `expected the name of ${of}: lower-case letters, digits${dots} and '-', at most ${maxLength}`;
+  return templateProblem(name) ?? `found ${found(name)}, ${expected}`;
+}
+
+/** `undefined`: it is no template. */
+export function templateProblem(value: unknown): string | undefined {
+  if (typeof value === "string" && /\{\{|\$\{|\$\(|<[^>]*>/.test(value))
+    return `found ${found(value)}, which is a template: ${RENDER_FIRST}`;
+  return isTemplate(value) ? `found {{ … }}, which is a template: ${RENDER_FIRST}` : undefined;
+}
+
+/** YAML reads {{ .Values.team }} as a map whose key is a map. */
+function isTemplate(value: unknown): boolean {
+  return (
+    isFields(value) && Object.keys(value).some((key) => key.startsWith("{") || key === "[object Object]")
+  );
+}

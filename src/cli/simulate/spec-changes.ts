@@ -1,0 +1,107 @@
+/** Lists what changes in the specs of policies, overrides and rollouts, whatever the fleet. */
+
+import { isDeepStrictEqual } from "node:util";
+import { type Fields, fieldsOf, isFields, listOf } from "../../lib/fields.ts";
+import { namespacedName } from "../../lib/keys.ts";
+import { viewMetadata } from "../../policy/cluster.ts";
+import { storedSpec } from "../../policy/validation/schema.ts";
+import { ownKind, type RawObject } from "../fleet/kinds.ts";
+import { ruleKey } from "./doubt.ts";
+
+export interface FieldChange {
+  /** Such as rules[backup].until[fresh].object.minCount. */
+  readonly path: string;
+  /** Absent: the field is added. */
+  readonly before?: unknown;
+  /** Absent: the field is removed. */
+  readonly after?: unknown;
+}
+
+export interface SpecChange {
+  /** Such as HookPolicy team-a/backups. */
+  readonly object: string;
+  readonly change: "added" | "removed" | "changed";
+  /** The innermost fields that differ, of an object that is changed. */
+  readonly fields: readonly FieldChange[];
+}
+
+/** Specs by the names of their objects. */
+type Specs = ReadonlyMap<string, unknown>;
+
+export function specChanges(before: readonly RawObject[], after: readonly RawObject[]): SpecChange[] {
+  const [old, now] = [specsIn(before), specsIn(after)];
+  return [...new Set([...old.keys(), ...now.keys()])].toSorted().flatMap((object): SpecChange[] => {
+    if (!old.has(object)) return [{ object, change: "added", fields: [] }];
+    if (!now.has(object)) return [{ object, change: "removed", fields: [] }];
+    const fields = fieldChanges(old.get(object), now.get(object), "");
+    return fields.length === 0 ? [] : [{ object, change: "changed", fields }];
+  });
+}
+
+/**
+ * The rules with a change that can change their answer: "HookPolicy team-a/backups backup". A rule without a name stands for
+ * all of its policy, a name without a rule for a rollout.
+ */
+export function changedRules(before: readonly RawObject[], after: readonly RawObject[]): ReadonlySet<string> {
+  const [old, now] = [judgedIn(before), judgedIn(after)];
+  const changed = [...old.keys(), ...now.keys()].filter(
+    (rule) => !isDeepStrictEqual(old.get(rule), now.get(rule)),
+  );
+  return new Set(changed);
+}
+
+/** What decides about the answer of each rule: everything but its texts. */
+function judgedIn(objects: readonly RawObject[]): Specs {
+  const judged = [...specsIn(objects)].flatMap(([holder, spec]): [string, unknown][] => {
+    const { rules, ...others } = fieldsOf(spec);
+    const whole: [string, unknown] = [ruleKey(holder, ""), spec];
+    const each = listOf(rules)
+      .map(fieldsOf)
+      .map(({ message: _, retryAfterSeconds: _retry, ...rule }): [string, unknown] => [
+        ruleKey(holder, String(rule["name"])),
+        [others, rule],
+      ]);
+    return [whole, ...each];
+  });
+  return new Map(judged);
+}
+
+/** The last object of a name counts. */
+function specsIn(objects: readonly RawObject[]): Specs {
+  return new Map(
+    objects.flatMap((object): [string, unknown][] => {
+      const kind = ownKind(object);
+      if (kind === undefined) return [];
+      const { name, namespace = "default" } = viewMetadata(object["metadata"]);
+      const title = `${kind} ${kind === "HookPolicy" ? namespacedName({ namespace, name }) : name}`;
+      return [[title, storedSpec(kind, object["spec"])]];
+    }),
+  );
+}
+
+function fieldChanges(before: unknown, after: unknown, path: string): readonly FieldChange[] {
+  if (isDeepStrictEqual(before, after)) return [];
+  const [old, now] = [partsOf(before), partsOf(after)];
+  if (old === undefined || now === undefined) {
+    return [{ path, ...(before !== undefined && { before }), ...(after !== undefined && { after }) }];
+  }
+  return [...new Set([...old.keys(), ...now.keys()])].flatMap((part) =>
+    fieldChanges(old.get(part), now.get(part), `${path}${part}`.replace(/^\./, "")),
+  );
+}
+
+/** The fields of an object, or the items of a list in which each has a name; `undefined`: it is shown as a whole. */
+function partsOf(value: unknown): Specs | undefined {
+  if (isFields(value)) return new Map(Object.entries(value).map(([key, field]) => [keyText(key), field]));
+  if (!Array.isArray(value) || !value.every(hasName)) return undefined;
+  return new Map(value.map((item) => [`[${item.name}]`, item]));
+}
+
+/** As in paths of errors: metadata.labels[example.com/tier]. */
+function keyText(key: string): string {
+  return /^\w+$/.test(key) ? `.${key}` : `[${key}]`;
+}
+
+function hasName(value: unknown): value is Fields & { readonly name: string } {
+  return isFields(value) && typeof value["name"] === "string";
+}

@@ -1,0 +1,27 @@
+/** What doctor says of policies that hold nothing. */
+
+import { describe } from "node:test";
+import { found, policy, table } from "./evidence-fixture.ts";
+
+describe("Clusters are not protected", () => {
+  table({
+    "by one in a namespace without Clusters": [
+      "effect",
+      () => ({
+        policies: found([
+          { ...policy(), metadata: { namespace: "team-z", name: "p", uid: "p", generation: 1 } },
+        ]),
+      }),
+      "warning",
+      /HookPolicy team-z\/p → namespace team-z has no Cluster, .* create it in that of the Clusters \(team-a\), or make it a ClusterHookPolicy/,
+    ],
+    "by one whose rule lacks until": [
+      "effect",
+      () => ({
+        policies: found([policy({ rules: [{ name: "r", hooks: ["BeforeClusterDelete"], message: "ask" }] })]),
+      }),
+      "warning",
+      /1 rule without until, which hold nothing\nHookPolicy team-a\/p → spec\.rules\[0\]\.message has no effect/,
+    ],
+  });
+});

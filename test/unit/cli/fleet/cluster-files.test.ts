@@ -1,0 +1,125 @@
+/** Clusters in files that are not what is applied are errors in each command that decides about them. */
+
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import { folder } from "../program.ts";
+import { hookpolicy } from "../resident.ts";
+
+const cluster = (
+  metadata: object,
+  topology: object = { classRef: { name: "s" }, version: "v1.34.0" },
+): string =>
+  JSON.stringify({
+    apiVersion: "cluster.x-k8s.io/v1beta2",
+    kind: "Cluster",
+    metadata: { name: "prod-1", namespace: "team-a", ...metadata },
+    spec: { topology },
+  });
+
+const POLICY = JSON.stringify({
+  apiVersion: "hookpolicy.dev/v1alpha1",
+  kind: "HookPolicy",
+  metadata: { name: "p", namespace: "team-a" },
+  spec: {
+    clusterSelector: { matchLabels: { tier: "production" } },
+    rules: [
+      {
+        name: "d",
+        hooks: ["BeforeClusterDelete"],
+        until: [{ name: "a", annotation: { key: "example.com/ok", valueFrom: "ClusterUID" } }],
+      },
+    ],
+  },
+});
+const ROLLOUT = JSON.stringify({
+  apiVersion: "hookpolicy.dev/v1alpha1",
+  kind: "HookRollout",
+  metadata: { name: "r" },
+  spec: { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "1h", stages: [{ name: "all" }] },
+});
+
+const BASE = cluster({ labels: { tier: "production" } });
+const BUILD = /build it first, as in kubectl kustomize fleet\/prod \| hookpolicy … -/;
+
+const WRONG: Readonly<Record<string, { readonly files: Record<string, string>; readonly says: RegExp }>> = {
+  "a base beside the patch of an overlay": {
+    files: {
+      "fleet/base/cluster.yaml": BASE,
+      "fleet/base/kustomization.yaml": "resources: [cluster.yaml]",
+      "fleet/prod/kustomization.yaml": "resources: [../base]\npatches: [{ path: version.yaml }]",
+      "fleet/prod/version.yaml": cluster({}, { version: "v1.35.0" }),
+    },
+    says: /fleet\/prod\/version\.yaml:1:\d+: .*Cluster team-a\/prod-1 is also at fleet\/base\/cluster\.yaml:1, .*build it first/,
+  },
+  "a patch alone": {
+    files: {
+      "fleet/prod/kustomization.yaml": "resources: [../../base]\npatches: [{ path: version.yaml }]",
+      "fleet/prod/version.yaml": cluster({}, { version: "v1.35.0" }),
+    },
+    says: /spec\.topology: names no ClusterClass, so this is a part of a Cluster, such as a patch: build it first/,
+  },
+  "a base in the namespace of an overlay": {
+    files: {
+      "fleet/base/cluster.yaml": BASE,
+      "fleet/base/kustomization.yaml": "resources: [cluster.yaml]",
+      "fleet/prod/kustomization.yaml": "resources: [../base/]\nnamespace: team-b",
+    },
+    says: BUILD,
+  },
+  "two of one name": {
+    files: { "fleet/a.yaml": BASE, "fleet/b.yaml": cluster({ labels: { tier: "staging" } }) },
+    says: /fleet\/b\.yaml:1:\d+: .*Cluster team-a\/prod-1 is also at fleet\/a\.yaml:1, and differs/,
+  },
+  "placeholders as names": {
+    files: { "fleet/a.yaml": cluster({ name: "${CLUSTER_NAME}" }) },
+    says: /metadata\.name: found "\$\{CLUSTER_NAME\}", which is a template/,
+  },
+  "placeholders as labels": {
+    files: { "fleet/a.yaml": cluster({ labels: { tier: "${TIER}" } }) },
+    says: /metadata\.labels\[tier\]: found "\$\{TIER\}", which is a template/,
+  },
+  "placeholders as versions": {
+    files: { "fleet/a.yaml": cluster({}, { classRef: { name: "s" }, version: "${VERSION}" }) },
+    says: /spec\.topology\.version: found "\$\{VERSION\}", which is a template/,
+  },
+  "a name that is none": {
+    files: { "fleet/a.yaml": cluster({ name: "Prod_1" }) },
+    says: /metadata\.name: found "Prod_1", expected the name of an object/,
+  },
+  "no name": {
+    files: { "fleet/a.yaml": cluster({ name: undefined }) },
+    says: /metadata\.name: /,
+  },
+};
+
+const COMMANDS = [
+  ["simulate", "-f", "policy.yaml", "--against", "fleet"],
+  ["explain", "team-a/prod-1", "-f", "policy.yaml", "-f", "fleet"],
+  ["windows", "-f", "policy.yaml", "-f", "fleet"],
+  ["rollout", "plan", "-f", "rollout.yaml", "-f", "fleet", "--duration", "1h"],
+];
+
+describe("an error with its place is", () => {
+  for (const [name, { files, says }] of Object.entries(WRONG)) {
+    test(name, async (t) => {
+      const cwd = await folder(t, { ...files, "policy.yaml": POLICY, "rollout.yaml": ROLLOUT });
+      for (const args of COMMANDS) {
+        const { code, stderr } = await hookpolicy(args, { cwd });
+        assert.equal(code, 2, `${args[0]}: ${stderr}`);
+        assert.match(stderr, says, args[0]);
+      }
+    });
+  }
+});
+
+test("the same Cluster twice, and a kustomization that only lists files, are none", async (t) => {
+  const cwd = await folder(t, {
+    "fleet/a.yaml": BASE,
+    "fleet/b.yaml": BASE,
+    "fleet/kustomization.yaml": "resources: [a.yaml]\nimages: [{ name: x, newTag: y }]",
+    "other/kustomization.yaml": "resources: [c.yaml]\nnamespace: team-c",
+    "policy.yaml": POLICY,
+  });
+  const { code, stderr } = await hookpolicy(["simulate", "-f", "policy.yaml", "--against", "fleet"], { cwd });
+  assert.deepEqual([code, stderr], [0, ""]);
+});
