@@ -152,11 +152,6 @@ export class SuiteRollouts {
     const operation = this.selectedOperation(cluster, call);
     if (operation === undefined || showsMark(operation, cluster)) return;
     const { served, now } = this.#session;
-    if (operation !== "Delete" && !isPossible(hook, cluster, served))
-      throw new SuiteError(
-        `Cluster API does not call ${hook}: ${clusterKey(cluster)} shows that it is over`,
-        "hook",
-      );
     if (!isAwaited(hook, cluster, served)) this.#write(cluster, (raw) => asWaiting(raw, operation, now));
   }
 
@@ -184,6 +179,7 @@ export class SuiteRollouts {
       throw new SuiteError(
         `only an upgrade ends unhealthy; another operation of ${key} fails when progressDeadline has passed`,
       );
+    this.#session.begun.delete(key);
     if (operation === "Delete") return this.#write(cluster, () => undefined);
     this.#write(cluster, (raw) => asEnded(raw, operation, { isHealthy, now }));
     if (operation === "Upgrade") this.#checkHealth(key, isHealthy ? "Healthy" : "Unhealthy");
@@ -205,6 +201,7 @@ export class SuiteRollouts {
   #begin(cluster: Cluster, operation: Operation): void {
     const { now } = this.#session;
     this.#held.delete(clusterKey(cluster));
+    this.#session.begun.set(clusterKey(cluster), now);
     if (!showsMark(operation, cluster)) this.#write(cluster, (raw) => asBegun(raw, operation, now));
   }
 
