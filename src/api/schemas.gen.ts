@@ -529,6 +529,14 @@ const AnyOfGateSpec: CrdSchema = {
   required: ["name"],
   properties: {
     name: name,
+    message: {
+      type: "string",
+      minLength: 1,
+      maxLength: 128,
+      pattern: "^[^\\x00-\\x1f\\x7f]*$",
+      "x-expected":
+        "one line without control characters such as line breaks and tabs. In YAML, write it in quotes, or with >- instead of |",
+    },
     annotation: AnnotationGateSpec,
     label: LabelGateSpec,
     expression: celExpression,
@@ -544,6 +552,14 @@ const GateSpec: CrdSchema = {
   required: ["name"],
   properties: {
     name: name,
+    message: {
+      type: "string",
+      minLength: 1,
+      maxLength: 128,
+      pattern: "^[^\\x00-\\x1f\\x7f]*$",
+      "x-expected":
+        "one line without control characters such as line breaks and tabs. In YAML, write it in quotes, or with >- instead of |",
+    },
     annotation: AnnotationGateSpec,
     label: LabelGateSpec,
     expression: celExpression,
@@ -686,7 +702,7 @@ const TornDown: CrdSchema = {
   required: ["reason", "message"],
   properties: {
     reason: { type: "string", enum: ["ForegroundDeletion", "OwnedObjectsDeleted"] },
-    message: { type: "string", maxLength: 256 },
+    message: { type: "string", maxLength: 512 },
   },
 };
 
@@ -720,7 +736,7 @@ const DecisionRow: CrdSchema = {
     gate: { type: "string", maxLength: 63 },
     verdict: { type: "string", enum: ["Blocked", "WouldBlock", "NotEvaluable", "Allowed"] },
     reason: reason,
-    message: { type: "string", maxLength: 256 },
+    message: { type: "string", maxLength: 512 },
     firstAsked: time,
     since: time,
     earliestRelease: time,
@@ -745,7 +761,7 @@ const RecentResult: CrdSchema = {
     rule: { type: "string", maxLength: 63 },
     gate: { type: "string", maxLength: 63 },
     reason: reason,
-    message: { type: "string", maxLength: 256 },
+    message: { type: "string", maxLength: 512 },
     override: { type: "string", maxLength: 63 },
     time: time,
   },
@@ -878,6 +894,14 @@ const ClusterHookPolicyAnyOfGateSpec: CrdSchema = {
   required: ["name"],
   properties: {
     name: name,
+    message: {
+      type: "string",
+      minLength: 1,
+      maxLength: 128,
+      pattern: "^[^\\x00-\\x1f\\x7f]*$",
+      "x-expected":
+        "one line without control characters such as line breaks and tabs. In YAML, write it in quotes, or with >- instead of |",
+    },
     annotation: AnnotationGateSpec,
     label: LabelGateSpec,
     expression: celExpression,
@@ -893,6 +917,14 @@ const ClusterHookPolicyGateSpec: CrdSchema = {
   required: ["name"],
   properties: {
     name: name,
+    message: {
+      type: "string",
+      minLength: 1,
+      maxLength: 128,
+      pattern: "^[^\\x00-\\x1f\\x7f]*$",
+      "x-expected":
+        "one line without control characters such as line breaks and tabs. In YAML, write it in quotes, or with >- instead of |",
+    },
     annotation: AnnotationGateSpec,
     label: LabelGateSpec,
     expression: celExpression,
@@ -1179,6 +1211,14 @@ const HookRolloutAnyOfGateSpec: CrdSchema = {
   required: ["name"],
   properties: {
     name: name,
+    message: {
+      type: "string",
+      minLength: 1,
+      maxLength: 128,
+      pattern: "^[^\\x00-\\x1f\\x7f]*$",
+      "x-expected":
+        "one line without control characters such as line breaks and tabs. In YAML, write it in quotes, or with >- instead of |",
+    },
     annotation: AnnotationGateSpec,
     label: LabelGateSpec,
     expression: celExpression,
@@ -1194,6 +1234,14 @@ const StageGateSpec: CrdSchema = {
   required: ["name"],
   properties: {
     name: name,
+    message: {
+      type: "string",
+      minLength: 1,
+      maxLength: 128,
+      pattern: "^[^\\x00-\\x1f\\x7f]*$",
+      "x-expected":
+        "one line without control characters such as line breaks and tabs. In YAML, write it in quotes, or with >- instead of |",
+    },
     annotation: AnnotationGateSpec,
     label: LabelGateSpec,
     expression: celExpression,

@@ -3,19 +3,11 @@
 import { fieldsOf } from "../../lib/fields.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
-import { loadKubeConfig } from "../../kube/kubeconfig.ts";
 import { isForbidden, isNotFound, KubeError } from "../../kube/kube-error.ts";
 import { type KubeObject, type Resource, resourceName } from "../../kube/resource.ts";
 import { LEADER_LEASE, LEASES, POLICY_RESOURCES } from "../../kube/resources.ts";
-import type { ConnectionFlags } from "../fleet/connection.ts";
 import { follow, type Follower } from "../fleet/follow.ts";
 import { listTyped, typed } from "../fleet/live-objects.ts";
-
-/** The namespace of the kubeconfig's context; "default" if it has none, as in kubectl. */
-export function contextNamespace(connection: ConnectionFlags): string {
-  const config = loadKubeConfig(connection);
-  return config.getContextObject(config.getCurrentContext())?.namespace ?? "default";
-}
 
 export interface PolicyView {
   readonly policies: readonly RawObject[];

@@ -165,11 +165,14 @@ function ruleLines({ rule, verdict, reason, gates, deadlineAt }: RuleTrace, colo
   return [head, ...gates.map((gate) => `  ${gateLine(gate, colour)}`), ...deadline];
 }
 
-function gateLine({ gate, holds, wanted, observed }: GateTrace, colour: Colour): string {
+function gateLine(
+  { gate, holds, wanted, wantedInFull = wanted, observed }: GateTrace,
+  colour: Colour,
+): string {
   const marks = {
-    true: colour.green("holds"),
+    true: colour.green("is met"),
     false: colour.red("waits"),
     undefined: colour.yellow("unknown"),
   };
-  return `gate ${gate} ${marks[`${holds}`]}: ${wanted}; ${observed}`;
+  return `gate ${gate} ${marks[`${holds}`]}: ${wantedInFull}; ${observed}`;
 }

@@ -48,7 +48,7 @@ test("what is asked wrongly is told with a suggestion, and exits 2", async (t) =
       /did you mean BeforeClusterDelete\?/,
     ],
     [["team-a/prod-1", "-f", "none"], /^error: none: no such file or folder\n$/],
-    [["team-a/prod-1", "-f", "fleet.yaml", "--at", "noon"], /Allowed: a time with its offset/],
+    [["team-a/prod-1", "-f", "fleet.yaml", "--at", "noon"], /Allowed: a date or a time/],
     [["team-a/prod-1", "-f", "fleet.yaml", "--to-version", "v1.36.0"], /--to-version needs --hook/],
     [
       ["team-a/prod-1", "-f", "fleet.yaml", "--hook", "BeforeWorkersUpgrade", "--capi-version", "1.10"],

@@ -159,7 +159,7 @@ const USAGE: Record<string, { args: string[]; says: RegExp }> = {
   },
   "a time without its offset": {
     args: ["-f", "a", "--at", "2026-10-18"],
-    says: /Allowed: a time with its offset/,
+    says: /Allowed: a date or a time/,
   },
   "a count of nothing": { args: ["-f", "a", "--next", "0"], says: /Allowed: a whole number from 1 to 1000/ },
   "a missing file": { args: ["-f", "nope.yaml"], says: /^error: nope\.yaml: no such file or folder\n/ },
