@@ -101,7 +101,8 @@ test("where objects hold, the first commands show them, and the expression is in
   const backup = { apiVersion: "velero.io/v1", kind: "Backup", selector: { matchLabels: { of: "prod-1" } } };
   const object = { ...backup, expression: "object.status.phase == 'Completed'" };
   const gate = { name: "backup", message: "a finished backup (#dba)", object };
-  const stdout = await explained(t, [cluster(DELETING), policy("protect", [deletion([gate])])]);
+  const other = { ...backup, metadata: { namespace: "team-a", name: "other" } };
+  const stdout = await explained(t, [cluster(DELETING), policy("protect", [deletion([gate])]), other]);
   const [, wait, see, may] = stdout.split("\n");
   assert.match(
     wait ?? "",
