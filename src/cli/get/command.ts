@@ -71,8 +71,7 @@ interface Query {
 }
 
 async function get(flags: Flags, program: string): Promise<void> {
-  const { withApiServer } = await import("../fleet/live-fleet.ts");
-  const { contextNamespace } = await import("../fleet/live-fleet.ts");
+  const { contextNamespace, withApiServer } = await import("../fleet/live-fleet.ts");
   const { followHeld, operatorSeen, readHeld } = await import("./follow-held.ts");
   await reading(() =>
     withApiServer(flags, async (client) => {

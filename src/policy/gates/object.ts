@@ -116,7 +116,7 @@ function partsOf(spec: ObjectGateSpec, policy: PolicyRef): CompiledObjectGate | 
     whole: expression?.readsWholeObject ?? false,
     count: compileCount(spec),
     lookSteps: lookStepsOf(spec),
-    search: spec.selector === undefined ? "" : searchOf(describeSelector(spec.selector)),
+    search: searchOf(spec),
     ...(spec.expression !== undefined && { condition: describeExpression(spec.expression).wantedInFull }),
   };
 }
@@ -183,8 +183,9 @@ function evaluate(gate: CompiledObjectGate, situation: Situation): GateResult {
     : result;
 }
 
-function searchOf(selector: string): string {
-  return selector === "" ? "" : ` -l ${shellQuote(selector)}`;
+function searchOf({ selector = {} }: ObjectGateSpec): string {
+  const text = describeSelector(selector);
+  return text === "" ? "" : ` -l ${shellQuote(text)}`;
 }
 
 /** The objects that exist, and whether the user may create what is missing. */
