@@ -40,14 +40,22 @@ export interface AnsweredCall extends ClusterCall {
   readonly decision: Decision;
 }
 
+export interface Begun {
+  readonly at: Date;
+  /** It had waited, and no step called when it began. */
+  readonly byItself: boolean;
+  /** A step has ended it. */
+  readonly isOver?: true;
+}
+
 export class Session {
   readonly objects: SuiteObjects;
   readonly served: ServedHooks;
   /** Absent: the suite expects neither Events nor metrics. */
   readonly reported?: SuiteReports;
   readonly coverage = new Coverage();
-  /** When the suite itself has begun the operations that run, by clusterKey(): a step may still call about them. */
-  readonly begun = new Map<string, Date>();
+  /** The operations that the suite itself has begun, by clusterKey(): a step may still call about those that run. */
+  readonly begun = new Map<string, Begun>();
   readonly #memory: Memory;
   readonly #life: OperationLife;
   /** The Clusters that operations have followed. */

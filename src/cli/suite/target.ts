@@ -71,7 +71,9 @@ export function targetOfRequest(session: Session, spec: RequestSpec): Attempt {
 /** Throws where the Cluster shows that Cluster API does not call the hook any more. */
 function checkNotOver({ served, now, begun }: Session, cluster: Cluster, call: HookCall): void {
   const operation = newOperation(call, cluster, now, undefined);
-  if (begun.has(clusterKey(cluster)) || !showsEnd(operation, cluster, served)) return;
+  const own = begun.get(clusterKey(cluster));
+  const isRunning = own !== undefined && own.isOver !== true;
+  if (isRunning || !showsEnd(operation, cluster, served)) return;
   const { hook } = call;
   throw new SuiteError(
     `Cluster API does not call ${hook}: ${clusterKey(cluster)} ${whyOver(hook, cluster)}`,

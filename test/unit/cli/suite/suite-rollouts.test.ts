@@ -326,6 +326,26 @@ test("what a rollout says besides is shown where a step fails", async () => {
   ]);
 });
 
+test("a Cluster that began by itself says when it began, and why it failed", async () => {
+  const steps = [
+    { call: upgrade("a"), expect: GO },
+    { call: upgrade("b"), expect: HELD },
+    { advance: "1h", completed: ["team-a/a"], rollouts: [{ name: "upgrades", running: [] }] },
+    { advance: "7h", rollouts: [{ name: "upgrades", failed: [] }] },
+  ];
+  const found = await differences({ steps });
+  const began = "team-a/b (began by itself at 2026-11-21T13:00:00Z)";
+  assert.ok(
+    found.some((text) => text.endsWith(`rollout upgrades running -, found ${began}`)),
+    found.join("\n"),
+  );
+  const failed = `failed -, found ${began}, failed at 2026-11-21T19:00:00Z: `;
+  assert.ok(
+    found.some((text) => text.includes(failed)),
+    found.join("\n"),
+  );
+});
+
 const first = { call: upgrade("a"), expect: GO };
 const errors: Readonly<Record<string, readonly [spec: object, message: RegExp]>> = {
   "neither policies nor rollouts": [
