@@ -30,7 +30,7 @@ export const FINALIZER = "hookpolicy.dev/hold-clusters";
  */
 export const MAX_DECISIONS = 50;
 export const MAX_RECENT = 10;
-export const MAX_ROW_MESSAGE = 512;
+export const MAX_ROW_MESSAGE = 256;
 export const MAX_CONDITION_MESSAGE = 1024;
 
 /**

@@ -702,7 +702,7 @@ const TornDown: CrdSchema = {
   required: ["reason", "message"],
   properties: {
     reason: { type: "string", enum: ["ForegroundDeletion", "OwnedObjectsDeleted"] },
-    message: { type: "string", maxLength: 512 },
+    message: { type: "string", maxLength: 256 },
   },
 };
 
@@ -736,7 +736,7 @@ const DecisionRow: CrdSchema = {
     gate: { type: "string", maxLength: 63 },
     verdict: { type: "string", enum: ["Blocked", "WouldBlock", "NotEvaluable", "Allowed"] },
     reason: reason,
-    message: { type: "string", maxLength: 512 },
+    message: { type: "string", maxLength: 256 },
     firstAsked: time,
     since: time,
     earliestRelease: time,
@@ -761,7 +761,7 @@ const RecentResult: CrdSchema = {
     rule: { type: "string", maxLength: 63 },
     gate: { type: "string", maxLength: 63 },
     reason: reason,
-    message: { type: "string", maxLength: 512 },
+    message: { type: "string", maxLength: 256 },
     override: { type: "string", maxLength: 63 },
     time: time,
   },
