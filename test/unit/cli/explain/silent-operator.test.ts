@@ -2,24 +2,20 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { answering } from "../api-server.ts";
+import { answering, SERVES_CLUSTERS } from "../api-server.ts";
 import { hookpolicy } from "../resident.ts";
 
 const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
 const metadata = { namespace: "team-a", name: "prod-1", uid: "uid-1", resourceVersion: "1" };
 const spec = { topology: { classRef: { name: "lab" }, version: "v1.35.0" } };
-const GROUP = "cluster.x-k8s.io";
+const VERSION = "cluster.x-k8s.io/v1beta2";
 
 async function firstLine(t: test.TestContext, status: object, leases: readonly object[]): Promise<string> {
-  const version = { groupVersion: `${GROUP}/v1beta2`, version: "v1beta2" };
-  const clusters = { name: "clusters", kind: "Cluster", namespaced: true, verbs: ["get", "list"] };
-  const cluster = { apiVersion: version.groupVersion, kind: "Cluster", metadata, spec, status };
+  const cluster = { apiVersion: VERSION, kind: "Cluster", metadata, spec, status };
   const { kubeconfig } = await answering(t, {
-    "GET /apis": { groups: [{ name: GROUP, versions: [version], preferredVersion: version }] },
-    [`GET /apis/${GROUP}`]: { name: GROUP, versions: [version], preferredVersion: version },
-    [`GET /apis/${version.groupVersion}`]: { resources: [clusters] },
-    [`GET /apis/${version.groupVersion}/namespaces/team-a/clusters`]: list(cluster),
-    [`GET /apis/${version.groupVersion}/namespaces/team-a/clusters/prod-1`]: cluster,
+    ...SERVES_CLUSTERS,
+    [`GET /apis/${VERSION}/namespaces/team-a/clusters`]: list(cluster),
+    [`GET /apis/${VERSION}/namespaces/team-a/clusters/prod-1`]: cluster,
     "GET /api/v1/namespaces/team-a": { metadata: { name: "team-a", uid: "uid-n", resourceVersion: "1" } },
     "GET /apis/hookpolicy.dev/v1alpha1/namespaces/team-a/hookpolicies": list(),
     "GET /apis/hookpolicy.dev/v1alpha1/hookpolicies": list(),
