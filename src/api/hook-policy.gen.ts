@@ -106,7 +106,7 @@ export interface VersionGateSpec {
   range: string;
 }
 /**
- * Met while objects of some kind exist, and expression holds for them; or, with absent, while none does. They are
+ * Met while objects of some kind exist, and expression is true for them; or, with absent, while none does. They are
  * looked for in the Cluster's namespace. The operator needs the right to read the kind, which a ClusterRole with the
  * label hookpolicy.dev/aggregate-to-operator gives it. Secrets are never read.
  */
@@ -135,7 +135,7 @@ export interface ObjectGateSpec {
   /** The largest number of objects, including those that are being deleted. */
   maxCount?: number;
   /**
-   * Met while there is no such object, or none for which expression is true. Like maxCount, it does not hold in the
+   * Met while there is no such object, or none for which expression is true. Like maxCount, it is not met in the
    * Cluster's own namespace, or in selected ones, while one of them is being deleted.
    */
   absent?: true;
@@ -153,6 +153,11 @@ export interface AnyOfGateSpec {
   /** Names the gate in messages and in the status, unique within anyOf. */
   name: string;
   /**
+   * What messages say that the gate waits for, in the place of the operator's own words: what is missing, and who
+   * can help, for example. One line.
+   */
+  message?: string;
+  /**
    * Met while the Cluster or its Namespace has an annotation. Everyone who can edit the Cluster can set it:
    * it is a confirmation, not an authorisation.
    */
@@ -174,7 +179,7 @@ export interface AnyOfGateSpec {
   /** Met while the Kubernetes version that the call is about lies in a range. For upgrade hooks only. */
   version?: VersionGateSpec;
   /**
-   * Met while objects of some kind exist, and expression holds for them; or, with absent, while none does. They are
+   * Met while objects of some kind exist, and expression is true for them; or, with absent, while none does. They are
    * looked for in the Cluster's namespace. The operator needs the right to read the kind, which a ClusterRole with the
    * label hookpolicy.dev/aggregate-to-operator gives it. Secrets are never read.
    */
@@ -185,6 +190,11 @@ export interface GateSpec {
   /** Names the gate in messages and in the status, unique within the rule. */
   name: string;
   /**
+   * What messages say that the gate waits for, in the place of the operator's own words: what is missing, and who
+   * can help, for example. One line.
+   */
+  message?: string;
+  /**
    * Met while the Cluster or its Namespace has an annotation. Everyone who can edit the Cluster can set it:
    * it is a confirmation, not an authorisation.
    */
@@ -206,7 +216,7 @@ export interface GateSpec {
   /** Met while the Kubernetes version that the call is about lies in a range. For upgrade hooks only. */
   version?: VersionGateSpec;
   /**
-   * Met while objects of some kind exist, and expression holds for them; or, with absent, while none does. They are
+   * Met while objects of some kind exist, and expression is true for them; or, with absent, while none does. They are
    * looked for in the Cluster's namespace. The operator needs the right to read the kind, which a ClusterRole with the
    * label hookpolicy.dev/aggregate-to-operator gives it. Secrets are never read.
    */
@@ -282,7 +292,7 @@ export interface RuleSpec {
   /** The longest time that the rule holds an operation. It never releases a rule that cannot be evaluated. */
   deadline?: DeadlineSpec;
   /**
-   * Appended to the message that users read in the Cluster's conditions while the rule holds it: whom to
+   * The first words of the message that users read in the Cluster's conditions while the rule holds it: whom to
    * ask, for example. One line.
    */
   message?: string;
@@ -602,6 +612,11 @@ export interface StageGateSpec {
   /** Names the gate in messages and in the status, unique within the stage. */
   name: string;
   /**
+   * What messages say that the gate waits for, in the place of the operator's own words: what is missing, and who
+   * can help, for example. One line.
+   */
+  message?: string;
+  /**
    * Met while the Cluster or its Namespace has an annotation. Everyone who can edit the Cluster can set it:
    * it is a confirmation, not an authorisation.
    */
@@ -623,7 +638,7 @@ export interface StageGateSpec {
   /** Met while the Kubernetes version that the call is about lies in a range. For upgrade hooks only. */
   version?: VersionGateSpec;
   /**
-   * Met while objects of some kind exist, and expression holds for them; or, with absent, while none does. They are
+   * Met while objects of some kind exist, and expression is true for them; or, with absent, while none does. They are
    * looked for in the Cluster's namespace. The operator needs the right to read the kind, which a ClusterRole with the
    * label hookpolicy.dev/aggregate-to-operator gives it. Secrets are never read.
    */

@@ -529,6 +529,14 @@ const AnyOfGateSpec: CrdSchema = {
   required: ["name"],
   properties: {
     name: name,
+    message: {
+      type: "string",
+      minLength: 1,
+      maxLength: 128,
+      pattern: "^[^\\x00-\\x1f\\x7f]*$",
+      "x-expected":
+        "one line without control characters such as line breaks and tabs. In YAML, write it in quotes, or with >- instead of |",
+    },
     annotation: AnnotationGateSpec,
     label: LabelGateSpec,
     expression: celExpression,
@@ -544,6 +552,14 @@ const GateSpec: CrdSchema = {
   required: ["name"],
   properties: {
     name: name,
+    message: {
+      type: "string",
+      minLength: 1,
+      maxLength: 128,
+      pattern: "^[^\\x00-\\x1f\\x7f]*$",
+      "x-expected":
+        "one line without control characters such as line breaks and tabs. In YAML, write it in quotes, or with >- instead of |",
+    },
     annotation: AnnotationGateSpec,
     label: LabelGateSpec,
     expression: celExpression,
@@ -879,6 +895,14 @@ const ClusterHookPolicyAnyOfGateSpec: CrdSchema = {
   required: ["name"],
   properties: {
     name: name,
+    message: {
+      type: "string",
+      minLength: 1,
+      maxLength: 128,
+      pattern: "^[^\\x00-\\x1f\\x7f]*$",
+      "x-expected":
+        "one line without control characters such as line breaks and tabs. In YAML, write it in quotes, or with >- instead of |",
+    },
     annotation: AnnotationGateSpec,
     label: LabelGateSpec,
     expression: celExpression,
@@ -894,6 +918,14 @@ const ClusterHookPolicyGateSpec: CrdSchema = {
   required: ["name"],
   properties: {
     name: name,
+    message: {
+      type: "string",
+      minLength: 1,
+      maxLength: 128,
+      pattern: "^[^\\x00-\\x1f\\x7f]*$",
+      "x-expected":
+        "one line without control characters such as line breaks and tabs. In YAML, write it in quotes, or with >- instead of |",
+    },
     annotation: AnnotationGateSpec,
     label: LabelGateSpec,
     expression: celExpression,
@@ -1180,6 +1212,14 @@ const HookRolloutAnyOfGateSpec: CrdSchema = {
   required: ["name"],
   properties: {
     name: name,
+    message: {
+      type: "string",
+      minLength: 1,
+      maxLength: 128,
+      pattern: "^[^\\x00-\\x1f\\x7f]*$",
+      "x-expected":
+        "one line without control characters such as line breaks and tabs. In YAML, write it in quotes, or with >- instead of |",
+    },
     annotation: AnnotationGateSpec,
     label: LabelGateSpec,
     expression: celExpression,
@@ -1195,6 +1235,14 @@ const StageGateSpec: CrdSchema = {
   required: ["name"],
   properties: {
     name: name,
+    message: {
+      type: "string",
+      minLength: 1,
+      maxLength: 128,
+      pattern: "^[^\\x00-\\x1f\\x7f]*$",
+      "x-expected":
+        "one line without control characters such as line breaks and tabs. In YAML, write it in quotes, or with >- instead of |",
+    },
     annotation: AnnotationGateSpec,
     label: LabelGateSpec,
     expression: celExpression,

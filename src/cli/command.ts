@@ -3,7 +3,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { HOOK_NAMES } from "../api/runtime-hooks.ts";
 import { nearest } from "../policy/validation/field-message.ts";
-import { parseInstant } from "../policy/window/moment.ts";
+import { parseMoment } from "../policy/window/moment.ts";
 
 export const FAILED = 1;
 export const USAGE = 2;
@@ -72,10 +72,13 @@ export function collect(value: string, before: readonly string[] = []): readonly
   return [...before, value];
 }
 
+/** As in the windows of policies, a date means its first instant; without an offset, on the clock of this machine. */
 export function instant(text: string): Date {
-  const ms = parseInstant(text);
+  const ms = parseMoment(text, Intl.DateTimeFormat().resolvedOptions().timeZone);
   if (ms !== undefined) return new Date(ms);
-  throw new InvalidArgumentError("Allowed: a time with its offset such as 2026-11-21T12:00:00Z");
+  throw new InvalidArgumentError(
+    "Allowed: a date or a time, such as 2026-11-21, 2026-11-21T12:00 or 2026-11-21T12:00:00Z",
+  );
 }
 
 const SEMVER = /^v?\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/;
@@ -86,11 +89,6 @@ export function version(text: string): string {
   const [, short] = /^v?(\d+\.\d+)$/.exec(text) ?? [];
   const hint = meantText(short && `v${short}.0`);
   throw new InvalidArgumentError(`Allowed: a version in full, such as v1.35.0${hint}`);
-}
-
-/** Parses "team-a/prod-1", or "prod-1" in the namespace that -n or the context names. */
-export function shortClusterName(text: string): { readonly namespace?: string; readonly name: string } {
-  return text !== "" && !text.includes("/") ? { name: text } : clusterName(text);
 }
 
 /** Parses "team-a/prod-1". */

@@ -20,6 +20,12 @@ export function hasEnded(operation: PendingOperation, cluster: Cluster, served: 
   const version = shownVersion(hook, cluster);
   // A condition about an error shows no version, which does not end the operation.
   if (version !== undefined && version !== targetVersion(operation.call)) return true;
+  return showsEnd(operation, cluster, served);
+}
+
+/** The same for an operation that the Cluster as it is may be about: Cluster API does not call the hook for it any more. */
+export function showsEnd(operation: PendingOperation, cluster: Cluster, served: Served): boolean {
+  const { hook } = operation.call;
   if (isDeleted(cluster) && hook !== "BeforeClusterDelete") return true;
   return SHOWS_END[hook](operation, cluster, served);
 }

@@ -4,7 +4,7 @@ import { type DecisionRow, MAX_ROW_MESSAGE, type RecentResult, type TornDown } f
 import { namespacedName } from "../lib/keys.ts";
 import { printable } from "../lib/printable.ts";
 import { targetVersion } from "../policy/target-version.ts";
-import type { PolicyTrace, RuleTrace } from "../policy/decision.ts";
+import { afterWords, type PolicyTrace, type RuleTrace } from "../policy/decision.ts";
 import { isHeld } from "../policy/decide.ts";
 import { timestamp } from "../policy/instant.ts";
 import { truncate } from "../policy/message.ts";
@@ -60,7 +60,7 @@ export function heldRow(
     verdict,
     ...shownRule(rule),
     reason: rule.reason,
-    message: shownMessage(rule.message || DEADLINE_PASSED),
+    message: shownMessage(afterWords(rule, rule.message || DEADLINE_PASSED)),
     firstAsked: timestamp(firstAskedBy(operation, policyUID) ?? now),
     since: timestamp(now),
     ...(version !== undefined && { targetVersion: version }),
@@ -226,7 +226,7 @@ function namedBy({
 function decidedBy(trace: PolicyTrace): Pick<RecentResult, "rule" | "gate" | "message"> {
   const rule = decidingRule(trace);
   if (rule === undefined) return {};
-  const message = shownMessage(rule.message);
+  const message = rule.message === "" ? "" : shownMessage(afterWords(rule, rule.message));
   return { ...shownRule(rule), ...(message !== "" && { message }) };
 }
 

@@ -111,7 +111,7 @@ function Gate({ gate: explained }: { gate: ExplainedGate }) {
   const connection = useContext(Connection);
   const { gate, holds, wanted, observed, remedy, withheld, members = [] } = explained;
   const tone = holds === true ? "free" : "held";
-  const word = holds === true ? "holds" : holds === false ? "waits" : "cannot be evaluated";
+  const word = holds === true ? "is met" : holds === false ? "waits" : "cannot be evaluated";
   return (
     <>
       <p>

@@ -64,9 +64,9 @@ export interface ExplainJson {
       /** What is waited for; of what cannot be evaluated, why. */
       wanted: string;
       evaluable: boolean;
-      /** What makes the gate hold: one of them is enough. None: no command does. */
+      /** What meets the gate: one of them is enough. None: no command does. */
       commands: string[];
-      /** When time alone makes the gate hold, or changes what it says. */
+      /** When time alone meets the gate, or changes what it says. */
       earliestRelease?: string | "Unknown";
       /** What the policy's author says besides. */
       message?: string;
@@ -123,7 +123,7 @@ export interface ExplainJson {
           wanted: string;
           /** What was found; of a gate that cannot be evaluated, why. */
           observed: string;
-          /** The command that makes it hold. */
+          /** The command that meets it. */
           remedy?: string;
           /** Why no command sets the mark. */
           withheld?: string;
@@ -140,7 +140,7 @@ export interface ExplainJson {
             wanted: string;
             /** What was found; of a gate that cannot be evaluated, why. */
             observed: string;
-            /** The command that makes it hold. */
+            /** The command that meets it. */
             remedy?: string;
             /** Why no command sets the mark. */
             withheld?: string;
@@ -193,7 +193,7 @@ export interface GetJson {
     };
     /** The rule that decides. */
     rule: string;
-    /** Its first gate that does not hold. */
+    /** Its first gate that is not met. */
     gate?: string;
     verdict: "Blocked" | "NotEvaluable";
     /** Why, in one CamelCase word. */
@@ -211,7 +211,7 @@ export interface GetJson {
       reason: "ForegroundDeletion" | "OwnedObjectsDeleted";
       message: string;
     };
-    /** hookpolicy approve can make the gate hold. */
+    /** hookpolicy approve can meet the gate. */
     approvable: boolean;
   }[];
   /** What the statuses of policies leave out, in all namespaces. */

@@ -214,7 +214,9 @@ function compileRule(
     ...admissionOf(spec),
     matchConditions,
     gates,
-    waits: until.flatMap(({ name, wait }) => (wait === undefined ? [] : [compileWait(name, wait)])),
+    waits: until.flatMap(({ name, wait, message: said }) =>
+      wait === undefined ? [] : [compileWait(name, wait, said)],
+    ),
     retryAfterSeconds: spec.retryAfterSeconds ?? DEFAULT_RETRY_AFTER_SECONDS,
     ...(deadline !== undefined && { deadline: compileDeadline(deadline) }),
     ...(message !== undefined && { message }),

@@ -3,7 +3,7 @@
 import { compareText } from "../lib/compare-text.ts";
 import type { HookCall } from "../api/runtime-hooks.ts";
 import { meter } from "./cel/meter.ts";
-import type { Decision, PolicyTrace, RuleTrace, Verdict } from "./decision.ts";
+import { afterWords, type Decision, type PolicyTrace, type RuleTrace, type Verdict } from "./decision.ts";
 import { changesAtEarliest } from "./instant.ts";
 import { joinMessages } from "./message.ts";
 import { covers, isActive, type Override } from "./override.ts";
@@ -39,17 +39,31 @@ export function decide(
     verdict: strictest(holding.length > 0 ? holding : trace),
     holds: holding.length > 0,
     retryAfterSeconds: retries.length === 0 ? 0 : Math.min(...retries),
-    message: joinMessages(holdTexts(trace)),
+    message: joinMessages(heldRules(trace).map((held) => ({ text: holdText(held), brief: briefText(held) }))),
     trace,
   };
 }
 
 /** Says what each rule that holds the operation waits for. */
 export function holdTexts(trace: readonly PolicyTrace[]): string[] {
-  return heldRules(trace).map(({ policy, rule }) => `${policyName(policy)}, ${describeRule(rule)}`);
+  return heldRules(trace).map(holdText);
 }
 
-export function heldRules(trace: readonly PolicyTrace[]): { policy: PolicyRef; rule: RuleTrace }[] {
+interface HeldRule {
+  readonly policy: PolicyRef;
+  readonly rule: RuleTrace;
+}
+
+function holdText({ policy, rule }: HeldRule): string {
+  return afterWords(rule, `${policyName(policy)}, ${describeRule(rule)}`);
+}
+
+/** The words of the rule's author, and whose they are. */
+function briefText({ policy, rule }: HeldRule): string | undefined {
+  return rule.said && afterWords(rule, `${policyName(policy)}, ${nameOf(rule)}`);
+}
+
+export function heldRules(trace: readonly PolicyTrace[]): HeldRule[] {
   const holding = trace.filter(({ holds }) => holds);
   return holding.flatMap(({ policy, rules }) =>
     rules.filter(({ holds }) => holds).map((rule) => ({ policy, rule })),
@@ -198,7 +212,11 @@ function policyVerdict(mode: CompiledPolicy["mode"], rules: readonly RuleTrace[]
   return has("Observed") && !has("Allowed") ? "Observed" : "Allowed";
 }
 
-function describeRule({ rule, verdict, message, answer = message }: RuleTrace): string {
-  const name = rule === "" ? "spec" : `rule ${rule}`;
-  return verdict === "NotEvaluable" ? `${name} is not evaluable: ${answer}` : `${name}: ${answer}`;
+function describeRule(finding: RuleTrace): string {
+  const { verdict, message, answer = message } = finding;
+  return `${nameOf(finding)}${verdict === "NotEvaluable" ? " is not evaluable" : ""}: ${answer}`;
+}
+
+function nameOf({ rule }: RuleTrace): string {
+  return rule === "" ? "spec" : `rule ${rule}`;
 }

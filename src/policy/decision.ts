@@ -74,6 +74,8 @@ export interface RuleTrace {
   readonly reason: string;
   /** The match condition that is false, for a skipped rule. */
   readonly condition?: string;
+  /** The words of the rule's author, which come first in every text. */
+  readonly said?: string;
   /** One line for people: what the rule waits for and how to release it. Empty when the rule does not hold. */
   readonly message: string;
   /** The text for callers, not all of which may learn about the objects that a gate looks at; absent: `message`. */
@@ -91,6 +93,14 @@ export interface RuleTrace {
 
 export interface GateTrace extends GateResult {
   readonly gate: string;
+}
+
+/**
+ * The text with the words of the rule's author before it: in quotes, because a tenant can write what looks like a command
+ * of the operator's.
+ */
+export function afterWords({ said }: Pick<RuleTrace, "said">, text: string): string {
+  return said === undefined ? text : `${JSON.stringify(said)}, ${text}`;
 }
 
 /** Whether a rule of the policy applies to the operation. */

@@ -12,8 +12,37 @@ const MAX_MESSAGE_BYTES = 1024;
 const SEPARATOR = "; ";
 const encoder = new TextEncoder();
 
-/** Joins the reasons for holding an operation to at most 1 KiB, then adds "and N more". */
-export function joinMessages(parts: readonly string[]): string {
+/** A reason for holding an operation. `brief`: the part of it that stays where there is no room for all of it. */
+interface Reason {
+  readonly text: string;
+  readonly brief?: string | undefined;
+}
+
+/**
+ * Joins the reasons for holding an operation to at most 1 KiB, then adds "and N more". What the operator adds to the words
+ * of authors is left out before those are.
+ */
+export function joinMessages(reasons: readonly Reason[]): string {
+  const all = joined(reasons.map(({ text }) => text));
+  if (!all.isCut || reasons.every(({ brief }) => brief === undefined)) return all.text;
+  let [best, whole] = [joined(withWhole(reasons, 0)), 1];
+  for (; !best.isCut && whole < reasons.length; whole += 1) {
+    const next = joined(withWhole(reasons, whole));
+    if (next.isCut) break;
+    best = next;
+  }
+  const last = withWhole(reasons, whole - 1);
+  const { text = "", brief = "" } = reasons[whole - 1] ?? {};
+  const room = MAX_MESSAGE_BYTES - byteLength(best.text) + byteLength(brief);
+  return best.isCut ? best.text : joined(last.with(whole - 1, truncateBytes(printable(text), room))).text;
+}
+
+/** The first of the reasons in full, and the others in brief. */
+function withWhole(reasons: readonly Reason[], whole: number): string[] {
+  return reasons.map(({ text, brief = text }, index) => (index < whole ? text : brief));
+}
+
+function joined(parts: readonly string[]): { readonly text: string; readonly isCut: boolean } {
   let text = "";
   for (const [index, raw] of parts.entries()) {
     const part = printable(raw.slice(0, MAX_MESSAGE_BYTES + 1));
@@ -23,11 +52,11 @@ export function joinMessages(parts: readonly string[]): string {
     if (byteLength(next + reserve) > MAX_MESSAGE_BYTES) {
       const more = andMore(parts.length - Math.max(index, 1));
       const room = MAX_MESSAGE_BYTES - byteLength(more);
-      return truncateBytes(index === 0 ? part : text, room) + more;
+      return { text: truncateBytes(index === 0 ? part : text, room) + more, isCut: true };
     }
     text = next;
   }
-  return text;
+  return { text, isCut: false };
 }
 
 function andMore(count: number): string {

@@ -45,7 +45,7 @@ export interface CompiledRule {
   /** Waits that begin when all gates are met. */
   readonly waits: readonly Wait[];
   readonly deadline?: Deadline;
-  /** Appended to the generated message. */
+  /** Comes before the generated message. */
   readonly message?: string;
   readonly retryAfterSeconds: number;
   /** Why the rule cannot be evaluated: its field errors. */
@@ -66,6 +66,8 @@ export interface MatchCondition {
 
 export interface Wait {
   readonly name: string;
+  /** The gate's own message. */
+  readonly said?: string;
   /** As written in the policy: "30m". */
   readonly duration: string;
   readonly durationMs: number;
@@ -155,14 +157,20 @@ export interface GateResult {
   /** `undefined`: not evaluable. */
   readonly holds: boolean | undefined;
   readonly reason: string;
-  /** What the gate waits for, without any observed value: used in messages. */
+  /** What the gate waits for, without any observed value and without CEL: used in messages. */
   readonly wanted: string;
   /** `wanted` in full, where messages have a shorter form: for the trace only. */
   readonly wantedInFull?: string;
+  /** The gate's own message: the words of the policy's author, which messages have in the place of `wanted`. */
+  readonly said?: string;
+  /** How many objects there are, of how many: for messages, so it changes only when the result comes nearer. */
+  readonly found?: string;
   /** What was found: for the trace only, never for a message. If the gate is not evaluable: the reason, for both. */
   readonly observed: string;
   /** The command or action that meets the gate. */
   readonly remedy?: string;
+  /** The commands that show what a gate waits for that no command meets: for the trace only. */
+  readonly look?: readonly string[];
   /** Why there is no command, and what a person can do instead. */
   readonly withheld?: string;
   /**
@@ -174,6 +182,16 @@ export interface GateResult {
   readonly isSearchEnd?: true;
   /** The results of the members of an anyOf gate: for the trace only, as `observed`. */
   readonly members?: readonly (GateResult & { readonly gate: string })[];
+}
+
+/** What a message says that the gate waits for. The words of the policy's author are always in quotes. */
+export function wantedInMessage({
+  wanted,
+  said,
+  found,
+}: Pick<GateResult, "wanted" | "said" | "found">): string {
+  const text = said === undefined ? wanted : JSON.stringify(said);
+  return found === undefined ? text : `${text}: ${found}`;
 }
 
 /** How a message names the remedy. The words of the policy's author never stand in parentheses. */

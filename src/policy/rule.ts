@@ -10,6 +10,7 @@ import {
   type CompiledRule,
   inParentheses,
   isGated,
+  wantedInMessage,
 } from "./policy.ts";
 import { affordRule, BUDGET_EXHAUSTED, lookAt } from "./budget.ts";
 import { judgeWait } from "./gates/wait.ts";
@@ -132,15 +133,13 @@ function describeOpen(
   open: readonly GateTrace[],
   deadline: DeadlineState | undefined,
   now: Date,
-): Pick<RuleFinding, "verdict" | "reason" | "message" | "answer" | "retryAfterSeconds"> {
+): Pick<RuleFinding, "verdict" | "reason" | "said" | "message" | "answer" | "retryAfterSeconds"> {
   const waiting = open.find(({ holds }) => holds === false);
   const first = waiting ?? open.find(({ reason }) => reason === BUDGET_EXHAUSTED) ?? open[0];
   const told = open.filter((gate) => !looksAtObjects(rule, gate));
   const describe = (gates: readonly GateTrace[]): string => {
     const texts = gates.map(describeGate);
     if (waiting !== undefined && deadline !== undefined) texts.push(describeDeadline(deadline));
-    // In quotes, because a tenant can write what looks like a command of the operator's.
-    if (rule.message !== undefined) texts.push(`message: ${JSON.stringify(rule.message)}`);
     return texts.join(", ");
   };
   const edges = [...open.map(({ changesAt }) => changesAt), deadline?.at];
@@ -148,6 +147,7 @@ function describeOpen(
     // All gates must be met, so one that is not decides, whatever the gates that are not evaluable would say.
     verdict: waiting === undefined ? "NotEvaluable" : "Blocked",
     reason: first?.reason ?? "",
+    ...(rule.message !== undefined && { said: rule.message }),
     message: describe(open),
     // If only object gates hold the rule, the answer itself already reveals their result.
     ...(told.length > 0 && told.length < open.length && { answer: describe(told) }),
@@ -194,9 +194,9 @@ function timers(
   return rule.deadline === undefined && rule.waits.length === 0 ? {} : { timers: kept };
 }
 
-function describeGate({ gate, holds, wanted, observed, remedy, withheld }: GateTrace): string {
+function describeGate({ gate, holds, observed, remedy, withheld, ...result }: GateTrace): string {
   if (holds === undefined) return `gate ${gate} cannot be evaluated (${observed})`;
-  return `gate ${gate} waits for ${wanted}${inParentheses({ remedy, withheld })}`;
+  return `gate ${gate} waits for ${wantedInMessage(result)}${inParentheses({ remedy, withheld })}`;
 }
 
 function describeDeadline({ at, passed, releases }: DeadlineState): string {

@@ -10,7 +10,13 @@ import { targetVersion } from "../policy/target-version.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 import { objectQueries } from "../policy/object-queries.ts";
 import { type ObjectKind, objectKindKey } from "../policy/objects.ts";
-import type { Basis, Decision, PolicyTrace, RuleTrace } from "../policy/decision.ts";
+import {
+  afterWords,
+  type Basis,
+  type Decision,
+  type PolicyTrace,
+  type RuleTrace,
+} from "../policy/decision.ts";
 import { truncate } from "../policy/message.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { ClusterCall, World } from "../policy/world.ts";
@@ -236,13 +242,14 @@ function describePolicy(trace: PolicyTrace, compiled: CompiledPolicy | undefined
   };
 }
 
-function describeRule({ rule, verdict, holds, reason, message, deadlineAt, gates }: RuleTrace): AuditRule {
+function describeRule(finding: RuleTrace): AuditRule {
+  const { rule, verdict, holds, reason, message, deadlineAt, gates } = finding;
   return {
     rule: truncate(rule, MAX_MESSAGE),
     verdict,
     holds,
     reason,
-    ...(message !== "" && { message: truncate(message, MAX_MESSAGE) }),
+    ...(message !== "" && { message: truncate(afterWords(finding, message), MAX_MESSAGE) }),
     ...(deadlineAt !== undefined && { deadlineAt: deadlineAt.toISOString() }),
     gates: gates.map(({ gate, holds: gateHolds, reason: why }) => ({
       gate: truncate(gate, MAX_MESSAGE),

@@ -1,7 +1,7 @@
-/** The gates of a stage, which must hold for each Cluster before it may begin: gates as in a policy, without waits. */
+/** The gates of a stage, which must be met for each Cluster before it may begin: gates as in a policy, without waits. */
 
 import { inOwnDecision, lookAt } from "../policy/budget.ts";
-import type { ObjectQuery } from "../policy/policy.ts";
+import { type ObjectQuery, wantedInMessage } from "../policy/policy.ts";
 import type { Situation } from "../policy/world.ts";
 import type { CompiledStage } from "./rollout.ts";
 
@@ -12,12 +12,13 @@ export interface OpenGate {
   readonly problem?: string;
 }
 
-/** The first gate that does not hold, and what it waits for; `undefined`: the Cluster may begin. */
+/** The first gate that is not met, and what it waits for; `undefined`: the Cluster may begin. */
 export function openGate({ until }: CompiledStage, { world, call, now }: Situation): OpenGate | undefined {
   return inOwnDecision(() => {
     for (const gate of until) {
-      const { holds, wanted, observed } = lookAt(gate, world, call, now);
+      const { holds, observed, found: _, ...result } = lookAt(gate, world, call, now);
       if (holds === true) continue;
+      const wanted = wantedInMessage(result);
       return {
         gate: gate.name,
         ...(holds === undefined

@@ -185,7 +185,7 @@ function failuresNow(
       ...whoIs(rollout, state),
       reason: UNHEALTHY,
       time: timestamp(now),
-      message: "it has the version, and healthyWhen does not hold",
+      message: "it has the version, and healthyWhen is not met",
     }));
   const all = [...failed, ...changed, ...unhealthy].map((failure) =>
     inKnownStage(rollout, failure, byUID.get(failure.uid)),

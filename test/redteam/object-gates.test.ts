@@ -104,7 +104,7 @@ test("the answer names the object that is missing once nothing else holds the Cl
   const approved = approvedAs("uid-prod-1");
   assert.match((await call(approved, MISSING, approved)).answer, /gate backup waits for .*Backup/);
   const first = await call(cluster(), MISSING, cluster());
-  assert.match(first.answer, /gate approved waits for .*ask the platform team/);
+  assert.match(first.answer, /ask the platform team.*, HookPolicy .*gate approved waits for /);
 });
 
 test("a Cluster that memory does not have yet is judged by what the API server has of it", async () => {

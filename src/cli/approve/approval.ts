@@ -12,7 +12,7 @@ import { decide } from "../../policy/decide.ts";
 import type { Decision, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
 import { forecast } from "../../operations/forecast.ts";
 import { marksOf } from "../../policy/gates/gates.ts";
-import type { CompiledPolicy } from "../../policy/policy.ts";
+import { type CompiledPolicy, wantedInMessage } from "../../policy/policy.ts";
 import { lookup } from "../../policy/selector.ts";
 import {
   type Mark as Settable,
@@ -308,9 +308,9 @@ const UNREADABLE: ReadonlySet<string> = new Set(["ObjectsForbidden", "NamespaceU
 function reasonsOf(rule: RuleTrace): Pick<Obstacle, "gate" | "text" | "unknown">[] {
   const open = rule.gates.filter(({ holds }) => holds !== true);
   if (open.length === 0) return [{ text: rule.message, unknown: UNREADABLE.has(rule.reason) }];
-  return open.map(({ gate, holds, reason, wanted, observed }) => ({
+  return open.map(({ gate, holds, reason, observed, ...result }) => ({
     gate,
-    text: holds === undefined ? `cannot be evaluated: ${observed}` : `waits for ${wanted}`,
+    text: holds === undefined ? `cannot be evaluated: ${observed}` : `waits for ${wantedInMessage(result)}`,
     unknown: holds === undefined && UNREADABLE.has(reason),
   }));
 }

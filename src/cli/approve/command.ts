@@ -4,7 +4,7 @@ import { type Command, Option } from "commander";
 import type { HookName } from "../../api/runtime-hooks.ts";
 import type { ApprovalPlan } from "./approval.ts";
 import type { ApprovalOutcome } from "./report.ts";
-import { addExamples, choice, clusterName, CommandError, FAILED, hookOption } from "../command.ts";
+import { addExamples, choice, CommandError, FAILED, hookOption } from "../command.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { confirm } from "../terminal/confirm.ts";
 import {
@@ -14,6 +14,7 @@ import {
   parseTime,
   reading,
 } from "../fleet/connection.ts";
+import { addClusterArgument, inNamespace, type ShortName } from "../fleet/cluster-argument.ts";
 import { type ClusterName, type LiveCluster, withLiveCluster } from "../fleet/live-cluster.ts";
 import { terminalOf } from "../terminal/terminal.ts";
 import { stderr, stdout } from "../terminal/output.ts";
@@ -22,6 +23,7 @@ const FORMATS = ["text", "json"] as const;
 
 interface Flags extends ConnectionFlags {
   readonly hook?: HookName;
+  readonly namespace?: string;
   readonly namespaceMark: readonly string[];
   readonly dryRun?: true;
   readonly wait: boolean;
@@ -47,9 +49,7 @@ const EXAMPLES = `\
 const TEN_MINUTES = 600_000;
 
 export function addApprove(program: Command): void {
-  const command = program
-    .command("approve")
-    .argument("<cluster>", "NAMESPACE/NAME", clusterName)
+  const command = addClusterArgument(program.command("approve"))
     .summary("release a Cluster that waits for approval")
     .description(
       "Sets the annotations and labels that the gates of a held Cluster wait for, and waits until it proceeds. Gates of other kinds are listed with the time at which they open.\n\nExit code: 0 it proceeds, 1 something still holds it, 2 input that cannot be read or wrong usage. With --dry-run and --no-wait, 0 also if it is not seen to proceed.",
@@ -75,8 +75,9 @@ export function addApprove(program: Command): void {
     .addOption(choice("-o, --output <format>", "how to print", FORMATS));
   addConnectionFlags(command);
   addExamples(command, EXAMPLES);
-  command.action(async (cluster: ClusterName, _: unknown, self: Command) => {
-    await approve(cluster, self.optsWithGlobals<Flags>());
+  command.action(async (given: ShortName, _: unknown, self: Command) => {
+    const flags = self.optsWithGlobals<Flags>();
+    await approve(await inNamespace(given, flags), flags);
   });
 }
 

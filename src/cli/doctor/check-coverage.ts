@@ -168,7 +168,7 @@ export function grants(evidence: Evidence): Finding {
     const { resource, verbs } = lacking[0];
     const name = `hookpolicy-${resource}`;
     return error(
-      `the operator may not ${verbs} ${some(lacking.map((each) => each.resource))}: gates that look at them hold`,
+      `the operator may not ${verbs} ${some(lacking.map((each) => each.resource))}: rules that look at them hold`,
       `kubectl create clusterrole ${name} --verb=get,list,watch --resource=${resource} && kubectl label clusterrole ${name} ${GROUP}/aggregate-to-operator=true`,
     );
   }

@@ -1,20 +1,12 @@
 /** `hookpolicy explain`: why a Cluster is held or may proceed, and how to release it. */
 
 import { type Command, Option } from "commander";
-import {
-  addExamples,
-  choice,
-  collect,
-  hookOption,
-  instant,
-  programName,
-  shortClusterName,
-  version,
-} from "../command.ts";
+import { addExamples, choice, collect, hookOption, instant, programName, version } from "../command.ts";
 import { REQUESTS, type RequestName } from "../fleet/request-names.ts";
 import type { ExplainWish, Explanation } from "./explanation.ts";
 import { type Options, parseOptions, UsageError } from "../../operator/options.ts";
 import { addConnectionFlags, type ConnectionFlags, connectionWords, reading } from "../fleet/connection.ts";
+import { addClusterArgument, inNamespace, type ShortName } from "../fleet/cluster-argument.ts";
 import { clusterIn, type ClusterName, fleetOf } from "../fleet/live-cluster.ts";
 import { readAllObjects } from "../fleet/object-files.ts";
 import { terminalOf } from "../terminal/terminal.ts";
@@ -47,9 +39,7 @@ const EXAMPLES = `\
   hookpolicy explain team-a/prod-1 --hook BeforeClusterDelete -f policies/ -f fleet.json`;
 
 export function addExplain(program: Command): void {
-  const command = program
-    .command("explain")
-    .argument("<cluster>", "NAMESPACE/NAME, or NAME", shortClusterName)
+  const command = addClusterArgument(program.command("explain"))
     .summary("explain why a Cluster is held and how to release it")
     .description(
       "Explains what every policy, rule and gate says about an operation of a Cluster, and how to release it. Without --hook: the operations that wait now. Nothing is written anywhere.\n\nExit code: 0 explained, held or not; 2 input that cannot be read or wrong usage.",
@@ -80,10 +70,6 @@ export function addExplain(program: Command): void {
       version,
     )
     .option("--capi-version <version>", "Cluster API version that calls, such as 1.12")
-    .option(
-      "-n, --namespace <name>",
-      "namespace of a Cluster that is given by NAME; default: that of the kubeconfig's context",
-    )
     .addOption(choice("-o, --output <format>", "how to print", FORMATS));
   addConnectionFlags(command);
   addExamples(command, EXAMPLES);
@@ -91,20 +77,6 @@ export function addExplain(program: Command): void {
     const flags = self.optsWithGlobals<Flags>();
     await explainCluster(await inNamespace(given, flags), flags, programName(self));
   });
-}
-
-type ShortName = ReturnType<typeof shortClusterName>;
-
-/** Like kubectl, uses the namespace of the context; files have no context, so it is "default" there. */
-async function inNamespace({ namespace, name }: ShortName, flags: Flags): Promise<ClusterName> {
-  if (namespace !== undefined) {
-    if (flags.namespace === undefined || flags.namespace === namespace) return { namespace, name };
-    throw new UsageError(`${namespace}/${name} is not in namespace ${flags.namespace}, which -n says`);
-  }
-  if (flags.namespace !== undefined) return { namespace: flags.namespace, name };
-  if (flags.filename !== undefined) return { namespace: "default", name };
-  const { contextNamespace } = await import("../get/follow-held.ts");
-  return { namespace: await reading(() => contextNamespace(flags)), name };
 }
 
 async function explainCluster(name: ClusterName, flags: Flags, program: string): Promise<void> {

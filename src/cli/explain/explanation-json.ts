@@ -1,6 +1,6 @@
 /** An explanation as JSON, for `-o json` and for the page. Schema: schemas/output/explain.json. */
 
-import type { GateTrace } from "../../policy/decision.ts";
+import { afterWords, type GateTrace } from "../../policy/decision.ts";
 import { timestamp } from "../../policy/instant.ts";
 import type * as wire from "../../page/wire.ts";
 import type { ExplainedOperation, Explanation } from "./explanation.ts";
@@ -22,7 +22,7 @@ function operationJson({
     ...rest,
     ...(firstAsked !== undefined && { firstAsked: timestamp(firstAsked) }),
     ...releaseJson(release),
-    steps: steps.map(({ release: at, ...step }) => ({ ...step, ...releaseJson(at) })),
+    steps: steps.map(({ release: at, look: _, ...step }) => ({ ...step, ...releaseJson(at) })),
     policies: policies.map(policyJson),
   };
 }
@@ -45,9 +45,10 @@ function policyJson(explained: ExplainedPolicy): wire.ExplainedPolicy {
 
 function ruleJson(explained: ExplainedRule): wire.ExplainedRule {
   const { timers: _, changesAt: _edge, deadlineAt, gates, release, isSinceKnown, ...shown } = explained;
-  const { deadlineMs: _deadline, admission, ...rest } = shown;
+  const { deadlineMs: _deadline, admission, said, message, ...rest } = shown;
   return {
     ...rest,
+    message: message === "" ? "" : afterWords({ ...(said !== undefined && { said }) }, message),
     ...(admission !== undefined && { admission }),
     ...(deadlineAt !== undefined && isSinceKnown && { deadlineAt: timestamp(deadlineAt) }),
     ...releaseJson(release),
@@ -61,6 +62,9 @@ function gateJson({
   members,
   wanted,
   wantedInFull,
+  said: _said,
+  found: _found,
+  look: _look,
   ...rest
 }: GateTrace): wire.ExplainedGate {
   const edge = instantText(isSearchEnd === true ? "Unknown" : changesAt);

@@ -52,6 +52,8 @@ export interface ExplainOptions extends ExplainWish {
   readonly unread: readonly Unread[];
   /** Whether the policies come from an API server, so that their statuses are the operator's. */
   readonly live: boolean;
+  /** That the operator does not answer. */
+  readonly silence?: string;
 }
 
 export interface Explanation {
@@ -96,6 +98,7 @@ export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
     at: at ?? now,
     ...(torn !== undefined && { tornDown: torn }),
     notes: [
+      options.silence,
       request && notReviewedNote(request, options),
       notCalled(cluster),
       ...unread.map(({ text }) => text),

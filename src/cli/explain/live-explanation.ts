@@ -1,9 +1,15 @@
 /** Reads from the API server what the explanation of a Cluster needs. */
 
+import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import type { Options } from "../../operator/options.ts";
 import type { Fleet } from "../fleet/fleet.ts";
+import { failedCall } from "../fleet/caveats.ts";
+import type { RawObject } from "../fleet/kinds.ts";
 import type { Unread } from "../fleet/live-fleet.ts";
+import { operatorSeen } from "../get/follow-held.ts";
+import { silentSince } from "../get/held.ts";
+import { signOfLife } from "../get/report.ts";
 import { type ClusterName, readCluster } from "../fleet/live-cluster.ts";
 import { type ExplainOptions, type ExplainWish, queriesFor } from "./explanation.ts";
 
@@ -20,12 +26,31 @@ export async function readExplainable(
   { wish, options }: { readonly wish: ExplainWish; readonly options: Options },
 ): Promise<Explainable> {
   const now = new Date();
-  const { fleet, cluster, unread } = await readCluster(client, name, {
+  const { fleet, cluster, raw, unread } = await readCluster(client, name, {
     options,
     now,
     queries: (seen, found) => queriesFor(seen, { ...wish, cluster: found, now, unread: [], live: true }),
   });
-  return { fleet, options: { ...wish, cluster, now, unread: unread.map(unreadNote), live: true } };
+  const silence = silenceNote(raw, fleet, { seen: await operatorSeen(client), now });
+  const known = { cluster, now, unread: unread.map(unreadNote), live: true };
+  return { fleet, options: { ...wish, ...known, ...(silence !== undefined && { silence }) } };
+}
+
+/** That calls fail, or that no operator runs. */
+function silenceNote(
+  cluster: RawObject | undefined,
+  { policies }: Fleet,
+  { seen, now }: { readonly seen: Date | undefined; readonly now: Date },
+): string | undefined {
+  const failed = cluster && failedCall(cluster);
+  if (failed !== undefined)
+    return `Cluster API's last call failed, and the Cluster stays as it is until one succeeds: ${failed}; see 'hookpolicy doctor'`;
+  const held = policies.flatMap(({ status }) =>
+    listOf(status.decisions).map((row) => ({ row: { since: textOf(fieldsOf(row)["since"]) } })),
+  );
+  const silent = silentSince({ held, ...(seen !== undefined && { operatorSeen: seen }) }, now);
+  if (silent === undefined) return undefined;
+  return `${signOfLife(silent, now)}, so Cluster API's calls fail, and the Cluster stays as it is; below is what the policies would answer; see 'hookpolicy doctor'`;
 }
 
 function unreadNote({ what, verb }: Unread): ExplainOptions["unread"][number] {

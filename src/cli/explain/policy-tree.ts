@@ -111,14 +111,15 @@ function deadline(at: Date | number, releases: boolean): Detail {
 
 function gateBranch(gate: GateTrace, options: TreeOptions): Branch {
   const { colour } = options;
-  const { holds, observed, remedy, withheld, members = [] } = gate;
+  const { holds, observed, remedy, withheld, said, members = [] } = gate;
   const wanted = gate.wantedInFull ?? gate.wanted;
   const marks = {
-    true: colour.green("holds"),
+    true: colour.green("is met"),
     false: colour.red("waits"),
     undefined: colour.red("cannot be evaluated"),
   };
-  const head = `gate ${gate.gate}: ${marks[`${holds}`]}`;
+  const name = `gate ${gate.gate}${said === undefined ? "" : ` ${JSON.stringify(said)}`}`;
+  const head = `${name}${holds === true ? "" : ":"} ${marks[`${holds}`]}`;
   if (members.length > 0) {
     const branches = members.map((member) => gateBranch(member, options));
     return { text: `${head} (one of ${members.length})`, branches };

@@ -7,6 +7,7 @@ import type { Verdict } from "../../policy/decision.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { WHOLE } from "../../rollouts/rollout.ts";
 import { policyName } from "../../policy/policy-ref.ts";
+import { TOO_LARGE } from "../../policy/too-large.ts";
 import type { CommandWords } from "../get/report.ts";
 import type { ExplainedOperation, Explanation } from "./explanation.ts";
 import type { ExplainedPolicy } from "./policy-explanation.ts";
@@ -62,7 +63,7 @@ function operationLines(operation: ExplainedOperation, view: View): string[] {
     ...stepDetails(operation, view),
     ...rolloutDetails(operation),
     ...waits(operation),
-    ...outlook(operation, view),
+    ...outlook(operation),
     ...admissionDetail(operation, view),
     ...lifted(operation),
   ];
@@ -73,6 +74,7 @@ function operationLines(operation: ExplainedOperation, view: View): string[] {
   return [
     ...wrapped(headline(operation, view), columns ?? Infinity, "  "),
     ...indented(top, columns),
+    ...breakGlass(operation, view),
     "",
     ...(trees.length === 0 ? ["There is no policy that could be about the Cluster."] : trees.flat()),
     ...operation.rollouts.flatMap((rollout) => treeLines(rolloutBranch(rollout, view), columns)),
@@ -132,9 +134,9 @@ function headline(
 
 function stepDetails({ steps }: ExplainedOperation, options: TextOptions): Detail[] {
   return steps.flatMap((step, index) => {
-    const next = steps[index + 1];
-    const isLast = next?.rule !== step.rule || policyName(next.policy) !== policyName(step.policy);
-    return [...deedOf(step, index === 0 ? "" : "and ", options), ...(isLast ? said(step) : [])];
+    const before = steps[index - 1];
+    const isFirst = before?.rule !== step.rule || policyName(before.policy) !== policyName(step.policy);
+    return [...(isFirst ? said(step) : []), ...deedOf(step, index === 0 ? "" : "and ", options)];
   });
 }
 
@@ -145,11 +147,17 @@ function deedOf(step: Step, and: string, options: TextOptions): Detail[] {
     label: first === undefined ? `${and}${step.evaluable ? "wait for" : "because"}` : "for",
     text: `${step.wanted} (${place})`,
   };
-  if (first === undefined) return [what];
+  const look = step.look.map((command) => ({
+    label: "see",
+    text: commandText(command, options),
+    whole: true,
+  }));
+  if (first === undefined) return [what, ...look];
   return [
     { label: `${and}run`, text: commandText(first, options), whole: true },
     ...others.map((command) => ({ label: "or run", text: commandText(command, options), whole: true })),
     what,
+    ...look,
   ];
 }
 
@@ -184,12 +192,12 @@ function said({ message }: Step): Detail[] {
   return message === undefined ? [] : [{ label: "note", text: message }];
 }
 
-function outlook(operation: ExplainedOperation, view: View): Detail[] {
-  const { verdict, holds, release, firstAsked, hook, retryAfterSeconds, policies, rollouts } = operation;
+function outlook(operation: ExplainedOperation): Detail[] {
+  const { verdict, holds, release, firstAsked, retryAfterSeconds, policies, rollouts } = operation;
   if (holds === undefined) {
     return [{ label: "but", text: "policies that you may not read can hold it: see the note above" }];
   }
-  if (operation.request !== undefined) return atAdmission(operation, view);
+  if (operation.request !== undefined) return atAdmission(operation);
   if (!holds) {
     const within = firstAsked === undefined ? undefined : longestRetry(policies);
     return [{ label: "proceeds", text: proceeds(verdict, firstAsked !== undefined, within) }];
@@ -199,28 +207,39 @@ function outlook(operation: ExplainedOperation, view: View): Detail[] {
     ? "when every rollout has given it a slot"
     : byTime(release, rules);
   const retry = firstAsked === undefined ? "" : `; Cluster API asks again after ${retryAfterSeconds} s`;
-  return [{ label: "released", text: `${when}${retry}` }, overrideDetail(hook, view)];
+  return [{ label: "released", text: `${when}${retry}` }];
 }
 
 /** Clients do not repeat a refused request. */
-function atAdmission(
-  { request, admission, hook, release, policies }: ExplainedOperation,
-  view: View,
-): Detail[] {
+function atAdmission({ admission, release, policies }: ExplainedOperation): Detail[] {
   if (admission === "Passed") return [{ label: "passes", text: "now" }];
   if (admission === "Warned") return [{ label: "passes", text: "with a warning" }];
   const rules = policies.flatMap((each) => each.rules);
-  const passes = { label: "passes", text: byTime(release, rules) };
-  // An override names the uid, which a Cluster gets when it is created.
-  return request === "Create" ? [passes] : [passes, overrideDetail(hook, view)];
+  return [{ label: "passes", text: byTime(release, rules) }];
 }
 
-function overrideDetail(hook: string, view: View): Detail {
-  return { label: "override", text: overrideCommand(view.name, hook, view), whole: true };
+/** Last, because it is for emergencies. An override names the uid, which a Cluster gets when it is created. */
+function breakGlass(operation: ExplainedOperation, view: View): string[] {
+  const { holds, request } = operation;
+  if (holds !== true || request === "Create") return [];
+  return [`  if it cannot wait: ${view.colour.cyan(overrideCommand(view.name, operation, view))}`];
 }
 
-export function overrideCommand(name: string, hook: string, { program, connection }: CommandWords): string {
-  return `${program} override ${name} --hook ${hook} --for 1h --reason 'why'${connection}`;
+/** Lifts no more than what holds the operation. */
+export function overrideCommand(
+  name: string,
+  { hook, policies }: Pick<ExplainedOperation, "hook" | "policies">,
+  { program, connection }: CommandWords,
+): string {
+  const words = isNameable(policies)
+    ? policies.filter(({ holds }) => holds).map(({ policy }) => ` --policy ${policy.kind}/${policy.name}`)
+    : [];
+  return `${program} override ${name} --hook ${hook}${words.join("")} --for 1h --reason 'why'${connection}`;
+}
+
+/** No override that names policies lifts one that is too large for memory. */
+function isNameable(policies: readonly ExplainedPolicy[]): boolean {
+  return !policies.some(({ rules }) => rules.some(({ holds, reason }) => holds && reason === TOO_LARGE));
 }
 
 /** Cluster API asks again after the retryAfterSeconds of the last answer, which came from one of the rules. */

@@ -3,7 +3,7 @@
 import { forecast } from "../../operations/forecast.ts";
 import type { PendingOperation } from "../../operations/operation.ts";
 import type { Decision, GateTrace, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
-import { type CompiledPolicy, inParentheses } from "../../policy/policy.ts";
+import { type CompiledPolicy, inParentheses, wantedInMessage } from "../../policy/policy.ts";
 import { type Situation, timerKey } from "../../policy/world.ts";
 
 /** The earliest release by time alone. Absent: never, or the operation proceeds anyway. */
@@ -16,8 +16,10 @@ export interface Step {
   /** The condition that the gate waits for; for a gate that is not evaluable, the reason. */
   readonly wanted: string;
   readonly evaluable: boolean;
-  /** Commands that make the gate hold; one of them is enough. */
+  /** Commands that meet the gate; one of them is enough. */
   readonly commands: readonly string[];
+  /** Commands that show what the gate waits for, where none meets it. */
+  readonly look: readonly string[];
   readonly release: Release;
   /** The message of the policy's author. */
   readonly message?: string;
@@ -102,7 +104,7 @@ function stepsOfRule(
     .filter(({ holds, reason }) => holds !== true && reason !== "WaitNotStarted")
     .toSorted((a, b) => Number(b.holds === false) - Number(a.holds === false));
   if (open.length === 0) {
-    return [{ ...rest, wanted: rule.message, evaluable: false, commands: [], release: undefined }];
+    return [{ ...rest, wanted: rule.message, evaluable: false, commands: [], look: [], release: undefined }];
   }
   return open.map((gate) => ({
     ...rest,
@@ -110,14 +112,17 @@ function stepsOfRule(
     wanted: gate.holds === undefined && commandsOf(gate).length === 0 ? gate.observed : wantedOf(gate),
     evaluable: gate.holds !== undefined,
     commands: commandsOf(gate),
+    look: [gate, ...(gate.members ?? [])].flatMap(({ look = [] }) => look),
     release: gate.isSearchEnd === true ? "Unknown" : gate.changesAt,
   }));
 }
 
 /** Leaves out the commands, which are printed beside the text. */
-function wantedOf({ wanted, wantedInFull = wanted, withheld, members }: GateTrace): string {
-  if (members !== undefined) return `one of: ${members.map(wantedOf).join("; or ")}`;
-  return `${wantedInFull}${inParentheses({ remedy: undefined, withheld })}`;
+function wantedOf({ wanted, wantedInFull = wanted, said, withheld, members, ...rest }: GateTrace): string {
+  if (members !== undefined && said === undefined)
+    return `one of: ${members.map((member) => wantedOf(member)).join("; or ")}`;
+  const text = wantedInMessage({ ...rest, wanted: wantedInFull, ...(said !== undefined && { said }) });
+  return `${text}${inParentheses({ remedy: undefined, withheld })}`;
 }
 
 function commandsOf({ remedy, members = [] }: GateTrace): readonly string[] {

@@ -1,10 +1,11 @@
 /** One Cluster and everything that applies to it, from the API server or from files. */
 
+import { fieldsOf } from "../../lib/fields.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { HOOK_NAMES } from "../../api/runtime-hooks.ts";
 import type { clusterName } from "../command.ts";
 import type { Fleet, FleetOptions } from "./fleet.ts";
-import type { RawObject } from "./kinds.ts";
+import { isCluster, type RawObject } from "./kinds.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import type { Unread } from "./live-fleet.ts";
 import { type Options, parseOptions } from "../../operator/options.ts";
@@ -69,6 +70,14 @@ export interface FleetSettings {
   readonly now: Date;
 }
 
+interface FoundCluster {
+  readonly fleet: Fleet;
+  readonly cluster: Cluster;
+  /** The Cluster with its whole status. */
+  readonly raw?: RawObject;
+  readonly unread: readonly Unread[];
+}
+
 /** `queries`: the objects that gates look at. */
 export async function readCluster(
   client: KubeClient,
@@ -76,14 +85,20 @@ export async function readCluster(
   settings: FleetSettings & {
     readonly queries: (fleet: Fleet, cluster: Cluster) => readonly ObjectQuery[];
   },
-): Promise<{ readonly fleet: Fleet; readonly cluster: Cluster; readonly unread: readonly Unread[] }> {
+): Promise<FoundCluster> {
   const { readClusterObjects } = await import("./live-fleet.ts");
   const { objects, allNamespaces, reader, unread } = await readClusterObjects(client, name, async (found) => {
     const seen = await fleetOf(found, settings);
     return settings.queries(seen, clusterIn(seen, name));
   });
   const fleet = await fleetOf(objects, settings, { objects: reader, allNamespaces });
-  return { fleet, cluster: clusterIn(fleet, name), unread };
+  const raw = objects.find((object) => isCluster(object) && isNamed(object, name));
+  return { fleet, cluster: clusterIn(fleet, name), unread, ...(raw !== undefined && { raw }) };
+}
+
+function isNamed({ metadata }: RawObject, { namespace, name }: ClusterName): boolean {
+  const found = fieldsOf(metadata);
+  return found["namespace"] === namespace && found["name"] === name;
 }
 
 export async function fleetOf(

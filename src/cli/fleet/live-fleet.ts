@@ -13,6 +13,12 @@ import type { ObjectQuery } from "../../policy/policy.ts";
 import { VERSION } from "../../version.ts";
 import { clusterResource, listIfServed, listTyped, namesOf, readObjects, typed } from "./live-objects.ts";
 
+/** The namespace of the kubeconfig's context; "default" if it has none, as in kubectl. */
+export function contextNamespace(connection: ConnectionFlags): string {
+  const config = loadKubeConfig(connection);
+  return config.getContextObject(config.getCurrentContext())?.namespace ?? "default";
+}
+
 /** A kubeconfig that cannot be used is a usage error, unlike a failure of `work`. `server` names it for people. */
 export async function withApiServer<T>(
   connection: ConnectionFlags,

@@ -71,8 +71,8 @@ interface Query {
 }
 
 async function get(flags: Flags, program: string): Promise<void> {
-  const { withApiServer } = await import("../fleet/live-fleet.ts");
-  const { contextNamespace, followHeld, operatorSeen, readHeld } = await import("./follow-held.ts");
+  const { contextNamespace, withApiServer } = await import("../fleet/live-fleet.ts");
+  const { followHeld, operatorSeen, readHeld } = await import("./follow-held.ts");
   await reading(() =>
     withApiServer(flags, async (client) => {
       const own = flags.namespace ?? contextNamespace(flags);

@@ -3,19 +3,12 @@
 import { fieldsOf } from "../../lib/fields.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
-import { loadKubeConfig } from "../../kube/kubeconfig.ts";
 import { isForbidden, isNotFound, KubeError } from "../../kube/kube-error.ts";
 import { type KubeObject, type Resource, resourceName } from "../../kube/resource.ts";
 import { LEADER_LEASE, LEASES, POLICY_RESOURCES } from "../../kube/resources.ts";
-import type { ConnectionFlags } from "../fleet/connection.ts";
 import { follow, type Follower } from "../fleet/follow.ts";
 import { listTyped, typed } from "../fleet/live-objects.ts";
-
-/** The namespace of the kubeconfig's context; "default" if it has none, as in kubectl. */
-export function contextNamespace(connection: ConnectionFlags): string {
-  const config = loadKubeConfig(connection);
-  return config.getContextObject(config.getCurrentContext())?.namespace ?? "default";
-}
+import { NEVER_SEEN } from "./held.ts";
 
 export interface PolicyView {
   readonly policies: readonly RawObject[];
@@ -84,10 +77,11 @@ export async function followHeld(
   }
 }
 
-/** When the leader last renewed its Lease; `undefined`: there is none, or the user may not read it, as most may not. */
+/** When the leader last renewed its Lease; NEVER_SEEN: there is none. `undefined`: the user may not read it, as most may not. */
 export async function operatorSeen(client: KubeClient): Promise<Date | undefined> {
   try {
     const { items } = await client.list(LEASES, { name: LEADER_LEASE });
+    if (items.length === 0) return NEVER_SEEN;
     const times = items.map((lease) => Date.parse(String(fieldsOf(lease["spec"])["renewTime"])));
     const latest = Math.max(...times.filter((time) => !Number.isNaN(time)));
     return Number.isFinite(latest) ? new Date(latest) : undefined;

@@ -25,7 +25,7 @@ export interface HeldFleet {
   readonly wouldBlock: number;
   /** Policies whose status the operator has to write again, with the instant. */
   readonly due: readonly Due[];
-  /** When the operator last showed that it runs; absent: unknown. */
+  /** When the operator last showed that it runs, or NEVER_SEEN; absent: unknown. */
   readonly operatorSeen?: Date;
 }
 
@@ -37,8 +37,17 @@ export interface Due {
 /** The operator writes a status soon after the instant that it names, and renews its Lease every few seconds. */
 export const OVERDUE_MS = 60_000;
 
+/** No operator has a Lease, so none runs. */
+export const NEVER_SEEN = new Date(0);
+
 /** The last instant at which a Lease or a row shows that the operator ran; `undefined`: unknown, or it runs. */
-export function silentSince({ operatorSeen, held }: HeldFleet, now: Date): Date | undefined {
+export function silentSince(
+  {
+    operatorSeen,
+    held,
+  }: { readonly operatorSeen?: Date; readonly held: readonly { readonly row: { readonly since: string } }[] },
+  now: Date,
+): Date | undefined {
   if (operatorSeen === undefined) return undefined;
   const latest = Math.max(operatorSeen.getTime(), ...held.map(({ row }) => Date.parse(row.since) || 0));
   return latest < now.getTime() - OVERDUE_MS ? new Date(latest) : undefined;

@@ -7,7 +7,7 @@ import { policyName, type PolicyRef } from "../../policy/policy-ref.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { shellQuote } from "../../policy/message.ts";
 import { width } from "../terminal/colour.ts";
-import { type Due, type HeldOperation, type HeldFleet, overdue, silentSince } from "./held.ts";
+import { type Due, type HeldOperation, type HeldFleet, NEVER_SEEN, overdue, silentSince } from "./held.ts";
 import { ageText, since, until } from "../terminal/age.ts";
 import { tableLines } from "../terminal/table.ts";
 import { type Detail, indented, wrapped } from "../terminal/tree.ts";
@@ -205,7 +205,12 @@ export function heldNotes(fleet: HeldFleet, now: Date): string[] {
 }
 
 function silentNote(silent: Date, now: Date): string {
-  return `the operator's last sign of life is ${ageText(now.getTime() - silent.getTime())} old: it seems not to run, and these rows are as of then; see 'hookpolicy doctor'`;
+  return `${signOfLife(silent, now)}, and these rows are as of then; see 'hookpolicy doctor'`;
+}
+
+export function signOfLife(seen: Date, now: Date): string {
+  if (seen.getTime() === NEVER_SEEN.getTime()) return "no operator has a Lease: none runs";
+  return `the operator's last sign of life is ${ageText(now.getTime() - seen.getTime())} old: it seems not to run`;
 }
 
 /** The first instant that was missed: what has happened since then is in no row. */
@@ -224,7 +229,7 @@ export function heldJson(fleet: HeldFleet, now: Date): object {
     omitted,
     wouldBlock,
     overdue: overdue(fleet, now),
-    ...(operatorSeen !== undefined && { operatorSeen: timestamp(operatorSeen) }),
+    ...(operatorSeen !== undefined && operatorSeen > NEVER_SEEN && { operatorSeen: timestamp(operatorSeen) }),
   };
 }
 

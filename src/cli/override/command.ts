@@ -3,20 +3,12 @@
 import { type Command, InvalidArgumentError } from "commander";
 import type { Condition } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
-import {
-  addExamples,
-  choice,
-  clusterName,
-  collect,
-  CommandError,
-  FAILED,
-  hookName,
-  hookOption,
-} from "../command.ts";
+import { addExamples, choice, collect, CommandError, FAILED, hookName, hookOption } from "../command.ts";
 import type { OverrideEffect, NewOverride, OverrideWish } from "./new-override.ts";
 import { parseOptions, UsageError } from "../../operator/options.ts";
 import { confirm } from "../terminal/confirm.ts";
 import { addConnectionFlags, type ConnectionFlags, parseTime } from "../fleet/connection.ts";
+import { addClusterArgument, inNamespace, type ShortName } from "../fleet/cluster-argument.ts";
 import { type ClusterName, type LiveCluster, withLiveCluster } from "../fleet/live-cluster.ts";
 import { terminalOf } from "../terminal/terminal.ts";
 import { stderr, stdout } from "../terminal/output.ts";
@@ -25,6 +17,7 @@ const FORMATS = ["text", "json"] as const;
 
 interface Flags extends ConnectionFlags {
   readonly hook: readonly HookName[];
+  readonly namespace?: string;
   readonly reason: string;
   readonly for: number;
   readonly policy?: readonly string[];
@@ -43,9 +36,7 @@ const EXAMPLES = `\
     --reason "CVE-2026-1234" --for 4h --dry-run > overrides/prod-1.yaml`;
 
 export function addOverride(program: Command): void {
-  const command = program
-    .command("override")
-    .argument("<cluster>", "NAMESPACE/NAME", clusterName)
+  const command = addClusterArgument(program.command("override"))
     .summary("release a Cluster whatever its policies say")
     .description(
       "Creates a HookOverride: while it is in force, policies do not hold the Cluster at these hooks. It ends by itself, and stays as a record.\n\nExit code: 0 in force, 1 not created or without effect, 2 input that cannot be read or wrong usage.",
@@ -59,8 +50,9 @@ export function addOverride(program: Command): void {
     .addOption(choice("-o, --output <format>", "how to print", FORMATS));
   addConnectionFlags(command);
   addExamples(command, EXAMPLES);
-  command.action(async (cluster: ClusterName, _: unknown, self: Command) => {
-    await override(cluster, self.optsWithGlobals<Flags>());
+  command.action(async (given: ShortName, _: unknown, self: Command) => {
+    const flags = self.optsWithGlobals<Flags>();
+    await override(await inNamespace(given, flags), flags);
   });
 }
 

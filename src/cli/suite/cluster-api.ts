@@ -50,6 +50,42 @@ export function asEnded(
   );
 }
 
+/** The Cluster before Cluster API wrote that its operations have begun or ended; `created`: it was created already. */
+export function asNotBegun(cluster: RawObject, created: boolean): RawObject {
+  const { annotations, ...metadata } = fieldsOf(cluster["metadata"]);
+  const {
+    [OK_TO_DELETE_ANNOTATION]: _released,
+    [PENDING_HOOKS_ANNOTATION]: _marks,
+    ...kept
+  } = fieldsOf(annotations);
+  const spec = fieldsOf(cluster["spec"]);
+  const { infrastructureRef: _infrastructure, controlPlaneRef: _controlPlane, ...asked } = spec;
+  const status = fieldsOf(cluster["status"]);
+  const newer = fieldsOf(status["v1beta2"]);
+  return {
+    ...cluster,
+    metadata: { ...metadata, ...(annotations !== undefined && { annotations: kept }) },
+    spec: created ? spec : asked,
+    ...(cluster["status"] !== undefined && {
+      status: {
+        ...status,
+        ...withoutGeneration(status),
+        ...(status["v1beta2"] !== undefined && { v1beta2: { ...newer, ...withoutGeneration(newer) } }),
+      },
+    }),
+  };
+}
+
+/** A condition without a generation does not show that the Cluster has its version; expressions read no generation. */
+function withoutGeneration({ conditions }: Fields): Fields {
+  if (conditions === undefined) return {};
+  return {
+    conditions: listOf(conditions)
+      .map(fieldsOf)
+      .map(({ observedGeneration: _, ...condition }) => condition),
+  };
+}
+
 function withMetadata(cluster: RawObject, metadata: Fields): RawObject {
   return { ...cluster, metadata: { ...fieldsOf(cluster["metadata"]), ...metadata } };
 }

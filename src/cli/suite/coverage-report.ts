@@ -25,8 +25,13 @@ function policyLines({ policy, rules }: PolicyCoverage, colour: Colour): string[
 }
 
 function seenText({ seen, unseen }: Seen<string>, colour: Colour): string {
-  const never = unseen.length === 0 ? [] : [colour.red(`never ${unseen.join(", ")}`)];
-  return [...(seen.length === 0 ? [] : [seen.join(", ")]), ...never].join("; ");
+  const never = unseen.length === 0 ? [] : [colour.red(`never ${inWords(unseen)}`)];
+  return [...(seen.length === 0 ? [] : [inWords(seen)]), ...never].join("; ");
+}
+
+/** In -o json, the state of a gate that is met is "holds". */
+function inWords(states: readonly string[]): string {
+  return states.map((state) => (state === "holds" ? "met" : state)).join(", ");
 }
 
 /** Names and values. */

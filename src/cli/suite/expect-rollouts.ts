@@ -1,17 +1,24 @@
 /** Compares the expected statuses of HookRollouts with the actual ones. */
 
 import { namespacedName } from "../../lib/keys.ts";
-import { CONDITION, type HookRollout } from "../../api/hook-policy.ts";
+import { CONDITION, type HookRollout, type RolloutFailure } from "../../api/hook-policy.ts";
+import { timestamp } from "../../policy/instant.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { checkRolloutNames, unknownCluster } from "./check-names.ts";
 import { type FieldComparison, comparedText, NONE } from "./expect.ts";
+import type { Begun } from "./session.ts";
 import type { RolloutExpectSpec } from "./spec.gen.ts";
+
+interface RolloutContext {
+  readonly rollouts: readonly CompiledRollout[];
+  readonly clusters: readonly string[];
+  readonly begun: ReadonlyMap<string, Begun>;
+}
 
 export function compareRollout(
   { name, target, stage, halted, running, next, failed }: RolloutExpectSpec,
   { status = {} }: Pick<HookRollout, "status">,
-  rollouts: readonly CompiledRollout[],
-  clusters: readonly string[],
+  { rollouts, clusters, begun }: RolloutContext,
 ): FieldComparison[] {
   checkRolloutNames({ rollout: name, stage }, rollouts);
   for (const [field, names] of Object.entries({ running, next, failed })) {
@@ -29,9 +36,28 @@ export function compareRollout(
     ["next", listed(next), listed(namesOf(status.next))],
     ["failed", listed(failed?.toSorted()), listed(namesOf(status.failed).toSorted())],
   ] as const;
-  return rows.flatMap(([field, expected, actual]) =>
-    comparedText(`rollout ${name} ${field}`, expected, actual),
-  );
+  const told = new Map<string, string>([
+    ["running", listed(namesOf(status.running).map((each) => withBegin(each, begun))) ?? NONE],
+    ["failed", listed(status.failed?.map((each) => withFailure(each, begun))) ?? NONE],
+  ]);
+  return rows
+    .flatMap(([field, expected, actual]) =>
+      comparedText(field, expected, actual).map((each) =>
+        each.same ? each : { ...each, actual: told.get(field) ?? each.actual },
+      ),
+    )
+    .map((each) => ({ ...each, field: `rollout ${name} ${each.field}` }));
+}
+
+/** No step says when an operation began that had waited for a slot, a stage or a window. */
+function withBegin(name: string, begun: ReadonlyMap<string, Begun>): string {
+  const { at, byItself } = begun.get(name) ?? {};
+  return at !== undefined && byItself === true ? `${name} (began by itself at ${timestamp(at)})` : name;
+}
+
+function withFailure(failure: RolloutFailure, begun: ReadonlyMap<string, Begun>): string {
+  const { time, message } = failure;
+  return `${withBegin(namespacedName(failure), begun)}, failed at ${time}: ${message}`;
 }
 
 function namesOf(

@@ -8,7 +8,14 @@ import { type FieldComparison, fullComparison } from "./expect.ts";
 import { callText, casesOf, type StepResult, type SuiteResult, type Totals, totalsOf } from "./result.ts";
 import { tableLines } from "../terminal/table.ts";
 import { paragraphs } from "../terminal/tree.ts";
-import type { Decision, GateTrace, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
+import { isFields } from "../../lib/fields.ts";
+import {
+  afterWords,
+  type Decision,
+  type GateTrace,
+  type PolicyTrace,
+  type RuleTrace,
+} from "../../policy/decision.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 
@@ -133,12 +140,26 @@ function failures({ name, file, problems, steps }: SuiteResult): string[] {
 /** Schema: schemas/output/test.json. */
 export function suitesJson(results: readonly SuiteResult[]): string {
   const report = { totals: totalsOf(results), suites: results };
-  return `${JSON.stringify(report, withoutTimes, 2)}\n`;
+  return `${JSON.stringify(report, asShown, 2)}\n`;
 }
 
-/** Without the times, the same suites give the same text. */
-function withoutTimes(key: string, value: unknown): unknown {
-  return key === "seconds" ? undefined : value;
+/** Parts of a trace that other fields show; and times, without which the same suites give the same text. */
+const HIDDEN: ReadonlySet<string> = new Set([
+  "seconds",
+  "said",
+  "found",
+  "look",
+  "wantedInFull",
+  "isSearchEnd",
+]);
+
+function asShown(key: string, value: unknown): unknown {
+  if (HIDDEN.has(key)) return undefined;
+  if (!isFields(value)) return value;
+  const { wantedInFull, said, message } = value;
+  if (typeof wantedInFull === "string") return { ...value, wanted: wantedInFull };
+  if (typeof said !== "string" || typeof message !== "string") return value;
+  return { ...value, message: afterWords({ said }, message) };
 }
 
 /** A decision: every policy that applies to the Cluster, its rules and their gates. */
@@ -165,11 +186,14 @@ function ruleLines({ rule, verdict, reason, gates, deadlineAt }: RuleTrace, colo
   return [head, ...gates.map((gate) => `  ${gateLine(gate, colour)}`), ...deadline];
 }
 
-function gateLine({ gate, holds, wanted, observed }: GateTrace, colour: Colour): string {
+function gateLine(
+  { gate, holds, wanted, wantedInFull = wanted, observed }: GateTrace,
+  colour: Colour,
+): string {
   const marks = {
-    true: colour.green("holds"),
+    true: colour.green("is met"),
     false: colour.red("waits"),
     undefined: colour.yellow("unknown"),
   };
-  return `gate ${gate} ${marks[`${holds}`]}: ${wanted}; ${observed}`;
+  return `gate ${gate} ${marks[`${holds}`]}: ${wantedInFull}; ${observed}`;
 }

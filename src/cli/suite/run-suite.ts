@@ -189,7 +189,11 @@ function checkReports({ session, rollouts }: Running, step: StepSpec): FieldComp
 
 function checkRollout(expect: RolloutExpectSpec, { session, rollouts }: StartedSuite): FieldComparison[] {
   const clusters = session.objects.fleet.clusters().map(clusterKey);
-  return compareRollout(expect, rollouts.get(expect.name) ?? {}, rollouts.compiled, clusters);
+  return compareRollout(expect, rollouts.get(expect.name) ?? {}, {
+    rollouts: rollouts.compiled,
+    clusters,
+    begun: session.begun,
+  });
 }
 
 function withReports(

@@ -11,7 +11,7 @@ import { hasEnded } from "../../operations/ended.ts";
 import { asCalled, type PendingOperation, newOperation } from "../../operations/operation.ts";
 import type { ServedHooks } from "../../api/hook-catalog.ts";
 import { clusterKey } from "../../policy/cluster.ts";
-import { type Decision, speaks } from "../../policy/decision.ts";
+import type { Decision } from "../../policy/decision.ts";
 import { targetVersion } from "../../policy/target-version.ts";
 import { type AdmissionAnswer, admitted, answerOf } from "../fleet/admission-request.ts";
 import {
@@ -40,12 +40,22 @@ export interface AnsweredCall extends ClusterCall {
   readonly decision: Decision;
 }
 
+export interface Begun {
+  readonly at: Date;
+  /** It had waited, and no step called when it began. */
+  readonly byItself: boolean;
+  /** A step has ended it. */
+  readonly isOver?: true;
+}
+
 export class Session {
   readonly objects: SuiteObjects;
   readonly served: ServedHooks;
   /** Absent: the suite expects neither Events nor metrics. */
   readonly reported?: SuiteReports;
   readonly coverage = new Coverage();
+  /** The operations that the suite itself has begun, by clusterKey(): a step may still call about those that run. */
+  readonly begun = new Map<string, Begun>();
   readonly #memory: Memory;
   readonly #life: OperationLife;
   /** The Clusters that operations have followed. */
@@ -119,8 +129,7 @@ export class Session {
     const operation = newOperation(call, cluster, this.#now, before);
     const look = lookAt(this.#inputs(cluster, operation), this.#now);
     this.coverage.see(look.decision);
-    const waits = this.served.blocking.has(call.hook) && look.decision.trace.some(speaks);
-    if (waits && !hasEnded(operation, cluster, this.served)) {
+    if (this.served.blocking.has(call.hook) && !hasEnded(operation, cluster, this.served)) {
       if (before !== undefined && targetVersion(before.call) !== targetVersion(call))
         this.#life.ended(before);
       this.#put(look);

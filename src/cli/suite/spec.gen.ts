@@ -64,7 +64,7 @@ export interface ExpectSpec {
   policy?: string;
   /** The rule that decides */
   rule?: string;
-  /** The gate that does not hold; in an answer that releases, a gate that holds */
+  /** The gate that is not met; in an answer that releases, a gate that is met */
   gate?: string;
   /** The HookRollout that holds the Cluster after every policy has released it */
   rollout?: string;

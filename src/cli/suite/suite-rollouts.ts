@@ -139,7 +139,7 @@ export class SuiteRollouts {
     const cluster = this.#find(key) ?? asked;
     const answer = await this.#answer({ cluster, call, decision: this.#session.ask(cluster, call) });
     if (answer.holds) this.#held.set(key, call);
-    else this.#begin(cluster, operation);
+    else this.#begin(cluster, operation, false);
     await this.settle();
     return answer;
   }
@@ -152,11 +152,6 @@ export class SuiteRollouts {
     const operation = this.selectedOperation(cluster, call);
     if (operation === undefined || showsMark(operation, cluster)) return;
     const { served, now } = this.#session;
-    if (operation !== "Delete" && !isPossible(hook, cluster, served))
-      throw new SuiteError(
-        `Cluster API does not call ${hook}: ${clusterKey(cluster)} shows that it is over`,
-        "hook",
-      );
     if (!isAwaited(hook, cluster, served)) this.#write(cluster, (raw) => asWaiting(raw, operation, now));
   }
 
@@ -184,6 +179,8 @@ export class SuiteRollouts {
       throw new SuiteError(
         `only an upgrade ends unhealthy; another operation of ${key} fails when progressDeadline has passed`,
       );
+    const begun = this.#session.begun.get(key);
+    if (begun !== undefined) this.#session.begun.set(key, { ...begun, isOver: true });
     if (operation === "Delete") return this.#write(cluster, () => undefined);
     this.#write(cluster, (raw) => asEnded(raw, operation, { isHealthy, now }));
     if (operation === "Upgrade") this.#checkHealth(key, isHealthy ? "Healthy" : "Unhealthy");
@@ -202,9 +199,10 @@ export class SuiteRollouts {
     }
   }
 
-  #begin(cluster: Cluster, operation: Operation): void {
+  #begin(cluster: Cluster, operation: Operation, byItself: boolean): void {
     const { now } = this.#session;
     this.#held.delete(clusterKey(cluster));
+    this.#session.begun.set(clusterKey(cluster), { at: now, byItself });
     if (!showsMark(operation, cluster)) this.#write(cluster, (raw) => asBegun(raw, operation, now));
   }
 
@@ -226,7 +224,7 @@ export class SuiteRollouts {
     for (const each of this.#waiting) {
       const operation = operationOf(each.call.hook);
       if (operation === undefined || (await this.#answer(each)).holds) continue;
-      this.#begin(each.cluster, operation);
+      this.#begin(each.cluster, operation, true);
       return true;
     }
     return false;

@@ -119,7 +119,7 @@ const EXPECT = record(
     ),
     policy: POLICY,
     rule: text("The rule that decides"),
-    gate: text("The gate that does not hold; in an answer that releases, a gate that holds"),
+    gate: text("The gate that is not met; in an answer that releases, a gate that is met"),
     rollout: text("The HookRollout that holds the Cluster after every policy has released it"),
     stage: text("The Cluster's stage of the HookRollout, or the stage that it waits for"),
     reason: text("The gate's reason if gate is set, otherwise the rule's; under a HookRollout, why it holds"),

@@ -1,9 +1,12 @@
 /** Finds the Cluster of a step, and the call that Cluster API would send. */
 
-import type { Cluster } from "../../api/meta.ts";
-import { type HookCall, VERSION_FIELDS } from "../../api/runtime-hooks.ts";
+import { type Cluster, OK_TO_DELETE_ANNOTATION, PENDING_HOOKS_ANNOTATION } from "../../api/meta.ts";
+import { type HookCall, type HookName, VERSION_FIELDS } from "../../api/runtime-hooks.ts";
 import type { Attempt } from "../../operations/attempt.ts";
 import { expectedCall } from "../../operations/call.ts";
+import { showsEnd } from "../../operations/ended.ts";
+import { newOperation } from "../../operations/operation.ts";
+import { isAtVersion, isDeleted } from "../../operations/shows.ts";
 import { VERSIONED } from "../../operations/step.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { isVersion, targetVersion } from "../../policy/target-version.ts";
@@ -29,8 +32,10 @@ export function target(session: Session, spec: CallSpec): ClusterCall {
     throw new SuiteError(`${spec.cluster} has no spec.topology: Cluster API calls no hook for it`, "cluster");
   if (paused) throw new SuiteError(`${spec.cluster} is paused: Cluster API calls no hook for it`, "cluster");
   const call = callOf(spec, cluster);
+  const wanted = wanting(cluster, call);
+  checkNotOver(session, wanted, call);
   return {
-    cluster: wanting(cluster, call),
+    cluster: wanted,
     call: { ...call, ...(settings !== undefined && { settings }) },
   };
 }
@@ -63,6 +68,31 @@ export function targetOfRequest(session: Session, spec: RequestSpec): Attempt {
   return request;
 }
 
+/** Throws where the Cluster shows that Cluster API does not call the hook any more. */
+function checkNotOver({ served, now, begun }: Session, cluster: Cluster, call: HookCall): void {
+  const operation = newOperation(call, cluster, now, undefined);
+  const own = begun.get(clusterKey(cluster));
+  const isRunning = own !== undefined && own.isOver !== true;
+  if (isRunning || !showsEnd(operation, cluster, served)) return;
+  const { hook } = call;
+  throw new SuiteError(
+    `Cluster API does not call ${hook}: ${clusterKey(cluster)} ${whyOver(hook, cluster)}`,
+    "hook",
+  );
+}
+
+function whyOver(hook: HookName, cluster: Cluster): string {
+  if (isDeleted(cluster) && hook !== "BeforeClusterDelete")
+    return "has a deletionTimestamp, after which only BeforeClusterDelete is called";
+  if (hook === "BeforeClusterCreate")
+    return "has references to its infrastructure or control plane, so it has been created";
+  if (hook === "BeforeClusterDelete")
+    return `has the annotation ${OK_TO_DELETE_ANNOTATION}, so its deletion was released`;
+  if (hook === "BeforeClusterUpgrade" && isAtVersion(cluster))
+    return `is at ${cluster.topology?.version ?? "its version"} already (write another toKubernetesVersion)`;
+  return `shows that the operation has begun (annotation ${PENDING_HOOKS_ANNOTATION})`;
+}
+
 function incomplete(version: string, field: string): SuiteError {
   return new SuiteError(
     `found ${JSON.stringify(version)}, expected a version in full, such as "v1.36.0"`,
@@ -80,7 +110,8 @@ function wanting(cluster: Cluster, call: HookCall): Cluster {
     const field = call.hook === "BeforeClusterUpgrade" ? "toKubernetesVersion" : "kubernetesVersion";
     throw incomplete(version, field);
   }
-  return { ...cluster, topology: { ...topology, version } };
+  const { reconciled: _, ...progress } = cluster.progress ?? {};
+  return { ...cluster, topology: { ...topology, version }, progress };
 }
 
 function clusterOf({ objects }: Session, key: string): Cluster {

@@ -79,7 +79,7 @@ export async function explained(
     spans: spansAhead(read.fleet, present, end).map((spans) =>
       spans.map(({ verdict, from, to }) => ({ verdict, from: timestamp(from), to: timestamp(to) })),
     ),
-    overrides: explanation.operations.map(({ hook: each }) => overrideCommand(name, each, words)),
+    overrides: explanation.operations.map((each) => overrideCommand(name, each, words)),
     from: timestamp(now),
     to: timestamp(end),
   };

@@ -113,7 +113,8 @@ async function readLive(
   flags: Flags,
 ): Promise<Pick<ObjectFiles, "objects" | "isWhole">> {
   const { withApiServer } = await import("../fleet/live-fleet.ts");
-  const { contextNamespace, readHeld } = await import("../get/follow-held.ts");
+  const { contextNamespace } = await import("../fleet/live-fleet.ts");
+  const { readHeld } = await import("../get/follow-held.ts");
   const [named] = wanted?.includes("/") === true ? wanted.split("/") : [];
   const { policies, unread } = await reading(() =>
     withApiServer(flags, async (client) => {

@@ -1,7 +1,7 @@
 /** A gate that is met while at least one of its members is. */
 
 import { changesAtEarliest, earliest } from "../instant.ts";
-import { type CompiledGate, type GateResult, inParentheses } from "../policy.ts";
+import { type CompiledGate, type GateResult, inParentheses, wantedInMessage } from "../policy.ts";
 import { lookAt } from "../budget.ts";
 import type { Situation } from "../world.ts";
 
@@ -44,7 +44,7 @@ function evaluateAny(members: readonly CompiledGate[], { world, call, now }: Sit
   const unknown = results.filter(({ result }) => result.holds === undefined);
   const [first] = unknown;
   if (first === undefined) return { holds: false, reason: "NoneHolds", ...rest };
-  // This text is used in messages, so it must not contain what the other members found.
+  // Messages have this text, so it must not contain what the other members found.
   return { ...rest, holds: undefined, reason: first.result.reason, observed: observedBy(unknown) };
 }
 
@@ -52,8 +52,8 @@ function observedBy(results: readonly { readonly name: string; readonly result: 
   return results.map(({ name, result }) => `${name}: ${result.observed}`).join("; ");
 }
 
-function describe({ wanted, remedy, withheld }: GateResult): string {
-  return `${wanted}${inParentheses({ remedy, withheld })}`;
+function describe({ remedy, withheld, ...result }: GateResult): string {
+  return `${wantedInMessage(result)}${inParentheses({ remedy, withheld })}`;
 }
 
 function firstOpening(members: readonly CompiledGate[], now: Date): Date | "Never" | "Unknown" {

@@ -1,11 +1,8 @@
 /** A gate that is met while a CEL expression is true. */
 
 import { expressionOrBroken } from "../cel/expression.ts";
-import { truncate } from "../message.ts";
 import { type CompiledGate, type GateResult, unevaluable } from "../policy.ts";
 import type { GateKind } from "./gate-kind.ts";
-
-const MAX_QUOTED = 120;
 
 export const expressionGate: GateKind<string> = {
   compile,
@@ -32,9 +29,8 @@ function compile(name: string, source: string): CompiledGate {
   };
 }
 
-/** For messages: one line of limited length; in full, if that is longer. */
-export function describeExpression(source: string): Pick<GateResult, "wanted" | "wantedInFull"> {
+/** Messages have no CEL: the expression itself is for the trace. */
+export function describeExpression(source: string): Required<Pick<GateResult, "wanted" | "wantedInFull">> {
   const line = source.replaceAll(/\s+/g, " ").trim();
-  const inFull = line.length <= MAX_QUOTED ? {} : { wantedInFull: `expression ${line}` };
-  return { wanted: `expression ${truncate(line, MAX_QUOTED)}`, ...inFull };
+  return { wanted: "its expression to be true", wantedInFull: `expression ${line}` };
 }

@@ -17,7 +17,7 @@ import { objectGate } from "./object.ts";
 import { versionGate } from "./version.ts";
 import { windowGate } from "./window.ts";
 
-type Conditions = Required<Omit<AnyOfGateSpec, "name">>;
+type Conditions = Required<Omit<AnyOfGateSpec, "name" | "message">>;
 
 /** One for each field of the CRDs that a gate and a member of anyOf can have. */
 const GATES: { readonly [Field in keyof Conditions]: GateKind<Conditions[Field]> } = {
@@ -76,9 +76,17 @@ export function isMetByMarks(gate: unknown): boolean {
 export function compileGate(spec: GateSpec, policy: PolicyRef, asks = MAX_ASKS): CompiledGate {
   const compile = (gate: AnyOfGateSpec): CompiledGate => {
     const [condition] = conditionsOf(gate);
-    return condition?.kind.compile(gate.name, condition.spec, { policy, asks }) ?? unknownGate(gate.name);
+    const compiled = condition?.kind.compile(gate.name, condition.spec, { policy, asks });
+    return saying(gate.message, compiled ?? unknownGate(gate.name));
   };
-  return spec.anyOf === undefined ? compile(spec) : anyOfGate(spec.name, spec.anyOf.map(compile));
+  if (spec.anyOf === undefined) return compile(spec);
+  return saying(spec.message, anyOfGate(spec.name, spec.anyOf.map(compile)));
+}
+
+/** The gate with a message of its own. */
+function saying(said: string | undefined, gate: CompiledGate): CompiledGate {
+  if (said === undefined) return gate;
+  return { ...gate, evaluate: (world, call, now) => ({ ...gate.evaluate(world, call, now), said }) };
 }
 
 /** A kind that this version does not know makes the rule not evaluable, never more permissive. */

@@ -61,10 +61,12 @@ function tally(objects: readonly WatchedObject[], fulfils: Fulfils): Tally {
 /** An object that is being deleted does not count as present, but still as one too many. */
 function judgeCount({ min, max }: Count, present: Tally, going: Tally, wanted: string): GateResult {
   const left = present.yes + going.yes;
-  const observed = `${present.yes} of ${present.all}`;
-  if (left > max) return { holds: false, reason: "TooManyObjects", wanted, observed: `${left} left` };
-  if (present.yes + present.problems.length < min)
-    return { holds: false, reason: "WaitingForObject", wanted, observed };
+  const observed = describeTally(present, min);
+  if (left > max) return { holds: false, reason: "TooManyObjects", wanted, ...tooMany(left) };
+  if (present.yes + present.problems.length < min) {
+    const found = present.yes === 0 ? "none found" : `found ${present.yes} of ${min}`;
+    return { holds: false, reason: "WaitingForObject", wanted, observed, found };
+  }
   const problems = [...present.problems, ...going.problems];
   if (present.yes < min || left + problems.length > max)
     return unevaluable("ExpressionError", wanted, describeProblems(problems));
@@ -74,10 +76,24 @@ function judgeCount({ min, max }: Count, present: Tally, going: Tally, wanted: s
 /** An object that is being deleted still exists. */
 function judgeAbsence(objects: readonly WatchedObject[], wanted: string, fulfils: Fulfils): GateResult {
   const { yes, problems } = tally(objects, fulfils);
-  if (yes > 0) return { holds: false, reason: "WaitingForAbsence", wanted, observed: `${yes} left` };
+  if (yes > 0) return { holds: false, reason: "WaitingForAbsence", wanted, ...tooMany(yes) };
   if (problems.length > 0) return unevaluable("ExpressionError", wanted, describeProblems(problems));
   return { holds: true, reason: "Holds", wanted, observed: "none left" };
 }
+
+/** What exists, what counts of it, and how many are wanted, where that is not one. */
+function describeTally({ yes, all }: Tally, min: number): string {
+  const exist = all === 0 ? "none exists" : `${all} ${all === 1 ? "exists" : "exist"}`;
+  const counts = yes === all ? "" : `, and ${yes === 0 ? "none" : yes} of them meets the expression`;
+  return `${exist}${counts}${min > 1 ? `; ${min} wanted` : ""}`;
+}
+
+/** A message with the number of objects without a limit would change with each of them. */
+function tooMany(left: number): Pick<GateResult, "observed" | "found"> {
+  return { observed: `${left} left`, found: left > MANY ? `more than ${MANY} left` : `${left} left` };
+}
+
+const MANY = 10;
 
 /** The same text on every replica, whatever the order of the objects. */
 function describeProblems(problems: readonly string[]): string {

@@ -10,8 +10,9 @@ import { compileCount, type Count, describeCounted, judge, provesByMissing } fro
 import { compilePlaces, findObjects, type Places } from "./object-place.ts";
 import type { ObjectKind, WatchedObject } from "../objects.ts";
 import { type CompiledGate, type GateResult, type ObjectQuery, unevaluable } from "../policy.ts";
-import { compileSelector, type LabelMatcher } from "../selector.ts";
+import { compileSelector, describeSelector, type LabelMatcher } from "../selector.ts";
 import { exhausted } from "../budget.ts";
+import { shellQuote } from "../message.ts";
 import type { Situation, World } from "../world.ts";
 import type { PolicyRef } from "../policy-ref.ts";
 import { READS_NOTHING, type RequestField } from "../target-version.ts";
@@ -29,8 +30,10 @@ interface CompiledObjectGate {
   readonly whole: boolean;
   readonly count: Count;
   readonly lookSteps: number;
-  /** `expression` in words. */
-  readonly condition?: ReturnType<typeof describeExpression>;
+  /** Finds the objects, as arguments of kubectl that follow the namespace. */
+  readonly search: string;
+  /** `expression` as the trace has it. */
+  readonly condition?: string;
 }
 
 export const objectGate: GateKind<ObjectGateSpec> = {
@@ -113,7 +116,8 @@ function partsOf(spec: ObjectGateSpec, policy: PolicyRef): CompiledObjectGate | 
     whole: expression?.readsWholeObject ?? false,
     count: compileCount(spec),
     lookSteps: lookStepsOf(spec),
-    ...(spec.expression !== undefined && { condition: describeExpression(spec.expression) }),
+    search: searchOf(spec),
+    ...(spec.expression !== undefined && { condition: describeExpression(spec.expression).wantedInFull }),
   };
 }
 
@@ -173,21 +177,51 @@ function evaluate(gate: CompiledObjectGate, situation: Situation): GateResult {
   const candidates = objects.filter(({ metadata }) =>
     name === undefined ? (gate.selector?.(metadata.labels) ?? true) : metadata.name === name,
   );
-  return judge(gate.count, candidates, wanted, (object) => fulfils(gate, object, situation));
+  const result = judge(gate.count, candidates, wanted, (object) => fulfils(gate, object, situation));
+  return result.holds === false
+    ? { ...result, look: commandsToLook(gate, name, found, result.reason) }
+    : result;
 }
 
+function searchOf({ selector = {} }: ObjectGateSpec): string {
+  const text = describeSelector(selector);
+  return text === "" ? "" : ` -l ${shellQuote(text)}`;
+}
+
+/** The objects that exist, and whether the user may create what is missing. */
+function commandsToLook(
+  { kind, search }: CompiledObjectGate,
+  name: string | undefined,
+  { namespaces }: Found,
+  reason: string,
+): readonly string[] {
+  const resource = shellQuote(`${kind.kind.toLowerCase()}${groupSuffix(kind.apiVersion)}`);
+  const [namespace, ...others] = namespaces;
+  const place = namespace === undefined ? "" : others.length > 0 ? " -A" : ` -n ${shellQuote(namespace)}`;
+  const object = name === undefined ? search : ` ${shellQuote(name)}`;
+  return [
+    `kubectl get ${resource}${place}${object}`,
+    ...(reason === "WaitingForObject" ? [`kubectl auth can-i create ${resource}${place}`] : []),
+  ];
+}
+
+/** What messages say instead of the expression. */
+const ITS_EXPRESSION = " for which its expression is true";
+
 function withWhole({ condition }: CompiledObjectGate, result: GateResult): GateResult {
-  const { wanted = "", wantedInFull } = condition ?? {};
-  if (wantedInFull === undefined) return result;
-  return { ...result, wantedInFull: result.wanted.replace(` with ${wanted}`, () => ` with ${wantedInFull}`) };
+  if (condition === undefined) return result;
+  return { ...result, wantedInFull: result.wanted.replace(ITS_EXPRESSION, () => ` with ${condition}`) };
+}
+
+interface Found {
+  readonly wanted: string;
+  readonly objects: readonly WatchedObject[];
+  /** Where they are; none for a cluster-scoped kind. */
+  readonly namespaces: readonly string[];
 }
 
 /** The objects in the gate's reach, or why they are unknown or prove nothing. */
-function look(
-  gate: CompiledObjectGate,
-  name: string | undefined,
-  world: World,
-): GateResult | { readonly wanted: string; readonly objects: readonly WatchedObject[] } {
+function look(gate: CompiledObjectGate, name: string | undefined, world: World): GateResult | Found {
   const place = gate.places.find(world, describe(gate, name, gate.places.where));
   if ("holds" in place) return place;
   const found = findObjects(world, gate.kind, place.namespaces);
@@ -195,11 +229,13 @@ function look(
   if (!found.ok) return unevaluable(found.reason, wanted, found.message);
   if (found.namespaced) {
     const doubt = provesByMissing(gate.count) ? place.doubt : undefined;
-    return doubt === undefined ? { wanted, objects: found.objects } : { ...doubt, wanted };
+    return doubt === undefined
+      ? { wanted, objects: found.objects, namespaces: place.namespaces }
+      : { ...doubt, wanted };
   }
   const problem = outOfReach(gate);
   if (problem !== undefined) return unevaluable("ObjectOutOfReach", wanted, problem);
-  return { wanted, objects: found.objects };
+  return { wanted, objects: found.objects, namespaces: [] };
 }
 
 /** Why the gate cannot look at objects of a cluster-scoped kind. */
@@ -224,11 +260,16 @@ function fulfils(
   return result.ok ? result.value === true : result.problem;
 }
 
+/** As in "Backup.velero.io". */
+function groupSuffix(apiVersion: string): string {
+  return apiVersion.includes("/") ? `.${apiVersion.split("/")[0]}` : "";
+}
+
 function describe(gate: CompiledObjectGate, name: string | undefined, where: string): string {
   const { apiVersion, kind } = gate.kind;
-  const group = apiVersion.includes("/") ? `.${apiVersion.split("/")[0]}` : "";
+  const group = groupSuffix(apiVersion);
   const named = name === undefined ? "" : ` ${name}`;
   const place = where === "" ? "" : ` in ${where}`;
-  const condition = gate.condition === undefined ? "" : ` with ${gate.condition.wanted}`;
+  const condition = gate.condition === undefined ? "" : ITS_EXPRESSION;
   return describeCounted(gate.count, `${kind}${group}${named}${place}${condition}`);
 }

@@ -4,7 +4,7 @@ import type { RuleSpec, WaitGateSpec } from "../../api/hook-policy.ts";
 import type { GateTrace } from "../decision.ts";
 import { durationOrNever, parseDuration } from "../duration.ts";
 import { after, timestamp } from "../instant.ts";
-import type { Wait } from "../policy.ts";
+import type { GateResult, Wait } from "../policy.ts";
 import type { FieldError } from "../validation/schema.ts";
 
 /** A deadline counts from the first block, and a wait begins then or later. */
@@ -18,26 +18,24 @@ export function lateWaits({ deadline, until = [] }: RuleSpec, path: string): Fie
   return [{ path: `${path}.deadline.after`, id: "deadline-before-wait", message }];
 }
 
-export function compileWait(name: string, { duration }: WaitGateSpec): Wait {
-  return { name, duration, durationMs: durationOrNever(duration) };
+export function compileWait(name: string, { duration }: WaitGateSpec, said: string | undefined): Wait {
+  return { name, duration, durationMs: durationOrNever(duration), ...(said !== undefined && { said }) };
 }
 
 /** `since`: when the others were met. Before that the wait is not met, whatever the gates say that are not evaluable. */
-export function judgeWait(
-  { name, duration, durationMs }: Wait,
-  since: Date | undefined,
-  now: Date,
-): GateTrace {
-  const wanted = `${duration} to pass once all other gates hold`;
-  if (since === undefined) {
-    return { gate: name, holds: false, reason: "WaitNotStarted", wanted, observed: "they do not hold" };
-  }
+export function judgeWait(wait: Wait, since: Date | undefined, now: Date): GateTrace {
+  const { name, said } = wait;
+  return { gate: name, ...(said !== undefined && { said }), ...timeLeft(wait, since, now) };
+}
+
+function timeLeft({ duration, durationMs }: Wait, since: Date | undefined, now: Date): GateResult {
+  const wanted = `${duration} to pass once all other gates are met`;
+  if (since === undefined)
+    return { holds: false, reason: "WaitNotStarted", wanted, observed: "they are not met" };
   const until = after(since, durationMs);
-  if (now >= until) {
-    return { gate: name, holds: true, reason: "Holds", wanted, observed: `passed at ${timestamp(until)}` };
-  }
+  if (now >= until)
+    return { holds: true, reason: "Holds", wanted, observed: `passed at ${timestamp(until)}` };
   return {
-    gate: name,
     holds: false,
     reason: "WaitPending",
     wanted: `${duration} to pass (at ${timestamp(until)})`,

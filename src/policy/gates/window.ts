@@ -1,6 +1,7 @@
 /** A gate that is met inside its time windows. */
 
 import type { WindowGateSpec } from "../../api/hook-policy.ts";
+import { namespacedName } from "../../lib/keys.ts";
 import { timestamp } from "../instant.ts";
 import type { CompiledGate, GateResult } from "../policy.ts";
 import { affordWindow, exhausted } from "../budget.ts";
@@ -17,18 +18,19 @@ export const windowGate: GateKind<WindowGateSpec> = {
   },
 };
 
-function compile(name: string, spec: WindowGateSpec, { asks }: GateOwner): CompiledGate {
+function compile(name: string, spec: WindowGateSpec, { policy, asks }: GateOwner): CompiledGate {
   const window = compileWindow(spec, asks);
+  const look = [`hookpolicy windows ${namespacedName(policy)}`];
   return {
     name,
     requestFields: READS_NOTHING,
     windows: [{ gate: name, alone: true, window }],
-    evaluate: (_world, _call, now) => evaluate(window, now),
+    evaluate: (_world, _call, now) => evaluate(window, look, now),
     opensAt: (now) => window.nextOpen(now) ?? "Never",
   };
 }
 
-function evaluate(window: Window, now: Date): GateResult {
+function evaluate(window: Window, look: readonly string[], now: Date): GateResult {
   if (!affordWindow(window, now)) return exhausted();
   const { open, changesAt, isSearchEnd } = window.at(now);
   const edge = changesAt === undefined ? {} : { changesAt, ...(isSearchEnd === true && { isSearchEnd }) };
@@ -42,6 +44,7 @@ function evaluate(window: Window, now: Date): GateResult {
     reason: "WindowClosed",
     wanted: `its window, which ${opening(changesAt, isSearchEnd)}`,
     observed: "closed",
+    look,
     ...edge,
   };
 }

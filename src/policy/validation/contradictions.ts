@@ -49,5 +49,5 @@ function exclusive(gates: readonly PlacedGate[]): FieldError[] {
 }
 
 function neverHolds({ path, why }: Contradiction): FieldError {
-  return { path, id: "gate-never-holds", message: `the gate never holds: ${why}` };
+  return { path, id: "gate-never-holds", message: `the gate is never met: ${why}` };
 }

@@ -34,3 +34,15 @@ export async function answering(
   const dir = await folder(t, { kubeconfig: JSON.stringify(config) });
   return { kubeconfig: join(dir, "kubeconfig"), asked };
 }
+
+const GROUP = "cluster.x-k8s.io";
+const VERSION = { groupVersion: `${GROUP}/v1beta2`, version: "v1beta2" };
+
+/** The discovery of an API server that serves Clusters. */
+export const SERVES_CLUSTERS: Readonly<Record<string, object>> = {
+  "GET /apis": { groups: [{ name: GROUP, versions: [VERSION], preferredVersion: VERSION }] },
+  [`GET /apis/${GROUP}`]: { name: GROUP, versions: [VERSION], preferredVersion: VERSION },
+  [`GET /apis/${GROUP}/v1beta2`]: {
+    resources: [{ name: "clusters", kind: "Cluster", namespaced: true, verbs: ["get", "list"] }],
+  },
+};

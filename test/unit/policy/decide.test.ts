@@ -299,9 +299,27 @@ describe("the message", () => {
     ];
     assert.equal(
       judge([hookPolicy({ rules })]).message,
-      "HookPolicy team-a/protect, rule confirmed-delete: gate approved waits for annotation " +
+      '"ask #platform", HookPolicy team-a/protect, rule confirmed-delete: gate approved waits for annotation ' +
         "hooks.example.com/delete-approved=uid-prod-1 on Cluster team-a/prod-1 (kubectl annotate " +
-        'clusters.cluster.x-k8s.io -n team-a prod-1 hooks.example.com/delete-approved=uid-prod-1), message: "ask #platform"',
+        "clusters.cluster.x-k8s.io -n team-a prod-1 hooks.example.com/delete-approved=uid-prod-1)",
+    );
+  });
+
+  test("leaves out what the operator adds before the words of any author", () => {
+    const closed = Array.from({ length: 4 }, (_, index) => {
+      return { name: `g${index}`, annotation: { key: `hooks.example.com/${"k".repeat(60)}` } };
+    });
+    const names = ["one", "two", "three"];
+    const rules = names.map((name) =>
+      rule({ name, message: `ask ${name} ${"é".repeat(60)}`, until: closed }),
+    );
+    const { message } = judge([hookPolicy({ rules })]);
+    assert.ok(Buffer.byteLength(message) <= 1024);
+    for (const name of names)
+      assert.ok(message.includes(`"ask ${name} ${"é".repeat(60)}", HookPolicy team-a/protect`));
+    assert.match(
+      message,
+      /rule one: gate g0 waits for .*…; "ask two.*, rule two; "ask three .*, rule three$/,
     );
   });
 

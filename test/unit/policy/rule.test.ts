@@ -106,7 +106,7 @@ describe("a wait", () => {
     const operation = new Operation([gated([approval, soak])]);
     const before = operation.at(NOW);
     assert.equal(first(before)?.gates[1]?.reason, "WaitNotStarted");
-    assert.match(before.message, /gate soak waits for 10m to pass once all other gates hold/);
+    assert.match(before.message, /gate soak waits for 10m to pass once all other gates are met/);
     assert.equal(operation.at(at("+1h"), approved).verdict, "Blocked");
     assert.equal(operation.at(at("+4199s"), approved).verdict, "Blocked");
     assert.equal(operation.at(at("+70m"), approved).verdict, "Allowed");

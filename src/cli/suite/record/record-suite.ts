@@ -23,6 +23,7 @@ import { runSuite } from "../run-suite.ts";
 import type { SuiteResult } from "../result.ts";
 import { checkNames } from "../check-names.ts";
 import type { ExpectSpec, StepSpec } from "../spec.gen.ts";
+import { asNotBegun } from "../cluster-api.ts";
 import { SuiteError } from "../suite-error.ts";
 import { isSuite, loadSuite } from "../suite.ts";
 import { SUITE_API_VERSION, SUITE_KIND } from "../suite-schema.ts";
@@ -104,17 +105,21 @@ function nameOf({ cluster }: RecordedAnswer): string {
   return namespacedName(cluster);
 }
 
-/** Gives Clusters without a uid that of the log, and removes deletions: the answers show when those began. */
+/** Gives Clusters without a uid that of the log, and removes what shows operations: the answers show when those began. */
 function asBefore(objects: readonly RawObject[], answers: readonly RecordedAnswer[]): RawObject[] {
   const stored = answers.filter((answer) => requestOf(answer) !== "Create");
   const uids = new Map(stored.map((answer) => [nameOf(answer), answer.cluster.uid]));
+  const creations = answers.filter(({ hook }) => hook === "BeforeClusterCreate");
+  const isNew = new Set(creations.filter((answer) => requestOf(answer) === undefined).map(nameOf));
   return objects.map((object) => {
     const { managedFields: _managed, ...own } = fieldsOf(object["metadata"]);
     if (!isCluster(object)) return { ...object, metadata: own };
     const { deletionTimestamp: _deleted, ...metadata } = own;
     const { namespace = "default", name } = viewMetadata(metadata);
-    const uid = metadata["uid"] ?? uids.get(namespacedName({ namespace, name }));
-    return { ...object, metadata: { ...metadata, ...(uid !== undefined && { uid }) } };
+    const key = namespacedName({ namespace, name });
+    const uid = metadata["uid"] ?? uids.get(key);
+    const known = { ...object, metadata: { ...metadata, ...(uid !== undefined && { uid }) } };
+    return asNotBegun(known, !isNew.has(key));
   });
 }
 

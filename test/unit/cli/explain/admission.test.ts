@@ -72,10 +72,10 @@ test("the first lines of a refused request show the command, and the tree all ru
   assert.equal(
     stdout,
     `Denied at admission: Delete of Cluster team-a/prod-1, at ${NOW}
-  run       ${command}
-  for       annotation example.com/ok=5d2c on Cluster team-a/prod-1 (HookPolicy team-a/protect, rule confirmed, gate approved)
-  passes    only after a user has acted
-  override  hookpolicy override team-a/prod-1 --hook BeforeClusterDelete --for 1h --reason 'why'
+  run     ${command}
+  for     annotation example.com/ok=5d2c on Cluster team-a/prod-1 (HookPolicy team-a/protect, rule confirmed, gate approved)
+  passes  only after a user has acted
+  if it cannot wait: hookpolicy override team-a/prod-1 --hook BeforeClusterDelete --policy HookPolicy/protect --for 1h --reason 'why'
 
 HookPolicy team-a/protect: Blocked
 ├─ rule confirmed: Blocked (WaitingForAnnotation), admission Deny

@@ -35,6 +35,28 @@ test("a Cluster is named as by kubectl, too", async (t) => {
   );
 });
 
+test("--at takes dates and times as windows do, on the clock of this machine", async (t) => {
+  const cwd = await folder(t, FLEET);
+  const args = [
+    "explain",
+    "team-a/prod-1",
+    "--hook",
+    "BeforeClusterDelete",
+    "-f",
+    "fleet.yaml",
+    "-o",
+    "json",
+  ];
+  for (const [at, time] of [
+    ["2026-12-24", "2026-12-24T00:00"],
+    ["2026-12-24T18:00", "2026-12-24T18:00"],
+    ["2026-12-24T18:00:00+01:00", "2026-12-24T17:00:00Z"],
+  ] as const) {
+    const { stdout } = await hookpolicy([...args, "--at", at], { cwd });
+    assert.equal(new Date(JSON.parse(stdout).at).getTime(), new Date(time).getTime(), at);
+  }
+});
+
 test("what is asked wrongly is told with a suggestion, and exits 2", async (t) => {
   const cwd = await folder(t, FLEET);
   for (const [args, message] of [
@@ -48,7 +70,7 @@ test("what is asked wrongly is told with a suggestion, and exits 2", async (t) =
       /did you mean BeforeClusterDelete\?/,
     ],
     [["team-a/prod-1", "-f", "none"], /^error: none: no such file or folder\n$/],
-    [["team-a/prod-1", "-f", "fleet.yaml", "--at", "noon"], /Allowed: a time with its offset/],
+    [["team-a/prod-1", "-f", "fleet.yaml", "--at", "noon"], /Allowed: a date or a time/],
     [["team-a/prod-1", "-f", "fleet.yaml", "--to-version", "v1.36.0"], /--to-version needs --hook/],
     [
       ["team-a/prod-1", "-f", "fleet.yaml", "--hook", "BeforeWorkersUpgrade", "--capi-version", "1.10"],

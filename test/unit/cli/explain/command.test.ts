@@ -72,12 +72,13 @@ test("the first lines show the verdict and the command that releases, and the tr
   assert.equal(
     stdout,
     `Blocked: BeforeClusterDelete of Cluster team-a/prod-1, asked since 2026-11-21T10:00:00Z, at ${NOW}
+  note          ask #platform
   run           ${COMMAND}
   for           annotation example.com/ok=5d2c on Cluster team-a/prod-1 (HookPolicy team-a/protect, rule confirmed, gate approved)
   and wait for  its window, which opens at 2026-11-21T22:00:00Z (HookPolicy team-a/protect, rule confirmed, gate night)
-  note          ask #platform
+  see           hookpolicy windows team-a/protect
   released      only after a user has acted; Cluster API asks again after 10 s
-  override      hookpolicy override team-a/prod-1 --hook BeforeClusterDelete --for 1h --reason 'why'
+  if it cannot wait: hookpolicy override team-a/prod-1 --hook BeforeClusterDelete --policy HookPolicy/protect --for 1h --reason 'why'
 
 HookPolicy team-a/protect: Blocked
 └─ rule confirmed: Blocked (WaitingForAnnotation)
@@ -94,6 +95,26 @@ HookPolicy team-a/dev: does not match
    because  clusterSelector wants label tier=dev, and finds tier=production
 `,
   );
+});
+
+test("where objects hold, the first commands show them, and the expression is in the tree alone", async (t) => {
+  const backup = { apiVersion: "velero.io/v1", kind: "Backup", selector: { matchLabels: { of: "prod-1" } } };
+  const object = { ...backup, expression: "object.status.phase == 'Completed'" };
+  const gate = { name: "backup", message: "a finished backup (#dba)", object };
+  const other = { ...backup, metadata: { namespace: "team-a", name: "other" } };
+  const stdout = await explained(t, [cluster(DELETING), policy("protect", [deletion([gate])]), other]);
+  const [, wait, see, may] = stdout.split("\n");
+  assert.match(
+    wait ?? "",
+    /^ {2}wait for +"a finished backup \(#dba\)": none found \(HookPolicy team-a\/protect, /,
+  );
+  assert.match(see ?? "", /^ {2}see +kubectl get backup\.velero\.io -n team-a -l of=prod-1$/);
+  assert.match(may ?? "", /^ {2}see +kubectl auth can-i create backup\.velero\.io -n team-a$/);
+  assert.match(
+    stdout,
+    /wanted +Backup\.velero\.io in namespace team-a with expression object\.status\.phase/,
+  );
+  assert.equal(stdout.split("object.status.phase").length, 2);
 });
 
 test("of a deletion that nobody has asked for yet is said what Cluster API would be told at its first call", async (t) => {
@@ -177,7 +198,7 @@ test("an approval that is there, and one of several gates, are told as they are"
     /^ {2}run +kubectl annotate .*example.com\/ok=5d2c\n {2}or run +hookpolicy approve team-a\/prod-1 --hook BeforeClusterDelete$/m,
   );
   assert.match(stdout, /├─ gate either: waits \(one of 2\)\n.*├─ gate approved: waits\n/);
-  assert.match(stdout, /└─ gate tier: holds: label tier on Cluster team-a\/prod-1; present: "production"\n/);
+  assert.match(stdout, /└─ gate tier is met: label tier on Cluster team-a\/prod-1; present: "production"\n/);
 });
 
 test("why a policy says nothing is told: selectors, match conditions, modes and overrides", async (t) => {

@@ -83,7 +83,7 @@ test("a terminal's lines are broken between words, but never a command", () => {
     commands.map((line) => /kubectl annotate.*|kubectl hookpolicy.*/.exec(line)?.[0]),
     [
       COMMAND,
-      "kubectl hookpolicy override team-a/prod-1 --hook BeforeClusterDelete --for 1h --reason 'why'",
+      "kubectl hookpolicy override team-a/prod-1 --hook BeforeClusterDelete --policy HookPolicy/protect --for 1h --reason 'why'",
       COMMAND,
     ],
   );
@@ -104,7 +104,7 @@ test("colours change nothing but colours", () => {
 test("commands are for the program as it was called", () => {
   assert.match(
     text([POLICY]),
-    /^ {2}override +kubectl hookpolicy override team-a\/prod-1 --hook BeforeClusterDelete /m,
+    /^ {2}if it cannot wait: kubectl hookpolicy override team-a\/prod-1 --hook BeforeClusterDelete /m,
   );
 });
 

@@ -85,7 +85,7 @@ test("a Cluster that only a rollout holds is told, with the queue and what uses 
     `Blocked: BeforeClusterUpgrade (${VERSION}) of Cluster team-a/prod-1, asked since 2026-11-21T11:00:00Z, at ${NOW}
   because   HookRollout upgrades: waits for a free slot (hookpolicy rollout status upgrades)
   released  when every rollout has given it a slot; Cluster API asks again after 10 s
-  override  hookpolicy override team-a/prod-1 --hook BeforeClusterUpgrade --for 1h --reason 'why'
+  if it cannot wait: hookpolicy override team-a/prod-1 --hook BeforeClusterUpgrade --for 1h --reason 'why'
 
 There is no policy that could be about the Cluster.
 HookRollout upgrades: Blocked (NoFreeSlot)

@@ -337,7 +337,7 @@ test("what cannot be compared is told, and exits 2", async (t) => {
   const [, warning] = await run("--against", "alone", "-f", "wide.yaml");
   assert.match(warning, /^warning: the Namespace of Clusters is not among the objects: team-a; /);
   for (const [args, message] of [
-    [["--at", "2026-11-21"], /Allowed: a time with its offset/],
+    [["--at", "noon"], /Allowed: a date or a time/],
     [["--from", "2026-11-21T12:00:00Z"], /--from and --to belong together/],
     [["--from", "2026-11-21T12:00:00Z", "--to", "2026-11-21T12:00:00Z"], /--from must be before --to/],
     [[...AT, "--from", "2026-11-21T12:00:00Z"], /--at is an instant/],

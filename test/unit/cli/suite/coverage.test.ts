@@ -26,8 +26,8 @@ test("verdicts and gates count as seen by the calls of a suite, and the rest as 
   assert.deepEqual(await seenIn({ policies: [policy(until)], steps: [{ patch: [APPROVE] }, HELD] }), [
     "HookPolicy team-a/protect",
     "  rule confirmed: Blocked; never Allowed",
-    "    gate approved: holds; never waits",
-    "    gate night: waits; never holds",
+    "    gate approved: met; never waits",
+    "    gate night: waits; never met",
     "",
     "3 of 6 verdicts and gates seen: 50 %",
   ]);
@@ -36,7 +36,7 @@ test("verdicts and gates count as seen by the calls of a suite, and the rest as 
 test("timelines, and time that passes between calls, see as well", async () => {
   const policies = [policy([NIGHT])];
   const timeline = { ...DELETE, to: "2026-11-22T12:00:00Z", expect: [{ verdict: "NotEvaluable" }] };
-  const whole = ["    gate night: holds, waits", "", "4 of 4 verdicts and gates seen: 100 %"];
+  const whole = ["    gate night: met, waits", "", "4 of 4 verdicts and gates seen: 100 %"];
   assert.deepEqual((await seenIn({ policies, steps: [{ timeline }] })).slice(2), whole);
   assert.deepEqual((await seenIn({ policies, steps: [HELD, { advance: "24h" }] })).slice(2), whole);
 });
@@ -57,7 +57,7 @@ test("a condition can be skipped, a rule without gates only observes, and what c
   const label = { name: "team", label: { key: "team", from: "Namespace" } };
   assert.deepEqual((await seenIn({ policies: [policy([label])], steps: [HELD] })).slice(1), [
     "  rule confirmed: NotEvaluable; never Allowed, Blocked",
-    "    gate team: not evaluable; never holds, waits",
+    "    gate team: not evaluable; never met, waits",
     "",
     "0 of 4 verdicts and gates seen: 0 %",
   ]);

@@ -226,6 +226,23 @@ test("the recorded suite fails with a policy that answers otherwise", async (t) 
   assert.match(stdout, /! verdict +Blocked +WouldBlock/);
 });
 
+test("operations are recorded with a Cluster that shows by now that they are over", async (t) => {
+  const mark = { "runtime.cluster.x-k8s.io/pending-hooks": "AfterClusterUpgrade" };
+  const over = {
+    ...CLUSTER,
+    metadata: { ...CLUSTER.metadata, generation: 2, annotations: mark },
+    spec: { ...CLUSTER.spec, controlPlaneRef: { kind: "KubeadmControlPlane", name: "prod-1" } },
+    status: { conditions: [{ type: "TopologyReconciled", status: "True", observedGeneration: 2 }] },
+  };
+  const rules = [{ name: "r", hooks: ["BeforeClusterCreate", "BeforeClusterUpgrade"], until: [APPROVED] }];
+  const policy = hookPolicy({ rules } as never);
+  const operator = new Operator([policy]).ask({ hook: "BeforeClusterCreate" }).ask(UPGRADE);
+  const more = { "fleet/c.yaml": JSON.stringify(over) };
+  const { cwd, ...result } = await recorded(t, policy, operator.log, more);
+  assert.deepEqual(result, { code: 0, stdout: "", stderr: "wrote tests/r.yaml\n" });
+  assert.equal((await hookpolicy(["test", "tests/r.yaml"], { cwd })).code, 0);
+});
+
 test("a deadline that ran before the log is recorded with its begin", async (t) => {
   const policy = ruled([APPROVED], { deadline: { after: "2h", onExpiry: "Allow" } });
   const operator = new Operator([policy]).ask(UPGRADE).pass(60);

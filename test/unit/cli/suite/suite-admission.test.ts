@@ -201,7 +201,7 @@ test("coverage says what requests a rule has answered, apart from the verdicts o
     "HookPolicy team-a/protect",
     "  rule confirmed: never Allowed, Blocked",
     "    admission: Denied; never Passed",
-    "    gate approved: waits; never holds",
+    "    gate approved: waits; never met",
     "",
     "2 of 6 verdicts and gates seen: 33 %",
   ]);

@@ -16,6 +16,15 @@ const override = (expiresAt: string): object => ({
   spec: { clusterRef: { namespace: "a", name: "b" }, hooks: ["BeforeClusterDelete"], reason: "r", expiresAt },
 });
 const clusterWith = (spec: object): object => ({ ...CLUSTER, spec });
+const clusterAs = (metadata: object): object => ({
+  ...CLUSTER,
+  metadata: { ...CLUSTER.metadata, ...metadata },
+});
+const NOW = "2026-11-21T12:00:00Z";
+const atVersion = {
+  ...clusterAs({ generation: 2 }),
+  status: { conditions: [{ type: "TopologyReconciled", status: "True", observedGeneration: 2 }] },
+};
 const asked = { ...DELETE, firstAsked: "2026-11-21T12:00:00Z" };
 
 const CASES: Readonly<Record<string, readonly [string, RegExp]>> = {
@@ -133,6 +142,44 @@ const CASES: Readonly<Record<string, readonly [string, RegExp]>> = {
   "a call for a Cluster that is paused": [
     withSpec({ clusters: [clusterWith({ ...CLUSTER.spec, paused: true })] }),
     /is paused: Cluster API calls no hook for it/,
+  ],
+  "the creation of a Cluster that has its references": [
+    suite({
+      clusters: [
+        clusterWith({ ...CLUSTER.spec, infrastructureRef: { kind: "DockerCluster", name: "prod-1" } }),
+      ],
+      steps: [{ call: { ...DELETE, hook: "BeforeClusterCreate" }, expect }],
+    }),
+    /call\.hook: Cluster API does not call BeforeClusterCreate: team-a\/prod-1 has references to its infra/,
+  ],
+  "another hook than BeforeClusterDelete of a Cluster with a deletionTimestamp": [
+    suite({ clusters: [clusterAs({ deletionTimestamp: NOW })], steps: [{ call: UPGRADE, expect }] }),
+    /call\.hook: Cluster API does not call BeforeClusterUpgrade: team-a\/prod-1 has a deletionTimestamp, after/,
+  ],
+  "the deletion of a Cluster whose deletion was released": [
+    suite({
+      clusters: [
+        clusterAs({
+          deletionTimestamp: NOW,
+          annotations: { "runtime.cluster.x-k8s.io/ok-to-delete": "" },
+        }),
+      ],
+      steps: [{ call: DELETE, expect }],
+    }),
+    /call\.hook: Cluster API does not call BeforeClusterDelete: .* so its deletion was released$/m,
+  ],
+  "an upgrade of a Cluster that is at its version": [
+    suite({ clusters: [atVersion], steps: [{ call: UPGRADE, expect }] }),
+    /BeforeClusterUpgrade: team-a\/prod-1 is at v1\.35\.0 already \(write another toKubernetesVersion\)$/m,
+  ],
+  "an upgrade that has begun": [
+    suite({
+      clusters: [
+        clusterAs({ annotations: { "runtime.cluster.x-k8s.io/pending-hooks": "AfterClusterUpgrade" } }),
+      ],
+      steps: [{ timeline: { ...UPGRADE, to: "2026-11-22T12:00:00Z", expect: [expect] } }],
+    }),
+    /timeline\.hook: Cluster API does not call BeforeClusterUpgrade: .* shows that the operation has begun/,
   ],
   "a version that the hook does not have": [
     step({ call: { ...DELETE, toKubernetesVersion: "v1.35.0" } }),

@@ -326,6 +326,19 @@ test("what a rollout says besides is shown where a step fails", async () => {
   ]);
 });
 
+test("a Cluster that began by itself says when it began, and why it failed", async () => {
+  const steps = [
+    { call: upgrade("a"), expect: GO },
+    { call: upgrade("b"), expect: HELD },
+    { advance: "1h", completed: ["team-a/a"], rollouts: [{ name: "upgrades", running: [] }] },
+    { advance: "7h", rollouts: [{ name: "upgrades", failed: [] }] },
+  ];
+  const found = (await differences({ steps })).join("\n");
+  const began = String.raw`found team-a/b \(began by itself at 2026-11-21T13:00:00Z\)`;
+  assert.match(found, new RegExp(`rollout upgrades running -, ${began}$`, "m"));
+  assert.match(found, new RegExp(`failed -, ${began}, failed at 2026-11-21T19:00:00Z: \\S`));
+});
+
 const first = { call: upgrade("a"), expect: GO };
 const errors: Readonly<Record<string, readonly [spec: object, message: RegExp]>> = {
   "neither policies nor rollouts": [
@@ -381,7 +394,7 @@ const errors: Readonly<Record<string, readonly [spec: object, message: RegExp]>>
   ],
   "an upgrade to the version that a Cluster has": [
     { steps: [first, { completed: ["team-a/a"] }, first] },
-    /call\.hook: Cluster API does not call BeforeClusterUpgrade: team-a\/a shows that it is over/,
+    /call\.hook: Cluster API does not call BeforeClusterUpgrade: team-a\/a is at v1\.36\.0 already/,
   ],
   "a timeline of slots": [
     {

@@ -400,26 +400,3 @@ test("a call writes on its Cluster nothing that an expression reads at another h
   });
   assert.deepEqual(await statuses({ policies: [policy([untouched])], steps }), Array(3).fill("passed"));
 });
-
-test("a policy that had another uid meanwhile begins its clocks anew", async () => {
-  const deadline = { after: "2h", onExpiry: "Allow" };
-  const become = (uid: string): object => ({ kind: "HookPolicy", metadata: { name: "protect", uid } });
-  const steps = [
-    { patch: [become("one")], call: UPGRADE, expect: { nextChange: "2026-11-21T14:00:00Z" } },
-    { advance: "1h", patch: [become("two")] },
-    { patch: [become("one")], call: UPGRADE, expect: { nextChange: "2026-11-21T15:00:00Z" } },
-  ];
-  const found = await statuses({ policies: [policy([APPROVED], { deadline })], steps });
-  assert.deepEqual(found, ["passed", "done", "passed"]);
-});
-
-test("an edit that names the mode of the API server's default is none", async () => {
-  const deadline = { after: "2h", onExpiry: "Allow" };
-  const edit = { kind: "HookPolicy", metadata: { name: "protect" }, spec: { mode: "Enforce" } };
-  const steps = [
-    { call: UPGRADE, expect: { nextChange: "2026-11-21T14:00:00Z" } },
-    { advance: "1h", patch: [edit], call: UPGRADE, expect: { nextChange: "2026-11-21T14:00:00Z" } },
-  ];
-  const found = await statuses({ policies: [policy([APPROVED], { deadline })], steps });
-  assert.deepEqual(found, ["passed", "passed"]);
-});

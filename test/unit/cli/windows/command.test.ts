@@ -164,9 +164,9 @@ const USAGE: Record<string, { args: string[]; says: RegExp }> = {
     args: ["-f", "a", "-z", "Europa/Berlin"],
     says: /^error: --zone: found "Europa\/Berlin".*did you mean "Europe\/Berlin"/,
   },
-  "a time without its offset": {
-    args: ["-f", "a", "--at", "2026-10-18"],
-    says: /Allowed: a time with its offset/,
+  "what is no time": {
+    args: ["-f", "a", "--at", "noon"],
+    says: /Allowed: a date or a time/,
   },
   "a count of nothing": { args: ["-f", "a", "--next", "0"], says: /Allowed: a whole number from 1 to 1000/ },
   "a missing file": { args: ["-f", "nope.yaml"], says: /^error: nope\.yaml: no such file or folder\n/ },

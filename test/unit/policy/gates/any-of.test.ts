@@ -1,4 +1,4 @@
-/** A gate that holds when one of several does. */
+/** A gate that is met when one of several is. */
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
@@ -30,7 +30,7 @@ function judged(anyOf: AnyOfGateSpec[], over: Partial<World> = {}): GateTrace {
   return gate;
 }
 
-describe("a gate that holds when one of several does", () => {
+describe("a gate that is met when one of several is", () => {
   const cases: Record<string, { anyOf: AnyOfGateSpec[]; over?: Partial<World>; want: [unknown, string] }> = {
     "holds when one holds": { anyOf: [labelled, approval], over: approved, want: [true, "Holds"] },
     "holds when one holds beside one that cannot be evaluated": {

@@ -112,19 +112,28 @@ describe("an expression gate", () => {
     assert.deepEqual([holds, reason, changesAt], [true, "Holds", undefined]);
   });
 
-  test("waits while it is false, and the message quotes it on one line without what was observed", () => {
-    const { message } = decided(
-      { expression: "cluster.metadata.labels['tier']\n   == 'dev'" },
-      tier("s3cret"),
-    );
-    assert.match(message, /gate g waits for expression cluster\.metadata\.labels\['tier'\] == 'dev'$/);
+  test("waits while it is false, and the message has neither CEL nor what was observed", () => {
+    const expression = "cluster.metadata.labels['tier']\n   == 'dev'";
+    const { message, trace } = decided({ expression }, tier("s3cret"));
+    assert.match(message, /gate g waits for its expression to be true$/);
+    const [result] = trace[0]?.rules[0]?.gates ?? [];
+    assert.equal(result?.wantedInFull, "expression cluster.metadata.labels['tier'] == 'dev'");
   });
 
-  test("is quoted to a bounded length", () => {
-    const long = `cluster.metadata.name != 'prod-1' || ${Array.from({ length: 30 }, () => "1 > 2").join(" || ")}`;
-    const { wanted } = judged({ expression: long });
-    assert.equal(Array.from(wanted).length, "expression ".length + 120);
-    assert.ok(wanted.endsWith("…"));
+  test("has a message of its own, which stands in the place of the operator's words", () => {
+    const message = "the tier dev, which #platform sets";
+    const quoted = /gate g waits for "the tier dev, which #platform sets"$/;
+    assert.match(decided({ ...gate, message }, tier("other")).message, quoted);
+    const anyOf = [
+      { name: "a", ...gate, message },
+      { name: "b", version: { range: ">=1.99" } },
+    ];
+    assert.match(
+      decided({ anyOf }, tier("other")).message,
+      /waits for one of: "the tier dev, .*sets"; or a Kube/,
+    );
+    const waiting = { wait: { duration: "1h" }, message: "a good night's sleep" };
+    assert.match(decided(waiting).message, /gate g waits for "a good night's sleep"$/);
   });
 
   test("cannot be evaluated when a field is missing, and the message says which without what is there", () => {

@@ -172,8 +172,28 @@ describe("its condition", () => {
     const { holds, wanted, observed } = judged(gate, backups(backup("a")));
     assert.deepEqual(
       [holds, wanted, observed],
-      [false, "2 × Backup.velero.io in namespace team-a", "1 of 1"],
+      [false, "2 × Backup.velero.io in namespace team-a", "1 exists; 2 wanted"],
     );
+    assert.match(decided(gate, backups(backup("a"))).message, /2 × Backup\.velero\.io in .*: found 1 of 2$/);
+    assert.equal(judged(gate, backups()).observed, "none exists; 2 wanted");
+  });
+
+  test("tells what exists of what it wants, and a message the same whatever else exists", () => {
+    const gate = { selector: {}, expression: COMPLETED };
+    const running = ["a", "b", "c"].map((name) => backup(name, "InProgress"));
+    assert.equal(
+      judged(gate, backups(...running)).observed,
+      "3 exist, and none of them meets the expression",
+    );
+    assert.equal(judged(gate, backups()).observed, "none exists");
+    assert.equal(
+      judged({ ...gate, minCount: 2 }, backups(backup("d", "Completed"), ...running)).observed,
+      "4 exist, and 1 of them meets the expression; 2 wanted",
+    );
+    assert.equal(decided(gate, backups(...running)).message, decided(gate, backups()).message);
+    const many = Array.from({ length: 12 }, (_, index) => backup(`b${index}`));
+    const none = decided({ selector: {}, absent: true }, backups(...many)).message;
+    assert.match(none, /no Backup\.velero\.io in namespace team-a to be left: more than 10 left$/);
   });
 
   test("with the clock can change at any time", () => {
@@ -354,22 +374,28 @@ test("what is read before a release is what the gate looks at", () => {
   ]);
 });
 
-test("the message names kind, name, namespace and condition, and nothing that was observed", () => {
+test("the message names kind, name, namespace and how many there are, and nothing else that was observed", () => {
   const gate = { nameExpression: "cluster.metadata.name + '-final'", expression: `${COMPLETED}\n  && true` };
   const { message } = decided(gate, backups(backup("prod-1-final", "s3cret")));
   assert.equal(
     message,
     "HookPolicy team-a/protect, rule confirmed-delete: gate backed-up waits for Backup.velero.io prod-1-final " +
-      "in namespace team-a with expression object.status.phase == 'Completed' && true",
+      "in namespace team-a for which its expression is true: none found",
   );
   assert.match(
     decided({ selector: {}, absent: true }, backups(backup("a"))).message,
     /no Backup\.velero\.io in/,
   );
   const clusterScoped = { objects: objectsOf({}, false) };
-  assert.match(decided({ name: "a" }, clusterScoped, true).message, /waits for Backup\.velero\.io a$/);
+  assert.match(
+    decided({ name: "a" }, clusterScoped, true).message,
+    /waits for Backup\.velero\.io a: none found$/,
+  );
   const core = hookPolicy({
     rules: [rule({ until: [{ name: "g", object: { apiVersion: "v1", kind: "ConfigMap", name: "go" } }] })],
   });
-  assert.match(new Operation([core]).at(NOW).message, /waits for ConfigMap go in namespace team-a$/);
+  assert.match(
+    new Operation([core]).at(NOW).message,
+    /waits for ConfigMap go in namespace team-a: none found$/,
+  );
 });

@@ -32,7 +32,7 @@ const CASES: Readonly<
   },
   "a range of no version": {
     over: { until: [version("v", ">=1.36.0 <1.35.0")] },
-    warns: [/^until\[0\]\.version\.range gate-never-holds: the gate never holds: no version lies in/],
+    warns: [/^until\[0\]\.version\.range gate-never-holds: the gate is never met: no version lies in/],
   },
   "two ranges without a common version": {
     over: { until: [version("old", "<1.34.0"), version("new", ">=1.35.0")] },
