@@ -218,7 +218,7 @@ export class Rollouts {
     if (member.mayBeIn !== undefined) return holdOf(rollout, { reason: "TooLarge" });
     const { metadata } = member;
     // Before its stage opens, too: the order decides about the first slots, not who calls first.
-    entry.asked(metadata.uid);
+    if (entry.asked(metadata.uid)) this.#options.onDirty(rollout.name);
     const target = targetOf(rollout.operation, cluster);
     const situation = { world, call, now: now() };
     const closed = closedFor(rollout, status, { stage: member.stage, target }, situation);
@@ -336,7 +336,7 @@ function hasTurn(entry: RolloutEntry, uid: string): boolean {
 }
 
 function held(decision: Decision, hold: Hold): Decision {
-  const { retryAfterSeconds, wanted: _, ...rollout } = hold;
+  const { retryAfterSeconds, wanted: _, soaksUntil: _soak, ...rollout } = hold;
   return {
     ...decision,
     verdict: "Blocked",

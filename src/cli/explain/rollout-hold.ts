@@ -7,7 +7,7 @@ import { closedFor, type Hold, holdOf, holdText } from "../../rollouts/hold.ts";
 import { BEGINS, type Member, memberOf } from "../../rollouts/member.ts";
 import { promotionQueries } from "../../rollouts/promotion.ts";
 import { countingFailures, haltingStage } from "../../rollouts/stages.ts";
-import { liftingOverride } from "../fleet/lifting.ts";
+import { liftingOverride } from "../../rollouts/lifting.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
 import type { Situation } from "../../policy/world.ts";
 import { type RolloutAnswer, passes, turnOf } from "./rollout-turn.ts";

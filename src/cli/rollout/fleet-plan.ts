@@ -9,7 +9,7 @@ import { isAtTarget } from "../../rollouts/health.ts";
 import { type Plan, type PlanMember, planRollout } from "../../rollouts/plan.ts";
 import { type CompiledRollout, compileRollout } from "../../rollouts/rollout.ts";
 import { CommandError, USAGE } from "../command.ts";
-import { liftingOverride } from "../fleet/lifting.ts";
+import { liftingOverride } from "../../rollouts/lifting.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 
 export interface PlanWish {

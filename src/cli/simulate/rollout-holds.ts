@@ -6,7 +6,7 @@ import type { HookName } from "../../api/runtime-hooks.ts";
 import type { KnownMember } from "../../rollouts/rollout-entry.ts";
 import { type QueueInput, RolloutQueue, type Waiting } from "../../rollouts/rollout-queue.ts";
 import { computeRolloutStatus } from "../../rollouts/rollout-status.ts";
-import { isAtVersion } from "../../operations/shows.ts";
+import { isAtVersion, isAwaited } from "../../operations/shows.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { targetVersion } from "../../policy/target-version.ts";
 import { healthOf } from "../../rollouts/health.ts";
@@ -14,7 +14,7 @@ import { closedFor, type Hold, holdOf } from "../../rollouts/hold.ts";
 import { BEGINS, type Member, memberOf } from "../../rollouts/member.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { Slots } from "../../rollouts/slots.ts";
-import { liftingOverride } from "../fleet/lifting.ts";
+import { liftingOverride } from "../../rollouts/lifting.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
 import type { ClusterCall } from "../../policy/world.ts";
 
@@ -61,7 +61,7 @@ function holdsOf(
   at: Date,
 ): ReadonlyMap<string, HoldInStage> {
   const members = membersOf(compiled, fleet);
-  const status = statusOf(compiled, stored, members, at);
+  const status = statusOf(compiled, stored, { members, served: fleet.served }, at);
   const byKey = new Map(members.map(({ member, cluster }) => [clusterKey(cluster), member]));
   const holds = new Map<string, HoldInStage>();
   const waiting: Waiting[] = [];
@@ -97,7 +97,7 @@ function heldIn(stage: Member["stage"], hold: Hold): HoldInStage {
 function statusOf(
   rollout: CompiledRollout,
   stored: HookRolloutStatus,
-  members: readonly KnownMember[],
+  { members, served }: { readonly members: readonly KnownMember[]; readonly served: Fleet["served"] },
   at: Date,
 ): HookRolloutStatus {
   return computeRolloutStatus(
@@ -110,11 +110,13 @@ function statusOf(
         health: healthOf(rollout, each.cluster, at),
         hasReached: isAtVersion(each.cluster),
         lastsUnhealthy: false,
+        isAwaited: isAwaited(BEGINS[rollout.operation], each.cluster, served),
       })),
       ended: new Set(),
       isRebuilding: false,
       scope: "",
       next: [],
+      holds: { held: [], omitted: 0 },
     },
     at,
   );

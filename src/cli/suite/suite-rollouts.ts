@@ -56,6 +56,8 @@ export class SuiteRollouts {
       namespaces: objects.memory.namespaces,
       served,
       firstAsked: (uid, hook) => session.firstAsked(uid, hook),
+      policiesHold: (cluster, hook) => session.policiesHold(cluster, hook),
+      worldOf: (cluster) => session.objects.fleet.world(cluster),
       refreshMs: 0,
       onDirty: () => undefined,
       onDemands: () => undefined,
