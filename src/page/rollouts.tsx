@@ -78,6 +78,7 @@ function Lane({ stage, rollout, target, now }: LaneProps) {
         <b>{stage.name}</b>
         <span class="soft">{stage.state}</span>
       </div>
+      {stage.waitsFor.length > 0 && <p class="soft">Waits for {stage.waitsFor.join(", ")}</p>}
       <div class="progress" role="img" aria-label={`${stage.succeeded} of ${stage.members} succeeded`}>
         {columns
           .toReversed()

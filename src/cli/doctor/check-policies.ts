@@ -27,7 +27,10 @@ import {
 export function ready(evidence: Evidence, { fleet }: CoverageSurvey): Finding {
   const { policies, deployments } = evidence;
   if (!policies.ok) return unread(policies);
-  if (fleet.policies.length === 0) return warning("there is no policy: nothing is held", "hookpolicy init");
+  if (fleet.policies.length === 0)
+    return fleet.rollouts.some(({ compiled }) => compiled.mode === "Enforce")
+      ? ok("there is no policy: only HookRollouts hold Clusters")
+      : warning("there is no policy: nothing is held", "hookpolicy init");
   const bad = fleet.policies.flatMap(notReady);
   if (bad.length > 0) return problems("error", `${counted(bad.length, "policy")} not Ready`, bad);
   const all = counted(fleet.policies.length, "policy");

@@ -110,7 +110,13 @@ describe("the status names what the rollout holds", () => {
   });
 
   test("a stage that soaks has an end, which the Clusters behind it show", async () => {
-    const soaking = { ...SPEC, stages: [{ name: "canary", clusterSelector: { matchLabels: CANARY }, minSuccessTime: "24h" }, { name: "rest" }] };
+    const soaking = {
+      ...SPEC,
+      stages: [
+        { name: "canary", clusterSelector: { matchLabels: CANARY }, minSuccessTime: "24h" },
+        { name: "rest" },
+      ],
+    };
     const done = waitingCluster("c", { metadata: clusterMeta("c", CANARY), progress: { reconciled: true } });
     const replica = held([done, waitingCluster("p")], { spec: soaking });
     await statusOf(replica);
