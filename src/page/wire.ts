@@ -141,7 +141,14 @@ export interface Calendar {
 
 /** The parts of `hookpolicy rollout plan -o json` that the page shows. */
 export interface PlanReport {
-  readonly stages: readonly { readonly name: string }[];
+  readonly stages: readonly {
+    readonly name: string;
+    readonly waitsFor: readonly {
+      readonly namespace: string;
+      readonly name: string;
+      readonly reason: string;
+    }[];
+  }[];
   readonly clusters: readonly {
     readonly namespace: string;
     readonly name: string;
@@ -150,6 +157,7 @@ export interface PlanReport {
     readonly ends: string;
     readonly needsAction: boolean;
   }[];
+  readonly later: readonly string[];
   readonly never: readonly string[];
 }
 

@@ -63,7 +63,8 @@ export function stagesOf(
     const known = before.find(({ name }) => name === stage.name);
     const own = slots.byStage.get(stage) ?? [];
     const unknown = slots.unknown.filter(({ mayBeIn }) => mayBeIn?.includes(stage) === true).length;
-    const { needed, awaited, ...counts } = countStage(own, slots, { version, stage, rollout, unknown });
+    const judged = countStage(own, slots, { version, stage, rollout, unknown });
+    const { needed, awaited, progress: _, ...counts } = judged;
     const isMet = counts.succeeded >= needed && (own.length > 0 || needsNone(stage.minSucceeded));
     const since = (isRebuilding ? undefined : known?.soakingSince) ?? timestamp(now);
     const mayPass = isPresent || known?.passed === true;
@@ -84,11 +85,12 @@ function soakOf(
   return { soakingSince, passed: mayPass && since !== undefined && after(since, minSuccessTimeMs) <= now };
 }
 
-type Progress = "notAsked" | "waiting" | "running" | "succeeded" | "failed";
+export type Progress = "notAsked" | "waiting" | "running" | "succeeded" | "failed";
 
 type Counts = Pick<RolloutStageStatus, Progress | "members"> & {
   /** How many have to succeed. */
   readonly needed: number;
+  readonly progress: ReadonlyMap<MemberState, Progress>;
   /** Those that waiting alone does not bring there. */
   readonly awaited: readonly RolloutAwaited[];
 };
@@ -105,7 +107,7 @@ interface Judged {
  * Failures that are ignored or tolerated do not count among the members of which `minSucceeded` is a share. Clusters that may be
  * members do, and have not succeeded.
  */
-function countStage(
+export function countStage(
   own: readonly MemberState[],
   { running, failed }: KnownSlots,
   { version, stage, rollout, unknown }: Judged,
@@ -128,6 +130,7 @@ function countStage(
     members: own.length,
     ...counts,
     needed: neededOf(stage.minSucceeded, Math.max(0, judged) + unknown),
+    progress,
     awaited: awaitedOf(progress, counting > tolerated),
   };
 }
