@@ -2,7 +2,7 @@
 
 import { after } from "../policy/instant.ts";
 import { inOwnDecision, lookAt } from "../policy/budget.ts";
-import type { ObjectQuery } from "../policy/policy.ts";
+import type { ObjectDemand, ObjectQuery } from "../policy/policy.ts";
 import type { Situation } from "../policy/world.ts";
 import type { CompiledRollout, CompiledStage } from "./rollout.ts";
 
@@ -30,6 +30,11 @@ export function promotionQueries(
   { world, call, now }: Situation,
 ): readonly ObjectQuery[] {
   return inOwnDecision(() => until.flatMap((gate) => gate.queries?.(world, call, now) ?? []));
+}
+
+/** The kinds of objects that the gates of the stages look at. */
+export function stageDemands({ stages }: CompiledRollout): readonly ObjectDemand[] {
+  return stages.flatMap(({ until }) => until.flatMap(({ demands = [] }) => demands));
 }
 
 /** When time alone can change what the gates of the stages say; an expression that reads the clock is looked at again. */

@@ -13,7 +13,7 @@ import { clusterKey } from "../policy/cluster.ts";
 import { covers, isActive } from "../policy/override.ts";
 import type { ObjectDemand, ObjectQuery } from "../policy/policy.ts";
 import type { LiveWorld, Situation, World } from "../policy/world.ts";
-import { promotionQueries } from "./promotion.ts";
+import { promotionQueries, stageDemands } from "./promotion.ts";
 import type { Confirmation, Decision } from "../policy/decision.ts";
 import { type Candidate, ownClaim } from "./claim.ts";
 import { closedFor, type Hold, holdOf, holdText } from "./hold.ts";
@@ -292,9 +292,7 @@ export class Rollouts {
 
   /** The kinds of objects that the gates of stages look at. */
   demands(): readonly ObjectDemand[] {
-    return this.entries().flatMap(({ rollout: { stages } }) =>
-      stages.flatMap(({ until }) => until.flatMap(({ demands = [] }) => demands)),
-    );
+    return this.entries().flatMap(({ rollout }) => stageDemands(rollout));
   }
 
   #holding(

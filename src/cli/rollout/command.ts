@@ -211,12 +211,13 @@ async function plan(name: string | undefined, flags: Flags): Promise<void> {
   const { planFleet } = await import("./fleet-plan.ts");
   const { planJson, planLines, planSvg } = await import("./plan-report.ts");
   const { duration: durationMs = 0, from = new Date(), toVersion, filename = [], output } = flags;
-  const { rollout: object, fleet } = await reading(() => readPlanned(name, filename, flags));
+  const { rollout: object, fleet, unused } = await reading(() => readPlanned(name, filename, flags));
   const planned = planFleet(object, fleet, {
     from,
     durationMs,
     version: toVersion,
   });
+  if (unused.length > 0) stderr.line(`note: the plan does not use ${unused.join(", ")}`);
   if (output === "json") stdout.json(planJson(planned));
   else if (output === "svg") stdout.document(planSvg(planned));
   else stdout.lines(planLines(planned, durationMs));

@@ -4,11 +4,14 @@ import { namespacedName } from "../../lib/keys.ts";
 import type { HookRollout, HookRolloutStatus, RolloutAwaited } from "../../api/hook-policy.ts";
 import { expectedCall } from "../../operations/call.ts";
 import { forecast } from "../../operations/forecast.ts";
-import { readTimestamp } from "../../policy/instant.ts";
+import { earliest, readTimestamp } from "../../policy/instant.ts";
 import { wants } from "../../rollouts/health.ts";
 import { liftingOverride } from "../../rollouts/lifting.ts";
-import { BEGINS } from "../../rollouts/member.ts";
+import { BEGINS, type Member } from "../../rollouts/member.ts";
 import { type Plan, type PlanMember, planRollout, type StageProgress } from "../../rollouts/plan.ts";
+import { gateEdges, openGate } from "../../rollouts/promotion.ts";
+import type { CompiledPolicy } from "../../policy/policy.ts";
+import type { Situation } from "../../policy/world.ts";
 import { countStage, type MemberState, type Progress } from "../../rollouts/progress.ts";
 import { type CompiledRollout, type CompiledStage, compileRollout } from "../../rollouts/rollout.ts";
 import { haltingStage, hasPassed } from "../../rollouts/stages.ts";
@@ -165,6 +168,10 @@ function soakOf(
   return { passed, soakingSince: readTimestamp(known?.soakingSince) };
 }
 
+interface Parts extends Pick<Situation, "world" | "call"> {
+  readonly policies: readonly CompiledPolicy[];
+}
+
 function planMember(
   rollout: CompiledRollout,
   fleet: Fleet,
@@ -177,6 +184,31 @@ function planMember(
   return {
     member,
     releasedFrom: (at) =>
-      liftingOverride(rollout, { world, call, now: at }) ? at : forecast(policies, world, call, at),
+      liftingOverride(rollout, { world, call, now: at })
+        ? at
+        : releasedByAll(rollout, member, { policies, world, call }, at),
   };
+}
+
+/** Edges of windows that time may have to pass until policies and the gates of the stage are open together. */
+const MAX_EDGES = 1000;
+const LOOK_AGAIN_MS = 3_600_000;
+
+/** When the policies and the gates of its stage release the Cluster; `undefined`: time alone does not. */
+function releasedByAll(
+  rollout: CompiledRollout,
+  { stage }: Member,
+  { policies, world, call }: Parts,
+  from: Date,
+): Date | undefined {
+  let at: Date | undefined = from;
+  for (let edges = 0; at !== undefined && edges < MAX_EDGES; edges += 1) {
+    const released = forecast(policies, world, call, at);
+    const isOpen = (now: Date): boolean =>
+      stage === undefined || openGate(stage, { world, call, now }) === undefined;
+    if (released === undefined || isOpen(released)) return released;
+    const next = earliest(gateEdges(rollout, released, LOOK_AGAIN_MS).filter((edge) => edge > released));
+    at = next instanceof Date ? next : undefined;
+  }
+  return undefined;
 }

@@ -122,6 +122,15 @@ The last Cluster is done at 2026-12-01T10:20Z, after 2h20m.
     );
   });
 
+  test("waits for the windows of a stage", async (t) => {
+    const window = { timeZone: "UTC", allow: [{ schedule: "0 22 * * *", duration: "4h" }] };
+    const { stdout } = await plan(t, [
+      ...FLEET,
+      rollout("upgrades", { stages: [{ name: "all", until: [{ name: "night", window }] }] }),
+    ]);
+    assert.match(stdout, /^all +2 +0 +2026-12-01T22:00Z +2026-12-01T23:20Z/m);
+  });
+
   test("names a stage without Clusters, behind which nothing begins, and one whose minSucceeded is 0 not", async (t) => {
     const stage = (name: string, over: object = {}): object => {
       return { name, clusterSelector: { matchLabels: { wave: name } }, ...over };
@@ -336,4 +345,51 @@ test("a plan over the Clusters of the API server knows its Namespaces, which gat
   const { code, stdout, stderr } = await hookpolicy(args);
   assert.equal(code, 0, stderr);
   assert.match(stdout, /\nThe last Cluster is done at \S+, after 40m\.\n$/);
+});
+
+test("files beside the rollout count over the Clusters of the API server, and what is not used is named", async (t) => {
+  const metadata = { resourceVersion: "1" };
+  const own = "GET /apis/hookpolicy.dev/v1alpha1";
+  const capi = "GET /apis/cluster.x-k8s.io";
+  const cluster = {
+    metadata: { namespace: "prod", name: "a", uid: "a" },
+    spec: { topology: { classRef: { name: "lab" }, version: "v1.34.0" } },
+  };
+  const { kubeconfig } = await answering(t, {
+    [capi]: { versions: [{ version: "v1beta2" }] },
+    [`${capi}/v1beta2`]: {
+      resources: [{ name: "clusters", kind: "Cluster", namespaced: true, verbs: ["list", "watch"] }],
+    },
+    [`${capi}/v1beta2/clusters`]: { metadata, items: [cluster] },
+    "GET /api/v1/namespaces": { metadata, items: [{ metadata: { name: "prod", uid: "n" } }] },
+    [`${own}/clusterhookpolicies`]: { metadata, items: [] },
+  });
+  const apiVersion = "hookpolicy.dev/v1alpha1";
+  const window = { timeZone: "UTC", allow: [{ schedule: "0 22 * * *", duration: "4h" }] };
+  const rollout = (name: string): object => ({
+    apiVersion,
+    kind: "HookRollout",
+    metadata: { name },
+    spec: { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "6h" },
+  });
+  const rules = [{ name: "r", hooks: ["BeforeClusterUpgrade"], until: [{ name: "night", window }] }];
+  const files = [
+    rollout("upgrades"),
+    rollout("other"),
+    {
+      apiVersion,
+      kind: "ClusterHookPolicy",
+      metadata: { name: "night" },
+      spec: { namespaceSelector: {}, rules },
+    },
+    { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "c", namespace: "prod" } },
+  ];
+  const text = files.map((object) => JSON.stringify(object)).join("\n---\n");
+  const cwd = await folder(t, { "policies/all.yaml": text });
+  const wish = ["--duration", "40m", "--from", "2026-12-01T08:00:00Z", "--kubeconfig", kubeconfig];
+  const { stdout, stderr } = await hookpolicy(["rollout", "plan", "upgrades", "-f", "policies/", ...wish], {
+    cwd,
+  });
+  assert.match(stdout, /^all +1 +0 +2026-12-01T22:00Z/m);
+  assert.equal(stderr, "note: the plan does not use HookRollout other, 1 ConfigMap\n");
 });
