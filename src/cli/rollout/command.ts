@@ -28,6 +28,7 @@ interface Flags extends ConnectionFlags {
   readonly duration?: number;
   readonly from?: Date;
   readonly toVersion?: string;
+  readonly plan?: string;
   readonly reason?: string;
   readonly yes?: true;
   readonly output: (typeof FORMATS)[number];
@@ -43,6 +44,10 @@ const EXAMPLES = `\
 
   # When each stage begins and ends if every upgrade takes 40 minutes
   hookpolicy rollout plan upgrades --duration 40m
+
+  # Keep a plan, and look later at what became of it
+  hookpolicy rollout plan upgrades --duration 40m -o json > plan.json
+  hookpolicy rollout status --plan plan.json
 
   # The same of a rollout in a file, over the Clusters of the API server
   hookpolicy rollout plan -f rollout.yaml --duration 40m --from 2026-12-01T08:00:00Z -o svg > plan.svg
@@ -65,12 +70,17 @@ export function addRollout(program: Command): void {
     .option("-w, --watch", "status: stay, and show every change")
     .option(
       "-f, --filename <path>",
-      "plan: files and folders with the rollout; with Clusters in them, instead of the API server; repeatable",
+      "plan: files and folders with the rollout, as if applied; with Clusters in them, instead of the API server; repeatable",
       collect,
     )
     .option("--duration <duration>", "plan: how long each operation takes, such as 40m", parseTime)
     .option("--from <time>", "plan: from this time on, such as 2026-12-01T08:00:00Z; now by default", instant)
-    .option("--to-version <version>", "plan: leave out Clusters that have this version already", version)
+    .option(
+      "--to-version <version>",
+      "plan: as if every Cluster were asked for this version; default: what is rolled out, as it is",
+      version,
+    )
+    .option("--plan <file>", "status: compare with this plan, as plan -o json has printed it")
     .option("--reason <text>", "pause: why, kept in an annotation of the rollout")
     .option("-y, --yes", "resume: do not ask for confirmation")
     .addOption(choice("-o, --output <format>", "status and plan: how to print; svg: plan", FORMATS));
@@ -90,6 +100,7 @@ const ONLY = {
   duration: "plan",
   from: "plan",
   toVersion: "plan",
+  plan: "status",
   reason: "pause",
   yes: "resume",
 } as const satisfies Partial<Record<keyof Flags, Action>>;
@@ -102,6 +113,8 @@ function checkFlags(action: Action, name: string | undefined, flags: Flags): voi
       );
   }
   if (flags.output === "svg" && action !== "plan") throw new UsageError("-o svg is for plan");
+  if (flags.plan !== undefined && (flags.watch === true || flags.output !== "text"))
+    throw new UsageError("--plan prints text, once: leave out -w and -o");
   if (action === "plan") return checkPlan(name, flags);
   if (action !== "status" && name === undefined) throw new UsageError(`${action}: name the rollout`);
   if (action === "pause" && (flags.reason ?? "").trim() === "")
@@ -177,11 +190,27 @@ async function find(client: KubeClient, name: string): Promise<HookRollout> {
 }
 
 async function print(client: KubeClient, name: string | undefined, flags: Flags): Promise<void> {
+  if (flags.plan !== undefined) return await compare(client, name, { ...flags, plan: flags.plan });
   const rollouts = name === undefined ? ((await listIfServed(client)) ?? []) : [await find(client, name)];
   if (flags.output === "json") return stdout.json(rollouts);
   if (rollouts.length === 0) stderr.line("there is no HookRollout");
   const { rolloutLines } = await import("./status-report.ts");
   stdout.lines(rolloutLines(rollouts, viewFor(flags)));
+}
+
+async function compare(
+  client: KubeClient,
+  name: string | undefined,
+  flags: Flags & { readonly plan: string },
+): Promise<void> {
+  const { againstPlan, readPlan } = await import("./against-plan.ts");
+  const { rolloutLines } = await import("./status-report.ts");
+  const plan = await readPlan(flags.plan);
+  if (name !== undefined && name !== plan.rollout)
+    throw new CommandError(USAGE, `${flags.plan}: is a plan of HookRollout ${plan.rollout}`);
+  const found = await find(client, plan.rollout);
+  const view = viewFor(flags);
+  stdout.lines([...rolloutLines([found], view), "", ...againstPlan(found, plan, view.now)]);
 }
 
 function viewFor(flags: Flags): RolloutView {
