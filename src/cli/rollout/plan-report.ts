@@ -58,12 +58,14 @@ function lastLine(plan: FleetPlan): string {
     : `The last Cluster is done ${after}.`;
 }
 
-function assumptions({ rollout, halted, unasked }: FleetPlan): string[] {
+/** Before any Cluster is asked, that is no news. */
+function assumptions({ rollout, halted, unasked, stages }: FleetPlan): string[] {
+  const all = stages.reduce((sum, { clusters }) => sum + clusters, 0);
   const { name, paused } = rollout;
   return [
     ...(halted ? [`The rollout is halted, so nothing begins: hookpolicy rollout status ${name}`] : []),
     ...(paused ? ["The rollout is paused; the plan takes it as resumed."] : []),
-    ...(unasked.length > 0
+    ...(unasked.length > 0 && unasked.length < all
       ? [`Not asked for this version yet, which the plan takes as done: ${listed(unasked)}`]
       : []),
   ];
