@@ -56,6 +56,8 @@ function pressed({ cluster, command }: HeldRow, key: string): void {
 }
 
 /** A Cluster can have a row for each policy and rollout that holds it. */
+const clusters = (all: readonly HeldRow[]): number => new Set(all.map(({ cluster }) => cluster)).size;
+
 function Filters({
   live: { rows },
   params,
@@ -65,7 +67,6 @@ function Filters({
   params: Params;
   shown: readonly HeldRow[];
 }) {
-  const clusters = (all: readonly HeldRow[]): number => new Set(all.map(({ cluster }) => cluster)).size;
   const counted = `${clusters(shown)} ${clusters(shown) === 1 ? "Cluster" : "Clusters"}`;
   return (
     <div class="filters" role="search">

@@ -65,13 +65,17 @@ export function stagesOf(
     const unknown = slots.unknown.filter(({ mayBeIn }) => mayBeIn?.includes(stage) === true).length;
     const judged = countStage(own, slots, { version, stage, rollout, unknown });
     const { needed, awaited, progress: _, ...counts } = judged;
+    const { name } = stage;
     const isMet = counts.succeeded >= needed && (own.length > 0 || needsNone(stage.minSucceeded));
+    if (!isMet) {
+      const waitsFor = mayWait ? awaited.slice(0, MAX_AWAITED) : [];
+      mayWait = false;
+      return { name, ...counts, ...(waitsFor.length > 0 && { waitsFor }), passed: false };
+    }
     const since = (isRebuilding ? undefined : known?.soakingSince) ?? timestamp(now);
-    const mayPass = isPresent || known?.passed === true;
-    const soak = isMet ? soakOf(stage, since, mayPass, now) : { passed: false };
-    const waitsFor = mayWait && !isMet ? awaited.slice(0, MAX_AWAITED) : [];
+    const soak = soakOf(stage, since, isPresent || known?.passed === true, now);
     mayWait &&= soak.passed;
-    return { name: stage.name, ...counts, ...(waitsFor.length > 0 && { waitsFor }), ...soak };
+    return { name, ...counts, ...soak };
   });
 }
 

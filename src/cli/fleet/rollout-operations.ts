@@ -4,6 +4,7 @@ import type { HookRolloutStatus } from "../../api/hook-policy.ts";
 import type { ServedHooks } from "../../api/hook-catalog.ts";
 import type { Cluster, ObjectMeta } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
+import { compareText } from "../../lib/compare-text.ts";
 import { expectedCall } from "../../operations/call.ts";
 import { newOperation, type PendingOperation } from "../../operations/operation.ts";
 import { isAwaited } from "../../operations/shows.ts";
@@ -27,7 +28,9 @@ export function rolloutOperations(
     .filter((hook) => isAwaited(hook, cluster, served))
     .map((hook) => {
       const operation = newOperation(expectedCall(hook, cluster), cluster, now, undefined);
-      const since = rollouts.map(({ status }) => sinceIn(status, cluster.metadata)).toSorted()[0];
+      const [since] = rollouts
+        .flatMap(({ status }) => sinceIn(status, cluster.metadata) ?? [])
+        .toSorted(compareText);
       return { ...operation, firstAsked: readTimestamp(since) ?? shownSince(hook, cluster) ?? now };
     });
 }

@@ -106,6 +106,14 @@ const ONLY = {
 } as const satisfies Partial<Record<keyof Flags, Action>>;
 
 function checkFlags(action: Action, name: string | undefined, flags: Flags): void {
+  checkOwners(action, flags);
+  if (action === "plan") return checkPlan(name, flags);
+  if (action !== "status" && name === undefined) throw new UsageError(`${action}: name the rollout`);
+  if (action === "pause" && (flags.reason ?? "").trim() === "")
+    throw new UsageError("pause: say why with --reason, for those who find it paused");
+}
+
+function checkOwners(action: Action, flags: Flags): void {
   for (const [flag, owner] of Object.entries(ONLY)) {
     if (owner !== action && Object.hasOwn(flags, flag))
       throw new UsageError(
@@ -115,10 +123,6 @@ function checkFlags(action: Action, name: string | undefined, flags: Flags): voi
   if (flags.output === "svg" && action !== "plan") throw new UsageError("-o svg is for plan");
   if (flags.plan !== undefined && (flags.watch === true || flags.output !== "text"))
     throw new UsageError("--plan prints text, once: leave out -w and -o");
-  if (action === "plan") return checkPlan(name, flags);
-  if (action !== "status" && name === undefined) throw new UsageError(`${action}: name the rollout`);
-  if (action === "pause" && (flags.reason ?? "").trim() === "")
-    throw new UsageError("pause: say why with --reason, for those who find it paused");
 }
 
 function checkPlan(name: string | undefined, { filename, duration }: Flags): void {
@@ -205,12 +209,12 @@ async function compare(
 ): Promise<void> {
   const { againstPlan, readPlan } = await import("./against-plan.ts");
   const { rolloutLines } = await import("./status-report.ts");
-  const plan = await readPlan(flags.plan);
-  if (name !== undefined && name !== plan.rollout)
-    throw new CommandError(USAGE, `${flags.plan}: is a plan of HookRollout ${plan.rollout}`);
-  const found = await find(client, plan.rollout);
+  const earlier = await readPlan(flags.plan);
+  if (name !== undefined && name !== earlier.rollout)
+    throw new CommandError(USAGE, `${flags.plan}: is a plan of HookRollout ${earlier.rollout}`);
+  const found = await find(client, earlier.rollout);
   const view = viewFor(flags);
-  stdout.lines([...rolloutLines([found], view), "", ...againstPlan(found, plan, view.now)]);
+  stdout.lines([...rolloutLines([found], view), "", ...againstPlan(found, earlier, view.now)]);
 }
 
 function viewFor(flags: Flags): RolloutView {

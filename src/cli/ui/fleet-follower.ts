@@ -126,8 +126,11 @@ function rolloutRow(rollout: HookRollout, now: Date): RolloutRow {
       stages: stages.map((each, index) => {
         const { passed: _, soakingSince: _since, waitsFor = [], ...stage } = each;
         const soak = spec.stages?.[index]?.minSuccessTime;
-        const state = stageState(each, stages[index - 1], { soak, now });
-        return { ...stage, state, waitsFor: waitsFor.map(awaitedText) };
+        return {
+          ...stage,
+          state: stageState(each, stages[index - 1], { soak, now }),
+          waitsFor: waitsFor.map(awaitedText),
+        };
       }),
     })),
     running: (status?.running ?? []).map((each) => laneCluster({ ...each, since: each.claimedAt })),

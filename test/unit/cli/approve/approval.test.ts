@@ -126,36 +126,6 @@ for (const [name, { gate, mark, named }] of Object.entries(VALUES)) {
   });
 }
 
-test("a rollout that holds the Cluster is an obstacle, with or without a policy", () => {
-  const upgrades: RawObject = {
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookRollout",
-    metadata: { name: "upgrades" },
-    spec: { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "1h", paused: true },
-    status: {
-      observedGeneration: 0,
-      conditions: [{ type: "Ready", status: "True", reason: "Paused", message: "" }],
-    },
-  };
-  const held = "BeforeClusterUpgrade: held";
-  const condition = { type: "TopologyReconciled", status: "False", reason: "LifecycleHookBlocking" };
-  const message = `Following hooks are blocking upgrade: ${held}`;
-  const waiting = {
-    ...rawCluster(),
-    spec: { topology: { classRef: { name: "lab" }, version: "v1.35.0" }, ...CREATED },
-    status: { conditions: [{ ...condition, message }] },
-  };
-  for (const policies of [[], [policy("p", [annotation()])]]) {
-    const [operation] = plan([...policies, upgrades], undefined, waiting).operations;
-    assert.deepEqual(
-      operation?.obstacles.map(({ policy: { kind }, text }) => [kind, text]),
-      [["HookRollout", "HookRollout upgrades: is paused (hookpolicy rollout status upgrades)"]],
-    );
-    assert.equal(operation.releasedAt, undefined);
-    assert.equal(operation.approvals.length, policies.length);
-  }
-});
-
 test("what cannot be approved is listed with the time at which it opens, and when the operation proceeds", () => {
   const given = plan([
     policy("p", [annotation(), later]),

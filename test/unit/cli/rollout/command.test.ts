@@ -157,12 +157,12 @@ The last Cluster is done at 2026-12-01T10:20Z, after 2h20m.
       reason: message === "" ? "Fine" : "LifecycleHookBlocking",
       observedGeneration: 1,
     });
-    const living = (name: string, wave: string, version: string, over: object = {}, more: object = {}) => {
+    const living = (name: string, wave: string, version: string, over: object = {}) => {
       const given = cluster(name, wave, version) as { metadata: object; spec: object };
       return {
         ...given,
         metadata: { ...given.metadata, generation: 1, ...over },
-        spec: { ...given.spec, infrastructureRef: { name }, controlPlaneRef: { name }, ...more },
+        spec: { ...given.spec, infrastructureRef: { name }, controlPlaneRef: { name } },
       };
     };
     const at = (name: string, wave: string, version: string, health = "True") => ({
