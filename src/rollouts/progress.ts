@@ -64,9 +64,8 @@ export function stagesOf(
     const own = slots.byStage.get(stage) ?? [];
     const unknown = slots.unknown.filter(({ mayBeIn }) => mayBeIn?.includes(stage) === true).length;
     const judged = countStage(own, slots, { version, stage, rollout, unknown });
-    const { needed, awaited, progress: _, ...counts } = judged;
+    const { needed: _needed, isMet, awaited, progress: _, ...counts } = judged;
     const { name } = stage;
-    const isMet = counts.succeeded >= needed && (own.length > 0 || needsNone(stage.minSucceeded));
     if (!isMet) {
       const waitsFor = mayWait ? awaited.slice(0, MAX_AWAITED) : [];
       mayWait = false;
@@ -94,6 +93,8 @@ export type Progress = "notAsked" | "waiting" | "running" | "succeeded" | "faile
 type Counts = Pick<RolloutStageStatus, Progress | "members"> & {
   /** How many have to succeed. */
   readonly needed: number;
+  /** Whether they have; a stage without Clusters only if its spec allows it. */
+  readonly isMet: boolean;
   readonly progress: ReadonlyMap<MemberState, Progress>;
   /** Those that waiting alone does not bring there. */
   readonly awaited: readonly RolloutAwaited[];
@@ -130,10 +131,12 @@ export function countStage(
   const tolerated = toleratedOf(stage.maxFailures, own.length);
   const ignored = counts.failed - Math.min(counting, counts.failed);
   const judged = own.length - ignored - Math.min(counting, tolerated);
+  const needed = neededOf(stage.minSucceeded, Math.max(0, judged) + unknown);
   return {
     members: own.length,
     ...counts,
-    needed: neededOf(stage.minSucceeded, Math.max(0, judged) + unknown),
+    needed,
+    isMet: counts.succeeded >= needed && (own.length > 0 || needsNone(stage.minSucceeded)),
     progress,
     awaited: awaitedOf(progress, counting > tolerated),
   };
