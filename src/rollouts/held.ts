@@ -18,12 +18,14 @@ import type { CompiledRollout } from "./rollout.ts";
 import type { RolloutQueue } from "./rollout-queue.ts";
 import type { Slots } from "./slots.ts";
 
-/** An operation without a slot that the Cluster shows to be wanted. */
+/** An operation that the Cluster shows to be wanted, without a slot that it may use. */
 export interface AskedOperation {
   readonly member: Member;
   readonly cluster: Cluster;
   readonly target: string;
   readonly firstAsked: Date;
+  /** Its slot was not used in time, and is free again soon. */
+  readonly claimExpires: boolean;
 }
 
 export interface HeldRows {
@@ -62,7 +64,7 @@ export function isHeld(entry: Entry, known: HeldWorld, { operation, isOpen, slot
   const situation = situationOf(entry, known, cluster);
   if (liftingOverride(rollout, situation) !== undefined) return false;
   const { stage, values, metadata } = member;
-  if (stage === undefined || !isOpen(operation)) return true;
+  if (stage === undefined || operation.claimExpires || !isOpen(operation)) return true;
   const { uid } = metadata;
   const isAsking = queue.isAsking(uid, nowMs - graceOf(rollout));
   const mayBegin = queue.mayBegin(uid) || (!isAsking && slots.hasRoom({ stage, values }));
@@ -91,7 +93,10 @@ function rowOf(entry: Entry, known: HeldWorld, operation: AskedOperation): Rollo
   const { stage } = member;
   const hold =
     closing(entry, operation, situationOf(entry, known, cluster)) ??
-    holdOf(entry.rollout, { reason: "NoFreeSlot", stage: stage?.name });
+    holdOf(entry.rollout, {
+      reason: operation.claimExpires ? "ClaimExpires" : "NoFreeSlot",
+      stage: stage?.name,
+    });
   return {
     ...whoBegins(member.metadata, { target, stage }),
     reason: hold.reason,

@@ -8,7 +8,7 @@ import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { isAwaited } from "../operations/shows.ts";
 import { compareResourceVersions } from "../policy/cluster.ts";
-import { graceOf, refusalOf } from "./claim.ts";
+import { graceOf, isRenewable, refusalOf } from "./claim.ts";
 import { type Health, healthOf } from "./health.ts";
 import { type AskedOperation, type HeldRows, type HeldWorld, heldRows, isHeld, oldestFirst } from "./held.ts";
 import { BEGINS, type Member, memberOf, targetOf } from "./member.ts";
@@ -242,7 +242,8 @@ export class RolloutEntry {
       if (operation !== undefined) {
         asked.push(operation);
         const { stage } = operation.member;
-        if (stage !== undefined && isOpen(operation)) waiting.push(this.#waiting(operation, stage));
+        if (stage !== undefined && !operation.claimExpires && isOpen(operation))
+          waiting.push(this.#waiting(operation, stage));
       }
       yield;
     }
@@ -269,13 +270,20 @@ export class RolloutEntry {
     };
   }
 
-  /** `undefined`: the Cluster shows no operation that waits, or has a slot. */
+  /** `undefined`: the Cluster shows no operation that waits, or has a slot that it may use. */
   #askedOf({ member, cluster }: KnownMember, slots: Slots): AskedOperation | undefined {
     const { uid } = member.metadata;
-    if (member.marked || slots.has(uid) || !this.awaits(cluster)) return undefined;
+    if (member.marked || !this.awaits(cluster)) return undefined;
+    const claimExpires = slots.has(uid);
+    if (claimExpires && this.#mayRenew(uid)) return undefined;
     const firstAsked = this.#world.firstAsked(uid, this.hook);
     const target = targetOf(this.#compiled.operation, cluster);
-    return firstAsked && { member, cluster, target, firstAsked };
+    return firstAsked && { member, cluster, target, firstAsked, claimExpires };
+  }
+
+  #mayRenew(clusterUID: string): boolean {
+    const own = this.status?.running?.find(({ uid }) => uid === clusterUID);
+    return own === undefined || isRenewable(own, this.#compiled, this.#world.now());
   }
 
   /** The same object for as long as nothing changes: the queue sorts what is new. */

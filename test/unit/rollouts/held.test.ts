@@ -86,6 +86,15 @@ describe("the status names what the rollout holds", () => {
     assert.equal(ask(replica, waitingCluster("c", {}, CANARY)), "go");
   });
 
+  test("a Cluster that has not used its slot in time", async () => {
+    const { markedAt: _, ...claim } = claimOf("c");
+    const early = { running: [{ ...claim, claimedAt: "2026-11-23T11:59:30Z" }] };
+    const cluster = waitingCluster("c", {}, CANARY);
+    assert.equal((await statusOf(held([cluster], { status: early }))).held, undefined);
+    const late = { running: [{ ...claim, claimedAt: "2026-11-23T11:58:30Z" }] };
+    assert.equal((await statusOf(held([cluster], { status: late }))).held?.[0]?.reason, "ClaimExpires");
+  });
+
   test("a gate of the stage holds the Cluster whose turn it is", async () => {
     const until = [{ name: "promoted", annotation: { key: "example.com/promoted" } }];
     const replica = held([waitingCluster("p")], { spec: { ...SPEC, stages: [{ name: "rest", until }] } });
