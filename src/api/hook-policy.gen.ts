@@ -797,6 +797,14 @@ export interface RolloutClaim {
   /** Whether the operator granted the operation; false if it began without being granted. */
   claimed: boolean;
 }
+export interface RolloutAwaited {
+  /** The Cluster's namespace. */
+  namespace: string;
+  /** The Cluster's name. */
+  name: string;
+  /** Why, in one CamelCase word. */
+  reason: string;
+}
 export interface RolloutStageStatus {
   /** The name of the stage. */
   name: string;
@@ -812,6 +820,14 @@ export interface RolloutStageStatus {
   succeeded: number;
   /** The Clusters that have failed. */
   failed: number;
+  /**
+   * In the first stage that has not passed: Clusters without which it does not pass and that waiting
+   * alone does not bring there; at most 10. The reason is Failed, Unhealthy, NotCalled (Cluster API asks
+   * nothing about the Cluster at present), or NotAsked (it has another version in its spec).
+   *
+   * @maxItems 10
+   */
+  waitsFor?: RolloutAwaited[];
   /** Since when the operator has seen minSucceeded reached; minSuccessTime counts from here. */
   soakingSince?: string;
   /** Whether the next stage may begin. */
@@ -844,6 +860,24 @@ export interface RolloutFailure {
   time: string;
   /** Why the Cluster counts as failed. */
   message: string;
+}
+export interface RolloutHeld {
+  /** The Cluster's namespace. */
+  namespace: string;
+  /** The Cluster's name. */
+  name: string;
+  /** The Cluster's UID. */
+  uid: string;
+  /** The Kubernetes version that the operation leads to, for upgrades. */
+  target?: string;
+  /** The name of the stage. */
+  stage?: string;
+  /** Why, in one CamelCase word. */
+  reason: string;
+  /** What the Cluster waits for. */
+  message: string;
+  /** Since when the Cluster has shown that it waits. */
+  since: string;
 }
 export interface RolloutCandidate {
   /** The Cluster's namespace. */
@@ -896,6 +930,15 @@ export interface HookRolloutStatus {
    * @maxItems 50
    */
   failed?: RolloutFailure[];
+  /**
+   * Operations that every policy releases and that the rollout holds, or would hold in mode Enforce: the oldest
+   * first. At most 50; heldOmitted counts the others.
+   *
+   * @maxItems 50
+   */
+  held?: RolloutHeld[];
+  /** The number of operations that held leaves out. */
+  heldOmitted?: number;
   /**
    * The namespaces in the order in which a Cluster of theirs was last granted an operation, the latest last; at most
    * 200. Those that are not named come first.

@@ -34,13 +34,15 @@ export const MAX_ROW_MESSAGE = 256;
 export const MAX_CONDITION_MESSAGE = 1024;
 
 /**
- * Limits of a HookRollout: Clusters in operation at the same time, target versions, rows of status.failed and of
- * status.next.
+ * Limits of a HookRollout: Clusters in operation at the same time, target versions, rows of status.failed, of status.next, of
+ * status.held, and Clusters that a stage waits for.
  */
 export const MAX_RUNNING = 200;
 export const MAX_TARGETS = 16;
 export const MAX_FAILED = 50;
 export const MAX_NEXT = 10;
+export const MAX_HELD = 50;
+export const MAX_AWAITED = 10;
 
 /** Condition types (kstatus). */
 export const CONDITION = {

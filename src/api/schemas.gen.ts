@@ -1429,6 +1429,16 @@ const RolloutClaim: CrdSchema = {
   },
 };
 
+const RolloutAwaited: CrdSchema = {
+  type: "object",
+  required: ["namespace", "name", "reason"],
+  properties: {
+    namespace: { type: "string", maxLength: 63 },
+    name: { type: "string", maxLength: 253 },
+    reason: reason,
+  },
+};
+
 const RolloutStageStatus: CrdSchema = {
   type: "object",
   required: ["name", "members", "notAsked", "waiting", "running", "succeeded", "failed", "passed"],
@@ -1440,6 +1450,7 @@ const RolloutStageStatus: CrdSchema = {
     running: { type: "integer", format: "int32", minimum: 0 },
     succeeded: { type: "integer", format: "int32", minimum: 0 },
     failed: { type: "integer", format: "int32", minimum: 0 },
+    waitsFor: { type: "array", maxItems: 10, "x-kubernetes-list-type": "atomic", items: RolloutAwaited },
     soakingSince: time,
     passed: { type: "boolean" },
   },
@@ -1469,6 +1480,21 @@ const RolloutFailure: CrdSchema = {
   },
 };
 
+const RolloutHeld: CrdSchema = {
+  type: "object",
+  required: ["namespace", "name", "uid", "reason", "message", "since"],
+  properties: {
+    namespace: { type: "string", maxLength: 63 },
+    name: { type: "string", maxLength: 253 },
+    uid: clusterUID,
+    target: clusterUID,
+    stage: { type: "string", maxLength: 63 },
+    reason: reason,
+    message: { type: "string", maxLength: 256 },
+    since: time,
+  },
+};
+
 const RolloutCandidate: CrdSchema = {
   type: "object",
   required: ["namespace", "name", "since"],
@@ -1495,6 +1521,8 @@ const HookRolloutStatus: CrdSchema = {
     running: { type: "array", maxItems: 200, "x-kubernetes-list-type": "atomic", items: RolloutClaim },
     targets: { type: "array", maxItems: 16, "x-kubernetes-list-type": "atomic", items: RolloutTarget },
     failed: { type: "array", maxItems: 50, "x-kubernetes-list-type": "atomic", items: RolloutFailure },
+    held: { type: "array", maxItems: 50, "x-kubernetes-list-type": "atomic", items: RolloutHeld },
+    heldOmitted: { type: "integer", format: "int32", minimum: 0 },
     turns: {
       type: "array",
       maxItems: 200,

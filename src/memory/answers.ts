@@ -4,7 +4,7 @@ import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
 import { namespacedName } from "../lib/keys.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
-import { answering } from "../operations/operation.ts";
+import { answering, operationKey } from "../operations/operation.ts";
 import { hasEnded } from "../operations/ended.ts";
 import { isWanted } from "../operations/wanted.ts";
 import { denying, warning } from "../policy/admission.ts";
@@ -16,7 +16,7 @@ import { objectQueries } from "../policy/object-queries.ts";
 import { type CompiledPolicy, type ObjectQuery, selectsNamespaces } from "../policy/policy.ts";
 import { readsCall, type Standing, standsUntil } from "../policy/standing.ts";
 import { targetVersion } from "../policy/target-version.ts";
-import type { LiveWorld, OperationState } from "../policy/world.ts";
+import type { LiveWorld, OperationState, World } from "../policy/world.ts";
 import { type Memory, worldOf } from "./memory.ts";
 import type { DecisionRequest } from "./ports.ts";
 
@@ -37,6 +37,17 @@ export class Answers {
   /** When the pending operation of the Cluster began; `undefined`: the Cluster shows none. */
   firstAsked(clusterUID: string, hook: HookName): Date | undefined {
     return this.#memory.operations.get(clusterUID, hook)?.firstAsked;
+  }
+
+  /** Whether a policy holds the pending operation of the Cluster. */
+  policiesHold({ metadata: { namespace = "", uid } }: Cluster, hook: HookName): boolean {
+    const key = operationKey(uid, hook);
+    const { entries } = this.#memory.policies.candidates(namespace);
+    return entries.some(({ held }) => held.get(key)?.holds === true);
+  }
+
+  worldOf(cluster: Cluster): World {
+    return worldOf(this.#memory, cluster);
   }
 
   /**

@@ -121,7 +121,7 @@ export function createController(options: ControllerOptions): Controller {
   const named = nameInformers(informers);
   // Calls are answered before the last one has synced, because decisions do not depend on the registrations.
   const all: Named[] = [...named, ["extensionconfigs.runtime.cluster.x-k8s.io", registrations.informer]];
-  followMemory(metrics, { store, queue, named: all, objects, now });
+  followMemory(metrics, { store, rollouts, queue, named: all, objects, now });
   followCoverage(metrics, { store, clusters, notCalled });
   return {
     ...createSources({ store, rollouts }, api, informers, log),

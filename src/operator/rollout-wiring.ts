@@ -34,6 +34,8 @@ export function createRollouts(wiring: RolloutWiring): {
   const rollouts = new Rollouts({
     ...wiring,
     firstAsked: (uid, hook) => store.answers.firstAsked(uid, hook),
+    policiesHold: (cluster, hook) => store.answers.policiesHold(cluster, hook),
+    worldOf: (cluster) => store.answers.worldOf(cluster),
     nowMs,
     onDirty: (name) => queue.addAfter(name, DELAY_MS),
     onError: (error) => log.warn("Failed to take or to give back a slot of a HookRollout", { error }),

@@ -18,7 +18,7 @@ export function HeldPage({ live, params }: { live: Live; params: Params }): VNod
   const shown = useMemo(() => filterHeld(live.rows, params), [live.rows, params]);
   return (
     <section class="page fill">
-      <Filters live={live} params={params} shown={shown.length} />
+      <Filters live={live} params={params} shown={shown} />
       <Notes notes={live.notes} />
       {shown.length > 0 && (
         <div class="listhead heldgrid" aria-hidden="true">
@@ -55,11 +55,23 @@ function pressed({ cluster, command }: HeldRow, key: string): void {
   if (key === "c" && command !== undefined) void copyText(command);
 }
 
-function Filters({ live: { rows }, params, shown }: { live: Live; params: Params; shown: number }) {
+/** A Cluster can have a row for each policy and rollout that holds it. */
+const clusters = (all: readonly HeldRow[]): number => new Set(all.map(({ cluster }) => cluster)).size;
+
+function Filters({
+  live: { rows },
+  params,
+  shown,
+}: {
+  live: Live;
+  params: Params;
+  shown: readonly HeldRow[];
+}) {
+  const counted = `${clusters(shown)} ${clusters(shown) === 1 ? "Cluster" : "Clusters"}`;
   return (
     <div class="filters" role="search">
       <h1>
-        {shown} held{shown === rows.length ? "" : <small> of {rows.length}</small>}
+        {counted} held{shown.length === rows.length ? "" : <small> of {clusters(rows)}</small>}
       </h1>
       {CHOICES.map(({ label, name, of }) => (
         <Select

@@ -187,11 +187,11 @@ export interface GetJson {
     /** The Kubernetes version that an upgrade leads to. */
     targetVersion?: string;
     policy: {
-      kind: "HookPolicy" | "ClusterHookPolicy";
+      kind: "HookPolicy" | "ClusterHookPolicy" | "HookRollout";
       namespace?: string;
       name: string;
     };
-    /** The rule that decides. */
+    /** The rule that decides; the stage of the Cluster if a HookRollout holds it. */
     rule: string;
     /** Its first gate that is not met. */
     gate?: string;
@@ -214,10 +214,10 @@ export interface GetJson {
     /** hookpolicy approve can meet the gate. */
     approvable: boolean;
   }[];
-  /** What the statuses of policies leave out, in all namespaces. */
+  /** What the statuses of policies and rollouts leave out, in all namespaces. */
   omitted: {
     policy: {
-      kind: "HookPolicy" | "ClusterHookPolicy";
+      kind: "HookPolicy" | "ClusterHookPolicy" | "HookRollout";
       namespace?: string;
       name: string;
     };
@@ -226,7 +226,7 @@ export interface GetJson {
   /** Policies whose status the operator should have written since: their rows can be out of date. */
   overdue?: {
     policy: {
-      kind: "HookPolicy" | "ClusterHookPolicy";
+      kind: "HookPolicy" | "ClusterHookPolicy" | "HookRollout";
       namespace?: string;
       name: string;
     };
@@ -234,6 +234,6 @@ export interface GetJson {
   }[];
   /** The operator's last sign of life, by the Lease of its leader; absent if that cannot be read. */
   operatorSeen?: string;
-  /** Operations that policies of mode Audit would hold. */
+  /** Operations that policies and rollouts of mode Audit would hold. */
   wouldBlock: number;
 }

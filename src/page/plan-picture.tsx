@@ -34,6 +34,13 @@ export function PlanPicture({ plan, rollout, now }: Props): VNode | null {
         From now on, if every operation takes so long and none fails, the last Cluster is done at{" "}
         <b>{dateText(new Date(to))}</b>.
         {needy > 0 && ` ${needy} must be released by an action first; the plan takes that as done.`}
+        {plan.stages.flatMap(({ name, waitsFor }) =>
+          waitsFor.map(
+            (each) =>
+              ` Stage ${name} waits for ${each.namespace}/${each.name} (${each.reason}): no time is known.`,
+          ),
+        )}
+        {plan.later.length > 0 && ` After that: ${plan.later.join(", ")}.`}
         {plan.never.length > 0 && ` Never: ${plan.never.join(", ")}.`}
       </p>
       <div class="planpicture">

@@ -78,6 +78,7 @@ function Lane({ stage, rollout, target, now }: LaneProps) {
         <b>{stage.name}</b>
         <span class="soft">{stage.state}</span>
       </div>
+      {stage.waitsFor.length > 0 && <p class="soft">Waits for {stage.waitsFor.join(", ")}</p>}
       <div class="progress" role="img" aria-label={`${stage.succeeded} of ${stage.members} succeeded`}>
         {columns
           .toReversed()
@@ -113,12 +114,10 @@ function Lane({ stage, rollout, target, now }: LaneProps) {
 function Plan({ rollout, now }: { rollout: RolloutRow; now: Date }) {
   const [duration, setDuration] = useState("");
   const [typed, setTyped] = useState("1h");
-  const toVersion = rollout.targets[0]?.version ?? "";
   const path = duration === "" ? undefined : "plan";
   const { value, error, isLoading } = useAnswer<PlanReport>(path, {
     rollout: rollout.name,
     duration,
-    toVersion,
   });
   return (
     <section class="plan" aria-label="Plan">

@@ -21,7 +21,7 @@ type Json<T> = T extends object
 /** A row of `hookpolicy get -o json`. */
 export type HeldObject = Json<GetJson>["held"][number];
 
-/** An operation that a policy holds. */
+/** An operation that a policy or a rollout holds. */
 export interface HeldRow extends Omit<HeldObject, "clusterUID" | "policy" | "since" | "approvable"> {
   /** Does not change while the operation waits. */
   readonly key: string;
@@ -48,6 +48,8 @@ export interface StageRow {
   readonly failed: number;
   /** A few words for the user. */
   readonly state: string;
+  /** The Clusters that waiting alone does not bring there, with the reason. */
+  readonly waitsFor: readonly string[];
 }
 
 /** A Cluster in a lane. */
@@ -139,7 +141,14 @@ export interface Calendar {
 
 /** The parts of `hookpolicy rollout plan -o json` that the page shows. */
 export interface PlanReport {
-  readonly stages: readonly { readonly name: string }[];
+  readonly stages: readonly {
+    readonly name: string;
+    readonly waitsFor: readonly {
+      readonly namespace: string;
+      readonly name: string;
+      readonly reason: string;
+    }[];
+  }[];
   readonly clusters: readonly {
     readonly namespace: string;
     readonly name: string;
@@ -148,6 +157,7 @@ export interface PlanReport {
     readonly ends: string;
     readonly needsAction: boolean;
   }[];
+  readonly later: readonly string[];
   readonly never: readonly string[];
 }
 

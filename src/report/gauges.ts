@@ -13,6 +13,7 @@ import type { Informer } from "../kube/informer.ts";
 import type { Stored } from "../kube/object-store.ts";
 import type { WorkQueue } from "../kube/work-queue.ts";
 import { isGated } from "../policy/policy.ts";
+import type { Rollouts } from "../rollouts/rollout-decisions.ts";
 import type { Metrics, Sample } from "./metrics.ts";
 import type { ObjectInformers } from "../objects/object-informers.ts";
 
@@ -25,6 +26,7 @@ export type Named = readonly [name: string, informer: AnyInformer];
 
 export interface Memory {
   readonly store: DecisionStore;
+  readonly rollouts: Pick<Rollouts, "entries">;
   readonly queue: WorkQueue;
   readonly named: readonly Named[];
   readonly objects: ObjectInformers;
@@ -34,12 +36,15 @@ export interface Memory {
 /** Series of one metric by policy: tenants create policies, and each series costs every scrape. */
 const MAX_SERIES = 1000;
 
-export function followMemory(metrics: Metrics, { store, queue, named, objects, now }: Memory): void {
+export function followMemory(
+  metrics: Metrics,
+  { store, rollouts, queue, named, objects, now }: Memory,
+): void {
   const informers = (): Named[] => [...named, ...objects.informers()];
   const perInformer = (read: (informer: AnyInformer) => number) => (): Sample<"resource">[] =>
     informers().map(([resource, informer]) => ({ labels: { resource }, value: read(informer) }));
   metrics.policies.follow(() => countPolicies(store));
-  followPolicies(metrics, store);
+  followHolds(metrics, store, rollouts);
   metrics.overrides.follow(() => countOverrides(store, now()));
   metrics.workqueueDepth.follow(() => [{ labels: {}, value: queue.depth }]);
   metrics.informerContactAge.follow(perInformer((informer) => informer.contactAgeMs() / 1000));
@@ -48,12 +53,12 @@ export function followMemory(metrics: Metrics, { store, queue, named, objects, n
   metrics.informerTooLarge.follow(perInformer((informer) => informer.tooLarge));
 }
 
-/** The values of all metrics about policies, for one scrape. */
+/** The values of all metrics about policies and what rollouts hold, for one scrape. */
 type Survey = ReturnType<typeof emptySurvey>;
 
 function emptySurvey() {
   return {
-    /** Distinct Clusters that at least one policy holds, by uid. */
+    /** Distinct Clusters that at least one policy or rollout holds, by uid. */
     held: new Map<HookName, Set<string>>(),
     /** Distinct Clusters of which others delete what they own, by uid. */
     tornDown: new Map(TORN_DOWN_REASONS.map((reason) => [reason, new Set<string>()])),
@@ -76,11 +81,11 @@ class Series<Label extends string> {
   }
 }
 
-function followPolicies(metrics: Metrics, store: DecisionStore): void {
+function followHolds(metrics: Metrics, store: DecisionStore, rollouts: Memory["rollouts"]): void {
   let underWay: Promise<Survey> | undefined;
   // All metrics of one scrape are read at the same time.
   const survey = async (): Promise<Survey> =>
-    await (underWay ??= surveyPolicies(store).finally(() => (underWay = undefined)));
+    await (underWay ??= surveyHolds(store, rollouts).finally(() => (underWay = undefined)));
   metrics.heldClusters.follow(async () =>
     [...(await survey()).held].map(([hook, { size }]) => ({ labels: { hook }, value: size })),
   );
@@ -110,7 +115,7 @@ const SLICE_MS = 5;
 /**
  * ClusterHookPolicies come first, then the policies that are in memory longest, so that no tenant crowds out others.
  */
-async function surveyPolicies({ policies }: DecisionStore): Promise<Survey> {
+async function surveyHolds({ policies }: DecisionStore, rollouts: Memory["rollouts"]): Promise<Survey> {
   const survey = emptySurvey();
   let end = performance.now() + SLICE_MS;
   for (const entry of [...policies.entries()].toSorted((a, b) => rank(a) - rank(b))) {
@@ -127,7 +132,18 @@ async function surveyPolicies({ policies }: DecisionStore): Promise<Survey> {
     await setImmediate();
     end = performance.now() + SLICE_MS;
   }
+  for (const entry of rollouts.entries()) if (entry.rollout.mode === "Enforce") surveyRollout(survey, entry);
   return survey;
+}
+
+function surveyRollout(survey: Survey, entry: ReturnType<Rollouts["entries"]>[number]): void {
+  entry.refresh();
+  const { held, hook, rollout } = entry;
+  for (const { cluster } of held) entryOf(survey.held, hook, () => new Set()).add(cluster.metadata.uid);
+  const [oldest] = held;
+  if (oldest === undefined) return;
+  const labels = { kind: "HookRollout", namespace: "", policy: rollout.name, hook };
+  survey.oldest.add([{ labels, value: Math.floor(oldest.firstAsked.getTime() / 1000) }]);
 }
 
 function rank({ compiled }: PolicyEntry): number {

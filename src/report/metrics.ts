@@ -79,7 +79,11 @@ function callMetrics(make: Makers) {
       ["result"],
     ),
     hookCalls: new CallMetrics(make, DURATION_BUCKETS),
-    heldClusters: mirror("hookpolicy_held_clusters", "Clusters that an enforced policy holds now.", ["hook"]),
+    heldClusters: mirror(
+      "hookpolicy_held_clusters",
+      "Clusters that an enforced policy or rollout holds now.",
+      ["hook"],
+    ),
     tornDown: mirror(
       "hookpolicy_torn_down_clusters",
       "Held Clusters of which others than Cluster API delete what they own, by reason.",

@@ -86,11 +86,19 @@ export function ownClaim(
 
 export type Refusal = ClaimResult & { readonly begins: false };
 
-function renewed(own: RolloutClaim, rollout: CompiledRollout, now: Date): RolloutClaim | Refusal {
-  const since = readTimestamp(own.claimedAt);
+/** Whether a Cluster that has not begun keeps its slot when Cluster API calls again; afterwards it is held. */
+export function isRenewable(
+  { claimedAt }: Pick<RolloutClaim, "claimedAt">,
+  rollout: CompiledRollout,
+  now: Date,
+): boolean {
+  const since = readTimestamp(claimedAt);
   const renewableMs = Math.max(RENEWABLE_MS, graceOf(rollout));
-  if (since === undefined || now.getTime() - since.getTime() > renewableMs)
-    return { begins: false, reason: "ClaimExpires" };
+  return since !== undefined && now.getTime() - since.getTime() <= renewableMs;
+}
+
+function renewed(own: RolloutClaim, rollout: CompiledRollout, now: Date): RolloutClaim | Refusal {
+  if (!isRenewable(own, rollout, now)) return { begins: false, reason: "ClaimExpires" };
   return { ...own, attempts: own.attempts + 1, renewedAt: timestamp(now) };
 }
 

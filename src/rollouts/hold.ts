@@ -3,7 +3,9 @@
 import type { HookRolloutStatus } from "../api/hook-policy.ts";
 import type { RolloutHold } from "../policy/decision.ts";
 import { type Candidate, type HoldReason, refusalOf } from "./claim.ts";
+import { timestamp } from "../policy/instant.ts";
 import { openGate } from "./promotion.ts";
+import { soakEnd } from "./stages.ts";
 import type { Situation } from "../policy/world.ts";
 import { type CompiledRollout, type CompiledStage, WHOLE } from "./rollout.ts";
 
@@ -14,6 +16,8 @@ export interface Hold extends RolloutHold {
   readonly wanted?: string;
   /** Why that gate is not evaluable. */
   readonly problem?: string;
+  /** When the stage that it waits for has soaked. */
+  readonly soaksUntil?: Date;
 }
 
 /** Why the Cluster may not begin, whatever slots are free; `undefined`: it may begin once it has a slot. */
@@ -24,7 +28,12 @@ export function closedFor(
   situation: Situation,
 ): Hold | undefined {
   const refusal = refusalOf(rollout, status, candidate, situation.now);
-  return refusal === undefined ? gateHold(rollout, candidate.stage, situation) : holdOf(rollout, refusal);
+  if (refusal === undefined) return gateHold(rollout, candidate.stage, situation);
+  const soaksUntil =
+    refusal.reason === "StageClosed"
+      ? soakEnd(rollout, status, { stage: refusal.stage, target: candidate.target }, situation.now)
+      : undefined;
+  return { ...holdOf(rollout, refusal), ...(soaksUntil !== undefined && { soaksUntil }) };
 }
 
 /** `undefined`: every gate of the stage is open to the Cluster. */
@@ -52,10 +61,11 @@ export function holdOf(
 }
 
 /** Has no counts: Cluster API would write every waiting Cluster at each change of it. */
-export function holdText({ rollout, reason, stage = WHOLE, wanted = "" }: Hold): string {
+export function holdText({ rollout, reason, stage = WHOLE, wanted = "", soaksUntil }: Hold): string {
   const status = `(hookpolicy rollout status ${rollout})`;
   const place = stage === WHOLE || reason === "StageClosed" ? "" : `, stage ${stage}`;
-  return `HookRollout ${rollout}${place}: ${reason === "GateOpen" ? wanted : WHY[reason](stage)} ${status}`;
+  const soak = soaksUntil === undefined ? "" : `, which soaks until ${timestamp(soaksUntil)}`;
+  return `HookRollout ${rollout}${place}: ${reason === "GateOpen" ? wanted : WHY[reason](stage)}${soak} ${status}`;
 }
 
 const WHY: Readonly<Record<Exclude<Hold["reason"], "GateOpen">, (stage: string) => string>> = {

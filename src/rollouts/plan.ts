@@ -1,7 +1,8 @@
-/** The timeline of a rollout if every operation takes `durationMs` and none fails. */
+/** The timeline of a rollout from its present state on, if every operation takes `durationMs` and none fails. */
 
 import { namespacedName } from "../lib/keys.ts";
-import { after, earliest } from "../policy/instant.ts";
+import type { HookRolloutStatus, RolloutAwaited, RolloutClaim } from "../api/hook-policy.ts";
+import { after, earliest, readTimestamp } from "../policy/instant.ts";
 import { neededOf, needsNone } from "./limit.ts";
 import type { Member } from "./member.ts";
 import { inOrder, orderOf, type Place, takeTurns, Turns } from "./order.ts";
@@ -10,6 +11,11 @@ import { Slots } from "./slots.ts";
 
 export interface PlanMember {
   readonly member: Member;
+  /**
+   * Done: it has succeeded. Stands: waiting alone does not bring it there, or its failure is tolerated. Absent: it runs, or
+   * begins as soon as it may.
+   */
+  readonly state?: "Done" | "Stands";
   /** The earliest instant from `at` on at which every policy releases it; `undefined`: time alone does not. */
   readonly releasedFrom: (at: Date) => Date | undefined;
 }
@@ -22,16 +28,44 @@ export interface PlannedCluster {
   readonly ends: Date;
   /** Whether a user has to act first; the plan assumes that this is done. */
   readonly needsAction: boolean;
+  /** Whether it runs already. */
+  readonly runs: boolean;
+}
+
+/** How far a stage is; without it, no Cluster has succeeded yet. */
+export interface StageProgress {
+  /** How many have to succeed. */
+  readonly needed: number;
+  readonly succeeded: number;
+  /** Since when enough have succeeded. */
+  readonly soakingSince?: Date | undefined;
+  readonly passed: boolean;
+  readonly waitsFor: readonly RolloutAwaited[];
+}
+
+export interface PlanWish {
+  readonly from: Date;
+  /** The assumed time of every operation. */
+  readonly durationMs: number;
+  /** By the name of the stage. */
+  readonly progress?: ReadonlyMap<string, StageProgress>;
+  readonly status?: Pick<HookRolloutStatus, "running" | "failed" | "turns">;
+  /** Nothing more begins: too many have failed. */
+  readonly halted?: boolean;
 }
 
 export interface PlannedStage {
   readonly name: string;
   readonly clusters: number;
-  /** Absent: none of its Clusters ever begins. */
+  readonly succeeded: number;
+  readonly passed: boolean;
+  /** Absent: none of its Clusters runs, or begins at an instant that is known. */
   readonly begins?: Date;
   readonly ends?: Date;
-  /** When the next stage may begin; absent: never. */
+  /** When the next stage may begin; absent: never, or not at an instant that is known. */
   readonly passes?: Date;
+  /** The Clusters without which it does not pass, and that waiting alone does not bring there. */
+  readonly waitsFor: readonly RolloutAwaited[];
 }
 
 export interface Plan {
@@ -39,6 +73,8 @@ export interface Plan {
   readonly stages: readonly PlannedStage[];
   /** In the order in which they begin. */
   readonly clusters: readonly PlannedCluster[];
+  /** Members that wait for those that a stage waits for, or for the end of a halt: at no instant that is known. */
+  readonly later: readonly string[];
   /** Members that never begin, because no stage selects them or they never get a slot. */
   readonly never: readonly string[];
 }
@@ -51,35 +87,47 @@ interface Waiting extends Place {
   needsAction: boolean;
 }
 
-export function planRollout(
-  rollout: CompiledRollout,
-  members: readonly PlanMember[],
-  { from, durationMs }: { readonly from: Date; readonly durationMs: number },
-): Plan {
-  const walk = new Walk(rollout, members, durationMs);
+export function planRollout(rollout: CompiledRollout, members: readonly PlanMember[], wish: PlanWish): Plan {
+  const { from } = wish;
+  const walk = new Walk(rollout, members, wish);
   for (let at: Date | undefined = from; at !== undefined; at = walk.next(at)) walk.begin(at);
   return walk.plan(from);
 }
 
 class Walk {
   readonly #rollout: CompiledRollout;
-  readonly #durationMs: number;
+  readonly #wish: PlanWish;
   readonly #slots: Slots;
   readonly #sizes = new Map<string, number>();
   readonly #planned: PlannedCluster[] = [];
   readonly #running = new Map<string, Date>();
-  readonly #turns = new Turns();
+  readonly #turns: Turns;
   #waiting: readonly Waiting[];
   readonly #unplaced: readonly string[];
 
-  constructor(rollout: CompiledRollout, members: readonly PlanMember[], durationMs: number) {
+  constructor(rollout: CompiledRollout, members: readonly PlanMember[], wish: PlanWish) {
+    const { from, status = {} } = wish;
     this.#rollout = rollout;
-    this.#durationMs = durationMs;
-    const all = members.map(({ member }) => ({ ...member, marked: false }));
-    this.#slots = new Slots(rollout, {}, all, new Date(0));
-    this.#waiting = inOrder(members.flatMap((each) => this.#placeOf(each) ?? []));
-    this.#unplaced = members.filter(({ member }) => member.stage === undefined).map(nameOf);
-    for (const { stage } of this.#waiting) this.#sizes.set(stage.name, this.#size(stage) + 1);
+    this.#wish = wish;
+    this.#turns = new Turns(status.turns);
+    const all = members.map(({ member }) => member);
+    this.#slots = new Slots(rollout, status, all, from);
+    for (const claim of status.running ?? []) this.#runs(claim);
+    const todo = members.filter(
+      ({ member, state }) => state === undefined && !this.#running.has(member.metadata.uid),
+    );
+    this.#waiting = inOrder(todo.flatMap((each) => this.#placeOf(each) ?? []));
+    this.#unplaced = todo.filter(({ member }) => member.stage === undefined).map(nameOf);
+    for (const { stage } of all) if (stage !== undefined) this.#sizes.set(stage.name, this.#size(stage) + 1);
+  }
+
+  /** An operation that takes longer than assumed ends at once. */
+  #runs({ uid, namespace, name, stage = "", claimedAt }: RolloutClaim): void {
+    const { from, durationMs } = this.#wish;
+    const begins = readTimestamp(claimedAt) ?? from;
+    const ends = new Date(Math.max(from.getTime(), after(begins, durationMs).getTime()));
+    this.#running.set(uid, ends);
+    this.#planned.push({ namespace, name, stage, begins, ends, needsAction: false, runs: true });
   }
 
   /** Ends the operations that are over at this instant, and begins those that may begin. */
@@ -89,6 +137,7 @@ class Walk {
       this.#running.delete(uid);
       this.#slots.free(uid);
     }
+    if (this.#wish.halted === true) return;
     const begun = new Set<Waiting>();
     takeTurns(this.#waiting, this.#turns, (waiting) => {
       if (!this.#begins(waiting, at)) return false;
@@ -126,11 +175,11 @@ class Walk {
     }
     if (waiting.notBefore > at) return false;
     this.#slots.take(metadata.uid, room);
-    const ends = after(at, this.#durationMs);
+    const ends = after(at, this.#wish.durationMs);
     this.#running.set(metadata.uid, ends);
     const { namespace = "", name } = metadata;
     const { needsAction } = waiting;
-    this.#planned.push({ namespace, name, stage: stage.name, begins: at, ends, needsAction });
+    this.#planned.push({ namespace, name, stage: stage.name, begins: at, ends, needsAction, runs: false });
     return true;
   }
 
@@ -147,18 +196,32 @@ class Walk {
   plan(from: Date): Plan {
     const stages = this.#rollout.stages.map((stage): PlannedStage => {
       const own = this.#planned.filter((each) => each.stage === stage.name);
+      const { succeeded = 0, passed = false, waitsFor = [] } = this.#progressOf(stage) ?? {};
       const passes = this.#passes(stage);
-      const [first, last] = [own[0], own.at(-1)];
+      const begins = earliest(own.map((each) => each.begins));
+      const ends = own
+        .map((each) => each.ends)
+        .toSorted(byTime)
+        .at(-1);
       return {
         name: stage.name,
         clusters: this.#size(stage),
-        ...(first !== undefined && { begins: first.begins }),
-        ...(last !== undefined && { ends: last.ends }),
+        succeeded,
+        passed,
+        ...(begins instanceof Date && { begins }),
+        ...(ends !== undefined && { ends }),
         ...(passes !== undefined && { passes }),
+        waitsFor: passes === undefined ? waitsFor : [],
       };
     });
-    const never = [...this.#unplaced, ...this.#waiting.map(({ each }) => nameOf(each))];
-    return { from, stages, clusters: this.#planned, never };
+    const rest = this.#waiting.map(({ each }) => nameOf(each));
+    const waits = this.#wish.halted === true || stages.some(({ waitsFor }) => waitsFor.length > 0);
+    const never = [...this.#unplaced, ...(waits ? [] : rest)];
+    return { from, stages, clusters: this.#planned, later: waits ? rest : [], never };
+  }
+
+  #progressOf({ name }: CompiledStage): StageProgress | undefined {
+    return this.#wish.progress?.get(name);
   }
 
   #isOpen(stage: CompiledStage, at: Date): boolean {
@@ -172,17 +235,27 @@ class Walk {
   /** When enough Clusters have succeeded and the soak is over; `undefined`: not known yet, or never. */
   #passes(stage: CompiledStage): Date | undefined {
     const size = this.#size(stage);
-    const needed = neededOf(stage.minSucceeded, size);
+    const { needed, succeeded, soakingSince, passed } = this.#progressOf(stage) ?? {
+      needed: neededOf(stage.minSucceeded, size),
+      succeeded: 0,
+      passed: false,
+    };
+    if (passed) return new Date(0);
     if (size === 0) return needsNone(stage.minSucceeded) ? new Date(0) : undefined;
     if (needed === 0) return new Date(0);
     const ends = this.#planned.filter((each) => each.stage === stage.name).map((each) => each.ends);
-    const enough = ends.toSorted((a, b) => a.getTime() - b.getTime())[needed - 1];
+    const enough =
+      succeeded >= needed ? (soakingSince ?? this.#wish.from) : ends.toSorted(byTime)[needed - succeeded - 1];
     return enough && after(enough, stage.minSuccessTimeMs);
   }
 
   #size({ name }: CompiledStage): number {
     return this.#sizes.get(name) ?? 0;
   }
+}
+
+function byTime(a: Date, b: Date): number {
+  return a.getTime() - b.getTime();
 }
 
 function nameOf({ member: { metadata } }: PlanMember): string {

@@ -1,9 +1,10 @@
 /** The gates of a stage, which must be met for each Cluster before it may begin: gates as in a policy, without waits. */
 
+import { after } from "../policy/instant.ts";
 import { inOwnDecision, lookAt } from "../policy/budget.ts";
-import { type ObjectQuery, wantedInMessage } from "../policy/policy.ts";
+import { type ObjectDemand, type ObjectQuery, wantedInMessage } from "../policy/policy.ts";
 import type { Situation } from "../policy/world.ts";
-import type { CompiledStage } from "./rollout.ts";
+import type { CompiledRollout, CompiledStage } from "./rollout.ts";
 
 export interface OpenGate {
   readonly gate: string;
@@ -36,4 +37,19 @@ export function promotionQueries(
   { world, call, now }: Situation,
 ): readonly ObjectQuery[] {
   return inOwnDecision(() => until.flatMap((gate) => gate.queries?.(world, call, now) ?? []));
+}
+
+/** The kinds of objects that the gates of the stages look at. */
+export function stageDemands({ stages }: CompiledRollout): readonly ObjectDemand[] {
+  return stages.flatMap(({ until }) => until.flatMap(({ demands = [] }) => demands));
+}
+
+/** When time alone can change what the gates of the stages say; an expression that reads the clock is looked at again. */
+export function gateEdges({ stages }: CompiledRollout, now: Date, lookAgainMs: number): readonly Date[] {
+  return stages
+    .flatMap(({ until }) => until)
+    .flatMap(({ windows = [], usesNow }) => [
+      ...windows.flatMap(({ window }) => window.at(now).changesAt ?? []),
+      ...(usesNow === true ? [after(now, lookAgainMs)] : []),
+    ]);
 }

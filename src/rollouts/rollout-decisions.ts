@@ -13,7 +13,7 @@ import { clusterKey } from "../policy/cluster.ts";
 import { covers, isActive } from "../policy/override.ts";
 import type { ObjectDemand, ObjectQuery } from "../policy/policy.ts";
 import type { LiveWorld, Situation, World } from "../policy/world.ts";
-import { promotionQueries } from "./promotion.ts";
+import { promotionQueries, stageDemands } from "./promotion.ts";
 import type { Confirmation, Decision } from "../policy/decision.ts";
 import { type Candidate, ownClaim } from "./claim.ts";
 import { closedFor, type Hold, holdOf, holdText } from "./hold.ts";
@@ -218,7 +218,7 @@ export class Rollouts {
     if (member.mayBeIn !== undefined) return holdOf(rollout, { reason: "TooLarge" });
     const { metadata } = member;
     // Before its stage opens, too: the order decides about the first slots, not who calls first.
-    entry.asked(metadata.uid);
+    if (entry.asked(metadata.uid)) this.#options.onDirty(rollout.name);
     const target = targetOf(rollout.operation, cluster);
     const situation = { world, call, now: now() };
     const closed = closedFor(rollout, status, { stage: member.stage, target }, situation);
@@ -292,9 +292,7 @@ export class Rollouts {
 
   /** The kinds of objects that the gates of stages look at. */
   demands(): readonly ObjectDemand[] {
-    return this.entries().flatMap(({ rollout: { stages } }) =>
-      stages.flatMap(({ until }) => until.flatMap(({ demands = [] }) => demands)),
-    );
+    return this.entries().flatMap(({ rollout }) => stageDemands(rollout));
   }
 
   #holding(
@@ -336,7 +334,7 @@ function hasTurn(entry: RolloutEntry, uid: string): boolean {
 }
 
 function held(decision: Decision, hold: Hold): Decision {
-  const { retryAfterSeconds, wanted: _, ...rollout } = hold;
+  const { retryAfterSeconds, wanted: _, soaksUntil: _soak, ...rollout } = hold;
   return {
     ...decision,
     verdict: "Blocked",

@@ -8,8 +8,9 @@ import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { isAwaited } from "../operations/shows.ts";
 import { compareResourceVersions } from "../policy/cluster.ts";
-import { graceOf, refusalOf } from "./claim.ts";
+import { graceOf, isRenewable, refusalOf } from "./claim.ts";
 import { type Health, healthOf } from "./health.ts";
+import { type AskedOperation, type HeldRows, type HeldWorld, heldRows, isHeld, oldestFirst } from "./held.ts";
 import { BEGINS, type Member, memberOf, targetOf } from "./member.ts";
 import { type CompiledRollout, type CompiledStage, compileRollout } from "./rollout.ts";
 import { Slots } from "./slots.ts";
@@ -18,13 +19,12 @@ import { isSameSpec } from "../memory/same-object.ts";
 import { RolloutQueue, type Waiting } from "./rollout-queue.ts";
 import { atOnce, COSTLY, inSlices, type Steps } from "../turns/slice.ts";
 
-export interface RolloutWorld {
+export interface RolloutWorld extends HeldWorld {
   readonly clusters: Lister<Cluster>;
   readonly namespaces: Lister<Namespace>;
   readonly served: ServedHooks;
   /** When the pending operation of the Cluster began; `undefined`: the Cluster shows none. */
   readonly firstAsked: (clusterUID: string, hook: HookName) => Date | undefined;
-  readonly now: () => Date;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
   /** How long the queue may be out of date; 0: never, and nothing is done in slices. */
@@ -72,6 +72,7 @@ export class RolloutEntry {
   #cost = 0;
   #hasChanged = true;
   #refreshing: Promise<void> | undefined;
+  #held: readonly AskedOperation[] = [];
 
   constructor(object: HookRollout, world: RolloutWorld) {
     this.#world = world;
@@ -131,11 +132,30 @@ export class RolloutEntry {
     this.#hasChanged = true;
   }
 
-  /** Cluster API has called about the Cluster. */
-  asked(uid: string): void {
+  /** Cluster API has called about the Cluster. Returns whether that is new. */
+  asked(uid: string): boolean {
     const nowMs = this.#world.nowMs();
-    if (!this.queue.isAsking(uid, nowMs - graceOf(this.#compiled))) this.#hasChanged = true;
+    const isNew = !this.queue.isAsking(uid, nowMs - graceOf(this.#compiled));
+    if (isNew) this.#hasChanged = true;
     this.queue.asked(uid, nowMs);
+    return isNew;
+  }
+
+  /** The operations that it held when the queue was last brought up to date, the oldest first. */
+  get held(): readonly AskedOperation[] {
+    return this.#held;
+  }
+
+  /** For the status. */
+  heldRows(): HeldRows {
+    return heldRows(this, this.#world);
+  }
+
+  /** Whether the Cluster shows that it waits. */
+  awaits(cluster: Cluster): boolean {
+    const remembered = this.#remembered(cluster);
+    remembered.waits ??= isAwaited(this.hook, cluster, this.#world.served);
+    return remembered.waits;
   }
 
   /** `undefined`: the rollout does not select the Cluster. */
@@ -216,20 +236,33 @@ export class RolloutEntry {
     yield;
     const isOpen = this.#openPlaces();
     const waiting: Waiting[] = [];
+    const asked: AskedOperation[] = [];
     for (const each of known) {
-      const waits = this.#waits(each, slots, isOpen);
-      if (waits !== undefined) waiting.push(waits);
+      const operation = this.#askedOf(each, slots);
+      if (operation !== undefined) {
+        asked.push(operation);
+        const { stage } = operation.member;
+        if (stage !== undefined && !operation.claimExpires && isOpen(operation))
+          waiting.push(this.#waiting(operation, stage));
+      }
       yield;
     }
     this.queue.update({ rollout, slots, waiting, turns: this.status?.turns }, began);
+    const held: AskedOperation[] = [];
+    for (const operation of asked) {
+      if (isHeld(this, this.#world, { operation, isOpen, slots, nowMs: began })) held.push(operation);
+      yield;
+    }
+    this.#held = held.toSorted(oldestFirst);
     this.#cost = nowMs() - began;
   }
 
   /** Whether Clusters of a stage may begin for a target, computed once for thousands of Clusters. */
-  #openPlaces(): (stage: CompiledStage, target: string) => boolean {
+  #openPlaces(): (operation: AskedOperation) => boolean {
     const places = new Map<CompiledStage, Map<string, boolean>>();
     const now = this.#world.now();
-    return (stage, target) => {
+    return ({ member: { stage }, target }): boolean => {
+      if (stage === undefined) return false;
       const known = entryOf(places, stage, () => new Map<string, boolean>());
       const isOpen = (): boolean =>
         refusalOf(this.#compiled, this.status, { stage, target }, now) === undefined;
@@ -237,19 +270,25 @@ export class RolloutEntry {
     };
   }
 
-  #waits(
-    { member, cluster }: KnownMember,
-    slots: Slots,
-    isOpen: (stage: CompiledStage, target: string) => boolean,
-  ): Waiting | undefined {
-    const { stage, marked, metadata } = member;
-    if (stage === undefined || marked || slots.has(metadata.uid)) return undefined;
-    const remembered = this.#remembered(cluster);
-    remembered.waits ??= isAwaited(this.hook, cluster, this.#world.served);
-    const firstAsked = remembered.waits ? this.#world.firstAsked(metadata.uid, this.hook) : undefined;
+  /** `undefined`: the Cluster shows no operation that waits, or has a slot that it may use. */
+  #askedOf({ member, cluster }: KnownMember, slots: Slots): AskedOperation | undefined {
+    const { uid } = member.metadata;
+    if (member.marked || !this.awaits(cluster)) return undefined;
+    const claimExpires = slots.has(uid);
+    if (claimExpires && this.#mayRenew(uid)) return undefined;
+    const firstAsked = this.#world.firstAsked(uid, this.hook);
     const target = targetOf(this.#compiled.operation, cluster);
-    if (firstAsked === undefined || !isOpen(stage, target)) return undefined;
-    // The same object for as long as nothing changes: the queue sorts what is new.
+    return firstAsked && { member, cluster, target, firstAsked, claimExpires };
+  }
+
+  #mayRenew(clusterUID: string): boolean {
+    const own = this.status?.running?.find(({ uid }) => uid === clusterUID);
+    return own === undefined || isRenewable(own, this.#compiled, this.#world.now());
+  }
+
+  /** The same object for as long as nothing changes: the queue sorts what is new. */
+  #waiting({ member, cluster, target, firstAsked }: AskedOperation, stage: CompiledStage): Waiting {
+    const remembered = this.#remembered(cluster);
     if (remembered.waiting?.firstAsked.getTime() !== firstAsked.getTime())
       remembered.waiting = { member: { ...member, stage }, target, firstAsked };
     return remembered.waiting;

@@ -20,7 +20,8 @@ import type { Result } from "../status/policy-reconciler.ts";
 import type { KnownMember, RolloutEntry } from "./rollout-entry.ts";
 import type { Rollouts, RolloutsOptions } from "./rollout-decisions.ts";
 import { untilDue } from "./rollout-due.ts";
-import { computeRolloutStatus, type MemberState } from "./rollout-status.ts";
+import type { MemberState } from "./progress.ts";
+import { computeRolloutStatus } from "./rollout-status.ts";
 
 export interface RolloutReconcilerOptions extends Pick<
   RolloutsOptions,
@@ -186,6 +187,7 @@ export class RolloutReconciler {
         isRebuilding: this.#isRebuilding(object, entry, { scope, now }),
         scope,
         next: entry.queue.head(),
+        holds: entry.heldRows(),
       },
       now,
     );
@@ -215,6 +217,7 @@ export class RolloutReconciler {
       health,
       hasReached: version !== undefined || isAtVersion(cluster),
       lastsUnhealthy: since !== undefined && nowMs - since >= UNHEALTHY_MS,
+      isAwaited: entry.awaits(cluster),
     };
   }
 

@@ -11,35 +11,24 @@ import {
   type RolloutCandidate,
   type RolloutClaim,
   type RolloutFailure,
-  type RolloutStageStatus,
+  type RolloutHeld,
   type RolloutTarget,
 } from "../api/hook-policy.ts";
-import type { Cluster } from "../api/meta.ts";
 import { isCreationOver } from "../operations/shows.ts";
 import { durationText } from "../policy/duration.ts";
-import { after, readTimestamp, timestamp } from "../policy/instant.ts";
-import { type Health, isAtTarget, wants } from "./health.ts";
+import { timestamp } from "../policy/instant.ts";
+import { isAtTarget, wants } from "./health.ts";
 import { whoBegins } from "./claim.ts";
-import { neededOf, needsNone, toleratedOf } from "./limit.ts";
+import type { HeldRows } from "./held.ts";
 import { type Member, targetOf } from "./member.ts";
-import type { CompiledRollout, CompiledStage } from "./rollout.ts";
+import type { CompiledRollout } from "./rollout.ts";
 import { DEADLINE_EXCEEDED, isOverdue, UNCLAIMED, UNHEALTHY, VERSION_CHANGED } from "./slots.ts";
+import { type ByStage, type KnownSlots, type MemberState, stagesOf } from "./progress.ts";
 import { halted, readiness } from "./rollout-conditions.ts";
 import { canHalt, hasPassed } from "./stages.ts";
 import { newestFirst, sharedTargets } from "./target-shares.ts";
 import { withTransitions } from "../status/conditions.ts";
 import { withoutFuture } from "./rollout-instants.ts";
-
-/** A member as memory knows it. */
-export interface MemberState {
-  readonly member: Member;
-  readonly cluster: Cluster;
-  readonly health: Health;
-  /** Whether it has the version of its topology, or had it when it was last seen to succeed. */
-  readonly hasReached: boolean;
-  /** Whether it has been unhealthy for long enough to count as failed. */
-  readonly lastsUnhealthy: boolean;
-}
 
 export interface RolloutInput {
   readonly rollout: CompiledRollout;
@@ -56,11 +45,12 @@ export interface RolloutInput {
   readonly scope: string;
   /** The first of the queue. */
   readonly next: readonly RolloutCandidate[];
+  readonly holds: HeldRows;
 }
 
 export function computeRolloutStatus(given: RolloutInput, now: Date): HookRolloutStatus {
   const input = { ...given, stored: withoutFuture(given.stored, now) };
-  const { rollout, stored, members, isRebuilding, scope, next } = input;
+  const { rollout, stored, members, isRebuilding, scope, next, holds } = input;
   const failures = failuresNow(input, now);
   const failed = failures.slice(0, MAX_FAILED);
   const running = runningNow(input, failures.slice(MAX_FAILED), now);
@@ -77,7 +67,16 @@ export function computeRolloutStatus(given: RolloutInput, now: Date): HookRollou
     ...(failed.length > 0 && { failed }),
     ...(stored?.turns !== undefined && { turns: stored.turns }),
     ...(next.length > 0 && { next: [...next] }),
+    ...(holds.held.length > 0 && { held: holds.held.map((row) => asLongAs(row, stored?.held)) }),
+    // Its absence means that the status is of an operator that did not know the field.
+    heldOmitted: holds.omitted,
   };
+}
+
+/** A replica that has just started does not know since when the Cluster waits. */
+function asLongAs(row: RolloutHeld, stored: readonly RolloutHeld[] = []): RolloutHeld {
+  const before = stored.find(({ uid, target }) => uid === row.uid && target === row.target);
+  return before !== undefined && before.since < row.since ? { ...row, since: before.since } : row;
 }
 
 /**
@@ -272,15 +271,8 @@ function isBeforePass(
   );
 }
 
-interface Slots {
-  readonly running: readonly RolloutClaim[];
-  readonly failed: readonly RolloutFailure[];
-  /** The Clusters that may be members. */
-  readonly unknown: readonly Member[];
-}
-
 /** A target appears when a member waits for it or is upgraded to it, and stays while a member wants it. */
-function targetsNow(input: RolloutInput, slots: Slots, now: Date): RolloutTarget[] {
+function targetsNow(input: RolloutInput, slots: KnownSlots, now: Date): RolloutTarget[] {
   const { rollout, stored, members } = input;
   if (rollout.operation !== "Upgrade") return [withoutVersion(input, slots)];
   const known = (stored?.targets ?? []).map(({ version = "" }) => version);
@@ -312,90 +304,8 @@ function unknownOf(members: readonly MemberState[]): readonly Member[] {
   return members.map(({ member }) => member).filter(({ mayBeIn }) => mayBeIn !== undefined);
 }
 
-type ByStage = ReadonlyMap<CompiledStage | undefined, readonly MemberState[]>;
-
-function stagesOf(
-  { rollout, stored, isPresent, isRebuilding }: RolloutInput,
-  slots: Slots & { readonly byStage: ByStage },
-  version: string,
-  now: Date,
-): RolloutStageStatus[] {
-  const before = stored?.targets?.find((target) => target.version === version)?.stages ?? [];
-  return rollout.stages.map((stage) => {
-    const known = before.find(({ name }) => name === stage.name);
-    const own = slots.byStage.get(stage) ?? [];
-    const unknown = slots.unknown.filter(({ mayBeIn }) => mayBeIn?.includes(stage) === true).length;
-    const { needed, ...counts } = countStage(own, slots, { version, stage, rollout, unknown });
-    const isMet = counts.succeeded >= needed && (own.length > 0 || needsNone(stage.minSucceeded));
-    const since = (isRebuilding ? undefined : known?.soakingSince) ?? timestamp(now);
-    const mayPass = isPresent || known?.passed === true;
-    return {
-      name: stage.name,
-      ...counts,
-      ...(isMet ? soakOf(stage, since, mayPass, now) : { passed: false }),
-    };
-  });
-}
-
-function soakOf(
-  { minSuccessTimeMs }: CompiledStage,
-  soakingSince: string,
-  mayPass: boolean,
-  now: Date,
-): Pick<RolloutStageStatus, "soakingSince" | "passed"> {
-  const since = readTimestamp(soakingSince);
-  return { soakingSince, passed: mayPass && since !== undefined && after(since, minSuccessTimeMs) <= now };
-}
-
-type Counts = Omit<RolloutStageStatus, "name" | "soakingSince" | "passed"> & { readonly needed: number };
-
-interface Judged {
-  readonly version: string;
-  readonly stage: CompiledStage;
-  readonly rollout: CompiledRollout;
-  /** How many Clusters may be in the stage. */
-  readonly unknown: number;
-}
-
-/**
- * Failures that are ignored or tolerated do not count among the members of which `minSucceeded` is a share. Clusters that may be
- * members do, and have not succeeded.
- */
-function countStage(
-  own: readonly MemberState[],
-  { running, failed }: Slots,
-  { version, stage, rollout, unknown }: Judged,
-): Counts {
-  const runs = new Set(running.filter(({ target }) => target === version).map(({ uid }) => uid));
-  const hasFailed = new Set(
-    failed.filter(({ target, reason }) => target === version && reason !== UNCLAIMED).map(({ uid }) => uid),
-  );
-  const counts = { notAsked: 0, waiting: 0, running: 0, succeeded: 0, failed: 0 };
-  for (const state of own) counts[stateOf(state)] += 1;
-  const members = new Set(own.map(({ member }) => member.metadata.uid));
-  const counting = failed.filter(
-    (failure) => failure.target === version && members.has(failure.uid) && canHalt(rollout, failure),
-  ).length;
-  const tolerated = toleratedOf(stage.maxFailures, own.length);
-  const ignored = counts.failed - Math.min(counting, counts.failed);
-  const judged = own.length - ignored - Math.min(counting, tolerated);
-  return {
-    members: own.length,
-    ...counts,
-    needed: neededOf(stage.minSucceeded, Math.max(0, judged) + unknown),
-  };
-
-  function stateOf({ member, cluster, health, hasReached }: MemberState): keyof typeof counts {
-    const { uid } = member.metadata;
-    if (hasFailed.has(uid)) return "failed";
-    if (runs.has(uid) || (member.marked && targetOf("Upgrade", cluster) === version)) return "running";
-    if (!wants(cluster, version)) return "notAsked";
-    return hasReached && health === "Healthy" ? "succeeded" : "waiting";
-  }
-}
-
 /** Creations and deletions have no version, and their stages never pass: only the slots limit them. */
-function withoutVersion({ rollout, members }: RolloutInput, { running, failed }: Slots): RolloutTarget {
+function withoutVersion({ rollout, members }: RolloutInput, { running, failed }: KnownSlots): RolloutTarget {
   const runs = new Set(running.map(({ uid }) => uid));
   const waits = ({ member: { metadata, marked }, cluster }: MemberState): boolean =>
     !marked &&

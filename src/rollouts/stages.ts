@@ -27,6 +27,22 @@ export function closedBy(
   return stages.slice(0, stages.indexOf(stage)).find((before) => !hasPassed(before, known, now));
 }
 
+/** When the stage has soaked; `undefined`: it does not soak for the target, or has to be judged again. */
+export function soakEnd(
+  { stages }: CompiledRollout,
+  status: Pick<HookRolloutStatus, "targets"> | undefined,
+  { stage, target }: { readonly stage: string | undefined; readonly target: string },
+  now: Date,
+): Date | undefined {
+  const known = status?.targets
+    ?.find(({ version = "" }) => version === target)
+    ?.stages.find(({ name }) => name === stage);
+  const since = readTimestamp(known?.soakingSince);
+  const soakMs = stages.find(({ name }) => name === stage)?.minSuccessTimeMs;
+  const end = since === undefined || soakMs === undefined ? undefined : after(since, soakMs);
+  return end !== undefined && end > now ? end : undefined;
+}
+
 /** `known`: the stages of one target. `passed` alone is not enough: the soak may have become longer since. */
 export function hasPassed(
   { name, minSuccessTimeMs }: CompiledStage,

@@ -54,7 +54,7 @@ describe("the page of a fleet", () => {
       if (write) await page.screenshot({ path });
       assert.ok((await stat(path)).size < MAX_PICTURE_BYTES, path);
     };
-    await page.getByRole("heading", { name: "7 held" }).waitFor();
+    await page.getByRole("heading", { name: "7 Clusters held" }).waitFor();
     await take("held");
     await page.goto(`${ui.url}#/cluster/search/index-1`);
     await page.getByText("observed").first().waitFor();
@@ -80,7 +80,7 @@ describe("the page of a fleet", () => {
     if ("missing" in started) return t.skip(started.missing);
     await holdMany(cp);
     const { page } = await open(started.browser, ui.url);
-    await page.getByRole("heading", { name: `${MANY + 7} held` }).waitFor();
+    await page.getByRole("heading", { name: `${MANY + 7} Clusters held` }).waitFor();
     const place = page.locator('[aria-posinset="5001"]');
     await page.evaluate(`document.querySelector(".list").scrollTop = 5000 * 64`);
     await place.waitFor();
@@ -92,7 +92,7 @@ describe("the page of a fleet", () => {
     t.diagnostic(`the slowest of 100 steps of scrolling drew in ${String(slowest)} ms`);
     await page.keyboard.press("/");
     await page.keyboard.type(ONE);
-    await page.getByRole("heading", { name: `1 held of ${MANY + 7}` }).waitFor();
+    await page.getByRole("heading", { name: `1 Cluster held of ${MANY + 7}` }).waitFor();
     // The list may still scroll to its new top, and draw its rows anew, so that a row loses the key.
     const row = page.getByRole("listitem").filter({ hasText: ONE }).first();
     await cp.waitFor("the Cluster's page", async () => {
@@ -106,7 +106,7 @@ describe("the page of a fleet", () => {
     await page.goBack();
     await page.getByRole("searchbox").fill("");
     await page.getByLabel("Policy").selectOption({ index: 8 });
-    await page.getByRole("heading", { name: `${ROWS} held of ${MANY + 7}` }).waitFor();
+    await page.getByRole("heading", { name: `${ROWS} Clusters held of ${MANY + 7}` }).waitFor();
     await page.context().close();
   });
 });

@@ -95,9 +95,9 @@ describe("hookpolicy ui", () => {
   test("what is held appears and goes without a reload, and the copied command releases it", async (t) => {
     if ("missing" in started) return t.skip(started.missing);
     const { page, complaints, requests } = await opened(t);
-    await page.getByRole("heading", { name: "1 held" }).waitFor();
+    await page.getByRole("heading", { name: "1 Cluster held" }).waitFor();
     await lab.ask(HOOK, NS, "c2");
-    await page.getByRole("heading", { name: "2 held" }).waitFor();
+    await page.getByRole("heading", { name: "2 Clusters held" }).waitFor();
     await page.getByRole("listitem").filter({ hasText: "c2" }).getByRole("button").click();
     await page.getByText("Copied").waitFor();
     const command = await page.evaluate("navigator.clipboard.readText()");
@@ -114,7 +114,7 @@ describe("hookpolicy ui", () => {
       lab.cp.adminKubeconfig,
     ]);
     assert.equal(code, 0, stderr);
-    await page.getByRole("heading", { name: "1 held" }).waitFor();
+    await page.getByRole("heading", { name: "1 Cluster held" }).waitFor();
     assert.deepEqual(complaints, []);
     assert.ok(requests.length > 3);
     assert.deepEqual(
@@ -126,7 +126,7 @@ describe("hookpolicy ui", () => {
   test("the list follows a typed letter at once, so that nothing that is drawn meanwhile puts the old text back", async (t) => {
     if ("missing" in started) return t.skip(started.missing);
     const { page } = await opened(t);
-    await page.getByRole("heading", { name: "1 held" }).waitFor();
+    await page.getByRole("heading", { name: "1 Cluster held" }).waitFor();
     assert.equal(await page.evaluate(TYPED), "Nothing that is held matches.");
     await page.getByText("Nothing that is held matches.").waitFor();
     assert.equal(await page.getByRole("searchbox").inputValue(), "§");
@@ -135,7 +135,7 @@ describe("hookpolicy ui", () => {
   test("the keyboard alone filters, moves, opens a Cluster and goes to every page", async (t) => {
     if ("missing" in started) return t.skip(started.missing);
     const { page } = await opened(t);
-    await page.getByRole("heading", { name: "1 held" }).waitFor();
+    await page.getByRole("heading", { name: "1 Cluster held" }).waitFor();
     await page.keyboard.press("/");
     await page.keyboard.type("nothing-like-it");
     await page.getByText("Nothing that is held matches.").waitFor();

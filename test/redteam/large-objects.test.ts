@@ -150,7 +150,14 @@ test("a scrape goes through the held operations once", async () => {
   held.values = () => ((looks += 1), values());
   const metrics = createMetrics({ capiVersion: "1.14" });
   const objects = { informers: () => [] } as never;
-  followMemory(metrics, { store, queue: { depth: 0 } as never, named: [], objects, now: () => NOW });
+  followMemory(metrics, {
+    store,
+    rollouts: { entries: () => [] },
+    queue: { depth: 0 } as never,
+    named: [],
+    objects,
+    now: () => NOW,
+  });
   const [text] = await Promise.all([metrics.text(), metrics.text()]);
   assert.match(text, /^hookpolicy_held_clusters\{hook="BeforeClusterDelete"\} 1$/m);
   assert.match(text, /^hookpolicy_policy_decisions\{.*\} 1$/m);

@@ -14,7 +14,9 @@ import {
   GROUP,
   MAX_CONDITION_MESSAGE,
   MAX_DECISIONS,
+  MAX_AWAITED,
   MAX_FAILED,
+  MAX_HELD,
   MAX_NEXT,
   MAX_RECENT,
   MAX_ROW_MESSAGE,
@@ -132,6 +134,9 @@ test("the CRDs agree with the constants", () => {
   assert.equal(at(rollout, "status.failed").maxItems, MAX_FAILED);
   assert.equal(at(rollout, "status.failed[].message").maxLength, MAX_ROW_MESSAGE);
   assert.equal(at(rollout, "status.next").maxItems, MAX_NEXT);
+  assert.equal(at(rollout, "status.held").maxItems, MAX_HELD);
+  assert.equal(at(rollout, "status.held[].message").maxLength, MAX_ROW_MESSAGE);
+  assert.equal(at(rollout, "status.targets[].stages[].waitsFor").maxItems, MAX_AWAITED);
   for (const { spec } of [own, fleet, override, rollout]) assert.equal(spec.versions[0].name, VERSION);
 });
 

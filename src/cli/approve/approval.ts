@@ -27,7 +27,8 @@ import { notCalled, omittedRows } from "../fleet/caveats.ts";
 import { expectedCall } from "../../operations/call.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { gateOf } from "../get/held.ts";
-import type { PolicyRef } from "../../policy/policy-ref.ts";
+import type { HolderRef, PolicyRef } from "../../policy/policy-ref.ts";
+import { explainRollouts } from "../explain/rollout-hold.ts";
 
 /** An annotation or a label to be set. */
 export interface Mark extends Settable {
@@ -46,8 +47,10 @@ export interface Approval extends GateRef {
   readonly mark: Mark;
 }
 
-/** A gate or rule that holds the operation despite the approval. */
-export interface Obstacle extends GateRef {
+/** A gate, rule or rollout that holds the operation despite the approval. */
+export interface Obstacle extends Omit<GateRef, "policy"> {
+  /** The rule of a rollout is the stage of the Cluster. */
+  readonly policy: HolderRef;
   /** Says what the gate waits for, or why that is unknown. */
   readonly text: string;
   /** When time alone releases what the policy holds. */
@@ -121,7 +124,7 @@ export function planApproval(
     hook !== undefined && chosen.length === 0 ? [{ call: expectedCall(hook, cluster) }] : chosen;
   const held = operations
     .map((operation) => ({ operation, decision: judge(scene, operation) }))
-    .filter(({ decision }) => decision.holds)
+    .filter(({ operation, decision }) => decision.holds || rolloutObstacles(scene, operation).length > 0)
     .map(({ operation, decision }) => ({
       ...operation,
       approvals: approvalsOf(scene, operation.call, decision),
@@ -274,18 +277,33 @@ function prospects(
   const world = worldOf(scene, operation, marks);
   const { trace } = judge(scene, operation, marks);
   const releasedAt = forecast(scene.policies, world, operation.call, scene.now);
+  const ofPolicies = trace.flatMap((policy, index) => {
+    const compiled = scene.policies[index];
+    if (!policy.holds || compiled === undefined) return [];
+    const release = forecast([compiled], world, operation.call, scene.now);
+    return obstaclesOf(policy, release).map((obstacle) => ({
+      ...obstacle,
+      ...withheldFrom(scene, obstacle, operation.call),
+    }));
+  });
+  const ofRollouts = rolloutObstacles(scene, operation);
   return {
-    obstacles: trace.flatMap((policy, index) => {
-      const compiled = scene.policies[index];
-      if (!policy.holds || compiled === undefined) return [];
-      const release = forecast([compiled], world, operation.call, scene.now);
-      return obstaclesOf(policy, release).map((obstacle) => ({
-        ...obstacle,
-        ...withheldFrom(scene, obstacle, operation.call),
-      }));
-    }),
-    ...(releasedAt !== undefined && { releasedAt }),
+    obstacles: [...ofPolicies, ...ofRollouts],
+    ...(releasedAt !== undefined && ofRollouts.length === 0 && { releasedAt }),
   };
+}
+
+/** The rollouts that hold the operation as it is now: no mark gives it a slot. */
+function rolloutObstacles(scene: Scene, operation: Operation): readonly Obstacle[] {
+  const world = worldOf(scene, operation, undefined);
+  return explainRollouts(scene.fleet, { world, call: operation.call, now: scene.now })
+    .filter(({ holds }) => holds)
+    .map(({ rollout: name, stage = "", message }) => ({
+      policy: { kind: "HookRollout", name },
+      rule: stage,
+      text: message,
+      unknown: false,
+    }));
 }
 
 function withheldFrom(scene: Scene, gate: GateRef, call: HookCall): Pick<Obstacle, "withheld"> {
@@ -295,7 +313,7 @@ function withheldFrom(scene: Scene, gate: GateRef, call: HookCall): Pick<Obstacl
   return reasons.length === 0 ? {} : { withheld: [...new Set(reasons)].join("; or ") };
 }
 
-function obstaclesOf({ policy, rules }: PolicyTrace, release: Date | undefined): Obstacle[] {
+function obstaclesOf({ policy, rules }: PolicyTrace, release: Date | undefined): (Obstacle & GateRef)[] {
   const rest = { ...(release !== undefined && { release }) };
   return rules
     .filter(({ holds }) => holds)

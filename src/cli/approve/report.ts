@@ -74,7 +74,7 @@ function operationLines(
       { label: "", text: markText(mark, { cluster }) },
     ]),
     ...obstacles.flatMap((obstacle) => [
-      { label: "held by", text: `${gateName(obstacle)} ${obstacle.text}` },
+      { label: "held by", text: obstacleText(obstacle) },
       ...(obstacle.withheld === undefined ? [] : [{ label: "", text: `not set: ${obstacle.withheld}` }]),
       { label: "", text: releaseText(obstacle) },
     ]),
@@ -82,7 +82,12 @@ function operationLines(
   return [`${colour.bold(`${call.hook} of ${nameOf(cluster)}`)}, ${asked}`, ...indented(details, columns)];
 }
 
-function gateName({ policy, rule, gate }: GateRef): string {
+/** The message of a rollout begins with its name. */
+function obstacleText(obstacle: Obstacle): string {
+  return obstacle.policy.kind === "HookRollout" ? obstacle.text : `${gateName(obstacle)} ${obstacle.text}`;
+}
+
+function gateName({ policy, rule, gate }: GateRef | Obstacle): string {
   return `${policyName(policy)} ${gate === undefined ? rule : `${rule}/${gate}`}`;
 }
 

@@ -27,7 +27,7 @@ import {
 export function ready(evidence: Evidence, { fleet }: CoverageSurvey): Finding {
   const { policies, deployments } = evidence;
   if (!policies.ok) return unread(policies);
-  if (fleet.policies.length === 0) return warning("there is no policy: nothing is held", "hookpolicy init");
+  if (fleet.policies.length === 0) return withoutPolicies(fleet);
   const bad = fleet.policies.flatMap(notReady);
   if (bad.length > 0) return problems("error", `${counted(bad.length, "policy")} not Ready`, bad);
   const all = counted(fleet.policies.length, "policy");
@@ -53,6 +53,12 @@ export function ready(evidence: Evidence, { fleet }: CoverageSurvey): Finding {
   return ok(
     `${all}, all Ready${deployments.ok ? "" : " by their statuses; whether the operator runs is not known"}`,
   );
+}
+
+function withoutPolicies({ rollouts }: CoverageSurvey["fleet"]): Finding {
+  return rollouts.some(({ compiled }) => compiled.mode === "Enforce")
+    ? ok("there is no policy: only HookRollouts hold Clusters")
+    : warning("there is no policy: nothing is held", "hookpolicy init");
 }
 
 function notReady(policy: FleetPolicy): Problem[] {

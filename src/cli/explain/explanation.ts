@@ -5,10 +5,7 @@ import { HOOK_NAMES, type HookCall, type HookName } from "../../api/runtime-hook
 import { hasEnded } from "../../operations/ended.ts";
 import { type PendingOperation, newOperation } from "../../operations/operation.ts";
 import { targetVersion } from "../../policy/target-version.ts";
-import { isAwaited } from "../../operations/shows.ts";
 import { clusterKey } from "../../policy/cluster.ts";
-import { readTimestamp } from "../../policy/instant.ts";
-import { BEGINS } from "../../rollouts/member.ts";
 import type { Attempt } from "../../operations/attempt.ts";
 import type { Admitted } from "../../policy/admission.ts";
 import type { Decision, Verdict } from "../../policy/decision.ts";
@@ -20,7 +17,7 @@ import { comingFrom, expectedCall, skipsMinor } from "../../operations/call.ts";
 import { type ExplainedPolicy, explainPolicy } from "./policy-explanation.ts";
 import { explainRequest, verdictAt } from "./request-explanation.ts";
 import { type ExplainedRollout, explainRollouts, rolloutQueries } from "./rollout-hold.ts";
-import { isOf } from "./rollout-turn.ts";
+import { underRollouts } from "./rollout-spans.ts";
 import type { StatusContext, Unread } from "./stored-status.ts";
 import { wayOut, type WayOut } from "./way-out.ts";
 import type { Fleet } from "../fleet/fleet.ts";
@@ -118,14 +115,15 @@ export function queriesFor(fleet: Fleet, options: ExplainOptions): readonly Obje
   });
 }
 
-/** The verdicts of the policies from now on, for each operation of the explanation; without those of rollouts. */
+/** The verdicts of policies and rollouts from now on, for each operation of the explanation; a rollout as its status is now. */
 export function spansAhead(fleet: Fleet, options: ExplainOptions, to: Date): readonly (readonly Span[])[] {
   const { cluster, now } = options;
   const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
   return subjects(fleet, options).map(({ call, state }) => {
     const operation = { policies, world: fleet.world(cluster, state), call, state };
     const seconds = (to.getTime() - now.getTime()) / 1000 / MAX_SAMPLES;
-    return spansOf(walk({ ...operation, lookAgain: () => seconds }, now, to), to);
+    const spans = spansOf(walk({ ...operation, lookAgain: () => seconds }, now, to), to);
+    return underRollouts(fleet, { world: operation.world, call }, { spans, sampleMs: seconds * 1000 });
   });
 }
 
@@ -146,7 +144,7 @@ function subjects(fleet: Fleet, options: ExplainOptions): readonly Subject[] {
   if (request !== undefined) return requested(request, options);
   const pending = fleet.pendingOperations(cluster);
   if (hook === undefined) {
-    return [...pending, ...heldByRollouts(fleet, pending, options)]
+    return pending
       .toSorted((a, b) => HOOK_NAMES.indexOf(a.call.hook) - HOOK_NAMES.indexOf(b.call.hook))
       .map((state) => ({ call: comingFrom(state.call, options.fromVersion), state, isPending: true }));
   }
@@ -174,24 +172,6 @@ function notReviewedNote(
 ): string | undefined {
   const attempt = requestOf(request, cluster, { to });
   return "why" in attempt ? `Cluster ${clusterKey(cluster)} ${attempt.why}` : undefined;
-}
-
-/** Operations that only rollouts hold: no policy's status has a row, but the Cluster shows that it waits. */
-function heldByRollouts(
-  { rollouts, served }: Fleet,
-  pending: readonly PendingOperation[],
-  { cluster, now }: ExplainOptions,
-): readonly PendingOperation[] {
-  const hooks = new Set(rollouts.map(({ compiled }) => BEGINS[compiled.operation]));
-  return [...hooks]
-    .filter((hook) => !pending.some(({ call }) => call.hook === hook) && isAwaited(hook, cluster, served))
-    .map((hook) => {
-      const since = rollouts
-        .flatMap(({ status }) => status.next ?? [])
-        .find((each) => isOf(each, cluster))?.since;
-      const operation = newOperation(expectedCall(hook, cluster), cluster, now, undefined);
-      return { ...operation, firstAsked: readTimestamp(since) ?? operation.firstAsked };
-    });
 }
 
 function explainOperation(

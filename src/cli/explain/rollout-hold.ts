@@ -1,15 +1,16 @@
 /** Explains from the statuses of HookRollouts what they say about an operation that every policy releases. */
 
-import { CONDITION } from "../../api/hook-policy.ts";
+import { CONDITION, type RolloutStageStatus } from "../../api/hook-policy.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
 import { targetVersion } from "../../policy/target-version.ts";
 import { closedFor, type Hold, holdOf, holdText } from "../../rollouts/hold.ts";
 import { BEGINS, type Member, memberOf } from "../../rollouts/member.ts";
 import { promotionQueries } from "../../rollouts/promotion.ts";
 import { countingFailures, haltingStage } from "../../rollouts/stages.ts";
-import { liftingOverride } from "../fleet/lifting.ts";
+import { liftingOverride } from "../../rollouts/lifting.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
 import type { Situation } from "../../policy/world.ts";
+import { soakEndText, waitsForText } from "../rollout/stage-text.ts";
 import { type RolloutAnswer, passes, turnOf } from "./rollout-turn.ts";
 
 export interface ExplainedRollout {
@@ -97,23 +98,34 @@ function why(
   if (reason === "Paused") return pauseReason === undefined ? [] : [`it was paused because: ${pauseReason}`];
   if (reason === "Halted") return failures(compiled, status);
   if (reason === "NotReady") return unready(status);
-  return reason === "StageClosed" ? progress(status, stage, target) : [];
+  return reason === "StageClosed" ? progress({ compiled, status }, stage, target) : [];
 }
 
 function progress(
-  { targets }: FleetRollout["status"],
+  { compiled, status }: Pick<FleetRollout, "compiled" | "status">,
   stage: string | undefined,
   target: string,
 ): readonly string[] {
-  const row = targets
+  const row = status.targets
     ?.find(({ version = "" }) => version === target)
     ?.stages.find(({ name }) => name === stage);
   if (row === undefined) return [`the status does not say yet how far stage ${stage} is to ${target}`];
   const { members, succeeded, running, failed, notAsked, soakingSince } = row;
   return [
     `stage ${stage} to ${target}: ${succeeded} of ${members} succeeded, ${running} running, ${failed} failed, ${notAsked} not asked`,
-    ...(soakingSince === undefined ? [] : [`minSuccessTime counts from ${soakingSince}`]),
+    ...(soakingSince === undefined
+      ? []
+      : [`stage ${stage} soaks since ${soakingSince}${soakEnds(compiled, row)}`]),
+    ...[waitsForText(row)].flatMap((text) => (text === undefined ? [] : [`stage ${text}`])),
   ];
+}
+
+function soakEnds(
+  { stages }: FleetRollout["compiled"],
+  { name, soakingSince = "" }: RolloutStageStatus,
+): string {
+  const soakMs = stages.find((stage) => stage.name === name)?.minSuccessTimeMs ?? 0;
+  return soakEndText(soakingSince, soakMs);
 }
 
 function unready({ conditions = [] }: FleetRollout["status"]): readonly string[] {

@@ -74,7 +74,7 @@ function limitsOf(
 }
 
 /** The queue names Clusters without their uid. */
-export function isOf(
+function isOf(
   { namespace, name }: Pick<RolloutCandidate, "namespace" | "name">,
   { metadata }: Pick<Cluster, "metadata">,
 ): boolean {

@@ -49,6 +49,7 @@ import {
 } from "./kinds.ts";
 import { itemKind } from "../files/parsed.ts";
 import type { Reader } from "../../policy/mark-readers.ts";
+import { rolloutOperations } from "./rollout-operations.ts";
 import { lookup } from "../../policy/selector.ts";
 import { memberOf } from "../../rollouts/member.ts";
 import { type CompiledRollout, compileRollout } from "../../rollouts/rollout.ts";
@@ -203,8 +204,8 @@ export class Fleet {
   }
 
   /**
-   * The waiting operations, from the statuses of policies and from a deletion in progress: what the operator would know
-   * after a restart.
+   * The waiting operations, from the statuses of policies and rollouts and from a deletion in progress: what the operator
+   * would know after a restart.
    */
   pendingOperations(cluster: Cluster): readonly PendingOperation[] {
     const { namespace: name = "", uid } = cluster.metadata;
@@ -217,7 +218,12 @@ export class Fleet {
       const operation = adoptRow(row, { ...context, policy, status, known: operations.get(row.hook) });
       if (operation !== undefined) operations.set(row.hook, operation);
     }
-    return [...operations.values()].map(firstOfAll);
+    const { rollouts, served } = this;
+    const ofRollouts = rolloutOperations(cluster, { rollouts, served, now: this.#now });
+    return [
+      ...[...operations.values()].map(firstOfAll),
+      ...ofRollouts.filter(({ call }) => !operations.has(call.hook)),
+    ];
   }
 }
 

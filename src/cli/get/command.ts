@@ -1,4 +1,4 @@
-/** `hookpolicy get`: what policies hold across the fleet. */
+/** `hookpolicy get`: what policies and rollouts hold across the fleet. */
 
 import type { Command } from "commander";
 import { addExamples, choice, programName } from "../command.ts";
@@ -43,7 +43,7 @@ export function addGet(program: Command): void {
     .command("get")
     .summary("what is held across the fleet")
     .description(
-      "Lists the operations that policies hold, as the operator reports them in the status of the policies: the longest first.",
+      "Lists the operations that policies and rollouts hold, as the operator reports them in their statuses: the longest first.",
     )
     .option("-A, --all-namespaces", "Clusters of all namespaces")
     .option("-n, --namespace <namespace>", "Clusters of this namespace; default: the context's")
@@ -72,21 +72,23 @@ interface Query {
 
 async function get(flags: Flags, program: string): Promise<void> {
   const { contextNamespace, withApiServer } = await import("../fleet/live-fleet.ts");
-  const { followHeld, operatorSeen, readHeld } = await import("./follow-held.ts");
+  const { followHeld, holdersOf, operatorSeen, readHeld, unreadNotes } = await import("./follow-held.ts");
   await reading(() =>
     withApiServer(flags, async (client) => {
       const own = flags.namespace ?? contextNamespace(flags);
       const namespace = flags.allNamespaces === true ? undefined : own;
       const query = { flags, program, namespace };
-      const { policies, unread } = await readHeld(client, namespace);
-      if (unread !== undefined) {
-        stderr.line(`warning: ${unread}: what ClusterHookPolicies hold is not shown`);
-      }
-      if (flags.watch !== true) return await print(policies, await operatorSeen(client), query);
-      const scope = { cluster: unread === undefined, ...(namespace !== undefined && { namespace }) };
+      const view = await readHeld(client, namespace);
+      stderr.lines(unreadNotes(view).map((note) => `warning: ${note}`));
+      if (flags.watch !== true) return await print(holdersOf(view), await operatorSeen(client), query);
+      const scope = {
+        cluster: view.unread === undefined,
+        rollouts: !("unread" in view.rollouts),
+        ...(namespace !== undefined && { namespace }),
+      };
       const readerIsGone = untilReaderIsGone();
-      const onPolicies = await watcherFor(query);
-      await followHeld(client, scope, { onPolicies, onLost: tellLost }, readerIsGone);
+      const onHolders = await watcherFor(query);
+      await followHeld(client, scope, { onHolders, onLost: tellLost }, readerIsGone);
     }),
   );
 }
@@ -101,10 +103,10 @@ function viewFor({ flags, program }: Query): HeldView {
   };
 }
 
-async function print(policies: readonly RawObject[], seen: Date | undefined, query: Query): Promise<void> {
+async function print(holders: readonly RawObject[], seen: Date | undefined, query: Query): Promise<void> {
   const { heldBy } = await import("./held.ts");
   const { heldJson, heldLines } = await import("./report.ts");
-  const fleet = { ...heldBy(policies, query.namespace), ...(seen && { operatorSeen: seen }) };
+  const fleet = { ...heldBy(holders, query.namespace), ...(seen && { operatorSeen: seen }) };
   if (query.flags.output === "json") return stdout.json(heldJson(fleet, new Date()));
   stderr.lines(emptyLines(fleet, query));
   stdout.lines(heldLines(fleet, viewFor(query)));
@@ -119,7 +121,7 @@ function emptyLines({ held, omitted }: HeldFleet, { namespace }: Query): string[
 const REDRAW_MS = 10_000;
 
 /** A terminal is redrawn; any other output gets a line for each change. */
-async function watcherFor(query: Query): Promise<(policies: readonly RawObject[]) => void> {
+async function watcherFor(query: Query): Promise<(holders: readonly RawObject[]) => void> {
   const { heldBy } = await import("./held.ts");
   const { heldLines } = await import("./report.ts");
   const { heldStream } = await import("./held-stream.ts");
@@ -132,14 +134,14 @@ async function watcherFor(query: Query): Promise<(policies: readonly RawObject[]
     };
     setInterval(draw, REDRAW_MS).unref();
     process.stdout.on("resize", draw);
-    return (policies) => {
-      fleet = heldBy(policies, namespace);
+    return (holders) => {
+      fleet = heldBy(holders, namespace);
       draw();
     };
   }
   const json = flags.output === "json";
   const next = heldStream({ json, program, connection: connectionWords(flags) });
-  return (policies) => {
-    stdout.lines(next(heldBy(policies, namespace), new Date()));
+  return (holders) => {
+    stdout.lines(next(heldBy(holders, namespace), new Date()));
   };
 }

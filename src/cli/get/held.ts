@@ -1,16 +1,18 @@
-/** Lists what policies hold, from their statuses. */
+/** Lists what policies and rollouts hold, from their statuses: the one notion of "held" of every command. */
 
 import { compareText } from "../../lib/compare-text.ts";
 import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
-import type { DecisionRow, GateSpec, RuleSpec } from "../../api/hook-policy.ts";
+import type { DecisionRow, GateSpec, HookRollout, RolloutHeld, RuleSpec } from "../../api/hook-policy.ts";
 import { holdsAnyway } from "../../policy/decide.ts";
 import { isMetByMarks } from "../../policy/gates/gates.ts";
-import { policyName, type PolicyRef } from "../../policy/policy-ref.ts";
-import { policyKind, type RawObject, viewPolicy } from "../fleet/kinds.ts";
+import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
+import { BEGINS } from "../../rollouts/member.ts";
+import { ownKind, policyKind, type RawObject, viewPolicy, viewRollout } from "../fleet/kinds.ts";
 
-/** An operation of a Cluster, with one policy that holds it. */
+/** An operation of a Cluster, with one policy or rollout that holds it. */
 export interface HeldOperation {
-  readonly policy: PolicyRef;
+  readonly policy: HolderRef;
+  /** A rollout's row has the stage of the Cluster as its rule. */
   readonly row: DecisionRow & { readonly verdict: "Blocked" | "NotEvaluable" };
   /** Whether `hookpolicy approve` can meet the gate. */
   readonly approvable: boolean;
@@ -19,9 +21,9 @@ export interface HeldOperation {
 export interface HeldFleet {
   /** The operation that waits longest comes first. */
   readonly held: readonly HeldOperation[];
-  /** Held operations beyond the rows of a policy's status. */
-  readonly omitted: readonly { readonly policy: PolicyRef; readonly count: number }[];
-  /** Clusters that Audit policies would hold, counted once per policy. */
+  /** Held operations beyond the rows of a status. */
+  readonly omitted: readonly { readonly policy: HolderRef; readonly count: number }[];
+  /** Clusters that Audit policies and rollouts would hold, counted once for each of them. */
   readonly wouldBlock: number;
   /** Policies whose status the operator has to write again, with the instant. */
   readonly due: readonly Due[];
@@ -30,7 +32,7 @@ export interface HeldFleet {
 }
 
 export interface Due {
-  readonly policy: PolicyRef;
+  readonly policy: HolderRef;
   readonly since: string;
 }
 
@@ -62,7 +64,7 @@ export function overdue({ due }: HeldFleet, now: Date): readonly Due[] {
 
 /** `namespace`: only its Clusters; operations that a status leaves out are counted for every namespace. */
 export function heldBy(objects: readonly RawObject[], namespace?: string): HeldFleet {
-  const policies = objects.flatMap(policyOf);
+  const policies = objects.flatMap(holderOf);
   return {
     held: policies.flatMap((policy) => heldOf(policy, namespace)).toSorted(oldestFirst),
     omitted: policies.flatMap(({ ref, omitted }) => (omitted > 0 ? [{ policy: ref, count: omitted }] : [])),
@@ -73,15 +75,16 @@ export function heldBy(objects: readonly RawObject[], namespace?: string): HeldF
   };
 }
 
-interface Policy {
-  readonly ref: PolicyRef;
+interface Holder {
+  readonly ref: HolderRef;
   readonly spec: unknown;
   readonly rows: readonly DecisionRow[];
   readonly omitted: number;
   readonly due: string | undefined;
 }
 
-function policyOf(raw: RawObject): Policy[] {
+function holderOf(raw: RawObject): Holder[] {
+  if (ownKind(raw) === "HookRollout") return [holderOfRollout(viewRollout(raw))];
   const kind = policyKind(raw);
   if (kind === undefined) return [];
   const { metadata, spec, status } = viewPolicy(kind, raw);
@@ -91,7 +94,21 @@ function policyOf(raw: RawObject): Policy[] {
   return [{ ref, spec, rows, omitted: status?.decisionsOmitted ?? 0, due: status?.nextTransitionTime }];
 }
 
-function heldOf({ ref, spec, rows }: Policy, namespace: string | undefined): HeldOperation[] {
+/** A status without the number of omitted rows is of an operator that does not write the rows: its Clusters are counted. */
+function holderOfRollout({ metadata: { name }, spec, status = {} }: HookRollout): Holder {
+  const hook = BEGINS[spec.operation];
+  const verdict = spec.mode === "Audit" ? "WouldBlock" : "Blocked";
+  const { held, summary, heldOmitted = summary?.waiting ?? 0 } = status;
+  const rows = (Array.isArray(held) ? held : []).map((row: RolloutHeld): DecisionRow => {
+    const { uid, name: cluster, target, stage = "", since, ...rest } = row;
+    const shown = { ...rest, cluster, clusterUID: uid, hook, rule: stage, verdict } as const;
+    return { ...shown, ...(target !== undefined && { targetVersion: target }), firstAsked: since, since };
+  });
+  const omitted = verdict === "Blocked" ? heldOmitted : 0;
+  return { ref: { kind: "HookRollout", name }, spec, rows, omitted, due: undefined };
+}
+
+function heldOf({ ref, spec, rows }: Holder, namespace: string | undefined): HeldOperation[] {
   return rows
     .filter((row) => isIn(row, namespace))
     .filter((row) => holds(row, spec))

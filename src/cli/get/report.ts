@@ -3,7 +3,7 @@
 import { clusterOfRow } from "../../operations/rows.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import type { HeldObject } from "../../page/wire.ts";
-import { policyName, type PolicyRef } from "../../policy/policy-ref.ts";
+import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { shellQuote } from "../../policy/message.ts";
 import { width } from "../terminal/colour.ts";
@@ -89,7 +89,7 @@ export function cells(held: HeldOperation, view: CommandWords & Pick<HeldView, "
 }
 
 /** A HookPolicy is always in the Cluster's namespace. */
-function shortName({ kind, name }: PolicyRef): string {
+function shortName({ kind, name }: HolderRef): string {
   return `${kind}/${name}`;
 }
 

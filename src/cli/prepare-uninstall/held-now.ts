@@ -8,7 +8,10 @@ import { namespacedName } from "../../lib/keys.ts";
 import type { KubeObject } from "../../kube/resource.ts";
 import { type PolicyKind, policyName } from "../../policy/policy-ref.ts";
 import { lookup } from "../../policy/selector.ts";
-import { heldBy } from "../get/held.ts";
+import { ROLLOUTS } from "../../kube/resources.ts";
+import { clusterOfRow } from "../../operations/rows.ts";
+import { typed } from "../fleet/live-objects.ts";
+import { heldBy, type HeldOperation } from "../get/held.ts";
 
 type Policy = KubeObject & { readonly apiVersion: string; readonly kind: PolicyKind };
 
@@ -33,18 +36,25 @@ export function isDeletionPaused({ paused, topology, metadata }: Cluster): boole
 }
 
 /**
- * One line for each held operation that a status names, for what it leaves out, and for what is not known: without an
+ * One line for each held Cluster that a status names, for what it leaves out, and for what is not known: without an
  * operator nothing says what Cluster API waits for. Empty: nothing is held.
  */
 export function heldNow({ policies, rollouts, deployment, paused }: Statuses): string[] {
-  const { held, omitted } = heldBy(policies.map((policy) => ({ ...policy })));
+  const objects = [
+    ...policies.map((policy) => ({ ...policy })),
+    ...(rollouts ?? []).map((each) => typed(ROLLOUTS, each)),
+  ];
+  const { held, omitted } = heldBy(objects);
   const nothingHolds = policies.length === 0 && rollouts?.length === 0;
   return [
-    ...held.map(({ policy, row: { namespace, cluster, hook } }) => {
-      return `Cluster ${namespace}/${cluster} at ${hook}, by ${policyName(policy)}`;
-    }),
-    ...omitted.map(({ policy, count }) => `${counted(count, "more operation")} by ${policyName(policy)}`),
-    ...(rollouts?.flatMap(waitingFor) ?? ["what HookRollouts hold is not known: you may not list them"]),
+    ...Map.groupBy(held, ({ row }) => row.clusterUID)
+      .values()
+      .flatMap(clusterLine),
+    ...omitted.map(
+      ({ policy, count }) =>
+        `${counted(count, "operation")} by ${policyName(policy)} that its status does not name`,
+    ),
+    ...(rollouts === undefined ? ["what HookRollouts hold is not known: you may not list them"] : []),
     ...pausedLines(paused, { policies, rollouts, named: held.map(({ row }) => row.clusterUID) }),
     ...(nothingHolds || isRunning(deployment)
       ? []
@@ -52,10 +62,14 @@ export function heldNow({ policies, rollouts, deployment, paused }: Statuses): s
   ];
 }
 
-function waitingFor({ metadata, spec, status }: KubeObject): string[] {
-  const { waiting } = fieldsOf(fieldsOf(status)["summary"]);
-  if (fieldsOf(spec)["mode"] === "Audit" || typeof waiting !== "number" || waiting === 0) return [];
-  return [`${counted(waiting, "Cluster")} by HookRollout ${namespacedName(metadata)}`];
+/** "Cluster team-a/prod-1 at BeforeClusterDelete, by HookPolicy team-a/protect, HookRollout deletions" */
+function clusterLine(rows: readonly HeldOperation[]): string[] {
+  const [first] = rows;
+  if (first === undefined) return [];
+  const hooks = [...Map.groupBy(rows, ({ row }) => row.hook)].map(
+    ([hook, all]) => `at ${hook}, by ${all.map(({ policy }) => policyName(policy)).join(", ")}`,
+  );
+  return [`Cluster ${clusterOfRow(first.row)} ${hooks.join("; ")}`];
 }
 
 interface Holders extends Pick<Statuses, "policies" | "rollouts"> {

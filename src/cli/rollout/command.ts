@@ -28,6 +28,7 @@ interface Flags extends ConnectionFlags {
   readonly duration?: number;
   readonly from?: Date;
   readonly toVersion?: string;
+  readonly plan?: string;
   readonly reason?: string;
   readonly yes?: true;
   readonly output: (typeof FORMATS)[number];
@@ -43,6 +44,10 @@ const EXAMPLES = `\
 
   # When each stage begins and ends if every upgrade takes 40 minutes
   hookpolicy rollout plan upgrades --duration 40m
+
+  # Keep a plan, and look later at what became of it
+  hookpolicy rollout plan upgrades --duration 40m -o json > plan.json
+  hookpolicy rollout status --plan plan.json
 
   # The same of a rollout in a file, over the Clusters of the API server
   hookpolicy rollout plan -f rollout.yaml --duration 40m --from 2026-12-01T08:00:00Z -o svg > plan.svg
@@ -65,12 +70,17 @@ export function addRollout(program: Command): void {
     .option("-w, --watch", "status: stay, and show every change")
     .option(
       "-f, --filename <path>",
-      "plan: files and folders with the rollout; with Clusters in them, instead of the API server; repeatable",
+      "plan: files and folders with the rollout, as if applied; with Clusters in them, instead of the API server; repeatable",
       collect,
     )
     .option("--duration <duration>", "plan: how long each operation takes, such as 40m", parseTime)
     .option("--from <time>", "plan: from this time on, such as 2026-12-01T08:00:00Z; now by default", instant)
-    .option("--to-version <version>", "plan: leave out Clusters that have this version already", version)
+    .option(
+      "--to-version <version>",
+      "plan: as if every Cluster were asked for this version; default: what is rolled out, as it is",
+      version,
+    )
+    .option("--plan <file>", "status: compare with this plan, as plan -o json has printed it")
     .option("--reason <text>", "pause: why, kept in an annotation of the rollout")
     .option("-y, --yes", "resume: do not ask for confirmation")
     .addOption(choice("-o, --output <format>", "status and plan: how to print; svg: plan", FORMATS));
@@ -90,11 +100,20 @@ const ONLY = {
   duration: "plan",
   from: "plan",
   toVersion: "plan",
+  plan: "status",
   reason: "pause",
   yes: "resume",
 } as const satisfies Partial<Record<keyof Flags, Action>>;
 
 function checkFlags(action: Action, name: string | undefined, flags: Flags): void {
+  checkOwners(action, flags);
+  if (action === "plan") return checkPlan(name, flags);
+  if (action !== "status" && name === undefined) throw new UsageError(`${action}: name the rollout`);
+  if (action === "pause" && (flags.reason ?? "").trim() === "")
+    throw new UsageError("pause: say why with --reason, for those who find it paused");
+}
+
+function checkOwners(action: Action, flags: Flags): void {
   for (const [flag, owner] of Object.entries(ONLY)) {
     if (owner !== action && Object.hasOwn(flags, flag))
       throw new UsageError(
@@ -102,10 +121,8 @@ function checkFlags(action: Action, name: string | undefined, flags: Flags): voi
       );
   }
   if (flags.output === "svg" && action !== "plan") throw new UsageError("-o svg is for plan");
-  if (action === "plan") return checkPlan(name, flags);
-  if (action !== "status" && name === undefined) throw new UsageError(`${action}: name the rollout`);
-  if (action === "pause" && (flags.reason ?? "").trim() === "")
-    throw new UsageError("pause: say why with --reason, for those who find it paused");
+  if (flags.plan !== undefined && (flags.watch === true || flags.output !== "text"))
+    throw new UsageError("--plan prints text, once: leave out -w and -o");
 }
 
 function checkPlan(name: string | undefined, { filename, duration }: Flags): void {
@@ -177,11 +194,27 @@ async function find(client: KubeClient, name: string): Promise<HookRollout> {
 }
 
 async function print(client: KubeClient, name: string | undefined, flags: Flags): Promise<void> {
+  if (flags.plan !== undefined) return await compare(client, name, { ...flags, plan: flags.plan });
   const rollouts = name === undefined ? ((await listIfServed(client)) ?? []) : [await find(client, name)];
   if (flags.output === "json") return stdout.json(rollouts);
   if (rollouts.length === 0) stderr.line("there is no HookRollout");
   const { rolloutLines } = await import("./status-report.ts");
   stdout.lines(rolloutLines(rollouts, viewFor(flags)));
+}
+
+async function compare(
+  client: KubeClient,
+  name: string | undefined,
+  flags: Flags & { readonly plan: string },
+): Promise<void> {
+  const { againstPlan, readPlan } = await import("./against-plan.ts");
+  const { rolloutLines } = await import("./status-report.ts");
+  const earlier = await readPlan(flags.plan);
+  if (name !== undefined && name !== earlier.rollout)
+    throw new CommandError(USAGE, `${flags.plan}: is a plan of HookRollout ${earlier.rollout}`);
+  const found = await find(client, earlier.rollout);
+  const view = viewFor(flags);
+  stdout.lines([...rolloutLines([found], view), "", ...againstPlan(found, earlier, view.now)]);
 }
 
 function viewFor(flags: Flags): RolloutView {
@@ -211,12 +244,13 @@ async function plan(name: string | undefined, flags: Flags): Promise<void> {
   const { planFleet } = await import("./fleet-plan.ts");
   const { planJson, planLines, planSvg } = await import("./plan-report.ts");
   const { duration: durationMs = 0, from = new Date(), toVersion, filename = [], output } = flags;
-  const { rollout: object, fleet } = await reading(() => readPlanned(name, filename, flags));
+  const { rollout: object, fleet, unused } = await reading(() => readPlanned(name, filename, flags));
   const planned = planFleet(object, fleet, {
     from,
     durationMs,
     version: toVersion,
   });
+  if (unused.length > 0) stderr.line(`note: the plan does not use ${unused.join(", ")}`);
   if (output === "json") stdout.json(planJson(planned));
   else if (output === "svg") stdout.document(planSvg(planned));
   else stdout.lines(planLines(planned, durationMs));

@@ -1,53 +1,214 @@
 /** The timeline of a rollout over the Clusters of a fleet. */
 
-import type { HookRollout } from "../../api/hook-policy.ts";
-import type { Cluster } from "../../api/meta.ts";
+import { namespacedName } from "../../lib/keys.ts";
+import type { HookRollout, HookRolloutStatus, RolloutAwaited } from "../../api/hook-policy.ts";
 import { expectedCall } from "../../operations/call.ts";
 import { forecast } from "../../operations/forecast.ts";
-import { BEGINS, memberOf } from "../../rollouts/member.ts";
-import { isAtTarget } from "../../rollouts/health.ts";
-import { type Plan, type PlanMember, planRollout } from "../../rollouts/plan.ts";
-import { type CompiledRollout, compileRollout } from "../../rollouts/rollout.ts";
+import { earliest, readTimestamp } from "../../policy/instant.ts";
+import { wants } from "../../rollouts/health.ts";
+import { liftingOverride } from "../../rollouts/lifting.ts";
+import { BEGINS, type Member } from "../../rollouts/member.ts";
+import { type Plan, type PlanMember, planRollout, type StageProgress } from "../../rollouts/plan.ts";
+import { gateEdges, openGate } from "../../rollouts/promotion.ts";
+import type { CompiledPolicy } from "../../policy/policy.ts";
+import type { Situation } from "../../policy/world.ts";
+import { countStage, type MemberState, type Progress } from "../../rollouts/progress.ts";
+import { type CompiledRollout, type CompiledStage, compileRollout } from "../../rollouts/rollout.ts";
+import { haltingStage, hasPassed } from "../../rollouts/stages.ts";
+import { newestFirst } from "../../rollouts/target-shares.ts";
 import { CommandError, USAGE } from "../command.ts";
-import { liftingOverride } from "../fleet/lifting.ts";
 import type { Fleet } from "../fleet/fleet.ts";
+import { membersOf, presentStatus, statesOf } from "../fleet/rollout-state.ts";
 
-export interface PlanWish {
+export interface FleetWish {
   readonly from: Date;
   /** The assumed time of every operation. */
   readonly durationMs: number;
-  /** The target of an upgrade: Clusters that have it are left out. Absent: all are upgraded. */
+  /** As if every Cluster were asked for this version. Absent: the version that is being rolled out, as it is. */
   readonly version?: string | undefined;
 }
 
 export interface FleetPlan extends Plan {
   readonly rollout: CompiledRollout;
+  /** Absent: no version is being rolled out, and the plan is about all Clusters. */
+  readonly target?: string;
+  /** Clusters that do not ask for the version yet: the plan takes that as done. */
+  readonly unasked: readonly string[];
+  readonly halted: boolean;
+}
+
+/** What the plan begins with. */
+interface Start {
+  readonly rollout: CompiledRollout;
+  readonly stored: HookRolloutStatus;
+  readonly status: HookRolloutStatus;
+  readonly states: readonly MemberState[];
+  readonly wish: FleetWish;
 }
 
 /** Throws a CommandError if the rollout is not valid. */
-export function planFleet(object: HookRollout, fleet: Fleet, wish: PlanWish): FleetPlan {
+export function planFleet(object: HookRollout, fleet: Fleet, wish: FleetWish): FleetPlan {
   const rollout = compileRollout(object);
   const { name, problem } = rollout;
   if (problem !== undefined) throw new CommandError(USAGE, `HookRollout ${name} is not valid: ${problem}`);
-  const members = fleet.clusters().flatMap((cluster) => planMember(rollout, fleet, cluster, wish) ?? []);
-  return { ...planRollout(rollout, members, wish), rollout };
+  const stored = object.status ?? {};
+  const states = statesOf(rollout, fleet, membersOf(rollout, fleet), wish.from);
+  const status = presentStatus(rollout, stored, states, wish.from);
+  const start: Start = { rollout, stored, status, states, wish };
+  const target = wish.version ?? underWay(start);
+  const found = target === undefined ? withoutTarget(start) : toTarget(start, target);
+  const members = states.flatMap((state): PlanMember[] => {
+    const is = found.stateOf(state);
+    return is === "Out" ? [] : [{ ...planMember(rollout, fleet, state, target), ...(is && { state: is }) }];
+  });
+  const halted = haltingStage(rollout, status) !== undefined;
+  const plan = planRollout(rollout, members, { ...wish, status, halted, progress: found.progress });
+  return { ...plan, rollout, halted, unasked: found.unasked, ...(target !== undefined && { target }) };
+}
+
+interface Found {
+  /** "Out": the plan is not about it. */
+  readonly stateOf: (state: MemberState) => PlanMember["state"] | "Out";
+  readonly progress: ReadonlyMap<string, StageProgress>;
+  readonly unasked: readonly string[];
+}
+
+/** The newest version that one Cluster has or asks for, and another does not have. A file may have no status: it tells neither. */
+function underWay({ rollout, states }: Start): string | undefined {
+  if (rollout.operation !== "Upgrade") return undefined;
+  const shown = states.filter(isShown);
+  const versions = [...new Set(shown.flatMap(({ cluster }) => cluster.topology?.version ?? []))].toSorted(
+    newestFirst,
+  );
+  const [newest] = versions;
+  const isDone = ({ cluster, hasReached }: MemberState): boolean =>
+    newest !== undefined && hasReached && wants(cluster, newest);
+  return newest === undefined || shown.every(isDone) ? undefined : newest;
+}
+
+function isShown({ cluster, member }: MemberState): boolean {
+  return member.marked || cluster.progress !== undefined;
+}
+
+/** Creations and deletions, and upgrades to a version that nothing shows yet: what waits, or else every Cluster. */
+function withoutTarget({ rollout: { operation }, states }: Start): Found {
+  const waits = ({ cluster, member }: MemberState): boolean =>
+    operation === "Create"
+      ? !cluster.created
+      : operation === "Delete" && (cluster.metadata.deletionTimestamp !== undefined || member.marked);
+  const someWait = states.some(waits);
+  return {
+    stateOf: (state) => (someWait && !waits(state) ? "Out" : undefined),
+    progress: new Map(),
+    unasked: [],
+  };
+}
+
+function toTarget(start: Start, version: string): Found {
+  const { rollout, stored, status, states, wish } = start;
+  const slots = { running: status.running ?? [], failed: status.failed ?? [], unknown: [] };
+  const all = new Map<MemberState, Progress>();
+  const unasked: string[] = [];
+  const progress = new Map(
+    rollout.stages.map((stage): [string, StageProgress] => {
+      const own = states.filter(({ member }) => member.stage === stage);
+      const judged = countStage(own, slots, { version, stage, rollout, unknown: 0 });
+      for (const [state, each] of judged.progress) all.set(state, each);
+      const [assumed, waitsFor] = split(judged.awaited, states, wish);
+      unasked.push(...assumed.map(namespacedName));
+      const { needed, succeeded } = judged;
+      return [
+        stage.name,
+        { needed, succeeded, waitsFor, ...soakOf(stage, { stored, status }, version, wish) },
+      ];
+    }),
+  );
+  const standing = new Set(progress.values().flatMap(({ waitsFor }) => waitsFor.map(namespacedName)));
+  return {
+    stateOf: (state) => {
+      const each = all.get(state);
+      if (each === "succeeded") return "Done";
+      return each === "failed" || standing.has(namespacedName(state.cluster.metadata)) ? "Stands" : undefined;
+    },
+    progress,
+    unasked,
+  };
+}
+
+/** Those that the plan takes as asked, and those that it cannot. */
+function split(
+  awaited: readonly RolloutAwaited[],
+  states: readonly MemberState[],
+  { version }: FleetWish,
+): readonly [assumed: readonly RolloutAwaited[], waitsFor: readonly RolloutAwaited[]] {
+  const known = new Map(states.map((state) => [namespacedName(state.cluster.metadata), state]));
+  const { true: assumed = [], false: waitsFor = [] } = Object.groupBy(
+    awaited,
+    ({ namespace, name, reason }) => {
+      const state = known.get(namespacedName({ namespace, name }));
+      if (state === undefined || state.cluster.paused) return "false";
+      const isAssumed =
+        reason === "NotAsked" ? version !== undefined : reason === "NotCalled" && !isShown(state);
+      return `${isAssumed}`;
+    },
+  );
+  return [assumed.filter(({ reason }) => reason === "NotAsked"), waitsFor];
+}
+
+function soakOf(
+  stage: CompiledStage,
+  { stored, status }: Pick<Start, "stored" | "status">,
+  version: string,
+  { from }: FleetWish,
+): Pick<StageProgress, "soakingSince" | "passed"> {
+  const stagesIn = ({ targets = [] }: HookRolloutStatus) =>
+    targets.find((target) => target.version === version)?.stages;
+  const passed = [stored, status].some((each) => hasPassed(stage, stagesIn(each), from));
+  const known = stagesIn(status)?.find(({ name }) => name === stage.name);
+  return { passed, soakingSince: readTimestamp(known?.soakingSince) };
+}
+
+interface Parts extends Pick<Situation, "world" | "call"> {
+  readonly policies: readonly CompiledPolicy[];
 }
 
 function planMember(
   rollout: CompiledRollout,
   fleet: Fleet,
-  cluster: Cluster,
-  { version }: PlanWish,
-): PlanMember | undefined {
-  const { topology, metadata } = cluster;
-  const member = topology && memberOf(rollout, cluster, fleet.namespace(metadata.namespace ?? ""));
-  if (member === undefined || (version !== undefined && isAtTarget(cluster, version))) return undefined;
+  { member, cluster }: MemberState,
+  version: string | undefined,
+): PlanMember {
   const call = expectedCall(BEGINS[rollout.operation], cluster, version);
-  const policies = fleet.policiesFor(metadata.namespace ?? "");
+  const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
   const world = fleet.world(cluster);
   return {
     member,
     releasedFrom: (at) =>
-      liftingOverride(rollout, { world, call, now: at }) ? at : forecast(policies, world, call, at),
+      liftingOverride(rollout, { world, call, now: at })
+        ? at
+        : releasedByAll(rollout, member, { policies, world, call }, at),
   };
+}
+
+/** Edges of windows that time may have to pass until policies and the gates of the stage are open together. */
+const MAX_EDGES = 1000;
+const LOOK_AGAIN_MS = 3_600_000;
+
+/** When the policies and the gates of its stage release the Cluster; `undefined`: time alone does not. */
+function releasedByAll(
+  rollout: CompiledRollout,
+  { stage }: Member,
+  { policies, world, call }: Parts,
+  from: Date,
+): Date | undefined {
+  let at: Date | undefined = from;
+  for (let edges = 0; at !== undefined && edges < MAX_EDGES; edges += 1) {
+    const released = forecast(policies, world, call, at);
+    const isOpen = (now: Date): boolean =>
+      stage === undefined || openGate(stage, { world, call, now }) === undefined;
+    if (released === undefined || isOpen(released)) return released;
+    const next = earliest(gateEdges(rollout, released, LOOK_AGAIN_MS).filter((edge) => edge > released));
+    at = next instanceof Date ? next : undefined;
+  }
+  return undefined;
 }

@@ -4,6 +4,8 @@ import { namespacedName } from "../../lib/keys.ts";
 import { counted } from "../terminal/counted.ts";
 import { durationText } from "../../policy/duration.ts";
 import type { PlannedStage } from "../../rollouts/plan.ts";
+import { MAX_AWAITED } from "../../api/hook-policy.ts";
+import { waitsForText } from "./stage-text.ts";
 import { tableLines } from "../terminal/table.ts";
 import { escapeXml } from "../terminal/xml.ts";
 import type { FleetPlan } from "./fleet-plan.ts";
@@ -11,17 +13,26 @@ import type { FleetPlan } from "./fleet-plan.ts";
 const MAX_LISTED = 20;
 
 export function planLines(plan: FleetPlan, durationMs: number): string[] {
-  const { rollout, from, stages, clusters, never } = plan;
+  const { rollout, from, stages, clusters, never, later, target } = plan;
   const needy = clusters.filter(({ needsAction }) => needsAction).length;
-  const end = endOf(plan);
-  const rows = stages.map((stage) => [stage.name, String(stage.clusters), ...timesOf(stage)]);
+  const rows = stages.map((stage) => [
+    stage.name,
+    String(stage.clusters),
+    String(stage.succeeded),
+    ...timesOf(stage, later.length > 0),
+  ]);
+  const to = target === undefined ? "" : ` to ${target}`;
   const lines = [
-    `HookRollout ${rollout.name} from ${minute(from)} on, if every operation takes ${durationText(durationMs)} and none fails:`,
-    ...tableLines(["STAGE", "CLUSTERS", "BEGINS", "ENDS", "PASSES"], rows),
-    end === undefined
-      ? "No Cluster ever begins."
-      : `The last Cluster is done at ${minute(end)}, after ${durationText(end.getTime() - from.getTime())}.`,
+    `HookRollout ${rollout.name}${to} from ${minute(from)} on, if every operation takes ${durationText(durationMs)} and none fails:`,
+    ...tableLines(["STAGE", "CLUSTERS", "SUCCEEDED", "BEGINS", "ENDS", "PASSES"], rows),
+    lastLine(plan),
+    ...assumptions(plan),
+    ...stages.flatMap((stage) => awaitedLine(stage) ?? []),
   ];
+  if (later.length > 0)
+    lines.push(
+      `${counted(later.length, "Cluster")} wait${later.length === 1 ? "s" : ""} for that: ${listed(later)}`,
+    );
   if (needy > 0)
     lines.push(
       `${counted(needy, "Cluster")} must be released by an action first, such as an approval; the plan takes that as done.`,
@@ -31,6 +42,39 @@ export function planLines(plan: FleetPlan, durationMs: number): string[] {
     lines.push(`${counted(never.length, "Cluster")} never ${begin}: ${listed(never)}`);
   }
   return [...lines, ...emptyStage(stages)];
+}
+
+function lastLine(plan: FleetPlan): string {
+  const { from, later, stages } = plan;
+  const end = endOf(plan);
+  if (end === undefined) {
+    if (stages.length > 0 && stages.every(({ clusters, succeeded }) => clusters === succeeded))
+      return "Every Cluster has succeeded.";
+    return later.length > 0 ? "No Cluster begins." : "No Cluster ever begins.";
+  }
+  const after = `at ${minute(end)}, after ${durationText(end.getTime() - from.getTime())}`;
+  return later.length > 0
+    ? `The last Cluster whose time is known is done ${after}.`
+    : `The last Cluster is done ${after}.`;
+}
+
+/** Before any Cluster is asked, that is no news. */
+function assumptions({ rollout, halted, unasked, stages }: FleetPlan): string[] {
+  const all = stages.reduce((sum, { clusters }) => sum + clusters, 0);
+  const { name, paused } = rollout;
+  return [
+    ...(halted ? [`The rollout is halted, so nothing begins: hookpolicy rollout status ${name}`] : []),
+    ...(paused ? ["The rollout is paused; the plan takes it as resumed."] : []),
+    ...(unasked.length > 0 && unasked.length < all
+      ? [`Not asked for this version yet, which the plan takes as done: ${listed(unasked)}`]
+      : []),
+  ];
+}
+
+function awaitedLine({ waitsFor, ...stage }: PlannedStage): string | undefined {
+  const shown = waitsFor.slice(0, MAX_AWAITED);
+  const text = waitsForText({ ...stage, waitsFor: shown });
+  return text === undefined ? undefined : `Stage ${text}. The plan has no time for what comes after that.`;
 }
 
 /** Names the stage that the plan does not pass because it has no Cluster. */
@@ -43,10 +87,13 @@ function emptyStage(stages: readonly PlannedStage[]): string[] {
   ];
 }
 
-function timesOf({ begins, ends, passes }: PlannedStage): string[] {
-  return [begins, ends, passes].map((at) =>
-    at === undefined ? "never" : at.getTime() === 0 ? "at once" : minute(at),
-  );
+function timesOf({ begins, ends, passes, passed, ...stage }: PlannedStage, waits: boolean): string[] {
+  const isDone = stage.clusters > 0 && stage.succeeded === stage.clusters;
+  const unknown = waits ? "unknown" : "never";
+  return [
+    ...[begins, ends].map((at) => (at === undefined ? (isDone ? "-" : unknown) : minute(at))),
+    passes === undefined ? unknown : passed ? "passed" : passes.getTime() === 0 ? "at once" : minute(passes),
+  ];
 }
 
 function endOf({ clusters }: FleetPlan): Date | undefined {
@@ -63,8 +110,8 @@ function minute(at: Date): string {
   return `${at.toISOString().slice(0, 16)}Z`;
 }
 
-export function planJson({ rollout, from, stages, clusters, never }: FleetPlan): object {
-  return { rollout: rollout.name, from, stages, clusters, never };
+export function planJson({ rollout, target, ...plan }: FleetPlan): object {
+  return { rollout: rollout.name, ...(target !== undefined && { target }), ...plan };
 }
 
 const WIDTH = 960;
@@ -78,7 +125,7 @@ export function planSvg(plan: FleetPlan): string {
   const { rollout, from, stages, clusters } = plan;
   const spanMs = Math.max(1, (endOf(plan)?.getTime() ?? 0) - from.getTime());
   const x = (at: Date): string =>
-    (LEFT + ((at.getTime() - from.getTime()) / spanMs) * (WIDTH - LEFT - 20)).toFixed(1);
+    (LEFT + (Math.max(0, at.getTime() - from.getTime()) / spanMs) * (WIDTH - LEFT - 20)).toFixed(1);
   let y = 40;
   const lanes = stages.map((stage, index) => {
     const own = clusters.filter((each) => each.stage === stage.name);

@@ -3,11 +3,15 @@
 import type { KubeClient } from "../../kube/kube-client.ts";
 import type { HookRollout } from "../../api/hook-policy.ts";
 import { parseOptions } from "../../operator/options.ts";
-import { demandsOf } from "../../policy/policy.ts";
+import { objectKindKey } from "../../policy/objects.ts";
+import { demandsOf, type ObjectDemand } from "../../policy/policy.ts";
+import { stageDemands } from "../../rollouts/promotion.ts";
+import { compileRollout } from "../../rollouts/rollout.ts";
+import { counted } from "../terminal/counted.ts";
 import { nearest } from "../../policy/validation/field-message.ts";
 import { CommandError, meantText, USAGE } from "../command.ts";
 import type { Fleet } from "../fleet/fleet.ts";
-import { isCluster, ownKind, type RawObject, viewRollout } from "../fleet/kinds.ts";
+import { isCluster, isNamespace, ownKind, type RawObject, viewRollout } from "../fleet/kinds.ts";
 import type { ConnectionFlags } from "../fleet/connection.ts";
 import { fleetOf, type FleetSettings } from "../fleet/live-cluster.ts";
 import { readFleet, withApiServer } from "../fleet/live-fleet.ts";
@@ -17,9 +21,11 @@ import { readAllObjects } from "../fleet/object-files.ts";
 export interface RolloutInFleet {
   readonly rollout: HookRollout;
   readonly fleet: Fleet;
+  /** What the files have beyond that, such as "2 HookPolicyTests". */
+  readonly unused: readonly string[];
 }
 
-/** A rollout in files without Clusters is planned over those of the API server. */
+/** Files without Clusters are planned as if they were applied to the API server. */
 export async function readPlanned(
   name: string | undefined,
   paths: readonly string[],
@@ -27,27 +33,69 @@ export async function readPlanned(
 ): Promise<RolloutInFleet> {
   const files = paths.length === 0 ? [] : (await readAllObjects(paths)).map(({ object }) => object);
   if (files.some(isCluster)) {
-    return { rollout: rolloutIn(files, name), fleet: await fleetOf(files, settings()) };
+    const rollout = rolloutIn(files, name);
+    const fleet = await fleetOf(files, settings());
+    const wanted = new Set(demandsIn(fleet, rollout).map(({ kind }) => objectKindKey(kind)));
+    return { rollout, fleet, unused: unusedIn(files, rollout, (raw) => wanted.has(kindKeyOf(raw))) };
   }
   return await withApiServer(connection, async (client) =>
     readLivePlanned(client, name, paths.length === 0 ? undefined : files),
   );
 }
 
-/** `files` contain the rollout; absent: it is read from the API server, too. */
+/** `files` contain the rollout, and what is applied with it; absent: everything is read from the API server. */
 export async function readLivePlanned(
   client: KubeClient,
   name: string | undefined,
   files?: readonly RawObject[],
 ): Promise<RolloutInFleet> {
-  const objects = await readFleet(client);
-  const rollout = rolloutIn(files ?? objects, name);
-  const { policies } = await fleetOf(objects, settings());
-  const reader = await readObjects(
-    client,
-    policies.flatMap(({ compiled }) => demandsOf(compiled)),
+  const live = await readFleet(client);
+  const found = rolloutIn(files ?? live, name);
+  const rollout = files === undefined ? found : withStatus(found, live);
+  // Of two objects of a name, the last one counts.
+  const objects = [...live, ...(files ?? [])];
+  const demands = demandsIn(await fleetOf(objects, settings()), rollout);
+  const reader = await readObjects(client, demands);
+  const fleet = await fleetOf(objects, settings(), { objects: reader, allNamespaces: true });
+  return { rollout, fleet, unused: unusedIn(files ?? [], rollout, () => false) };
+}
+
+/** A rollout that is applied again keeps its status. */
+function withStatus(rollout: HookRollout, live: readonly RawObject[]): HookRollout {
+  const before = live
+    .filter((each) => ownKind(each) === "HookRollout")
+    .map(viewRollout)
+    .find(({ metadata }) => metadata.name === rollout.metadata.name);
+  return before?.status === undefined ? rollout : { ...rollout, status: before.status };
+}
+
+function demandsIn({ policies }: Fleet, rollout: HookRollout): readonly ObjectDemand[] {
+  return [
+    ...policies.flatMap(({ compiled }) => demandsOf(compiled)),
+    ...stageDemands(compileRollout(rollout)),
+  ];
+}
+
+function kindKeyOf({ apiVersion, kind }: RawObject): string {
+  return objectKindKey({ apiVersion: String(apiVersion), kind: String(kind) });
+}
+
+/** `isSeen`: whether a gate looks at objects of its kind. */
+function unusedIn(
+  files: readonly RawObject[],
+  { metadata: { name } }: HookRollout,
+  isSeen: (raw: RawObject) => boolean,
+): readonly string[] {
+  const unused = files.filter((raw) => {
+    const own = ownKind(raw);
+    if (own === "HookRollout") return viewRollout(raw).metadata.name !== name;
+    return own === undefined && !isCluster(raw) && !isNamespace(raw) && !isSeen(raw);
+  });
+  return [...Map.groupBy(unused, ({ kind }) => String(kind))].map(([kind, all]) =>
+    kind === "HookRollout"
+      ? all.map((raw) => `HookRollout ${viewRollout(raw).metadata.name}`).join(", ")
+      : counted(all.length, kind),
   );
-  return { rollout, fleet: await fleetOf(objects, settings(), { objects: reader, allNamespaces: true }) };
 }
 
 function settings(): FleetSettings {

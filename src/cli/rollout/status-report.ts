@@ -10,6 +10,7 @@ import {
 import { compileRollout } from "../../rollouts/rollout.ts";
 import { conditionOf } from "../fleet/kinds.ts";
 import { since } from "../terminal/age.ts";
+import { stageState, waitsForText } from "./stage-text.ts";
 import type { Colour } from "../terminal/colour.ts";
 import { tableLines } from "../terminal/table.ts";
 import { paragraphs } from "../terminal/tree.ts";
@@ -77,7 +78,12 @@ function stageLines(
     stageState(stage, stages[index - 1], { soak: spec.stages?.[index]?.minSuccessTime, now }),
   ]);
   const headings = ["STAGE", "PROGRESS", "SUCCEEDED", "RUNNING", "WAITING", "NOT ASKED", "FAILED", "STATE"];
-  return [...(version === undefined ? [] : [`To ${version}:`]), ...indented(headings, rows)];
+  const awaited = stages.flatMap((stage) => waitsForText(stage) ?? []);
+  return [
+    ...(version === undefined ? [] : [`To ${version}:`]),
+    ...indented(headings, rows),
+    ...awaited.map((text) => `  ${colour.yellow(text)}`),
+  ];
 }
 
 /** Succeeded, running and failed Clusters as parts of the stage. */
@@ -92,18 +98,6 @@ function bar({ members, succeeded, running, failed }: RolloutStageStatus, colour
     colour.red("x".repeat(bad)),
     colour.dim("·".repeat(BAR - done - busy - bad)),
   ].join("");
-}
-
-export function stageState(
-  stage: RolloutStageStatus,
-  before: RolloutStageStatus | undefined,
-  { soak = "0s", now }: { readonly soak?: string | undefined; readonly now: Date },
-): string {
-  if (stage.passed) return "passed";
-  if (before !== undefined && !before.passed) return `waits for ${before.name}`;
-  if (stage.soakingSince !== undefined) return `soaks for ${soak}, ${since(stage.soakingSince, now)} so far`;
-  if (stage.members === 0) return "has no Clusters";
-  return "open";
 }
 
 function runningLines({ status, spec }: HookRollout, { now }: RolloutView): string[] {

@@ -1,20 +1,15 @@
 /** Computes what the HookRollouts of a fleet hold if Cluster API asks about every Cluster at the same instant. */
 
 import { namespacedName } from "../../lib/keys.ts";
-import type { HookRolloutStatus } from "../../api/hook-policy.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
-import type { KnownMember } from "../../rollouts/rollout-entry.ts";
 import { type QueueInput, RolloutQueue, type Waiting } from "../../rollouts/rollout-queue.ts";
-import { computeRolloutStatus } from "../../rollouts/rollout-status.ts";
-import { isAtVersion } from "../../operations/shows.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { targetVersion } from "../../policy/target-version.ts";
-import { healthOf } from "../../rollouts/health.ts";
 import { closedFor, type Hold, holdOf } from "../../rollouts/hold.ts";
-import { BEGINS, type Member, memberOf } from "../../rollouts/member.ts";
-import type { CompiledRollout } from "../../rollouts/rollout.ts";
+import { BEGINS, type Member } from "../../rollouts/member.ts";
 import { Slots } from "../../rollouts/slots.ts";
-import { liftingOverride } from "../fleet/lifting.ts";
+import { liftingOverride } from "../../rollouts/lifting.ts";
+import { membersOf, presentStatus, statesOf } from "../fleet/rollout-state.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
 import type { ClusterCall } from "../../policy/world.ts";
 
@@ -61,7 +56,8 @@ function holdsOf(
   at: Date,
 ): ReadonlyMap<string, HoldInStage> {
   const members = membersOf(compiled, fleet);
-  const status = statusOf(compiled, stored, members, at);
+  const states = statesOf(compiled, fleet, members, at);
+  const status = presentStatus(compiled, stored, states, at);
   const byKey = new Map(members.map(({ member, cluster }) => [clusterKey(cluster), member]));
   const holds = new Map<string, HoldInStage>();
   const waiting: Waiting[] = [];
@@ -93,33 +89,6 @@ function heldIn(stage: Member["stage"], hold: Hold): HoldInStage {
   return { hold, stage: hold.stage ?? stage?.name };
 }
 
-/** The status that the operator would write now; a new rollout has none yet. */
-function statusOf(
-  rollout: CompiledRollout,
-  stored: HookRolloutStatus,
-  members: readonly KnownMember[],
-  at: Date,
-): HookRolloutStatus {
-  return computeRolloutStatus(
-    {
-      rollout,
-      stored,
-      isPresent: true,
-      members: members.map((each) => ({
-        ...each,
-        health: healthOf(rollout, each.cluster, at),
-        hasReached: isAtVersion(each.cluster),
-        lastsUnhealthy: false,
-      })),
-      ended: new Set(),
-      isRebuilding: false,
-      scope: "",
-      next: [],
-    },
-    at,
-  );
-}
-
 /** The Clusters that get no slot, because those before them in the queue take the free ones. */
 function withoutSlot(input: QueueInput, at: Date): readonly Member[] {
   const asking = input.waiting.filter(({ member }) => !input.slots.has(member.metadata.uid));
@@ -127,12 +96,4 @@ function withoutSlot(input: QueueInput, at: Date): readonly Member[] {
   for (const { member } of asking) queue.asked(member.metadata.uid, at.getTime());
   queue.update({ ...input, waiting: asking }, at.getTime());
   return asking.map(({ member }) => member).filter(({ metadata }) => !queue.mayBegin(metadata.uid));
-}
-
-function membersOf(rollout: CompiledRollout, fleet: Fleet): readonly KnownMember[] {
-  return fleet.clusters().flatMap((cluster) => {
-    const { metadata, topology } = cluster;
-    const member = topology && memberOf(rollout, cluster, fleet.namespace(metadata.namespace ?? ""));
-    return member === undefined ? [] : [{ member, cluster }];
-  });
 }

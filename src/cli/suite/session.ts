@@ -124,6 +124,12 @@ export class Session {
     return this.#memory.operations.get(clusterUID, hook)?.firstAsked;
   }
 
+  /** Whether a policy holds the pending operation of the Cluster. */
+  policiesHold(cluster: Cluster, hook: HookName): boolean {
+    const operation = this.#memory.operations.get(cluster.metadata.uid, hook);
+    return operation !== undefined && lookAt(this.#inputs(cluster, operation), this.#now).decision.holds;
+  }
+
   ask(cluster: Cluster, call: HookCall): Decision {
     const before = this.#known(cluster, call);
     const operation = newOperation(call, cluster, this.#now, before);

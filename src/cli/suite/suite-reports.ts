@@ -9,6 +9,7 @@ import { countDeadlines, countDecisions, countOverrides, openWindows } from "../
 import { countRolloutClusters, countRolloutHalts } from "../../report/rollout-gauges.ts";
 import { type PendingOperation, operationKey } from "../../operations/operation.ts";
 import { TooManyChanges } from "../../operations/timeline.ts";
+import { BEGINS } from "../../rollouts/member.ts";
 import type { Decision } from "../../policy/decision.ts";
 import type { MetricSpec } from "./spec.gen.ts";
 
@@ -48,7 +49,7 @@ export class SuiteReports {
       hookpolicy_deadlines: () => entries.flatMap(countDeadlines),
       hookpolicy_window_open: () => entries.flatMap(openWindows),
       hookpolicy_overrides: () => countOverrides({ overrides }, now),
-      hookpolicy_held_clusters: () => countHeldClusters(entries),
+      hookpolicy_held_clusters: () => countHeldClusters(entries, rollouts),
       hookpolicy_rollout_clusters: () =>
         rollouts.flatMap(({ metadata, status = {} }) => countRolloutClusters(metadata.name, status)),
       hookpolicy_rollout_halted: () =>
@@ -91,9 +92,20 @@ export class SuiteReports {
   }
 }
 
-/** Each Cluster once, however many policies hold it. */
-function countHeldClusters(entries: readonly PolicyEntry[]): MetricSample[] {
-  const held = entries.flatMap((entry) => [...entry.held.values()].filter(({ holds }) => holds));
+/** Each Cluster once, however many policies and rollouts hold it. */
+function countHeldClusters(
+  entries: readonly PolicyEntry[],
+  rollouts: readonly HookRollout[],
+): MetricSample[] {
+  const held = [
+    ...entries.flatMap((entry) => [...entry.held.values()].filter(({ holds }) => holds)),
+    ...rollouts.flatMap(({ spec, status }) =>
+      (spec.mode === "Audit" ? [] : (status?.held ?? [])).map(({ uid }) => ({
+        hook: BEGINS[spec.operation],
+        clusterUID: uid,
+      })),
+    ),
+  ];
   return [...Map.groupBy(held, ({ hook }) => hook)].map(([hook, rows]) => ({
     labels: { hook },
     value: new Set(rows.map(({ clusterUID }) => clusterUID)).size,

@@ -18,6 +18,7 @@ import type { Decision } from "../../policy/decision.ts";
 import { after } from "../../policy/instant.ts";
 import { type Health, healthOf } from "../../rollouts/health.ts";
 import { memberOf, operationOf, showsMark } from "../../rollouts/member.ts";
+import { gateEdges } from "../../rollouts/promotion.ts";
 import type { CompiledRollout, Operation } from "../../rollouts/rollout.ts";
 import { asBegun, asEnded, asWaiting } from "./cluster-api.ts";
 import { SuiteRolloutApi } from "./rollout-api.ts";
@@ -56,6 +57,8 @@ export class SuiteRollouts {
       namespaces: objects.memory.namespaces,
       served,
       firstAsked: (uid, hook) => session.firstAsked(uid, hook),
+      policiesHold: (cluster, hook) => session.policiesHold(cluster, hook),
+      worldOf: (cluster) => session.objects.fleet.world(cluster),
       refreshMs: 0,
       onDirty: () => undefined,
       onDemands: () => undefined,
@@ -117,7 +120,10 @@ export class SuiteRollouts {
     const { now } = this.#session;
     const entries = this.#rollouts.entries();
     if (entries.length === 0) return undefined;
-    const gates = this.#waiting.length === 0 ? [] : entries.flatMap(({ rollout }) => gateEdges(rollout, now));
+    const gates =
+      this.#waiting.length === 0
+        ? []
+        : entries.flatMap(({ rollout }) => gateEdges(rollout, now, LOOK_AGAIN_MS));
     const edges = [
       ...gates,
       ...this.#waiting.map((each) => this.#session.nextChange(each)),
@@ -279,16 +285,6 @@ export class SuiteRollouts {
     this.#session.objects.rewrite(cluster, change);
     this.#session.objectsChanged();
   }
-}
-
-/** When time alone can change what the gates of the stages say. */
-function gateEdges({ stages }: CompiledRollout, now: Date): readonly Date[] {
-  return stages
-    .flatMap(({ until }) => until)
-    .flatMap(({ windows = [], usesNow }) => [
-      ...windows.flatMap(({ window }) => window.at(now).changesAt ?? []),
-      ...(usesNow === true ? [after(now, LOOK_AGAIN_MS)] : []),
-    ]);
 }
 
 function withoutBasis({ basis: _, ...decision }: Decision): Decision {

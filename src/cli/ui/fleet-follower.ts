@@ -11,16 +11,18 @@ import { policyName } from "../../policy/policy-ref.ts";
 import type { HeldRow, LaneCluster, RolloutRow } from "../../page/wire.ts";
 import { follow } from "../fleet/follow.ts";
 import type { RawObject } from "../fleet/kinds.ts";
-import { followHeld, type PolicyView } from "../get/follow-held.ts";
+import { typed } from "../fleet/live-objects.ts";
+import { followHeld, type HeldView, holdersOf, unreadNotes } from "../get/follow-held.ts";
 import { type HeldOperation, heldBy, heldKey } from "../get/held.ts";
 import { approveCommand, type CommandWords, heldNotes, heldObject, tornDownNotes } from "../get/report.ts";
-import { rolloutState, stageState } from "../rollout/status-report.ts";
+import { rolloutState } from "../rollout/status-report.ts";
+import { awaitedText, stageState } from "../rollout/stage-text.ts";
 import { PLAIN } from "../terminal/colour.ts";
 import type { LiveFeed } from "./live-feed.ts";
 
 interface Following {
   /** The state at the start. */
-  readonly view: PolicyView;
+  readonly view: HeldView;
   readonly words: CommandWords;
   /** Called when the API server cannot be read, which is then retried. */
   readonly onLost: (message: string) => void;
@@ -38,27 +40,35 @@ export async function followFleet(
   feed: LiveFeed,
   { view, words, onLost, signal }: Following,
 ): Promise<void> {
-  let policies = view.policies;
-  const notes = view.unread === undefined ? [] : [`${view.unread}: what they hold is not shown`];
+  let { policies, rollouts } = view;
+  const notes = unreadNotes(view);
   const tell = (): void => {
-    const fleet = heldBy(policies);
+    const fleet = heldBy(holdersOf({ policies, rollouts }));
     const rows = fleet.held.map((held) => heldRow(held, words));
     feed.setHeld(rows, [...tornDownNotes(fleet), ...notes, ...heldNotes(fleet, new Date())]);
   };
   tell();
   let waiting: NodeJS.Timeout | undefined;
   const again = setInterval(tell, AGAIN_MS);
-  const onPolicies = (found: readonly RawObject[]): void => {
-    policies = found;
+  const tellSoon = (): void => {
     waiting ??= setTimeout(() => {
       waiting = undefined;
       tell();
     }, GATHER_MS);
   };
+  const onHolders = (found: readonly RawObject[]): void => {
+    policies = found;
+    tellSoon();
+  };
+  const onRollouts = (found: readonly RawObject[]): void => {
+    rollouts = found;
+    tellSoon();
+  };
+  const scope = { cluster: view.unread === undefined, rollouts: false };
   try {
     await Promise.all([
-      followHeld(client, { cluster: view.unread === undefined }, { onPolicies, onLost }, signal),
-      followRollouts(client, feed, { onLost, signal }),
+      followHeld(client, scope, { onHolders, onLost }, signal),
+      followRollouts(client, feed, { onRollouts, onLost, signal }),
     ]);
   } finally {
     clearInterval(again);
@@ -81,11 +91,19 @@ function heldRow(held: HeldOperation, words: CommandWords): HeldRow {
 async function followRollouts(
   client: KubeClient,
   feed: LiveFeed,
-  { onLost, signal }: Pick<Following, "onLost" | "signal">,
+  {
+    onRollouts,
+    onLost,
+    signal,
+  }: Pick<Following, "onLost" | "signal"> & {
+    readonly onRollouts: (rollouts: readonly RawObject[]) => void;
+  },
 ): Promise<void> {
   try {
-    const onObjects = (objects: readonly KubeObject[]): void =>
+    const onObjects = (objects: readonly KubeObject[]): void => {
       feed.setRollouts({ rollouts: objects.map((each) => rolloutRow(viewRollout(each), new Date())) });
+      onRollouts(objects.map((each) => typed(ROLLOUTS, each)));
+    };
     await follow(client, { resource: ROLLOUTS }, { onObjects, onLost }, signal);
   } catch (error) {
     if (!(error instanceof KubeError) || !(isForbidden(error) || isNotFound(error))) throw error;
@@ -106,9 +124,13 @@ function rolloutRow(rollout: HookRollout, now: Date): RolloutRow {
     targets: (status?.targets ?? []).map(({ version = "", stages }) => ({
       version,
       stages: stages.map((each, index) => {
-        const { passed: _, soakingSince: _since, ...stage } = each;
+        const { passed: _, soakingSince: _since, waitsFor = [], ...stage } = each;
         const soak = spec.stages?.[index]?.minSuccessTime;
-        return { ...stage, state: stageState(each, stages[index - 1], { soak, now }) };
+        return {
+          ...stage,
+          state: stageState(each, stages[index - 1], { soak, now }),
+          waitsFor: waitsFor.map(awaitedText),
+        };
       }),
     })),
     running: (status?.running ?? []).map((each) => laneCluster({ ...each, since: each.claimedAt })),

@@ -19,7 +19,7 @@ import { overrideCommand } from "../explain/report.ts";
 import { loadPaths } from "../files/load.ts";
 import { parseTime, reading } from "../fleet/connection.ts";
 import { clusterResource } from "../fleet/live-objects.ts";
-import { readHeld } from "../get/follow-held.ts";
+import { readPolicies } from "../get/follow-held.ts";
 import type { CommandWords } from "../get/report.ts";
 import { planFleet } from "../rollout/fleet-plan.ts";
 import { readLivePlanned } from "../rollout/planned.ts";
@@ -88,7 +88,7 @@ export async function explained(
 /** ?zone=Europe/Berlin&weeks=-4 */
 export async function calendar({ client }: Source, { zone = "UTC", weeks = "0" }: Query): Promise<Calendar> {
   if (!/^-?\d{1,3}$/.test(weeks)) throw new CommandError(USAGE, "weeks: a whole number");
-  const { policies, unread } = await readHeld(client);
+  const { policies, unread } = await readPolicies(client);
   const found = calendarOf(policies, { zone, at: new Date(), weeks: Number(weeks) });
   return { ...found, ...(unread !== undefined && { unread }) };
 }

@@ -114,12 +114,12 @@ async function readLive(
 ): Promise<Pick<ObjectFiles, "objects" | "isWhole">> {
   const { withApiServer } = await import("../fleet/live-fleet.ts");
   const { contextNamespace } = await import("../fleet/live-fleet.ts");
-  const { readHeld } = await import("../get/follow-held.ts");
+  const { readPolicies } = await import("../get/follow-held.ts");
   const [named] = wanted?.includes("/") === true ? wanted.split("/") : [];
   const { policies, unread } = await reading(() =>
     withApiServer(flags, async (client) => {
       const namespace = named ?? flags.namespace ?? contextNamespace(flags);
-      return await readHeld(client, flags.allNamespaces === true ? undefined : namespace);
+      return await readPolicies(client, flags.allNamespaces === true ? undefined : namespace);
     }),
   );
   if (unread !== undefined) stderr.line(`warning: ${unread}`);

@@ -139,6 +139,8 @@ export class RolloutReplica {
       namespaces: { get: () => undefined, byNamespace: () => [], list: () => [] },
       served: ALL_HOOKS,
       firstAsked: () => firstAsked,
+      policiesHold: () => false,
+      worldOf: (cluster) => ({ cluster, namespace: undefined, objects: NO_OBJECTS, overrides: [] }),
       onDirty: (rollout) => this.#dirty.add(rollout),
       onDemands: () => undefined,
       onError: () => undefined,

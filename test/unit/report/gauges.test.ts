@@ -17,15 +17,23 @@ import {
   READY,
   rule,
 } from "../builders.ts";
+import type { Rollouts } from "../../../src/rollouts/rollout-decisions.ts";
+import { ask, replicaOf, waitingCluster } from "../rollouts/rollout-fixture.ts";
 import { type Fixture, passTo, silent, storeWith } from "../memory/fixtures.ts";
 
 const deleting = cluster({ deletionTimestamp: "2026-11-21T11:00:00Z" });
 
-async function scraped({ store, clock }: Fixture, name: string): Promise<Record<string, number>> {
+const NO_ROLLOUTS: Pick<Rollouts, "entries"> = { entries: () => [] };
+
+async function scraped(
+  { store, clock }: Fixture,
+  name: string,
+  rollouts = NO_ROLLOUTS,
+): Promise<Record<string, number>> {
   const metrics = createMetrics({ capiVersion: "1.14" });
   const queue = new WorkQueue({ reconcile: async () => ({}), log: silent });
   const objects = { informers: () => [] } as never;
-  followMemory(metrics, { store, queue, named: [], objects, now: () => clock.now });
+  followMemory(metrics, { store, rollouts, queue, named: [], objects, now: () => clock.now });
   const lines = (await metrics.text()).split("\n").filter((line) => line.startsWith(`${name}{`));
   return Object.fromEntries(
     lines.map((line) => {
@@ -104,6 +112,22 @@ describe("the metrics", () => {
       },
     );
     assert.deepEqual(await scraped(storeWith({ policies: [audit], clusters: [deleting] }), name), {});
+  });
+
+  test("count the Clusters that a rollout holds, and tell since when it holds the oldest", async () => {
+    const name = "hookpolicy_held_clusters";
+    const specs = { upgrades: { maxConcurrency: 0 }, watched: { mode: "Audit", maxConcurrency: 0 } } as const;
+    const replica = replicaOf({ specs, clusters: [waitingCluster("a"), waitingCluster("b")] });
+    assert.equal(ask(replica, waitingCluster("a")), "NoFreeSlot");
+    const fixture = storeWith({ policies: [], clusters: [] });
+    const upgrades = "hook=BeforeClusterUpgrade";
+    assert.deepEqual(await scraped(fixture, name, replica.rollouts), { [upgrades]: 2 });
+    replica.policiesHold.add("a");
+    replica.time.nowMs += 60_000;
+    assert.deepEqual(await scraped(fixture, name, replica.rollouts), { [upgrades]: 1 });
+    assert.deepEqual(await scraped(fixture, "hookpolicy_oldest_hold_timestamp_seconds", replica.rollouts), {
+      [`kind=HookRollout,namespace=,policy=upgrades,${upgrades}`]: Date.parse("2026-11-23T12:00:00Z") / 1000,
+    });
   });
 
   test("count what each policy holds or would hold, by hook and verdict, and since when the oldest is asked for", async () => {

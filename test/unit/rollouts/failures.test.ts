@@ -8,7 +8,8 @@ import {
 } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import { memberOf } from "../../../src/rollouts/member.ts";
-import { computeRolloutStatus, type MemberState } from "../../../src/rollouts/rollout-status.ts";
+import type { MemberState } from "../../../src/rollouts/progress.ts";
+import { computeRolloutStatus } from "../../../src/rollouts/rollout-status.ts";
 import type { CompiledRollout } from "../../../src/rollouts/rollout.ts";
 import { DEADLINE_EXCEEDED, UNCLAIMED } from "../../../src/rollouts/slots.ts";
 import { haltingStage } from "../../../src/rollouts/stages.ts";
@@ -33,7 +34,15 @@ function memberStateOf(rollout: CompiledRollout, name: string, { state, wave = "
   assert.ok(member);
   const isIll = state === "unhealthy";
   const health = isIll ? "Unhealthy" : "Healthy";
-  return { member, cluster, health, hasReached: isAtTarget, lastsUnhealthy: isIll } satisfies MemberState;
+  const isAwaited = state === "waiting";
+  return {
+    member,
+    cluster,
+    health,
+    hasReached: isAtTarget,
+    lastsUnhealthy: isIll,
+    isAwaited,
+  } satisfies MemberState;
 }
 
 /** Computes the status until it is at rest, which has to be soon. */
@@ -55,6 +64,7 @@ function atRest(
         isRebuilding: false,
         scope: "scope",
         next: [],
+        holds: { held: [], omitted: 0 },
       },
       now,
     );

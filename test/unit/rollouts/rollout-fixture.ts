@@ -7,6 +7,7 @@ import type { DecisionRequest, Lister, RolloutApi } from "../../../src/memory/po
 import { RolloutReconciler } from "../../../src/rollouts/rollout-reconciler.ts";
 import { Rollouts, type RolloutsOptions } from "../../../src/rollouts/rollout-decisions.ts";
 import type { Confirmation, Decision } from "../../../src/policy/decision.ts";
+import { NOTHING_READ } from "../../../src/policy/objects.ts";
 import type { Override } from "../../../src/policy/override.ts";
 import type { World } from "../../../src/policy/world.ts";
 import { clusterMeta, hookRollout, NOW, readyStatus, TARGET } from "./fixtures.ts";
@@ -124,12 +125,15 @@ export function replicaOf({
   const namespaces = new Map([["fleet", namespace]]);
   const time = { now: NOW, nowMs: 0 };
   const errors: unknown[] = [];
+  const policiesHold = new Set<string>();
   const seen = { dirty: 0, demands: 0, stale: 0, transitions: 0 };
   const world = {
     clusters: lister(known),
     namespaces: lister(namespaces),
     served: servedHooks(14),
     firstAsked: () => NOW,
+    policiesHold: (cluster: Cluster) => policiesHold.has(cluster.metadata.name),
+    worldOf: (cluster: Cluster): World => ({ cluster, namespace, objects: NOTHING_READ, overrides: [] }),
     now: () => time.now,
     nowMs: () => time.nowMs,
     // How much is done at a time must not depend on how fast the machine is.
@@ -191,6 +195,7 @@ export function replicaOf({
     known,
     namespace,
     namespaces,
+    policiesHold,
   };
 }
 

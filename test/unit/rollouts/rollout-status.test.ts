@@ -7,7 +7,8 @@ import {
   type RolloutClaim,
 } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
-import { computeRolloutStatus, type MemberState } from "../../../src/rollouts/rollout-status.ts";
+import type { MemberState } from "../../../src/rollouts/progress.ts";
+import { computeRolloutStatus } from "../../../src/rollouts/rollout-status.ts";
 import { compileRollout } from "../../../src/rollouts/rollout.ts";
 import { member, clusterMeta, hookRollout, NOW, readyStatus, TARGET } from "./fixtures.ts";
 
@@ -23,6 +24,7 @@ interface Fleet {
   readonly health?: MemberState["health"];
   readonly hasReached?: boolean;
   readonly lastsUnhealthy?: boolean;
+  readonly isAwaited?: boolean;
 }
 
 /** Upgraded and healthy unless said otherwise. */
@@ -39,7 +41,8 @@ function stateOf(spec: Partial<HookRolloutSpec>, each: Fleet): MemberState {
   const { health = "Healthy", lastsUnhealthy = false } = each;
   const hasReached = each.hasReached ?? (reconciled && !marked);
   const known = member(compileRollout(hookRollout(spec)), metadata);
-  return { member: known, cluster, health, hasReached, lastsUnhealthy };
+  const { isAwaited = true } = each;
+  return { member: known, cluster, health, hasReached, lastsUnhealthy, isAwaited };
 }
 
 interface Case {
@@ -69,7 +72,17 @@ function statusOf({
     return { ...state, member: { ...state.member, ...(stage !== undefined && { stage }) } };
   });
   return computeRolloutStatus(
-    { rollout, stored, members, ended: new Set(ended), isPresent, isRebuilding, scope: "scope", next: [] },
+    {
+      rollout,
+      stored,
+      members,
+      ended: new Set(ended),
+      isPresent,
+      isRebuilding,
+      scope: "scope",
+      next: [],
+      holds: { held: [], omitted: 0 },
+    },
     now,
   );
 }

@@ -3,6 +3,10 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { Ajv } from "ajv";
+import { spansAhead } from "../../../../src/cli/explain/explanation.ts";
+import { Fleet } from "../../../../src/cli/fleet/fleet.ts";
+import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
+import { ALL_HOOKS } from "../../builders.ts";
 import { folder, outputSchema } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
 
@@ -95,6 +99,45 @@ HookRollout upgrades: Blocked (NoFreeSlot)
   );
 });
 
+test("since when a rollout holds the Cluster is in its status, or is the time of the Cluster's condition", async (t) => {
+  const row = { namespace: "team-a", name: "prod-1", uid: "5d2c", target: VERSION, stage: "all" };
+  const held = [{ ...row, reason: "Paused", message: "", since: "2026-11-20T11:00:00Z" }];
+  assert.match(
+    await explained(t, [rollout({ paused: true }, { held })]),
+    /^Blocked: .*, asked since 2026-11-20T11:00:00Z/,
+  );
+  const [condition] = cluster.status.conditions;
+  const conditions = [{ ...condition, lastTransitionTime: "2026-11-20T10:00:00Z" }];
+  const shown = { ...cluster, status: { conditions } };
+  assert.match(
+    await explained(t, [shown, rollout({ paused: true })]),
+    /^Blocked: .*, asked since 2026-11-20T10:00:00Z/,
+  );
+});
+
+test("the verdicts ahead have what a rollout holds, until a window of its stage opens", () => {
+  const allow = [{ from: "2026-11-22T12:00:00Z", to: "2026-11-23T12:00:00Z" }];
+  const until = [{ name: "later", window: { allow } }];
+  const stages = [{ name: "all", until }];
+  const fleet = new Fleet([namespace, cluster, rollout({ stages })] as RawObject[], {
+    served: ALL_HOOKS,
+    maxOverrideMs: 0,
+    now: new Date(NOW),
+  });
+  const found = fleet.cluster("team-a", "prod-1");
+  assert.ok(found);
+  const options = { cluster: found, now: new Date(NOW), unread: [], live: true };
+  const [spans] = spansAhead(fleet, options, new Date("2026-11-24T12:00:00Z"));
+  assert.deepEqual(
+    spans?.map(({ verdict, from }) => [verdict, from.toISOString()]),
+    [
+      ["Blocked", "2026-11-21T12:00:00.000Z"],
+      ["Allowed", "2026-11-22T12:00:00.000Z"],
+      ["Blocked", "2026-11-23T12:00:00.000Z"],
+    ],
+  );
+});
+
 describe("a rollout", () => {
   const stages = [
     { name: "canary", clusterSelector: { matchLabels: { wave: "canary" } } },
@@ -136,12 +179,20 @@ describe("a rollout", () => {
       /stage canary: Blocked \(StageClosed\)\n +because +stage canary to v1\.35\.1: 1 of 3 succeeded, 1 running, 0 failed, 1 not asked/,
     ],
     [
+      "whose earlier stage waits for Clusters names them",
+      rollout(
+        { stages },
+        staged({ ...canary, waitsFor: [{ namespace: "team-b", name: "c3", reason: "NotAsked" }] }),
+      ),
+      /because +stage canary waits for team-b\/c3 \(not asked for this version\)/,
+    ],
+    [
       "that soaks says since when",
       rollout(
         { stages: [{ ...stages[0], minSuccessTime: "24h" }, stages[1]] },
         staged({ ...canary, soakingSince: NOW }),
       ),
-      /minSuccessTime counts from 2026-11-21T12:00:00Z/,
+      /stage canary soaks since 2026-11-21T12:00:00Z, until 2026-11-2\dT12:00:00Z/,
     ],
     [
       "whose status does not know the target yet",

@@ -66,6 +66,49 @@ test("the oldest question comes first, whichever policy holds it", () => {
   ]);
 });
 
+/** As the operator writes it; `operation` and `mode` are of its spec. */
+function rollout(spec: object, status: object): RawObject {
+  return {
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookRollout",
+    metadata: { name: "r" },
+    spec,
+    status,
+  };
+}
+
+const BEHIND = {
+  namespace: "team-a",
+  name: "prod-1",
+  uid: "u1",
+  target: "v1.36.0",
+  stage: "rest",
+  reason: "StageClosed",
+  message: "HookRollout r: waits for stage canary (hookpolicy rollout status r)",
+  since: "2026-11-21T10:00:00Z",
+};
+
+test("what a rollout holds is a row like that of a policy, with its stage, reason and since when", () => {
+  const upgrades = rollout({ operation: "Upgrade" }, { held: [BEHIND], heldOmitted: 2 });
+  const fleet = heldBy([upgrades], "team-a");
+  assert.deepEqual(
+    fleet.held.map(({ policy: { kind }, row: { rule, hook, firstAsked } }) => [kind, rule, hook, firstAsked]),
+    [["HookRollout", "rest", "BeforeClusterUpgrade", BEHIND.since]],
+  );
+  assert.equal(fleet.omitted[0]?.count, 2);
+  const text = heldText(fleet, view());
+  assert.match(text, /prod-1 +BeforeClusterUpgrade +HookRollout\/r +rest +120m/);
+  assert.match(text, /waits for stage canary/);
+  assert.deepEqual(heldBy([upgrades], "team-b").held, []);
+  const audit = heldBy([rollout({ operation: "Upgrade", mode: "Audit" }, { held: [BEHIND] })]);
+  assert.deepEqual([audit.held, audit.omitted, audit.wouldBlock], [[], [], 1]);
+});
+
+test("a rollout of an operator that names no Cluster is counted", () => {
+  const old = rollout({ operation: "Delete" }, { summary: { waiting: 3 } });
+  assert.deepEqual(heldBy([old]).omitted, [{ policy: { kind: "HookRollout", name: "r" }, count: 3 }]);
+});
+
 test("what proceeds is not held: Audit, failurePolicy Ignore, a deadline that has passed", () => {
   const notEvaluable = row("c1", { verdict: "NotEvaluable" });
   assert.deepEqual(names([policy("a", [notEvaluable])]), ["a c1"]);

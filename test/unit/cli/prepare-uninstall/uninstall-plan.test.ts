@@ -241,7 +241,7 @@ describe("what is held now is named:", () => {
     assert.deepEqual(await heldIn({ ...registered, "hookpolicies/team-a/protect": protect }), [
       "Cluster team-a/odd at BeforeClusterDelete, by HookPolicy team-a/protect",
       "Cluster team-a/prod-1 at BeforeClusterDelete, by HookPolicy team-a/protect",
-      "3 more operations by HookPolicy team-a/protect",
+      "3 operations by HookPolicy team-a/protect that its status does not name",
     ]);
   });
 
@@ -252,7 +252,34 @@ describe("what is held now is named:", () => {
       status: { summary: { waiting: 2 } },
     });
     const rollouts = { "hookrollouts/Enforce": waiting("Enforce"), "hookrollouts/Audit": waiting("Audit") };
-    assert.deepEqual(await heldIn({ ...registered, ...rollouts }), ["2 Clusters by HookRollout Enforce"]);
+    assert.deepEqual(await heldIn({ ...registered, ...rollouts }), [
+      "2 operations by HookRollout Enforce that its status does not name",
+    ]);
+  });
+
+  test("a Cluster that a policy and a rollout hold is one line", async () => {
+    const deletion = { ...row("prod-1", "Blocked"), clusterUID: "u1" };
+    const protect = { metadata: named("protect", "team-a"), status: { decisions: [deletion] } };
+    const upgrade = {
+      namespace: "team-a",
+      name: "prod-1",
+      uid: "u1",
+      reason: "NoFreeSlot",
+      message: "",
+      since: "",
+    };
+    const rollout = (name: string) => ({
+      metadata: named(name),
+      spec: { operation: "Delete" },
+      status: { held: [upgrade], heldOmitted: 0, summary: { waiting: 7 } },
+    });
+    const objects = {
+      "hookpolicies/team-a/protect": protect,
+      "hookrollouts/deletions": rollout("deletions"),
+    };
+    assert.deepEqual(await heldIn({ ...registered, ...objects }), [
+      "Cluster team-a/prod-1 at BeforeClusterDelete, by HookPolicy team-a/protect, HookRollout deletions",
+    ]);
   });
 
   test("and that it is not known, where no operator runs or rollouts may not be listed", async () => {

@@ -73,9 +73,9 @@ describe("a plan from files", () => {
     assert.equal(
       stdout,
       `HookRollout upgrades from 2026-12-01T08:00Z on, if every operation takes 40m and none fails:
-STAGE    CLUSTERS   BEGINS              ENDS                PASSES
-canary   1          2026-12-01T08:00Z   2026-12-01T08:40Z   2026-12-01T09:40Z
-rest     1          2026-12-01T09:40Z   2026-12-01T10:20Z   2026-12-01T10:20Z
+STAGE    CLUSTERS   SUCCEEDED   BEGINS              ENDS                PASSES
+canary   1          0           2026-12-01T08:00Z   2026-12-01T08:40Z   2026-12-01T09:40Z
+rest     1          0           2026-12-01T09:40Z   2026-12-01T10:20Z   2026-12-01T10:20Z
 The last Cluster is done at 2026-12-01T10:20Z, after 2h20m.
 `,
     );
@@ -113,13 +113,22 @@ The last Cluster is done at 2026-12-01T10:20Z, after 2h20m.
       policy("night", window, "canary"),
       policy("approved", { annotation: { key: "example.com/ok" } }, "rest"),
     ]);
-    assert.match(stdout, /^canary +1 +2026-12-01T22:00Z/m);
+    assert.match(stdout, /^canary +1 +0 +2026-12-01T22:00Z/m);
     assert.match(stdout, /^1 Cluster must be released by an action first/m);
     const none = await plan(t, [...FLEET, rollout("upgrades", { maxConcurrency: 0 })]);
     assert.match(
       none.stdout,
       /No Cluster ever begins\.\n2 Clusters never begin: fleet\/[ab], fleet\/[ab]\n$/,
     );
+  });
+
+  test("waits for the windows of a stage", async (t) => {
+    const window = { timeZone: "UTC", allow: [{ schedule: "0 22 * * *", duration: "4h" }] };
+    const { stdout } = await plan(t, [
+      ...FLEET,
+      rollout("upgrades", { stages: [{ name: "all", until: [{ name: "night", window }] }] }),
+    ]);
+    assert.match(stdout, /^all +2 +0 +2026-12-01T22:00Z +2026-12-01T23:20Z/m);
   });
 
   test("names a stage without Clusters, behind which nothing begins, and one whose minSucceeded is 0 not", async (t) => {
@@ -136,6 +145,126 @@ The last Cluster is done at 2026-12-01T10:20Z, after 2h20m.
     );
     const passed = await plan(t, [...FLEET, rollout("upgrades", stages({ minSucceeded: 0 }))]);
     assert.doesNotMatch(passed.stdout, /never begin/);
+  });
+
+  describe("begins with the present", () => {
+    const OLD = "v1.34.0";
+    const NEW = "v1.35.0";
+    const condition = (type: string, status: string, message = ""): object => ({
+      type,
+      status,
+      message,
+      reason: message === "" ? "Fine" : "LifecycleHookBlocking",
+      observedGeneration: 1,
+    });
+    const living = (name: string, wave: string, version: string, over: object = {}) => {
+      const given = cluster(name, wave, version) as { metadata: object; spec: object };
+      return {
+        ...given,
+        metadata: { ...given.metadata, generation: 1, ...over },
+        spec: { ...given.spec, infrastructureRef: { name }, controlPlaneRef: { name } },
+      };
+    };
+    const at = (name: string, wave: string, version: string, health = "True") => ({
+      ...living(name, wave, version),
+      status: { conditions: [condition("TopologyReconciled", "True"), condition("Available", health)] },
+    });
+    const held = (name: string, wave: string) => ({
+      ...living(name, wave, NEW),
+      status: {
+        conditions: [
+          condition(
+            "TopologyReconciled",
+            "False",
+            "Following hooks are blocking upgrade: BeforeClusterUpgrade: held",
+          ),
+        ],
+      },
+    });
+    const NAMESPACE = { apiVersion: "v1", kind: "Namespace", metadata: { name: "fleet" } };
+    const rest = (table: string): string => /^rest .*$/m.exec(table)?.[0] ?? "";
+
+    test("a stage whose Clusters have the version has succeeded, with or without --to-version", async (t) => {
+      const objects = [at("b", "canary", NEW), held("a", "rest"), NAMESPACE, rollout("upgrades")];
+      for (const args of [[], ["--to-version", NEW]]) {
+        const { stdout } = await plan(t, objects, ...args);
+        assert.match(stdout, /^HookRollout upgrades to v1\.35\.0 from /);
+        assert.match(stdout, /^canary +1 +1 +- +- +2026-12-01T09:00Z$/m);
+        assert.match(rest(stdout), /^rest +1 +0 +2026-12-01T09:00Z/);
+        assert.doesNotMatch(stdout, /never|minSucceeded/);
+      }
+    });
+
+    test("a soak counts from when the status says, and a stage that has passed stays so", async (t) => {
+      const counts = {
+        members: 1,
+        notAsked: 0,
+        waiting: 0,
+        running: 0,
+        succeeded: 1,
+        failed: 0,
+        passed: false,
+      };
+      const soaking = { name: "canary", ...counts, soakingSince: "2026-12-01T07:30:00Z" };
+      const withStatus = (stage: object) => ({
+        ...rollout("upgrades"),
+        status: { targets: [{ version: NEW, stages: [stage, { name: "rest", ...counts }] }] },
+      });
+      const fleet = [at("b", "canary", NEW), held("a", "rest"), NAMESPACE];
+      const { stdout } = await plan(t, [...fleet, withStatus(soaking)]);
+      assert.match(rest(stdout), /^rest +1 +0 +2026-12-01T08:30Z/);
+      const passed = { ...soaking, passed: true, soakingSince: "2026-12-01T06:30:00Z" };
+      const after = await plan(t, [...fleet, withStatus(passed)]);
+      assert.match(after.stdout, /^canary +1 +1 +- +- +passed$/m);
+      assert.match(rest(after.stdout), /^rest +1 +0 +2026-12-01T08:00Z/);
+    });
+
+    test("slots that are in use are free when their operations end", async (t) => {
+      const claim = { namespace: "fleet", name: "r", uid: "r", target: NEW, stage: "rest", claimed: true };
+      const since = "2026-12-01T07:50:00Z";
+      const running = [{ ...claim, claimedAt: since, renewedAt: since, markedAt: since, attempts: 1 }];
+      const marks = { annotations: { "runtime.cluster.x-k8s.io/pending-hooks": "AfterClusterUpgrade" } };
+      const runs = { ...held("r", "rest"), metadata: living("r", "rest", NEW, marks).metadata };
+      const one = { ...rollout("upgrades", { stages: [{ name: "rest" }] }), status: { running } };
+      const { stdout } = await plan(t, [runs, held("a", "rest"), NAMESPACE, one], "-o", "json");
+      const { clusters } = JSON.parse(stdout) as {
+        clusters: { name: string; begins: string; runs: boolean }[];
+      };
+      assert.deepEqual(
+        clusters.map(({ name, begins, runs: isRunning }) => [name, begins, isRunning]),
+        [
+          ["r", "2026-12-01T07:50:00.000Z", true],
+          ["a", "2026-12-01T08:30:00.000Z", false],
+        ],
+      );
+    });
+
+    test("what waits for Clusters that no waiting brings there has no time, and these are named", async (t) => {
+      const canaries = [at("b", "canary", NEW), at("c", "canary", OLD), at("d", "canary", NEW, "False")];
+      const objects = [...canaries, held("a", "rest"), NAMESPACE, rollout("upgrades")];
+      const { stdout } = await plan(t, objects);
+      assert.match(stdout, /^canary +3 +1 +unknown +unknown +unknown$/m);
+      assert.match(stdout, /^rest +1 +0 +unknown +unknown +unknown$/m);
+      assert.match(
+        stdout,
+        /^Stage canary waits for fleet\/d \(unhealthy\), fleet\/c \(not asked for this version\)\. The plan has no time/m,
+      );
+      assert.match(stdout, /^1 Cluster waits for that: fleet\/a$/m);
+      assert.doesNotMatch(stdout, /never/);
+    });
+
+    test("--to-version takes as done that each Cluster is asked, and says of which", async (t) => {
+      const objects = [
+        at("b", "canary", NEW),
+        at("c", "canary", OLD),
+        held("a", "rest"),
+        NAMESPACE,
+        rollout("upgrades"),
+      ];
+      const { stdout } = await plan(t, objects, "--to-version", NEW);
+      assert.match(stdout, /^canary +2 +1 +2026-12-01T08:00Z +2026-12-01T08:40Z +2026-12-01T09:40Z$/m);
+      assert.match(stdout, /^Not asked for this version yet, which the plan takes as done: fleet\/c$/m);
+    });
   });
 
   test("complains about a name that the files have not, with a suggestion", async (t) => {
@@ -216,4 +345,51 @@ test("a plan over the Clusters of the API server knows its Namespaces, which gat
   const { code, stdout, stderr } = await hookpolicy(args);
   assert.equal(code, 0, stderr);
   assert.match(stdout, /\nThe last Cluster is done at \S+, after 40m\.\n$/);
+});
+
+test("files beside the rollout count over the Clusters of the API server, and what is not used is named", async (t) => {
+  const metadata = { resourceVersion: "1" };
+  const own = "GET /apis/hookpolicy.dev/v1alpha1";
+  const capi = "GET /apis/cluster.x-k8s.io";
+  const cluster = {
+    metadata: { namespace: "prod", name: "a", uid: "a" },
+    spec: { topology: { classRef: { name: "lab" }, version: "v1.34.0" } },
+  };
+  const { kubeconfig } = await answering(t, {
+    [capi]: { versions: [{ version: "v1beta2" }] },
+    [`${capi}/v1beta2`]: {
+      resources: [{ name: "clusters", kind: "Cluster", namespaced: true, verbs: ["list", "watch"] }],
+    },
+    [`${capi}/v1beta2/clusters`]: { metadata, items: [cluster] },
+    "GET /api/v1/namespaces": { metadata, items: [{ metadata: { name: "prod", uid: "n" } }] },
+    [`${own}/clusterhookpolicies`]: { metadata, items: [] },
+  });
+  const apiVersion = "hookpolicy.dev/v1alpha1";
+  const window = { timeZone: "UTC", allow: [{ schedule: "0 22 * * *", duration: "4h" }] };
+  const rollout = (name: string): object => ({
+    apiVersion,
+    kind: "HookRollout",
+    metadata: { name },
+    spec: { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "6h" },
+  });
+  const rules = [{ name: "r", hooks: ["BeforeClusterUpgrade"], until: [{ name: "night", window }] }];
+  const files = [
+    rollout("upgrades"),
+    rollout("other"),
+    {
+      apiVersion,
+      kind: "ClusterHookPolicy",
+      metadata: { name: "night" },
+      spec: { namespaceSelector: {}, rules },
+    },
+    { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "c", namespace: "prod" } },
+  ];
+  const text = files.map((object) => JSON.stringify(object)).join("\n---\n");
+  const cwd = await folder(t, { "policies/all.yaml": text });
+  const wish = ["--duration", "40m", "--from", "2026-12-01T08:00:00Z", "--kubeconfig", kubeconfig];
+  const { stdout, stderr } = await hookpolicy(["rollout", "plan", "upgrades", "-f", "policies/", ...wish], {
+    cwd,
+  });
+  assert.match(stdout, /^all +1 +0 +2026-12-01T22:00Z/m);
+  assert.equal(stderr, "note: the plan does not use HookRollout other, 1 ConfigMap\n");
 });

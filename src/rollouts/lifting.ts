@@ -1,6 +1,8 @@
-import { covers, isActive, type Override } from "../../policy/override.ts";
-import type { Situation } from "../../policy/world.ts";
-import type { CompiledRollout } from "../../rollouts/rollout.ts";
+/** Break-glass for rollouts. */
+
+import { covers, isActive, type Override } from "../policy/override.ts";
+import type { Situation } from "../policy/world.ts";
+import type { CompiledRollout } from "./rollout.ts";
 
 /** The override that lifts the rollout for this operation; `undefined`: there is none. */
 export function liftingOverride(

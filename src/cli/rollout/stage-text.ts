@@ -1,0 +1,48 @@
+/** Words for the state of a stage, for every command and the page. */
+
+import { MAX_AWAITED, type RolloutAwaited, type RolloutStageStatus } from "../../api/hook-policy.ts";
+import { namespacedName } from "../../lib/keys.ts";
+import { parseDuration } from "../../policy/duration.ts";
+import { after, readTimestamp, timestamp } from "../../policy/instant.ts";
+import { since } from "../terminal/age.ts";
+
+export function stageState(
+  stage: RolloutStageStatus,
+  before: RolloutStageStatus | undefined,
+  { soak = "0s", now }: { readonly soak?: string | undefined; readonly now: Date },
+): string {
+  if (stage.passed) return "passed";
+  if (before !== undefined && !before.passed) return `waits for ${before.name}`;
+  if (stage.soakingSince !== undefined)
+    return `soaks for ${soak}, ${since(stage.soakingSince, now)} so far${soakEndText(stage.soakingSince, parseDuration(soak) ?? 0)}`;
+  if (stage.members === 0) return "has no Clusters";
+  return "open";
+}
+
+/** ", until 2026-11-22T12:00:00Z" */
+export function soakEndText(soakingSince: string, soakMs: number): string {
+  const from = readTimestamp(soakingSince);
+  return from === undefined ? "" : `, until ${timestamp(after(from, soakMs))}`;
+}
+
+const WHY: Readonly<Record<string, string>> = {
+  Failed: "failed",
+  Unhealthy: "unhealthy",
+  NotCalled: "Cluster API asks nothing about it",
+  NotAsked: "not asked for this version",
+};
+
+/** "team-a/c1 (not asked for this version)" */
+export function awaitedText({ namespace, name, reason }: RolloutAwaited): string {
+  return `${namespacedName({ namespace, name })} (${WHY[reason] ?? reason})`;
+}
+
+/** "canary waits for team-a/c1 (failed), team-a/c2 (unhealthy)"; `undefined`: waiting alone brings it there. */
+export function waitsForText({
+  name,
+  waitsFor = [],
+}: Pick<RolloutStageStatus, "name" | "waitsFor">): string | undefined {
+  if (waitsFor.length === 0) return undefined;
+  const more = waitsFor.length >= MAX_AWAITED ? ", and perhaps more" : "";
+  return `${name} waits for ${waitsFor.map(awaitedText).join(", ")}${more}`;
+}

@@ -1,0 +1,120 @@
+/** The operations that a rollout holds after every policy has released them, as this replica's memory shows them. */
+
+import { type HookRolloutStatus, MAX_HELD, MAX_ROW_MESSAGE, type RolloutHeld } from "../api/hook-policy.ts";
+import type { Cluster } from "../api/meta.ts";
+import type { HookName } from "../api/runtime-hooks.ts";
+import { compareText } from "../lib/compare-text.ts";
+import { namespacedName } from "../lib/keys.ts";
+import { printable } from "../lib/printable.ts";
+import { expectedCall } from "../operations/call.ts";
+import { timestamp } from "../policy/instant.ts";
+import { truncate } from "../policy/message.ts";
+import type { Situation, World } from "../policy/world.ts";
+import { graceOf, whoBegins } from "./claim.ts";
+import { closedFor, type Hold, holdOf, holdText } from "./hold.ts";
+import { liftingOverride } from "./lifting.ts";
+import type { Member } from "./member.ts";
+import type { CompiledRollout } from "./rollout.ts";
+import type { RolloutQueue } from "./rollout-queue.ts";
+import type { Slots } from "./slots.ts";
+
+/** An operation that the Cluster shows to be wanted, without a slot that it may use. */
+export interface AskedOperation {
+  readonly member: Member;
+  readonly cluster: Cluster;
+  readonly target: string;
+  readonly firstAsked: Date;
+  /** Its slot was not used in time, and is free again soon. */
+  readonly claimExpires: boolean;
+}
+
+export interface HeldRows {
+  readonly held: readonly RolloutHeld[];
+  readonly omitted: number;
+}
+
+interface Entry {
+  readonly rollout: CompiledRollout;
+  readonly status: HookRolloutStatus | undefined;
+  readonly hook: HookName;
+  readonly queue: RolloutQueue;
+}
+
+export interface HeldWorld {
+  /** Whether a policy holds the pending operation of the Cluster. */
+  readonly policiesHold: (cluster: Cluster, hook: HookName) => boolean;
+  /** What the gates of stages look at. */
+  readonly worldOf: (cluster: Cluster) => World;
+  readonly now: () => Date;
+}
+
+interface Queued {
+  readonly operation: AskedOperation;
+  readonly isOpen: (operation: AskedOperation) => boolean;
+  /** With those of the Clusters whose turn it is. */
+  readonly slots: Slots;
+  readonly nowMs: number;
+}
+
+/** A Cluster for which a slot is free, and about which Cluster API does not call, is not held. */
+export function isHeld(entry: Entry, known: HeldWorld, { operation, isOpen, slots, nowMs }: Queued): boolean {
+  const { rollout, hook, queue } = entry;
+  const { cluster, member } = operation;
+  if (known.policiesHold(cluster, hook)) return false;
+  const situation = situationOf(entry, known, cluster);
+  if (liftingOverride(rollout, situation) !== undefined) return false;
+  const { stage, values, metadata } = member;
+  if (stage === undefined || operation.claimExpires || !isOpen(operation)) return true;
+  const { uid } = metadata;
+  const isAsking = queue.isAsking(uid, nowMs - graceOf(rollout));
+  const mayBegin = queue.mayBegin(uid) || (!isAsking && slots.hasRoom({ stage, values }));
+  return !mayBegin || closing(entry, operation, situation) !== undefined;
+}
+
+export function oldestFirst(a: AskedOperation, b: AskedOperation): number {
+  const [first, second] = [a, b].map(({ cluster }) => namespacedName(cluster.metadata));
+  return a.firstAsked.getTime() - b.firstAsked.getTime() || compareText(first ?? "", second ?? "");
+}
+
+/** Only those that the status has room for are explained, because gates cost steps. */
+export function heldRows(
+  entry: Entry & { readonly held: readonly AskedOperation[] },
+  known: HeldWorld,
+): HeldRows {
+  const shown = entry.held.slice(0, MAX_HELD);
+  return {
+    held: shown.map((operation) => rowOf(entry, known, operation)),
+    omitted: entry.held.length - shown.length,
+  };
+}
+
+function rowOf(entry: Entry, known: HeldWorld, operation: AskedOperation): RolloutHeld {
+  const { member, cluster, target, firstAsked } = operation;
+  const { stage } = member;
+  const hold =
+    closing(entry, operation, situationOf(entry, known, cluster)) ??
+    holdOf(entry.rollout, {
+      reason: operation.claimExpires ? "ClaimExpires" : "NoFreeSlot",
+      stage: stage?.name,
+    });
+  return {
+    ...whoBegins(member.metadata, { target, stage }),
+    reason: hold.reason,
+    message: truncate(printable(holdText(hold)), MAX_ROW_MESSAGE),
+    since: timestamp(firstAsked),
+  };
+}
+
+/** `undefined`: it may begin once it has a slot. */
+function closing(
+  { rollout, status }: Entry,
+  { member: { stage, mayBeIn }, target }: AskedOperation,
+  situation: Situation,
+): Hold | undefined {
+  if (mayBeIn !== undefined) return holdOf(rollout, { reason: "TooLarge" });
+  return closedFor(rollout, status, { stage, target }, situation);
+}
+
+function situationOf({ hook }: Entry, { worldOf, now }: HeldWorld, cluster: Cluster): Situation {
+  return { world: worldOf(cluster), call: expectedCall(hook, cluster), now: now() };
+}

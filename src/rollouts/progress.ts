@@ -1,0 +1,192 @@
+/** How far the stages of an upgrade are to one version, and which Clusters they wait for. */
+
+import {
+  type HookRolloutStatus,
+  MAX_AWAITED,
+  type RolloutAwaited,
+  type RolloutClaim,
+  type RolloutFailure,
+  type RolloutStageStatus,
+} from "../api/hook-policy.ts";
+import type { Cluster } from "../api/meta.ts";
+import { compareText } from "../lib/compare-text.ts";
+import { namespacedName } from "../lib/keys.ts";
+import { after, readTimestamp, timestamp } from "../policy/instant.ts";
+import { type Health, wants } from "./health.ts";
+import { neededOf, needsNone, toleratedOf } from "./limit.ts";
+import { type Member, targetOf } from "./member.ts";
+import type { CompiledRollout, CompiledStage } from "./rollout.ts";
+import { UNCLAIMED } from "./slots.ts";
+import { canHalt } from "./stages.ts";
+
+/** A member as memory knows it. */
+export interface MemberState {
+  readonly member: Member;
+  readonly cluster: Cluster;
+  readonly health: Health;
+  /** Whether it has the version of its topology, or had it when it was last seen to succeed. */
+  readonly hasReached: boolean;
+  /** Whether it has been unhealthy for long enough to count as failed. */
+  readonly lastsUnhealthy: boolean;
+  /** Whether it shows that Cluster API waits for an answer about it. */
+  readonly isAwaited: boolean;
+}
+
+/** What is known of the slots of the whole rollout. */
+export interface KnownSlots {
+  readonly running: readonly RolloutClaim[];
+  readonly failed: readonly RolloutFailure[];
+  /** The Clusters that may be members. */
+  readonly unknown: readonly Member[];
+}
+
+export type ByStage = ReadonlyMap<CompiledStage | undefined, readonly MemberState[]>;
+
+interface Judging {
+  readonly rollout: CompiledRollout;
+  readonly stored: Pick<HookRolloutStatus, "targets"> | undefined;
+  /** See RolloutInput. */
+  readonly isPresent: boolean;
+  readonly isRebuilding: boolean;
+}
+
+/** How far each stage is to the version. */
+export function stagesOf(
+  { rollout, stored, isPresent, isRebuilding }: Judging,
+  slots: KnownSlots & { readonly byStage: ByStage },
+  version: string,
+  now: Date,
+): RolloutStageStatus[] {
+  const before = stored?.targets?.find((target) => target.version === version)?.stages ?? [];
+  let mayWait = true;
+  return rollout.stages.map((stage) => {
+    const known = before.find(({ name }) => name === stage.name);
+    const own = slots.byStage.get(stage) ?? [];
+    const unknown = slots.unknown.filter(({ mayBeIn }) => mayBeIn?.includes(stage) === true).length;
+    const judged = countStage(own, slots, { version, stage, rollout, unknown });
+    const { needed: _needed, isMet, awaited, progress: _, ...counts } = judged;
+    const { name } = stage;
+    if (!isMet) {
+      const waitsFor = mayWait ? awaited.slice(0, MAX_AWAITED) : [];
+      mayWait = false;
+      return { name, ...counts, ...(waitsFor.length > 0 && { waitsFor }), passed: false };
+    }
+    const since = (isRebuilding ? undefined : known?.soakingSince) ?? timestamp(now);
+    const soak = soakOf(stage, since, isPresent || known?.passed === true, now);
+    mayWait &&= soak.passed;
+    return { name, ...counts, ...soak };
+  });
+}
+
+function soakOf(
+  { minSuccessTimeMs }: CompiledStage,
+  soakingSince: string,
+  mayPass: boolean,
+  now: Date,
+): Pick<RolloutStageStatus, "soakingSince" | "passed"> {
+  const since = readTimestamp(soakingSince);
+  return { soakingSince, passed: mayPass && since !== undefined && after(since, minSuccessTimeMs) <= now };
+}
+
+export type Progress = "notAsked" | "waiting" | "running" | "succeeded" | "failed";
+
+type Counts = Pick<RolloutStageStatus, Progress | "members"> & {
+  /** How many have to succeed. */
+  readonly needed: number;
+  /** Whether they have; a stage without Clusters only if its spec allows it. */
+  readonly isMet: boolean;
+  readonly progress: ReadonlyMap<MemberState, Progress>;
+  /** Those that waiting alone does not bring there. */
+  readonly awaited: readonly RolloutAwaited[];
+};
+
+interface Judged {
+  readonly version: string;
+  readonly stage: CompiledStage;
+  readonly rollout: CompiledRollout;
+  /** How many Clusters may be in the stage. */
+  readonly unknown: number;
+}
+
+/**
+ * Failures that are ignored or tolerated do not count among the members of which `minSucceeded` is a share. Clusters that may be
+ * members do, and have not succeeded.
+ */
+export function countStage(
+  own: readonly MemberState[],
+  { running, failed }: KnownSlots,
+  { version, stage, rollout, unknown }: Judged,
+): Counts {
+  const runs = new Set(running.filter(({ target }) => target === version).map(({ uid }) => uid));
+  const hasFailed = new Set(
+    failed.filter(({ target, reason }) => target === version && reason !== UNCLAIMED).map(({ uid }) => uid),
+  );
+  const counts = { notAsked: 0, waiting: 0, running: 0, succeeded: 0, failed: 0 };
+  const progress = new Map(own.map((state) => [state, progressOf(state, { version, runs, hasFailed })]));
+  for (const each of progress.values()) counts[each] += 1;
+  const members = new Set(own.map(({ member }) => member.metadata.uid));
+  const counting = failed.filter(
+    (failure) => failure.target === version && members.has(failure.uid) && canHalt(rollout, failure),
+  ).length;
+  const tolerated = toleratedOf(stage.maxFailures, own.length);
+  const ignored = counts.failed - Math.min(counting, counts.failed);
+  const judged = own.length - ignored - Math.min(counting, tolerated);
+  const needed = neededOf(stage.minSucceeded, Math.max(0, judged) + unknown);
+  return {
+    members: own.length,
+    ...counts,
+    needed,
+    isMet: counts.succeeded >= needed && (own.length > 0 || needsNone(stage.minSucceeded)),
+    progress,
+    awaited: awaitedOf(progress, counting > tolerated),
+  };
+}
+
+/** `runs`, `hasFailed`: the uids of those whose operation to the version runs, or has failed. */
+function progressOf(
+  { member, cluster, health, hasReached }: MemberState,
+  {
+    version,
+    runs,
+    hasFailed,
+  }: {
+    readonly version: string;
+    readonly runs: ReadonlySet<string>;
+    readonly hasFailed: ReadonlySet<string>;
+  },
+): Progress {
+  const { uid } = member.metadata;
+  if (hasFailed.has(uid)) return "failed";
+  if (runs.has(uid) || (member.marked && targetOf("Upgrade", cluster) === version)) return "running";
+  if (!wants(cluster, version)) return "notAsked";
+  return hasReached && health === "Healthy" ? "succeeded" : "waiting";
+}
+
+const AWAITED = ["Failed", "Unhealthy", "NotCalled", "NotAsked"] as const;
+type AwaitedReason = (typeof AWAITED)[number];
+
+/** Failures that are tolerated keep no stage from passing. */
+function awaitedOf(progress: ReadonlyMap<MemberState, Progress>, failuresCount: boolean): RolloutAwaited[] {
+  const found = [...progress].flatMap(([state, each]) => {
+    const reason = whyAwaited(state, each, failuresCount);
+    const { namespace = "", name } = state.cluster.metadata;
+    return reason === undefined ? [] : [{ namespace, name, reason }];
+  });
+  return found.toSorted(
+    (a, b) =>
+      AWAITED.indexOf(a.reason) - AWAITED.indexOf(b.reason) ||
+      compareText(namespacedName(a), namespacedName(b)),
+  );
+}
+
+function whyAwaited(
+  { hasReached, isAwaited }: MemberState,
+  progress: Progress,
+  failuresCount: boolean,
+): AwaitedReason | undefined {
+  if (progress === "failed") return failuresCount ? "Failed" : undefined;
+  if (progress === "notAsked") return "NotAsked";
+  if (progress !== "waiting") return undefined;
+  if (hasReached) return "Unhealthy";
+  return isAwaited ? undefined : "NotCalled";
+}

@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import test from "node:test";
+import { againstPlan, readPlan } from "../../../../src/cli/rollout/against-plan.ts";
+import { folder } from "../program.ts";
+import { hookRollout, readyStatus, TARGET } from "../../rollouts/fixtures.ts";
+
+const PLAN = {
+  rollout: "upgrades",
+  target: TARGET,
+  from: "2026-11-23T08:00:00.000Z",
+  stages: [
+    { name: "canary", succeeded: 1, passes: "2026-11-23T09:40:00.000Z" },
+    { name: "staging", succeeded: 0, passes: "2026-11-23T11:00:00.000Z" },
+    { name: "rest", succeeded: 0, passes: "2026-11-23T14:00:00.000Z" },
+    { name: "last", succeeded: 0 },
+  ],
+  clusters: [
+    { stage: "rest", ends: "2026-11-23T11:30:00.000Z" },
+    { stage: "rest", ends: "2026-11-23T14:00:00.000Z" },
+  ],
+};
+
+async function saved(t: test.TestContext, text: string): Promise<string> {
+  const path = join(await folder(t, {}), "plan.json");
+  await writeFile(path, text);
+  return path;
+}
+
+test("each stage of an earlier plan is compared with the status", async (t) => {
+  const plan = await readPlan(await saved(t, JSON.stringify(PLAN)));
+  const counts = { members: 2, notAsked: 0, waiting: 0, running: 0, succeeded: 0, failed: 0, passed: false };
+  const stages = [
+    { ...counts, name: "canary", succeeded: 1, passed: true },
+    ...["staging", "rest", "last"].map((name) => ({ ...counts, name })),
+  ];
+  const rollout = hookRollout({}, readyStatus({ targets: [{ version: TARGET, stages }] }));
+  const lines = againstPlan(rollout, plan, new Date("2026-11-23T12:00:00Z"));
+  assert.deepEqual(
+    lines.map((line) => line.trim().replaceAll(/ {2,}/g, " | ")),
+    [
+      `Plan of 2026-11-23T08:00:00Z, against what has happened to ${TARGET}:`,
+      "STAGE | PLANNED BY NOW | SUCCEEDED | PLANNED TO PASS",
+      "canary | 1 | 1 | 2026-11-23T09:40:00Z | passed",
+      "staging | 0 | 0 | 2026-11-23T11:00:00Z | late: it has not passed",
+      "rest | 1 | 0 | 2026-11-23T14:00:00Z | behind by 1",
+      "last | 0 | 0 | unknown | as planned",
+    ],
+  );
+});
+
+test("what is no plan is refused", async (t) => {
+  for (const text of ["-", "{}", "[]"])
+    await assert.rejects(readPlan(await saved(t, text)), /is no plan: save one with/);
+  await assert.rejects(readPlan("/nowhere/plan.json"), /nowhere/);
+});

@@ -1,0 +1,172 @@
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import {
+  type HookRolloutSpec,
+  type HookRolloutStatus,
+  MAX_HELD,
+  type RolloutClaim,
+} from "../../../src/api/hook-policy.ts";
+import type { Cluster } from "../../../src/api/meta.ts";
+import { scopeOf } from "../../../src/rollouts/scope.ts";
+import { clusterMeta, hookRollout, NOW, readyStatus, TARGET } from "./fixtures.ts";
+import { ask, marked, type Replica, replicaOf, waitingCluster } from "./rollout-fixture.ts";
+
+const CANARY = { wave: "canary" };
+const SPEC: Partial<HookRolloutSpec> = {
+  healthyWhen: [{ name: "ok", expression: "!('ill' in cluster.metadata.labels)" }],
+  stages: [{ name: "canary", clusterSelector: { matchLabels: CANARY } }, { name: "rest" }],
+};
+
+function held(
+  clusters: readonly Cluster[],
+  {
+    spec = SPEC,
+    status = {},
+  }: { readonly spec?: Partial<HookRolloutSpec>; readonly status?: Partial<HookRolloutStatus> } = {},
+): Replica {
+  const scope = scopeOf(hookRollout(spec).spec);
+  return replicaOf({ specs: { upgrades: spec }, status: readyStatus({ scope, ...status }), clusters });
+}
+
+async function statusOf(replica: Replica): Promise<HookRolloutStatus> {
+  await replica.reconciler.reconcile("upgrades");
+  return replica.api.stored.get("upgrades")?.status ?? {};
+}
+
+const claimOf = (name: string): RolloutClaim => ({
+  namespace: "fleet",
+  name,
+  uid: `uid-${name}`,
+  target: TARGET,
+  stage: "canary",
+  claimed: true,
+  claimedAt: "2026-11-23T11:59:00Z",
+  renewedAt: "2026-11-23T11:59:00Z",
+  markedAt: "2026-11-23T11:59:01Z",
+  attempts: 1,
+});
+
+describe("the status names what the rollout holds", () => {
+  test("a Cluster behind a closed stage, and one without a slot, with reason and since when", async () => {
+    const status = { running: [claimOf("c0")] };
+    const replica = held([marked("c0", CANARY), waitingCluster("c1", {}, CANARY), waitingCluster("p")], {
+      status,
+    });
+    const { held: rows, heldOmitted } = await statusOf(replica);
+    assert.deepEqual(
+      rows?.map(({ name, stage, reason, since, message }) => [name, stage, reason, since, message]),
+      [
+        [
+          "c1",
+          "canary",
+          "NoFreeSlot",
+          "2026-11-23T12:00:00Z",
+          "HookRollout upgrades, stage canary: waits for a free slot (hookpolicy rollout status upgrades)",
+        ],
+        [
+          "p",
+          "rest",
+          "StageClosed",
+          "2026-11-23T12:00:00Z",
+          "HookRollout upgrades: waits for stage canary (hookpolicy rollout status upgrades)",
+        ],
+      ],
+    );
+    assert.equal(heldOmitted, 0);
+  });
+
+  test("not a Cluster that a policy holds, and not one for which a slot is free", async () => {
+    const replica = held([waitingCluster("c", {}, CANARY), waitingCluster("p"), waitingCluster("q")]);
+    replica.policiesHold.add("p");
+    const { held: rows } = await statusOf(replica);
+    assert.deepEqual(
+      rows?.map(({ name }) => name),
+      ["q"],
+    );
+    assert.equal(ask(replica, waitingCluster("c", {}, CANARY)), "go");
+  });
+
+  test("a Cluster that has not used its slot in time", async () => {
+    const { markedAt: _, ...claim } = claimOf("c");
+    const early = { running: [{ ...claim, claimedAt: "2026-11-23T11:59:30Z" }] };
+    const cluster = waitingCluster("c", {}, CANARY);
+    assert.equal((await statusOf(held([cluster], { status: early }))).held, undefined);
+    const late = { running: [{ ...claim, claimedAt: "2026-11-23T11:58:30Z" }] };
+    assert.equal((await statusOf(held([cluster], { status: late }))).held?.[0]?.reason, "ClaimExpires");
+  });
+
+  test("a gate of the stage holds the Cluster whose turn it is", async () => {
+    const until = [{ name: "promoted", annotation: { key: "example.com/promoted" } }];
+    const replica = held([waitingCluster("p")], { spec: { ...SPEC, stages: [{ name: "rest", until }] } });
+    const { held: rows } = await statusOf(replica);
+    assert.equal(rows?.[0]?.reason, "GateOpen");
+    assert.match(rows[0].message, /gate promoted waits for/);
+  });
+
+  test("since when it waits outlives a restart, and rows beyond the limit are counted", async () => {
+    const names = Array.from({ length: MAX_HELD + 2 }, (_, index) => `p${index + 10}`);
+    const before = { namespace: "fleet", name: "p10", uid: "uid-p10", target: TARGET, stage: "rest" };
+    const since = "2026-11-22T12:00:00Z";
+    const replica = held([marked("c", CANARY), ...names.map((name) => waitingCluster(name))], {
+      status: {
+        running: [claimOf("c")],
+        held: [{ ...before, reason: "StageClosed", message: "", since }],
+      },
+    });
+    const { held: rows = [], heldOmitted } = await statusOf(replica);
+    assert.equal(rows[0]?.since, since);
+    assert.deepEqual([rows.length, heldOmitted], [MAX_HELD, 2]);
+  });
+
+  test("a stage that soaks has an end, which the Clusters behind it show", async () => {
+    const soaking = {
+      ...SPEC,
+      stages: [
+        { name: "canary", clusterSelector: { matchLabels: CANARY }, minSuccessTime: "24h" },
+        { name: "rest" },
+      ],
+    };
+    const done = waitingCluster("c", { metadata: clusterMeta("c", CANARY), progress: { reconciled: true } });
+    const replica = held([done, waitingCluster("p")], { spec: soaking });
+    await statusOf(replica);
+    const { held: rows } = await statusOf(replica);
+    assert.equal(
+      rows?.[0]?.message,
+      "HookRollout upgrades: waits for stage canary, which soaks until 2026-11-24T12:00:00Z (hookpolicy rollout status upgrades)",
+    );
+    assert.equal(NOW.toISOString(), "2026-11-23T12:00:00.000Z");
+  });
+});
+
+describe("a stage names the Clusters that it waits for", () => {
+  const at = (name: string, version: string, progress: Cluster["progress"], ill = {}): Cluster =>
+    waitingCluster(name, {
+      metadata: clusterMeta(name, { ...CANARY, ...ill }),
+      topology: { className: "lab", version },
+      ...(progress !== undefined && { progress }),
+    });
+  const waitsFor = async (clusters: readonly Cluster[]) => {
+    const { targets } = await statusOf(held([...clusters, waitingCluster("p")]));
+    const [canary, rest] = targets?.[0]?.stages ?? [];
+    assert.equal(rest?.waitsFor, undefined);
+    return canary?.waitsFor?.map(({ name, reason }) => `${name} ${reason}`);
+  };
+
+  test("not asked, unhealthy, and about which Cluster API asks nothing", async () => {
+    assert.deepEqual(
+      await waitsFor([
+        at("old", "v1.0.0", { reconciled: true }),
+        at("ill", TARGET, { reconciled: true }, { ill: "" }),
+        at("silent", TARGET, {}),
+        at("paused", TARGET, { heldAt: "BeforeClusterUpgrade" }),
+      ]),
+      ["ill Unhealthy", "silent NotCalled", "old NotAsked"],
+    );
+    const paused = { ...at("paused", TARGET, { heldAt: "BeforeClusterUpgrade" }), paused: true };
+    assert.deepEqual(await waitsFor([paused]), ["paused NotCalled"]);
+  });
+
+  test("none once it soaks or has passed", async () => {
+    assert.equal(await waitsFor([at("done", TARGET, { reconciled: true })]), undefined);
+  });
+});
