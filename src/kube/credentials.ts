@@ -1,5 +1,5 @@
 import type { RequestOptions } from "node:https";
-import { getCACertificates } from "node:tls";
+import tls from "node:tls"; // the check of the version runs before a name that an older Node.js lacks
 import type { KubeConfig } from "@kubernetes/client-node/dist/config.js";
 import { messageOf } from "../lib/thrown.ts";
 import type { PluginCredential } from "./exec-plugin.ts";
@@ -53,7 +53,7 @@ let machine: readonly string[] | undefined;
 
 /** For a cluster without an authority of its own: those of this machine, as in kubectl ($SSL_CERT_FILE, $SSL_CERT_DIR), or Node.js's. */
 export function machineTrust(): TlsOptions {
-  machine ??= [...getCACertificates("system"), ...getCACertificates("extra")];
+  machine ??= [...tls.getCACertificates("system"), ...tls.getCACertificates("extra")];
   return machine.length > 0 ? { ca: [...machine] } : {};
 }
 

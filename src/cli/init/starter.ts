@@ -125,7 +125,7 @@ spec:
 /** The file of a release. */
 export const NPM_PACKAGE = `hookpolicy-npm-${VERSION}.tgz`;
 
-/** No registry of the public has HookPolicy: whoever takes its name there would run code in every pipeline. */
+/** No public registry has HookPolicy: another program of that name would run in every pipeline. */
 const PACKAGE = [
   "# Variables that you set: a URL, or a file of this repository, that is",
   `# ${NPM_PACKAGE} of a release, and its line in SHA256SUMS.`,

@@ -15,13 +15,8 @@ const NAMESPACE = {
 const TOPOLOGY = { classRef: { name: "lab" }, version: "v1.35.0" };
 
 function cluster(meta: object = {}, spec: object = { topology: TOPOLOGY }): object {
-  const metadata = {
-    namespace: "team-a",
-    name: "prod-1",
-    uid: "5d2c",
-    labels: { tier: "production" },
-    ...meta,
-  };
+  const labels = { tier: "production" };
+  const metadata = { namespace: "team-a", name: "prod-1", uid: "5d2c", labels, ...meta };
   return { apiVersion: "cluster.x-k8s.io/v1beta2", kind: "Cluster", metadata, spec };
 }
 const DELETING = { deletionTimestamp: "2026-11-21T10:00:00Z" };
@@ -406,8 +401,8 @@ test("a deadline that counts from a block that no file tells is not made up", as
 
 test("the first lines tell that a wait follows", async (t) => {
   const pause = { name: "pause", wait: { duration: "1h" } };
-  const text = await explained(t, [cluster(DELETING), policy("protect", [deletion([approved, pause])])]);
-  const [head = ""] = text.split("\n\n");
+  const objects = [cluster(DELETING), policy("protect", [deletion([approved, pause])])];
+  const [head = ""] = (await explained(t, objects)).split("\n\n");
   assert.match(head, /then wait +.*1h.*gate pause\)/);
 });
 
@@ -424,8 +419,7 @@ test("the first lines name an override that is in force and its end", async (t) 
     },
   };
   const objects = [cluster(DELETING), policy("protect", [deletion([approved])]), override];
-  const text = await explained(t, objects);
-  const [head = "", tree = ""] = text.split("\n\n");
+  const [head = "", tree = ""] = (await explained(t, objects)).split("\n\n");
   assert.match(
     head,
     /lifted +HookPolicy team-a\/protect until 2026-11-21T13:00:00Z, by HookOverride let-go$/,

@@ -72,7 +72,9 @@ async function explained(
   objects: readonly object[],
   ...args: readonly string[]
 ): Promise<string> {
-  const text = [namespace, cluster, ...objects].map((object) => JSON.stringify(object)).join("\n---\n");
+  const isGiven = objects.some((object) => "kind" in object && object.kind === "Cluster");
+  const fleet = [namespace, ...(isGiven ? [] : [cluster]), ...objects];
+  const text = fleet.map((object) => JSON.stringify(object)).join("\n---\n");
   const cwd = await folder(t, { "fleet.yaml": text });
   const command = ["explain", "team-a/prod-1", "-f", "fleet.yaml", "--at", NOW, ...args];
   const { code, stdout, stderr } = await hookpolicy(command, { cwd });
