@@ -106,9 +106,11 @@ describe("a HookRollout", () => {
       "the order of stages",
     );
     let status: HookRolloutStatus = {};
+    // A stage passes only once a read has shown that memory is not behind.
     await waitForRollout({ cp, name: "upgrades" }, "the status to say so", async () => {
       status = await rolloutStatus(cp, "upgrades");
-      return status.summary?.succeeded === 12;
+      const stages = status.targets?.[0]?.stages ?? [];
+      return status.summary?.succeeded === 12 && stages.every(({ passed }) => passed);
     });
     const { target, running, targets } = status;
     assert.deepEqual([target, running], [NEXT_VERSION, undefined]);
