@@ -50,7 +50,7 @@ function silenceNote(
   );
   const silent = silentSince({ held, ...(seen !== undefined && { operatorSeen: seen }) }, now);
   if (silent === undefined) return undefined;
-  return `${signOfLife(silent, now)}, so Cluster API's calls fail, and the Cluster stays as it is; below is what the policies would answer; see 'hookpolicy doctor'`;
+  return `${signOfLife(silent, now)}; while none runs, Cluster API's calls fail, and the Cluster stays as it is; below is what the policies would answer; see 'hookpolicy doctor'`;
 }
 
 function unreadNote({ what, verb }: Unread): ExplainOptions["unread"][number] {

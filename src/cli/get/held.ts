@@ -39,7 +39,7 @@ export interface Due {
 /** The operator writes a status soon after the instant that it names, and renews its Lease every few seconds. */
 export const OVERDUE_MS = 60_000;
 
-/** No operator has a Lease, so none runs. */
+/** No operator has a Lease: none runs, or one without --leader-elect. */
 export const NEVER_SEEN = new Date(0);
 
 /** The last instant at which a Lease or a row shows that the operator ran; `undefined`: unknown, or it runs. */
@@ -52,7 +52,8 @@ export function silentSince(
 ): Date | undefined {
   if (operatorSeen === undefined) return undefined;
   const latest = Math.max(operatorSeen.getTime(), ...held.map(({ row }) => Date.parse(row.since) || 0));
-  return latest < now.getTime() - OVERDUE_MS ? new Date(latest) : undefined;
+  if (latest >= now.getTime() - OVERDUE_MS) return undefined;
+  return operatorSeen.getTime() === NEVER_SEEN.getTime() ? NEVER_SEEN : new Date(latest);
 }
 
 /** Policies whose status the operator should have written by now: their rows can be out of date. */

@@ -205,11 +205,12 @@ export function heldNotes(fleet: HeldFleet, now: Date): string[] {
 }
 
 function silentNote(silent: Date, now: Date): string {
-  return `${signOfLife(silent, now)}, and these rows are as of then; see 'hookpolicy doctor'`;
+  return `${signOfLife(silent, now)}, and these rows can be out of date; see 'hookpolicy doctor'`;
 }
 
 export function signOfLife(seen: Date, now: Date): string {
-  if (seen.getTime() === NEVER_SEEN.getTime()) return "no operator has a Lease: none runs";
+  if (seen.getTime() === NEVER_SEEN.getTime())
+    return "no operator has a Lease: none runs, or one without --leader-elect";
   return `the operator's last sign of life is ${ageText(now.getTime() - seen.getTime())} old: it seems not to run`;
 }
 
