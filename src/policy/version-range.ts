@@ -24,16 +24,28 @@ function syntaxHint(range: string): string | undefined {
   return undefined;
 }
 
+/** A bound that ends with -0, the lowest of all pre-releases, as in Helm: nobody writes it but to let these in. */
+const ADMITS_PRERELEASES = /\d-0(?![\w.-])/;
+
 /**
  * Whether a version lies in the range; `undefined` for an invalid version (1.30 lacks its patch). As in npm, a
- * pre-release lies only in a range that names a pre-release of the same version, and build metadata does not count.
+ * pre-release lies only in a range that names a pre-release of the same version, and build metadata does not count; as in Helm, it
+ * lies between bounds of which one ends with -0, as vendors' versions do (v1.34.2-k0s.0).
  */
 export function compileRange(range: string): (version: string) => boolean | undefined {
   const problem = rangeProblem(range);
   if (problem !== undefined) throw new Error(problem);
-  const compiled = new Range(range);
+  const compiled = new Range(range, { includePrerelease: ADMITS_PRERELEASES.test(range) });
   return (text) => {
     const version = parse(text);
     return version === null ? undefined : compiled.test(version);
   };
+}
+
+/** What lets the version in, which is kept out for nothing but its pre-release. */
+export function prereleaseHint(range: string, version: string): string | undefined {
+  const parsed = parse(version);
+  if (parsed === null || parsed.prerelease.length === 0 || ADMITS_PRERELEASES.test(range)) return undefined;
+  if (!new Range(range).test(`${parsed.major}.${parsed.minor}.${parsed.patch}`)) return undefined;
+  return "a pre-release, or a vendor's version: bounds that end with -0 let it in, as in >=1.34.0-0 <1.36.0-0";
 }

@@ -39,8 +39,16 @@ async function collect(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array | 
   return Buffer.concat(chunks);
 }
 
+/** As PowerShell writes files, with a byte order mark. */
+const UTF16 = [
+  { mark: [0xff, 0xfe], encoding: "utf-16le" },
+  { mark: [0xfe, 0xff], encoding: "utf-16be" },
+] as const;
+
 function decode(bytes: Uint8Array): Read {
   if (bytes.length === 0) return { ok: false, message: "is empty" };
+  const encoding = UTF16.find(({ mark }) => mark.every((byte, index) => bytes[index] === byte))?.encoding;
+  if (encoding !== undefined) return { ok: true, text: new TextDecoder(encoding).decode(bytes) };
   if (bytes.includes(0)) return { ok: false, message: "is a binary file, expected YAML or JSON" };
   try {
     return { ok: true, text: new TextDecoder("utf-8", { fatal: true }).decode(bytes) };

@@ -4,7 +4,7 @@ import { intersects, minVersion } from "semver";
 import type { VersionGateSpec } from "../../api/hook-policy.ts";
 import { READS_VERSION, targetVersion } from "../target-version.ts";
 import { type CompiledGate, type GateResult, unevaluable } from "../policy.ts";
-import { compileRange, rangeProblem } from "../version-range.ts";
+import { compileRange, prereleaseHint, rangeProblem } from "../version-range.ts";
 import type { GateKind } from "./gate-kind.ts";
 
 export const versionGate: GateKind<VersionGateSpec> = {
@@ -48,11 +48,14 @@ function compile(name: string, { range }: VersionGateSpec): CompiledGate {
       if (version === undefined) return unknown("the call names no version");
       const holds = satisfies(version);
       if (holds === undefined) return unknown("the call's version is not a semantic version");
+      const observed = JSON.stringify(version);
+      if (holds) return { holds, reason: "Holds", wanted, observed };
+      const hint = prereleaseHint(range, version);
       return {
         holds,
-        reason: holds ? "Holds" : "VersionNotInRange",
+        reason: "VersionNotInRange",
         wanted: `${wanted}, not ${version}`,
-        observed: JSON.stringify(version),
+        observed: hint === undefined ? observed : `${observed}, ${hint}`,
       };
     },
   };

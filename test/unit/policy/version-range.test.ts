@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { compileRange, rangeProblem } from "../../../src/policy/version-range.ts";
+import { compileRange, prereleaseHint, rangeProblem } from "../../../src/policy/version-range.ts";
 
 type Verdict = "inside" | "outside" | "no version";
 
@@ -22,6 +22,13 @@ const VERDICTS: readonly (readonly [range: string, version: string, verdict: Ver
   ["*", "v1.31.0-rc.1", "outside"],
   [">=1.31.0-rc.0", "v1.31.0-rc.1", "inside"],
   [">=1.31.0-rc.0", "v1.32.0-rc.1", "outside"],
+  // Bounds that end with -0 let in what vendors and Helm's users call a version.
+  [">=1.34.0-0 <1.36.0-0", "v1.34.2-k0s.0", "inside"],
+  [">=1.34.0-0 <1.36.0-0", "v1.34.4-eks-1-34-9", "inside"],
+  [">=1.34.0-0 <1.36.0-0", "v1.35.0", "inside"],
+  [">=1.34.0-0 <1.36.0-0", "v1.36.0-rc.1", "outside"],
+  [">=1.34.0-0 <1.36.0-0", "v1.33.9-k0s.0", "outside"],
+  ["~1.34.0", "v1.34.2-k0s.0", "outside"],
   [">=1.31.0", "1.31", "no version"],
   [">=1.31.0", "", "no version"],
   [">=1.31.0", "stable", "no version"],
@@ -57,3 +64,10 @@ for (const [range, problem] of Object.entries(PROBLEMS)) {
     assert.throws(() => compileRange(range), problem);
   });
 }
+
+test("what only its pre-release keeps out is told how it gets in", () => {
+  assert.match(prereleaseHint(">=1.34.0 <1.36.0", "v1.34.2-k0s.0") ?? "", /end with -0 let it in/);
+  for (const version of ["v1.34.2", "v1.36.0-rc.1", "v1.33.0-k0s.0", "stable"])
+    assert.equal(prereleaseHint(">=1.34.0 <1.36.0", version), undefined, version);
+  assert.equal(prereleaseHint(">=1.34.0-0 <1.36.0-0", "v1.33.0-k0s.0"), undefined);
+});

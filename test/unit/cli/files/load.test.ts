@@ -123,6 +123,17 @@ test("a problem in one file leaves the others", async (t) => {
   assert.equal(problems.length, 1);
 });
 
+test("UTF-16 is read by its byte order mark, as PowerShell writes it", async (t) => {
+  const little = Buffer.from(`\uFEFF${CONFIG}`, "utf16le");
+  const big = Buffer.from(little).swap16();
+  const { objects, problems } = await loaded(t, { "little.yaml": little, "big.yaml": big });
+  assert.deepEqual(problems, []);
+  assert.deepEqual(
+    objects.map(({ object }) => object.kind),
+    ["ConfigMap", "ConfigMap"],
+  );
+});
+
 test("YAML is read as kubectl reads it", async (t) => {
   const { object } = await only(
     t,
