@@ -312,7 +312,7 @@ describe("doctor", () => {
   });
 
   test("finds policies that hold nothing, and Clusters that nothing holds", async () => {
-    await finds("effect", "warning", /1 policy without a Cluster: HookPolicy team-a\/protect/);
+    await finds("effect", "warning", /1 policy without a Cluster\nHookPolicy team-a\/protect/);
     await createCluster(cp, { namespace: "team-a", name: "c1" });
     await cured("effect");
     await createCluster(cp, { namespace: "team-b", name: "c1" });

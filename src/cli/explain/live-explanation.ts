@@ -8,7 +8,7 @@ import { failedCall } from "../fleet/caveats.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import type { Unread } from "../fleet/live-fleet.ts";
 import { operatorSeen } from "../get/follow-held.ts";
-import { silentSince } from "../get/held.ts";
+import { NEVER_SEEN, silentSince } from "../get/held.ts";
 import { signOfLife } from "../get/report.ts";
 import { type ClusterName, readCluster } from "../fleet/live-cluster.ts";
 import { type ExplainOptions, type ExplainWish, queriesFor } from "./explanation.ts";
@@ -36,7 +36,7 @@ export async function readExplainable(
   return { fleet, options: { ...wish, ...known, ...(silence !== undefined && { silence }) } };
 }
 
-/** That calls fail, or that no operator runs. */
+/** That calls fail, or that the operator has stopped. */
 function silenceNote(
   cluster: RawObject | undefined,
   { policies }: Fleet,
@@ -45,10 +45,12 @@ function silenceNote(
   const failed = cluster && failedCall(cluster);
   if (failed !== undefined)
     return `Cluster API's last call failed, and the Cluster stays as it is until one succeeds: ${failed}; see 'hookpolicy doctor'`;
+  // Without a Lease, one without --leader-elect may run; if none does, a call has failed as soon as Cluster API makes one.
+  if (seen === undefined || seen.getTime() === NEVER_SEEN.getTime()) return undefined;
   const held = policies.flatMap(({ status }) =>
     listOf(status.decisions).map((row) => ({ row: { since: textOf(fieldsOf(row)["since"]) } })),
   );
-  const silent = silentSince({ held, ...(seen !== undefined && { operatorSeen: seen }) }, now);
+  const silent = silentSince({ held, operatorSeen: seen }, now);
   if (silent === undefined) return undefined;
   return `${signOfLife(silent, now)}; while none runs, Cluster API's calls fail, and the Cluster stays as it is; below is what the policies would answer; see 'hookpolicy doctor'`;
 }
