@@ -21,7 +21,7 @@ import { newOperation } from "../../src/operations/operation.ts";
 import { isAwaited } from "../../src/operations/shows.ts";
 import { servedHooks } from "../../src/api/hook-catalog.ts";
 import { decide } from "../../src/policy/decide.ts";
-import type { Decision } from "../../src/policy/decision.ts";
+import { afterWords, type Decision } from "../../src/policy/decision.ts";
 import { truncate } from "../../src/policy/message.ts";
 import { policyName } from "../../src/policy/policy-ref.ts";
 import type { KubeObject, Ref } from "../controlplane/client.ts";
@@ -327,7 +327,13 @@ describe("the command line's answers are the operator's", () => {
             return [];
           const { rule, reason, message } = finding.rule;
           const gate = decidingGates(finding)[0]?.gate;
-          const row = { verdict: policy.verdict, rule, gate, reason, message: truncate(message, 256) };
+          const row = {
+            verdict: policy.verdict,
+            rule,
+            gate,
+            reason,
+            message: truncate(afterWords(finding.rule, message), 256),
+          };
           return [[`${policyName(policy.policy)} ${cluster.metadata.name} ${hook}`, row]];
         });
       });

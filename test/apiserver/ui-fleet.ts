@@ -5,7 +5,7 @@ import type { KubeObject } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { CLUSTER_API } from "../controlplane/lab-kinds.ts";
 
-const GROUP = "hookpolicy.dev/v1alpha1";
+export const GROUP = "hookpolicy.dev/v1alpha1";
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 

@@ -91,7 +91,9 @@ describe("break-glass", () => {
     const text = await scene.sh(command(""));
     assert.match(
       text,
-      new RegExp(`^Blocked: ${HOOK} of Cluster ${TEAM}/${CLUSTER}, asked since .*\\n +run +kubectl `),
+      new RegExp(
+        `^Blocked: ${HOOK} of Cluster ${TEAM}/${CLUSTER}, asked since .*\\n( +note .*\\n)? +run +kubectl `,
+      ),
     );
   });
 

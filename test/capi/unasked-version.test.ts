@@ -121,7 +121,7 @@ describe("a version that is changed while an upgrade runs", () => {
     const cluster = await upgradeHeldAtItsEnd(namespace);
     await changeVersion(cluster);
     await cp.waitFor("BeforeControlPlaneUpgrade to hold the Cluster", async () =>
-      /BeforeControlPlaneUpgrade: HookPolicy unasked-recipe\/recipe/.test(
+      /BeforeControlPlaneUpgrade: .*HookPolicy unasked-recipe\/recipe/.test(
         await topologyMessage(cp, namespace, "c1"),
       ),
     );

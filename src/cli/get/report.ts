@@ -192,7 +192,8 @@ export function tornDownNotes({ held }: HeldFleet): string[] {
 /** Says what the rows leave out, and whether they can be out of date. */
 export function heldNotes(fleet: HeldFleet, now: Date): string[] {
   const { omitted, wouldBlock } = fleet;
-  const silent = silentSince(fleet, now);
+  const isEmpty = fleet.held.length === 0 && fleet.operatorSeen?.getTime() === NEVER_SEEN.getTime();
+  const silent = isEmpty ? undefined : silentSince(fleet, now);
   return [
     ...(silent === undefined ? overdueNote(overdue(fleet, now), now) : [silentNote(silent, now)]),
     ...omitted.map(
