@@ -24,7 +24,7 @@ function syntaxHint(range: string): string | undefined {
   return undefined;
 }
 
-/** A bound that ends with -0, the lowest of all pre-releases, as in Helm: nobody writes it but to let these in. */
+/** A bound that ends with -0, the lowest of all pre-releases, as in Helm: it is written only to let these in. */
 const ADMITS_PRERELEASES = /\d-0(?![\w.-])/;
 
 /**
