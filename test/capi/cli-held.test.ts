@@ -36,12 +36,9 @@ describe("what is held", () => {
   before(async () => {
     fleet = await sharedFleet();
     // The operator of these tests has no Lease, as one without --leader-elect; that of another operator says that one runs.
-    await fleet.cp.apply({
-      apiVersion: "coordination.k8s.io/v1",
-      kind: "Lease",
-      metadata: { namespace: "default", name: "hookpolicy" },
-      spec: { renewTime: "2100-01-01T00:00:00.000000Z" },
-    });
+    const metadata = { namespace: "default", name: "hookpolicy" };
+    const spec = { renewTime: "2100-01-01T00:00:00.000000Z" };
+    await fleet.cp.apply({ apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata, spec });
   });
   after(async () => await fleet?.cp.stop());
 
@@ -96,17 +93,8 @@ describe("what is held", () => {
 
     test("as it changes, with a line for each change", async () => {
       const policy = await held("watched");
-      const args = [
-        MAIN,
-        "get",
-        "-n",
-        "watched",
-        "-w",
-        "-o",
-        "json",
-        "--kubeconfig",
-        fleet.cp.adminKubeconfig,
-      ];
+      const where = ["--kubeconfig", fleet.cp.adminKubeconfig];
+      const args = [MAIN, "get", "-n", "watched", "-w", "-o", "json", ...where];
       const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
       const events: string[] = [];
       try {

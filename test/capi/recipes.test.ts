@@ -54,12 +54,8 @@ async function held(policy: Ref, cluster: Ref, hook: HookName, reason: string): 
     const row = await heldRow(fleet.cp, policy, cluster.name, hook);
     return row.verdict === "Blocked" && row.reason === reason;
   });
-  await topologySays(
-    fleet.cp,
-    cluster.namespace ?? "",
-    cluster.name,
-    new RegExp(`${hook}: [^]*${policy.kind} `),
-  );
+  const words = new RegExp(`${hook}: [^]*${policy.kind} `);
+  await topologySays(fleet.cp, cluster.namespace ?? "", cluster.name, words);
 }
 
 /** Whenever Cluster API asks for the deletion, it is held. */
