@@ -8,7 +8,7 @@ import { failedCall } from "../fleet/caveats.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import type { Unread } from "../fleet/live-fleet.ts";
 import { operatorSeen } from "../get/follow-held.ts";
-import { NEVER_SEEN, silentSince } from "../get/held.ts";
+import { hasNoLease, silentSince } from "../get/held.ts";
 import { signOfLife } from "../get/report.ts";
 import { type ClusterName, readCluster } from "../fleet/live-cluster.ts";
 import { type ExplainOptions, type ExplainWish, queriesFor } from "./explanation.ts";
@@ -46,7 +46,7 @@ function silenceNote(
   if (failed !== undefined)
     return `Cluster API's last call failed, and the Cluster stays as it is until one succeeds: ${failed}; see 'hookpolicy doctor'`;
   // Without a Lease, one without --leader-elect may run; if none does, a call has failed as soon as Cluster API makes one.
-  if (seen === undefined || seen.getTime() === NEVER_SEEN.getTime()) return undefined;
+  if (seen === undefined || hasNoLease(seen)) return undefined;
   const held = policies.flatMap(({ status }) =>
     listOf(status.decisions).map((row) => ({ row: { since: textOf(fieldsOf(row)["since"]) } })),
   );

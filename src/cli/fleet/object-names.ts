@@ -1,16 +1,13 @@
 /** Checks the names of objects, which no schema of a CRD covers. */
 
+import { DNS_LABEL, DNS_SUBDOMAIN } from "../../lib/dns-names.ts";
 import { isFields } from "../../lib/fields.ts";
 import { found, wrongType } from "../../policy/validation/field-message.ts";
 import { RENDER_FIRST } from "../files/yaml-mistake.ts";
 
-/** apimachinery: IsDNS1123Label and IsDNS1123Subdomain. */
-const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
-const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
-
 /** `of`: "a namespace". Names of namespaces have no dots. */
 export function nameProblem(name: unknown, of: string, maxLength: number): string | undefined {
-  const pattern = maxLength > 63 ? SUBDOMAIN : LABEL;
+  const pattern = maxLength > 63 ? DNS_SUBDOMAIN : DNS_LABEL;
   const dots = maxLength > 63 ? ", '.'" : "";
   if (typeof name !== "string") return templateProblem(name) ?? wrongType(name, "string");
   if (pattern.test(name) && name.length <= maxLength) return undefined;

@@ -42,6 +42,10 @@ export const OVERDUE_MS = 60_000;
 /** No operator has a Lease: none runs, or one without --leader-elect. */
 export const NEVER_SEEN = new Date(0);
 
+export function hasNoLease(seen: Date | undefined): boolean {
+  return seen?.getTime() === NEVER_SEEN.getTime();
+}
+
 /** The last instant at which a Lease or a row shows that the operator ran; `undefined`: unknown, or it runs. */
 export function silentSince(
   {
@@ -53,7 +57,7 @@ export function silentSince(
   if (operatorSeen === undefined) return undefined;
   const latest = Math.max(operatorSeen.getTime(), ...held.map(({ row }) => Date.parse(row.since) || 0));
   if (latest >= now.getTime() - OVERDUE_MS) return undefined;
-  return operatorSeen.getTime() === NEVER_SEEN.getTime() ? NEVER_SEEN : new Date(latest);
+  return hasNoLease(operatorSeen) ? NEVER_SEEN : new Date(latest);
 }
 
 /** Policies whose status the operator should have written by now: their rows can be out of date. */

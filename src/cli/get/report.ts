@@ -7,7 +7,7 @@ import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { shellQuote } from "../../policy/message.ts";
 import { width } from "../terminal/colour.ts";
-import { type Due, type HeldOperation, type HeldFleet, NEVER_SEEN, overdue, silentSince } from "./held.ts";
+import { type Due, type HeldOperation, type HeldFleet, hasNoLease, overdue, silentSince } from "./held.ts";
 import { ageText, since, until } from "../terminal/age.ts";
 import { tableLines } from "../terminal/table.ts";
 import { type Detail, indented, wrapped } from "../terminal/tree.ts";
@@ -192,7 +192,7 @@ export function tornDownNotes({ held }: HeldFleet): string[] {
 /** Says what the rows leave out, and whether they can be out of date. */
 export function heldNotes(fleet: HeldFleet, now: Date): string[] {
   const { omitted, wouldBlock } = fleet;
-  const isEmpty = fleet.held.length === 0 && fleet.operatorSeen?.getTime() === NEVER_SEEN.getTime();
+  const isEmpty = fleet.held.length === 0 && hasNoLease(fleet.operatorSeen);
   const silent = isEmpty ? undefined : silentSince(fleet, now);
   return [
     ...(silent === undefined ? overdueNote(overdue(fleet, now), now) : [silentNote(silent, now)]),
@@ -210,8 +210,7 @@ function silentNote(silent: Date, now: Date): string {
 }
 
 export function signOfLife(seen: Date, now: Date): string {
-  if (seen.getTime() === NEVER_SEEN.getTime())
-    return "no operator has a Lease: none runs, or one without --leader-elect";
+  if (hasNoLease(seen)) return "no operator has a Lease: none runs, or one without --leader-elect";
   return `the operator's last sign of life is ${ageText(now.getTime() - seen.getTime())} old: it seems not to run`;
 }
 
@@ -231,7 +230,7 @@ export function heldJson(fleet: HeldFleet, now: Date): object {
     omitted,
     wouldBlock,
     overdue: overdue(fleet, now),
-    ...(operatorSeen !== undefined && operatorSeen > NEVER_SEEN && { operatorSeen: timestamp(operatorSeen) }),
+    ...(operatorSeen !== undefined && !hasNoLease(operatorSeen) && { operatorSeen: timestamp(operatorSeen) }),
   };
 }
 

@@ -131,6 +131,14 @@ const PACKAGE = [
   `# ${NPM_PACKAGE} of a release, and its line in SHA256SUMS.`,
 ];
 
+/** As in action.yml and templates/check.yml. */
+const INSTALL = [
+  "folder=$(mktemp -d)",
+  'npm pack --silent --pack-destination "$folder" "$HOOKPOLICY_PACKAGE"',
+  'echo "$HOOKPOLICY_SHA256  $(ls "$folder"/*.tgz)" | sha256sum -c -',
+  'npm install --global "$folder"/*.tgz',
+];
+
 const GITHUB = `name: hookpolicy
 on:
   pull_request:
@@ -152,10 +160,7 @@ jobs:
         with:
           node-version: 22
       - run: |
-          folder=$(mktemp -d)
-          npm pack --silent --pack-destination "$folder" "$HOOKPOLICY_PACKAGE"
-          echo "$HOOKPOLICY_SHA256  $(ls "$folder"/*.tgz)" | sha256sum -c -
-          npm install --global "$folder"/*.tgz
+          ${INSTALL.join("\n          ")}
       - run: hookpolicy validate policies/ -o github
       - run: hookpolicy test tests/ --require-tests -o markdown >> "$GITHUB_STEP_SUMMARY"
 `;
@@ -166,10 +171,7 @@ const GITLAB = `hookpolicy:
   rules:
     - changes: [policies/**/*, tests/**/*]
   script:
-    - folder=$(mktemp -d)
-    - npm pack --silent --pack-destination "$folder" "$HOOKPOLICY_PACKAGE"
-    - echo "$HOOKPOLICY_SHA256  $(ls "$folder"/*.tgz)" | sha256sum -c -
-    - npm install --global "$folder"/*.tgz
+    - ${INSTALL.join("\n    - ")}
     - hookpolicy validate policies/
     - hookpolicy test tests/ --require-tests -o junit > hookpolicy.xml
   artifacts:

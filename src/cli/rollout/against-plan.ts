@@ -1,7 +1,7 @@
 /** Compares a plan that was made earlier with what has happened since. */
 
 import type { HookRollout, RolloutStageStatus } from "../../api/hook-policy.ts";
-import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
+import { fieldsOf, listOf, parseJson, textOf } from "../../lib/fields.ts";
 import { readTimestamp, timestamp } from "../../policy/instant.ts";
 import { readText } from "../files/read.ts";
 import { CommandError, USAGE } from "../command.ts";
@@ -37,13 +37,7 @@ async function textIn(path: string): Promise<string> {
 }
 
 function planIn(text: string): EarlierPlan | undefined {
-  let raw: unknown;
-  try {
-    raw = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  const { rollout, target, from, stages, clusters } = fieldsOf(raw);
+  const { rollout, target, from, stages, clusters } = fieldsOf(parseJson(text));
   const made = instantOf(from);
   if (typeof rollout !== "string" || made === undefined || !Array.isArray(stages)) return undefined;
   const planned = listOf(clusters).map(fieldsOf);

@@ -112,8 +112,7 @@ async function readLive(
   wanted: string | undefined,
   flags: Flags,
 ): Promise<Pick<ObjectFiles, "objects" | "isWhole">> {
-  const { withApiServer } = await import("../fleet/live-fleet.ts");
-  const { contextNamespace } = await import("../fleet/live-fleet.ts");
+  const { contextNamespace, withApiServer } = await import("../fleet/live-fleet.ts");
   const { readPolicies } = await import("../get/follow-held.ts");
   const [named] = wanted?.includes("/") === true ? wanted.split("/") : [];
   const { policies, unread } = await reading(() =>

@@ -5,6 +5,7 @@
  */
 
 import type { ErrorObject, ValidateFunction } from "ajv";
+import { DNS_SUBDOMAIN } from "../../lib/dns-names.ts";
 import { type Fields, isFields, fieldsOf, nonEmptyText } from "../../lib/fields.ts";
 import type { CrdSchema } from "../../api/crd-schema.ts";
 import { GROUP, VERSION } from "../../api/hook-policy.ts";
@@ -25,7 +26,6 @@ export interface FieldError {
 
 export type Kind = keyof typeof CRD_SCHEMAS;
 
-const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const byPath = new Intl.Collator("en", { numeric: true });
 const VALIDATORS: Readonly<Record<Kind, ValidateFunction>> = {
   HookPolicy: isHookPolicy,
@@ -207,7 +207,7 @@ function nameErrors(metadata: unknown): FieldError[] {
     if (nonEmptyText(generateName) !== undefined) return [];
     return [{ path: "metadata.name", message: "required field is missing" }];
   }
-  if (typeof name !== "string" || SUBDOMAIN.test(name)) return [];
+  if (typeof name !== "string" || DNS_SUBDOMAIN.test(name)) return [];
   const message = `found ${found(name)}, expected lower-case letters, digits, '-' and '.', with a letter or digit first and last`;
   return [{ path: "metadata.name", message }];
 }
