@@ -20,9 +20,9 @@ import {
 import { startShipped } from "../controlplane/shipped.ts";
 import { asClusterApi, inParallel } from "./operator-lab.ts";
 
-/** Half of what is shipped, so that half of the objects do. */
-const MEMORY_MIB = 256;
-const [POLICIES, CLUSTERS] = [200, 170];
+/** A third of what is shipped, so that a third of the objects do. */
+const MEMORY_MIB = 170;
+const [POLICIES, CLUSTERS] = [60, 110];
 const AT_A_TIME = 12;
 /** Memory packs variables, and these cannot be packed. */
 const tier = randomBytes(525_000).toString("base64");
@@ -85,7 +85,7 @@ describe("a namespace that stores more than its share", () => {
     assert.match(message, /objects of namespace tenant take more than their share of the operator's memory/);
     await cp.waitFor("the condition of each policy", async () => {
       const policies = await Promise.all(
-        ["protect", "n0", "n199"].map(async (name) => await cp.get(policyRef("tenant", name))),
+        ["protect", "n0", `n${POLICIES - 1}`].map(async (name) => await cp.get(policyRef("tenant", name))),
       );
       return policies.every((policy) => condition(policy, "Ready")?.reason === "TooLarge");
     });
