@@ -184,8 +184,9 @@ const prepare = async (): Promise<string> => await type(PREPARE);
 /** The last step of all; what is missing already is no error. */
 const deleteManifests = async (): Promise<string> => await type(DELETE);
 
+/** Of what stands in the namespace, the namespace controller may have deleted some before kubectl comes to it. */
 async function deleteWithoutWaiting(...args: readonly string[]): Promise<void> {
-  await cp.kubectl("delete", ...args, "--wait=false");
+  await cp.kubectl("delete", ...args, "--wait=false", "--ignore-not-found");
 }
 
 /** Deleted, and still there: without somebody who takes its finalizer away it stays so for ever. */
