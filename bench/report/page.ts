@@ -1,4 +1,4 @@
-/** docs/benchmarks.md and the pages below it, as text. */
+/** docs/benchmarks.md, and the pages beside the results, as text. */
 
 import { median } from "../measure/statistics.ts";
 import type { Goal, PartResult, Row } from "../result.ts";
@@ -7,7 +7,7 @@ import { PART_NAMES, PARTS, type RowId } from "./parts.ts";
 const INTRODUCTION = `# Benchmarks
 
 Each replica can answer for the whole fleet, and the second one is there for availability. These figures show whether one
-replica will do for your fleet:
+replica will do for your fleet.
 `;
 
 const READING = `A figure is the median of the rounds, with the smallest and the largest in parentheses. A ratio compares servers that were
@@ -22,7 +22,7 @@ printed instead. \`make bench-check\` measures the speed for a few minutes, and 
 published one. The machine should do nothing else meanwhile.
 `;
 
-/** docs/benchmarks.md: the answers, a table of each part, and where the rest is. */
+/** docs/benchmarks.md: the answers of each part, and where its rows are. */
 export function renderPage(results: readonly PartResult[]): string {
   const measured = PART_NAMES.flatMap((part) => results.filter((result) => result.part === part));
   const missing = PART_NAMES.filter((part) => !measured.some((result) => result.part === part));
@@ -30,18 +30,18 @@ export function renderPage(results: readonly PartResult[]): string {
   const met = measured.map(
     (result) => `${PARTS[result.part].title.toLowerCase()} ${metOf(result).join(" of ")}`,
   );
-  const summary = `- Goals that are met: ${met.join(", ")}. Each section says why the others are missed.`;
+  const summary = `Goals that are met: ${met.join(", ")}. Each section says why the others are missed.`;
   return [
     INTRODUCTION,
-    [...measured.flatMap(answers), summary, ""].join("\n"),
     READING,
+    `${summary}\n`,
     ...(missing.length === 0 ? [] : [`Not measured yet: ${names}.\n`]),
     ...measured.map(section),
     METHOD,
   ].join("\n");
 }
 
-/** docs/benchmarks/PART.md: the answers, every row, and how it was measured. */
+/** bench/results/PART.md: the answers, every row, and how it was measured. */
 export function renderPart(result: PartResult): string {
   const { part, command, date, machine, tables, notes } = result;
   const { cpu, cores, memoryGiB, kernel } = machine;
@@ -67,23 +67,15 @@ function answers(result: PartResult): string[] {
   );
 }
 
-interface Titled extends Row {
-  readonly title: string;
-}
-
 function section(result: PartResult): string {
   const { part, date } = result;
-  const { title, question, key } = PARTS[part];
-  const rows = key.flatMap((id) => rowsOf(result, id));
-  const isOne = new Set(rows.map((row) => row.title)).size === 1;
-  const named = isOne ? rows : rows.map((row) => ({ ...row, work: `${row.title}: ${row.work}` }));
+  const { title, question } = PARTS[part];
   return [
     `## ${title}`,
     question,
-    ...(isOne ? [`${rows[0]?.title ?? ""}:`] : []),
-    ...(rows.length > 0 ? [table(named, false)] : []),
+    answers(result).join("\n"),
     ...why(result),
-    `${goalsText(result)} [All rows, and how they were measured](benchmarks/${part}.md) (${date}).`.trimStart(),
+    `${goalsText(result)} [All figures, and how they were measured](../bench/results/${part}.md) (${date}).`.trimStart(),
     "",
   ].join("\n\n");
 }
@@ -103,12 +95,12 @@ function metOf(result: PartResult): readonly [met: number, all: number] {
   return [met.filter(Boolean).length, met.length];
 }
 
-function allRows({ tables }: PartResult): readonly Titled[] {
-  return tables.flatMap(({ title, rows }) => rows.map((row) => ({ ...row, title })));
+function allRows({ tables }: PartResult): readonly Row[] {
+  return tables.flatMap(({ rows }) => rows);
 }
 
 /** The row of that id, or one row that adds up many; none where none was measured. */
-function rowsOf(result: PartResult, id: RowId): readonly Titled[] {
+function rowsOf(result: PartResult, id: RowId): readonly Row[] {
   const all = allRows(result);
   if (!id.endsWith("*")) return all.filter((row) => row.id === id);
   const added = all.filter((row) => row.id.startsWith(id.slice(0, -1)));
@@ -132,19 +124,19 @@ const HOLDS: Readonly<Record<Goal["is"], (measured: number, value: number) => bo
 function longTable(rows: readonly Row[]): string[] {
   const quiet = rows.filter((row) => row.goal?.is === "exactly" && row.note === undefined && isMet(row));
   const [first] = quiet;
-  if (first === undefined || quiet.length <= 3) return [table(rows, true)];
+  if (first === undefined || quiet.length <= 3) return [table(rows)];
   const shown = rows.filter((row) => !quiet.includes(row));
   return [
-    ...(shown.length === 0 ? [] : [table(shown, true)]),
+    ...(shown.length === 0 ? [] : [table(shown)]),
     `${measuredText(first)} in each of: ${quiet.map(({ work }) => work).join("; ")}.`,
   ];
 }
 
-function table(rows: readonly Row[], withNotes: boolean): string {
+function table(rows: readonly Row[]): string {
   const cells = rows.map((row) => [row.work, goalText(row), measuredText(row), metText(row), row.note ?? ""]);
   const head = ["work", "goal", "measured", "met", "figures"];
   return [head, head.map(() => "---"), ...cells.map((texts) => texts.map(escaped))]
-    .map((texts) => `| ${texts.slice(0, withNotes ? 5 : 4).join(" | ")} |`)
+    .map((texts) => `| ${texts.join(" | ")} |`)
     .join("\n");
 }
 

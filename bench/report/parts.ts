@@ -1,4 +1,4 @@
-/** The parts of the bench, and which of their rows docs/benchmarks.md shows; docs/benchmarks/ has all of them. */
+/** The parts of the bench, and which of their rows docs/benchmarks.md answers with; bench/results/ has all of them. */
 
 import type { PartName } from "../result.ts";
 
@@ -13,14 +13,9 @@ interface Part {
   /** The question that a reader has, and the answers. */
   readonly question: string;
   readonly answers: readonly Answer[];
-  /** The rows that stand for the part, in their order. */
-  readonly key: readonly RowId[];
   /** Why goals are missed, in one sentence; shown while some are. */
   readonly why: string;
 }
-
-const ids = (prefix: string, names: string): readonly RowId[] =>
-  names.split(" ").map((name) => `${prefix}${name}`);
 
 /** In the order of the page. */
 export const PARTS: Readonly<Record<PartName, Part>> = {
@@ -36,7 +31,6 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
       ["10,000 Clusters that Cluster API asks about add", "scale-10000-memory-asked"],
       ["From an approval until the release, p99:", "scale-10000-annotation"],
     ],
-    key: ids("scale-10000-", "start memory-asked all-ask-cpu annotation edit-p99 status-size writes-at-rest"),
     why: "Nearly all of the time from an approval until the release is reads of the API server, which shares two cores with the operator and etcd. With 1,000 Clusters the p99 was 86 ms on a faster machine (8 ms of noise instead of 13), 106 and 112 ms in two runs on machines like this one, and 134 ms in this run.",
   },
   speed: {
@@ -48,10 +42,6 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
         "settings-26k/peer-cpu",
       ],
     ],
-    key: ids(
-      "",
-      "settings-26k/peer same-26k/peer settings-1k/peer same-1k/peer reconnect/peer-cpu open/server-p99",
-    ),
     why: "Every call passes one event loop, where TLS, the reading of the body and the write of the answer cost more than the decision; the Go peer uses both cores and decides nothing.",
   },
   rollouts: {
@@ -64,7 +54,6 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
       ],
       ["Reads of the API server for one release in a rollout, by both replicas:", "rollouts-10000-go-reads"],
     ],
-    key: ids("rollouts-10000-", "free-slot go-reads go-bytes go-ms waiting-cpu status rest-writes"),
     why: "Cluster API asks about the next Cluster every 10 s; and where no other Cluster changes, memory cannot be proven to be new enough for a claim, which then lists the fleet.",
   },
   admission: {
@@ -75,7 +64,6 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
       ["A deletion that admission refuses, p99:", "admission-denied"],
       ["Updates of other fields per second, compared with those without the webhook:", "admission-updates"],
     ],
-    key: ids("admission-", "denied confirmed bare none reviews updates"),
     why: "The API server, its webhook and the client share two cores, and a confirmation adds consistent reads.",
   },
   faults: {
@@ -89,10 +77,6 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
         "held-99-expensive-policies",
       ],
     ],
-    key: ids(
-      "",
-      "wrong-allows-* failed-sigkill failed-out-of-memory failed-rolling-restart held-99-expensive-policies held-100-expensive-policies bare-99-expensive-policies stretch-expensive-policies",
-    ),
     why: "A process that is killed loses the calls that it is answering; and an API server on the same two cores slows down everything beside it.",
   },
   hostile: {
@@ -102,14 +86,12 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
       ["Hostile input released held Clusters in", "hostile-wrong-allows"],
       ["Hostile input ended the operator's process", "hostile-crashes"],
     ],
-    key: ids("hostile-", "mutated invalid wrong-allows crashes failed p99-oversized"),
     why: "One event loop answers all in the order in which they come, and the attackers share two cores with it, though at the lowest priority.",
   },
   soak: {
     title: "Soak",
     question: "Does memory grow while Clusters come and go?",
     answers: [["Memory grows with churn by", "soak-rss-slope"]],
-    key: ids("soak-", "wrong-allows failed-calls heap-slope rss-slope"),
     why: "Functions are compiled for as long as they become warm: heap snapshots after 650 and 1,340 Clusters differ by 0.3 MB, nearly all of it compiled code, and have as many objects.",
   },
 };

@@ -1,15 +1,14 @@
 /** Keeps the results, and writes the pages about them. */
 
 import { globSync, readFileSync } from "node:fs";
-import { mkdir, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { format } from "prettier";
 import type { PartName, PartResult } from "../result.ts";
 import { renderPage, renderPart } from "./page.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const RESULTS = join(ROOT, "bench/results");
-const PART_PAGES = "docs/benchmarks";
 
 /** `undefined`: that part was never measured. */
 export function readResult(part: PartName): PartResult | undefined {
@@ -38,17 +37,13 @@ export function checkSamples({ tables }: PartResult): void {
 }
 
 export async function writeReport(): Promise<void> {
-  await rm(join(ROOT, PART_PAGES), { recursive: true, force: true });
-  for (const [file, text] of await renderReport(readResults())) {
-    await mkdir(dirname(join(ROOT, file)), { recursive: true });
-    await writeFile(join(ROOT, file), text);
-  }
+  for (const [file, text] of await renderReport(readResults())) await writeFile(join(ROOT, file), text);
 }
 
 /** The pages by their path from the root of the repository. */
 export async function renderReport(results: readonly PartResult[]): Promise<Map<string, string>> {
-  const files = new Map([[`${PART_PAGES}.md`, renderPage(results)]]);
-  for (const result of results) files.set(`${PART_PAGES}/${result.part}.md`, renderPart(result));
+  const files = new Map([["docs/benchmarks.md", renderPage(results)]]);
+  for (const result of results) files.set(`bench/results/${result.part}.md`, renderPart(result));
   for (const [file, text] of files)
     files.set(file, await format(text, { parser: "markdown", printWidth: 110 }));
   return files;

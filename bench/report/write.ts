@@ -1,4 +1,4 @@
-/** Writes docs/benchmarks.md and the pages below it from bench/results/. */
+/** Writes docs/benchmarks.md, and the pages beside the results, from bench/results/. */
 
 import { writeReport } from "./report.ts";
 

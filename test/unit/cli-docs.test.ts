@@ -83,6 +83,16 @@ async function runBlock({ info, text }: Block, cwd: string, path: string): Promi
   return commands.length;
 }
 
+test("the table of cli.md names each command of the program, and no other", async () => {
+  const { stdout } = await hookpolicy(["help"]);
+  const [, list = ""] = /\nCommands:\n(.*?)\n\n/s.exec(stdout) ?? [];
+  const commands = [...list.matchAll(/^ {2}([a-z-]+)/gm)].map(([, name]) => name);
+  const page = readFileSync(join(import.meta.dirname, "../../docs/cli.md"), "utf8");
+  const named = [...page.matchAll(/^\| \[?`hookpolicy ([a-z-]+)`/gm)].map(([, name]) => name);
+  const others = ["run", "help"]; // the operator, and what the page refers to
+  assert.deepEqual([...named, ...others].toSorted(), commands.toSorted());
+});
+
 for (const [page, least] of [
   ["cli.md", 5],
   ["gitops.md", 4],

@@ -8,7 +8,7 @@ import test from "node:test";
 const WORDS =
   /\b(?:whoever|nobody|somebody|anybody|everybody|strangers?|lets? (?:it |them )?go|lets? \w+ go on|begins? anew|told apart|for want of)\b/gi;
 const ROOT = join(import.meta.dirname, "../..");
-/** The pages of benchmarks are written by the benchmarks, and keep the names of what was measured. */
+/** The page of benchmarks is written by the benchmarks, and keeps the names of what was measured. */
 const WRITTEN_BY_PROGRAMS = /\.gen\.ts$|^docs\/benchmarks/;
 const FILES = [
   "src/**/*.{ts,tsx}",
