@@ -124,6 +124,7 @@ describe("what the docs say", () => {
       prints(/annotated/),
     "kubectl describe clusters.cluster.x-k8s.io -n team-a prod-1": prints(/^Events:\n(?: .*\n)*.* Held /m),
     "kubectl describe hookpolicy -n team-a protect-production": prints(/^Events:\n(?: .*\n)*.* Held /m),
+    "kubectl get events -A --field-selector reason=Held": prints(/^team-a .* Held .*prod-1/m),
     "kubectl get hookrollout": async (command) => {
       const spec = { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "6h" };
       const metadata = { name: "upgrades" };
@@ -181,7 +182,6 @@ describe("what the docs say", () => {
       await sh(`${command} --yes`);
       await gone();
     },
-    "kubectl get events -A --field-selector reason=Held": prints(/^team-a .* Held .*prod-1/m),
     "kubectl annotate namespace team-a hooks.example.com/change-approved=CHG-1234": annotatesNamespace,
     "kubectl annotate namespace team-a hooks.example.com/change-approved-": annotatesNamespace,
     "kubectl auth can-i update clusterhookpolicies --as=anna": isNotAllowed,
