@@ -62,7 +62,10 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   setFlagsFromString(WITHOUT_OPTIMISED_PARSER);
   setFlagsFromString(WITHOUT_PRETENURING);
   const served = servedHooks(options.capiVersion.minor);
-  const metrics = createMetrics({ capiVersion: served.capiVersion });
+  const metrics = createMetrics({
+    capiVersion: served.capiVersion,
+    clusterNames: options.metricsClusterNames,
+  });
   const kubeConfig = loadKubeConfig(options);
   const client = new KubeClient(kubeConfig, { version: VERSION });
   const reviews = new KubeClient(kubeConfig, { version: VERSION });

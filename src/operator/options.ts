@@ -18,6 +18,8 @@ export interface Options extends CertificateSettings {
   readonly diagnosticsAddress?: Address;
   /** Served over HTTPS to clients that the API server allows; otherwise to every client. */
   readonly metricsSecure: boolean;
+  /** Whether metrics may name Clusters. */
+  readonly metricsClusterNames: boolean;
   /** "-": standard output. Absent: none is written. */
   readonly auditLog?: string;
   readonly logFormat: LogFormat;
@@ -192,6 +194,14 @@ export const FLAGS = {
       "serve /metrics over HTTPS, with the certificate of hooks, to bearer tokens whose user may get /metrics (TokenReview, SubjectAccessReview); false: in plain HTTP, to every client",
     group: "Diagnostics:",
   },
+  "metrics-cluster-names": {
+    argument: "boolean",
+    bare: "true",
+    default: "false",
+    description:
+      "let hookpolicy_oldest_hold_timestamp_seconds name the Cluster, for alerts; false: metrics name no Cluster",
+    group: "Diagnostics:",
+  },
   "audit-log": {
     argument: "file",
     description:
@@ -243,6 +253,8 @@ export function parseOptions(values: FlagValues): Options {
     ...optional("healthAddress", parseListener("health-addr", text("health-addr"))),
     ...optional("diagnosticsAddress", parseListener("diagnostics-address", text("diagnostics-address"))),
     metricsSecure: parseChoice("metrics-secure", text("metrics-secure"), BOOLEANS) === "true",
+    metricsClusterNames:
+      parseChoice("metrics-cluster-names", text("metrics-cluster-names"), BOOLEANS) === "true",
     ...(values["audit-log"] !== undefined && { auditLog: parsePath("audit-log", values["audit-log"]) }),
     logFormat: parseChoice("log-format", text("log-format"), LOG_FORMATS),
     logLevel: parseChoice("log-level", text("log-level"), LOG_LEVELS),

@@ -64,7 +64,7 @@ function emptySurvey() {
     tornDown: new Map(TORN_DOWN_REASONS.map((reason) => [reason, new Set<string>()])),
     decisions: new Series<PolicyLabel | "hook" | "verdict">(),
     wouldBlock: new Series<PolicyLabel | "hook">(),
-    oldest: new Series<PolicyLabel | "hook">(),
+    oldest: new Series<OldestLabel>(),
     windows: new Series<PolicyLabel | "rule" | "gate">(),
     deadlines: new Series<PolicyLabel | "passed">(),
   };
@@ -86,6 +86,9 @@ function followHolds(metrics: Metrics, store: DecisionStore, rollouts: Memory["r
   // All metrics of one scrape are read at the same time.
   const survey = async (): Promise<Survey> =>
     await (underWay ??= surveyHolds(store, rollouts).finally(() => (underWay = undefined)));
+  // As if without the label where it is empty.
+  const named = (sample: Sample<OldestLabel>): Sample<OldestLabel> =>
+    metrics.clusterNames ? sample : { ...sample, labels: { ...sample.labels, cluster: "" } };
   metrics.heldClusters.follow(async () =>
     [...(await survey()).held].map(([hook, { size }]) => ({ labels: { hook }, value: size })),
   );
@@ -94,7 +97,7 @@ function followHolds(metrics: Metrics, store: DecisionStore, rollouts: Memory["r
   );
   metrics.policyDecisions.follow(async () => (await survey()).decisions.samples);
   metrics.wouldBlock.follow(async () => (await survey()).wouldBlock.samples);
-  metrics.oldestHold.follow(async () => (await survey()).oldest.samples);
+  metrics.oldestHold.follow(async () => (await survey()).oldest.samples.map(named));
   metrics.windowsOpen.follow(async () => (await survey()).windows.samples);
   metrics.deadlines.follow(async () => (await survey()).deadlines.samples);
   metrics.seriesOmitted.follow(async () => {
@@ -142,7 +145,14 @@ function surveyRollout(survey: Survey, entry: ReturnType<Rollouts["entries"]>[nu
   for (const { cluster } of held) entryOf(survey.held, hook, () => new Set()).add(cluster.metadata.uid);
   const [oldest] = held;
   if (oldest === undefined) return;
-  const labels = { kind: "HookRollout", namespace: "", policy: rollout.name, hook };
+  const { namespace = "", name } = oldest.cluster.metadata;
+  const labels = {
+    kind: "HookRollout",
+    namespace: "",
+    policy: rollout.name,
+    hook,
+    cluster: `${namespace}/${name}`,
+  };
   survey.oldest.add([{ labels, value: Math.floor(oldest.firstAsked.getTime() / 1000) }]);
 }
 
@@ -151,6 +161,7 @@ function rank({ compiled }: PolicyEntry): number {
 }
 
 type PolicyLabel = "kind" | "namespace" | "policy";
+type OldestLabel = PolicyLabel | "hook" | "cluster";
 
 function labelsOf({ compiled }: PolicyEntry): Record<PolicyLabel, string> {
   const { kind, namespace = "", name: policy } = compiled.ref;
@@ -192,15 +203,15 @@ function countWouldBlock(entry: PolicyEntry): Sample<PolicyLabel | "hook">[] {
   }));
 }
 
-function oldestHolds(entry: PolicyEntry): Sample<PolicyLabel | "hook">[] {
-  const oldest = new Map<HookName, string>();
-  for (const { hook, holds, firstAsked } of entry.held.values()) {
+function oldestHolds(entry: PolicyEntry): Sample<OldestLabel>[] {
+  const oldest = new Map<HookName, HeldRow>();
+  for (const row of entry.held.values()) {
     // Both have the same format, so the smaller text is the earlier time; parsing ten thousand would delay calls.
-    if (holds && firstAsked < (oldest.get(hook) ?? "~")) oldest.set(hook, firstAsked);
+    if (row.holds && row.firstAsked < (oldest.get(row.hook)?.firstAsked ?? "~")) oldest.set(row.hook, row);
   }
-  return [...oldest].map(([hook, asked]) => ({
-    labels: { ...labelsOf(entry), hook },
-    value: Date.parse(asked) / 1000,
+  return [...oldest.values()].map(({ hook, namespace, cluster, firstAsked }) => ({
+    labels: { ...labelsOf(entry), hook, cluster: `${namespace}/${cluster}` },
+    value: Date.parse(firstAsked) / 1000,
   }));
 }
 

@@ -1,4 +1,4 @@
-/** The Prometheus metrics of HookPolicy. No series has a label for a Cluster: a fleet has too many. */
+/** The Prometheus metrics of HookPolicy. No metric has a series for each Cluster: a fleet has too many. */
 
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
 
@@ -19,12 +19,20 @@ const MISNAMED = ["handles", "requests", "resources"].map((what) => `nodejs_acti
 
 export type Metrics = ReturnType<typeof allMetrics> & {
   readonly contentType: string;
+  /** Whether series may name Clusters. */
+  readonly clusterNames: boolean;
   /** The exposition text; rejects when a `follow` callback throws. */
   text(): Promise<string>;
 };
 
-/** `capiVersion` is the minor that `--capi-version` chose, such as `1.14`. */
-export function createMetrics({ capiVersion }: { readonly capiVersion: string }): Metrics {
+export interface MetricsOptions {
+  /** The minor that `--capi-version` chose, such as `1.14`. */
+  readonly capiVersion: string;
+  /** Default: false. */
+  readonly clusterNames?: boolean;
+}
+
+export function createMetrics({ capiVersion, clusterNames = false }: MetricsOptions): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   for (const name of MISNAMED) registry.removeSingleMetric(name);
@@ -39,6 +47,7 @@ export function createMetrics({ capiVersion }: { readonly capiVersion: string })
   return {
     ...metrics,
     contentType: registry.contentType,
+    clusterNames,
     text: async (): Promise<string> => `${await registry.metrics()}\n${metrics.hookCalls.text()}`,
   };
 }
@@ -170,7 +179,7 @@ function policyMetrics({ histogram, mirror, mirrorCounter }: Makers) {
     oldestHold: mirror(
       "hookpolicy_oldest_hold_timestamp_seconds",
       "When the operation that a policy has held for the longest was first asked for, in Unix time.",
-      ["kind", "namespace", "policy", "hook"],
+      ["kind", "namespace", "policy", "hook", "cluster"],
     ),
     seriesOmitted: mirror(
       "hookpolicy_metric_series_omitted",

@@ -76,6 +76,25 @@ describe("what the docs say", () => {
     assert.match(await sh(command), wanted);
   };
 
+  /** With the rights that docs/tenants.md leaves to tenants. */
+  async function isNotAllowed(command: string): Promise<void> {
+    const role = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "hookpolicy-edit" };
+    const anna = { apiGroup: role.apiGroup, kind: "User", name: "anna" };
+    await cp.apply({
+      apiVersion: `${role.apiGroup}/v1`,
+      kind: "RoleBinding",
+      metadata: { namespace: TEAM, name: "anna" },
+      roleRef: role,
+      subjects: [anna],
+    });
+    assert.equal(await sh("kubectl auth can-i update hookpolicies -n team-a --as=anna"), "yes\n");
+    assert.equal(await sh(`${command} || test $? = 1`), "no\n");
+  }
+
+  async function annotatesNamespace(command: string): Promise<void> {
+    assert.match(await sh(command), /^namespace\/team-a annotated$/m);
+  }
+
   async function heldAlready(): Promise<void> {
     const policy = await cp.find(policyRef(TEAM, "protect-production"));
     if (policy === undefined || statusOf(policy).blocked !== 1) await held("protect-production");
@@ -105,6 +124,7 @@ describe("what the docs say", () => {
       prints(/annotated/),
     "kubectl describe clusters.cluster.x-k8s.io -n team-a prod-1": prints(/^Events:\n(?: .*\n)*.* Held /m),
     "kubectl describe hookpolicy -n team-a protect-production": prints(/^Events:\n(?: .*\n)*.* Held /m),
+    "kubectl get events -A --field-selector reason=Held": prints(/^team-a .* Held .*prod-1/m),
     "kubectl get hookrollout": async (command) => {
       const spec = { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "6h" };
       const metadata = { name: "upgrades" };
@@ -161,6 +181,18 @@ describe("what the docs say", () => {
       await heldAlready();
       await sh(`${command} --yes`);
       await gone();
+    },
+    "kubectl annotate namespace team-a hooks.example.com/change-approved=CHG-1234": annotatesNamespace,
+    "kubectl annotate namespace team-a hooks.example.com/change-approved-": annotatesNamespace,
+    "kubectl auth can-i update clusterhookpolicies --as=anna": isNotAllowed,
+    "kubectl auth can-i create hookoverrides --as=anna": isNotAllowed,
+    "kubectl auth can-i update namespaces --as=anna": isNotAllowed,
+    "kubectl auth can-i update extensionconfigs --as=anna": isNotAllowed,
+    "kubectl auth can-i delete machines -n team-a --as=anna": isNotAllowed,
+    // In earnest, from what `make release` has made: test/install/docs.test.ts.
+    "kubectl apply -f dist/release/hookpolicy.yaml": async (command) => {
+      const rendered = command.replace("-f dist/release/hookpolicy.yaml", "--dry-run=client -k manifests");
+      assert.match(await sh(rendered), /^deployment.apps\/hookpolicy created \(dry run\)$/m);
     },
     "kubectl events -n team-a --for hookpolicy/protect-production": async (command) => {
       const nowhere = { matchLabels: { no: "such-namespace" } };

@@ -227,6 +227,38 @@ describe("the recipe", { concurrency: true }, () => {
     await gone(cluster);
   });
 
+  test("two people approve, and one person is not two", async () => {
+    const page = recipe("two-people");
+    const policy = only(await page.apply("ClusterHookPolicy"));
+    const cluster = await page.running();
+    await remove(cluster);
+    await held(policy, cluster, DELETE, "ExpressionFalse");
+    await page.shows("kubectl get clusterhookpolicy");
+    const [anna, bert] = ["anna", "bert"].map((name) => page.as({ name, group: "platform-approvers" }));
+    const tenant = page.as({ name: "tenant", group: "system:masters" });
+    const path = ["clusters.cluster.x-k8s.io", "-n", page.namespace, "prod-1"];
+    await refusedWhenTried("annotate", ...path, "hooks.example.com/first-approval=anna");
+    await tenant.isRefused('first-approval="', /only the group platform-approvers may approve/);
+    await anna?.type('first-approval="');
+    await anna?.shows("second-approval=anna");
+    await anna?.isRefused('second-approval="', /one person cannot give both approvals/);
+    await refusedAs("anna", { "hooks.example.com/second-approval": "bert" });
+    await refusedAs("anna", {
+      "hooks.example.com/first-approval": "bert",
+      "hooks.example.com/second-approval": "anna",
+    });
+    await stillHeld(cluster);
+    await bert?.type('second-approval="');
+    await gone(cluster);
+
+    async function refusedAs(name: string, approvals: Readonly<Record<string, string>>): Promise<void> {
+      const args = Object.entries(approvals).map(([key, value]) => `${key}=${value}`);
+      const as = [`--as=${name}`, "--as-group=platform-approvers"];
+      const tried = fleet.cp.kubectl("annotate", ...path, ...args, "--overwrite", ...as);
+      await assert.rejects(tried, /an approval is the user name of who gives it: anna/);
+    }
+  });
+
   test("wait for Helm releases to be gone", async () => {
     const page = recipe("wait-for-helm-releases");
     const { namespace } = page;

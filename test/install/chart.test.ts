@@ -188,6 +188,15 @@ test("metrics are read by the ServiceAccounts that are named", async () => {
   await assert.rejects(template("--set-json", 'metrics.readers=[{"name":"prometheus"}]'), /namespace/);
 });
 
+test("metrics name Clusters only where the values allow it", async () => {
+  const [without, named] = await Promise.all(
+    [[], ["--set", "metrics.clusterNames=true"]].map(async (args) => deploymentOf(await template(...args))),
+  );
+  const names = (deployment: KubeObject | undefined): boolean =>
+    deployment?.["spec"].template.spec.containers[0].args.includes("--metrics-cluster-names");
+  assert.deepEqual([names(without), names(named)], [false, true]);
+});
+
 test("metrics in plain HTTP need no rights, and are scraped so", async () => {
   const [insecure, secure] = await Promise.all(
     [false, true].map(

@@ -31,6 +31,8 @@ const FENCE = /^```(\w*)\n(.*?)^```$/gms;
 const IMAGE = `registry.example.com/hookpolicy:${metadata.version}`;
 /** Where the page has the provider of clusterctl. */
 const REPOSITORY = "/srv/clusterctl";
+/** What is not typed here: there are no nodes, no Docker, no kind, and the control plane has its own Cluster API. */
+const NOT_TYPED = /^(?:make|docker|kind|kubectl krew|kubectl rollout|CLUSTER_TOPOLOGY=true) /;
 /** Of definitions: what still keeps them. */
 const GOING =
   '{range .items[?(@.metadata.deletionTimestamp)]}{.metadata.name}{.metadata.finalizers}{.status.conditions}{"\\n"}{end}';
@@ -78,7 +80,7 @@ test("docs/install.md names flags that hookpolicy has, and files that are there"
     );
   }
   for (const [, target = ""] of PAGE.matchAll(/\]\(([^)#]+)/g)) {
-    assert.ok(existsSync(join(ROOT, "docs", target)), target);
+    assert.ok(target.startsWith("https:") || existsSync(join(ROOT, "docs", target)), target);
   }
 });
 
@@ -87,6 +89,7 @@ describe("what docs/install.md says", () => {
   let released: string;
   let mine: string;
   let path: string;
+  const typedLines = new Set<string>();
 
   before(async () => {
     cp = await startControlPlane();
@@ -140,6 +143,7 @@ describe("what docs/install.md says", () => {
   }
 
   async function sh(command: string, cwd = released): Promise<string> {
+    for (const line of command.split("\n")) typedLines.add(line);
     const env = environment({
       KUBECONFIG: cp.adminKubeconfig,
       PATH: path,
@@ -233,6 +237,35 @@ describe("what docs/install.md says", () => {
     await nothingIsLeft();
   });
 
+  test("without the internet, from a mirror and beside a proxy", async () => {
+    const title = "Without the internet";
+    const values = join(mine, "proxy.yaml");
+    await writeFile(values, yamlIn(title));
+    const [sed, helm] = [typed(title, "sed "), typed(title, "helm install ")];
+    const manifests = await sh(sed.replace("kubectl apply -f -", "cat"));
+    const chart = await sh(`${helm.replace("helm install", "helm template")} --values ${values}`);
+    for (const text of [manifests, chart]) {
+      const images = [...text.matchAll(/^ +image: "?([^"\n]+)"?$/gm)].map(([, image]) => image);
+      assert.deepEqual([...new Set(images)], [`mirror.example.com/hookpolicy:${metadata.version}`]);
+    }
+    assert.match(chart, /name: NO_PROXY\n +value: localhost,127\.0\.0\.1,\.svc,/);
+    typedLines.add(sed).add(helm);
+  });
+
+  test("how to see Cluster API's feature gates", async () => {
+    const args = ["--feature-gates=MachinePool=true,ClusterTopology=true,RuntimeSDK=true"];
+    const labels = { app: "capi" };
+    const containers = [{ name: "manager", image: "manager", args }];
+    await cp.apply({
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: { namespace: "capi-system", name: "capi-controller-manager" },
+      spec: { selector: { matchLabels: labels }, template: { metadata: { labels }, spec: { containers } } },
+    });
+    const printed = await sh(typed("Quickstart with kind", "kubectl get deployment"));
+    assert.match(printed, /ClusterTopology=true,RuntimeSDK=true/);
+  });
+
   test("with clusterctl", async () => {
     await sh(section("With clusterctl").commands.join("\n"));
     await isInstalled();
@@ -246,5 +279,16 @@ describe("what docs/install.md says", () => {
     await sh(typed("Uninstalling", "clusterctl delete"));
     await sh(typed("Uninstalling", "kubectl delete clusterrole"));
     await nothingIsLeft();
+  });
+
+  test("every command was typed, but for those that the page names", () => {
+    const known = [...typedLines].join("\n");
+    // The quickstart types from the root of the repository what the other sections type in dist/release.
+    const isTyped = (line: string): boolean => known.includes(line.replace("dist/release/", ""));
+    const lines = SECTIONS.flatMap(({ commands }) => commands);
+    assert.deepEqual(
+      lines.filter((line) => !NOT_TYPED.test(line) && !isTyped(line)),
+      [],
+    );
   });
 });

@@ -14,7 +14,7 @@ const SUITE = "kind: HookPolicyTest";
 
 const pages = PAGES.filter((page) => blocksOf(page).some(({ text }) => text.includes(SUITE)));
 
-test("fifteen recipes have a suite", () => assert.equal(pages.length, 15));
+test("sixteen recipes have a suite", () => assert.equal(pages.length, 16));
 
 async function check(t: test.TestContext, files: Readonly<Record<string, string>>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "recipe-"));

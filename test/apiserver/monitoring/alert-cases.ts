@@ -52,7 +52,8 @@ function slowness(name: string, labels: string, limits: { slow: number; fast: nu
   };
 }
 
-const DAY = 86_400;
+const HOUR = 3600;
+const DAY = 24 * HOUR;
 const certificate = 'hookpolicy_certificate_expiry_timestamp_seconds{instance="a",certificate="serving"}';
 
 export const CASES: Readonly<Record<string, Cases>> = {
@@ -198,16 +199,23 @@ export const CASES: Readonly<Record<string, Cases>> = {
         name: "on two replicas",
         at: "5m",
         series: {
-          [`hookpolicy_oldest_hold_timestamp_seconds{instance="a",${POLICY},${HOOK}}`]: `${-8 * DAY}x60`,
-          [`hookpolicy_oldest_hold_timestamp_seconds{instance="b",${POLICY},${HOOK}}`]: `${-8 * DAY}x60`,
+          [`hookpolicy_oldest_hold_timestamp_seconds{instance="a",${POLICY},${HOOK}}`]: `${-5 * HOUR}x60`,
+          [`hookpolicy_oldest_hold_timestamp_seconds{instance="b",${POLICY},${HOOK}}`]: `${-5 * HOUR}x60`,
+        },
+      },
+      {
+        name: "of a Cluster that it may name",
+        at: "5m",
+        series: {
+          [`hookpolicy_oldest_hold_timestamp_seconds{${POLICY},${HOOK},cluster="team-a/prod-1"}`]: `${-5 * HOUR}x60`,
         },
       },
     ],
     rests: [
       {
-        name: "two days",
+        name: "three hours",
         at: "5m",
-        series: { [`hookpolicy_oldest_hold_timestamp_seconds{${POLICY},${HOOK}}`]: `${-2 * DAY}x60` },
+        series: { [`hookpolicy_oldest_hold_timestamp_seconds{${POLICY},${HOOK}}`]: `${-3 * HOUR}x60` },
       },
     ],
   },

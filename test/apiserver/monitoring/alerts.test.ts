@@ -117,6 +117,19 @@ describe("the alerts", () => {
     }
   });
 
+  test("are what the patch of docs/notifications.md says", async () => {
+    const page = readFileSync(join(ROOT, "docs/notifications.md"), "utf8");
+    const [, block = ""] = /```yaml\n(patches:.*?)```/s.exec(page) ?? [];
+    const [patch]: { patch: string }[] = parse(block).patches;
+    const steps: { path: string; value: string }[] = parse(patch?.patch ?? "");
+    const [group, rule] = steps[0]?.path.match(/\d+/g) ?? [];
+    const found = spec.groups[Number(group)]?.rules[Number(rule)];
+    assert.deepEqual(
+      [found?.alert, found?.expr.replace("> 4 * 3600", "> 3600")],
+      [steps[0]?.value, steps[1]?.value],
+    );
+  });
+
   test("ask for metrics that the operator has", async () => {
     const known = await createMetrics({ capiVersion: "1.14" }).text();
     for (const { alert, expr } of rules) {

@@ -29,8 +29,9 @@ async function scraped(
   { store, clock }: Fixture,
   name: string,
   rollouts = NO_ROLLOUTS,
+  clusterNames = false,
 ): Promise<Record<string, number>> {
-  const metrics = createMetrics({ capiVersion: "1.14" });
+  const metrics = createMetrics({ capiVersion: "1.14", clusterNames });
   const queue = new WorkQueue({ reconcile: async () => ({}), log: silent });
   const objects = { informers: () => [] } as never;
   followMemory(metrics, { store, rollouts, queue, named: [], objects, now: () => clock.now });
@@ -126,8 +127,11 @@ describe("the metrics", () => {
     replica.time.nowMs += 60_000;
     assert.deepEqual(await scraped(fixture, name, replica.rollouts), { [upgrades]: 1 });
     assert.deepEqual(await scraped(fixture, "hookpolicy_oldest_hold_timestamp_seconds", replica.rollouts), {
-      [`kind=HookRollout,namespace=,policy=upgrades,${upgrades}`]: Date.parse("2026-11-23T12:00:00Z") / 1000,
+      [`kind=HookRollout,namespace=,policy=upgrades,${upgrades},cluster=`]:
+        Date.parse("2026-11-23T12:00:00Z") / 1000,
     });
+    const named = await scraped(fixture, "hookpolicy_oldest_hold_timestamp_seconds", replica.rollouts, true);
+    assert.match(Object.keys(named).join(), /policy=upgrades,.*,cluster=fleet\/b$/);
   });
 
   test("count what each policy holds or would hold, by hook and verdict, and since when the oldest is asked for", async () => {
@@ -144,12 +148,15 @@ describe("the metrics", () => {
       [`${of},${deletes},verdict=Blocked`]: 2,
       [`kind=HookPolicy,namespace=team-a,policy=audit,${deletes},verdict=WouldBlock`]: 2,
     });
-    assert.deepEqual(await scraped(fixture, "hookpolicy_oldest_hold_timestamp_seconds"), {
-      [`${of},${deletes}`]: Date.parse("2026-11-21T11:00:00Z") / 1000,
+    const name = "hookpolicy_oldest_hold_timestamp_seconds";
+    assert.deepEqual(await scraped(fixture, name), {
+      [`${of},${deletes},cluster=`]: Date.parse("2026-11-21T11:00:00Z") / 1000,
     });
+    const named = await scraped(fixture, name, NO_ROLLOUTS, true);
+    assert.deepEqual(Object.keys(named), [`${of},${deletes},cluster=team-a/prod-1`]);
     fixture.setCluster(undefined, "team-a/prod-1");
-    assert.deepEqual(await scraped(fixture, "hookpolicy_oldest_hold_timestamp_seconds"), {
-      [`${of},${deletes}`]: NOW.getTime() / 1000,
+    assert.deepEqual(await scraped(fixture, name), {
+      [`${of},${deletes},cluster=`]: NOW.getTime() / 1000,
     });
   });
 
