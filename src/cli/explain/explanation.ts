@@ -12,7 +12,7 @@ import type { Decision, Verdict } from "../../policy/decision.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
 import { requestOf } from "../fleet/admission-request.ts";
 import { REQUEST_HOOKS, type RequestName } from "../fleet/request-names.ts";
-import { MINOR_STEPS, notCalled, omittedRows } from "../fleet/caveats.ts";
+import { heldByClusterAPI, MINOR_STEPS, notCalled, omittedRows } from "../fleet/caveats.ts";
 import { comingFrom, expectedCall, skipsMinor } from "../../operations/call.ts";
 import { type ExplainedPolicy, explainPolicy } from "./policy-explanation.ts";
 import { explainRequest, verdictAt } from "./request-explanation.ts";
@@ -58,6 +58,8 @@ export interface Explanation {
   readonly at: Date;
   /** Others delete what the Cluster owns, or will. */
   readonly tornDown?: TearDown;
+  /** Why Cluster API holds the upgrade without asking. */
+  readonly ownHold?: string;
   /** Notes besides the policies: why no hook is called, what could not be read, and what is left out. */
   readonly notes: readonly string[];
   readonly operations: readonly ExplainedOperation[];
@@ -85,19 +87,26 @@ export interface ExplainedOperation extends WayOut {
   readonly rollouts: readonly ExplainedRollout[];
 }
 
+const UPGRADE = "BeforeClusterUpgrade" satisfies HookName;
+
 export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
   const { cluster, hook, request, at, now, unread } = options;
   const { namespace = "", name, uid } = cluster.metadata;
   const found = subjects(fleet, options);
   const torn = findTearDowns(fleet)(cluster);
+  const isOther = request !== undefined || (hook ?? UPGRADE) !== UPGRADE;
+  const ownHold = isOther ? undefined : heldByClusterAPI(cluster, fleet.served, hook === UPGRADE);
+  const isHeld = cluster.progress?.heldAt === UPGRADE;
   return {
     cluster: { namespace, name, uid },
     at: at ?? now,
     ...(torn !== undefined && { tornDown: torn }),
+    ...(ownHold !== undefined && isHeld && { ownHold }),
     notes: [
       options.silence,
       request && notReviewedNote(request, options),
       notCalled(cluster),
+      isHeld ? undefined : ownHold,
       ...unread.map(({ text }) => text),
       hook === undefined && request === undefined ? omittedRows(fleet, cluster) : undefined,
       found.some(({ call }) => skipsMinor(call)) ? MINOR_STEPS : undefined,

@@ -85,8 +85,8 @@ export async function explained(
   };
 }
 
-/** ?zone=Europe/Berlin&weeks=-4 */
-export async function calendar({ client }: Source, { zone = "UTC", weeks = "0" }: Query): Promise<Calendar> {
+/** ?zone=Europe/Berlin&weeks=-4; without a zone, that of most windows. */
+export async function calendar({ client }: Source, { zone, weeks = "0" }: Query): Promise<Calendar> {
   if (!/^-?\d{1,3}$/.test(weeks)) throw new CommandError(USAGE, "weeks: a whole number");
   const { policies, unread } = await readPolicies(client);
   const found = calendarOf(policies, { zone, at: new Date(), weeks: Number(weeks) });

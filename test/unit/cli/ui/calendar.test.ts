@@ -75,3 +75,13 @@ test("policies that are not valid are named, and a zone that does not exist is r
   assert.deepEqual([found.windows, found.invalid], [[], ["HookPolicy team-a/nights"]]);
   assert.throws(() => calendarOf([], { zone: "Europe/Berln", at: new Date(0), weeks: 0 }), /Europe\/Berlin/);
 });
+
+test("without a zone, the calendar is in that of most windows", () => {
+  const zones = ["UTC", "Asia/Tokyo", "Asia/Tokyo", "UTC", "Africa/Cairo"];
+  const policies = zones.map((timeZone) => policy({ ...NIGHTS, timeZone }));
+  const zoneOf = (objects: readonly RawObject[]): string =>
+    calendarOf(objects, { zone: undefined, at: new Date(0), weeks: 0 }).zone;
+  assert.equal(zoneOf(policies.slice(1)), "Asia/Tokyo");
+  assert.equal(zoneOf(policies), "Asia/Tokyo");
+  assert.equal(zoneOf([]), "UTC");
+});
