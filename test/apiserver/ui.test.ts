@@ -226,6 +226,7 @@ spec:
       });
     await give(policy("hooks"));
     await page.getByText("newly blocked", { exact: true }).waitFor();
+    await page.getByText(`HookPolicy ${NS}/deletes is added`).waitFor();
     await page.getByRole("link", { name: "shown/c1" }).waitFor();
     assert.equal(await lab.cp.find(policyRef(NS, "deletes")), undefined);
     await give(policy("hoks"));

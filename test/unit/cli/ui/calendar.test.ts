@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { calendarOf } from "../../../../src/cli/ui/calendar.ts";
+import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 
 const BERLIN = "Europe/Berlin";
 
