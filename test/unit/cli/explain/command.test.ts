@@ -344,26 +344,6 @@ test("a Cluster for which no hook is called, and one that has passed the hook, i
   );
 });
 
-test("an annotation by which Cluster API holds the upgrade itself is named as the holder", async (t) => {
-  const key = "before-upgrade.hook.cluster.cluster.x-k8s.io/backup";
-  const annotated = cluster({ annotations: { [key]: "" }, generation: 1 });
-  const blocking = {
-    type: "TopologyReconciled",
-    status: "False",
-    reason: "LifecycleHookBlocking",
-    observedGeneration: 1,
-    message: `Following hooks are blocking upgrade: BeforeClusterUpgrade: annotation ${key} is set`,
-  };
-  const held = await explained(t, [{ ...annotated, status: { conditions: [blocking] } }]);
-  assert.equal(
-    held,
-    `Blocked: Cluster API itself holds the upgrade because of annotation ${key}, and asks no policy and no rollout before that is removed: kubectl annotate clusters.cluster.x-k8s.io -n team-a prod-1 ${key}-\n`,
-  );
-  const asked = await explained(t, [annotated], "--hook", "BeforeClusterUpgrade", "--to-version", "v1.36.0");
-  assert.match(asked, /^note: Cluster API itself would hold the upgrade because of annotation before-upgrade/);
-  assert.doesNotMatch(await explained(t, [annotated], "--hook", "BeforeClusterDelete"), /before-upgrade/);
-});
-
 test("what a status remembers counts: since when, and waits that run", async (t) => {
   const uid = "uid-protect";
   const rule = deletion([{ name: "settled", wait: { duration: "3h" } }]);
