@@ -68,6 +68,13 @@ describe("every form of a list is read alike, named or in a folder:", () => {
     }
   });
 
+  test("lists nested too deeply are no objects", async (t) => {
+    const text = `${"[".repeat(50_000)}"x"${"]".repeat(50_000)}`;
+    const { objects, problems } = await loaded(t, { "a.json": text }, ["a.json"]);
+    assert.deepEqual(objects, []);
+    assert.match(problems[0]?.message ?? "", /^found a list, expected a Kubernetes object$/);
+  });
+
   test("places are those of the file", async (t) => {
     const text = `${JSON.stringify(a)}\n[\n  ${JSON.stringify(list(b))}\n]\n`;
     const { objects } = await loaded(t, { "x.json": text }, ["x.json"]);
