@@ -38,17 +38,11 @@ export function explanationLines(explanation: Explanation, options: TextOptions)
     `To see what a hook would be answered: ${options.program} explain ${name} --hook BeforeClusterDelete${options.connection}`,
   ];
   const isFree = blocks.length === 0 && !options.requested && ownHold === undefined;
-  const held =
-    ownHold === undefined ? [] : wrapped(`Blocked: ${ownHold}`, options.columns ?? Infinity, "  ");
+  const held = ownHold === undefined ? [] : wrapped(`Blocked: ${ownHold}`, options.columns ?? Infinity, "  ");
   const warnings = notes.flatMap((note) =>
     wrapped(`note: ${note}`, options.columns ?? Infinity, "  ").map(options.colour.yellow),
   );
-  return paragraphs([
-    alarmLines(tornDown, options),
-    held,
-    warnings,
-    ...(isFree ? [none] : blocks),
-  ]);
+  return paragraphs([alarmLines(tornDown, options), held, warnings, ...(isFree ? [none] : blocks)]);
 }
 
 function alarmLines(tornDown: Explanation["tornDown"], options: TextOptions): string[] {

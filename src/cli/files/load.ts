@@ -56,7 +56,10 @@ async function loadSource(source: Source, options: LoadOptions): Promise<LoadedF
     : { objects: [], problems: [{ file: source.name, message: read.message }], ignored: 0 };
   const { objects, problems } = loaded;
   const isSkipped =
-    !source.named && read.text !== undefined && options.meant?.test(read.text) === false && problems.length > 0;
+    !source.named &&
+    read.text !== undefined &&
+    options.meant?.test(read.text) === false &&
+    problems.length > 0;
   return isSkipped ? { objects, problems: [], ignored: 0, skipped: [source.name] } : loaded;
 }
 

@@ -25,7 +25,14 @@ export function heldByClusterAPI(cluster: Cluster, served: Served, isAsked: bool
   const isHeld = progress?.heldAt === "BeforeClusterUpgrade";
   if (found.length === 0 || hasBegun(cluster, served) || !(isHeld || isAsked)) return undefined;
   const { namespace = "", name } = metadata;
-  const words = ["annotate", "clusters.cluster.x-k8s.io", "-n", namespace, name, ...found.map((key) => `${key}-`)];
+  const words = [
+    "annotate",
+    "clusters.cluster.x-k8s.io",
+    "-n",
+    namespace,
+    name,
+    ...found.map((key) => `${key}-`),
+  ];
   const which = `annotation${found.length === 1 ? "" : "s"} ${found.join(", ")}`;
   return `Cluster API itself ${isHeld ? "holds" : "would hold"} the upgrade because of ${which}, and asks no policy and no rollout before that is removed: ${["kubectl", ...words].map(shellQuote).join(" ")}`;
 }

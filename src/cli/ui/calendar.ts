@@ -46,7 +46,9 @@ export function calendarOf(
 /** The first in the order of their names, if several zones have as many windows. */
 function zoneOfMost(windows: readonly PolicyWindow[]): string {
   const byZone = Map.groupBy(windows, ({ spec }) => spec.timeZone ?? "UTC");
-  const [most] = [...byZone].toSorted(([a, { length }], [b, { length: other }]) => other - length || compareText(a, b));
+  const [most] = [...byZone].toSorted(
+    ([a, { length }], [b, { length: other }]) => other - length || compareText(a, b),
+  );
   return most?.[0] ?? "UTC";
 }
 

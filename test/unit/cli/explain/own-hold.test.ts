@@ -19,9 +19,12 @@ async function explained(
 ): Promise<string> {
   const text = objects.map((object) => JSON.stringify(object)).join("\n---\n");
   const cwd = await folder(t, { "fleet.yaml": text });
-  const { code, stdout, stderr } = await hookpolicy(["explain", "team-a/prod-1", "-f", "fleet.yaml", ...args], {
-    cwd,
-  });
+  const { code, stdout, stderr } = await hookpolicy(
+    ["explain", "team-a/prod-1", "-f", "fleet.yaml", ...args],
+    {
+      cwd,
+    },
+  );
   assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
   return stdout;
 }
@@ -42,6 +45,9 @@ test("an annotation by which Cluster API holds the upgrade itself is named as th
     `Blocked: Cluster API itself holds the upgrade because of annotation ${key}, and asks no policy and no rollout before that is removed: kubectl annotate clusters.cluster.x-k8s.io -n team-a prod-1 ${key}-\n`,
   );
   const asked = await explained(t, [annotated], "--hook", "BeforeClusterUpgrade", "--to-version", "v1.36.0");
-  assert.match(asked, /^note: Cluster API itself would hold the upgrade because of annotation before-upgrade/);
+  assert.match(
+    asked,
+    /^note: Cluster API itself would hold the upgrade because of annotation before-upgrade/,
+  );
   assert.doesNotMatch(await explained(t, [annotated], "--hook", "BeforeClusterDelete"), /before-upgrade/);
 });

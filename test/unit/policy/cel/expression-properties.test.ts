@@ -226,7 +226,9 @@ describe("forms that say the same agree, whatever an object contains:", () => {
       { maxDepth: 3, withCrossShrink: true },
       fc.constantFrom(null, true, false, 0, 1, 2.5, -1, "", "a", "1", "\u{1F600}"),
       fc.array(tie("value"), { maxLength: 4 }),
-      fc.dictionary(fc.constantFrom("a", "b", "__proto__", "constructor", "a/b"), tie("value"), { maxKeys: 4 }),
+      fc.dictionary(fc.constantFrom("a", "b", "__proto__", "constructor", "a/b"), tie("value"), {
+        maxKeys: 4,
+      }),
     ),
   })).value;
   const map = fc.dictionary(fc.constantFrom("a", "b", "size", "a/b"), json, { maxKeys: 4 });
@@ -243,7 +245,8 @@ describe("forms that say the same agree, whatever an object contains:", () => {
     "size of a list and empty": "(size(object.l) == 0) == (object.l == [])",
     "size of a map and empty": "(size(object.m) == 0) == (object.m == {})",
     "size and .size()": "size(object.l) == object.l.size() && size(object.m) == object.m.size()",
-    "size and map": "size(object.l) == size(object.l.map(e, 1)) && size(object.m) == size(object.m.map(k, k))",
+    "size and map":
+      "size(object.l) == size(object.l.map(e, 1)) && size(object.m) == size(object.m.map(k, k))",
     "size and exists of a map": "(size(object.m) > 0) == object.m.exists(k, true)",
     "in and exists of a map, unless the field is null":
       "object.m.exists(k, k == 'a' && object.m[k] != null) == ('a' in object.m)",
