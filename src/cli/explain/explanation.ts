@@ -12,7 +12,7 @@ import type { Decision, Verdict } from "../../policy/decision.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
 import { requestOf } from "../fleet/admission-request.ts";
 import { REQUEST_HOOKS, type RequestName } from "../fleet/request-names.ts";
-import { MINOR_STEPS, notCalled, omittedRows } from "../fleet/caveats.ts";
+import { heldByClusterAPI, MINOR_STEPS, notCalled, omittedRows } from "../fleet/caveats.ts";
 import { comingFrom, expectedCall, skipsMinor } from "../../operations/call.ts";
 import { type ExplainedPolicy, explainPolicy } from "./policy-explanation.ts";
 import { explainRequest, verdictAt } from "./request-explanation.ts";
@@ -58,6 +58,8 @@ export interface Explanation {
   readonly at: Date;
   /** Others delete what the Cluster owns, or will. */
   readonly tornDown?: TearDown;
+  /** Why Cluster API holds the upgrade without asking. */
+  readonly ownHold?: string;
   /** Notes besides the policies: why no hook is called, what could not be read, and what is left out. */
   readonly notes: readonly string[];
   readonly operations: readonly ExplainedOperation[];
@@ -85,19 +87,26 @@ export interface ExplainedOperation extends WayOut {
   readonly rollouts: readonly ExplainedRollout[];
 }
 
+const UPGRADE = "BeforeClusterUpgrade" satisfies HookName;
+
 export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
   const { cluster, hook, request, at, now, unread } = options;
   const { namespace = "", name, uid } = cluster.metadata;
   const found = subjects(fleet, options);
   const torn = findTearDowns(fleet)(cluster);
+  const isOther = request !== undefined || (hook ?? UPGRADE) !== UPGRADE;
+  const ownHold = isOther ? undefined : heldByClusterAPI(cluster, fleet.served, hook === UPGRADE);
+  const isHeld = cluster.progress?.heldAt === UPGRADE;
   return {
     cluster: { namespace, name, uid },
     at: at ?? now,
     ...(torn !== undefined && { tornDown: torn }),
+    ...(ownHold !== undefined && isHeld && { ownHold }),
     notes: [
       options.silence,
       request && notReviewedNote(request, options),
       notCalled(cluster),
+      isHeld ? undefined : ownHold,
       ...unread.map(({ text }) => text),
       hook === undefined && request === undefined ? omittedRows(fleet, cluster) : undefined,
       found.some(({ call }) => skipsMinor(call)) ? MINOR_STEPS : undefined,
@@ -115,7 +124,7 @@ export function queriesFor(fleet: Fleet, options: ExplainOptions): readonly Obje
   });
 }
 
-/** The verdicts of policies and rollouts from now on, for each operation of the explanation; a rollout as its status is now. */
+/** The verdicts of policies and rollouts from now on, for each operation of the explanation; slots are as they are now. */
 export function spansAhead(fleet: Fleet, options: ExplainOptions, to: Date): readonly (readonly Span[])[] {
   const { cluster, now } = options;
   const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
@@ -123,7 +132,8 @@ export function spansAhead(fleet: Fleet, options: ExplainOptions, to: Date): rea
     const operation = { policies, world: fleet.world(cluster, state), call, state };
     const seconds = (to.getTime() - now.getTime()) / 1000 / MAX_SAMPLES;
     const spans = spansOf(walk({ ...operation, lookAgain: () => seconds }, now, to), to);
-    return underRollouts(fleet, { world: operation.world, call }, { spans, sampleMs: seconds * 1000 });
+    const ahead = { spans, sampleMs: seconds * 1000, asOf: now };
+    return underRollouts(fleet, { world: operation.world, call }, ahead);
   });
 }
 
@@ -188,7 +198,7 @@ function explainOperation(
   const status = statusContext(options, isPending ? state : undefined);
   const situation = { fleet, world, call, now: at, policies, before, status };
   const version = targetVersion(call);
-  const rollouts = decision.holds ? [] : explainRollouts(fleet, situation);
+  const rollouts = decision.holds ? [] : explainRollouts(fleet, situation, asOf(options));
   return {
     hook: call.hook,
     ...(version !== undefined && { targetVersion: version }),
@@ -240,6 +250,11 @@ function statusContext(
 ): StatusContext | undefined {
   if (!live || at !== undefined) return undefined;
   return { cluster, now, unread, pending };
+}
+
+/** The instant of the statuses: files that are explained for a chosen time are about an earlier one. */
+function asOf({ live, at, now }: ExplainOptions): Date {
+  return live || at === undefined ? now : new Date(0);
 }
 
 /** Looks at the operation at that instant, with the timers that the operator will have then. */

@@ -67,10 +67,10 @@ const BAD: Record<string, { content: string | Uint8Array; says: RegExp; at?: [nu
   },
   "an unknown tag": {
     content: `${CONFIG}data: !Ref x\n`,
-    says: /^no text begins with ! in YAML/,
+    says: /^!Ref is a YAML tag/,
     at: [4, 7],
   },
-  "a list": { content: "- a\n", says: /^found a list, expected a Kubernetes object$/, at: [1, 1] },
+  "a list": { content: "- a\n", says: /^found a string, expected a Kubernetes object$/, at: [1, 3] },
   "an object without a kind": {
     content: "a: 1\n---\napiVersion: v1\n",
     says: /it has no apiVersion and no kind$/,
