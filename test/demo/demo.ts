@@ -10,7 +10,7 @@ import { clusterRef, installLab } from "../controlplane/lab.ts";
 import { labDefinitions } from "../controlplane/lab-kinds.ts";
 import { installHookPolicy, type Operator, startOperator } from "../controlplane/operator.ts";
 import { freePorts } from "../controlplane/ports.ts";
-import { describeProcesses, installWebhooks, keepCertificate, register } from "./install.ts";
+import { installTheRest, keepCertificate, register } from "./install.ts";
 import { jobs } from "./jobs.ts";
 import { playProviders } from "./providers.ts";
 
@@ -111,8 +111,7 @@ async function build(cp: ControlPlane, manager: Promise<unknown>): Promise<Stage
   await step("A ClusterClass is installed", () => installLab(cp));
   await step("The webhooks of policies and of Clusters are installed", async () => {
     await keepCertificate(cp, operator);
-    await installWebhooks(cp, operator);
-    await describeProcesses(cp, version);
+    await installTheRest(cp, operator, version);
   });
   const handlers = await step(`Cluster API ${version} has discovered HookPolicy`, () =>
     register(cp, operator),
@@ -224,6 +223,8 @@ async function tell(stage: Stage): Promise<void> {
   await hold(stage);
   await release(stage);
   if (process.env["KEEP"] === undefined) return await cleanUp(stage);
+  chapter("Another Cluster, to go on with");
+  await kubectl(stage.cp, "apply", "-f", join(FILES, "cluster.yaml"));
   say(await jobs(stage.cp, { namespace: NAMESPACE, cluster: CLUSTER, policy: POLICY }));
   await sleep(2 ** 31 - 1, undefined, { signal: stop.signal });
 }

@@ -29,19 +29,24 @@ export async function keepCertificate(cp: ControlPlane, { certDir }: Operator): 
   });
 }
 
-/** Both webhooks: by URL, because kube-apiserver reaches no Service here. */
-export async function installWebhooks(cp: ControlPlane, { ports }: Operator): Promise<void> {
+/**
+ * Both webhooks, by URL, because kube-apiserver reaches no Service here; and the Deployments that others read, with one
+ * replica each, as there is one process each.
+ */
+export async function installTheRest(
+  cp: ControlPlane,
+  { ports }: Operator,
+  clusterApi: string,
+): Promise<void> {
+  const shipped = objectsOf(await cp.kubectl("kustomize", MANIFESTS));
+  const ofKind = (wanted: string): KubeObject[] => shipped.filter(({ kind }) => kind === wanted);
   const { caBundle } = cp.authority;
-  const webhooks = (await shipped(cp)).filter(({ kind }) => kind === "ValidatingWebhookConfiguration");
-  await cp.apply(localized(webhooks, ports.admission, caBundle));
-  await cp.apply(await clusterWebhook(ports.admission, caBundle));
-}
-
-/** One replica each, as there is one process each. */
-export async function describeProcesses(cp: ControlPlane, clusterApi: string): Promise<void> {
-  const deployments = (await shipped(cp)).filter(({ kind }) => kind === OPERATOR.kind);
-  await cp.apply(deployments.map((each) => ({ ...each, spec: { ...each["spec"], replicas: 1 } })));
-  await cp.apply(managerDeployment(clusterApi, FEATURE_GATES));
+  await cp.apply([
+    ...localized(ofKind("ValidatingWebhookConfiguration"), ports.admission, caBundle),
+    await clusterWebhook(ports.admission, caBundle),
+    ...ofKind(OPERATOR.kind).map((each) => ({ ...each, spec: { ...each["spec"], replicas: 1 } })),
+    managerDeployment(clusterApi, FEATURE_GATES),
+  ]);
   for (const ref of [OPERATOR, MANAGER]) await setAvailable(cp, ref, 1);
 }
 
@@ -49,8 +54,4 @@ export async function describeProcesses(cp: ControlPlane, clusterApi: string): P
 export async function register(cp: ControlPlane, { url }: Operator): Promise<readonly ExtensionHandler[]> {
   const annotations = { "runtime.cluster.x-k8s.io/inject-ca-from-secret": `${NAMESPACE}/${SECRET}` };
   return await registerExtension(cp, { name: "hookpolicy", url, annotations });
-}
-
-async function shipped(cp: ControlPlane): Promise<readonly KubeObject[]> {
-  return objectsOf(await cp.kubectl("kustomize", MANIFESTS));
 }

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { programFolders } from "../capi/programs.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 
+const CLUSTERS = "clusters.cluster.x-k8s.io";
 const ROOT = join(import.meta.dirname, "../..");
 
 export interface Played {
@@ -15,7 +16,7 @@ export interface Played {
 export async function jobs(cp: ControlPlane, { namespace, cluster, policy }: Played): Promise<string> {
   const folders = await programFolders(cp);
   const deny = '[{ "op": "add", "path": "/spec/rules/0/admission", "value": "Deny" }]';
-  const remove = `kubectl delete -n ${namespace} clusters.cluster.x-k8s.io ${cluster} --wait=false`;
+  const remove = `kubectl delete -n ${namespace} ${CLUSTERS} ${cluster}`;
   return `
 Everything keeps running until Ctrl-C. In another terminal:
 
@@ -26,21 +27,22 @@ Everything keeps running until Ctrl-C. In another terminal:
 
 Hold a Cluster, ask why, and release it:
 
-  kubectl apply -f test/demo/cluster.yaml
-  ${remove}
+  ${remove} --wait=false
   hookpolicy explain ${namespace}/${cluster}
   hookpolicy approve ${namespace}/${cluster}
+  kubectl wait -n ${namespace} ${CLUSTERS}/${cluster} --for=delete
 
-Refuse the deletion itself:
+Refuse the deletion itself, until it is approved:
 
-  kubectl patch hookpolicy -n ${namespace} ${policy} --type json -p '${deny}'
   kubectl apply -f test/demo/cluster.yaml
+  kubectl patch hookpolicy -n ${namespace} ${policy} --type json -p '${deny}'
   ${remove}
   hookpolicy approve ${namespace}/${cluster} --hook BeforeClusterDelete
   ${remove}
 
-Any policy and any Cluster of the class lab will do: change copies of test/demo/policies.yaml and test/demo/cluster.yaml. Another
-spec.topology.version begins an upgrade. The demo plays the providers of all Clusters, and a Node for each replica.
-There are no kubelets: HookPolicy and Cluster API run as processes, and their Deployments are there for those who read them.
+Then write a policy of your own: change a copy of test/demo/policies.yaml, or take one of docs/recipes. Any Cluster of the class
+lab will do, as in test/demo/cluster.yaml; another spec.topology.version begins an upgrade. The demo plays the providers of all
+these Clusters, and a Node for each replica. Nothing here is a Pod: HookPolicy and Cluster API run as processes, for which their
+Deployments stand.
 `;
 }

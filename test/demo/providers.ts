@@ -70,7 +70,9 @@ async function playMachine(cp: ControlPlane, machine: KubeObject): Promise<void>
     metadata: { name: node.name },
     spec: { providerID },
   });
-  await cp.patchStatus(node, { conditions: [labCondition("Ready", true)] });
+  const pressures = ["MemoryPressure", "DiskPressure", "PIDPressure"];
+  const conditions = pressures.map((type) => labCondition(type, false));
+  await cp.patchStatus(node, { conditions: [labCondition("Ready", true), ...conditions] });
   await cp.patch(refOf(machine), { spec: { providerID } });
   await cp.patchStatus(refOf(machine), {
     initialization: { provisioned: true },
