@@ -38,12 +38,14 @@ interface LockedPackage {
   readonly license?: string;
   /** For development alone. */
   readonly dev?: boolean;
+  /** A folder of this repository. */
+  readonly link?: boolean;
 }
 
 /** Everything that `npm ci --omit=dev` installs, in the order of the lock file. */
 export function productionDependencies(lock: Lock = lockFile()): Dependency[] {
   return Object.entries(lock.packages)
-    .filter(([folder, { dev }]) => folder !== "" && dev !== true)
+    .filter(([folder, { dev, link }]) => folder !== "" && dev !== true && link !== true)
     .map(([folder, { version = "", license }]) => {
       const name = folder.slice(folder.lastIndexOf("node_modules/") + "node_modules/".length);
       return { name, version, license, folder };

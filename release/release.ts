@@ -64,24 +64,26 @@ function run(command: string, args: readonly string[]): Buffer {
   });
 }
 
-/** `kubectl kustomize` of manifests/ with components, and the image set. */
-function rendered(image: Image, components: readonly string[]): Buffer {
+/** `kubectl kustomize` of folders below manifests/, as a person has it for settings of their own. */
+function kustomized(resources: readonly string[], components: readonly string[], images: object[]): Buffer {
   const folder = join(STAGE, "kustomize");
   mkdirSync(folder, { recursive: true });
   const path = (below: string): string => relative(folder, join(ROOT, "manifests", below));
-  const kustomization = {
-    resources: [path(".")],
-    components: components.map(path),
-    images: [{ name: NAME, newName: image.name, newTag: image.tag }],
-  };
+  const kustomization = { resources: resources.map(path), components: components.map(path), images };
   writeFileSync(join(folder, "kustomization.yaml"), JSON.stringify(kustomization)); // JSON is YAML
   return run("kubectl", ["kustomize", folder]);
+}
+
+/** Everything, with components, and the image set. */
+function rendered(image: Image, components: readonly string[]): Buffer {
+  return kustomized(["."], components, [{ name: NAME, newName: image.name, newTag: image.tag }]);
 }
 
 function writeManifests(image: Image): void {
   const write = (file: string, content: Buffer): void => writeFileSync(join(OUT, file), content);
   write("hookpolicy.yaml", rendered(image, []));
   write("hookpolicy-cert-manager.yaml", rendered(image, ["cert-manager"]));
+  write("hookpolicy-cluster-admission.yaml", kustomized([], ["cluster-admission"], []));
   write("hookpolicy.crds.yaml", run("kubectl", ["kustomize", "crds"]));
   write("runtime-extension-components.yaml", rendered(image, ["clusterctl"]));
   cpSync(join(ROOT, "manifests/clusterctl/metadata.yaml"), join(OUT, "metadata.yaml"));

@@ -11,9 +11,10 @@ import type { Check } from "../../src/cli/doctor/doctor.ts";
 import type { KubeObject, Ref } from "../controlplane/client.ts";
 import { objectsOf } from "../controlplane/client.ts";
 import { createCertificateAuthority } from "../controlplane/certificates.ts";
-import { type ClusterApi, installClusterApi } from "../controlplane/cluster-api.ts";
+import { type ClusterApi, FEATURE_GATES, installClusterApi } from "../controlplane/cluster-api.ts";
 import { type ConnectProxy, startConnectProxy } from "../controlplane/connect-proxy.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
+import { MANAGER, managerDeployment, OPERATOR, setAvailable } from "../controlplane/deployments.ts";
 import { extensionRef } from "../controlplane/extension.ts";
 import { clusterRef, createCluster, installLab } from "../controlplane/lab.ts";
 import {
@@ -39,11 +40,8 @@ import {
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const OFF = "ClusterTopology=true,RuntimeSDK=false";
-const ON = "ClusterTopology=true,RuntimeSDK=true";
 const PROTECT = policyRef("team-a", "protect");
 const SECRET = "hookpolicy-webhook-service-cert";
-const OPERATOR: Ref = { apiVersion: "apps/v1", kind: "Deployment", namespace: NAMESPACE, name: "hookpolicy" };
-const MANAGER: Ref = { ...OPERATOR, namespace: "capi-system", name: "capi-controller-manager" };
 
 interface Diagnosis {
   readonly code: number;
@@ -110,15 +108,6 @@ describe("doctor", () => {
   };
   const rendered = async (kind: string): Promise<KubeObject[]> =>
     objectsOf(await cp.kubectl("kustomize", join(ROOT, "manifests"))).filter((each) => each.kind === kind);
-  const available = async (ref: Ref, replicas: number): Promise<void> => {
-    const status = {
-      replicas,
-      updatedReplicas: replicas,
-      readyReplicas: replicas,
-      availableReplicas: replicas,
-    };
-    await cp.patchStatus(ref, status);
-  };
   const secret = async (authority: { certificate: string }): Promise<void> => {
     const { certificate, key } = await issueServingCertificate(cp);
     const stringData = { "ca.crt": authority.certificate, "tls.crt": certificate, "tls.key": key };
@@ -159,7 +148,7 @@ describe("doctor", () => {
     operator = await startOperator(cp, { ports });
     await cp.apply(await rendered("Deployment"));
     await finds("operator", "error", /0 of 2 available/);
-    await available(OPERATOR, 2);
+    await setAvailable(cp, OPERATOR, 2);
     await cured("operator");
     await cp.patch(OPERATOR, { spec: { replicas: 0 } });
     await follow(await finds("operator", "error", /2 of 0 available/));
@@ -172,31 +161,9 @@ describe("doctor", () => {
     await installLab(cp);
     await finds("feature gates", "error", /gate RuntimeSDK of Cluster API is off/);
     await finds("Cluster API", "unknown", /its version is unknown/);
-    await gates(ON);
+    await gates(FEATURE_GATES);
     await cured("feature gates");
-    const manager = {
-      metadata: {
-        name: MANAGER.name,
-        namespace: MANAGER.namespace ?? "",
-        labels: { "cluster.x-k8s.io/provider": "cluster-api" },
-      },
-      spec: {
-        selector: { matchLabels: { a: "b" } },
-        template: {
-          metadata: { labels: { a: "b" } },
-          spec: {
-            containers: [
-              {
-                name: "manager",
-                image: "cluster-api-controller:v1.14.2",
-                args: [`--feature-gates=MachinePool=true,${OFF}`],
-              },
-            ],
-          },
-        },
-      },
-    };
-    await cp.apply({ apiVersion: MANAGER.apiVersion, kind: MANAGER.kind, ...manager });
+    await cp.apply(managerDeployment("v1.14.2", `MachinePool=true,${OFF}`));
     const remedy = await finds("feature gates", "error", /gate RuntimeSDK of Cluster API is off/);
     const [flag = ""] = /--feature-gates=\S+/.exec(remedy) ?? [];
     const path = "/spec/template/spec/containers/0/args/0";

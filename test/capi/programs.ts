@@ -8,11 +8,16 @@ import { bundle } from "../bundle.ts";
 
 /** For $PATH: hookpolicy and kubectl come first. */
 export async function pathOfPrograms(cp: ControlPlane): Promise<string> {
+  return [...(await programFolders(cp)), process.env["PATH"]].join(":");
+}
+
+/** Of hookpolicy, and of kubectl where it is not the machine's own. */
+export async function programFolders(cp: ControlPlane): Promise<readonly string[]> {
   const folder = join(cp.folder, "bin");
   await mkdir(folder, { recursive: true });
   const program = join(folder, "hookpolicy");
   await writeFile(program, `#!/bin/sh\nexec '${process.execPath}' '${bundle()}' "$@"\n`);
   await chmod(program, 0o755);
   const { kubectl } = await controlPlaneBinaries();
-  return [folder, dirname(kubectl), process.env["PATH"]].join(":");
+  return kubectl.includes("/") ? [folder, dirname(kubectl)] : [folder];
 }

@@ -19,6 +19,7 @@ const KEPT_KINDS = new Set([
 ]);
 
 const READY_TIMEOUT_MS = 60_000;
+export const FEATURE_GATES = "ClusterTopology=true,RuntimeSDK=true";
 
 export interface ManagerOptions {
   /** Such as HTTPS_PROXY. The test's own proxy settings are never passed on. */
@@ -76,7 +77,7 @@ export async function installClusterApi(cp: ControlPlane, options: InstallOption
           "health-addr": `127.0.0.1:${healthPort}`,
           "diagnostics-address": `127.0.0.1:${diagnosticsPort}`,
           "insecure-diagnostics": true,
-          "feature-gates": "ClusterTopology=true,RuntimeSDK=true",
+          "feature-gates": FEATURE_GATES,
         }),
         ...(current.args ?? []),
       ],
@@ -147,7 +148,7 @@ interface ClientConfig {
 }
 
 /** kube-apiserver cannot reach a Service here, so its webhooks are named by URL. */
-function localized(objects: readonly KubeObject[], port: number, caBundle: string): KubeObject[] {
+export function localized(objects: readonly KubeObject[], port: number, caBundle: string): KubeObject[] {
   const local = ({ service }: ClientConfig): unknown => ({
     url: `https://127.0.0.1:${port}${service?.path ?? ""}`,
     caBundle,

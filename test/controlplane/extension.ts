@@ -11,6 +11,7 @@ export interface ExtensionService {
 
 export interface Extension {
   readonly name: string;
+  readonly annotations?: Readonly<Record<string, string>>;
   /** Base64 of the PEM of who signed the extension's certificate; default: the control plane's authority. */
   readonly caBundle?: string;
   /** Absent: all namespaces. */
@@ -38,13 +39,14 @@ export async function registerExtension(
   cp: ControlPlane,
   extension: Extension & ExtensionAddress,
 ): Promise<readonly ExtensionHandler[]> {
-  const { name, namespaceSelector = {}, settings, caBundle = cp.authority.caBundle } = extension;
+  const { name, annotations, namespaceSelector = {}, settings } = extension;
+  const { caBundle = cp.authority.caBundle } = extension;
   const address = "url" in extension ? { url: extension.url } : { service: extension.service };
   const ref = extensionRef(name);
   await cp.apply({
     apiVersion: ref.apiVersion,
     kind: ref.kind,
-    metadata: { name },
+    metadata: { name, ...(annotations && { annotations }) },
     spec: { clientConfig: { ...address, caBundle }, namespaceSelector, ...(settings && { settings }) },
   });
   let last: KubeObject | undefined;

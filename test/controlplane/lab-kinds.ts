@@ -13,6 +13,7 @@ export const LAB_NAMESPACE = "lab";
 export const LAB_CLASS = "lab";
 export const CLUSTER_API = "cluster.x-k8s.io/v1beta2";
 export const LAB_INFRASTRUCTURE = `${INFRASTRUCTURE}/${VERSION}`;
+export const LAB_BOOTSTRAP = `${BOOTSTRAP}/${VERSION}`;
 export const LAB_CONTROL_PLANE = `${CONTROL_PLANE}/${VERSION}`;
 export const LAB_WORKER_CLASS = "lab-worker";
 /** A string that Clusters may set. */

@@ -96,21 +96,25 @@ export async function isAvailable(cp: ControlPlane, namespace: string, name: str
 
 /** What the providers do once BeforeClusterCreate has let them. Hook: AfterControlPlaneInitialized. */
 export async function provision(cp: ControlPlane, namespace: string, name: string): Promise<void> {
-  const { version, infrastructure, controlPlane } = await partsOf(cp, namespace, name);
-  await cp.patch(infrastructure, { spec: { controlPlaneEndpoint: { host: "127.0.0.1", port: 1 } } });
-  await cp.patchStatus(infrastructure, {
-    initialization: { provisioned: true },
-    conditions: [condition("Ready", true)],
-  });
-  await cp.patchStatus(controlPlane, {
-    initialization: { controlPlaneInitialized: true },
-    version,
-    conditions: [condition("Available", true)],
-  });
+  await provisionParts(cp, await partsOf(cp, namespace, name));
   // Until Cluster API has read that, its webhook refuses another version.
   await cp.waitFor(`Cluster API to see the control plane of ${namespace}/${name}`, async () => {
     const { status } = await cp.get(clusterRef(namespace, name));
     return status?.initialization?.controlPlaneInitialized === true;
+  });
+}
+
+export async function provisionParts(cp: ControlPlane, parts: LabParts): Promise<void> {
+  const { version, infrastructure, controlPlane } = parts;
+  await cp.patch(infrastructure, { spec: { controlPlaneEndpoint: { host: "127.0.0.1", port: 1 } } });
+  await cp.patchStatus(infrastructure, {
+    initialization: { provisioned: true },
+    conditions: [labCondition("Ready", true)],
+  });
+  await cp.patchStatus(controlPlane, {
+    initialization: { controlPlaneInitialized: true },
+    version,
+    conditions: [labCondition("Available", true)],
   });
 }
 
@@ -148,7 +152,7 @@ export async function setControlPlaneAvailable(
   available: boolean,
 ): Promise<void> {
   const { controlPlane } = await partsOf(cp, namespace, name);
-  await cp.patchStatus(controlPlane, { conditions: [condition("Available", available)] });
+  await cp.patchStatus(controlPlane, { conditions: [labCondition("Available", available)] });
 }
 
 /** Asks for deletion. Hook: BeforeClusterDelete, until it is allowed. */
@@ -171,37 +175,40 @@ export async function topologyMessage(cp: ControlPlane, namespace: string, name:
   return conditions.find(({ type }) => type === "TopologyReconciled")?.message ?? "";
 }
 
-interface Parts {
+export interface LabParts {
   /** What the Cluster's topology asks for. */
   readonly version: string;
   readonly infrastructure: Ref;
   readonly controlPlane: Ref;
 }
 
-/** Cluster API creates both, under names of its own, after BeforeClusterCreate was allowed. */
-async function partsOf(cp: ControlPlane, namespace: string, name: string): Promise<Parts> {
-  return await cp.waitFor(`Cluster ${namespace}/${name} to have its parts`, async () => {
-    const cluster = await cp.get(clusterRef(namespace, name));
-    if (!isGuarded(cluster)) return undefined;
-    const { spec } = cluster;
-    const { infrastructureRef, controlPlaneRef, topology } = spec;
-    if (infrastructureRef?.name === undefined || controlPlaneRef?.name === undefined) return undefined;
-    return {
-      version: topology.version,
-      infrastructure: {
-        apiVersion: LAB_INFRASTRUCTURE,
-        kind: "LabCluster",
-        namespace,
-        name: infrastructureRef.name,
-      },
-      controlPlane: {
-        apiVersion: LAB_CONTROL_PLANE,
-        kind: "LabControlPlane",
-        namespace,
-        name: controlPlaneRef.name,
-      },
-    };
-  });
+async function partsOf(cp: ControlPlane, namespace: string, name: string): Promise<LabParts> {
+  return await cp.waitFor(`Cluster ${namespace}/${name} to have its parts`, async () =>
+    labParts(await cp.get(clusterRef(namespace, name))),
+  );
+}
+
+/** Cluster API creates both, under names of its own, after BeforeClusterCreate was allowed; `undefined` before. */
+export function labParts(cluster: KubeObject): LabParts | undefined {
+  const { infrastructureRef, controlPlaneRef, topology } = cluster["spec"];
+  const { namespace = "" } = cluster.metadata;
+  if (!isGuarded(cluster) || infrastructureRef?.name === undefined || controlPlaneRef?.name === undefined)
+    return undefined;
+  return {
+    version: topology.version,
+    infrastructure: {
+      apiVersion: LAB_INFRASTRUCTURE,
+      kind: "LabCluster",
+      namespace,
+      name: infrastructureRef.name,
+    },
+    controlPlane: {
+      apiVersion: LAB_CONTROL_PLANE,
+      kind: "LabControlPlane",
+      namespace,
+      name: controlPlaneRef.name,
+    },
+  };
 }
 
 /** Before Cluster API's finalizer is there, a deleted Cluster is gone at once, and no hook is called. */
@@ -209,7 +216,7 @@ function isGuarded({ metadata }: KubeObject): boolean {
   return metadata.finalizers?.includes("cluster.cluster.x-k8s.io") ?? false;
 }
 
-function condition(type: string, holds: boolean): unknown {
+export function labCondition(type: string, holds: boolean): unknown {
   const lastTransitionTime = new Date().toISOString();
   return { type, status: holds ? "True" : "False", reason: "Lab", message: "", lastTransitionTime };
 }

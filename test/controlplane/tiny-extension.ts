@@ -10,6 +10,8 @@ export interface TinyExtension {
   /** The hooks called, in their order, without repetitions in a row. */
   readonly hooks: () => readonly HookName[];
   readonly hold: (hook: HookName, message: string) => void;
+  /** Answers `Failure`, as some extensions do while they wait. */
+  readonly fail: (hook: HookName, message: string) => void;
   readonly allow: (hook: HookName) => void;
   /** Does this before each answer of the hook; it has to end within Cluster API's 10 s. */
   readonly doFirst: (hook: HookName, work: () => Promise<void>) => void;
@@ -21,7 +23,7 @@ export async function startTinyExtension(authority: CertificateAuthority): Promi
   const names = ["127.0.0.1", "tiny.extensions.svc"];
   const { certificate, key } = await authority.issue({ commonName: "tiny", names });
   const calls: HookName[] = [];
-  const held = new Map<HookName, string>();
+  const held = new Map<HookName, object>();
   const first = new Map<HookName, () => Promise<void>>();
   const server: Server = createServer({ cert: certificate, key }, (req, res) => {
     void answer(req.url ?? "/").then(
@@ -37,15 +39,15 @@ export async function startTinyExtension(authority: CertificateAuthority): Promi
     if (hook === undefined) throw new Error(`no hook in ${url}`);
     if (calls.at(-1) !== hook) calls.push(hook);
     await first.get(hook)?.();
-    const message = held.get(hook);
-    const verdict = message === undefined ? {} : { message, retryAfterSeconds: 1 };
+    const verdict = held.get(hook);
     return { apiVersion: HOOKS_GROUP_VERSION, kind: `${hook}Response`, status: "Success", ...verdict };
   };
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     port: portOf(server),
     hooks: () => calls,
-    hold: (hook, message) => void held.set(hook, message),
+    hold: (hook, message) => void held.set(hook, { message, retryAfterSeconds: 1 }),
+    fail: (hook, message) => void held.set(hook, { message, retryAfterSeconds: 1, status: "Failure" }),
     allow: (hook) => void held.delete(hook),
     doFirst: (hook, work) => void first.set(hook, work),
     forget: () => void calls.splice(0),

@@ -6,14 +6,17 @@ import { styleText } from "node:util";
 import { clusterApiBinaries } from "../controlplane/binaries.ts";
 import { createClusterApiDefinitions, installClusterApi } from "../controlplane/cluster-api.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
-import { registerExtension } from "../controlplane/extension.ts";
-import { clusterRef, installLab, provision } from "../controlplane/lab.ts";
+import { clusterRef, installLab } from "../controlplane/lab.ts";
 import { labDefinitions } from "../controlplane/lab-kinds.ts";
 import { installHookPolicy, type Operator, startOperator } from "../controlplane/operator.ts";
 import { freePorts } from "../controlplane/ports.ts";
+import { installTheRest, keepCertificate, register } from "./install.ts";
+import { jobs } from "./jobs.ts";
+import { playProviders } from "./providers.ts";
 
 const NAMESPACE = "ns-lifecycle-hooks";
 const CLUSTER = "lab-cluster-lifecycle-hooks";
+const POLICY = "protect-production";
 const CLUSTERS = "clusters.cluster.x-k8s.io";
 const RELEASED = "BeforeClusterDelete is called, response is Success. retry: 0";
 const FILES = import.meta.dirname;
@@ -106,8 +109,12 @@ async function build(cp: ControlPlane, manager: Promise<unknown>): Promise<Stage
     return await installClusterApi(cp, { progress, webhookPort });
   });
   await step("A ClusterClass is installed", () => installLab(cp));
+  await step("The webhooks of policies and of Clusters are installed", async () => {
+    await keepCertificate(cp, operator);
+    await installTheRest(cp, operator, version);
+  });
   const handlers = await step(`Cluster API ${version} has discovered HookPolicy`, () =>
-    registerExtension(cp, { name: "hookpolicy", url: operator.url }),
+    register(cp, operator),
   );
   say(`  ${handlers.length} handlers: ${handlers.map(({ requestHook }) => requestHook.hook).join(", ")}`);
   return { cp, operator, showLog: follow(operator) };
@@ -120,14 +127,13 @@ async function create({ cp, operator, showLog }: Stage): Promise<void> {
   await kubectl(
     cp,
     "wait",
-    "hookpolicy/protect-production",
+    `hookpolicy/${POLICY}`,
     "-n",
     NAMESPACE,
     "--for=condition=Ready",
     "--timeout=20s",
   );
   await kubectl(cp, "apply", "-f", join(FILES, "cluster.yaml"));
-  await provision(cp, NAMESPACE, CLUSTER);
   await cp.waitFor("AfterControlPlaneInitialized to be called", () =>
     operator.daemon.log().includes("AfterControlPlaneInitialized is called"),
   );
@@ -195,20 +201,31 @@ async function release({ cp, operator, showLog }: Stage): Promise<void> {
 
 async function cleanUp({ cp }: Stage): Promise<void> {
   chapter("Cleaning up");
-  await kubectl(cp, "delete", "hookpolicy", "-n", NAMESPACE, "protect-production");
+  await kubectl(cp, "delete", "hookpolicy", "-n", NAMESPACE, POLICY);
   await kubectl(cp, "delete", "extensionconfig", "hookpolicy");
 }
 
 async function play(cp: ControlPlane, manager: Promise<unknown>): Promise<void> {
   const stage = await build(cp, manager);
+  const over = new AbortController();
+  const providers = playProviders(cp, AbortSignal.any([stop.signal, over.signal]));
+  try {
+    await Promise.race([tell(stage), providers]);
+  } finally {
+    over.abort();
+    await providers.catch(() => undefined); // told by the race
+  }
+}
+
+async function tell(stage: Stage): Promise<void> {
   await create(stage);
   await refuse(stage);
   await hold(stage);
   await release(stage);
-  if (process.env["KEEP"] === undefined) return cleanUp(stage);
-  say(
-    `\nEverything keeps running until Ctrl-C. In another terminal:\n\n  export KUBECONFIG=${cp.adminKubeconfig}\n  kubectl get hookpolicy,clusters -A\n`,
-  );
+  if (process.env["KEEP"] === undefined) return await cleanUp(stage);
+  chapter("Another Cluster, to go on with");
+  await kubectl(stage.cp, "apply", "-f", join(FILES, "cluster.yaml"));
+  say(await jobs(stage.cp, { namespace: NAMESPACE, cluster: CLUSTER, policy: POLICY }));
   await sleep(2 ** 31 - 1, undefined, { signal: stop.signal });
 }
 

@@ -27,6 +27,7 @@ import { certManagerDefinition, NAMESPACE, noTestNamespace, ROOT } from "./tools
 const run = promisify(execFile);
 
 const PAGE = readFileSync(join(ROOT, "docs/install.md"), "utf8");
+const ADMISSION = readFileSync(join(ROOT, "docs/admission.md"), "utf8");
 const FENCE = /^```(\w*)\n(.*?)^```$/gms;
 const IMAGE = `registry.example.com/hookpolicy:${metadata.version}`;
 /** Where the page has the provider of clusterctl. */
@@ -193,6 +194,9 @@ describe("what docs/install.md says", () => {
       "poddisruptionbudget.policy/hookpolicy configured",
     ]);
     await isInstalled();
+    // Where the operator does not run, it refuses Clusters.
+    const [file = ""] = /hookpolicy-[\w-]+\.yaml/.exec(ADMISSION) ?? [];
+    assert.match(await sh(`kubectl apply -f ${file}`), /hookpolicy-clusters created/);
   });
 
   test("uninstalled with kubectl, from one file", async () => {

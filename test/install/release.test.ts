@@ -25,6 +25,7 @@ const FILES = [
   `hookpolicy-npm-${version}.tgz`,
   `hookpolicy-schemas-${version}.tgz`,
   "hookpolicy-cert-manager.yaml",
+  "hookpolicy-cluster-admission.yaml",
   "hookpolicy.cdx.json",
   "hookpolicy.crds.yaml",
   "hookpolicy.yaml",
