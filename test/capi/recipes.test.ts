@@ -418,14 +418,8 @@ describe("the recipe at admission", () => {
     const page = recipe("protect-marks");
     const cluster = await page.running();
     const mark = "runtime.cluster.x-k8s.io/ok-to-delete=";
-    await page.refusedWhenTried(
-      "annotate",
-      "clusters.cluster.x-k8s.io",
-      "-n",
-      page.namespace,
-      "prod-1",
-      mark,
-    );
+    const prod = ["clusters.cluster.x-k8s.io", "-n", page.namespace, "prod-1"];
+    await page.refusedWhenTried("annotate", ...prod, mark);
     await page.shows("kubectl annotate");
     await page.type("kubectl delete validatingadmissionpolicybinding");
     const marked = { metadata: { annotations: { "runtime.cluster.x-k8s.io/ok-to-delete": "" } } };
