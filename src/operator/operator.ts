@@ -62,10 +62,7 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   setFlagsFromString(WITHOUT_OPTIMISED_PARSER);
   setFlagsFromString(WITHOUT_PRETENURING);
   const served = servedHooks(options.capiVersion.minor);
-  const metrics = createMetrics({
-    capiVersion: served.capiVersion,
-    clusterNames: options.metricsClusterNames,
-  });
+  const metrics = createMetrics({ ...served, clusterNames: options.metricsClusterNames });
   const kubeConfig = loadKubeConfig(options);
   const client = new KubeClient(kubeConfig, { version: VERSION });
   const reviews = new KubeClient(kubeConfig, { version: VERSION });

@@ -253,6 +253,17 @@ export class Recipe {
     assert.match(stderr, complaint);
   }
 
+  /** The API server takes up admission policies within a second or so. */
+  async refusedWhenTried(...command: readonly string[]): Promise<void> {
+    await this.cp.waitFor(`kubectl ${command.join(" ")} to be refused`, async () => {
+      const tried = this.cp.kubectl(...command, "--dry-run=server");
+      return await tried.then(
+        () => false,
+        (error: unknown) => String(error).includes("ValidatingAdmissionPolicy"),
+      );
+    });
+  }
+
   #command(containing: string): string {
     const [command, ...others] = commandsOf(this.#page).filter((each) => each.includes(containing));
     assert.ok(

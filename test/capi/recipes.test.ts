@@ -26,6 +26,7 @@ import {
   untyped,
 } from "./recipe-fleet.ts";
 import { ADMISSION_PAGES, PAGES, ROLLOUT_PAGES, ROOT } from "./recipe-pages.ts";
+import { approvedByTwo } from "./two-people.ts";
 import { nextFlip, wallClock } from "./wall-clock.ts";
 
 const DELETE = "BeforeClusterDelete";
@@ -233,30 +234,8 @@ describe("the recipe", { concurrency: true }, () => {
     const cluster = await page.running();
     await remove(cluster);
     await held(policy, cluster, DELETE, "ExpressionFalse");
-    await page.shows("kubectl get clusterhookpolicy");
-    const [anna, bert] = ["anna", "bert"].map((name) => page.as({ name, group: "platform-approvers" }));
-    const tenant = page.as({ name: "tenant", group: "system:masters" });
-    const path = ["clusters.cluster.x-k8s.io", "-n", page.namespace, "prod-1"];
-    await refusedWhenTried("annotate", ...path, "hooks.example.com/first-approval=anna");
-    await tenant.isRefused('first-approval="', /only the group platform-approvers may approve/);
-    await anna?.type('first-approval="');
-    await anna?.shows("second-approval=anna");
-    await anna?.isRefused('second-approval="', /one person cannot give both approvals/);
-    await refusedAs("anna", { "hooks.example.com/second-approval": "bert" });
-    await refusedAs("anna", {
-      "hooks.example.com/first-approval": "bert",
-      "hooks.example.com/second-approval": "anna",
-    });
-    await stillHeld(cluster);
-    await bert?.type('second-approval="');
+    await approvedByTwo(page, async () => await stillHeld(cluster));
     await gone(cluster);
-
-    async function refusedAs(name: string, approvals: Readonly<Record<string, string>>): Promise<void> {
-      const args = Object.entries(approvals).map(([key, value]) => `${key}=${value}`);
-      const as = [`--as=${name}`, "--as-group=platform-approvers"];
-      const tried = fleet.cp.kubectl("annotate", ...path, ...args, "--overwrite", ...as);
-      await assert.rejects(tried, /an approval is the user name of who gives it: anna/);
-    }
   });
 
   test("wait for Helm releases to be gone", async () => {
@@ -428,18 +407,19 @@ describe("the recipe at admission", () => {
     const page = recipe("refuse-deletion");
     const cluster = await page.running({ labels: { tier: "production" } });
     const { namespace } = page;
-    await refusedWhenTried("delete", "clusters.cluster.x-k8s.io", "-n", namespace, "prod-1");
+    await page.refusedWhenTried("delete", "clusters.cluster.x-k8s.io", "-n", namespace, "prod-1");
     await page.shows("kubectl delete clusters");
     assert.equal((await fleet.cp.get(cluster)).metadata.deletionTimestamp, undefined);
     await page.type("kubectl label namespace");
-    await refusedWhenTried("delete", "namespace", namespace);
+    await page.refusedWhenTried("delete", "namespace", namespace);
   });
 
   test("keeps Cluster API's marks, until it is taken away", async () => {
     const page = recipe("protect-marks");
     const cluster = await page.running();
     const mark = "runtime.cluster.x-k8s.io/ok-to-delete=";
-    await refusedWhenTried("annotate", "clusters.cluster.x-k8s.io", "-n", page.namespace, "prod-1", mark);
+    const prod = ["clusters.cluster.x-k8s.io", "-n", page.namespace, "prod-1"];
+    await page.refusedWhenTried("annotate", ...prod, mark);
     await page.shows("kubectl annotate");
     await page.type("kubectl delete validatingadmissionpolicybinding");
     const marked = { metadata: { annotations: { "runtime.cluster.x-k8s.io/ok-to-delete": "" } } };
@@ -448,17 +428,6 @@ describe("the recipe at admission", () => {
     });
   });
 });
-
-/** The API server takes up admission policies within a second or so. */
-async function refusedWhenTried(...command: readonly string[]): Promise<void> {
-  await fleet.cp.waitFor(`kubectl ${command.join(" ")} to be refused`, async () => {
-    const tried = fleet.cp.kubectl(...command, "--dry-run=server");
-    return await tried.then(
-      () => false,
-      (error: unknown) => String(error).includes("ValidatingAdmissionPolicy"),
-    );
-  });
-}
 
 test("every command of the recipes was typed", () => {
   const others = [...ROLLOUT_PAGES, ...ADMISSION_PAGES];
