@@ -83,8 +83,6 @@ export class Registrations {
   /** Whether Cluster API has not looked yet at what was registered a moment ago. A change of it is a reason to check again. */
   awaitsDiscovery(): boolean {
     const ours = this.#ours();
-    const isNew = ({ discovered, metadata }: Registration): boolean =>
-      discovered === undefined && Date.now() - Date.parse(metadata.creationTimestamp ?? "") < DISCOVERY_MS;
     return ours.length > 0 && ours.every(isNew);
   }
 
@@ -110,6 +108,11 @@ export class Registrations {
   #ours(): Registration[] {
     return this.informer.list().filter((each) => isOurs(each, this.#options.place.serviceName));
   }
+}
+
+function isNew({ discovered, metadata }: Registration): boolean {
+  const age = Date.now() - Date.parse(metadata.creationTimestamp ?? "");
+  return discovered === undefined && age < DISCOVERY_MS;
 }
 
 /** Cluster API rediscovers every ten minutes and writes the status when something has changed. */

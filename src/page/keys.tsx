@@ -1,5 +1,6 @@
 /** The keys of the page, as `?` shows them. */
 
+import type { VNode } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { PAGES } from "./route.ts";
 
@@ -12,7 +13,7 @@ const KEYS = [
   ["?", "shows this"],
 ] as const;
 
-export function Keys({ onClose }: { onClose: () => void }) {
+export function Keys({ onClose }: { onClose: () => void }): VNode | null {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
   return (

@@ -90,29 +90,46 @@ export interface ExplainedOperation extends WayOut {
 const UPGRADE = "BeforeClusterUpgrade" satisfies HookName;
 
 export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
-  const { cluster, hook, request, at, now, unread } = options;
+  const { cluster, at, now } = options;
   const { namespace = "", name, uid } = cluster.metadata;
   const found = subjects(fleet, options);
   const torn = findTearDowns(fleet)(cluster);
-  const isOther = request !== undefined || (hook ?? UPGRADE) !== UPGRADE;
-  const ownHold = isOther ? undefined : heldByClusterAPI(cluster, fleet.served, hook === UPGRADE);
-  const isHeld = cluster.progress?.heldAt === UPGRADE;
+  const ownHold = ownHoldOf(fleet, options);
   return {
     cluster: { namespace, name, uid },
     at: at ?? now,
     ...(torn !== undefined && { tornDown: torn }),
-    ...(ownHold !== undefined && isHeld && { ownHold }),
+    ...(ownHold?.isNow === true && { ownHold: ownHold.text }),
     notes: [
-      options.silence,
-      request && notReviewedNote(request, options),
-      notCalled(cluster),
-      isHeld ? undefined : ownHold,
-      ...unread.map(({ text }) => text),
-      hook === undefined && request === undefined ? omittedRows(fleet, cluster) : undefined,
+      ...notesOf(fleet, options),
+      ownHold?.isNow === false ? ownHold.text : undefined,
       found.some(({ call }) => skipsMinor(call)) ? MINOR_STEPS : undefined,
     ].filter((note) => note !== undefined),
     operations: found.map((subject) => explainOperation(fleet, subject, options)),
   };
+}
+
+function notesOf(fleet: Fleet, options: ExplainOptions): readonly (string | undefined)[] {
+  const { cluster, hook, request, unread } = options;
+  return [
+    options.silence,
+    request && notReviewedNote(request, options),
+    notCalled(cluster),
+    ...unread.map(({ text }) => text),
+    hook === undefined && request === undefined ? omittedRows(fleet, cluster) : undefined,
+  ];
+}
+
+interface OwnHold {
+  readonly text: string;
+  /** Otherwise it would hold the upgrade that is asked about. */
+  readonly isNow: boolean;
+}
+
+function ownHoldOf({ served }: Fleet, { cluster, hook, request }: ExplainOptions): OwnHold | undefined {
+  if (request !== undefined || (hook ?? UPGRADE) !== UPGRADE) return undefined;
+  const text = heldByClusterAPI(cluster, served, hook === UPGRADE);
+  return text === undefined ? undefined : { text, isNow: cluster.progress?.heldAt === UPGRADE };
 }
 
 /** The objects that gates look at for the whole explanation. */

@@ -221,7 +221,7 @@ test("a problem says nothing that was observed", () => {
 });
 
 describe("forms that say the same agree, whatever an object contains:", () => {
-  const json = fc.letrec<{ value: unknown }>((tie) => ({
+  const content = fc.letrec<{ value: unknown }>((tie) => ({
     value: fc.oneof(
       { maxDepth: 3, withCrossShrink: true },
       fc.constantFrom(null, true, false, 0, 1, 2.5, -1, "", "a", "1", "\u{1F600}"),
@@ -231,8 +231,8 @@ describe("forms that say the same agree, whatever an object contains:", () => {
       }),
     ),
   })).value;
-  const map = fc.dictionary(fc.constantFrom("a", "b", "size", "a/b"), json, { maxKeys: 4 });
-  const list = fc.array(json, { maxLength: 5 });
+  const map = fc.dictionary(fc.constantFrom("a", "b", "size", "a/b"), content, { maxKeys: 4 });
+  const list = fc.array(content, { maxLength: 5 });
   const LAWS: Readonly<Record<string, string>> = {
     "has() and in": "has(object.m.a) == ('a' in object.m)",
     "in and exists of a list": "(object.x in object.l) == object.l.exists(e, e == object.x)",
@@ -258,7 +258,7 @@ describe("forms that say the same agree, whatever an object contains:", () => {
       const { expression, problems } = compileExpression(source, "object");
       assert.deepEqual(problems, []);
       fc.assert(
-        fc.property(map, list, json, json, (m, l, x, y) => {
+        fc.property(map, list, content, content, (m, l, x, y) => {
           const object = { m, l, x, y };
           const variables = { cluster: viewCluster({}), object, now: new Date(0) };
           assert.deepEqual(expression?.evaluate(variables), { ok: true, value: true });
