@@ -25,7 +25,7 @@ export type Metrics = ReturnType<typeof allMetrics> & {
   text(): Promise<string>;
 };
 
-export interface MetricsOptions {
+interface MetricsOptions {
   /** The minor that `--capi-version` chose, such as `1.14`. */
   readonly capiVersion: string;
   /** Default: false. */
