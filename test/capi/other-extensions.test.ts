@@ -2,7 +2,16 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test, type TestContext } from "node:test";
-import { clusterRef, createCluster, deleteCluster, provision, waitUntilGone } from "../controlplane/lab.ts";
+import type { HookName } from "../../src/api/runtime-hooks.ts";
+import type { Ref } from "../controlplane/client.ts";
+import {
+  clusterRef,
+  createCluster,
+  deleteCluster,
+  provision,
+  upgrade,
+  waitUntilGone,
+} from "../controlplane/lab.ts";
 import { extensionRef, registerExtension } from "../controlplane/extension.ts";
 import {
   APPROVED,
@@ -10,6 +19,7 @@ import {
   approvalRule,
   approve,
   heldRow,
+  noRow,
   policyRef,
   statusOf,
 } from "../controlplane/policies.ts";
@@ -42,39 +52,51 @@ describe("beside another extension", () => {
     return extension;
   }
 
-  async function deleteProtected(namespace: string): Promise<ReturnType<typeof policyRef>> {
+  async function createProtected(namespace: string, hook: HookName): Promise<Ref> {
     const { cp } = fleet;
     const policy = policyRef(namespace, "protect");
-    await applyPolicy(cp, policy, { rules: [approvalRule(HOOK)] });
+    await applyPolicy(cp, policy, { rules: [approvalRule(hook)] });
     await createCluster(cp, { namespace, name: NAME });
     await provision(cp, namespace, NAME);
-    await deleteCluster(cp, namespace, NAME);
     return policy;
   }
 
-  const stored = async (namespace: string): Promise<boolean> =>
-    (await fleet.cp.find(clusterRef(namespace, NAME))) !== undefined;
+  async function deleteProtected(namespace: string): Promise<Ref> {
+    const policy = await createProtected(namespace, HOOK);
+    await deleteCluster(fleet.cp, namespace, NAME);
+    return policy;
+  }
 
-  test("whose Failure ends each round, nothing is released, and no policy shows a hold until it has ended", async (t) => {
+  test("whose Failure ends each round, the condition names that alone, and an approval releases nothing", async (t) => {
     const namespace = "beside-failure";
     const { cp } = fleet;
     const other = await startOther(t, namespace);
     other.fail(HOOK, "still cleaning up");
     const policy = await deleteProtected(namespace);
-    await topologySays(cp, namespace, NAME, /still cleaning up/);
-    assert.doesNotMatch(await topologySays(cp, namespace, NAME, /./), /HookPolicy/);
-    const rows = statusOf(await cp.get(policy)).decisions ?? [];
-    assert.deepEqual(rows, []);
-    const where = ["--kubeconfig", cp.adminKubeconfig, `${namespace}/${NAME}`];
-    const explained = await hookpolicy(["explain", "--hook", HOOK, ...where]);
-    assert.match(explained.stdout, new RegExp(`waits[^]*${APPROVED}`), explained.stderr);
-    assert.ok(await stored(namespace));
-
-    other.allow(HOOK);
+    const message = await topologySays(cp, namespace, NAME, /still cleaning up/);
+    assert.doesNotMatch(message, /HookPolicy/);
     await heldRow(cp, policy, NAME, HOOK);
-    assert.ok(await stored(namespace));
     await approve(cp, namespace, NAME);
+    await noRow(cp, policy, NAME, HOOK);
+    assert.ok(await cp.find(clusterRef(namespace, NAME)));
+    other.allow(HOOK);
     await waitUntilGone(cp, namespace, NAME);
+  });
+
+  test("whose Failure ends each round of an upgrade, no policy shows the hold, and explain tells it", async (t) => {
+    const namespace = "beside-failed-upgrade";
+    const { cp } = fleet;
+    const other = await startOther(t, namespace);
+    other.fail("BeforeClusterUpgrade", "still checking");
+    const policy = await createProtected(namespace, "BeforeClusterUpgrade");
+    await upgrade(cp, namespace, NAME);
+    await topologySays(cp, namespace, NAME, /still checking/);
+    assert.deepEqual(statusOf(await cp.get(policy)).decisions ?? [], []);
+    const where = ["--kubeconfig", cp.adminKubeconfig, `${namespace}/${NAME}`];
+    const explained = await hookpolicy(["explain", "--hook", "BeforeClusterUpgrade", ...where]);
+    assert.match(explained.stdout, new RegExp(`gate approved: waits[^]*${APPROVED}`), explained.stderr);
+    other.allow("BeforeClusterUpgrade");
+    await heldRow(cp, policy, NAME, "BeforeClusterUpgrade");
   });
 
   test("that works in the hook, its work is done while a policy still holds the Cluster", async (t) => {

@@ -42,8 +42,8 @@ describe("the newest Cluster API", () => {
   });
   const source = (path: string): string => readFileSync(join(folder, path), "utf8");
   /** The names in JSON of a struct's fields. */
-  const fieldsOf = (go: string, struct: string): string[] => {
-    const [, body] = new RegExp(`^type ${struct} struct \\{$(.*?)^\\}$`, "ms").exec(go) ?? [];
+  const fieldsOf = (types: string, struct: string): string[] => {
+    const [, body] = new RegExp(`^type ${struct} struct \\{$(.*?)^\\}$`, "ms").exec(types) ?? [];
     assert.ok(body !== undefined, `Cluster API ${version} has no ${struct}`);
     return [...body.matchAll(/`json:"(\w+)/g)].map(([, name = ""]) => name);
   };
