@@ -85,7 +85,7 @@ async function runBlock({ info, text }: Block, cwd: string, path: string): Promi
 
 test("the table of cli.md names each command of the program, and no other", async () => {
   const { stdout } = await hookpolicy(["help"]);
-  const [, list = ""] = /\nCommands:\n(.*?)\n\n/s.exec(stdout) ?? [];
+  const [, list = ""] = /\n\nClusters that wait:\n(.*?)\n\nExamples:/s.exec(stdout) ?? [];
   const commands = [...list.matchAll(/^ {2}([a-z-]+)/gm)].map(([, name]) => name);
   const page = readFileSync(join(import.meta.dirname, "../../docs/cli.md"), "utf8");
   const named = [...page.matchAll(/^\| \[?`hookpolicy ([a-z-]+)`/gm)].map(([, name]) => name);
