@@ -90,7 +90,7 @@ test("the table of cli.md names each command of the program, and no other", asyn
   const page = readFileSync(join(import.meta.dirname, "../../docs/cli.md"), "utf8");
   const named = [...page.matchAll(/^\| \[?`hookpolicy ([a-z-]+)`/gm)].map(([, name]) => name);
   const others = ["run", "help"]; // the operator, and what the page refers to
-  assert.deepEqual([...named, ...others].toSorted(), commands.toSorted());
+  assert.deepEqual(new Set([...named, ...others]), new Set(commands));
 });
 
 for (const [page, least] of [
