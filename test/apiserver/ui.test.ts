@@ -248,7 +248,10 @@ spec:
     assert.equal(await page.getByLabel("Time zone").inputValue(), "Africa/Abidjan");
     await page.goto(`${ui.url}#/windows?zone=Asia/Tokyo&q=${NS}/nights`);
     const bars = page.locator(".week .bar.open");
-    await page.getByRole("img", { name: /, 07:00 to .*, 11:00$/ }).first().waitFor();
+    await page
+      .getByRole("img", { name: /, 07:00 to .*, 11:00$/ })
+      .first()
+      .waitFor();
     assert.equal(await page.locator(".week").count(), 4);
     assert.match(
       (await bars.nth(1).getAttribute("aria-label")) ?? "",

@@ -73,6 +73,9 @@ test("get says so where the user may not read Leases, and calls the rows neither
     "GET /apis/coordination.k8s.io/v1/leases": FORBIDDEN,
   });
   const { stdout } = await hookpolicy(["get", "-A", "--kubeconfig", kubeconfig]);
-  assert.match(stdout, /you may not list leases\.coordination\.k8s\.io: whether the operator runs is unknown/);
+  assert.match(
+    stdout,
+    /you may not list leases\.coordination\.k8s\.io: whether the operator runs is unknown/,
+  );
   assert.doesNotMatch(stdout, /out of date|sign of life/);
 });

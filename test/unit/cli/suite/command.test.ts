@@ -128,7 +128,12 @@ test("every format counts the same errors: one for a suite that could not be run
   const broken = suite({ ...SPEC, policies: ["none.yaml", "gone.yaml"], steps: [blocked] });
   const unknown = { call: DELETE, expect: { rule: "none" } };
   const stopped = suite({ ...SPEC, steps: [blocked, unknown, blocked] });
-  const cwd = await folder(t, { ...FILES, "t/1.yaml": broken, "t/2.yaml": stopped, "t/3.yaml": "kind: HookPolicyTest\na: [" });
+  const cwd = await folder(t, {
+    ...FILES,
+    "t/1.yaml": broken,
+    "t/2.yaml": stopped,
+    "t/3.yaml": "kind: HookPolicyTest\na: [",
+  });
   const report = async (format: string): Promise<string> =>
     (await hookpolicy(["test", "t", "-o", format], { cwd })).stdout;
   assert.match(await report("text"), /^1 passed, 3 errors, 1 skipped; 2 suites$/m);
