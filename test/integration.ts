@@ -15,6 +15,7 @@ const AT_A_TIME = 6;
 /** From "Took longest" at the end of a run. */
 const LONGEST = [
   "test/capi/break-glass.test.ts",
+  "test/capi/demo.test.ts",
   "test/capi/rollout-slots.test.ts",
   "test/apiserver/uninstall.test.ts",
   "test/apiserver/permissions.test.ts",

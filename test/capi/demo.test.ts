@@ -63,15 +63,12 @@ describe("a demo that goes on", () => {
     assert.match(outcome.output, output);
   };
 
-  test("has nothing that the doctor would cure", async () => {
+  test("names the page, and has nothing that the doctor would cure", async () => {
+    assert.equal(only("hookpolicy ui"), "hookpolicy ui");
     await waitFor("the Cluster to be protected", async () => {
       const { code } = await type(`${only("hookpolicy doctor")} --fail-on warning`);
       return code === 0;
     });
-  });
-
-  test("has a page", () => {
-    assert.equal(only("hookpolicy ui"), "hookpolicy ui");
   });
 
   test("holds the deletion of a Cluster, says why, and releases it", async () => {
