@@ -1,30 +1,40 @@
-/** Finds Clusters in files that are not as a cluster would have them: parts, templates, and different ones of one name. */
+/** Finds objects in files that are not as a cluster would have them: parts, templates, and different ones of one name. */
 
 import { normalize } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { fieldsOf, nonEmptyText } from "../../lib/fields.ts";
+import { fieldsOf, listOf, nonEmptyText } from "../../lib/fields.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
+import { reachOf } from "../../policy/gates/gates.ts";
+import { objectKindKey } from "../../policy/objects.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { changedFiles, changesOf, folderOf, type Kustomization } from "../files/kustomization.ts";
 import type { SourceObject } from "../files/load.ts";
 import { nameProblem, templateProblem } from "./object-names.ts";
-import { isCluster, isNamespace, type RawObject } from "./kinds.ts";
+import { groupOf, isCluster, isNamespace, kindKeyOf, ownKind, type RawObject } from "./kinds.ts";
 
-/** A wrong Cluster makes a wrong all-clear: these are errors in each command that reads Clusters. */
+/**
+ * A wrong Cluster makes a wrong all-clear: these are errors in each command that reads Clusters. So does a wrong object that
+ * gates of these files, or of `policies` from elsewhere, look at.
+ */
 export function clusterProblems(
   sources: readonly SourceObject[],
   kustomizations: readonly Kustomization[],
+  policies: readonly RawObject[] = [],
 ): ReadonlyMap<SourceObject, FieldError> {
   const changed = changedFiles(kustomizations);
-  const twice = otherPlaces(sources);
+  const kinds = kindsOfGates([...policies, ...sources.map(({ object }) => object)]);
+  const counting = sources.filter(
+    ({ object }) => isCluster(object) || isNamespace(object) || kinds.has(kindKeyOf(object)),
+  );
+  const twice = otherPlaces(counting);
   const problems = new Map<SourceObject, FieldError>();
-  for (const source of sources) {
+  for (const source of counting) {
     const { object, file } = source;
-    if (!isCluster(object) && !isNamespace(object)) continue;
     const kustomization = changed.get(normalize(file));
+    const hasStrictName = isCluster(object) || isNamespace(object);
     const problem =
-      templateIn(object) ??
+      (hasStrictName ? templateIn(object) : undefined) ??
       twice.get(source) ??
       (isCluster(object) ? partly(object, kustomization) : undefined);
     if (problem === undefined) continue;
@@ -61,11 +71,10 @@ function otherPlaces(sources: readonly SourceObject[]): ReadonlyMap<SourceObject
   const found = new Map<SourceObject, FieldError>();
   for (const source of sources) {
     const { object } = source;
-    if (!isCluster(object) && !isNamespace(object)) continue;
-    const { name, namespace = "default" } = viewMetadata(object["metadata"]);
-    const title = isCluster(object) ? `Cluster ${namespacedName({ namespace, name })}` : `Namespace ${name}`;
-    const before = first.get(title);
-    if (before === undefined) first.set(title, source);
+    const title = titleOf(object);
+    const key = `${groupOf(object)} ${title}`;
+    const before = first.get(key);
+    if (before === undefined) first.set(key, source);
     else if (!isDeepStrictEqual(before.object, object)) {
       const place = `${before.file}:${before.position("metadata.name").line}`;
       const message = `${title} is also at ${place}, and differs, so that it is unknown which of them is meant`;
@@ -73,6 +82,22 @@ function otherPlaces(sources: readonly SourceObject[]): ReadonlyMap<SourceObject
     }
   }
   return found;
+}
+
+/** "Cluster team-a/prod-1" */
+function titleOf(object: RawObject): string {
+  const { name, namespace } = viewMetadata(object["metadata"]);
+  const place = isCluster(object) ? { namespace: namespace ?? "default" } : { namespace };
+  return `${String(object["kind"])} ${namespacedName({ ...place, name })}`;
+}
+
+/** The kinds of objects that gates look at, by objectKindKey. */
+function kindsOfGates(objects: readonly RawObject[]): ReadonlySet<string> {
+  const specs = objects.filter((object) => ownKind(object) !== undefined).map(({ spec }) => fieldsOf(spec));
+  const gates = specs
+    .flatMap(({ rules, stages }) => [...listOf(rules), ...listOf(stages)])
+    .flatMap((rule) => listOf(fieldsOf(rule)["until"]));
+  return new Set(gates.flatMap(reachOf).map(({ kind }) => objectKindKey(kind)));
 }
 
 /** A Cluster that the API server would not accept, or that a kustomization changes. */

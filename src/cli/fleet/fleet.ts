@@ -38,6 +38,7 @@ import {
   groupOf,
   isCluster,
   isNamespace,
+  kindKeyOf,
   type OwnKind,
   ownKind,
   PAUSE_REASON,
@@ -366,10 +367,9 @@ function objectReader(objects: readonly RawObject[], complete: boolean): ObjectR
 
 function emptyKind(list: RawObject): readonly string[] {
   const kind = itemKind(list);
-  return kind === undefined ? [] : [objectKindKey({ apiVersion: String(list["apiVersion"]), kind })];
+  return kind === undefined ? [] : [kindKeyOf({ ...list, kind })];
 }
 
 function watched(raw: RawObject): { readonly key: string; readonly object: WatchedObject } {
-  const key = objectKindKey({ apiVersion: String(raw["apiVersion"]), kind: String(raw["kind"]) });
-  return { key, object: { metadata: viewMetadata(raw["metadata"]), raw } };
+  return { key: kindKeyOf(raw), object: { metadata: viewMetadata(raw["metadata"]), raw } };
 }

@@ -6,6 +6,7 @@ import { CLUSTER_API_GROUP, type Condition } from "../../api/meta.ts";
 import type { PolicyObject } from "../../memory/policy-set.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import * as stored from "../../memory/stored-views.ts";
+import { objectKindKey } from "../../policy/objects.ts";
 import { type PolicyKind, policyName } from "../../policy/policy-ref.ts";
 
 export type RawObject = Readonly<Record<string, unknown>>;
@@ -19,6 +20,11 @@ export const PAUSE_REASON = "hookpolicy.dev/pause-reason";
 /** "velero.io" of velero.io/v1; "" of v1. */
 export function groupOf({ apiVersion }: RawObject): string {
   return typeof apiVersion === "string" && apiVersion.includes("/") ? (apiVersion.split("/")[0] ?? "") : "";
+}
+
+/** As objectKindKey() of the kind that a gate names. */
+export function kindKeyOf({ apiVersion, kind }: RawObject): string {
+  return objectKindKey({ apiVersion: String(apiVersion), kind: String(kind) });
 }
 
 /** Accepts any version of the group: the schema reports a version that is not supported. */

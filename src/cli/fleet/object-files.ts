@@ -13,13 +13,16 @@ export interface ObjectFiles {
   readonly isWhole: boolean;
 }
 
-/** Reports problems on stderr. */
-export async function readObjectFiles(paths: readonly string[]): Promise<ObjectFiles> {
+/** Reports problems on stderr. `policies`: those from elsewhere whose gates look at the objects. */
+export async function readObjectFiles(
+  paths: readonly string[],
+  policies: readonly RawObject[] = [],
+): Promise<ObjectFiles> {
   const { loadPaths } = await import("../files/load.ts");
   const { objectProblems, objectWarnings } = await import("../validate/kind-problems.ts");
   const loaded = await loadPaths(paths);
   const { objects: sources } = loaded;
-  const all = [...loaded.problems, ...objectProblems(loaded)];
+  const all = [...loaded.problems, ...objectProblems(loaded, policies)];
   stderr.lines(all.map(problemLine));
   for (const { file, line, message } of objectWarnings(sources)) {
     stderr.line(`warning: ${file}:${line}: ${message}`);
@@ -28,8 +31,11 @@ export async function readObjectFiles(paths: readonly string[]): Promise<ObjectF
 }
 
 /** Returns all objects, or exits with code 2. */
-export async function readAllObjects(paths: readonly string[]): Promise<readonly SourceObject[]> {
-  const { sources, isWhole } = await readObjectFiles(paths);
+export async function readAllObjects(
+  paths: readonly string[],
+  policies: readonly RawObject[] = [],
+): Promise<readonly SourceObject[]> {
+  const { sources, isWhole } = await readObjectFiles(paths, policies);
   if (!isWhole) throw new CommandError(USAGE);
   return sources;
 }

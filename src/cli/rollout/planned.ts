@@ -11,7 +11,7 @@ import { counted } from "../terminal/counted.ts";
 import { nearest } from "../../policy/validation/field-message.ts";
 import { CommandError, meantText, USAGE } from "../command.ts";
 import type { Fleet } from "../fleet/fleet.ts";
-import { isCluster, isNamespace, ownKind, type RawObject, viewRollout } from "../fleet/kinds.ts";
+import { isCluster, isNamespace, kindKeyOf, ownKind, type RawObject, viewRollout } from "../fleet/kinds.ts";
 import type { ConnectionFlags } from "../fleet/connection.ts";
 import { fleetOf, type FleetSettings } from "../fleet/live-cluster.ts";
 import { readFleet, withApiServer } from "../fleet/live-fleet.ts";
@@ -74,10 +74,6 @@ function demandsIn({ policies }: Fleet, rollout: HookRollout): readonly ObjectDe
     ...policies.flatMap(({ compiled }) => demandsOf(compiled)),
     ...stageDemands(compileRollout(rollout)),
   ];
-}
-
-function kindKeyOf({ apiVersion, kind }: RawObject): string {
-  return objectKindKey({ apiVersion: String(apiVersion), kind: String(kind) });
 }
 
 /** `isSeen`: whether a gate looks at objects of its kind. */

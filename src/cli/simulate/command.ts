@@ -156,7 +156,7 @@ function timesOf({ at, from, to }: Flags): Times {
 
 async function readPresent(flags: Flags, applied: readonly RawObject[]): Promise<Present> {
   if (flags.against !== LIVE)
-    return { objects: (await readAllObjects([flags.against])).map(({ object }) => object) };
+    return { objects: (await readAllObjects([flags.against], applied)).map(({ object }) => object) };
   const { withApiServer } = await import("../fleet/live-fleet.ts");
   const { readPresentFleet } = await import("./preparation.ts");
   return await reading(() => withApiServer(flags, async (client) => readPresentFleet(client, applied)));

@@ -36,12 +36,12 @@ export function kindProblem(object: RawObject): FieldError | undefined {
   };
 }
 
-/** Problems that hide which kind of object is meant, in which namespace, or what it is like. */
-export function objectProblems({
-  objects: sources,
-  kustomizations = [],
-}: Pick<LoadedFiles, "objects" | "kustomizations">): readonly FileProblem[] {
-  const clusters = clusterProblems(sources, kustomizations);
+/** Problems that hide which kind of object is meant, in which namespace, or what it is like. `policies`: from elsewhere. */
+export function objectProblems(
+  { objects: sources, kustomizations = [] }: Pick<LoadedFiles, "objects" | "kustomizations">,
+  policies: readonly RawObject[] = [],
+): readonly FileProblem[] {
+  const clusters = clusterProblems(sources, kustomizations, policies);
   return sources.flatMap((source) => {
     const problem = kindProblem(source.object) ?? clusters.get(source);
     const problems = problem === undefined ? namespaceFindings(source.object).errors : [problem];

@@ -11,7 +11,7 @@ import { READS_NOTHING } from "../target-version.ts";
 import { MAX_ASKS } from "../window/window.ts";
 import { anyOfGate } from "./any-of.ts";
 import { expressionGate } from "./expression.ts";
-import type { GateKind } from "./gate-kind.ts";
+import type { GateKind, ObjectReach } from "./gate-kind.ts";
 import { annotationGate, labelGate } from "./metadata.ts";
 import { objectGate } from "./object.ts";
 import { versionGate } from "./version.ts";
@@ -67,6 +67,13 @@ export function marksOf(gate: unknown, cluster: Cluster, call: HookCall): readon
 /** Whether an annotation or a label can meet the gate, or one of its members. */
 export function isMetByMarks(gate: unknown): boolean {
   return membersOf(gate).some((member) => conditionsOf(member).some(({ kind }) => kind.marks !== undefined));
+}
+
+/** Where the gate, or its members, look for objects. */
+export function reachOf(gate: unknown): readonly ObjectReach[] {
+  return membersOf(gate)
+    .flatMap((member) => conditionsOf(member))
+    .flatMap(({ kind, spec }) => kind.looksAt?.(spec) ?? []);
 }
 
 /**

@@ -15,7 +15,7 @@ import { readText } from "../../files/read.ts";
 import { type CompiledPolicy, demandsOf } from "../../../policy/policy.ts";
 import { objectKindKey } from "../../../policy/objects.ts";
 import { Fleet } from "../../fleet/fleet.ts";
-import { isCluster, isNamespace, ownKind, policyKind, type RawObject } from "../../fleet/kinds.ts";
+import { isCluster, isNamespace, kindKeyOf, ownKind, policyKind, type RawObject } from "../../fleet/kinds.ts";
 import { readAllObjects } from "../../fleet/object-files.ts";
 import { stderr, stdout } from "../../terminal/output.ts";
 import { DEFAULT_CAPI_MINOR, MAX_OVERRIDE_MS } from "../begin.ts";
@@ -158,8 +158,7 @@ function sections({ sources, objects, fleet, meant }: Given, folder: string): ob
   const kinds = new Set(
     fleet.policies.flatMap(({ compiled }) => demandsOf(compiled)).map(({ kind }) => objectKindKey(kind)),
   );
-  const isLookedAt = ({ apiVersion, kind }: RawObject): boolean =>
-    kinds.has(objectKindKey({ apiVersion: String(apiVersion), kind: String(kind) }));
+  const isLookedAt = (object: RawObject): boolean => kinds.has(kindKeyOf(object));
   const namespaces = objects.filter((object) => isNamespace(object) && spaces.has(keyOf(object)));
   const others = objects.filter((object) => isLookedAt(object) && !isCluster(object) && !isNamespace(object));
   return {

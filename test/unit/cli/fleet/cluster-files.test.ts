@@ -123,3 +123,58 @@ test("the same Cluster twice, and a kustomization that only lists files, are non
   const { code, stderr } = await hookpolicy(["simulate", "-f", "policy.yaml", "--against", "fleet"], { cwd });
   assert.deepEqual([code, stderr], [0, ""]);
 });
+
+describe("an object that stands twice in files, with differences,", () => {
+  const backup = (phase: string): string =>
+    JSON.stringify({
+      apiVersion: "velero.io/v1",
+      kind: "Backup",
+      metadata: { name: "prod-1", namespace: "velero" },
+      status: { phase },
+    });
+  const GATE = JSON.stringify({
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "ClusterHookPolicy",
+    metadata: { name: "backups" },
+    spec: {
+      namespaceSelector: {},
+      rules: [
+        {
+          name: "backup",
+          hooks: ["BeforeClusterDelete"],
+          until: [
+            {
+              name: "done",
+              object: {
+                apiVersion: "velero.io/v1",
+                kind: "Backup",
+                namespace: "velero",
+                nameExpression: "cluster.metadata.name",
+                condition: "object.status.phase == 'Completed'",
+              },
+            },
+          ],
+        },
+      ],
+    },
+  });
+  const files = { "fleet/a.yaml": BASE, "fleet/b.yaml": backup("Completed"), "fleet/c.yaml": backup("Failed") };
+
+  test("is an error with both places if a gate looks at its kind", async (t) => {
+    const cwd = await folder(t, { ...files, "policy.yaml": GATE, "rollout.yaml": ROLLOUT });
+    for (const args of COMMANDS.slice(0, 3)) {
+      const { code, stderr } = await hookpolicy(args, { cwd });
+      assert.equal(code, 2, `${args[0]}: ${stderr}`);
+      assert.match(
+        stderr,
+        /fleet\/c\.yaml:1:\d+: .*Backup velero\/prod-1 is also at fleet\/b\.yaml:1, and differs/,
+        args[0],
+      );
+    }
+  });
+
+  test("is none if no gate does", async (t) => {
+    const cwd = await folder(t, { ...files, "policy.yaml": POLICY, "rollout.yaml": ROLLOUT });
+    for (const args of COMMANDS) assert.notEqual((await hookpolicy(args, { cwd })).code, 2, args[0]);
+  });
+});
