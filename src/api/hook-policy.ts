@@ -68,6 +68,8 @@ export const CONDITION = {
 export const REASON = {
   /** Ready: the policy is in force. */
   Loaded: "Loaded",
+  /** Ready True, of a rollout: it, or one of its stages, selects no Cluster. */
+  SelectsNothing: "SelectsNothing",
   /** Ready False, Stalled: the spec is not valid, and the message says where. */
   InvalidSpec: "InvalidSpec",
   /**

@@ -56,7 +56,7 @@ export function firstAskedBy(
 export interface RuleTimers {
   /** When the rule first held the operation: its deadline counts from here. */
   readonly blockedSince?: Date;
-  /** Since when all gates except the waits hold without interruption: waits count from here. */
+  /** Since when all gates except the waits are met without interruption: waits count from here. */
   readonly gatesMetSince?: Date;
 }
 

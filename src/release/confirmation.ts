@@ -367,7 +367,7 @@ function whichChanged(
   return version === versionOf(namespace) ? undefined : "NamespaceChanging";
 }
 
-/** Whether the release rests on a wait: only memory knows that its gates held without a break. */
+/** Whether the release rests on a wait: only memory knows that its gates were met without a break. */
 function restsOnWait({ holds, trace }: Decision): boolean {
   return !holds && trace.some(({ mode, rules }) => mode === "Enforce" && rules.some(hasWaited));
 }

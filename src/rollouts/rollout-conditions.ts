@@ -5,15 +5,23 @@ import type { ObjectMeta } from "../api/meta.ts";
 import { firstNames } from "../lib/first-names.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { failing, type Finding } from "../status/conditions.ts";
+import { needsNone } from "./limit.ts";
 import type { Member } from "./member.ts";
 import type { CompiledRollout } from "./rollout.ts";
 import { countingFailures, haltingStage } from "./stages.ts";
 
-/** `unknown`: the Clusters that it may select, and of which memory lacks the labels. */
+interface Selected {
+  readonly isRebuilding: boolean;
+  readonly members: readonly Member[];
+  /** Those that it may select, and of which memory lacks the labels. */
+  readonly unknown: readonly Member[];
+}
+
 export function readiness(
-  { problem, tooLarge, mode, paused }: CompiledRollout,
-  { isRebuilding, unknown }: { readonly isRebuilding: boolean; readonly unknown: readonly Member[] },
+  rollout: CompiledRollout,
+  { isRebuilding, members, unknown }: Selected,
 ): Finding[] {
+  const { problem, tooLarge, mode, paused } = rollout;
   if (problem !== undefined) {
     const message = `Holds every Cluster that it may select: ${problem}`;
     const reason = tooLarge === true ? REASON.TooLarge : REASON.InvalidSpec;
@@ -33,8 +41,24 @@ export function readiness(
       { type: CONDITION.Ready, status: "True", reason: REASON.TooLarge, message: `${message}; ${because}` },
     ];
   }
-  const reason = mode === "Enforce" && paused ? REASON.Paused : REASON.Loaded;
-  return [{ type: CONDITION.Ready, status: "True", reason, message }];
+  if (mode === "Enforce" && paused)
+    return [{ type: CONDITION.Ready, status: "True", reason: REASON.Paused, message }];
+  const nothing = selectsNothing(rollout, members);
+  if (nothing === undefined)
+    return [{ type: CONDITION.Ready, status: "True", reason: REASON.Loaded, message }];
+  const told = `${message}, but ${nothing}`;
+  return [{ type: CONDITION.Ready, status: "True", reason: REASON.SelectsNothing, message: told }];
+}
+
+/** `undefined`: every stage selects a Cluster. A Cluster that may be in one of several stages counts for each. */
+function selectsNothing({ stages }: CompiledRollout, members: readonly Member[]): string | undefined {
+  if (members.length === 0)
+    return "it selects no Cluster, and limits nothing: check spec.namespaceSelector, spec.clusterSelector and the labels of Clusters and namespaces";
+  const selecting = new Set(members.flatMap(({ stage, mayBeIn = [] }) => [stage, ...mayBeIn]));
+  const empty = stages.find((stage) => !selecting.has(stage));
+  if (empty === undefined) return undefined;
+  const wait = needsNone(empty.minSucceeded) || empty === stages.at(-1) ? "" : ", and later stages wait until it does";
+  return `stage ${empty.name} selects no Cluster${wait}: check its selectors and the labels, or remove the stage`;
 }
 
 export function halted(

@@ -56,7 +56,8 @@ export function computeRolloutStatus(given: RolloutInput, now: Date): HookRollou
   const running = runningNow(input, failures.slice(MAX_FAILED), now);
   const unknown = rollout.operation === "Upgrade" ? unknownOf(members) : [];
   const targets = targetsNow(input, { running, failed, unknown }, now);
-  const findings = [...readiness(rollout, { isRebuilding, unknown }), halted(rollout, { failed, targets })];
+  const selected = { isRebuilding, members: members.map(({ member }) => member), unknown };
+  const findings = [...readiness(rollout, selected), halted(rollout, { failed, targets })];
   return {
     observedGeneration: rollout.generation,
     conditions: withTransitions(findings, stored?.conditions, rollout.generation, now),

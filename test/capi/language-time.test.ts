@@ -109,7 +109,7 @@ describe("time", () => {
       await topologySays(cp, "window", "late", /its window, which does not open again/);
     });
 
-    test("counts a wait from the moment when all other gates hold, and anew when they did not", async () => {
+    test("counts a wait from the moment when all other gates are met, and anew when they did not", async () => {
       const { cp } = fleet;
       // Nothing foretells an approval, so Cluster API has to ask again by itself.
       const gates = [approved, { name: "soak", wait: { duration: "12s" } }];

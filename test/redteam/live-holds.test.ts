@@ -113,7 +113,7 @@ test("(1c) a copy that is older than memory's starts no clock", async () => {
   operators.passTo(at("+5h"));
   operators.set(deleting("a", "b"));
   operators.passTo(at("+301m"));
-  assert.ok(await isHeld(operators, DELETE, deleting("a", "b")), "the wait began before the gate held");
+  assert.ok(await isHeld(operators, DELETE, deleting("a", "b")), "the wait began before the gate was met");
   operators.passTo(at("+361m"));
   assert.ok(!(await isHeld(operators, DELETE, deleting("a", "b"))));
 });

@@ -1,6 +1,6 @@
 /**
  * The law of the hook port: forged calls, mixed in anywhere, change nothing for the real ones, also while memory lags
- * behind the API server and reads of objects fail; and what happened before keeps no Cluster held whose gates hold.
+ * behind the API server and reads of objects fail; and what happened before keeps no Cluster held whose gates are met.
  * FULL=1 runs 100,000 sequences; so do 100 runs with a SEED of their own.
  */
 
@@ -326,7 +326,7 @@ test(`whatever is forged, real calls get the same answers, and status and Events
   assert.ok(held > SEQUENCES / 10 && went > SEQUENCES / 10 && told > SEQUENCES / 10);
 });
 
-/** It is wanted for good, and every gate holds from now on. */
+/** It is wanted for good, and every gate is met from now on. */
 const READY: Readonly<Record<"deletion" | "upgrade", { readonly call: HookCall; readonly on: Cluster }>> = {
   deletion: {
     call: callOf("BeforeClusterDelete", "v1.35.0"),

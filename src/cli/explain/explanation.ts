@@ -115,7 +115,7 @@ export function queriesFor(fleet: Fleet, options: ExplainOptions): readonly Obje
   });
 }
 
-/** The verdicts of policies and rollouts from now on, for each operation of the explanation; a rollout as its status is now. */
+/** The verdicts of policies and rollouts from now on, for each operation of the explanation; slots are as they are now. */
 export function spansAhead(fleet: Fleet, options: ExplainOptions, to: Date): readonly (readonly Span[])[] {
   const { cluster, now } = options;
   const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
@@ -123,7 +123,8 @@ export function spansAhead(fleet: Fleet, options: ExplainOptions, to: Date): rea
     const operation = { policies, world: fleet.world(cluster, state), call, state };
     const seconds = (to.getTime() - now.getTime()) / 1000 / MAX_SAMPLES;
     const spans = spansOf(walk({ ...operation, lookAgain: () => seconds }, now, to), to);
-    return underRollouts(fleet, { world: operation.world, call }, { spans, sampleMs: seconds * 1000 });
+    const ahead = { spans, sampleMs: seconds * 1000, asOf: now };
+    return underRollouts(fleet, { world: operation.world, call }, ahead);
   });
 }
 
@@ -188,7 +189,7 @@ function explainOperation(
   const status = statusContext(options, isPending ? state : undefined);
   const situation = { fleet, world, call, now: at, policies, before, status };
   const version = targetVersion(call);
-  const rollouts = decision.holds ? [] : explainRollouts(fleet, situation);
+  const rollouts = decision.holds ? [] : explainRollouts(fleet, situation, asOf(options));
   return {
     hook: call.hook,
     ...(version !== undefined && { targetVersion: version }),
@@ -240,6 +241,11 @@ function statusContext(
 ): StatusContext | undefined {
   if (!live || at !== undefined) return undefined;
   return { cluster, now, unread, pending };
+}
+
+/** The instant of the statuses: files that are explained for a chosen time are about an earlier one. */
+function asOf({ live, at, now }: ExplainOptions): Date {
+  return live || at === undefined ? now : new Date(0);
 }
 
 /** Looks at the operation at that instant, with the timers that the operator will have then. */

@@ -31,7 +31,7 @@ export async function readExplainable(
     now,
     queries: (seen, found) => queriesFor(seen, { ...wish, cluster: found, now, unread: [], live: true }),
   });
-  const silence = silenceNote(raw, fleet, { seen: await operatorSeen(client), now });
+  const silence = silenceNote(raw, fleet, { seen: (await operatorSeen(client)).operatorSeen, now });
   const known = { cluster, now, unread: unread.map(unreadNote), live: true };
   return { fleet, options: { ...wish, ...known, ...(silence !== undefined && { silence }) } };
 }

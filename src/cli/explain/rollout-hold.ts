@@ -1,12 +1,12 @@
 /** Explains from the statuses of HookRollouts what they say about an operation that every policy releases. */
 
-import { CONDITION, type RolloutStageStatus } from "../../api/hook-policy.ts";
+import { CONDITION, type HookRolloutStatus, type RolloutStageStatus } from "../../api/hook-policy.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
 import { targetVersion } from "../../policy/target-version.ts";
 import { closedFor, type Hold, holdOf, holdText } from "../../rollouts/hold.ts";
 import { BEGINS, type Member, memberOf } from "../../rollouts/member.ts";
 import { promotionQueries } from "../../rollouts/promotion.ts";
-import { countingFailures, haltingStage } from "../../rollouts/stages.ts";
+import { countingFailures, haltingStage, soakEnd } from "../../rollouts/stages.ts";
 import { liftingOverride } from "../../rollouts/lifting.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
 import type { Situation } from "../../policy/world.ts";
@@ -28,9 +28,40 @@ export interface ExplainedRollout {
   readonly because: readonly string[];
 }
 
-/** Sorted by name, the order in which the operator asks them. */
-export function explainRollouts(fleet: Fleet, situation: Situation): readonly ExplainedRollout[] {
-  return asking(fleet, situation).map(({ known, member }) => explainRollout(known, member, situation));
+/**
+ * Sorted by name, the order in which the operator asks them. `asOf`: the instant of the statuses. A stage that soaks then, and
+ * whose soak ends before the situation, has passed in it; slots and the queue are as they are in the statuses.
+ */
+export function explainRollouts(
+  fleet: Fleet,
+  situation: Situation,
+  asOf = situation.now,
+): readonly ExplainedRollout[] {
+  return asking(fleet, situation).map(({ known, member }) => {
+    const status = afterSoaks(known, asOf, situation.now);
+    return explainRollout({ ...known, status }, member, situation);
+  });
+}
+
+function afterSoaks({ compiled, status }: FleetRollout, asOf: Date, at: Date): HookRolloutStatus {
+  if (status.targets === undefined || at <= asOf) return status;
+  const targets = status.targets.map((target) => ({
+    ...target,
+    stages: target.stages.map((stage) => {
+      const end = soakEnd(compiled, status, { stage: stage.name, target: target.version ?? "" }, asOf);
+      return end !== undefined && end <= at ? { ...stage, passed: true } : stage;
+    }),
+  }));
+  return { ...status, targets };
+}
+
+/** When stages of these rollouts have soaked. */
+export function soakEnds(rollouts: readonly FleetRollout[], asOf: Date): readonly Date[] {
+  return rollouts.flatMap(({ compiled, status }) =>
+    (status.targets ?? []).flatMap(({ version = "", stages }) =>
+      stages.flatMap(({ name }) => soakEnd(compiled, status, { stage: name, target: version }, asOf) ?? []),
+    ),
+  );
 }
 
 /** The objects that the gates of stages look at for this Cluster. */
@@ -115,12 +146,12 @@ function progress(
     `stage ${stage} to ${target}: ${succeeded} of ${members} succeeded, ${running} running, ${failed} failed, ${notAsked} not asked`,
     ...(soakingSince === undefined
       ? []
-      : [`stage ${stage} soaks since ${soakingSince}${soakEnds(compiled, row)}`]),
+      : [`stage ${stage} soaks since ${soakingSince}${soakEndOf(compiled, row)}`]),
     ...[waitsForText(row)].flatMap((text) => (text === undefined ? [] : [`stage ${text}`])),
   ];
 }
 
-function soakEnds(
+function soakEndOf(
   { stages }: FleetRollout["compiled"],
   { name, soakingSince = "" }: RolloutStageStatus,
 ): string {

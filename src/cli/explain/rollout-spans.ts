@@ -5,26 +5,30 @@ import { earliest } from "../../policy/instant.ts";
 import type { Situation } from "../../policy/world.ts";
 import { gateEdges } from "../../rollouts/promotion.ts";
 import type { Fleet } from "../fleet/fleet.ts";
-import { explainRollouts } from "./rollout-hold.ts";
+import { explainRollouts, soakEnds } from "./rollout-hold.ts";
 
 interface Ahead {
   readonly spans: readonly Span[];
   /** Between two looks at an expression that reads the clock. */
   readonly sampleMs: number;
+  /** The instant of the statuses. */
+  readonly asOf: Date;
 }
 
-/** Stages and slots are as the statuses have them now. */
+/** Slots and the queue are as the statuses have them now; a stage that soaks passes when its soak ends. */
 export function underRollouts(
   fleet: Fleet,
   operation: Omit<Situation, "now">,
-  { spans, sampleMs }: Ahead,
+  { spans, sampleMs, asOf }: Ahead,
 ): readonly Span[] {
+  const soaked = soakEnds(fleet.rollouts, asOf);
   const all = spans.flatMap((span) => {
     if (HOLDS.has(span.verdict)) return [span];
     const pieces: Span[] = [];
     for (let from = span.from; from < span.to; from = pieces.at(-1)?.to ?? span.to) {
-      const holds = explainRollouts(fleet, { ...operation, now: from }).some((each) => each.holds);
-      const edges = fleet.rollouts.flatMap(({ compiled }) => gateEdges(compiled, from, sampleMs));
+      const holds = explainRollouts(fleet, { ...operation, now: from }, asOf).some((each) => each.holds);
+      const gates = fleet.rollouts.flatMap(({ compiled }) => gateEdges(compiled, from, sampleMs));
+      const edges = [...soaked, ...gates];
       const next = earliest([span.to, ...edges.filter((edge) => edge > from)]);
       const to = next instanceof Date ? next : span.to;
       pieces.push({ ...span, from, to, ...(holds && { verdict: "Blocked" }) });

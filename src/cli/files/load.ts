@@ -24,6 +24,8 @@ export interface LoadedFiles {
   readonly problems: readonly FileProblem[];
   /** Documents in folders that are not Kubernetes objects, such as Helm values. */
   readonly ignored: number;
+  /** Files in folders that cannot be read, and do not look as if they were for the command. */
+  readonly skipped?: readonly string[];
   readonly kustomizations?: readonly Kustomization[];
   /** The lines of each file with a problem, for code frames. */
   readonly broken?: ReadonlyMap<string, readonly string[]>;
@@ -41,6 +43,7 @@ export async function loadPaths(paths: readonly string[], options: LoadOptions =
     objects: loaded.flatMap(({ objects }) => objects),
     problems: [...problems, ...loaded.flatMap((each) => each.problems)],
     ignored: loaded.reduce((sum, { ignored }) => sum + ignored, 0),
+    skipped: loaded.flatMap(({ skipped = [] }) => skipped),
     kustomizations: loaded.flatMap(({ kustomizations = [] }) => kustomizations),
     broken: new Map(loaded.flatMap(({ broken }) => [...(broken ?? [])])),
   };
@@ -48,8 +51,13 @@ export async function loadPaths(paths: readonly string[], options: LoadOptions =
 
 async function loadSource(source: Source, options: LoadOptions): Promise<LoadedFiles> {
   const read = await readText(source, options);
-  if (read.ok) return parseText(source, read.text, options);
-  return { objects: [], problems: [{ file: source.name, message: read.message }], ignored: 0 };
+  const loaded = read.ok
+    ? parseText(source, read.text, options)
+    : { objects: [], problems: [{ file: source.name, message: read.message }], ignored: 0 };
+  const { objects, problems } = loaded;
+  const isForeign =
+    !source.named && read.text !== undefined && options.meant?.test(read.text) === false && problems.length > 0;
+  return isForeign ? { objects, problems: [], ignored: 0, skipped: [source.name] } : loaded;
 }
 
 function parseText({ name: file, named }: Source, text: string, { progress }: LoadOptions): LoadedFiles {
@@ -59,7 +67,7 @@ function parseText({ name: file, named }: Source, text: string, { progress }: Lo
   const objects: SourceObject[] = [];
   const found: FileProblem[] = problems.map((problem) => ({ file, ...problem }));
   let ignored = 0;
-  for (const { value, ...place } of documents.flatMap(itemsOf)) {
+  for (const { value, ...place } of documents.flatMap(objectsIn)) {
     const message = objectProblem(value);
     if (message === undefined) objects.push({ file, object: fieldsOf(value), ...place, lines });
     else if (!named && isForeign(value)) ignored += 1;
@@ -75,24 +83,39 @@ function parseText({ name: file, named }: Source, text: string, { progress }: Lo
 }
 
 /**
- * `kubectl get -o yaml` prints a List, `kubectl get --raw` a list with a kind of its own, whose items can lack their kind.
- * Such a list stays if it is empty, because it says that there is no object of the kind.
+ * `kubectl get -o yaml` prints a List, `kubectl get --raw` a list with a kind of its own, whose items can lack their kind, and
+ * `jq .items` an array. As with kubectl, a list can contain others.
  */
-function itemsOf(parsed: ParsedDocument): readonly ParsedDocument[] {
+function objectsIn(document: ParsedDocument): readonly ParsedDocument[] {
+  const objects: ParsedDocument[] = [];
+  // Without recursion: lists can be nested deeply.
+  const left = [document];
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const items = itemsOf(next);
+    if (items === undefined) objects.push(next);
+    else left.push(...items.toReversed());
+  }
+  return objects;
+}
+
+/** `undefined`: it is no list, or an empty one with a kind, which says that there is no object of the kind. */
+function itemsOf(parsed: ParsedDocument): readonly ParsedDocument[] | undefined {
   const { value } = parsed;
+  if (Array.isArray(value)) return value.map((item, index) => itemOf(parsed, item, `[${index}]`));
   const kind = itemKind(value);
-  if (!isFields(value) || kind === undefined) return [parsed];
+  if (!isFields(value) || kind === undefined) return undefined;
   const items = listOf(value["items"]);
-  if (items.length === 0 && kind !== "") return [parsed];
+  if (items.length === 0 && kind !== "") return undefined;
   const missing = kind === "" ? {} : { apiVersion: value["apiVersion"], kind };
-  return items.map((item, index) => ({
-    ...parsed,
-    value: isFields(item) ? { ...missing, ...item } : item,
-    position: (path, of) => {
-      const below = path === "" ? "" : `.${path}`;
-      return parsed.position(`items[${index}]${below}`, of);
-    },
-  }));
+  return items.map((item, index) =>
+    itemOf(parsed, isFields(item) ? { ...missing, ...item } : item, `items[${index}]`),
+  );
+}
+
+function itemOf(parsed: ParsedDocument, value: unknown, place: string): ParsedDocument {
+  const position: ParsedDocument["position"] = (path, of) =>
+    parsed.position(path === "" || path.startsWith("[") ? `${place}${path}` : `${place}.${path}`, of);
+  return { ...parsed, value, position };
 }
 
 /** Whether the document is for another program, such as Helm values. */

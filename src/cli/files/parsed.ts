@@ -33,9 +33,14 @@ export interface ParsedFile {
   readonly problems: readonly Omit<FileProblem, "file">[];
 }
 
-/** The kind of a list's items, empty if they can be of any kind; `undefined`: the value is no list. */
+/**
+ * The kind of a list's items, empty if they can be of any kind; `undefined`: the value is no list. An API server writes null for
+ * no items.
+ */
 export function itemKind(value: unknown): string | undefined {
-  const { kind, items } = fieldsOf(value);
-  if (typeof kind !== "string" || !kind.endsWith("List") || !Array.isArray(items)) return undefined;
+  const fields = fieldsOf(value);
+  const { kind, items } = fields;
+  if (typeof kind !== "string" || !kind.endsWith("List")) return undefined;
+  if (!Array.isArray(items) && !("items" in fields && items === null)) return undefined;
   return kind.slice(0, -"List".length);
 }

@@ -1,12 +1,14 @@
 /** Resolves the paths on the command line to files. */
 
 import type { Stats } from "node:fs";
-// Node.js 20 has no glob: a named import would end the program before it can print which version it needs.
+// Node.js 20 has no glob and no matchesGlob: a named import would end the program before it can print which version it needs.
 import * as fs from "node:fs/promises";
-import { join, resolve } from "node:path";
+import * as nodePath from "node:path";
 import { codeOf } from "../../lib/thrown.ts";
 import type { Progress } from "../terminal/progress-line.ts";
 import type { FileProblem } from "./parsed.ts";
+
+const { basename, join, relative, resolve, sep } = nodePath;
 
 export interface Source {
   /** The path as the user wrote it, or below the folder that the user named; "-" is standard input. */
@@ -20,6 +22,10 @@ export interface LoadOptions {
   readonly cwd?: string;
   readonly stdin?: AsyncIterable<Uint8Array>;
   readonly progress?: Progress;
+  /** What a file in a folder contains if it is for the command; others are skipped if they cannot be read. Absent: none is. */
+  readonly meant?: RegExp;
+  /** Patterns of files and folders to leave out in folders. */
+  readonly exclude?: readonly string[];
 }
 
 interface Sources {
@@ -29,15 +35,44 @@ interface Sources {
 
 const MANIFEST = /\.(?:ya?ml|json)$/i;
 
-export async function sourcesOf(paths: readonly string[], { cwd = "." }: LoadOptions): Promise<Sources> {
+export async function sourcesOf(
+  paths: readonly string[],
+  { cwd = ".", exclude = [] }: LoadOptions,
+): Promise<Sources> {
   const problems: FileProblem[] = [];
   const sources = new Map<string, Source>();
   for (const path of paths) {
     const found = await expand(path, cwd);
     if ("message" in found) problems.push(found);
-    else for (const source of found) sources.set(identity(source, cwd), source);
+    else
+      for (const source of found)
+        if (source.named || !isExcluded(source.name, { folder: path, exclude, cwd }))
+          sources.set(identity(source, cwd), source);
   }
   return { sources: [...sources.values()], problems };
+}
+
+interface Exclusion {
+  /** As the user has named it. */
+  readonly folder: string;
+  readonly exclude: readonly string[];
+  readonly cwd: string;
+}
+
+/** Whether a pattern matches it or a folder above it: from here, from the named folder, or, without a slash, anywhere. */
+function isExcluded(file: string, { folder, exclude, cwd }: Exclusion): boolean {
+  if (exclude.length === 0) return false;
+  const steps = relative(folder, file).split(sep);
+  const above = steps.map((_, index) => steps.slice(0, index + 1).join(sep));
+  return exclude
+    .map((pattern) => pattern.replace(/^\.\/|\/$/g, ""))
+    .some((pattern) =>
+      above.some((path) => {
+        const here = relative(cwd, resolve(cwd, folder, path));
+        const names = pattern.includes("/") ? [path, here] : [path, here, basename(path)];
+        return names.some((name) => nodePath.matchesGlob(name, pattern));
+      }),
+    );
 }
 
 function identity({ name }: Source, cwd: string): string {

@@ -8,7 +8,9 @@ import { type LoadOptions, readProblem, type Source } from "./paths.ts";
 export const MAX_BYTES = 32 * 1024 * 1024;
 
 export type Read =
-  { readonly ok: true; readonly text: string } | { readonly ok: false; readonly message: string };
+  | { readonly ok: true; readonly text: string }
+  /** `text`: its bytes as letters, if they were read. */
+  | { readonly ok: false; readonly message: string; readonly text?: string };
 
 export async function readText({ name }: Source, { cwd = ".", stdin }: LoadOptions): Promise<Read> {
   try {
@@ -46,13 +48,14 @@ const UTF16 = [
 ] as const;
 
 function decode(bytes: Uint8Array): Read {
-  if (bytes.length === 0) return { ok: false, message: "is empty" };
+  if (bytes.length === 0) return { ok: false, message: "is empty", text: "" };
   const encoding = UTF16.find(({ mark }) => mark.every((byte, index) => bytes[index] === byte))?.encoding;
   if (encoding !== undefined) return { ok: true, text: new TextDecoder(encoding).decode(bytes) };
-  if (bytes.includes(0)) return { ok: false, message: "is a binary file, expected YAML or JSON" };
+  const text = Buffer.from(bytes).toString("latin1");
+  if (bytes.includes(0)) return { ok: false, message: "is a binary file, expected YAML or JSON", text };
   try {
     return { ok: true, text: new TextDecoder("utf-8", { fatal: true }).decode(bytes) };
   } catch {
-    return { ok: false, message: "is not UTF-8 text, expected YAML or JSON" };
+    return { ok: false, message: "is not UTF-8 text, expected YAML or JSON", text };
   }
 }

@@ -194,6 +194,11 @@ function afterAlias({ text, offset, line, start }: Place): Mistake | undefined {
 }
 
 function reserved({ text, offset }: Pick<Place, "text" | "offset">): Mistake {
+  const [tag] = /^!!?[A-Za-z][\w.:/-]*(?=\s)/.exec(text.slice(offset, offset + 200)) ?? [];
+  if (tag !== undefined) {
+    const message = `${tag} is a YAML tag, which Kubernetes does not know: if the file is for another program, leave it out; if it begins a text, put that in quotes`;
+    return { offset, message };
+  }
   return { offset, message: `no text begins with ${text.charAt(offset)} in YAML: put the value in quotes` };
 }
 

@@ -103,10 +103,12 @@ function viewFor({ flags, program }: Query): HeldView {
   };
 }
 
-async function print(holders: readonly RawObject[], seen: Date | undefined, query: Query): Promise<void> {
+type OperatorSeen = Pick<HeldFleet, "operatorSeen" | "operatorUnread">;
+
+async function print(holders: readonly RawObject[], seen: OperatorSeen, query: Query): Promise<void> {
   const { heldBy } = await import("./held.ts");
   const { heldJson, heldLines } = await import("./report.ts");
-  const fleet = { ...heldBy(holders, query.namespace), ...(seen && { operatorSeen: seen }) };
+  const fleet = { ...heldBy(holders, query.namespace), ...seen };
   if (query.flags.output === "json") return stdout.json(heldJson(fleet, new Date()));
   stderr.lines(emptyLines(fleet, query));
   stdout.lines(heldLines(fleet, viewFor(query)));

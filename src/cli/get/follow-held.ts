@@ -8,7 +8,7 @@ import { type KubeObject, type Resource, resourceName } from "../../kube/resourc
 import { LEADER_LEASE, LEASES, POLICY_RESOURCES, ROLLOUTS } from "../../kube/resources.ts";
 import { follow, type Follower } from "../fleet/follow.ts";
 import { listIfServed, listTyped, typed } from "../fleet/live-objects.ts";
-import { NEVER_SEEN } from "./held.ts";
+import { type HeldFleet, NEVER_SEEN } from "./held.ts";
 
 export interface PolicyView {
   readonly policies: readonly RawObject[];
@@ -114,16 +114,19 @@ export async function followHeld(
   }
 }
 
-/** When the leader last renewed its Lease; NEVER_SEEN: there is none. `undefined`: the user may not read it, as most may not. */
-export async function operatorSeen(client: KubeClient): Promise<Date | undefined> {
+/** When the leader last renewed its Lease (NEVER_SEEN: there is none), or why that is unknown: most users may not read it. */
+export async function operatorSeen(
+  client: KubeClient,
+): Promise<Pick<HeldFleet, "operatorSeen" | "operatorUnread">> {
   try {
     const { items } = await client.list(LEASES, { name: LEADER_LEASE });
-    if (items.length === 0) return NEVER_SEEN;
+    if (items.length === 0) return { operatorSeen: NEVER_SEEN };
     const times = items.map((lease) => Date.parse(String(fieldsOf(lease["spec"])["renewTime"])));
     const latest = Math.max(...times.filter((time) => !Number.isNaN(time)));
-    return Number.isFinite(latest) ? new Date(latest) : undefined;
+    return Number.isFinite(latest) ? { operatorSeen: new Date(latest) } : {};
   } catch (error) {
-    if (error instanceof KubeError) return undefined;
-    throw error;
+    if (!(error instanceof KubeError)) throw error;
+    const why = isForbidden(error) ? `you may not list ${resourceName(LEASES)}` : error.message;
+    return { operatorUnread: why };
   }
 }

@@ -29,6 +29,8 @@ export interface HeldFleet {
   readonly due: readonly Due[];
   /** When the operator last showed that it runs, or NEVER_SEEN; absent: unknown. */
   readonly operatorSeen?: Date;
+  /** Why that is unknown: "you may not list leases.coordination.k8s.io". */
+  readonly operatorUnread?: string;
 }
 
 export interface Due {

@@ -195,7 +195,7 @@ export function heldNotes(fleet: HeldFleet, now: Date): string[] {
   const isEmpty = fleet.held.length === 0 && hasNoLease(fleet.operatorSeen);
   const silent = isEmpty ? undefined : silentSince(fleet, now);
   return [
-    ...(silent === undefined ? overdueNote(overdue(fleet, now), now) : [silentNote(silent, now)]),
+    ...(silent === undefined ? ageNotes(fleet, now) : [silentNote(silent, now)]),
     ...omitted.map(
       ({ policy, count }) => `and ${count} more that the status of ${policyName(policy)} leaves out`,
     ),
@@ -203,6 +203,14 @@ export function heldNotes(fleet: HeldFleet, now: Date): string[] {
       ? []
       : [`${wouldBlock} more would be held if their policies were not of mode Audit`]),
   ];
+}
+
+/** Where no Lease says that the operator has stopped. */
+function ageNotes(fleet: HeldFleet, now: Date): string[] {
+  const { held, operatorUnread: why } = fleet;
+  const due = overdueNote(overdue(fleet, now), now);
+  if (due.length > 0 || held.length === 0 || why === undefined) return due;
+  return [`${why}: whether the operator runs is unknown, and so is whether these rows are up to date`];
 }
 
 function silentNote(silent: Date, now: Date): string {

@@ -4,6 +4,7 @@ import { namespacedName } from "../../lib/keys.ts";
 import {
   CONDITION,
   type HookRollout,
+  REASON,
   type RolloutStageStatus,
   type RolloutTarget,
 } from "../../api/hook-policy.ts";
@@ -51,7 +52,12 @@ export function rolloutState(rollout: HookRollout, colour: Colour): string {
     return colour.yellow("the operator has not seen it yet; if that stays, hookpolicy doctor");
   if (ready.status !== "True") return colour.red(ready.message);
   if (halted?.status === "True") return colour.red(`halted. ${halted.message}`);
-  return rollout.spec.paused === true ? colour.yellow("paused: nothing more begins") : "in force";
+  if (rollout.spec.paused === true) return colour.yellow("paused: nothing more begins");
+  return ready.reason === REASON.SelectsNothing ? colour.yellow(decapitalised(ready.message)) : "in force";
+}
+
+function decapitalised(text: string): string {
+  return `${text.charAt(0).toLowerCase()}${text.slice(1)}`;
 }
 
 /** The errors of a spec that the operator has not seen yet. */

@@ -165,7 +165,7 @@ export interface CoverageTotal {
   readonly of: number;
 }
 
-/** Counts the verdicts of rules, and whether gates hold or wait. Results that are not evaluable do not count. */
+/** Counts the verdicts of rules, and whether gates are met or wait. Results that are not evaluable do not count. */
 export function totalOf(policies: readonly PolicyCoverage[]): CoverageTotal {
   const all = policies.flatMap(({ rules }) =>
     rules.flatMap((rule) => [rule, rule.admission ?? [], ...rule.gates].flat()),

@@ -3,7 +3,7 @@
 import type { Command } from "commander";
 import { Progress } from "../terminal/progress-line.ts";
 import { colourFor } from "../terminal/colour.ts";
-import { addExamples, choice, CommandError, FAILED, USAGE } from "../command.ts";
+import { addExamples, choice, collect, CommandError, FAILED, USAGE } from "../command.ts";
 import type { ValidationReport } from "./report.ts";
 import { parseOptions, UsageError } from "../../operator/options.ts";
 import { terminalOf } from "../terminal/terminal.ts";
@@ -16,12 +16,16 @@ interface Flags {
   readonly capiVersion?: string;
   readonly strict?: true;
   readonly watch?: true;
+  readonly exclude?: readonly string[];
   readonly color: boolean;
 }
 
 const EXAMPLES = `\
   # Every .yaml, .yml and .json file below a folder
   hookpolicy validate policies/
+
+  # A repository with files of other programs
+  hookpolicy validate . --exclude charts
 
   # The output of kustomize or Helm
   kustomize build overlays/production | hookpolicy validate -
@@ -41,12 +45,17 @@ export function addValidate(program: Command): void {
     .argument("<path...>", "files, folders and patterns; - is standard input")
     .summary("check policy files")
     .description(
-      "Checks HookPolicies, ClusterHookPolicies, HookOverrides and HookRollouts: against their schema, and expressions, windows and versions in them. Other kinds are ignored.\n\nExit code: 0 no errors, 1 errors, 2 files that cannot be read or wrong usage.",
+      "Checks HookPolicies, ClusterHookPolicies, HookOverrides and HookRollouts: against their schema, and expressions, windows and versions in them. Other kinds are ignored, and so are files in folders that are neither YAML nor JSON and do not mention HookPolicy.\n\nExit code: 0 no errors, 1 errors, 2 files that cannot be read or wrong usage.",
     )
     .addOption(choice("-o, --output <format>", "how to print", FORMATS))
     .option(
       "--capi-version <version>",
       "also check that this Cluster API version calls the hooks, such as 1.12",
+    )
+    .option(
+      "--exclude <pattern>",
+      "leave out files and folders in folders, such as 'charts/*/templates' or '*.tmpl.yaml'; repeatable",
+      collect,
     )
     .option("--strict", "exit 1 for warnings, too")
     .option("-w, --watch", "stay, and check again after every change of a file");
@@ -92,17 +101,24 @@ async function watch(paths: readonly string[], flags: Flags): Promise<void> {
   await checkOnChange(paths, again, untilReaderIsGone());
 }
 
+/** A broken file that contains it may be a policy. */
+const OWN = /hook(?:policy|rollout|override)/i;
+
 async function check(paths: readonly string[], flags: Flags): Promise<ValidationReport> {
   const { capiVersion, maxOverrideMs } = parseOptions({ "capi-version": flags.capiVersion });
   const { loadPaths } = await import("../files/load.ts");
   const { validateObjects } = await import("./validation.ts");
   const { servedHooks } = await import("../../api/hook-catalog.ts");
   const progress = new Progress();
-  const { objects, broken = new Map(), kustomizations: _, ...loaded } = await loadPaths(paths, { progress });
+  const { objects, broken = new Map(), skipped = [], kustomizations: _, ...loaded } = await loadPaths(paths, {
+    progress,
+    meant: OWN,
+    ...(flags.exclude !== undefined && { exclude: flags.exclude }),
+  });
   const served = servedHooks(capiVersion.minor);
   const validation = validateObjects(objects, { served, maxOverrideMs, now: new Date(), progress });
   progress.end();
-  return { ...validation, ...loaded, broken };
+  return { ...validation, ...loaded, skipped, broken };
 }
 
 async function textOf(

@@ -1,6 +1,7 @@
 /** Prints a validation as text and as JSON. */
 
 import type { Terminal } from "../terminal/terminal.ts";
+import { firstNames } from "../../lib/first-names.ts";
 import { counted } from "../terminal/counted.ts";
 import type { LoadedFiles } from "../files/load.ts";
 import type { FileProblem } from "../files/parsed.ts";
@@ -61,7 +62,7 @@ export function textOf({ id, path, message }: Finding): string {
 }
 
 function summary(
-  { findings, checked, suites, others, ignored, problems }: ValidationReport,
+  { findings, checked, suites, others, ignored, skipped, problems }: ValidationReport,
   colour: Colour,
 ): string {
   const kinds = Object.entries(checked).filter(([, count]) => count > 0);
@@ -83,6 +84,11 @@ function summary(
           `${counted(ignored, "document that is no Kubernetes object", "documents that are no Kubernetes objects")} ignored`,
         ]
       : []),
+    ...(skipped.length > 0
+      ? [
+          `${counted(skipped.length, "file")} skipped, neither YAML nor JSON of Kubernetes and without a word of HookPolicy: ${firstNames(skipped, 3)}`,
+        ]
+      : []),
   ];
   return [`${what}: ${parts.join(", ")}`, ...left].join("; ");
 }
@@ -93,9 +99,9 @@ function countOf(findings: readonly Finding[], severity: Finding["severity"]): n
 
 /** Schema: schemas/output/validate.json. */
 export function validationJson(report: ValidationReport): object {
-  const { findings, problems, checked, suites, others, ignored } = report;
+  const { findings, problems, checked, suites, others, ignored, skipped } = report;
   const valid = problems.length === 0 && countOf(findings, "error") === 0;
-  return { valid, findings: findings.map(jsonFinding), problems, checked, suites, others, ignored };
+  return { valid, findings: findings.map(jsonFinding), problems, checked, suites, others, ignored, skipped };
 }
 
 function jsonFinding({ source: { file, object }, ...finding }: Finding): object {

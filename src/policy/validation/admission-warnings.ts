@@ -14,7 +14,7 @@ export function admissionWarnings(rule: RuleSpec, path: string): readonly FieldE
 function passedDeadline({ admission, deadline }: RuleSpec, path: string): FieldError[] {
   if (admission !== "Deny" || deadline?.onExpiry !== "Allow") return [];
   const message =
-    "the deadline ends only what a hook holds: at admission, the API server refuses the request until the gates hold, however long that takes. Use admission: Warn, or remove the deadline";
+    "the deadline ends only what a hook holds: at admission, the API server refuses the request until the gates are met, however long that takes. Use admission: Warn, or remove the deadline";
   return [{ path: `${path}.deadline.onExpiry`, id: "deadline-not-at-admission", message }];
 }
 

@@ -34,6 +34,13 @@ const NEAR = 2 * DAY;
 const AREAS =
   /^(Africa|America|Antarctica|Arctic|Asia|Atlantic|Australia|Brazil|Canada|Chile|Etc|Europe|Indian|Mexico|Pacific|US)\//;
 
+/** IANA's names without an area, except those in CITIES. */
+const OLD_NAMES: ReadonlySet<string> = new Set(
+  "Cuba CST6CDT EST5EDT Egypt Eire GB GB-Eire GMT+0 GMT-0 GMT0 Greenwich HST Hongkong Iceland Iran Israel Jamaica Japan Kwajalein Libya MET MST7MDT NZ NZ-CHAT Navajo PRC PST8PDT Poland Portugal ROC ROK Singapore Turkey UCT Universal W-SU Zulu".split(
+    " ",
+  ),
+);
+
 /** A zone for the abbreviations that people write. */
 const CITIES: Readonly<Record<string, string>> = {
   GMT: "Europe/London",
@@ -77,12 +84,15 @@ function findProblem(zone: string, names: readonly string[]): string | undefined
   const resolved = AREAS.test(zone) ? resolve(zone) : undefined;
   const misspelt = resolved !== zone && resolved?.toLowerCase() === zone.toLowerCase();
   if (resolved !== undefined && !misspelt) return undefined;
-  const city = CITIES[zone.toUpperCase()];
-  const hint =
-    city === undefined
-      ? didYouMean(zone, resolved === undefined ? names : [resolved])
-      : `; ${zone} is the abbreviation of an offset, write a city such as "${city}"`;
+  const hint = hintFor(zone) ?? didYouMean(zone, resolved === undefined ? names : [resolved]);
   return `found ${found(zone)}, expected the IANA name of a time zone such as "Europe/Berlin" or "UTC"${hint}`;
+}
+
+function hintFor(zone: string): string | undefined {
+  const city = CITIES[zone.toUpperCase()];
+  if (city !== undefined) return `; ${zone} is the abbreviation of an offset, write a city such as "${city}"`;
+  const present = OLD_NAMES.has(zone) ? resolve(zone) : undefined;
+  return present === undefined ? undefined : `; ${zone} is an old name of it, write "${present}"`;
 }
 
 /** Returns ICU's preferred name in its spelling. */

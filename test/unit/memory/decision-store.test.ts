@@ -310,7 +310,7 @@ describe("rows of the stored status", () => {
     }
   });
 
-  test("are dropped when their gate holds by now", () => {
+  test("are dropped when their gate is met by now", () => {
     const on = cluster({ annotations: { [APPROVED]: "" } });
     assert.deepEqual(rows(storeWith({ policies: [stored()], clusters: [on] })), []);
   });

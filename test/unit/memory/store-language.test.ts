@@ -225,7 +225,7 @@ describe("Audit and Enforce policies of one Cluster", () => {
     assert.notEqual(result?.message ?? "", "");
   });
 
-  test("what went on because its gates held names no rule: all of them agreed", () => {
+  test("what went on because its gates were met names no rule: all of them agreed", () => {
     const annotations = { [APPROVED]: "" };
     const approved = cluster({ deletionTimestamp: "2026-11-21T11:00:00Z", annotations });
     const fixture = storeWith({ policies: [hookPolicy()], clusters: [approved] });

@@ -94,7 +94,7 @@ describe("a request", () => {
     "Denied by one rule that refuses": [{ admission: "Warn" }, { admission: "Deny" }],
     "Warned of by one rule that warns": [{ admission: "Warn" }, {}],
     "Passed where rules only speak at hooks": [{}, {}],
-    "Passed where all gates hold": [{ admission: "Warn" }, { admission: "Deny" }, approved],
+    "Passed where all gates are met": [{ admission: "Warn" }, { admission: "Deny" }, approved],
   };
   for (const [name, [over, other, on]] of Object.entries(cases)) {
     test(`is ${name}`, () => assert.equal(verdict(over, other, on), name.split(" ")[0]));

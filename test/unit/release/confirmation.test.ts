@@ -64,7 +64,7 @@ function confirm(
 const protect = hookPolicy().metadata;
 
 describe("a release is confirmed", () => {
-  test("when the policies are those in memory and their gates hold for the live Cluster", async () => {
+  test("when the policies are those in memory and their gates are met for the live Cluster", async () => {
     const confirmation = await confirm({ own: [protect] }).result;
     assert.equal(confirmation.ok && confirmation.decision.verdict, "Allowed");
   });

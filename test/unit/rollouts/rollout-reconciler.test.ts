@@ -398,6 +398,6 @@ describe("nothing begins for three minutes", () => {
     assert.equal(readyReason(young), REASON.Loaded);
     const audit = replicaOf({ specs: { upgrades: { ...SPEC, mode: "Audit" } }, status: {}, clusters: [] });
     await reconcile(audit);
-    assert.equal(readyReason(audit), REASON.Loaded);
+    assert.equal(readyReason(audit), REASON.SelectsNothing);
   });
 });

@@ -372,3 +372,29 @@ test("the same status again is no change", () => {
     statusOf({ fleet, stored: once, now: new Date("2026-11-23T12:40:00Z") }),
   );
 });
+
+describe("the condition Ready says that", () => {
+  const saying = (spec: Partial<HookRolloutSpec>, fleet: readonly Fleet[]): readonly (string | undefined)[] => {
+    const [found] = statusOf({ spec, fleet }).conditions ?? [];
+    return [found?.status, found?.reason, found?.message];
+  };
+
+  test("the rollout selects no Cluster", () => {
+    const [status, reason, message] = saying({ stages: STAGES }, []);
+    assert.deepEqual([status, reason], ["True", REASON.SelectsNothing]);
+    assert.match(message ?? "", /^In force, but it selects no Cluster, and limits nothing: check spec\.namespaceSelector/);
+  });
+
+  test("a stage does, for which later ones wait", () => {
+    const [, reason, message] = saying({ stages: STAGES }, [{ name: "a" }]);
+    assert.equal(reason, REASON.SelectsNothing);
+    assert.match(message ?? "", /stage canary selects no Cluster, and later stages wait until it does/);
+    const allowed = [{ ...STAGES[0]!, minSucceeded: 0 }, STAGES[1]!];
+    assert.match(saying({ stages: allowed }, [{ name: "a" }])[2] ?? "", /stage canary selects no Cluster: check/);
+  });
+
+  test("all select some", () => {
+    const fleet = [{ name: "a", wave: "canary" }, { name: "b" }];
+    assert.deepEqual(saying({ stages: STAGES }, fleet), ["True", REASON.Loaded, "In force"]);
+  });
+});

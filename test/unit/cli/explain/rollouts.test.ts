@@ -76,7 +76,8 @@ async function explained(
   const fleet = [namespace, ...(isGiven ? [] : [cluster]), ...objects];
   const text = fleet.map((object) => JSON.stringify(object)).join("\n---\n");
   const cwd = await folder(t, { "fleet.yaml": text });
-  const command = ["explain", "team-a/prod-1", "-f", "fleet.yaml", "--at", NOW, ...args];
+  const at = args.includes("--at") ? [] : ["--at", NOW];
+  const command = ["explain", "team-a/prod-1", "-f", "fleet.yaml", ...at, ...args];
   const { code, stdout, stderr } = await hookpolicy(command, { cwd });
   assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
   return stdout;
@@ -138,6 +139,42 @@ test("the verdicts ahead have what a rollout holds, until a window of its stage 
       ["Blocked", "2026-11-23T12:00:00.000Z"],
     ],
   );
+});
+
+describe("a stage that soaks", () => {
+  const canary = { name: "canary", clusterSelector: { matchLabels: { wave: "canary" } }, minSuccessTime: "24h" };
+  const soaking = { name: "canary", members: 1, ...counts, succeeded: 1, soakingSince: NOW };
+  const rest = { name: "rest", members: 4, ...counts };
+  const object = rollout(
+    { stages: [canary, { name: "rest" }] },
+    { targets: [{ version: VERSION, stages: [soaking, rest] }], next: [next("prod-1")] },
+  );
+
+  test("has passed at an instant after the end of its soak", async (t) => {
+    const before = await explained(t, [object], "--at", "2026-11-22T11:59:59Z");
+    assert.match(before, /^Blocked: [^]*waits for stage canary, which soaks until 2026-11-22T12:00:00Z/);
+    const after = await explained(t, [object], "--at", "2026-11-22T12:00:00Z");
+    assert.match(after, /^Allowed: [^]*HookRollout upgrades: Allowed \(SlotFree\)/);
+  });
+
+  test("holds in the verdicts ahead until then", () => {
+    const fleet = new Fleet([namespace, cluster, object] as RawObject[], {
+      served: ALL_HOOKS,
+      maxOverrideMs: 0,
+      now: new Date(NOW),
+    });
+    const found = fleet.cluster("team-a", "prod-1");
+    assert.ok(found);
+    const options = { cluster: found, now: new Date(NOW), unread: [], live: true };
+    const [spans] = spansAhead(fleet, options, new Date("2026-11-24T12:00:00Z"));
+    assert.deepEqual(
+      spans?.map(({ verdict, from }) => [verdict, from.toISOString()]),
+      [
+        ["Blocked", "2026-11-21T12:00:00.000Z"],
+        ["Allowed", "2026-11-22T12:00:00.000Z"],
+      ],
+    );
+  });
 });
 
 describe("a rollout", () => {

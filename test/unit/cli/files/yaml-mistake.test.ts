@@ -113,6 +113,11 @@ const CASES: Readonly<Record<string, readonly [text: string, place: string, mess
     "2:8",
     "no text begins with * in YAML: put the value in quotes",
   ],
+  "a tag of CloudFormation": [
+    'a: !Sub "${B}"\n',
+    "1:4",
+    "!Sub is a YAML tag, which Kubernetes does not know: if the file is for another program, leave it out; if it begins a text, put that in quotes",
+  ],
   "a negation": ["a: !has(b.c)\n", "1:4", "no text begins with ! in YAML: put the value in quotes"],
   "a negation before another error": [
     "a: !has(b.c)\nb: 'c' in d\n",

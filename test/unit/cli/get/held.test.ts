@@ -154,6 +154,13 @@ test("rows are out of date where the operator has shown no sign of life since", 
     assert.doesNotMatch(heldText(alive, view()), /sign of life/);
 });
 
+test("that Leases cannot be read is told, instead of an age of the rows", () => {
+  const operatorUnread = "you may not list leases.coordination.k8s.io";
+  const fleet = { ...heldBy([policy("a", [row("c1")])]), operatorUnread };
+  assert.match(heldText(fleet, view()), /^you may not list leases.*whether these rows are up to date$/m);
+  assert.doesNotMatch(heldText({ ...heldBy([policy("a", [])]), operatorUnread }, view()), /may not list/);
+});
+
 test("of a namespace, only its Clusters are told", () => {
   const objects = [policy("a", [row("c1"), row("c2", { namespace: "team-b" })])];
   assert.deepEqual(names(objects, "team-b"), ["a c2"]);

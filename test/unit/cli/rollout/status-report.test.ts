@@ -118,6 +118,14 @@ describe("the heading says", () => {
     string,
   ])[] = [
     ["that it is in force", {}, readyStatus(), "(Upgrade): in force"],
+    [
+      "that it selects nothing",
+      {},
+      readyStatus({
+        conditions: [{ ...READY!, reason: "SelectsNothing", message: "In force, but it selects no Cluster" }],
+      }),
+      "(Upgrade): in force, but it selects no Cluster",
+    ],
     ["that it audits", { mode: "Audit" }, readyStatus(), "(Upgrade, Audit): in force"],
     ["that it is paused", { paused: true }, readyStatus(), "paused: nothing more begins"],
     [

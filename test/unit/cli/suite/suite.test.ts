@@ -103,7 +103,7 @@ test("what is patched, created and deleted counts from that step on", async () =
   assert.deepEqual(found, Array(6).fill("passed"));
 });
 
-test("a wait counts from the instant at which the gates hold, also between the calls", async () => {
+test("a wait counts from the instant at which the gates are met, also between the calls", async () => {
   const steps = [
     { call: UPGRADE, expect: { verdict: "Blocked", gate: "night", nextChange: "2026-11-21T22:00:00Z" } },
     {
