@@ -17,10 +17,7 @@ interface Selected {
   readonly unknown: readonly Member[];
 }
 
-export function readiness(
-  rollout: CompiledRollout,
-  { isRebuilding, members, unknown }: Selected,
-): Finding[] {
+export function readiness(rollout: CompiledRollout, { isRebuilding, members, unknown }: Selected): Finding[] {
   const { problem, tooLarge, mode, paused } = rollout;
   if (problem !== undefined) {
     const message = `Holds every Cluster that it may select: ${problem}`;
@@ -57,7 +54,8 @@ function selectsNothing({ stages }: CompiledRollout, members: readonly Member[])
   const selecting = new Set(members.flatMap(({ stage, mayBeIn = [] }) => [stage, ...mayBeIn]));
   const empty = stages.find((stage) => !selecting.has(stage));
   if (empty === undefined) return undefined;
-  const wait = needsNone(empty.minSucceeded) || empty === stages.at(-1) ? "" : ", and later stages wait until it does";
+  const wait =
+    needsNone(empty.minSucceeded) || empty === stages.at(-1) ? "" : ", and later stages wait until it does";
   return `stage ${empty.name} selects no Cluster${wait}: check its selectors and the labels, or remove the stage`;
 }
 

@@ -55,9 +55,12 @@ async function loadSource(source: Source, options: LoadOptions): Promise<LoadedF
     ? parseText(source, read.text, options)
     : { objects: [], problems: [{ file: source.name, message: read.message }], ignored: 0 };
   const { objects, problems } = loaded;
-  const isForeign =
-    !source.named && read.text !== undefined && options.meant?.test(read.text) === false && problems.length > 0;
-  return isForeign ? { objects, problems: [], ignored: 0, skipped: [source.name] } : loaded;
+  const isSkipped =
+    !source.named &&
+    read.text !== undefined &&
+    options.meant?.test(read.text) === false &&
+    problems.length > 0;
+  return isSkipped ? { objects, problems: [], ignored: 0, skipped: [source.name] } : loaded;
 }
 
 function parseText({ name: file, named }: Source, text: string, { progress }: LoadOptions): LoadedFiles {
@@ -67,7 +70,7 @@ function parseText({ name: file, named }: Source, text: string, { progress }: Lo
   const objects: SourceObject[] = [];
   const found: FileProblem[] = problems.map((problem) => ({ file, ...problem }));
   let ignored = 0;
-  for (const { value, ...place } of documents.flatMap(objectsIn)) {
+  for (const { value, ...place } of documents.flatMap((each) => objectsIn(each))) {
     const message = objectProblem(value);
     if (message === undefined) objects.push({ file, object: fieldsOf(value), ...place, lines });
     else if (!named && isForeign(value)) ignored += 1;
@@ -86,16 +89,9 @@ function parseText({ name: file, named }: Source, text: string, { progress }: Lo
  * `kubectl get -o yaml` prints a List, `kubectl get --raw` a list with a kind of its own, whose items can lack their kind, and
  * `jq .items` an array. As with kubectl, a list can contain others.
  */
-function objectsIn(document: ParsedDocument): readonly ParsedDocument[] {
-  const objects: ParsedDocument[] = [];
-  // Without recursion: lists can be nested deeply.
-  const left = [document];
-  for (let next = left.pop(); next !== undefined; next = left.pop()) {
-    const items = itemsOf(next);
-    if (items === undefined) objects.push(next);
-    else left.push(...items.toReversed());
-  }
-  return objects;
+function objectsIn(document: ParsedDocument, depth = 0): readonly ParsedDocument[] {
+  const items = depth > MAX_DEPTH ? undefined : itemsOf(document);
+  return items === undefined ? [document] : items.flatMap((item) => objectsIn(item, depth + 1));
 }
 
 /** `undefined`: it is no list, or an empty one with a kind, which says that there is no object of the kind. */

@@ -8,8 +8,6 @@ import { codeOf } from "../../lib/thrown.ts";
 import type { Progress } from "../terminal/progress-line.ts";
 import type { FileProblem } from "./parsed.ts";
 
-const { basename, join, relative, resolve, sep } = nodePath;
-
 export interface Source {
   /** The path as the user wrote it, or below the folder that the user named; "-" is standard input. */
   readonly name: string;
@@ -44,10 +42,12 @@ export async function sourcesOf(
   for (const path of paths) {
     const found = await expand(path, cwd);
     if ("message" in found) problems.push(found);
-    else
-      for (const source of found)
-        if (source.named || !isExcluded(source.name, { folder: path, exclude, cwd }))
-          sources.set(identity(source, cwd), source);
+    else {
+      const kept = found.filter(
+        ({ name, named }) => named || !isExcluded(name, { folder: path, exclude, cwd }),
+      );
+      for (const source of kept) sources.set(identity(source, cwd), source);
+    }
   }
   return { sources: [...sources.values()], problems };
 }
@@ -62,28 +62,28 @@ interface Exclusion {
 /** Whether a pattern matches it or a folder above it: from here, from the named folder, or, without a slash, anywhere. */
 function isExcluded(file: string, { folder, exclude, cwd }: Exclusion): boolean {
   if (exclude.length === 0) return false;
-  const steps = relative(folder, file).split(sep);
-  const above = steps.map((_, index) => steps.slice(0, index + 1).join(sep));
+  const steps = nodePath.relative(folder, file).split(nodePath.sep);
+  const above = steps.map((_, index) => steps.slice(0, index + 1).join(nodePath.sep));
   return exclude
     .map((pattern) => pattern.replace(/^\.\/|\/$/g, ""))
     .some((pattern) =>
       above.some((path) => {
-        const here = relative(cwd, resolve(cwd, folder, path));
-        const names = pattern.includes("/") ? [path, here] : [path, here, basename(path)];
+        const here = nodePath.relative(cwd, nodePath.resolve(cwd, folder, path));
+        const names = pattern.includes("/") ? [path, here] : [path, here, nodePath.basename(path)];
         return names.some((name) => nodePath.matchesGlob(name, pattern));
       }),
     );
 }
 
 function identity({ name }: Source, cwd: string): string {
-  return name === "-" ? "-" : resolve(cwd, name);
+  return name === "-" ? "-" : nodePath.resolve(cwd, name);
 }
 
 async function expand(path: string, cwd: string): Promise<readonly Source[] | FileProblem> {
   if (path === "") return { file: '""', message: "the path is empty" };
   if (path === "-") return [{ name: "-", named: true }];
   try {
-    const found = await fs.stat(resolve(cwd, path));
+    const found = await fs.stat(nodePath.resolve(cwd, path));
     if (found.isDirectory()) {
       const message = "the folder holds no .yaml, .yml or .json file";
       return sourcesIn(await filesBelow(path, cwd), { file: path, message });
@@ -119,13 +119,13 @@ async function isFile(path: string): Promise<boolean> {
 
 /** Skips .git, .github and the like. Links to folders are not followed, because they can form cycles. */
 async function filesBelow(folder: string, cwd: string): Promise<string[]> {
-  const entries = await fs.readdir(resolve(cwd, folder), { withFileTypes: true });
+  const entries = await fs.readdir(nodePath.resolve(cwd, folder), { withFileTypes: true });
   const below = entries
     .filter(({ name }) => !name.startsWith(".") && name !== "node_modules")
     .map(async (entry) => {
-      const path = join(folder, entry.name);
+      const path = nodePath.join(folder, entry.name);
       if (entry.isDirectory()) return await filesBelow(path, cwd);
-      return MANIFEST.test(entry.name) && (await isFile(resolve(cwd, path))) ? [path] : [];
+      return MANIFEST.test(entry.name) && (await isFile(nodePath.resolve(cwd, path))) ? [path] : [];
     });
   return (await Promise.all(below)).flat();
 }
@@ -133,7 +133,7 @@ async function filesBelow(folder: string, cwd: string): Promise<string[]> {
 async function filesMatching(pattern: string, cwd: string): Promise<string[]> {
   const names: string[] = [];
   for await (const name of fs.glob(pattern, { cwd })) {
-    if (MANIFEST.test(name) && (await isFile(resolve(cwd, name)))) names.push(name);
+    if (MANIFEST.test(name) && (await isFile(nodePath.resolve(cwd, name)))) names.push(name);
   }
   return names;
 }

@@ -110,7 +110,13 @@ async function check(paths: readonly string[], flags: Flags): Promise<Validation
   const { validateObjects } = await import("./validation.ts");
   const { servedHooks } = await import("../../api/hook-catalog.ts");
   const progress = new Progress();
-  const { objects, broken = new Map(), skipped = [], kustomizations: _, ...loaded } = await loadPaths(paths, {
+  const {
+    objects,
+    broken = new Map(),
+    skipped = [],
+    kustomizations: _,
+    ...loaded
+  } = await loadPaths(paths, {
     progress,
     meant: OWN,
     ...(flags.exclude !== undefined && { exclude: flags.exclude }),

@@ -86,7 +86,7 @@ function summary(
       : []),
     ...(skipped.length > 0
       ? [
-          `${counted(skipped.length, "file")} skipped, neither YAML nor JSON of Kubernetes and without a word of HookPolicy: ${firstNames(skipped, 3)}`,
+          `${counted(skipped.length, "file")} skipped, not readable and without a mention of HookPolicy: ${firstNames(skipped, 3)}`,
         ]
       : []),
   ];

@@ -374,7 +374,10 @@ test("the same status again is no change", () => {
 });
 
 describe("the condition Ready says that", () => {
-  const saying = (spec: Partial<HookRolloutSpec>, fleet: readonly Fleet[]): readonly (string | undefined)[] => {
+  const saying = (
+    spec: Partial<HookRolloutSpec>,
+    fleet: readonly Fleet[],
+  ): readonly (string | undefined)[] => {
     const [found] = statusOf({ spec, fleet }).conditions ?? [];
     return [found?.status, found?.reason, found?.message];
   };
@@ -382,7 +385,10 @@ describe("the condition Ready says that", () => {
   test("the rollout selects no Cluster", () => {
     const [status, reason, message] = saying({ stages: STAGES }, []);
     assert.deepEqual([status, reason], ["True", REASON.SelectsNothing]);
-    assert.match(message ?? "", /^In force, but it selects no Cluster, and limits nothing: check spec\.namespaceSelector/);
+    assert.match(
+      message ?? "",
+      /^In force, but it selects no Cluster, and limits nothing: check spec\.namespaceSelector/,
+    );
   });
 
   test("a stage does, for which later ones wait", () => {
@@ -390,7 +396,10 @@ describe("the condition Ready says that", () => {
     assert.equal(reason, REASON.SelectsNothing);
     assert.match(message ?? "", /stage canary selects no Cluster, and later stages wait until it does/);
     const allowed = [{ ...STAGES[0]!, minSucceeded: 0 }, STAGES[1]!];
-    assert.match(saying({ stages: allowed }, [{ name: "a" }])[2] ?? "", /stage canary selects no Cluster: check/);
+    assert.match(
+      saying({ stages: allowed }, [{ name: "a" }])[2] ?? "",
+      /stage canary selects no Cluster: check/,
+    );
   });
 
   test("all select some", () => {

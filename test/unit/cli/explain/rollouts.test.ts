@@ -142,7 +142,11 @@ test("the verdicts ahead have what a rollout holds, until a window of its stage 
 });
 
 describe("a stage that soaks", () => {
-  const canary = { name: "canary", clusterSelector: { matchLabels: { wave: "canary" } }, minSuccessTime: "24h" };
+  const canary = {
+    name: "canary",
+    clusterSelector: { matchLabels: { wave: "canary" } },
+    minSuccessTime: "24h",
+  };
   const soaking = { name: "canary", members: 1, ...counts, succeeded: 1, soakingSince: NOW };
   const rest = { name: "rest", members: 4, ...counts };
   const object = rollout(

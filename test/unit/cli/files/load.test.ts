@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import test, { describe } from "node:test";
-import { stringify } from "yaml";
+import test from "node:test";
 import { type LoadedFiles, loadPaths, type SourceObject } from "../../../../src/cli/files/load.ts";
 import { MAX_BYTES } from "../../../../src/cli/files/read.ts";
 import { type Files, folder } from "../program.ts";
@@ -198,118 +197,6 @@ test("the items of a List are objects of their own, also behind empty documents"
     ["ConfigMap", "A", "B"],
   );
   assert.deepEqual(objects[2]?.position("kind"), { line: 12, column: 9 });
-});
-
-describe("every form of a list is read alike, named or in a folder:", () => {
-  const a = { apiVersion: "velero.io/v1", kind: "Backup", metadata: { name: "a" } };
-  const b = { apiVersion: "velero.io/v1", kind: "Backup", metadata: { name: "b" } };
-  const bare = ({ metadata }: typeof a): object => ({ metadata });
-  const list = (...items: unknown[]): object => ({ apiVersion: "v1", kind: "List", items });
-  const typed = (items: unknown): object => ({ apiVersion: "velero.io/v1", kind: "BackupList", items });
-  const FORMS: Record<string, readonly unknown[]> = {
-    "two documents": [a, b],
-    "a List": [list(a, b)],
-    "a list of the kind, whose items lack it": [typed([bare(a), bare(b)])],
-    "a list of the kind, whose items have it": [typed([a, b])],
-    "a List of lists": [list(typed([bare(a)]), list(list(), list(b)))],
-    "an array": [[a, b]],
-    "an array of lists": [[list(a), typed([bare(b)])]],
-    "a List and an object": [list(a), b],
-  };
-  const WRITTEN: Record<string, (form: readonly unknown[]) => string> = {
-    "x.yaml": (form) => form.map((each) => `---\n${stringify(each)}`).join(""),
-    "x.json": (form) => form.map((each) => `${JSON.stringify(each, null, 2)}\n`).join(""),
-    "lines.json": (form) => form.map((each) => JSON.stringify(each)).join("\n"),
-    "both.yaml": (form) => form.map((each) => JSON.stringify(each)).join("\n---\n"),
-  };
-  for (const [name, form] of Object.entries(FORMS))
-    test(name, async (t) => {
-      for (const [file, write] of Object.entries(WRITTEN))
-        for (const path of [`p/${file}`, "p"]) {
-          const { objects, problems, ignored } = await loaded(t, { [`p/${file}`]: write(form) }, [path]);
-          assert.deepEqual({ problems, ignored }, { problems: [], ignored: 0 }, file);
-          assert.deepEqual(
-            objects.map(({ object }) => object),
-            [a, b],
-            file,
-          );
-        }
-    });
-
-  test("an empty one has no objects, and says so of its kind", async (t) => {
-    const files = {
-      "p/a.json": JSON.stringify(list()),
-      "p/b.json": JSON.stringify(typed([])),
-      "p/c.json": JSON.stringify(typed(null)),
-      "p/d.json": "[]",
-      "p/e.json": JSON.stringify(list(typed([]))),
-      "p/f.json": JSON.stringify({ ...list(), items: null }),
-    };
-    for (const paths of [["p"], Object.keys(files)]) {
-      const { objects, problems } = await loaded(t, files, paths);
-      assert.deepEqual(problems, []);
-      assert.deepEqual(
-        objects.map(({ file, object }) => [file, object["kind"]]),
-        ["b", "c", "e"].map((name) => [`p/${name}.json`, "BackupList"]),
-      );
-    }
-  });
-
-  test("places are those of the file", async (t) => {
-    const text = `${JSON.stringify(a)}\n[\n  ${JSON.stringify(list(b))}\n]\n`;
-    const { objects } = await loaded(t, { "x.json": text }, ["x.json"]);
-    const column = text.split("\n")[2]?.indexOf('{"name":"b"}') ?? 0;
-    assert.deepEqual(objects[1]?.position("metadata.name", "key"), { line: 3, column: column + 2 });
-  });
-});
-
-describe("in a folder, a file that cannot be read", () => {
-  const FOREIGN = {
-    "repo/ci.yml": "job:\n  script: !reference [.setup, script]\n",
-    "repo/cfn.yaml": 'A:\n  B: !Sub "${C}-b"\n',
-    "repo/mkdocs.yml": "a:\n  - b: !!python/name:material.extensions.emoji.twemoji\n",
-    "repo/charts/x/templates/cm.yaml": 'kind: ConfigMap\nname: {{ include "x.name" . }}\n',
-    "repo/binary.json": Buffer.from([1, 0, 2]),
-    "repo/latin.yaml": Buffer.from([0x61, 0x3a, 0x20, 0xe4]),
-    "repo/empty.json": "",
-    "repo/backstage.yaml": "kind: Component\n",
-  };
-  const meant = /hookpolicy/i;
-
-  test("is skipped, and named, if it does not mention what the command reads", async (t) => {
-    const cwd = await folder(t, { ...FOREIGN, "repo/p.yaml": CONFIG });
-    for (const path of ["repo", "repo/**"]) {
-      const { objects, problems, skipped } = await loadPaths([path], { cwd, meant });
-      assert.deepEqual(problems, []);
-      assert.deepEqual(
-        objects.map(({ file }) => file),
-        ["repo/p.yaml"],
-      );
-      assert.deepEqual(skipped, Object.keys(FOREIGN).toSorted());
-    }
-  });
-
-  test("is a problem if it does, is named, or the command takes all", async (t) => {
-    const cwd = await folder(t, { ...FOREIGN, "other/a.yaml": "# HookPolicy\na: !b c\n" });
-    const count = async (paths: readonly string[], options = {}): Promise<number> =>
-      (await loadPaths(paths, { cwd, ...options })).problems.length;
-    assert.equal(await count(["other"], { meant }), 1);
-    assert.equal(await count(["repo/ci.yml"], { meant }), 1);
-    assert.equal(await count(["repo"]), Object.keys(FOREIGN).length);
-  });
-});
-
-test("a pattern excludes files and folders below a folder", async (t) => {
-  const names = ["p/a.yaml", "p/b.tmpl.yaml", "p/charts/x/templates/c.yaml", "p/charts/x/d.yaml"];
-  const cwd = await folder(t, Object.fromEntries(names.map((name) => [name, CONFIG])));
-  const left = async (...exclude: string[]): Promise<string[]> =>
-    (await loadPaths(["p"], { cwd, exclude })).objects.map(({ file }) => file);
-  assert.deepEqual(await left("templates"), [names[0], names[1], names[3]]);
-  assert.deepEqual(await left("*.tmpl.yaml", "charts"), [names[0]]);
-  assert.deepEqual(await left("charts/*/templates/"), [names[0], names[1], names[3]]);
-  assert.deepEqual(await left("./p/charts/**"), [names[0], names[1]]);
-  assert.deepEqual(await left("x/d.yaml"), [names[0], names[1], names[3], names[2]].toSorted());
-  assert.equal((await loadPaths(["p/a.yaml"], { cwd, exclude: ["p"] })).objects.length, 1);
 });
 
 const POLICY = `# a comment

@@ -158,7 +158,11 @@ describe("an object that stands twice in files, with differences,", () => {
       ],
     },
   });
-  const files = { "fleet/a.yaml": BASE, "fleet/b.yaml": backup("Completed"), "fleet/c.yaml": backup("Failed") };
+  const files = {
+    "fleet/a.yaml": BASE,
+    "fleet/b.yaml": backup("Completed"),
+    "fleet/c.yaml": backup("Failed"),
+  };
 
   test("is an error with both places if a gate looks at its kind", async (t) => {
     const cwd = await folder(t, { ...files, "policy.yaml": GATE, "rollout.yaml": ROLLOUT });

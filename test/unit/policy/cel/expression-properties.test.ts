@@ -221,16 +221,18 @@ test("a problem says nothing that was observed", () => {
 });
 
 describe("forms that say the same agree, whatever an object contains:", () => {
-  const json = fc.letrec<{ value: unknown }>((tie) => ({
+  const content = fc.letrec<{ value: unknown }>((tie) => ({
     value: fc.oneof(
       { maxDepth: 3, withCrossShrink: true },
       fc.constantFrom(null, true, false, 0, 1, 2.5, -1, "", "a", "1", "\u{1F600}"),
       fc.array(tie("value"), { maxLength: 4 }),
-      fc.dictionary(fc.constantFrom("a", "b", "__proto__", "constructor", "a/b"), tie("value"), { maxKeys: 4 }),
+      fc.dictionary(fc.constantFrom("a", "b", "__proto__", "constructor", "a/b"), tie("value"), {
+        maxKeys: 4,
+      }),
     ),
   })).value;
-  const map = fc.dictionary(fc.constantFrom("a", "b", "size", "a/b"), json, { maxKeys: 4 });
-  const list = fc.array(json, { maxLength: 5 });
+  const map = fc.dictionary(fc.constantFrom("a", "b", "size", "a/b"), content, { maxKeys: 4 });
+  const list = fc.array(content, { maxLength: 5 });
   const LAWS: Readonly<Record<string, string>> = {
     "has() and in": "has(object.m.a) == ('a' in object.m)",
     "in and exists of a list": "(object.x in object.l) == object.l.exists(e, e == object.x)",
@@ -243,7 +245,8 @@ describe("forms that say the same agree, whatever an object contains:", () => {
     "size of a list and empty": "(size(object.l) == 0) == (object.l == [])",
     "size of a map and empty": "(size(object.m) == 0) == (object.m == {})",
     "size and .size()": "size(object.l) == object.l.size() && size(object.m) == object.m.size()",
-    "size and map": "size(object.l) == size(object.l.map(e, 1)) && size(object.m) == size(object.m.map(k, k))",
+    "size and map":
+      "size(object.l) == size(object.l.map(e, 1)) && size(object.m) == size(object.m.map(k, k))",
     "size and exists of a map": "(size(object.m) > 0) == object.m.exists(k, true)",
     "in and exists of a map, unless the field is null":
       "object.m.exists(k, k == 'a' && object.m[k] != null) == ('a' in object.m)",
@@ -255,7 +258,7 @@ describe("forms that say the same agree, whatever an object contains:", () => {
       const { expression, problems } = compileExpression(source, "object");
       assert.deepEqual(problems, []);
       fc.assert(
-        fc.property(map, list, json, json, (m, l, x, y) => {
+        fc.property(map, list, content, content, (m, l, x, y) => {
           const object = { m, l, x, y };
           const variables = { cluster: viewCluster({}), object, now: new Date(0) };
           assert.deepEqual(expression?.evaluate(variables), { ok: true, value: true });
