@@ -1,7 +1,12 @@
 /** Reads from a Cluster which hooks Cluster API calls or will call, and which hooks the Cluster has passed. */
 
 import { STEP_HOOKS, type ServedHooks } from "../api/hook-catalog.ts";
-import { BEFORE_UPGRADE_ANNOTATION, type Cluster, OK_TO_DELETE_ANNOTATION } from "../api/meta.ts";
+import {
+  BEFORE_UPGRADE_ANNOTATION,
+  type Cluster,
+  type ObjectMeta,
+  OK_TO_DELETE_ANNOTATION,
+} from "../api/meta.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtime-hooks.ts";
 import { readTimestamp } from "../policy/instant.ts";
 import { lookup } from "../policy/selector.ts";
@@ -21,13 +26,13 @@ export function isAwaited(hook: HookName, cluster: Cluster, served: Served): boo
   if (topology === undefined || paused || !isPossible(hook, cluster, served)) return false;
   if (hook === "BeforeClusterCreate" || hook === "BeforeClusterDelete") return true;
   // This annotation blocks the upgrade, too, with the same condition, but Cluster API then calls no extension.
-  if (hook === "BeforeClusterUpgrade" && Object.keys(metadata.annotations ?? {}).some(isOwnHold))
-    return false;
+  if (hook === "BeforeClusterUpgrade" && ownHolds(metadata).length > 0) return false;
   return progress?.heldAt === hook && !(STEP_HOOKS.has(hook) && isOfEarlierStep(cluster));
 }
 
-function isOwnHold(annotation: string): boolean {
-  return annotation.startsWith(BEFORE_UPGRADE_ANNOTATION);
+/** The annotations by which Cluster API itself holds an upgrade. */
+export function ownHolds({ annotations = {} }: ObjectMeta): readonly string[] {
+  return Object.keys(annotations).filter((key) => key.startsWith(BEFORE_UPGRADE_ANNOTATION));
 }
 
 export function isPossible(hook: HookName, cluster: Cluster, served: Served): boolean {

@@ -38,7 +38,7 @@ export function ClusterPage({ name, params, live, hooks }: Props): VNode | null 
         />
       </div>
       <Alarm tornDown={value?.report.tornDown} />
-      <Notes notes={[error, ...(value?.report.notes ?? [])]} />
+      <Notes notes={[error, value?.report.ownHold, ...(value?.report.notes ?? [])]} />
       {value !== undefined && (
         <TimeSlider
           from={new Date(value.from)}

@@ -8,6 +8,8 @@ export interface ExplainJson {
   };
   /** The instant that is explained. */
   at: string;
+  /** Why Cluster API itself holds the upgrade, without asking; absent: it does not. */
+  ownHold?: string;
   /** Others than Cluster API delete what the Cluster owns, or will; absent: nothing shows that. */
   tornDown?: {
     reason: "ForegroundDeletion" | "OwnedObjectsDeleted";

@@ -12,7 +12,7 @@ import type { Decision, Verdict } from "../../policy/decision.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
 import { requestOf } from "../fleet/admission-request.ts";
 import { REQUEST_HOOKS, type RequestName } from "../fleet/request-names.ts";
-import { MINOR_STEPS, notCalled, omittedRows } from "../fleet/caveats.ts";
+import { heldByClusterAPI, MINOR_STEPS, notCalled, omittedRows } from "../fleet/caveats.ts";
 import { comingFrom, expectedCall, skipsMinor } from "../../operations/call.ts";
 import { type ExplainedPolicy, explainPolicy } from "./policy-explanation.ts";
 import { explainRequest, verdictAt } from "./request-explanation.ts";
@@ -58,6 +58,8 @@ export interface Explanation {
   readonly at: Date;
   /** Others delete what the Cluster owns, or will. */
   readonly tornDown?: TearDown;
+  /** Why Cluster API holds the upgrade without asking. */
+  readonly ownHold?: string;
   /** Notes besides the policies: why no hook is called, what could not be read, and what is left out. */
   readonly notes: readonly string[];
   readonly operations: readonly ExplainedOperation[];
@@ -85,25 +87,49 @@ export interface ExplainedOperation extends WayOut {
   readonly rollouts: readonly ExplainedRollout[];
 }
 
+const UPGRADE = "BeforeClusterUpgrade" satisfies HookName;
+
 export function explain(fleet: Fleet, options: ExplainOptions): Explanation {
-  const { cluster, hook, request, at, now, unread } = options;
+  const { cluster, at, now } = options;
   const { namespace = "", name, uid } = cluster.metadata;
   const found = subjects(fleet, options);
   const torn = findTearDowns(fleet)(cluster);
+  const ownHold = ownHoldOf(fleet, options);
   return {
     cluster: { namespace, name, uid },
     at: at ?? now,
     ...(torn !== undefined && { tornDown: torn }),
+    ...(ownHold?.isNow === true && { ownHold: ownHold.text }),
     notes: [
-      options.silence,
-      request && notReviewedNote(request, options),
-      notCalled(cluster),
-      ...unread.map(({ text }) => text),
-      hook === undefined && request === undefined ? omittedRows(fleet, cluster) : undefined,
+      ...notesOf(fleet, options),
+      ownHold?.isNow === false ? ownHold.text : undefined,
       found.some(({ call }) => skipsMinor(call)) ? MINOR_STEPS : undefined,
     ].filter((note) => note !== undefined),
     operations: found.map((subject) => explainOperation(fleet, subject, options)),
   };
+}
+
+function notesOf(fleet: Fleet, options: ExplainOptions): readonly (string | undefined)[] {
+  const { cluster, hook, request, unread } = options;
+  return [
+    options.silence,
+    request && notReviewedNote(request, options),
+    notCalled(cluster),
+    ...unread.map(({ text }) => text),
+    hook === undefined && request === undefined ? omittedRows(fleet, cluster) : undefined,
+  ];
+}
+
+interface OwnHold {
+  readonly text: string;
+  /** Otherwise it would hold the upgrade that is asked about. */
+  readonly isNow: boolean;
+}
+
+function ownHoldOf({ served }: Fleet, { cluster, hook, request }: ExplainOptions): OwnHold | undefined {
+  if (request !== undefined || (hook ?? UPGRADE) !== UPGRADE) return undefined;
+  const text = heldByClusterAPI(cluster, served, hook === UPGRADE);
+  return text === undefined ? undefined : { text, isNow: cluster.progress?.heldAt === UPGRADE };
 }
 
 /** The objects that gates look at for the whole explanation. */

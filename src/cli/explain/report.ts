@@ -30,18 +30,19 @@ interface View extends TextOptions {
 }
 
 export function explanationLines(explanation: Explanation, options: TextOptions): string[] {
-  const { cluster, at, operations, notes, tornDown } = explanation;
+  const { cluster, at, operations, notes, tornDown, ownHold } = explanation;
   const name = namespacedName(cluster);
   const blocks = operations.map((operation) => operationLines(operation, { ...options, name, at }));
   const none = [
     `No operation of Cluster ${name} is held, and none waits for an answer.`,
     `To see what a hook would be answered: ${options.program} explain ${name} --hook BeforeClusterDelete${options.connection}`,
   ];
-  const all = blocks.length === 0 && !options.requested ? [none] : blocks;
+  const isFree = blocks.length === 0 && !options.requested && ownHold === undefined;
+  const held = ownHold === undefined ? [] : wrapped(`Blocked: ${ownHold}`, options.columns ?? Infinity, "  ");
   const warnings = notes.flatMap((note) =>
     wrapped(`note: ${note}`, options.columns ?? Infinity, "  ").map(options.colour.yellow),
   );
-  return paragraphs([alarmLines(tornDown, options), warnings, ...all]);
+  return paragraphs([alarmLines(tornDown, options), held, warnings, ...(isFree ? [none] : blocks)]);
 }
 
 function alarmLines(tornDown: Explanation["tornDown"], options: TextOptions): string[] {

@@ -4,7 +4,8 @@ import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
 import { printable } from "../../lib/printable.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { matches } from "../../policy/decide.ts";
-import { truncate } from "../../policy/message.ts";
+import { hasBegun, ownHolds, type Served } from "../../operations/shows.ts";
+import { shellQuote, truncate } from "../../policy/message.ts";
 import type { Fleet } from "./fleet.ts";
 import type { RawObject } from "./kinds.ts";
 
@@ -12,6 +13,28 @@ import type { RawObject } from "./kinds.ts";
 export function notCalled({ topology, paused }: Cluster): string | undefined {
   if (topology === undefined) return "Cluster API calls no hook for the Cluster: it has no spec.topology";
   return paused ? "Cluster API calls no hook for the Cluster while it is paused" : undefined;
+}
+
+/**
+ * Why Cluster API holds, or would hold, an upgrade without asking; `undefined`: it asks. `isAsked`: whether the question is about
+ * the next upgrade.
+ */
+export function heldByClusterAPI(cluster: Cluster, served: Served, isAsked: boolean): string | undefined {
+  const { metadata, progress } = cluster;
+  const found = ownHolds(metadata);
+  const isHeld = progress?.heldAt === "BeforeClusterUpgrade";
+  if (found.length === 0 || hasBegun(cluster, served) || !(isHeld || isAsked)) return undefined;
+  const { namespace = "", name } = metadata;
+  const words = [
+    "annotate",
+    "clusters.cluster.x-k8s.io",
+    "-n",
+    namespace,
+    name,
+    ...found.map((key) => `${key}-`),
+  ];
+  const which = `annotation${found.length === 1 ? "" : "s"} ${found.join(", ")}`;
+  return `Cluster API itself ${isHeld ? "holds" : "would hold"} the upgrade because of ${which}, and asks no policy and no rollout before that is removed: ${["kubectl", ...words].map(shellQuote).join(" ")}`;
 }
 
 /** Why Cluster API's last call about the Cluster failed, as its condition tells; `undefined`: it does not tell so. */

@@ -1,0 +1,53 @@
+/** Upgrades that Cluster API holds itself, without asking. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { folder } from "../program.ts";
+import { hookpolicy } from "../resident.ts";
+
+const cluster = (annotations: object): object => ({
+  apiVersion: "cluster.x-k8s.io/v1beta2",
+  kind: "Cluster",
+  metadata: { namespace: "team-a", name: "prod-1", uid: "5d2c", generation: 1, annotations },
+  spec: { topology: { classRef: { name: "lab" }, version: "v1.35.0" } },
+});
+
+async function explained(
+  t: test.TestContext,
+  objects: readonly object[],
+  ...args: readonly string[]
+): Promise<string> {
+  const text = objects.map((object) => JSON.stringify(object)).join("\n---\n");
+  const cwd = await folder(t, { "fleet.yaml": text });
+  const { code, stdout, stderr } = await hookpolicy(
+    ["explain", "team-a/prod-1", "-f", "fleet.yaml", ...args],
+    {
+      cwd,
+    },
+  );
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
+  return stdout;
+}
+
+test("an annotation by which Cluster API holds the upgrade itself is named as the holder", async (t) => {
+  const key = "before-upgrade.hook.cluster.cluster.x-k8s.io/backup";
+  const annotated = cluster({ [key]: "" });
+  const blocking = {
+    type: "TopologyReconciled",
+    status: "False",
+    reason: "LifecycleHookBlocking",
+    observedGeneration: 1,
+    message: `Following hooks are blocking upgrade: BeforeClusterUpgrade: annotation ${key} is set`,
+  };
+  const held = await explained(t, [{ ...annotated, status: { conditions: [blocking] } }]);
+  assert.equal(
+    held,
+    `Blocked: Cluster API itself holds the upgrade because of annotation ${key}, and asks no policy and no rollout before that is removed: kubectl annotate clusters.cluster.x-k8s.io -n team-a prod-1 ${key}-\n`,
+  );
+  const asked = await explained(t, [annotated], "--hook", "BeforeClusterUpgrade", "--to-version", "v1.36.0");
+  assert.match(
+    asked,
+    /^note: Cluster API itself would hold the upgrade because of annotation before-upgrade/,
+  );
+  assert.doesNotMatch(await explained(t, [annotated], "--hook", "BeforeClusterDelete"), /before-upgrade/);
+});
