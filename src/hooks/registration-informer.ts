@@ -23,6 +23,8 @@ import {
 } from "./registration.ts";
 
 const KNOWN_POLL_MS = 50;
+/** Cluster API discovers an extension within seconds of its registration, unless it runs without its Runtime SDK. */
+const DISCOVERY_MS = 60_000;
 
 export interface RegistrationsOptions {
   readonly client: Pick<KubeClient, "getPath" | "list" | "watch">;
@@ -61,7 +63,7 @@ export class Registrations {
     return this.informer.synced() ? "Known" : "Unknown";
   }
 
-  /** "Unknown" until the first list; `undefined` also if the operator may not read ExtensionConfigs. */
+  /** "Unknown" until the first list, and until a new ExtensionConfig is discovered; `undefined` also if the operator may not read ExtensionConfigs. */
   readonly notCalled = (policy: CompiledPolicy): Unavailable | "Unknown" | undefined => {
     switch (this.state) {
       case "Unknown":
@@ -71,11 +73,18 @@ export class Registrations {
       case "NotServed":
         return notCalled(policy, [], undefined) && NOT_INSTALLED;
       case "Known": {
+        if (this.awaitsDiscovery()) return "Unknown";
         const namespace = this.#options.namespaces.get(policy.ref.namespace ?? "");
         return notCalled(policy, this.#ours(), namespace?.metadata.labels);
       }
     }
   };
+
+  /** Whether Cluster API has not looked yet at what was registered a moment ago. A change of it is a reason to check again. */
+  awaitsDiscovery(): boolean {
+    const ours = this.#ours();
+    return ours.length > 0 && ours.every(isNew);
+  }
 
   /** See misplaced(); `undefined` also while the ExtensionConfigs are not known. */
   misplaced(): string | undefined {
@@ -99,6 +108,11 @@ export class Registrations {
   #ours(): Registration[] {
     return this.informer.list().filter((each) => isOurs(each, this.#options.place.serviceName));
   }
+}
+
+function isNew({ discovered, metadata }: Registration): boolean {
+  const age = Date.now() - Date.parse(metadata.creationTimestamp ?? "");
+  return discovered === undefined && age < DISCOVERY_MS;
 }
 
 /** Cluster API rediscovers every ten minutes and writes the status when something has changed. */

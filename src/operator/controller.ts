@@ -269,7 +269,7 @@ function watchAvailability({ informers, registrations, lookAgain, registered, lo
       lookAgain();
     },
   );
-  const state = onChange(() => registrations.state, registered);
+  const state = onChange(() => `${registrations.state} ${registrations.awaitsDiscovery()}`, registered);
   const place = onChange(
     () => registrations.misplaced(),
     (why) => {

@@ -141,6 +141,20 @@ test("the newest version that is served is read", async (t) => {
   assert.equal(both.client.listed[0]?.version, "v1beta2");
 });
 
+test("that Cluster API has not looked yet at a new ExtensionConfig is no reason, and later one", async (t) => {
+  for (const [age, reason] of [
+    [5_000, "Unknown"],
+    [120_000, "NotDiscovered"],
+  ] as const) {
+    const creationTimestamp = new Date(Date.now() - age).toISOString();
+    const found = extension({}, []);
+    const item = { ...found, metadata: { ...found.metadata, creationTimestamp } };
+    const { registrations } = running(t, { items: [item] });
+    await until("the list", () => registrations.state === "Known");
+    assert.equal(reasonOf(registrations), reason);
+  }
+});
+
 test("what changes nothing for policies is no change", async (t) => {
   const { registrations, client, changes } = running(t, { items: [extension()] });
   await until("the list", () => registrations.state === "Known");
