@@ -1,7 +1,7 @@
 /** Every held operation: why, since when, until when, and the command that releases it. */
 
 import type { VNode } from "preact";
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { since, until } from "../cli/terminal/age.ts";
 import { CHOICES, filterHeld, valuesOf } from "./held-rows.ts";
 import type { Live } from "./live.ts";
@@ -16,6 +16,7 @@ const ROW_HEIGHTS = { wide: 64, narrow: 180 };
 export function HeldPage({ live, params }: { live: Live; params: Params }): VNode | null {
   const now = useNow();
   const shown = useMemo(() => filterHeld(live.rows, params), [live.rows, params]);
+  const [told, tell] = useTold();
   return (
     <section class="page fill">
       <Filters live={live} params={params} shown={shown} />
@@ -38,9 +39,12 @@ export function HeldPage({ live, params }: { live: Live; params: Params }): VNod
           rowHeights={ROW_HEIGHTS}
           keyOf={({ key }) => key}
           row={(row) => <Row row={row} now={now} />}
-          onKey={pressed}
+          onKey={(row, key) => pressed(row, key, tell)}
         />
       )}
+      <p class="told" role="status">
+        {told}
+      </p>
     </section>
   );
 }
@@ -50,9 +54,23 @@ function emptyText({ isReady, rows }: Live): string {
   return rows.length === 0 ? "Nothing is held." : "Nothing that is held matches.";
 }
 
-function pressed({ cluster, command }: HeldRow, key: string): void {
+function pressed({ cluster, command }: HeldRow, key: string, tell: (text: string) => void): void {
   if (key === "Enter") location.hash = clusterHref(cluster);
-  if (key === "c" && command !== undefined) void copyText(command);
+  if (key !== "c") return;
+  if (command === undefined) tell(`No command approves ${cluster}: press Enter to see what it waits for.`);
+  else void copyText(command).then(() => tell("Copied"));
+}
+
+const TOLD_MS = 4_000;
+
+/** A text that goes away by itself. */
+function useTold(): readonly [string, (text: string) => void] {
+  const [told, setTold] = useState("");
+  useEffect(() => {
+    const timer = setTimeout(() => setTold(""), TOLD_MS);
+    return () => clearTimeout(timer);
+  }, [told]);
+  return [told, setTold];
 }
 
 /** A Cluster can have a row for each policy and rollout that holds it. */

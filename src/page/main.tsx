@@ -6,6 +6,7 @@ import { useAnswer } from "./ask.ts";
 import { ClusterPage } from "./cluster.tsx";
 import { ClustersPage } from "./clusters.tsx";
 import { HeldPage } from "./held.tsx";
+import { Keys } from "./keys.tsx";
 import { connectLive, type Live, NOT_LIVE } from "./live.ts";
 import { Connection } from "./parts.tsx";
 import { RolloutsPage } from "./rollouts.tsx";
@@ -15,7 +16,8 @@ import { WindowsPage } from "./windows.tsx";
 import type { About } from "./wire.ts";
 
 function App() {
-  const route = useRoute();
+  const [showsKeys, setShowsKeys] = useState(false);
+  const route = useRoute(() => setShowsKeys(true));
   const [live, setLive] = useState(NOT_LIVE);
   useEffect(() => connectLive(setLive), []);
   const { value: about = UNKNOWN } = useAnswer<About>("about", {});
@@ -25,6 +27,7 @@ function App() {
   return (
     <>
       <Bar route={route} live={live} server={about.server} />
+      {showsKeys && <Keys onClose={() => setShowsKeys(false)} />}
       <main>
         <Connection.Provider value={about.connection}>
           <Content route={route} live={live} about={about} />
@@ -94,7 +97,7 @@ function Bar({ route, live, server }: { route: Route; live: Live; server: string
   );
 }
 
-function useRoute(): Route {
+function useRoute(onHelp: () => void): Route {
   const [hash, setHash] = useState(location.hash);
   useEffect(() => {
     const changed = (): void => setHash(location.hash);
@@ -102,6 +105,7 @@ function useRoute(): Route {
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
       const page = PAGES[Number(event.key) - 1];
       if (page !== undefined) location.hash = `#/${page.page}`;
+      if (event.key === "?") onHelp();
       if (event.key === "/") {
         event.preventDefault();
         document.querySelector<HTMLElement>("[data-search]")?.focus();

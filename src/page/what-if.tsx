@@ -125,7 +125,7 @@ function Outcome({ result }: { result: Result }) {
   if (result.state === "none") return <Empty title="The difference that the file would make appears here." />;
   if (result.state === "busy") return <Empty title="Simulating…" />;
   if (result.state === "failed") return <Notes notes={[result.error]} />;
-  const { problems, warnings, totals, groups } = result.value;
+  const { problems, warnings, objects, totals, groups } = result.value;
   if (problems.length > 0)
     return (
       <div class="problems" role="alert">
@@ -143,7 +143,12 @@ function Outcome({ result }: { result: Result }) {
         </p>
       ))}
       <Notes notes={warnings} />
-      {groups.length === 0 && <Empty title="Nothing changes." />}
+      {objects.map((lines) => (
+        <pre key={lines[0]}>{lines.join("\n")}</pre>
+      ))}
+      {groups.length === 0 && (
+        <Empty title={objects.length === 0 ? "Nothing changes." : "Nothing changes for these Clusters."} />
+      )}
       {groups.map((group) => (
         <Group key={JSON.stringify([group.change, group.hook, group.before, group.after])} group={group} />
       ))}

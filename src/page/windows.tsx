@@ -7,12 +7,15 @@ import type { Params } from "./route.ts";
 import { dateText, percent, type Time } from "./times.ts";
 import type { Calendar, CalendarWindow, Stretch } from "./wire.ts";
 
-const OWN_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
-const ZONES = ["UTC", ...Intl.supportedValuesOf("timeZone")];
+const ZONES = [
+  Intl.DateTimeFormat().resolvedOptions().timeZone,
+  "UTC",
+  ...Intl.supportedValuesOf("timeZone"),
+];
 const WEEK = 7;
 
 export function WindowsPage({ params }: { params: Params }): VNode | null {
-  const { zone = OWN_ZONE, weeks = "0", q = "" } = params;
+  const { zone, weeks = "0", q = "" } = params;
   const { value: calendar, error, isLoading } = useAnswer<Calendar>("windows", { zone, weeks });
   const windows =
     calendar?.windows.filter((window) => nameOf(window).toLowerCase().includes(q.toLowerCase())) ?? [];
@@ -23,8 +26,8 @@ export function WindowsPage({ params }: { params: Params }): VNode | null {
         <h1>Windows</h1>
         <Select
           label="Time zone"
-          value={zone}
-          values={ZONES}
+          value={zone ?? calendar?.zone ?? ""}
+          values={zonesFor(calendar)}
           onChange={(next) => setParams({ zone: next })}
         />
         <Search value={q} onChange={(next) => setParams({ q: next })} />
@@ -54,6 +57,11 @@ export function WindowsPage({ params }: { params: Params }): VNode | null {
       )}
     </section>
   );
+}
+
+/** Those of the policies, the reader's, and all others. */
+function zonesFor(calendar: Calendar | undefined): readonly string[] {
+  return [...new Set([...(calendar?.windows.map(({ zone }) => zone) ?? []), ...ZONES])];
 }
 
 function nameOf({ policy, rule, gate }: CalendarWindow): string {

@@ -165,6 +165,8 @@ export interface SimulationReport {
   /** The file cannot be simulated: where, and why. */
   readonly problems: readonly string[];
   readonly warnings: readonly string[];
+  /** The lines about what changes in each object, whatever the fleet. */
+  readonly objects: readonly (readonly string[])[];
   readonly totals: readonly string[];
   readonly groups: readonly {
     readonly change: string;

@@ -146,6 +146,10 @@ describe("hookpolicy ui", () => {
     await page.getByRole("heading", { name: "shown/c1" }).waitFor();
     await page.getByText("observed").first().waitFor();
     await page.evaluate("document.activeElement.blur()");
+    await page.keyboard.press("?");
+    await page.getByRole("dialog", { name: "Keys" }).getByText("copies the command").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog", { name: "Keys" }).waitFor({ state: "hidden" });
     for (const [key, heading] of [
       ["2", /Clusters/],
       ["3", "Windows"],
@@ -222,25 +226,32 @@ spec:
       });
     await give(policy("hooks"));
     await page.getByText("newly blocked", { exact: true }).waitFor();
+    await page.getByText(`HookPolicy ${NS}/deletes is added`).waitFor();
     await page.getByRole("link", { name: "shown/c1" }).waitFor();
     assert.equal(await lab.cp.find(policyRef(NS, "deletes")), undefined);
     await give(policy("hoks"));
     await page.getByText(/^error: deletes\.yaml:7:7: /).waitFor();
   });
 
-  test("rollouts have their lanes and a plan, windows four weeks in the reader's zone", async (t) => {
+  test("rollouts have their lanes and a plan, windows four weeks in the policies' zone or another", async (t) => {
     if ("missing" in started) return t.skip(started.missing);
     const { page } = await opened(t, "#/rollouts");
     await page.getByRole("heading", { name: /upgrades/ }).waitFor();
     await page.getByRole("button", { name: "Show the plan" }).click();
     await page.getByText(/the last Cluster is done at/).waitFor();
-    const nights = { timeZone: "UTC", allow: [{ schedule: "0 22 * * *", duration: "4h" }] };
+    const nights = { timeZone: "Africa/Abidjan", allow: [{ schedule: "0 22 * * *", duration: "4h" }] };
     const rules = [{ name: "nightly", hooks: [HOOK], until: [{ name: "night", window: nights }] }];
     await applyPolicy(lab.cp, policyRef(NS, "nights"), { rules });
-    await page.goto(`${ui.url}#/windows?zone=Asia/Tokyo&q=${NS}/nights`);
+    await page.goto(`${ui.url}#/windows?q=${NS}/nights`);
     await page.getByRole("heading", { name: "Windows" }).waitFor();
+    await page.locator(".week .bar.open").first().waitFor();
+    assert.equal(await page.getByLabel("Time zone").inputValue(), "Africa/Abidjan");
+    await page.goto(`${ui.url}#/windows?zone=Asia/Tokyo&q=${NS}/nights`);
     const bars = page.locator(".week .bar.open");
-    await bars.first().waitFor();
+    await page
+      .getByRole("img", { name: /, 07:00 to .*, 11:00$/ })
+      .first()
+      .waitFor();
     assert.equal(await page.locator(".week").count(), 4);
     assert.match(
       (await bars.nth(1).getAttribute("aria-label")) ?? "",
@@ -248,7 +259,7 @@ spec:
     );
   });
 
-  for (const width of [400, 1280]) {
+  for (const width of [390, 1280]) {
     test(`no page is wider than a screen of ${width} pixels, also in the dark`, async (t) => {
       if ("missing" in started) return t.skip(started.missing);
       const view = { viewport: { width, height: 800 }, colorScheme: "dark" } as const;
@@ -258,6 +269,8 @@ spec:
         await page.getByRole("heading", { level: 1 }).waitFor();
         const over = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
         assert.ok(Number(over) <= 0, `${hash} is ${String(over)} pixels too wide`);
+        const tab = await page.getByRole("link", { name: "What if" }).boundingBox();
+        assert.ok(tab !== null && tab.x + tab.width <= width, `${hash}: the last tab is cut`);
         const back: unknown = await page.evaluate("getComputedStyle(document.body).backgroundColor");
         assert.equal(back, "rgb(16, 20, 24)");
       }
@@ -269,7 +282,9 @@ spec:
     const { pathname, port, origin } = new URL(ui.url);
     assert.equal((await send(ui.url)).code, 200);
     assert.equal((await send(ui.url, { headers: { host: `attacker.example:${port}` } })).code, 421);
-    assert.equal((await send(ui.url, { headers: { host: "127.0.0.1" } })).code, 421);
+    const forwarded = await send(ui.url, { headers: { host: "127.0.0.1:1" } });
+    assert.equal(forwarded.code, 421);
+    assert.match(forwarded.body, new RegExp(`forward the same port: ssh -L ${port}:127.0.0.1:${port}`));
     assert.equal(
       (await send(`${ui.url}about`, { headers: { origin: "http://attacker.example" } })).code,
       403,

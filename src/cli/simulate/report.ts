@@ -48,7 +48,8 @@ export function simulationLines(
   ]);
 }
 
-function specLines({ object, change, fields }: SpecChange): string[] {
+/** What changes in the object, and below it in which fields. */
+export function specLines({ object, change, fields }: SpecChange): string[] {
   const lines = fields.map((field) => `  ${fieldText(field)}`);
   return [`${object} is ${change}${lines.length > 0 ? ":" : ""}`, ...lines];
 }

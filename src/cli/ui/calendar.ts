@@ -1,6 +1,7 @@
 /** Four weeks of windows in a zone of the reader's choice. */
 
 import type { WindowGateSpec } from "../../api/hook-policy.ts";
+import { compareText } from "../../lib/compare-text.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { wallClock, zoneProblem } from "../../policy/window/zone.ts";
@@ -20,13 +21,18 @@ const MAX_OPENINGS = 1_000;
 /** Begins on the Monday of the week of `at`, `weeks` later. */
 export function calendarOf(
   objects: readonly RawObject[],
-  { zone, at, weeks }: { readonly zone: string; readonly at: Date; readonly weeks: number },
+  {
+    zone: wanted,
+    at,
+    weeks,
+  }: { readonly zone: string | undefined; readonly at: Date; readonly weeks: number },
 ): Calendar {
-  const problem = zoneProblem(zone);
+  const problem = wanted === undefined ? undefined : zoneProblem(wanted);
   if (problem !== undefined) throw new CommandError(USAGE, `time zone: ${problem}`);
+  const { windows, invalid } = windowsIn(objects);
+  const zone = wanted ?? zoneOfMost(windows);
   const midnights = midnightsOf(zone, at, weeks);
   const [from = at, end = at] = [midnights[0], midnights.at(-1)].map((each) => each?.at);
-  const { windows, invalid } = windowsIn(objects);
   return {
     zone,
     days: midnights.slice(0, DAYS).map((each) => ({ at: timestamp(each.at), date: each.date })),
@@ -35,6 +41,15 @@ export function calendarOf(
     windows: windows.map((window) => calendarWindow(window, from, end)),
     invalid: invalid.map(policyName),
   };
+}
+
+/** The first in the order of their names, if several zones have as many windows. */
+function zoneOfMost(windows: readonly PolicyWindow[]): string {
+  const byZone = Map.groupBy(windows, ({ spec }) => spec.timeZone ?? "UTC");
+  const [most] = [...byZone].toSorted(
+    ([a, { length }], [b, { length: other }]) => other - length || compareText(a, b),
+  );
+  return most?.[0] ?? "UTC";
 }
 
 interface Midnight {

@@ -25,7 +25,7 @@ import { planFleet } from "../rollout/fleet-plan.ts";
 import { readLivePlanned } from "../rollout/planned.ts";
 import { planJson } from "../rollout/plan-report.ts";
 import { prepare, readPresentFleet, warningsOf } from "../simulate/preparation.ts";
-import { changeGroups, totals } from "../simulate/report.ts";
+import { changeGroups, specLines, totals } from "../simulate/report.ts";
 import { simulate, type Simulation } from "../simulate/simulation.ts";
 import { problemLine } from "../terminal/problem-line.ts";
 import { objectProblems } from "../validate/kind-problems.ts";
@@ -85,8 +85,8 @@ export async function explained(
   };
 }
 
-/** ?zone=Europe/Berlin&weeks=-4 */
-export async function calendar({ client }: Source, { zone = "UTC", weeks = "0" }: Query): Promise<Calendar> {
+/** ?zone=Europe/Berlin&weeks=-4; without a zone, that of most windows. */
+export async function calendar({ client }: Source, { zone, weeks = "0" }: Query): Promise<Calendar> {
   if (!/^-?\d{1,3}$/.test(weeks)) throw new CommandError(USAGE, "weeks: a whole number");
   const { policies, unread } = await readPolicies(client);
   const found = calendarOf(policies, { zone, at: new Date(), weeks: Number(weeks) });
@@ -118,6 +118,7 @@ export async function simulated(
   const refused = (found: typeof wrong): SimulationReport => ({
     problems: found.map((each) => problemLine({ ...each, file })),
     warnings: [],
+    objects: [],
     totals: [],
     groups: [],
   });
@@ -132,6 +133,7 @@ export async function simulated(
   return {
     problems: [],
     warnings: warningsOf(pair, simulation),
+    objects: simulation.specs.map(specLines),
     totals: totals(simulation, { from: now }),
     groups: changeGroups(simulation),
   };

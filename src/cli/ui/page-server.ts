@@ -88,13 +88,17 @@ function guard(app: FastifyInstance, token: string): void {
     const port = request.socket.localPort;
     const { host = "", origin } = request.headers;
     if (host !== `${HOST}:${port}` && host !== `localhost:${port}`)
-      return await reply.code(421).send({ error: "this server answers only for its own address" });
+      return await reply.code(421).send({ error: onlyAs(port) });
     if (!isSecret(request.params.token ?? "", token)) return await refuse(request, reply);
     const isForeign = origin !== undefined && origin !== `http://${host}`;
     if (isForeign || (request.method === "POST" && origin === undefined))
       return await reply.code(403).send({ error: "only the page itself may ask" });
     return undefined;
   });
+}
+
+function onlyAs(port = 0): string {
+  return `'hookpolicy ui' answers only as ${HOST}:${port} and localhost:${port}, because other web pages could ask under another name. Behind ssh, forward the same port: ssh -L ${port}:${HOST}:${port}`;
 }
 
 /** Takes the same time for every token of the right length. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { calendarOf } from "../../../../src/cli/ui/calendar.ts";
+import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 
 const BERLIN = "Europe/Berlin";
 
@@ -74,4 +75,14 @@ test("policies that are not valid are named, and a zone that does not exist is r
   const found = calendarOf([wrong], { zone: "UTC", at: at("2026-11-23T12:00:00Z"), weeks: 0 });
   assert.deepEqual([found.windows, found.invalid], [[], ["HookPolicy team-a/nights"]]);
   assert.throws(() => calendarOf([], { zone: "Europe/Berln", at: new Date(0), weeks: 0 }), /Europe\/Berlin/);
+});
+
+test("without a zone, the calendar is in that of most windows", () => {
+  const zones = ["UTC", "Asia/Tokyo", "Asia/Tokyo", "UTC", "Africa/Cairo"];
+  const policies = zones.map((timeZone) => policy({ ...NIGHTS, timeZone }));
+  const zoneOf = (objects: readonly RawObject[]): string =>
+    calendarOf(objects, { zone: undefined, at: new Date(0), weeks: 0 }).zone;
+  assert.equal(zoneOf(policies.slice(1)), "Asia/Tokyo");
+  assert.equal(zoneOf(policies), "Asia/Tokyo");
+  assert.equal(zoneOf([]), "UTC");
 });
