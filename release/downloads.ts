@@ -26,6 +26,13 @@ the gates of policies are met. This plugin shows why a Cluster is held and how t
 release it, and checks, tests and simulates policies before they are applied.
 `;
 
+/** krew links only kubectl-NAME, and kubectl asks a program of another name for completions. */
+const caveats = (name: string): string => `\
+For kubectl's completion of "kubectl ${name}", link the program a second time:
+
+  ln -s "$(command -v kubectl-${name})" "$(dirname "$(command -v kubectl-${name})")/kubectl_complete-${name}"
+`;
+
 interface Platform {
   readonly os: "linux" | "darwin" | "windows";
   readonly arch: "amd64" | "arm64";
@@ -60,6 +67,7 @@ export function krewManifest({ name, version, homepage, downloads }: Release): s
     homepage,
     shortDescription: SUMMARY,
     description: DESCRIPTION,
+    caveats: caveats(name),
     platforms,
   };
   return stringify(

@@ -48,9 +48,10 @@ const RUN_EXAMPLES = `\
   hookpolicy run --kubeconfig="$HOME/.kube/config" --webhook-cert-dir=./certs`;
 
 const EXAMPLES = `\
+  hookpolicy explain team-a/prod-1
+  hookpolicy init policies
   hookpolicy validate policies/
-  hookpolicy run --capi-version=1.12
-  hookpolicy help run`;
+  hookpolicy help explain`;
 
 function createProgram(name: string): Command {
   const program = new Command(name)
@@ -66,29 +67,20 @@ function createProgram(name: string): Command {
     })
     .exitOverride();
   addExamples(program, EXAMPLES);
-  for (const add of COMMANDS) add(program);
+  for (const [title, commands] of Object.entries(COMMANDS)) {
+    program.commandsGroup(title);
+    for (const add of commands) add(program);
+  }
   return program;
 }
 
-/** In the order of the help. */
-const COMMANDS = [
-  addRun,
-  addDoctor,
-  addPrepareUninstall,
-  addValidate,
-  addTest,
-  addGet,
-  addExplain,
-  addApprove,
-  addOverride,
-  addRollout,
-  addSimulate,
-  addWindows,
-  addUi,
-  addInit,
-  addCompletion,
-  addHelp,
-];
+/** By title and in the order of the help: what is needed at night comes first, then what a newcomer needs. */
+const COMMANDS = {
+  "Clusters that wait:": [addExplain, addGet, addApprove, addOverride, addRollout, addUi],
+  "Policies in files:": [addInit, addValidate, addTest, addSimulate, addWindows],
+  "The operator:": [addRun, addDoctor, addPrepareUninstall],
+  "Help:": [addHelp, addCompletion],
+} as const;
 
 function addHelp(program: Command): void {
   program

@@ -120,5 +120,10 @@ describe("with an API server", () => {
     const withPlugin = { env: { ...env, PATH: [join(folder, "krew/bin"), path].join(delimiter) } };
     const { stdout } = await run("kubectl", ["hookpolicy", "explain", "team-a/prod-1"], withPlugin);
     assert.match(stdout, /team-a\/prod-1/);
+    // As its caveats say, and krew prints.
+    const [link = ""] = /ln -s .*$/m.exec(stderr) ?? [];
+    await run("sh", ["-c", link], withPlugin);
+    const completed = await run("kubectl", ["__complete", "hookpolicy", "doc"], withPlugin);
+    assert.match(completed.stdout, /^doctor\t/m);
   });
 });

@@ -125,6 +125,8 @@ test("without arguments: the help on stderr and exit 2", async () => {
 test("--help, help and help run explain every flag, with its default, and exit 0", async () => {
   const top = await hookpolicy("--help");
   assert.match(top.stdout, /run the operator[^]*Examples:/);
+  const commands = [...top.stdout.matchAll(/^ {2}([a-z][a-z-]*)(?: \[| <|  )/gm)].map(([, name]) => name);
+  assert.deepEqual(commands.slice(0, 3), ["explain", "get", "approve"]);
   assert.deepEqual(await hookpolicy("help"), top);
   const run = await hookpolicy("run", "--help");
   assert.deepEqual(await hookpolicy("help", "run"), run);

@@ -167,9 +167,10 @@ export function grants(evidence: Evidence): Finding {
   if (lacking[0] !== undefined) {
     const { resource, verbs } = lacking[0];
     const name = `hookpolicy-${resource}`;
+    const resources = lacking.map((each) => each.resource).join(",");
     return error(
       `the operator may not ${verbs} ${some(lacking.map((each) => each.resource))}: rules that look at them hold`,
-      `kubectl create clusterrole ${name} --verb=get,list,watch --resource=${resource} && kubectl label clusterrole ${name} ${GROUP}/aggregate-to-operator=true`,
+      `kubectl create clusterrole ${name} --verb=get,list,watch --resource=${resources} && kubectl label clusterrole ${name} ${GROUP}/aggregate-to-operator=true`,
     );
   }
   const { resource: unservedKind, missing: unsure } = asked.find(({ missing }) => !missing.ok) ?? {};

@@ -6,6 +6,9 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { folder } from "./program.ts";
 
+/** The answer to a request that the user may not make. */
+export const FORBIDDEN = { kind: "Status", reason: "Forbidden", code: 403 };
+
 /** By method and path without the query: "GET /api/v1/namespaces". What is not there is not found. */
 export async function answering(
   t: TestContext,
@@ -16,7 +19,8 @@ export async function answering(
     const question = `${method} ${url.replace(/\?.*$/, "")}`;
     asked.push(question);
     const answer = answers[question];
-    response.writeHead(answer === undefined ? 404 : 200, { "content-type": "application/json" });
+    const code = answer === undefined ? 404 : answer === FORBIDDEN ? 403 : 200;
+    response.writeHead(code, { "content-type": "application/json" });
     response.end(JSON.stringify(answer ?? { kind: "Status", reason: "NotFound", code: 404 }));
   });
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));

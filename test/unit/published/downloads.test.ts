@@ -21,6 +21,10 @@ function release(...platforms: readonly string[]): Release {
 test("krew finds each platform by the names that Go has for it", () => {
   const { spec } = parse(krewManifest(release("linux-x64", "darwin-arm64", "win32-x64")));
   assert.equal(spec.version, "v1.2.3");
+  assert.match(
+    spec.caveats,
+    /^ {2}ln -s "\$\(command -v kubectl-hookpolicy\)" .*\/kubectl_complete-hookpolicy"$/m,
+  );
   assert.deepEqual(
     spec.platforms.map(({ selector, bin }: { selector: { matchLabels: object }; bin: string }) => ({
       ...selector.matchLabels,

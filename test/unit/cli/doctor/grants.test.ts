@@ -47,9 +47,10 @@ test("doctor asks for the kinds that gates of policies and of rollouts' stages l
   });
   const { stdout } = await hookpolicy(["doctor", "--kubeconfig", kubeconfig, "-o", "json"]);
   const { checks } = JSON.parse(stdout);
-  const { state, detail } = checks.find(({ name }: { name: string }) => name === "grants");
+  const { state, detail, remedy } = checks.find(({ name }: { name: string }) => name === "grants");
   assert.equal(state, "error");
   assert.match(detail, /may not get, list, watch backups\.velero\.io, restores\.velero\.io: /);
+  assert.match(remedy, / --resource=backups\.velero\.io,restores\.velero\.io && kubectl label clusterrole /);
 });
 
 test("which kinds rollouts look at is unknown where they may not be read, but not what is missing already", () => {

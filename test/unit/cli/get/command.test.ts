@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { answering } from "../api-server.ts";
+import { answering, FORBIDDEN } from "../api-server.ts";
 import { hookpolicy } from "../resident.ts";
 
 const WRONG: Record<string, { args: string[]; says: RegExp }> = {
@@ -46,4 +46,36 @@ test("get tells the operator's last sign of life by the Lease of its leader, if 
   assert.equal(report.operatorSeen, "2020-01-02T00:00:00Z");
   const { kubeconfig } = await answering(t, policies);
   assert.doesNotMatch((await hookpolicy([...args, kubeconfig])).stdout, /sign of life/);
+});
+
+test("get says so where the user may not read Leases, and calls the rows neither old nor new", async (t) => {
+  const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
+  const row = {
+    namespace: "team-a",
+    cluster: "c1",
+    clusterUID: "u",
+    hook: "BeforeClusterDelete",
+    rule: "r",
+    verdict: "Blocked",
+    reason: "WaitingForAnnotation",
+    message: "waits",
+    firstAsked: "2020-01-01T00:00:00Z",
+    since: "2020-01-01T00:00:00Z",
+  };
+  const policy = {
+    metadata: { namespace: "team-a", name: "p", uid: "p", resourceVersion: "1" },
+    spec: { rules: [] },
+    status: { decisions: [row] },
+  };
+  const { kubeconfig } = await answering(t, {
+    "GET /apis/hookpolicy.dev/v1alpha1/hookpolicies": list(policy),
+    "GET /apis/hookpolicy.dev/v1alpha1/clusterhookpolicies": list(),
+    "GET /apis/coordination.k8s.io/v1/leases": FORBIDDEN,
+  });
+  const { stdout } = await hookpolicy(["get", "-A", "--kubeconfig", kubeconfig]);
+  assert.match(
+    stdout,
+    /you may not list leases\.coordination\.k8s\.io: whether the operator runs is unknown/,
+  );
+  assert.doesNotMatch(stdout, /out of date|sign of life/);
 });
