@@ -86,11 +86,11 @@ async function runBlock({ info, text }: Block, cwd: string, path: string): Promi
 test("the table of cli.md names each command of the program, and no other", async () => {
   const { stdout } = await hookpolicy(["help"]);
   const [, list = ""] = /\nCommands:\n(.*?)\n\n/s.exec(stdout) ?? [];
-  const commands = [...list.matchAll(/^ {2}([a-z-]+)/gm)].map(([, name]) => name);
+  const commands = [...list.matchAll(/^ {2}([a-z-]+)/gm)].map(([, name = ""]) => name);
   const page = readFileSync(join(import.meta.dirname, "../../docs/cli.md"), "utf8");
-  const named = [...page.matchAll(/^\| \[?`hookpolicy ([a-z-]+)`/gm)].map(([, name]) => name);
+  const named = [...page.matchAll(/^\| \[?`hookpolicy ([a-z-]+)`/gm)].map(([, name = ""]) => name);
   const others = ["run", "help"]; // the operator, and what the page refers to
-  assert.deepEqual([...named, ...others].toSorted(), commands.toSorted());
+  assert.deepEqual(new Set([...named, ...others]), new Set(commands));
 });
 
 for (const [page, least] of [
