@@ -163,7 +163,7 @@ async function hold({ cp, operator, showLog }: Stage): Promise<void> {
 }
 
 async function release({ cp, operator, showLog }: Stage): Promise<void> {
-  chapter("The command of that message lets it go");
+  chapter("The command of that message releases it");
   const uid = (await cp.get(clusterRef(NAMESPACE, CLUSTER))).metadata.uid ?? "";
   await kubectl(
     cp,
