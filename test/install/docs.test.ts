@@ -33,7 +33,7 @@ const IMAGE = `registry.example.com/hookpolicy:${metadata.version}`;
 /** Where the page has the provider of clusterctl. */
 const REPOSITORY = "/srv/clusterctl";
 /** What is not typed here: there are no nodes, no Docker, no kind, and the control plane has its own Cluster API. */
-const NOT_TYPED = /^(?:make|docker|kind|kubectl krew|kubectl rollout|CLUSTER_TOPOLOGY=true) /;
+const NOT_TYPED = /^(?:make|docker|kind|kubectl krew|ln -s|kubectl rollout|CLUSTER_TOPOLOGY=true) /;
 /** Of definitions: what still keeps them. */
 const GOING =
   '{range .items[?(@.metadata.deletionTimestamp)]}{.metadata.name}{.metadata.finalizers}{.status.conditions}{"\\n"}{end}';

@@ -76,8 +76,9 @@ function parseText({ name: file, named }: Source, text: string, { progress }: Lo
     else if (!named && isForeign(value)) ignored += 1;
     else found.push({ file, ...place.position("", "key"), message });
   }
-  const isEmpty = documents.length === 0 && found.length === 0;
-  if (named && isEmpty) found.push({ file, message: "holds no object" });
+  // An empty list says that there is nothing, and an empty array not even of what.
+  const isEmpty = documents.every(({ value }) => Array.isArray(value) && value.length === 0);
+  if (named && isEmpty && found.length === 0) found.push({ file, message: "holds no object" });
   const broken = new Map(found.length === 0 ? [] : [[file, lines()]]);
   const kustomizations = isKustomization(file)
     ? documents.map(({ value }) => ({ file, fields: fieldsOf(value) }))

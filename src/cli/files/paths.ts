@@ -46,7 +46,12 @@ export async function sourcesOf(
       const kept = found.filter(
         ({ name, named }) => named || !isExcluded(name, { folder: path, exclude, cwd }),
       );
-      for (const source of kept) sources.set(identity(source, cwd), source);
+      if (kept.length === 0)
+        problems.push({ file: path, message: "--exclude leaves no file of it: check its patterns" });
+      for (const source of kept) {
+        const known = sources.get(identity(source, cwd));
+        if (known?.named !== true) sources.set(identity(source, cwd), source);
+      }
     }
   }
   return { sources: [...sources.values()], problems };

@@ -51,7 +51,8 @@ function decode(bytes: Uint8Array): Read {
   if (bytes.length === 0) return { ok: false, message: "is empty", text: "" };
   const encoding = UTF16.find(({ mark }) => mark.every((byte, index) => bytes[index] === byte))?.encoding;
   if (encoding !== undefined) return { ok: true, text: new TextDecoder(encoding).decode(bytes) };
-  const text = Buffer.from(bytes).toString("latin1");
+  // Without what UTF-16 has between the letters.
+  const text = Buffer.from(bytes).toString("latin1").replaceAll("\0", "");
   if (bytes.includes(0)) return { ok: false, message: "is a binary file, expected YAML or JSON", text };
   try {
     return { ok: true, text: new TextDecoder("utf-8", { fatal: true }).decode(bytes) };

@@ -94,7 +94,7 @@ async function runSuites(paths: readonly string[]): Promise<Ran> {
   const { loadPaths } = await import("../files/load.ts");
   const { isSuite, loadSuite } = await import("./suite.ts");
   const { runSuite } = await import("./run-suite.ts");
-  const { objects, problems } = await loadPaths(paths, { meant: /HookPolicyTest/i });
+  const { objects, problems } = await loadPaths(paths);
   const sources = objects.filter(({ object }) => isSuite(object));
   const results: SuiteResult[] = [];
   const suites: Suite[] = [];

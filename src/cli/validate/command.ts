@@ -45,7 +45,7 @@ export function addValidate(program: Command): void {
     .argument("<path...>", "files, folders and patterns; - is standard input")
     .summary("check policy files")
     .description(
-      "Checks HookPolicies, ClusterHookPolicies, HookOverrides and HookRollouts: against their schema, and expressions, windows and versions in them. Other kinds are ignored, and so are files in folders that are neither YAML nor JSON and do not mention HookPolicy.\n\nExit code: 0 no errors, 1 errors, 2 files that cannot be read or wrong usage.",
+      "Checks HookPolicies, ClusterHookPolicies, HookOverrides and HookRollouts: against their schema, and expressions, windows and versions in them. Other kinds are ignored, and so are files in folders that are not YAML or JSON of Kubernetes and do not mention HookPolicy.\n\nExit code: 0 no errors, 1 errors, 2 files that cannot be read or wrong usage.",
     )
     .addOption(choice("-o, --output <format>", "how to print", FORMATS))
     .option(

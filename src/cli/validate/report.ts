@@ -86,7 +86,7 @@ function summary(
       : []),
     ...(skipped.length > 0
       ? [
-          `${counted(skipped.length, "file")} skipped, not readable and without a mention of HookPolicy: ${firstNames(skipped, 3)}`,
+          `${counted(skipped.length, "file")} skipped, which are not YAML or JSON of Kubernetes and do not mention HookPolicy: ${firstNames(skipped, 3)}`,
         ]
       : []),
   ];

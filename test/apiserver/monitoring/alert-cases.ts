@@ -207,7 +207,7 @@ export const CASES: Readonly<Record<string, Cases>> = {
         name: "of a Cluster that it may name",
         at: "5m",
         series: {
-          [`hookpolicy_oldest_hold_timestamp_seconds{${POLICY},${HOOK},cluster="team-a/prod-1"}`]: `${-5 * HOUR}x60`,
+          [`hookpolicy_oldest_hold_timestamp_seconds{${POLICY},${HOOK},held_cluster="team-a/prod-1"}`]: `${-5 * HOUR}x60`,
         },
       },
     ],

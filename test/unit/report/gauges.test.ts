@@ -127,11 +127,11 @@ describe("the metrics", () => {
     replica.time.nowMs += 60_000;
     assert.deepEqual(await scraped(fixture, name, replica.rollouts), { [upgrades]: 1 });
     assert.deepEqual(await scraped(fixture, "hookpolicy_oldest_hold_timestamp_seconds", replica.rollouts), {
-      [`kind=HookRollout,namespace=,policy=upgrades,${upgrades},cluster=`]:
+      [`kind=HookRollout,namespace=,policy=upgrades,${upgrades},held_cluster=`]:
         Date.parse("2026-11-23T12:00:00Z") / 1000,
     });
     const named = await scraped(fixture, "hookpolicy_oldest_hold_timestamp_seconds", replica.rollouts, true);
-    assert.match(Object.keys(named).join(), /policy=upgrades,.*,cluster=fleet\/b$/);
+    assert.match(Object.keys(named).join(), /policy=upgrades,.*,held_cluster=fleet\/b$/);
   });
 
   test("count what each policy holds or would hold, by hook and verdict, and since when the oldest is asked for", async () => {
@@ -150,13 +150,13 @@ describe("the metrics", () => {
     });
     const name = "hookpolicy_oldest_hold_timestamp_seconds";
     assert.deepEqual(await scraped(fixture, name), {
-      [`${of},${deletes},cluster=`]: Date.parse("2026-11-21T11:00:00Z") / 1000,
+      [`${of},${deletes},held_cluster=`]: Date.parse("2026-11-21T11:00:00Z") / 1000,
     });
     const named = await scraped(fixture, name, NO_ROLLOUTS, true);
-    assert.deepEqual(Object.keys(named), [`${of},${deletes},cluster=team-a/prod-1`]);
+    assert.deepEqual(Object.keys(named), [`${of},${deletes},held_cluster=team-a/prod-1`]);
     fixture.setCluster(undefined, "team-a/prod-1");
     assert.deepEqual(await scraped(fixture, name), {
-      [`${of},${deletes},cluster=`]: NOW.getTime() / 1000,
+      [`${of},${deletes},held_cluster=`]: NOW.getTime() / 1000,
     });
   });
 

@@ -1,6 +1,8 @@
 /** Lists in every form, and files in folders that are not for the command. */
 
 import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import test, { describe } from "node:test";
 import { stringify } from "yaml";
 import { type LoadedFiles, loadPaths } from "../../../../src/cli/files/load.ts";
@@ -58,9 +60,13 @@ describe("every form of a list is read alike, named or in a folder:", () => {
       "p/e.json": JSON.stringify(list(typed([]))),
       "p/f.json": JSON.stringify({ ...list(), items: null }),
     };
-    for (const paths of [["p"], Object.keys(files)]) {
+    const nothing = [{ file: "p/d.json", message: "holds no object" }];
+    for (const [paths, wrong] of [
+      [["p"], []],
+      [Object.keys(files), nothing],
+    ] as const) {
       const { objects, problems } = await loaded(t, files, paths);
-      assert.deepEqual(problems, []);
+      assert.deepEqual(problems, wrong);
       assert.deepEqual(
         objects.map(({ file, object }) => [file, object["kind"]]),
         ["b", "c", "e"].map((name) => [`p/${name}.json`, "BackupList"]),
@@ -142,7 +148,39 @@ test("validate counts and names what it skips, and leaves out what a pattern exc
   assert.deepEqual(await hookpolicy(["validate", ".", "--exclude", "chart"], { cwd }), {
     code: 0,
     stdout:
-      "no policies: no errors; 1 object of other kinds ignored; 1 file skipped, not readable and without a mention of HookPolicy: ci.yml\n",
+      "no policies: no errors; 1 object of other kinds ignored; 1 file skipped, which are not YAML or JSON of Kubernetes and do not mention HookPolicy: ci.yml\n",
     stderr: "",
+  });
+});
+
+describe("is never skipped", () => {
+  const POLICY = "apiVersion: hookpolicy.dev/v1alpha1\nkind: HookPolicy\n";
+
+  test("a policy in UTF-16 without its mark", async (t) => {
+    for (const swapped of [false, true]) {
+      const bytes = Buffer.from(POLICY, "utf16le");
+      const cwd = await folder(t, { "p/a.yaml": "" });
+      await writeFile(join(cwd, "p/a.yaml"), swapped ? bytes.swap16() : bytes);
+      const { code, stdout } = await hookpolicy(["validate", "p"], { cwd });
+      assert.equal(code, 2, stdout);
+    }
+  });
+
+  test("a file that is named, whether its folder follows or not", async (t) => {
+    const cwd = await folder(t, { "p/a.yaml": "a: [" });
+    for (const paths of [["p/a.yaml"], ["p/a.yaml", "p"], ["p", "p/a.yaml"]])
+      assert.equal((await hookpolicy(["validate", ...paths], { cwd })).code, 2, paths.join(" "));
+  });
+
+  test("all of a folder, by --exclude", async (t) => {
+    const cwd = await folder(t, { "p/a.yaml": POLICY });
+    const { code, stderr } = await hookpolicy(["validate", "p", "--exclude", "*.yaml"], { cwd });
+    assert.equal(code, 2);
+    assert.match(stderr, /--exclude leaves no file of it/);
+  });
+
+  test("a file that cannot be read, by the command that runs suites", async (t) => {
+    const cwd = await folder(t, { "t/a.yaml": "kind: HookPolicyTst\na: [" });
+    assert.equal((await hookpolicy(["test", "t"], { cwd })).code, 2);
   });
 });
