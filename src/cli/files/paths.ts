@@ -41,18 +41,18 @@ export async function sourcesOf(
   const sources = new Map<string, Source>();
   for (const path of paths) {
     const found = await expand(path, cwd);
-    if ("message" in found) problems.push(found);
-    else {
-      const kept = found.filter(
-        ({ name, named }) => named || !isExcluded(name, { folder: path, exclude, cwd }),
-      );
-      if (kept.length === 0)
-        problems.push({ file: path, message: "--exclude leaves no file of it: check its patterns" });
-      for (const source of kept) {
-        const known = sources.get(identity(source, cwd));
-        if (known?.named !== true) sources.set(identity(source, cwd), source);
-      }
+    if ("message" in found) {
+      problems.push(found);
+      continue;
     }
+    const kept = found.filter(
+      ({ name, named }) => named || !isExcluded(name, { folder: path, exclude, cwd }),
+    );
+    if (kept.length === 0)
+      problems.push({ file: path, message: "--exclude leaves no file of it: check its patterns" });
+    // A file stays named, whatever folder it is in.
+    for (const source of kept.filter((each) => sources.get(identity(each, cwd))?.named !== true))
+      sources.set(identity(source, cwd), source);
   }
   return { sources: [...sources.values()], problems };
 }
