@@ -24,17 +24,14 @@ export function clusterProblems(
 ): ReadonlyMap<SourceObject, FieldError> {
   const changed = changedFiles(kustomizations);
   const kinds = kindsOfGates([...policies, ...sources.map(({ object }) => object)]);
-  const counting = sources.filter(
-    ({ object }) => isCluster(object) || isNamespace(object) || kinds.has(kindKeyOf(object)),
-  );
+  const counting = sources.filter(({ object }) => isPlace(object) || kinds.has(kindKeyOf(object)));
   const twice = otherPlaces(counting);
   const problems = new Map<SourceObject, FieldError>();
   for (const source of counting) {
     const { object, file } = source;
     const kustomization = changed.get(normalize(file));
-    const hasStrictName = isCluster(object) || isNamespace(object);
     const problem =
-      (hasStrictName ? templateIn(object) : undefined) ??
+      (isPlace(object) ? templateIn(object) : undefined) ??
       twice.get(source) ??
       (isCluster(object) ? partly(object, kustomization) : undefined);
     if (problem === undefined) continue;
@@ -42,6 +39,11 @@ export function clusterProblems(
     problems.set(source, { ...problem, message: `${problem.message}${advice}` });
   }
   return problems;
+}
+
+/** Policies find it by its name. */
+function isPlace(object: RawObject): boolean {
+  return isCluster(object) || isNamespace(object);
 }
 
 function buildFirst(kustomization: Kustomization): string {

@@ -122,7 +122,16 @@ test("the verdicts ahead have what a rollout holds, until a window of its stage 
   const allow = [{ from: "2026-11-22T12:00:00Z", to: "2026-11-23T12:00:00Z" }];
   const until = [{ name: "later", window: { allow } }];
   const stages = [{ name: "all", until }];
-  const fleet = new Fleet([namespace, cluster, rollout({ stages })] as RawObject[], {
+  assert.deepEqual(verdictsAhead(rollout({ stages })), [
+    ["Blocked", "2026-11-21T12:00:00.000Z"],
+    ["Allowed", "2026-11-22T12:00:00.000Z"],
+    ["Blocked", "2026-11-23T12:00:00.000Z"],
+  ]);
+});
+
+/** Each verdict about the Cluster under the rollout, and from when on, for three days. */
+function verdictsAhead(object: object): unknown {
+  const fleet = new Fleet([namespace, cluster, object] as RawObject[], {
     served: ALL_HOOKS,
     maxOverrideMs: 0,
     now: new Date(NOW),
@@ -131,15 +140,8 @@ test("the verdicts ahead have what a rollout holds, until a window of its stage 
   assert.ok(found);
   const options = { cluster: found, now: new Date(NOW), unread: [], live: true };
   const [spans] = spansAhead(fleet, options, new Date("2026-11-24T12:00:00Z"));
-  assert.deepEqual(
-    spans?.map(({ verdict, from }) => [verdict, from.toISOString()]),
-    [
-      ["Blocked", "2026-11-21T12:00:00.000Z"],
-      ["Allowed", "2026-11-22T12:00:00.000Z"],
-      ["Blocked", "2026-11-23T12:00:00.000Z"],
-    ],
-  );
-});
+  return spans?.map(({ verdict, from }) => [verdict, from.toISOString()]);
+}
 
 describe("a stage that soaks", () => {
   const canary = {
@@ -162,22 +164,10 @@ describe("a stage that soaks", () => {
   });
 
   test("holds in the verdicts ahead until then", () => {
-    const fleet = new Fleet([namespace, cluster, object] as RawObject[], {
-      served: ALL_HOOKS,
-      maxOverrideMs: 0,
-      now: new Date(NOW),
-    });
-    const found = fleet.cluster("team-a", "prod-1");
-    assert.ok(found);
-    const options = { cluster: found, now: new Date(NOW), unread: [], live: true };
-    const [spans] = spansAhead(fleet, options, new Date("2026-11-24T12:00:00Z"));
-    assert.deepEqual(
-      spans?.map(({ verdict, from }) => [verdict, from.toISOString()]),
-      [
-        ["Blocked", "2026-11-21T12:00:00.000Z"],
-        ["Allowed", "2026-11-22T12:00:00.000Z"],
-      ],
-    );
+    assert.deepEqual(verdictsAhead(object), [
+      ["Blocked", "2026-11-21T12:00:00.000Z"],
+      ["Allowed", "2026-11-22T12:00:00.000Z"],
+    ]);
   });
 });
 
