@@ -5,7 +5,7 @@ import type { ObjectMeta } from "../api/meta.ts";
 import { firstNames } from "../lib/first-names.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { failing, type Finding } from "../status/conditions.ts";
-import { needsNone } from "./limit.ts";
+import { type Limit, needsNone } from "./limit.ts";
 import type { Member } from "./member.ts";
 import type { CompiledRollout } from "./rollout.ts";
 import { countingFailures, haltingStage } from "./stages.ts";
@@ -54,9 +54,14 @@ function selectsNothing({ stages }: CompiledRollout, members: readonly Member[])
   const selecting = new Set(members.flatMap(({ stage, mayBeIn = [] }) => [stage, ...mayBeIn]));
   const empty = stages.find((stage) => !selecting.has(stage));
   if (empty === undefined) return undefined;
-  const wait =
-    needsNone(empty.minSucceeded) || empty === stages.at(-1) ? "" : ", and later stages wait until it does";
+  const isWaitedFor = stopsLaterStages(empty.minSucceeded, stages.indexOf(empty), stages.length);
+  const wait = isWaitedFor ? ", and later stages wait until it does" : "";
   return `stage ${empty.name} selects no Cluster${wait}: check its selectors and the labels, or remove the stage`;
+}
+
+/** Whether later stages wait for a stage without a Cluster. */
+export function stopsLaterStages(minSucceeded: Limit = "100%", index: number, stages: number): boolean {
+  return !needsNone(minSucceeded) && index < stages - 1;
 }
 
 export function halted(

@@ -21,6 +21,7 @@ import {
 } from "./doctor.ts";
 import { Fleet, type FleetPolicy } from "../fleet/fleet.ts";
 import { policyName } from "../../policy/policy-ref.ts";
+import { acceptWarnings } from "../../policy/validation/accepted.ts";
 import { UNTIL_MISSING } from "../../policy/validation/contradictions.ts";
 import { checkRules } from "../../policy/validation/semantics.ts";
 
@@ -98,8 +99,9 @@ export function effective(evidence: Evidence, { fleet, gated }: CoverageSurvey):
 function untilForgotten(policy: FleetPolicy): readonly Problem[] {
   const { compiled, object } = policy;
   if (compiled.errors.length > 0) return [];
-  const { warnings } = checkRules(object.spec.rules, []);
-  return warnings
+  const { rules } = object.spec;
+  const { left } = acceptWarnings(object.metadata.annotations, rules, checkRules(rules, []).warnings);
+  return left
     .filter(({ id }) => id === UNTIL_MISSING)
     .map(({ path, message }) => ({ detail: nameOf(policy), remedy: `${path} ${message}` }));
 }

@@ -4,10 +4,12 @@ import { isDeepStrictEqual } from "node:util";
 import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
 import type { HookPolicySpec } from "../../api/hook-policy.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
+import { namespacedName } from "../../lib/keys.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import { compilePolicy } from "../../policy/compile.ts";
 import { servedHooks } from "../../api/hook-catalog.ts";
 import { type CompiledPolicy, demandsOf, type ObjectDemand } from "../../policy/policy.ts";
+import { emptySelections, placesIn } from "../fleet/empty-selections.ts";
 import { Fleet, type FleetOptions, type FleetPolicy } from "../fleet/fleet.ts";
 import { groupOf, ownKind, policyKind, type RawObject, viewPolicy, viewRollout } from "../fleet/kinds.ts";
 import { compileRollout } from "../../rollouts/rollout.ts";
@@ -32,6 +34,8 @@ export interface FleetPair {
   readonly specs: readonly SpecChange[];
   /** By ruleKey(). */
   readonly changed: ReadonlySet<string>;
+  /** What selects no Cluster, in words: an applied policy, rollout or stage. */
+  readonly selectsNothing: readonly string[];
 }
 
 /** `prune`: policies and rollouts that are not among the new objects are removed. */
@@ -61,7 +65,22 @@ export function fleetPair(
     changed: changedRules(present, future),
     applied: after.policies.filter(({ raw }) => names.has(identityOf(raw))),
     sameWorld: applied.every((object) => policyKind(object) !== undefined),
+    selectsNothing: selectsNothing(applied, after),
   };
+}
+
+function selectsNothing(applied: readonly RawObject[], after: Fleet): string[] {
+  const places = placesIn(after);
+  return applied.flatMap((object) =>
+    emptySelections(object, places).map(({ path, message }) => `${titleOf(object)}: ${path}: ${message}`),
+  );
+}
+
+/** "HookPolicy team-a/protect" */
+function titleOf(object: RawObject): string {
+  const { name, namespace = "default" } = viewMetadata(object["metadata"]);
+  const kind = ownKind(object);
+  return `${kind} ${namespacedName({ name, ...(kind === "HookPolicy" && { namespace }) })}`;
 }
 
 function editsBetween(before: readonly FleetPolicy[], after: readonly FleetPolicy[]): PolicyEdit[] {

@@ -83,9 +83,9 @@ const MAX_WARNINGS = 20;
 
 export function warningsOf(
   { after, before }: FleetPair,
-  { clusters, notEvaluable, skippingMinor }: Simulation,
+  { clusters, notEvaluable, skippingMinor, selectsNothing }: Simulation,
 ): string[] {
-  const lines: string[] = [];
+  const lines: string[] = [...selectsNothing];
   const unknown = new Set(after.clusters().map(({ metadata }) => metadata.namespace ?? ""));
   const missing = [...unknown].filter((name) => after.namespace(name) === undefined);
   const clusterWide = [...before.policies, ...after.policies].some(

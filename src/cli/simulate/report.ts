@@ -195,7 +195,12 @@ export function simulationMarkdown(simulation: Simulation, times: Times): string
   const specs = specRows(simulation.specs);
   const objects =
     specs.length === 0 ? [] : ["\n", ...tableParts(["Object", "Field", "Before", "After"], specs)];
-  const parts = [...objects, ...(groups.length === 0 ? [] : ["\n", ...groupParts(groups, times)])];
+  const warnings = simulation.selectsNothing.map((line) => `\n**Warning**: ${markdownText(line)}\n`);
+  const parts = [
+    ...warnings,
+    ...objects,
+    ...(groups.length === 0 ? [] : ["\n", ...groupParts(groups, times)]),
+  ];
   return markdownParts(head, parts, "rows");
 }
 
@@ -228,13 +233,21 @@ function tableParts(titles: readonly string[], rows: readonly (readonly string[]
 
 /** Schema: schemas/output/simulate.json. */
 export function simulationJson(simulation: Simulation, { from, to }: Times): object {
-  const { changes, specs, notEvaluable: _, skippingMinor: _skipping, ...counted } = simulation;
+  const {
+    changes,
+    specs,
+    selectsNothing,
+    notEvaluable: _,
+    skippingMinor: _skipping,
+    ...counted
+  } = simulation;
   const counts = CHANGES.map((kind) => [camelCase(kind), countOf(simulation, kind)] as const);
   return {
     from: timestamp(from),
     ...(to !== undefined && { to: timestamp(to) }),
     totals: { ...counted, ...Object.fromEntries(counts) },
     objects: specs,
+    selectsNothing,
     changes: changes.map(({ from: first, seconds, ...change }) => ({
       ...change,
       ...(to !== undefined && { from: timestamp(first), seconds }),

@@ -39,6 +39,8 @@ export interface NotEvaluableRule {
 
 export interface Simulation extends RequestChanges {
   readonly specs: readonly SpecChange[];
+  /** As in FleetPair. */
+  readonly selectsNothing: readonly string[];
   readonly notEvaluable: readonly NotEvaluableRule[];
   /** The number of simulated calls that Cluster API never makes, because they skip a minor version. */
   readonly skippingMinor: number;
@@ -87,6 +89,7 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
   const { changes: atAdmission, ...requests } = yield* requestChanges(pair, options, done);
   return {
     specs: pair.specs,
+    selectsNothing: pair.selectsNothing,
     changes: [...changes, ...atAdmission],
     notEvaluable: [...notEvaluable.values()],
     skippingMinor,

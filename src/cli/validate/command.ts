@@ -114,7 +114,7 @@ async function check(paths: readonly string[], flags: Flags): Promise<Validation
     objects,
     broken = new Map(),
     skipped = [],
-    kustomizations: _,
+    kustomizations = [],
     ...loaded
   } = await loadPaths(paths, {
     progress,
@@ -122,7 +122,8 @@ async function check(paths: readonly string[], flags: Flags): Promise<Validation
     ...(flags.exclude !== undefined && { exclude: flags.exclude }),
   });
   const served = servedHooks(capiVersion.minor);
-  const validation = validateObjects(objects, { served, maxOverrideMs, now: new Date(), progress });
+  const options = { served, maxOverrideMs, now: new Date(), progress, kustomizations };
+  const validation = validateObjects(objects, options);
   progress.end();
   return { ...validation, ...loaded, skipped, broken };
 }

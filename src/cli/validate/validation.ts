@@ -2,6 +2,7 @@
 
 import { GROUP, type RuleSpec } from "../../api/hook-policy.ts";
 import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
+import type { Kustomization } from "../files/kustomization.ts";
 import type { SourceObject } from "../files/load.ts";
 import { notEnforceable } from "../../policy/compile.ts";
 import type { ServedHooks } from "../../api/hook-catalog.ts";
@@ -34,6 +35,7 @@ import { versionWarnings } from "./version-lint.ts";
 import { namespaceFindings } from "./namespace-field.ts";
 import { metadataErrors, statusErrors } from "./object-fields.ts";
 import { stepsOf, valueAt } from "./value-at.ts";
+import { besideClusters } from "./beside-clusters.ts";
 import { besideRollouts } from "./beside-rollouts.ts";
 import { besideWindows } from "./beside-windows.ts";
 
@@ -60,6 +62,8 @@ export interface ValidationOptions {
   readonly maxOverrideMs: number;
   readonly now: Date;
   readonly progress?: Progress;
+  /** They can change the Clusters of the files. */
+  readonly kustomizations?: readonly Kustomization[];
 }
 
 interface Judgement {
@@ -78,7 +82,11 @@ export function validateObjects(sources: readonly SourceObject[], options: Valid
     return judge(source, specs, options);
   });
   const sound = judged.filter(({ errors }) => errors.length === 0).map(({ source }) => source);
-  const besides = [...besideRollouts(sound), ...besideWindows(sound, options.now)];
+  const besides = [
+    ...besideRollouts(sound),
+    ...besideWindows(sound, options.now),
+    ...besideClusters(sources, sound, options),
+  ];
   const beside = Map.groupBy(besides, ({ source }) => source);
   const count = (is: Judgement["is"]): number => judged.filter((each) => each.is === is).length;
   return {

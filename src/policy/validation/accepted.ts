@@ -22,7 +22,8 @@ type Field = "rules" | "stages";
 export const SHARED_CLUSTERS = "shared-clusters";
 export const KEPT_SLOT = "kept-slot";
 export const WINDOWS_CONFLICT = "windows-conflict";
-const OF_OTHERS = new RegExp(`/?(${SHARED_CLUSTERS}|${KEPT_SLOT}|${WINDOWS_CONFLICT})$`);
+export const SELECTS_NOTHING = "selects-nothing";
+const OF_OTHERS = new RegExp(`/?(${SHARED_CLUSTERS}|${KEPT_SLOT}|${WINDOWS_CONFLICT}|${SELECTS_NOTHING})$`);
 
 /** `warnings` are those of these rules. The annotation and the rules may be invalid. */
 export function acceptWarnings(
@@ -49,10 +50,10 @@ function partsOf(annotations: unknown): readonly string[] {
   return typeof text === "string" ? text.split(",").map((part) => part.trim()) : [];
 }
 
-/** "confirmed-delete/unbound-approval"; only the id for a warning about a whole rollout; "": it cannot be accepted. */
+/** "confirmed-delete/unbound-approval"; only the id for a warning about the whole object; "": it cannot be accepted. */
 function nameOf({ path, id = "" }: FieldError, rules: readonly unknown[], field: Field): string {
   const index = rules.findIndex((_, at) => isWithin(path, `spec.${field}[${at}]`));
-  if (index < 0) return field === "stages" && isWithin(path, "spec") ? id : "";
+  if (index < 0) return (field === "stages" && isWithin(path, "spec")) || id === SELECTS_NOTHING ? id : "";
   const { name } = fieldsOf(rules[index]);
   return id === "" || typeof name !== "string" ? "" : `${name}/${id}`;
 }
@@ -63,7 +64,7 @@ const EXPECTED: Readonly<Record<Field, string>> = {
 };
 
 function describe(part: string, names: readonly string[], field: Field): string {
-  const isWhole = field === "stages" && /^[^/]+$/.test(part);
+  const isWhole = (field === "stages" || part === SELECTS_NOTHING) && /^[^/]+$/.test(part);
   if (!isWhole && !/^[^/]+\/[^/]+$/.test(part)) return `found ${found(part)}, expected ${EXPECTED[field]}`;
   const acceptable = names.filter((name) => name !== "");
   const object = field === "rules" ? "policy" : "rollout";

@@ -11,23 +11,41 @@ import { gatesOf, type PlacedGate } from "./sound-parts.ts";
 /** For a rule, or its parts, that fit the schema. */
 export function contradictions(rule: RuleSpec, path: string): readonly FieldError[] {
   const gates = (rule.until ?? []).map((gate, index) => ({ gate, path: `${path}.until[${index}]` }));
-  return [
-    ...onlyObserves(rule, path),
-    ...lateWaits(rule, path),
-    ...gatesOf(rule, path).flatMap(unmeetable),
-    ...exclusive(gates),
-  ];
+  return [...lateWaits(rule, path), ...gatesOf(rule, path).flatMap(unmeetable), ...exclusive(gates)];
 }
 
 export const UNTIL_MISSING = "until-missing";
 
-/** Its author has forgotten `until`: the fields are for what a rule holds. */
-function onlyObserves({ hooks, until, message, retryAfterSeconds }: RuleSpec, path: string): FieldError[] {
-  const field = message === undefined ? "retryAfterSeconds" : "message";
+/**
+ * Rules whose authors have probably forgotten `until`: they have fields for what a rule holds, or stand beside a rule that holds.
+ * A policy of which no rule holds observes, and means to.
+ */
+export function untilMissing(rules: readonly RuleSpec[]): FieldError[] {
+  const holding = rules.find(({ until }) => until !== undefined)?.name;
+  return rules.flatMap((rule, index) => onlyObserves(rule, `spec.rules[${index}]`, holding));
+}
+
+function onlyObserves(
+  { hooks, until, message, retryAfterSeconds }: RuleSpec,
+  path: string,
+  holding: string | undefined,
+): FieldError[] {
   const waits = hooks.some((hook) => CATALOG[hook].blocksSince !== undefined);
-  if (until !== undefined || !waits || (message ?? retryAfterSeconds) === undefined) return [];
-  const text = `has no effect, because the rule has no until: it only observes, and holds nothing. Add until, or remove ${field}`;
-  return [{ path: `${path}.${field}`, id: UNTIL_MISSING, message: text }];
+  if (until !== undefined || !waits) return [];
+  const told = (field: string, text: string): FieldError[] => [
+    { path: `${path}.${field}`, id: UNTIL_MISSING, message: text },
+  ];
+  const field = message === undefined ? "retryAfterSeconds" : "message";
+  if ((message ?? retryAfterSeconds) !== undefined)
+    return told(
+      field,
+      `has no effect, because the rule has no until: it only observes, and holds nothing. Add until, or remove ${field}`,
+    );
+  if (holding === undefined) return [];
+  return told(
+    "hooks",
+    `the rule has no until, unlike rule ${JSON.stringify(holding)}: it only observes, and holds nothing. Add until, or make it a policy of its own`,
+  );
 }
 
 function unmeetable({ gate, path }: PlacedGate): FieldError[] {

@@ -134,23 +134,31 @@ function tolerated({ length }: string): number {
   return Math.max(1, Math.floor(length / 3));
 }
 
-/** Levenshtein distance, or a number that is too large; none of the dependencies exports it. */
+/**
+ * Levenshtein distance in which two swapped neighbours are one mistake, or a number that is too large; none of the
+ * dependencies exports it.
+ */
 function distance(a: string, b: string, tooLarge: number): number {
-  const row = new Uint16Array(b.length + 1);
-  for (let j = 1; j <= b.length; j++) row[j] = j;
+  let [above, row] = [new Uint16Array(b.length + 1), Uint16Array.from({ length: b.length + 1 }, (_, j) => j)];
+  let leastAbove = 0;
   for (let i = 1; i <= a.length; i++) {
-    let before = row[0] ?? 0;
-    row[0] = i;
+    const next = new Uint16Array(b.length + 1);
+    next[0] = i;
     let least = i;
     for (let j = 1; j <= b.length; j++) {
-      const above = row[j] ?? 0;
-      const replaced = before + Number(a[i - 1] !== b[j - 1]);
-      const mistakes = Math.min(replaced, above + 1, (row[j - 1] ?? 0) + 1);
-      row[j] = mistakes;
+      const replaced = at(row, j - 1) + Number(a[i - 1] !== b[j - 1]);
+      const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      const swapped = isSwapped ? at(above, j - 2) + 1 : Infinity;
+      const mistakes = Math.min(replaced, swapped, at(row, j) + 1, at(next, j - 1) + 1);
+      next[j] = mistakes;
       least = Math.min(least, mistakes);
-      before = above;
     }
-    if (least >= tooLarge) return tooLarge;
+    if (Math.min(least, leastAbove + 1) >= tooLarge) return tooLarge;
+    [above, row, leastAbove] = [row, next, least];
   }
-  return row[b.length] ?? 0;
+  return at(row, b.length);
+}
+
+function at(row: Uint16Array, index: number): number {
+  return row[index] ?? 0;
 }

@@ -9,7 +9,7 @@ import type { PlacedExpression } from "../gates/gate-kind.ts";
 import { conditionsOf } from "../gates/gates.ts";
 import { gatesOf, type PlacedGate, type SoundRule, soundRules } from "./sound-parts.ts";
 import { admissionWarnings } from "./admission-warnings.ts";
-import { contradictions } from "./contradictions.ts";
+import { contradictions, untilMissing } from "./contradictions.ts";
 import { sendsField } from "../target-version.ts";
 import { countWindows, MAX_WINDOW_ENTRIES } from "../window/window-limits.ts";
 
@@ -39,7 +39,9 @@ export function checkRules(
   { served, max }: Pick<Together, "served" | "max"> = {},
 ): Semantics {
   const sound = soundRules(rules, schemaErrors);
-  return checkTogether({ path: "spec.rules", rules: sound, remedy: "split the policy", served, max });
+  const together = { path: "spec.rules", rules: sound, remedy: "split the policy", served, max };
+  const { errors, warnings } = checkTogether(together);
+  return { errors, warnings: [...warnings, ...(schemaErrors.length > 0 ? [] : untilMissing(rules))] };
 }
 
 /** Whether nothing at the path, around it or below it is wrong. */

@@ -1,6 +1,13 @@
 /** The parts of rules that fit the schema, so that one error hides none of the others. */
 
-import type { AnyOfGateSpec, GateSpec, MatchCondition, RuleSpec } from "../../api/hook-policy.ts";
+import type {
+  AnyOfGateSpec,
+  GateSpec,
+  MatchCondition,
+  RuleSpec,
+  WindowEntry,
+  WindowGateSpec,
+} from "../../api/hook-policy.ts";
 import { type FieldError, isWithin } from "./schema.ts";
 
 export interface SoundRule {
@@ -57,6 +64,44 @@ function soundParts(rule: RuleSpec, path: string, errors: readonly FieldError[])
         ),
       }),
     ...(until !== undefined &&
-      isList("until") && { until: until.map((gate, i) => (fits(`until[${i}]`) ? gate : NO_GATE)) }),
+      isList("until") && {
+        until: until.map((gate, i) => soundGate(gate, `${path}.until[${i}]`, errors)),
+      }),
+  };
+}
+
+/** Without the condition that does not fit; of a window, what of it fits. */
+function soundGate(gate: GateSpec, path: string, errors: readonly FieldError[]): GateSpec {
+  const mine = errors.filter((each) => isWithin(each.path, path));
+  if (mine.length === 0) return gate;
+  if (mine.some((each) => each.path === path)) return NO_GATE;
+  const { window, anyOf, ...conditions } = gate;
+  const fits = (field: string): boolean => !mine.some((each) => isWithin(each.path, `${path}.${field}`));
+  const is = (field: string): boolean => !mine.some((each) => each.path === `${path}.${field}`);
+  const fitting = Object.fromEntries(Object.entries(conditions).filter(([field]) => fits(field)));
+  return {
+    ...fitting,
+    name: fits("name") ? gate.name : "",
+    ...(window !== undefined && is("window") && { window: soundWindow(window, `${path}.window`, mine) }),
+    ...(anyOf !== undefined &&
+      is("anyOf") && { anyOf: anyOf.map((each, i) => soundGate(each, `${path}.anyOf[${i}]`, mine)) }),
+  };
+}
+
+/** In the place of what does not fit: nothing that could be wrong. */
+const ANY_ENTRY: WindowEntry = { from: "2000-01-01T00:00:00Z", to: "2000-01-01T00:00:01Z" };
+
+function soundWindow(window: WindowGateSpec, path: string, errors: readonly FieldError[]): WindowGateSpec {
+  const fits = (field: string): boolean => !errors.some((each) => isWithin(each.path, `${path}.${field}`));
+  const list = (field: "allow" | "deny"): readonly WindowEntry[] | undefined => {
+    if (errors.some((each) => each.path === `${path}.${field}`)) return [ANY_ENTRY];
+    return window[field]?.map((entry, i) => (fits(`${field}[${i}]`) ? entry : ANY_ENTRY));
+  };
+  const [allow, deny] = [list("allow"), list("deny")];
+  const timeZone = fits("timeZone") ? window.timeZone : "UTC";
+  return {
+    ...(timeZone !== undefined && { timeZone }),
+    ...(allow !== undefined && { allow: [...allow] }),
+    ...(deny !== undefined && { deny: [...deny] }),
   };
 }

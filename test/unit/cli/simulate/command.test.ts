@@ -402,3 +402,18 @@ test("arguments that cannot be meant are usage errors", async (t) => {
     assert.equal(code, 2, args.join(" "));
   }
 });
+
+test("a policy that selects no Cluster of the fleet is told in each format", async (t) => {
+  const labelled = [cluster("prod-1", { tier: "production" }), cluster("dev-1", { tier: "staging" })];
+  const misspelt = policy("new", [confirmed], { clusterSelector: { matchLabels: { teir: "production" } } });
+  const files = { "fleet/clusters.yaml": many(NAMESPACE, ...labelled), "new.yaml": many(misspelt) };
+  const cwd = await folder(t, files);
+  const told =
+    'HookPolicy team-a/new: spec.clusterSelector: teir=production selects none of the 2 Clusters of namespace team-a, so the policy holds nothing; did you mean "tier=production"?';
+  const text = await hookpolicy(simulate("-f", "new.yaml", ...AT), { cwd });
+  assert.equal(text.stderr, `warning: ${told}\n`);
+  const json = await hookpolicy(simulate("-f", "new.yaml", "-o", "json", ...AT), { cwd });
+  assert.deepEqual(JSON.parse(json.stdout).selectsNothing, [told]);
+  const { stdout } = await hookpolicy(simulate("-f", "new.yaml", "-o", "markdown", ...AT), { cwd });
+  assert.ok(stdout.includes(`**Warning**: ${told.replaceAll("_", "\\_")}`), stdout);
+});

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { GateSpec, RuleSpec } from "../../../../src/api/hook-policy.ts";
-import { contradictions } from "../../../../src/policy/validation/contradictions.ts";
+import { contradictions, untilMissing } from "../../../../src/policy/validation/contradictions.ts";
 import { rule } from "../../builders.ts";
 
 const wait = (duration: string): GateSpec => ({ name: "soak", wait: { duration } });
@@ -70,15 +70,21 @@ for (const [name, { over, warns }] of Object.entries(CASES)) {
 
 test("a rule without until that has a text for what it holds holds nothing", () => {
   const { until: _, ...observing } = rule();
-  const told = (over: Partial<RuleSpec>): string[] =>
-    contradictions({ ...observing, ...over }, "rule").map(
+  const told = (over: Partial<RuleSpec>, ...others: RuleSpec[]): string[] =>
+    untilMissing([{ ...observing, ...over }, ...others]).map(
       ({ path, id, message }) => `${path} ${id}: ${message}`,
     );
   assert.match(
     told({ message: "ask" }).join("\n"),
-    /^rule\.message until-missing: has no effect, because the rule has no until: it only observes, /,
+    /^spec\.rules\[0\]\.message until-missing: has no effect, because the rule has no until: it only observes, /,
   );
-  assert.match(told({ retryAfterSeconds: 60 }).join("\n"), /^rule\.retryAfterSeconds until-missing: /);
+  assert.match(
+    told({ retryAfterSeconds: 60 }).join("\n"),
+    /^spec\.rules\[0\]\.retryAfterSeconds until-missing: /,
+  );
   assert.deepEqual(told({}), []);
   assert.deepEqual(told({ message: "ask", hooks: ["AfterControlPlaneInitialized"] }), []);
+  assert.deepEqual(told({}, rule({ name: "holds", until: [wait("2h")] })), [
+    'spec.rules[0].hooks until-missing: the rule has no until, unlike rule "holds": it only observes, and holds nothing. Add until, or make it a policy of its own',
+  ]);
 });

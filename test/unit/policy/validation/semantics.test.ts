@@ -5,6 +5,7 @@ import test, { describe } from "node:test";
 import type { GateSpec, RuleSpec } from "../../../../src/api/hook-policy.ts";
 import { servedHooks } from "../../../../src/api/hook-catalog.ts";
 import { compilePolicy } from "../../../../src/policy/compile.ts";
+import { validatePolicy } from "../../../../src/policy/validation/schema.ts";
 import { checkRules } from "../../../../src/policy/validation/semantics.ts";
 import { hookPolicy, rule } from "../../builders.ts";
 
@@ -85,13 +86,58 @@ describe("a rule cannot be evaluated", () => {
 
   test("and is not looked at further when it does not fit the schema", () => {
     const rules = [rule({ until: [window({ timeZone: "Nowhere" })] })];
-    for (const path of ["spec.rules[0]", "spec.rules[0].until[0].window.colour", "spec.rules", "spec"]) {
+    for (const path of ["spec.rules[0]", "spec.rules[0].until[0].window", "spec.rules", "spec"]) {
       assert.deepEqual(checkRules(rules, [{ path, message: "" }]).errors, []);
     }
-    for (const path of ["spec.rules[1]", "spec.mode"]) {
+    for (const path of ["spec.rules[1]", "spec.rules[0].until[0].window.colour", "spec.mode"]) {
       assert.equal(checkRules(rules, [{ path, message: "" }]).errors.length, 1);
     }
   });
+});
+
+describe("one error of a gate hides no other", () => {
+  const at = "spec.rules[0].until[0]";
+  const zone = "Europe/Berlim";
+  const good = { schedule: "0 22 * * FRI", duration: "8h" };
+  const late = { schedule: "0 99 * * FRI", duration: "8h" };
+  const allow = [{ ...good, duration: "2d" }, late];
+  const wrong = [`${at}.window.timeZone`, `${at}.window.allow[1].schedule`];
+  const cases: Record<string, { gate: GateSpec; schema: string[]; others: string[] }> = {
+    "of a time zone beside a duration": {
+      gate: window({ timeZone: zone, allow }),
+      schema: [`${at}.window.allow[0].duration`],
+      others: wrong,
+    },
+    "of a schedule beside a time zone that is no text": {
+      gate: window({ timeZone: 1, allow: [good, late] }),
+      schema: [`${at}.window.timeZone`],
+      others: wrong.slice(1),
+    },
+    "of a window beside its name": {
+      gate: { ...window({ timeZone: zone }), name: "A B" },
+      schema: [`${at}.name`],
+      others: wrong.slice(0, 1),
+    },
+    "of a window among others": {
+      gate: {
+        name: "any",
+        anyOf: [window({ timeZone: zone, allow }) as never, { ...quiet, name: "other" } as never],
+      },
+      schema: [`${at}.anyOf[0].window.allow[0].duration`],
+      others: wrong.map((path) => path.replace(".window", ".anyOf[0].window")),
+    },
+  };
+  for (const [name, { gate, schema, others }] of Object.entries(cases))
+    test(name, () => {
+      const schemaErrors = validatePolicy("HookPolicy", hookPolicy({ rules: [rule({ until: [gate] })] }));
+      const own = schemaErrors.map(({ path }) => path);
+      assert.deepEqual([...new Set(own)], schema);
+      const { errors } = checkRules([rule({ until: [gate] })], schemaErrors);
+      assert.deepEqual(
+        errors.map(({ path }) => path),
+        others,
+      );
+    });
 });
 
 describe("a rule is suspicious", () => {

@@ -1,0 +1,146 @@
+/** Finds policies, rollouts and stages that select no Cluster, and what their selectors probably mean. */
+
+import type { HookRolloutSpec } from "../../api/hook-policy.ts";
+import type { LabelSelector, LabelSelectorRequirement } from "../../api/meta.ts";
+import { firstNames } from "../../lib/first-names.ts";
+import { compileSelector, describeSelector, type Labels, lookup } from "../../policy/selector.ts";
+import { SELECTS_NOTHING } from "../../policy/validation/accepted.ts";
+import { didYouMean, nearest } from "../../policy/validation/field-message.ts";
+import type { FieldError } from "../../policy/validation/schema.ts";
+import { stopsLaterStages } from "../../rollouts/rollout-conditions.ts";
+import { counted } from "../terminal/counted.ts";
+import type { Fleet } from "./fleet.ts";
+import { ownKind, policyKind, type RawObject, viewPolicy, viewRollout } from "./kinds.ts";
+
+/** A Cluster, as selectors see it. */
+interface Place {
+  readonly labels: Labels;
+  readonly namespace: string;
+  /** Absent: unknown, so that every namespaceSelector may select it. */
+  readonly namespaceLabels?: Labels;
+}
+
+interface Selection {
+  readonly namespaceSelector?: LabelSelector | undefined;
+  readonly clusterSelector?: LabelSelector | undefined;
+}
+
+export function placesIn(fleet: Fleet): readonly Place[] {
+  return fleet.clusters().map(({ metadata: { namespace = "", labels } }) => {
+    const found = fleet.namespace(namespace);
+    return {
+      labels,
+      namespace,
+      ...(found !== undefined && { namespaceLabels: found.metadata.labels ?? {} }),
+    };
+  });
+}
+
+/** `object`: a valid policy or rollout; others select nothing by themselves. */
+export function emptySelections(object: RawObject, places: readonly Place[]): readonly FieldError[] {
+  if (ownKind(object) === "HookRollout") return ofRollout(viewRollout(object).spec, places);
+  const kind = policyKind(object);
+  if (kind === undefined || places.length === 0) return [];
+  const { metadata, spec } = viewPolicy(kind, object);
+  const effect = "so the policy holds nothing";
+  if (kind === "ClusterHookPolicy") return emptiness(spec, places, { at: "spec", effect });
+  const { namespace = "default" } = metadata;
+  const own = places.filter((place) => place.namespace === namespace);
+  if (own.length > 0) return emptiness(spec, own, { at: "spec", effect, of: `of namespace ${namespace}` });
+  const used = [...new Set(places.map((place) => place.namespace))];
+  const message = `namespace ${namespace} has none of the ${counted(places.length, "Cluster")}, which are in ${firstNames(used, SHOWN)}, ${effect}${didYouMean(namespace, used)}`;
+  return [{ path: "metadata.namespace", id: SELECTS_NOTHING, message }];
+}
+
+function ofRollout(spec: HookRolloutSpec, places: readonly Place[]): readonly FieldError[] {
+  if (places.length === 0) return [];
+  const whole = emptiness(spec, places, { at: "spec", effect: "so the rollout limits nothing" });
+  if (whole.length > 0) return whole;
+  const { stages = [] } = spec;
+  const members = places.filter((place) => selects(spec, place));
+  return stages.flatMap((stage, index) => {
+    const stops = stopsLaterStages(stage.minSucceeded, index, stages.length);
+    const effect = `so stage ${stage.name} has no Cluster${stops ? ", and later stages wait until it does" : ""}`;
+    return emptiness(stage, members, { at: `spec.stages[${index}]`, effect, of: "of the rollout" });
+  });
+}
+
+interface Told {
+  readonly at: string;
+  /** What follows if nothing is selected. */
+  readonly effect: string;
+  /** Which Clusters may be selected; absent: all. */
+  readonly of?: string;
+}
+
+function emptiness(selection: Selection, places: readonly Place[], told: Told): FieldError[] {
+  if (places.some((place) => selects(selection, place))) return [];
+  const near = places.filter((place) => selectsNamespace(selection, place));
+  const ofNamespaces = near.length === 0;
+  const { namespaceSelector = {}, clusterSelector = {} } = selection;
+  const selector = ofNamespaces ? namespaceSelector : clusterSelector;
+  const labels = ofNamespaces
+    ? places.map(({ namespaceLabels }) => namespaceLabels)
+    : near.map((place) => place.labels);
+  const of = told.of === undefined ? "" : ` ${told.of}`;
+  const which = ofNamespaces ? "the namespace of none" : "none";
+  const message = `${describeSelector(selector)} selects ${which} of the ${counted(labels.length, "Cluster")}${of}, ${told.effect}${meant(selector, labels)}`;
+  const field = ofNamespaces ? "namespaceSelector" : "clusterSelector";
+  return [{ path: `${told.at}.${field}`, id: SELECTS_NOTHING, message }];
+}
+
+function selects(selection: Selection, place: Place): boolean {
+  return selectsNamespace(selection, place) && compileSelector(selection.clusterSelector)(place.labels);
+}
+
+function selectsNamespace({ namespaceSelector }: Selection, { namespaceLabels }: Place): boolean {
+  return namespaceLabels === undefined || compileSelector(namespaceSelector)(namespaceLabels);
+}
+
+const SHOWN = 5;
+
+/** What may be meant by the first requirement that no labels meet, else which labels there are; "" if each is met by some. */
+function meant(selector: LabelSelector, all: readonly Labels[]): string {
+  const wrong = requirementsOf(selector).find(
+    (each) => !all.some(compileSelector({ matchExpressions: [each] })),
+  );
+  if (wrong === undefined) return ": no Cluster meets all of it";
+  const { key, values = [] } = wrong;
+  const keys = [...new Set(all.flatMap((labels) => Object.keys(labels ?? {})))].toSorted();
+  const nearestKey = keys.includes(key)
+    ? key
+    : (nearest(key, keys) ??
+      keys.find((each) => valuesOf(each, all).some((value) => values.includes(value))));
+  if (nearestKey === undefined)
+    return keys.length === 0 ? ": they have no labels" : `: they have the labels ${firstNames(keys, SHOWN)}`;
+  const found = valuesOf(nearestKey, all);
+  const pairs = values.map((value) => [value, found.includes(value) ? value : nearest(value, found)]);
+  const best = pairs.map(([, value]) => value).find((value) => value !== undefined);
+  if (best !== undefined) return didYouMeanText(`${nearestKey}=${best}`);
+  if (nearestKey !== key) return didYouMeanText(nearestKey);
+  return `: they have ${firstNames(
+    found.map((value) => `${key}=${value}`),
+    SHOWN,
+  )}`;
+}
+
+function didYouMeanText(text: string): string {
+  return `; did you mean ${JSON.stringify(text)}?`;
+}
+
+function valuesOf(key: string, all: readonly Labels[]): readonly string[] {
+  const values = all.map((labels) => lookup(labels, key)).filter((value) => value !== undefined);
+  return [...new Set(values)].toSorted();
+}
+
+function requirementsOf({
+  matchLabels = {},
+  matchExpressions = [],
+}: LabelSelector): readonly LabelSelectorRequirement[] {
+  const equals = Object.entries(matchLabels).map(([key, value]): LabelSelectorRequirement => ({
+    key,
+    operator: "In",
+    values: [value],
+  }));
+  return [...equals, ...matchExpressions];
+}

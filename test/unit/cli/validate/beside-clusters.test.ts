@@ -1,0 +1,113 @@
+/** What `hookpolicy validate` says of selectors that select none of the Clusters beside them. */
+
+import assert from "node:assert/strict";
+import test, { type TestContext } from "node:test";
+import { folder } from "../program.ts";
+import { hookpolicy } from "../resident.ts";
+
+const API = "hookpolicy.dev/v1alpha1";
+
+function cluster(name: string, labels: object, namespace = "team-a"): object {
+  const spec = { topology: { classRef: { name: "lab" }, version: "v1.35.0" } };
+  const metadata = { namespace, name, labels };
+  return { apiVersion: "cluster.x-k8s.io/v1beta2", kind: "Cluster", metadata, spec };
+}
+
+const FLEET = [
+  { apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a", labels: { team: "a" } } },
+  cluster("prod-1", { tier: "production", env: "live" }),
+  cluster("dev-1", { tier: "staging" }),
+];
+
+function policy(spec: object, metadata: object = {}, kind = "HookPolicy"): object {
+  const until = [{ name: "ok", annotation: { key: "example.com/ok", value: "yes" } }];
+  const rules = [{ name: "r", hooks: ["BeforeClusterDelete"], until, message: "ask" }];
+  const own = { name: "p", ...(kind === "HookPolicy" && { namespace: "team-a" }), ...metadata };
+  return { apiVersion: API, kind, metadata: own, spec: { ...spec, rules } };
+}
+
+function rollout(stages: readonly object[], selectors: object = { namespaceSelector: {} }): object {
+  const spec = { operation: "Upgrade", progressDeadline: "6h", ...selectors, stages };
+  return { apiVersion: API, kind: "HookRollout", metadata: { name: "upgrades" }, spec };
+}
+
+async function findings(t: TestContext, ...objects: readonly object[]): Promise<string[]> {
+  const text = objects.map((object) => JSON.stringify(object)).join("\n---\n");
+  const cwd = await folder(t, { "a.yaml": text });
+  const { stdout } = await hookpolicy(["validate", "a.yaml"], { cwd });
+  return stdout
+    .split("\n")
+    .filter((line) => / warning: |^ {2}help: /.test(line))
+    .map((line) => line.replace(/^.* warning: /, "").trim());
+}
+
+const CASES: Readonly<Record<string, readonly [object, ...(readonly string[])]>> = {
+  "the key of a label has swapped letters": [
+    policy({ clusterSelector: { matchLabels: { teir: "production" } } }),
+    "spec.clusterSelector: teir=production selects none of the 2 Clusters of namespace team-a, so the policy holds nothing [selects-nothing]",
+    'help: did you mean "tier=production"?',
+  ],
+  "the value of a label is misspelt": [
+    policy({
+      clusterSelector: { matchExpressions: [{ key: "tier", operator: "In", values: ["prodution"] }] },
+    }),
+    "spec.clusterSelector: tier in (prodution) selects none of the 2 Clusters of namespace team-a, so the policy holds nothing [selects-nothing]",
+    'help: did you mean "tier=production"?',
+  ],
+  "no label is near": [
+    policy({ clusterSelector: { matchLabels: { tier: "gold" } } }),
+    "spec.clusterSelector: tier=gold selects none of the 2 Clusters of namespace team-a, so the policy holds nothing: they have tier=production, tier=staging [selects-nothing]",
+  ],
+  "no Cluster has all of the labels": [
+    policy({ clusterSelector: { matchLabels: { tier: "staging", env: "live" } } }),
+    "spec.clusterSelector: tier=staging, env=live selects none of the 2 Clusters of namespace team-a, so the policy holds nothing: no Cluster meets all of it [selects-nothing]",
+  ],
+  "the namespace of the policy is misspelt": [
+    policy({}, { namespace: "taem-a" }),
+    "metadata.namespace: namespace taem-a has none of the 2 Clusters, which are in team-a, so the policy holds nothing [selects-nothing]",
+    'help: did you mean "team-a"?',
+  ],
+  "a namespaceSelector selects no namespace of Clusters": [
+    policy({ namespaceSelector: { matchLabels: { taem: "a" } } }, {}, "ClusterHookPolicy"),
+    "spec.namespaceSelector: taem=a selects the namespace of none of the 2 Clusters, so the policy holds nothing [selects-nothing]",
+    'help: did you mean "team=a"?',
+  ],
+  "a rollout selects nothing": [
+    rollout([], { namespaceSelector: {}, clusterSelector: { matchLabels: { tire: "production" } } }),
+    "spec.clusterSelector: tire=production selects none of the 2 Clusters, so the rollout limits nothing [selects-nothing]",
+    'help: did you mean "tier=production"?',
+  ],
+  "a stage selects nothing, and later ones wait for it": [
+    rollout([
+      { name: "staging", clusterSelector: { matchLabels: { tier: "stagign" } } },
+      { name: "rest", clusterSelector: {} },
+    ]),
+    "spec.stages[0].clusterSelector: tier=stagign selects none of the 2 Clusters of the rollout, so stage staging has no Cluster, and later stages wait until it does [selects-nothing]",
+    'help: did you mean "tier=staging"?',
+  ],
+  "everything is selected": [policy({ clusterSelector: { matchLabels: { tier: "production" } } })],
+};
+
+for (const [name, [object, ...expected]] of Object.entries(CASES))
+  test(`beside Clusters: ${name}`, async (t) => {
+    assert.deepEqual(await findings(t, ...FLEET, object), expected);
+  });
+
+const MISSPELT = { clusterSelector: { matchLabels: { teir: "production" } } };
+
+test("nothing is said of selectors without Clusters, or where an overlay changes them", async (t) => {
+  assert.deepEqual(await findings(t, policy(MISSPELT)), []);
+  assert.deepEqual(await findings(t, cluster("${NAME}", {}), policy(MISSPELT)), []);
+});
+
+test("an unknown namespace may have the labels that are selected", async (t) => {
+  const selects = { namespaceSelector: { matchLabels: { team: "b" } } };
+  const clusters = FLEET.slice(1);
+  assert.deepEqual(await findings(t, ...clusters, policy(selects, {}, "ClusterHookPolicy")), []);
+});
+
+test("that a policy selects nothing yet can be accepted", async (t) => {
+  const annotations = { "hookpolicy.dev/accept": "selects-nothing" };
+  assert.deepEqual(await findings(t, ...FLEET, policy(MISSPELT, { annotations })), []);
+  assert.deepEqual(await findings(t, policy(MISSPELT, { annotations })), []);
+});
