@@ -296,7 +296,7 @@ function prospects(
 /** The rollouts that hold the operation as it is now: no mark gives it a slot. */
 function rolloutObstacles(scene: Scene, operation: Operation): readonly Obstacle[] {
   const world = worldOf(scene, operation, undefined);
-  return explainRollouts(scene.fleet, { world, call: operation.call, now: scene.now })
+  return explainRollouts(scene.fleet, { world, call: operation.call, now: scene.now }, { live: true })
     .filter(({ holds }) => holds)
     .map(({ rollout: name, stage = "", message }) => ({
       policy: { kind: "HookRollout", name },

@@ -9,6 +9,7 @@ import { addConnectionFlags, type ConnectionFlags, connectionWords, reading } fr
 import { addClusterArgument, inNamespace, type ShortName } from "../fleet/cluster-argument.ts";
 import { clusterIn, type ClusterName, fleetOf } from "../fleet/live-cluster.ts";
 import { readAllObjects } from "../fleet/object-files.ts";
+import { shellQuote } from "../../policy/message.ts";
 import { terminalOf } from "../terminal/terminal.ts";
 import { stdout } from "../terminal/output.ts";
 
@@ -100,6 +101,7 @@ async function explainCluster(name: ClusterName, flags: Flags, program: string):
     ...terminalOf(process.stdout, flags),
     program,
     connection: connectionWords(flags),
+    files: (flags.filename ?? []).map((path) => ` -f ${shellQuote(path)}`).join(""),
     chosen: flags.at !== undefined,
     requested: flags.admission !== undefined,
   });

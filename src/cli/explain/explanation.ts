@@ -16,7 +16,7 @@ import { heldByClusterAPI, MINOR_STEPS, notCalled, omittedRows } from "../fleet/
 import { comingFrom, expectedCall, skipsMinor } from "../../operations/call.ts";
 import { type ExplainedPolicy, explainPolicy } from "./policy-explanation.ts";
 import { explainRequest, verdictAt } from "./request-explanation.ts";
-import { type ExplainedRollout, explainRollouts, rolloutQueries } from "./rollout-hold.ts";
+import { type ExplainedRollout, explainRollouts, rolloutQueries, type StatusTime } from "./rollout-hold.ts";
 import { underRollouts } from "./rollout-spans.ts";
 import type { StatusContext, Unread } from "./stored-status.ts";
 import { wayOut, type WayOut } from "./way-out.ts";
@@ -149,7 +149,7 @@ export function spansAhead(fleet: Fleet, options: ExplainOptions, to: Date): rea
     const operation = { policies, world: fleet.world(cluster, state), call, state };
     const seconds = (to.getTime() - now.getTime()) / 1000 / MAX_SAMPLES;
     const spans = spansOf(walk({ ...operation, lookAgain: () => seconds }, now, to), to);
-    const ahead = { spans, sampleMs: seconds * 1000, asOf: now };
+    const ahead = { spans, sampleMs: seconds * 1000, asOf: now, live: options.live };
     return underRollouts(fleet, { world: operation.world, call }, ahead);
   });
 }
@@ -215,7 +215,7 @@ function explainOperation(
   const status = statusContext(options, isPending ? state : undefined);
   const situation = { fleet, world, call, now: at, policies, before, status };
   const version = targetVersion(call);
-  const rollouts = decision.holds ? [] : explainRollouts(fleet, situation, asOf(options));
+  const rollouts = decision.holds ? [] : explainRollouts(fleet, situation, statusTime(options));
   return {
     hook: call.hook,
     ...(version !== undefined && { targetVersion: version }),
@@ -269,9 +269,9 @@ function statusContext(
   return { cluster, now, unread, pending };
 }
 
-/** The instant of the statuses: files that are explained for a chosen time are about an earlier one. */
-function asOf({ live, at, now }: ExplainOptions): Date {
-  return live || at === undefined ? now : new Date(0);
+/** Files that are explained for a chosen time are about an earlier one. */
+function statusTime({ live, at, now }: ExplainOptions): StatusTime {
+  return { asOf: live || at === undefined ? now : new Date(0), live };
 }
 
 /** Looks at the operation at that instant, with the timers that the operator will have then. */

@@ -14,6 +14,8 @@ import type { StatusComparison } from "./stored-status.ts";
 import type { Release } from "./way-out.ts";
 
 interface TreeOptions extends Pick<CommandWords, "connection"> {
+  /** The flags that name the files of the policies; "": they are the API server's. */
+  readonly files: string;
   readonly colour: Colour;
   /** Whether a request at admission is explained. */
   readonly isRequest: boolean;
@@ -179,7 +181,8 @@ export function painted(verdict: Verdict | Admitted["verdict"] | "Skipped", colo
 
 export function commandText(
   command: string,
-  { colour, connection }: Pick<TreeOptions, "colour" | "connection">,
+  { colour, connection, files }: Pick<TreeOptions, "colour" | "connection" | "files">,
 ): string {
-  return colour.cyan(`${command}${connection}`);
+  const place = files !== "" && command.startsWith("hookpolicy windows ") ? files : connection;
+  return colour.cyan(`${command}${place}`);
 }

@@ -21,6 +21,8 @@ export interface TextOptions extends Terminal, CommandWords {
   readonly chosen: boolean;
   /** Whether a request to the API server is explained. */
   readonly requested: boolean;
+  /** The flags that name the same files: " -f policies/"; "": those of the API server. */
+  readonly files: string;
 }
 
 interface View extends TextOptions {
@@ -35,7 +37,7 @@ export function explanationLines(explanation: Explanation, options: TextOptions)
   const blocks = operations.map((operation) => operationLines(operation, { ...options, name, at }));
   const none = [
     `No operation of Cluster ${name} is held, and none waits for an answer.`,
-    `To see what a hook would be answered: ${options.program} explain ${name} --hook BeforeClusterDelete${options.connection}`,
+    `To see what a hook would be answered: ${options.program} explain ${name} --hook BeforeClusterDelete${options.files || options.connection}`,
   ];
   const isFree = blocks.length === 0 && !options.requested && ownHold === undefined;
   const held = ownHold === undefined ? [] : wrapped(`Blocked: ${ownHold}`, options.columns ?? Infinity, "  ");
@@ -84,12 +86,12 @@ function operationLines(operation: ExplainedOperation, view: View): string[] {
 
 function admissionDetail(
   { request, admission, hook, targetVersion }: ExplainedOperation,
-  { name, program, connection }: View,
+  { name, program, connection, files }: View,
 ): Detail[] {
   if (request !== undefined || admission === undefined) return [];
   const words =
     hook === "BeforeClusterDelete" ? "Delete" : `Upgrade --to-version ${targetVersion ?? "VERSION"}`;
-  const command = `${program} explain ${name} --admission ${words}${connection}`;
+  const command = `${program} explain ${name} --admission ${words}${files || connection}`;
   return [{ label: "admission", text: `${ANSWERS[admission]}: ${command}` }];
 }
 

@@ -9,6 +9,7 @@ import { promotionQueries } from "../../rollouts/promotion.ts";
 import { countingFailures, haltingStage, soakEnd } from "../../rollouts/stages.ts";
 import { liftingOverride } from "../../rollouts/lifting.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
+import { membersOf, presentStatus, statesOf } from "../fleet/rollout-state.ts";
 import type { Situation } from "../../policy/world.ts";
 import { soakEndText, waitsForText } from "../rollout/stage-text.ts";
 import { type RolloutAnswer, passes, turnOf } from "./rollout-turn.ts";
@@ -19,7 +20,7 @@ export interface ExplainedRollout {
   readonly holds: boolean;
   /** CamelCase constant. */
   readonly reason: string;
-  /** The stage of the Cluster, or the stage that it waits for. */
+  /** The stage of the Cluster; absent: none selects it. */
   readonly stage?: string;
   readonly retryAfterSeconds: number;
   /** The message as Cluster API shows it; empty if the Cluster may begin. */
@@ -28,19 +29,35 @@ export interface ExplainedRollout {
   readonly because: readonly string[];
 }
 
+export interface StatusTime {
+  /** The instant of the statuses; absent: that of the situation. */
+  readonly asOf?: Date;
+  /** Whether the statuses are the operator's. Otherwise one that is not about the spec is as the operator would write it. */
+  readonly live: boolean;
+}
+
 /**
- * Sorted by name, the order in which the operator asks them. `asOf`: the instant of the statuses. A stage that soaks then, and
- * whose soak ends before the situation, has passed in it; slots and the queue are as they are in the statuses.
+ * Sorted by name, the order in which the operator asks them. A stage that soaks at `asOf`, and whose soak ends before the
+ * situation, has passed in it; slots and the queue are as they are in the statuses.
  */
 export function explainRollouts(
   fleet: Fleet,
   situation: Situation,
-  asOf = situation.now,
+  { asOf = situation.now, live }: StatusTime,
 ): readonly ExplainedRollout[] {
-  return asking(fleet, situation).map(({ known, member }) => {
+  return asking(fleet, situation).map((asked) => {
+    const known = live ? asked.known : withStatus(asked.known, fleet, situation.now);
     const status = afterSoaks(known, asOf, situation.now);
-    return explainRollout({ ...known, status }, member, situation);
+    return explainRollout({ ...known, status }, asked.member, situation);
   });
+}
+
+/** The rollout of a file, which no operator has seen. */
+function withStatus(known: FleetRollout, fleet: Fleet, at: Date): FleetRollout {
+  const { compiled, status } = known;
+  if (status.observedGeneration === compiled.generation && status.conditions !== undefined) return known;
+  const states = statesOf(compiled, fleet, membersOf(compiled, fleet), at);
+  return { ...known, status: presentStatus(compiled, status, states, at) };
 }
 
 function afterSoaks({ compiled, status }: FleetRollout, asOf: Date, at: Date): HookRolloutStatus {
@@ -90,11 +107,11 @@ function explainRollout(known: FleetRollout, member: Member, situation: Situatio
   const found = findingOf(known, member, situation);
   if (!found.holds) return { rollout: name, mode, ...found, retryAfterSeconds: 0, message: "" };
   const { hold, because } = found;
-  const { reason, stage = member.stage?.name } = hold;
+  const stage = member.stage?.name;
   const holds = mode === "Enforce";
   return {
     rollout: name,
-    reason,
+    reason: hold.reason,
     ...(stage !== undefined && { stage }),
     mode,
     holds,
@@ -140,7 +157,8 @@ function progress(
   const row = status.targets
     ?.find(({ version = "" }) => version === target)
     ?.stages.find(({ name }) => name === stage);
-  if (row === undefined) return [`the status does not say yet how far stage ${stage} is to ${target}`];
+  if (row === undefined)
+    return [`no Cluster is asked for ${target} yet, so stage ${stage} has not begun for it`];
   const { members, succeeded, running, failed, notAsked, soakingSince } = row;
   return [
     `stage ${stage} to ${target}: ${succeeded} of ${members} succeeded, ${running} running, ${failed} failed, ${notAsked} not asked`,

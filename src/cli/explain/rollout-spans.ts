@@ -11,22 +11,25 @@ interface Ahead {
   readonly spans: readonly Span[];
   /** Between two looks at an expression that reads the clock. */
   readonly sampleMs: number;
-  /** The instant of the statuses. */
+  /** As in StatusTime. */
   readonly asOf: Date;
+  readonly live: boolean;
 }
 
 /** Slots and the queue are as the statuses have them now; a stage that soaks passes when its soak ends. */
 export function underRollouts(
   fleet: Fleet,
   operation: Omit<Situation, "now">,
-  { spans, sampleMs, asOf }: Ahead,
+  { spans, sampleMs, asOf, live }: Ahead,
 ): readonly Span[] {
   const soaked = soakEnds(fleet.rollouts, asOf);
   const all = spans.flatMap((span) => {
     if (HOLDS.has(span.verdict)) return [span];
     const pieces: Span[] = [];
     for (let from = span.from; from < span.to; from = pieces.at(-1)?.to ?? span.to) {
-      const holds = explainRollouts(fleet, { ...operation, now: from }, asOf).some((each) => each.holds);
+      const holds = explainRollouts(fleet, { ...operation, now: from }, { asOf, live }).some(
+        (each) => each.holds,
+      );
       const gates = fleet.rollouts.flatMap(({ compiled }) => gateEdges(compiled, from, sampleMs));
       const edges = [...soaked, ...gates];
       const next = earliest([span.to, ...edges.filter((edge) => edge > from)]);

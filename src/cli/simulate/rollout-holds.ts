@@ -86,7 +86,7 @@ function holdsOf(
 }
 
 function heldIn(stage: Member["stage"], hold: Hold): HoldInStage {
-  return { hold, stage: hold.stage ?? stage?.name };
+  return { hold, stage: stage?.name };
 }
 
 /** The Clusters that get no slot, because those before them in the queue take the free ones. */

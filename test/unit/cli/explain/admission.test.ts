@@ -173,7 +173,7 @@ test("a hook that is not asked now also says what its request would be answered"
   const { stdout } = await run(t, [cluster(), BOTH], ...hook);
   assert.match(
     stdout,
-    /^ {2}admission +refuses the request: hookpolicy explain team-a\/prod-1 --admission Delete$/m,
+    /^ {2}admission +refuses the request: hookpolicy explain team-a\/prod-1 --admission Delete -f fleet\.yaml$/m,
   );
   const silent = policy("silent", [rule("seen", "None", approved)]);
   assert.equal((await operationOf(t, [cluster(), silent], ...hook)).admission, undefined);

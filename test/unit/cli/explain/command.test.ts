@@ -71,7 +71,7 @@ test("the first lines show the verdict and the command that releases, and the tr
   run           ${COMMAND}
   for           annotation example.com/ok=5d2c on Cluster team-a/prod-1 (HookPolicy team-a/protect, rule confirmed, gate approved)
   and wait for  its window, which opens at 2026-11-21T22:00:00Z (HookPolicy team-a/protect, rule confirmed, gate night)
-  see           hookpolicy windows team-a/protect
+  see           hookpolicy windows team-a/protect -f fleet.yaml
   released      only after a user has acted; Cluster API asks again after 10 s
   if it cannot wait: hookpolicy override team-a/prod-1 --hook BeforeClusterDelete --policy HookPolicy/protect --for 1h --reason 'why'
 
@@ -278,7 +278,7 @@ test("without --hook, a Cluster that nothing is asked about has nothing to tell"
   assert.equal(
     stdout,
     `No operation of Cluster team-a/prod-1 is held, and none waits for an answer.
-To see what a hook would be answered: hookpolicy explain team-a/prod-1 --hook BeforeClusterDelete
+To see what a hook would be answered: hookpolicy explain team-a/prod-1 --hook BeforeClusterDelete -f fleet.yaml
 `,
   );
 });
@@ -425,4 +425,18 @@ test("the first lines name an override that is in force and its end", async (t) 
     /lifted +HookPolicy team-a\/protect until 2026-11-21T13:00:00Z, by HookOverride let-go$/,
   );
   assert.doesNotMatch(tree, /released/);
+});
+
+test("commands that read what explain has read name the same files", async (t) => {
+  const policies = [policy("nights", [deletion([night])])];
+  const held = await explained(t, [cluster(), ...policies], "--hook", "BeforeClusterDelete");
+  assert.match(held, /see +hookpolicy windows team-a\/nights -f fleet\.yaml$/m);
+  assert.match(held, /if it cannot wait: hookpolicy override team-a\/prod-1 [^\n]* --reason 'why'$/m);
+  assert.match(
+    await explained(t, [cluster()]),
+    /^To see .*: hookpolicy explain team-a\/prod-1 --hook BeforeClusterDelete -f fleet\.yaml$/m,
+  );
+  const refuses = deletion([approved], { admission: "Deny" });
+  const denied = await explained(t, [cluster(), policy("deny", [refuses])], "--hook", "BeforeClusterDelete");
+  assert.match(denied, /explain team-a\/prod-1 --admission Delete -f fleet\.yaml$/m);
 });

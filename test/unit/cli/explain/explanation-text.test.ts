@@ -35,6 +35,7 @@ function text(objects: readonly object[], options: object = {}): string {
     connection: "",
     chosen: false,
     requested: false,
+    files: "",
   };
   return printed(explanationLines(explanation, { ...standard, ...options }));
 }

@@ -209,7 +209,7 @@ describe("a rollout", () => {
     [
       "whose earlier stage has not passed counts it",
       rollout({ stages }, staged(canary)),
-      /stage canary: Blocked \(StageClosed\)\n +because +stage canary to v1\.35\.1: 1 of 3 succeeded, 1 running, 0 failed, 1 not asked/,
+      /stage rest: Blocked \(StageClosed\)\n +because +stage canary to v1\.35\.1: 1 of 3 succeeded, 1 running, 0 failed, 1 not asked/,
     ],
     [
       "whose earlier stage waits for Clusters names them",
@@ -230,7 +230,7 @@ describe("a rollout", () => {
     [
       "whose status does not know the target yet",
       rollout({ stages }, { targets: [] }),
-      /does not say yet how far stage canary is/,
+      /no Cluster is asked for v[0-9.]+ yet, so stage canary has not begun for it/,
     ],
     [
       "whose stage is full",
@@ -359,4 +359,19 @@ test("the message is the operator's, which names no stage where all stages stop"
   const [{ stage, message }] = operations[0].rollouts;
   assert.equal(stage, "canary");
   assert.equal(message, "HookRollout upgrades: is paused (hookpolicy rollout status upgrades)");
+});
+
+test("a rollout that no operator has seen holds as simulate and suites say, with the stage of the Cluster", async (t) => {
+  const canary = {
+    ...cluster,
+    metadata: { ...cluster.metadata, name: "c1", uid: "c1", labels: { tier: "canary" } },
+  };
+  const stages = [{ name: "canary", clusterSelector: { matchLabels: { tier: "canary" } } }, { name: "rest" }];
+  const { status: _, ...written } = rollout({ stages }) as { status: object };
+  const stdout = await explained(t, [cluster, canary, written]);
+  assert.match(stdout, /^ {2}because {3}HookRollout upgrades: waits for stage canary \(/m);
+  assert.match(
+    stdout,
+    /^HookRollout upgrades, stage rest: Blocked \(StageClosed\)\n +because +stage canary to v/m,
+  );
 });

@@ -79,7 +79,7 @@ test("a new rollout holds all but the first that have a slot", () => {
 
 test("later stages wait for earlier ones", () => {
   assert.deepEqual(changes({ present: FLEET, applied: [rollout({ ...STAGES, maxConcurrency: 2 })] }), [
-    "newly-blocked team-a/c HookRollout upgrades canary StageClosed",
+    "newly-blocked team-a/c HookRollout upgrades production StageClosed",
   ]);
 });
 
