@@ -18,6 +18,8 @@ export interface PlanMember {
   readonly state?: "Done" | "Stands";
   /** The earliest instant from `at` on at which every policy releases it; `undefined`: time alone does not. */
   readonly releasedFrom: (at: Date) => Date | undefined;
+  /** The windows and other gates that hold it from `at` until it is released, in words. */
+  readonly heldBy?: (at: Date) => string;
 }
 
 export interface PlannedCluster {
@@ -68,6 +70,15 @@ export interface PlannedStage {
   readonly waitsFor: readonly RolloutAwaited[];
 }
 
+/** A time in which Clusters with a free slot wait for windows or clocks. */
+export interface PlannedPause {
+  readonly from: Date;
+  readonly to: Date;
+  readonly by: string;
+  /** How many begin after it, or later. */
+  readonly clusters: number;
+}
+
 export interface Plan {
   readonly from: Date;
   readonly stages: readonly PlannedStage[];
@@ -77,6 +88,11 @@ export interface Plan {
   readonly later: readonly string[];
   /** Members that never begin, because no stage selects them or they never get a slot. */
   readonly never: readonly string[];
+  /** Those of them that no stage selects. */
+  readonly noStage: readonly string[];
+  /** Members of which waiting alone brings none there, and that no stage waits for: failed, unhealthy or paused. */
+  readonly stand: readonly string[];
+  readonly pauses: readonly PlannedPause[];
 }
 
 interface Waiting extends Place {
@@ -84,6 +100,8 @@ interface Waiting extends Place {
   readonly stage: CompiledStage;
   /** When the policies release it; absent until it could begin. */
   notBefore?: Date;
+  /** The end of its latest pause. */
+  heldUntil?: Date;
   needsAction: boolean;
 }
 
@@ -104,6 +122,8 @@ class Walk {
   readonly #turns: Turns;
   #waiting: readonly Waiting[];
   readonly #unplaced: readonly string[];
+  readonly #standing: readonly string[];
+  readonly #pauses = new Map<string, PlannedPause>();
 
   constructor(rollout: CompiledRollout, members: readonly PlanMember[], wish: PlanWish) {
     const { from, status = {} } = wish;
@@ -117,6 +137,7 @@ class Walk {
       ({ member, state }) => state === undefined && !this.#running.has(member.metadata.uid),
     );
     this.#waiting = inOrder(todo.flatMap((each) => this.#placeOf(each) ?? []));
+    this.#standing = members.filter(({ state }) => state === "Stands").map(nameOf);
     this.#unplaced = todo.filter(({ member }) => member.stage === undefined).map(nameOf);
     for (const { stage } of all) if (stage !== undefined) this.#sizes.set(stage.name, this.#size(stage) + 1);
   }
@@ -173,7 +194,10 @@ class Walk {
       waiting.needsAction ||= released === undefined;
       waiting.notBefore = released ?? at;
     }
-    if (waiting.notBefore > at) return false;
+    if (waiting.notBefore > at) {
+      this.#pause(waiting, at, waiting.notBefore);
+      return false;
+    }
     this.#slots.take(metadata.uid, room);
     const ends = after(at, this.#wish.durationMs);
     this.#running.set(metadata.uid, ends);
@@ -181,6 +205,17 @@ class Walk {
     const { needsAction } = waiting;
     this.#planned.push({ namespace, name, stage: stage.name, begins: at, ends, needsAction, runs: false });
     return true;
+  }
+
+  /** Adds the wait of a Cluster that has room; it is looked at again at each instant until it begins. */
+  #pause(waiting: Waiting, from: Date, to: Date): void {
+    if (waiting.heldUntil?.getTime() === to.getTime()) return;
+    waiting.heldUntil = to;
+    const by = waiting.each.heldBy?.(from) ?? "";
+    const key = `${to.getTime()} ${by}`;
+    const known = this.#pauses.get(key);
+    const since = known === undefined || from < known.from ? from : known.from;
+    this.#pauses.set(key, { from: since, to, by, clusters: (known?.clusters ?? 0) + 1 });
   }
 
   /** The next instant at which something can change; `undefined`: nothing can. */
@@ -217,7 +252,17 @@ class Walk {
     const rest = this.#waiting.map(({ each }) => nameOf(each));
     const waits = this.#wish.halted === true || stages.some(({ waitsFor }) => waitsFor.length > 0);
     const never = [...this.#unplaced, ...(waits ? [] : rest)];
-    return { from, stages, clusters: this.#planned, later: waits ? rest : [], never };
+    const named = new Set(stages.flatMap(({ waitsFor }) => waitsFor.map(namespacedName)));
+    return {
+      from,
+      stages,
+      clusters: this.#planned,
+      later: waits ? rest : [],
+      never,
+      noStage: this.#unplaced,
+      stand: this.#standing.filter((name) => !named.has(name)),
+      pauses: [...this.#pauses.values()],
+    };
   }
 
   #progressOf({ name }: CompiledStage): StageProgress | undefined {

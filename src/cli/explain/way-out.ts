@@ -1,9 +1,11 @@
 /** Finds out how a held operation or a refused request can proceed: after some time, or when a user acts. */
 
+import { decisionsAhead } from "../../operations/decisions-ahead.ts";
 import { forecast } from "../../operations/forecast.ts";
 import type { PendingOperation } from "../../operations/operation.ts";
 import type { Decision, GateTrace, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
 import { type CompiledPolicy, inParentheses, wantedInMessage } from "../../policy/policy.ts";
+import { policyName } from "../../policy/policy-ref.ts";
 import { type Situation, timerKey } from "../../policy/world.ts";
 
 /** The earliest release by time alone. Absent: never, or the operation proceeds anyway. */
@@ -43,8 +45,38 @@ export function wayOut(decision: Decision, situation: ExplainedSituation): WayOu
   if (!decision.trace.some(({ holds }) => holds)) return { release: undefined, steps: [] };
   return {
     release: releaseOf(situation.policies, decision.trace, situation),
-    steps: stepsOf(decision, situation),
+    steps: [...stepsOf(decision, situation), ...laterSteps(decision, situation)],
   };
+}
+
+/** What holds the operation only when the present steps are over, such as a window that a freeze hides. */
+function laterSteps(decision: Decision, situation: ExplainedSituation): Step[] {
+  const { policies, world, call, before, now } = situation;
+  const operation = { policies, world, call, state: before };
+  const known = new Set(openKeys(decision));
+  return decisionsAhead(operation, decision, now)
+    .flatMap((later) => stepsOf(later, situation))
+    .filter((step) => {
+      const isNew = !known.has(gateKey(step));
+      known.add(gateKey(step));
+      return isNew;
+    })
+    .toArray();
+}
+
+/** With waits that have not started, which are told as such. */
+function openKeys({ trace }: Decision): string[] {
+  return trace.flatMap(({ policy, holds, rules }) =>
+    rules
+      .filter((rule) => holds && rule.holds)
+      .flatMap(({ rule, gates }) =>
+        gates.filter((gate) => gate.holds !== true).map(({ gate }) => gateKey({ policy, rule, gate })),
+      ),
+  );
+}
+
+function gateKey({ policy, rule, gate }: Pick<Step, "policy" | "rule" | "gate">): string {
+  return JSON.stringify([policyName(policy), rule, gate]);
 }
 
 /** Whether the start of the block is known: the rule's deadline counts from there. */

@@ -3,7 +3,12 @@
 import { namespacedName } from "../../lib/keys.ts";
 import type { HookRollout, HookRolloutStatus, RolloutAwaited } from "../../api/hook-policy.ts";
 import { expectedCall } from "../../operations/call.ts";
+import { decisionsAhead } from "../../operations/decisions-ahead.ts";
 import { forecast } from "../../operations/forecast.ts";
+import { newOperation } from "../../operations/operation.ts";
+import { lookAt } from "../../operations/timeline.ts";
+import { clusterKey } from "../../policy/cluster.ts";
+import type { Decision } from "../../policy/decision.ts";
 import { earliest, readTimestamp } from "../../policy/instant.ts";
 import { wants } from "../../rollouts/health.ts";
 import { liftingOverride } from "../../rollouts/lifting.ts";
@@ -11,14 +16,16 @@ import { BEGINS, type Member } from "../../rollouts/member.ts";
 import { type Plan, type PlanMember, planRollout, type StageProgress } from "../../rollouts/plan.ts";
 import { gateEdges, openGate } from "../../rollouts/promotion.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
+import { policyName } from "../../policy/policy-ref.ts";
 import type { Situation } from "../../policy/world.ts";
 import { countStage, type MemberState, type Progress } from "../../rollouts/progress.ts";
 import { type CompiledRollout, type CompiledStage, compileRollout } from "../../rollouts/rollout.ts";
 import { haltingStage, hasPassed } from "../../rollouts/stages.ts";
 import { newestFirst } from "../../rollouts/target-shares.ts";
 import { CommandError, USAGE } from "../command.ts";
-import type { Fleet } from "../fleet/fleet.ts";
-import { membersOf, presentStatus, statesOf } from "../fleet/rollout-state.ts";
+import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
+import { doubtsOf } from "./plan-doubts.ts";
+import { isShown, membersOf, presentStatus, statesOf } from "../fleet/rollout-state.ts";
 
 export interface FleetWish {
   readonly from: Date;
@@ -35,6 +42,12 @@ export interface FleetPlan extends Plan {
   /** Clusters that do not ask for the version yet: the plan takes that as done. */
   readonly unasked: readonly string[];
   readonly halted: boolean;
+  /** Clusters that no rollout of the operation selects. */
+  readonly outside: readonly string[];
+  /** Selected Clusters without a topology: Cluster API asks nothing about them. */
+  readonly withoutTopology: readonly string[];
+  /** Why the plan may not be what happens. */
+  readonly doubts: readonly string[];
 }
 
 /** What the plan begins with. */
@@ -63,7 +76,29 @@ export function planFleet(object: HookRollout, fleet: Fleet, wish: FleetWish): F
   });
   const halted = haltingStage(rollout, status) !== undefined;
   const plan = planRollout(rollout, members, { ...wish, status, halted, progress: found.progress });
-  return { ...plan, rollout, halted, unasked: found.unasked, ...(target !== undefined && { target }) };
+  return {
+    ...plan,
+    rollout,
+    halted,
+    unasked: found.unasked,
+    ...unplanned(rollout, fleet),
+    doubts: doubtsOf(start, fleet),
+    ...(target !== undefined && { target }),
+  };
+}
+
+function unplanned(rollout: CompiledRollout, fleet: Fleet): Pick<FleetPlan, "outside" | "withoutTopology"> {
+  const alike = fleet.rollouts.filter(({ compiled }) => compiled.operation === rollout.operation);
+  const selected = new Set(alike.flatMap((each) => fleet.selectedBy(each)));
+  const isOwn = ({ compiled }: FleetRollout): boolean => compiled.name === rollout.name;
+  const own = alike.filter(isOwn).flatMap((each) => fleet.selectedBy(each));
+  return {
+    outside: fleet
+      .clusters()
+      .filter((cluster) => !selected.has(cluster))
+      .map(clusterKey),
+    withoutTopology: own.filter(({ topology }) => topology === undefined).map(clusterKey),
+  };
 }
 
 interface Found {
@@ -84,10 +119,6 @@ function underWay({ rollout, states }: Start): string | undefined {
   const isDone = ({ cluster, hasReached }: MemberState): boolean =>
     newest !== undefined && hasReached && wants(cluster, newest);
   return newest === undefined || shown.every(isDone) ? undefined : newest;
-}
-
-function isShown({ cluster, member }: MemberState): boolean {
-  return member.marked || cluster.progress !== undefined;
 }
 
 /** Creations and deletions, and upgrades to a version that nothing shows yet: what waits, or else every Cluster. */
@@ -183,11 +214,39 @@ function planMember(
   const world = fleet.world(cluster);
   return {
     member,
+    heldBy: (at) => holdersAt(rollout, member, { policies, world, call }, at),
     releasedFrom: (at) =>
       liftingOverride(rollout, { world, call, now: at })
         ? at
         : releasedByAll(rollout, member, { policies, world, call }, at),
   };
+}
+
+/** What holds the Cluster at the instant, and what follows until time has released it. */
+function holdersAt(
+  { name }: CompiledRollout,
+  { stage }: Member,
+  { policies, world, call }: Parts,
+  at: Date,
+): string {
+  const operation = { policies, world, call, state: newOperation(call, world.cluster, at, undefined) };
+  const { decision } = lookAt(operation, at);
+  const all = [decision, ...decisionsAhead(operation, decision, at)].flatMap(gatesIn);
+  const open = stage && openGate(stage, { world, call, now: at });
+  const ofStage = open === undefined ? [] : [`HookRollout ${name}, stage ${stage?.name}, gate ${open.gate}`];
+  return [...new Set([...all, ...ofStage])].join("; then ");
+}
+
+function gatesIn({ trace }: Decision): string[] {
+  return trace.flatMap(({ policy, holds, rules }) =>
+    rules
+      .filter((rule) => holds && rule.holds)
+      .flatMap(({ rule, gates }) =>
+        gates
+          .filter((gate) => gate.holds !== true && gate.changesAt !== undefined)
+          .map(({ gate }) => `${policyName(policy)}, rule ${rule}, gate ${gate}`),
+      ),
+  );
 }
 
 /** Edges of windows that time may have to pass until policies and the gates of the stage are open together. */

@@ -13,7 +13,8 @@ import type { FleetPlan } from "./fleet-plan.ts";
 const MAX_LISTED = 20;
 
 export function planLines(plan: FleetPlan, durationMs: number): string[] {
-  const { rollout, from, stages, clusters, never, later, target } = plan;
+  const { rollout, from, stages, clusters, noStage, later, target } = plan;
+  const never = plan.never.filter((name) => !noStage.includes(name));
   const needy = clusters.filter(({ needsAction }) => needsAction).length;
   const rows = stages.map((stage) => [
     stage.name,
@@ -26,7 +27,9 @@ export function planLines(plan: FleetPlan, durationMs: number): string[] {
     `HookRollout ${rollout.name}${to} from ${minute(from)} on, if every operation takes ${durationText(durationMs)} and none fails:`,
     ...tableLines(["STAGE", "CLUSTERS", "SUCCEEDED", "BEGINS", "ENDS", "PASSES"], rows),
     lastLine(plan),
+    ...plan.doubts,
     ...assumptions(plan),
+    ...pauseLines(plan),
     ...stages.flatMap((stage) => awaitedLine(stage) ?? []),
   ];
   if (later.length > 0)
@@ -41,7 +44,33 @@ export function planLines(plan: FleetPlan, durationMs: number): string[] {
     const begin = never.length === 1 ? "begins" : "begin";
     lines.push(`${counted(never.length, "Cluster")} never ${begin}: ${listed(never)}`);
   }
-  return [...lines, ...emptyStage(stages)];
+  return [...lines, ...emptyStage(stages), ...restLines(plan)];
+}
+
+const MAX_PAUSES = 10;
+
+function pauseLines({ pauses }: FleetPlan): string[] {
+  const shown = pauses
+    .slice(0, MAX_PAUSES)
+    .map(
+      ({ from, to, by, clusters }) =>
+        `From ${minute(from)} to ${minute(to)}, ${counted(clusters, "Cluster")} could have a slot and wait${clusters === 1 ? "s" : ""} for ${by}`,
+    );
+  const more = pauses.length - shown.length;
+  return more > 0 ? [...shown, `${more} more such waits (-o json lists all)`] : shown;
+}
+
+/** The Clusters that the rest says nothing about. */
+function restLines({ noStage, stand, outside, withoutTopology, rollout }: FleetPlan): string[] {
+  const told = (names: readonly string[], text: string): string[] =>
+    names.length === 0 ? [] : [`${counted(names.length, "Cluster")} ${text}: ${listed(names)}`];
+  const operation = rollout.operation.toLowerCase();
+  return [
+    ...told(noStage, "that no stage selects never begin"),
+    ...told(stand, "that the plan leaves out, because they failed, are unhealthy or paused"),
+    ...told(outside, `in no ${operation} rollout, which begin without a slot`),
+    ...told(withoutTopology, "without spec.topology, about which Cluster API asks nothing"),
+  ];
 }
 
 function lastLine(plan: FleetPlan): string {
@@ -53,9 +82,11 @@ function lastLine(plan: FleetPlan): string {
     return later.length > 0 ? "No Cluster begins." : "No Cluster ever begins.";
   }
   const after = `at ${minute(end)}, after ${durationText(end.getTime() - from.getTime())}`;
-  return later.length > 0
-    ? `The last Cluster whose time is known is done ${after}.`
-    : `The last Cluster is done ${after}.`;
+  if (later.length > 0) return `The last Cluster whose time is known is done ${after}.`;
+  const rest = plan.never.length + plan.stand.length;
+  if (rest === 0) return `The last Cluster is done ${after}.`;
+  const begins = `The last of ${counted(plan.clusters.length, "Cluster")} that begin`;
+  return `${begins} is done ${after}; ${rest === 1 ? "1 other does" : `${rest} others do`} not begin.`;
 }
 
 /** Before any Cluster is asked, that is no news. */
@@ -88,7 +119,7 @@ function emptyStage(stages: readonly PlannedStage[]): string[] {
 }
 
 function timesOf({ begins, ends, passes, passed, ...stage }: PlannedStage, waits: boolean): string[] {
-  const isDone = stage.clusters > 0 && stage.succeeded === stage.clusters;
+  const isDone = stage.succeeded === stage.clusters;
   const unknown = waits ? "unknown" : "never";
   return [
     ...[begins, ends].map((at) => (at === undefined ? (isDone ? "-" : unknown) : minute(at))),

@@ -77,6 +77,7 @@ STAGE    CLUSTERS   SUCCEEDED   BEGINS              ENDS                PASSES
 canary   1          0           2026-12-01T08:00Z   2026-12-01T08:40Z   2026-12-01T09:40Z
 rest     1          0           2026-12-01T09:40Z   2026-12-01T10:20Z   2026-12-01T10:20Z
 The last Cluster is done at 2026-12-01T10:20Z, after 2h20m.
+There is no policy, so the plan has only the windows and other gates of the stages.
 `,
     );
   });
@@ -115,11 +116,71 @@ The last Cluster is done at 2026-12-01T10:20Z, after 2h20m.
     ]);
     assert.match(stdout, /^canary +1 +0 +2026-12-01T22:00Z/m);
     assert.match(stdout, /^1 Cluster must be released by an action first/m);
+    assert.match(
+      stdout,
+      /^From 2026-12-01T08:00Z to 2026-12-01T22:00Z, 1 Cluster could have a slot and waits for HookPolicy fleet\/night, rule r, gate g$/m,
+    );
+    assert.doesNotMatch(stdout, /There is no policy/);
     const none = await plan(t, [...FLEET, rollout("upgrades", { maxConcurrency: 0 })]);
     assert.match(
       none.stdout,
-      /No Cluster ever begins\.\n2 Clusters never begin: fleet\/[ab], fleet\/[ab]\n$/,
+      /No Cluster ever begins\.\nThere is no policy, [^\n]*\n2 Clusters never begin: fleet\/[ab], fleet\/[ab]\n$/,
     );
+  });
+
+  test("names the weekend that follows a freeze", async (t) => {
+    const held = (name: string, window: object): object => ({
+      apiVersion: "hookpolicy.dev/v1alpha1",
+      kind: "HookPolicy",
+      metadata: { namespace: "fleet", name },
+      spec: { rules: [{ name, hooks: ["BeforeClusterUpgrade"], until: [{ name, window }] }] },
+    });
+    const { stdout } = await plan(t, [
+      ...FLEET,
+      rollout("upgrades"),
+      held("freeze", { timeZone: "UTC", deny: [{ from: "2026-12-01", to: "2026-12-03" }] }),
+      held("weekend", { timeZone: "UTC", allow: [{ schedule: "0 0 * * TUE,SAT", duration: "24h" }] }),
+    ]);
+    assert.match(
+      stdout,
+      /^From 2026-12-01T08:00Z to 2026-12-05T00:00Z, 1 Cluster could have a slot and waits for HookPolicy fleet\/freeze, rule freeze, gate freeze; then HookPolicy fleet\/weekend, rule weekend, gate weekend$/m,
+    );
+  });
+
+  test("names every Cluster that it leaves out", async (t) => {
+    const [canary] = [{ name: "canary", clusterSelector: { matchLabels: { wave: "canary" } } }];
+    const outside = { ...cluster("out", "none"), metadata: { namespace: "other", name: "out" } };
+    const plain = { ...cluster("plain", "canary"), spec: {} };
+    const only = { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "fleet" } } };
+    const other = { apiVersion: "v1", kind: "Namespace", metadata: { name: "other" } };
+    const objects = [...FLEET, outside, other, plain, rollout("upgrades", { ...only, stages: [canary] })];
+    const { stdout } = await plan(t, objects);
+    assert.match(stdout, /^The last of 1 Cluster that begin is done at .*; 1 other does not begin\.$/m);
+    assert.match(stdout, /^1 Cluster that no stage selects never begin: fleet\/a$/m);
+    assert.match(stdout, /^1 Cluster in no upgrade rollout, which begin without a slot: other\/out$/m);
+    assert.match(
+      stdout,
+      /^1 Cluster without spec\.topology, about which Cluster API asks nothing: fleet\/plain$/m,
+    );
+  });
+
+  test("says what cannot be so: the duration, and versions that Cluster API refuses", async (t) => {
+    const objects = [...FLEET, rollout("upgrades", { progressDeadline: "30m" })];
+    const { stdout } = await plan(t, objects, "--to-version", "v1.33.0");
+    assert.match(stdout, /^40m is longer than progressDeadline, 30m: each Cluster would count as failed/m);
+    assert.match(
+      stdout,
+      /^2 Clusters would go to a lower version, which Cluster API refuses: fleet\/a, fleet\/b\.$/m,
+    );
+    const far = await plan(t, objects, "--to-version", "v1.36.0");
+    assert.match(far.stdout, /^2 Clusters would skip a minor version, which Cluster API refuses unless /m);
+    const same = await plan(t, objects, "--to-version", "v1.34.0");
+    assert.match(
+      same.stdout,
+      /^v1\.34\.0 is the version of 2 Clusters already, so no upgrade begins there: /m,
+    );
+    const next = await plan(t, objects, "--to-version", "v1.35.0");
+    assert.doesNotMatch(next.stdout, /Cluster API refuses|already/);
   });
 
   test("waits for the windows of a stage", async (t) => {
@@ -145,6 +206,7 @@ The last Cluster is done at 2026-12-01T10:20Z, after 2h20m.
     );
     const passed = await plan(t, [...FLEET, rollout("upgrades", stages({ minSucceeded: 0 }))]);
     assert.doesNotMatch(passed.stdout, /never begin/);
+    assert.match(passed.stdout, /^staging +0 +0 +- +- +at once$/m);
   });
 
   describe("begins with the present", () => {

@@ -1,0 +1,36 @@
+/** The decisions that follow when what holds an operation ends by time alone: after a freeze, a window can be closed. */
+
+import type { Decision, GateTrace } from "../policy/decision.ts";
+import { lookAt, type OperationInputs } from "./timeline.ts";
+
+/** Windows that are never open together would be followed for ever. */
+const MAX_AHEAD = 10;
+
+/** Each while it holds, when the last gate of the one before opens that opens at a known time. */
+export function* decisionsAhead(
+  operation: OperationInputs,
+  decision: Decision,
+  from: Date,
+): Generator<Decision> {
+  let [held, { state }, at] = [decision, operation, from];
+  for (let count = 0; count < MAX_AHEAD; count += 1) {
+    const opens = openGates(held).flatMap(({ changesAt, isSearchEnd }) =>
+      changesAt instanceof Date && isSearchEnd !== true ? [changesAt.getTime()] : [],
+    );
+    const next = new Date(Math.max(...opens));
+    // Without an edge, it is no time.
+    if (!(next > at)) return;
+    const look = lookAt({ ...operation, state }, next);
+    if (!look.decision.holds) return;
+    yield look.decision;
+    [held, state, at] = [look.decision, look.state, next];
+  }
+}
+
+/** Those that hold the operation, without waits that have not started. */
+export function openGates({ trace }: Pick<Decision, "trace">): readonly GateTrace[] {
+  return trace
+    .flatMap((policy) => (policy.holds ? policy.rules.filter(({ holds }) => holds) : []))
+    .flatMap(({ gates }) => gates)
+    .filter(({ holds, reason }) => holds !== true && reason !== "WaitNotStarted");
+}
