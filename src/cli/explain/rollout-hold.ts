@@ -160,6 +160,7 @@ function progress(
   if (row === undefined)
     return [`no Cluster is asked for ${target} yet, so stage ${stage} has not begun for it`];
   const { members, succeeded, running, failed, notAsked, soakingSince } = row;
+  if (members === 0) return [`stage ${stage} selects no Cluster: check its selectors and the labels`];
   return [
     `stage ${stage} to ${target}: ${succeeded} of ${members} succeeded, ${running} running, ${failed} failed, ${notAsked} not asked`,
     ...(soakingSince === undefined

@@ -62,8 +62,6 @@ function pauseLines({ pauses }: FleetPlan): string[] {
 
 /** The Clusters that the rest says nothing about. */
 function restLines({ noStage, stand, outside, withoutTopology, rollout }: FleetPlan): string[] {
-  const told = (names: readonly string[], text: string): string[] =>
-    names.length === 0 ? [] : [`${counted(names.length, "Cluster")} ${text}: ${listed(names)}`];
   const operation = rollout.operation.toLowerCase();
   return [
     ...told(noStage, "that no stage selects never begin"),
@@ -130,6 +128,11 @@ function timesOf({ begins, ends, passes, passed, ...stage }: PlannedStage, waits
 function endOf({ clusters }: FleetPlan): Date | undefined {
   const last = Math.max(...clusters.map(({ ends }) => ends.getTime()));
   return Number.isFinite(last) ? new Date(last) : undefined;
+}
+
+/** "2 Clusters that no stage selects never begin: a, b" */
+function told(names: readonly string[], text: string): string[] {
+  return names.length === 0 ? [] : [`${counted(names.length, "Cluster")} ${text}: ${listed(names)}`];
 }
 
 function listed(names: readonly string[]): string {

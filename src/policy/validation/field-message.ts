@@ -146,19 +146,19 @@ function distance(a: string, b: string, tooLarge: number): number {
     next[0] = i;
     let least = i;
     for (let j = 1; j <= b.length; j++) {
-      const replaced = at(row, j - 1) + Number(a[i - 1] !== b[j - 1]);
+      const replaced = cell(row, j - 1) + Number(a[i - 1] !== b[j - 1]);
       const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
-      const swapped = isSwapped ? at(above, j - 2) + 1 : Infinity;
-      const mistakes = Math.min(replaced, swapped, at(row, j) + 1, at(next, j - 1) + 1);
+      const swapped = isSwapped ? cell(above, j - 2) + 1 : Infinity;
+      const mistakes = Math.min(replaced, swapped, cell(row, j) + 1, cell(next, j - 1) + 1);
       next[j] = mistakes;
       least = Math.min(least, mistakes);
     }
     if (Math.min(least, leastAbove + 1) >= tooLarge) return tooLarge;
     [above, row, leastAbove] = [row, next, least];
   }
-  return at(row, b.length);
+  return cell(row, b.length);
 }
 
-function at(row: Uint16Array, index: number): number {
+function cell(row: Uint16Array, index: number): number {
   return row[index] ?? 0;
 }

@@ -3,59 +3,21 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Ajv } from "ajv";
-import { folder, type Outcome, outputSchema } from "../program.ts";
+import { folder, outputSchema } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
-
-const NOW = "2026-11-21T12:00:00Z";
-const NAMESPACE = {
-  apiVersion: "v1",
-  kind: "Namespace",
-  metadata: { name: "team-a", labels: { env: "dev" } },
-};
-const TOPOLOGY = { classRef: { name: "lab" }, version: "v1.35.0" };
-
-function cluster(meta: object = {}, spec: object = { topology: TOPOLOGY }): object {
-  const labels = { tier: "production" };
-  const metadata = { namespace: "team-a", name: "prod-1", uid: "5d2c", labels, ...meta };
-  return { apiVersion: "cluster.x-k8s.io/v1beta2", kind: "Cluster", metadata, spec };
-}
-const DELETING = { deletionTimestamp: "2026-11-21T10:00:00Z" };
-
-function policy(name: string, rules: readonly object[], over: object = {}): object {
-  const metadata = { namespace: "team-a", name };
-  return { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookPolicy", metadata, spec: { rules, ...over } };
-}
-function fleetWide(name: string, rules: readonly object[], over: object = {}): object {
-  const spec = { namespaceSelector: {}, rules, ...over };
-  return { apiVersion: "hookpolicy.dev/v1alpha1", kind: "ClusterHookPolicy", metadata: { name }, spec };
-}
-
-const approved = { name: "approved", annotation: { key: "example.com/ok", valueFrom: "ClusterUID" } };
-const UTC_NIGHT = { timeZone: "UTC", allow: [{ schedule: "0 22 * * *", duration: "4h" }] };
-const night = { name: "night", window: UTC_NIGHT };
-const deletion = (until: readonly object[], over: object = {}): object => ({
-  name: "confirmed",
-  hooks: ["BeforeClusterDelete"],
-  until,
-  ...over,
-});
-
-async function run(
-  t: test.TestContext,
-  objects: readonly object[],
-  ...args: readonly string[]
-): Promise<Outcome> {
-  const text = [NAMESPACE, ...objects].map((object) => JSON.stringify(object)).join("\n---\n");
-  const cwd = await folder(t, { "fleet.yaml": text });
-  return await hookpolicy(["explain", "team-a/prod-1", "-f", "fleet.yaml", "--at", NOW, ...args], { cwd });
-}
-
-/** What was printed; nothing was complained about. */
-async function explained(...args: Parameters<typeof run>): Promise<string> {
-  const { code, stdout, stderr } = await run(...args);
-  assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
-  return stdout;
-}
+import {
+  DELETING,
+  NAMESPACE,
+  NOW,
+  TOPOLOGY,
+  approved,
+  cluster,
+  deletion,
+  explained,
+  fleetWide,
+  night,
+  policy,
+} from "./explained.ts";
 
 const COMMAND = "kubectl annotate clusters.cluster.x-k8s.io -n team-a prod-1 example.com/ok=5d2c";
 
@@ -425,40 +387,4 @@ test("the first lines name an override that is in force and its end", async (t) 
     /lifted +HookPolicy team-a\/protect until 2026-11-21T13:00:00Z, by HookOverride let-go$/,
   );
   assert.doesNotMatch(tree, /released/);
-});
-
-test("commands that read what explain has read name the same files", async (t) => {
-  const policies = [policy("nights", [deletion([night])])];
-  const held = await explained(t, [cluster(), ...policies], "--hook", "BeforeClusterDelete");
-  assert.match(held, /see +hookpolicy windows team-a\/nights -f fleet\.yaml$/m);
-  assert.match(held, /if it cannot wait: hookpolicy override team-a\/prod-1 [^\n]* --reason 'why'$/m);
-  assert.match(
-    await explained(t, [cluster()]),
-    /^To see .*: hookpolicy explain team-a\/prod-1 --hook BeforeClusterDelete -f fleet\.yaml$/m,
-  );
-  const refuses = deletion([approved], { admission: "Deny" });
-  const denied = await explained(t, [cluster(), policy("deny", [refuses])], "--hook", "BeforeClusterDelete");
-  assert.match(denied, /explain team-a\/prod-1 --admission Delete -f fleet\.yaml$/m);
-});
-
-test("what holds a Cluster after a freeze is named, too", async (t) => {
-  const freeze = {
-    name: "freeze",
-    window: { deny: [{ from: "2026-11-20T00:00:00Z", to: "2026-11-24T00:00:00Z" }] },
-  };
-  const weekend = {
-    name: "weekend",
-    window: { timeZone: "UTC", allow: [{ schedule: "0 0 * * SAT", duration: "48h" }] },
-  };
-  const policies = [fleetWide("freeze", [deletion([freeze])]), policy("weekends", [deletion([weekend])])];
-  const stdout = await explained(t, [cluster(), ...policies], "--hook", "BeforeClusterDelete");
-  assert.match(
-    stdout,
-    /wait for +its window, which opens at 2026-11-24T00:00:00Z \(ClusterHookPolicy freeze,/,
-  );
-  assert.match(
-    stdout,
-    /and wait for +its window, which opens at 2026-11-28T00:00:00Z \(HookPolicy team-a\/weekends, rule confirmed, gate weekend\)/,
-  );
-  assert.match(stdout, /released +at 2026-11-28T00:00:00Z/);
 });

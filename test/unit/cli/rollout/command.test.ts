@@ -5,6 +5,7 @@ import test, { describe } from "node:test";
 import { answering } from "../api-server.ts";
 import { folder } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
+import { clusterOf, FLEET, plan, rolloutOf } from "./planned-fleet.ts";
 
 describe("wrong usage", () => {
   const cases: Readonly<Record<string, readonly [readonly string[], RegExp]>> = {
@@ -33,42 +34,8 @@ describe("wrong usage", () => {
 });
 
 describe("a plan from files", () => {
-  const cluster = (name: string, wave: string, version = "v1.34.0"): object => ({
-    apiVersion: "cluster.x-k8s.io/v1beta2",
-    kind: "Cluster",
-    metadata: { namespace: "fleet", name, uid: name, labels: { wave } },
-    spec: { topology: { classRef: { name: "lab" }, version } },
-  });
-  const rollout = (name: string, spec: object = {}): object => ({
-    apiVersion: "hookpolicy.dev/v1alpha1",
-    kind: "HookRollout",
-    metadata: { name },
-    spec: {
-      operation: "Upgrade",
-      namespaceSelector: {},
-      progressDeadline: "6h",
-      stages: [
-        { name: "canary", clusterSelector: { matchLabels: { wave: "canary" } }, minSuccessTime: "1h" },
-        { name: "rest" },
-      ],
-      ...spec,
-    },
-  });
-  const FLEET = [
-    cluster("a", "rest"),
-    cluster("b", "canary"),
-    { apiVersion: "v1", kind: "Namespace", metadata: { name: "fleet" } },
-  ];
-
-  async function plan(t: test.TestContext, objects: readonly object[], ...args: readonly string[]) {
-    const text = objects.map((object) => JSON.stringify(object)).join("\n---\n");
-    const cwd = await folder(t, { "fleet.yaml": text });
-    const from = ["--duration", "40m", "--from", "2026-12-01T08:00:00Z", "-f", "fleet.yaml"];
-    return await hookpolicy(["rollout", "plan", ...from, ...args], { cwd, env: { KUBECONFIG: "none" } });
-  }
-
   test("says when each stage begins, ends and passes", async (t) => {
-    const { code, stdout } = await plan(t, [...FLEET, rollout("upgrades")]);
+    const { code, stdout } = await plan(t, [...FLEET, rolloutOf("upgrades")]);
     assert.equal(code, 0);
     assert.equal(
       stdout,
@@ -83,7 +50,7 @@ There is no policy, so the plan has only the windows and other gates of the stag
   });
 
   test("as JSON, and as a picture", async (t) => {
-    const objects = [...FLEET, rollout("upgrades")];
+    const objects = [...FLEET, rolloutOf("upgrades")];
     const json = await plan(t, objects, "-o", "json");
     const { clusters } = JSON.parse(json.stdout) as { clusters: { name: string }[] };
     assert.deepEqual(
@@ -110,7 +77,7 @@ There is no policy, so the plan has only the windows and other gates of the stag
     const window = { window: { timeZone: "UTC", allow: [{ schedule: "0 22 * * *", duration: "4h" }] } };
     const { stdout } = await plan(t, [
       ...FLEET,
-      rollout("upgrades"),
+      rolloutOf("upgrades"),
       policy("night", window, "canary"),
       policy("approved", { annotation: { key: "example.com/ok" } }, "rest"),
     ]);
@@ -121,73 +88,18 @@ There is no policy, so the plan has only the windows and other gates of the stag
       /^From 2026-12-01T08:00Z to 2026-12-01T22:00Z, 1 Cluster could have a slot and waits for HookPolicy fleet\/night, rule r, gate g$/m,
     );
     assert.doesNotMatch(stdout, /There is no policy/);
-    const none = await plan(t, [...FLEET, rollout("upgrades", { maxConcurrency: 0 })]);
+    const none = await plan(t, [...FLEET, rolloutOf("upgrades", { maxConcurrency: 0 })]);
     assert.match(
       none.stdout,
       /No Cluster ever begins\.\nThere is no policy, [^\n]*\n2 Clusters never begin: fleet\/[ab], fleet\/[ab]\n$/,
     );
   });
 
-  test("names the weekend that follows a freeze", async (t) => {
-    const held = (name: string, window: object): object => ({
-      apiVersion: "hookpolicy.dev/v1alpha1",
-      kind: "HookPolicy",
-      metadata: { namespace: "fleet", name },
-      spec: { rules: [{ name, hooks: ["BeforeClusterUpgrade"], until: [{ name, window }] }] },
-    });
-    const { stdout } = await plan(t, [
-      ...FLEET,
-      rollout("upgrades"),
-      held("freeze", { timeZone: "UTC", deny: [{ from: "2026-12-01", to: "2026-12-03" }] }),
-      held("weekend", { timeZone: "UTC", allow: [{ schedule: "0 0 * * TUE,SAT", duration: "24h" }] }),
-    ]);
-    assert.match(
-      stdout,
-      /^From 2026-12-01T08:00Z to 2026-12-05T00:00Z, 1 Cluster could have a slot and waits for HookPolicy fleet\/freeze, rule freeze, gate freeze; then HookPolicy fleet\/weekend, rule weekend, gate weekend$/m,
-    );
-  });
-
-  test("names every Cluster that it leaves out", async (t) => {
-    const [canary] = [{ name: "canary", clusterSelector: { matchLabels: { wave: "canary" } } }];
-    const outside = { ...cluster("out", "none"), metadata: { namespace: "other", name: "out" } };
-    const plain = { ...cluster("plain", "canary"), spec: {} };
-    const only = { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "fleet" } } };
-    const other = { apiVersion: "v1", kind: "Namespace", metadata: { name: "other" } };
-    const objects = [...FLEET, outside, other, plain, rollout("upgrades", { ...only, stages: [canary] })];
-    const { stdout } = await plan(t, objects);
-    assert.match(stdout, /^The last of 1 Cluster that begin is done at .*; 1 other does not begin\.$/m);
-    assert.match(stdout, /^1 Cluster that no stage selects never begin: fleet\/a$/m);
-    assert.match(stdout, /^1 Cluster in no upgrade rollout, which begin without a slot: other\/out$/m);
-    assert.match(
-      stdout,
-      /^1 Cluster without spec\.topology, about which Cluster API asks nothing: fleet\/plain$/m,
-    );
-  });
-
-  test("says what cannot be so: the duration, and versions that Cluster API refuses", async (t) => {
-    const objects = [...FLEET, rollout("upgrades", { progressDeadline: "30m" })];
-    const { stdout } = await plan(t, objects, "--to-version", "v1.33.0");
-    assert.match(stdout, /^40m is longer than progressDeadline, 30m: each Cluster would count as failed/m);
-    assert.match(
-      stdout,
-      /^2 Clusters would go to a lower version, which Cluster API refuses: fleet\/a, fleet\/b\.$/m,
-    );
-    const far = await plan(t, objects, "--to-version", "v1.36.0");
-    assert.match(far.stdout, /^2 Clusters would skip a minor version, which Cluster API refuses unless /m);
-    const same = await plan(t, objects, "--to-version", "v1.34.0");
-    assert.match(
-      same.stdout,
-      /^v1\.34\.0 is the version of 2 Clusters already, so no upgrade begins there: /m,
-    );
-    const next = await plan(t, objects, "--to-version", "v1.35.0");
-    assert.doesNotMatch(next.stdout, /Cluster API refuses|already/);
-  });
-
   test("waits for the windows of a stage", async (t) => {
     const window = { timeZone: "UTC", allow: [{ schedule: "0 22 * * *", duration: "4h" }] };
     const { stdout } = await plan(t, [
       ...FLEET,
-      rollout("upgrades", { stages: [{ name: "all", until: [{ name: "night", window }] }] }),
+      rolloutOf("upgrades", { stages: [{ name: "all", until: [{ name: "night", window }] }] }),
     ]);
     assert.match(stdout, /^all +2 +0 +2026-12-01T22:00Z +2026-12-01T23:20Z/m);
   });
@@ -199,12 +111,12 @@ There is no policy, so the plan has only the windows and other gates of the stag
     const stages = (over: object): object => ({
       stages: [stage("canary"), stage("staging", over), { name: "rest" }],
     });
-    const empty = await plan(t, [...FLEET, rollout("upgrades", stages({}))]);
+    const empty = await plan(t, [...FLEET, rolloutOf("upgrades", stages({}))]);
     assert.match(
       empty.stdout,
       /\n1 Cluster never begins: fleet\/a\nStage staging has no Cluster, so the next one never begins: .* minSucceeded to 0\.\n$/,
     );
-    const passed = await plan(t, [...FLEET, rollout("upgrades", stages({ minSucceeded: 0 }))]);
+    const passed = await plan(t, [...FLEET, rolloutOf("upgrades", stages({ minSucceeded: 0 }))]);
     assert.doesNotMatch(passed.stdout, /never begin/);
     assert.match(passed.stdout, /^staging +0 +0 +- +- +at once$/m);
   });
@@ -220,7 +132,7 @@ There is no policy, so the plan has only the windows and other gates of the stag
       observedGeneration: 1,
     });
     const living = (name: string, wave: string, version: string, over: object = {}) => {
-      const given = cluster(name, wave, version) as { metadata: object; spec: object };
+      const given = clusterOf(name, wave, version) as { metadata: object; spec: object };
       return {
         ...given,
         metadata: { ...given.metadata, generation: 1, ...over },
@@ -247,7 +159,7 @@ There is no policy, so the plan has only the windows and other gates of the stag
     const rest = (table: string): string => /^rest .*$/m.exec(table)?.[0] ?? "";
 
     test("a stage whose Clusters have the version has succeeded, with or without --to-version", async (t) => {
-      const objects = [at("b", "canary", NEW), held("a", "rest"), NAMESPACE, rollout("upgrades")];
+      const objects = [at("b", "canary", NEW), held("a", "rest"), NAMESPACE, rolloutOf("upgrades")];
       for (const args of [[], ["--to-version", NEW]]) {
         const { stdout } = await plan(t, objects, ...args);
         assert.match(stdout, /^HookRollout upgrades to v1\.35\.0 from /);
@@ -269,7 +181,7 @@ There is no policy, so the plan has only the windows and other gates of the stag
       };
       const soaking = { name: "canary", ...counts, soakingSince: "2026-12-01T07:30:00Z" };
       const withStatus = (stage: object) => ({
-        ...rollout("upgrades"),
+        ...rolloutOf("upgrades"),
         status: { targets: [{ version: NEW, stages: [stage, { name: "rest", ...counts }] }] },
       });
       const fleet = [at("b", "canary", NEW), held("a", "rest"), NAMESPACE];
@@ -287,7 +199,7 @@ There is no policy, so the plan has only the windows and other gates of the stag
       const running = [{ ...claim, claimedAt: since, renewedAt: since, markedAt: since, attempts: 1 }];
       const marks = { annotations: { "runtime.cluster.x-k8s.io/pending-hooks": "AfterClusterUpgrade" } };
       const runs = { ...held("r", "rest"), metadata: living("r", "rest", NEW, marks).metadata };
-      const one = { ...rollout("upgrades", { stages: [{ name: "rest" }] }), status: { running } };
+      const one = { ...rolloutOf("upgrades", { stages: [{ name: "rest" }] }), status: { running } };
       const { stdout } = await plan(t, [runs, held("a", "rest"), NAMESPACE, one], "-o", "json");
       const { clusters } = JSON.parse(stdout) as {
         clusters: { name: string; begins: string; runs: boolean }[];
@@ -303,7 +215,7 @@ There is no policy, so the plan has only the windows and other gates of the stag
 
     test("what waits for Clusters that no waiting brings there has no time, and these are named", async (t) => {
       const canaries = [at("b", "canary", NEW), at("c", "canary", OLD), at("d", "canary", NEW, "False")];
-      const objects = [...canaries, held("a", "rest"), NAMESPACE, rollout("upgrades")];
+      const objects = [...canaries, held("a", "rest"), NAMESPACE, rolloutOf("upgrades")];
       const { stdout } = await plan(t, objects);
       assert.match(stdout, /^canary +3 +1 +unknown +unknown +unknown$/m);
       assert.match(stdout, /^rest +1 +0 +unknown +unknown +unknown$/m);
@@ -321,7 +233,7 @@ There is no policy, so the plan has only the windows and other gates of the stag
         at("c", "canary", OLD),
         held("a", "rest"),
         NAMESPACE,
-        rollout("upgrades"),
+        rolloutOf("upgrades"),
       ];
       const { stdout } = await plan(t, objects, "--to-version", NEW);
       assert.match(stdout, /^canary +2 +1 +2026-12-01T08:00Z +2026-12-01T08:40Z +2026-12-01T09:40Z$/m);
@@ -330,17 +242,17 @@ There is no policy, so the plan has only the windows and other gates of the stag
   });
 
   test("complains about a name that the files have not, with a suggestion", async (t) => {
-    const { code, stderr } = await plan(t, [...FLEET, rollout("upgrades")], "upgrade");
+    const { code, stderr } = await plan(t, [...FLEET, rolloutOf("upgrades")], "upgrade");
     assert.equal(code, 2);
     assert.match(stderr, /there is no HookRollout upgrade \(did you mean upgrades\?\)/);
   });
 
   test("complains about several rollouts, none, and one that is not valid", async (t) => {
-    const several = await plan(t, [...FLEET, rollout("a"), rollout("b")]);
+    const several = await plan(t, [...FLEET, rolloutOf("a"), rolloutOf("b")]);
     assert.match(several.stderr, /several HookRollouts: name one of them/);
     const none = await plan(t, FLEET);
     assert.match(none.stderr, /the files have no HookRollout/);
-    const invalid = await plan(t, [...FLEET, rollout("upgrades", { progressDeadline: "soon" })]);
+    const invalid = await plan(t, [...FLEET, rolloutOf("upgrades", { progressDeadline: "soon" })]);
     assert.match(invalid.stderr, /HookRollout upgrades is not valid: spec\.progressDeadline/);
     assert.deepEqual([several.code, none.code, invalid.code], [2, 2, 2]);
   });

@@ -412,8 +412,8 @@ test("a policy that selects no Cluster of the fleet is told in each format", asy
     'HookPolicy team-a/new: spec.clusterSelector: teir=production selects none of the 2 Clusters of namespace team-a, so the policy holds nothing; did you mean "tier=production"?';
   const text = await hookpolicy(simulate("-f", "new.yaml", ...AT), { cwd });
   assert.equal(text.stderr, `warning: ${told}\n`);
-  const json = await hookpolicy(simulate("-f", "new.yaml", "-o", "json", ...AT), { cwd });
-  assert.deepEqual(JSON.parse(json.stdout).selectsNothing, [told]);
+  const report = await hookpolicy(simulate("-f", "new.yaml", "-o", "json", ...AT), { cwd });
+  assert.deepEqual(JSON.parse(report.stdout).selectsNothing, [told]);
   const { stdout } = await hookpolicy(simulate("-f", "new.yaml", "-o", "markdown", ...AT), { cwd });
   assert.ok(stdout.includes(`**Warning**: ${told.replaceAll("_", "\\_")}`), stdout);
 });

@@ -121,7 +121,7 @@ describe("one error of a gate hides no other", () => {
     "of a window among others": {
       gate: {
         name: "any",
-        anyOf: [window({ timeZone: zone, allow }) as never, { ...quiet, name: "other" } as never],
+        anyOf: [window({ timeZone: zone, allow }), { ...quiet, name: "other" }],
       },
       schema: [`${at}.anyOf[0].window.allow[0].duration`],
       others: wrong.map((path) => path.replace(".window", ".anyOf[0].window")),

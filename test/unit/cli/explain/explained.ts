@@ -1,0 +1,57 @@
+/** `hookpolicy explain` over objects in a file. */
+
+import assert from "node:assert/strict";
+import type { TestContext } from "node:test";
+import { folder, type Outcome } from "../program.ts";
+import { hookpolicy } from "../resident.ts";
+
+export const NOW = "2026-11-21T12:00:00Z";
+export const NAMESPACE = {
+  apiVersion: "v1",
+  kind: "Namespace",
+  metadata: { name: "team-a", labels: { env: "dev" } },
+};
+export const TOPOLOGY = { classRef: { name: "lab" }, version: "v1.35.0" };
+
+export function cluster(meta: object = {}, spec: object = { topology: TOPOLOGY }): object {
+  const labels = { tier: "production" };
+  const metadata = { namespace: "team-a", name: "prod-1", uid: "5d2c", labels, ...meta };
+  return { apiVersion: "cluster.x-k8s.io/v1beta2", kind: "Cluster", metadata, spec };
+}
+export const DELETING = { deletionTimestamp: "2026-11-21T10:00:00Z" };
+
+export function policy(name: string, rules: readonly object[], over: object = {}): object {
+  const metadata = { namespace: "team-a", name };
+  return { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookPolicy", metadata, spec: { rules, ...over } };
+}
+export function fleetWide(name: string, rules: readonly object[], over: object = {}): object {
+  const spec = { namespaceSelector: {}, rules, ...over };
+  return { apiVersion: "hookpolicy.dev/v1alpha1", kind: "ClusterHookPolicy", metadata: { name }, spec };
+}
+
+export const approved = { name: "approved", annotation: { key: "example.com/ok", valueFrom: "ClusterUID" } };
+export const UTC_NIGHT = { timeZone: "UTC", allow: [{ schedule: "0 22 * * *", duration: "4h" }] };
+export const night = { name: "night", window: UTC_NIGHT };
+export const deletion = (until: readonly object[], over: object = {}): object => ({
+  name: "confirmed",
+  hooks: ["BeforeClusterDelete"],
+  until,
+  ...over,
+});
+
+export async function run(
+  t: TestContext,
+  objects: readonly object[],
+  ...args: readonly string[]
+): Promise<Outcome> {
+  const text = [NAMESPACE, ...objects].map((object) => JSON.stringify(object)).join("\n---\n");
+  const cwd = await folder(t, { "fleet.yaml": text });
+  return await hookpolicy(["explain", "team-a/prod-1", "-f", "fleet.yaml", "--at", NOW, ...args], { cwd });
+}
+
+/** What was printed; nothing was complained about. */
+export async function explained(...args: Parameters<typeof run>): Promise<string> {
+  const { code, stdout, stderr } = await run(...args);
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
+  return stdout;
+}

@@ -1,0 +1,39 @@
+/** A fleet of two Clusters in files, and the plan of a rollout over it. */
+
+import type { TestContext } from "node:test";
+import { folder } from "../program.ts";
+import { hookpolicy } from "../resident.ts";
+
+export const clusterOf = (name: string, wave: string, version = "v1.34.0"): object => ({
+  apiVersion: "cluster.x-k8s.io/v1beta2",
+  kind: "Cluster",
+  metadata: { namespace: "fleet", name, uid: name, labels: { wave } },
+  spec: { topology: { classRef: { name: "lab" }, version } },
+});
+export const rolloutOf = (name: string, spec: object = {}): object => ({
+  apiVersion: "hookpolicy.dev/v1alpha1",
+  kind: "HookRollout",
+  metadata: { name },
+  spec: {
+    operation: "Upgrade",
+    namespaceSelector: {},
+    progressDeadline: "6h",
+    stages: [
+      { name: "canary", clusterSelector: { matchLabels: { wave: "canary" } }, minSuccessTime: "1h" },
+      { name: "rest" },
+    ],
+    ...spec,
+  },
+});
+export const FLEET = [
+  clusterOf("a", "rest"),
+  clusterOf("b", "canary"),
+  { apiVersion: "v1", kind: "Namespace", metadata: { name: "fleet" } },
+];
+
+export async function plan(t: TestContext, objects: readonly object[], ...args: readonly string[]) {
+  const text = objects.map((object) => JSON.stringify(object)).join("\n---\n");
+  const cwd = await folder(t, { "fleet.yaml": text });
+  const from = ["--duration", "40m", "--from", "2026-12-01T08:00:00Z", "-f", "fleet.yaml"];
+  return await hookpolicy(["rollout", "plan", ...from, ...args], { cwd, env: { KUBECONFIG: "none" } });
+}
