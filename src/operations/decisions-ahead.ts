@@ -28,7 +28,7 @@ export function* decisionsAhead(
 }
 
 /** Those that hold the operation, without waits that have not started. */
-export function openGates({ trace }: Pick<Decision, "trace">): readonly GateTrace[] {
+function openGates({ trace }: Pick<Decision, "trace">): readonly GateTrace[] {
   return trace
     .flatMap((policy) => (policy.holds ? policy.rules.filter(({ holds }) => holds) : []))
     .flatMap(({ gates }) => gates)

@@ -30,7 +30,7 @@ export function fleetWide(name: string, rules: readonly object[], over: object =
 }
 
 export const approved = { name: "approved", annotation: { key: "example.com/ok", valueFrom: "ClusterUID" } };
-export const UTC_NIGHT = { timeZone: "UTC", allow: [{ schedule: "0 22 * * *", duration: "4h" }] };
+const UTC_NIGHT = { timeZone: "UTC", allow: [{ schedule: "0 22 * * *", duration: "4h" }] };
 export const night = { name: "night", window: UTC_NIGHT };
 export const deletion = (until: readonly object[], over: object = {}): object => ({
   name: "confirmed",
