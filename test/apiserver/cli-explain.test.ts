@@ -254,6 +254,13 @@ describe("explain, live", () => {
     const refs = ["override", `${NS}/c1`, "--policy"];
     assert.deepEqual(await completed(...refs, "HookPolicy/ni"), ["HookPolicy/nights", ":4"]);
     assert.deepEqual(await completed(...refs, "Cl"), ["ClusterHookPolicy/fleet-nights", ":4"]);
+    await cp.apply({
+      apiVersion: "hookpolicy.dev/v1alpha1",
+      kind: "HookRollout",
+      metadata: { name: "upgrades" },
+      spec: { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "6h" },
+    });
+    assert.deepEqual(await completed(...refs, "HookR"), ["HookRollout/upgrades", ":4"]);
     const [first = "", ...rest] = await completed("expl");
     assert.match(first, /^explain\t/);
     assert.deepEqual(rest, [":4"]);
