@@ -1,12 +1,13 @@
 /**
- * `node release/build.ts FILE`: src/main.ts and all that it imports in one file, which needs no node_modules. In it, as a
- * text, is the page of `hookpolicy ui`.
+ * `node release/build.ts FILE`: src/main.ts and all that it imports in one file, which needs no node_modules. In it, as
+ * texts, are the page of `hookpolicy ui` and the schema that `hookpolicy init` writes.
  */
 
 import { chmodSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build, type Plugin } from "esbuild";
+import { editorSchema } from "../src/cli/init/editor-schema.ts";
 import { compiledValidators } from "./validators.ts";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -103,6 +104,19 @@ const requiredHttp: Plugin = {
   },
 };
 
+/** Compressed, it is a tenth of its size. */
+const schemaInside: Plugin = {
+  name: "schema-inside",
+  setup: (bundler) => {
+    bundler.onLoad({ filter: /[/\\]editor-schema\.ts$/ }, () => ({
+      contents: `
+        import { gunzipSync } from "node:zlib";
+        const TEXT = "${gzipSync(editorSchema(), { level: 9 }).toString("base64")}";
+        export const editorSchema = () => gunzipSync(Buffer.from(TEXT, "base64")).toString();`,
+    }));
+  },
+};
+
 const [outfile = "dist/main.js"] = process.argv.slice(2);
 await build({
   entryPoints: [join(ROOT, "src/main.ts")],
@@ -117,7 +131,7 @@ await build({
   // The process keeps the text; without comments it is a third shorter, and ASCII, which V8 keeps in half the space.
   minifyWhitespace: true,
   lineLimit: 160,
-  plugins: [requiredHttp, withoutUnused, compiledValidators],
+  plugins: [requiredHttp, withoutUnused, compiledValidators, schemaInside],
   define: {
     HOOKPOLICY_PAGE: JSON.stringify(await page()),
   },

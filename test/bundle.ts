@@ -26,6 +26,7 @@ export function bundle(): string {
     "package.json",
     "package-lock.json",
     ...filesOf("src"),
+    ...filesOf("schemas"),
     "release/build.ts",
     "release/validators.ts",
   ];

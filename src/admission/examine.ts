@@ -48,7 +48,7 @@ function examineReview(review: Review, settings: Settings, now: Date): Examined 
   const size = sizeErrors(review.object.spec);
   if (size.length > 0) return denied(review.object, invalid(review.object, size));
   const object = asStored(review.object);
-  if (object.kind === "HookOverride") return { is: "Override", ...checkOverride(object, settings, now) };
+  if (object.kind === "HookOverride") return examineOverride(checkOverride(object, settings, now), old);
   const known = hasGates(old) && sizeErrors(old.spec).length === 0 ? asStored(old) : undefined;
   const { errors, warnings, selection } = findingsOf(object, known, settings);
   if (errors.length > 0) return denied(object, invalid(object, errors));
@@ -61,6 +61,12 @@ function examineReview(review: Review, settings: Settings, now: Date): Examined 
     warnings,
     ...(selection !== undefined && { selection }),
   };
+}
+
+/** An update can only end it earlier, as is meant: there is nothing to warn of that was not said when it was created. */
+function examineOverride(found: OverrideFindings, old: Review["old"]): Examined {
+  const works = found.override !== undefined && found.override.problem === undefined;
+  return old !== undefined && works ? { is: "Admitted" } : { is: "Override", ...found };
 }
 
 function denied(object: Subject, denial: Denial): Examined {

@@ -168,7 +168,7 @@ export interface ExplainJson {
       holds: boolean;
       /** CamelCase, such as NoFreeSlot. */
       reason: string;
-      /** The stage of the Cluster or, if that is closed, the one that it waits for. */
+      /** The stage of the Cluster; absent: none selects it. */
       stage?: string;
       retryAfterSeconds: number;
       /** As Cluster API shows it; empty: it does not hold. */

@@ -181,6 +181,24 @@ describe("explain, live", () => {
     assert.match(stdout, /^NotEvaluable: .*\n {2}but +policies that you may not read can hold it/m);
   });
 
+  test("who may read the Cluster alone learns what it does not see, and approves nothing by mistake", async () => {
+    const only = await grant("cluster-only", [may("cluster.x-k8s.io", "clusters")], [may("", "namespaces")]);
+    const { code, stdout, stderr } = await run(
+      "explain",
+      [`${NS}/c1`, "--hook", "BeforeClusterDelete"],
+      only,
+    );
+    assert.deepEqual([code, stderr], [0, ""]);
+    assert.match(
+      stdout,
+      /^note: you may not list hookpolicies\.hookpolicy\.dev: one of them can hold the Cluster\n/m,
+    );
+    assert.match(stdout, /^NotEvaluable: .*\n {2}but +policies that you may not read can hold it/m);
+    const approved = await run("approve", [`${NS}/c1`, "--yes"], only);
+    assert.match(approved.stdout + approved.stderr, /^Cluster explained\/c1 is not known to be held$/m);
+    assert.match(approved.stderr, /^warning: you may not list hookpolicies\.hookpolicy\.dev: /m);
+  });
+
   test("a Cluster that is not there, may not be read or cannot be reached is told in one line, and exits 2", async () => {
     const nobody = await grant("nobody", [], []);
     const nowhere = await cp.kubeconfigFor(NS, "nobody", { server: "https://127.0.0.1:1" });
@@ -254,6 +272,13 @@ describe("explain, live", () => {
     const refs = ["override", `${NS}/c1`, "--policy"];
     assert.deepEqual(await completed(...refs, "HookPolicy/ni"), ["HookPolicy/nights", ":4"]);
     assert.deepEqual(await completed(...refs, "Cl"), ["ClusterHookPolicy/fleet-nights", ":4"]);
+    await cp.apply({
+      apiVersion: "hookpolicy.dev/v1alpha1",
+      kind: "HookRollout",
+      metadata: { name: "upgrades" },
+      spec: { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "6h" },
+    });
+    assert.deepEqual(await completed(...refs, "HookR"), ["HookRollout/upgrades", ":4"]);
     const [first = "", ...rest] = await completed("expl");
     assert.match(first, /^explain\t/);
     assert.deepEqual(rest, [":4"]);

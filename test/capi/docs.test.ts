@@ -7,6 +7,7 @@ import { FLAGS } from "../../src/operator/options.ts";
 import type { KubeObject } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { extensionRef } from "../controlplane/extension.ts";
+import { createCluster } from "../controlplane/lab.ts";
 import { policyRef, statusOf } from "../controlplane/policies.ts";
 import { type HeldCluster, policiesOf, startHeldCluster, TEAM, WHY } from "./held-cluster.ts";
 import { blocksOf, commandsOf, ROOT, spansOf } from "./pages.ts";
@@ -35,6 +36,12 @@ const PAGES = ["README.md", ...readdirSync(join(ROOT, "docs")).map((name) => `do
   (name) => name.endsWith(".md") && !PAGES_OF_OTHERS.includes(name),
 );
 const FINALIZER = "hookpolicy.dev/hold-clusters";
+const ROLLOUT = {
+  apiVersion: "hookpolicy.dev/v1alpha1",
+  kind: "HookRollout",
+  metadata: { name: "upgrades" },
+  spec: { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "6h" },
+};
 
 const BLOCKS = PAGES.flatMap(blocksOf);
 const COMMANDS = new Set(PAGES.flatMap(commandsOf));
@@ -126,9 +133,7 @@ describe("what the docs say", () => {
     "kubectl describe hookpolicy -n team-a protect-production": prints(/^Events:\n(?: .*\n)*.* Held /m),
     "kubectl get events -A --field-selector reason=Held": prints(/^team-a .* Held .*prod-1/m),
     "kubectl get hookrollout": async (command) => {
-      const spec = { operation: "Upgrade", namespaceSelector: {}, progressDeadline: "6h" };
-      const metadata = { name: "upgrades" };
-      await cp.apply({ apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookRollout", metadata, spec });
+      await cp.apply(ROLLOUT);
       assert.match(await sh(command), /^NAME +OPERATION +TARGET +STAGE +RUNNING .*\nupgrades +Upgrade /);
     },
     // In earnest: test/capi/rollouts.test.ts.
@@ -137,12 +142,16 @@ describe("what the docs say", () => {
       /^paused HookRollout upgrades: /,
     ),
     "hookpolicy rollout resume upgrades": prints(/^resumed HookRollout upgrades$/m),
-    'hookpolicy override team-a/prod-1 --hook BeforeClusterUpgrade --for 1h --reason "INC-1234"': async (
-      command,
-    ) => {
-      await heldAlready();
-      assert.match(await sh(`${command} --dry-run`), /^kind: HookOverride$/m);
-    },
+    // No rollout holds the upgrade of a Cluster that is being deleted, as team-a/prod-1 is here.
+    'hookpolicy override team-a/prod-1 --hook BeforeClusterUpgrade --policy HookRollout/upgrades --for 1h --reason "INC-1234"':
+      async (command) => {
+        await cp.apply(ROLLOUT);
+        await createCluster(cp, { namespace: "rolled-out", name: "prod-1" });
+        assert.match(
+          await sh(`${command.replace("team-a", "rolled-out")} --dry-run`),
+          /^ +policyRefs:\n +- kind: HookRollout\n +name: upgrades$/m,
+        );
+      },
     "kubectl get lease -n hookpolicy-system hookpolicy": prints(/^hookpolicy +\S/m),
     "kubectl delete cluster -n team-a prod-1": async (command) => {
       await heldAlready();

@@ -241,10 +241,11 @@ export class Recipe {
     };
   }
 
-  /** The one command of the page that contains this. */
-  async type(containing: string): Promise<void> {
-    const { ok, stderr } = await this.#sh(this.#command(containing));
+  /** The one command of the page that contains this; gives what it printed. */
+  async type(containing: string): Promise<string> {
+    const { ok, stdout, stderr } = await this.#sh(this.#command(containing));
     assert.ok(ok, stderr);
+    return stdout + stderr;
   }
 
   async isRefused(containing: string, complaint: RegExp): Promise<void> {

@@ -335,7 +335,7 @@ describe("the recipe", { concurrency: true }, () => {
       [DELETE, [`HookPolicy ${page.namespace}/protect-production`]],
     );
     assert.equal((await resultOf(cp, policy, "prod-1")).override, ref.name);
-    await onCall.type("kubectl patch");
+    assert.doesNotMatch(await onCall.type("kubectl patch"), /Warning/);
     await cp.waitFor("it to have ended", async () => {
       const conditions: { type: string; status: string }[] = (await cp.get(ref)).status.conditions;
       return conditions.some(({ type, status }) => type === "Active" && status === "False");

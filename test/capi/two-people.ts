@@ -15,6 +15,9 @@ export async function approvedByTwo(page: Recipe, stillHeld: () => Promise<void>
   const administrator = page.as({ name: "carl", group: "system:masters" });
   await administrator.isRefused('first-approval="', /only the group platform-approvers may approve/);
   const anna = page.as({ name: "anna", group: APPROVERS });
+  const explained = await anna.type("hookpolicy explain");
+  assert.match(explained, /^Blocked: BeforeClusterDelete .*\n.*two of platform-approvers write/);
+  assert.doesNotMatch(explained, /you may not/);
   await anna.type('first-approval="');
   await anna.shows("second-approval=anna");
   await anna.isRefused('second-approval="', /one person cannot give both approvals/);

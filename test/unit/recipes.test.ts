@@ -22,7 +22,9 @@ const AGGREGATED = "hookpolicy.dev/aggregate-to-operator";
 function yamlOf(page: string): string[] {
   const hereDocuments = commandsOf(page).flatMap((command) => {
     const [, text] = /<<EOF\n([^]*)^EOF$/m.exec(command) ?? [];
-    return text === undefined ? [] : [text.replace(/\$\(date .*\)/, '"2026-11-27T22:00:00Z"')];
+    if (text === undefined) return [];
+    const uid = text.replace(/\$\(kubectl get .*\{\.metadata\.uid\}'\)/, '"5d2c"');
+    return [uid.replace(/\$\(date .*\)/, '"2026-11-27T22:00:00Z"')];
   });
   const blocks = blocksOf(page).filter(({ language }) => language === "yaml");
   return [...blocks.map(({ text }) => text), ...hereDocuments];
@@ -105,13 +107,14 @@ test("every HookRollout of the recipes is valid, and none is suspicious", () => 
   }
 });
 
-test("the HookOverride of the recipes is valid", () => {
+test("the HookOverride of the recipes is valid, and of no later Cluster of the name", () => {
   const overrides = PAGES.flatMap(yamlOf)
     .flatMap(objectsIn)
     .filter(({ kind }) => kind === "HookOverride");
   assert.equal(overrides.length, 1);
   for (const override of overrides) {
     assert.deepEqual(validatePolicy("HookOverride", override), []);
+    assert.equal(override["spec"].clusterRef.uid, "5d2c");
   }
 });
 

@@ -96,5 +96,7 @@ async function resourcesOf(
   const { NAMESPACES, POLICY_RESOURCES, ROLLOUTS } = await import("../../kube/resources.ts");
   if (kind === "cluster") return [await clusterResource(client, signal)];
   if (kind === "namespace") return [NAMESPACES];
-  return kind === "rollout" ? [ROLLOUTS] : Object.values(POLICY_RESOURCES);
+  if (kind === "rollout") return [ROLLOUTS];
+  const policies = Object.values(POLICY_RESOURCES);
+  return kind === "policyref" ? [...policies, ROLLOUTS] : policies;
 }

@@ -56,7 +56,7 @@ function silenceNote(
 }
 
 function unreadNote({ what, verb }: Unread): ExplainOptions["unread"][number] {
-  const policies = what === "ClusterHookPolicies" || what === "HookRollouts";
+  const policies = ["HookPolicies", "ClusterHookPolicies", "HookRollouts"].includes(what);
   const may = policies
     ? "one of them can hold the Cluster"
     : what === "HookOverrides"

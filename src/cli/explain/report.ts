@@ -102,7 +102,12 @@ const ANSWERS: Readonly<Record<Admitted["verdict"], string>> = {
 };
 
 function rolloutDetails({ rollouts }: ExplainedOperation): Detail[] {
-  return rollouts.filter(({ holds }) => holds).map(({ message }) => ({ label: "because", text: message }));
+  return rollouts
+    .filter(({ holds }) => holds)
+    .flatMap(({ message, reason, because }) => [
+      { label: "because", text: message },
+      ...(reason === "Paused" ? because : []).map((text) => ({ label: "", text })),
+    ]);
 }
 
 function rolloutBranch(
@@ -231,12 +236,14 @@ function breakGlass(operation: ExplainedOperation, view: View): string[] {
 /** Lifts no more than what holds the operation. */
 export function overrideCommand(
   name: string,
-  { hook, policies }: Pick<ExplainedOperation, "hook" | "policies">,
+  { hook, policies, rollouts }: Pick<ExplainedOperation, "hook" | "policies" | "rollouts">,
   { program, connection }: CommandWords,
 ): string {
-  const words = isNameable(policies)
-    ? policies.filter(({ holds }) => holds).map(({ policy }) => ` --policy ${policy.kind}/${policy.name}`)
-    : [];
+  const holders = [
+    ...policies.filter(({ holds }) => holds).map(({ policy }) => `${policy.kind}/${policy.name}`),
+    ...rollouts.filter(({ holds }) => holds).map(({ rollout }) => `HookRollout/${rollout}`),
+  ];
+  const words = isNameable(policies) ? holders.map((holder) => ` --policy ${holder}`) : [];
   return `${program} override ${name} --hook ${hook}${words.join("")} --for 1h --reason 'why'${connection}`;
 }
 

@@ -26,6 +26,8 @@ export interface LoadedFiles {
   readonly ignored: number;
   /** Files in folders that cannot be read, and do not look as if they were for the command. */
   readonly skipped?: readonly string[];
+  /** Patterns of `exclude` that leave out nothing. */
+  readonly unmatched?: readonly string[];
   readonly kustomizations?: readonly Kustomization[];
   /** The lines of each file with a problem, for code frames. */
   readonly broken?: ReadonlyMap<string, readonly string[]>;
@@ -33,7 +35,7 @@ export interface LoadedFiles {
 
 /** Keeps the order of `paths`, and sorts the files of a folder by name. A file that is named twice is read once. */
 export async function loadPaths(paths: readonly string[], options: LoadOptions = {}): Promise<LoadedFiles> {
-  const { sources, problems } = await sourcesOf(paths, options);
+  const { sources, problems, unmatched } = await sourcesOf(paths, options);
   const loaded: LoadedFiles[] = [];
   for (const source of sources) {
     options.progress?.tell(() => `read ${loaded.length} of ${sources.length} files`);
@@ -44,6 +46,7 @@ export async function loadPaths(paths: readonly string[], options: LoadOptions =
     problems: [...problems, ...loaded.flatMap((each) => each.problems)],
     ignored: loaded.reduce((sum, { ignored }) => sum + ignored, 0),
     skipped: loaded.flatMap(({ skipped = [] }) => skipped),
+    unmatched,
     kustomizations: loaded.flatMap(({ kustomizations = [] }) => kustomizations),
     broken: new Map(loaded.flatMap(({ broken }) => [...(broken ?? [])])),
   };

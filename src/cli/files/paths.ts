@@ -29,6 +29,8 @@ export interface LoadOptions {
 interface Sources {
   readonly sources: readonly Source[];
   readonly problems: readonly FileProblem[];
+  /** Patterns of `exclude` that leave out nothing. */
+  readonly unmatched: readonly string[];
 }
 
 const MANIFEST = /\.(?:ya?ml|json)$/i;
@@ -39,22 +41,26 @@ export async function sourcesOf(
 ): Promise<Sources> {
   const problems: FileProblem[] = [];
   const sources = new Map<string, Source>();
+  const matched = new Set<string>();
   for (const path of paths) {
     const found = await expand(path, cwd);
     if ("message" in found) {
       problems.push(found);
       continue;
     }
-    const kept = found.filter(
-      ({ name, named }) => named || !isExcluded(name, { folder: path, exclude, cwd }),
-    );
+    const kept = found.filter(({ name, named }) => {
+      const excluding = named ? [] : excludedBy(name, { folder: path, exclude, cwd });
+      for (const pattern of excluding) matched.add(pattern);
+      return excluding.length === 0;
+    });
     if (kept.length === 0)
       problems.push({ file: path, message: "--exclude leaves no file of it: check its patterns" });
     // A file stays named, whatever folder it is in.
     for (const source of kept.filter((each) => sources.get(identity(each, cwd))?.named !== true))
       sources.set(identity(source, cwd), source);
   }
-  return { sources: [...sources.values()], problems };
+  const unmatched = exclude.filter((pattern) => !matched.has(pattern));
+  return { sources: [...sources.values()], problems, unmatched };
 }
 
 interface Exclusion {
@@ -64,20 +70,19 @@ interface Exclusion {
   readonly cwd: string;
 }
 
-/** Whether a pattern matches it or a folder above it: from here, from the named folder, or, without a slash, anywhere. */
-function isExcluded(file: string, { folder, exclude, cwd }: Exclusion): boolean {
-  if (exclude.length === 0) return false;
+/** The patterns that match it or a folder above it: from here, from the named folder, or, without a slash, anywhere. */
+function excludedBy(file: string, { folder, exclude, cwd }: Exclusion): readonly string[] {
+  if (exclude.length === 0) return [];
   const steps = nodePath.relative(folder, file).split(nodePath.sep);
   const above = steps.map((_, index) => steps.slice(0, index + 1).join(nodePath.sep));
-  return exclude
-    .map((pattern) => pattern.replace(/^\.\/|\/$/g, ""))
-    .some((pattern) =>
-      above.some((path) => {
-        const here = nodePath.relative(cwd, nodePath.resolve(cwd, folder, path));
-        const names = pattern.includes("/") ? [path, here] : [path, here, nodePath.basename(path)];
-        return names.some((name) => nodePath.matchesGlob(name, pattern));
-      }),
-    );
+  return exclude.filter((given) => {
+    const pattern = given.replace(/^\.\/|\/$/g, "");
+    return above.some((path) => {
+      const here = nodePath.relative(cwd, nodePath.resolve(cwd, folder, path));
+      const names = pattern.includes("/") ? [path, here] : [path, here, nodePath.basename(path)];
+      return names.some((name) => nodePath.matchesGlob(name, pattern));
+    });
+  });
 }
 
 function identity({ name }: Source, cwd: string): string {

@@ -61,8 +61,14 @@ async function look(client: KubeClient, name: ClusterName, told: Set<string>): P
     stderr.line(`warning: you may not ${verb}: what ${what} would say is not known here`);
   }
   const isRead = (kind: Unread["what"]): boolean => unread.every(({ what }) => what !== kind);
-  const isWhole = isRead("ClusterHookPolicies");
-  return { fleet, cluster, now, isWhole, isPlatformWhole: isWhole && isRead("HookRollouts") };
+  const isPolicyRead = isRead("ClusterHookPolicies");
+  return {
+    fleet,
+    cluster,
+    now,
+    isWhole: isPolicyRead && isRead("HookPolicies"),
+    isPlatformWhole: isPolicyRead && isRead("HookRollouts"),
+  };
 }
 
 export interface FleetSettings {

@@ -50,7 +50,8 @@ const TIMEOUT_MS = 30_000;
 
 /** Something that the user may not read, and that is therefore missing. */
 export interface Unread {
-  readonly what: "Namespace" | "Namespaces" | "ClusterHookPolicies" | "HookOverrides" | "HookRollouts";
+  readonly what:
+    "Namespace" | "Namespaces" | "HookPolicies" | "ClusterHookPolicies" | "HookOverrides" | "HookRollouts";
   /** "list clusterhookpolicies.hookpolicy.dev" */
   readonly verb: string;
 }
@@ -92,8 +93,8 @@ async function readAround(
   namespace: string,
 ): Promise<Omit<ClusterObjects, "reader">> {
   const { HookPolicy, ClusterHookPolicy } = POLICY_RESOURCES;
-  const [own, ...rest] = await Promise.all([
-    listIfServed(client, HookPolicy, namespace),
+  const read = await Promise.all([
+    unlessForbidden("HookPolicies", ["list", HookPolicy], listIfServed(client, HookPolicy, namespace)),
     unlessForbidden(
       "ClusterHookPolicies",
       ["list", ClusterHookPolicy],
@@ -103,8 +104,8 @@ async function readAround(
     unlessForbidden("HookRollouts", ["list", ROLLOUTS], listIfServed(client, ROLLOUTS)),
     unlessForbidden("Namespace", ["get", NAMESPACES], find(client, NAMESPACES, { name: namespace })),
   ]);
-  const objects = [cluster, ...own, ...rest.flatMap(({ objects: read }) => read)];
-  const unread = rest.flatMap(({ unread: each }) => each);
+  const objects = [cluster, ...read.flatMap(({ objects: found }) => found)];
+  const unread = read.flatMap(({ unread: each }) => each);
   if (!objects.some(looksIntoNamespaces)) return { objects, allNamespaces: false, unread };
   const all = await unlessForbidden("Namespaces", ["list", NAMESPACES], listTyped(client, NAMESPACES));
   if (all.unread.length > 0) return { objects, allNamespaces: false, unread: [...unread, ...all.unread] };

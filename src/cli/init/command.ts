@@ -21,7 +21,7 @@ export function addInit(program: Command): void {
     .argument("[dir]", "the folder", ".")
     .summary("a folder to start with: policy, suite, pipelines")
     .description(
-      "Writes a policy, a test suite for it, pipelines for GitHub and GitLab and an entry for pre-commit. Files that are there already are left as they are.\n\nExit code: 0 done, 1 a file that cannot be written, 2 wrong usage.",
+      "Writes a policy, a test suite for it, pipelines for GitHub and GitLab, an entry for pre-commit and the schema that editors read. Files that are there already are left as they are.\n\nExit code: 0 done, 1 a file that cannot be written, 2 wrong usage.",
     );
   addExamples(command, EXAMPLES);
   command.action(init);
@@ -29,8 +29,9 @@ export function addInit(program: Command): void {
 
 async function init(dir: string): Promise<void> {
   if (dir === "") throw new UsageError("the path is empty");
-  const { NPM_PACKAGE, starterFiles } = await import("./starter.ts");
-  for (const [name, content] of Object.entries(starterFiles())) {
+  const { NPM_PACKAGE, SCHEMA_FILE, starterFiles } = await import("./starter.ts");
+  const { editorSchema } = await import("./editor-schema.ts");
+  for (const [name, content] of Object.entries({ ...starterFiles(), [SCHEMA_FILE]: editorSchema() })) {
     const path = join(dir, name);
     try {
       await makeFolder(resolve(dirname(path)));

@@ -1,9 +1,8 @@
 /** The files that `hookpolicy init` writes. */
 
-import { VERSION as API_VERSION } from "../../api/hook-policy.ts";
 import { VERSION } from "../../version.ts";
 
-/** Contents by path. */
+/** Contents by path, without the schema. */
 export function starterFiles(): Readonly<Record<string, string>> {
   return {
     "policies/protect-production.yaml": POLICY,
@@ -14,12 +13,13 @@ export function starterFiles(): Readonly<Record<string, string>> {
   };
 }
 
-function schemaLine(kind: string): string {
-  const name = `${kind.toLowerCase()}_${API_VERSION}.json`;
-  return `# yaml-language-server: $schema=https://unpkg.com/hookpolicy@${VERSION}/schemas/${name}`;
-}
+/** In a folder that no command reads as policies. */
+export const SCHEMA_FILE = ".hookpolicy/schema.json";
 
-const POLICY = `${schemaLine("HookPolicy")}
+/** Of a file one folder below. */
+const SCHEMA_LINE = `# yaml-language-server: $schema=../${SCHEMA_FILE}`;
+
+const POLICY = `${SCHEMA_LINE}
 apiVersion: hookpolicy.dev/v1alpha1
 kind: HookPolicy
 metadata:
@@ -53,7 +53,7 @@ spec:
                 duration: 56h
 `;
 
-const SUITE = `${schemaLine("HookPolicyTest")}
+const SUITE = `${SCHEMA_LINE}
 apiVersion: cli.hookpolicy.dev/v1alpha1
 kind: HookPolicyTest
 metadata:

@@ -39,12 +39,16 @@ export function addOverride(program: Command): void {
   const command = addClusterArgument(program.command("override"))
     .summary("release a Cluster whatever its policies say")
     .description(
-      "Creates a HookOverride: while it is in force, policies do not hold the Cluster at these hooks. It ends by itself, and stays as a record.\n\nExit code: 0 in force, 1 not created or without effect, 2 input that cannot be read or wrong usage.",
+      "Creates a HookOverride: while it is in force, policies and HookRollouts do not hold the Cluster at these hooks. It ends by itself, and stays as a record.\n\nExit code: 0 in force, 1 not created or without effect, 2 input that cannot be read or wrong usage.",
     )
     .addOption(hookOption("the hook; repeatable").argParser(collectHooks).makeOptionMandatory())
     .requiredOption("--reason <text>", "why, for those who look into it later", reason)
     .requiredOption("--for <duration>", "how long, such as 1h30m; at most 168h", howLong)
-    .option("--policy <name>", "only this policy, as NAME or KIND/NAME; repeatable; default: all", collect)
+    .option(
+      "--policy <name>",
+      "only this policy or HookRollout, as NAME or KIND/NAME; repeatable; default: all",
+      collect,
+    )
     .option("--dry-run", "only print the HookOverride")
     .option("-y, --yes", "do not ask for confirmation")
     .addOption(choice("-o, --output <format>", "how to print", FORMATS));
@@ -78,14 +82,15 @@ async function override(name: ClusterName, flags: Flags): Promise<void> {
   await withLiveCluster(flags, name, async (live) => {
     const { fleet, cluster, now } = await live.look();
     const { notCalled } = await import("../fleet/caveats.ts");
-    const { findPolicy, liftedBy, newOverride, overrideProblems } = await import("./new-override.ts");
+    const { findHolder, liftedBy, newOverride, overrideProblems } = await import("./new-override.ts");
     const called = notCalled(cluster);
     if (called !== undefined) stderr.line(`note: ${called}`);
+    const hooks = [...new Set(flags.hook)];
     const wish: OverrideWish = {
-      hooks: [...new Set(flags.hook)],
+      hooks,
       reason: flags.reason,
       forMs: flags.for,
-      policies: flags.policy?.map((policy) => findPolicy(fleet, cluster, policy)),
+      policies: flags.policy?.map((policy) => findHolder(fleet, cluster, policy, hooks)),
     };
     const made = newOverride(cluster, wish, now);
     const [problem] = overrideProblems(made);

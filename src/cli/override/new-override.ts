@@ -9,13 +9,16 @@ import type { KubeObject } from "../../kube/resource.ts";
 import { OVERRIDES } from "../../kube/resources.ts";
 import { decide, matches } from "../../policy/decide.ts";
 import { after, timestamp, wholeSecond } from "../../policy/instant.ts";
-import { policyName, type PolicyRef } from "../../policy/policy-ref.ts";
+import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
+import { BEGINS, memberOf } from "../../rollouts/member.ts";
+import { WHOLE } from "../../rollouts/rollout.ts";
 import { UsageError } from "../../operator/options.ts";
 import { nearest } from "../../policy/validation/field-message.ts";
 import { validatePolicy } from "../../policy/validation/schema.ts";
 import { expectedCall } from "../../operations/call.ts";
-import { newOperation } from "../../operations/operation.ts";
+import { newOperation, type PendingOperation } from "../../operations/operation.ts";
 import { meantText } from "../command.ts";
+import { explainRollouts } from "../explain/rollout-hold.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { followUntil } from "../fleet/follow.ts";
 import { conditionOf } from "../fleet/kinds.ts";
@@ -28,8 +31,8 @@ export interface OverrideWish {
   readonly hooks: readonly HookName[];
   readonly reason: string;
   readonly forMs: number;
-  /** Absent: every policy. */
-  readonly policies?: readonly PolicyRef[] | undefined;
+  /** Absent: every policy and rollout. */
+  readonly policies?: readonly HolderRef[] | undefined;
 }
 
 const MAX_NAME = 63;
@@ -57,7 +60,7 @@ function cut(name: string, max: number): string {
   return name.slice(0, max).replace(/[-.]+$/, "");
 }
 
-function refOf({ kind, namespace, name }: PolicyRef): PolicyRefSpec {
+function refOf({ kind, namespace, name }: HolderRef): PolicyRefSpec {
   return { kind, ...(namespace !== undefined && { namespace }), name };
 }
 
@@ -84,15 +87,22 @@ export async function createOverride(
   return active;
 }
 
+/** A rule of a policy, or the stage of a rollout, that holds. */
+interface Holding {
+  readonly policy: HolderRef;
+  readonly rule: string;
+  readonly message: string;
+}
+
 /** The effect of an override at one hook. */
 export interface OverrideEffect {
   readonly call: HookCall;
   /** Whether Cluster API is known to have called. */
   readonly asked: boolean;
-  /** The rules that it removes from the decision now. */
-  readonly lifts: readonly { readonly policy: PolicyRef; readonly rule: string; readonly message: string }[];
-  /** Policies that still hold. */
-  readonly stays: readonly PolicyRef[];
+  /** What it removes from the decision now. */
+  readonly lifts: readonly Holding[];
+  /** Policies and rollouts that still hold. */
+  readonly stays: readonly HolderRef[];
   readonly retryAfterSeconds: number;
 }
 
@@ -102,43 +112,80 @@ export function liftedBy(
   wish: OverrideWish,
   now: Date,
 ): readonly OverrideEffect[] {
-  const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
   const named = wish.policies === undefined ? undefined : new Set(wish.policies.map(policyName));
   const operations = fleet.pendingOperations(cluster);
-  const covered = (policy: PolicyRef): boolean => named?.has(policyName(policy)) ?? true;
+  const covered = ({ policy }: Holding): boolean => named?.has(policyName(policy)) ?? true;
   return wish.hooks.map((hook) => {
     const pending = operations.find(({ call }) => call.hook === hook);
     const operation = pending ?? newOperation(expectedCall(hook, cluster), cluster, now, undefined);
-    const { call } = operation;
-    const { trace, retryAfterSeconds } = decide(policies, fleet.world(cluster, operation), call, now);
-    const holding = trace.filter(({ holds }) => holds);
+    const { holding, retryAfterSeconds } = holdingOf(fleet, cluster, operation, now);
+    const stays = holding.filter((each) => !covered(each)).map(({ policy }) => policy);
     return {
-      call,
+      call: operation.call,
       asked: pending !== undefined,
-      lifts: holding
-        .filter(({ policy }) => covered(policy))
-        .flatMap(({ policy, rules }) =>
-          rules.filter(({ holds }) => holds).map(({ rule, message }) => ({ policy, rule, message })),
-        ),
-      stays: holding.map(({ policy }) => policy).filter((policy) => !covered(policy)),
+      lifts: holding.filter(covered),
+      stays: [...new Map(stays.map((policy) => [policyName(policy), policy])).values()],
       retryAfterSeconds,
     };
   });
 }
 
-/** Finds "freeze", "HookPolicy/freeze" or "ClusterHookPolicy/freeze" among the policies that apply to the Cluster. */
-export function findPolicy(fleet: Fleet, cluster: Cluster, text: string): PolicyRef {
-  const known = fleet
-    .policiesFor(cluster.metadata.namespace ?? "")
-    .filter((policy) => matches(policy, fleet.world(cluster)) !== "no")
-    .map(({ ref }) => ({ ref, long: `${ref.kind}/${ref.name}` }));
+/** Also the rollouts that hold the operation once every policy has released it. */
+function holdingOf(
+  fleet: Fleet,
+  cluster: Cluster,
+  operation: PendingOperation,
+  now: Date,
+): { readonly holding: readonly Holding[]; readonly retryAfterSeconds: number } {
+  const { call } = operation;
+  const world = fleet.world(cluster, operation);
+  const { trace, holds, retryAfterSeconds } = decide(
+    fleet.policiesFor(cluster.metadata.namespace ?? ""),
+    world,
+    call,
+    now,
+  );
+  const rules = trace
+    .filter((policy) => policy.holds)
+    .flatMap(({ policy, rules: all }) =>
+      all.filter((rule) => rule.holds).map(({ rule, message }) => ({ policy, rule, message })),
+    );
+  const rollouts = explainRollouts(fleet, { world, call, now }, { live: true }).filter((rollout) => rollout.holds);
+  const stages = rollouts.map(({ rollout, stage = WHOLE, message }): Holding => {
+    return { policy: { kind: "HookRollout", name: rollout }, rule: stage, message };
+  });
+  const slowest = Math.max(0, ...rollouts.map((rollout) => rollout.retryAfterSeconds));
+  return { holding: [...rules, ...stages], retryAfterSeconds: holds ? retryAfterSeconds : slowest };
+}
+
+/** Finds "freeze" or "HookRollout/freeze" among the policies and rollouts that can hold the Cluster at these hooks. */
+export function findHolder(
+  fleet: Fleet,
+  cluster: Cluster,
+  text: string,
+  hooks: readonly HookName[],
+): HolderRef {
+  const known = holdersOf(fleet, cluster, hooks).map((ref) => ({ ref, long: `${ref.kind}/${ref.name}` }));
   const [found, ...others] = known.filter(({ ref, long }) => ref.name === text || long === text);
   if (found === undefined) {
     const meant = nearest(text, [...known.map(({ long }) => long), ...known.map(({ ref }) => ref.name)]);
-    const problem = `no policy that speaks about the Cluster is named ${JSON.stringify(text)}`;
+    const problem = `no policy or HookRollout that speaks about the Cluster at ${hooks.join(", ")} is named ${JSON.stringify(text)}`;
     throw new UsageError(`--policy: ${problem}${meantText(meant)}`);
   }
   if (others.length === 0) return found.ref;
   const names = [found, ...others].map(({ long }) => long).join(" or ");
   throw new UsageError(`--policy: ${JSON.stringify(text)} can be ${names}`);
+}
+
+function holdersOf(fleet: Fleet, cluster: Cluster, hooks: readonly HookName[]): readonly HolderRef[] {
+  const { namespace = "" } = cluster.metadata;
+  const policies = fleet
+    .policiesFor(namespace)
+    .filter((policy) => matches(policy, fleet.world(cluster)) !== "no")
+    .map(({ ref }) => ref);
+  const rollouts = fleet.rollouts
+    .filter(({ compiled }) => hooks.includes(BEGINS[compiled.operation]))
+    .filter(({ compiled }) => memberOf(compiled, cluster, fleet.namespace(namespace)) !== undefined)
+    .map(({ compiled: { name } }): HolderRef => ({ kind: "HookRollout", name }));
+  return [...policies, ...rollouts];
 }

@@ -3,7 +3,8 @@
 import type { Terminal } from "../terminal/terminal.ts";
 import { Document, isScalar, Scalar, visit } from "yaml";
 import { isPrintable, printable, replaceUnprintable } from "../../lib/printable.ts";
-import { policyName } from "../../policy/policy-ref.ts";
+import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
+import { WHOLE } from "../../rollouts/rollout.ts";
 import { effectOf } from "../approve/report.ts";
 import type { OverrideEffect, NewOverride } from "./new-override.ts";
 import { durationText } from "../../policy/duration.ts";
@@ -34,12 +35,17 @@ function detailsOf(
     { label: "then", text: `Cluster API ${effectOf(call)}${asked ? "" : ", once it wants to"}` },
     ...(lifts.length === 0 ? [{ label: "lifts", text: "nothing that holds it now" }] : []),
     ...lifts.flatMap(({ policy, rule, message }) => [
-      { label: "lifts", text: `${policyName(policy)} ${rule}` },
+      { label: "lifts", text: `${policyName(policy)}${placeIn(policy, rule)}` },
       { label: "", text: message },
     ]),
     ...stays.map((policy) => ({ label: "held by", text: `${policyName(policy)} all the same` })),
     ...(retryAfterSeconds * 1000 >= forMs ? [{ label: "late", text: late }] : []),
   ];
+}
+
+function placeIn({ kind }: HolderRef, rule: string): string {
+  if (kind !== "HookRollout") return ` ${rule}`;
+  return rule === WHOLE ? "" : `, stage ${rule}`;
 }
 
 /** Quotes strings that YAML 1.1 would read as another type, and escapes unprintable characters. */

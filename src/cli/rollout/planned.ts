@@ -8,6 +8,7 @@ import { demandsOf, type ObjectDemand } from "../../policy/policy.ts";
 import { stageDemands } from "../../rollouts/promotion.ts";
 import { compileRollout } from "../../rollouts/rollout.ts";
 import { counted } from "../terminal/counted.ts";
+import { firstNames } from "../../lib/first-names.ts";
 import { nearest } from "../../policy/validation/field-message.ts";
 import { CommandError, meantText, USAGE } from "../command.ts";
 import type { Fleet } from "../fleet/fleet.ts";
@@ -108,8 +109,13 @@ function rolloutIn(objects: readonly RawObject[], name: string | undefined): Hoo
   throw noRollout(name, rollouts);
 }
 
-/** `others`: the existing ones, for a suggestion. */
-export function noRollout(name: string, others: readonly HookRollout[]): CommandError {
-  const names = others.map(({ metadata }) => metadata.name);
-  return new CommandError(USAGE, `there is no HookRollout ${name}${meantText(nearest(name, names))}`);
+/** With the name that may be meant, or those that there are. */
+export function noRollout(name: string, existing: readonly HookRollout[]): CommandError {
+  const names = existing.map(({ metadata }) => metadata.name);
+  const meant = nearest(name, names);
+  const others = names.length === 0 ? ", and no other" : ` (there are ${firstNames(names.toSorted(), 5)})`;
+  return new CommandError(
+    USAGE,
+    `there is no HookRollout ${name}${meant === undefined ? others : meantText(meant)}`,
+  );
 }

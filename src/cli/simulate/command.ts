@@ -121,7 +121,7 @@ async function runSimulation(flags: Flags): Promise<void> {
   if (flags.against === "-" && flags.filename.includes("-"))
     throw new UsageError("-f - and --against - both read standard input: one of them must be a file");
   const sources = await readAllObjects(flags.filename);
-  const { prepare, warningsOf } = await import("./preparation.ts");
+  const { lacksPolicies, prepare, warningsOf } = await import("./preparation.ts");
   const present = await readPresent(
     flags,
     sources.map(({ object }) => object),
@@ -133,10 +133,30 @@ async function runSimulation(flags: Flags): Promise<void> {
   }
   if (prepared.pair.after.clusters().length === 0)
     throw new CommandError(USAGE, "there is no Cluster to simulate");
+  if (lacksPolicies(prepared.pair, present)) warnOfNothingBefore(flags);
   const simulation = await compare(prepared.pair, flags, times);
   stderr.lines(warningsOf(prepared.pair, simulation).map((line) => `warning: ${line}`));
   await report(simulation, times, flags);
   if (simulation.changes.some(({ change }) => failsOn(flags.failOn, change))) throw new CommandError(FAILED);
+}
+
+/** Compared with nothing, a weakened policy is a new one: no change could fail but that it blocks more. */
+function warnOfNothingBefore({ against, failOn }: Flags): void {
+  if (against === LIVE) {
+    stderr.line("warning: the API server has no policy and no HookRollout: nothing can be newly allowed");
+    return;
+  }
+  const lacking = `${against === "-" ? "standard input" : against} has no policy and no HookRollout: nothing can be newly allowed`;
+  const hint =
+    "If there were some before this change, --against needs them, too, such as the whole folder of the main branch";
+  if (failOn === "never" || failOn === "newly-blocked") {
+    stderr.line(`warning: ${lacking}. ${hint}`);
+    return;
+  }
+  throw new CommandError(
+    USAGE,
+    `${lacking}, and --fail-on ${failOn} could not tell a weakened policy. ${hint}; if there were none, --fail-on never`,
+  );
 }
 
 /** An unknown change can be any of the others. */

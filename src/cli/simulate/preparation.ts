@@ -1,13 +1,14 @@
 /** Prepares what `simulate` compares, and the notes about it. */
 
+import { GROUP } from "../../api/hook-policy.ts";
 import { servedHooks } from "../../api/hook-catalog.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import type { Options } from "../../operator/options.ts";
 import type { ObjectReader } from "../../policy/objects.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import type { SourceObject } from "../files/load.ts";
-import type { FileProblem } from "../files/parsed.ts";
-import { ownKind, policyKind, type RawObject, viewPolicy, viewRollout } from "../fleet/kinds.ts";
+import { type FileProblem, itemKind } from "../files/parsed.ts";
+import { groupOf, ownKind, policyKind, type RawObject, viewPolicy, viewRollout } from "../fleet/kinds.ts";
 import { readFleet } from "../fleet/live-fleet.ts";
 import { readObjects } from "../fleet/live-objects.ts";
 import { MINOR_STEPS } from "../fleet/caveats.ts";
@@ -78,6 +79,17 @@ function invalidIn({ applied, after }: FleetPair, sources: readonly SourceObject
   });
   return [...policies, ...rollouts];
 }
+
+/**
+ * Whether nothing tells what held before the change: the objects are those of files, and neither a policy or rollout nor an
+ * empty list of their kind is among them.
+ */
+export function lacksPolicies({ before: { policies, rollouts } }: FleetPair, { objects }: Present): boolean {
+  const isTold = policies.length > 0 || rollouts.length > 0;
+  return !isTold && !objects.some((object) => groupOf(object) === GROUP && LISTED.has(itemKind(object)));
+}
+
+const LISTED: ReadonlySet<string | undefined> = new Set(["HookPolicy", "ClusterHookPolicy", "HookRollout"]);
 
 const MAX_WARNINGS = 20;
 

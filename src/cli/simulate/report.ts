@@ -175,15 +175,16 @@ function when({ from, seconds }: Change): string {
 
 export function totals(simulation: Simulation, { from, to }: Times): readonly [string, string] {
   const { clusters, operations, skipped, blockedBefore, blockedAfter } = simulation;
-  const { requests, deniedBefore, deniedAfter } = simulation;
+  const { requests, deniedBefore, deniedAfter, policiesBefore } = simulation;
   const counts = CHANGES.map((kind) => `${countOf(simulation, kind)} ${title(kind)}`);
   const time = to === undefined ? `at ${timestamp(from)}` : `from ${timestamp(from)} to ${timestamp(to)}`;
   const left = skipped === 0 ? "" : `; ${skipped} skipped, for which Cluster API calls no hook`;
   const asked = requests === 0 ? "" : ` and ${requests} requests at admission`;
+  const without = policiesBefore === 0 ? " (without any policy)" : "";
   const denied = requests === 0 ? "" : `; denied at admission: ${deniedBefore} before, ${deniedAfter} after`;
   return [
     `${counts.join(", ")}: ${operations} operations of ${clusters} Clusters${asked} ${time}${left}`,
-    `blocked at ${timestamp(from)}: ${blockedBefore} before, ${blockedAfter} after${denied}`,
+    `blocked at ${timestamp(from)}: ${blockedBefore} before${without}, ${blockedAfter} after${denied}`,
   ];
 }
 

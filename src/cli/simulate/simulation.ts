@@ -48,6 +48,8 @@ export interface Simulation extends RequestChanges {
   /** The number of Clusters for which Cluster API calls no hook: they have no topology, or are paused. */
   readonly skipped: number;
   readonly operations: number;
+  /** The number of policies and rollouts before the change; 0: nothing can be newly allowed. */
+  readonly policiesBefore: number;
   /** The number of operations that are held at the beginning. */
   readonly blockedBefore: number;
   readonly blockedAfter: number;
@@ -96,6 +98,7 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
     clusters: clusters.length,
     skipped: all.length - clusters.length,
     operations: clusters.length * options.hooks.length,
+    policiesBefore: pair.before.policies.length + pair.before.rollouts.length,
     blockedBefore,
     blockedAfter,
     ...requests,

@@ -45,7 +45,7 @@ export function addValidate(program: Command): void {
     .argument("<path...>", "files, folders and patterns; - is standard input")
     .summary("check policy files")
     .description(
-      "Checks HookPolicies, ClusterHookPolicies, HookOverrides and HookRollouts: against their schema, and expressions, windows and versions in them. Other kinds are ignored, and so are files in folders that are not YAML or JSON of Kubernetes and do not mention HookPolicy.\n\nExit code: 0 no errors, 1 errors, 2 files that cannot be read or wrong usage.",
+      "Checks HookPolicies, ClusterHookPolicies, HookOverrides and HookRollouts: against their schema, and expressions, windows and versions in them. Other kinds are ignored, and so are files in folders that are not YAML or JSON of Kubernetes and do not mention HookPolicy.\n\nExit code: 0 no errors, 1 errors, 2 files that cannot be read, nothing to check in them, or wrong usage.",
     )
     .addOption(choice("-o, --output <format>", "how to print", FORMATS))
     .option(
@@ -80,6 +80,7 @@ async function validate(paths: readonly string[], flags: Flags): Promise<void> {
 
 async function print(report: ValidationReport, flags: Flags): Promise<void> {
   const { output } = flags;
+  stderr.lines(unmatchedLines(report));
   if (output === "sarif") stdout.json((await import("./sarif.ts")).validationSarif(report));
   else if (output === "github") stdout.document((await import("./github.ts")).validationGithub(report));
   else if (output === "json") stdout.json((await import("./report.ts")).validationJson(report));
@@ -94,11 +95,20 @@ async function print(report: ValidationReport, flags: Flags): Promise<void> {
 async function watch(paths: readonly string[], flags: Flags): Promise<void> {
   const { checkOnChange } = await import("./watch-files.ts");
   const again = async (): Promise<void> => {
-    const { unread, lines } = await textOf(await check(paths, flags), flags);
-    if (process.stdout.isTTY) stdout.screen([...unread, ...lines]);
-    else stdout.lines([...unread, ...lines, ""]);
+    const report = await check(paths, flags);
+    const { unread, lines } = await textOf(report, flags);
+    const all = [...unmatchedLines(report), ...unread, ...lines];
+    if (process.stdout.isTTY) stdout.screen(all);
+    else stdout.lines([...all, ""]);
   };
   await checkOnChange(paths, again, untilReaderIsGone());
+}
+
+/** Otherwise a misspelt pattern stays unnoticed. */
+function unmatchedLines({ unmatched }: ValidationReport): readonly string[] {
+  return unmatched.map(
+    (pattern) => `warning: --exclude ${pattern} leaves out no file of a folder: check the pattern`,
+  );
 }
 
 /** A broken file that contains it may be a policy. */
@@ -115,6 +125,7 @@ async function check(paths: readonly string[], flags: Flags): Promise<Validation
     broken = new Map(),
     skipped = [],
     kustomizations = [],
+    unmatched = [],
     ...loaded
   } = await loadPaths(paths, {
     progress,
@@ -125,8 +136,13 @@ async function check(paths: readonly string[], flags: Flags): Promise<Validation
   const options = { served, maxOverrideMs, now: new Date(), progress, kustomizations };
   const validation = validateObjects(objects, options);
   progress.end();
-  return { ...validation, ...loaded, skipped, broken };
+  const nothing = objects.length === 0 && loaded.problems.length === 0 && skipped.length + loaded.ignored > 0;
+  const problems = nothing ? [{ file: paths.join(" "), message: NOTHING }] : loaded.problems;
+  return { ...validation, ...loaded, problems, skipped, unmatched, broken };
 }
+
+/** Templates, say: that no file could be checked is no all-clear. */
+const NOTHING = "no file of it has a Kubernetes object, so nothing was checked: build templates first";
 
 async function textOf(
   report: ValidationReport,

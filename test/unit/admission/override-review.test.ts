@@ -102,3 +102,22 @@ test("an override that this version does not understand is a warning", async () 
   const [warning] = await warningsOf({ ticket: "42" } as object);
   assert.match(warning ?? "", /^spec\.ticket: /);
 });
+
+test("ending an override is no reason to warn, unless it never had an effect", async () => {
+  const before = hookOverride();
+  const nowhere = { clusterRef: { namespace: "team-a", name: "gone" } };
+  for (const expiresAt of ["2026-11-21T11:59:59Z", "2026-11-21T12:00:01Z"]) {
+    const { update } = webhook({ world: WORLD });
+    const ended = hookOverride({ expiresAt });
+    assert.equal((await update(before, ended)).warnings, undefined, expiresAt);
+    // The Cluster that it has released is gone.
+    assert.equal(
+      (await update(hookOverride(nowhere), hookOverride({ ...nowhere, expiresAt }))).warnings,
+      undefined,
+    );
+  }
+  const long = { ...hookOverride({ expiresAt: "2027-11-21T12:00:00Z" }) };
+  const shorter = hookOverride({ expiresAt: "2027-10-21T12:00:00Z" });
+  const { warnings = [] } = await webhook({ world: WORLD }).update(long, shorter);
+  assert.match(warnings.join(), /^spec\.expiresAt: lasts longer than 168h/);
+});

@@ -15,7 +15,7 @@ import { commandFor, planLines } from "../../../../src/cli/approve/report.ts";
 import { PLAIN } from "../../../../src/cli/terminal/colour.ts";
 import { Fleet } from "../../../../src/cli/fleet/fleet.ts";
 import {
-  findPolicy,
+  findHolder,
   liftedBy,
   newOverride,
   overrideProblems,
@@ -402,7 +402,7 @@ test("a policy is found by name and by kind and name", () => {
     now: NOW,
   });
   const { cluster } = plan([]);
-  const found = (text: string): unknown => findPolicy(fleet, cluster, text).kind;
+  const found = (text: string): unknown => findHolder(fleet, cluster, text, [DELETE]).kind;
   assert.equal(found("q"), "HookPolicy");
   assert.equal(found("ClusterHookPolicy/p"), "ClusterHookPolicy");
   assert.throws(() => found("p"), {
@@ -411,6 +411,6 @@ test("a policy is found by name and by kind and name", () => {
   });
   assert.throws(() => found("z"), {
     name: "UsageError",
-    message: '--policy: no policy that speaks about the Cluster is named "z" (did you mean p?)',
+    message: `--policy: no policy or HookRollout that speaks about the Cluster at ${DELETE} is named "z" (did you mean p?)`,
   });
 });

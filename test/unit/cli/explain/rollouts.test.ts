@@ -92,13 +92,23 @@ test("a Cluster that only a rollout holds is told, with the queue and what uses 
     `Blocked: BeforeClusterUpgrade (${VERSION}) of Cluster team-a/prod-1, asked since 2026-11-21T11:00:00Z, at ${NOW}
   because   HookRollout upgrades: waits for a free slot (hookpolicy rollout status upgrades)
   released  when every rollout has given it a slot; Cluster API asks again after 10 s
-  if it cannot wait: hookpolicy override team-a/prod-1 --hook BeforeClusterUpgrade --for 1h --reason 'why'
+  if it cannot wait: hookpolicy override team-a/prod-1 --hook BeforeClusterUpgrade --policy HookRollout/upgrades --for 1h --reason 'why'
 
 There is no policy that could be about the Cluster.
 HookRollout upgrades: Blocked (NoFreeSlot)
    because  all slots (1) are in use, by team-b/other
    because  it is number 2 of the queue
 `,
+  );
+});
+
+test("the reason of a pause stands beside the hold", async (t) => {
+  const stdout = await explained(t, [
+    rollout({ paused: true }, {}, { "hookpolicy.dev/pause-reason": "INC-7, see the channel" }),
+  ]);
+  assert.match(
+    stdout,
+    /\n {2}because +HookRollout upgrades: is paused .*\n +it was paused because: INC-7, see the channel\n {2}released /,
   );
 });
 

@@ -153,6 +153,41 @@ test("validate counts and names what it skips, and leaves out what a pattern exc
   });
 });
 
+test("a pattern that excludes nothing is told, also if another one does", async (t) => {
+  const cwd = await folder(t, { "p/a.yaml": CONFIG, "p/chart/b.yaml": CONFIG });
+  const args = ["validate", "p", "--exclude", "charts", "--exclude", "chart"];
+  for (const output of ["text", "json", "github", "sarif"]) {
+    const { code, stderr } = await hookpolicy([...args, "-o", output], { cwd });
+    assert.deepEqual(
+      [code, stderr],
+      [0, "warning: --exclude charts leaves out no file of a folder: check the pattern\n"],
+      output,
+    );
+  }
+});
+
+test("a folder in which everything is skipped is no all-clear", async (t) => {
+  const template = "{{ if .Values.a }}\nkind: {{ .Values.kind }}\n";
+  const cwd = await folder(t, { "p/a.yaml": template, "p/b.yaml": template, "q/values.yaml": "a: 1\n" });
+  for (const [path, left] of [
+    [
+      "p",
+      "2 files skipped, which are not YAML or JSON of Kubernetes and do not mention HookPolicy: p/a.yaml, p/b.yaml",
+    ],
+    ["q", "1 document that is no Kubernetes object ignored"],
+  ] as const) {
+    const message = "no file of it has a Kubernetes object, so nothing was checked: build templates first";
+    assert.deepEqual(await hookpolicy(["validate", path], { cwd }), {
+      code: 2,
+      stdout: `no policies: 0 errors, 1 problem with files; ${left}\n`,
+      stderr: `${path}: error: ${message}\n`,
+    });
+    const { code, stdout } = await hookpolicy(["validate", path, "-o", "json"], { cwd });
+    const { valid, problems } = JSON.parse(stdout);
+    assert.deepEqual([code, valid, problems], [2, false, [{ file: path, message }]]);
+  }
+});
+
 describe("is never skipped", () => {
   const POLICY = "apiVersion: hookpolicy.dev/v1alpha1\nkind: HookPolicy\n";
 

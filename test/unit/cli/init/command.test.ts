@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { readFile, readdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import test from "node:test";
+import { Ajv } from "ajv";
 import { parse } from "yaml";
-import { folder } from "../program.ts";
+import { folder, hookpolicy as built } from "../program.ts";
+import { editorSchema } from "../../../../src/cli/init/editor-schema.ts";
 import { hookpolicy } from "../resident.ts";
 
 const FILES = [
@@ -12,6 +14,7 @@ const FILES = [
   ".github/workflows/hookpolicy.yaml",
   ".gitlab-ci.yml",
   ".pre-commit-config.yaml",
+  ".hookpolicy/schema.json",
 ];
 
 async function read(cwd: string, name: string) {
@@ -67,17 +70,23 @@ test("every file is written, and the commands of every pipeline pass", async (t)
   }
 });
 
-test("the policy and the suite name the schemas that the package holds", async (t) => {
+test("the policy and the suite name a schema of the folder, which they fit and a mistake does not", async (t) => {
   const cwd = await folder(t, {});
   await hookpolicy(["init"], { cwd });
-  const schemas = await readdir(join(import.meta.dirname, "../../../../schemas"));
   for (const name of FILES.slice(0, 2)) {
-    const [, schema = ""] =
-      /^# yaml-language-server: \$schema=\S+\/schemas\/(\S+)\n/.exec(
-        await readFile(join(cwd, name), "utf8"),
-      ) ?? [];
-    assert.ok(schemas.includes(schema), `${name}: ${schema}`);
+    const text = await readFile(join(cwd, name), "utf8");
+    const [, schema = ""] = /^# yaml-language-server: \$schema=(\S+)\n/.exec(text) ?? [];
+    const path = join(cwd, dirname(name), schema);
+    const fits = new Ajv({ strict: false }).compile(JSON.parse(await readFile(path, "utf8")));
+    assert.ok(fits(parse(text)), `${name}: ${JSON.stringify(fits.errors)}`);
+    assert.equal(fits(parse(text.replace("spec:", "sepc:"))), false, name);
   }
+});
+
+test("the built program has the schema in it", async (t) => {
+  const cwd = await folder(t, {});
+  assert.equal((await built(["init"], { cwd })).code, 0);
+  assert.equal(await readFile(join(cwd, ".hookpolicy/schema.json"), "utf8"), editorSchema());
 });
 
 test("a mistake in the policy fails the suite", async (t) => {

@@ -33,6 +33,26 @@ describe("wrong usage", () => {
     });
 });
 
+describe("a name that no rollout has is refused with what may be meant", () => {
+  const named = (name: string): object => ({ metadata: { name }, spec: {} });
+  const cases: readonly (readonly [string, readonly string[], string])[] = [
+    ["upgrade", ["upgrades", "deletions"], "there is no HookRollout upgrade (did you mean upgrades?)"],
+    ["prod", ["upgrades", "creations"], "there is no HookRollout prod (there are creations, upgrades)"],
+    ["prod", [], "there is no HookRollout prod, and no other"],
+  ];
+  for (const action of [["status"], ["status", "-w"], ["pause", "--reason", "r"], ["resume"]])
+    test(action.join(" "), async (t) => {
+      for (const [name, existing, words] of cases) {
+        const path = "GET /apis/hookpolicy.dev/v1alpha1/hookrollouts";
+        const { kubeconfig } = await answering(t, {
+          [path]: { metadata: { resourceVersion: "1" }, items: existing.map(named) },
+        });
+        const args = ["rollout", ...action, name, "--kubeconfig", kubeconfig];
+        assert.deepEqual(await hookpolicy(args), { code: 2, stdout: "", stderr: `error: ${words}\n` });
+      }
+    });
+});
+
 describe("a plan from files", () => {
   test("says when each stage begins, ends and passes", async (t) => {
     const { code, stdout } = await plan(t, [...FLEET, rolloutOf("upgrades")]);

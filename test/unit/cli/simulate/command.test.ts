@@ -335,7 +335,7 @@ test("what cannot be compared is told, and exits 2", async (t) => {
     "error: there is no Cluster to simulate\n",
   ]);
   const [, warning] = await run("--against", "alone", "-f", "wide.yaml");
-  assert.match(warning, /^warning: the Namespace of Clusters is not among the objects: team-a; /);
+  assert.match(warning, /^warning: the Namespace of Clusters is not among the objects: team-a; /m);
   for (const [args, message] of [
     [["--at", "noon"], /Allowed: a date or a time/],
     [["--from", "2026-11-21T12:00:00Z"], /--from and --to belong together/],
@@ -383,6 +383,29 @@ test("--fail-on takes changes of the reason, too", async (t) => {
     ["newly-blocked", 0],
   ] as const) {
     assert.equal((await hookpolicy(simulate("-f", "new.yaml", "--fail-on", failOn), { cwd })).code, code);
+  }
+});
+
+test("a weakened policy is no all-clear where the fleet lacks the policies before the change", async (t) => {
+  const weakened = many(policy("protect", [confirmed], { mode: "Audit" }));
+  const cwd = await folder(t, { "fleet/clusters.yaml": FLEET["fleet/clusters.yaml"], "new.yaml": weakened });
+  for (const failOn of ["newly-allowed", "changed-reason", "unknown", "any"]) {
+    const { code, stdout, stderr } = await hookpolicy(simulate("-f", "new.yaml", "--fail-on", failOn), {
+      cwd,
+    });
+    assert.deepEqual([code, stdout], [2, ""], failOn);
+    assert.match(
+      stderr,
+      /^error: fleet has no policy and no HookRollout: .* such as the whole folder of the main branch; if there were none, --fail-on never\n$/,
+    );
+  }
+  for (const failOn of ["never", "newly-blocked"]) {
+    const { code, stdout, stderr } = await hookpolicy(simulate("-f", "new.yaml", "--fail-on", failOn), {
+      cwd,
+    });
+    assert.equal(code, 0);
+    assert.match(stderr, /^warning: fleet has no policy and no HookRollout: nothing can be newly allowed\. /);
+    assert.match(stdout, /^blocked at \S+: 0 before \(without any policy\), 0 after$/m);
   }
 });
 

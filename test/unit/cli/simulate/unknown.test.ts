@@ -171,3 +171,9 @@ test("the items of a list have its kind", async (t) => {
   const { stdout } = await hookpolicy(["simulate", "--against", "fleet", "-f", "new", ...AT], { cwd });
   assert.match(stdout, /^newly allowed: BeforeClusterDelete$/m);
 });
+
+test("an empty list of policies says that there were none before the change", async (t) => {
+  const none = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookPolicyList", items: [] };
+  const { code, stderr } = await compared(t, none, policy([OK]), "--fail-on", "newly-allowed");
+  assert.deepEqual([code, stderr], [0, ""]);
+});
