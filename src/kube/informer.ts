@@ -8,7 +8,7 @@
  * dies unnoticed lets stale policies decide.
  */
 import type { Logger } from "../lib/logger.ts";
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { eachInSlices } from "../turns/slice.ts";
 import type { KubeClient } from "./kube-client.ts";
 import { childOf, pause, withDeadline } from "./deadline.ts";
 import { KubeError, fromTransport, isAborted } from "./kube-error.ts";
@@ -295,15 +295,12 @@ export class Informer<T extends Stored> {
   async #shed(owner: string): Promise<void> {
     for (const entry of this.#listing.values())
       entry.object = (entry.object && this.#keeping?.shed(entry.object, owner)) ?? entry.object;
-    let end = performance.now() + this.#tuning.sliceMs;
-    for (const key of [...this.#store.entries()].map(([each]) => each)) {
+    const keys = [...this.#store.entries()].map(([key]) => key);
+    await eachInSlices(keys, (key) => {
       const object = this.#store.get(key);
       const stub = object && this.#keeping?.shed(object, owner);
       if (stub !== undefined) this.#deliver(this.#store.put(key, stub));
-      if (performance.now() < end) continue;
-      await nextTurn();
-      end = performance.now() + this.#tuning.sliceMs;
-    }
+    });
   }
 
   /**

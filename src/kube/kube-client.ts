@@ -11,6 +11,7 @@ import {
   responseTooLarge,
 } from "./kube-error.ts";
 import { namespacedName } from "../lib/keys.ts";
+import { eachInSlices } from "../turns/slice.ts";
 import {
   collectionPath,
   type KubeObject,
@@ -33,8 +34,6 @@ import { isKubeObject, type WatchEvent, watchEvents } from "./watch-stream.ts";
 export interface KubeClientOptions extends Partial<Omit<TransportOptions, "userAgent">> {
   /** For the User-Agent, "hookpolicy/<version>". */
   readonly version?: string;
-  /** How long projecting a list may occupy the event loop before other work runs. */
-  readonly sliceMs?: number;
 }
 
 export interface RequestOptions {
@@ -110,7 +109,6 @@ const [FIRST_PAGE, MAX_PAGE] = [50, 500];
  * fewer objects, unless it has only one.
  */
 const [PAGE_BYTES, MAX_PAGE_BYTES] = [2 * 1024 * 1024, 4 * 1024 * 1024];
-const SLICE_MS = 5;
 const MAX_LIST_RESTARTS = 3;
 const DEFAULTS = { timeoutMs: 10_000, maxResponseBytes: 32 * 1024 * 1024 };
 
@@ -120,12 +118,10 @@ const DEFAULTS = { timeoutMs: 10_000, maxResponseBytes: 32 * 1024 * 1024 };
  */
 export class KubeClient {
   readonly #transport: Transport;
-  readonly #sliceMs: number;
 
   constructor(config: KubeConfig, options: KubeClientOptions = {}) {
     const userAgent = `hookpolicy/${options.version ?? "dev"}`;
     this.#transport = new Transport(config, { ...DEFAULTS, ...options, userAgent });
-    this.#sliceMs = options.sliceMs ?? SLICE_MS;
   }
 
   /** The API server's clock, as the responses so far show it. */
@@ -314,7 +310,7 @@ export class KubeClient {
       if (found.continue === "") next = undefined;
       else if (early === undefined) await request(found.continue);
       ({ resourceVersion } = found);
-      await this.#inSlices(found.items, (raw) => items.push(project(raw)));
+      await eachInSlices(found.items, (raw) => items.push(project(raw)));
     }
     return { items, resourceVersion };
   }
@@ -327,17 +323,6 @@ export class KubeClient {
       } catch (error) {
         if (!isTooLarge(error) || limit <= 1) throw error;
       }
-    }
-  }
-
-  /** Yields to the event loop between slices, so that calls are answered. */
-  async #inSlices<T>(all: readonly T[], take: (one: T) => void): Promise<void> {
-    let end = performance.now() + this.#sliceMs;
-    for (const one of all) {
-      take(one);
-      if (performance.now() < end) continue;
-      await setImmediate();
-      end = performance.now() + this.#sliceMs;
     }
   }
 

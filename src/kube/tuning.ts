@@ -12,8 +12,6 @@ export interface InformerTuning {
   readonly refreshIntervalMs: number;
   /** For discovering the served version before a list. */
   readonly resolveTimeoutMs: number;
-  /** How long events that arrive together may keep the event loop from other work. */
-  readonly sliceMs: number;
 }
 
 export const DEFAULT_TUNING: InformerTuning = {
@@ -24,5 +22,4 @@ export const DEFAULT_TUNING: InformerTuning = {
   healthyWatchMs: 2_000,
   refreshIntervalMs: 5_000,
   resolveTimeoutMs: 30_000,
-  sliceMs: 5,
 };

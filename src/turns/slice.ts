@@ -26,6 +26,16 @@ export class Slice {
   }
 }
 
+/** Takes each item in its turn; calls are answered between slices. */
+export async function eachInSlices<T>(items: Iterable<T>, take: (item: T) => void): Promise<void> {
+  const slice = new Slice();
+  for (const item of items) {
+    slice.begin();
+    take(item);
+    if (slice.isOver()) await nextTurn();
+  }
+}
+
 /** Yielded after a step that may have taken long; other steps are cheap. */
 export const COSTLY = "costly";
 

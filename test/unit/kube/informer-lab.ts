@@ -31,7 +31,6 @@ export const FAST: InformerTuning = {
   healthyWatchMs: 1,
   refreshIntervalMs: 5,
   resolveTimeoutMs: 1_000,
-  sliceMs: 5,
 };
 
 export interface InformerLab {
