@@ -198,8 +198,8 @@ export class Informer<T extends Stored> {
     await pause(this.#recovery.untilListMs(), signal);
     this.#listedAt = this.#now();
     this.#refreshDue = false;
-    const resource = await this.#resolve(signal);
-    const { client, metadataOnly = false, log } = this.#options;
+    const { client, resource: served, metadataOnly = false, log } = this.#options;
+    const resource = typeof served === "function" ? await served(signal) : served;
     const project = (raw: KubeObject): Entry<T> => {
       const entry = this.#entry(raw);
       this.#listing.set(entry.key, entry);
@@ -216,13 +216,6 @@ export class Informer<T extends Stored> {
     this.#synced = true;
     this.#firstList.resolve();
     return { resource, resourceVersion };
-  }
-
-  async #resolve(signal: AbortSignal): Promise<Resource> {
-    const { resource } = this.#options;
-    if (typeof resource !== "function") return resource;
-    const limits = { timeoutMs: this.#tuning.resolveTimeoutMs, signal };
-    return await withDeadline("find the served version", limits, resource);
   }
 
   /** Returns when a working watch has ended or a refresh is due; throws when recovery is needed. */

@@ -10,8 +10,6 @@ export interface InformerTuning {
   readonly healthyWatchMs: number;
   /** refresh() lists at most this often; longer than healthyWatchMs, or its lists look like a storm. */
   readonly refreshIntervalMs: number;
-  /** For discovering the served version before a list. */
-  readonly resolveTimeoutMs: number;
 }
 
 export const DEFAULT_TUNING: InformerTuning = {
@@ -21,5 +19,4 @@ export const DEFAULT_TUNING: InformerTuning = {
   backoffMaxMs: 15_000,
   healthyWatchMs: 2_000,
   refreshIntervalMs: 5_000,
-  resolveTimeoutMs: 30_000,
 };
