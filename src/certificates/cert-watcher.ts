@@ -21,13 +21,14 @@ export interface CertWatcherOptions {
   readonly files: CertificateFiles;
   /** The volume may be empty, and the same pair may arrive from the API server: neither is logged. */
   readonly optional?: boolean;
-  /** Default 5 s; kubelet itself needs up to a minute to update a mounted Secret. */
-  readonly intervalMs?: number | undefined;
   readonly log: Logger;
   /** Called with every valid pair after the first; when it throws, the pair counts as invalid. */
   readonly onChange: (pair: CheckedPair) => void;
   readonly now: () => Date;
 }
+
+/** kubelet itself needs up to a minute to update a mounted Secret. */
+const INTERVAL_MS = 5_000;
 
 export class CertWatcher {
   readonly #options: CertWatcherOptions;
@@ -51,13 +52,13 @@ export class CertWatcher {
     return pair;
   }
 
-  /** Polls until `signal` aborts; never rejects. An invalid pair leaves the old certificate in use. */
+  /** Runs until `signal` aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const { intervalMs = 5_000 } = this.#options;
-    await every(intervalMs, signal, async () => await this.#poll());
+    await every(INTERVAL_MS, signal, async () => await this.look());
   }
 
-  async #poll(): Promise<void> {
+  /** Reads the files once. An invalid pair leaves the old certificate in use. */
+  async look(): Promise<void> {
     let content = "";
     try {
       const pair = await this.#read();

@@ -16,8 +16,6 @@ export interface ClientAuthorityOptions extends ClientSettings {
   readonly flag: string;
   /** How a client gets a certificate that is accepted, for the log. */
   readonly remedy: string;
-  /** Default 5 s. */
-  readonly intervalMs?: number;
   readonly log: Logger;
   readonly now: () => Date;
   /** Called after each valid change, when `current` already has the new content. */
@@ -27,6 +25,8 @@ export interface ClientAuthorityOptions extends ClientSettings {
 interface Authorities extends Lifetime {
   readonly pem: string;
 }
+
+const INTERVAL_MS = 5_000;
 
 export class ClientAuthority {
   readonly #options: ClientAuthorityOptions;
@@ -56,14 +56,24 @@ export class ClientAuthority {
     this.#current = await this.#read();
   }
 
-  /** Polls until `signal` aborts; never rejects. Unusable content leaves the old authorities in place. */
+  /** Runs until `signal` aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const { intervalMs = 5_000, log } = this.#options;
-    await every(intervalMs, signal, async () => {
-      await this.#poll().catch((error: unknown) =>
-        this.#trouble.say(errorText(error), () => log.warn("Keeping the old client authorities", { error })),
-      );
-    });
+    await every(INTERVAL_MS, signal, async () => await this.look());
+  }
+
+  /** Reads the file once. Unusable content leaves the old authorities in place. */
+  async look(): Promise<void> {
+    const { log, onChange } = this.#options;
+    try {
+      const authorities = await this.#read();
+      this.#trouble.over();
+      if (authorities.pem === this.current) return;
+      this.#current = authorities;
+      onChange();
+      log.info("Changed the client authorities", { notAfter: authorities.notAfter });
+    } catch (error) {
+      this.#trouble.say(errorText(error), () => log.warn("Keeping the old client authorities", { error }));
+    }
   }
 
   /** Why calls on this connection are refused; `undefined`: they are answered. */
@@ -78,15 +88,6 @@ export class ClientAuthority {
     const { CN } = certificate.toLegacyObject().subject;
     if (typeof CN === "string" && names.includes(CN)) return undefined;
     return "client certificate: another common name";
-  }
-
-  async #poll(): Promise<void> {
-    const authorities = await this.#read();
-    this.#trouble.over();
-    if (authorities.pem === this.current) return;
-    this.#current = authorities;
-    this.#options.onChange();
-    this.#options.log.info("Changed the client authorities", { notAfter: authorities.notAfter });
   }
 
   async #read(): Promise<Authorities> {

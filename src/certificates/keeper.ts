@@ -27,8 +27,6 @@ export interface KeeperOptions extends Pick<Workplace, "store" | "secretName" | 
   readonly onStep: (step: Step) => void;
   /** The remedy to log with the error of a failed look. */
   readonly remedyOf: (error: unknown) => string | undefined;
-  /** Default 10 s. */
-  readonly intervalMs?: number | undefined;
 }
 
 /** The result of the last look that completed. */
@@ -58,6 +56,8 @@ const MAX_STEPS = 4;
 
 /** Cluster API and the injectors of caBundles take up a change within minutes. */
 const LONG_WAIT_MS = 600_000;
+
+const INTERVAL_MS = 10_000;
 
 export class CertificateKeeper {
   readonly #options: KeeperOptions;
@@ -89,8 +89,7 @@ export class CertificateKeeper {
 
   /** Runs until `signal` aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const { intervalMs = 10_000 } = this.#options;
-    await every(intervalMs, signal, async () => {
+    await every(INTERVAL_MS, signal, async () => {
       await this.look(signal).catch((error: unknown) => this.#complain(error, signal));
     });
   }

@@ -27,8 +27,6 @@ export interface ServingOptions extends Pick<KeeperOptions, "leading" | "log" | 
   readonly namespace: string;
   /** Called with each new pair; new connections use it. */
   readonly onChange: (pair: KeyPair) => void;
-  /** Polling interval for files and Secrets; by default each has its own. */
-  readonly intervalMs?: number;
 }
 
 export interface Serving {
@@ -52,8 +50,8 @@ export function createServing(options: ServingOptions): Serving {
 }
 
 function filesOf(serving: ServingOptions): Serving {
-  const { options: files, intervalMs, log, now, onChange } = serving;
-  const watcher = new CertWatcher({ files, intervalMs, log, now, onChange });
+  const { options: files, log, now, onChange } = serving;
+  const watcher = new CertWatcher({ files, log, now, onChange });
   return {
     load: async () => await watcher.load(),
     run: async (signal) => await watcher.run(signal),
@@ -82,7 +80,7 @@ class OwnCertificates implements Serving {
   readonly #trouble = new SayOnce();
 
   constructor(serving: ServingOptions) {
-    const { options, client, namespace, leading, log, now, onStep, intervalMs } = serving;
+    const { options, client, namespace, leading, log, now, onStep } = serving;
     const service = { namespace, name: options.webhookServiceName };
     const host = `${service.name}.${namespace}.svc`;
     const names = [host, `${host}.cluster.local`] as const;
@@ -101,12 +99,10 @@ class OwnCertificates implements Serving {
       onPair: (pair) => this.#stored(pair),
       onStep,
       remedyOf,
-      intervalMs,
     });
     this.#watcher = new CertWatcher({
       files: options,
       optional: true,
-      intervalMs,
       log,
       now,
       onChange: (pair) => this.#mounted(pair),

@@ -8,7 +8,7 @@
  * dies unnoticed lets stale policies decide.
  */
 import type { Logger } from "../lib/logger.ts";
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { eachInSlices } from "../turns/slice.ts";
 import type { KubeClient } from "./kube-client.ts";
 import { childOf, pause, withDeadline } from "./deadline.ts";
 import { KubeError, fromTransport, isAborted } from "./kube-error.ts";
@@ -198,8 +198,8 @@ export class Informer<T extends Stored> {
     await pause(this.#recovery.untilListMs(), signal);
     this.#listedAt = this.#now();
     this.#refreshDue = false;
-    const resource = await this.#resolve(signal);
-    const { client, metadataOnly = false, log } = this.#options;
+    const { client, resource: served, metadataOnly = false, log } = this.#options;
+    const resource = typeof served === "function" ? await served(signal) : served;
     const project = (raw: KubeObject): Entry<T> => {
       const entry = this.#entry(raw);
       this.#listing.set(entry.key, entry);
@@ -216,13 +216,6 @@ export class Informer<T extends Stored> {
     this.#synced = true;
     this.#firstList.resolve();
     return { resource, resourceVersion };
-  }
-
-  async #resolve(signal: AbortSignal): Promise<Resource> {
-    const { resource } = this.#options;
-    if (typeof resource !== "function") return resource;
-    const limits = { timeoutMs: this.#tuning.resolveTimeoutMs, signal };
-    return await withDeadline("find the served version", limits, resource);
   }
 
   /** Returns when a working watch has ended or a refresh is due; throws when recovery is needed. */
@@ -295,15 +288,12 @@ export class Informer<T extends Stored> {
   async #shed(owner: string): Promise<void> {
     for (const entry of this.#listing.values())
       entry.object = (entry.object && this.#keeping?.shed(entry.object, owner)) ?? entry.object;
-    let end = performance.now() + this.#tuning.sliceMs;
-    for (const key of [...this.#store.entries()].map(([each]) => each)) {
+    const keys = [...this.#store.entries()].map(([key]) => key);
+    await eachInSlices(keys, (key) => {
       const object = this.#store.get(key);
       const stub = object && this.#keeping?.shed(object, owner);
       if (stub !== undefined) this.#deliver(this.#store.put(key, stub));
-      if (performance.now() < end) continue;
-      await nextTurn();
-      end = performance.now() + this.#tuning.sliceMs;
-    }
+    });
   }
 
   /**

@@ -1,15 +1,6 @@
-import { setImmediate } from "node:timers/promises";
-
-import { fieldsOf, nonEmptyText, textOf } from "../lib/fields.ts";
+import { fieldsOf } from "../lib/fields.ts";
 import type { KubeConfig } from "./kubeconfig.ts";
-import {
-  type Attempt,
-  invalidResponse,
-  isGone,
-  isTooLarge,
-  KubeError,
-  responseTooLarge,
-} from "./kube-error.ts";
+import { type Attempt, invalidResponse, isGone, KubeError } from "./kube-error.ts";
 import { namespacedName } from "../lib/keys.ts";
 import {
   collectionPath,
@@ -20,21 +11,13 @@ import {
   resourceName,
 } from "./resource.ts";
 import type { ServerClock } from "./server-clock.ts";
-import {
-  type Body,
-  type HttpRequest,
-  JSON_TYPE,
-  parsed,
-  Transport,
-  type TransportOptions,
-} from "./transport.ts";
+import { type List, type Page, pageOf, type PageStart, type Pages, readPages } from "./paged-list.ts";
+import { type Body, type HttpRequest, JSON_TYPE, Transport, type TransportOptions } from "./transport.ts";
 import { isKubeObject, type WatchEvent, watchEvents } from "./watch-stream.ts";
 
 export interface KubeClientOptions extends Partial<Omit<TransportOptions, "userAgent">> {
   /** For the User-Agent, "hookpolicy/<version>". */
   readonly version?: string;
-  /** How long projecting a list may occupy the event loop before other work runs. */
-  readonly sliceMs?: number;
 }
 
 export interface RequestOptions {
@@ -54,20 +37,9 @@ export interface Scope {
   readonly labelSelector?: string;
 }
 
-export interface ListOptions<U> extends GetOptions, Scope {
-  /** The most objects per page; pages of large objects are smaller. */
-  readonly limit?: number;
+export interface ListOptions<U> extends GetOptions, Scope, Pages<U> {
   /** Lists the state at this resourceVersion; absent: a consistent read, as new as this call. */
   readonly at?: string | undefined;
-  /** Of all pages together; a longer list is an error (ResponseTooLarge). Absent: no limit. */
-  readonly maxBytes?: number;
-  /** Applied page by page, so that a large list is never in memory as a whole. */
-  readonly project?: (raw: KubeObject) => U;
-}
-
-export interface List<U> {
-  readonly items: U[];
-  readonly resourceVersion: string;
 }
 
 export interface WatchOptions extends GetOptions, Scope {
@@ -83,34 +55,11 @@ export interface JsonPatchOperation {
   readonly value: unknown;
 }
 
-interface Page {
-  readonly items: readonly KubeObject[];
-  readonly resourceVersion: string;
-  readonly continue: string;
-}
-
-interface PageStart {
-  readonly limit: number;
-  /** Empty: the first page. */
-  readonly token: string;
-}
-
-/** `limit`: for how many objects it was asked in the end. */
-type FittingBody = Body & Pick<PageStart, "limit">;
-
 const META = "g=meta.k8s.io;v=v1";
 /** An aggregated API server may not support metadata-only responses; the whole object is then better than a 406. */
 const METADATA_OBJECT = `${JSON_TYPE};as=PartialObjectMetadata;${META},${JSON_TYPE}`;
 const METADATA_LIST = `${JSON_TYPE};as=PartialObjectMetadataList;${META},${JSON_TYPE}`;
 
-/** Objects of the first page, and the most of any page. */
-const [FIRST_PAGE, MAX_PAGE] = [50, 500];
-/**
- * A response is parsed in one piece, so pages aim at PAGE_BYTES. A page above MAX_PAGE_BYTES is requested again with
- * fewer objects, unless it has only one.
- */
-const [PAGE_BYTES, MAX_PAGE_BYTES] = [2 * 1024 * 1024, 4 * 1024 * 1024];
-const SLICE_MS = 5;
 const MAX_LIST_RESTARTS = 3;
 const DEFAULTS = { timeoutMs: 10_000, maxResponseBytes: 32 * 1024 * 1024 };
 
@@ -120,12 +69,10 @@ const DEFAULTS = { timeoutMs: 10_000, maxResponseBytes: 32 * 1024 * 1024 };
  */
 export class KubeClient {
   readonly #transport: Transport;
-  readonly #sliceMs: number;
 
   constructor(config: KubeConfig, options: KubeClientOptions = {}) {
     const userAgent = `hookpolicy/${options.version ?? "dev"}`;
     this.#transport = new Transport(config, { ...DEFAULTS, ...options, userAgent });
-    this.#sliceMs = options.sliceMs ?? SLICE_MS;
   }
 
   /** The API server's clock, as the responses so far show it. */
@@ -151,7 +98,11 @@ export class KubeClient {
   async list<U>(resource: Resource, options: ListOptions<U> = {}): Promise<List<U | KubeObject>> {
     for (let restarts = 0; ; restarts++) {
       try {
-        return await this.#listOnce(resource, options);
+        return await readPages(
+          attemptOf(resource),
+          async (page, maxBytes) => await this.#page(resource, options, page, maxBytes),
+          options,
+        );
       } catch (error) {
         if (!isGone(error) || options.at !== undefined || restarts >= MAX_LIST_RESTARTS) throw error;
       }
@@ -170,7 +121,7 @@ export class KubeClient {
 
   async #first(resource: Resource, scope: Scope = {}): Promise<Page> {
     const one = { limit: 1, token: "" };
-    return pageOf(resource, await this.#body(resource, { ...scope, metadataOnly: true }, one));
+    return pageOf(attemptOf(resource), await this.#page(resource, { ...scope, metadataOnly: true }, one));
   }
 
   /** Resolves when the server has accepted the watch. `signal` ends the iteration at any time, with an error. */
@@ -290,58 +241,12 @@ export class KubeClient {
     throw invalidResponse(request.attempt, "not an object");
   }
 
-  /** The next page is under way while a page is parsed and projected, so at most two pages are in memory. */
-  async #listOnce<U>(resource: Resource, options: ListOptions<U>): Promise<List<U | KubeObject>> {
-    const project = options.project ?? ((raw: KubeObject) => raw);
-    const items: (U | KubeObject)[] = [];
-    const first = { limit: options.limit ?? FIRST_PAGE, token: "" };
-    let next: Promise<FittingBody> | undefined = this.#fittingBody(resource, options, first);
-    let resourceVersion = "";
-    let room = options.maxBytes ?? Infinity;
-    while (next !== undefined) {
-      const body: FittingBody = await next;
-      room -= body.bytes;
-      if (room < 0) throw responseTooLarge(attemptOf(resource), `more than ${options.maxBytes} bytes`);
-      const limit = nextLimit(body, options.limit ?? MAX_PAGE);
-      const request = async (token: string): Promise<void> => {
-        next = this.#fittingBody(resource, options, { limit, token });
-        next.catch(() => undefined); // awaited after the projection, which may throw first
-        await setImmediate(); // the request is sent before what follows occupies the event loop
-      };
-      const early = tokenAtEnd(body.text);
-      if (early !== undefined) await request(early);
-      const found = pageOf(resource, body);
-      if (found.continue === "") next = undefined;
-      else if (early === undefined) await request(found.continue);
-      ({ resourceVersion } = found);
-      await this.#inSlices(found.items, (raw) => items.push(project(raw)));
-    }
-    return { items, resourceVersion };
-  }
-
-  /** A page that is too large is requested again with a quarter of the objects. */
-  async #fittingBody<U>(resource: Resource, options: ListOptions<U>, at: PageStart): Promise<FittingBody> {
-    for (let { limit } = at; ; limit = Math.max(1, Math.floor(limit / 4))) {
-      try {
-        return { ...(await this.#body(resource, options, { ...at, limit })), limit };
-      } catch (error) {
-        if (!isTooLarge(error) || limit <= 1) throw error;
-      }
-    }
-  }
-
-  /** Yields to the event loop between slices, so that calls are answered. */
-  async #inSlices<T>(all: readonly T[], take: (one: T) => void): Promise<void> {
-    let end = performance.now() + this.#sliceMs;
-    for (const one of all) {
-      take(one);
-      if (performance.now() < end) continue;
-      await setImmediate();
-      end = performance.now() + this.#sliceMs;
-    }
-  }
-
-  async #body<U>(resource: Resource, options: ListOptions<U>, at: PageStart): Promise<Body> {
+  async #page<U>(
+    resource: Resource,
+    options: ListOptions<U>,
+    at: PageStart,
+    maxBytes?: number,
+  ): Promise<Body> {
     const attempt = attemptOf(resource);
     const query = new URLSearchParams({ limit: String(at.limit) });
     // The API server rejects a resourceVersion together with a continue token.
@@ -351,33 +256,19 @@ export class KubeClient {
     const path = `${collectionPath(resource, options.namespace)}?${query.toString()}`;
     const accept = options.metadataOnly === true ? METADATA_LIST : JSON_TYPE;
     const { signal } = options;
-    const maxBytes = at.limit > 1 ? MAX_PAGE_BYTES : Infinity;
-    return await this.#transport.body({ attempt, method: "GET", path, accept, signal, maxBytes });
+    return await this.#transport.body({
+      attempt,
+      method: "GET",
+      path,
+      accept,
+      signal,
+      ...(maxBytes !== undefined && { maxBytes }),
+    });
   }
 }
 
 function attemptOf(resource: Resource): Attempt {
   return `list ${resourceName(resource)}`;
-}
-
-/** A token has at most some hundred characters: the name of an object. */
-const END_CHARS = 4096;
-/**
- * The end of a list of custom resources, whose fields come in the order of the alphabet. In JSON, nothing but the metadata of
- * the list can stand there: two braces close the metadata and the list, and no string contains these quotes.
- */
-const END =
-  /,"metadata":\{"continue":"([\w=-]+)"(?:,"remainingItemCount":\d+)?,"resourceVersion":"\d+"\}\}\s*$/;
-
-/** The continue token where it can be read without parsing the page. */
-function tokenAtEnd(text: string): string | undefined {
-  return END.exec(text.slice(-END_CHARS))?.[1];
-}
-
-/** The remaining objects may differ in size, so a page grows by a factor of four at most. A page with a next one is full. */
-function nextLimit({ limit, bytes }: FittingBody, most: number): number {
-  const fitting = Math.floor((limit * PAGE_BYTES) / bytes);
-  return Math.max(1, Math.min(fitting, limit * 4, most));
 }
 
 /** Every kind can be selected by name, and permission for that one name is enough. */
@@ -395,15 +286,4 @@ function selectVersion(query: URLSearchParams, at: string | undefined): void {
 
 function describe(verb: string, resource: Resource, key: ObjectKey): Attempt {
   return `${verb} ${resourceName(resource)} ${namespacedName(key)}`;
-}
-
-/** A response without items or resourceVersion is not an empty list. */
-function pageOf(resource: Resource, body: Body): Page {
-  const attempt = attemptOf(resource);
-  const { metadata, items: found } = fieldsOf(parsed(attempt, body));
-  const { resourceVersion: version, continue: token } = fieldsOf(metadata);
-  const resourceVersion = nonEmptyText(version);
-  const items = found === null ? [] : found; // Go encodes a nil slice as null.
-  if (!Array.isArray(items) || resourceVersion === undefined) throw invalidResponse(attempt, "not a list");
-  return { items, resourceVersion, continue: textOf(token) };
 }

@@ -32,7 +32,7 @@ export class Projection<T extends Stored> {
     try {
       ({ uid } = raw.metadata);
       key = namespacedName(raw.metadata);
-      return { key, uid, object: this.#project(withoutManagedFields(raw), knownIn?.get(key)) };
+      return { key, uid, object: this.#project(raw, knownIn?.get(key)) };
     } catch (error) {
       this.failures++;
       this.#log.error("Object cannot be read", { key, error: String(error) });
@@ -50,12 +50,4 @@ export class Projection<T extends Stored> {
     }
     return objects;
   }
-}
-
-/** Managed fields are most of an object's size and are not used. */
-function withoutManagedFields(raw: KubeObject): KubeObject {
-  const { managedFields: _, ...metadata } = raw.metadata as KubeObject["metadata"] & {
-    managedFields?: unknown;
-  };
-  return { ...raw, metadata };
 }

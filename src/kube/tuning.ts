@@ -10,10 +10,6 @@ export interface InformerTuning {
   readonly healthyWatchMs: number;
   /** refresh() lists at most this often; longer than healthyWatchMs, or its lists look like a storm. */
   readonly refreshIntervalMs: number;
-  /** For discovering the served version before a list. */
-  readonly resolveTimeoutMs: number;
-  /** How long events that arrive together may keep the event loop from other work. */
-  readonly sliceMs: number;
 }
 
 export const DEFAULT_TUNING: InformerTuning = {
@@ -23,6 +19,4 @@ export const DEFAULT_TUNING: InformerTuning = {
   backoffMaxMs: 15_000,
   healthyWatchMs: 2_000,
   refreshIntervalMs: 5_000,
-  resolveTimeoutMs: 30_000,
-  sliceMs: 5,
 };

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { Slice } from "../turns/slice.ts";
 import type { KubeClient, WatchOptions } from "./kube-client.ts";
 import { childOf } from "./deadline.ts";
 import { KubeError } from "./kube-error.ts";
@@ -6,7 +7,7 @@ import { type Resource, resourceName } from "./resource.ts";
 import type { InformerTuning } from "./tuning.ts";
 import type { WatchEvent } from "./watch-stream.ts";
 
-export interface WatchSession extends WatchOptions, Pick<InformerTuning, "idleTimeoutMs" | "sliceMs"> {
+export interface WatchSession extends WatchOptions, Pick<InformerTuning, "idleTimeoutMs"> {
   readonly resource: Resource;
   readonly onOpen: () => void;
   /** An error that it throws ends the watch and is rethrown. */
@@ -18,7 +19,7 @@ export interface WatchSession extends WatchOptions, Pick<InformerTuning, "idleTi
  * stalls.
  */
 export async function followWatch(client: Pick<KubeClient, "watch">, session: WatchSession): Promise<void> {
-  const { resource, idleTimeoutMs, sliceMs, onEvent } = session;
+  const { resource, idleTimeoutMs, onEvent } = session;
   const life = childOf(session.signal);
   const message = `watch ${resourceName(resource)}: stalled: silent for ${idleTimeoutMs / 1000} s`;
   const stalled = new KubeError(message, { code: 0, reason: "Stalled" });
@@ -31,14 +32,13 @@ export async function followWatch(client: Pick<KubeClient, "watch">, session: Wa
       isStalled = true;
       life.controller.abort();
     }, idleTimeoutMs);
-    let end = performance.now() + sliceMs;
+    // Events that have already arrived are delivered without a pause for other work: a tenant can cause thousands.
+    const slice = new Slice();
     for await (const event of events) {
       idle.refresh();
+      slice.begin();
       onEvent(event);
-      if (performance.now() < end) continue;
-      // Events that have already arrived are delivered without a pause for other work: a tenant can cause thousands.
-      await nextTurn();
-      end = performance.now() + sliceMs;
+      if (slice.isOver()) await nextTurn();
     }
   } catch (error) {
     throw isStalled ? stalled : error;

@@ -1,7 +1,8 @@
 import { amountOf } from "../api/amount.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { MemoryShares } from "../kube/memory-shares.ts";
-import type { KubeClient, List, ListOptions, WatchOptions } from "../kube/kube-client.ts";
+import type { KubeClient, ListOptions, WatchOptions } from "../kube/kube-client.ts";
+import type { List } from "../kube/paged-list.ts";
 import { type Child, childOf } from "../kube/deadline.ts";
 import { discoverResource } from "../kube/api-discovery.ts";
 import { Informer } from "../kube/informer.ts";

@@ -10,7 +10,8 @@ import {
 import type { LiveReader, PolicyWriter, RolloutApi } from "../memory/ports.ts";
 import type { OverrideEntry } from "../memory/override-set.ts";
 import type { PolicyEntry } from "../memory/policy-entry.ts";
-import type { KubeClient, List, ListOptions } from "../kube/kube-client.ts";
+import type { KubeClient, ListOptions } from "../kube/kube-client.ts";
+import type { List } from "../kube/paged-list.ts";
 import { servesResource } from "../kube/api-discovery.ts";
 import { definitionUid, isDefinitionChanging } from "../kube/definitions.ts";
 import {

@@ -4,41 +4,62 @@ import { HOOK_NAMES, type HookName } from "../api/runtime-hooks.ts";
 import type { AnswerRecorder } from "../hooks/hook-handler.ts";
 import type { HookRequest } from "../hooks/hook-request.ts";
 import type { Outcome } from "../hooks/outcome.ts";
-import { AnswerLog, type AnswerLogOptions, type LoggedAnswer } from "./answer-log.ts";
+import type { Logger } from "../lib/logger.ts";
+import { policyName } from "../policy/policy-ref.ts";
 import type { AuditedAnswer, AuditLog } from "./audit-log.ts";
 
 /** Any client that reaches the port can invent Clusters. */
 const MAX_ANSWERS = 20_000;
+/** How often an unchanged answer is logged, with a count: Cluster API repeats a call every few seconds for days. */
+const SUMMARY_EVERY_MS = 10 * 60 * 1000;
 
-export interface RecorderOptions extends AnswerLogOptions {
+export interface RecorderOptions {
+  readonly log: Logger;
+  /** Log identical answers, too (`--log-level debug`). */
+  readonly everyCall: boolean;
   readonly audit?: Pick<AuditLog, "answered"> | undefined;
 }
 
 /** The log and the audit log differ in what they call a change; both compare with what is remembered here. */
 interface LastAnswer {
-  readonly logged: LoggedAnswer;
+  /** The JSON text of a Line: it takes a quarter of the memory, and is read every ten minutes (with everyCall each time). */
+  readonly line: string;
+  loggedAt: number;
+  /** How often it was given again since then. */
+  repeated: number;
   readonly audited: AuditedAnswer | undefined;
 }
 
+type Line = readonly [message: string, fields: Readonly<Record<string, unknown>>];
+
 export class ChangedAnswers implements AnswerRecorder {
-  readonly #log: AnswerLog;
-  readonly #audit: RecorderOptions["audit"];
+  readonly #options: RecorderOptions;
   /** By hook and uid. The first entry is evicted first: it has not changed for the longest time. */
   readonly #last = new Map<string, LastAnswer>();
 
-  constructor({ audit, ...options }: RecorderOptions) {
-    this.#log = new AnswerLog(options);
-    this.#audit = audit;
+  constructor(options: RecorderOptions) {
+    this.#options = options;
   }
 
   record(request: HookRequest, outcome: Outcome, now: Date): void {
+    const { log, audit } = this.#options;
     const key = keyOf(request.cluster.metadata.uid, request.call.hook);
     const last = this.#last.get(key);
-    const logged = this.#log.answered(request, outcome, last?.logged, now);
-    const audited = this.#audit?.answered(request, outcome, last?.audited, now);
-    if (logged === last?.logged && audited === last.audited) return;
+    const [message, fields] = lineOf(request, outcome);
+    const line = JSON.stringify([message, fields]);
+    const isSame = last?.line === line;
+    if (isSame) this.#repeated(last, now);
+    else {
+      if (last !== undefined) this.#ended(request.call.hook, last);
+      log.info(message, fields);
+    }
+    const audited = audit?.answered(request, outcome, last?.audited, now);
+    if (isSame && audited === last.audited) return;
     this.#last.delete(key); // to the end
-    this.#last.set(key, { logged, audited });
+    this.#last.set(
+      key,
+      isSame ? { ...last, audited } : { line, loggedAt: now.getTime(), repeated: 0, audited },
+    );
     const oldest = this.#last.keys().next();
     if (this.#last.size > MAX_ANSWERS && oldest.done !== true) this.#last.delete(oldest.value);
   }
@@ -46,19 +67,58 @@ export class ChangedAnswers implements AnswerRecorder {
   /** The audit log has the answer already. */
   repeat(hook: HookName, clusterUID: string, now: Date): void {
     const last = this.#last.get(keyOf(clusterUID, hook));
-    if (last !== undefined) this.#log.repeated(last.logged, now);
+    if (last !== undefined) this.#repeated(last, now);
   }
 
   forget(clusterUID: string): void {
     for (const hook of HOOK_NAMES) {
       const key = keyOf(clusterUID, hook);
       const last = this.#last.get(key);
-      if (last !== undefined) this.#log.ended(hook, last.logged);
+      if (last !== undefined) this.#ended(hook, last);
       this.#last.delete(key);
     }
+  }
+
+  #repeated(last: LastAnswer, now: Date): void {
+    const { log, everyCall } = this.#options;
+    if (!everyCall) {
+      last.repeated += 1;
+      if (now.getTime() - last.loggedAt < SUMMARY_EVERY_MS) return;
+    }
+    const [message, fields]: Line = JSON.parse(last.line);
+    if (everyCall) return log.info(message, fields);
+    log.info(message, { ...fields, repeated: last.repeated });
+    last.loggedAt = now.getTime();
+    last.repeated = 0;
+  }
+
+  /** Another answer follows, or the Cluster is deleted. */
+  #ended(hook: HookName, { line, repeated }: LastAnswer): void {
+    if (repeated === 0) return;
+    const [, { cluster }]: Line = JSON.parse(line);
+    this.#options.log.info(`${hook} was answered the same until now`, { cluster, repeated });
   }
 }
 
 function keyOf(clusterUID: string, hook: HookName): string {
   return `${hook} ${clusterUID}`;
+}
+
+function lineOf({ call, cluster }: HookRequest, { verdict, answer, decision }: Outcome): Line {
+  const { status, retryAfterSeconds } = answer;
+  const { namespace, name } = cluster.metadata;
+  const speaking =
+    decision?.trace.filter((policy) => policy.verdict === decision.verdict && policy.matched) ?? [];
+  const first = speaking[0];
+  const rule = first?.rules.find((r) => r.holds) ?? first?.rules[0];
+  return [
+    `${call.hook} is called, response is ${status}. retry: ${retryAfterSeconds}`,
+    {
+      cluster: `${namespace}/${name}`,
+      verdict,
+      ...(first !== undefined && { policy: policyName(first.policy) }),
+      ...(rule !== undefined && { rule: rule.rule }),
+      ...(speaking.length > 1 && { morePolicies: speaking.length - 1 }),
+    },
+  ];
 }

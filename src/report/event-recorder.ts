@@ -2,7 +2,6 @@
 
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
-import { FairTurns } from "../turns/fair-queue.ts";
 import type { Logger } from "../lib/logger.ts";
 import { printable } from "../lib/printable.ts";
 import type { Transition } from "../memory/transitions.ts";
@@ -38,13 +37,10 @@ export interface EventRecorderOptions {
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #bursts = new EventBursts();
-  /** Namespaces take turns: one writes at a time, and each has at most one turn in the queue. */
-  readonly #turns = new FairTurns(1);
+  /** By namespace; the one whose last turn is longest ago comes first. */
   readonly #waiting = new Map<string, DatedText[]>();
-  readonly #running = Promise.withResolvers<AbortSignal>();
   #count = 0;
   #arrived = Promise.withResolvers<void>();
-  #writing: Promise<void> = Promise.resolve();
   #dropping = false;
 
   constructor(options: EventRecorderOptions) {
@@ -60,7 +56,6 @@ export class EventRecorder {
       if (transition.type !== "Held") log.info(text.note, { reason: text.reason });
       const dated = { text, at: now() };
       if (this.#bursts.admit(dated)) this.#enqueue(dated);
-      this.#arrived.resolve();
     } catch (error) {
       log.error("Failed to record a transition", { type: transition.type, error });
     }
@@ -77,9 +72,8 @@ export class EventRecorder {
     if (this.#count >= MAX_WAITING && !this.#makeRoom(waiting.length)) return this.#drop();
     this.#count += 1;
     waiting.push(dated);
-    if (waiting.length > 1) return;
     this.#waiting.set(namespace, waiting);
-    this.#takeTurn(namespace);
+    this.#arrived.resolve();
   }
 
   /** When all places are taken, the namespace with the most waiting Events loses its newest Event. */
@@ -100,22 +94,20 @@ export class EventRecorder {
     onResult("dropped");
   }
 
-  #takeTurn(namespace: string): void {
-    this.#turns.queue(namespace, "", {
-      over: () => false,
-      begin: () => (this.#writing = this.#writeNext(namespace)),
-    });
+  /** Namespaces take turns. */
+  #next(): DatedText | undefined {
+    const [first] = this.#waiting;
+    if (first === undefined) return undefined;
+    const [namespace, waiting] = first;
+    const next = waiting.shift();
+    this.#waiting.delete(namespace);
+    if (waiting.length > 0) this.#waiting.set(namespace, waiting); // behind the others
+    this.#count -= 1;
+    if (this.#count === 0) this.#dropping = false;
+    return next;
   }
 
-  async #writeNext(namespace: string): Promise<void> {
-    const signal = await this.#running.promise;
-    const waiting = this.#waiting.get(namespace) ?? [];
-    const next = waiting.shift();
-    if (next === undefined || signal.aborted) return;
-    this.#count -= 1;
-    if (waiting.length > 0) this.#takeTurn(namespace);
-    else this.#waiting.delete(namespace);
-    if (this.#count === 0) this.#dropping = false;
+  async #publish(next: DatedText, signal: AbortSignal): Promise<void> {
     await this.#write(next, signal);
     await pause(INTERVAL_MS, signal);
     const other = aboutPolicy(next.text);
@@ -127,12 +119,11 @@ export class EventRecorder {
   /** Runs until `signal` aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { now } = this.#options;
-    this.#running.resolve(signal);
     while (!signal.aborted) {
       for (const text of this.#bursts.ended(now())) this.#enqueue({ text, at: now() });
-      await this.#arrival(signal);
+      const next = this.#next();
+      await (next === undefined ? this.#arrival(signal) : this.#publish(next, signal));
     }
-    await this.#writing;
   }
 
   /** Resolves with the first Event of a burst, the end of a burst, or `signal`. */

@@ -1,7 +1,5 @@
 /** Gauges that mirror state in memory: they are read only when they are scraped. */
 
-import { setImmediate } from "node:timers/promises";
-
 import { entryOf } from "../lib/entry-of.ts";
 import { CONDITION } from "../api/hook-policy.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
@@ -15,6 +13,7 @@ import type { WorkQueue } from "../kube/work-queue.ts";
 import { isGated } from "../policy/policy.ts";
 import type { Rollouts } from "../rollouts/rollout-decisions.ts";
 import type { Metrics, Sample } from "./metrics.ts";
+import { eachInSlices } from "../turns/slice.ts";
 import type { ObjectInformers } from "../objects/object-informers.ts";
 
 type AnyInformer = Pick<
@@ -112,16 +111,13 @@ function followHolds(metrics: Metrics, store: DecisionStore, rollouts: Memory["r
   });
 }
 
-/** Time on the event loop per slice: hooks are answered in between. */
-const SLICE_MS = 5;
-
 /**
  * ClusterHookPolicies come first, then the policies that are in memory longest, so that no tenant crowds out others.
  */
 async function surveyHolds({ policies }: DecisionStore, rollouts: Memory["rollouts"]): Promise<Survey> {
   const survey = emptySurvey();
-  let end = performance.now() + SLICE_MS;
-  for (const entry of [...policies.entries()].toSorted((a, b) => rank(a) - rank(b))) {
+  const sorted = [...policies.entries()].toSorted((a, b) => rank(a) - rank(b));
+  await eachInSlices(sorted, (entry) => {
     for (const { hook, holds, clusterUID, tornDown } of entry.held.values()) {
       if (holds) entryOf(survey.held, hook, () => new Set()).add(clusterUID);
       if (tornDown !== undefined) survey.tornDown.get(tornDown.reason)?.add(clusterUID);
@@ -131,10 +127,7 @@ async function surveyHolds({ policies }: DecisionStore, rollouts: Memory["rollou
     survey.oldest.add(oldestHolds(entry));
     survey.windows.add(openWindows(entry));
     survey.deadlines.add(countDeadlines(entry));
-    if (performance.now() < end) continue;
-    await setImmediate();
-    end = performance.now() + SLICE_MS;
-  }
+  });
   for (const entry of rollouts.entries()) if (entry.rollout.mode === "Enforce") surveyRollout(survey, entry);
   return survey;
 }

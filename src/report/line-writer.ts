@@ -16,8 +16,6 @@ export interface LineWriterOptions {
   readonly target: LineTarget;
   readonly log: Logger;
   readonly onLines: (result: "written" | "dropped", count: number) => void;
-  readonly maxBytes?: number;
-  readonly minRetryMs?: number;
 }
 
 /** Some ten thousand lines, which is minutes of a fleet in which everything changes at once. */
@@ -45,8 +43,7 @@ export class LineWriter {
   /** `line` ends with a newline. */
   write(line: string): void {
     const bytes = Buffer.from(line);
-    const { maxBytes = MAX_BYTES } = this.#options;
-    if (this.#closing.signal.aborted || this.#waitingBytes + bytes.length > maxBytes) return this.#drop(1);
+    if (this.#closing.signal.aborted || this.#waitingBytes + bytes.length > MAX_BYTES) return this.#drop(1);
     this.#waiting.push(bytes);
     this.#waitingBytes += bytes.length;
     this.#pumping ??= this.#pump().finally(() => (this.#pumping = undefined));
@@ -82,11 +79,10 @@ export class LineWriter {
 
   /** Whether the whole batch was written; false only when the writer is closing. */
   async #deliver(batch: Buffer): Promise<boolean> {
-    const { target, minRetryMs = MIN_RETRY_MS } = this.#options;
     let rest = batch;
-    for (let retryMs = minRetryMs; rest.length > 0; retryMs = Math.min(retryMs * 2, MAX_RETRY_MS)) {
+    for (let retryMs = MIN_RETRY_MS; rest.length > 0; retryMs = Math.min(retryMs * 2, MAX_RETRY_MS)) {
       try {
-        rest = rest.subarray(await target.write(rest));
+        rest = rest.subarray(await this.#options.target.write(rest));
       } catch (error) {
         this.#failed(error);
         const stopped = await pause(retryMs, false, { ref: false, signal: this.#closing.signal }).catch(

@@ -13,7 +13,6 @@ import type { Logger } from "../lib/logger.ts";
 import { sparing } from "../lib/sparing.ts";
 import type { PageRequest } from "../extension/pages.ts";
 import type { Turns } from "../turns/review-turns.ts";
-import { ExpiringMap } from "./expiring-map.ts";
 
 /** As in a TokenReview; every field except the name is only passed back to the API server. */
 export interface User {
@@ -184,4 +183,31 @@ function identityOf({ username, uid, groups, extra }: User): Identity {
 function verdictOn({ username }: Identity, allowed: boolean): Verdict {
   if (allowed) return "allowed";
   return { code: 403, message: `forbidden: user ${JSON.stringify(username)} cannot get path "/metrics"` };
+}
+
+/** Values by key, each with its own expiry; beyond `limit` the oldest is dropped. */
+class ExpiringMap<V> {
+  readonly #limit: number;
+  /** In milliseconds. */
+  readonly #clock: () => number;
+  readonly #entries = new Map<string, { readonly value: V; readonly end: number }>();
+
+  constructor(limit: number, clock: () => number) {
+    this.#limit = limit;
+    this.#clock = clock;
+  }
+
+  get(key: string): V | undefined {
+    const entry = this.#entries.get(key);
+    if (entry === undefined || entry.end > this.#clock()) return entry?.value;
+    this.#entries.delete(key);
+    return undefined;
+  }
+
+  set(key: string, value: V, lifeMs: number): void {
+    this.#entries.delete(key);
+    this.#entries.set(key, { value, end: this.#clock() + lifeMs });
+    const oldest = this.#entries.keys().next();
+    if (this.#entries.size > this.#limit && oldest.done !== true) this.#entries.delete(oldest.value);
+  }
 }

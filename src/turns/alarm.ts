@@ -122,7 +122,8 @@ export class Alarm<T> {
       }
       const began = performance.now();
       onDue(entry.work, new Date(entry.at));
-      this.#allowance.spend(owner, performance.now() - began);
+      // Without a namespace there is no limit: administrators wrote those policies.
+      if (owner !== "") this.#allowance.spend(owner, performance.now() - began);
     }
     this.#sleepUntil(isOver() ? now : this.#next(now));
   }

@@ -3,6 +3,8 @@
  * of the load of the others. Any client that reaches the port can name any share, but every share has the same bounds.
  */
 
+import { Allowance } from "./allowance.ts";
+
 export interface TurnLimits {
   /** Running reviews, including those that wait for the API server. */
   readonly atOnce: number;
@@ -34,9 +36,6 @@ interface Share {
   readonly name: string;
   /** A review of this share is running, or the share rests after one. */
   busy: boolean;
-  /** Reviews that the share may begin at once. */
-  tokens: number;
-  refilledAt: number;
   readonly waiting: ((turn: Turn | undefined) => void)[];
 }
 
@@ -44,6 +43,7 @@ const THE_OTHERS = "";
 
 export class Turns {
   readonly #limits: TurnLimits;
+  readonly #allowance: Allowance;
   readonly #shares = new Map<string, Share>();
   /** Shares with waiting reviews; the one whose last turn is longest ago comes first. */
   readonly #queue = new Set<Share>();
@@ -52,12 +52,17 @@ export class Turns {
 
   constructor(limits: Partial<TurnLimits> = {}) {
     this.#limits = { ...LIMITS, ...limits };
+    const { perSecond, burst } = this.#limits;
+    // Who has used all but one of them may still begin that one.
+    this.#allowance = new Allowance(undefined, { perMs: perSecond / 1000, burst: burst - 1, debt: 1 });
   }
 
   /** `undefined`: refused because there are too many. */
   async take(name: string): Promise<Turn | undefined> {
     const share = this.#shareOf(name);
-    if (!this.#spend(share) || !this.#makeRoom(share)) return undefined;
+    if (this.#allowance.restMs(share.name) > 0) return undefined;
+    this.#allowance.spend(share.name, 1);
+    if (!this.#makeRoom(share)) return undefined;
     const { promise, resolve } = Promise.withResolvers<Turn | undefined>();
     const timer = setTimeout(() => this.#giveUp(share, resolve), this.#limits.waitMs);
     share.waiting.push(resolve);
@@ -74,32 +79,14 @@ export class Turns {
     if (known !== undefined) return known;
     if (this.#shares.size >= this.#limits.shares) this.#forgetIdle();
     if (this.#shares.size >= this.#limits.shares && name !== THE_OTHERS) return this.#shareOf(THE_OTHERS);
-    const { burst: tokens } = this.#limits;
-    const share: Share = { name, busy: false, tokens, refilledAt: performance.now(), waiting: [] };
+    const share: Share = { name, busy: false, waiting: [] };
     this.#shares.set(name, share);
     return share;
   }
 
   #forgetIdle(): void {
-    for (const share of this.#shares.values()) {
-      this.#refill(share);
-      const idle = !share.busy && share.waiting.length === 0;
-      if (idle && share.tokens >= this.#limits.burst) this.#shares.delete(share.name);
-    }
-  }
-
-  #refill(share: Share): void {
-    const { perSecond, burst } = this.#limits;
-    const at = performance.now();
-    share.tokens = Math.min(burst, share.tokens + ((at - share.refilledAt) / 1000) * perSecond);
-    share.refilledAt = at;
-  }
-
-  #spend(share: Share): boolean {
-    this.#refill(share);
-    if (share.tokens < 1) return false;
-    share.tokens -= 1;
-    return true;
+    for (const { name, busy, waiting } of this.#shares.values())
+      if (!busy && waiting.length === 0 && this.#allowance.isUnused(name)) this.#shares.delete(name);
   }
 
   /** When all places are taken, the share with the most waiting reviews gives up its newest one. */

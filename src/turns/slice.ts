@@ -26,6 +26,16 @@ export class Slice {
   }
 }
 
+/** Takes each item in its turn; calls are answered between slices. */
+export async function eachInSlices<T>(items: Iterable<T>, take: (item: T) => void): Promise<void> {
+  const slice = new Slice();
+  for (const item of items) {
+    slice.begin();
+    take(item);
+    if (slice.isOver()) await nextTurn();
+  }
+}
+
 /** Yielded after a step that may have taken long; other steps are cheap. */
 export const COSTLY = "costly";
 
@@ -44,19 +54,19 @@ const STEPS = 64;
 
 /** Returns the result itself if one slice is enough. */
 export function inSlices<T>(steps: Steps<T>, sliceMs: number = SLICE_MS): T | Promise<T> {
-  const first = slice(steps, sliceMs);
+  const first = runSlice(steps, sliceMs);
   return first.done === true ? first.value : theRest(steps, sliceMs);
 }
 
 async function theRest<T>(steps: Steps<T>, sliceMs: number): Promise<T> {
   for (;;) {
     await nextTurn();
-    const next = slice(steps, sliceMs);
+    const next = runSlice(steps, sliceMs);
     if (next.done === true) return next.value;
   }
 }
 
-function slice<T>(steps: Steps<T>, sliceMs: number): IteratorResult<unknown, T> {
+function runSlice<T>(steps: Steps<T>, sliceMs: number): IteratorResult<unknown, T> {
   const end = performance.now() + sliceMs;
   for (let count = 1; ; count += 1) {
     const step = steps.next();

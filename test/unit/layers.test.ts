@@ -79,7 +79,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 const PURE = {
   files: [
     "lib/!(sparing).ts",
-    "turns/fair-turns.ts",
+    "turns/fair-queue.ts",
     "api/**/*.ts",
     "policy/**/*.ts",
     "operations/**/*.ts",

@@ -6,7 +6,6 @@ import type { Cluster, Namespace, ObjectMeta } from "../../api/meta.ts";
 import { HOOK_NAMES, type HookCall, type HookName } from "../../api/runtime-hooks.ts";
 import { hasEnded } from "../../operations/ended.ts";
 import { type PendingOperation, newOperation } from "../../operations/operation.ts";
-import { targetVersion } from "../../policy/target-version.ts";
 import type { ServedHooks } from "../../api/hook-catalog.ts";
 import { decide } from "../../policy/decide.ts";
 import type { Decision, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
@@ -331,43 +330,4 @@ function reasonsOf(rule: RuleTrace): Pick<Obstacle, "gate" | "text" | "unknown">
     text: holds === undefined ? `cannot be evaluated: ${observed}` : `waits for ${wantedInMessage(result)}`,
     unknown: holds === undefined && UNREADABLE.has(reason),
   }));
-}
-
-/** Whether `seen` would set and release nothing beyond `shown`. `set`: places that are already written. */
-export function isWithin(seen: ApprovalPlan, shown: ApprovalPlan, set: ReadonlySet<string>): boolean {
-  const marks = new Set(shown.marks.map((mark) => JSON.stringify(mark)));
-  const operations = new Set([...shown.operations, ...shown.alsoReleases].map(identityOf));
-  const future = new Set(
-    shown.alsoReleases.filter(({ pending }) => pending === undefined).map(({ call }) => call.hook),
-  );
-  return (
-    seen.cluster.metadata.uid === shown.cluster.metadata.uid &&
-    seen.marks.every((mark) => set.has(placeOf(mark)) || marks.has(JSON.stringify(mark))) &&
-    [...seen.operations, ...seen.alsoReleases].every(
-      (operation) => operations.has(identityOf(operation)) || future.has(operation.call.hook),
-    )
-  );
-}
-
-function identityOf({ call }: Operation): string {
-  return [call.hook, targetVersion(call)].join(" ");
-}
-
-export type Ending = "WentOn" | "NotWanted" | "Gone";
-
-/** How the operation ended, as the Cluster shows; `undefined` for the Cluster: it is deleted. */
-export function endingOf(
-  { call, pending }: OperationPlan,
-  cluster: Cluster | undefined,
-  served: ServedHooks,
-): Ending | undefined {
-  if (pending === undefined) return undefined;
-  if (cluster === undefined || cluster.metadata.uid !== pending.clusterUID) {
-    return call.hook === "BeforeClusterDelete" ? "WentOn" : "Gone";
-  }
-  if (!hasEnded(pending, cluster, served)) return undefined;
-  if (cluster.metadata.deletionTimestamp !== undefined && call.hook !== "BeforeClusterDelete")
-    return "NotWanted";
-  const wanted = call.hook !== "BeforeClusterUpgrade" || cluster.topology?.version === targetVersion(call);
-  return wanted ? "WentOn" : "NotWanted";
 }

@@ -9,7 +9,8 @@ import { timestamp } from "../../policy/instant.ts";
 import { shellQuote, truncate } from "../../policy/message.ts";
 import { commandToSet } from "../../policy/settable.ts";
 import { policyName } from "../../policy/policy-ref.ts";
-import type { ApprovalPlan, Ending, GateRef, Mark, Obstacle, Operation, OperationPlan } from "./approval.ts";
+import type { ApprovalPlan, GateRef, Mark, Obstacle, Operation, OperationPlan } from "./approval.ts";
+import type { Ended } from "./wait-for-end.ts";
 import { ageText } from "../terminal/age.ts";
 import { type Detail, indented } from "../terminal/tree.ts";
 
@@ -120,7 +121,7 @@ export interface ApprovalOutcome {
   /** Whether the marks are set. */
   readonly approved: boolean;
   /** Operations that ended while the command watched. */
-  readonly ended: readonly { readonly hook: HookName; readonly how: Ending }[];
+  readonly ended: readonly Ended[];
 }
 
 export function approvalJson(plan: ApprovalPlan, outcome: ApprovalOutcome): object {
@@ -154,9 +155,3 @@ function operationJson(plan: ApprovalPlan, operation: OperationPlan): object {
     }),
   };
 }
-
-export const ENDINGS: Readonly<Record<Ending, string>> = {
-  WentOn: "the Cluster proceeds",
-  NotWanted: "it is not wanted any more",
-  Gone: "the Cluster is gone",
-};

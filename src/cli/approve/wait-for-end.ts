@@ -1,14 +1,32 @@
 /** Waits after an approval for the Cluster to proceed. */
 
+import type { ServedHooks } from "../../api/hook-catalog.ts";
+import type { Cluster } from "../../api/meta.ts";
+import type { HookName } from "../../api/runtime-hooks.ts";
 import type { KubeObject } from "../../kube/resource.ts";
+import { hasEnded } from "../../operations/ended.ts";
 import { viewCluster } from "../../policy/cluster.ts";
-import { type ApprovalPlan, endingOf, type OperationPlan } from "./approval.ts";
-import { type ApprovalOutcome, ENDINGS } from "./report.ts";
+import { targetVersion } from "../../policy/target-version.ts";
+import type { ApprovalPlan, OperationPlan } from "./approval.ts";
 import { tellLost } from "../fleet/connection.ts";
 import { followUntil } from "../fleet/follow.ts";
 import type { LiveCluster } from "../fleet/live-cluster.ts";
 import { clusterResource } from "../fleet/live-objects.ts";
 import { stderr } from "../terminal/output.ts";
+
+type Ending = "WentOn" | "NotWanted" | "Gone";
+
+const ENDINGS: Readonly<Record<Ending, string>> = {
+  WentOn: "the Cluster proceeds",
+  NotWanted: "it is not wanted any more",
+  Gone: "the Cluster is gone",
+};
+
+/** An operation that has ended. */
+export interface Ended {
+  readonly hook: HookName;
+  readonly how: Ending;
+}
 
 interface Waiting {
   readonly timeoutMs: number;
@@ -16,7 +34,7 @@ interface Waiting {
 }
 
 interface Waited {
-  readonly ended: ApprovalOutcome["ended"];
+  readonly ended: readonly Ended[];
   /** Why not all operations proceed. */
   readonly problem?: string;
 }
@@ -54,11 +72,11 @@ async function watchEnds(
   operations: readonly OperationPlan[],
   { client }: LiveCluster,
   { timeoutMs, say }: Waiting,
-): Promise<ApprovalOutcome["ended"]> {
+): Promise<readonly Ended[]> {
   const seconds = Math.max(...operations.map(({ retryAfterSeconds }) => retryAfterSeconds));
   stderr.line(`waiting for Cluster API, which asks again within ${seconds} s`);
   const left = new Set(operations);
-  const ended: ApprovalOutcome["ended"][number][] = [];
+  const ended: Ended[] = [];
   const haveAllEnded = (object: KubeObject | undefined): boolean => {
     const seen = object && viewCluster(object);
     for (const operation of left) {
@@ -75,4 +93,21 @@ async function watchEnds(
   const scope = { resource: await clusterResource(client), namespace, name };
   await followUntil(client, scope, haveAllEnded, { timeoutMs, onLost: tellLost });
   return ended;
+}
+
+/** How the operation ended, as the Cluster shows; `undefined` for the Cluster: it is deleted. */
+export function endingOf(
+  { call, pending }: OperationPlan,
+  cluster: Cluster | undefined,
+  served: ServedHooks,
+): Ending | undefined {
+  if (pending === undefined) return undefined;
+  if (cluster === undefined || cluster.metadata.uid !== pending.clusterUID) {
+    return call.hook === "BeforeClusterDelete" ? "WentOn" : "Gone";
+  }
+  if (!hasEnded(pending, cluster, served)) return undefined;
+  if (cluster.metadata.deletionTimestamp !== undefined && call.hook !== "BeforeClusterDelete")
+    return "NotWanted";
+  const wanted = call.hook !== "BeforeClusterUpgrade" || cluster.topology?.version === targetVersion(call);
+  return wanted ? "WentOn" : "NotWanted";
 }

@@ -8,7 +8,8 @@ import { NAMESPACES } from "../../kube/resources.ts";
 import { CommandError, FAILED } from "../command.ts";
 import { clusterResource } from "../fleet/live-objects.ts";
 import { placeOf } from "../../policy/settable.ts";
-import { type ApprovalPlan, FIELDS, isWithin, type Mark } from "./approval.ts";
+import { targetVersion } from "../../policy/target-version.ts";
+import { type ApprovalPlan, FIELDS, type Mark, type Operation } from "./approval.ts";
 import { markText } from "./report.ts";
 
 export interface Writing {
@@ -42,6 +43,26 @@ export async function writeMarks(shown: ApprovalPlan, { look, set, say }: Writin
     }
   }
   throw new CommandError(FAILED, "the Cluster changes all the time: try again");
+}
+
+/** Whether `seen` would set and release nothing beyond `shown`. `set`: places that are already written. */
+export function isWithin(seen: ApprovalPlan, shown: ApprovalPlan, set: ReadonlySet<string>): boolean {
+  const marks = new Set(shown.marks.map((mark) => JSON.stringify(mark)));
+  const operations = new Set([...shown.operations, ...shown.alsoReleases].map(identityOf));
+  const future = new Set(
+    shown.alsoReleases.filter(({ pending }) => pending === undefined).map(({ call }) => call.hook),
+  );
+  return (
+    seen.cluster.metadata.uid === shown.cluster.metadata.uid &&
+    seen.marks.every((mark) => set.has(placeOf(mark)) || marks.has(JSON.stringify(mark))) &&
+    [...seen.operations, ...seen.alsoReleases].every(
+      (operation) => operations.has(identityOf(operation)) || future.has(operation.call.hook),
+    )
+  );
+}
+
+function identityOf({ call }: Operation): string {
+  return [call.hook, targetVersion(call)].join(" ");
 }
 
 /** Patches this object as it was read; false: the object has changed, and nothing was set. */

@@ -48,7 +48,6 @@ export async function follow(
         timeoutSeconds: WATCH_SECONDS,
         metadataOnly: false,
         idleTimeoutMs: DEFAULT_TUNING.idleTimeoutMs,
-        sliceMs: DEFAULT_TUNING.sliceMs,
         signal,
         onOpen: () => undefined,
         onEvent: (event) => {

@@ -45,30 +45,12 @@ function watcherOf(dir: string, more: Partial<CertWatcherOptions> = {}) {
   const changes: KeyPair[] = [];
   const watcher = new CertWatcher({
     files: { webhookCertDir: dir, webhookCertName: "tls.crt", webhookKeyName: "tls.key" },
-    intervalMs: 1,
     log,
     onChange: ({ cert, key }) => changes.push({ cert, key }),
     now: () => new Date(),
     ...more,
   });
   return { watcher, log, changes };
-}
-
-/** Runs `act` while the watcher polls, until `done` holds. */
-async function polling(watcher: CertWatcher, done: () => boolean): Promise<void> {
-  const stop = new AbortController();
-  const running = watcher.run(stop.signal);
-  const deadline = Date.now() + 60_000;
-  while (!done() && Date.now() < deadline) await new Promise((resolve) => setImmediate(resolve));
-  stop.abort();
-  await running;
-  assert.ok(done(), "did not happen in a minute");
-}
-
-/** Every poll that judges something asks the clock. */
-function countPolls(): { now: () => Date; polls: () => number } {
-  let reads = 0;
-  return { now: () => (reads++, new Date()), polls: () => reads };
 }
 
 test("load gives the pair and knows when it ends", async (t) => {
@@ -160,14 +142,12 @@ test("a changed pair is handed over once, as a Secret mount swaps it", async (t)
   await symlink("..1", join(dir, "..data"));
   await symlink("..data/tls.crt", join(dir, "tls.crt"));
   await symlink("..data/tls.key", join(dir, "tls.key"));
-  const { now, polls } = countPolls();
-  const { watcher, log, changes } = watcherOf(dir, { now });
+  const { watcher, log, changes } = watcherOf(dir);
   await watcher.load();
   await symlink("..2", join(dir, "..data_tmp"));
   await rename(join(dir, "..data_tmp"), join(dir, "..data"));
-  await polling(watcher, () => changes.length > 0);
-  const seen = polls();
-  await polling(watcher, () => polls() > seen + 5);
+  await watcher.look();
+  await watcher.look();
   assert.deepEqual(changes, [second]);
   assert.match(log.entries.at(-1)!.message, /Changed/);
 });
@@ -178,11 +158,11 @@ test("a bad pair keeps the old one, warns once, and heals when the other half ar
   await watcher.load();
   const kept = watcher.validity;
   await write(dir, { cert: second.cert });
-  await polling(watcher, () => log.entries.some(({ level }) => level === "warn"));
+  await watcher.look();
   assert.equal(watcher.validity, kept);
   assert.deepEqual(changes, []);
   await write(dir, { key: second.key });
-  await polling(watcher, () => changes.length === 1);
+  await watcher.look();
   assert.deepEqual(changes, [second]);
   const warnings = log.entries.filter(({ level }) => level === "warn");
   assert.equal(warnings.length, 1);
@@ -191,19 +171,20 @@ test("a bad pair keeps the old one, warns once, and heals when the other half ar
 
 test("the same bad content is reported once, other bad content again", async (t) => {
   const dir = await folder(t, first);
-  const { now, polls } = countPolls();
-  const { watcher, log } = watcherOf(dir, { now });
+  const { watcher, log } = watcherOf(dir);
   await watcher.load();
   const warnings = () => log.entries.filter(({ level }) => level === "warn").length;
   await write(dir, { key: "one" });
-  await polling(watcher, () => warnings() === 1);
-  const seen = polls();
-  await polling(watcher, () => polls() > seen + 5);
+  await watcher.look();
+  assert.equal(warnings(), 1);
+  await watcher.look();
   assert.equal(warnings(), 1);
   await write(dir, { key: "two" });
-  await polling(watcher, () => warnings() === 2);
+  await watcher.look();
+  assert.equal(warnings(), 2);
   await rm(join(dir, "tls.key"));
-  await polling(watcher, () => warnings() === 3);
+  await watcher.look();
+  assert.equal(warnings(), 3);
 });
 
 test("a pair that the server refuses counts as bad", async (t) => {
@@ -216,31 +197,30 @@ test("a pair that the server refuses counts as bad", async (t) => {
   await watcher.load();
   const kept = watcher.validity;
   await write(dir, second);
-  await polling(watcher, () => log.entries.some(({ level }) => level === "warn"));
+  await watcher.look();
+  assert.ok(log.entries.some(({ level }) => level === "warn"));
   assert.equal(watcher.validity, kept);
 });
 
 test("a certificate that ends while it is served is one error line", async (t) => {
   let lead = 0;
-  let asked = 0;
-  const now = () => (asked++, new Date(Date.now() + lead));
+  const now = () => new Date(Date.now() + lead);
   const { watcher, log } = watcherOf(await folder(t, first), { now });
   await watcher.load();
   lead = 2 * 3_600_000;
   const errors = () => log.entries.filter(({ level }) => level === "error").length;
-  await polling(watcher, () => errors() === 1);
-  const seen = asked;
-  await polling(watcher, () => asked > seen + 5);
+  await watcher.look();
+  assert.equal(errors(), 1);
+  await watcher.look();
   assert.equal(errors(), 1);
 });
 
 test("an optional volume may be empty, and is followed without a word when it is filled", async (t) => {
   const dir = await folder(t, {});
   const { watcher, log, changes } = watcherOf(dir, { optional: true });
-  let looks = 0;
-  await polling(watcher, () => looks++ > 500); // many times the interval: nothing to say
+  await watcher.look();
   await write(dir, first);
-  await polling(watcher, () => changes.length > 0);
+  await watcher.look();
   assert.deepEqual(changes, [first]);
   assert.deepEqual(
     log.entries.filter(({ level }) => level !== "debug"),

@@ -76,7 +76,6 @@ export class Lab {
       onPair: (pair) => this.pairs.push(pair),
       onStep: (step) => this.steps.push(step),
       remedyOf: () => "grant it",
-      intervalMs: 1,
       ...more,
     });
   }

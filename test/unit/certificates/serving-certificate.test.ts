@@ -104,7 +104,6 @@ class Lab {
       now: () => new Date(),
       onChange: (pair) => this.served.push(pair),
       onStep: () => undefined,
-      intervalMs: 1,
     });
   }
 
@@ -185,12 +184,10 @@ test("Self takes from the volume what is newer than what the API server said, an
   const newer = await new Lab(t).storeOwn(DAY_MS);
   lab.failure = new KubeError("down", { code: 0, reason: "ConnectionRefused" });
   await lab.mount(old);
-  await running(serving, async () => {
-    await until("a look at it", () => lab.log.messages("debug").length > 0);
-    assert.deepEqual(lab.served, []);
-    await lab.mount(newer);
-    await until("the newer one", () => lab.served.length > 0);
-  });
+  await running(serving, async () => await until("a look", () => lab.log.messages("debug").length > 0));
+  assert.deepEqual(lab.served, []);
+  await lab.mount(newer);
+  await running(serving, async () => await until("the newer one", () => lab.served.length > 0));
   assert.deepEqual(
     lab.served.map(({ cert }) => cert),
     [newer.cert],
@@ -222,10 +219,8 @@ test("a leader renews; another replica serves what it finds", async (t) => {
   lab.leading = false;
   const serving = lab.serving("Self");
   assert.equal((await serving.load(never)).cert, old.cert);
-  await running(serving, async () => {
-    lab.leading = true;
-    await until("a renewed one", () => lab.served.length > 0);
-  });
+  lab.leading = true;
+  await running(serving, async () => await until("a renewed one", () => lab.served.length > 0));
   assert.notEqual(lab.served[0]?.cert, old.cert);
   assert.ok(lab.log.messages("info").includes("Issued a new serving certificate"));
 });

@@ -6,12 +6,19 @@ import type { LogFields, Logger } from "../../../src/lib/logger.ts";
 import { KubeClient } from "../../../src/kube/kube-client.ts";
 import type { KubeClientOptions } from "../../../src/kube/kube-client.ts";
 import { loadKubeConfig } from "../../../src/kube/kubeconfig.ts";
+import { SLICE_MS } from "../../../src/turns/slice.ts";
 import { FakeApiServer } from "./fake-api-server.ts";
 
 export function scratch(t: TestContext): string {
   const directory = mkdtempSync(join(tmpdir(), "hookpolicy-kube-"));
   t.after(() => rmSync(directory, { recursive: true, force: true }));
   return directory;
+}
+
+/** Keeps the processor for longer than a slice. */
+export function busy(): void {
+  const end = performance.now() + SLICE_MS;
+  while (performance.now() <= end);
 }
 
 /** JSON is YAML. */

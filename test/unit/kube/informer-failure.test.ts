@@ -255,23 +255,6 @@ test("a 410 after every list cannot become a storm of lists", async (t) => {
   assertSpaced(server, "list", [10, 20, 40, 80, 80]);
 });
 
-test("a watch that lived resets the back-off", async (t) => {
-  const { server, informer, caughtUp } = await startInformer(t, {
-    prepare: (fake) => fake.next("watch", status(503, "ServiceUnavailable"), 1),
-    tuning: { backoffMinMs: 80, backoffMaxMs: 60_000, healthyWatchMs: 1 },
-    random: () => 0.999,
-  });
-  for (let i = 0; i < 8; i++) {
-    server.put("team-a/w1", i);
-    await caughtUp();
-    await until("watching", () => server.watchCount === 1 && informer.failure() === undefined);
-    await new Promise((resolve) => setTimeout(resolve, 3)); // longer than healthyWatchMs
-    server.dropWatches();
-    await until("dropped", () => server.watchCount === 0);
-  }
-  await caughtUp();
-});
-
 test("one loss of contact is one warning, however long it lasts", async (t) => {
   const { informer, log, server } = await startInformer(t, {
     prepare: (fake) => fake.always("list", status(500, "InternalError")),

@@ -30,8 +30,6 @@ export const FAST: InformerTuning = {
   backoffMaxMs: 20,
   healthyWatchMs: 1,
   refreshIntervalMs: 5,
-  resolveTimeoutMs: 1_000,
-  sliceMs: 5,
 };
 
 export interface InformerLab {

@@ -5,16 +5,6 @@ import { test } from "node:test";
 import { until } from "./fixtures.ts";
 import { startInformer, toSize } from "./informer-lab.ts";
 
-test("keeps no managedFields, even when the projection does", async (t) => {
-  const { server, informer, caughtUp } = await startInformer(t, {
-    prepare: (fake) => void fake.put("team-a/w1", 1, { managedFields: [{ manager: "kubectl" }] }),
-  });
-  await caughtUp();
-  server.put("team-a/w2", 2, { managedFields: [{ manager: "kubectl" }] });
-  await caughtUp();
-  for (const object of informer.list()) assert.equal("managedFields" in object.metadata, false);
-});
-
 test("an event is projected beside what it follows on, a list anew", async (t) => {
   const known: (number | undefined)[] = [];
   const { server, informer, caughtUp } = await startInformer(t, {

@@ -5,7 +5,7 @@ import { loadKubeConfig } from "../../../src/kube/kubeconfig.ts";
 import { isTooLarge, KubeError } from "../../../src/kube/kube-error.ts";
 import type { Resource } from "../../../src/kube/resource.ts";
 import { WIDGETS, dropConnection, hang, json, status } from "./fake-api-server.ts";
-import { startLab, until, writeKubeConfig } from "./fixtures.ts";
+import { busy, startLab, until, writeKubeConfig } from "./fixtures.ts";
 
 /** Long enough to connect in, on a busy machine, too. */
 const SHORT_MS = 500;
@@ -218,13 +218,14 @@ test("pages become smaller where objects are large, and larger where they are sm
 });
 
 test("the event loop turns while a list is projected", async (t) => {
-  const { server, client } = await startLab(t, { sliceMs: -Infinity });
+  const { server, client } = await startLab(t);
   for (let i = 0; i < 10; i++) server.put(`team-a/w${i}`, i);
   let turns = 0;
   const seen: number[] = [];
   const project = (): void => {
     seen.push(turns);
     setImmediate(() => (turns += 1));
+    busy();
   };
   await client.list(WIDGETS, { project });
   assert.deepEqual(seen, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);

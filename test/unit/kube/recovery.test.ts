@@ -100,15 +100,6 @@ test("a 410 of a watch needs no pause, a 410 of a list does", () => {
   assert.equal(recovery.after(failed(410, "Expired"), false).pauseMs, 500);
 });
 
-test("a loss of contact is warned of once, until a watch is open again", () => {
-  const { recovery, watchFor, log } = lab();
-  for (let i = 0; i < 3; i++) recovery.after(RESET, true);
-  assert.deepEqual(log.messages("warn"), ["Lost contact with the API server"]);
-  watchFor(1);
-  recovery.after(RESET, true);
-  assert.equal(log.messages("warn").length, 2);
-});
-
 test("a kind that was not there, and asks to come later once it is installed, is warned of as missing alone", () => {
   const { recovery, log } = lab();
   recovery.after(failed(404, "NotFound"), false);

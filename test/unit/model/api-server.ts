@@ -4,7 +4,8 @@
  */
 
 import type { ObjectMeta } from "../../../src/api/meta.ts";
-import type { KubeClient, List, ListOptions, Scope } from "../../../src/kube/kube-client.ts";
+import type { KubeClient, ListOptions, Scope } from "../../../src/kube/kube-client.ts";
+import type { List } from "../../../src/kube/paged-list.ts";
 import { KubeError } from "../../../src/kube/kube-error.ts";
 import { namespacedName } from "../../../src/lib/keys.ts";
 import type { KubeObject, ObjectKey, Resource } from "../../../src/kube/resource.ts";

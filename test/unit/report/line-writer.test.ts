@@ -29,7 +29,9 @@ interface Lab {
   readonly reached: (result: "written" | "dropped", count: number) => Promise<void>;
 }
 
-function writing(target: LineTarget, maxBytes?: number): Lab {
+const MEBIBYTE = `${"x".repeat(1024 * 1024 - 1)}\n`;
+
+function writing(target: LineTarget): Lab {
   const counts = { written: 0, dropped: 0 };
   const said: string[] = [];
   const waiting: (() => void)[] = [];
@@ -38,8 +40,6 @@ function writing(target: LineTarget, maxBytes?: number): Lab {
   const writer = new LineWriter({
     target,
     log,
-    minRetryMs: 1,
-    ...(maxBytes !== undefined && { maxBytes }),
     onLines: (result, count) => {
       counts[result] += count;
       for (const check of waiting.splice(0)) check();
@@ -108,11 +108,11 @@ describe("a file", () => {
 
 describe("a disk that is full", () => {
   test("makes lines wait, drops and counts what finds no room, and tells of each once", async () => {
-    const { writer, counts, said, reached } = writing(new FileTarget("/dev/full"), 100);
-    for (let n = 0; n < 50; n += 1) writer.write("0123456789\n");
-    assert.deepEqual(counts, { written: 0, dropped: 41 });
+    const { writer, counts, said, reached } = writing(new FileTarget("/dev/full"));
+    for (let n = 0; n < 20; n += 1) writer.write(MEBIBYTE);
+    assert.deepEqual(counts, { written: 0, dropped: 4 });
     await writer.close();
-    await reached("dropped", 50);
+    await reached("dropped", 20);
     assert.deepEqual(said.toSorted(), [
       "Cannot write the audit log; its lines wait",
       "Dropping lines of the audit log",
@@ -189,9 +189,9 @@ test("a named pipe without a reader blocks no caller, and a later reader gets th
 describe("a stream", () => {
   test("whose reader does not read drops what does not fit, and blocks no caller", async () => {
     const stuck = new Writable({ write: () => undefined });
-    const { writer, counts } = writing(streamTarget(stuck), 100);
-    for (let n = 0; n < 50; n += 1) writer.write("0123456789\n");
-    assert.equal(counts.dropped, 41);
+    const { writer, counts } = writing(streamTarget(stuck));
+    for (let n = 0; n < 20; n += 1) writer.write(MEBIBYTE);
+    assert.equal(counts.dropped, 4);
   });
 
   test("that is broken breaks nothing else", async () => {

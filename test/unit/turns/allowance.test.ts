@@ -23,11 +23,27 @@ describe("the allowance of a namespace", () => {
     assert.equal(allowance.restMs("team-a"), 0);
   });
 
-  test("is its own, and what belongs to no namespace has no limit", () => {
+  test("is its own, and nothing waits for longer than a second", () => {
     const allowance = new Allowance(() => 0);
-    for (const owner of ["team-a", ""]) allowance.spend(owner, 60_000);
-    assert.equal(allowance.restMs("team-a"), 1000, "and nothing waits for longer than a second");
-    assert.deepEqual([allowance.restMs("team-b"), allowance.restMs("")], [0, 0]);
+    allowance.spend("team-a", 60_000);
+    assert.deepEqual([allowance.restMs("team-a"), allowance.restMs("team-b")], [1000, 0]);
+  });
+
+  test("does not count what belongs to no namespace", () => {
+    const spent: string[] = [];
+    const alarm = new Alarm({
+      keyOf: (key: string) => key,
+      onSetBack: () => undefined,
+      now: () => NOW,
+      ownerOf: (key) => key,
+      onDue: () => undefined,
+      turnMs: Infinity,
+      allowance: { spend: (owner) => spent.push(owner), restMs: () => 0 },
+    });
+    for (const owner of ["", "team-a"]) alarm.set(owner, NOW);
+    alarm.ring();
+    alarm.stop();
+    assert.deepEqual(spent, ["team-a"]);
   });
 
   test("once used up, lets an alarm ring for the others, and for itself later", (context) => {

@@ -2,13 +2,9 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { GateSpec } from "../../../../src/api/hook-policy.ts";
 import type { HookName } from "../../../../src/api/runtime-hooks.ts";
-import {
-  type ApprovalPlan,
-  endingOf,
-  type Approving,
-  isWithin,
-  planApproval,
-} from "../../../../src/cli/approve/approval.ts";
+import { type ApprovalPlan, type Approving, planApproval } from "../../../../src/cli/approve/approval.ts";
+import { endingOf } from "../../../../src/cli/approve/wait-for-end.ts";
+import { isWithin } from "../../../../src/cli/approve/write-marks.ts";
 import { markReaders } from "../../../../src/policy/mark-readers.ts";
 import { placeOf } from "../../../../src/policy/settable.ts";
 import { commandFor, planLines } from "../../../../src/cli/approve/report.ts";

@@ -1,0 +1,123 @@
+/** Reads a list page by page, so that no list, however large, is parsed in one piece or in memory as a whole. */
+
+import { setImmediate } from "node:timers/promises";
+
+import { fieldsOf, nonEmptyText, textOf } from "../lib/fields.ts";
+import { eachInSlices } from "../turns/slice.ts";
+import { type Attempt, invalidResponse, isTooLarge, responseTooLarge } from "./kube-error.ts";
+import type { KubeObject } from "./resource.ts";
+import { type Body, parsed } from "./transport.ts";
+
+export interface List<U> {
+  readonly items: U[];
+  readonly resourceVersion: string;
+}
+
+export interface Pages<U> {
+  /** The most objects per page; pages of large objects are smaller. */
+  readonly limit?: number;
+  /** Of all pages together; a longer list is an error (ResponseTooLarge). Absent: no limit. */
+  readonly maxBytes?: number;
+  /** Applied page by page, so that a large list is never in memory as a whole. */
+  readonly project?: (raw: KubeObject) => U;
+}
+
+export interface Page {
+  readonly items: readonly KubeObject[];
+  readonly resourceVersion: string;
+  readonly continue: string;
+}
+
+export interface PageStart {
+  readonly limit: number;
+  /** Empty: the first page. */
+  readonly token: string;
+}
+
+/** `limit`: for how many objects it was asked in the end. */
+type FittingBody = Body & Pick<PageStart, "limit">;
+
+/** Requests a page; longer than `maxBytes`: an error (ResponseTooLarge). */
+type Request = (at: PageStart, maxBytes: number) => Promise<Body>;
+
+/** Objects of the first page, and the most of any page. */
+const [FIRST_PAGE, MAX_PAGE] = [50, 500];
+/**
+ * A response is parsed in one piece, so pages aim at PAGE_BYTES. A page above MAX_PAGE_BYTES is requested again with
+ * fewer objects, unless it has only one.
+ */
+const [PAGE_BYTES, MAX_PAGE_BYTES] = [2 * 1024 * 1024, 4 * 1024 * 1024];
+
+/** The next page is under way while a page is parsed and projected, so at most two pages are in memory. */
+export async function readPages<U>(
+  attempt: Attempt,
+  request: Request,
+  options: Pages<U>,
+): Promise<List<U | KubeObject>> {
+  const project = options.project ?? ((raw: KubeObject) => raw);
+  const items: (U | KubeObject)[] = [];
+  const first = { limit: options.limit ?? FIRST_PAGE, token: "" };
+  let next: Promise<FittingBody> | undefined = fittingBody(request, first);
+  let resourceVersion = "";
+  let room = options.maxBytes ?? Infinity;
+  while (next !== undefined) {
+    const body: FittingBody = await next;
+    room -= body.bytes;
+    if (room < 0) throw responseTooLarge(attempt, `more than ${options.maxBytes} bytes`);
+    const limit = nextLimit(body, options.limit ?? MAX_PAGE);
+    const begin = async (token: string): Promise<void> => {
+      next = fittingBody(request, { limit, token });
+      next.catch(() => undefined); // awaited after the projection, which may throw first
+      await setImmediate(); // the request is sent before what follows occupies the event loop
+    };
+    const early = tokenAtEnd(body.text);
+    if (early !== undefined) await begin(early);
+    const found = pageOf(attempt, body);
+    if (found.continue === "") next = undefined;
+    else if (early === undefined) await begin(found.continue);
+    ({ resourceVersion } = found);
+    await eachInSlices(found.items, (raw) => items.push(project(raw)));
+  }
+  return { items, resourceVersion };
+}
+
+/** A page that is too large is requested again with a quarter of the objects. */
+async function fittingBody(request: Request, at: PageStart): Promise<FittingBody> {
+  for (let { limit } = at; ; limit = Math.max(1, Math.floor(limit / 4))) {
+    try {
+      return { ...(await request({ ...at, limit }, limit > 1 ? MAX_PAGE_BYTES : Infinity)), limit };
+    } catch (error) {
+      if (!isTooLarge(error) || limit <= 1) throw error;
+    }
+  }
+}
+
+/** A token has at most some hundred characters: the name of an object. */
+const END_CHARS = 4096;
+/**
+ * The end of a list of custom resources, whose fields come in the order of the alphabet. In JSON, nothing but the metadata of
+ * the list can stand there: two braces close the metadata and the list, and no string contains these quotes.
+ */
+const END =
+  /,"metadata":\{"continue":"([\w=-]+)"(?:,"remainingItemCount":\d+)?,"resourceVersion":"\d+"\}\}\s*$/;
+
+/** The continue token where it can be read without parsing the page. */
+function tokenAtEnd(text: string): string | undefined {
+  return END.exec(text.slice(-END_CHARS))?.[1];
+}
+
+/** The remaining objects may differ in size, so a page grows by a factor of four at most. A page with a next one is full. */
+function nextLimit({ limit, bytes }: FittingBody, most: number): number {
+  const fitting = Math.floor((limit * PAGE_BYTES) / bytes);
+  return Math.max(1, Math.min(fitting, limit * 4, most));
+}
+
+/** A response without items or resourceVersion is not an empty list. */
+export function pageOf(attempt: Attempt, body: Body): Page {
+  const { metadata, items: found } = fieldsOf(parsed(attempt, body));
+  const { resourceVersion: version, continue: token } = fieldsOf(metadata);
+  const resourceVersion = nonEmptyText(version);
+  const items = found === null ? [] : found; // Go encodes a nil slice as null.
+  if (!Array.isArray(items) || resourceVersion === undefined) throw invalidResponse(attempt, "not a list");
+  return { items, resourceVersion, continue: textOf(token) };
+}
