@@ -150,7 +150,9 @@ function holdingOf(
     .flatMap(({ policy, rules: all }) =>
       all.filter((rule) => rule.holds).map(({ rule, message }) => ({ policy, rule, message })),
     );
-  const rollouts = explainRollouts(fleet, { world, call, now }, { live: true }).filter((rollout) => rollout.holds);
+  const rollouts = explainRollouts(fleet, { world, call, now }, { live: true }).filter(
+    (rollout) => rollout.holds,
+  );
   const stages = rollouts.map(({ rollout, stage = WHOLE, message }): Holding => {
     return { policy: { kind: "HookRollout", name: rollout }, rule: stage, message };
   });
