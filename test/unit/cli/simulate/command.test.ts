@@ -409,23 +409,6 @@ test("a weakened policy is no all-clear where the fleet lacks the policies befor
   }
 });
 
-test("arguments that cannot be meant are usage errors", async (t) => {
-  const cwd = await folder(t, FLEET);
-  const cases: readonly (readonly [readonly string[], RegExp])[] = [
-    [["simulate", "-f", "-", "--against", "-"], /both read standard input/],
-    [simulate("-f", "fleet", "--to-version", "1.35"), /did you mean v1\.35\.0\?/],
-    [["explain", "team-a/prod-1", "--from-version", "latest"], /Allowed: a version in full/],
-    [["validate", ""], /the path is empty/],
-    [["init", ""], /the path is empty/],
-    [["prepare-uninstall", "--kubeconfig", "none"], /none/],
-  ];
-  for (const [args, says] of cases) {
-    const { code, stderr } = await hookpolicy(args, { cwd });
-    assert.match(stderr, says);
-    assert.equal(code, 2, args.join(" "));
-  }
-});
-
 test("a policy that selects no Cluster of the fleet is told in each format", async (t) => {
   const labelled = [cluster("prod-1", { tier: "production" }), cluster("dev-1", { tier: "staging" })];
   const misspelt = policy("new", [confirmed], { clusterSelector: { matchLabels: { teir: "production" } } });
