@@ -412,7 +412,8 @@ test("a weakened policy is no all-clear where the fleet lacks the policies befor
 test("a policy that selects no Cluster of the fleet is told in each format", async (t) => {
   const labelled = [cluster("prod-1", { tier: "production" }), cluster("dev-1", { tier: "staging" })];
   const misspelt = policy("new", [confirmed], { clusterSelector: { matchLabels: { teir: "production" } } });
-  const files = { "fleet/clusters.yaml": many(NAMESPACE, ...labelled), "new.yaml": many(misspelt) };
+  const fleet = many(NAMESPACE, ...labelled, policy("protect", [confirmed]));
+  const files = { "fleet/all.yaml": fleet, "new.yaml": many(misspelt) };
   const cwd = await folder(t, files);
   const told =
     'HookPolicy team-a/new: spec.clusterSelector: teir=production selects none of the 2 Clusters of namespace team-a, so the policy holds nothing; did you mean "tier=production"?';
