@@ -65,10 +65,13 @@ describe("a demo that goes on", () => {
 
   test("names the page, and has nothing that the doctor would cure", async () => {
     assert.equal(only("hookpolicy ui"), "hookpolicy ui");
-    await waitFor("the Cluster to be protected", async () => {
-      const { code } = await type(`${only("hookpolicy doctor")} --fail-on warning`);
+    let said = "";
+    const protectedNow = waitFor("the Cluster to be protected", async () => {
+      const { code, output } = await type(`${only("hookpolicy doctor")} --fail-on warning`);
+      said = output;
       return code === 0;
     });
+    await protectedNow.catch(() => assert.fail(said));
   });
 
   test("holds the deletion of a Cluster, says why, and releases it", async () => {

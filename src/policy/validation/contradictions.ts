@@ -41,7 +41,9 @@ function onlyObserves(
       field,
       `has no effect, because the rule has no until: it only observes, and holds nothing. Add until, or remove ${field}`,
     );
-  if (holding === undefined) return [];
+  // A hook that nothing can hold says that the rule means to observe.
+  const meansToHold = hooks.every((hook) => CATALOG[hook].blocksSince !== undefined);
+  if (holding === undefined || !meansToHold) return [];
   return told(
     "hooks",
     `the rule has no until, unlike rule ${JSON.stringify(holding)}: it only observes, and holds nothing. Add until, or make it a policy of its own`,

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
+import type { HookName } from "../../../../src/api/runtime-hooks.ts";
 import type { GateSpec, RuleSpec } from "../../../../src/api/hook-policy.ts";
 import { contradictions, untilMissing } from "../../../../src/policy/validation/contradictions.ts";
 import { rule } from "../../builders.ts";
@@ -84,6 +85,8 @@ test("a rule without until that has a text for what it holds holds nothing", () 
   );
   assert.deepEqual(told({}), []);
   assert.deepEqual(told({ message: "ask", hooks: ["AfterControlPlaneInitialized"] }), []);
+  const both: HookName[] = ["BeforeClusterCreate", "AfterControlPlaneInitialized"];
+  assert.deepEqual(told({ hooks: both }, rule({ name: "holds", until: [wait("2h")] })), []);
   assert.deepEqual(told({}, rule({ name: "holds", until: [wait("2h")] })), [
     'spec.rules[0].hooks until-missing: the rule has no until, unlike rule "holds": it only observes, and holds nothing. Add until, or make it a policy of its own',
   ]);
