@@ -16,7 +16,10 @@ export async function approvedByTwo(page: Recipe, stillHeld: () => Promise<void>
   await administrator.isRefused('first-approval="', /only the group platform-approvers may approve/);
   const anna = page.as({ name: "anna", group: APPROVERS });
   const explained = await anna.type("hookpolicy explain");
-  assert.match(explained, /^Blocked: BeforeClusterDelete .*\n.*one of platform-approvers writes first-approval/);
+  assert.match(
+    explained,
+    /^Blocked: BeforeClusterDelete .*\n.*one of platform-approvers writes first-approval/,
+  );
   assert.doesNotMatch(explained, /you may not/);
   await anna.type('first-approval="');
   await anna.shows("second-approval=anna");
