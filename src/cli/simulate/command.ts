@@ -52,7 +52,7 @@ const EXAMPLES = `\
   hookpolicy simulate -f policies/
 
   # In a pull request: the branch, against the folder of main with its Clusters
-  hookpolicy simulate -f policies/ --prune --against ../main -o markdown --fail-on newly-allowed
+  hookpolicy simulate -f policies/ --prune --against ../main --from 2026-11-23 --to 2026-11-30 -o markdown --fail-on newly-allowed
 
   # Over the holidays
   hookpolicy simulate -f freeze.yaml --against fleet/ --from 2026-12-18T00:00:00Z --to 2027-01-08T00:00:00Z`;
