@@ -1,5 +1,6 @@
 /** The decisions that follow when what holds an operation ends by time alone: after a freeze, a window can be closed. */
 
+import { heldRules } from "../policy/decide.ts";
 import type { Decision, GateTrace } from "../policy/decision.ts";
 import { lookAt, type OperationInputs } from "./timeline.ts";
 
@@ -29,8 +30,7 @@ export function* decisionsAhead(
 
 /** Those that hold the operation, without waits that have not started. */
 function openGates({ trace }: Pick<Decision, "trace">): readonly GateTrace[] {
-  return trace
-    .flatMap((policy) => (policy.holds ? policy.rules.filter(({ holds }) => holds) : []))
-    .flatMap(({ gates }) => gates)
+  return heldRules(trace)
+    .flatMap(({ rule }) => rule.gates)
     .filter(({ holds, reason }) => holds !== true && reason !== "WaitNotStarted");
 }

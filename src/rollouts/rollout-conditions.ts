@@ -7,7 +7,7 @@ import { namespacedName } from "../lib/keys.ts";
 import { failing, type Finding } from "../status/conditions.ts";
 import { type Limit, needsNone } from "./limit.ts";
 import type { Member } from "./member.ts";
-import type { CompiledRollout } from "./rollout.ts";
+import { type CompiledRollout, MIN_SUCCEEDED } from "./rollout.ts";
 import { countingFailures, haltingStage } from "./stages.ts";
 
 interface Selected {
@@ -60,7 +60,11 @@ function selectsNothing({ stages }: CompiledRollout, members: readonly Member[])
 }
 
 /** Whether later stages wait for a stage without a Cluster. */
-export function stopsLaterStages(minSucceeded: Limit = "100%", index: number, stages: number): boolean {
+export function stopsLaterStages(
+  minSucceeded: Limit = MIN_SUCCEEDED,
+  index: number,
+  stages: number,
+): boolean {
   return !needsNone(minSucceeded) && index < stages - 1;
 }
 

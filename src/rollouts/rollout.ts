@@ -65,12 +65,15 @@ export interface CompiledStage {
 /** The stage of a rollout without stages. */
 export const WHOLE = "all";
 
+/** Of a stage that does not say it. */
+export const MIN_SUCCEEDED = "100%";
+
 const everything: LabelMatcher = () => true;
 const WITHOUT_STAGES: CompiledStage = {
   name: WHOLE,
   selectsNamespace: everything,
   selectsCluster: everything,
-  minSucceeded: "100%",
+  minSucceeded: MIN_SUCCEEDED,
   minSuccessTimeMs: 0,
   maxFailures: 0,
   until: [],
@@ -155,7 +158,7 @@ function compileStage(spec: RolloutStageSpec): CompiledStage {
     selectsNamespace: compileSelector(namespaceSelector),
     selectsCluster: compileSelector(clusterSelector),
     ...(maxConcurrency !== undefined && { maxConcurrency }),
-    minSucceeded: spec.minSucceeded ?? "100%",
+    minSucceeded: spec.minSucceeded ?? MIN_SUCCEEDED,
     minSuccessTimeMs: soakMs(minSuccessTime),
     maxFailures: spec.maxFailures ?? 0,
     // Like a ClusterHookPolicy, a stage may look into every namespace.

@@ -3,6 +3,7 @@
 import { decisionsAhead } from "../../operations/decisions-ahead.ts";
 import { forecast } from "../../operations/forecast.ts";
 import type { PendingOperation } from "../../operations/operation.ts";
+import { heldRules } from "../../policy/decide.ts";
 import type { Decision, GateTrace, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
 import { type CompiledPolicy, inParentheses, wantedInMessage } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
@@ -66,12 +67,8 @@ function laterSteps(decision: Decision, situation: ExplainedSituation): Step[] {
 
 /** With waits that have not started, which are told as such. */
 function openKeys({ trace }: Decision): string[] {
-  return trace.flatMap(({ policy, holds, rules }) =>
-    rules
-      .filter((rule) => holds && rule.holds)
-      .flatMap(({ rule, gates }) =>
-        gates.filter((gate) => gate.holds !== true).map(({ gate }) => gateKey({ policy, rule, gate })),
-      ),
+  return heldRules(trace).flatMap(({ policy, rule: { rule, gates } }) =>
+    gates.filter((gate) => gate.holds !== true).map(({ gate }) => gateKey({ policy, rule, gate })),
   );
 }
 

@@ -42,7 +42,7 @@ export function clusterProblems(
 }
 
 /** Policies find it by its name. */
-function isPlace(object: RawObject): boolean {
+export function isPlace(object: RawObject): boolean {
   return isCluster(object) || isNamespace(object);
 }
 

@@ -5,7 +5,7 @@ import type { LabelSelector, LabelSelectorRequirement } from "../../api/meta.ts"
 import { firstNames } from "../../lib/first-names.ts";
 import { compileSelector, describeSelector, type Labels, lookup } from "../../policy/selector.ts";
 import { SELECTS_NOTHING } from "../../policy/validation/accepted.ts";
-import { didYouMean, nearest } from "../../policy/validation/field-message.ts";
+import { didYouMean, nearest, suggested } from "../../policy/validation/field-message.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { stopsLaterStages } from "../../rollouts/rollout-conditions.ts";
 import { counted } from "../terminal/counted.ts";
@@ -116,16 +116,12 @@ function meant(selector: LabelSelector, all: readonly Labels[]): string {
   const found = valuesOf(nearestKey, all);
   const pairs = values.map((value) => [value, found.includes(value) ? value : nearest(value, found)]);
   const best = pairs.map(([, value]) => value).find((value) => value !== undefined);
-  if (best !== undefined) return didYouMeanText(`${nearestKey}=${best}`);
-  if (nearestKey !== key) return didYouMeanText(nearestKey);
+  if (best !== undefined) return suggested(`${nearestKey}=${best}`);
+  if (nearestKey !== key) return suggested(nearestKey);
   return `: they have ${firstNames(
     found.map((value) => `${key}=${value}`),
     SHOWN,
   )}`;
-}
-
-function didYouMeanText(text: string): string {
-  return `; did you mean ${JSON.stringify(text)}?`;
 }
 
 function valuesOf(key: string, all: readonly Labels[]): readonly string[] {

@@ -7,7 +7,7 @@ import { viewOverride } from "../../memory/stored-views.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import type { KubeObject } from "../../kube/resource.ts";
 import { OVERRIDES } from "../../kube/resources.ts";
-import { decide, matches } from "../../policy/decide.ts";
+import { decide, heldRules, matches } from "../../policy/decide.ts";
 import { after, timestamp, wholeSecond } from "../../policy/instant.ts";
 import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
 import { BEGINS, memberOf } from "../../rollouts/member.ts";
@@ -145,11 +145,7 @@ function holdingOf(
     call,
     now,
   );
-  const rules = trace
-    .filter((policy) => policy.holds)
-    .flatMap(({ policy, rules: all }) =>
-      all.filter((rule) => rule.holds).map(({ rule, message }) => ({ policy, rule, message })),
-    );
+  const rules = heldRules(trace).map(({ policy, rule: { rule, message } }) => ({ policy, rule, message }));
   const rollouts = explainRollouts(fleet, { world, call, now }, { live: true }).filter(
     (rollout) => rollout.holds,
   );

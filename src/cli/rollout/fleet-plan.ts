@@ -8,6 +8,7 @@ import { forecast } from "../../operations/forecast.ts";
 import { newOperation } from "../../operations/operation.ts";
 import { lookAt } from "../../operations/timeline.ts";
 import { clusterKey } from "../../policy/cluster.ts";
+import { heldRules } from "../../policy/decide.ts";
 import type { Decision } from "../../policy/decision.ts";
 import { earliest, readTimestamp } from "../../policy/instant.ts";
 import { wants } from "../../rollouts/health.ts";
@@ -238,14 +239,10 @@ function holdersAt(
 }
 
 function gatesIn({ trace }: Decision): string[] {
-  return trace.flatMap(({ policy, holds, rules }) =>
-    rules
-      .filter((rule) => holds && rule.holds)
-      .flatMap(({ rule, gates }) =>
-        gates
-          .filter((gate) => gate.holds !== true && gate.changesAt !== undefined)
-          .map(({ gate }) => `${policyName(policy)}, rule ${rule}, gate ${gate}`),
-      ),
+  return heldRules(trace).flatMap(({ policy, rule: { rule, gates } }) =>
+    gates
+      .filter((gate) => gate.holds !== true && gate.changesAt !== undefined)
+      .map(({ gate }) => `${policyName(policy)}, rule ${rule}, gate ${gate}`),
   );
 }
 

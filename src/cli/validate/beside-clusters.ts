@@ -1,10 +1,10 @@
 /** Finds policies and rollouts that select none of the Clusters beside them. */
 
 import type { LoadedFiles, SourceObject } from "../files/load.ts";
-import { clusterProblems } from "../fleet/cluster-files.ts";
+import { clusterProblems, isPlace } from "../fleet/cluster-files.ts";
 import { emptySelections, placesIn } from "../fleet/empty-selections.ts";
 import { Fleet, type FleetOptions } from "../fleet/fleet.ts";
-import { isCluster, isNamespace } from "../fleet/kinds.ts";
+import { isCluster } from "../fleet/kinds.ts";
 import type { Beside } from "./beside-rollouts.ts";
 
 type Given = Pick<LoadedFiles, "kustomizations"> & FleetOptions;
@@ -15,7 +15,7 @@ export function besideClusters(
   sound: readonly SourceObject[],
   { kustomizations = [], ...options }: Given,
 ): readonly Beside[] {
-  const placed = sources.filter(({ object }) => isCluster(object) || isNamespace(object));
+  const placed = sources.filter(({ object }) => isPlace(object));
   if (!placed.some(({ object }) => isCluster(object))) return [];
   if (clusterProblems(placed, kustomizations).size > 0) return [];
   const places = placesIn(

@@ -75,7 +75,10 @@ function noun(type: string): string {
 
 /** The suggestion as the end of a message; "" if no word is near. */
 export function didYouMean(word: string, words: readonly string[]): string {
-  const meant = nearest(word, words);
+  return suggested(nearest(word, words));
+}
+
+export function suggested(meant: string | undefined): string {
   return meant === undefined ? "" : `; did you mean ${JSON.stringify(meant)}?`;
 }
 

@@ -3,11 +3,9 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { Ajv } from "ajv";
-import { folder, type Outcome, outputSchema } from "../program.ts";
-import { hookpolicy } from "../resident.ts";
+import { outputSchema } from "../program.ts";
+import { NOW, policy, run } from "./explained.ts";
 
-const NOW = "2026-11-21T12:00:00Z";
-const NAMESPACE = { apiVersion: "v1", kind: "Namespace", metadata: { name: "team-a" } };
 const TOPOLOGY = { topology: { classRef: { name: "lab" }, version: "v1.35.0" } };
 
 function cluster(meta: object = {}, spec: object = TOPOLOGY): object {
@@ -26,21 +24,6 @@ const rule = (name: string, admission: string, until: object, hooks = ["BeforeCl
   admission,
   until: [until],
 });
-
-function policy(name: string, rules: readonly object[], over: object = {}): object {
-  const metadata = { namespace: "team-a", name };
-  return { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookPolicy", metadata, spec: { rules, ...over } };
-}
-
-async function run(
-  t: test.TestContext,
-  objects: readonly object[],
-  ...args: readonly string[]
-): Promise<Outcome> {
-  const text = [NAMESPACE, ...objects].map((object) => JSON.stringify(object)).join("\n---\n");
-  const cwd = await folder(t, { "fleet.yaml": text });
-  return await hookpolicy(["explain", "team-a/prod-1", "-f", "fleet.yaml", "--at", NOW, ...args], { cwd });
-}
 
 interface Operation {
   readonly hook: string;
