@@ -22,7 +22,11 @@ export interface PolicyFindings {
 /** `old`: the version that the update would replace. */
 export function checkPolicy(policy: Policy, old: Policy | undefined, served: ServedHooks): PolicyFindings {
   const schemaErrors = specErrors(policy);
-  const { errors, warnings } = checkRules(rulesOf(policy), schemaErrors, { served, max: ENOUGH_ERRORS });
+  const { errors, warnings } = checkRules(rulesOf(policy), schemaErrors, {
+    served,
+    max: ENOUGH_ERRORS,
+    mode: policy.spec.mode,
+  });
   const known =
     old === undefined || errors.length === 0 ? [] : checkRules(rulesOf(old), specErrors(old)).errors;
   return findings(policy, schemaErrors, ratchet(errors, known), [

@@ -99,8 +99,9 @@ export function effective(evidence: Evidence, { fleet, gated }: CoverageSurvey):
 function untilForgotten(policy: FleetPolicy): readonly Problem[] {
   const { compiled, object } = policy;
   if (compiled.errors.length > 0) return [];
-  const { rules } = object.spec;
-  const { left } = acceptWarnings(object.metadata.annotations, rules, checkRules(rules, []).warnings);
+  const { rules, mode } = object.spec;
+  const { warnings } = checkRules(rules, [], { mode });
+  const { left } = acceptWarnings(object.metadata.annotations, rules, warnings);
   return left
     .filter(({ id }) => id === UNTIL_MISSING)
     .map(({ path, message }) => ({ detail: nameOf(policy), remedy: `${path} ${message}` }));

@@ -198,9 +198,9 @@ function checkSpec(
   schemaErrors: readonly FieldError[],
   { served, now }: ValidationOptions,
 ): Semantics {
-  const given: unknown = fieldsOf(spec)["rules"];
+  const { rules: given, mode } = fieldsOf(spec);
   const rules: readonly RuleSpec[] = Array.isArray(given) ? given : [];
-  const { errors, warnings } = checkRules(rules, schemaErrors, { served });
+  const { errors, warnings } = checkRules(rules, schemaErrors, { served, mode });
   const all = [...schemaErrors, ...errors];
   if (all.length > 0) return { errors: all, warnings };
   return {

@@ -17,37 +17,43 @@ export function contradictions(rule: RuleSpec, path: string): readonly FieldErro
 export const UNTIL_MISSING = "until-missing";
 
 /**
- * Rules whose authors have probably forgotten `until`: they have fields for what a rule holds, or stand beside a rule that holds.
- * A policy of which no rule holds observes, and means to.
+ * Rules whose authors have probably forgotten `until`: they have fields for what a rule holds, or name only hooks that can be
+ * held. A policy in mode Audit of which no rule holds observes, and means to.
  */
-export function untilMissing(rules: readonly RuleSpec[]): FieldError[] {
+export function untilMissing(rules: readonly RuleSpec[], mode?: unknown): FieldError[] {
   const holding = rules.find(({ until }) => until !== undefined)?.name;
-  return rules.flatMap((rule, index) => onlyObserves(rule, `spec.rules[${index}]`, holding));
+  const meansToObserve = holding === undefined && mode === "Audit";
+  return rules.flatMap((rule, index) => {
+    const found = onlyObserves(rule, holding, meansToObserve);
+    if (found === undefined) return [];
+    return [{ path: `spec.rules[${index}].${found.field}`, id: UNTIL_MISSING, message: found.message }];
+  });
 }
 
 function onlyObserves(
   { hooks, until, message, retryAfterSeconds }: RuleSpec,
-  path: string,
   holding: string | undefined,
-): FieldError[] {
-  const waits = hooks.some((hook) => CATALOG[hook].blocksSince !== undefined);
-  if (until !== undefined || !waits) return [];
-  const told = (field: string, text: string): FieldError[] => [
-    { path: `${path}.${field}`, id: UNTIL_MISSING, message: text },
-  ];
-  const field = message === undefined ? "retryAfterSeconds" : "message";
-  if ((message ?? retryAfterSeconds) !== undefined)
-    return told(
+  meansToObserve: boolean,
+): { readonly field: keyof RuleSpec; readonly message: string } | undefined {
+  const waiting = hooks.filter((hook) => CATALOG[hook].blocksSince !== undefined);
+  if (until !== undefined || waiting.length === 0) return undefined;
+  if ((message ?? retryAfterSeconds) !== undefined) {
+    const field = message === undefined ? "retryAfterSeconds" : "message";
+    return {
       field,
-      `has no effect, because the rule has no until: it only observes, and holds nothing. Add until, or remove ${field}`,
-    );
+      message: `has no effect, because the rule has no until: it only observes, and holds nothing. Add until, or remove ${field}`,
+    };
+  }
   // A hook that nothing can hold says that the rule means to observe.
-  const meansToHold = hooks.every((hook) => CATALOG[hook].blocksSince !== undefined);
-  if (holding === undefined || !meansToHold) return [];
-  return told(
-    "hooks",
-    `the rule has no until, unlike rule ${JSON.stringify(holding)}: it only observes, and holds nothing. Add until, or make it a policy of its own`,
-  );
+  if (meansToObserve || waiting.length < hooks.length) return undefined;
+  const [than, remedy] =
+    holding === undefined
+      ? ["", "make the mode Audit, if it is to observe"]
+      : [`, unlike rule ${JSON.stringify(holding)}`, "make it a policy of its own in mode Audit"];
+  return {
+    field: "hooks",
+    message: `the rule has no until${than}: it only observes, and holds nothing. Add until, or ${remedy}`,
+  };
 }
 
 function unmeetable({ gate, path }: PlacedGate): FieldError[] {

@@ -29,6 +29,11 @@ export const ENOUGH_ERRORS = 4;
 /** Limit for all patterns of a policy: compiled, they take about 100 bytes per unit of weight. */
 const MAX_PATTERN_WEIGHT = 8000;
 
+export interface RuleChecks extends Pick<Together, "served" | "max"> {
+  /** `spec.mode`, which may be invalid. */
+  readonly mode?: unknown;
+}
+
 /**
  * Checks only what fits the schema: `schemaErrors` are those of validatePolicy(). `served` is absent for any version of
  * Cluster API.
@@ -36,12 +41,12 @@ const MAX_PATTERN_WEIGHT = 8000;
 export function checkRules(
   rules: readonly RuleSpec[],
   schemaErrors: readonly FieldError[],
-  { served, max }: Pick<Together, "served" | "max"> = {},
+  { served, max, mode }: RuleChecks = {},
 ): Semantics {
   const sound = soundRules(rules, schemaErrors);
   const together = { path: "spec.rules", rules: sound, remedy: "split the policy", served, max };
   const { errors, warnings } = checkTogether(together);
-  return { errors, warnings: [...warnings, ...(schemaErrors.length > 0 ? [] : untilMissing(rules))] };
+  return { errors, warnings: [...warnings, ...(schemaErrors.length > 0 ? [] : untilMissing(rules, mode))] };
 }
 
 /** Whether nothing at the path, around it or below it is wrong. */

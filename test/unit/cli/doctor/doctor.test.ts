@@ -213,7 +213,7 @@ describe("protected", () => {
     return { ...object, metadata: { namespace: "team-a", name, uid: name, annotations, ...more } };
   };
   const inAnHour = new Date(Date.now() + 3_600_000).toISOString();
-  const nothing = { ...policy({ rules: [{ name: "r", hooks: ["BeforeClusterDelete"] }] }) };
+  const nothing = { ...policy({ rules: [{ name: "r", hooks: ["AfterControlPlaneInitialized"] }] }) };
   const policies =
     (...list: RawObject[]) =>
     (): Partial<Evidence> => ({ policies: found(list) });

@@ -83,11 +83,17 @@ test("a rule without until that has a text for what it holds holds nothing", () 
     told({ retryAfterSeconds: 60 }).join("\n"),
     /^spec\.rules\[0\]\.retryAfterSeconds until-missing: /,
   );
-  assert.deepEqual(told({}), []);
+  const alone =
+    "spec.rules[0].hooks until-missing: the rule has no until: it only observes, and holds nothing. Add until, or make the mode Audit, if it is to observe";
+  assert.deepEqual(told({}), [alone]);
+  assert.equal(untilMissing([observing], "Enforce").length, 1);
+  assert.deepEqual(untilMissing([observing], "Audit"), []);
   assert.deepEqual(told({ message: "ask", hooks: ["AfterControlPlaneInitialized"] }), []);
   const both: HookName[] = ["BeforeClusterCreate", "AfterControlPlaneInitialized"];
   assert.deepEqual(told({ hooks: both }, rule({ name: "holds", until: [wait("2h")] })), []);
   assert.deepEqual(told({}, rule({ name: "holds", until: [wait("2h")] })), [
-    'spec.rules[0].hooks until-missing: the rule has no until, unlike rule "holds": it only observes, and holds nothing. Add until, or make it a policy of its own',
+    'spec.rules[0].hooks until-missing: the rule has no until, unlike rule "holds": it only observes, and holds nothing. Add until, or make it a policy of its own in mode Audit',
   ]);
+  const audited = untilMissing([observing, rule({ name: "holds", until: [wait("2h")] })], "Audit");
+  assert.equal(audited.length, 1, "in Audit beside a rule that will hold");
 });

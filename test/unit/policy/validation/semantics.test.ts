@@ -204,7 +204,7 @@ describe("a rule is suspicious", () => {
     test(name, () => {
       const { until: _, ...observe } = rule(over);
       const spec = over.until === undefined ? observe : rule(over);
-      assert.deepEqual(checkRules([spec], []), { errors: [], warnings: [] });
+      assert.deepEqual(checkRules([spec], [], { mode: "Audit" }), { errors: [], warnings: [] });
     });
   }
 });
