@@ -1,11 +1,10 @@
 /** Warns of everything that keeps a HookOverride from having an effect. It is for emergencies, so it is never refused. */
 
 import type { HookOverride, PolicyRefSpec } from "../api/hook-policy.ts";
-import type { Cluster } from "../api/meta.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import { compileOverride, covers, type Override } from "../policy/override.ts";
+import { missingTargets } from "../policy/override-targets.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
-import { policyName } from "../policy/policy-ref.ts";
 import type { FieldError } from "../policy/validation/schema.ts";
 import type { AdmissionWorld } from "./review-world.ts";
 
@@ -13,7 +12,7 @@ export interface OverrideFindings {
   readonly warnings: readonly FieldError[];
   /** Absent: the override is invalid, and there are no further checks. */
   readonly override?: Override;
-  readonly policyRefs?: readonly PolicyRefSpec[];
+  readonly policyRefs?: PolicyRefSpec[];
 }
 
 /** Cluster API reconciles a waiting Cluster at least this often if no answer says when. */
@@ -44,8 +43,14 @@ export function surroundOverride(
   const cluster = world.cluster(override.clusterRef.namespace, override.clusterRef.name);
   return [
     ...warnings,
-    ...missingCluster(override, cluster),
-    ...missingPolicies(policyRefs, world),
+    ...missingTargets(
+      { clusterRef: override.clusterRef, policyRefs },
+      {
+        cluster: () => cluster,
+        has: ({ kind, namespace, name }) =>
+          kind === "HookRollout" || world.policy(kind, namespace, name) !== undefined,
+      },
+    ),
     ...lifetime(override, cluster === undefined ? [] : world.policiesOf(cluster), now),
   ];
 }
@@ -61,25 +66,6 @@ function unservedHooks({ spec }: HookOverride, { blocking, capiVersion }: Served
     if (blocking.has(hook)) return [];
     const message = `Cluster API ${capiVersion} does not wait for ${hook} (--capi-version), so that there is nothing to override`;
     return [{ path: `spec.hooks[${index}]`, message }];
-  });
-}
-
-function missingCluster({ clusterRef }: Override, cluster: Cluster | undefined): FieldError[] {
-  const { namespace, name, uid } = clusterRef;
-  if (cluster === undefined) {
-    return [{ path: "spec.clusterRef", message: `there is no Cluster ${namespace}/${name}` }];
-  }
-  if (uid === undefined || uid === cluster.metadata.uid) return [];
-  // Does not name the uid: a user who may write overrides may not be allowed to read Clusters.
-  const message = `Cluster ${namespace}/${name} has another uid: the override has no effect on it`;
-  return [{ path: "spec.clusterRef.uid", message }];
-}
-
-function missingPolicies(policyRefs: readonly PolicyRefSpec[], world: AdmissionWorld): FieldError[] {
-  return policyRefs.flatMap((ref, index) => {
-    const { kind, namespace, name } = ref;
-    if (kind === "HookRollout" || world.policy(kind, namespace, name) !== undefined) return [];
-    return [{ path: `spec.policyRefs[${index}]`, message: `there is no ${policyName(ref)}` }];
   });
 }
 

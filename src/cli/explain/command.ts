@@ -11,7 +11,7 @@ import { clusterIn, type ClusterName, fleetOf } from "../fleet/live-cluster.ts";
 import { readAllObjects } from "../fleet/object-files.ts";
 import { shellQuote } from "../../policy/message.ts";
 import { terminalOf } from "../terminal/terminal.ts";
-import { stdout } from "../terminal/output.ts";
+import { stderr, stdout } from "../terminal/output.ts";
 
 const FORMATS = ["text", "json"] as const;
 
@@ -133,6 +133,8 @@ function wishOf({ hook, admission: request, at, toVersion, fromVersion }: Flags)
 
 async function explainLive(name: ClusterName, flags: Flags, options: Options): Promise<Explanation> {
   const { withApiServer } = await import("../fleet/live-fleet.ts");
+  const { idleOverrides } = await import("../fleet/idle-overrides.ts");
+  stderr.lines(idleOverrides(objects, name, { now, ...options }).map((line) => `warning: ${line}`));
   const { explain } = await import("./explanation.ts");
   const { readExplainable } = await import("./live-explanation.ts");
   const read = await reading(() =>

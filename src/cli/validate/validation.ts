@@ -8,8 +8,8 @@ import { notEnforceable } from "../../policy/compile.ts";
 import type { ServedHooks } from "../../api/hook-catalog.ts";
 import { found } from "../../policy/validation/field-message.ts";
 import { acceptWarnings } from "../../policy/validation/accepted.ts";
-import { compileOverride } from "../../policy/override.ts";
 import type { Progress } from "../terminal/progress-line.ts";
+import { lifetimeProblems } from "../fleet/idle-overrides.ts";
 import { SpecMemo } from "./spec-memo.ts";
 import { type FieldError, validatePolicy } from "../../policy/validation/schema.ts";
 import { sizeErrors } from "../../policy/validation/spec-size.ts";
@@ -36,6 +36,7 @@ import { namespaceFindings } from "./namespace-field.ts";
 import { metadataErrors, statusErrors } from "./object-fields.ts";
 import { stepsOf, valueAt } from "./value-at.ts";
 import { besideClusters } from "./beside-clusters.ts";
+import { besideOverrides } from "./beside-overrides.ts";
 import { besideRollouts } from "./beside-rollouts.ts";
 import { besideWindows } from "./beside-windows.ts";
 
@@ -86,6 +87,7 @@ export function validateObjects(sources: readonly SourceObject[], options: Valid
     ...besideRollouts(sound),
     ...besideWindows(sound, options.now),
     ...besideClusters(sources, sound, options),
+    ...besideOverrides(sources, sound, options.now),
   ];
   const beside = Map.groupBy(besides, ({ source }) => source);
   const count = (is: Judgement["is"]): number => judged.filter((each) => each.is === is).length;
@@ -214,19 +216,10 @@ function checkSpec(
   };
 }
 
-/** An override's effect also depends on its creation time and on a flag of the operator. */
-function checkOverride(object: RawObject, { maxOverrideMs, now }: ValidationOptions): Semantics {
+function checkOverride(object: RawObject, options: ValidationOptions): Semantics {
   const errors = validatePolicy("HookOverride", object);
   if (errors.length > 0) return { errors, warnings: [] };
-  const { problem, expiresAt } = compileOverride(viewOverride(object, now), maxOverrideMs);
-  const path = "spec.expiresAt";
-  if (expiresAt <= now)
-    return {
-      errors,
-      warnings: [{ path, id: "override-expired", message: "has passed: the override has no effect" }],
-    };
-  const id = "override-without-effect";
-  return { errors, warnings: problem === undefined ? [] : [{ path, id, message: problem.message }] };
+  return { errors, warnings: lifetimeProblems(viewOverride(object, options.now), options) };
 }
 
 function finding(source: SourceObject, severity: Finding["severity"], error: FieldError): Finding {

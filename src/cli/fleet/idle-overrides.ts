@@ -1,0 +1,102 @@
+/** Finds what keeps the HookOverrides of files from having an effect. */
+
+import type { HookOverride, PolicyRefSpec } from "../../api/hook-policy.ts";
+import { compileOverride } from "../../policy/override.ts";
+import { CLUSTER_REF, missingTargets, type Targets, UID } from "../../policy/override-targets.ts";
+import { policyName } from "../../policy/policy-ref.ts";
+import { didYouMean } from "../../policy/validation/field-message.ts";
+import type { FieldError } from "../../policy/validation/schema.ts";
+import { NAMES_NOTHING } from "../../policy/validation/accepted.ts";
+import { fieldsOf, textOf } from "../../lib/fields.ts";
+import { isCluster, ownKind, policyKind, type RawObject, viewOverride } from "./kinds.ts";
+import type { ClusterName } from "./live-cluster.ts";
+
+/** What overrides can name, by name. */
+interface Known {
+  readonly clusters: ReadonlyMap<string, { readonly metadata: { readonly uid?: string } }>;
+  readonly holders: ReadonlySet<string>;
+}
+
+export function knownTo(objects: readonly RawObject[]): Known {
+  const clusters = objects.filter(isCluster).map((object) => {
+    const { namespace, name, uid } = fieldsOf(object["metadata"]);
+    return [
+      `${textOf(namespace) || "default"}/${textOf(name)}`,
+      { metadata: typeof uid === "string" ? { uid } : {} },
+    ] as const;
+  });
+  return { clusters: new Map(clusters), holders: new Set(objects.flatMap(holderIn)) };
+}
+
+function holderIn(object: RawObject): readonly string[] {
+  const { namespace, name } = fieldsOf(object["metadata"]);
+  const kind = ownKind(object) === "HookRollout" ? "HookRollout" : policyKind(object);
+  if (kind === undefined) return [];
+  const place = kind === "HookPolicy" ? { namespace: textOf(namespace) || "default" } : {};
+  return [policyName({ kind, name: textOf(name), ...place })];
+}
+
+/** Says nothing about Clusters if there are none, and nothing about policies and rollouts if there are none. */
+export function namesNothing({ spec }: HookOverride, { clusters, holders }: Known): readonly FieldError[] {
+  const anyCluster = { metadata: spec.clusterRef.uid === undefined ? {} : { uid: spec.clusterRef.uid } };
+  const targets: Targets = {
+    cluster: (namespace, name) => {
+      if (clusters.size === 0) return anyCluster;
+      const found = clusters.get(`${namespace}/${name}`);
+      // A Cluster in Git has no uid.
+      return found?.metadata.uid === undefined ? found && anyCluster : found;
+    },
+    has: (ref) => holders.size === 0 || holders.has(policyName(ref)),
+  };
+  return missingTargets(spec, targets).map(({ path, message }) => ({
+    path,
+    id: NAMES_NOTHING,
+    message: path === UID ? message : `${message} in the files${meant(path, spec, { clusters, holders })}`,
+  }));
+}
+
+function meant(path: string, { clusterRef, policyRefs = [] }: HookOverride["spec"], known: Known): string {
+  if (path === CLUSTER_REF)
+    return didYouMean(`${clusterRef.namespace}/${clusterRef.name}`, [...known.clusters.keys()]);
+  const ref: PolicyRefSpec | undefined = policyRefs[Number(/\[(\d+)\]$/.exec(path)?.[1])];
+  return ref === undefined ? "" : didYouMean(policyName(ref), [...known.holders]);
+}
+
+interface Lifetime {
+  readonly maxOverrideMs: number;
+  readonly now: Date;
+}
+
+/** Why overrides of the Cluster, or of one that does not exist, have no effect. */
+export function idleOverrides(
+  objects: readonly RawObject[],
+  { namespace, name }: ClusterName,
+  lifetime: Lifetime,
+): readonly string[] {
+  const known = knownTo(objects);
+  return objects
+    .filter((object) => ownKind(object) === "HookOverride")
+    .map((object) => viewOverride(object, lifetime.now))
+    .flatMap((override) => {
+      const { problem, clusterRef } = compileOverride(override, lifetime.maxOverrideMs);
+      const place = `${clusterRef.namespace}/${clusterRef.name}`;
+      if (place !== `${namespace}/${name}` && known.clusters.has(place)) return [];
+      const named = problem?.reason === "InvalidSpec" ? [] : namesNothing(override, known);
+      return [...lifetimeProblems(override, lifetime), ...named].map(
+        ({ path, message }) => `HookOverride ${override.metadata.name}: ${path}: ${message}`,
+      );
+    });
+}
+
+/** For an override that fits the schema. Its effect also depends on its creation and on a flag of the operator. */
+export function lifetimeProblems(
+  override: HookOverride,
+  { maxOverrideMs, now }: Lifetime,
+): readonly FieldError[] {
+  const { problem, expiresAt } = compileOverride(override, maxOverrideMs);
+  const path = "spec.expiresAt";
+  if (problem?.reason === "InvalidSpec") return [{ path: "spec", message: problem.message }];
+  if (expiresAt <= now)
+    return [{ path, id: "override-expired", message: "has passed: the override has no effect" }];
+  return problem === undefined ? [] : [{ path, id: "override-without-effect", message: problem.message }];
+}
