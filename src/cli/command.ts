@@ -38,7 +38,7 @@ export function choice(flags: string, description: string, values: readonly stri
   return new Option(flags, description).default(standard).choices(values).argParser(oneOf(values));
 }
 
-function oneOf<T extends string>(values: readonly T[]): (text: string) => T {
+export function oneOf<T extends string>(values: readonly T[]): (text: string) => T {
   return (text) => {
     const value = values.find((each) => each === text);
     if (value !== undefined) return value;
@@ -72,12 +72,17 @@ export function collect(value: string, before: readonly string[] = []): readonly
   return [...before, value];
 }
 
-/** As in the windows of policies, a date means its first instant; without an offset, on the clock of this machine. */
+/** For the help of options that take an instant. */
+export const INSTANTS =
+  "a date or time of this machine's time zone, or a time with its offset, such as 2026-12-24T18:00Z";
+
+/** As in the windows of policies, a date means its first instant; seconds may be left out with an offset, too. */
 export function instant(text: string): Date {
-  const ms = parseMoment(text, Intl.DateTimeFormat().resolvedOptions().timeZone);
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+  const ms = parseMoment(text.replace(/(T\d\d:\d\d)(?=Z$|[+-]\d\d:\d\d$)/, "$1:00"), timeZone);
   if (ms !== undefined) return new Date(ms);
   throw new InvalidArgumentError(
-    "Allowed: a date or a time, such as 2026-11-21, 2026-11-21T12:00 or 2026-11-21T12:00:00Z",
+    `Allowed: a date or a time of this machine's zone, ${timeZone}, such as 2026-11-21 or 2026-11-21T12:00, or a time with its offset, such as 2026-11-21T12:00Z or 2026-11-21T12:00+01:00`,
   );
 }
 

@@ -1,7 +1,16 @@
 /** `hookpolicy explain`: why a Cluster is held or may proceed, and how to release it. */
 
 import { type Command, Option } from "commander";
-import { addExamples, choice, collect, hookOption, instant, programName, version } from "../command.ts";
+import {
+  addExamples,
+  choice,
+  collect,
+  hookOption,
+  instant,
+  INSTANTS,
+  programName,
+  version,
+} from "../command.ts";
 import { REQUESTS, type RequestName } from "../fleet/request-names.ts";
 import type { ExplainWish, Explanation } from "./explanation.ts";
 import { type Options, parseOptions, UsageError } from "../../operator/options.ts";
@@ -54,7 +63,7 @@ export function addExplain(program: Command): void {
         .choices(REQUESTS)
         .conflicts("hook"),
     )
-    .option("--at <time>", "as if it were this time; default: now", instant)
+    .option("--at <time>", `as if it were this time: ${INSTANTS}; default: now`, instant)
     .option(
       "-f, --filename <path>",
       "files, folders and patterns instead of the API server; - is standard input; repeatable",
@@ -124,6 +133,8 @@ async function explainFiles(name: ClusterName, flags: Flags, options: Options): 
   const objects = sources.map(({ object }) => object);
   const fleet = await fleetOf(objects, { now, options });
   const cluster = clusterIn(fleet, name);
+  const { idleOverrides } = await import("../fleet/idle-overrides.ts");
+  stderr.lines(idleOverrides(objects, name, { now, ...options }).map((line) => `warning: ${line}`));
   return explain(fleet, { ...wishOf(flags), cluster, now, unread: [], live: false });
 }
 
@@ -133,8 +144,6 @@ function wishOf({ hook, admission: request, at, toVersion, fromVersion }: Flags)
 
 async function explainLive(name: ClusterName, flags: Flags, options: Options): Promise<Explanation> {
   const { withApiServer } = await import("../fleet/live-fleet.ts");
-  const { idleOverrides } = await import("../fleet/idle-overrides.ts");
-  stderr.lines(idleOverrides(objects, name, { now, ...options }).map((line) => `warning: ${line}`));
   const { explain } = await import("./explanation.ts");
   const { readExplainable } = await import("./live-explanation.ts");
   const read = await reading(() =>

@@ -10,6 +10,7 @@ import {
   FAILED,
   hookName,
   instant,
+  INSTANTS,
   USAGE,
   version,
 } from "../command.ts";
@@ -76,9 +77,13 @@ export function addSimulate(program: Command): void {
       LIVE,
     )
     .option("--prune", "policies and rollouts that are not among the applied objects are deleted")
-    .option("--at <time>", "the instant of the calls; default: now", instant)
-    .option("--from <time>", "the beginning of a time to look at, instead of an instant", instant)
-    .option("--to <time>", "its end", instant)
+    .option("--at <time>", `the instant of the calls: ${INSTANTS}; default: now`, instant)
+    .option(
+      "--to <time>",
+      "compare until then, not only one instant, so that windows open and close",
+      instant,
+    )
+    .option("--from <time>", "with --to: the beginning; default: now", instant)
     .option("--hook <name>", "only this hook; may be repeated", addHook)
     .option(
       "--to-version <version>",

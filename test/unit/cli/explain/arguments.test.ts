@@ -51,6 +51,8 @@ test("--at takes dates and times as windows do, on the clock of this machine", a
     ["2026-12-24", "2026-12-24T00:00"],
     ["2026-12-24T18:00", "2026-12-24T18:00"],
     ["2026-12-24T18:00:00+01:00", "2026-12-24T17:00:00Z"],
+    ["2026-12-24T18:00+01:00", "2026-12-24T17:00:00Z"],
+    ["2026-12-24T18:00Z", "2026-12-24T18:00:00Z"],
   ] as const) {
     const { stdout } = await hookpolicy([...args, "--at", at], { cwd });
     assert.equal(new Date(JSON.parse(stdout).at).getTime(), new Date(time).getTime(), at);
