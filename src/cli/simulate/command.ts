@@ -49,8 +49,8 @@ interface Flags extends ConnectionFlags {
 }
 
 const EXAMPLES = `\
-  # What would the policies of this branch change in the current cluster?
-  hookpolicy simulate -f policies/
+  # What would the policies of this branch change in the current cluster, now and until then?
+  hookpolicy simulate -f policies/ --to 2026-12-01
 
   # In a pull request: the branch, against the folder of main with its Clusters
   hookpolicy simulate -f policies/ --prune --against ../main --from 2026-11-23 --to 2026-11-30 -o markdown --fail-on newly-allowed
@@ -173,10 +173,13 @@ function timesOf({ at, from, to }: Flags): Times {
   if (at !== undefined && (from !== undefined || to !== undefined)) {
     throw new UsageError("--at is an instant, --from and --to are a time: one or the other");
   }
-  if ((from === undefined) !== (to === undefined)) throw new UsageError("--from and --to belong together");
-  if (from === undefined || to === undefined) return { from: at ?? new Date() };
-  if (from >= to) throw new UsageError("--from must be before --to");
-  return { from, to };
+  if (to === undefined) {
+    if (from !== undefined) throw new UsageError("--from needs --to");
+    return { from: at ?? new Date() };
+  }
+  const begin = from ?? new Date();
+  if (begin >= to) throw new UsageError(`${from === undefined ? "now" : "--from"} must be before --to`);
+  return { from: begin, to };
 }
 
 async function readPresent(flags: Flags, applied: readonly RawObject[]): Promise<Present> {

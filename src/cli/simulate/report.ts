@@ -4,7 +4,7 @@ import { isFields } from "../../lib/fields.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { durationText } from "../../policy/duration.ts";
-import { timestamp } from "../../policy/instant.ts";
+import { after, timestamp } from "../../policy/instant.ts";
 import type { Colour } from "../terminal/colour.ts";
 import { markdownParts, markdownTable, markdownText } from "../terminal/markdown.ts";
 import type { Answer, AnswerRule } from "./answer.ts";
@@ -44,7 +44,7 @@ export function simulationLines(
     simulation.specs.flatMap((spec) => specLines(spec).flatMap((line) => fitting([line], "      "))),
     ...groups.map((group) => fitting(groupLines(group, times, colour), " ".repeat(12))),
     hookTable(simulation),
-    fitting([...totals(simulation, times), ...leftOut(groups)], "  "),
+    fitting([...totals(simulation, times), ...leftOut(groups), ...instantNote(simulation, times)], "  "),
   ]);
 }
 
@@ -170,7 +170,7 @@ function named(clusters: readonly string[]): string {
 }
 
 function when({ from, seconds }: Change): string {
-  return `${timestamp(from)}, ${durationText(seconds * 1000)}`;
+  return `${timestamp(from)}, ${durationText(seconds * 1000)} in all`;
 }
 
 export function totals(simulation: Simulation, { from, to }: Times): readonly [string, string] {
@@ -188,10 +188,20 @@ export function totals(simulation: Simulation, { from, to }: Times): readonly [s
   ];
 }
 
+const WEEK = 7 * 24 * 3_600_000;
+
+/** That windows can make a difference at other times. */
+function instantNote({ windowed }: Simulation, { from, to }: Times): string[] {
+  if (to !== undefined || windowed.length === 0) return [];
+  const who = windowed.length === 1 ? `${windowed[0]} has` : `${windowed.length} policies have`;
+  const span = `--from ${timestamp(from)} --to ${timestamp(after(from, WEEK))}`;
+  return [`only this instant was compared, and ${who} windows: add ${span} to compare a week`];
+}
+
 export function simulationMarkdown(simulation: Simulation, times: Times): string {
   const groups = groupsOf(simulation);
   const [counts, blocked] = totals(simulation, times);
-  const more = leftOut(groups).map((line) => `${line}\n\n`);
+  const more = [...leftOut(groups), ...instantNote(simulation, times)].map((line) => `${line}\n\n`);
   const head = `### HookPolicy simulation\n\n${counts}\n\n${blocked}\n${more.length > 0 ? `\n${more.join("").trimEnd()}\n` : ""}`;
   const specs = specRows(simulation.specs);
   const objects =
@@ -239,6 +249,7 @@ export function simulationJson(simulation: Simulation, { from, to }: Times): obj
     specs,
     selectsNothing,
     notEvaluable: _,
+    windowed: _windowed,
     skippingMinor: _skipping,
     ...counted
   } = simulation;

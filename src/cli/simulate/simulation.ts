@@ -5,10 +5,10 @@ import type { HookName } from "../../api/runtime-hooks.ts";
 import { comingFrom, expectedCall, skipsMinor } from "../../operations/call.ts";
 import { type PendingOperation, newOperation } from "../../operations/operation.ts";
 import { matches } from "../../policy/decide.ts";
-import type { CompiledPolicy } from "../../policy/policy.ts";
+import { type CompiledPolicy, windowsOf } from "../../policy/policy.ts";
 import { editOf, forgetEdited } from "../../operations/timers.ts";
 import { clusterKey } from "../../policy/cluster.ts";
-import type { Fleet } from "../fleet/fleet.ts";
+import type { Fleet, FleetPolicy } from "../fleet/fleet.ts";
 import { changedPolicies, type FleetPair, type PolicyEdit } from "./changed-fleet.ts";
 import { lookAt, type OperationInputs } from "../../operations/timeline.ts";
 import { type Answer, keyOf } from "./answer.ts";
@@ -42,6 +42,8 @@ export interface Simulation extends RequestChanges {
   /** As in FleetPair. */
   readonly selectsNothing: readonly string[];
   readonly notEvaluable: readonly NotEvaluableRule[];
+  /** The policies of either side with windows. */
+  readonly windowed: readonly string[];
   /** The number of simulated calls that Cluster API never makes, because they skip a minor version. */
   readonly skippingMinor: number;
   readonly clusters: number;
@@ -94,6 +96,7 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
     selectsNothing: pair.selectsNothing,
     changes: [...changes, ...atAdmission],
     notEvaluable: [...notEvaluable.values()],
+    windowed: windowedIn([...pair.before.policies, ...pair.after.policies]),
     skippingMinor,
     clusters: clusters.length,
     skipped: all.length - clusters.length,
@@ -103,6 +106,11 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
     blockedAfter,
     ...requests,
   };
+}
+
+function windowedIn(policies: readonly FleetPolicy[]): readonly string[] {
+  const found = policies.filter(({ compiled }) => windowsOf(compiled).length > 0);
+  return [...new Set(found.map(({ compiled }) => policyName(compiled.ref)))];
 }
 
 /** The holds of rollouts at the beginning. */

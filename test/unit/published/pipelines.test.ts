@@ -209,5 +209,34 @@ for (const [name, check] of [
       assert.equal((await check(cwd, { ...given, tests: "" })).code, 1);
       assert.equal((await check(cwd, { ...given, tests: "", "fail-on": "never" })).code, 0);
     });
+
+    test("simulates the coming week unless it is told a time", async (t) => {
+      const cwd = await checkout(t);
+      await rename(join(cwd, "bin/hookpolicy"), join(cwd, "bin/real"));
+      // Prints what simulate is asked.
+      await writeFile(
+        join(cwd, "bin/hookpolicy"),
+        '#!/bin/sh\n[ $1 = simulate ] && echo "$@" || exec real "$@"\n',
+        { mode: 0o755 },
+      );
+      const { code, output } = await check(cwd, { against: "main.yaml" });
+      assert.equal(code, 0, output);
+      const [, to = ""] = / --to (\S+Z) .* -f policies\/$/m.exec(output) ?? [];
+      const days = Math.round((new Date(to).getTime() - Date.now()) / 86_400_000);
+      assert.equal(days, 7, output);
+      const from = await check(cwd, { against: "main.yaml", from: "2026-11-23T00:00:00Z" });
+      assert.match(from.output, / -f policies\/ --from 2026-11-23T00:00:00Z$/m);
+    });
+
+    test("fails for a warning, unless it is told otherwise", async (t) => {
+      const cwd = await checkout(t);
+      const file = join(cwd, "policies/protect-production.yaml");
+      const watch = "    - { name: watch, hooks: [BeforeClusterDelete] }\n";
+      await writeFile(file, (await readFile(file, "utf8")) + watch);
+      const { code, output } = await check(cwd, { tests: "" });
+      assert.equal(code, 1, output);
+      assert.match(output, /until-missing/);
+      assert.equal((await check(cwd, { tests: "", strict: "false" })).code, 0);
+    });
   });
 }

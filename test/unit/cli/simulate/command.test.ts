@@ -92,8 +92,27 @@ BeforeClusterDelete    0               0               2                0
 
 2 newly blocked, 2 newly allowed, 2 changed reason, 0 unknown: 18 operations of 2 Clusters at 2026-11-21T12:00:00Z; 1 skipped, for which Cluster API calls no hook
 blocked at 2026-11-21T12:00:00Z: 4 before, 4 after
+only this instant was compared, and HookPolicy team-a/nights has windows: add --from 2026-11-21T12:00:00Z --to 2026-11-28T12:00:00Z to compare a week
 `,
   );
+});
+
+test("one instant is told to be one where windows can change the answer, and a span is none", async (t) => {
+  const cwd = await folder(t, {
+    ...FLEET,
+    "new/p.yaml": many(policy("nights", [nightly]), policy("more", [nightly])),
+    "plain.yaml": many(policy("plain", [confirmed])),
+  });
+  const told = async (...args: readonly string[]): Promise<string | undefined> =>
+    /only this instant was compared, and (.*)$/m.exec(
+      (await hookpolicy(["simulate", "--against", "fleet", ...args], { cwd })).stdout,
+    )?.[1];
+  const add = "add --from 2026-11-21T12:00:00Z --to 2026-11-28T12:00:00Z to compare a week";
+  assert.equal(await told("-f", "new", ...AT), `2 policies have windows: ${add}`);
+  assert.equal(await told("-f", "new", ...AT, "-o", "markdown"), `2 policies have windows: ${add}`);
+  assert.equal(await told("-f", "plain.yaml", ...AT), undefined);
+  const next = new Date(Date.now() + 86_400_000).toISOString();
+  assert.equal(await told("-f", "new", "--to", next), undefined);
 });
 
 const json = async (cwd: string, ...args: readonly string[]): Promise<Report> =>
@@ -185,7 +204,7 @@ test("over a time, it is told when the difference begins and how long it lasts i
     Array.from({ length: 2 }, () => ["newly-allowed", "2026-11-22T02:00:00Z", 3 * 3600]),
   );
   const text = await hookpolicy(simulate("-f", "new", ...times), { cwd });
-  assert.match(text.stdout, /^ {2}when {6}2026-11-22T02:00:00Z, 3h$/m);
+  assert.match(text.stdout, /^ {2}when {6}2026-11-22T02:00:00Z, 3h in all$/m);
 });
 
 test("--fail-on decides about the exit code, and --hook about what is looked at", async (t) => {
@@ -338,7 +357,8 @@ test("what cannot be compared is told, and exits 2", async (t) => {
   assert.match(warning, /^warning: the Namespace of Clusters is not among the objects: team-a; /m);
   for (const [args, message] of [
     [["--at", "noon"], /Allowed: a date or a time/],
-    [["--from", "2026-11-21T12:00:00Z"], /--from and --to belong together/],
+    [["--from", "2026-11-21T12:00:00Z"], /--from needs --to/],
+    [["--to", "2026-11-21T12:00:00Z"], /now must be before --to/],
     [["--from", "2026-11-21T12:00:00Z", "--to", "2026-11-21T12:00:00Z"], /--from must be before --to/],
     [[...AT, "--from", "2026-11-21T12:00:00Z"], /--at is an instant/],
     [["--hook", "BeforeClusterDelet"], /did you mean BeforeClusterDelete\?/],
