@@ -142,7 +142,7 @@ const INSTALL = [
 const GITHUB = `name: hookpolicy
 on:
   pull_request:
-    paths: [policies/**, tests/**]
+    paths: ["**.yaml", "**.yml", "**.json"]
   push:
     branches: [main]
 permissions:
@@ -161,7 +161,8 @@ jobs:
           node-version: 22
       - run: |
           ${INSTALL.join("\n          ")}
-      - run: hookpolicy validate policies/ -o github
+      # Also rollouts and overrides, wherever they are. --strict: most warnings mean that something protects nothing.
+      - run: hookpolicy validate . --strict -o github
       - run: hookpolicy test tests/ --require-tests -o markdown >> "$GITHUB_STEP_SUMMARY"
 `;
 
@@ -169,10 +170,11 @@ const GITLAB = `hookpolicy:
   image: node:22-alpine
   ${PACKAGE.join("\n  ")}
   rules:
-    - changes: [policies/**/*, tests/**/*]
+    - changes: ["**/*.{yaml,yml,json}"]
   script:
     - ${INSTALL.join("\n    - ")}
-    - hookpolicy validate policies/
+    # Also rollouts and overrides, wherever they are. --strict: most warnings mean that something protects nothing.
+    - hookpolicy validate . --strict
     - hookpolicy test tests/ --require-tests -o junit > hookpolicy.xml
   artifacts:
     when: always
@@ -186,8 +188,9 @@ const PRE_COMMIT = `repos:
       - id: hookpolicy-validate
         name: hookpolicy validate
         language: system
-        entry: hookpolicy validate
-        files: ^policies/.*\\.(ya?ml|json)$
+        entry: hookpolicy validate . --strict
+        pass_filenames: false
+        files: \\.(ya?ml|json)$
       - id: hookpolicy-test
         name: hookpolicy test
         language: system

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFile, readdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import test from "node:test";
 import { Ajv } from "ajv";
@@ -58,16 +58,32 @@ test("every file is written, and the commands of every pipeline pass", async (t)
   const lines: string[] = [
     ...github.jobs.check.steps.flatMap(({ run }: { run?: string }) => run ?? []),
     ...gitlab.hookpolicy.script,
-    ...preCommit.repos[0].hooks.map((hook: { entry: string; pass_filenames?: boolean }) =>
-      hook.pass_filenames === false ? hook.entry : `${hook.entry} policies/protect-production.yaml`,
-    ),
+    ...preCommit.repos[0].hooks.map((hook: { entry: string }) => hook.entry),
   ];
   const ours = new Set(lines.filter((line) => line.startsWith("hookpolicy ")));
-  assert.equal(ours.size, 6);
+  assert.equal(ours.size, 5);
   for (const line of ours) {
     const outcome = await hookpolicy(argsOf(line), { cwd });
     assert.equal(outcome.code, 0, `${line}\n${outcome.stdout}${outcome.stderr}`);
   }
+});
+
+test("the pipelines check what is beside the policies, and fail for a warning", async (t) => {
+  const cwd = await folder(t, {});
+  await hookpolicy(["init"], { cwd });
+  const gitlab = await read(cwd, ".gitlab-ci.yml");
+  const validate = gitlab.hookpolicy.script.find((line: string) => line.startsWith("hookpolicy validate"));
+  await mkdir(join(cwd, "rollouts"));
+  const rollout = {
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookRollout",
+    metadata: { name: "upgrades" },
+    spec: { namespaceSelector: {}, operation: "Upgrade", progressDeadline: "6h", maxConcurrency: 0 },
+  };
+  await writeFile(join(cwd, "rollouts/upgrades.yaml"), JSON.stringify(rollout));
+  const { code, stdout } = await hookpolicy(argsOf(validate), { cwd });
+  assert.equal(code, 1, stdout);
+  assert.match(stdout, /rollouts\/upgrades\.yaml:1:\d+: warning: .* \[nothing-begins\]/);
 });
 
 test("the policy and the suite name a schema of the folder, which they fit and a mistake does not", async (t) => {
