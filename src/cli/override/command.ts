@@ -3,7 +3,16 @@
 import { type Command, InvalidArgumentError } from "commander";
 import type { Condition } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
-import { addExamples, choice, collect, CommandError, FAILED, hookName, hookOption } from "../command.ts";
+import {
+  addExamples,
+  choice,
+  collect,
+  CommandError,
+  FAILED,
+  hookName,
+  hookOption,
+  oneOf,
+} from "../command.ts";
 import type { OverrideEffect, NewOverride, OverrideWish } from "./new-override.ts";
 import { parseOptions, UsageError } from "../../operator/options.ts";
 import { confirm } from "../terminal/confirm.ts";
@@ -47,7 +56,7 @@ export function addOverride(program: Command): void {
     .option(
       "--policy <name>",
       "only this policy or HookRollout, as NAME or KIND/NAME; repeatable; default: all",
-      collect,
+      collectHolders,
     )
     .option("--dry-run", "only print the HookOverride")
     .option("-y, --yes", "do not ask for confirmation")
@@ -62,6 +71,16 @@ export function addOverride(program: Command): void {
 
 function collectHooks(text: string, before?: readonly HookName[]): readonly HookName[] {
   return [...(before ?? []), hookName(text)];
+}
+
+const HOLDER_KINDS = ["HookPolicy", "ClusterHookPolicy", "HookRollout"] as const;
+
+function collectHolders(text: string, before?: readonly string[]): readonly string[] {
+  const [, kind, name] = /^(?:(.*)\/)?(.*)$/.exec(text) ?? [];
+  if (kind !== undefined) oneOf(HOLDER_KINDS)(kind);
+  if (name === "")
+    throw new InvalidArgumentError("Allowed: NAME or KIND/NAME, such as ClusterHookPolicy/freeze");
+  return collect(text, before);
 }
 
 function reason(text: string): string {
@@ -79,24 +98,28 @@ function howLong(text: string): number {
 }
 
 async function override(name: ClusterName, flags: Flags): Promise<void> {
+  const hooks = [...new Set(flags.hook)];
+  const { findHolder, liftedBy, newOverride, overrideProblems } = await import("./new-override.ts");
+  const given = { hooks, reason: flags.reason, forMs: flags.for };
+  // What the API server would refuse, before it is asked; only the uid is not known.
+  refuse(overrideProblems(newOverride({ metadata: { ...name, uid: "unknown" } }, given, new Date())));
   await withLiveCluster(flags, name, async (live) => {
     const { fleet, cluster, now } = await live.look();
     const { notCalled } = await import("../fleet/caveats.ts");
-    const { findHolder, liftedBy, newOverride, overrideProblems } = await import("./new-override.ts");
     const called = notCalled(cluster);
     if (called !== undefined) stderr.line(`note: ${called}`);
-    const hooks = [...new Set(flags.hook)];
     const wish: OverrideWish = {
-      hooks,
-      reason: flags.reason,
-      forMs: flags.for,
+      ...given,
       policies: flags.policy?.map((policy) => findHolder(fleet, cluster, policy, hooks)),
     };
     const made = newOverride(cluster, wish, now);
-    const [problem] = overrideProblems(made);
-    if (problem !== undefined) throw new UsageError(problem);
+    refuse(overrideProblems(made));
     await create(made, liftedBy(fleet, cluster, wish, now), { live, flags });
   });
+}
+
+function refuse([problem]: readonly string[]): void {
+  if (problem !== undefined) throw new UsageError(problem);
 }
 
 async function create(

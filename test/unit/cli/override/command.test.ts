@@ -25,6 +25,18 @@ const WRONG: Record<string, { args: string[]; says: RegExp }> = {
     args: wish({ for: "168h1s" }),
     says: /A HookOverride of more than 168h has no effect \(--max-override-duration of the operator\)/,
   },
+  "a kind that holds nothing": {
+    args: wish({ policy: "ClusterHookPolcy/freeze", kubeconfig: "/none" }),
+    says: /'--policy <name>' .* Allowed: HookPolicy, ClusterHookPolicy, HookRollout \(did you mean ClusterHookPolicy\?\)/,
+  },
+  "a policy without a name": {
+    args: wish({ policy: "HookPolicy/", kubeconfig: "/none" }),
+    says: /Allowed: NAME or KIND\/NAME, such as ClusterHookPolicy\/freeze/,
+  },
+  "what the API server would refuse": {
+    args: wish({ reason: "a\nb", kubeconfig: "/none" }),
+    says: /^error: spec\.reason: must be one line /,
+  },
   "no kubeconfig": {
     args: wish({ kubeconfig: "/none" }),
     says: /^error: kubeconfig \/none: no such file\n$/,
