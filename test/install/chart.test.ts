@@ -124,6 +124,18 @@ test("with monitoring the chart is what its component makes of the manifests", a
   }
 });
 
+test("the alerts point to where the user keeps the runbook, section by section", async () => {
+  const page = "https://git.example.com/hookpolicy/docs/runbook.md";
+  const args = ["--set", "monitoring.enabled=true", "--set", `monitoring.runbookUrl=${page}`];
+  const rules = (await template(...args)).find(({ kind }) => kind === "PrometheusRule");
+  const groups: { rules: { alert: string; annotations: Record<string, string> }[] }[] =
+    rules?.["spec"].groups;
+  const alerts = groups.flatMap((group) => group.rules);
+  assert.ok(alerts.length > 20);
+  for (const { alert, annotations } of alerts)
+    assert.equal(annotations["runbook_url"], `${page}#${alert.toLowerCase()}`);
+});
+
 /** kustomize ends the names of generated objects with a hash of what is in them. */
 function unhashed(of: KubeObject["metadata"]): KubeObject["metadata"] {
   return { ...of, name: of.name.replace(/-[a-z0-9]{10}$/, "") };

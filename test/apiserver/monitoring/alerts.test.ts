@@ -112,7 +112,7 @@ describe("the alerts", () => {
       assert.match(annotations["description"] ?? "", /^\S[^\n]*\.$/, alert);
       assert.equal(
         annotations["runbook_url"],
-        `https://hookpolicy.dev/docs/runbook.md#${alert.toLowerCase()}`,
+        `docs/runbook.md#${alert.toLowerCase()}`,
       );
     }
   });
