@@ -155,6 +155,18 @@ test("that Cluster API has not looked yet at a new ExtensionConfig is no reason,
   }
 });
 
+test("one ExtensionConfig that Cluster API has not looked at becomes a reason when its minute has passed", async (t) => {
+  const created = Date.now() - 5_000;
+  const found = extension({}, []);
+  const metadata = { ...found.metadata, creationTimestamp: new Date(created).toISOString() };
+  const { registrations } = running(t, { items: [{ ...found, metadata }] });
+  await until("the list", () => registrations.state === "Known");
+  const clock = t.mock.method(Date, "now", () => created + 59_999);
+  assert.deepEqual([reasonOf(registrations), registrations.awaitsDiscovery()], ["Unknown", true]);
+  clock.mock.mockImplementation(() => created + 60_000);
+  assert.deepEqual([reasonOf(registrations), registrations.awaitsDiscovery()], ["NotDiscovered", false]);
+});
+
 test("what changes nothing for policies is no change", async (t) => {
   const { registrations, client, changes } = running(t, { items: [extension()] });
   await until("the list", () => registrations.state === "Known");

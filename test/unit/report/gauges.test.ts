@@ -160,6 +160,23 @@ describe("the metrics", () => {
     });
   });
 
+  test("name the first by its name of two that are asked about in the same second, whichever was known first", async () => {
+    const twin = cluster({ ...deleting.metadata, name: "prod-0", uid: "0" });
+    const name = "hookpolicy_oldest_hold_timestamp_seconds";
+    for (const clusters of [
+      [deleting, twin],
+      [twin, deleting],
+    ]) {
+      const series = await scraped(
+        storeWith({ policies: [hookPolicy()], clusters }),
+        name,
+        NO_ROLLOUTS,
+        true,
+      );
+      assert.deepEqual(Object.keys(series), [`${of},hook=BeforeClusterDelete,held_cluster=team-a/prod-0`]);
+    }
+  });
+
   test("of one policy each have at most 1000 series, ClusterHookPolicies first, and tell how many are left out", async () => {
     const gate = {
       name: "w",

@@ -51,3 +51,25 @@ test("an annotation by which Cluster API holds the upgrade itself is named as th
   );
   assert.doesNotMatch(await explained(t, [annotated], "--hook", "BeforeClusterDelete"), /before-upgrade/);
 });
+
+const PREFIX = "before-upgrade.hook.cluster.cluster.x-k8s.io/";
+const ASKED = ["--hook", "BeforeClusterUpgrade", "--to-version", "v1.36.0"];
+const PENDING = { "runtime.cluster.x-k8s.io/pending-hooks": "AfterClusterUpgrade" };
+
+test("several annotations are taken away by one command", async (t) => {
+  const several = cluster({ [`${PREFIX}a`]: "", [`${PREFIX}b`]: "" });
+  assert.match(
+    await explained(t, [several], ...ASKED),
+    /because of annotations \S+\/a, \S+\/b, .* team-a prod-1 \S+\/a- \S+\/b-$/m,
+  );
+});
+
+test("an annotation holds no upgrade that is under way", async (t) => {
+  const upgrading = cluster({ [`${PREFIX}backup`]: "", ...PENDING });
+  assert.doesNotMatch(await explained(t, [upgrading], ...ASKED), /before-upgrade/);
+});
+
+test("an annotation holds nothing where no upgrade waits", async (t) => {
+  const idle = cluster({ [`${PREFIX}backup`]: "" });
+  assert.doesNotMatch(await explained(t, [idle]), /before-upgrade/);
+});
