@@ -4,7 +4,7 @@ import { isFields } from "../../lib/fields.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { durationText } from "../../policy/duration.ts";
-import { after, timestamp } from "../../policy/instant.ts";
+import { after as later, timestamp } from "../../policy/instant.ts";
 import type { Colour } from "../terminal/colour.ts";
 import { markdownParts, markdownTable, markdownText } from "../terminal/markdown.ts";
 import type { Answer, AnswerRule } from "./answer.ts";
@@ -194,7 +194,7 @@ const WEEK = 7 * 24 * 3_600_000;
 function instantNote({ windowed }: Simulation, { from, to }: Times): string[] {
   if (to !== undefined || windowed.length === 0) return [];
   const who = windowed.length === 1 ? `${windowed[0]} has` : `${windowed.length} policies have`;
-  const span = `--from ${timestamp(from)} --to ${timestamp(after(from, WEEK))}`;
+  const span = `--from ${timestamp(from)} --to ${timestamp(later(from, WEEK))}`;
   return [`only this instant was compared, and ${who} windows: add ${span} to compare a week`];
 }
 

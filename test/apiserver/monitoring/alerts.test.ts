@@ -110,10 +110,7 @@ describe("the alerts", () => {
       assert.match(labels.severity, /^(info|warning|critical)$/, alert);
       assert.match(annotations["summary"] ?? "", /^[A-Z][^{}\n]*\.$/, alert);
       assert.match(annotations["description"] ?? "", /^\S[^\n]*\.$/, alert);
-      assert.equal(
-        annotations["runbook_url"],
-        `docs/runbook.md#${alert.toLowerCase()}`,
-      );
+      assert.equal(annotations["runbook_url"], `docs/runbook.md#${alert.toLowerCase()}`);
     }
   });
 

@@ -97,24 +97,6 @@ only this instant was compared, and HookPolicy team-a/nights has windows: add --
   );
 });
 
-test("one instant is told to be one where windows can change the answer, and a span is none", async (t) => {
-  const cwd = await folder(t, {
-    ...FLEET,
-    "new/p.yaml": many(policy("nights", [nightly]), policy("more", [nightly])),
-    "plain.yaml": many(policy("plain", [confirmed])),
-  });
-  const told = async (...args: readonly string[]): Promise<string | undefined> =>
-    /only this instant was compared, and (.*)$/m.exec(
-      (await hookpolicy(["simulate", "--against", "fleet", ...args], { cwd })).stdout,
-    )?.[1];
-  const add = "add --from 2026-11-21T12:00:00Z --to 2026-11-28T12:00:00Z to compare a week";
-  assert.equal(await told("-f", "new", ...AT), `2 policies have windows: ${add}`);
-  assert.equal(await told("-f", "new", ...AT, "-o", "markdown"), `2 policies have windows: ${add}`);
-  assert.equal(await told("-f", "plain.yaml", ...AT), undefined);
-  const next = new Date(Date.now() + 86_400_000).toISOString();
-  assert.equal(await told("-f", "new", "--to", next), undefined);
-});
-
 const json = async (cwd: string, ...args: readonly string[]): Promise<Report> =>
   JSON.parse((await hookpolicy(simulate(...AT, "-o", "json", ...args), { cwd })).stdout);
 
