@@ -23,7 +23,12 @@ export const SHARED_CLUSTERS = "shared-clusters";
 export const KEPT_SLOT = "kept-slot";
 export const WINDOWS_CONFLICT = "windows-conflict";
 export const SELECTS_NOTHING = "selects-nothing";
-const OF_OTHERS = new RegExp(`/?(${SHARED_CLUSTERS}|${KEPT_SLOT}|${WINDOWS_CONFLICT}|${SELECTS_NOTHING})$`);
+export const NAMESPACE_MISSING = "namespace-missing";
+const OF_OTHERS = new RegExp(
+  `/?(${[SHARED_CLUSTERS, KEPT_SLOT, WINDOWS_CONFLICT, SELECTS_NOTHING, NAMESPACE_MISSING].join("|")})$`,
+);
+/** Warnings about what a whole policy selects. */
+const OF_SELECTORS: readonly string[] = [SELECTS_NOTHING, NAMESPACE_MISSING];
 
 /** `warnings` are those of these rules. The annotation and the rules may be invalid. */
 export function acceptWarnings(
@@ -53,7 +58,7 @@ function partsOf(annotations: unknown): readonly string[] {
 /** "confirmed-delete/unbound-approval"; only the id for a warning about the whole object; "": it cannot be accepted. */
 function nameOf({ path, id = "" }: FieldError, rules: readonly unknown[], field: Field): string {
   const index = rules.findIndex((_, at) => isWithin(path, `spec.${field}[${at}]`));
-  if (index < 0) return (field === "stages" && isWithin(path, "spec")) || id === SELECTS_NOTHING ? id : "";
+  if (index < 0) return (field === "stages" && isWithin(path, "spec")) || OF_SELECTORS.includes(id) ? id : "";
   const { name } = fieldsOf(rules[index]);
   return id === "" || typeof name !== "string" ? "" : `${name}/${id}`;
 }
@@ -64,7 +69,7 @@ const EXPECTED: Readonly<Record<Field, string>> = {
 };
 
 function describe(part: string, names: readonly string[], field: Field): string {
-  const isWhole = (field === "stages" || part === SELECTS_NOTHING) && /^[^/]+$/.test(part);
+  const isWhole = (field === "stages" || OF_SELECTORS.includes(part)) && /^[^/]+$/.test(part);
   if (!isWhole && !/^[^/]+\/[^/]+$/.test(part)) return `found ${found(part)}, expected ${EXPECTED[field]}`;
   const acceptable = names.filter((name) => name !== "");
   const object = field === "rules" ? "policy" : "rollout";
