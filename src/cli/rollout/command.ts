@@ -129,7 +129,9 @@ function checkPlan(name: string | undefined, { filename, duration }: Flags): voi
   if (duration === undefined)
     throw new UsageError("plan: say how long an operation takes with --duration, such as 40m");
   if (name === undefined && filename === undefined)
-    throw new UsageError("plan: name the rollout, or give its file with -f");
+    throw new UsageError(
+      "plan: name the rollout, or give its file with -f; without a cluster, add Clusters with -f",
+    );
 }
 
 async function rollout(action: Action, name: string | undefined, flags: Flags): Promise<void> {

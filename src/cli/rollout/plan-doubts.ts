@@ -15,6 +15,9 @@ import { isShown } from "../fleet/rollout-state.ts";
 
 const SHOWN = 5;
 
+export const NO_POLICY =
+  "There is no policy, so the plan has only the windows and other gates of the stages.";
+
 interface Assumed {
   readonly rollout: CompiledRollout;
   readonly states: readonly MemberState[];
@@ -60,9 +63,7 @@ export function doubtsOf(assumed: Assumed, fleet: Fleet): Doubts {
       ...(noneIsHigher ? [] : lower),
       ...stepDoubts(steps, target),
       ...statusDoubts(assumed),
-      ...(fleet.policies.length === 0 && nothing.length === 0
-        ? ["There is no policy, so the plan has only the windows and other gates of the stages."]
-        : []),
+      ...(fleet.policies.length === 0 && nothing.length === 0 ? [NO_POLICY] : []),
     ],
   };
 }

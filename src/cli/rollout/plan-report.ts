@@ -9,6 +9,7 @@ import { waitsForText } from "./stage-text.ts";
 import { tableLines } from "../terminal/table.ts";
 import { escapeXml } from "../terminal/xml.ts";
 import type { FleetPlan } from "./fleet-plan.ts";
+import { NO_POLICY } from "./plan-doubts.ts";
 
 const MAX_LISTED = 20;
 
@@ -24,13 +25,18 @@ export function planLines(plan: FleetPlan, durationMs: number): string[] {
   ]);
   const to = target === undefined ? "" : ` to ${target}`;
   const heading = `HookRollout ${rollout.name}${to} from ${minute(from)} on, if every operation takes ${durationText(durationMs)} and none fails:`;
-  const first = [...plan.impossible, ...plan.doubts];
+  const { true: last = [], false: grave = [] } = Object.groupBy(
+    plan.doubts,
+    (text) => `${text === NO_POLICY}`,
+  );
+  const first = [...plan.impossible, ...grave];
   if (selectsNothing(plan)) return [...first, ...restLines(plan)];
   const lines = [
     ...first,
     heading,
     ...tableLines(["STAGE", "CLUSTERS", "SUCCEEDED", "BEGINS", "ENDS", "PASSES"], rows),
     lastLine(plan),
+    ...last,
     ...assumptions(plan),
     ...pauseLines(plan),
     ...stages.flatMap((stage) => awaitedLine(stage) ?? []),

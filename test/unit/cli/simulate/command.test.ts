@@ -332,7 +332,7 @@ test("what cannot be compared is told, and exits 2", async (t) => {
   ]);
   assert.deepEqual(await run("--against", "none", "-f", "wide.yaml"), [
     2,
-    "error: there is no Cluster to simulate\n",
+    "error: there is no Cluster to simulate in none, wide.yaml: add Clusters with --against or -f\n",
   ]);
   const [, warning] = await run("--against", "alone", "-f", "wide.yaml");
   assert.match(
