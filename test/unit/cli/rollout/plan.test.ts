@@ -79,7 +79,7 @@ test("a rollout that selects nothing has no plan: the nearest label comes first,
   assert.match(stage.stdout, /^spec\.stages\[0\]\.clusterSelector: .*did you mean "wave=canary"\?\n/);
   assert.equal(stage.code, 1);
   const last = [
-    { name: "rest", clusterSelector: {} },
+    { name: "every", clusterSelector: { matchExpressions: [{ key: "wave", operator: "Exists" }] } },
     { name: "canary", clusterSelector },
   ];
   assert.equal((await plan(t, [...FLEET, rolloutOf("upgrades", { stages: last })])).code, 0);

@@ -64,6 +64,7 @@ spec:
   progressDeadline: 2h
   stages:
     - name: canary
+      clusterSelector: {matchLabels: {wave: canary}}
       until: [{name: night, window: {timeZone: UTC, allow: [{schedule: "0 22 * * *", duration: 8h}]}}]
     - name: rest
 `,
