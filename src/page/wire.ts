@@ -159,6 +159,8 @@ export interface PlanReport {
   }[];
   readonly later: readonly string[];
   readonly never: readonly string[];
+  readonly impossible: readonly string[];
+  readonly doubts: readonly string[];
 }
 
 export interface SimulationReport {

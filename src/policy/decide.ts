@@ -135,8 +135,10 @@ function tryJudge(policy: CompiledPolicy, rule: CompiledRule, situation: Situati
 
 function unknownBecause({ cluster }: World): [reason: string, message: string] {
   if (cluster.tooLarge === true) return [TOO_LARGE, describeTooLarge(cluster.metadata.namespace)];
-  return ["NamespaceUnknown", NO_NAMESPACE];
+  return [NAMESPACE_UNKNOWN, NO_NAMESPACE];
 }
+
+export const NAMESPACE_UNKNOWN = "NamespaceUnknown";
 
 const NO_NAMESPACE = "the Cluster's Namespace is not known, so namespaceSelector cannot be evaluated";
 

@@ -21,6 +21,7 @@ import { underRollouts } from "./rollout-spans.ts";
 import type { StatusContext, Unread } from "./stored-status.ts";
 import { wayOut, type WayOut } from "./way-out.ts";
 import type { Fleet } from "../fleet/fleet.ts";
+import { namespaceWarning } from "../fleet/missing-namespaces.ts";
 import { findTearDowns, type TearDown } from "../fleet/teardown.ts";
 import {
   type Look,
@@ -113,6 +114,7 @@ function notesOf(fleet: Fleet, options: ExplainOptions): readonly (string | unde
   const { cluster, hook, request, unread } = options;
   return [
     options.silence,
+    options.live ? undefined : namespaceWarning([fleet], cluster.metadata.namespace),
     request && notReviewedNote(request, options),
     notCalled(cluster),
     ...unread.map(({ text }) => text),

@@ -5,6 +5,7 @@ import type { GateTrace, Verdict } from "../../policy/decision.ts";
 import { durationText } from "../../policy/duration.ts";
 import { MAX_STEPS } from "../../operations/forecast.ts";
 import { timestamp } from "../../policy/instant.ts";
+import { NAMESPACE_UNKNOWN } from "../../policy/decide.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import type { CommandWords } from "../get/report.ts";
 import type { Colour } from "../terminal/colour.ts";
@@ -151,6 +152,12 @@ function opensOnlyApart(rules: readonly ExplainedRule[]): boolean {
   );
 }
 
+/** Whether all that holds is that the labels of the Namespace are unknown. */
+export function lackNamespace(rules: readonly ExplainedRule[]): boolean {
+  const held = rules.filter(({ holds }) => holds);
+  return held.length > 0 && held.every(({ reason }) => reason === NAMESPACE_UNKNOWN);
+}
+
 export function byTime(release: Release, rules: readonly ExplainedRule[]): string {
   if (release === "Unknown") {
     const isCounted = rules.some(
@@ -159,6 +166,7 @@ export function byTime(release: Release, rules: readonly ExplainedRule[]): strin
     if (!isCounted && opensOnlyApart(rules)) return NEVER_TOGETHER;
     return `at an unknown time: ${isCounted ? "no status shows when the deadline began" : "an expression looks at the clock, or the next opening of a window is not known"}`;
   }
+  if (release === undefined && lackNamespace(rules)) return "unknown without the Cluster's Namespace";
   return release === undefined
     ? "only after a user has acted"
     : `at ${timestamp(release)}, if nothing else changes`;

@@ -11,7 +11,15 @@ import { TOO_LARGE } from "../../policy/too-large.ts";
 import type { CommandWords } from "../get/report.ts";
 import type { ExplainedOperation, Explanation } from "./explanation.ts";
 import type { ExplainedPolicy } from "./policy-explanation.ts";
-import { byTime, commandText, painted, policyBranch, ranked, ruleName } from "./policy-tree.ts";
+import {
+  byTime,
+  commandText,
+  lackNamespace,
+  painted,
+  policyBranch,
+  ranked,
+  ruleName,
+} from "./policy-tree.ts";
 import type { Step } from "./way-out.ts";
 import type { ExplainedRollout } from "./rollout-hold.ts";
 import { type Branch, type Detail, indented, paragraphs, treeLines, wrapped } from "../terminal/tree.ts";
@@ -228,8 +236,11 @@ function atAdmission({ admission, release, policies }: ExplainedOperation): Deta
 
 /** Last, because it is for emergencies. An override names the uid, which a Cluster gets when it is created. */
 function breakGlass(operation: ExplainedOperation, view: View): string[] {
-  const { holds, request } = operation;
+  const { holds, request, policies } = operation;
   if (holds !== true || request === "Create") return [];
+  const held = policies.filter((each) => each.holds).flatMap(({ rules }) => rules);
+  // In files. The operator has the Namespace, so the same policies may hold nothing there.
+  if (view.files !== "" && lackNamespace(held)) return [];
   return [`  if it cannot wait: ${view.colour.cyan(overrideCommand(view.name, operation, view))}`];
 }
 

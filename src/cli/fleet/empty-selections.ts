@@ -38,7 +38,7 @@ export function placesIn(fleet: Fleet): readonly Place[] {
 
 /** `object`: a valid policy or rollout; others select nothing by themselves. */
 export function emptySelections(object: RawObject, places: readonly Place[]): readonly FieldError[] {
-  if (ownKind(object) === "HookRollout") return ofRollout(viewRollout(object).spec, places);
+  if (ownKind(object) === "HookRollout") return emptyStages(viewRollout(object).spec, places);
   const kind = policyKind(object);
   if (kind === undefined || places.length === 0) return [];
   const { metadata, spec } = viewPolicy(kind, object);
@@ -52,7 +52,8 @@ export function emptySelections(object: RawObject, places: readonly Place[]): re
   return [{ path: "metadata.namespace", id: SELECTS_NOTHING, message }];
 }
 
-function ofRollout(spec: HookRolloutSpec, places: readonly Place[]): readonly FieldError[] {
+/** Of a valid rollout: itself, or its stages. */
+export function emptyStages(spec: HookRolloutSpec, places: readonly Place[]): readonly FieldError[] {
   if (places.length === 0) return [];
   const whole = emptiness(spec, places, { at: "spec", effect: "so the rollout limits nothing" });
   if (whole.length > 0) return whole;

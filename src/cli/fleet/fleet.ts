@@ -99,6 +99,7 @@ export interface FleetPolicy {
 /** A rollout, and the status that the operator has written. */
 export interface FleetRollout {
   readonly compiled: CompiledRollout;
+  readonly spec: HookRollout["spec"];
   readonly status: HookRolloutStatus;
   /** Why a user has paused it. */
   readonly pauseReason: string | undefined;
@@ -303,6 +304,7 @@ function fillOverrides(
 function fleetRollout(object: HookRollout): FleetRollout {
   return {
     compiled: compileRollout(object),
+    spec: object.spec,
     status: isFields(object.status) ? object.status : {},
     pauseReason: lookup(object.metadata.annotations, PAUSE_REASON),
   };

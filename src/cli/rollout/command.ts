@@ -5,7 +5,7 @@ import type { HookRollout } from "../../api/hook-policy.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import type { KubeObject } from "../../kube/resource.ts";
 import { UsageError } from "../../operator/options.ts";
-import { addExamples, choice, collect, CommandError, instant, USAGE, version } from "../command.ts";
+import { addExamples, choice, collect, CommandError, FAILED, instant, USAGE, version } from "../command.ts";
 import {
   addConnectionFlags,
   type ConnectionFlags,
@@ -65,7 +65,7 @@ export function addRollout(program: Command): void {
     .argument("[rollout]", "name of a HookRollout; status: all of them by default")
     .summary("how far fleet rollouts are; plan, pause and resume them")
     .description(
-      "Shows the stages of HookRollouts, what runs, what failed and what begins next; computes beforehand when each stage begins and ends; pauses a rollout, or resumes one that is paused or halted. Resuming a halted rollout shows what failed and asks first.\n\nExit code: 0 done, 1 not confirmed or changed meanwhile, 2 input that cannot be read or wrong usage.",
+      "Shows the stages of HookRollouts, what runs, what failed and what begins next; computes beforehand when each stage begins and ends; pauses a rollout, or resumes one that is paused or halted. Resuming a halted rollout shows what failed and asks first.\n\nExit code: 0 done, 1 not confirmed or changed meanwhile, or a plan that cannot happen, 2 input that cannot be read or wrong usage.",
     )
     .option("-w, --watch", "status: stay, and show every change")
     .option(
@@ -129,7 +129,9 @@ function checkPlan(name: string | undefined, { filename, duration }: Flags): voi
   if (duration === undefined)
     throw new UsageError("plan: say how long an operation takes with --duration, such as 40m");
   if (name === undefined && filename === undefined)
-    throw new UsageError("plan: name the rollout, or give its file with -f");
+    throw new UsageError(
+      "plan: name the rollout, or give its file with -f; without a cluster, add Clusters with -f",
+    );
 }
 
 async function rollout(action: Action, name: string | undefined, flags: Flags): Promise<void> {
@@ -241,7 +243,7 @@ async function keepPrinting(client: KubeClient, name: string | undefined, flags:
 
 async function plan(name: string | undefined, flags: Flags): Promise<void> {
   const { readPlanned } = await import("./planned.ts");
-  const { planFleet } = await import("./fleet-plan.ts");
+  const { canHappen, planFleet } = await import("./fleet-plan.ts");
   const { planJson, planLines, planSvg } = await import("./plan-report.ts");
   const { duration: durationMs = 0, from = new Date(), toVersion, filename = [], output } = flags;
   const { rollout: object, fleet, unused } = await reading(() => readPlanned(name, filename, flags));
@@ -252,6 +254,9 @@ async function plan(name: string | undefined, flags: Flags): Promise<void> {
   });
   if (unused.length > 0) stderr.line(`note: the plan does not use ${unused.join(", ")}`);
   if (output === "json") stdout.json(planJson(planned));
-  else if (output === "svg") stdout.document(planSvg(planned));
-  else stdout.lines(planLines(planned, durationMs));
+  else if (output === "svg") {
+    stderr.lines([...planned.impossible, ...planned.doubts].map((text) => `warning: ${text}`));
+    stdout.document(planSvg(planned));
+  } else stdout.lines(planLines(planned, durationMs));
+  if (!canHappen(planned)) throw new CommandError(FAILED);
 }

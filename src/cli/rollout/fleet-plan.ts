@@ -2,23 +2,10 @@
 
 import { namespacedName } from "../../lib/keys.ts";
 import type { HookRollout, HookRolloutStatus, RolloutAwaited } from "../../api/hook-policy.ts";
-import { expectedCall } from "../../operations/call.ts";
-import { decisionsAhead } from "../../operations/decisions-ahead.ts";
-import { forecast } from "../../operations/forecast.ts";
-import { newOperation } from "../../operations/operation.ts";
-import { lookAt } from "../../operations/timeline.ts";
 import { clusterKey } from "../../policy/cluster.ts";
-import { heldRules } from "../../policy/decide.ts";
-import type { Decision } from "../../policy/decision.ts";
-import { earliest, readTimestamp } from "../../policy/instant.ts";
+import { readTimestamp } from "../../policy/instant.ts";
 import { wants } from "../../rollouts/health.ts";
-import { liftingOverride } from "../../rollouts/lifting.ts";
-import { BEGINS, type Member } from "../../rollouts/member.ts";
 import { type Plan, type PlanMember, planRollout, type StageProgress } from "../../rollouts/plan.ts";
-import { gateEdges, openGate } from "../../rollouts/promotion.ts";
-import type { CompiledPolicy } from "../../policy/policy.ts";
-import { policyName } from "../../policy/policy-ref.ts";
-import type { Situation } from "../../policy/world.ts";
 import { countStage, type MemberState, type Progress } from "../../rollouts/progress.ts";
 import { type CompiledRollout, type CompiledStage, compileRollout } from "../../rollouts/rollout.ts";
 import { haltingStage, hasPassed } from "../../rollouts/stages.ts";
@@ -26,6 +13,7 @@ import { newestFirst } from "../../rollouts/target-shares.ts";
 import { CommandError, USAGE } from "../command.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
 import { doubtsOf } from "./plan-doubts.ts";
+import { partsOf, planMember, withoutUnevaluable } from "./planned-member.ts";
 import { isShown, membersOf, presentStatus, statesOf } from "../fleet/rollout-state.ts";
 
 export interface FleetWish {
@@ -47,8 +35,15 @@ export interface FleetPlan extends Plan {
   readonly outside: readonly string[];
   /** Selected Clusters without a topology: Cluster API asks nothing about them. */
   readonly withoutTopology: readonly string[];
+  /** Why nothing of the plan can happen. */
+  readonly impossible: readonly string[];
   /** Why the plan may not be what happens. */
   readonly doubts: readonly string[];
+}
+
+/** Whether every Cluster can begin, sooner or later. */
+export function canHappen({ impossible, never }: FleetPlan): boolean {
+  return impossible.length === 0 && never.length === 0;
 }
 
 /** What the plan begins with. */
@@ -68,24 +63,46 @@ export function planFleet(object: HookRollout, fleet: Fleet, wish: FleetWish): F
   const stored = object.status ?? {};
   const states = statesOf(rollout, fleet, membersOf(rollout, fleet), wish.from);
   const status = presentStatus(rollout, stored, states, wish.from);
-  const start: Start = { rollout, stored, status, states, wish };
-  const target = wish.version ?? underWay(start);
+  const target = wish.version ?? underWay({ rollout, states });
+  const start: Start = { rollout, stored, status, states: takenAsDone(states, target), wish };
   const found = target === undefined ? withoutTarget(start) : toTarget(start, target);
-  const members = states.flatMap((state): PlanMember[] => {
+  const parts = new Map(
+    start.states.map((state) => [
+      namespacedName(state.cluster.metadata),
+      partsOf(rollout, fleet, state, target),
+    ]),
+  );
+  const members = start.states.flatMap((state): PlanMember[] => {
     const is = found.stateOf(state);
-    return is === "Out" ? [] : [{ ...planMember(rollout, fleet, state, target), ...(is && { state: is }) }];
+    const own = parts.get(namespacedName(state.cluster.metadata));
+    if (is === "Out" || own === undefined) return [];
+    return [{ ...planMember(own), ...(is && { state: is }) }];
   });
   const halted = haltingStage(rollout, status) !== undefined;
   const plan = planRollout(rollout, members, { ...wish, status, halted, progress: found.progress });
+  const { clusters, doubts: unevaluated } = withoutUnevaluable(plan.clusters, parts);
+  const { impossible, doubts } = doubtsOf({ rollout, states, wish, target }, fleet);
   return {
     ...plan,
+    clusters,
     rollout,
     halted,
     unasked: found.unasked,
     ...unplanned(rollout, fleet),
-    doubts: doubtsOf(start, fleet),
+    impossible,
+    doubts: [...doubts, ...unevaluated],
     ...(target !== undefined && { target }),
   };
+}
+
+/** A Cluster without a status that is asked for the version: whether it has the version is unknown, and nothing begins for it. */
+function takenAsDone(states: readonly MemberState[], target: string | undefined): readonly MemberState[] {
+  if (target === undefined) return states;
+  return states.map((state) =>
+    isShown(state) || !wants(state.cluster, target)
+      ? state
+      : { ...state, hasReached: true, health: "Healthy" },
+  );
 }
 
 function unplanned(rollout: CompiledRollout, fleet: Fleet): Pick<FleetPlan, "outside" | "withoutTopology"> {
@@ -110,7 +127,7 @@ interface Found {
 }
 
 /** The newest version that one Cluster has or asks for, and another does not have. A file may have no status: it tells neither. */
-function underWay({ rollout, states }: Start): string | undefined {
+function underWay({ rollout, states }: Pick<Start, "rollout" | "states">): string | undefined {
   if (rollout.operation !== "Upgrade") return undefined;
   const shown = states.filter(isShown);
   const versions = [...new Set(shown.flatMap(({ cluster }) => cluster.topology?.version ?? []))].toSorted(
@@ -198,73 +215,4 @@ function soakOf(
   const passed = [stored, status].some((each) => hasPassed(stage, stagesIn(each), from));
   const known = stagesIn(status)?.find(({ name }) => name === stage.name);
   return { passed, soakingSince: readTimestamp(known?.soakingSince) };
-}
-
-interface Parts extends Pick<Situation, "world" | "call"> {
-  readonly policies: readonly CompiledPolicy[];
-}
-
-function planMember(
-  rollout: CompiledRollout,
-  fleet: Fleet,
-  { member, cluster }: MemberState,
-  version: string | undefined,
-): PlanMember {
-  const call = expectedCall(BEGINS[rollout.operation], cluster, version);
-  const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
-  const world = fleet.world(cluster);
-  return {
-    member,
-    heldBy: (at) => holdersAt(rollout, member, { policies, world, call }, at),
-    releasedFrom: (at) =>
-      liftingOverride(rollout, { world, call, now: at })
-        ? at
-        : releasedByAll(rollout, member, { policies, world, call }, at),
-  };
-}
-
-/** What holds the Cluster at the instant, and what follows until time has released it. */
-function holdersAt(
-  { name }: CompiledRollout,
-  { stage }: Member,
-  { policies, world, call }: Parts,
-  at: Date,
-): string {
-  const operation = { policies, world, call, state: newOperation(call, world.cluster, at, undefined) };
-  const { decision } = lookAt(operation, at);
-  const all = [decision, ...decisionsAhead(operation, decision, at)].flatMap(gatesIn);
-  const open = stage && openGate(stage, { world, call, now: at });
-  const ofStage = open === undefined ? [] : [`HookRollout ${name}, stage ${stage?.name}, gate ${open.gate}`];
-  return [...new Set([...all, ...ofStage])].join("; then ");
-}
-
-function gatesIn({ trace }: Decision): string[] {
-  return heldRules(trace).flatMap(({ policy, rule: { rule, gates } }) =>
-    gates
-      .filter((gate) => gate.holds !== true && gate.changesAt !== undefined)
-      .map(({ gate }) => `${policyName(policy)}, rule ${rule}, gate ${gate}`),
-  );
-}
-
-/** Edges of windows that time may have to pass until policies and the gates of the stage are open together. */
-const MAX_EDGES = 1000;
-const LOOK_AGAIN_MS = 3_600_000;
-
-/** When the policies and the gates of its stage release the Cluster; `undefined`: time alone does not. */
-function releasedByAll(
-  rollout: CompiledRollout,
-  { stage }: Member,
-  { policies, world, call }: Parts,
-  from: Date,
-): Date | undefined {
-  let at: Date | undefined = from;
-  for (let edges = 0; at !== undefined && edges < MAX_EDGES; edges += 1) {
-    const released = forecast(policies, world, call, at);
-    const isOpen = (now: Date): boolean =>
-      stage === undefined || openGate(stage, { world, call, now }) === undefined;
-    if (released === undefined || isOpen(released)) return released;
-    const next = earliest(gateEdges(rollout, released, LOOK_AGAIN_MS).filter((edge) => edge > released));
-    at = next instanceof Date ? next : undefined;
-  }
-  return undefined;
 }

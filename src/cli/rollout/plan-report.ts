@@ -9,6 +9,7 @@ import { waitsForText } from "./stage-text.ts";
 import { tableLines } from "../terminal/table.ts";
 import { escapeXml } from "../terminal/xml.ts";
 import type { FleetPlan } from "./fleet-plan.ts";
+import { NO_POLICY } from "./plan-doubts.ts";
 
 const MAX_LISTED = 20;
 
@@ -23,11 +24,19 @@ export function planLines(plan: FleetPlan, durationMs: number): string[] {
     ...timesOf(stage, later.length > 0),
   ]);
   const to = target === undefined ? "" : ` to ${target}`;
+  const heading = `HookRollout ${rollout.name}${to} from ${minute(from)} on, if every operation takes ${durationText(durationMs)} and none fails:`;
+  const { true: last = [], false: grave = [] } = Object.groupBy(
+    plan.doubts,
+    (text) => `${text === NO_POLICY}`,
+  );
+  const first = [...plan.impossible, ...grave];
+  if (selectsNothing(plan)) return [...first, ...restLines(plan)];
   const lines = [
-    `HookRollout ${rollout.name}${to} from ${minute(from)} on, if every operation takes ${durationText(durationMs)} and none fails:`,
+    ...first,
+    heading,
     ...tableLines(["STAGE", "CLUSTERS", "SUCCEEDED", "BEGINS", "ENDS", "PASSES"], rows),
     lastLine(plan),
-    ...plan.doubts,
+    ...last,
     ...assumptions(plan),
     ...pauseLines(plan),
     ...stages.flatMap((stage) => awaitedLine(stage) ?? []),
@@ -71,17 +80,23 @@ function restLines({ noStage, stand, outside, withoutTopology, rollout }: FleetP
   ];
 }
 
+function selectsNothing({ stages, noStage }: FleetPlan): boolean {
+  return noStage.length === 0 && stages.every(({ clusters }) => clusters === 0);
+}
+
 function lastLine(plan: FleetPlan): string {
-  const { from, later, stages } = plan;
+  const { from, later, stages, impossible } = plan;
   const end = endOf(plan);
   if (end === undefined) {
-    if (stages.length > 0 && stages.every(({ clusters, succeeded }) => clusters === succeeded))
+    if (impossible.length > 0) return "No Cluster begins.";
+    if (stages.every(({ clusters, succeeded }) => clusters === succeeded))
       return "Every Cluster has succeeded.";
     return later.length > 0 ? "No Cluster begins." : "No Cluster ever begins.";
   }
   const after = `at ${minute(end)}, after ${durationText(end.getTime() - from.getTime())}`;
   if (later.length > 0) return `The last Cluster whose time is known is done ${after}.`;
   const rest = plan.never.length + plan.stand.length;
+  if (impossible.length > 0) return `Otherwise, the last Cluster would be done ${after}.`;
   if (rest === 0) return `The last Cluster is done ${after}.`;
   const begins = `The last of ${counted(plan.clusters.length, "Cluster")} that begin`;
   return `${begins} is done ${after}; ${rest === 1 ? "1 other does" : `${rest} others do`} not begin.`;

@@ -2,6 +2,7 @@
 
 import type { KubeClient } from "../../kube/kube-client.ts";
 import type { HookRollout } from "../../api/hook-policy.ts";
+import { messageOf } from "../../lib/thrown.ts";
 import { parseOptions } from "../../operator/options.ts";
 import { objectKindKey } from "../../policy/objects.ts";
 import { demandsOf, type ObjectDemand } from "../../policy/policy.ts";
@@ -39,9 +40,14 @@ export async function readPlanned(
     const wanted = new Set(demandsIn(fleet, rollout).map(({ kind }) => objectKindKey(kind)));
     return { rollout, fleet, unused: unusedIn(files, rollout, (raw) => wanted.has(kindKeyOf(raw))) };
   }
-  return await withApiServer(connection, async (client) =>
-    readLivePlanned(client, name, paths.length === 0 ? undefined : files),
-  );
+  if (paths.length === 0) return await withApiServer(connection, (client) => readLivePlanned(client, name));
+  rolloutIn(files, name);
+  try {
+    return await withApiServer(connection, (client) => readLivePlanned(client, name, files));
+  } catch (error) {
+    const why = "The files have no Cluster, so the plan needs those of the API server: add Clusters with -f";
+    throw new CommandError(USAGE, `${messageOf(error)}. ${why} to plan without it`);
+  }
 }
 
 /** `files` contain the rollout, and what is applied with it; absent: everything is read from the API server. */

@@ -136,13 +136,17 @@ async function runSimulation(flags: Flags): Promise<void> {
     stderr.lines(prepared.problems.map(problemLine));
     throw new CommandError(USAGE);
   }
-  if (prepared.pair.after.clusters().length === 0)
-    throw new CommandError(USAGE, "there is no Cluster to simulate");
+  if (prepared.pair.after.clusters().length === 0) throw new CommandError(USAGE, noClusterIn(flags));
   if (lacksPolicies(prepared.pair, present)) warnOfNothingBefore(flags);
   const simulation = await compare(prepared.pair, flags, times);
   stderr.lines(warningsOf(prepared.pair, simulation).map((line) => `warning: ${line}`));
   await report(simulation, times, flags);
   if (simulation.changes.some(({ change }) => failsOn(flags.failOn, change))) throw new CommandError(FAILED);
+}
+
+function noClusterIn({ against, filename }: Flags): string {
+  const fleet = against === LIVE ? "the API server" : against;
+  return `there is no Cluster to simulate in ${[fleet, ...filename].join(", ")}: add Clusters with --against or -f`;
 }
 
 /** Compared with nothing, a weakened policy is a new one: no change could fail but that it blocks more. */

@@ -12,6 +12,7 @@ import { groupOf, ownKind, policyKind, type RawObject, viewPolicy, viewRollout }
 import { readFleet } from "../fleet/live-fleet.ts";
 import { readObjects } from "../fleet/live-objects.ts";
 import { MINOR_STEPS } from "../fleet/caveats.ts";
+import { namespaceWarning } from "../fleet/missing-namespaces.ts";
 import { demandsIn, type FleetPair, fleetPair } from "./changed-fleet.ts";
 import type { Simulation } from "./simulation.ts";
 
@@ -98,16 +99,8 @@ export function warningsOf(
   { clusters, notEvaluable, skippingMinor, selectsNothing }: Simulation,
 ): string[] {
   const lines: string[] = [...selectsNothing];
-  const unknown = new Set(after.clusters().map(({ metadata }) => metadata.namespace ?? ""));
-  const missing = [...unknown].filter((name) => after.namespace(name) === undefined);
-  const clusterWide = [...before.policies, ...after.policies].some(
-    ({ compiled }) => compiled.selectsNamespace,
-  );
-  if (clusterWide && missing.length > 0) {
-    lines.push(
-      `the Namespace of Clusters is not among the objects: ${missing.join(", ")}; what a ClusterHookPolicy says of them is not evaluable`,
-    );
-  }
+  const missing = namespaceWarning([after, before]);
+  if (missing !== undefined) lines.push(missing);
   for (const { policy, rule, message, operations } of notEvaluable.slice(0, MAX_WARNINGS)) {
     const name = rule === "" ? policy : `${policy} rule ${rule}`;
     lines.push(`${name} is not evaluable (operations: ${operations}): ${message}`);

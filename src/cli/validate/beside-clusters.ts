@@ -1,10 +1,11 @@
-/** Finds policies and rollouts that select none of the Clusters beside them. */
+/** Finds policies and rollouts that select none of the Clusters beside them, or of which that is unknown. */
 
 import type { LoadedFiles, SourceObject } from "../files/load.ts";
 import { clusterProblems, isPlace } from "../fleet/cluster-files.ts";
 import { emptySelections, placesIn } from "../fleet/empty-selections.ts";
 import { Fleet, type FleetOptions } from "../fleet/fleet.ts";
 import { isCluster } from "../fleet/kinds.ts";
+import { missingNamespaces, unknownSelection } from "../fleet/missing-namespaces.ts";
 import type { Beside } from "./beside-rollouts.ts";
 
 type Given = Pick<LoadedFiles, "kustomizations"> & FleetOptions;
@@ -18,13 +19,16 @@ export function besideClusters(
   const placed = sources.filter(({ object }) => isPlace(object));
   if (!placed.some(({ object }) => isCluster(object))) return [];
   if (clusterProblems(placed, kustomizations).size > 0) return [];
-  const places = placesIn(
-    new Fleet(
-      placed.map(({ object }) => object),
-      options,
-    ),
+  const fleet = new Fleet(
+    placed.map(({ object }) => object),
+    options,
   );
-  return sound.flatMap((source) =>
-    emptySelections(source.object, places).map((each) => ({ source, ...each })),
-  );
+  const [places, missing] = [placesIn(fleet), missingNamespaces(fleet)];
+  return sound.flatMap((source) => {
+    const found = emptySelections(source.object, places);
+    return (found.length > 0 ? found : unknownSelection(source.object, missing)).map((each) => ({
+      source,
+      ...each,
+    }));
+  });
 }

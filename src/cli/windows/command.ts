@@ -16,7 +16,7 @@ import {
 import type { PolicyWindows } from "./window-list.ts";
 import { UsageError } from "../../operator/options.ts";
 import { nearest } from "../../policy/validation/field-message.ts";
-import { policyName, type PolicyRef } from "../../policy/policy-ref.ts";
+import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
 import { addConnectionFlags, type ConnectionFlags, reading } from "../fleet/connection.ts";
 import { type ObjectFiles, readObjectFiles } from "../fleet/object-files.ts";
 import { stderr, stdout } from "../terminal/output.ts";
@@ -48,10 +48,13 @@ const EXAMPLES = `\
 export function addWindows(program: Command): void {
   const command = program
     .command("windows")
-    .argument("[policy]", "NAMESPACE/NAME of a HookPolicy, or NAME; all of them by default")
+    .argument(
+      "[policy]",
+      "NAMESPACE/NAME of a HookPolicy, or NAME of any policy or HookRollout; all of them by default",
+    )
     .summary("when windows open and close")
     .description(
-      "Lists when the windows of policies open and close next, and what a change of the clocks does to them: an opening that is moved, shortened, lengthened or repeated is marked.\n\nExit code: 0 listed, 1 policies that are not valid, 2 input that cannot be read or wrong usage.",
+      "Lists when the windows of policies and of the stages of HookRollouts open and close next, and what a change of the clocks does to them: an opening that is moved, shortened, lengthened or repeated is marked.\n\nExit code: 0 listed, 1 policies that are not valid, 2 input that cannot be read or wrong usage.",
     )
     .option(
       "-f, --filename <path>",
@@ -62,7 +65,7 @@ export function addWindows(program: Command): void {
     .option("-z, --zone <zone>", "IANA time zone to print in, such as UTC; each window's own by default")
     .option("--at <time>", "from this time on, such as 2026-10-24T00:00:00Z; now by default", instant)
     .option("-n, --namespace <name>", "of the policies; default: that of the kubeconfig's context")
-    .option("-A, --all-namespaces", "policies of all namespaces, and ClusterHookPolicies")
+    .option("-A, --all-namespaces", "policies of all namespaces, ClusterHookPolicies and HookRollouts")
     .addOption(choice("-o, --output <format>", "how to print", FORMATS));
   addConnectionFlags(command);
   addExamples(command, EXAMPLES);
@@ -82,7 +85,7 @@ async function windows(wanted: string | undefined, flags: Flags): Promise<void> 
     ? readLive(wanted, flags)
     : readObjectFiles(flags.filename));
   const all = windowsIn(objects);
-  const isMeant = (policy: PolicyRef): boolean => wanted === undefined || isNamed(policy, wanted);
+  const isMeant = (policy: HolderRef): boolean => wanted === undefined || isNamed(policy, wanted);
   if (wanted !== undefined && isWhole && !all.policies.some(isMeant)) throw unknownName(wanted, all, flags);
   await print(
     all.windows.filter(({ policy }) => isMeant(policy)),
@@ -113,16 +116,17 @@ async function readLive(
   flags: Flags,
 ): Promise<Pick<ObjectFiles, "objects" | "isWhole">> {
   const { contextNamespace, withApiServer } = await import("../fleet/live-fleet.ts");
-  const { readPolicies } = await import("../get/follow-held.ts");
+  const { holdersOf, readHeld } = await import("../get/follow-held.ts");
   const [named] = wanted?.includes("/") === true ? wanted.split("/") : [];
-  const { policies, unread } = await reading(() =>
+  const held = await reading(() =>
     withApiServer(flags, async (client) => {
       const namespace = named ?? flags.namespace ?? contextNamespace(flags);
-      return await readPolicies(client, flags.allNamespaces === true ? undefined : namespace);
+      return await readHeld(client, flags.allNamespaces === true ? undefined : namespace);
     }),
   );
-  if (unread !== undefined) stderr.line(`warning: ${unread}`);
-  return { objects: policies, isWhole: true };
+  const unread = [held.unread, "unread" in held.rollouts ? held.rollouts.unread : undefined];
+  stderr.lines(unread.filter((each) => each !== undefined).map((each) => `warning: ${each}`));
+  return { objects: holdersOf(held), isWhole: true };
 }
 
 async function print(found: PolicyWindows["windows"], flags: Flags): Promise<void> {

@@ -1,12 +1,13 @@
-/** Lists the windows of policies, and their next openings. */
+/** Lists the windows of policies and of the stages of rollouts, and their next openings. */
 
 import type { RuleSpec, WindowGateSpec } from "../../api/hook-policy.ts";
 import { timestamp } from "../../policy/instant.ts";
-import { policyName, type PolicyRef } from "../../policy/policy-ref.ts";
+import { type HolderRef, type PolicyKind, policyName } from "../../policy/policy-ref.ts";
 import { validatePolicy } from "../../policy/validation/schema.ts";
+import { checkRollout } from "../../policy/validation/rollout-semantics.ts";
 import { checkRules } from "../../policy/validation/semantics.ts";
 import type { Colour } from "../terminal/colour.ts";
-import { policyKind, type RawObject, viewPolicy } from "../fleet/kinds.ts";
+import { ownKind, policyKind, type RawObject, viewPolicy, viewRollout } from "../fleet/kinds.ts";
 import { DENIES_NOTHING, denyHasPassed, type Opening, openingsOf, searchEndOf } from "./openings.ts";
 import { tableLines } from "../terminal/table.ts";
 import { durationText } from "../../policy/duration.ts";
@@ -14,52 +15,62 @@ import { dateText } from "../terminal/time-text.ts";
 import { paragraphs } from "../terminal/tree.ts";
 
 export interface PolicyWindow {
-  readonly policy: PolicyRef;
+  readonly policy: HolderRef;
+  /** Of a HookRollout, the stage. */
   readonly rule: string;
   readonly gate: string;
   readonly spec: WindowGateSpec;
 }
 
 export interface PolicyWindows {
-  readonly policies: readonly PolicyRef[];
+  readonly policies: readonly HolderRef[];
   readonly windows: readonly PolicyWindow[];
   /** Policies with errors, whose windows are unknown. */
-  readonly invalid: readonly PolicyRef[];
+  readonly invalid: readonly HolderRef[];
 }
 
-/** Keeps the order of the objects, rules and gates. */
+interface Holder {
+  readonly policy: HolderRef;
+  /** The rules of a policy or the stages of a rollout; absent: it has errors. */
+  readonly rules?: readonly Gated[];
+}
+
+type Gated = Pick<RuleSpec, "name" | "until">;
+
+/** Keeps the order of the objects, rules or stages, and gates. */
 export function windowsIn(objects: readonly RawObject[]): PolicyWindows {
-  const found = objects.flatMap((raw) => {
-    const kind = policyKind(raw);
-    return kind === undefined ? [] : [windowsOfPolicy(kind, raw)];
-  });
+  const found = objects.flatMap(holderIn);
   return {
     policies: found.map(({ policy }) => policy),
-    windows: found.flatMap(({ windows }) => windows ?? []),
-    invalid: found.filter(({ windows }) => windows === undefined).map(({ policy }) => policy),
+    windows: found.flatMap(({ policy, rules = [] }) =>
+      rules.flatMap((rule) => windowsOfRule(rule).map((window) => ({ policy, ...window }))),
+    ),
+    invalid: found.filter(({ rules }) => rules === undefined).map(({ policy }) => policy),
   };
 }
 
-function windowsOfPolicy(
-  kind: PolicyRef["kind"],
-  raw: RawObject,
-): { readonly policy: PolicyRef; readonly windows?: readonly PolicyWindow[] } {
-  const object = viewPolicy(kind, raw);
-  const { name, namespace } = object.metadata;
-  const policy: PolicyRef = {
-    kind,
-    name,
-    ...(kind === "HookPolicy" && { namespace: namespace ?? "default" }),
-  };
-  const schemaErrors = validatePolicy(kind, raw);
-  if (schemaErrors.length > 0 || checkRules(object.spec.rules, []).errors.length > 0) return { policy };
-  const windows = object.spec.rules.flatMap((rule) =>
-    windowsOfRule(rule).map((window) => ({ policy, ...window })),
-  );
-  return { policy, windows };
+function holderIn(raw: RawObject): readonly Holder[] {
+  if (ownKind(raw) === "HookRollout") return [rolloutIn(raw)];
+  const kind = policyKind(raw);
+  return kind === undefined ? [] : [policyIn(kind, raw)];
 }
 
-function windowsOfRule({ name: rule, until = [] }: RuleSpec): readonly Omit<PolicyWindow, "policy">[] {
+function policyIn(kind: PolicyKind, raw: RawObject): Holder {
+  const { metadata, spec } = viewPolicy(kind, raw);
+  const { name, namespace = "default" } = metadata;
+  const policy: HolderRef = { kind, name, ...(kind === "HookPolicy" && { namespace }) };
+  const hasErrors = validatePolicy(kind, raw).length > 0 || checkRules(spec.rules, []).errors.length > 0;
+  return hasErrors ? { policy } : { policy, rules: spec.rules };
+}
+
+function rolloutIn(raw: RawObject): Holder {
+  const { metadata, spec } = viewRollout(raw);
+  const policy: HolderRef = { kind: "HookRollout", name: metadata.name };
+  const hasErrors = validatePolicy("HookRollout", raw).length > 0 || checkRollout(spec, []).errors.length > 0;
+  return hasErrors ? { policy } : { policy, rules: spec.stages ?? [] };
+}
+
+function windowsOfRule({ name: rule, until = [] }: Gated): readonly Omit<PolicyWindow, "policy">[] {
   return until
     .flatMap((gate) => [
       gate,
@@ -69,7 +80,7 @@ function windowsOfRule({ name: rule, until = [] }: RuleSpec): readonly Omit<Poli
 }
 
 /** "team-a/protect", or "protect" in any namespace. */
-export function isNamed({ namespace, name }: PolicyRef, wanted: string): boolean {
+export function isNamed({ namespace, name }: HolderRef, wanted: string): boolean {
   return wanted === name || wanted === `${namespace}/${name}`;
 }
 
@@ -113,7 +124,8 @@ function windowLines(
 ): string[] {
   const own = spec.timeZone ?? "UTC";
   const shown = zone === undefined || zone === own ? own : `${own}, shown in ${zone}`;
-  const heading = `${colour.bold(policyName(policy))}, rule ${rule}, gate ${gate} (${shown})`;
+  const part = policy.kind === "HookRollout" ? "stage" : "rule";
+  const heading = `${colour.bold(policyName(policy))}, ${part} ${rule}, gate ${gate} (${shown})`;
   const text = (instant: Date): string => dateText(instant, zone ?? own);
   const notBefore = searchedUntil && `before ${text(searchedUntil)}`;
   if (openings.length === 0)

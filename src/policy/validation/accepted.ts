@@ -24,11 +24,10 @@ export const KEPT_SLOT = "kept-slot";
 export const WINDOWS_CONFLICT = "windows-conflict";
 export const SELECTS_NOTHING = "selects-nothing";
 export const NAMES_NOTHING = "names-nothing";
-const OF_OTHERS = new RegExp(
-  `/?(${[SHARED_CLUSTERS, KEPT_SLOT, WINDOWS_CONFLICT, SELECTS_NOTHING, NAMES_NOTHING].join("|")})$`,
-);
+export const NAMESPACE_MISSING = "namespace-missing";
 /** Those about a whole object. */
-const OF_WHOLE: readonly string[] = [SELECTS_NOTHING, NAMES_NOTHING];
+const OF_WHOLE: readonly string[] = [SELECTS_NOTHING, NAMES_NOTHING, NAMESPACE_MISSING];
+const OF_OTHERS = new RegExp(`/?(${[SHARED_CLUSTERS, KEPT_SLOT, WINDOWS_CONFLICT, ...OF_WHOLE].join("|")})$`);
 
 /** `warnings` are those of these rules. The annotation and the rules may be invalid. */
 export function acceptWarnings(

@@ -1,9 +1,10 @@
 /** Checks of a HookRollout beyond its CRD: CEL, cron, zones, version ranges, and what is legal but suspicious. */
 
 import type { HookRolloutSpec, RolloutStageSpec, RuleSpec } from "../../api/hook-policy.ts";
-import { isFields } from "../../lib/fields.ts";
+import { fieldsOf, isFields, listOf, textOf } from "../../lib/fields.ts";
 import { includes } from "./selector-overlap.ts";
 import type { FieldError } from "./schema.ts";
+import { soundRules } from "./sound-parts.ts";
 import { checkTogether, isSound, type Semantics, type Together } from "./semantics.ts";
 
 /** A warning for rules on several hooks. The call before an upgrade always has this version. */
@@ -12,15 +13,14 @@ const ABOUT_TARGET = /^request\.toKubernetesVersion can be missing/;
 /** Checks only what fits the schema: `schemaErrors` are those of validatePolicy(). */
 export function checkRollout(spec: unknown, schemaErrors: readonly FieldError[]): Semantics {
   const { stages, healthyWhen }: Partial<HookRolloutSpec> = isFields(spec) ? spec : {};
-  const sound = <T>(list: readonly T[] | undefined, field: string): { item: T; path: string }[] =>
-    (Array.isArray(list) ? list : [])
-      .map((item: T, index) => ({ item, path: `spec.${field}[${index}]` }))
-      .filter(({ path }) => isSound(path, schemaErrors));
+  const health = listOf(healthyWhen)
+    .map((item, index) => ({ item: fieldsOf(item), path: `spec.healthyWhen[${index}]` }))
+    .filter(({ path }) => isSound(path, schemaErrors));
   const together: Together = {
     path: "spec",
-    rules: sound(stages, "stages").map(({ item, path }) => ({ rule: asRule(item), path })),
-    health: sound(healthyWhen, "healthyWhen").map(({ item, path }) => {
-      return { source: item.expression, use: "health", path: `${path}.expression` };
+    rules: soundRules(listOf(stages).map(asRule), schemaErrors, "spec.stages"),
+    health: health.map(({ item, path }) => {
+      return { source: textOf(item["expression"]), use: "health", path: `${path}.expression` };
     }),
     remedy: "shorten them, or make several rollouts",
   };
@@ -33,9 +33,11 @@ export function checkRollout(spec: unknown, schemaErrors: readonly FieldError[])
   };
 }
 
-/** The gates of a stage hold the first hook of an upgrade. */
-function asRule({ name, until }: RolloutStageSpec): RuleSpec {
-  return { name, hooks: ["BeforeClusterUpgrade"], ...(until !== undefined && { until }) };
+/** The gates of a stage hold the first hook of an upgrade. Of an unsound stage, soundRules() keeps what fits the schema. */
+function asRule(stage: unknown): RuleSpec {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- parts that do not fit are left out
+  const { name, until } = fieldsOf(stage) as Partial<RolloutStageSpec>;
+  return { name: textOf(name), hooks: ["BeforeClusterUpgrade"], ...(until !== undefined && { until }) };
 }
 
 function suspects(spec: HookRolloutSpec): readonly FieldError[] {

@@ -36,13 +36,14 @@ export function gatesOf({ until = [] }: RuleSpec, path: string): readonly Placed
   });
 }
 
-/** Leaves out a rule in which nothing can be read. */
+/** Leaves out a rule in which nothing can be read. `at`: the path of the list. */
 export function soundRules(
   rules: readonly RuleSpec[],
   schemaErrors: readonly FieldError[],
+  at = "spec.rules",
 ): readonly SoundRule[] {
   return rules.flatMap((rule, index): SoundRule[] => {
-    const path = `spec.rules[${index}]`;
+    const path = `${at}[${index}]`;
     if (schemaErrors.some((each) => isWithin(path, each.path))) return [];
     const mine = schemaErrors.filter((each) => isWithin(each.path, path));
     if (mine.length >= MANY) return [];

@@ -59,7 +59,8 @@ describe("a plan from files", () => {
     assert.equal(code, 0);
     assert.equal(
       stdout,
-      `HookRollout upgrades from 2026-12-01T08:00Z on, if every operation takes 40m and none fails:
+      `The version that 2 Clusters run is unknown, as there is no status, so the plan is about the next upgrade, to whatever version; --to-version plans one: fleet/a, fleet/b.
+HookRollout upgrades from 2026-12-01T08:00Z on, if every operation takes 40m and none fails:
 STAGE    CLUSTERS   SUCCEEDED   BEGINS              ENDS                PASSES
 canary   1          0           2026-12-01T08:00Z   2026-12-01T08:40Z   2026-12-01T09:40Z
 rest     1          0           2026-12-01T09:40Z   2026-12-01T10:20Z   2026-12-01T10:20Z

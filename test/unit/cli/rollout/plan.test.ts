@@ -40,18 +40,70 @@ test("names every Cluster that it leaves out", async (t) => {
   );
 });
 
+test("Clusters without a status have no version: the plan says so, and takes what they ask for as done", async (t) => {
+  const objects = [...FLEET, rolloutOf("upgrades")];
+  const next = await plan(t, objects);
+  assert.match(
+    next.stdout,
+    /^The version that 2 Clusters run is unknown, as there is no status, so the plan is about the next upgrade, .*--to-version/,
+  );
+  const same = await plan(t, objects, "--to-version", "v1.34.0");
+  assert.match(
+    same.stdout,
+    /^v1\.34\.0 is in spec\.topology of 2 Clusters already, .*so no upgrade begins there: /m,
+  );
+  assert.match(same.stdout, /^canary +1 +1 +- +- /m);
+  assert.match(same.stdout, /^Every Cluster has succeeded\.$/m);
+  assert.equal(same.code, 0);
+  const one = [clusterOf("a", "rest"), clusterOf("b", "canary", "v1.35.0"), ...FLEET.slice(2)];
+  const half = await plan(t, [...one, rolloutOf("upgrades")], "--to-version", "v1.35.0");
+  assert.match(half.stdout, /^v1\.35\.0 is in spec\.topology of 1 Cluster already, .*: fleet\/b\.$/m);
+  assert.match(half.stdout, /^canary +1 +1 +- +- +2026-12-01T09:00Z$/m);
+  assert.match(half.stdout, /^rest +1 +0 +2026-12-01T09:00Z/m);
+});
+
+test("a rollout that selects nothing has no plan: the nearest label comes first, and the exit code is 1", async (t) => {
+  const clusterSelector = { matchLabels: { wave: "canry" } };
+  const whole = await plan(t, [...FLEET, rolloutOf("upgrades", { clusterSelector })]);
+  assert.match(
+    whole.stdout,
+    /^HookRollout upgrades selects nothing, so there is no plan\. .*did you mean "wave=canary"\?\n/,
+  );
+  assert.doesNotMatch(whole.stdout, /has succeeded|minSucceeded|STAGE/);
+  assert.equal(whole.code, 1);
+  const json = await plan(t, [...FLEET, rolloutOf("upgrades", { clusterSelector })], "-o", "json");
+  assert.match(json.stdout, /"impossible": \[\n *"HookRollout upgrades selects nothing/);
+  assert.equal(json.code, 1);
+  const stages = [{ name: "canary", clusterSelector }, { name: "rest" }];
+  const stage = await plan(t, [...FLEET, rolloutOf("upgrades", { stages })]);
+  assert.match(stage.stdout, /^spec\.stages\[0\]\.clusterSelector: .*did you mean "wave=canary"\?\n/);
+  assert.equal(stage.code, 1);
+  const last = [
+    { name: "every", clusterSelector: { matchExpressions: [{ key: "wave", operator: "Exists" }] } },
+    { name: "canary", clusterSelector },
+  ];
+  assert.equal((await plan(t, [...FLEET, rolloutOf("upgrades", { stages: last })])).code, 0);
+});
+
+test("files without Clusters are told to add them where no API server answers", async (t) => {
+  const { code, stderr } = await plan(t, [rolloutOf("upgrades")]);
+  assert.equal(code, 2);
+  assert.match(stderr, /The files have no Cluster, .*: add Clusters with -f to plan without it\n$/);
+});
+
 test("says what cannot be so: the duration, and versions that Cluster API refuses", async (t) => {
   const objects = [...FLEET, rolloutOf("upgrades", { progressDeadline: "30m" })];
-  const { stdout } = await plan(t, objects, "--to-version", "v1.33.0");
+  const { code, stdout } = await plan(t, objects, "--to-version", "v1.33.0");
+  assert.equal(code, 1);
+  assert.match(stdout, /^No Cluster begins\.$/m);
   assert.match(stdout, /^40m is longer than progressDeadline, 30m: each Cluster would count as failed/m);
   assert.match(
     stdout,
     /^2 Clusters would go to a lower version, which Cluster API refuses: fleet\/a, fleet\/b\.$/m,
   );
-  const far = await plan(t, objects, "--to-version", "v1.36.0");
+  const far = await plan(t, [...FLEET, rolloutOf("upgrades")], "--to-version", "v1.36.0");
+  assert.equal(far.code, 0);
   assert.match(far.stdout, /^2 Clusters would skip a minor version, which Cluster API refuses unless /m);
-  const same = await plan(t, objects, "--to-version", "v1.34.0");
-  assert.match(same.stdout, /^v1\.34\.0 is the version of 2 Clusters already, so no upgrade begins there: /m);
   const next = await plan(t, objects, "--to-version", "v1.35.0");
   assert.doesNotMatch(next.stdout, /Cluster API refuses|already/);
 });

@@ -333,10 +333,13 @@ test("what cannot be compared is told, and exits 2", async (t) => {
   ]);
   assert.deepEqual(await run("--against", "none", "-f", "wide.yaml"), [
     2,
-    "error: there is no Cluster to simulate\n",
+    "error: there is no Cluster to simulate in none, wide.yaml: add Clusters with --against or -f\n",
   ]);
   const [, warning] = await run("--against", "alone", "-f", "wide.yaml");
-  assert.match(warning, /^warning: the Namespace of Clusters is not among the objects: team-a; /m);
+  assert.match(
+    warning,
+    /^warning: the Namespace of Clusters is not among the objects: team-a; what a ClusterHookPolicy says of them is not evaluable\. Add it, with its labels, to the files$/m,
+  );
   for (const [args, message] of [
     [["--at", "noon"], /Allowed: a date or a time/],
     [["--from", "2026-11-21T12:00:00Z"], /--from needs --to/],

@@ -52,6 +52,35 @@ Sat 2026-10-24 22:00 +02:00   Sun 2026-10-25 05:00 +01:00   8h      *
   });
 });
 
+test("the windows of a rollout's stages are listed", async (t) => {
+  const cwd = await folder(t, {
+    "a.yaml": `---
+apiVersion: hookpolicy.dev/v1alpha1
+kind: HookRollout
+metadata: {name: upgrades}
+spec:
+  operation: Upgrade
+  namespaceSelector: {}
+  progressDeadline: 2h
+  stages:
+    - name: canary
+      clusterSelector: {matchLabels: {wave: canary}}
+      until: [{name: night, window: {timeZone: UTC, allow: [{schedule: "0 22 * * *", duration: 8h}]}}]
+    - name: rest
+`,
+  });
+  const args = ["windows", "upgrades", "-f", "a.yaml", "--at", "2026-10-18T12:00:00Z", "--next", "1"];
+  const { code, stdout } = await hookpolicy(args, { cwd });
+  assert.equal(code, 0);
+  assert.match(
+    stdout,
+    /^HookRollout upgrades, stage canary, gate night \(UTC\)\nOPENS.*\nSun 2026-10-18 22:00/,
+  );
+  const json = await hookpolicy([...args, "-o", "json"], { cwd });
+  const schema = JSON.parse(readFileSync(join(ROOT, "schemas/output/windows.json"), "utf8")) as object;
+  assert.ok(new Ajv({ formats: { "date-time": true } }).validate(schema, JSON.parse(json.stdout)));
+});
+
 test("--zone prints in another zone", async (t) => {
   const cwd = await folder(t, { "a.yaml": WEEKEND });
   const args = [

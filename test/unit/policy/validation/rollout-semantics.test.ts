@@ -189,6 +189,16 @@ test("what does not fit the schema is left to the schema, and the rest is still 
     errors.map(({ path }) => path),
     ["spec.healthyWhen[0].expression"],
   );
+  const window = { timeZone: "Europe/Belin", allow: [{ schedule: "0 22 * * *", duration: "8x" }] };
+  const both = { ...base, stages: [null, { name: "b", until: [{ name: "g", window }] }] };
+  const found = checkRollout(both, [
+    { path: "spec.stages[0]", message: "found null" },
+    { path: "spec.stages[1].until[0].window.allow[0].duration", message: "is not a duration" },
+  ]);
+  assert.deepEqual(
+    found.errors.map(({ path }) => path),
+    ["spec.stages[1].until[0].window.timeZone"],
+  );
   for (const nonsense of [undefined, null, 1, [], { stages: 1, healthyWhen: {} }]) {
     assert.deepEqual(checkRollout(nonsense, [{ path: "spec", message: "" }]), { errors: [], warnings: [] });
   }

@@ -1,0 +1,155 @@
+/** What holds a Cluster in a plan, and until when. */
+
+import { namespacedName } from "../../lib/keys.ts";
+import { firstNames } from "../../lib/first-names.ts";
+import { expectedCall } from "../../operations/call.ts";
+import { decisionsAhead } from "../../operations/decisions-ahead.ts";
+import { forecast } from "../../operations/forecast.ts";
+import { newOperation, type PendingOperation } from "../../operations/operation.ts";
+import { lookAt, type OperationInputs } from "../../operations/timeline.ts";
+import { heldRules } from "../../policy/decide.ts";
+import type { Decision } from "../../policy/decision.ts";
+import { earliest } from "../../policy/instant.ts";
+import type { CompiledPolicy } from "../../policy/policy.ts";
+import { policyName } from "../../policy/policy-ref.ts";
+import type { Situation } from "../../policy/world.ts";
+import { liftingOverride } from "../../rollouts/lifting.ts";
+import { BEGINS, type Member } from "../../rollouts/member.ts";
+import type { PlanMember, PlannedCluster } from "../../rollouts/plan.ts";
+import type { MemberState } from "../../rollouts/progress.ts";
+import { gateEdges, openGate } from "../../rollouts/promotion.ts";
+import type { CompiledRollout } from "../../rollouts/rollout.ts";
+import type { Fleet } from "../fleet/fleet.ts";
+import { counted } from "../terminal/counted.ts";
+
+/** What decides about a member. */
+export interface Parts extends Pick<Situation, "world" | "call"> {
+  readonly rollout: CompiledRollout;
+  readonly member: Member;
+  readonly policies: readonly CompiledPolicy[];
+}
+
+/** `version`: absent for the next upgrade, whatever it goes to. */
+export function partsOf(
+  rollout: CompiledRollout,
+  fleet: Fleet,
+  { member, cluster }: MemberState,
+  version: string | undefined,
+): Parts {
+  return {
+    rollout,
+    member,
+    policies: fleet.policiesFor(cluster.metadata.namespace ?? ""),
+    world: fleet.world(cluster),
+    call: expectedCall(BEGINS[rollout.operation], cluster, version),
+  };
+}
+
+export function planMember(parts: Parts): PlanMember {
+  const { rollout, member, world, call } = parts;
+  return {
+    member,
+    heldBy: (at) => holdersAt(parts, at),
+    releasedFrom: (at) =>
+      liftingOverride(rollout, { world, call, now: at }) ? at : releasedByAll(parts, at),
+  };
+}
+
+function decisionAt(
+  { policies, world, call }: Pick<Parts, "policies" | "world" | "call">,
+  at: Date,
+): { readonly operation: OperationInputs<PendingOperation>; readonly decision: Decision } {
+  const operation = { policies, world, call, state: newOperation(call, world.cluster, at, undefined) };
+  return { operation, decision: lookAt(operation, at).decision };
+}
+
+const SHOWN = 5;
+
+/**
+ * A rule that is not evaluable is no action that a user could take: it is a doubt. `parts`: by namespacedName() of the
+ * Cluster.
+ */
+export function withoutUnevaluable(
+  planned: readonly PlannedCluster[],
+  parts: ReadonlyMap<string, Parts>,
+): { readonly clusters: readonly PlannedCluster[]; readonly doubts: readonly string[] } {
+  const reasons = new Set<string>();
+  let count = 0;
+  const clusters = planned.map((cluster) => {
+    const own = cluster.needsAction ? parts.get(namespacedName(cluster)) : undefined;
+    if (own === undefined) return cluster;
+    const { unevaluable, needsAction } = holdsAt(own, cluster.begins);
+    for (const reason of unevaluable) reasons.add(reason);
+    count += Math.min(1, unevaluable.length);
+    return { ...cluster, needsAction };
+  });
+  if (count === 0) return { clusters, doubts: [] };
+  const held = `${counted(count, "Cluster")} ${count === 1 ? "is" : "are"} held by rules that are not evaluable`;
+  const names = firstNames([...reasons], SHOWN);
+  return {
+    clusters,
+    doubts: [`${held}, and the plan takes these as released, with all their windows: ${names}.`],
+  };
+}
+
+interface Holds {
+  /** The rules and gates that are not evaluable, and why. */
+  readonly unevaluable: readonly string[];
+  /** Whether anything else holds the Cluster. */
+  readonly needsAction: boolean;
+}
+
+function holdsAt({ rollout, member: { stage }, ...situation }: Parts, at: Date): Holds {
+  const held = heldRules(decisionAt(situation, at).decision.trace);
+  const open = stage && openGate(stage, { ...situation, now: at });
+  const unread = held.filter(({ rule: { verdict } }) => verdict === "NotEvaluable");
+  const rules = unread.map(({ policy, rule }) => {
+    const place = rule.rule === "" ? "" : `, rule ${rule.rule}`;
+    return `${policyName(policy)}${place} (${rule.message})`;
+  });
+  const gates =
+    open?.problem === undefined
+      ? []
+      : [`HookRollout ${rollout.name}, stage ${stage?.name}, gate ${open.gate} (${open.problem})`];
+  const others = held.length - unread.length + (open === undefined ? 0 : 1) - gates.length;
+  return { unevaluable: [...rules, ...gates], needsAction: others > 0 || rules.length + gates.length === 0 };
+}
+
+/** What holds the Cluster at the instant, and what follows until time has released it. */
+function holdersAt({ rollout: { name }, member: { stage }, ...situation }: Parts, at: Date): string {
+  const { operation, decision } = decisionAt(situation, at);
+  const { world, call } = situation;
+  const all = [decision, ...decisionsAhead(operation, decision, at)].flatMap(gatesIn);
+  const open = stage && openGate(stage, { world, call, now: at });
+  const ofStage = open === undefined ? [] : [`HookRollout ${name}, stage ${stage?.name}, gate ${open.gate}`];
+  return [...new Set([...all, ...ofStage])].join("; then ");
+}
+
+function gatesIn({ trace }: Decision): string[] {
+  return heldRules(trace).flatMap(({ policy, rule: { rule, gates } }) =>
+    gates
+      .filter((gate) => gate.holds !== true && gate.changesAt !== undefined)
+      .map(({ gate }) => `${policyName(policy)}, rule ${rule}, gate ${gate}`),
+  );
+}
+
+/** Edges of windows that time may have to pass until policies and the gates of the stage are open together. */
+const MAX_EDGES = 1000;
+const LOOK_AGAIN_MS = 3_600_000;
+
+/** When the policies and the gates of its stage release the Cluster; `undefined`: time alone does not. */
+function releasedByAll(
+  { rollout, member: { stage }, policies, world, call }: Parts,
+  from: Date,
+): Date | undefined {
+  let at: Date | undefined = from;
+  for (let edges = 0; at !== undefined && edges < MAX_EDGES; edges += 1) {
+    const released = forecast(policies, world, call, at);
+    const isOpen = (now: Date): boolean =>
+      stage === undefined || openGate(stage, { world, call, now }) === undefined;
+    if (released === undefined || isOpen(released)) return released;
+    const next = earliest(gateEdges(rollout, released, LOOK_AGAIN_MS).filter((edge) => edge > released));
+    at = next instanceof Date ? next : undefined;
+  }
+  return undefined;
+}
