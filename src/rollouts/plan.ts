@@ -18,6 +18,8 @@ export interface PlanMember {
   readonly state?: "Done" | "Stands";
   /** The earliest instant from `at` on at which every policy releases it; `undefined`: time alone does not. */
   readonly releasedFrom: (at: Date) => Date | undefined;
+  /** The same, if users have done what is up to them: its windows still hold. */
+  readonly opensFrom?: (at: Date) => Date | undefined;
   /** The windows and other gates that hold it from `at` until it is released, in words. */
   readonly heldBy?: (at: Date) => string;
 }
@@ -192,7 +194,7 @@ class Walk {
     if (waiting.notBefore === undefined || waiting.notBefore <= at) {
       const released = each.releasedFrom(at);
       waiting.needsAction ||= released === undefined;
-      waiting.notBefore = released ?? at;
+      waiting.notBefore = released ?? each.opensFrom?.(at) ?? at;
     }
     if (waiting.notBefore > at) {
       this.#pause(waiting, at, waiting.notBefore);

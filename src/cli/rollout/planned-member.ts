@@ -10,7 +10,7 @@ import { lookAt, type OperationInputs } from "../../operations/timeline.ts";
 import { heldRules } from "../../policy/decide.ts";
 import type { Decision } from "../../policy/decision.ts";
 import { earliest } from "../../policy/instant.ts";
-import type { CompiledPolicy } from "../../policy/policy.ts";
+import type { CompiledGate, CompiledPolicy } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import type { Situation } from "../../policy/world.ts";
 import { liftingOverride } from "../../rollouts/lifting.ts";
@@ -52,7 +52,18 @@ export function planMember(parts: Parts): PlanMember {
     heldBy: (at) => holdersAt(parts, at),
     releasedFrom: (at) =>
       liftingOverride(rollout, { world, call, now: at }) ? at : releasedByAll(parts, at),
+    opensFrom: (at) =>
+      releasedByAll({ ...parts, policies: parts.policies.map((each) => ofTime(each, at)) }, at),
   };
+}
+
+/** The policy without the gates of which it is not known when time alone meets them. */
+function ofTime(policy: CompiledPolicy, now: Date): CompiledPolicy {
+  const isTime = ({ opensAt }: CompiledGate): boolean => (opensAt?.(now) ?? "Unknown") !== "Unknown";
+  const rules = policy.rules
+    .map((rule) => ({ ...rule, gates: rule.gates.filter(isTime) }))
+    .filter(({ gates }) => gates.length > 0);
+  return { ...policy, rules };
 }
 
 function decisionAt(

@@ -23,6 +23,24 @@ test("names the weekend that follows a freeze", async (t) => {
   );
 });
 
+test("an approval that is still to be given does not hide a freeze beside it", async (t) => {
+  const held = (name: string, until: object): object => ({
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookPolicy",
+    metadata: { namespace: "fleet", name },
+    spec: { rules: [{ name, hooks: ["BeforeClusterUpgrade"], until: [{ name, ...until }] }] },
+  });
+  const { stdout } = await plan(t, [
+    ...FLEET,
+    rolloutOf("upgrades"),
+    held("approved", { annotation: { key: "example.com/approved" } }),
+    held("freeze", { window: { timeZone: "UTC", deny: [{ from: "2026-12-01", to: "2026-12-03" }] } }),
+  ]);
+  assert.match(stdout, /2026-12-01T08:00Z to 2026-12-03T00:00Z, 1 Cluster .* HookPolicy fleet\/freeze/);
+  assert.match(stdout, /^canary .*2026-12-03T00:00Z/m);
+  assert.match(stdout, /must be released by an action first/);
+});
+
 test("names every Cluster that it leaves out", async (t) => {
   const [canary] = [{ name: "canary", clusterSelector: { matchLabels: { wave: "canary" } } }];
   const outside = { ...clusterOf("out", "none"), metadata: { namespace: "other", name: "out" } };
