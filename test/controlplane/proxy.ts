@@ -1,7 +1,7 @@
 /** A TLS proxy in front of kube-apiserver that can do what networks and load balancers do on bad days. */
 import { Agent, createServer, request as httpsRequest } from "node:https";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CertificateAuthority } from "./certificates.ts";
 import { portOf } from "./ports.ts";
@@ -123,8 +123,9 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       forward(req, res, { faults, agent, upstream: options.upstream }).catch(() => res.destroy());
     },
   );
-  const sockets = new Set<Socket>();
-  server.on("secureConnection", (socket) => {
+  const sockets = new Set<Duplex>();
+  // From the first byte on: one whose handshake were still under way would stay open, and stop() would wait for it.
+  server.on("connection", (socket) => {
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
   });

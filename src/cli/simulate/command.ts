@@ -49,7 +49,7 @@ interface Flags extends ConnectionFlags {
 }
 
 const EXAMPLES = `\
-  # What would the policies of this branch change in the current cluster, now and until then?
+  # What would the policies of this branch change in the cluster, until then?
   hookpolicy simulate -f policies/ --to 2026-12-01
 
   # In a pull request: the branch, against the folder of main with its Clusters
