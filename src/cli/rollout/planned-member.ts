@@ -59,7 +59,7 @@ export function planMember(parts: Parts): PlanMember {
 
 /** The policy without the gates of which it is not known when time alone meets them. */
 function ofTime(policy: CompiledPolicy, now: Date): CompiledPolicy {
-  const isTime = ({ opensAt }: CompiledGate): boolean => (opensAt?.(now) ?? "Unknown") !== "Unknown";
+  const isTime = (gate: CompiledGate): boolean => (gate.opensAt?.(now) ?? "Unknown") !== "Unknown";
   const rules = policy.rules
     .map((rule) => ({ ...rule, gates: rule.gates.filter(isTime) }))
     .filter(({ gates }) => gates.length > 0);
