@@ -7,7 +7,7 @@ import { afterWords, type Decision, type PolicyTrace, type RuleTrace, type Verdi
 import { changesAtEarliest } from "./instant.ts";
 import { joinMessages } from "./message.ts";
 import { covers, isActive, type Override } from "./override.ts";
-import { type CompiledPolicy, type CompiledRule, isGated } from "./policy.ts";
+import { type CompiledPolicy, type CompiledRule, isGated, NAMESPACE_UNKNOWN } from "./policy.ts";
 import { judgeRule, notEvaluable, type RuleFinding } from "./rule.ts";
 import { BUDGET_EXHAUSTED, Budgets, describeExhausted } from "./budget.ts";
 import { describeTooLarge, TOO_LARGE } from "./too-large.ts";
@@ -137,8 +137,6 @@ function unknownBecause({ cluster }: World): [reason: string, message: string] {
   if (cluster.tooLarge === true) return [TOO_LARGE, describeTooLarge(cluster.metadata.namespace)];
   return [NAMESPACE_UNKNOWN, NO_NAMESPACE];
 }
-
-export const NAMESPACE_UNKNOWN = "NamespaceUnknown";
 
 const NO_NAMESPACE = "the Cluster's Namespace is not known, so namespaceSelector cannot be evaluated";
 

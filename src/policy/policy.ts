@@ -112,6 +112,9 @@ export interface NamedWindow {
   readonly window: Window;
 }
 
+/** The reason of a rule or gate that reads the Namespace of a Cluster, which is not known. */
+export const NAMESPACE_UNKNOWN = "NamespaceUnknown" as const;
+
 export function windowsOf({ rules }: CompiledPolicy): readonly (NamedWindow & { readonly rule: string })[] {
   return rules.flatMap(({ name: rule, gates }) =>
     gates.flatMap(({ windows = [] }) => windows.map((window) => ({ rule, ...window }))),

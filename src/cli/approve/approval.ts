@@ -11,7 +11,7 @@ import { decide } from "../../policy/decide.ts";
 import type { Decision, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
 import { forecast } from "../../operations/forecast.ts";
 import { marksOf } from "../../policy/gates/gates.ts";
-import { type CompiledPolicy, wantedInMessage } from "../../policy/policy.ts";
+import { type CompiledPolicy, NAMESPACE_UNKNOWN, wantedInMessage } from "../../policy/policy.ts";
 import { lookup } from "../../policy/selector.ts";
 import {
   type Mark as Settable,
@@ -320,7 +320,7 @@ function obstaclesOf({ policy, rules }: PolicyTrace, release: Date | undefined):
 }
 
 /** Reasons of gates and rules whose objects the user may not read. */
-const UNREADABLE: ReadonlySet<string> = new Set(["ObjectsForbidden", "NamespaceUnknown"]);
+const UNREADABLE: ReadonlySet<string> = new Set(["ObjectsForbidden", NAMESPACE_UNKNOWN]);
 
 function reasonsOf(rule: RuleTrace): Pick<Obstacle, "gate" | "text" | "unknown">[] {
   const open = rule.gates.filter(({ holds }) => holds !== true);

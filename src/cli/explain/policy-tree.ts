@@ -5,7 +5,7 @@ import type { GateTrace, Verdict } from "../../policy/decision.ts";
 import { durationText } from "../../policy/duration.ts";
 import { MAX_STEPS } from "../../operations/forecast.ts";
 import { timestamp } from "../../policy/instant.ts";
-import { NAMESPACE_UNKNOWN } from "../../policy/decide.ts";
+import { NAMESPACE_UNKNOWN } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import type { CommandWords } from "../get/report.ts";
 import type { Colour } from "../terminal/colour.ts";

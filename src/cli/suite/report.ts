@@ -9,6 +9,7 @@ import { callText, casesOf, type StepResult, type SuiteResult, type Totals, tota
 import { tableLines } from "../terminal/table.ts";
 import { paragraphs } from "../terminal/tree.ts";
 import { isFields } from "../../lib/fields.ts";
+import { NAMESPACE_UNKNOWN } from "../../policy/policy.ts";
 import {
   afterWords,
   type Decision,
@@ -66,7 +67,7 @@ function unlistedNamespace({ call, decision }: StepResult, colour: Colour): stri
   const rules = decision?.trace.flatMap((policy) => policy.rules) ?? [];
   const isUnknown = rules
     .flatMap((rule) => [rule.reason, ...rule.gates.map(({ reason }) => reason)])
-    .includes("NamespaceUnknown");
+    .includes(NAMESPACE_UNKNOWN);
   if (!isUnknown || namespace === undefined) return [];
   const entry = `- { apiVersion: v1, kind: Namespace, metadata: { name: ${namespace}, labels: {} } }`;
   return [

@@ -3,7 +3,7 @@
 import type { Cluster, Namespace } from "../../api/meta.ts";
 import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
 import type { MetadataGateSpec } from "../../api/hook-policy.ts";
-import { type CompiledGate, type GateResult, unevaluable } from "../policy.ts";
+import { type CompiledGate, type GateResult, NAMESPACE_UNKNOWN, unevaluable } from "../policy.ts";
 import { READS_NOTHING, READS_VERSION, targetVersion } from "../target-version.ts";
 import { found as shortForm } from "../validation/field-message.ts";
 import { shellQuote } from "../message.ts";
@@ -96,7 +96,7 @@ function evaluateMetadata(gate: MetadataGate, world: World, call: HookCall): Gat
   const target = spec.from === "Namespace" ? world.namespace : world.cluster;
   if (target === undefined) {
     const wanted = `${field} ${spec.key} on the Namespace`;
-    return unevaluable("NamespaceUnknown", wanted, "the Namespace is not known");
+    return unevaluable(NAMESPACE_UNKNOWN, wanted, "the Namespace is not known");
   }
   const value = wantedValue(field, spec, world.cluster, call);
   const on = describe(target, spec.from);

@@ -5,7 +5,7 @@ import type { LabelSelector } from "../../api/meta.ts";
 import { exhausted } from "../budget.ts";
 import { meter } from "../cel/meter.ts";
 import type { FoundObjects, ObjectKind, WatchedObject } from "../objects.ts";
-import { type GateResult, unevaluable } from "../policy.ts";
+import { type GateResult, NAMESPACE_UNKNOWN, unevaluable } from "../policy.ts";
 import { compileSelector, describeSelector } from "../selector.ts";
 import type { World } from "../world.ts";
 
@@ -46,7 +46,7 @@ function onePlace(given: string | undefined, { cluster, namespace: known }: Worl
 
 const UNKNOWN = {
   holds: undefined,
-  reason: "NamespaceUnknown",
+  reason: NAMESPACE_UNKNOWN,
   observed: "the Namespace is not known",
 } as const;
 
