@@ -1,4 +1,4 @@
-/** Runs the suites on the pages of docs/recipes/ against the policies of the same page. */
+/** Runs each suite of docs/recipes/suites/ against the policies of its page. */
 
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -8,13 +8,20 @@ import test from "node:test";
 import { loadPaths } from "../../src/cli/files/load.ts";
 import { runSuite } from "../../src/cli/suite/run-suite.ts";
 import { isSuite, loadSuite } from "../../src/cli/suite/suite.ts";
-import { blocksOf, PAGES } from "../capi/recipe-pages.ts";
+import { blocksOf, PAGES, RECIPES, suiteOf, textOf } from "../capi/recipe-pages.ts";
 
 const SUITE = "kind: HookPolicyTest";
 
-const pages = PAGES.filter((page) => blocksOf(page).some(({ text }) => text.includes(SUITE)));
+const pages = PAGES.filter((page) => suiteOf(page) !== undefined);
 
-test("sixteen recipes have a suite", () => assert.equal(pages.length, 16));
+test("sixteen recipes have a suite, and each links to its own", () => {
+  assert.equal(pages.length, 16);
+  assert.equal(readdirSync(join(RECIPES, "suites")).length, pages.length);
+  for (const page of PAGES) {
+    const linked = [...textOf(page).matchAll(/\[Its suite\]\(([^)]+)\)/g)].map(([, target]) => target);
+    assert.deepEqual(linked, pages.includes(page) ? [`suites/${page.replace(/md$/, "yaml")}`] : [], page);
+  }
+});
 
 async function check(t: test.TestContext, files: Readonly<Record<string, string>>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "recipe-"));
@@ -31,13 +38,13 @@ async function check(t: test.TestContext, files: Readonly<Record<string, string>
 
 for (const page of pages) {
   test(`the suite of ${page} passes`, async (t) => {
-    const blocks = blocksOf(page).filter(({ language }) => language === "yaml");
-    const of = (suite: boolean): string =>
-      blocks
-        .filter(({ text }) => text.includes("hookpolicy.dev/") && text.includes(SUITE) === suite)
-        .map(({ text }) => text)
-        .join("---\n");
-    await check(t, { "policies.yaml": of(false), "suite.yaml": of(true) });
+    const policies = blocksOf(page).filter(
+      ({ language, text }) => language === "yaml" && text.includes("hookpolicy.dev/"),
+    );
+    await check(t, {
+      "policies.yaml": policies.map(({ text }) => text).join("---\n"),
+      "suite.yaml": suiteOf(page) ?? "",
+    });
   });
 }
 
