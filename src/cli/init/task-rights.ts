@@ -1,8 +1,8 @@
 /** The objects that `hookpolicy init tasks` prints: whose rights the tasks of a namespace have, and that the operator may use them. */
 
 import { InvalidArgumentError } from "commander";
-import { Document } from "yaml";
 import { DNS_LABEL, DNS_SUBDOMAIN } from "../../lib/dns-names.ts";
+import { yamlText } from "../terminal/yaml-text.ts";
 
 /** Some verbs on one kind of objects. */
 export interface Grant {
@@ -79,11 +79,7 @@ function binding(name: string, namespace: string, subject: object): object {
   };
 }
 
-/** Strings that YAML 1.1 would read as another type are quoted. */
 function documentOf(comment: string | undefined, object: object): string {
-  const text = new Document(object, { version: "1.1", aliasDuplicateObjects: false }).toString({
-    lineWidth: 0,
-    flowCollectionPadding: true,
-  });
+  const text = yamlText(object);
   return comment === undefined ? text : `# ${comment}\n${text}`;
 }

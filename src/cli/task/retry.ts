@@ -1,0 +1,45 @@
+/** Asks the operator for another attempt of a HookTask. */
+
+import type { HookTaskStatus } from "../../api/hook-policy.ts";
+import type { KubeClient } from "../../kube/kube-client.ts";
+import type { KubeObject } from "../../kube/resource.ts";
+import { TASKS } from "../../kube/resources.ts";
+import { timestamp } from "../../policy/instant.ts";
+import { fieldsOf } from "../../lib/fields.ts";
+import { followUntil } from "../fleet/follow.ts";
+import type { Phase, ReadTask } from "./tasks.ts";
+
+/** Its value is new for each request; the operator writes the one that it acted upon into the status. */
+const RETRY = "hookpolicy.dev/retry";
+
+/** Why there is nothing to try again; `undefined`: there is. */
+export function noRetry({ phase, isOver }: ReadTask): string | undefined {
+  if (isOver) return "belongs to an operation that is over: it counts no more";
+  return WHY[phase];
+}
+
+const WHY: Readonly<Partial<Record<Phase, string>>> = {
+  Pending: "has not begun yet",
+  Running: "still runs: a retry follows a failure",
+  Succeeded: "has succeeded",
+  Cancelled: "was cancelled, because it was no longer wanted",
+};
+
+/** Returns whether the operator has acted upon it in time. */
+export async function askForRetry(
+  client: KubeClient,
+  { key, object }: ReadTask,
+  timeoutMs: number,
+): Promise<boolean> {
+  const value = timestamp(client.serverClock.serverTime());
+  await client.mergePatch(TASKS, key, {
+    metadata: { uid: object.metadata.uid, annotations: { [RETRY]: value } },
+  });
+  const isTaken = (found: KubeObject | undefined): boolean =>
+    fieldsOf(found?.status)["retriedFor" satisfies keyof HookTaskStatus] === value;
+  // The right to patch does not imply list and watch, so a failed read is not an error.
+  return await followUntil(client, { resource: TASKS, ...key }, isTaken, {
+    timeoutMs,
+    onLost: () => undefined,
+  }).catch(() => false);
+}
