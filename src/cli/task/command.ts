@@ -64,7 +64,8 @@ export function addTask(program: Command): void {
 }
 
 function checkFlags(action: Action, name: string | undefined, flags: Flags): void {
-  if (action === "list" && name !== undefined) throw new UsageError(`list takes no name: 'task show ${name}'`);
+  if (action === "list" && name !== undefined)
+    throw new UsageError(`list takes no name: 'task show ${name}'`);
   if (action !== "list" && (name ?? "") === "") throw new UsageError(`${action}: name the HookTask`);
   const ofList = [
     flags.allNamespaces === true && "-A",

@@ -24,10 +24,7 @@ export interface TaskView extends Terminal, CommandWords {
 export function taskRows(tasks: readonly ReadTask[], view: TaskView): string[] {
   const { columns = Infinity, allNamespaces, colour } = view;
   const headings = [...(allNamespaces ? ["NAMESPACE"] : []), ...HEADINGS];
-  const rows = tasks.map((task) => [
-    ...(allNamespaces ? [task.key.namespace] : []),
-    ...cellsOf(task, view),
-  ]);
+  const rows = tasks.map((task) => [...(allNamespaces ? [task.key.namespace] : []), ...cellsOf(task, view)]);
   const lines = tableLines(headings, rows);
   if (lines.every((line) => width(line) <= columns)) return lines;
   return tasks.flatMap((task, index) => {
@@ -178,7 +175,14 @@ export function tasksJson(tasks: readonly ReadTask[]): object {
 
 function taskJson({ key, object, cluster, policy, phase, isOver }: ReadTask): object {
   const { spec, status, metadata } = object;
-  const { object: made, message, endedAt, attempts = [], begun = 0, allowed = 1 + spec.retries } = status ?? {};
+  const {
+    object: made,
+    message,
+    endedAt,
+    attempts = [],
+    begun = 0,
+    allowed = 1 + spec.retries,
+  } = status ?? {};
   return {
     ...key,
     cluster,

@@ -3,7 +3,7 @@
 import type { HookTaskStatus } from "../../api/hook-policy.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import type { KubeObject } from "../../kube/resource.ts";
-import { TASKS } from "../../kube/resources.ts";
+import { HOOK_TASKS } from "../../kube/resources.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { fieldsOf } from "../../lib/fields.ts";
 import { followUntil } from "../fleet/follow.ts";
@@ -32,13 +32,13 @@ export async function askForRetry(
   timeoutMs: number,
 ): Promise<boolean> {
   const value = timestamp(client.serverClock.serverTime());
-  await client.mergePatch(TASKS, key, {
+  await client.mergePatch(HOOK_TASKS, key, {
     metadata: { uid: object.metadata.uid, annotations: { [RETRY]: value } },
   });
   const isTaken = (found: KubeObject | undefined): boolean =>
     fieldsOf(found?.status)["retriedFor" satisfies keyof HookTaskStatus] === value;
   // The right to patch does not imply list and watch, so a failed read is not an error.
-  return await followUntil(client, { resource: TASKS, ...key }, isTaken, {
+  return await followUntil(client, { resource: HOOK_TASKS, ...key }, isTaken, {
     timeoutMs,
     onLost: () => undefined,
   }).catch(() => false);

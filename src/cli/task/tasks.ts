@@ -5,7 +5,7 @@ import { compareText } from "../../lib/compare-text.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import { isNotFound, unlessNotFound } from "../../kube/kube-error.ts";
-import { TASKS } from "../../kube/resources.ts";
+import { HOOK_TASKS } from "../../kube/resources.ts";
 import type { PolicyRef } from "../../policy/policy-ref.ts";
 import { nearest } from "../../policy/validation/field-message.ts";
 import { CommandError, meantText, USAGE } from "../command.ts";
@@ -52,7 +52,7 @@ export async function listTasks(
   namespace: string | undefined,
   cluster: ClusterName | undefined,
 ): Promise<readonly ReadTask[]> {
-  const list = await unlessNotFound(client.list(TASKS, namespace === undefined ? {} : { namespace }));
+  const list = await unlessNotFound(client.list(HOOK_TASKS, namespace === undefined ? {} : { namespace }));
   if (list === undefined) throw notServed();
   const name = cluster && namespacedName(cluster);
   return list.items
@@ -71,11 +71,11 @@ function createdAt({ object }: ReadTask): string {
 
 export async function readTask(client: KubeClient, key: TaskKey): Promise<ReadTask> {
   try {
-    return readTaskObject(await client.get(TASKS, key));
+    return readTaskObject(await client.get(HOOK_TASKS, key));
   } catch (error) {
     if (!isNotFound(error)) throw error;
     const others = await unlessNotFound(
-      namesOf(client, TASKS, { namespace: key.namespace, signal: AbortSignal.timeout(NAMES_MS) }),
+      namesOf(client, HOOK_TASKS, { namespace: key.namespace, signal: AbortSignal.timeout(NAMES_MS) }),
     );
     if (others === undefined) throw notServed();
     const meant = nearest(

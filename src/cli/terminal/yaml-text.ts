@@ -9,7 +9,7 @@ export function yamlText(object: object): string {
   visit(document, (_, node) => {
     if (isScalar(node) && !isPrintable(String(node.value))) node.type = Scalar.QUOTE_DOUBLE;
   });
-  const lines = document.toString({ lineWidth: 0 }).split("\n");
+  const lines = document.toString({ lineWidth: 0, doubleQuotedMinMultiLineLength: Infinity }).split("\n");
   return lines.map((line) => replaceUnprintable(line, escapeYaml)).join("\n");
 }
 

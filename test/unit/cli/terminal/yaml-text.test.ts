@@ -24,6 +24,11 @@ for (const reason of ["INC-1", "yes", "a\u202Eb\u200B \u{E0041}\\u001b: #'\"", "
   });
 }
 
+test("a long value with line breaks stays on one line, so that none of them begins a line", () => {
+  const long = `${"x".repeat(100)}\n\nFORGED: true`;
+  assert.match(yamlText({ long }), /^long: "x{100}\\n\\nFORGED: true"\n$/);
+});
+
 test("what is printable is not quoted for nothing", () => {
   assert.match(yamlText(override("the disk is full")), /^ {2}reason: the disk is full$/m);
 });
