@@ -44,7 +44,7 @@ export function addInit(program: Command): void {
     .option(
       "--may <rights>",
       "tasks: what the ServiceAccount may do, such as create,get,delete:jobs.batch; repeatable",
-      (text: string, before: readonly Grant[] = []) => [...before, parseGrant(text)],
+      addGrant,
     )
     .option(
       "--service-account <name>",
@@ -63,6 +63,10 @@ export function addInit(program: Command): void {
     if (flag !== undefined) throw new UsageError(`its flags are for 'init ${TASKS}'`);
     await init(dir);
   });
+}
+
+function addGrant(text: string, before?: readonly Grant[]): readonly Grant[] {
+  return [...(before ?? []), parseGrant(text)];
 }
 
 function namespaceName(text: string): string {

@@ -64,17 +64,22 @@ export function addTask(program: Command): void {
 }
 
 function checkFlags(action: Action, name: string | undefined, flags: Flags): void {
-  if (action === "list" && name !== undefined)
-    throw new UsageError(`list takes no name: 'task show ${name}'`);
-  if (action !== "list" && (name ?? "") === "") throw new UsageError(`${action}: name the HookTask`);
-  const ofList = [
-    flags.allNamespaces === true && "-A",
-    flags.forCluster !== undefined && "--for-cluster",
-    flags.all === true && "--all",
-  ].find((flag) => flag !== false);
-  if (action !== "list" && ofList !== undefined) throw new UsageError(`${ofList} is for list`);
+  if (action === "list") return checkList(name, flags);
+  if ((name ?? "") === "") throw new UsageError(`${action}: name the HookTask`);
+  const ofList = Object.entries(OF_LIST).find(([flag]) => Object.hasOwn(flags, flag));
+  if (ofList !== undefined) throw new UsageError(`${ofList[1]} is for list`);
   if (action === "retry" && flags.output !== "text") throw new UsageError("-o is for list and show");
-  if (flags.allNamespaces === true && flags.namespace !== undefined)
+}
+
+const OF_LIST = {
+  allNamespaces: "-A",
+  forCluster: "--for-cluster",
+  all: "--all",
+} as const satisfies Partial<Record<keyof Flags, string>>;
+
+function checkList(name: string | undefined, { allNamespaces, namespace }: Flags): void {
+  if (name !== undefined) throw new UsageError(`list takes no name: 'task show ${name}'`);
+  if (allNamespaces === true && namespace !== undefined)
     throw new UsageError("-A means all namespaces, -n one of them: one or the other");
 }
 
