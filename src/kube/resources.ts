@@ -12,6 +12,7 @@ export const POLICY_RESOURCES: Readonly<Record<"HookPolicy" | "ClusterHookPolicy
   ClusterHookPolicy: apiResource("clusterhookpolicies", OWN, false, "ClusterHookPolicy"),
 };
 export const OVERRIDES = apiResource("hookoverrides", OWN, false, "HookOverride");
+export const HOOK_TASKS = apiResource("hooktasks", OWN, true, "HookTask");
 export const ROLLOUTS = apiResource("hookrollouts", OWN, false, "HookRollout");
 
 export const NAMESPACES = apiResource("namespaces", "v1", false, "Namespace");
