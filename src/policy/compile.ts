@@ -15,6 +15,7 @@ import { compileWait } from "./gates/wait.ts";
 import { describeErrors } from "./message.ts";
 import type { CompiledPolicy, CompiledRule, Deadline, MatchCondition } from "./policy.ts";
 import { type FieldError, firstOfEachRule, isWithin, validatePolicy } from "./validation/schema.ts";
+import { NO_COMPILED_TASKS } from "./tasks/compiled-task.ts";
 import { compileSelector, describeSelector } from "./selector.ts";
 import { sizeErrors } from "./validation/spec-size.ts";
 import { checkRules, ENOUGH_ERRORS, expressionsOf, isSound } from "./validation/semantics.ts";
@@ -163,7 +164,15 @@ function brokenRule(
 ): CompiledRule {
   const problem = describeErrors(errors);
   const retryAfterSeconds = DEFAULT_RETRY_AFTER_SECONDS;
-  return { ...known, matchConditions: [], gates: [], waits: [], retryAfterSeconds, problem };
+  return {
+    ...known,
+    matchConditions: [],
+    gates: [],
+    waits: [],
+    tasks: NO_COMPILED_TASKS,
+    retryAfterSeconds,
+    problem,
+  };
 }
 
 /** A value that this version does not know means Deny. */
@@ -217,6 +226,7 @@ function compileRule(
     waits: until.flatMap(({ name, wait, message: said }) =>
       wait === undefined ? [] : [compileWait(name, wait, said)],
     ),
+    tasks: NO_COMPILED_TASKS,
     retryAfterSeconds: spec.retryAfterSeconds ?? DEFAULT_RETRY_AFTER_SECONDS,
     ...(deadline !== undefined && { deadline: compileDeadline(deadline) }),
     ...(message !== undefined && { message }),

@@ -9,6 +9,7 @@ import type { RequestField } from "./target-version.ts";
 import type { Window } from "./window/window.ts";
 import type { World } from "./world.ts";
 import type { PolicyRef } from "./policy-ref.ts";
+import type { CompiledTask, TaskServiceAccount } from "./tasks/compiled-task.ts";
 
 export interface CompiledPolicy {
   readonly ref: PolicyRef;
@@ -28,6 +29,8 @@ export interface CompiledPolicy {
   readonly errors: readonly FieldError[];
   /** Compiled of a stub: see too-large.ts. */
   readonly tooLarge?: true;
+  /** The ServiceAccount as which the tasks act; absent: no rule has tasks. */
+  readonly account?: TaskServiceAccount;
   /** Rules on hooks that this process cannot hold (`--capi-version`); the rule's other hooks work. */
   readonly notEnforceable: readonly FieldError[];
 }
@@ -40,10 +43,12 @@ export interface CompiledRule {
   readonly admission?: "Warn" | "Deny";
   /** All must be true for the rule to apply. */
   readonly matchConditions: readonly MatchCondition[];
-  /** All must be met. A rule without gates and waits only observes. */
+  /** All must be met. A rule without gates, waits and tasks only observes. */
   readonly gates: readonly CompiledGate[];
   /** Waits that begin when all gates are met. */
   readonly waits: readonly Wait[];
+  /** What must be done besides, one after the other. */
+  readonly tasks: readonly CompiledTask[];
   readonly deadline?: Deadline;
   /** Comes before the generated message. */
   readonly message?: string;
@@ -55,8 +60,13 @@ export interface CompiledRule {
 }
 
 /** Whether the rule can hold an operation. */
-export function isGated({ gates, waits, problem }: CompiledRule): boolean {
-  return gates.length + waits.length > 0 || problem !== undefined;
+export function isGated({ gates, waits, tasks, problem }: CompiledRule): boolean {
+  return gates.length + waits.length + tasks.length > 0 || problem !== undefined;
+}
+
+/** Cluster API waits for no answer there: tasks begin, and hold nothing. */
+export function canHoldAt(rule: CompiledRule, hook: HookName): boolean {
+  return hook !== "AfterControlPlaneInitialized" && isGated(rule);
 }
 
 export interface MatchCondition {
