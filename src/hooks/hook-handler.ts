@@ -174,7 +174,8 @@ function decide(hook: Hook, request: HookRequest): Outcome | Promise<Outcome> {
   const decision = source.ask(request, at);
   if (!waits) return observed(decision);
   // A decision about an invented Cluster would reveal whether the objects that gates look at exist.
-  if (!decision.holds || decision.basis?.fromRequest === true) return confirm(hook, request, decision);
+  if (!decision.holds || decision.tasksDue === true || decision.basis?.fromRequest === true)
+    return confirm(hook, request, decision);
   return { ...decided(decision), stands: source.standing(request, decision, at) };
 }
 
@@ -183,8 +184,9 @@ async function confirm(hook: Hook, request: HookRequest, before: Decision): Prom
   const confirmation = await hook.source.confirm(request);
   if (!confirmation.ok) return unconfirmed(hook, request, confirmation.reason);
   const { decision } = confirmation;
-  if (!decision.holds && before.holds) return unconfirmed(hook, request, "HeldAsRequested");
-  return decided(decision);
+  if (decision.holds || !before.holds) return decided(decision);
+  // Memory is behind with what tasks have done; until it is not, it says: not yet.
+  return before.tasksDue === true ? decided(before) : unconfirmed(hook, request, "HeldAsRequested");
 }
 
 /** The reason is for the log and the metric; the caller gets the same text for every reason. */

@@ -5,6 +5,7 @@ import type { Expression } from "./cel/expression.ts";
 import { type ObjectKind, objectKindKey } from "./objects.ts";
 import type { FieldError } from "./validation/schema.ts";
 import type { LabelMatcher } from "./selector.ts";
+import type { TOO_LARGE } from "./too-large.ts";
 import type { RequestField } from "./target-version.ts";
 import type { Window } from "./window/window.ts";
 import type { World } from "./world.ts";
@@ -55,9 +56,12 @@ export interface CompiledRule {
   readonly retryAfterSeconds: number;
   /** Why the rule cannot be evaluated: its field errors. */
   readonly problem?: string;
-  /** The spec is not in memory. */
-  readonly tooLarge?: true;
+  /** The reason of a rule with a problem that holds whatever its failurePolicy. */
+  readonly broken?: typeof TOO_LARGE | typeof UNKNOWN_FIELD;
 }
+
+/** The reason of a rule with a field or value that this version does not know: it may have been meant to hold. */
+export const UNKNOWN_FIELD = "UnknownField" as const;
 
 /** Whether the rule can hold an operation. */
 export function isGated({ gates, waits, tasks, problem }: CompiledRule): boolean {

@@ -78,7 +78,9 @@ export function identityOf(spec: HookTaskSpec): TaskIdentity {
   };
 }
 
+const SAME = ["policyUID", "rule", "task", "action", "clusterUID", "hook", "version", "step"] as const;
+
 /** Whether the two are of one task and one operation, whatever their run. */
 export function isSameButRun(a: TaskIdentity, b: TaskIdentity): boolean {
-  return taskName({ ...a, cluster: b.cluster, run: b.run }) === taskName(b);
+  return SAME.every((field) => a[field] === b[field]);
 }

@@ -37,6 +37,8 @@ export interface TaskTrace {
   readonly attempts?: number;
   /** The run that counts or, of a task without a HookTask, that would begin. */
   readonly run: number;
+  /** Of a task that is due: what would be stored; only with `rendersTasks`. */
+  readonly intent?: TaskIntent;
   /** When time alone makes another run needed. */
   readonly changesAt?: Date;
 }

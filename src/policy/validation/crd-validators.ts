@@ -25,7 +25,9 @@ function strict(schema: Schema): object {
   );
   return {
     ...withParts(Object.fromEntries(keywords), strictPart),
-    ...(schema.properties !== undefined && { additionalProperties: schema["x-kubernetes-preserve-unknown-fields"] === true }),
+    ...(schema.properties !== undefined && {
+      additionalProperties: schema["x-kubernetes-preserve-unknown-fields"] === true,
+    }),
   };
 }
 

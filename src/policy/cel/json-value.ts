@@ -1,0 +1,75 @@
+/** The result of an expression as a value of an object in JSON. */
+
+import { type CelMap, celType, type CelValue, isCelList, isCelMap, isCelUint } from "@bufbuild/cel";
+import { meter } from "./meter.ts";
+
+export type JsonResult =
+  { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly problem: string };
+
+/** Deeper values come only from hostile input. */
+const MAX_DEPTH = 32;
+
+/** Types whose values JSON does not have: what to write instead. */
+const NOT_JSON: Readonly<Record<string, string>> = {
+  "google.protobuf.Timestamp": "a timestamp, which JSON does not have: write string(…)",
+  "google.protobuf.Duration": "a duration, which JSON does not have: write string(…)",
+  bytes: "bytes, which JSON does not have: write string(…)",
+  type: "a type, which JSON does not have",
+};
+
+/** Null fields and items are left out, as the API server stores no null. */
+export function jsonOf(value: CelValue, depth = MAX_DEPTH): JsonResult {
+  if (value === null || typeof value === "string" || typeof value === "boolean") return { ok: true, value };
+  if (typeof value === "bigint") return wholeNumber(value);
+  if (isCelUint(value)) return wholeNumber(value.value);
+  if (typeof value === "number")
+    return Number.isFinite(value) ? { ok: true, value } : fails("a number that JSON does not have");
+  if (depth === 0) return fails("a value that nests too deep");
+  if (isCelList(value)) return listOf([...value], depth);
+  return isCelMap(value) ? fieldsOf(value, depth) : fails(NOT_JSON[celType(value).name] ?? "no JSON");
+}
+
+/** The text of a scalar, in a longer text. */
+export function textOf(value: CelValue): JsonResult {
+  const json = jsonOf(value, 0);
+  if (!json.ok) return isCelList(value) || isCelMap(value) ? fails(NO_TEXT) : json;
+  return json.value === null
+    ? fails("null, expected text, a number or a bool")
+    : { ok: true, value: String(json.value) };
+}
+
+const NO_TEXT = "a list or a map, expected text, a number or a bool: let the value be this expression alone";
+
+function wholeNumber(value: bigint): JsonResult {
+  const number = Number(value);
+  return Number.isSafeInteger(number)
+    ? { ok: true, value: number }
+    : fails("a whole number beyond 2^53, which JSON does not keep: write string(…)");
+}
+
+function listOf(items: readonly CelValue[], depth: number): JsonResult {
+  meter.charge(items.length);
+  const values: unknown[] = [];
+  for (const item of items) {
+    const json = jsonOf(item, depth - 1);
+    if (!json.ok) return json;
+    if (json.value !== null) values.push(json.value);
+  }
+  return { ok: true, value: values };
+}
+
+function fieldsOf(map: CelMap, depth: number): JsonResult {
+  meter.charge(map.size);
+  const fields: [string, unknown][] = [];
+  for (const [key, field] of map) {
+    if (typeof key !== "string") return fails("a map with keys that are no text");
+    const json = jsonOf(field, depth - 1);
+    if (!json.ok) return json;
+    if (json.value !== null) fields.push([key, json.value]);
+  }
+  return { ok: true, value: Object.fromEntries(fields) };
+}
+
+function fails(problem: string): JsonResult {
+  return { ok: false, problem };
+}
