@@ -159,7 +159,7 @@ function Tasks({ tasks }: { tasks: readonly ExplainedTask[] }) {
   const connection = useContext(Connection);
   return (
     <ul class="gates">
-      {tasks.map(({ task, state, message, observed, commands }) => {
+      {tasks.map(({ task, state, message, observed = message, commands }) => {
         const tone = DONE.has(state) ? "free" : "held";
         return (
           <li key={task}>
@@ -168,15 +168,7 @@ function Tasks({ tasks }: { tasks: readonly ExplainedTask[] }) {
               task <b>{task}</b> <span class={`tone ${tone}`}>{state}</span>
             </p>
             <dl class="facts">
-              {message !== "" && (
-                <>
-                  <dt>{state === "Failed" ? "because" : "waits for"}</dt>
-                  <dd>
-                    <output>{message}</output>
-                  </dd>
-                </>
-              )}
-              {observed !== undefined && observed !== message && (
+              {observed !== "" && (
                 <>
                   <dt>observed</dt>
                   <dd>

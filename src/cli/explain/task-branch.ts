@@ -14,17 +14,17 @@ interface TaskTreeOptions {
 }
 
 export function taskBranch(task: TaskTrace, { colour, connection }: TaskTreeOptions): Branch {
-  const { state, message, observed, attempts, changesAt } = task;
+  const { state, message, observed = "", attempts, changesAt } = task;
   const command = (label: string, words: string): Detail => ({
     label,
     text: colour.cyan(`${words}${connection}`),
     whole: true,
   });
   return {
-    text: `task ${task.task}: ${painted(state, colour)(WORDS[state])}`,
+    text: `task ${task.task}: ${painted(state, colour)(wordsOf(task))}`,
     details: [
-      ...(message === "" ? [] : [{ label: state === "Failed" ? "because" : "waits for", text: message }]),
-      ...(observed === undefined || observed === message ? [] : [{ label: "observed", text: observed }]),
+      ...(state === "NotEvaluable" ? [{ label: "because", text: message }] : []),
+      ...(observed === "" ? [] : [{ label: WAITS.has(state) ? "waits for" : "because", text: observed }]),
       ...(attempts === undefined || attempts < 2 ? [] : [{ label: "attempts", text: String(attempts) }]),
       ...(changesAt === undefined
         ? []
@@ -32,6 +32,21 @@ export function taskBranch(task: TaskTrace, { colour, connection }: TaskTreeOpti
       ...commandsOf(task).map((words, index) => command(index === 0 ? "see" : "try again", words)),
     ],
   };
+}
+
+const WAITS: ReadonlySet<TaskState> = new Set(["Pending", "Running"]);
+
+/** One that waits says for what. */
+function wordsOf({ task, state, message }: TaskTrace): string {
+  const own = `task ${task} `;
+  return state === "Waiting" && message.startsWith(own) ? message.slice(own.length) : WORDS[state];
+}
+
+/** What a rule waits for because of the task. */
+export function wantedOfTask(task: TaskTrace): string {
+  const { state, message, observed = "" } = task;
+  if (state === "NotEvaluable") return message;
+  return `task ${task.task}, which ${wordsOf(task)}${observed === "" ? "" : `: ${observed}`}`;
 }
 
 const WORDS: Readonly<Record<TaskState, string>> = {

@@ -9,7 +9,7 @@ import { type CompiledPolicy, inParentheses, wantedInMessage } from "../../polic
 import { policyName } from "../../policy/policy-ref.ts";
 import { NO_COMPILED_TASKS } from "../../policy/tasks/compiled-task.ts";
 import { type Situation, timerKey } from "../../policy/world.ts";
-import { commandsOf as taskCommands, openTask } from "./task-branch.ts";
+import { commandsOf as taskCommands, openTask, wantedOfTask } from "./task-branch.ts";
 
 /** The earliest release by time alone. Absent: never, or the operation proceeds anyway. */
 export type Release = Date | "Unknown" | undefined;
@@ -107,7 +107,7 @@ export function releaseOf(
         !isSinceKnown(policy, rule, situation),
     );
   });
-  if (release !== undefined) return isCounted ? "Unknown" : release;
+  if (release !== undefined) return isCounted ? "Unknown" : release > now ? release : undefined;
   const open = trace
     .filter(({ holds }) => holds)
     .flatMap(({ rules }) => rules.filter(({ holds }) => holds))
@@ -150,7 +150,7 @@ function stepsOfRule(
     const step: Step = {
       ...rest,
       task: task.task,
-      wanted: task.message,
+      wanted: wantedOfTask(task),
       evaluable: task.state !== "NotEvaluable",
       commands,
       look: show === undefined ? [] : [show],

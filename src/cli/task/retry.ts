@@ -6,11 +6,9 @@ import type { KubeObject } from "../../kube/resource.ts";
 import { HOOK_TASKS } from "../../kube/resources.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { fieldsOf } from "../../lib/fields.ts";
+import { RETRY_ANNOTATION } from "../../tasks/next-step.ts";
 import { followUntil } from "../fleet/follow.ts";
 import type { Phase, ReadTask } from "./tasks.ts";
-
-/** Its value is new for each request; the operator writes the one that it acted upon into the status. */
-const RETRY = "hookpolicy.dev/retry";
 
 /** Why there is nothing to try again; `undefined`: there is. */
 export function noRetry({ phase, isOver }: ReadTask): string | undefined {
@@ -31,9 +29,10 @@ export async function askForRetry(
   { key, object }: ReadTask,
   timeoutMs: number,
 ): Promise<boolean> {
+  // New for each request; the operator writes the one that it acted upon into the status.
   const value = timestamp(client.serverClock.serverTime());
   await client.mergePatch(HOOK_TASKS, key, {
-    metadata: { uid: object.metadata.uid, annotations: { [RETRY]: value } },
+    metadata: { uid: object.metadata.uid, annotations: { [RETRY_ANNOTATION]: value } },
   });
   const isTaken = (found: KubeObject | undefined): boolean =>
     fieldsOf(found?.status)["retriedFor" satisfies keyof HookTaskStatus] === value;

@@ -5,7 +5,9 @@ import { compareText } from "../../lib/compare-text.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import { isNotFound, unlessNotFound } from "../../kube/kube-error.ts";
+import type { KubeObject } from "../../kube/resource.ts";
 import { HOOK_TASKS } from "../../kube/resources.ts";
+import { viewTask } from "../../tasks/stored-task.ts";
 import type { PolicyRef } from "../../policy/policy-ref.ts";
 import { nearest } from "../../policy/validation/field-message.ts";
 import { CommandError, meantText, USAGE } from "../command.ts";
@@ -95,9 +97,8 @@ function notServed(): CommandError {
   );
 }
 
-function readTaskObject(raw: unknown): ReadTask {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the API server has checked it against the CRD
-  const object = raw as HookTask;
+function readTaskObject(raw: KubeObject): ReadTask {
+  const object = viewTask(raw);
   const { metadata, spec, status } = object;
   const { kind, namespace, name } = spec.policyRef;
   return {
