@@ -137,9 +137,8 @@ async function readTasks(
 ): Promise<Pick<ClusterObjects, "objects" | "unread">> {
   const { uid } = viewMetadata(cluster["metadata"]);
   const labelSelector = `${CLUSTER_UID_LABEL}=${uid}`;
-  const project = (raw: KubeObject): RawObject => typed(HOOK_TASKS, raw);
   const lists = taskNamespaces(policies).map(async (namespace) => {
-    const found = unlessNotFound(client.list(HOOK_TASKS, { namespace, labelSelector, project }));
+    const found = unlessNotFound(client.list(HOOK_TASKS, { namespace, labelSelector, project: asHookTask }));
     return await unlessForbidden(
       "HookTasks",
       ["list", HOOK_TASKS],
@@ -151,6 +150,10 @@ async function readTasks(
     objects: read.flatMap(({ objects }) => objects),
     unread: read.flatMap(({ unread }) => unread).slice(0, 1),
   };
+}
+
+function asHookTask(raw: KubeObject): RawObject {
+  return typed(HOOK_TASKS, raw);
 }
 
 /** Whether an object gate of the policy selects namespaces; too often is better than too rarely. */
