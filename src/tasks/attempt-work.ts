@@ -128,7 +128,7 @@ function objectOf({ task, attempt, cluster }: AttemptWork): TaskObject {
   const template: Record<string, unknown> = { ...(created ?? apply) };
   const { labels, annotations, ...metadata } = metadataOf(template) as Record<string, object | undefined>;
   return {
-    ...withTimeLimit(template, task),
+    ...template,
     ...kindOf(task.spec),
     metadata: {
       ...metadata,
@@ -139,15 +139,6 @@ function objectOf({ task, attempt, cluster }: AttemptWork): TaskObject {
       ...ownersOf(task, cluster),
     },
   };
-}
-
-/** Otherwise a Job that hangs would run for good, beside the next attempt. */
-function withTimeLimit(template: Record<string, unknown>, { spec }: HookTask): Record<string, unknown> {
-  const { apiVersion, kind } = kindOf(spec);
-  const job = template["spec"];
-  if (apiVersion !== "batch/v1" || kind !== "Job" || typeof job !== "object" || job === null) return template;
-  const seconds = Math.max(1, Math.ceil(durationOrNever(spec.timeout) / 1000));
-  return { ...template, spec: { activeDeadlineSeconds: seconds, ...job } };
 }
 
 /** Without blockOwnerDeletion, which the account may not be allowed to set. */
