@@ -151,7 +151,18 @@ export function createController(options: ControllerOptions): Controller {
     misplaced: () => registrations.misplaced(),
     run: async (signal) => {
       const runs = [queue, rolloutQueue, owned, tasks];
-      const parts = { informers, tasks, objects, registrations, named, store, runs, lookAgain, registered, log };
+      const parts = {
+        informers,
+        tasks,
+        objects,
+        registrations,
+        named,
+        store,
+        runs,
+        lookAgain,
+        registered,
+        log,
+      };
       await run(parts, signal);
     },
   };
@@ -249,8 +260,7 @@ function createSources(
     ...common,
     ask: (request, at) => rollouts.ask(request, store.answers.ask(request, at)),
     standing: (request, decision, at) => store.answers.standing(request, decision, at),
-    confirm: async (request) =>
-      await confirmRelease({ confirmer, rollouts, tasks: tasks.beginner }, request),
+    confirm: async (request) => await confirmRelease({ confirmer, rollouts, tasks: tasks.beginner }, request),
   };
   return { source, clusters };
 }

@@ -76,7 +76,16 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   const leadership = createLeadership(options, client, log);
   const leading = (): boolean => leadership.leading();
   const settings = { served, maxOverrideMs: options.maxOverrideMs };
-  const controller = createController({ client, taskClient, ...settings, place, leading, metrics, events, log });
+  const controller = createController({
+    client,
+    taskClient,
+    ...settings,
+    place,
+    leading,
+    metrics,
+    events,
+    log,
+  });
   const readiness = new Readiness(controller);
   const certificates: Certificates = new Certificates({
     options,

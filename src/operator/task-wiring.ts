@@ -126,7 +126,8 @@ export function createTasks(wiring: TaskWiring): Tasks {
     slots: slotTasks({ memory, store: taskStore, proceeds: (record) => proceeds(store(), record) }),
     isKnown,
     clusterChanged: (cluster) => {
-      for (const { metadata } of memory.ofCluster(cluster?.metadata.uid ?? "")) queue.add(namespacedName(metadata));
+      for (const { metadata } of memory.ofCluster(cluster?.metadata.uid ?? ""))
+        queue.add(namespacedName(metadata));
     },
     recheck: () => {
       for (const { metadata, record } of memory.all())
@@ -144,7 +145,11 @@ function proceeds({ policies }: DecisionStore, { identity }: TaskRecord): boolea
   const compiled = policies.get(policyKey(policy.kind, policy.namespace, policy.name))?.compiled;
   if (compiled?.uid !== policyUID) return false;
   const tasks = compiled.rules.find(({ name }) => name === rule)?.tasks;
-  return tasks?.some((each) => each.name === task && each.actionHash === action && each.onFailure === "Proceed") === true;
+  return (
+    tasks?.some(
+      (each) => each.name === task && each.actionHash === action && each.onFailure === "Proceed",
+    ) === true
+  );
 }
 
 function logChange(log: Logger, before: HookTask, { metadata, spec, status }: HookTask): void {

@@ -127,10 +127,18 @@ export class Rollouts {
   }
 
   /** Whether a rollout that selects the Cluster has no slot for it, as memory knows. */
-  lacksSlot(cluster: Cluster, hook: HookName, { overrides }: Pick<World, "overrides"> = this.#options.worldOf(cluster)): boolean {
+  lacksSlot(
+    cluster: Cluster,
+    hook: HookName,
+    { overrides }: Pick<World, "overrides"> = this.#options.worldOf(cluster),
+  ): boolean {
     const now = this.#options.now();
     return this.#holding(hook, { cluster, overrides }, now).some(({ rollout, status }) => {
-      const member = memberOf(rollout, cluster, this.#options.namespaces.get(cluster.metadata.namespace ?? ""));
+      const member = memberOf(
+        rollout,
+        cluster,
+        this.#options.namespaces.get(cluster.metadata.namespace ?? ""),
+      );
       if (member === undefined || member.marked) return false;
       const target = targetOf(rollout.operation, cluster);
       return ownClaim({ rollout, status, now }, { metadata: member.metadata, target }) === undefined;
@@ -362,7 +370,9 @@ function isHeld({ holds, waitsForTasks }: Decision): boolean {
 /** Tasks that begin last wait, too. */
 function held({ waitsForTasks: _waits, tasksDue, begins, ...decision }: Decision, hold: Hold): Decision {
   const { retryAfterSeconds, wanted: _, soaksUntil: _soak, ...rollout } = hold;
-  const tasks = decision.trace.flatMap(({ holds, rules }) => (holds ? rules.flatMap((rule) => rule.tasks ?? []) : []));
+  const tasks = decision.trace.flatMap(({ holds, rules }) =>
+    holds ? rules.flatMap((rule) => rule.tasks ?? []) : [],
+  );
   const isDue = tasksDue === true && tasks.some((task) => task.state === "Due" && task.begins === "First");
   const first = begins?.filter(({ task }) => task.begins === "First") ?? [];
   return {

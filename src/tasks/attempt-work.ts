@@ -88,7 +88,11 @@ function foundAs({ task }: AttemptWork, { metadata }: KubeObject): HookTaskStatu
 }
 
 /** The name is the attempt's own, so an object that has it already was created by a request whose answer was lost. */
-async function create(objects: Objects, { task, attempt }: AttemptWork, object: TaskObject): Promise<KubeObject> {
+async function create(
+  objects: Objects,
+  { task, attempt }: AttemptWork,
+  object: TaskObject,
+): Promise<KubeObject> {
   try {
     return await objects.create(accountOf(task), object);
   } catch (error) {
@@ -203,7 +207,13 @@ function judged(work: AttemptWork, found: KubeObject): HookTaskStatus {
   const { task, cluster, now } = work;
   const { metadata } = found;
   if (metadata.deletionTimestamp !== undefined) return waitsOrTimedOut(work, "it is being deleted");
-  const { outcome, message } = judgeObject({ spec: task.spec, kind: kindOf(task.spec), object: found, cluster, now });
+  const { outcome, message } = judgeObject({
+    spec: task.spec,
+    kind: kindOf(task.spec),
+    object: found,
+    cluster,
+    now,
+  });
   if (outcome === "Open") return waitsOrTimedOut(work, message);
   return attemptEnded(task, { outcome, message }, now);
 }

@@ -20,8 +20,7 @@ export function slotTasks({ memory, store, proceeds }: SlotTasksOptions): SlotTa
       const records = memory.ofCluster(uid).map(({ record }) => record);
       return stateOf({ uid, ...claim }, hook, records, proceeds);
     },
-    read: async (claim, hook) =>
-      stateOf(claim, hook, await store.ofCluster(undefined, claim.uid), proceeds),
+    read: async (claim, hook) => stateOf(claim, hook, await store.ofCluster(undefined, claim.uid), proceeds),
   };
 }
 
