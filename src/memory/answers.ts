@@ -217,7 +217,9 @@ export class Answers {
   taskNamespaces(request: DecisionRequest, world: LiveWorld): readonly string[] {
     if (request.admission === true) return [];
     const accounts = this.#holding(request, world)
-      .filter(({ rules }) => rules.some(({ tasks, hooks }) => tasks.length > 0 && hooks.has(request.call.hook)))
+      .filter(({ rules }) =>
+        rules.some(({ tasks, hooks }) => tasks.length > 0 && hooks.has(request.call.hook)),
+      )
       .flatMap(({ account }) => account?.namespace ?? []);
     return [...new Set(accounts)];
   }

@@ -280,6 +280,12 @@ export class DecisionStore {
     if (this.#loaded) this.#schedule.set({ what: "cluster", cluster }, this.#options.now());
   }
 
+  /** Whether HookTasks can be read has changed. */
+  allTasksChanged(): void {
+    const haveTasks = [...this.policies.entries()].some(({ compiled }) => compiled.account !== undefined);
+    if (this.#loaded && haveTasks) this.#evaluateAll();
+  }
+
   /** Objects of a kind can change by the hundred, so policies are re-evaluated once for many changes. */
   objectsChanged(kind: ObjectKind): void {
     this.#schedule.set({ what: "kind", kind: objectKindKey(kind) }, this.#options.now());

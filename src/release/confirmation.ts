@@ -398,7 +398,10 @@ function whichChanged(
  * break.
  */
 function restsOnWait({ holds, waitsForTasks, trace }: Decision): boolean {
-  return (!holds || waitsForTasks === true) && trace.some(({ mode, rules }) => mode === "Enforce" && rules.some(hasWaited));
+  return (
+    (!holds || waitsForTasks === true) &&
+    trace.some(({ mode, rules }) => mode === "Enforce" && rules.some(hasWaited))
+  );
 }
 
 function hasWaited({ reason, tasks, timers }: RuleTrace): boolean {

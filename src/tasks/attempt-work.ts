@@ -88,7 +88,11 @@ function foundAs({ task }: AttemptWork, { metadata }: KubeObject): HookTaskStatu
 }
 
 /** The name is the attempt's own, so an object that has it already was created by a request whose answer was lost. */
-async function create(objects: Objects, { task, attempt }: AttemptWork, object: TaskObject): Promise<KubeObject> {
+async function create(
+  objects: Objects,
+  { task, attempt }: AttemptWork,
+  object: TaskObject,
+): Promise<KubeObject> {
   try {
     return await objects.create(accountOf(task), object);
   } catch (error) {
@@ -128,7 +132,7 @@ function objectOf({ task, attempt, cluster }: AttemptWork): TaskObject {
   const template: Record<string, unknown> = { ...(created ?? apply) };
   const { labels, annotations, ...metadata } = metadataOf(template) as Record<string, object | undefined>;
   return {
-    ...withTimeLimit(template, task),
+    ...template,
     ...kindOf(task.spec),
     metadata: {
       ...metadata,
@@ -139,15 +143,6 @@ function objectOf({ task, attempt, cluster }: AttemptWork): TaskObject {
       ...ownersOf(task, cluster),
     },
   };
-}
-
-/** Otherwise a Job that hangs would run for good, beside the next attempt. */
-function withTimeLimit(template: Record<string, unknown>, { spec }: HookTask): Record<string, unknown> {
-  const { apiVersion, kind } = kindOf(spec);
-  const job = template["spec"];
-  if (apiVersion !== "batch/v1" || kind !== "Job" || typeof job !== "object" || job === null) return template;
-  const seconds = Math.max(1, Math.ceil(durationOrNever(spec.timeout) / 1000));
-  return { ...template, spec: { activeDeadlineSeconds: seconds, ...job } };
 }
 
 /** Without blockOwnerDeletion, which the account may not be allowed to set. */
@@ -212,7 +207,13 @@ function judged(work: AttemptWork, found: KubeObject): HookTaskStatus {
   const { task, cluster, now } = work;
   const { metadata } = found;
   if (metadata.deletionTimestamp !== undefined) return waitsOrTimedOut(work, "it is being deleted");
-  const { outcome, message } = judgeObject({ spec: task.spec, kind: kindOf(task.spec), object: found, cluster, now });
+  const { outcome, message } = judgeObject({
+    spec: task.spec,
+    kind: kindOf(task.spec),
+    object: found,
+    cluster,
+    now,
+  });
   if (outcome === "Open") return waitsOrTimedOut(work, message);
   return attemptEnded(task, { outcome, message }, now);
 }

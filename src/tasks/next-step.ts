@@ -73,7 +73,8 @@ export function timesOutAt({ spec }: Pick<HookTask, "spec">, { askedAt, startedA
 
 function beforeAttempt({ task, permit, now }: TaskSituation): NextStep {
   const { status = {}, spec } = task;
-  if (status.over !== undefined) return { do: "Cancel", why: "the operation has ended, or is no longer wanted" };
+  if (status.over !== undefined)
+    return { do: "Cancel", why: "the operation has ended, or is no longer wanted" };
   const last = lastAttempt(status);
   const begun = status.begun ?? 0;
   if (begun >= allowedAttempts(task)) return { do: "Cancel", why: "no further attempt is allowed" };

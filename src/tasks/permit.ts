@@ -100,7 +100,8 @@ function whyNever(
   if (policy?.uid !== spec.policyRef.uid) return "the policy is gone";
   if (policy.mode !== "Enforce") return "the policy only audits";
   if (task === undefined) return "the policy does not have this task any more";
-  if (matches(policy, { cluster, namespace }) === "no") return "the policy does not select the Cluster any more";
+  if (matches(policy, { cluster, namespace }) === "no")
+    return "the policy does not select the Cluster any more";
   const active = overrides.find(
     (override) => isActive(override, cluster, spec.hook, now) && covers(override, policy.ref),
   );

@@ -22,7 +22,13 @@ export const CLUSTER_UID_LABEL = "hookpolicy.dev/cluster-uid";
 export function viewTask(raw: KubeObject): HookTask {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the API server has checked the CRD's schema
   const { apiVersion, kind, spec, status } = raw as unknown as HookTask;
-  return { apiVersion, kind, metadata: viewMetadata(raw.metadata), spec, ...(status !== undefined && { status }) };
+  return {
+    apiVersion,
+    kind,
+    metadata: viewMetadata(raw.metadata),
+    spec,
+    ...(status !== undefined && { status }),
+  };
 }
 
 /**

@@ -40,7 +40,11 @@ export class StoredTaskBeginner {
     const { namespace, name, identity } = intent;
     try {
       await store.create(intent);
-      log.info("Stored a HookTask", { task: `${namespace}/${name}`, hook: identity.hook, cluster: identity.cluster });
+      log.info("Stored a HookTask", {
+        task: `${namespace}/${name}`,
+        hook: identity.hook,
+        cluster: identity.cluster,
+      });
       return undefined;
     } catch (error) {
       // Another call, or another replica, was first.

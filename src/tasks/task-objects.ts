@@ -144,5 +144,8 @@ function placed(
   const { namespace, ...metadata } = object.metadata;
   if (!namespaced) return { ...object, metadata };
   if (namespace !== undefined) return { ...object, metadata: { ...metadata, namespace } };
-  throw new KubeError(`${kind} ${metadata.name}: bad request: no namespace`, { code: 400, reason: "BadRequest" });
+  throw new KubeError(`${kind} ${metadata.name}: bad request: no namespace`, {
+    code: 400,
+    reason: "BadRequest",
+  });
 }

@@ -154,7 +154,8 @@ export class TaskReconciler {
     this.#beginning.add(deed);
     try {
       const permit = await permits.now(task);
-      if (permit.may === "Never") return await this.#write(task, cancelled(task.status ?? {}, permit.why, now()));
+      if (permit.may === "Never")
+        return await this.#write(task, cancelled(task.status ?? {}, permit.why, now()));
       if (permit.may === "Wait") return { requeueAfterMs: FOLLOW_MS };
       if (after !== undefined && !(await this.#isGone(task, after))) return { requeueAfterMs: AGAIN_MS };
       allowance.begin(task.spec.clusterRef.namespace);
@@ -210,7 +211,10 @@ export class TaskReconciler {
       if (attempt.uid === undefined) continue;
       await remove(objects, task, attempt).catch((error: unknown) => {
         // The account may have lost its rights, or the operator the right to act as it.
-        log.warn("Failed to remove what a task has created", { object: attempt.name, error: messageOf(error) });
+        log.warn("Failed to remove what a task has created", {
+          object: attempt.name,
+          error: messageOf(error),
+        });
       });
     }
     this.#tidied.add(task.metadata.uid);

@@ -34,10 +34,13 @@ export class TaskStore {
     return viewTask(await this.#client.create(HOOK_TASKS, task));
   }
 
-  /** A consistent read of the HookTasks of one Cluster. */
-  async ofCluster(namespace: string, clusterUID: string): Promise<readonly TaskRecord[]> {
+  /** A consistent read of the HookTasks of one Cluster, in one namespace or in all. */
+  async ofCluster(namespace: string | undefined, clusterUID: string): Promise<readonly TaskRecord[]> {
     const labelSelector = `${CLUSTER_UID_LABEL}=${clusterUID}`;
-    const { items } = await this.#client.list(HOOK_TASKS, { namespace, labelSelector });
+    const { items } = await this.#client.list(HOOK_TASKS, {
+      ...(namespace !== undefined && { namespace }),
+      labelSelector,
+    });
     return items
       .flatMap((raw) => recordOf(viewTask(raw)) ?? [])
       .filter(({ identity }) => identity.clusterUID === clusterUID);

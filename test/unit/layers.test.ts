@@ -75,7 +75,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "main.ts": ["lib", "cli", "operator", "report/process-log.ts", "version.ts"],
 };
 
-/** The pure core: no IO, no clock, no logger. Of Node it has isDeepStrictEqual. */
+/** The pure core: no IO, no clock, no logger. Of Node it has isDeepStrictEqual and hash. */
 const PURE = {
   files: [
     "lib/!(sparing).ts",
@@ -85,7 +85,15 @@ const PURE = {
     "operations/**/*.ts",
     "rollouts/!(rollout-*).ts",
   ],
-  packages: ["ajv", "@bufbuild/cel", "@bufbuild/protobuf", "@bufbuild/re2", "semver", "node:util"],
+  packages: [
+    "ajv",
+    "@bufbuild/cel",
+    "@bufbuild/protobuf",
+    "@bufbuild/re2",
+    "semver",
+    "node:util",
+    "node:crypto",
+  ],
 };
 
 interface Import {

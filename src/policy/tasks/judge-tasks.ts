@@ -15,7 +15,7 @@ import { isSameButRun, type TaskIdentity, taskName } from "./task-identity.ts";
 import type { TaskRecord } from "./task-record.ts";
 import type { TaskState, TaskTrace } from "./task-trace.ts";
 
-/** The reason of a rule while nobody can tell what its tasks have done. It holds whatever its failurePolicy. */
+/** The reason of a rule while it is not known what its tasks have done. It holds whatever its failurePolicy. */
 export const TASKS_UNKNOWN = "TasksUnknown";
 
 /** A task of a rule that has ended well, or is not needed: the next one may begin. */
@@ -110,7 +110,7 @@ function stepOf({ hook }: HookCall, { topology }: Cluster): string | undefined {
   return STEP_HOOKS.has(hook) ? topology?.version : undefined;
 }
 
-/** A HookTask of another namespace, or whose name is not the one of its identity, is nobody's. */
+/** A HookTask of another namespace, or whose name is not the one of its identity, does not count. */
 function isOf(record: TaskRecord, identity: TaskIdentity, { account }: CompiledPolicy): boolean {
   return (
     record.namespace === account?.namespace &&

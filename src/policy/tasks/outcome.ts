@@ -42,7 +42,8 @@ export interface JudgedObject {
 export function judgeObject({ spec, kind, object, cluster, now }: JudgedObject): Outcome {
   const defaults = DEFAULTS[`${kind.apiVersion} ${kind.kind}`];
   const { succeeded = defaults?.succeeded, failed = defaults?.failed } = spec;
-  if (succeeded === undefined) return { outcome: "Open", message: `nothing says when a ${kind.kind} is done` };
+  if (succeeded === undefined)
+    return { outcome: "Open", message: `nothing says when a ${kind.kind} is done` };
   const call: HookCall = { hook: spec.hook, ...spec.request };
   const is = (source: string): true | string => {
     const expression = expressionOrBroken(source, "object");
@@ -51,10 +52,16 @@ export function judgeObject({ spec, kind, object, cluster, now }: JudgedObject):
     return `not yet: ${source} (${result.problem})`;
   };
   if (failed !== undefined && is(failed) === true)
-    return { outcome: "Failed", message: spec.failed === undefined ? reasonIn(object) : `it shows that ${failed}` };
+    return {
+      outcome: "Failed",
+      message: spec.failed === undefined ? reasonIn(object) : `it shows that ${failed}`,
+    };
   const done = is(succeeded);
   if (done === true) return { outcome: "Succeeded", message: "" };
-  return { outcome: "Open", message: spec.succeeded === undefined ? `the ${kind.kind} has not finished` : done };
+  return {
+    outcome: "Open",
+    message: spec.succeeded === undefined ? `the ${kind.kind} has not finished` : done,
+  };
 }
 
 /** What a Job's condition, or a Pod's status, says of its failure. */

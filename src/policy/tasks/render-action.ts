@@ -29,7 +29,7 @@ export function renderAction(
   const { verb, template, ownedByCluster } = task.action;
   const rendered = template.render(variables);
   if (!rendered.ok) return rendered;
-  if (Buffer.byteLength(JSON.stringify(rendered.value)) > MAX_RENDERED_BYTES)
+  if (new TextEncoder().encode(JSON.stringify(rendered.value)).length > MAX_RENDERED_BYTES)
     return fails(`with its values it has more than ${MAX_RENDERED_BYTES / 1024} KiB`);
   const done = verb === "delete" ? deletionOf(rendered.value, owner) : objectOf(rendered.value, task, owner);
   if (!done.ok) return done;
@@ -104,7 +104,7 @@ function deletionOf(deletion: Fields, owner: Owner): Completed {
   return { ok: true, value: { ...what, selector: { matchLabels: Object.fromEntries(labels) } } };
 }
 
-/** An empty one would select what nobody meant. */
+/** An empty one would select what was not meant. */
 function isLabelValue(value: unknown): boolean {
   return typeof value === "string" && /^[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?$/.test(value);
 }
