@@ -9,6 +9,8 @@ import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { checkNames, checkRolloutNames, namesPolicy } from "./check-names.ts";
 import type { AdmissionAnswer } from "../fleet/admission-request.ts";
 import type { ExpectSpec, SpanSpec } from "./spec.gen.ts";
+import { isDone } from "../../policy/tasks/judge-tasks.ts";
+import type { TaskTrace } from "../../policy/tasks/task-trace.ts";
 import { SuiteError } from "./suite-error.ts";
 import type { Span } from "../../operations/timeline.ts";
 import { policyName } from "../../policy/policy-ref.ts";
@@ -58,6 +60,12 @@ export function decidingGates({ rule }: Finding): readonly GateTrace[] {
   return rule.holds || rule.verdict === "NotEvaluable" ? open : rule.gates;
 }
 
+/** The named one if the rule waits for it, else the first that it waits for. */
+function taskOf({ rule }: Finding, name: string | undefined): TaskTrace | undefined {
+  const left = (rule.tasks ?? []).filter((task) => !isDone(task));
+  return left.find(({ task }) => task === name) ?? left[0];
+}
+
 export function reasonOf({ policy, rule }: Finding): string {
   return policy.overriddenBy === undefined ? rule.reason : "Overridden";
 }
@@ -102,7 +110,7 @@ export function compare(
   ];
 }
 
-const OF_HOOKS = ["rollout", "stage", "retryAfterSeconds"] as const;
+const OF_HOOKS = ["rollout", "stage", "task", "retryAfterSeconds"] as const;
 const OF_ADMISSION: ReadonlySet<string> = new Set(ADMISSION_VERDICTS);
 
 /** Throws if no answer of this kind can fulfil the expectation. */
@@ -137,11 +145,15 @@ function likeliest(expect: ExpectSpec, candidates: readonly Finding[]): Finding 
 function compareFinding(expect: ExpectSpec, finding: Finding | undefined, why?: string): FieldComparison[] {
   const gates = finding === undefined ? [] : decidingGates(finding);
   const gate = gates.find((each) => each.gate === expect.gate) ?? gates[0];
-  const reason = why ?? (finding && (expect.gate === undefined ? reasonOf(finding) : gate?.reason));
+  const task = finding && taskOf(finding, expect.task);
+  const part = expect.gate === undefined ? task : gate;
+  const isOfRule = expect.gate === undefined && expect.task === undefined;
+  const reason = why ?? (finding && (isOfRule ? reasonOf(finding) : part?.reason));
   return [
     ...comparePolicy(expect, finding),
     ...comparedText("rule", expect.rule, finding?.rule.rule),
     ...comparedText("gate", expect.gate, gate?.gate),
+    ...comparedText("task", expect.task, task?.task),
     ...comparedText("reason", expect.reason, reason),
   ];
 }
@@ -227,6 +239,7 @@ export function fullComparison(
     ["policy", finding && policyName(finding.policy.policy)],
     ["rule", finding?.rule.rule],
     ["gate", gate],
+    ["task", finding && taskOf(finding, undefined)?.task],
     ["rollout", decision.rollout?.rollout],
     ["stage", decision.rollout?.stage],
     ["reason", decision.rollout?.reason ?? (finding && reasonOf(finding))],
