@@ -8,13 +8,13 @@ import test from "node:test";
 import { loadPaths } from "../../src/cli/files/load.ts";
 import { runSuite } from "../../src/cli/suite/run-suite.ts";
 import { isSuite, loadSuite } from "../../src/cli/suite/suite.ts";
-import { blocksOf, PAGES } from "../capi/recipe-pages.ts";
+import { blocksOf, PAGES, textOf } from "../capi/recipe-pages.ts";
 
 const SUITE = "kind: HookPolicyTest";
 
 const pages = PAGES.filter((page) => blocksOf(page).some(({ text }) => text.includes(SUITE)));
 
-test("sixteen recipes have a suite", () => assert.equal(pages.length, 16));
+test("twenty-two recipes have a suite", () => assert.equal(pages.length, 22));
 
 async function check(t: test.TestContext, files: Readonly<Record<string, string>>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "recipe-"));
@@ -40,6 +40,16 @@ for (const page of pages) {
     await check(t, { "policies.yaml": of(false), "suite.yaml": of(true) });
   });
 }
+
+test("the suite of docs/tasks.md passes", async (t) => {
+  const blocks = [...textOf("../tasks.md").matchAll(/^( *)```yaml\n(.*?)^\1```$/gms)].map(
+    ([, indent = "", text = ""]) => text.replaceAll(new RegExp(`^${indent}`, "gm"), ""),
+  );
+  const [policy = "", suite = ""] = [false, true].map((is) =>
+    blocks.find((text) => text.includes(SUITE) === is),
+  );
+  await check(t, { "policy.yaml": policy, "suite.yaml": suite });
+});
 
 const ROLLOUTS = blocksOf("../rollouts.md")
   .map(({ text }) => text)
