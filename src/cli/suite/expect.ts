@@ -61,8 +61,8 @@ export function decidingGates({ rule }: Finding): readonly GateTrace[] {
 }
 
 /** The named one if the rule waits for it, else the first that it waits for. */
-function taskOf({ rule }: Finding, name: string | undefined): TaskTrace | undefined {
-  const left = (rule.tasks ?? []).filter((task) => !isDone(task));
+function taskOf(finding: Finding | undefined, name?: string): TaskTrace | undefined {
+  const left = (finding?.rule.tasks ?? []).filter((task) => !isDone(task));
   return left.find(({ task }) => task === name) ?? left[0];
 }
 
@@ -145,10 +145,8 @@ function likeliest(expect: ExpectSpec, candidates: readonly Finding[]): Finding 
 function compareFinding(expect: ExpectSpec, finding: Finding | undefined, why?: string): FieldComparison[] {
   const gates = finding === undefined ? [] : decidingGates(finding);
   const gate = gates.find((each) => each.gate === expect.gate) ?? gates[0];
-  const task = finding && taskOf(finding, expect.task);
-  const part = expect.gate === undefined ? task : gate;
-  const isOfRule = expect.gate === undefined && expect.task === undefined;
-  const reason = why ?? (finding && (isOfRule ? reasonOf(finding) : part?.reason));
+  const task = taskOf(finding, expect.task);
+  const reason = why ?? reasonOfPart(expect, finding, { gate, task });
   return [
     ...comparePolicy(expect, finding),
     ...comparedText("rule", expect.rule, finding?.rule.rule),
@@ -156,6 +154,16 @@ function compareFinding(expect: ExpectSpec, finding: Finding | undefined, why?: 
     ...comparedText("task", expect.task, task?.task),
     ...comparedText("reason", expect.reason, reason),
   ];
+}
+
+/** Of the gate or the task if that is expected, otherwise of the rule. */
+function reasonOfPart(
+  expect: ExpectSpec,
+  finding: Finding | undefined,
+  { gate, task }: { readonly gate: GateTrace | undefined; readonly task: TaskTrace | undefined },
+): string | undefined {
+  if (expect.gate !== undefined) return gate?.reason;
+  return expect.task === undefined ? finding && reasonOf(finding) : task?.reason;
 }
 
 function comparePolicy({ policy }: ExpectSpec, finding: Finding | undefined): FieldComparison[] {
@@ -232,17 +240,14 @@ export function fullComparison(
   { decision, admission }: StepAnswer,
 ): readonly FieldComparison[] {
   const { verdict, message } = admission ?? decision;
+  const { rollout } = decision;
   const finding = likeliest({}, findings(decision));
-  const gate = finding && decidingGates(finding).find(({ holds }) => holds !== true)?.gate;
   const actual: readonly [string, string | undefined][] = [
     ["verdict", verdict],
-    ["policy", finding && policyName(finding.policy.policy)],
-    ["rule", finding?.rule.rule],
-    ["gate", gate],
-    ["task", finding && taskOf(finding, undefined)?.task],
-    ["rollout", decision.rollout?.rollout],
-    ["stage", decision.rollout?.stage],
-    ["reason", decision.rollout?.reason ?? (finding && reasonOf(finding))],
+    ...partsOf(finding),
+    ["rollout", rollout?.rollout],
+    ["stage", rollout?.stage],
+    ["reason", rollout?.reason ?? (finding && reasonOf(finding))],
     ["retryAfterSeconds", admission === undefined ? String(decision.retryAfterSeconds) : undefined],
     ["message", message],
     ["nextChange", nextChange(decision)],
@@ -253,4 +258,14 @@ export function fullComparison(
     return found === undefined || found === "" ? [] : [{ field, expected: "", actual: found, same: true }];
   });
   return [...ofDecision, ...compared.filter((each) => !ofDecision.includes(each))];
+}
+
+function partsOf(finding: Finding | undefined): readonly [string, string | undefined][] {
+  if (finding === undefined) return [];
+  return [
+    ["policy", policyName(finding.policy.policy)],
+    ["rule", finding.rule.rule],
+    ["gate", decidingGates(finding).find(({ holds }) => holds !== true)?.gate],
+    ["task", taskOf(finding)?.task],
+  ];
 }

@@ -9,6 +9,7 @@ import { after, timestamp } from "../../policy/instant.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
 import { targetVersion } from "../../policy/target-version.ts";
 import type { TaskIntent } from "../../policy/tasks/task-trace.ts";
+import { operationOf } from "../../rollouts/member.ts";
 import type { SlotTasks } from "../../rollouts/rollout-reconciler.ts";
 import { carryOut, nextAttempt, observe } from "../../tasks/attempt-work.ts";
 import { type NextStep, nextStep, type Permit, RETRY_ANNOTATION, timesOutAt } from "../../tasks/next-step.ts";
@@ -190,7 +191,10 @@ export class SuiteTasks {
     const operation = this.#pending(task);
     // A step has asked: its Cluster need not show all that a real one would.
     if (operation !== undefined && targetVersion(operation.call) === spec.version) return false;
-    const { served } = this.#session;
+    const { served, begun } = this.#session;
+    const own = begun.get(namespacedName(spec.clusterRef));
+    // While it runs, a step may still ask about it.
+    if (own !== undefined && own.isOver !== true && operationOf(spec.hook) !== undefined) return false;
     return isOperationOver(spec, this.#clusterOf(task), served, ENDED.has(status?.phase));
   }
 

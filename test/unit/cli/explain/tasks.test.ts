@@ -9,7 +9,11 @@ import { actionHash, taskName, type TaskIdentity } from "../../../../src/policy/
 import { outputSchema } from "../program.ts";
 import { approved, cluster, DELETING, deletion, explained, policy } from "./explained.ts";
 
-const CREATE = { apiVersion: "batch/v1", kind: "Job" };
+const CREATE = {
+  apiVersion: "batch/v1",
+  kind: "Job",
+  spec: { template: { spec: { restartPolicy: "Never" } } },
+};
 const TASKS = [
   { name: "clean", create: CREATE, retries: 1 },
   { name: "tell", create: CREATE },
