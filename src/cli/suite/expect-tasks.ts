@@ -27,22 +27,30 @@ export function compareTask(
   checkNames({ task: name }, policies, "name");
   if (cluster !== undefined && !clusters.includes(cluster))
     throw unknownCluster(cluster, clusters, "cluster");
-  const found = tasks.filter(
-    ({ spec }) =>
-      spec.task === name && (cluster === undefined || namespacedName(spec.clusterRef) === cluster),
-  );
+  const found = tasks.filter(({ spec }) => spec.task === name && isOf(spec, cluster));
   const owners = new Set(found.map(({ spec }) => namespacedName(spec.clusterRef)));
   if (owners.size > 1) throw new SuiteError(`${[...owners].join(" and ")} have it: say which`, "cluster");
   // The latest counts: another run, or the same task for another operation.
   const task = found.at(-1);
+  const { phase: actual, begun } = stateOf(task);
   const field = (of: string): string => `tasks.${name}.${of}`;
   return [
-    ...comparedText(field("phase"), phase, task === undefined ? "None" : (task.status?.phase ?? "Pending")),
-    ...comparedText(field("attempts"), attempts?.toString(), String(task?.status?.begun ?? 0)),
+    ...comparedText(field("phase"), phase, actual),
+    ...comparedText(field("attempts"), attempts?.toString(), String(begun)),
     ...(object === undefined
       ? []
       : compareFields(field("object"), object, task && shownObject(task, objectOf))),
   ];
+}
+
+function isOf({ clusterRef }: HookTask["spec"], cluster: string | undefined): boolean {
+  return cluster === undefined || namespacedName(clusterRef) === cluster;
+}
+
+function stateOf(task: HookTask | undefined): { readonly phase: string; readonly begun: number } {
+  if (task === undefined) return { phase: "None", begun: 0 };
+  const { phase = "Pending", begun = 0 } = task.status ?? {};
+  return { phase, begun };
 }
 
 function shownObject(task: HookTask, objectOf: KnownTasks["objectOf"]): unknown {

@@ -25,7 +25,7 @@ import {
 } from "../../tasks/progress.ts";
 import { slotTasks } from "../../tasks/slot-tasks.ts";
 import { storedTask } from "../../tasks/stored-task.ts";
-import { TaskMemory } from "../../tasks/task-memory.ts";
+import type { TaskMemory } from "../../tasks/task-memory.ts";
 import { deedOf } from "../../tasks/task-reconciler.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import type { Session } from "./session.ts";
