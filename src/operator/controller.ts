@@ -125,6 +125,7 @@ export function createController(options: ControllerOptions): Controller {
     store: () => store,
     lacksSlot: (cluster, hook) => rollouts.lacksSlot(cluster, hook),
     onTasksChanged: () => rollouts.membersChanged(),
+    onTransition,
   });
   const { rollouts, queue: rolloutQueue } = createRollouts({
     ...options,
