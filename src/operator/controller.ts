@@ -14,7 +14,7 @@ import { parsePolicyKey } from "../memory/policy-set.ts";
 import type { Lister, StoreOptions, Unavailable } from "../memory/ports.ts";
 import { PolicyReconciler } from "../status/policy-reconciler.ts";
 import { DecisionStore } from "../memory/decision-store.ts";
-import { confirmRelease, confirmRequest } from "../release/release.ts";
+import { confirmRelease, confirmRequest, storeTasks } from "../release/release.ts";
 import type { Rollouts } from "../rollouts/rollout-decisions.ts";
 import type { Transition } from "../memory/transitions.ts";
 import type { DecisionSource } from "../hooks/hook-handler.ts";
@@ -125,6 +125,7 @@ export function createController(options: ControllerOptions): Controller {
     store: () => store,
     lacksSlot: (cluster, hook) => rollouts.lacksSlot(cluster, hook),
     onTasksChanged: () => rollouts.membersChanged(),
+    onTransition,
   });
   const { rollouts, queue: rolloutQueue } = createRollouts({
     ...options,
@@ -261,6 +262,7 @@ function createSources(
     ask: (request, at) => rollouts.ask(request, store.answers.ask(request, at)),
     standing: (request, decision, at) => store.answers.standing(request, decision, at),
     confirm: async (request) => await confirmRelease({ confirmer, rollouts, tasks: tasks.beginner }, request),
+    storeTasks: async (request) => await storeTasks({ confirmer, tasks: tasks.beginner }, request),
   };
   return { source, clusters };
 }

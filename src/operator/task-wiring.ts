@@ -1,6 +1,5 @@
 /** Connects tasks: the informer of HookTasks, their memory, what the leader does about them, and what a call stores. */
 
-import type { HookTask } from "../api/hook-policy.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
@@ -26,6 +25,9 @@ import { TaskObjects } from "../tasks/task-objects.ts";
 import { TaskReconciler } from "../tasks/task-reconciler.ts";
 import { TaskStore } from "../tasks/task-store.ts";
 import type { SlotTasks } from "../rollouts/rollout-reconciler.ts";
+import { followTasks, observeTask } from "../report/task-metrics.ts";
+import { taskNotStored, taskTransition, type TaskTransition } from "../memory/task-transitions.ts";
+import { messageOf } from "../lib/thrown.ts";
 import type { Metrics } from "../report/metrics.ts";
 import type { ApiServer } from "./api-server.ts";
 
@@ -43,6 +45,7 @@ export interface TaskWiring {
   readonly served: ServedHooks;
   readonly leading: () => boolean;
   readonly now: () => Date;
+  readonly onTransition: (transition: TaskTransition) => void;
   readonly metrics: Metrics;
   readonly log: Logger;
 }
@@ -62,7 +65,7 @@ export interface Tasks {
 }
 
 export function createTasks(wiring: TaskWiring): Tasks {
-  const { client, taskClient, api, namespaces, store, served, now, metrics, log } = wiring;
+  const { client, taskClient, api, namespaces, store, served, now, onTransition, metrics, log } = wiring;
   const taskStore = new TaskStore(client);
   const isKnown = (): boolean => {
     const failure = informer.failure();
@@ -102,7 +105,11 @@ export function createTasks(wiring: TaskWiring): Tasks {
     polls,
     allowance: new BeginAllowance(() => performance.now()),
     loaded: () => store().loaded && isKnown(),
-    onStored: (before, after) => logChange(log, before, after),
+    onStored: (before, after) => {
+      observeTask(metrics, before, after);
+      const transition = taskTransition(before, after);
+      if (transition !== undefined) onTransition(transition);
+    },
   });
   const queue = new WorkQueue({
     reconcile: async (key) => await reconciler.reconcile(key),
@@ -115,9 +122,9 @@ export function createTasks(wiring: TaskWiring): Tasks {
     store: taskStore,
     served,
     log,
-    onUnstored: ({ namespace, name }, error) =>
-      log.warn("Failed to store a HookTask", { task: `${namespace}/${name}`, error }),
+    onUnstored: ({ spec, name }, error) => onTransition(taskNotStored(spec, name, messageOf(error))),
   });
+  followTasks(metrics, memory);
   return {
     memory,
     informer,
@@ -150,16 +157,4 @@ function proceeds({ policies }: DecisionStore, { identity }: TaskRecord): boolea
       (each) => each.name === task && each.actionHash === action && each.onFailure === "Proceed",
     ) === true
   );
-}
-
-function logChange(log: Logger, before: HookTask, { metadata, spec, status }: HookTask): void {
-  if (before.status?.phase === status?.phase && before.status?.begun === status?.begun) return;
-  log.info("HookTask changed", {
-    task: namespacedName(metadata),
-    hook: spec.hook,
-    cluster: `${spec.clusterRef.namespace}/${spec.clusterRef.name}`,
-    phase: status?.phase,
-    attempt: status?.begun,
-    ...(status?.message !== undefined && { message: status.message }),
-  });
 }

@@ -64,13 +64,18 @@ export interface CompiledRule {
 export const UNKNOWN_FIELD = "UnknownField" as const;
 
 /** Whether the rule can hold an operation. */
-export function isGated({ gates, waits, tasks, problem }: CompiledRule): boolean {
-  return gates.length + waits.length + tasks.length > 0 || problem !== undefined;
+export function isGated({ gates, waits, tasks, hooks, problem }: CompiledRule): boolean {
+  if (gates.length + waits.length > 0 || problem !== undefined) return true;
+  return tasks.length > 0 && hooks.values().some(holds);
+}
+
+export function canHoldAt(rule: CompiledRule, hook: HookName): boolean {
+  return holds(hook) && isGated(rule);
 }
 
 /** Cluster API waits for no answer there: tasks begin, and hold nothing. */
-export function canHoldAt(rule: CompiledRule, hook: HookName): boolean {
-  return hook !== "AfterControlPlaneInitialized" && isGated(rule);
+function holds(hook: HookName): boolean {
+  return hook !== "AfterControlPlaneInitialized";
 }
 
 export interface MatchCondition {

@@ -19,6 +19,8 @@ interface Holders {
 export interface TaskBeginner {
   /** Returns those that can never be stored. */
   begin(request: DecisionRequest, decision: Decision): Promise<readonly TaskRecord[]>;
+  /** Whether all are stored, or can never be. */
+  storeAll(decision: Decision): Promise<boolean>;
 }
 
 interface ReleaseHolders extends Holders {
@@ -53,6 +55,19 @@ export async function confirmRelease(
   const unstored = await tasks.begin(request, confirmation.decision);
   // What cannot be stored has failed, and the policy says what that means.
   return unstored.length === 0 ? confirmation : await confirmed(holders, request, { began, unstored });
+}
+
+/**
+ * Stores the tasks of an operation that Cluster API does not wait for. Whether all of them are stored, or the Cluster, as it
+ * was just read, does not show the operation. Never rejects.
+ */
+export async function storeTasks(
+  { confirmer, tasks }: Pick<Holders, "confirmer"> & { readonly tasks: TaskBeginner },
+  request: DecisionRequest,
+): Promise<boolean> {
+  const confirmation = await confirmer.confirm(request);
+  if (confirmation.ok) return await tasks.storeAll(confirmation.decision);
+  return confirmation.reason === "NotWanted" || confirmation.reason === "ClusterReplaced";
 }
 
 const NONE: readonly TaskIntent[] = [];

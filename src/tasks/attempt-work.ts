@@ -152,10 +152,13 @@ function ownersOf({ spec }: HookTask, { metadata }: Cluster): object {
   return { ownerReferences: [{ apiVersion: "cluster.x-k8s.io/v1beta2", kind: "Cluster", name, uid }] };
 }
 
-/** Another policy, rule, task or Cluster that applies the object conflicts with this one. */
+/**
+ * Another policy, task or Cluster that applies the object conflicts with this one. Rules of a policy whose tasks have one name
+ * share what they apply: one installs it, and another one upgrades it.
+ */
 function fieldManagerOf({ spec }: HookTask): string {
-  const { policyRef, rule, task, clusterRef } = spec;
-  const who = JSON.stringify([policyRef.uid, rule, task, clusterRef.uid]);
+  const { policyRef, task, clusterRef } = spec;
+  const who = JSON.stringify([policyRef.uid, task, clusterRef.uid]);
   return `hookpolicy-${hash("sha256", who).slice(0, 16)}`;
 }
 

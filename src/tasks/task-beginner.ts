@@ -2,6 +2,7 @@
 
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import { isAlreadyExists, isNamespaceTerminating } from "../kube/kube-error.ts";
+import { namespacedName } from "../lib/keys.ts";
 import { messageOf } from "../lib/thrown.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { DecisionRequest } from "../memory/ports.ts";
@@ -34,22 +35,44 @@ export class StoredTaskBeginner {
     return failed.flatMap((record) => record ?? []);
   }
 
-  /** Returns what stands for a HookTask that can never be stored. */
-  async #store(intent: TaskIntent): Promise<TaskRecord | undefined> {
-    const { store, onUnstored, log } = this.#options;
+  /** Whether all are stored, or can never be. */
+  async storeAll({ toStore = [] }: Decision): Promise<boolean> {
+    const stored = await Promise.all(
+      toStore.map(async (intent) => {
+        try {
+          await this.#create(intent);
+          return true;
+        } catch (error) {
+          this.#options.onUnstored(intent, error);
+          return isNamespaceTerminating(error);
+        }
+      }),
+    );
+    return !stored.includes(false);
+  }
+
+  /** Another call, or another replica, may have been first. */
+  async #create(intent: TaskIntent): Promise<void> {
+    const { store, log } = this.#options;
     const { namespace, name, identity } = intent;
     try {
       await store.create(intent);
-      log.info("Stored a HookTask", {
-        task: `${namespace}/${name}`,
-        hook: identity.hook,
-        cluster: identity.cluster,
-      });
+    } catch (error) {
+      if (isAlreadyExists(error)) return;
+      throw error;
+    }
+    const { hook, cluster } = identity;
+    log.info("Stored a HookTask", { task: `${namespace}/${name}`, hook, cluster: namespacedName(cluster) });
+  }
+
+  /** Returns what stands for a HookTask that can never be stored. */
+  async #store(intent: TaskIntent): Promise<TaskRecord | undefined> {
+    const { namespace, name, identity } = intent;
+    try {
+      await this.#create(intent);
       return undefined;
     } catch (error) {
-      // Another call, or another replica, was first.
-      if (isAlreadyExists(error)) return undefined;
-      onUnstored(intent, error);
+      this.#options.onUnstored(intent, error);
       if (!isNamespaceTerminating(error)) return undefined;
       const message = `its HookTask cannot be stored: ${messageOf(error)}`;
       return { namespace, name, identity, phase: "Failed", over: false, attempts: 0, message };

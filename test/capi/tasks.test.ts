@@ -2,7 +2,16 @@
 
 import assert from "node:assert/strict";
 import test, { after, before, describe } from "node:test";
-import { createCluster, deleteCluster, waitUntilGone } from "../controlplane/lab.ts";
+import type { TaskSpec } from "../../src/api/hook-policy.ts";
+import {
+  createCluster,
+  deleteCluster,
+  finishControlPlaneUpgrade,
+  NEXT_VERSION,
+  provision,
+  upgrade,
+  waitUntilGone,
+} from "../controlplane/lab.ts";
 import { APPROVED, applyPolicy, approve, heldRow, policyRef } from "../controlplane/policies.ts";
 import {
   ACCOUNT,
@@ -15,6 +24,11 @@ import {
   tasksIn,
 } from "../controlplane/tasks.ts";
 import { isCreated, type SharedFleet, sharedFleet, topologySays } from "./fleet.ts";
+
+const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap" };
+const MAY_WRITE_CONFIG_MAPS = [
+  { apiGroups: [""], resources: ["configmaps"], verbs: ["create", "get", "list", "patch", "delete"] },
+];
 
 describe("tasks under Cluster API", () => {
   let fleet: SharedFleet;
@@ -55,4 +69,56 @@ describe("tasks under Cluster API", () => {
     await taskIs(cp, namespace, "Succeeded", (task) => task.status?.over !== undefined);
     await cp.delete(ref);
   });
+
+  test("apply an add-on after initialization, hold the upgrade until it is ready, and delete it first", async () => {
+    const { cp } = fleet;
+    const namespace = "add-on";
+    const ref = policyRef(namespace, "add-on");
+    const addon = { ...CONFIG_MAP, namespace, name: "c1-addon" };
+    const rules = [
+      { name: "install", hooks: ["AfterControlPlaneInitialized"], tasks: [applies("FIRST", "true")] },
+      {
+        name: "upgrade",
+        hooks: ["BeforeClusterUpgrade"],
+        tasks: [
+          applies("<< request.toKubernetesVersion >>", "object.data.ready == request.toKubernetesVersion"),
+        ],
+        retryAfterSeconds: 5,
+      },
+      {
+        name: "uninstall",
+        hooks: ["BeforeClusterDelete"],
+        tasks: [{ name: "addon", delete: { ...CONFIG_MAP, name: "<< cluster.metadata.name >>-addon" } }],
+        retryAfterSeconds: 5,
+      },
+    ];
+    await createAccount(cp, namespace, { rules: MAY_WRITE_CONFIG_MAPS });
+    await applyPolicy(cp, ref, { serviceAccountName: ACCOUNT, rules });
+    await createCluster(cp, { namespace, name: "c1" });
+    await provision(cp, namespace, "c1");
+    const installed = await cp.waitFor("the add-on to be installed", async () => await cp.find(addon));
+    assert.deepEqual(installed["data"], { version: "FIRST" });
+    await taskIs(cp, namespace, "Succeeded", ({ spec }) => spec.hook === "AfterControlPlaneInitialized");
+    await upgrade(cp, namespace, "c1");
+    await topologySays(cp, namespace, "c1", /BeforeClusterUpgrade: .*task addon runs/);
+    await cp.waitFor(
+      "the add-on to be upgraded",
+      async () => (await cp.get(addon))["data"].version === NEXT_VERSION,
+    );
+    await cp.patch(addon, { data: { ready: NEXT_VERSION } });
+    await finishControlPlaneUpgrade(cp, namespace, "c1");
+    await cp.patch(addon, { metadata: { finalizers: ["example.com/slow"] } });
+    await deleteCluster(cp, namespace, "c1");
+    await topologySays(cp, namespace, "c1", /BeforeClusterDelete: .*task addon runs/);
+    await cp.patch(addon, { metadata: { finalizers: [] } });
+    await waitUntilGone(cp, namespace, "c1");
+    assert.equal(await cp.find(addon), undefined);
+    assert.equal((await tasksIn(cp, namespace)).length, 3);
+    await cp.delete(ref);
+  });
+
+  function applies(version: string, succeeded: string): TaskSpec {
+    const metadata = { name: "<< cluster.metadata.name >>-addon" };
+    return { name: "addon", apply: { ...CONFIG_MAP, metadata, data: { version } }, succeeded };
+  }
 });

@@ -22,11 +22,11 @@ export function jsonOf(value: CelValue, depth = MAX_DEPTH): JsonResult {
   if (value === null || typeof value === "string" || typeof value === "boolean") return { ok: true, value };
   if (typeof value === "bigint") return wholeNumber(value);
   if (isCelUint(value)) return wholeNumber(value.value);
-  if (typeof value === "number")
-    return Number.isFinite(value) ? { ok: true, value } : fails("a number that JSON does not have");
+  if (typeof value === "number") return finite(value);
+  const isList = isCelList(value);
+  if (!isList && !isCelMap(value)) return fails(NOT_JSON[celType(value).name] ?? "no JSON");
   if (depth === 0) return fails("a value that nests too deep");
-  if (isCelList(value)) return listOf([...value], depth);
-  return isCelMap(value) ? fieldsOf(value, depth) : fails(NOT_JSON[celType(value).name] ?? "no JSON");
+  return isList ? listOf([...value], depth) : fieldsOf(value, depth);
 }
 
 /** The text of a scalar, in a longer text. */
@@ -42,10 +42,16 @@ const NO_TEXT = "a list or a map, expected text, a number or a bool: let the val
 
 function wholeNumber(value: bigint): JsonResult {
   const number = Number(value);
-  return Number.isSafeInteger(number)
-    ? { ok: true, value: number }
-    : fails("a whole number beyond 2^53, which JSON does not keep: write string(…)");
+  return Number.isSafeInteger(number) ? { ok: true, value: number } : fails(TOO_LONG);
 }
+
+/** A large number of a Cluster's variable comes as a double, which may be another one. */
+function finite(value: number): JsonResult {
+  if (!Number.isFinite(value)) return fails("a number that JSON does not have");
+  return Number.isInteger(value) && !Number.isSafeInteger(value) ? fails(TOO_LONG) : { ok: true, value };
+}
+
+const TOO_LONG = "a whole number beyond 2^53, which JSON does not keep: write a text";
 
 function listOf(items: readonly CelValue[], depth: number): JsonResult {
   meter.charge(items.length);

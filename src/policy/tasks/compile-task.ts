@@ -55,7 +55,7 @@ function compileTask(spec: TaskSpec, account: TaskServiceAccount | undefined): C
     begins,
     action: {
       verb,
-      template: compileTemplate(template),
+      template: compileTemplate(template, verb === "delete"),
       ...(spec.ownedByCluster === true && { ownedByCluster: true }),
     },
     actionHash: actionHash([verb, template, spec.ownedByCluster === true, account?.namespace, account?.name]),

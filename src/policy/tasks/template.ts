@@ -99,6 +99,7 @@ export function placesIn(value: unknown, path: string, fields: readonly string[]
 
 interface Run {
   readonly variables: ExpressionVariables;
+  readonly isWhole: boolean;
 }
 
 /** The value, `null` for none, or throws Unrenderable. */
@@ -113,15 +114,18 @@ class Unrenderable extends Error {
   }
 }
 
-/** For a template without problems. */
-export function compileTemplate(template: Fields): Template {
+/**
+ * For a template without problems. `isWhole`: an expression without a value is a problem, as less would be selected by than
+ * was written.
+ */
+export function compileTemplate(template: Fields, isWhole = false): Template {
   const render = compileValue(template, "") ?? ((): unknown => template);
   const cost = 1 + Math.ceil(JSON.stringify(template).length / LETTERS_PER_STEP);
   return {
     render: (variables) => {
       if (!meter.afford(cost)) return EXHAUSTED;
       try {
-        const value = render({ variables });
+        const value = render({ variables, isWhole });
         return isFields(value) ? { ok: true, value } : { ok: false, problem: "it gives no object" };
       } catch (error) {
         if (error instanceof Unrenderable && !error.exhausted) return { ok: false, problem: error.message };
@@ -157,10 +161,11 @@ function compileText(text: string, path: string): Render {
   const compiled = parts.map((part) =>
     typeof part === "string" ? part : expressionOrBroken(part.source, use),
   );
-  return ({ variables }) => {
+  return ({ variables, isWhole }) => {
     const results = compiled.map((part) =>
       typeof part === "string" ? part : valueOf(part, variables, path),
     );
+    if (isWhole && results.includes(null)) throw new Unrenderable(`${path}: the expression gives null`);
     return use === "value" ? results[0] : results.join("");
   };
 }
