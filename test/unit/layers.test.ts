@@ -58,6 +58,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     ...CORE,
     "memory",
     "rollouts",
+    "tasks",
     "kube",
     "admission/cluster-denial.ts",
     "certificates/lifetime.ts",
