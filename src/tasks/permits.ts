@@ -56,6 +56,12 @@ export class Permits {
     return isOperationOver(spec, this.clusterOf(spec.clusterRef), this.#options.served, hasFinished);
   }
 
+  /** Whether another version is wanted, so that no hook has passed. */
+  isTakenBack({ version, step, clusterRef }: TaskOf): boolean {
+    const wanted = this.clusterOf(clusterRef)?.topology?.version;
+    return version !== undefined && wanted !== undefined && wanted !== (step ?? version);
+  }
+
   /** The same, by a consistent read. */
   async isOverNow(spec: TaskOf, hasFinished: boolean): Promise<boolean> {
     const { reader, served } = this.#options;

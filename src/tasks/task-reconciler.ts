@@ -3,6 +3,7 @@
 import type { HookTask, HookTaskStatus, TaskAttempt } from "../api/hook-policy.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { Cluster } from "../api/meta.ts";
+import { entryOf } from "../lib/entry-of.ts";
 import { messageOf } from "../lib/thrown.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Result } from "../status/policy-reconciler.ts";
@@ -35,6 +36,11 @@ export interface TaskReconcilerOptions {
 
 /** Another replica leads. */
 const FOLLOW_MS = 2000;
+/**
+ * The other replicas have to learn from the Cluster that an operation has passed before they learn that its tasks count no more:
+ * they would say that it passed while tasks held it.
+ */
+const OVER_MS = 5000;
 /** While the API server refuses what a timed-out attempt needs. */
 const AGAIN_MS = 10_000;
 /** From one look at a HookTask to the next: more steps than a task ever has in a row. */
@@ -48,6 +54,8 @@ export class TaskReconciler {
   readonly #options: TaskReconcilerOptions;
   /** The tasks whose attempt is being begun: by policy, rule, task and Cluster. */
   readonly #beginning = new Set<string>();
+  /** Since when the operation has been over as memory knows, by uid; monotonic milliseconds. */
+  readonly #overSince = new Map<string, number>();
   /** What was removed after a success, by uid. */
   readonly #tidied = new Set<string>();
 
@@ -128,9 +136,13 @@ export class TaskReconciler {
     const { permits, now } = this.#options;
     const { status = {} } = task;
     switch (step.do) {
-      case "MarkOver":
+      case "MarkOver": {
+        const waitMs = this.#untilOver(task);
+        if (waitMs > 0) return { requeueAfterMs: waitMs };
         if (!(await permits.isOverNow(task.spec, hasFinished(task)))) return { requeueAfterMs: AGAIN_MS };
+        this.#overSince.delete(task.metadata.uid);
         return await this.#write(task, operationOver(status, now()));
+      }
       case "Cancel":
         return await this.#write(task, cancelled(status, step.why, now()));
       case "Retry":
@@ -144,6 +156,13 @@ export class TaskReconciler {
       case "Tidy":
         return await this.#tidy(task, step.forget);
     }
+  }
+
+  #untilOver({ spec, metadata: { uid } }: HookTask): number {
+    if (this.#options.permits.isTakenBack(spec)) return 0;
+    const nowMs = performance.now();
+    const since = entryOf(this.#overSince, uid, () => nowMs);
+    return since + OVER_MS - nowMs;
   }
 
   /** Every attempt is a new deed, so Cluster, policy and overrides are read again. */

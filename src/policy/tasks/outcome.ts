@@ -30,6 +30,9 @@ function conditionIsTrue(type: string): string {
   return `object.status.conditions.exists(c, c.type == "${type}" && c.status == "True")`;
 }
 
+/** For gates; an author need not test for a field that comes later. */
+const ADVICE = /; ask first, .*$/;
+
 export interface JudgedObject {
   readonly spec: Pick<HookTaskSpec, "succeeded" | "failed" | "hook" | "request">;
   readonly kind: { readonly apiVersion: string; readonly kind: string };
@@ -49,7 +52,7 @@ export function judgeObject({ spec, kind, object, cluster, now }: JudgedObject):
     const expression = expressionOrBroken(source, "object");
     const result = inOwnDecision(() => expression.evaluate({ cluster, call, object, now }));
     if (result.ok) return result.value === true ? true : `not yet: ${source}`;
-    return `not yet: ${source} (${result.problem})`;
+    return `not yet: ${source} (${result.problem.replace(ADVICE, "")})`;
   };
   if (failed !== undefined && is(failed) === true)
     return {
