@@ -1,6 +1,9 @@
 /** What tasks create, apply and delete in a suite: they do it with every right, and the objects join the suite's own. */
 
+import { isDeepStrictEqual } from "node:util";
+import { KubeError } from "../../kube/kube-error.ts";
 import type { KubeObject } from "../../kube/resource.ts";
+import { namespacedName } from "../../lib/keys.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import { timestamp } from "../../policy/instant.ts";
 import type { ObjectKind, ObjectRef, TaskObject, TaskObjects } from "../../tasks/task-objects.ts";
@@ -12,6 +15,8 @@ type Objects = Pick<TaskObjects, "create" | "apply" | "find" | "select" | "delet
 export class SuiteTaskObjects implements Objects {
   readonly #objects: SuiteObjects;
   readonly #now: () => Date;
+  /** By the object that they apply. */
+  readonly #managers = new Map<string, string>();
   #created = 0;
 
   constructor(objects: SuiteObjects, now: () => Date) {
@@ -31,10 +36,20 @@ export class SuiteTaskObjects implements Objects {
     return await Promise.resolve(asStored(made));
   }
 
-  async apply(account: unknown, object: TaskObject): Promise<KubeObject> {
-    const before = this.#objects.named(refOf(object));
+  /** Another field manager conflicts where it wants other values. */
+  async apply(account: unknown, object: TaskObject, fieldManager: string): Promise<KubeObject> {
+    const ref = refOf(object);
+    const key = JSON.stringify(ref);
+    const before = this.#objects.named(ref);
+    const manager = this.#managers.get(key) ?? fieldManager;
+    this.#managers.set(key, before === undefined ? fieldManager : manager);
     if (before === undefined) return await this.create(account, object);
     const after = merged(before, { ...object });
+    if (manager !== fieldManager && !isDeepStrictEqual(before, after))
+      throw new KubeError(`apply ${ref.kind} ${namespacedName(ref)}: another task has set its fields`, {
+        code: 409,
+        reason: "Conflict",
+      });
     this.#objects.put(before, after);
     return asStored(after);
   }

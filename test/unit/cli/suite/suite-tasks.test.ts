@@ -189,6 +189,43 @@ describe("a task", () => {
     );
   });
 
+  test("shares the object that it applies with one of its name, and with no other", async () => {
+    const kind = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "addon" } };
+    const applies = (version: string): object => ({
+      apply: { ...kind, data: { version } },
+      succeeded: "true",
+    });
+    const rules = (second: string): object => ({
+      policies: [
+        {
+          ...policy([]),
+          spec: {
+            serviceAccountName: "cluster-tasks",
+            rules: [
+              {
+                name: "installed",
+                hooks: ["AfterControlPlaneInitialized"],
+                tasks: [{ name: "addon", ...applies("v1") }],
+              },
+              {
+                name: "upgraded",
+                hooks: ["BeforeClusterUpgrade"],
+                tasks: [{ name: second, ...applies("v2") }],
+              },
+            ],
+          },
+        },
+      ],
+    });
+    const first = {
+      call: { hook: "AfterControlPlaneInitialized", cluster: "team-a/prod-1" },
+      expect: { verdict: "Observed" },
+      ...phase("Succeeded", "addon"),
+    };
+    assertPassed(await steps([], [first, { call: UPGRADE, ...phase("Succeeded", "addon") }], rules("addon")));
+    assertPassed(await steps([], [first, { call: UPGRADE, ...phase("Failed", "other") }], rules("other")));
+  });
+
   test("takes the slot of a rollout, and gives it back when it has failed", async () => {
     const rollout = {
       apiVersion: "hookpolicy.dev/v1alpha1",
