@@ -49,7 +49,7 @@ const gate: fc.Arbitrary<Omit<GateSpec, "name">> = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ wait: { duration: "20m" } }) },
 );
 
-const rule: fc.Arbitrary<Omit<RuleSpec, "name">> = fc
+const anyRule: fc.Arbitrary<Omit<RuleSpec, "name">> = fc
   .record({
     until: fc.array(gate, { maxLength: 2 }),
     tasks,
@@ -68,7 +68,7 @@ const rule: fc.Arbitrary<Omit<RuleSpec, "name">> = fc
 const policies: fc.Arbitrary<PolicyObject[]> = fc
   .array(
     fc.record({
-      rules: fc.array(rule, { minLength: 1, maxLength: 2 }),
+      rules: fc.array(anyRule, { minLength: 1, maxLength: 2 }),
       mode: fc.constantFrom("Enforce" as const, "Enforce" as const, "Enforce" as const, "Audit" as const),
       failurePolicy: fc.constantFrom("Fail" as const, "Ignore" as const),
       fleet: fc.boolean(),
