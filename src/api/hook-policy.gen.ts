@@ -917,6 +917,8 @@ export interface RolloutClaim {
   markedAt?: string;
   /** Whether the operator granted the operation; false if it began without being granted. */
   claimed: boolean;
+  /** Whether tasks of policies run before the operation, which then begins without another turn. */
+  tasks?: boolean;
 }
 export interface RolloutAwaited {
   /** The Cluster's namespace. */

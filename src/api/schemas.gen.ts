@@ -1654,6 +1654,7 @@ const RolloutClaim: CrdSchema = {
     attempts: { type: "integer", format: "int32", minimum: 0 },
     markedAt: time,
     claimed: { type: "boolean" },
+    tasks: { type: "boolean" },
   },
 };
 

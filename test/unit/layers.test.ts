@@ -20,6 +20,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   release: [...CORE, "memory", "rollouts/rollout-decisions.ts"],
   kube: ["lib", "turns", "api"],
   objects: ["lib", "api", "policy", "kube"],
+  tasks: [...CORE, "kube", "memory", "status", "rollouts/rollout-reconciler.ts"],
   // The table of hooks belongs to the protocol; the core reads it, too.
   extension: ["lib", "api/hook-catalog.ts", "api/runtime-hooks.ts"],
   hooks: ["lib", "api", "policy", "kube", "memory/ports.ts", "extension"],
@@ -30,6 +31,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "objects",
     "memory",
     "rollouts/rollout-decisions.ts",
+    "tasks/task-memory.ts",
     "extension",
     "hooks",
     "admission",
@@ -44,6 +46,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "release",
     "kube",
     "objects",
+    "tasks",
     "extension",
     "hooks",
     "admission",
