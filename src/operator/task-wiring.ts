@@ -19,7 +19,7 @@ import { Permits } from "../tasks/permits.ts";
 import { Polls } from "../tasks/polls.ts";
 import { slotTasks } from "../tasks/slot-tasks.ts";
 import { type StoredTask, storedTask } from "../tasks/stored-task.ts";
-import { StoredTaskBeginner } from "../tasks/task-beginner.ts";
+import { StoredTaskBeginner, type TaskBeginnerOptions } from "../tasks/task-beginner.ts";
 import { TaskMemory } from "../tasks/task-memory.ts";
 import { TaskObjects } from "../tasks/task-objects.ts";
 import { TaskReconciler } from "../tasks/task-reconciler.ts";
@@ -122,7 +122,7 @@ export function createTasks(wiring: TaskWiring): Tasks {
     store: taskStore,
     served,
     log,
-    onUnstored: ({ spec, name }, error) => onTransition(taskNotStored(spec, name, messageOf(error))),
+    onUnstored: oncePerReason(onTransition),
   });
   followTasks(metrics, memory);
   return {
@@ -146,6 +146,21 @@ export function createTasks(wiring: TaskWiring): Tasks {
     },
   };
 }
+
+/** Each call about the Cluster tries again. */
+function oncePerReason(onTransition: TaskWiring["onTransition"]): TaskBeginnerOptions["onUnstored"] {
+  const told = new Set<string>();
+  return ({ spec, name }, error) => {
+    const why = messageOf(error);
+    const key = `${name} ${why}`;
+    if (told.has(key)) return;
+    if (told.size >= MAX_TOLD) told.clear();
+    told.add(key);
+    onTransition(taskNotStored(spec, name, why));
+  };
+}
+
+const MAX_TOLD = 1000;
 
 function proceeds({ policies }: DecisionStore, { identity }: TaskRecord): boolean {
   const { policy, policyUID, rule, task, action } = identity;

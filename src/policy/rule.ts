@@ -28,14 +28,14 @@ export function judgeRule(policy: CompiledPolicy, rule: CompiledRule, situation:
   const mismatch = affordRule() ? judgeConditions(rule, situation) : outOfSteps(rule);
   if (mismatch !== undefined)
     return { ...mismatch, ...timers(rule, { ...before, gatesMetSince: undefined }) };
-  if (!canHoldAt(rule, situation.call.hook)) return observed(policy, rule, situation);
+  if (!canHoldAt(rule, situation.call.hook)) return observing(policy, rule, situation);
   const gates = rule.gates.map((gate) => judgeGate(gate, situation));
   const firstAsked = state && firstAskedBy(state, policy.uid);
   const finding = judgeGates(rule, gates, situation.now, { ...before, firstAsked });
   return withTasks(policy, rule, situation, finding);
 }
 
-function observed(policy: CompiledPolicy, rule: CompiledRule, situation: Situation): RuleFinding {
+function observing(policy: CompiledPolicy, rule: CompiledRule, situation: Situation): RuleFinding {
   const finding = withoutGates(rule, "Observed", "Observed", "");
   return rule.tasks.length === 0 ? finding : observeWithTasks(policy, rule, situation, finding);
 }

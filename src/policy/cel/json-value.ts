@@ -3,8 +3,13 @@
 import { type CelMap, celType, type CelValue, isCelList, isCelMap, isCelUint } from "@bufbuild/cel";
 import { meter } from "./meter.ts";
 
-export type JsonResult =
-  { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly problem: string };
+interface Failure {
+  readonly ok: false;
+  readonly problem: string;
+}
+
+export type JsonResult = { readonly ok: true; readonly value: unknown } | Failure;
+type Scalar = { readonly ok: true; readonly value: string | number | boolean | null } | Failure;
 
 /** Deeper values come only from hostile input. */
 const MAX_DEPTH = 32;
@@ -19,34 +24,40 @@ const NOT_JSON: Readonly<Record<string, string>> = {
 
 /** Null fields and items are left out, as the API server stores no null. */
 export function jsonOf(value: CelValue, depth = MAX_DEPTH): JsonResult {
-  if (value === null || typeof value === "string" || typeof value === "boolean") return { ok: true, value };
-  if (typeof value === "bigint") return wholeNumber(value);
-  if (isCelUint(value)) return wholeNumber(value.value);
-  if (typeof value === "number") return finite(value);
+  const scalar = scalarOf(value);
+  if (scalar !== undefined) return scalar;
   const isList = isCelList(value);
   if (!isList && !isCelMap(value)) return fails(NOT_JSON[celType(value).name] ?? "no JSON");
   if (depth === 0) return fails("a value that nests too deep");
   return isList ? listOf([...value], depth) : fieldsOf(value, depth);
 }
 
+function scalarOf(value: CelValue): Scalar | undefined {
+  if (value === null || typeof value === "string" || typeof value === "boolean") return { ok: true, value };
+  if (typeof value === "bigint") return wholeNumber(value);
+  if (isCelUint(value)) return wholeNumber(value.value);
+  return typeof value === "number" ? finite(value) : undefined;
+}
+
 /** The text of a scalar, in a longer text. */
 export function textOf(value: CelValue): JsonResult {
-  const json = jsonOf(value, 0);
-  if (!json.ok) return isCelList(value) || isCelMap(value) ? fails(NO_TEXT) : json;
-  return json.value === null
+  const scalar = scalarOf(value);
+  if (scalar === undefined) return isCelList(value) || isCelMap(value) ? fails(NO_TEXT) : jsonOf(value);
+  if (!scalar.ok) return scalar;
+  return scalar.value === null
     ? fails("null, expected text, a number or a bool")
-    : { ok: true, value: String(json.value) };
+    : { ok: true, value: String(scalar.value) };
 }
 
 const NO_TEXT = "a list or a map, expected text, a number or a bool: let the value be this expression alone";
 
-function wholeNumber(value: bigint): JsonResult {
+function wholeNumber(value: bigint): Scalar {
   const number = Number(value);
   return Number.isSafeInteger(number) ? { ok: true, value: number } : fails(TOO_LONG);
 }
 
 /** A large number of a Cluster's variable comes as a double, which may be another one. */
-function finite(value: number): JsonResult {
+function finite(value: number): Scalar {
   if (!Number.isFinite(value)) return fails("a number that JSON does not have");
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? fails(TOO_LONG) : { ok: true, value };
 }
@@ -76,6 +87,6 @@ function fieldsOf(map: CelMap, depth: number): JsonResult {
   return { ok: true, value: Object.fromEntries(fields) };
 }
 
-function fails(problem: string): JsonResult {
+function fails(problem: string): Failure {
   return { ok: false, problem };
 }

@@ -6,11 +6,10 @@
 import type { Decision, PolicyTrace, RuleTrace } from "../decision.ts";
 import type { CompiledPolicy, CompiledRule } from "../policy.ts";
 import type { Situation } from "../world.ts";
-import { cannotBegin, firstRun, judgeTasks, TASKS_UNKNOWN } from "./judge-tasks.ts";
-import { renderIntent } from "./task-intent.ts";
+import { firstRun, intentOf, judgeTasks, TASKS_UNKNOWN } from "./judge-tasks.ts";
 import { taskName } from "./task-identity.ts";
 import { NO_TASKS } from "./task-record.ts";
-import type { TaskTrace } from "./task-trace.ts";
+import type { TaskIntent, TaskTrace } from "./task-trace.ts";
 
 type Finding = Omit<RuleTrace, "holds">;
 
@@ -44,11 +43,17 @@ function rendered(
     const task = rule.tasks[index];
     if (task === undefined || trace.state === "NotNeeded" || trace.state === "NotEvaluable") return trace;
     const identity = firstRun(policy, rule, task, situation);
-    const result = renderIntent(task, policy, identity, situation, after);
+    const before = after;
     after = taskName(identity);
     if (trace.hookTask !== undefined) return trace;
-    return result.ok ? { ...trace, intent: result.intent } : { ...trace, ...cannotBegin(task, result) };
+    const { intent, ...failure } = intentOf(task, policy, identity, situation);
+    return { ...trace, ...failure, ...(intent && { intent: following(before, intent) }) };
   });
+}
+
+/** The HookTask begins when the one before it has ended well. */
+function following(after: string | undefined, intent: TaskIntent): TaskIntent {
+  return after === undefined ? intent : { ...intent, spec: { ...intent.spec, after } };
 }
 
 /** `begins`: whether the policy begins tasks, because it is enforced and not overridden. */

@@ -15,6 +15,7 @@ import { actionHash } from "./task-identity.ts";
 import { compileTemplate } from "./template.ts";
 
 const DAY_MS = 86_400_000;
+const DEFAULTS = { begins: "Last", timeout: "1h", retries: 0, onFailure: "Hold" } as const;
 
 type Accounts = Partial<
   Pick<HookPolicySpec, "serviceAccountName"> & Pick<ClusterHookPolicySpec, "serviceAccount">
@@ -37,16 +38,7 @@ export function compileTasks(
 }
 
 function compileTask(spec: TaskSpec, account: TaskServiceAccount | undefined): CompiledTask {
-  const {
-    name,
-    when,
-    begins = "Last",
-    succeeded,
-    failed,
-    timeout = "1h",
-    retries = 0,
-    onFailure = "Hold",
-  } = spec;
+  const { name, when, begins, succeeded, failed, timeout, retries, onFailure } = { ...DEFAULTS, ...spec };
   const { verb, template } = actionOf(spec);
   const validForMs = validForOf(spec);
   return {
@@ -66,8 +58,13 @@ function compileTask(spec: TaskSpec, account: TaskServiceAccount | undefined): C
     retries,
     onFailure,
     ...(validForMs !== undefined && { validForMs }),
-    keepMs: spec.keep === undefined ? DAY_MS : /[1-9]/.test(spec.keep) ? durationOrNever(spec.keep) : 0,
+    keepMs: keepOf(spec),
   };
+}
+
+function keepOf({ keep }: TaskSpec): number {
+  if (keep === undefined) return DAY_MS;
+  return /[1-9]/.test(keep) ? durationOrNever(keep) : 0;
 }
 
 /** What a task does; of a spec that fits the schema, exactly one. */

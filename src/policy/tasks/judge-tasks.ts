@@ -43,26 +43,26 @@ export function judgeTasks(
     const mine = records.filter((record) => isOf(record, identity, policy));
     const trace = judgeTask(task, latestOf(mine), situation, { isNext, gatesMet });
     traces.push(
-      trace.state === "Due" ? due(task, policy, { ...identity, run: trace.run }, situation, trace) : trace,
+      trace.state === "Due" && situation.world.rendersTasks === true
+        ? { ...trace, ...intentOf(task, policy, { ...identity, run: trace.run }, situation) }
+        : trace,
     );
   }
   return traces;
 }
 
-/** With what would be stored, if that is asked for. */
-function due(
+/** What would be stored, or why nothing can be. */
+export function intentOf(
   task: CompiledTask,
   policy: CompiledPolicy,
   identity: TaskIdentity,
   situation: Situation,
-  trace: TaskTrace,
-): TaskTrace {
-  if (situation.world.rendersTasks !== true) return trace;
+): Partial<TaskTrace> {
   const rendered = renderIntent(task, policy, identity, situation);
-  return rendered.ok ? { ...trace, intent: rendered.intent } : { ...trace, ...cannotBegin(task, rendered) };
+  return rendered.ok ? { intent: rendered.intent } : cannotBegin(task, rendered);
 }
 
-export function cannotBegin(
+function cannotBegin(
   { name }: CompiledTask,
   { problem, exhausted }: { readonly problem: string; readonly exhausted?: true },
 ): Words {

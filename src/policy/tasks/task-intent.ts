@@ -12,19 +12,17 @@ export type RenderedIntent =
   | { readonly ok: true; readonly intent: TaskIntent }
   | { readonly ok: false; readonly problem: string; readonly exhausted?: true };
 
-/** `after`: the HookTask that has to end well before. */
 export function renderIntent(
   task: CompiledTask,
   { ref, account }: Pick<CompiledPolicy, "ref" | "account">,
   identity: TaskIdentity,
   { world: { cluster, namespace }, call, now }: Situation,
-  after?: string,
 ): RenderedIntent {
   if (account === undefined) return { ok: false, problem: "its policy names no ServiceAccount" };
   const rendered = renderAction(task, { policy: ref, account }, { cluster, namespace, call, now });
   if (!rendered.ok) return rendered;
   const { action } = rendered;
-  const spec = specOf(task, { account, identity, action }, call, after);
+  const spec = specOf(task, { account, identity, action }, call);
   const name = taskName(identity);
   return { ok: true, intent: { identity, name, namespace: account.namespace, account, task, action, spec } };
 }
@@ -39,7 +37,6 @@ function specOf(
   { succeeded, failed, timeout, retries }: CompiledTask,
   { account, identity, action }: Parts,
   { fromKubernetesVersion, toKubernetesVersion, kubernetesVersion }: Situation["call"],
-  after: string | undefined,
 ): HookTaskSpec {
   const {
     policy,
@@ -76,6 +73,5 @@ function specOf(
     ...(failed !== undefined && { failed }),
     timeout,
     retries,
-    ...(after !== undefined && { after }),
   };
 }

@@ -8,7 +8,7 @@ export interface TextExpression {
 
 export type TextPart = string | TextExpression;
 
-export type TemplateText =
+type TemplateText =
   | { readonly ok: true; readonly parts: readonly TextPart[] }
   | { readonly ok: false; readonly message: string; readonly offset: number };
 

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { TaskSpec } from "../../../../src/api/hook-policy.ts";
+import { fieldsOf } from "../../../../src/lib/fields.ts";
 import type { PolicyRef } from "../../../../src/policy/policy-ref.ts";
 import { compileTasks } from "../../../../src/policy/tasks/compile-task.ts";
 import { renderAction, type RenderedAction } from "../../../../src/policy/tasks/render-action.ts";
@@ -99,10 +100,7 @@ describe("the namespace", () => {
 test("a Job without a limit gets the task's", () => {
   const limit = (spec: Partial<TaskSpec>): unknown => {
     const rendered = render(spec);
-    return (
-      rendered.ok &&
-      (rendered.action.create?.["spec"] as { activeDeadlineSeconds?: number }).activeDeadlineSeconds
-    );
+    return rendered.ok && fieldsOf(rendered.action.create?.["spec"])["activeDeadlineSeconds"];
   };
   assert.equal(limit({ create: JOB, timeout: "15m" }), 900);
   assert.equal(limit({ create: JOB }), 3600);
