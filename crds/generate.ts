@@ -44,6 +44,8 @@ interface Schema {
   readonly additionalProperties?: Schema;
   /** What one type does not say: which fields are required together, or a format. */
   readonly anyOf?: readonly object[];
+  /** Fields that are not listed are kept as they are. */
+  readonly "x-kubernetes-preserve-unknown-fields"?: true;
   readonly "x-type"?: string;
   readonly "x-only"?: readonly string[];
   readonly "x-expected"?: string;
@@ -62,6 +64,8 @@ interface Kind {
   readonly shortName: string;
   readonly scope: "Cluster" | "Namespaced";
   readonly columns: readonly object[];
+  /** Nobody else writes it. */
+  readonly writer?: "operator";
   readonly schema: Schema;
 }
 
@@ -155,15 +159,19 @@ function structural(schema: Schema): Schema {
   );
 }
 
-function crdOf({ kind, plural, shortName, scope, columns, schema }: Kind): object {
+/**
+ * clusterctl move looks only at CRDs with the first label, and moves objects without an owner (a policy belongs to no
+ * Cluster) only with the second.
+ */
+const MOVED = { "clusterctl.cluster.x-k8s.io": "", "clusterctl.cluster.x-k8s.io/move-hierarchy": "" };
+
+function crdOf({ kind, plural, shortName, scope, columns, writer, schema }: Kind): object {
   return {
     apiVersion: "apiextensions.k8s.io/v1",
     kind: "CustomResourceDefinition",
     metadata: {
       name: `${plural}.${GROUP}`,
-      // clusterctl move looks only at CRDs with the first label, and moves objects without an owner (a policy
-      // belongs to no Cluster) only with the second.
-      labels: { "clusterctl.cluster.x-k8s.io": "", "clusterctl.cluster.x-k8s.io/move-hierarchy": "" },
+      ...(writer === undefined && { labels: MOVED }),
     },
     spec: {
       group: GROUP,
@@ -228,7 +236,7 @@ function typedBody(schema: Schema, definitions: Types): JSONSchema {
     ...rest,
     ...(properties !== undefined && {
       properties: Object.fromEntries(fields.map(([name, field]) => [name, typed(field, definitions)])),
-      additionalProperties: false,
+      additionalProperties: keywords["x-kubernetes-preserve-unknown-fields"] === true,
     }),
     ...(items !== undefined && { items: typed(items, definitions) }),
     ...(isObject(additionalProperties) && {
@@ -399,7 +407,7 @@ import type { CrdSchema, ValidationRule } from "./crd-schema.ts";
 
 ${constants.text()}
 
-/** The openAPIV3Schema of each kind, without descriptions. */
+/** The openAPIV3Schema of each kind that users write, without descriptions. */
 export const CRD_SCHEMAS: Readonly<Record<${names}, CrdSchema>> = ${objectText(Object.fromEntries(schemas))};
 `;
   return await format(source, { parser: "typescript", printWidth: 110 });
@@ -425,6 +433,8 @@ function editorSchema({ kind, schema }: Kind): JSONSchema {
   };
 }
 
+const OPEN = "x-kubernetes-preserve-unknown-fields";
+
 /** Of formats, editors know others than Kubernetes and we do. `closed`: fields that are not listed are errors. */
 function forEditors(schema: object, closed: boolean): JSONSchema {
   const keywords = Object.entries(schema)
@@ -434,7 +444,7 @@ function forEditors(schema: object, closed: boolean): JSONSchema {
       keyword === "properties" ? mapFields(value, closed) : mapSchemas(value, closed),
     ]);
   return {
-    ...(closed && "properties" in schema && { additionalProperties: false }),
+    ...(closed && "properties" in schema && !(OPEN in schema) && { additionalProperties: false }),
     ...Object.fromEntries(keywords),
   };
 }
@@ -478,16 +488,17 @@ const { definitions, ...source } = readSource();
 const kinds = source.kinds.map((kind) => ({ ...kind, schema: withoutOthers(kind.schema, kind.kind) }));
 for (const kind of kinds) {
   writeFileSync(join(ROOT, `crds/${GROUP}_${kind.plural}.yaml`), await generateCrd(kind));
-  await writeEditorSchema(fileName(kind.kind), editorSchema(kind));
 }
+const written = kinds.filter(({ writer }) => writer === undefined);
+for (const kind of written) await writeEditorSchema(fileName(kind.kind), editorSchema(kind));
 const suite = {
   $schema: DRAFT,
   $comment: "Generated from src/cli/suite/suite-schema.ts by crds/generate.ts",
   title: SUITE_KIND,
 };
 await writeEditorSchema(fileName(SUITE_KIND), { ...suite, ...forEditors(SUITE_SCHEMA, false) });
-await writeEditorSchema("all", anyKind([...kinds.map(({ kind }) => kind), SUITE_KIND]));
+await writeEditorSchema("all", anyKind([...written.map(({ kind }) => kind), SUITE_KIND]));
 writeFileSync(join(ROOT, "src/api/hook-policy.gen.ts"), await generateTypes(kinds));
-writeFileSync(join(ROOT, "src/api/schemas.gen.ts"), await generateSchemas(kinds, definitions));
+writeFileSync(join(ROOT, "src/api/schemas.gen.ts"), await generateSchemas(written, definitions));
 writeFileSync(join(ROOT, "src/cli/suite/spec.gen.ts"), await generateSuiteTypes());
 writeFileSync(join(ROOT, "src/page/output.gen.ts"), await generateOutputTypes());

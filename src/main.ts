@@ -17,6 +17,7 @@ import { addOverride } from "./cli/override/command.ts";
 import { addPrepareUninstall } from "./cli/prepare-uninstall/command.ts";
 import { addRollout } from "./cli/rollout/command.ts";
 import { addSimulate } from "./cli/simulate/command.ts";
+import { addTask } from "./cli/task/command.ts";
 import { addTest } from "./cli/suite/command.ts";
 import { addUi } from "./cli/ui/command.ts";
 import { addValidate } from "./cli/validate/command.ts";
@@ -76,7 +77,7 @@ function createProgram(name: string): Command {
 
 /** By title and in the order of the help: what is needed at night comes first, then what a newcomer needs. */
 const COMMANDS = {
-  "Clusters that wait:": [addExplain, addGet, addApprove, addOverride, addRollout, addUi],
+  "Clusters that wait:": [addExplain, addGet, addApprove, addOverride, addTask, addRollout, addUi],
   "Policies in files:": [addInit, addValidate, addTest, addSimulate, addWindows],
   "The operator:": [addRun, addDoctor, addPrepareUninstall],
   "Help:": [addHelp, addCompletion],

@@ -10,6 +10,7 @@ import { checkOverride, type OverrideFindings } from "./override-review.ts";
 import { checkNewRollout, checkPolicy, type PolicyFindings } from "./policy-review.ts";
 import { decodeReview, type Review } from "./review.ts";
 import type { UserInfo } from "./review-validators.ts";
+import { accountOf, type TaskAccount } from "./task-account.ts";
 import { sizeErrors } from "../policy/validation/spec-size.ts";
 import type { Selection } from "./review-world.ts";
 
@@ -23,12 +24,15 @@ export type Examined =
   /** There is nothing to report. */
   | { readonly is: "Admitted" }
   | { readonly is: "Denied"; readonly subject: Subject; readonly denial: Denial }
-  /** Valid by itself; its author's right to read the objects of its gates is still to be checked. */
+  /** Valid by itself; its author's right to read the objects of its gates, and to act as the
+   * ServiceAccount of its tasks, is still to be checked. */
   | {
       readonly is: "Policy";
       readonly subject: Subject;
       readonly user: UserInfo;
       readonly gates: readonly ObjectGate[];
+      /** Absent: the policy has no tasks. */
+      readonly account?: TaskAccount;
       readonly warnings: readonly FieldError[];
       readonly selection?: Selection;
     }
@@ -53,11 +57,13 @@ function examineReview(review: Review, settings: Settings, now: Date): Examined 
   const { errors, warnings, selection } = findingsOf(object, known, settings);
   if (errors.length > 0) return denied(object, invalid(object, errors));
   const gates = newGates(object, known);
+  const account = accountOf(object, hasGates(old) ? old : undefined);
   return {
     is: "Policy",
     subject: subjectOf(object),
     user,
     gates,
+    ...(account !== undefined && { account }),
     warnings,
     ...(selection !== undefined && { selection }),
   };

@@ -26,6 +26,10 @@ export function checkPolicy(policy: Policy, old: Policy | undefined, served: Ser
     served,
     max: ENOUGH_ERRORS,
     mode: policy.spec.mode,
+    owner: {
+      kind: policy.kind,
+      ...(policy.metadata.namespace !== undefined && { namespace: policy.metadata.namespace }),
+    },
   });
   const known =
     old === undefined || errors.length === 0 ? [] : checkRules(rulesOf(old), specErrors(old)).errors;

@@ -21,6 +21,7 @@ import {
   type Verdict,
 } from "./review.ts";
 import { describe } from "./review-text.ts";
+import { reviewAccount } from "./task-account.ts";
 import type { Turns } from "../turns/review-turns.ts";
 import type { AccessReviewer, AdmissionWorld } from "./review-world.ts";
 
@@ -119,16 +120,27 @@ async function judge(
 }
 
 async function judgePolicy(
-  { subject, user, gates, warnings, selection }: Extract<Examined, { is: "Policy" }>,
+  { subject, user, gates, account, warnings, selection }: Extract<Examined, { is: "Policy" }>,
   { world, reviewer, ...deps }: AdmissionDeps,
   signal: AbortSignal,
 ): Promise<Verdict> {
   const request = { gates, user, ownNamespaceOnly: subject.kind === "HookPolicy" };
-  const access = await reviewAccess(request, reviewer, signal);
-  if (access.forbidden.length > 0) return refuse(subject, forbidden(subject, access.forbidden), deps);
-  if (access.unknown.length > 0) {
-    deps.log.warn("Failed to check what the author of a policy may read", { error: access.failure });
-    return { denial: unavailable(subject, access.unknown) };
+  const [access, acting] = await Promise.all([
+    reviewAccess(request, reviewer, signal),
+    reviewAccount(account, user, reviewer, signal),
+  ]);
+  const refused = [...acting.forbidden, ...access.forbidden];
+  if (refused.length > 0) return refuse(subject, forbidden(subject, refused), deps);
+  const unknown = [...acting.unknown, ...access.unknown];
+  if (unknown.length > 0) {
+    const acts = acting.unknown.length > 0;
+    deps.log.warn(
+      `Failed to check ${acts ? "as whom" : "what"} the author of a policy may ${acts ? "act" : "read"}`,
+      {
+        error: acts ? acting.failure : access.failure,
+      },
+    );
+    return { denial: unavailable(subject, unknown) };
   }
   if (world === undefined) return { warnings: warnings.map(describe) };
   const nothing = selection === undefined ? [] : await selectsNothing(selection, world);

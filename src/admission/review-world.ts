@@ -39,7 +39,7 @@ export type LocatedKind =
 
 /** authorization.k8s.io/v1 ResourceAttributes. No namespace: all namespaces. */
 export interface Access {
-  readonly verb: "get" | "list";
+  readonly verb: "get" | "list" | "impersonate";
   readonly group: string;
   readonly resource: string;
   readonly namespace?: string;

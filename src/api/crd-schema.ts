@@ -14,7 +14,10 @@ export interface CrdSchema {
   readonly required?: readonly string[];
   readonly properties?: Readonly<Record<string, CrdSchema>>;
   readonly additionalProperties?: CrdSchema;
+  readonly minProperties?: number;
   readonly maxProperties?: number;
+  /** Fields that are not listed are kept as they are. */
+  readonly "x-kubernetes-preserve-unknown-fields"?: true;
   readonly items?: CrdSchema;
   readonly minItems?: number;
   readonly maxItems?: number;

@@ -3,6 +3,16 @@
 import type {Condition, LabelSelector} from "./meta.ts";
 import type {HookName} from "./runtime-hooks.ts";
 
+/**
+ * The ServiceAccount as which the policy's tasks act. Who writes the policy must be allowed to impersonate it, and so
+ * must the operator.
+ */
+export interface TaskAccount {
+  /** The ServiceAccount's namespace, where HookTasks are, and created objects without a namespace. */
+  namespace: string;
+  /** The ServiceAccount's name. */
+  name: string;
+}
 /** A condition that must be true, or the rule does not apply. */
 export interface MatchCondition {
   /** Names the condition in messages, unique within the rule. */
@@ -236,13 +246,102 @@ export interface GateSpec {
    */
   anyOf?: AnyOfGateSpec[];
 }
+/**
+ * A new object for each attempt; metadata.name, the task's name by default, is a prefix. `<< … >>` in a string value
+ * is CEL over cluster, namespaceObject and request.
+ */
+export interface TaskTemplate {
+  /** The object's group and version, such as batch/v1, or v1 for the core group. Without expressions. */
+  apiVersion: string;
+  /** The object's kind, such as Job. Without expressions. */
+  kind: string;
+  [k: string]: unknown;
+}
+/** Selects the objects by their labels. Values take expressions, and at least one must read cluster. */
+export interface TaskSelector {
+  /** Labels that must all be present with exactly these values. */
+  matchLabels: {
+    [k: string]: string;
+  };
+}
+/** Objects that are deleted, each as it was found at the beginning; the task is done when those are gone. */
+export interface TaskDeleteSpec {
+  /** The object's group and version, such as batch/v1, or v1 for the core group. Without expressions. */
+  apiVersion: string;
+  /** The object's kind, such as Job. Without expressions. */
+  kind: string;
+  /** Where the objects are. Absent, in the namespace of the ServiceAccount. It takes expressions. */
+  namespace?: string;
+  /** The name of the object. It takes expressions. */
+  name?: string;
+  /** Selects the objects by their labels. Values take expressions, and at least one must read cluster. */
+  selector?: TaskSelector;
+}
+/** A task does one thing as the policy's ServiceAccount, and holds the operation until that is done. */
+export interface TaskSpec {
+  /** Names the task in messages and in HookTasks, unique within the rule. */
+  name: string;
+  /**
+   * The task is needed only while this CEL expression over cluster, namespaceObject and request is true. A task that
+   * has begun counts whatever it says later.
+   */
+  when?: string;
+  /**
+   * Last, the default: when nothing but tasks holds the operation. First: as soon as the operation is pending and the
+   * rule applies to it, so that people approve after they have seen the result.
+   */
+  begins?: "Last" | "First";
+  /**
+   * A new object for each attempt; metadata.name, the task's name by default, is a prefix. `<< … >>` in a string value
+   * is CEL over cluster, namespaceObject and request.
+   */
+  create?: TaskTemplate;
+  /**
+   * An object that is applied (server-side, without force) and stays. `<< … >>` in a string value is CEL over cluster,
+   * namespaceObject and request.
+   */
+  apply?: TaskTemplate;
+  /** Objects that are deleted, each as it was found at the beginning; the task is done when those are gone. */
+  delete?: TaskDeleteSpec;
+  /**
+   * Whether the Cluster owns the object that is applied, so that it is deleted with the Cluster. Both must be in one
+   * namespace.
+   */
+  ownedByCluster?: boolean;
+  /**
+   * The task is done when this CEL expression over object, cluster and request is true. Of a Job and a Pod it is known;
+   * for other kinds it is needed: "true" says that the object only has to exist.
+   */
+  succeeded?: string;
+  /**
+   * The attempt has failed when this CEL expression over object, cluster and request is true. It is judged before
+   * succeeded.
+   */
+  failed?: string;
+  /** How long an attempt may take, such as 15m; 1h by default. */
+  timeout?: string;
+  /** How many attempts follow one that failed, after 30 seconds, 1 and 2 minutes; none by default. */
+  retries?: number;
+  /**
+   * After the last attempt has failed: Hold, the default, holds the operation until a person retries the task; Proceed
+   * goes on without it, and records that.
+   */
+  onFailure?: "Hold" | "Proceed";
+  /**
+   * For how long a success counts; a release after that needs another run. 24h by default for create; apply and delete
+   * count for the whole operation.
+   */
+  validFor?: string;
+  /** How long a created object stays after its success; 24h by default. */
+  keep?: string;
+}
 /** The longest time that the rule holds an operation. It never releases a rule that cannot be evaluated. */
 export interface DeadlineSpec {
   /** The time since the rule first held the operation, in hours, minutes and seconds, such as 72h or 1h30m. */
   after: string;
   /**
-   * Allow releases the operation when the time is up, whatever the gates say. KeepBlocking continues to hold it,
-   * and Events and metrics report it.
+   * Allow releases the operation when the time is up, whatever the gates say; tasks begin then. KeepBlocking
+   * continues to hold it, and Events and metrics report it.
    */
   onExpiry: "Allow" | "KeepBlocking";
   /**
@@ -251,7 +350,9 @@ export interface DeadlineSpec {
    */
   warnBefore?: string;
 }
-/** A rule holds an operation until its gates are met; without gates it only observes. */
+/**
+ * A rule holds an operation until its gates are met and its tasks are done; without either it only observes.
+ */
 export interface RuleSpec {
   /** Names the rule in messages and in the status, unique within the policy. */
   name: string;
@@ -280,8 +381,8 @@ export interface RuleSpec {
    */
   matchConditions?: MatchCondition[];
   /**
-   * The gates: the operation is held until all of them are met. Absent, the rule never holds anything
-   * and only records that the hook was called.
+   * The gates: the operation is held until all of them are met. Without gates and tasks, the rule never holds
+   * anything and only records that the hook was called.
    *
    * @minItems 1
    * @maxItems 16
@@ -289,6 +390,16 @@ export interface RuleSpec {
    * Items: A gate, with a name and exactly one condition.
    */
   until?: GateSpec[];
+  /**
+   * What the operator does, one task after the other, as the ServiceAccount that the policy names: the operation is
+   * also held until all of them are done.
+   *
+   * @minItems 1
+   * @maxItems 4
+   *
+   * Items: A task does one thing as the policy's ServiceAccount, and holds the operation until that is done.
+   */
+  tasks?: TaskSpec[];
   /** The longest time that the rule holds an operation. It never releases a rule that cannot be evaluated. */
   deadline?: DeadlineSpec;
   /**
@@ -322,13 +433,18 @@ export interface ClusterHookPolicySpec {
   /** Selects Clusters by their labels. Absent or empty, it selects every Cluster in reach of the policy. */
   clusterSelector?: LabelSelector;
   /**
+   * The ServiceAccount as which the policy's tasks act. Who writes the policy must be allowed to impersonate it, and so
+   * must the operator.
+   */
+  serviceAccount?: TaskAccount;
+  /**
    * The rules of the policy: for every hook, all rules that name it must agree before the operation
    * proceeds.
    *
    * @minItems 1
    * @maxItems 16
    *
-   * Items: A rule holds an operation until its gates are met; without gates it only observes.
+   * Items: A rule holds an operation until its gates are met and its tasks are done; without either it only observes.
    */
   rules: RuleSpec[];
 }
@@ -446,8 +562,8 @@ export interface HookPolicyStatus {
    */
   conditions?: Condition[];
   /**
-   * What the policy does: Enforce or Audit, as its spec says, or Observe, because no rule has `until`, so that it
-   * never holds anything.
+   * What the policy does: Enforce or Audit, as its spec says, or Observe, because no rule has `until` or `tasks`, so
+   * that it never holds anything.
    */
   mode?: "Enforce" | "Audit" | "Observe";
   /** The hooks that the policy's rules are about, in the order of a Cluster's life, separated by commas. */
@@ -495,13 +611,18 @@ export interface HookPolicySpec {
   /** Selects Clusters by their labels. Absent or empty, it selects every Cluster in reach of the policy. */
   clusterSelector?: LabelSelector;
   /**
+   * The ServiceAccount of the policy's namespace as which its tasks act. Who writes the policy must be allowed to
+   * impersonate it, and so must the operator.
+   */
+  serviceAccountName?: string;
+  /**
    * The rules of the policy: for every hook, all rules that name it must agree before the operation
    * proceeds.
    *
    * @minItems 1
    * @maxItems 16
    *
-   * Items: A rule holds an operation until its gates are met; without gates it only observes.
+   * Items: A rule holds an operation until its gates are met and its tasks are done; without either it only observes.
    */
   rules: RuleSpec[];
 }
@@ -796,6 +917,8 @@ export interface RolloutClaim {
   markedAt?: string;
   /** Whether the operator granted the operation; false if it began without being granted. */
   claimed: boolean;
+  /** Whether tasks of policies run before the operation, which then begins without another turn. */
+  tasks?: boolean;
 }
 export interface RolloutAwaited {
   /** The Cluster's namespace. */
@@ -954,4 +1077,161 @@ export interface HookRolloutStatus {
    * @maxItems 10
    */
   next?: RolloutCandidate[];
+}
+/** The policy. */
+export interface TaskPolicyRef {
+  /** The policy's kind. */
+  kind: "HookPolicy" | "ClusterHookPolicy";
+  /** The policy's namespace; for a HookPolicy only. */
+  namespace?: string;
+  /** The policy's name. */
+  name: string;
+  /** The policy's UID. */
+  uid: string;
+}
+/** The Cluster. */
+export interface TaskClusterRef {
+  /** The Cluster's namespace. */
+  namespace: string;
+  /** The Cluster's name. */
+  name: string;
+  /** The Cluster's UID. */
+  uid: string;
+}
+/** The call of the hook, for expressions. */
+export interface TaskRequest {
+  /** The Kubernetes version that the upgrade leads from. */
+  fromKubernetesVersion?: string;
+  /** The Kubernetes version that the upgrade leads to. */
+  toKubernetesVersion?: string;
+  /** The Kubernetes version of the Cluster. */
+  kubernetesVersion?: string;
+}
+/** Selects the objects by their labels. */
+export interface TaskDeletionSelector {
+  /** Labels that must all be present with exactly these values. */
+  matchLabels: {
+    [k: string]: string;
+  };
+}
+/** Objects that are deleted. */
+export interface TaskDeletion {
+  /** The object's group and version, such as batch/v1, or v1 for the core group. Without expressions. */
+  apiVersion: string;
+  /** The object's kind, such as Job. Without expressions. */
+  kind: string;
+  /** Where the objects are; absent for a cluster-scoped kind. */
+  namespace?: string;
+  /** The name of the object. */
+  name?: string;
+  /** Selects the objects by their labels. */
+  selector?: TaskDeletionSelector;
+}
+/** What to do, without expressions; exactly one of create, apply and delete. */
+export interface TaskAction {
+  /** A new object for each attempt; metadata.name is a prefix. */
+  create?: TaskTemplate;
+  /** An object that is applied and stays. */
+  apply?: TaskTemplate;
+  /** Objects that are deleted. */
+  delete?: TaskDeletion;
+  /** Whether the Cluster owns the object that is applied. */
+  ownedByCluster?: boolean;
+}
+/** What to do, for which operation. Written by the operator once, and never changed. */
+export interface HookTaskSpec {
+  /** The policy. */
+  policyRef: TaskPolicyRef;
+  /** The rule of the policy. */
+  rule: string;
+  /** The task of the rule. */
+  task: string;
+  /** The Cluster. */
+  clusterRef: TaskClusterRef;
+  /** The hook of the operation. */
+  hook: HookName;
+  /** The Kubernetes version that the operation leads to, for upgrades. */
+  version?: string;
+  /** The step of an upgrade, for hooks that Cluster API calls for each. */
+  step?: string;
+  /** 1, and one more for each run after one that no longer counts. */
+  run: number;
+  /** Tells which template and ServiceAccount the task had; another one is another task. */
+  actionHash: string;
+  /** The ServiceAccount of this namespace as which the operator acts. */
+  serviceAccountName: string;
+  /** The call of the hook, for expressions. */
+  request?: TaskRequest;
+  /** What to do, without expressions; exactly one of create, apply and delete. */
+  action: TaskAction;
+  /** The CEL expression that is true when the task is done; absent, the default of the kind. */
+  succeeded?: string;
+  /** The CEL expression that is true when the attempt has failed; absent, the default of the kind. */
+  failed?: string;
+  /** How long an attempt may take. */
+  timeout: string;
+  /** How many attempts follow one that failed. */
+  retries: number;
+  /** The HookTask that must have ended well before this one begins, at AfterControlPlaneInitialized. */
+  after?: string;
+}
+export interface TaskTarget {
+  /** The name of the object. */
+  name: string;
+  /** The UID of the object. */
+  uid: string;
+}
+export interface TaskAttempt {
+  /** The name of the attempt's object, or of the attempt if it deletes. */
+  name: string;
+  /** The namespace of the object; absent for a cluster-scoped kind. */
+  namespace?: string;
+  /** The UID of the object; absent until it exists. */
+  uid?: string;
+  /** When the operator decided to begin. */
+  startedAt: string;
+  /** When the operator first asked the API server to carry it out; the time-out counts from here. */
+  askedAt?: string;
+  /** When the attempt ended. */
+  endedAt?: string;
+  /** How it ended. */
+  outcome?: "Succeeded" | "Failed" | "TimedOut" | "Vanished" | "Refused" | "Conflict" | "Cancelled";
+  /** What the attempt waits for, or why it ended as it did. */
+  message?: string;
+  /**
+   * What a delete found at its beginning and has to be gone; at most 100.
+   *
+   * @maxItems 100
+   */
+  targets?: TaskTarget[];
+}
+/** How far the task is. Written by the operator. */
+export interface HookTaskStatus {
+  /**
+   * Pending: no attempt has begun. Running: one has, or another follows. Succeeded, Failed: the task has ended.
+   * Cancelled: no further attempt begins, because it is no longer wanted.
+   */
+  phase?: "Pending" | "Running" | "Succeeded" | "Failed" | "Cancelled";
+  /** Since when the operation has ended or is no longer wanted, so that the task no longer counts. */
+  over?: string;
+  /** How many attempts have begun. */
+  begun?: number;
+  /** How many attempts may begin, those that people asked for included. */
+  allowed?: number;
+  /** The value of the annotation hookpolicy.dev/retry that the operator has acted upon. */
+  retriedFor?: string;
+  /** When the first attempt began. */
+  startedAt?: string;
+  /** When the task ended, in one of the phases Succeeded, Failed and Cancelled. */
+  endedAt?: string;
+  /** The object of the last attempt, as kind/name. */
+  object?: string;
+  /** What the task waits for, or why it ended as it did. */
+  message?: string;
+  /**
+   * The attempts, the newest last; at most 16.
+   *
+   * @maxItems 16
+   */
+  attempts?: TaskAttempt[];
 }

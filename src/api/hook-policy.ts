@@ -9,6 +9,8 @@ import type {
   HookPolicyStatus,
   HookRolloutSpec,
   HookRolloutStatus,
+  HookTaskSpec,
+  HookTaskStatus,
   LabelGateSpec,
 } from "./hook-policy.gen.ts";
 import type { MaybeTooLarge, ObjectMeta } from "./meta.ts";
@@ -123,3 +125,4 @@ export type HookPolicy = StoredObject<"HookPolicy", HookPolicySpec, HookPolicySt
 export type ClusterHookPolicy = StoredObject<"ClusterHookPolicy", ClusterHookPolicySpec, HookPolicyStatus>;
 export type HookOverride = StoredObject<"HookOverride", HookOverrideSpec, HookOverrideStatus>;
 export type HookRollout = StoredObject<"HookRollout", HookRolloutSpec, HookRolloutStatus>;
+export type HookTask = StoredObject<"HookTask", HookTaskSpec, HookTaskStatus>;

@@ -86,6 +86,23 @@ const LabelSelector: CrdSchema = {
   },
 };
 
+const HookPolicySpecServiceAccountNameRules: readonly ValidationRule[] = [
+  {
+    rule: "self.matches(r'^[a-z0-9]+((\\.|-+)[a-z0-9]+)*$')",
+    messageExpression:
+      '"\\"" + self + "\\" is not a name: use lower-case letters, digits, \'-\' and \'.\', with a letter or digit first and last"',
+    message:
+      "must be a name of lower-case letters, digits, '-' and '.', with a letter or digit first and last",
+  },
+];
+
+const objectName: CrdSchema = {
+  type: "string",
+  minLength: 1,
+  maxLength: 253,
+  "x-kubernetes-validations": HookPolicySpecServiceAccountNameRules,
+};
+
 const RuleSpecRules: readonly ValidationRule[] = [
   {
     rule: "!has(self.until) || !('AfterControlPlaneInitialized' in self.hooks)",
@@ -579,6 +596,154 @@ const GateSpec: CrdSchema = {
   "x-kubernetes-validations": GateSpecRules,
 };
 
+const TaskSpecRules: readonly ValidationRule[] = [
+  {
+    rule: "[has(self.create), has(self.apply), has(self.delete)].exists_one(set, set)",
+    messageExpression:
+      '"task \\"" + self.name + "\\" has " + [[has(self.create) ? "create" : "", has(self.apply) ? "apply" : "", has(self.delete) ? "delete" : ""].filter(field, field != "")] .map(set, set.size() == 0 ? "nothing to do" : set.join(" and "))[0] + ": set exactly one of create, apply and delete"',
+    message: "a task must have exactly one of create, apply and delete",
+  },
+  {
+    rule: "has(self.succeeded) || has(self.delete) || (has(self.create) && (self.create.apiVersion + '/' + self.create.kind) in ['batch/v1/Job', 'v1/Pod']) || (has(self.apply) && (self.apply.apiVersion + '/' + self.apply.kind) in ['batch/v1/Job', 'v1/Pod']) || (!has(self.create) && !has(self.apply))",
+    messageExpression:
+      '"nothing says when a " + (has(self.create) ? self.create.kind : self.apply.kind) + " is done: set succeeded, a CEL expression over object (\\"true\\" if it only has to exist)"',
+    message: "nothing says when the object is done. Set succeeded, a CEL expression over object",
+    reason: "FieldValueRequired",
+    fieldPath: ".succeeded",
+  },
+  {
+    rule: "!has(self.succeeded) || !has(self.delete)",
+    message: "delete is done when the objects are gone. Remove succeeded",
+    reason: "FieldValueForbidden",
+    fieldPath: ".succeeded",
+  },
+  {
+    rule: "!has(self.failed) || !has(self.delete)",
+    message: "delete is done when the objects are gone. Remove failed",
+    reason: "FieldValueForbidden",
+    fieldPath: ".failed",
+  },
+  {
+    rule: "!has(self.ownedByCluster) || has(self.apply)",
+    message: "ownedByCluster is for apply only. Remove it",
+    reason: "FieldValueForbidden",
+    fieldPath: ".ownedByCluster",
+  },
+  {
+    rule: "!has(self.keep) || has(self.create)",
+    message: "keep is for create only, as other tasks leave nothing to remove. Remove it",
+    reason: "FieldValueForbidden",
+    fieldPath: ".keep",
+  },
+];
+
+const TaskTemplate: CrdSchema = {
+  type: "object",
+  "x-kubernetes-preserve-unknown-fields": true,
+  required: ["apiVersion", "kind"],
+  properties: {
+    apiVersion: {
+      type: "string",
+      minLength: 1,
+      maxLength: 317,
+      pattern: "^(v1|[a-z0-9]+((\\.|-+)[a-z0-9]+)*/[a-z][a-z0-9]*)$",
+      "x-expected": "group/version, such as batch/v1, or v1 for the core group, without expressions",
+    },
+    kind: {
+      type: "string",
+      minLength: 1,
+      maxLength: 63,
+      pattern: "^[A-Z][A-Za-z0-9]*$",
+      "x-expected": "a kind in CamelCase and in the singular, such as Job, without expressions",
+    },
+  },
+};
+
+const TaskDeleteSpecRules: readonly ValidationRule[] = [
+  {
+    rule: "has(self.name) != has(self.selector)",
+    messageExpression:
+      '(has(self.name) ? "has name and selector" : "has no way to find an object") + ": set exactly one of name and selector"',
+    message: "must have exactly one of name and selector",
+  },
+];
+
+const TaskSelector: CrdSchema = {
+  type: "object",
+  required: ["matchLabels"],
+  properties: {
+    matchLabels: {
+      type: "object",
+      minProperties: 1,
+      maxProperties: 8,
+      additionalProperties: { type: "string", maxLength: 1024 },
+      "x-kubernetes-validations": LabelSelectorMatchLabelsRules,
+    },
+  },
+};
+
+const TaskDeleteSpec: CrdSchema = {
+  type: "object",
+  required: ["apiVersion", "kind"],
+  properties: {
+    apiVersion: {
+      type: "string",
+      minLength: 1,
+      maxLength: 317,
+      pattern: "^(v1|[a-z0-9]+((\\.|-+)[a-z0-9]+)*/[a-z][a-z0-9]*)$",
+      "x-expected": "group/version, such as batch/v1, or v1 for the core group, without expressions",
+    },
+    kind: {
+      type: "string",
+      minLength: 1,
+      maxLength: 63,
+      pattern: "^[A-Z][A-Za-z0-9]*$",
+      "x-expected": "a kind in CamelCase and in the singular, such as Job, without expressions",
+    },
+    name: celExpression,
+    selector: TaskSelector,
+  },
+  "x-kubernetes-validations": TaskDeleteSpecRules,
+};
+
+const TaskSpecKeepRules: readonly ValidationRule[] = [
+  {
+    rule: "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) <= duration('8784h')",
+    messageExpression:
+      '"\\"" + self + "\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, at most 8784h"',
+    message: "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, at most 8784h",
+  },
+];
+
+const durationOrZero: CrdSchema = {
+  type: "string",
+  minLength: 1,
+  maxLength: 16,
+  "x-kubernetes-validations": TaskSpecKeepRules,
+};
+
+const TaskSpec: CrdSchema = {
+  type: "object",
+  required: ["name"],
+  properties: {
+    name: name,
+    when: celExpression,
+    begins: { type: "string", enum: ["Last", "First"] },
+    create: TaskTemplate,
+    apply: TaskTemplate,
+    delete: TaskDeleteSpec,
+    ownedByCluster: { type: "boolean" },
+    succeeded: celExpression,
+    failed: celExpression,
+    timeout: duration,
+    retries: { type: "integer", format: "int32", minimum: 0, maximum: 3 },
+    onFailure: { type: "string", enum: ["Hold", "Proceed"] },
+    validFor: duration,
+    keep: durationOrZero,
+  },
+  "x-kubernetes-validations": TaskSpecRules,
+};
+
 const DeadlineSpec: CrdSchema = {
   type: "object",
   required: ["after", "onExpiry"],
@@ -630,6 +795,14 @@ const RuleSpec: CrdSchema = {
       "x-kubernetes-list-map-keys": ["name"],
       items: GateSpec,
     },
+    tasks: {
+      type: "array",
+      minItems: 1,
+      maxItems: 4,
+      "x-kubernetes-list-type": "map",
+      "x-kubernetes-list-map-keys": ["name"],
+      items: TaskSpec,
+    },
     deadline: DeadlineSpec,
     message: { type: "string", minLength: 1, maxLength: 256, "x-kubernetes-validations": oneLine },
     retryAfterSeconds: { type: "integer", format: "int32", minimum: 5, maximum: 300 },
@@ -644,6 +817,7 @@ const HookPolicySpec: CrdSchema = {
     mode: { type: "string", enum: ["Enforce", "Audit"], default: "Enforce" },
     failurePolicy: { type: "string", enum: ["Fail", "Ignore"], default: "Fail" },
     clusterSelector: LabelSelector,
+    serviceAccountName: objectName,
     rules: {
       type: "array",
       minItems: 1,
@@ -653,6 +827,14 @@ const HookPolicySpec: CrdSchema = {
       items: RuleSpec,
     },
   },
+  "x-kubernetes-validations": [
+    {
+      rule: "has(self.serviceAccountName) || !self.rules.exists(r, has(r.tasks))",
+      message: "tasks act as a ServiceAccount of the policy's namespace. Name it",
+      reason: "FieldValueRequired",
+      fieldPath: ".serviceAccountName",
+    },
+  ],
 };
 
 const time: CrdSchema = { type: "string", format: "date-time", maxLength: 64 };
@@ -783,6 +965,12 @@ const HookPolicyStatus: CrdSchema = {
     decisionsOmitted: { type: "integer", format: "int32", minimum: 0 },
     recent: { type: "array", maxItems: 10, "x-kubernetes-list-type": "atomic", items: RecentResult },
   },
+};
+
+const TaskAccount: CrdSchema = {
+  type: "object",
+  required: ["namespace", "name"],
+  properties: { namespace: name, name: objectName },
 };
 
 const ClusterHookPolicyObjectGateSpec: CrdSchema = {
@@ -945,6 +1133,53 @@ const ClusterHookPolicyGateSpec: CrdSchema = {
   "x-kubernetes-validations": GateSpecRules,
 };
 
+const ClusterHookPolicyTaskDeleteSpec: CrdSchema = {
+  type: "object",
+  required: ["apiVersion", "kind"],
+  properties: {
+    apiVersion: {
+      type: "string",
+      minLength: 1,
+      maxLength: 317,
+      pattern: "^(v1|[a-z0-9]+((\\.|-+)[a-z0-9]+)*/[a-z][a-z0-9]*)$",
+      "x-expected": "group/version, such as batch/v1, or v1 for the core group, without expressions",
+    },
+    kind: {
+      type: "string",
+      minLength: 1,
+      maxLength: 63,
+      pattern: "^[A-Z][A-Za-z0-9]*$",
+      "x-expected": "a kind in CamelCase and in the singular, such as Job, without expressions",
+    },
+    namespace: celExpression,
+    name: celExpression,
+    selector: TaskSelector,
+  },
+  "x-kubernetes-validations": TaskDeleteSpecRules,
+};
+
+const ClusterHookPolicyTaskSpec: CrdSchema = {
+  type: "object",
+  required: ["name"],
+  properties: {
+    name: name,
+    when: celExpression,
+    begins: { type: "string", enum: ["Last", "First"] },
+    create: TaskTemplate,
+    apply: TaskTemplate,
+    delete: ClusterHookPolicyTaskDeleteSpec,
+    ownedByCluster: { type: "boolean" },
+    succeeded: celExpression,
+    failed: celExpression,
+    timeout: duration,
+    retries: { type: "integer", format: "int32", minimum: 0, maximum: 3 },
+    onFailure: { type: "string", enum: ["Hold", "Proceed"] },
+    validFor: duration,
+    keep: durationOrZero,
+  },
+  "x-kubernetes-validations": TaskSpecRules,
+};
+
 const ClusterHookPolicyRuleSpec: CrdSchema = {
   type: "object",
   required: ["name", "hooks"],
@@ -968,6 +1203,14 @@ const ClusterHookPolicyRuleSpec: CrdSchema = {
       "x-kubernetes-list-map-keys": ["name"],
       items: ClusterHookPolicyGateSpec,
     },
+    tasks: {
+      type: "array",
+      minItems: 1,
+      maxItems: 4,
+      "x-kubernetes-list-type": "map",
+      "x-kubernetes-list-map-keys": ["name"],
+      items: ClusterHookPolicyTaskSpec,
+    },
     deadline: DeadlineSpec,
     message: { type: "string", minLength: 1, maxLength: 256, "x-kubernetes-validations": oneLine },
     retryAfterSeconds: { type: "integer", format: "int32", minimum: 5, maximum: 300 },
@@ -983,6 +1226,7 @@ const ClusterHookPolicySpec: CrdSchema = {
     failurePolicy: { type: "string", enum: ["Fail", "Ignore"], default: "Fail" },
     namespaceSelector: LabelSelector,
     clusterSelector: LabelSelector,
+    serviceAccount: TaskAccount,
     rules: {
       type: "array",
       minItems: 1,
@@ -992,23 +1236,14 @@ const ClusterHookPolicySpec: CrdSchema = {
       items: ClusterHookPolicyRuleSpec,
     },
   },
-};
-
-const ClusterRefSpecNameRules: readonly ValidationRule[] = [
-  {
-    rule: "self.matches(r'^[a-z0-9]+((\\.|-+)[a-z0-9]+)*$')",
-    messageExpression:
-      '"\\"" + self + "\\" is not a name: use lower-case letters, digits, \'-\' and \'.\', with a letter or digit first and last"',
-    message:
-      "must be a name of lower-case letters, digits, '-' and '.', with a letter or digit first and last",
-  },
-];
-
-const objectName: CrdSchema = {
-  type: "string",
-  minLength: 1,
-  maxLength: 253,
-  "x-kubernetes-validations": ClusterRefSpecNameRules,
+  "x-kubernetes-validations": [
+    {
+      rule: "has(self.serviceAccount) || !self.rules.exists(r, has(r.tasks))",
+      message: "tasks act as a ServiceAccount. Name it, with its namespace",
+      reason: "FieldValueRequired",
+      fieldPath: ".serviceAccount",
+    },
+  ],
 };
 
 const ClusterRefSpec: CrdSchema = {
@@ -1027,7 +1262,7 @@ const PolicyRefSpec: CrdSchema = {
       type: "string",
       minLength: 1,
       maxLength: 63,
-      "x-kubernetes-validations": ClusterRefSpecNameRules,
+      "x-kubernetes-validations": HookPolicySpecServiceAccountNameRules,
     },
     namespace: name,
   },
@@ -1297,14 +1532,7 @@ const RolloutStageSpec: CrdSchema = {
       type: "string",
       minLength: 1,
       maxLength: 16,
-      "x-kubernetes-validations": [
-        {
-          rule: "self.matches(r'^(\\d{1,4}h)?(\\d{1,6}m)?(\\d{1,8}s)?$') && duration(self) <= duration('8784h')",
-          messageExpression:
-            '"\\"" + self + "\\" is not a duration: write hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, at most 8784h"',
-          message: "must be hours, minutes and seconds, such as 168h for 7 days, 1h30m or 90s, at most 8784h",
-        },
-      ],
+      "x-kubernetes-validations": TaskSpecKeepRules,
       default: "0s",
     },
     maxFailures: {
@@ -1426,6 +1654,7 @@ const RolloutClaim: CrdSchema = {
     attempts: { type: "integer", format: "int32", minimum: 0 },
     markedAt: time,
     claimed: { type: "boolean" },
+    tasks: { type: "boolean" },
   },
 };
 
@@ -1533,7 +1762,7 @@ const HookRolloutStatus: CrdSchema = {
   },
 };
 
-/** The openAPIV3Schema of each kind, without descriptions. */
+/** The openAPIV3Schema of each kind that users write, without descriptions. */
 export const CRD_SCHEMAS: Readonly<
   Record<"HookPolicy" | "ClusterHookPolicy" | "HookOverride" | "HookRollout", CrdSchema>
 > = {

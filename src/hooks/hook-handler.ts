@@ -7,13 +7,14 @@ import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Confirmation, Decision } from "../policy/decision.ts";
+import { readTimestamp } from "../policy/instant.ts";
 import type { Standing } from "../policy/standing.ts";
 import { encodeResponse, failureResponse } from "../extension/codec.ts";
 import type { HookServerOptions } from "../extension/hook-server.ts";
 import { extensionRoutes } from "../extension/routes.ts";
 import type { WholeBody } from "../extension/whole-body.ts";
 import { decodeRequest, type HookRequest, type ReceivedRequest } from "./hook-request.ts";
-import { type AnswerVerdict, decided, observed, type Outcome, undecided } from "./outcome.ts";
+import { type AnswerVerdict, decided, notStored, observed, type Outcome, undecided } from "./outcome.ts";
 import { Replays } from "./replays.ts";
 import { seenSubject, type Subject } from "./subject.ts";
 
@@ -32,6 +33,8 @@ export interface DecisionSource {
   standing(request: HookRequest, decision: Decision, at: Date): Standing | undefined;
   /** Decides from a fresh read: a release needs it, because memory may lag behind. Never rejects. */
   confirm(request: HookRequest): Promise<Confirmation>;
+  /** Stores the HookTasks of the operation. Whether all of them are stored, or none is wanted. Never rejects. Absent: no. */
+  storeTasks?(request: HookRequest): Promise<boolean>;
 }
 
 export interface HookMetrics {
@@ -95,7 +98,7 @@ export function createRoutes(served: ServedHooks, deps: HandlerDeps): Routes {
 
 /** `waits`: Cluster API waits for this hook; where it does not, the answer is always Success. */
 export function createHandler(name: HookName, waits: boolean, deps: HandlerDeps): HookHandler {
-  const hook: Hook = { ...deps, name, waits, replays: new Replays() };
+  const hook: Hook = { ...deps, name, waits, started: deps.now(), replays: new Replays() };
   return {
     repeat: (body) => repeat(hook, body),
     handle: (body) => handle(hook, body),
@@ -103,8 +106,13 @@ export function createHandler(name: HookName, waits: boolean, deps: HandlerDeps)
   };
 }
 
+/** How long Cluster API may be made to wait until tasks are stored, or this replica has loaded. */
+const INITIALIZED_MS = 10 * 60_000;
+const INITIALIZED = "ControlPlaneInitialized";
+
 interface Hook extends HandlerDeps {
   readonly name: HookName;
+  readonly started: Date;
   readonly waits: boolean;
   readonly replays: Replays;
 }
@@ -169,13 +177,35 @@ function answer(hook: Hook, call: Call): string | Promise<string> {
 
 function decide(hook: Hook, request: HookRequest): Outcome | Promise<Outcome> {
   const { source, waits } = hook;
-  if (!source.loaded()) return undecided("NotLoaded", waits);
   const at = hook.now();
+  if (!source.loaded()) return notLoaded(hook, at);
   const decision = source.ask(request, at);
-  if (!waits) return observed(decision);
+  if (!waits) return needsTasks(decision) ? storeTasks(hook, request, decision) : observed(decision);
   // A decision about an invented Cluster would reveal whether the objects that gates look at exist.
-  if (!decision.holds || decision.basis?.fromRequest === true) return confirm(hook, request, decision);
+  if (!decision.holds || decision.tasksDue === true || decision.basis?.fromRequest === true)
+    return confirm(hook, request, decision);
   return { ...decided(decision), stands: source.standing(request, decision, at) };
+}
+
+/** Cluster API asks some hooks only once: what it asks before this replica knows which tasks there are must not be lost. */
+function notLoaded({ name, waits, started }: Hook, at: Date): Outcome {
+  const mayHaveTasks = name === "AfterControlPlaneInitialized" && +at - +started < INITIALIZED_MS;
+  return mayHaveTasks ? notStored("NotLoaded") : undecided("NotLoaded", waits);
+}
+
+/** Cluster API calls again after a Failure alone, which stops everything about the Cluster, so it must not last. */
+async function storeTasks(hook: Hook, request: HookRequest, decision: Decision): Promise<Outcome> {
+  if ((await hook.source.storeTasks?.(request)) === true) return observed(decision);
+  hook.metrics.unconfirmed("TasksNotStored");
+  const isLate = isInitializedSince(decision, hook.now(), INITIALIZED_MS);
+  hook.log.warn("Failed to store the tasks of a Cluster", {
+    hook: hook.name,
+    cluster: nameOf(request),
+    ...(isLate && {
+      consequence: "they never begin, because its control plane was initialized too long ago",
+    }),
+  });
+  return isLate ? observed(decision) : notStored("NotConfirmed");
 }
 
 /** A release, or any answer about a Cluster that is not in memory, needs a fresh read. */
@@ -183,8 +213,9 @@ async function confirm(hook: Hook, request: HookRequest, before: Decision): Prom
   const confirmation = await hook.source.confirm(request);
   if (!confirmation.ok) return unconfirmed(hook, request, confirmation.reason);
   const { decision } = confirmation;
-  if (!decision.holds && before.holds) return unconfirmed(hook, request, "HeldAsRequested");
-  return decided(decision);
+  // Memory may be behind with what tasks have done, and does not know of those that can never be stored.
+  if (decision.holds || !before.holds || before.tasksDue === true) return decided(decision);
+  return unconfirmed(hook, request, "HeldAsRequested");
 }
 
 /** The reason is for the log and the metric; the caller gets the same text for every reason. */
@@ -224,6 +255,24 @@ function refuse(hook: Hook, { started, request }: Call): string {
 function fail(hook: Hook, call: Call, error: unknown): string {
   hook.log.error("Failed to decide", { hook: hook.name, error });
   return encode(hook, call, undecided("InternalError", hook.waits));
+}
+
+/** Whether a policy that matches has a task that is not stored. */
+function needsTasks({ trace }: Decision): boolean {
+  return trace.some(
+    ({ mode, rules }) =>
+      mode === "Enforce" &&
+      rules.some(({ tasks = [] }) =>
+        tasks.some(({ hookTask, state }) => hookTask === undefined && state !== "NotNeeded"),
+      ),
+  );
+}
+
+function isInitializedSince({ basis }: Decision, now: Date, ms: number): boolean {
+  const conditions = basis?.world.cluster.status?.conditions ?? [];
+  const { status, lastTransitionTime } = conditions.find(({ type }) => type === INITIALIZED) ?? {};
+  const since = readTimestamp(lastTransitionTime);
+  return status === "True" && since !== undefined && now.getTime() - since.getTime() > ms;
 }
 
 function nameOf({ cluster: { metadata } }: HookRequest): string {

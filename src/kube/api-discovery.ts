@@ -22,13 +22,34 @@ const API_VERSION =
   /^(?:(?<group>[a-z0-9]([-a-z0-9.]*[a-z0-9])?)\/)?(?<version>[a-z0-9]([-a-z0-9]*[a-z0-9])?)$/;
 const MAX_CHARS = 317; // 253, "/" and 63
 
+interface Kind {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
 /** Finds a kind whose objects can be listed and watched; throws a KubeError for every other kind. */
 export async function discoverResource(
   client: Pick<KubeClient, "getPath">,
-  { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string },
+  kind: Kind,
   signal?: AbortSignal,
 ): Promise<Resource> {
-  const attempt = `discover ${kind} in ${apiVersion}`;
+  const { verbs, ...resource } = await discoverKind(client, kind, signal);
+  if (!verbs.includes("list") || !verbs.includes("watch"))
+    throw refusal(attemptOf(kind), 405, KIND_NOT_WATCHABLE);
+  return resource;
+}
+
+function attemptOf({ kind, apiVersion }: Kind): string {
+  return `discover ${kind} in ${apiVersion}`;
+}
+
+/** Finds a kind, and what can be done with its objects; throws a KubeError if it is not served, or not any more. */
+export async function discoverKind(
+  client: Pick<KubeClient, "getPath">,
+  { apiVersion, kind }: Kind,
+  signal?: AbortSignal,
+): Promise<Resource & { readonly verbs: readonly unknown[] }> {
+  const attempt = attemptOf({ apiVersion, kind });
   const parsed = apiVersion.length > MAX_CHARS ? undefined : API_VERSION.exec(apiVersion)?.groups;
   if (parsed === undefined) throw refusal(attempt, 404, KIND_NOT_SERVED);
   const { group = "", version = "" } = parsed;
@@ -39,8 +60,7 @@ export async function discoverResource(
   if (served === undefined) throw refusal(attempt, 404, KIND_NOT_SERVED);
   const { name: plural, namespaced, verbs } = served;
   if (isTerminating(verbs)) throw refusal(attempt, 404, KIND_TERMINATING);
-  if (!verbs.includes("list") || !verbs.includes("watch")) throw refusal(attempt, 405, KIND_NOT_WATCHABLE);
-  return { group, version, plural, kind, namespaced };
+  return { group, version, plural, kind, namespaced, verbs };
 }
 
 /**

@@ -22,6 +22,18 @@ export interface KubeClientOptions extends Partial<Omit<TransportOptions, "userA
 
 export interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
+  /** Acts as this user (impersonation), and with no rights but that user's; absent: as the operator. */
+  readonly asUser?: string | undefined;
+}
+
+export interface DeleteOptions extends RequestOptions {
+  /** A precondition: another object of the name stays. */
+  readonly uid?: string;
+  readonly propagationPolicy?: "Background";
+}
+
+export interface ApplyOptions extends RequestOptions {
+  readonly fieldManager: string;
 }
 
 export interface GetOptions extends RequestOptions {
@@ -84,7 +96,8 @@ export class KubeClient {
     const attempt = describe("get", resource, key);
     const accept = options.metadataOnly === true ? METADATA_OBJECT : JSON_TYPE;
     const path = objectPath(resource, key);
-    return await this.#object({ attempt, method: "GET", path, accept, signal: options.signal });
+    const { signal, asUser } = options;
+    return await this.#object({ attempt, method: "GET", path, accept, signal, asUser });
   }
 
   /**
@@ -208,10 +221,34 @@ export class KubeClient {
     return await this.#patch(resource, key, { type, json: operations }, options);
   }
 
+  /** Server-side apply without force: a conflict if another manager has set a field to another value. */
+  async apply(
+    resource: Resource,
+    value: { readonly metadata: ObjectKey } & object,
+    { fieldManager, ...options }: ApplyOptions,
+  ): Promise<KubeObject> {
+    const attempt = describe("apply", resource, value.metadata);
+    const query = new URLSearchParams({ fieldManager, force: "false" });
+    const path = `${objectPath(resource, value.metadata)}?${query.toString()}`;
+    // JSON is YAML.
+    const body = { type: "application/apply-patch+yaml", json: value };
+    return await this.#object({ attempt, method: "PATCH", path, body, ...options });
+  }
+
   /** Requests deletion; finalizers may keep the object longer. */
-  async delete(resource: Resource, key: ObjectKey, options: RequestOptions = {}): Promise<void> {
+  async delete(
+    resource: Resource,
+    key: ObjectKey,
+    { uid, propagationPolicy, ...options }: DeleteOptions = {},
+  ): Promise<void> {
     const attempt = describe("delete", resource, key);
-    await this.#transport.json({ attempt, method: "DELETE", path: objectPath(resource, key), ...options });
+    const json = {
+      ...(uid !== undefined && { preconditions: { uid } }),
+      ...(propagationPolicy !== undefined && { propagationPolicy }),
+    };
+    const body = Object.keys(json).length > 0 && { body: { json } };
+    const path = objectPath(resource, key);
+    await this.#transport.json({ attempt, method: "DELETE", path, ...body, ...options });
   }
 
   /** Reads a document that is not an object, such as the discovery of a group: /apis/cluster.x-k8s.io. */
@@ -255,13 +292,14 @@ export class KubeClient {
     select(query, options);
     const path = `${collectionPath(resource, options.namespace)}?${query.toString()}`;
     const accept = options.metadataOnly === true ? METADATA_LIST : JSON_TYPE;
-    const { signal } = options;
+    const { signal, asUser } = options;
     return await this.#transport.body({
       attempt,
       method: "GET",
       path,
       accept,
       signal,
+      asUser,
       ...(maxBytes !== undefined && { maxBytes }),
     });
   }

@@ -12,9 +12,11 @@ export const POLICY_RESOURCES: Readonly<Record<"HookPolicy" | "ClusterHookPolicy
   ClusterHookPolicy: apiResource("clusterhookpolicies", OWN, false, "ClusterHookPolicy"),
 };
 export const OVERRIDES = apiResource("hookoverrides", OWN, false, "HookOverride");
+export const HOOK_TASKS = apiResource("hooktasks", OWN, true, "HookTask");
 export const ROLLOUTS = apiResource("hookrollouts", OWN, false, "HookRollout");
 
 export const NAMESPACES = apiResource("namespaces", "v1", false, "Namespace");
+export const SERVICE_ACCOUNTS = apiResource("serviceaccounts", "v1", true, "ServiceAccount");
 export const SECRETS = apiResource("secrets", "v1", true, "Secret");
 export const CONFIG_MAPS = apiResource("configmaps", "v1", true, "ConfigMap");
 export const DEPLOYMENTS = apiResource("deployments", "apps/v1", true, "Deployment");

@@ -34,6 +34,8 @@ export interface HttpRequest {
   readonly signal?: AbortSignal | undefined;
   /** Absent: the limit of the transport. */
   readonly maxBytes?: number;
+  /** The user as whom the request is made; absent: the operator itself. */
+  readonly asUser?: string | undefined;
 }
 
 export interface Body {
@@ -47,6 +49,8 @@ export interface TransportOptions {
   /** Infinity: only the caller ends a request. */
   readonly timeoutMs: number;
   readonly maxResponseBytes: number;
+  /** For requests that are no watches. */
+  readonly connections?: number;
 }
 
 interface Pools {
@@ -189,6 +193,7 @@ export class Transport {
         ...credentials.headers,
         accept: request.accept ?? JSON_TYPE,
         "user-agent": this.#options.userAgent,
+        ...(request.asUser !== undefined && { "impersonate-user": request.asUser }),
         ...(request.body && { "content-type": request.body.type ?? JSON_TYPE }),
       },
       body: request.body === undefined ? null : JSON.stringify(request.body.json),
@@ -204,7 +209,7 @@ export class Transport {
     if (this.#pools) this.#retire(this.#pools);
     this.#pools = {
       tlsKey,
-      requests: this.#dispatcher(tls, REQUEST_CONNECTIONS),
+      requests: this.#dispatcher(tls, this.#options.connections ?? REQUEST_CONNECTIONS),
       watches: this.#dispatcher(tls, null),
     };
     return this.#pools;

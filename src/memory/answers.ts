@@ -115,7 +115,7 @@ export class Answers {
   ): Standing | undefined {
     const { policies, overrides, operations, clusters, namespaces } = this.#memory;
     const cluster = this.#known(requested);
-    if (cluster === undefined || decision.rollout !== undefined) return undefined;
+    if (cluster === undefined || decision.rollout !== undefined || hasTasks(decision)) return undefined;
     const { namespace: ns = "", uid } = cluster.metadata;
     const operation = operations.get(uid, call.hook);
     // Only a remembered operation stays identical from one call to the next.
@@ -165,18 +165,22 @@ export class Answers {
     const world = { ...live, state: stateAt(now), readers };
     const basis = { source: "ApiServer" as const, world, policies, since };
     const atFirst = decide(policies, { ...live, state: stateAt(since), readers }, call, since);
-    const decision = atFirst.holds ? atFirst : decide(policies, world, call, now);
-    if (decision.holds) return { ...decision, basis };
+    const decision = isFirmHold(atFirst) ? atFirst : decide(policies, world, call, now);
+    if (isFirmHold(decision)) return { ...decision, basis };
     const learnt = {
       cluster: admission === true ? cluster : newest(cluster, clusters.get(clusterKey(cluster))),
       namespace: namespace && newerThan(namespace, namespaces.get(cluster.metadata.namespace ?? "")),
       namespaces: () => namespaces.list(),
       overrides,
       objects,
+      ...(live.tasks !== undefined && { tasks: live.tasks }),
+      rendersTasks: true as const,
       state: world.state,
       readers,
     };
-    return { ...decide(policies, learnt, call, now), basis };
+    const last = decide(policies, learnt, call, now);
+    const before = [atFirst, decision].find(({ holds }) => holds);
+    return { ...(before !== undefined && !last.holds ? before : last), basis };
   }
 
   /**
@@ -209,6 +213,17 @@ export class Answers {
     return queries;
   }
 
+  /** Where the HookTasks are on which the decision depends. */
+  taskNamespaces(request: DecisionRequest, world: LiveWorld): readonly string[] {
+    if (request.admission === true) return [];
+    const accounts = this.#holding(request, world)
+      .filter(({ rules }) =>
+        rules.some(({ tasks, hooks }) => tasks.length > 0 && hooks.has(request.call.hook)),
+      )
+      .flatMap(({ account }) => account?.namespace ?? []);
+    return [...new Set(accounts)];
+  }
+
   /** Whether these policies look into selected namespaces, so that all Namespaces have to be read. */
   selectsNamespaces(request: DecisionRequest, world: LiveWorld): boolean {
     return this.#holding(request, world).some((policy) => selectsNamespaces(policy, request.call.hook));
@@ -219,6 +234,16 @@ export class Answers {
       (policy) => policy.mode === "Enforce" && matches(policy, world) !== "no",
     );
   }
+}
+
+/** A hold that nothing but its end would change: neither a release nor the beginning of a task has to be confirmed. */
+function isFirmHold({ holds, waitsForTasks, tasksDue }: Decision): boolean {
+  return holds && waitsForTasks !== true && tasksDue !== true;
+}
+
+/** What tasks say is no part of what a standing answer is compared with. */
+function hasTasks({ trace }: Decision): boolean {
+  return trace.some(({ rules }) => rules.some(({ tasks }) => tasks !== undefined));
 }
 
 /** What is too large for memory is too large for a release, whatever a read shows. */

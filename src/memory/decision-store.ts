@@ -56,10 +56,11 @@ export class DecisionStore {
       allowance: options.allowance,
     });
     const { policies, overrides } = this;
-    const { clusters, namespaces, objects, served } = options;
+    const { clusters, namespaces, objects, tasks, served } = options;
     const operations = this.#operations;
     const schedule = this.#schedule;
-    const memory = { policies, overrides, operations, clusters, namespaces, objects, schedule };
+    const known = { policies, overrides, operations, clusters, namespaces, objects, schedule };
+    const memory = { ...known, ...(tasks !== undefined && { tasks }) };
     this.#evaluator = new Evaluator(memory, options);
     this.#life = new OperationLife(memory, this.#evaluator, options);
     this.answers = new Answers(memory, served);
@@ -272,6 +273,17 @@ export class DecisionStore {
       for (const cluster of clusters) this.#schedule.set({ what: "cluster", cluster }, now);
     }
     this.#options.onDirty(key);
+  }
+
+  /** What a HookTask of the Cluster says has changed. */
+  tasksChanged(cluster: string): void {
+    if (this.#loaded) this.#schedule.set({ what: "cluster", cluster }, this.#options.now());
+  }
+
+  /** Whether HookTasks can be read has changed. */
+  allTasksChanged(): void {
+    const haveTasks = [...this.policies.entries()].some(({ compiled }) => compiled.account !== undefined);
+    if (this.#loaded && haveTasks) this.#evaluateAll();
   }
 
   /** Objects of a kind can change by the hundred, so policies are re-evaluated once for many changes. */

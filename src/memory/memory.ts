@@ -8,6 +8,7 @@ import type { PendingOperations } from "../operations/operations.ts";
 import type { ObjectReader } from "../policy/objects.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import type { OperationState, World } from "../policy/world.ts";
+import type { TaskReader } from "../policy/tasks/task-record.ts";
 import type { OverrideSet } from "./override-set.ts";
 import type { PolicyEntry } from "./policy-entry.ts";
 import { policyKey, type PolicyObject, type PolicySet } from "./policy-set.ts";
@@ -23,10 +24,12 @@ export interface Memory {
   readonly namespaces: Lister<Namespace>;
   /** The objects that gates look at. */
   readonly objects: ObjectReader;
+  /** Absent: unknown, and rules with tasks hold. */
+  readonly tasks?: TaskReader;
 }
 
 /** The inputs of a decision about any Cluster. */
-export interface Surroundings extends Pick<Memory, "policies" | "overrides" | "objects"> {
+export interface Surroundings extends Pick<Memory, "policies" | "overrides" | "objects" | "tasks"> {
   readonly namespaces: Pick<Lister<Namespace>, "get"> & {
     /** All Namespaces. Absent: only some are known. */
     readonly list?: () => Iterable<Namespace>;
@@ -38,7 +41,7 @@ export type ScheduledMemory = Memory & { readonly schedule: Schedule };
 
 /** The inputs of a decision about the Cluster. */
 export function worldOf(
-  { policies, overrides, namespaces, objects }: Surroundings,
+  { policies, overrides, namespaces, objects, tasks }: Surroundings,
   cluster: Cluster,
   state?: OperationState,
 ): World {
@@ -49,6 +52,7 @@ export function worldOf(
     ...(list !== undefined && { namespaces: list }),
     objects,
     overrides: overrides.ofCluster(cluster),
+    ...(tasks !== undefined && { tasks }),
     readers: policies.readers,
     ...(state !== undefined && { state }),
   };

@@ -13,6 +13,7 @@ import type { Cluster, Namespace, ObjectMeta, OwnedPart } from "../api/meta.ts";
 import type { HookCall } from "../api/runtime-hooks.ts";
 import type { FoundObjects, ObjectReader } from "../policy/objects.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
+import type { TaskReader, TaskRecord } from "../policy/tasks/task-record.ts";
 import type { TimeAllowance } from "../turns/allowance.ts";
 import type { ServerTime } from "./clock.ts";
 import type { OverrideEntry } from "./override-set.ts";
@@ -46,6 +47,8 @@ export interface StoreOptions {
   readonly clusters: Lister<Cluster>;
   readonly namespaces: Lister<Namespace>;
   readonly objects: ObjectReader;
+  /** Absent: unknown, and rules with tasks hold. */
+  readonly tasks?: TaskReader;
   readonly served: ServedHooks;
   /** Longer HookOverrides have no effect. */
   readonly maxOverrideMs: number;
@@ -108,6 +111,8 @@ export interface LiveReader extends ServerTime {
   /** Metadata of the HookOverrides. */
   overrides(): Promise<readonly ObjectMeta[]>;
   objects(query: ObjectQuery): Promise<FoundObjects>;
+  /** The HookTasks of a Cluster in the namespace of a ServiceAccount. Absent: unknown, and rules with tasks hold. */
+  tasks?(namespace: string, clusterUID: string): Promise<readonly TaskRecord[]>;
   /** A word for why a read failed, such as "Forbidden": bounded, it becomes a metric's label. */
   reasonOf(error: unknown): string;
 }

@@ -11,6 +11,7 @@ import { timerKey } from "../policy/world.ts";
 import { type PendingOperation, operationKey } from "../operations/operation.ts";
 import { type HeldRow, heldRow } from "../operations/rows.ts";
 import type { DeadlineStep, PolicyEntry, WindowLook } from "./policy-entry.ts";
+import type { TaskTransition } from "./task-transitions.ts";
 import type { RolloutTransition } from "./rollout-transitions.ts";
 import type { PolicyRef } from "../policy/policy-ref.ts";
 
@@ -24,6 +25,7 @@ type WithResult<Type extends string> = OfPolicy<Type> & { readonly result: Recen
 
 export type Transition =
   | RolloutTransition
+  | TaskTransition
   | (OfPolicy<"Held"> & { readonly row: HeldRow })
   /** Others delete what a held Cluster owns. */
   | (OfPolicy<"TornDown"> & { readonly row: TornDownRow })

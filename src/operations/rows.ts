@@ -153,7 +153,7 @@ export function storedRow({
 export function holdsOperation(row: DecisionRow, policy: CompiledPolicy): boolean {
   if (row.verdict === "Blocked") return true;
   const rule = policy.rules.find(({ name }) => shownName(name) === row.rule);
-  return policy.mode === "Enforce" && rule !== undefined && isHeld(row, policy, rule);
+  return policy.mode === "Enforce" && rule !== undefined && isHeld(row, policy, rule, row.hook);
 }
 
 /** Whether two rows say the same; the forecast follows from the rest. */

@@ -31,7 +31,9 @@ import { viewCluster, viewIdentity, viewNamespace } from "../policy/cluster.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import type { ObjectInformers } from "../objects/object-informers.ts";
-import type { HolderRef, PolicyKind } from "../policy/policy-ref.ts";
+import type { HolderRef, PolicyKind, PolicyRef } from "../policy/policy-ref.ts";
+import type { TaskRecord } from "../policy/tasks/task-record.ts";
+import { TaskStore } from "../tasks/task-store.ts";
 import type { PolicyObject } from "../memory/policy-set.ts";
 import { viewMember } from "../policy/too-large.ts";
 import { presentMetadata, type PresentClustersOptions } from "./present-clusters.ts";
@@ -52,12 +54,14 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
   readonly #client: KubeClient;
   readonly #clusters: ClusterResource;
   readonly #objects: ObjectInformers;
+  readonly #tasks: TaskStore;
   readonly #present: PresentClustersOptions;
 
   constructor({ client, clusters, objects, ...memory }: ApiServerOptions) {
     this.#client = client;
     this.#clusters = clusters;
     this.#objects = objects;
+    this.#tasks = new TaskStore(client);
     this.#present = {
       ...memory,
       version: async () => await client.version(clusters.current),
@@ -117,6 +121,16 @@ export class ApiServer implements LiveReader, PolicyWriter, RolloutApi {
 
   async objects({ kind, namespace, ...read }: ObjectQuery): ReturnType<LiveReader["objects"]> {
     return await this.#objects.read(kind, namespace, read);
+  }
+
+  async tasks(namespace: string, clusterUID: string): Promise<readonly TaskRecord[]> {
+    return await this.#tasks.ofCluster(namespace, clusterUID);
+  }
+
+  async findPolicy({ kind, namespace = "", name }: PolicyRef): Promise<ObjectMeta | undefined> {
+    const key = { name, ...(kind === "HookPolicy" && { namespace }) };
+    const read = this.#client.get(POLICY_RESOURCES[kind], key, { metadataOnly: true });
+    return (await unlessNotFound(read))?.metadata;
   }
 
   clockAheadMs(now: Date, since: number): number | undefined {

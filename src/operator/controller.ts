@@ -14,7 +14,7 @@ import { parsePolicyKey } from "../memory/policy-set.ts";
 import type { Lister, StoreOptions, Unavailable } from "../memory/ports.ts";
 import { PolicyReconciler } from "../status/policy-reconciler.ts";
 import { DecisionStore } from "../memory/decision-store.ts";
-import { confirmRelease, confirmRequest } from "../release/release.ts";
+import { confirmRelease, confirmRequest, storeTasks } from "../release/release.ts";
 import type { Rollouts } from "../rollouts/rollout-decisions.ts";
 import type { Transition } from "../memory/transitions.ts";
 import type { DecisionSource } from "../hooks/hook-handler.ts";
@@ -31,7 +31,10 @@ import type { PolicyKind } from "../policy/policy-ref.ts";
 import type { Memory } from "./admission-wiring.ts";
 import { ApiServer } from "./api-server.ts";
 import { createInformers, type Informers, nameInformers } from "./informers.ts";
+import { createTasks, type Tasks } from "./task-wiring.ts";
 import { createRollouts } from "./rollout-wiring.ts";
+import { resourceName } from "../kube/resource.ts";
+import { HOOK_TASKS } from "../kube/resources.ts";
 import { ClusterResource } from "../kube/cluster-resource.ts";
 import { followCoverage } from "../report/coverage-gauges.ts";
 import type { EventRecorder } from "../report/event-recorder.ts";
@@ -43,6 +46,8 @@ import { Registrations } from "../hooks/registration-informer.ts";
 
 export interface ControllerOptions {
   readonly client: KubeClient;
+  /** Acts as the ServiceAccounts of tasks. */
+  readonly taskClient: KubeClient;
   readonly served: ServedHooks;
   readonly maxOverrideMs: number;
   /** Whether this replica runs the tasks that only one should run. */
@@ -85,7 +90,7 @@ export function createController(options: ControllerOptions): Controller {
   const lookAgain = (namespace?: string): void => {
     for (const key of keysIn(store, namespace)) queue.add(key);
   };
-  const listeners = { store: () => store, rollouts: () => rollouts, owned, lookAgain };
+  const listeners = { store: () => store, rollouts: () => rollouts, tasks: () => tasks, owned, lookAgain };
   const informers = createInformers({ client, shares, log }, clusterResource, listeners);
   const { clusters } = informers;
   const namespaces = withoutTooLarge(informers.namespaces);
@@ -101,6 +106,7 @@ export function createController(options: ControllerOptions): Controller {
     clusters,
     namespaces,
     objects,
+    tasks: { find: (uid, hook) => tasks.memory.find(uid, hook) },
     settings,
     isBeingDeleted: (namespace, part) => owned.isBeingDeleted(namespace, part),
     onTransition,
@@ -110,8 +116,20 @@ export function createController(options: ControllerOptions): Controller {
   });
   const sources = { store, api, objects, clusters, notCalled, onTransition };
   const queue = createQueue(sources, options);
+  const tasks = createTasks({
+    ...options,
+    api,
+    clusters,
+    namespaces,
+    now,
+    store: () => store,
+    lacksSlot: (cluster, hook) => rollouts.lacksSlot(cluster, hook),
+    onTasksChanged: () => rollouts.membersChanged(),
+    onTransition,
+  });
   const { rollouts, queue: rolloutQueue } = createRollouts({
     ...options,
+    tasks: tasks.slots,
     ...sources,
     namespaces,
     now,
@@ -120,17 +138,32 @@ export function createController(options: ControllerOptions): Controller {
   });
   const named = nameInformers(informers);
   // Calls are answered before the last one has synced, because decisions do not depend on the registrations.
-  const all: Named[] = [...named, ["extensionconfigs.runtime.cluster.x-k8s.io", registrations.informer]];
+  const all: Named[] = [
+    ...named,
+    ["extensionconfigs.runtime.cluster.x-k8s.io", registrations.informer],
+    [resourceName(HOOK_TASKS), tasks.informer],
+  ];
   followMemory(metrics, { store, rollouts, queue, named: all, objects, now });
   followCoverage(metrics, { store, clusters, notCalled });
   return {
-    ...createSources({ store, rollouts }, api, informers, log),
+    ...createSources({ store, rollouts, tasks }, api, informers, log),
     memory: { store, clusters, namespaces },
     waitingFor: () => named.filter(([, informer]) => !informer.synced()).map(([name]) => name),
     misplaced: () => registrations.misplaced(),
     run: async (signal) => {
-      const runs = [queue, rolloutQueue, owned];
-      const parts = { informers, objects, registrations, named, store, runs, lookAgain, registered, log };
+      const runs = [queue, rolloutQueue, owned, tasks];
+      const parts = {
+        informers,
+        tasks,
+        objects,
+        registrations,
+        named,
+        store,
+        runs,
+        lookAgain,
+        registered,
+        log,
+      };
       await run(parts, signal);
     },
   };
@@ -195,8 +228,14 @@ function keysIn({ policies }: DecisionStore, namespace: string | undefined): str
     .map(({ key }) => key);
 }
 
+interface SourceParts {
+  readonly store: DecisionStore;
+  readonly rollouts: Rollouts;
+  readonly tasks: Tasks;
+}
+
 function createSources(
-  { store, rollouts }: { readonly store: DecisionStore; readonly rollouts: Rollouts },
+  { store, rollouts, tasks }: SourceParts,
   reader: ApiServer,
   { policies }: Informers,
   log: Logger,
@@ -222,13 +261,15 @@ function createSources(
     ...common,
     ask: (request, at) => rollouts.ask(request, store.answers.ask(request, at)),
     standing: (request, decision, at) => store.answers.standing(request, decision, at),
-    confirm: async (request) => await confirmRelease({ confirmer, rollouts }, request),
+    confirm: async (request) => await confirmRelease({ confirmer, rollouts, tasks: tasks.beginner }, request),
+    storeTasks: async (request) => await storeTasks({ confirmer, tasks: tasks.beginner }, request),
   };
   return { source, clusters };
 }
 
 interface Parts {
   readonly informers: Informers;
+  readonly tasks: Tasks;
   readonly objects: ObjectInformers;
   readonly registrations: Registrations;
   readonly named: readonly Named[];
@@ -243,7 +284,7 @@ interface Parts {
 }
 
 async function run(parts: Parts, signal: AbortSignal): Promise<void> {
-  const { informers, objects, registrations, named, store, runs, log } = parts;
+  const { informers, tasks, objects, registrations, named, store, runs, log } = parts;
   const polling = setInterval(watchAvailability(parts), AVAILABILITY_POLL_MS);
   const load = whenRead(parts, signal).then(
     () => {
@@ -255,13 +296,14 @@ async function run(parts: Parts, signal: AbortSignal): Promise<void> {
     },
     () => undefined, // Stopped before everything was read.
   );
-  const informing = [...named.map(([, informer]) => informer), registrations.informer];
+  const informing = [...named.map(([, informer]) => informer), registrations.informer, tasks.informer];
   await Promise.all([load, ...[...informing, ...runs, objects].map((part) => part.run(signal))]);
   clearInterval(polling);
   store.stop();
 }
 
-function watchAvailability({ informers, registrations, lookAgain, registered, log }: Parts): () => void {
+function watchAvailability(parts: Parts): () => void {
+  const { informers, registrations, lookAgain, registered, log, tasks, store } = parts;
   const clusters = onChange(
     () => clustersUnavailable(informers.clusters)?.reason,
     (reason) => {
@@ -277,10 +319,19 @@ function watchAvailability({ informers, registrations, lookAgain, registered, lo
       else log.error(why, { remedy: MOVE });
     },
   );
+  const known = onChange(
+    () => (tasks.isKnown() ? "known" : tasks.informer.failure()?.reason),
+    (state) => {
+      if (state !== "known" && state !== undefined)
+        log.warn("HookTasks cannot be read, so rules with tasks hold every Cluster", { reason: state });
+      store.allTasksChanged();
+    },
+  );
   return () => {
     clusters();
     state();
     place();
+    known();
   };
 }
 

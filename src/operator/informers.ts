@@ -25,6 +25,7 @@ import type { KubeClient } from "../kube/kube-client.ts";
 import { resourceName } from "../kube/resource.ts";
 import { NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../kube/resources.ts";
 import type { Named } from "../report/gauges.ts";
+import type { Tasks } from "./task-wiring.ts";
 import type { OwnedObjects } from "../objects/owned-objects.ts";
 import { packedVariables, viewCluster, viewNamespace } from "../policy/cluster.ts";
 import { expressionBytes } from "../policy/compiled-size.ts";
@@ -42,6 +43,7 @@ export interface Informers {
 interface Listeners {
   readonly store: () => DecisionStore;
   readonly rollouts: () => Rollouts;
+  readonly tasks: () => Pick<Tasks, "clusterChanged" | "recheck">;
   readonly owned: OwnedObjects;
   readonly lookAgain: (namespace: string) => void;
 }
@@ -53,7 +55,7 @@ export function createInformers(
     shares,
   }: { readonly client: KubeClient; readonly log: Logger; readonly shares: MemoryShares },
   clusterResource: ClusterResource,
-  { store, rollouts, owned, lookAgain }: Listeners,
+  { store, rollouts, tasks, owned, lookAgain }: Listeners,
 ): Informers {
   const common = { client, log };
   const share = sharesIn(shares);
@@ -70,6 +72,7 @@ export function createInformers(
         owned.clusterChanged(old, cluster);
         store().clusterChanged(old, cluster);
         rollouts().clusterChanged(old, cluster);
+        tasks().clusterChanged(old ?? cluster);
       },
     }),
     overrides: new Informer<HookOverride>({
@@ -89,6 +92,7 @@ export function createInformers(
       onChange: ({ key, new: object }) => {
         store().rolloutChanged(key, object);
         rollouts().rolloutChanged(key, object);
+        tasks().recheck();
       },
     }),
     namespaces: new Informer<Namespace>({

@@ -57,6 +57,9 @@ const WITHOUT_OPTIMISED_PARSER = "--wasm-tiering-budget=2147483647";
  */
 const WITHOUT_PRETENURING = "--no-allocation-site-pretenuring";
 
+/** What tasks do must not delay the operator's own requests. */
+const TASK_CONNECTIONS = 4;
+
 /** Runs until `signal` aborts; rejects when the operator cannot start. */
 export async function runOperator(options: Options, { log, signal }: OperatorDeps): Promise<void> {
   setFlagsFromString(WITHOUT_OPTIMISED_PARSER);
@@ -66,13 +69,23 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   const kubeConfig = loadKubeConfig(options);
   const client = new KubeClient(kubeConfig, { version: VERSION });
   const reviews = new KubeClient(kubeConfig, { version: VERSION });
+  const taskClient = new KubeClient(kubeConfig, { version: VERSION, connections: TASK_CONNECTIONS });
   const place = { namespace: ownNamespace(options), serviceName: options.webhookServiceName };
   const onResult = (result: EventResult): void => metrics.events.inc({ result });
   const events = new EventRecorder({ client, log, onResult, now });
   const leadership = createLeadership(options, client, log);
   const leading = (): boolean => leadership.leading();
   const settings = { served, maxOverrideMs: options.maxOverrideMs };
-  const controller = createController({ client, ...settings, place, leading, metrics, events, log });
+  const controller = createController({
+    client,
+    taskClient,
+    ...settings,
+    place,
+    leading,
+    metrics,
+    events,
+    log,
+  });
   const readiness = new Readiness(controller);
   const certificates: Certificates = new Certificates({
     options,
@@ -117,7 +130,7 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   await stopServing(Object.values(servers), options);
   answering.abort();
   await Promise.all([parts, singular]);
-  await Promise.all([diagnostics, client, reviews].map(async (each) => await each.close()));
+  await Promise.all([diagnostics, client, reviews, taskClient].map(async (each) => await each.close()));
   await auditLog.close();
 }
 

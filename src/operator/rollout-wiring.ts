@@ -13,7 +13,7 @@ import type { ApiServer } from "./api-server.ts";
 export interface RolloutWiring
   extends
     Pick<RolloutsOptions, "clusters" | "namespaces" | "served" | "now" | "onDemands" | "onStale">,
-    Pick<RolloutReconcilerOptions, "leading"> {
+    Pick<RolloutReconcilerOptions, "leading" | "tasks"> {
   readonly api: ApiServer;
   readonly store: DecisionStore;
   readonly onTransition: (transition: RolloutTransition) => void;

@@ -1,9 +1,9 @@
 /** Shows what every policy, rule and gate says about an operation, and what it has observed. */
 
-import type { VNode } from "preact";
+import { Fragment, type VNode } from "preact";
 import { useContext } from "preact/hooks";
 import { Connection, CopyButton, Verdict } from "./parts.tsx";
-import type { ExplainedGate, ExplainedOperation, ExplainedPolicy } from "./wire.ts";
+import type { ExplainedGate, ExplainedOperation, ExplainedPolicy, ExplainedTask } from "./wire.ts";
 
 export function DecisionTree({ operation }: { operation: ExplainedOperation }): VNode | null {
   const { policies, rollouts } = operation;
@@ -87,8 +87,11 @@ function Policy({ policy: explained }: { policy: ExplainedPolicy }) {
               {rule.condition === undefined ? rule.reason : `match condition ${rule.condition} is false`}
             </span>
           </p>
-          {rule.gates.length === 0 && rule.message !== "" && <Texts texts={[rule.message]} />}
+          {rule.gates.length === 0 && rule.tasks === undefined && rule.message !== "" && (
+            <Texts texts={[rule.message]} />
+          )}
           {rule.gates.length > 0 && <Gates gates={rule.gates} />}
+          {rule.tasks !== undefined && <Tasks tasks={rule.tasks} />}
         </div>
       ))}
     </details>
@@ -146,5 +149,45 @@ function Gate({ gate: explained }: { gate: ExplainedGate }) {
         </dl>
       )}
     </>
+  );
+}
+
+/** Of the states, those that hold nothing. */
+const DONE: ReadonlySet<ExplainedTask["state"]> = new Set(["NotNeeded", "Succeeded", "Proceeded"]);
+
+function Tasks({ tasks }: { tasks: readonly ExplainedTask[] }) {
+  const connection = useContext(Connection);
+  return (
+    <ul class="gates">
+      {tasks.map(({ task, state, message, observed = message, commands }) => {
+        const tone = DONE.has(state) ? "free" : "held";
+        return (
+          <li key={task}>
+            <p>
+              <span class={`mark ${tone}`} aria-hidden="true" />
+              task <b>{task}</b> <span class={`tone ${tone}`}>{state}</span>
+            </p>
+            <dl class="facts">
+              {observed !== "" && (
+                <>
+                  <dt>observed</dt>
+                  <dd>
+                    <output>{observed}</output>
+                  </dd>
+                </>
+              )}
+              {commands.map((command) => (
+                <Fragment key={command}>
+                  <dt>run</dt>
+                  <dd>
+                    <code>{`${command}${connection}`}</code> <CopyButton text={`${command}${connection}`} />
+                  </dd>
+                </Fragment>
+              ))}
+            </dl>
+          </li>
+        );
+      })}
+    </ul>
   );
 }

@@ -63,6 +63,8 @@ export interface ExplainJson {
       };
       rule: string;
       gate?: string;
+      /** The task that the rule waits for. */
+      task?: string;
       /** What is waited for; of what cannot be evaluated, why. */
       wanted: string;
       evaluable: boolean;
@@ -149,6 +151,38 @@ export interface ExplainJson {
             /** When time alone changes it; absent: never. */
             changesAt?: string | "Unknown";
           }[];
+        }[];
+        /** In their order; absent: the rule has none. */
+        tasks?: {
+          task: string;
+          state:
+            | "NotNeeded"
+            | "Waiting"
+            | "Due"
+            | "Pending"
+            | "Running"
+            | "Succeeded"
+            | "Failed"
+            | "Proceeded"
+            | "NotEvaluable";
+          /** A CamelCase constant. */
+          reason: string;
+          /** What it waits for, or why it holds; empty: it holds nothing. */
+          message: string;
+          begins: "Last" | "First";
+          /** The HookTask that counts. */
+          hookTask?: {
+            namespace: string;
+            name: string;
+          };
+          /** What the HookTask says. */
+          observed?: string;
+          /** How many have begun. */
+          attempts?: number;
+          /** When its success no longer counts. */
+          validUntil?: string;
+          /** Show the HookTask and, if it has failed, try it again. */
+          commands: string[];
         }[];
       }[];
       /** What the policy's status says beside this; absent: nothing was to be compared. */

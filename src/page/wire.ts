@@ -109,6 +109,7 @@ export type ExplainReport = Json<ExplainJson>;
 export type ExplainedOperation = ExplainReport["operations"][number];
 export type ExplainedPolicy = ExplainedOperation["policies"][number];
 export type ExplainedRule = ExplainedPolicy["rules"][number];
+export type ExplainedTask = NonNullable<ExplainedRule["tasks"]>[number];
 export type ExplainedGate = ExplainedRule["gates"][number];
 
 export interface Stretch {

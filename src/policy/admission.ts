@@ -1,12 +1,13 @@
 /**
  * Selects the rules that speak at admission, before the API server stores a request, for decide().
- * Gates that count the time since a hook's first call are left out, because nothing has begun.
+ * Gates that count the time since a hook's first call are left out, and so are tasks, because nothing has begun.
  */
 
 import type { HookCall } from "../api/runtime-hooks.ts";
 import { decide } from "./decide.ts";
 import type { Decision } from "./decision.ts";
 import type { CompiledPolicy, CompiledRule } from "./policy.ts";
+import { NO_COMPILED_TASKS } from "./tasks/compiled-task.ts";
 import type { World } from "./world.ts";
 
 export const ADMISSION_VERDICTS = ["Denied", "Warned", "Passed"] as const;
@@ -57,5 +58,5 @@ function withRules(
 }
 
 function withoutClocks({ deadline: _, ...rule }: CompiledRule): CompiledRule {
-  return { ...rule, waits: [] };
+  return { ...rule, waits: [], tasks: NO_COMPILED_TASKS };
 }

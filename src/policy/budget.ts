@@ -44,6 +44,11 @@ export function affordRule(): boolean {
   return meter.afford(RULE_STEPS);
 }
 
+/** Charges the search for the HookTasks of a rule. */
+export function affordTasks(tasks: number, records: number): boolean {
+  return meter.afford(tasks * (GATE_STEPS + records));
+}
+
 /** Charges a comparison of two texts; texts of different lengths are not read. */
 export function affordComparison(a: string | undefined, b: string | undefined): boolean {
   return a?.length !== b?.length || meter.affordText(a?.length ?? 0);

@@ -13,15 +13,23 @@ import { expressionOrBroken } from "./cel/expression.ts";
 import { compileGate } from "./gates/gates.ts";
 import { compileWait } from "./gates/wait.ts";
 import { describeErrors } from "./message.ts";
-import type { CompiledPolicy, CompiledRule, Deadline, MatchCondition } from "./policy.ts";
+import {
+  type CompiledPolicy,
+  type CompiledRule,
+  type Deadline,
+  type MatchCondition,
+  UNKNOWN_FIELD,
+} from "./policy.ts";
 import { type FieldError, firstOfEachRule, isWithin, validatePolicy } from "./validation/schema.ts";
+import { accountOf, compileTasks } from "./tasks/compile-task.ts";
+import { NO_COMPILED_TASKS, type TaskServiceAccount } from "./tasks/compiled-task.ts";
 import { compileSelector, describeSelector } from "./selector.ts";
 import { sizeErrors } from "./validation/spec-size.ts";
 import { checkRules, ENOUGH_ERRORS, expressionsOf, isSound } from "./validation/semantics.ts";
 import { soundRules } from "./validation/sound-parts.ts";
 import { countWindows } from "./window/window-limits.ts";
 import type { PolicyKind, PolicyRef } from "./policy-ref.ts";
-import { describeTooLarge } from "./too-large.ts";
+import { describeTooLarge, TOO_LARGE } from "./too-large.ts";
 
 const DEFAULT_RETRY_AFTER_SECONDS = 10;
 
@@ -70,7 +78,7 @@ function tooLargePolicy(
 ): CompiledPolicy {
   const problem = describeTooLarge(object.metadata.namespace);
   const policy = unreadPolicy(kind, object, served, [{ path: "spec", message: problem }]);
-  const rules = policy.rules.map((rule) => ({ ...rule, problem, tooLarge: true as const }));
+  const rules = policy.rules.map((rule) => ({ ...rule, problem, broken: TOO_LARGE }));
   return { ...policy, rules, tooLarge: true };
 }
 
@@ -117,10 +125,12 @@ function compileEachRule(
   const { uid, generation = 0 } = object.metadata;
   const ref = refOf(kind, object.metadata);
   const rules = Array.isArray(spec.rules) ? spec.rules : [];
-  const semantics = checkRules(rules, schemaErrors, { served, max: ENOUGH_ERRORS });
+  const semantics = checkRules(rules, schemaErrors, { served, max: ENOUGH_ERRORS, owner: ref });
   const errors = firstOfEachRule([...schemaErrors, ...semantics.errors], MAX_ERRORS);
   const { asks } = countWindows(soundRules(rules, schemaErrors).map(({ rule }) => rule));
-  const compiled = compileRules(rules, { ref, errors, asks, served });
+  const outside = errors.filter(({ path }) => !path.startsWith("spec.rules["));
+  const account = outside.length === 0 ? accountOf(spec, ref) : undefined;
+  const compiled = compileRules(rules, { ref, errors, asks, served, account });
   const selector = (field: "clusterSelector" | "namespaceSelector"): LabelSelector =>
     isSound(`spec.${field}`, errors) ? (spec[field] ?? EVERYTHING) : EVERYTHING;
   return {
@@ -133,6 +143,7 @@ function compileEachRule(
     clusterSelector: describeSelector(selector("clusterSelector")),
     ...(kind === "ClusterHookPolicy" && { selectsNamespace: compileSelector(selector("namespaceSelector")) }),
     rules: compiled,
+    ...(account !== undefined && compiled.some(({ tasks }) => tasks.length > 0) && { account }),
     hasExpressions: rules.some(
       (rule, index) => problemsOf(index, errors).length === 0 && expressionsOf(rule, "").length > 0,
     ),
@@ -161,9 +172,17 @@ function brokenRule(
   known: Pick<CompiledRule, "name" | "hooks" | "admission">,
   errors: readonly FieldError[],
 ): CompiledRule {
-  const problem = describeErrors(errors);
-  const retryAfterSeconds = DEFAULT_RETRY_AFTER_SECONDS;
-  return { ...known, matchConditions: [], gates: [], waits: [], retryAfterSeconds, problem };
+  return {
+    ...known,
+    matchConditions: [],
+    gates: [],
+    waits: [],
+    tasks: NO_COMPILED_TASKS,
+    retryAfterSeconds: DEFAULT_RETRY_AFTER_SECONDS,
+    problem: describeErrors(errors),
+    // The policy may be of a newer version, in which this is what holds.
+    ...(errors.some(({ unknown }) => unknown === true) && { broken: UNKNOWN_FIELD }),
+  };
 }
 
 /** A value that this version does not know means Deny. */
@@ -185,6 +204,7 @@ interface Surroundings {
   /** How often each window may ask its entries. */
   readonly asks: number;
   readonly served: ServedHooks;
+  readonly account: TaskServiceAccount | undefined;
 }
 
 /** An error outside of spec.rules affects every rule: it may have been meant to narrow or to widen them. */
@@ -196,7 +216,7 @@ function problemsOf(index: number, errors: readonly FieldError[]): readonly Fiel
 function compileRule(
   spec: RuleSpec,
   index: number,
-  { ref, errors, asks, served }: Surroundings,
+  { ref, errors, asks, served, account }: Surroundings,
 ): CompiledRule {
   const mine = problemsOf(index, errors);
   if (mine.length > 0) {
@@ -204,8 +224,9 @@ function compileRule(
     const hooks = new Set(hooksOf(spec).filter((hook) => served.blocking.has(hook)));
     return brokenRule({ name, hooks, ...admissionOf(spec) }, mine);
   }
-  const { until = [], deadline, message } = spec;
-  const hooks = until.length > 0 ? served.blocking : served.advertised;
+  const { until = [], tasks, deadline, message } = spec;
+  const observed = tasks === undefined ? served.advertised : heldOrInitialized(served);
+  const hooks = until.length > 0 ? served.blocking : observed;
   const matchConditions = compileConditions(spec);
   const gates = until.filter(({ wait }) => wait === undefined).map((gate) => compileGate(gate, ref, asks));
   return {
@@ -217,11 +238,19 @@ function compileRule(
     waits: until.flatMap(({ name, wait, message: said }) =>
       wait === undefined ? [] : [compileWait(name, wait, said)],
     ),
+    tasks: compileTasks(tasks, account),
     retryAfterSeconds: spec.retryAfterSeconds ?? DEFAULT_RETRY_AFTER_SECONDS,
     ...(deadline !== undefined && { deadline: compileDeadline(deadline) }),
     ...(message !== undefined && { message }),
   };
 }
+
+/** Where tasks begin: nothing waits for those at AfterControlPlaneInitialized. */
+function heldOrInitialized({ blocking, advertised }: ServedHooks): ReadonlySet<HookName> {
+  return advertised.has(INITIALIZED) ? new Set([...blocking, INITIALIZED]) : blocking;
+}
+
+const INITIALIZED = "AfterControlPlaneInitialized";
 
 function compileConditions({ matchConditions = [] }: RuleSpec): MatchCondition[] {
   return matchConditions.map(({ name, expression }) => ({
@@ -252,8 +281,10 @@ export function notEnforceable(rules: readonly RuleSpec[], served: ServedHooks):
       const path = `spec.rules[${r}].hooks[${h}]`;
       if (!served.advertised.has(hook))
         return [{ path, message: `${capi} does not call ${hook} (--capi-version)` }];
-      if (rule.until === undefined || served.blocking.has(hook)) return [];
-      return [{ path, message: `${capi} does not wait for ${hook}, so \`until\` cannot hold it` }];
+      const holding = rule.until !== undefined ? "until" : rule.tasks !== undefined ? "tasks" : undefined;
+      const isNoWait = served.blocking.has(hook) || (holding === "tasks" && hook === INITIALIZED);
+      if (holding === undefined || isNoWait) return [];
+      return [{ path, message: `${capi} does not wait for ${hook}, so \`${holding}\` cannot hold it` }];
     }),
   );
 }

@@ -1,6 +1,7 @@
 /** What a spec takes in memory beside itself, once it is compiled; without compiling it. */
 
 import { isFields } from "../lib/fields.ts";
+import { hasExpression } from "./tasks/template-text.ts";
 import { MAX_PATTERN_WEIGHT, patternWeight } from "./cel/cel-text.ts";
 
 /** Measured: the plan of an expression, by its letters and by the parts of its patterns (RE2). */
@@ -14,9 +15,13 @@ export function expressionBytes(spec: unknown): number {
   if (!isFields(spec)) return 0;
   let bytes = 0;
   for (const [key, value] of Object.entries(spec))
-    bytes +=
-      /expression$/i.test(key) && typeof value === "string" ? planBytes(value) : expressionBytes(value);
+    bytes += typeof value === "string" && isCel(key, value) ? planBytes(value) : expressionBytes(value);
   return bytes;
+}
+
+/** Also the expressions of tasks, and texts of their templates that have some. */
+function isCel(key: string, value: string): boolean {
+  return /expression$|^(?:when|succeeded|failed)$/i.test(key) || hasExpression(value);
 }
 
 function planBytes(source: string): number {

@@ -1,15 +1,24 @@
 /** The only place that decides whether a Cluster may proceed. Pure and total: no IO, no clock, no logger. */
 
 import { compareText } from "../lib/compare-text.ts";
-import type { HookCall } from "../api/runtime-hooks.ts";
+import type { HookCall, HookName } from "../api/runtime-hooks.ts";
 import { meter } from "./cel/meter.ts";
 import { afterWords, type Decision, type PolicyTrace, type RuleTrace, type Verdict } from "./decision.ts";
 import { changesAtEarliest } from "./instant.ts";
 import { joinMessages } from "./message.ts";
 import { covers, isActive, type Override } from "./override.ts";
-import { type CompiledPolicy, type CompiledRule, isGated, NAMESPACE_UNKNOWN } from "./policy.ts";
+import {
+  canHoldAt,
+  type CompiledPolicy,
+  type CompiledRule,
+  NAMESPACE_UNKNOWN,
+  UNKNOWN_FIELD,
+} from "./policy.ts";
 import { judgeRule, notEvaluable, type RuleFinding } from "./rule.ts";
 import { BUDGET_EXHAUSTED, Budgets, describeExhausted } from "./budget.ts";
+import { toStore } from "./tasks/after-initialized.ts";
+import { TASKS_UNKNOWN } from "./tasks/judge-tasks.ts";
+import { openTasks } from "./tasks/open-tasks.ts";
 import { describeTooLarge, TOO_LARGE } from "./too-large.ts";
 import type { Situation, World } from "./world.ts";
 import { policyName, type PolicyRef } from "./policy-ref.ts";
@@ -41,7 +50,15 @@ export function decide(
     retryAfterSeconds: retries.length === 0 ? 0 : Math.min(...retries),
     message: joinMessages(heldRules(trace).map((held) => ({ text: holdText(held), brief: briefText(held) }))),
     trace,
+    ...(call.hook === "AfterControlPlaneInitialized"
+      ? toStore(trace, ({ mode }, index) => mode === "Enforce" && !isOverridden(policies[index], overrides))
+      : openTasks(trace, world.rendersTasks === true)),
   };
+}
+
+/** Where nothing holds, the trace does not say it. */
+function isOverridden(policy: CompiledPolicy | undefined, overrides: readonly Override[]): boolean {
+  return policy === undefined || overrides.some((override) => coversAll(override, policy));
 }
 
 /** Says what each rule that holds the operation waits for. */
@@ -88,14 +105,15 @@ function judgePolicy(
     return { policy: ref, mode, matched: false, verdict: "Allowed", holds: false, rules: [] };
   }
   const speaking = policy.rules.filter(({ hooks }) => hooks.has(situation.call.hook));
-  const unread = matched === "yes" && meter.exhausted ? outOfSteps(policy, speaking) : undefined;
+  const unread =
+    matched === "yes" && meter.exhausted ? outOfSteps(policy, speaking, situation.call.hook) : undefined;
   if (unread !== undefined) return overridden(policy, unread, overrides);
   const rules = speaking.map((rule) => {
     const finding =
       matched === "unknown"
         ? notEvaluable(rule, ...unknownBecause(situation.world))
         : tryJudge(policy, rule, situation);
-    return { ...finding, holds: isHeld(finding, policy, rule) };
+    return { ...finding, holds: isHeld(finding, policy, rule, situation.call.hook) };
   });
   return overridden(policy, traceOf(policy, rules), overrides);
 }
@@ -109,9 +127,13 @@ function traceOf({ ref, mode }: CompiledPolicy, rules: readonly RuleTrace[]): Po
 /**
  * One finding for all rules of a policy that the steps do not reach: thousands of findings would take long to write.
  */
-function outOfSteps(policy: CompiledPolicy, rules: readonly CompiledRule[]): PolicyTrace | undefined {
+function outOfSteps(
+  policy: CompiledPolicy,
+  rules: readonly CompiledRule[],
+  hook: HookName,
+): PolicyTrace | undefined {
   const sound = rules.filter(({ problem }) => problem === undefined);
-  const gated = sound.filter(isGated);
+  const gated = sound.filter((rule) => canHoldAt(rule, hook));
   const [rule] = gated.length > 0 ? gated : sound;
   if (rule === undefined) return undefined;
   const retries = (gated.length > 0 ? gated : sound).map(({ retryAfterSeconds }) => retryAfterSeconds);
@@ -187,18 +209,26 @@ interface Found {
 
 /**
  * A rule that only observes never holds. A rule without steps, or about what is too large, holds, because any author of data
- * can use up the steps, or the share of memory.
+ * can use up the steps, or the share of memory; so does one with what only a newer version knows, or whose HookTasks are not
+ * known.
  */
-export function isHeld(finding: Found, { failurePolicy }: CompiledPolicy, rule: CompiledRule): boolean {
+export function isHeld(
+  finding: Found,
+  { failurePolicy }: CompiledPolicy,
+  rule: CompiledRule,
+  hook: HookName,
+): boolean {
   if (finding.verdict === "Blocked") return true;
   const strict = failurePolicy === "Fail" || holdsAnyway(finding.reason);
-  return finding.verdict === "NotEvaluable" && strict && isGated(rule);
+  return finding.verdict === "NotEvaluable" && strict && canHoldAt(rule, hook);
 }
 
 /** Of what is not evaluable: whether it holds whatever the failurePolicy. */
 export function holdsAnyway(reason: string): boolean {
-  return reason === BUDGET_EXHAUSTED || reason === TOO_LARGE;
+  return ANYWAY.includes(reason);
 }
+
+const ANYWAY: readonly string[] = [BUDGET_EXHAUSTED, TOO_LARGE, UNKNOWN_FIELD, TASKS_UNKNOWN];
 
 function isExhausted({ verdict, reason }: Found): boolean {
   return verdict === "NotEvaluable" && reason === BUDGET_EXHAUSTED;

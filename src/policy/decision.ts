@@ -3,6 +3,7 @@
 import type { CompiledPolicy, GateResult } from "./policy.ts";
 import type { RuleTimers, World } from "./world.ts";
 import type { PolicyRef } from "./policy-ref.ts";
+import type { TaskIntent, TaskTrace } from "./tasks/task-trace.ts";
 
 /**
  * - Allowed: nothing holds the operation.
@@ -23,6 +24,17 @@ export interface Decision {
   readonly message: string;
   /** One entry per policy that was considered, in stable order. */
   readonly trace: readonly PolicyTrace[];
+  /**
+   * Nothing but tasks holds the operation, and one of them that begins last may begin or runs: it has its turn, and needs
+   * the slots of rollouts. Not while a task has failed and holds.
+   */
+  readonly waitsForTasks?: true;
+  /** A task may begin now; `begins` says which, if that was asked for. */
+  readonly tasksDue?: true;
+  /** The HookTasks that may begin now; only with `rendersTasks`. */
+  readonly begins?: readonly TaskIntent[];
+  /** At AfterControlPlaneInitialized: all HookTasks of each rule; only with `rendersTasks`. */
+  readonly toStore?: readonly TaskIntent[];
   readonly basis?: Basis;
   /** The HookRollout that holds an operation which every policy releases. */
   readonly rollout?: RolloutHold;
@@ -82,6 +94,8 @@ export interface RuleTrace {
   readonly answer?: string;
   readonly retryAfterSeconds: number;
   readonly gates: readonly GateTrace[];
+  /** The tasks of the rule; absent: it has none. */
+  readonly tasks?: readonly TaskTrace[];
   /** The state to store and to pass to the next decision about the same operation. */
   readonly timers?: RuleTimers;
   /** When the deadline passes or passed; absent until the rule has held the operation. */

@@ -5,10 +5,12 @@ import type { Expression } from "./cel/expression.ts";
 import { type ObjectKind, objectKindKey } from "./objects.ts";
 import type { FieldError } from "./validation/schema.ts";
 import type { LabelMatcher } from "./selector.ts";
+import type { TOO_LARGE } from "./too-large.ts";
 import type { RequestField } from "./target-version.ts";
 import type { Window } from "./window/window.ts";
 import type { World } from "./world.ts";
 import type { PolicyRef } from "./policy-ref.ts";
+import type { CompiledTask, TaskServiceAccount } from "./tasks/compiled-task.ts";
 
 export interface CompiledPolicy {
   readonly ref: PolicyRef;
@@ -28,6 +30,8 @@ export interface CompiledPolicy {
   readonly errors: readonly FieldError[];
   /** Compiled of a stub: see too-large.ts. */
   readonly tooLarge?: true;
+  /** The ServiceAccount as which the tasks act; absent: no rule has tasks. */
+  readonly account?: TaskServiceAccount;
   /** Rules on hooks that this process cannot hold (`--capi-version`); the rule's other hooks work. */
   readonly notEnforceable: readonly FieldError[];
 }
@@ -40,23 +44,38 @@ export interface CompiledRule {
   readonly admission?: "Warn" | "Deny";
   /** All must be true for the rule to apply. */
   readonly matchConditions: readonly MatchCondition[];
-  /** All must be met. A rule without gates and waits only observes. */
+  /** All must be met. A rule without gates, waits and tasks only observes. */
   readonly gates: readonly CompiledGate[];
   /** Waits that begin when all gates are met. */
   readonly waits: readonly Wait[];
+  /** What must be done besides, one after the other. */
+  readonly tasks: readonly CompiledTask[];
   readonly deadline?: Deadline;
   /** Comes before the generated message. */
   readonly message?: string;
   readonly retryAfterSeconds: number;
   /** Why the rule cannot be evaluated: its field errors. */
   readonly problem?: string;
-  /** The spec is not in memory. */
-  readonly tooLarge?: true;
+  /** The reason of a rule with a problem that holds whatever its failurePolicy. */
+  readonly broken?: typeof TOO_LARGE | typeof UNKNOWN_FIELD;
 }
 
+/** The reason of a rule with a field or value that this version does not know: it may have been meant to hold. */
+export const UNKNOWN_FIELD = "UnknownField" as const;
+
 /** Whether the rule can hold an operation. */
-export function isGated({ gates, waits, problem }: CompiledRule): boolean {
-  return gates.length + waits.length > 0 || problem !== undefined;
+export function isGated({ gates, waits, tasks, hooks, problem }: CompiledRule): boolean {
+  if (gates.length + waits.length > 0 || problem !== undefined) return true;
+  return tasks.length > 0 && hooks.values().some(holds);
+}
+
+export function canHoldAt(rule: CompiledRule, hook: HookName): boolean {
+  return holds(hook) && isGated(rule);
+}
+
+/** Cluster API waits for no answer there: tasks begin, and hold nothing. */
+function holds(hook: HookName): boolean {
+  return hook !== "AfterControlPlaneInitialized";
 }
 
 export interface MatchCondition {

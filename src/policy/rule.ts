@@ -1,37 +1,43 @@
-/** Evaluates one rule for one operation: match conditions, gates, waits and the deadline, in this order. */
+/** Evaluates one rule for one operation: match conditions, gates, waits, the deadline and tasks, in this order. */
 
 import type { ExpressionResult } from "./cel/expression.ts";
 import { STEPS_EXCEEDED } from "./cel/meter.ts";
 import type { GateTrace, RuleTrace } from "./decision.ts";
 import { after, changesAtEarliest, earliest, timestamp, wholeSecond } from "./instant.ts";
 import {
+  canHoldAt,
   type CompiledGate,
   type CompiledPolicy,
   type CompiledRule,
   inParentheses,
-  isGated,
   wantedInMessage,
 } from "./policy.ts";
 import { affordRule, BUDGET_EXHAUSTED, lookAt } from "./budget.ts";
 import { judgeWait } from "./gates/wait.ts";
-import { TOO_LARGE } from "./too-large.ts";
+import { observeWithTasks } from "./tasks/after-initialized.ts";
+import { withTasks } from "./tasks/rule-tasks.ts";
 import { firstAskedBy, type RuleTimers, type Situation, timerKey } from "./world.ts";
 
 /** The result of judgeRule; whether it holds the Cluster also depends on the policy's failurePolicy. */
 export type RuleFinding = Omit<RuleTrace, "holds">;
 
 export function judgeRule(policy: CompiledPolicy, rule: CompiledRule, situation: Situation): RuleFinding {
-  if (rule.problem !== undefined)
-    return notEvaluable(rule, rule.tooLarge === true ? TOO_LARGE : "InvalidSpec", rule.problem);
+  if (rule.problem !== undefined) return notEvaluable(rule, rule.broken ?? "InvalidSpec", rule.problem);
   const { state } = situation.world;
   const before = state?.rules.get(timerKey(policy.uid, rule.name)) ?? {};
   const mismatch = affordRule() ? judgeConditions(rule, situation) : outOfSteps(rule);
   if (mismatch !== undefined)
     return { ...mismatch, ...timers(rule, { ...before, gatesMetSince: undefined }) };
-  if (!isGated(rule)) return withoutGates(rule, "Observed", "Observed", "");
+  if (!canHoldAt(rule, situation.call.hook)) return observing(policy, rule, situation);
   const gates = rule.gates.map((gate) => judgeGate(gate, situation));
   const firstAsked = state && firstAskedBy(state, policy.uid);
-  return judgeGates(rule, gates, situation.now, { ...before, firstAsked });
+  const finding = judgeGates(rule, gates, situation.now, { ...before, firstAsked });
+  return withTasks(policy, rule, situation, finding);
+}
+
+function observing(policy: CompiledPolicy, rule: CompiledRule, situation: Situation): RuleFinding {
+  const finding = withoutGates(rule, "Observed", "Observed", "");
+  return rule.tasks.length === 0 ? finding : observeWithTasks(policy, rule, situation, finding);
 }
 
 function withoutGates(

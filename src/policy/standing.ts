@@ -13,7 +13,8 @@ export interface Standing {
 
 /**
  * Until when the same request gets the same answer, to the second of its retry, which shrinks ahead of an edge;
- * "Never": it never changes. `undefined`: unknown, because an expression reads the clock, or a gate looks at objects.
+ * "Never": it never changes. `undefined`: unknown, because an expression reads the clock, a gate looks at objects, or a rule has
+ * tasks.
  * `policies` are those of the decision, in its order.
  */
 export function standsUntil(
@@ -41,8 +42,9 @@ function speaking(policies: readonly CompiledPolicy[], trace: Decision["trace"])
   );
 }
 
-function isVolatile({ matchConditions, gates }: CompiledRule): boolean {
+function isVolatile({ matchConditions, gates, tasks }: CompiledRule): boolean {
   return (
+    tasks.length > 0 ||
     matchConditions.some(({ expression }) => expression.usesNow) ||
     gates.some(({ usesNow, demands }) => usesNow === true || demands !== undefined)
   );

@@ -5,6 +5,7 @@ import type { HookCall } from "../api/runtime-hooks.ts";
 import type { ObjectReader } from "./objects.ts";
 import type { Override } from "./override.ts";
 import type { MarkReaders } from "./settable.ts";
+import type { TaskReader } from "./tasks/task-record.ts";
 
 /** A call, and the Cluster that it is about. */
 export interface ClusterCall {
@@ -28,6 +29,10 @@ export interface World {
   readonly namespaces?: () => Iterable<Namespace>;
   /** All overrides of this Cluster, including expired ones. */
   readonly overrides: readonly Override[];
+  /** The HookTasks of the Cluster. Absent: unknown, and rules with tasks hold. */
+  readonly tasks?: TaskReader;
+  /** Render what may begin, and store it: `begins` and `toStore` of the decision. Each call pays for it once. */
+  readonly rendersTasks?: true;
   /** What else reads marks: for the commands in messages only. */
   readonly readers?: MarkReaders;
   /** The stored state of this operation; absent: this is its first call. */
@@ -65,4 +70,7 @@ export function timerKey(policyUID: string, rule: string): string {
 }
 
 /** The parts of the world that were just read from the API server. */
-export type LiveWorld = Pick<World, "cluster" | "namespace" | "namespaces" | "objects" | "overrides">;
+export type LiveWorld = Pick<
+  World,
+  "cluster" | "namespace" | "namespaces" | "objects" | "overrides" | "tasks"
+>;

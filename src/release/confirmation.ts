@@ -18,6 +18,7 @@ import {
 } from "../policy/objects.ts";
 import type { Override } from "../policy/override.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
+import type { TaskReader, TaskRecord } from "../policy/tasks/task-record.ts";
 import type { LiveWorld } from "../policy/world.ts";
 import { type CallTurns, shareOf } from "../memory/call-turns.ts";
 import { clockProblem } from "../memory/clock.ts";
@@ -59,6 +60,8 @@ export interface RolloutComparison {
 export interface ConfirmOptions {
   /** Rollouts can hold the Cluster, too, so memory must have all of them. */
   readonly rollouts?: RolloutComparison | undefined;
+  /** HookTasks that could not be stored, and never can be: they have failed. */
+  readonly unstored?: readonly TaskRecord[];
   /** What is left of the time for the call; the Confirmer's own budget is the most that it takes. */
   readonly budgetMs?: number;
 }
@@ -74,6 +77,7 @@ interface PresentAgain extends Present, Pick<LiveWorld, "namespaces"> {}
 interface Asked {
   readonly request: DecisionRequest;
   readonly rollouts: RolloutComparison | undefined;
+  readonly unstored: readonly TaskRecord[];
   readonly underWay: ConfirmationUnderWay;
 }
 
@@ -83,6 +87,8 @@ interface Others {
   readonly selecting: boolean;
   readonly queries: readonly ObjectQuery[];
   readonly objects: ObjectReader;
+  /** Absent: they could not be read. */
+  readonly tasks?: TaskReader;
   /** Whether the decision depends on any of them. */
   readonly matter: boolean;
 }
@@ -119,14 +125,14 @@ export class Confirmer {
   /** Never rejects: the operator does not release what it cannot confirm. */
   async confirm(
     request: DecisionRequest,
-    { rollouts, budgetMs = Infinity }: ConfirmOptions = {},
+    { rollouts, unstored = [], budgetMs = Infinity }: ConfirmOptions = {},
   ): Promise<Confirmation> {
     const { store, reader, log, budgetMs: ownBudgetMs = BUDGET_MS } = this.#options;
     const underWay = { share: shareOf(request, store.answers), over: false };
     try {
       return await confirmedWithin(Math.min(budgetMs, ownBudgetMs), () =>
         this.#confirm(
-          { request, rollouts, underWay },
+          { request, rollouts, unstored, underWay },
           store.answers.namespaceOf(request.cluster)?.metadata.resourceVersion,
         ),
       );
@@ -166,7 +172,7 @@ export class Confirmer {
     if (unknown.length > 0) return this.#notInMemory(unknown);
     const [cluster, namespace] = first.meanwhile;
     if (cluster.metadata.uid !== uid) return { ok: false, reason: "ClusterReplaced" };
-    const others = await this.#others(request, first.meanwhile, underWay);
+    const others = await this.#others(asked, first.meanwhile);
     const again = others.matter ? await this.#again(asked, others) : first;
     const changed = whichChanged(request, others.matter ? versionOf(namespace) : version, again);
     if (changed !== undefined) {
@@ -213,9 +219,8 @@ export class Confirmer {
   }
 
   async #others(
-    request: DecisionRequest,
+    { request, unstored, underWay }: Asked,
     [cluster, namespace]: ClusterAndNamespace,
-    underWay: ConfirmationUnderWay,
   ): Promise<Others> {
     const { store, now, alsoReads } = this.#options;
     const overrides = await this.#overrides(underWay, cluster);
@@ -226,9 +231,14 @@ export class Confirmer {
       ...store.answers.objectQueries(request, world, now()),
       ...(alsoReads?.(request, world) ?? []),
     ];
-    const objects = await this.#objects(underWay, queries);
-    const matter = selecting || queries.length > 0 || overrides.length > 0;
-    return { overrides, selecting, queries, objects, matter };
+    const taskNamespaces = store.answers.taskNamespaces(request, world);
+    const [objects, records] = await Promise.all([
+      this.#objects(underWay, queries),
+      this.#tasks(underWay, taskNamespaces, cluster),
+    ]);
+    const matter = selecting || queries.length + overrides.length + taskNamespaces.length > 0;
+    const tasks = records && readerOf([...records, ...unstored]);
+    return { overrides, selecting, queries, objects, ...(tasks !== undefined && { tasks }), matter };
   }
 
   async #again(asked: Asked, { selecting }: Others): Promise<PresentAgain> {
@@ -244,10 +254,11 @@ export class Confirmer {
     const changing = this.#changing({ rollouts, before, first, again });
     if (changing !== undefined) return { ok: false, reason: changing };
     const at = now();
-    const { overrides, selecting, queries, objects } = others;
+    const { overrides, selecting, queries, objects, tasks } = others;
     const [cluster, namespace] = again.meanwhile;
     const { namespaces } = again;
-    const world = { cluster, namespace, overrides, objects, ...(namespaces && { namespaces }) };
+    const read = { ...(namespaces && { namespaces }), ...(tasks && { tasks }) };
+    const world = { cluster, namespace, overrides, objects, ...read };
     const worldUnread = { ...world, objects: NOTHING_READ };
     if (selecting && !sameQueries(queries, store.answers.objectQueries(request, worldUnread, at)))
       return { ok: false, reason: "NamespacesChanging" };
@@ -301,6 +312,21 @@ export class Confirmer {
     return known.filter(({ uid, generation }) =>
       live.some((override) => override.uid === uid && override.generation === generation),
     );
+  }
+
+  /** A failed read affects the rules with tasks, and no policy that proceeds without them. */
+  async #tasks(
+    underWay: ConfirmationUnderWay,
+    namespaces: readonly string[],
+    { metadata: { uid } }: Cluster,
+  ): Promise<readonly TaskRecord[] | undefined> {
+    try {
+      const reads = namespaces.map((namespace) => this.#reads.tasks(underWay, namespace, uid));
+      return (await Promise.all(reads)).flat();
+    } catch (error) {
+      this.#options.log.debug("Failed to read the HookTasks", { error });
+      return undefined;
+    }
   }
 
   async #objects(underWay: ConfirmationUnderWay, queries: readonly ObjectQuery[]): Promise<ObjectReader> {
@@ -367,13 +393,26 @@ function whichChanged(
   return version === versionOf(namespace) ? undefined : "NamespaceChanging";
 }
 
-/** Whether the release rests on a wait: only memory knows that its gates were met without a break. */
-function restsOnWait({ holds, trace }: Decision): boolean {
-  return !holds && trace.some(({ mode, rules }) => mode === "Enforce" && rules.some(hasWaited));
+/**
+ * Whether the release, or the beginning of a task, rests on a wait: only memory knows that its gates were met without a
+ * break.
+ */
+function restsOnWait({ holds, waitsForTasks, trace }: Decision): boolean {
+  return (
+    (!holds || waitsForTasks === true) &&
+    trace.some(({ mode, rules }) => mode === "Enforce" && rules.some(hasWaited))
+  );
 }
 
-function hasWaited({ reason, timers }: RuleTrace): boolean {
-  return reason === "GatesHold" && timers?.gatesMetSince !== undefined;
+function hasWaited({ reason, tasks, timers }: RuleTrace): boolean {
+  return (reason === "GatesHold" || tasks !== undefined) && timers?.gatesMetSince !== undefined;
+}
+
+function readerOf(records: readonly TaskRecord[]): TaskReader {
+  return {
+    find: (clusterUID, hook) =>
+      records.filter(({ identity }) => identity.clusterUID === clusterUID && identity.hook === hook),
+  };
 }
 
 type Known = ReadonlyMap<string, ObjectMeta>;

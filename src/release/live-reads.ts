@@ -8,6 +8,7 @@ import { namespacedName } from "../lib/keys.ts";
 import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
 import type { FoundObjects } from "../policy/objects.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
+import type { TaskRecord } from "../policy/tasks/task-record.ts";
 import type { HolderRef, PolicyKind } from "../policy/policy-ref.ts";
 import { FairTurns, type Turn } from "../turns/fair-queue.ts";
 import type { CallShare } from "../memory/call-turns.ts";
@@ -68,6 +69,7 @@ export class LiveReads {
   readonly #namespaces: SharedReads<Namespace>;
   readonly #allNamespaces: SharedReads<readonly Namespace[]>;
   readonly #objects: SharedReads<FoundObjects>;
+  readonly #tasks: SharedReads<readonly TaskRecord[]>;
 
   constructor(reader: LiveReader, places = PLACES) {
     const turns = new FairTurns(places);
@@ -80,6 +82,7 @@ export class LiveReads {
     this.#namespaces = new SharedReads(turns);
     this.#allNamespaces = new SharedReads(turns);
     this.#objects = new SharedReads(turns);
+    this.#tasks = new SharedReads(turns);
   }
 
   /**
@@ -167,6 +170,18 @@ export class LiveReads {
   objects(underWay: ConfirmationUnderWay, query: ObjectQuery): Promise<FoundObjects> {
     const read = { underWay, share: shareOf(underWay), key: JSON.stringify(query) };
     return this.#objects.read(read, () => this.#reader.objects(query));
+  }
+
+  tasks(
+    underWay: ConfirmationUnderWay,
+    namespace: string,
+    clusterUID: string,
+  ): Promise<readonly TaskRecord[]> {
+    const read = { underWay, share: shareOf(underWay), key: `${namespace} ${clusterUID}` };
+    return this.#tasks.read(read, async () => {
+      if (this.#reader.tasks === undefined) throw new Error("HookTasks cannot be read");
+      return await this.#reader.tasks(namespace, clusterUID);
+    });
   }
 }
 

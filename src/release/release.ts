@@ -1,7 +1,9 @@
 /** Confirms a release for policies and rollouts together: none of them held the Cluster at one moment since the call. */
 
-import type { Confirmation } from "../policy/decision.ts";
-import type { Confirmer } from "./confirmation.ts";
+import type { Confirmation, Decision } from "../policy/decision.ts";
+import type { TaskRecord } from "../policy/tasks/task-record.ts";
+import type { TaskIntent } from "../policy/tasks/task-trace.ts";
+import type { ConfirmOptions, Confirmer } from "./confirmation.ts";
 import type { DecisionRequest } from "../memory/ports.ts";
 import type { Rollouts } from "../rollouts/rollout-decisions.ts";
 
@@ -11,6 +13,19 @@ const WITHIN_MS = 9000;
 interface Holders {
   readonly confirmer: Pick<Confirmer, "confirm">;
   readonly rollouts: Pick<Rollouts, "snapshot" | "confirm" | "withoutSlot">;
+}
+
+/** Stores HookTasks. Never rejects: a task that was not stored begins at a later call. */
+export interface TaskBeginner {
+  /** Returns those that can never be stored. */
+  begin(request: DecisionRequest, decision: Decision): Promise<readonly TaskRecord[]>;
+  /** Whether all are stored, or can never be. */
+  storeAll(decision: Decision): Promise<boolean>;
+}
+
+interface ReleaseHolders extends Holders {
+  /** Absent: no task begins. */
+  readonly tasks?: TaskBeginner;
 }
 
 /** Whether a request is refused before the API server stores it. Takes no slot. Never rejects. */
@@ -25,24 +40,60 @@ export async function confirmRequest(
   return { ok: true, decision: rollouts.withoutSlot(request, confirmation.decision) };
 }
 
-/** Never rejects. */
+/**
+ * Also confirms that tasks may begin, which needs the same: nothing else holds the Cluster, and it has its slots. They are
+ * stored, and the Cluster stays held. Never rejects.
+ */
 export async function confirmRelease(
-  { confirmer, rollouts }: Holders,
+  { tasks, ...holders }: ReleaseHolders,
   request: DecisionRequest,
 ): Promise<Confirmation> {
   const began = performance.now();
+  const confirmation = await confirmed(holders, request, { began });
+  if (tasks === undefined || !confirmation.ok) return confirmation;
+  if ((confirmation.decision.begins ?? NONE).length === 0) return confirmation;
+  const unstored = await tasks.begin(request, confirmation.decision);
+  // What cannot be stored has failed, and the policy says what that means.
+  return unstored.length === 0 ? confirmation : await confirmed(holders, request, { began, unstored });
+}
+
+/**
+ * Stores the tasks of an operation that Cluster API does not wait for. Whether all of them are stored, or the Cluster, as it
+ * was just read, does not show the operation. Never rejects.
+ */
+export async function storeTasks(
+  { confirmer, tasks }: Pick<Holders, "confirmer"> & { readonly tasks: TaskBeginner },
+  request: DecisionRequest,
+): Promise<boolean> {
+  const confirmation = await confirmer.confirm(request);
+  if (confirmation.ok) return await tasks.storeAll(confirmation.decision);
+  return confirmation.reason === "NotWanted" || confirmation.reason === "ClusterReplaced";
+}
+
+const NONE: readonly TaskIntent[] = [];
+
+async function confirmed(
+  { confirmer, rollouts }: Holders,
+  request: DecisionRequest,
+  { began, unstored = [] }: Pick<ConfirmOptions, "unstored"> & { readonly began: number },
+): Promise<Confirmation> {
+  const left = (): number => WITHIN_MS - (performance.now() - began);
   const snapshot = rollouts.snapshot(request.call.hook);
-  const confirmation = await confirmer.confirm(request, { rollouts: snapshot });
+  const confirmation = await confirmer.confirm(request, { rollouts: snapshot, unstored, budgetMs: left() });
   if (!confirmation.ok) return confirmation;
   const claimed = await rollouts.confirm(request, confirmation.decision, snapshot);
   if (snapshot === undefined || snapshot.laterSlots.size === 0) return claimed;
-  if (!claimed.ok || claimed.decision.holds) return claimed;
+  if (!claimed.ok || isHeld(claimed.decision)) return claimed;
   // The slot may have been free only since the snapshot, and a policy may hold the Cluster since: look again, with the slot.
   const later = rollouts.snapshot(request.call.hook);
-  const budgetMs = WITHIN_MS - (performance.now() - began);
-  const again = await confirmer.confirm(request, { rollouts: later, budgetMs });
+  const again = await confirmer.confirm(request, { rollouts: later, unstored, budgetMs: left() });
   if (!again.ok) return again;
   if (later?.confirms(snapshot) !== true) return { ok: false, reason: "RolloutChanging" };
   // Gates and selectors of rollouts, too, must not have changed meanwhile.
   return { ok: true, decision: rollouts.withoutSlot(request, again.decision) };
+}
+
+/** Whether something else than tasks holds it. */
+function isHeld({ holds, waitsForTasks }: Decision): boolean {
+  return holds && waitsForTasks !== true;
 }

@@ -24,6 +24,7 @@ import type { AnswerVerdict, Outcome } from "../hooks/outcome.ts";
 import type { Answer } from "../extension/codec.ts";
 import type { HookRequest } from "../hooks/hook-request.ts";
 import type { Override } from "../policy/override.ts";
+import type { TaskTrace } from "../policy/tasks/task-trace.ts";
 import type { PolicyRef } from "../policy/policy-ref.ts";
 
 interface AuditSubject {
@@ -78,17 +79,23 @@ type AuditObject = Pick<ObjectKind, "apiVersion" | "kind"> &
   Pick<ObjectMeta, "namespace" | "name" | "uid" | "resourceVersion">;
 
 type AuditPolicy = PolicyRef &
-  Partial<Pick<CompiledPolicy, "uid" | "generation">> &
+  Partial<Pick<CompiledPolicy, "uid" | "generation" | "account">> &
   Pick<PolicyTrace, "mode" | "verdict" | "holds" | "overriddenBy"> & { readonly rules: readonly AuditRule[] };
 
 interface AuditRule extends Pick<RuleTrace, "rule" | "verdict" | "holds" | "reason"> {
   readonly message?: string;
   readonly deadlineAt?: string;
+  /** Absent: the rule has none. */
+  readonly tasks?: readonly AuditTask[];
   readonly gates: readonly {
     readonly gate: string;
     readonly holds: boolean | null;
     readonly reason: string;
   }[];
+}
+
+interface AuditTask extends Pick<TaskTrace, "task" | "state"> {
+  readonly hookTask?: TaskTrace["hookTask"];
 }
 
 const API_VERSION = "audit.hookpolicy.dev/v1alpha1";
@@ -234,6 +241,7 @@ function describePolicy(trace: PolicyTrace, compiled: CompiledPolicy | undefined
   return {
     ...policy,
     ...(compiled !== undefined && { uid: compiled.uid, generation: compiled.generation }),
+    ...(compiled?.account !== undefined && { account: compiled.account }),
     mode,
     verdict,
     holds,
@@ -243,7 +251,7 @@ function describePolicy(trace: PolicyTrace, compiled: CompiledPolicy | undefined
 }
 
 function describeRule(finding: RuleTrace): AuditRule {
-  const { rule, verdict, holds, reason, message, deadlineAt, gates } = finding;
+  const { rule, verdict, holds, reason, message, deadlineAt, tasks, gates } = finding;
   return {
     rule: truncate(rule, MAX_MESSAGE),
     verdict,
@@ -251,6 +259,13 @@ function describeRule(finding: RuleTrace): AuditRule {
     reason,
     ...(message !== "" && { message: truncate(afterWords(finding, message), MAX_MESSAGE) }),
     ...(deadlineAt !== undefined && { deadlineAt: deadlineAt.toISOString() }),
+    ...(tasks !== undefined && {
+      tasks: tasks.map(({ task, state, hookTask }) => ({
+        task,
+        state,
+        ...(hookTask !== undefined && { hookTask }),
+      })),
+    }),
     gates: gates.map(({ gate, holds: gateHolds, reason: why }) => ({
       gate: truncate(gate, MAX_MESSAGE),
       holds: gateHolds ?? null,

@@ -45,6 +45,7 @@ const DESCRIBE: { readonly [T in Type]: (transition: Of<T>) => EventText } = {
   OverrideUsed: overrideUsed,
   CallsChanged: callsChanged,
   RolloutChanged: rolloutChanged,
+  TaskChanged: taskChanged,
 };
 
 export function describeTransition<T extends Type>(transition: Of<T>): EventText {
@@ -226,6 +227,20 @@ function rolloutChanged({ rollout, rolloutUID, change, note, key }: Of<"RolloutC
     action: "Rollout",
     note,
     regarding: ownReference({ kind: "HookRollout", name: rollout }, rolloutUID),
+  };
+}
+
+function taskChanged({ change, policy, policyUID, spec, note, key }: Of<"TaskChanged">): EventText {
+  const { namespace, name, uid } = spec.clusterRef;
+  return {
+    identity: [change, key].join(" "),
+    type: change === "TaskFailed" || change === "TaskNotBegun" ? "Warning" : "Normal",
+    reason: change,
+    action: spec.hook,
+    note,
+    policyNote: () => `Cluster ${namespace}/${name}: ${note}`,
+    regarding: clusterReference(namespace, name, uid),
+    related: ownReference(policy, policyUID),
   };
 }
 

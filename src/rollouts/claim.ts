@@ -17,6 +17,8 @@ export interface Candidate extends Pick<Member, "metadata" | "marked" | "values"
   /** A version; "" if the operation has none. */
   readonly target: string;
   readonly stage: CompiledStage | undefined;
+  /** The slot is for tasks of policies: the Cluster is not released yet. */
+  readonly forTasks?: boolean;
 }
 
 export type HoldReason =
@@ -68,8 +70,9 @@ export function claim(round: Round, candidate: Candidate): ClaimResult {
   const { uid, namespace = "" } = candidate.metadata;
   const own = ownClaim({ rollout, status, now }, candidate);
   const others = (status.running ?? []).filter((each) => each.uid !== uid);
-  const taken = own !== undefined ? renewed(own, rollout, now) : newClaim(round, { ...candidate, stage });
+  const taken = own !== undefined ? renewed(own, round, candidate) : newClaim(round, { ...candidate, stage });
   if ("begins" in taken) return taken;
+  if (taken === own) return { begins: true };
   const turns = own === undefined && { turns: withTurn(status.turns, namespace) };
   return { begins: true, status: { ...status, running: [...others, taken], ...turns } };
 }
@@ -88,18 +91,30 @@ export type Refusal = ClaimResult & { readonly begins: false };
 
 /** Whether a Cluster that has not begun keeps its slot when Cluster API calls again; afterwards it is held. */
 export function isRenewable(
-  { claimedAt }: Pick<RolloutClaim, "claimedAt">,
+  { claimedAt, tasks }: Pick<RolloutClaim, "claimedAt" | "tasks">,
   rollout: CompiledRollout,
   now: Date,
 ): boolean {
+  // The leader ends it by what HookTasks say.
+  if (tasks === true) return true;
   const since = readTimestamp(claimedAt);
   const renewableMs = Math.max(RENEWABLE_MS, graceOf(rollout));
   return since !== undefined && now.getTime() - since.getTime() <= renewableMs;
 }
 
-function renewed(own: RolloutClaim, rollout: CompiledRollout, now: Date): RolloutClaim | Refusal {
+/** The same claim if tasks still need it. Once they do not, the operation begins, and its time counts from here. */
+function renewed(
+  own: RolloutClaim,
+  { rollout, now }: Pick<Round, "rollout" | "now">,
+  { forTasks = false }: Pick<Candidate, "forTasks">,
+): RolloutClaim | Refusal {
+  if (own.tasks === true && forTasks) return own;
   if (!isRenewable(own, rollout, now)) return { begins: false, reason: "ClaimExpires" };
-  return { ...own, attempts: own.attempts + 1, renewedAt: timestamp(now) };
+  const { tasks, ...claim } = own;
+  const renewedAt = timestamp(now);
+  const begun = { ...claim, attempts: own.attempts + 1, renewedAt };
+  if (forTasks) return { ...begun, tasks: true };
+  return tasks === true ? { ...begun, claimedAt: renewedAt } : begun;
 }
 
 /** How a status names a Cluster, and what it begins. */
@@ -119,7 +134,7 @@ export function whoBegins(
 /** Replaces a claim of the Cluster for another target. */
 function newClaim(
   { slots, now }: Round,
-  { metadata, stage, values, target }: Candidate & { readonly stage: CompiledStage },
+  { metadata, stage, values, target, forTasks }: Candidate & { readonly stage: CompiledStage },
 ): RolloutClaim | Refusal {
   const { uid } = metadata;
   slots.free(uid);
@@ -127,7 +142,8 @@ function newClaim(
   slots.take(uid, { stage, values });
   const at = timestamp(now);
   const who = whoBegins(metadata, { target, stage });
-  return { ...who, claimed: true, claimedAt: at, renewedAt: at, attempts: 1 };
+  const claimed = { ...who, claimed: true, claimedAt: at, renewedAt: at, attempts: 1 };
+  return forTasks === true ? { ...claimed, tasks: true } : claimed;
 }
 
 /** Why the Cluster may not begin, whatever slots are free. */

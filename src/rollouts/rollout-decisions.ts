@@ -117,9 +117,32 @@ export class Rollouts {
 
   /** The decision from memory after every policy: a hold costs no read. */
   ask(request: DecisionRequest, decision: Decision): Decision {
-    if (decision.holds || this.#entries.size === 0) return decision;
-    const hold = decision.basis && this.#holdFromMemory(request, decision.basis.world);
-    return hold === undefined ? decision : held(decision, hold);
+    if (isHeld(decision) || this.#entries.size === 0 || decision.basis === undefined) return decision;
+    const hold = this.#holdFromMemory(request, decision.basis.world);
+    if (hold !== undefined) return held(decision, hold);
+    // Tasks that a person lets run again need a slot again, although nothing is due.
+    const { cluster } = decision.basis.world;
+    const needsSlot = decision.holds && this.lacksSlot(cluster, request.call.hook);
+    return needsSlot ? { ...decision, tasksDue: true } : decision;
+  }
+
+  /** Whether a rollout that selects the Cluster has no slot for it, as memory knows. */
+  lacksSlot(
+    cluster: Cluster,
+    hook: HookName,
+    { overrides }: Pick<World, "overrides"> = this.#options.worldOf(cluster),
+  ): boolean {
+    const now = this.#options.now();
+    return this.#holding(hook, { cluster, overrides }, now).some(({ rollout, status }) => {
+      const member = memberOf(
+        rollout,
+        cluster,
+        this.#options.namespaces.get(cluster.metadata.namespace ?? ""),
+      );
+      if (member === undefined || member.marked) return false;
+      const target = targetOf(rollout.operation, cluster);
+      return ownClaim({ rollout, status, now }, { metadata: member.metadata, target }) === undefined;
+    });
   }
 
   /**
@@ -127,7 +150,7 @@ export class Rollouts {
    * release that has just taken them.
    */
   withoutSlot({ call }: DecisionRequest, decision: Decision): Decision {
-    if (decision.holds || decision.basis === undefined) return decision;
+    if (isHeld(decision) || decision.basis === undefined) return decision;
     const { world, since } = decision.basis;
     const { cluster, namespace } = world;
     const now = this.#options.now();
@@ -175,7 +198,7 @@ export class Rollouts {
     decision: Decision,
     snapshot: RolloutSnapshot | undefined,
   ): Promise<Confirmation> {
-    if (decision.holds || snapshot === undefined) return { ok: true, decision };
+    if (isHeld(decision) || snapshot === undefined) return { ok: true, decision };
     // What memory no longer has would hold nothing below: a policy may hold in its place.
     if (decision.basis === undefined || !snapshot.isInMemory())
       return { ok: false, reason: "RolloutNotInMemory" };
@@ -184,7 +207,8 @@ export class Rollouts {
     const now = this.#options.now();
     const wrongClock = clockProblem(api, now, snapshot.began);
     if (wrongClock !== undefined) return { ok: false, reason: wrongClock };
-    const situation = { world, call: request.call, now, since: since ?? now };
+    const forTasks = decision.holds;
+    const situation = { world, call: request.call, now, since: since ?? now, forTasks };
     try {
       return await confirmedWithin(budgetMs, async () => {
         const hold = await this.#take(situation, snapshot);
@@ -230,7 +254,7 @@ export class Rollouts {
   }
 
   /** `undefined`: the Cluster may begin. */
-  async #take(situation: LiveSituation, snapshot: RolloutSnapshot): Promise<Hold | undefined> {
+  async #take(situation: Claimed, snapshot: RolloutSnapshot): Promise<Hold | undefined> {
     const taken = new Map<string, RolloutClaim>();
     const { call, world, now } = situation;
     for (const entry of this.#holding(call.hook, world, now)) {
@@ -247,12 +271,12 @@ export class Rollouts {
 
   async #takeFrom(
     entry: RolloutEntry,
-    situation: LiveSituation,
+    situation: Claimed,
     snapshot: RolloutSnapshot,
   ): Promise<{ readonly hold?: Hold; readonly claim?: RolloutClaim | undefined }> {
     const { rollout, status } = entry;
     const { served } = this.#options;
-    const { call, now } = situation;
+    const { call, now, forTasks } = situation;
     const { cluster, namespace } = situation.world;
     const { metadata } = cluster;
     const target = targetOf(rollout.operation, cluster);
@@ -272,7 +296,7 @@ export class Rollouts {
     }
     const candidateOf = (current: CompiledRollout): Candidate | undefined => {
       const found = memberOf(current, cluster, namespace);
-      return found && { ...found, stage: found.stage, target };
+      return found && { ...found, stage: found.stage, target, forTasks };
     };
     const taken = await this.#claims.take(rollout.name, { candidateOf, snapshot, renews });
     if (taken.begins) return taken;
@@ -316,6 +340,11 @@ interface LiveSituation extends Situation {
   readonly since: Date;
 }
 
+interface Claimed extends LiveSituation {
+  /** Only tasks hold the Cluster, and need the slot first. */
+  readonly forTasks: boolean;
+}
+
 /** When the reads began, too: a window may have opened since, and what was read may have changed. */
 function closedSince(
   { rollout, status }: Pick<RolloutEntry, "rollout" | "status">,
@@ -333,10 +362,23 @@ function hasTurn(entry: RolloutEntry, uid: string): boolean {
   return entry.queue.mayBegin(uid);
 }
 
-function held(decision: Decision, hold: Hold): Decision {
+/** Whether something else than tasks holds it: a Cluster whose tasks are next needs its turn, too. */
+function isHeld({ holds, waitsForTasks }: Decision): boolean {
+  return holds && waitsForTasks !== true;
+}
+
+/** Tasks that begin last wait, too. */
+function held({ waitsForTasks: _waits, tasksDue, begins, ...decision }: Decision, hold: Hold): Decision {
   const { retryAfterSeconds, wanted: _, soaksUntil: _soak, ...rollout } = hold;
+  const tasks = decision.trace.flatMap(({ holds, rules }) =>
+    holds ? rules.flatMap((rule) => rule.tasks ?? []) : [],
+  );
+  const isDue = tasksDue === true && tasks.some((task) => task.state === "Due" && task.begins === "First");
+  const first = begins?.filter(({ task }) => task.begins === "First") ?? [];
   return {
     ...decision,
+    ...(isDue && { tasksDue }),
+    ...(first.length > 0 && { begins: first }),
     verdict: "Blocked",
     holds: true,
     retryAfterSeconds,

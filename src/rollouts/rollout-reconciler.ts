@@ -7,6 +7,7 @@ import { isDeepStrictEqual } from "node:util";
 import { entryOf } from "../lib/entry-of.ts";
 import { namespacedName } from "../lib/keys.ts";
 import type { HookRollout, HookRolloutStatus, RolloutClaim } from "../api/hook-policy.ts";
+import type { HookName } from "../api/runtime-hooks.ts";
 import { CONDITION, REASON } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
 import { isAtVersion, isCreationOver, isDeleted } from "../operations/shows.ts";
@@ -31,12 +32,23 @@ export interface RolloutReconcilerOptions extends Pick<
   /** Whether this replica writes the statuses of rollouts. */
   readonly leading: () => boolean;
   readonly loaded: () => boolean;
+  /** What the HookTasks say for which a Cluster has a slot. Absent: there are none. */
+  readonly tasks?: SlotTasks;
   /** This replica has stored `now` in place of `before`. */
   readonly onStored: (
     object: HookRollout,
     before: HookRolloutStatus | undefined,
     now: HookRolloutStatus,
   ) => void;
+}
+
+/** Open, or failed so that a person has to act, or when the last one ended; `undefined`: there is none. */
+export type SlotTaskState = "Open" | "Failed" | Date | undefined;
+
+export interface SlotTasks {
+  known(claim: RolloutClaim, hook: HookName): SlotTaskState;
+  /** By a consistent read; rejects when that is not possible. */
+  read(claim: RolloutClaim, hook: HookName): Promise<SlotTaskState>;
 }
 
 /** Longer than Cluster API takes to write the mark after a release. */
@@ -251,7 +263,9 @@ export class RolloutReconciler {
     return running.filter((claim) => {
       const since = entryOf(claimsSeen, claimKey(claim), nowMs);
       const cluster = clusters.get(namespacedName(claim));
-      return this.#hasEnded(entry, claim, cluster, nowMs() - since >= CLAIM_MS);
+      const isOld = nowMs() - since >= CLAIM_MS;
+      const tasks = claim.tasks === true ? this.#options.tasks?.known(claim, entry.hook) : undefined;
+      return this.#hasEnded(entry, claim, cluster, this.#isUnused(tasks, isOld));
     });
   }
 
@@ -266,11 +280,23 @@ export class RolloutReconciler {
           const cluster = await api.findCluster(claim.namespace, claim.name);
           const since = claimsSeen.get(claimKey(claim)) ?? nowMs();
           const isOld = nowMs() - since >= CLAIM_MS;
-          if (this.#hasEnded(entry, claim, cluster, isOld)) ended.add(claim.uid);
+          // After the rollout was read: whoever took the claim has stored it before its HookTasks.
+          const tasks = claim.tasks === true ? await this.#options.tasks?.read(claim, entry.hook) : undefined;
+          if (this.#hasEnded(entry, claim, cluster, this.#isUnused(tasks, isOld))) ended.add(claim.uid);
         }),
       );
     }
     return ended;
+  }
+
+  /**
+   * A slot is for tasks until they have ended, and then for the operation. If one has failed, another Cluster can use it
+   * until a person has acted.
+   */
+  #isUnused(tasks: SlotTaskState, isOld: boolean): boolean {
+    if (tasks === "Open") return false;
+    if (tasks === undefined || tasks === "Failed") return isOld || tasks === "Failed";
+    return isOld && this.#options.now().getTime() - tasks.getTime() >= CLAIM_MS;
   }
 
   /** A Cluster that has reached its version and failed is not in operation any more: its failure counts instead. */

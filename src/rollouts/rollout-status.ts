@@ -96,7 +96,7 @@ function runningNow(
     .filter(({ uid, claimed }) => claimed || isUnderWay(rollout, byUID.get(uid)))
     .map((claim) =>
       claim.markedAt === undefined && hasBegun(rollout, claim, byUID.get(claim.uid))
-        ? { ...claim, markedAt: timestamp(now) }
+        ? begun(claim, now)
         : claim,
     );
   const known = new Set([
@@ -107,6 +107,11 @@ function runningNow(
     .filter(({ member }) => member.marked && !known.has(member.metadata.uid))
     .map((state) => unclaimedSlot(rollout, state, now));
   return [...kept, ...unclaimed].slice(0, Math.max(MAX_RUNNING, kept.length));
+}
+
+/** Tasks come before the operation, so they do not keep its slot any more. */
+function begun({ tasks: _, ...claim }: RolloutClaim, now: Date): RolloutClaim {
+  return { ...claim, markedAt: timestamp(now) };
 }
 
 function isUnderWay({ operation }: CompiledRollout, state: MemberState | undefined): boolean {

@@ -117,12 +117,13 @@ export class Slots {
   }
 }
 
-/** Whether progressDeadline has passed: the Cluster has failed, and its slot is free. */
+/** Whether progressDeadline has passed: the Cluster has failed, and its slot is free. Tasks have deadlines of their own. */
 export function isOverdue(
   { progressDeadlineMs }: CompiledRollout,
-  { claimedAt }: Pick<RolloutClaim, "claimedAt">,
+  { claimedAt, tasks }: Pick<RolloutClaim, "claimedAt" | "tasks">,
   now: Date,
 ): boolean {
+  if (tasks === true) return false;
   const since = readTimestamp(claimedAt);
   return since !== undefined && now.getTime() - since.getTime() >= progressDeadlineMs;
 }

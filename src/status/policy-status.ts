@@ -274,8 +274,8 @@ function restrictive({ rules }: CompiledPolicy, now: Date): Finding {
   return { type, status: "True", reason: REASON.ActionRequired, message };
 }
 
-function opensByTime({ gates, deadline, problem }: CompiledRule, now: Date): boolean {
-  if (problem !== undefined) return false;
+function opensByTime({ gates, tasks, deadline, problem }: CompiledRule, now: Date): boolean {
+  if (problem !== undefined || tasks.length > 0) return false;
   if (deadline?.onExpiry === "Allow") return true;
   const openings = gates.map((gate) => gate.opensAt?.(now));
   return openings.every((at) => at !== undefined && at !== "Never");

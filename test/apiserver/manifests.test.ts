@@ -54,7 +54,7 @@ for (const flag of ["-f", "-k"]) {
         .split("\n")
         .map((line) => line.replace(/ .*/, ""))
         .toSorted(),
-      ["clusterhookpolicies", "hookoverrides", "hookpolicies", "hookrollouts"].map(
+      ["clusterhookpolicies", "hookoverrides", "hookpolicies", "hookrollouts", "hooktasks"].map(
         (plural) => `customresourcedefinition.apiextensions.k8s.io/${plural}.hookpolicy.dev`,
       ),
     );
@@ -86,6 +86,7 @@ test("every object is accepted, without unknown fields or warnings", async () =>
     "ClusterRoleBinding",
     "ClusterRoleBinding",
     "ClusterRoleBinding",
+    "CustomResourceDefinition",
     "CustomResourceDefinition",
     "CustomResourceDefinition",
     "CustomResourceDefinition",

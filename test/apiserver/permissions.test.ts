@@ -30,6 +30,7 @@ import { askAdmission } from "./admission-call.ts";
 import { AuditLog, type Grant, grantsTo, isAbout, rowsOf, setGranted, titleOf } from "./grants.ts";
 import { extensionConfigCrd, kustomize, ROOT } from "../install/tools.ts";
 import { beginUpgrade, Lab } from "./operator-lab.ts";
+import { clusterWithTask, HOOK, orphanedTask } from "./task-grants.ts";
 
 const ACCOUNT = "hookpolicy";
 const TEAM = "team-a";
@@ -236,6 +237,13 @@ const unwritten = (does: () => Promise<unknown>): Case => ({
   shows: reconcileFails,
 });
 
+const carriedOut: Case = {
+  when: "run",
+  does: async () => await orphanedTask(lab.cp, TEAM, nextName(), false),
+  sees: "hookpolicy_reconcile_errors_total, and tasks that do not begin",
+  shows: reconcileFails,
+};
+
 const confirms: Case = {
   when: "run",
   does: async () => await lab.ask("BeforeClusterUpgrade", TEAM, "free"),
@@ -305,6 +313,30 @@ const NEEDED: Readonly<Record<string, Case>> = {
       return metadata.finalizers?.includes(FINALIZER) !== true && (await reconcileFails(operator));
     },
   },
+  "get hooktasks.hookpolicy.dev": carriedOut,
+  "list hooktasks.hookpolicy.dev": {
+    when: "start",
+    together: "list",
+    sees: "a log line “HookTasks cannot be read”, and every Cluster that a rule with tasks matches is held",
+    shows: logs(/HookTasks cannot be read/),
+  },
+  "watch hooktasks.hookpolicy.dev": follows("hooktasks"),
+  "create hooktasks.hookpolicy.dev": {
+    when: "run",
+    does: async () => {
+      const name = nextName();
+      await clusterWithTask(lab.cp, TEAM, name);
+      await lab.ask(HOOK, TEAM, name);
+    },
+    sees: "an Event TaskNotBegun about the Cluster, which is held",
+    shows: logs(/its HookTask cannot be stored: .*forbidden/),
+  },
+  "delete hooktasks.hookpolicy.dev": {
+    ...carriedOut,
+    does: async () => await orphanedTask(lab.cp, TEAM, nextName(), true),
+    sees: "hookpolicy_reconcile_errors_total, and HookTasks that stay for good",
+  },
+  "update hooktasks.hookpolicy.dev/status": carriedOut,
   ...Object.fromEntries(TO_CONFIRM.map((permission) => [permission, confirms])),
   "list clusters.cluster.x-k8s.io": loads("clusters.cluster.x-k8s.io"),
   "watch clusters.cluster.x-k8s.io": follows("clusters"),

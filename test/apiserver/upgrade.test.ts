@@ -204,12 +204,13 @@ function later(crd: KubeObject): KubeObject {
     add(spec, "clusterRef.generation", { type: "integer" });
     return copy;
   }
-  if (crd["spec"].names.kind === "HookRollout") return copy;
+  if (["HookRollout", "HookTask"].includes(crd["spec"].names.kind)) return copy;
   add(spec, "paused", { type: "boolean" });
   add(spec, "clusterSelector.names", { type: "array", items: { type: "string" } });
   add(spec, "rules[].unless", { type: "string" });
   add(spec, "rules[].until[].quorum", { type: "object", properties: { atLeast: { type: "integer" } } });
   add(spec, "rules[].until[].annotation.matches", { type: "string" });
+  add(spec, "rules[].tasks[].inside", { type: "string" });
   allowMore("mode", "Warn");
   allowMore("rules[].hooks[]", "BeforeClusterMove");
   allowMore("rules[].until[].annotation.valueFrom", "ClusterGeneration");
@@ -234,6 +235,7 @@ describe("an operator that is older than the CRDs", () => {
 
   const met = approvalRule(HOOK);
   const annotation = { key: "hooks.example.com/approved" };
+  const noTask = { name: "a", when: "false", create: { apiVersion: "batch/v1", kind: "Job" } };
   const gated = (gate: object): object => ({ rules: [{ ...met, until: [{ name: "approved", ...gate }] }] });
 
   /** Every Cluster has what the rule waits for, so that what is left out lets it go. */
@@ -246,6 +248,7 @@ describe("an operator that is older than the CRDs", () => {
     "a hook beside one that it knows": { rules: [{ ...met, hooks: [HOOK, "BeforeClusterMove"] }] },
     "a field of the spec": { paused: false, rules: [met] },
     "a mode": { mode: "Warn", rules: [met] },
+    "a field of a task": { rules: [{ ...met, tasks: [{ ...noTask, inside: "Cluster" }] }] },
     "a field of the selector": { clusterSelector: { names: ["other"] }, rules: [met] },
   };
 
@@ -265,7 +268,11 @@ describe("an operator that is older than the CRDs", () => {
         const ref: Ref =
           kind === "HookPolicy" ? policyRef(namespace, "newer") : clusterPolicyRef(`newer-${made}`);
         const here = { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": namespace } } };
-        await storePolicy(cp, ref, kind === "HookPolicy" ? spec : { ...here, ...spec });
+        const own = { serviceAccountName: "worker", ...spec };
+        const serviceAccount = { namespace, name: "worker" };
+        // Ignore is for what is wrong, not for what may be meant to hold.
+        const fleet = { ...here, failurePolicy: "Ignore", serviceAccount, ...spec };
+        await storePolicy(cp, ref, kind === "HookPolicy" ? own : fleet);
         const { message } = await conditionIs(cp, ref, "Stalled", "InvalidSpec");
         assert.match(message, /^spec\./);
         const answer = await lab.ask(HOOK, namespace, cluster);

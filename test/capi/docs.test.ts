@@ -15,7 +15,7 @@ import { blocksOf, commandsOf, ROOT, spansOf } from "./pages.ts";
 /**
  * What is typed there is typed by test/unit/cli-docs.test.ts, by break-glass.test.ts, certificates.test.ts,
  * uninstall.test.ts and install/docs.test.ts beside this, by test/monitoring, and by
- * cluster-admission.test.ts and test/apiserver/ui.test.ts.
+ * cluster-admission.test.ts, test/apiserver/ui.test.ts and test/apiserver/cli-tasks.test.ts.
  */
 const PAGES_OF_OTHERS = [
   "docs/admission.md",
@@ -31,6 +31,7 @@ const PAGES_OF_OTHERS = [
   "docs/upgrade.md",
   "docs/permissions.md",
   "docs/metrics.md",
+  "docs/tasks.md",
 ];
 const PAGES = ["README.md", ...readdirSync(join(ROOT, "docs")).map((name) => `docs/${name}`)].filter(
   (name) => name.endsWith(".md") && !PAGES_OF_OTHERS.includes(name),

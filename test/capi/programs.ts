@@ -11,8 +11,17 @@ export async function pathOfPrograms(cp: ControlPlane): Promise<string> {
   return [...(await programFolders(cp)), process.env["PATH"]].join(":");
 }
 
+/** By control plane: a program that is written anew cannot be started at that moment. */
+const written = new WeakMap<ControlPlane, Promise<readonly string[]>>();
+
 /** Of hookpolicy, and of kubectl where it is not the machine's own. */
 export async function programFolders(cp: ControlPlane): Promise<readonly string[]> {
+  const folders = written.get(cp) ?? writePrograms(cp);
+  written.set(cp, folders);
+  return await folders;
+}
+
+async function writePrograms(cp: ControlPlane): Promise<readonly string[]> {
   const folder = join(cp.folder, "bin");
   await mkdir(folder, { recursive: true });
   const program = join(folder, "hookpolicy");

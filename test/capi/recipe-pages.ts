@@ -41,6 +41,11 @@ export const ADMISSION_PAGES: readonly string[] = PAGES.filter((page) =>
   blocksOf(page).some(({ text }) => /^ +admission: (?:Warn|Deny)$/m.test(text)),
 );
 
+/** Pages whose policies have tasks: test/capi/task-recipes.test.ts reads them. */
+export const TASK_PAGES: readonly string[] = PAGES.filter((page) =>
+  blocksOf(page).some(({ text }) => /^ +tasks:\n +- name:/m.test(text) && !text.includes("HookPolicyTest")),
+);
+
 /** What a `sh` block has a reader type: a line each, but a here-document is part of its command. */
 export function commandsOf(page: string): string[] {
   return blocksOf(page)

@@ -25,7 +25,7 @@ import {
   startRecipeFleet,
   untyped,
 } from "./recipe-fleet.ts";
-import { ADMISSION_PAGES, PAGES, ROLLOUT_PAGES, ROOT } from "./recipe-pages.ts";
+import { ADMISSION_PAGES, PAGES, ROLLOUT_PAGES, ROOT, TASK_PAGES } from "./recipe-pages.ts";
 import { approvedByTwo } from "./two-people.ts";
 import { nextFlip, wallClock } from "./wall-clock.ts";
 
@@ -430,7 +430,7 @@ describe("the recipe at admission", () => {
 });
 
 test("every command of the recipes was typed", () => {
-  const others = [...ROLLOUT_PAGES, ...ADMISSION_PAGES];
+  const others = [...ROLLOUT_PAGES, ...ADMISSION_PAGES, ...TASK_PAGES];
   for (const page of PAGES.filter((name) => !others.includes(name)))
     assert.deepEqual(untyped(page), [], page);
 });

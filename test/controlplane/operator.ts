@@ -22,7 +22,7 @@ export const NAMESPACE = "hookpolicy-system";
 /** The name of the shipped Service, which the serving certificate has to be for. */
 export const SERVICE_HOST = `hookpolicy-webhook-service.${NAMESPACE}.svc`;
 
-export const CRDS = ["hookpolicies", "clusterhookpolicies", "hookoverrides", "hookrollouts"].map(
+export const CRDS = ["hookpolicies", "clusterhookpolicies", "hookoverrides", "hookrollouts", "hooktasks"].map(
   (plural) => `${plural}.hookpolicy.dev`,
 );
 

@@ -125,6 +125,39 @@ const ROLLOUTS = ["upgrades", "again"].map((name) =>
     },
   ),
 );
+/** What people read of one that failed. */
+const TASKS = ["backup", WORST].map((name) =>
+  object(
+    "hookpolicy.dev/v1alpha1",
+    "HookTask",
+    { namespace: "team-a", name, creationTimestamp: AT },
+    {
+      spec: {
+        policyRef: { kind: "HookPolicy", namespace: WORST, name: WORST, uid: "u" },
+        clusterRef: { namespace: WORST, name: WORST, uid: "u" },
+        rule: WORST,
+        task: WORST,
+        hook: WORST,
+        version: WORST,
+        run: 1,
+        actionHash: WORST,
+        serviceAccountName: WORST,
+        action: { create: { apiVersion: "batch/v1", kind: "Job", metadata: { [WORST]: WORST } } },
+        timeout: "1h",
+        retries: 0,
+      },
+      status: {
+        phase: "Failed",
+        object: WORST,
+        message: WORST,
+        attempts: [
+          { namespace: WORST, name: WORST, uid: "u", startedAt: AT, endedAt: AT, message: WORST },
+          { namespace: WORST, name: WORST, uid: "u", startedAt: WORST, outcome: WORST, message: WORST },
+        ],
+      },
+    },
+  ),
+);
 const CLUSTERS = [cluster("prod-1", "v1.35.0"), cluster(WORST, WORST)];
 const NAMESPACES = ["team-a", WORST].map((name) => object("v1", "Namespace", { name, labels: LABELS }));
 
@@ -180,6 +213,7 @@ const LISTS: Readonly<Record<string, readonly object[]>> = {
   clusterhookpolicies: [],
   hookoverrides: [OVERRIDE],
   hookrollouts: ROLLOUTS,
+  hooktasks: TASKS,
   namespaces: NAMESPACES,
   deployments: ["hookpolicy", WORST].map((name) =>
     object("apps/v1", "Deployment", { namespace: "hookpolicy-system", name, labels: FOUND }, deployment()),

@@ -83,6 +83,14 @@ const CALLS: Readonly<Record<string, Calls>> = {
       ["resume", "upgrades", "--yes"],
     ],
   },
+  task: {
+    cluster: [
+      ["list", "-A"],
+      ["show", "team-a/backup"],
+      ["retry", "team-a/backup"],
+      ["show", HOSTILE],
+    ],
+  },
   simulate: {
     files: [
       ["--against", "fleet", "-f", "new", ...AT],

@@ -10,10 +10,11 @@ import { runSuite } from "../../src/cli/suite/run-suite.ts";
 import { isSuite, loadSuite } from "../../src/cli/suite/suite.ts";
 import { blocksOf, PAGES, RECIPES, suiteOf, textOf } from "../capi/recipe-pages.ts";
 
+const SUITE = "kind: HookPolicyTest";
 const pages = PAGES.filter((page) => suiteOf(page) !== undefined);
 
-test("sixteen recipes have a suite, and each links to its own", () => {
-  assert.equal(pages.length, 16);
+test("twenty-two recipes have a suite, and each links to its own", () => {
+  assert.equal(pages.length, 22);
   assert.equal(readdirSync(join(RECIPES, "suites")).length, pages.length);
   for (const page of PAGES) {
     const linked = [...textOf(page).matchAll(/\[Its suite\]\(([^)]+)\)/g)].map(([, target]) => target);
@@ -45,6 +46,16 @@ for (const page of pages) {
     });
   });
 }
+
+test("the suite of docs/tasks.md passes", async (t) => {
+  const blocks = [...textOf("../tasks.md").matchAll(/^( *)```yaml\n(.*?)^\1```$/gms)].map(
+    ([, indent = "", text = ""]) => text.replaceAll(new RegExp(`^${indent}`, "gm"), ""),
+  );
+  const [policy = "", suite = ""] = [false, true].map((is) =>
+    blocks.find((text) => text.includes(SUITE) === is),
+  );
+  await check(t, { "policy.yaml": policy, "suite.yaml": suite });
+});
 
 const ROLLOUTS = blocksOf("../rollouts.md")
   .map(({ text }) => text)

@@ -93,10 +93,11 @@ async function resourcesOf(
   signal: AbortSignal,
 ): Promise<readonly Resource[]> {
   const { clusterResource } = await import("../fleet/live-objects.ts");
-  const { NAMESPACES, POLICY_RESOURCES, ROLLOUTS } = await import("../../kube/resources.ts");
+  const { HOOK_TASKS, NAMESPACES, POLICY_RESOURCES, ROLLOUTS } = await import("../../kube/resources.ts");
   if (kind === "cluster") return [await clusterResource(client, signal)];
   if (kind === "namespace") return [NAMESPACES];
   if (kind === "rollout") return [ROLLOUTS];
+  if (kind === "task") return [HOOK_TASKS];
   const policies = Object.values(POLICY_RESOURCES);
   return kind === "policyref" ? [...policies, ROLLOUTS] : policies;
 }

@@ -4,7 +4,7 @@ import { type Argument, type Command, Option } from "commander";
 import { HOOK_NAMES } from "../../api/runtime-hooks.ts";
 
 /** Kinds of names that only the API server knows. */
-export const LIVE = ["cluster", "policy", "policyref", "namespace", "rollout"] as const;
+export const LIVE = ["cluster", "policy", "policyref", "namespace", "rollout", "task"] as const;
 export type Live = (typeof LIVE)[number];
 
 /** The possible values at a position: one of some words, a file, "live" or a file, a name, free text; absent: none. */
@@ -47,6 +47,7 @@ export function valuesOf({ long, argChoices, required, optional, flags }: Option
   if (long === "--hook") return HOOK_NAMES;
   if (long === "--namespace") return "namespace";
   if (long === "--policy") return "policyref"; // KIND/NAME, of those that can apply to the Cluster
+  if (long === "--for-cluster") return "cluster";
   if (long === "--against") return "fleet";
   return /<(?:path|file|dir|folder)>/.test(flags) ? "file" : "text";
 }

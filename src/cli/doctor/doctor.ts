@@ -75,6 +75,8 @@ export interface Evidence {
   readonly clusters: Read<readonly RawObject[]>;
   readonly namespaces: Read<readonly RawObject[]>;
   readonly grants: readonly Grant[];
+  /** As which the tasks of policies act. */
+  readonly taskAccounts: readonly TaskAccount[];
   /** Whether the operator lacks the right to see that control planes and infrastructures are being deleted. */
   readonly ownedUnseen: boolean;
 }
@@ -84,6 +86,27 @@ export interface Grant {
   /** "backups.velero.io". */
   readonly resource: string;
   /** The verbs that it lacks. */
+  readonly missing: Read<readonly string[]>;
+}
+
+export interface TaskAccount {
+  readonly namespace: string;
+  readonly name: string;
+  /** Whose tasks act as it. */
+  readonly policies: readonly string[];
+  readonly exists: Read<boolean>;
+  /** Whether the operator may impersonate it. */
+  readonly optedIn: Read<boolean>;
+  readonly rights: readonly TaskRight[];
+}
+
+/** The rights of a ServiceAccount that its tasks need. */
+export interface TaskRight {
+  /** "jobs.batch" */
+  readonly resource: string;
+  readonly verbs: readonly string[];
+  /** `undefined`: an expression says where; then `missing` is about all namespaces. */
+  readonly namespace: string | undefined;
   readonly missing: Read<readonly string[]>;
 }
 

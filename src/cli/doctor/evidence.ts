@@ -1,6 +1,5 @@
 /** Reads the evidence of `hookpolicy doctor` once. Nothing is written: the only creation is a dry run. */
 
-import { messageOf } from "../../lib/thrown.ts";
 import { fieldsOf, textOf } from "../../lib/fields.ts";
 import { GROUP } from "../../api/hook-policy.ts";
 import { CLUSTER_API_GROUP } from "../../api/meta.ts";
@@ -10,6 +9,8 @@ import type { Evidence, Grant, Read, Settings } from "./doctor.ts";
 import { serviceOf } from "./check-admission.ts";
 import { FOREGROUND_POLICY } from "./check-foreground.ts";
 import { operators } from "./check-install.ts";
+import { read } from "./read.ts";
+import { readTaskAccounts } from "./task-evidence.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import {
   ADMISSION_BINDINGS,
@@ -17,6 +18,7 @@ import {
   DEFINITIONS,
   DEPLOYMENTS,
   ENDPOINT_SLICES,
+  HOOK_TASKS,
   MUTATING_WEBHOOKS,
   SECRETS,
   SUBJECT_REVIEWS,
@@ -29,7 +31,6 @@ import {
 import type { KubeClient } from "../../kube/kube-client.ts";
 import { isAllowed } from "../../kube/access-review.ts";
 import { discoverResource } from "../../kube/api-discovery.ts";
-import { isForbidden, isNotFound, isUnreachable } from "../../kube/kube-error.ts";
 import {
   apiResource,
   type KubeObject,
@@ -84,6 +85,7 @@ export async function gather(client: KubeClient, settings: Settings): Promise<Ev
     ...second,
     clusterEndpoints: await readEndpoints(client, second.clusterWebhook),
     grants: await readGrants(client, kindsIn(first, settings), first),
+    taskAccounts: await readTaskAccounts(client, first.policies, accountIn(first)),
     ownedUnseen: await isOwnedUnseen(client, first),
   };
 }
@@ -97,17 +99,6 @@ async function allOf<T extends object>(work: {
 }
 
 const raw = (object: KubeObject): RawObject => ({ ...object });
-
-/** An unreachable API server ends the check. */
-async function read<T>(work: Promise<T>): Promise<Read<T>> {
-  try {
-    return { ok: true, value: await work };
-  } catch (error) {
-    if (isUnreachable(error)) throw error;
-    const why = isNotFound(error) ? "NotFound" : isForbidden(error) ? "Forbidden" : "Failed";
-    return { ok: false, why, message: messageOf(error) };
-  }
-}
 
 async function listRegistrations(client: KubeClient): Promise<Registration[]> {
   return (await listTyped(client, await extensionConfigs(client))).map(viewRegistration);
@@ -133,7 +124,7 @@ async function readEndpoints(
 }
 
 async function readDefinitions(client: KubeClient): Promise<Evidence["definitions"]> {
-  const kinds = [...Object.values(POLICY_RESOURCES), OVERRIDES, ROLLOUTS];
+  const kinds = [...Object.values(POLICY_RESOURCES), OVERRIDES, ROLLOUTS, HOOK_TASKS];
   const entries = kinds.map(async ({ kind, plural }) => {
     const found = await read(client.get(DEFINITIONS, { name: `${plural}.${GROUP}` }).then(raw));
     return [kind, found] as const;

@@ -17,6 +17,7 @@ import { admission } from "./check-admission.ts";
 import * as bypasses from "./check-bypasses.ts";
 import { foreground } from "./check-foreground.ts";
 import { references } from "./check-references.ts";
+import { tasks } from "./check-tasks.ts";
 import * as certificate from "./check-certificate.ts";
 import * as coverage from "./check-coverage.ts";
 import * as policies from "./check-policies.ts";
@@ -55,6 +56,7 @@ const CHECKS: Readonly<Record<string, Examine>> = {
   rollouts: (evidence, _, surveyed) => rollout.rollouts(evidence, surveyed),
   "rollout Clusters": (evidence, _, surveyed) => rollout.rolloutClusters(evidence, surveyed),
   grants: coverage.grants,
+  tasks,
 };
 
 export function examine(evidence: Evidence, settings: Settings): Check[] {

@@ -2,9 +2,11 @@
 
 import { afterWords, type GateTrace } from "../../policy/decision.ts";
 import { timestamp } from "../../policy/instant.ts";
+import type { TaskTrace } from "../../policy/tasks/task-trace.ts";
 import type * as wire from "../../page/wire.ts";
 import type { ExplainedOperation, Explanation } from "./explanation.ts";
 import type { ExplainedPolicy, ExplainedRule } from "./policy-explanation.ts";
+import { commandsOf } from "./task-branch.ts";
 import type { Release } from "./way-out.ts";
 
 export function explanationJson({ at, operations, ...rest }: Explanation): wire.ExplainReport {
@@ -45,7 +47,7 @@ function policyJson(explained: ExplainedPolicy): wire.ExplainedPolicy {
 
 function ruleJson(explained: ExplainedRule): wire.ExplainedRule {
   const { timers: _, changesAt: _edge, deadlineAt, gates, release, isSinceKnown, ...shown } = explained;
-  const { deadlineMs: _deadline, admission, said, message, ...rest } = shown;
+  const { deadlineMs: _deadline, admission, said, message, tasks, ...rest } = shown;
   return {
     ...rest,
     message: message === "" ? "" : afterWords({ ...(said !== undefined && { said }) }, message),
@@ -53,6 +55,16 @@ function ruleJson(explained: ExplainedRule): wire.ExplainedRule {
     ...(deadlineAt !== undefined && isSinceKnown && { deadlineAt: timestamp(deadlineAt) }),
     ...releaseJson(release),
     gates: gates.map(gateJson),
+    ...(tasks !== undefined && { tasks: tasks.map(taskJson) }),
+  };
+}
+
+function taskJson(task: TaskTrace): wire.ExplainedTask {
+  const { changesAt, run: _, ...rest } = task;
+  return {
+    ...rest,
+    commands: commandsOf(task),
+    ...(changesAt !== undefined && { validUntil: timestamp(changesAt) }),
   };
 }
 

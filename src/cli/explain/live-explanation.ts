@@ -55,12 +55,18 @@ function silenceNote(
   return `${signOfLife(silent, now)}; while none runs, Cluster API's calls fail, and the Cluster stays as it is; below is what the policies would answer; see 'hookpolicy doctor'`;
 }
 
+const WHAT: Readonly<Partial<Record<Unread["what"], string>>> = {
+  HookTasks: "what tasks have done is unknown here, and rules with tasks are not evaluable",
+};
+
 function unreadNote({ what, verb }: Unread): ExplainOptions["unread"][number] {
   const policies = ["HookPolicies", "ClusterHookPolicies", "HookRollouts"].includes(what);
-  const may = policies
-    ? "one of them can hold the Cluster"
-    : what === "HookOverrides"
-      ? "one of them can release the Cluster"
-      : "what depends on it is not evaluable here, though it can be for the operator";
+  const may =
+    WHAT[what] ??
+    (policies
+      ? "one of them can hold the Cluster"
+      : what === "HookOverrides"
+        ? "one of them can release the Cluster"
+        : "what depends on it is not evaluable here, though it can be for the operator");
   return { text: `you may not ${verb}: ${may}`, policies };
 }

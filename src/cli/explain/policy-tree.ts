@@ -12,6 +12,7 @@ import type { Colour } from "../terminal/colour.ts";
 import type { Branch, Detail } from "../terminal/tree.ts";
 import type { ExplainedPolicy, ExplainedRule } from "./policy-explanation.ts";
 import type { StatusComparison } from "./stored-status.ts";
+import { openTask, taskBranch } from "./task-branch.ts";
 import type { Release } from "./way-out.ts";
 
 interface TreeOptions extends Pick<CommandWords, "connection"> {
@@ -78,11 +79,22 @@ function statusDetails(status: StatusComparison | undefined, colour: Colour): De
 
 function ruleBranch(explained: ExplainedRule, options: TreeOptions & { readonly isLifted: boolean }): Branch {
   const { isLifted, isRequest } = options;
-  const { rule, verdict, holds, reason, condition, gates, message, release, admission } = explained;
+  const {
+    rule,
+    verdict,
+    holds,
+    reason,
+    condition,
+    gates,
+    tasks = [],
+    message,
+    release,
+    admission,
+  } = explained;
   const { deadlineAt, deadlineReleases, isSinceKnown, deadlineMs = 0 } = explained;
   const why = condition === undefined ? reason : `match condition ${condition} is false`;
   const details: Detail[] = [
-    ...(gates.length === 0 && message !== "" ? [{ label: "because", text: message }] : []),
+    ...(gates.length + tasks.length === 0 && message !== "" ? [{ label: "because", text: message }] : []),
     ...(holds && !isLifted
       ? [{ label: isRequest ? "passes" : "released", text: byTime(release, [explained]) }]
       : []),
@@ -93,7 +105,10 @@ function ruleBranch(explained: ExplainedRule, options: TreeOptions & { readonly 
   return {
     text: `${ruleName(rule)}: ${painted(verdict, options.colour)} (${why})${isRequest ? `, admission ${admission}` : ""}`,
     details,
-    branches: gates.map((gate) => gateBranch(gate, options)),
+    branches: [
+      ...gates.map((gate) => gateBranch(gate, options)),
+      ...tasks.map((task) => taskBranch(task, options)),
+    ],
   };
 }
 
@@ -167,9 +182,23 @@ export function byTime(release: Release, rules: readonly ExplainedRule[]): strin
     return `at an unknown time: ${isCounted ? "no status shows when the deadline began" : "an expression looks at the clock, or the next opening of a window is not known"}`;
   }
   if (release === undefined && lackNamespace(rules)) return "unknown without the Cluster's Namespace";
-  return release === undefined
-    ? "only after a user has acted"
-    : `at ${timestamp(release)}, if nothing else changes`;
+  const tasks = tasksText(rules);
+  if (release === undefined) return tasks ?? "only after a user has acted";
+  return tasks === undefined
+    ? `at ${timestamp(release)}, if nothing else changes`
+    : `${tasks}, at ${timestamp(release)} at the earliest`;
+}
+
+/** That rules wait for tasks which end by themselves; `undefined`: for none, or a user has to act, too. */
+function tasksText(rules: readonly ExplainedRule[]): string | undefined {
+  const held = rules.filter(({ holds }) => holds);
+  const waits = held.map((rule) => openTask(rule)?.state);
+  if (waits.every((state) => state === undefined)) return undefined;
+  const isOpen = held.some(({ gates }) =>
+    gates.some(({ holds, changesAt }) => holds !== true && changesAt === undefined),
+  );
+  const isStuck = waits.some((state) => state === "Failed" || state === "NotEvaluable");
+  return isOpen || isStuck ? undefined : "when its tasks are done";
 }
 
 export function painted(verdict: Verdict | Admitted["verdict"] | "Skipped", colour: Colour): string {

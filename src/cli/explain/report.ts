@@ -158,7 +158,7 @@ function stepDetails({ steps }: ExplainedOperation, options: TextOptions): Detai
 
 function deedOf(step: Step, and: string, options: TextOptions): Detail[] {
   const [first, ...others] = step.commands;
-  const place = `${policyName(step.policy)}, ${ruleName(step.rule)}${step.gate === undefined ? "" : `, gate ${step.gate}`}`;
+  const place = `${policyName(step.policy)}, ${ruleName(step.rule)}${partOf(step)}`;
   const what = {
     label: first === undefined ? `${and}${step.evaluable ? "wait for" : "because"}` : "for",
     text: `${step.wanted} (${place})`,
@@ -175,6 +175,11 @@ function deedOf(step: Step, and: string, options: TextOptions): Detail[] {
     what,
     ...look,
   ];
+}
+
+function partOf({ gate, task }: Step): string {
+  if (task !== undefined) return `, task ${task}`;
+  return gate === undefined ? "" : `, gate ${gate}`;
 }
 
 /** The waits that start only after all these steps. */

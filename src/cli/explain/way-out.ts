@@ -13,7 +13,9 @@ import {
 } from "../../policy/decision.ts";
 import { type CompiledPolicy, inParentheses, wantedInMessage } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
+import { NO_COMPILED_TASKS } from "../../policy/tasks/compiled-task.ts";
 import { type Situation, timerKey } from "../../policy/world.ts";
+import { commandsOf as taskCommands, openTask, wantedOfTask } from "./task-branch.ts";
 
 /** The earliest release by time alone. Absent: never, or the operation proceeds anyway. */
 export type Release = Date | "Unknown" | undefined;
@@ -22,6 +24,8 @@ export interface Step {
   readonly policy: PolicyTrace["policy"];
   readonly rule: string;
   readonly gate?: string;
+  /** The task that the rule waits for. */
+  readonly task?: string;
   /** The condition that the gate waits for; for a gate that is not evaluable, the reason. */
   readonly wanted: string;
   readonly evaluable: boolean;
@@ -73,13 +77,14 @@ function laterSteps(decision: Decision, situation: ExplainedSituation): Step[] {
 
 /** With waits that have not started, which are told as such. */
 function openKeys({ trace }: Decision): string[] {
-  return heldRules(trace).flatMap(({ policy, rule: { rule, gates } }) =>
-    gates.filter((gate) => gate.holds !== true).map(({ gate }) => gateKey({ policy, rule, gate })),
-  );
+  return heldRules(trace).flatMap(({ policy, rule: { rule, gates, tasks = [] } }) => [
+    ...gates.filter((gate) => gate.holds !== true).map(({ gate }) => gateKey({ policy, rule, gate })),
+    ...tasks.map(({ task }) => gateKey({ policy, rule, task })),
+  ]);
 }
 
-function gateKey({ policy, rule, gate }: Pick<Step, "policy" | "rule" | "gate">): string {
-  return JSON.stringify([policyName(policy), rule, gate]);
+function gateKey({ policy, rule, gate, task }: Pick<Step, "policy" | "rule" | "gate" | "task">): string {
+  return JSON.stringify([policyName(policy), rule, gate, task]);
 }
 
 /** Whether the start of the block is known: the rule's deadline counts from there. */
@@ -97,7 +102,7 @@ export function releaseOf(
   situation: ExplainedSituation,
 ): Release {
   const { world, call, now } = situation;
-  const release = forecast(policies, world, call, now);
+  const release = forecast(policies.map(withoutTasks), world, call, now);
   const isCounted = trace.some(({ rules }, index) => {
     const policy = policies[index];
     return rules.some(
@@ -108,12 +113,18 @@ export function releaseOf(
         !isSinceKnown(policy, rule, situation),
     );
   });
-  if (release !== undefined) return isCounted ? "Unknown" : release;
+  if (release !== undefined) return isCounted ? "Unknown" : release > now ? release : undefined;
   const open = trace
     .filter(({ holds }) => holds)
     .flatMap(({ rules }) => rules.filter(({ holds }) => holds))
     .flatMap(({ gates }) => gates.filter(({ holds }) => holds !== true));
   return open.length > 0 && open.every(({ changesAt }) => changesAt !== undefined) ? "Unknown" : undefined;
+}
+
+/** How long tasks take is not known: the release is the one that they can delay. */
+function withoutTasks(policy: CompiledPolicy): CompiledPolicy {
+  if (policy.rules.every(({ tasks }) => tasks.length === 0)) return policy;
+  return { ...policy, rules: policy.rules.map((rule) => ({ ...rule, tasks: NO_COMPILED_TASKS })) };
 }
 
 /** Blocked rules come first, because a user can act on them, unlike on rules that are not evaluable. */
@@ -136,10 +147,29 @@ function stepsOfRule(
   const message = compiled?.rules.find(({ name }) => name === rule.rule)?.message;
   const rest = { policy, rule: rule.rule, ...(message !== undefined && { message }) };
   const open = openGates(rule).toSorted((a, b) => Number(b.holds === false) - Number(a.holds === false));
+  const task = openTask(rule);
+  // While gates wait, a task that begins last waits for them.
+  if (task !== undefined && (open.length === 0 || task.state !== "Waiting")) {
+    const [show, ...commands] = taskCommands(task);
+    const step: Step = {
+      ...rest,
+      task: task.task,
+      wanted: wantedOfTask(task),
+      evaluable: task.state !== "NotEvaluable",
+      commands,
+      look: show === undefined ? [] : [show],
+      release: undefined,
+    };
+    return [...open.map((gate) => stepOfGate(gate, rest)), step];
+  }
   if (open.length === 0) {
     return [{ ...rest, wanted: rule.message, evaluable: false, commands: [], look: [], release: undefined }];
   }
-  return open.map((gate) => ({
+  return open.map((gate) => stepOfGate(gate, rest));
+}
+
+function stepOfGate(gate: GateTrace, rest: Pick<Step, "policy" | "rule" | "message">): Step {
+  return {
     ...rest,
     gate: gate.gate,
     wanted: gate.holds === undefined && commandsOf(gate).length === 0 ? gate.observed : wantedOf(gate),
@@ -147,7 +177,7 @@ function stepsOfRule(
     commands: commandsOf(gate),
     look: [gate, ...(gate.members ?? [])].flatMap(({ look = [] }) => look),
     release: gate.isSearchEnd === true ? "Unknown" : gate.changesAt,
-  }));
+  };
 }
 
 /** Leaves out the commands, which are printed beside the text. */

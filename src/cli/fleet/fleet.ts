@@ -29,6 +29,7 @@ import {
 } from "../../policy/objects.ts";
 import { compileOverride, type Override } from "../../policy/override.ts";
 import type { CompiledPolicy, ObjectQuery } from "../../policy/policy.ts";
+import type { TaskReader } from "../../policy/tasks/task-record.ts";
 import type { World } from "../../policy/world.ts";
 import { keepPolicies, type Memory, putPolicy, type Surroundings, worldOf } from "../../memory/memory.ts";
 import { OverrideSet } from "../../memory/override-set.ts";
@@ -51,6 +52,7 @@ import {
 import { itemKind } from "../files/parsed.ts";
 import type { Reader } from "../../policy/mark-readers.ts";
 import { rolloutOperations } from "./rollout-operations.ts";
+import { taskReader } from "./task-reader.ts";
 import { lookup } from "../../policy/selector.ts";
 import { memberOf } from "../../rollouts/member.ts";
 import { type CompiledRollout, compileRollout } from "../../rollouts/rollout.ts";
@@ -73,6 +75,8 @@ export interface FleetOptions {
   readonly allNamespaces?: boolean;
   /** Replaces the search among the objects, for example when they were read from an API server. */
   readonly objects?: ObjectReader;
+  /** Replaces the HookTasks among the objects. "Unread": they are unknown, and rules with tasks hold. */
+  readonly tasks?: TaskReader | "Unread" | undefined;
   /** Filled with the policies, overrides and rollouts; absent: a new one. */
   readonly memory?: FilledMemory;
 }
@@ -159,7 +163,14 @@ export class Fleet {
       get: (name: string) => this.namespace(name),
       ...(allNamespaces && { list: () => this.#namespaces.values() }),
     };
-    this.memory = { ...memory, clusters, namespaces, objects: objects ?? objectReader(unique, complete) };
+    const { tasks = taskReader(unique) } = options;
+    this.memory = {
+      ...memory,
+      clusters,
+      namespaces,
+      objects: objects ?? objectReader(unique, complete),
+      ...(tasks !== "Unread" && { tasks }),
+    };
   }
 
   /** Sorted by namespace and name. */

@@ -32,6 +32,11 @@ export function ownKind(object: RawObject): OwnKind | undefined {
   return groupOf(object) === GROUP ? OWN_KINDS.find((kind) => kind === object["kind"]) : undefined;
 }
 
+/** The operator writes them; in files, they say what tasks have done. */
+export function isHookTask(object: RawObject): boolean {
+  return groupOf(object) === GROUP && object["kind"] === "HookTask";
+}
+
 export function policyKind(object: RawObject): PolicyKind | undefined {
   const kind = ownKind(object);
   return kind === "HookOverride" || kind === "HookRollout" ? undefined : kind;

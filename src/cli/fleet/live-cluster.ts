@@ -93,11 +93,16 @@ export async function readCluster(
   },
 ): Promise<FoundCluster> {
   const { readClusterObjects } = await import("./live-fleet.ts");
-  const { objects, allNamespaces, reader, unread } = await readClusterObjects(client, name, async (found) => {
-    const seen = await fleetOf(found, settings);
-    return settings.queries(seen, clusterIn(seen, name));
-  });
-  const fleet = await fleetOf(objects, settings, { objects: reader, allNamespaces });
+  const { objects, allNamespaces, reader, unread, hasHookTasks } = await readClusterObjects(
+    client,
+    name,
+    async (found) => {
+      const seen = await fleetOf(found, settings);
+      return settings.queries(seen, clusterIn(seen, name));
+    },
+  );
+  const tasks = hasHookTasks ? undefined : "Unread";
+  const fleet = await fleetOf(objects, settings, { objects: reader, allNamespaces, tasks });
   const raw = objects.find((object) => isCluster(object) && isNamed(object, name));
   return { fleet, cluster: clusterIn(fleet, name), unread, ...(raw !== undefined && { raw }) };
 }
@@ -110,7 +115,7 @@ function isNamed({ metadata }: RawObject, { namespace, name }: ClusterName): boo
 export async function fleetOf(
   objects: readonly RawObject[],
   { options: { capiVersion, maxOverrideMs }, now }: FleetSettings,
-  read?: Pick<FleetOptions, "objects" | "allNamespaces">,
+  read?: Pick<FleetOptions, "objects" | "allNamespaces" | "tasks">,
 ): Promise<Fleet> {
   const { Fleet } = await import("./fleet.ts");
   const { servedHooks } = await import("../../api/hook-catalog.ts");

@@ -6,12 +6,15 @@ import { isNamespace, policyKind, type RawObject } from "./kinds.ts";
 import { KubeClient } from "../../kube/kube-client.ts";
 import { isForbidden, unlessNotFound } from "../../kube/kube-error.ts";
 import { loadKubeConfig, serverText } from "../../kube/kubeconfig.ts";
-import { type ObjectKey, type Resource, resourceName } from "../../kube/resource.ts";
-import { NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../../kube/resources.ts";
+import { type KubeObject, type ObjectKey, type Resource, resourceName } from "../../kube/resource.ts";
+import { HOOK_TASKS, NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../../kube/resources.ts";
+import { viewMetadata } from "../../policy/cluster.ts";
 import type { ObjectReader } from "../../policy/objects.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
+import { CLUSTER_UID_LABEL } from "../../tasks/stored-task.ts";
 import { VERSION } from "../../version.ts";
 import { clusterResource, listIfServed, listTyped, namesOf, readObjects, typed } from "./live-objects.ts";
+import { hasTasks, taskNamespaces } from "./task-reader.ts";
 
 /** The namespace of the kubeconfig's context; "default" if it has none, as in kubectl. */
 export function contextNamespace(connection: ConnectionFlags): string {
@@ -35,7 +38,7 @@ export async function withApiServer<T>(
   }
 }
 
-/** Policies, overrides, rollouts, Clusters and Namespaces. Without the operator's CRDs there are no policies yet. */
+/** Policies, overrides, rollouts, HookTasks if a policy has tasks, Clusters and Namespaces. Without the operator's CRDs there are no policies yet. */
 export async function readFleet(client: KubeClient): Promise<RawObject[]> {
   const own = [POLICY_RESOURCES.HookPolicy, POLICY_RESOURCES.ClusterHookPolicy, OVERRIDES, ROLLOUTS];
   const clusters = await clusterResource(client);
@@ -43,7 +46,8 @@ export async function readFleet(client: KubeClient): Promise<RawObject[]> {
     ...own.map(async (resource) => await listIfServed(client, resource)),
     ...[clusters, NAMESPACES].map(async (resource) => await listTyped(client, resource)),
   ]);
-  return lists.flat();
+  const objects = lists.flat();
+  return objects.some(hasTasks) ? [...objects, ...(await listIfServed(client, HOOK_TASKS))] : objects;
 }
 
 const TIMEOUT_MS = 30_000;
@@ -51,7 +55,13 @@ const TIMEOUT_MS = 30_000;
 /** Something that the user may not read, and that is therefore missing. */
 export interface Unread {
   readonly what:
-    "Namespace" | "Namespaces" | "HookPolicies" | "ClusterHookPolicies" | "HookOverrides" | "HookRollouts";
+    | "Namespace"
+    | "Namespaces"
+    | "HookPolicies"
+    | "ClusterHookPolicies"
+    | "HookOverrides"
+    | "HookRollouts"
+    | "HookTasks";
   /** "list clusterhookpolicies.hookpolicy.dev" */
   readonly verb: string;
 }
@@ -62,6 +72,8 @@ interface ClusterObjects {
   /** All Namespaces are among them; otherwise only the Cluster's. */
   readonly allNamespaces: boolean;
   readonly unread: readonly Unread[];
+  /** Whether the HookTasks of its policies are among them. */
+  readonly hasHookTasks: boolean;
   /** The objects that gates look at. */
   readonly reader: ObjectReader;
 }
@@ -104,13 +116,44 @@ async function readAround(
     unlessForbidden("HookRollouts", ["list", ROLLOUTS], listIfServed(client, ROLLOUTS)),
     unlessForbidden("Namespace", ["get", NAMESPACES], find(client, NAMESPACES, { name: namespace })),
   ]);
-  const objects = [cluster, ...read.flatMap(({ objects: found }) => found)];
-  const unread = read.flatMap(({ unread: each }) => each);
-  if (!objects.some(looksIntoNamespaces)) return { objects, allNamespaces: false, unread };
+  const around = [cluster, ...read.flatMap(({ objects: found }) => found)];
+  const tasks = await readTasks(client, cluster, around);
+  const objects = [...around, ...tasks.objects];
+  const hasHookTasks = tasks.unread.length === 0;
+  const unread = [...read.flatMap(({ unread: each }) => each), ...tasks.unread];
+  if (!objects.some(looksIntoNamespaces)) return { objects, allNamespaces: false, unread, hasHookTasks };
   const all = await unlessForbidden("Namespaces", ["list", NAMESPACES], listTyped(client, NAMESPACES));
-  if (all.unread.length > 0) return { objects, allNamespaces: false, unread: [...unread, ...all.unread] };
+  if (all.unread.length > 0)
+    return { objects, allNamespaces: false, unread: [...unread, ...all.unread], hasHookTasks };
   const others = objects.filter((object) => !isNamespace(object));
-  return { objects: [...others, ...all.objects], allNamespaces: true, unread };
+  return { objects: [...others, ...all.objects], allNamespaces: true, unread, hasHookTasks };
+}
+
+/** Of this Cluster, where its policies have them. */
+async function readTasks(
+  client: KubeClient,
+  cluster: RawObject,
+  policies: readonly RawObject[],
+): Promise<Pick<ClusterObjects, "objects" | "unread">> {
+  const { uid } = viewMetadata(cluster["metadata"]);
+  const labelSelector = `${CLUSTER_UID_LABEL}=${uid}`;
+  const lists = taskNamespaces(policies).map(async (namespace) => {
+    const found = unlessNotFound(client.list(HOOK_TASKS, { namespace, labelSelector, project: asHookTask }));
+    return await unlessForbidden(
+      "HookTasks",
+      ["list", HOOK_TASKS],
+      found.then((list) => list?.items ?? []),
+    );
+  });
+  const read = await Promise.all(lists);
+  return {
+    objects: read.flatMap(({ objects }) => objects),
+    unread: read.flatMap(({ unread }) => unread).slice(0, 1),
+  };
+}
+
+function asHookTask(raw: KubeObject): RawObject {
+  return typed(HOOK_TASKS, raw);
 }
 
 /** Whether an object gate of the policy selects namespaces; too often is better than too rarely. */

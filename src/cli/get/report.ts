@@ -99,7 +99,18 @@ function ruleAndGate({ row: { rule, gate } }: HeldOperation): string {
 
 /** The command if there is one, else the policy's message. */
 function wayOut(held: HeldOperation, words: CommandWords): string {
-  return approveCommand(held, words) ?? held.row.message;
+  return approveCommand(held, words) ?? failedTaskCommand(held, words) ?? held.row.message;
+}
+
+/** Shows the task that has failed, and why; to try it again is decided there. */
+function failedTaskCommand(
+  { row, policy: { namespace } }: HeldOperation,
+  { program, connection }: CommandWords,
+): string | undefined {
+  if (row.reason !== "TaskFailed") return undefined;
+  // The account of a ClusterHookPolicy may be in any namespace.
+  const where = namespace === undefined ? "-A" : `-n ${namespace}`;
+  return `${program} task list ${where} --for-cluster ${shellQuote(clusterOfRow(row))}${connection}`;
 }
 
 export function approveCommand(

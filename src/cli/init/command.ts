@@ -1,30 +1,91 @@
-/** `hookpolicy init`: creates a folder to start with. */
+/** `hookpolicy init`: creates a folder to start with; `init tasks`: prints the rights of tasks. */
 
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
+import { DNS_LABEL, DNS_SUBDOMAIN } from "../../lib/dns-names.ts";
 import { codeOf } from "../../lib/thrown.ts";
-import { addExamples, CommandError, FAILED } from "../command.ts";
+import { addExamples, clusterName, CommandError, FAILED } from "../command.ts";
 import { UsageError } from "../../operator/options.ts";
 import { stderr, stdout } from "../terminal/output.ts";
+import { type Grant, parseGrant } from "./task-rights.ts";
+
+interface Flags {
+  readonly namespace?: string;
+  readonly may?: readonly Grant[];
+  readonly serviceAccount?: string;
+  readonly operator?: { readonly namespace: string; readonly name: string };
+}
+
+/** The word in place of a folder; a folder of this name is ./tasks. */
+const TASKS = "tasks";
+const ACCOUNT = "cluster-tasks";
+const OPERATOR = { namespace: "hookpolicy-system", name: "hookpolicy" };
 
 const EXAMPLES = `\
   # In a new folder, then what its pipelines do
   hookpolicy init cluster-policies
   cd cluster-policies
   hookpolicy validate policies/
-  hookpolicy test tests/`;
+  hookpolicy test tests/
+
+  # A ServiceAccount for the tasks of team-a, which may run Jobs
+  hookpolicy init tasks -n team-a --may create,get,delete:jobs.batch > rights.yaml`;
 
 export function addInit(program: Command): void {
   const command = program
     .command("init")
-    .argument("[dir]", "the folder", ".")
-    .summary("a folder to start with: policy, suite, pipelines")
+    .argument("[dir]", "the folder, or 'tasks' for the rights of tasks", ".")
+    .summary("a folder to start with: policy, suite, pipelines; rights of tasks")
     .description(
-      "Writes a policy, a test suite for it, pipelines for GitHub and GitLab, an entry for pre-commit and the schema that editors read. Files that are there already are left as they are.\n\nExit code: 0 done, 1 a file that cannot be written, 2 wrong usage.",
+      "Writes a policy, a test suite for it, pipelines for GitHub and GitLab, an entry for pre-commit and the schema that editors read. Files that are there already are left as they are.\n\n'init tasks' prints a ServiceAccount for the tasks of a namespace, what it may do, and that the operator may act as it.\n\nExit code: 0 done, 1 a file that cannot be written, 2 wrong usage.",
+    )
+    .option("-n, --namespace <name>", "tasks: the namespace of the ServiceAccount", namespaceName)
+    .option(
+      "--may <rights>",
+      "tasks: what the ServiceAccount may do, such as create,get,delete:jobs.batch; repeatable",
+      addGrant,
+    )
+    .option(
+      "--service-account <name>",
+      `tasks: the name of the ServiceAccount; default: ${ACCOUNT}`,
+      accountName,
+    )
+    .option(
+      "--operator <namespace/name>",
+      `tasks: the ServiceAccount of the operator; default: ${OPERATOR.namespace}/${OPERATOR.name}`,
+      clusterName,
     );
   addExamples(command, EXAMPLES);
-  command.action(init);
+  command.action(async (dir: string, flags: Flags) => {
+    if (dir === TASKS) return await printRights(flags);
+    const [flag] = Object.keys(flags);
+    if (flag !== undefined) throw new UsageError(`its flags are for 'init ${TASKS}'`);
+    await init(dir);
+  });
+}
+
+function addGrant(text: string, before?: readonly Grant[]): readonly Grant[] {
+  return [...(before ?? []), parseGrant(text)];
+}
+
+function namespaceName(text: string): string {
+  if (DNS_LABEL.test(text)) return text;
+  throw new InvalidArgumentError("Allowed: the name of a namespace");
+}
+
+function accountName(text: string): string {
+  if (DNS_SUBDOMAIN.test(text)) return text;
+  throw new InvalidArgumentError("Allowed: the name of a ServiceAccount");
+}
+
+async function printRights(flags: Flags): Promise<void> {
+  const { namespace, may, serviceAccount: name = ACCOUNT, operator = OPERATOR } = flags;
+  if (namespace === undefined) throw new UsageError("say the namespace of the policy with -n");
+  if (may === undefined)
+    throw new UsageError("say what the tasks may do with --may, such as create,get,delete:jobs.batch");
+  const { taskRightsYaml } = await import("./task-rights.ts");
+  stdout.document(taskRightsYaml({ namespace, name, grants: may, operator }));
 }
 
 async function init(dir: string): Promise<void> {

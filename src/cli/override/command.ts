@@ -127,12 +127,13 @@ async function create(
   lifted: readonly OverrideEffect[],
   { live, flags }: { readonly live: LiveCluster; readonly flags: Flags },
 ): Promise<void> {
-  const { liftedLines, overrideJson, overrideYaml } = await import("./report.ts");
+  const { liftedLines, overrideJson } = await import("./report.ts");
   const view = { forMs: flags.for, ...terminalOf(process.stderr, flags) };
   stderr.lines(liftedLines(made, lifted, view));
   const dryRun = flags.dryRun === true;
   if (dryRun && flags.output === "text") {
-    stdout.document(overrideYaml(made));
+    const { yamlText } = await import("../terminal/yaml-text.ts");
+    stdout.document(yamlText(made));
     return;
   }
   let active: Condition | undefined;

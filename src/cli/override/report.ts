@@ -1,8 +1,6 @@
 /** Prints a new HookOverride for people, for Git and as JSON. */
 
 import type { Terminal } from "../terminal/terminal.ts";
-import { Document, isScalar, Scalar, visit } from "yaml";
-import { isPrintable, printable, replaceUnprintable } from "../../lib/printable.ts";
 import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
 import { WHOLE } from "../../rollouts/rollout.ts";
 import { effectOf } from "../approve/report.ts";
@@ -46,22 +44,6 @@ function detailsOf(
 function placeIn({ kind }: HolderRef, rule: string): string {
   if (kind !== "HookRollout") return ` ${rule}`;
   return rule === WHOLE ? "" : `, stage ${rule}`;
-}
-
-/** Quotes strings that YAML 1.1 would read as another type, and escapes unprintable characters. */
-export function overrideYaml(override: NewOverride): string {
-  const document = new Document(override, { version: "1.1" });
-  visit(document, (_, node) => {
-    if (isScalar(node) && !isPrintable(String(node.value))) node.type = Scalar.QUOTE_DOUBLE;
-  });
-  const lines = document.toString({ lineWidth: 0 }).split("\n");
-  return lines.map((line) => replaceUnprintable(line, escapeYaml)).join("\n");
-}
-
-/** Escapes a character like JSON, but without surrogate pairs, which YAML does not have. */
-function escapeYaml(character: string): string {
-  if (character.length === 1) return printable(character);
-  return String.raw`\U${character.codePointAt(0)?.toString(16).padStart(8, "0")}`;
 }
 
 export function overrideJson(

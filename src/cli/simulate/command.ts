@@ -28,7 +28,7 @@ import { readAllObjects } from "../fleet/object-files.ts";
 import { terminalOf } from "../terminal/terminal.ts";
 import { stderr, stdout } from "../terminal/output.ts";
 
-const FORMATS = ["text", "json", "markdown"] as const;
+const FORMATS = ["text", "json", "yaml", "markdown"] as const;
 const FAIL_ON = ["never", ...CHANGES, "any"] as const;
 const LIVE = "live";
 
@@ -216,6 +216,9 @@ async function compare(pair: FleetPair, flags: Flags, times: Times): Promise<Sim
 async function report(simulation: Simulation, times: Times, flags: Flags): Promise<void> {
   const writers = await import("./report.ts");
   if (flags.output === "json") stdout.json(writers.simulationJson(simulation, times));
-  else if (flags.output === "markdown") stdout.document(writers.simulationMarkdown(simulation, times));
+  else if (flags.output === "yaml") {
+    const { yamlText } = await import("../terminal/yaml-text.ts");
+    stdout.document(yamlText(writers.simulationJson(simulation, times)));
+  } else if (flags.output === "markdown") stdout.document(writers.simulationMarkdown(simulation, times));
   else stdout.lines(writers.simulationLines(simulation, times, terminalOf(process.stdout, flags)));
 }

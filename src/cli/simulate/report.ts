@@ -6,12 +6,13 @@ import type { Terminal } from "../terminal/terminal.ts";
 import { durationText } from "../../policy/duration.ts";
 import { after as later, timestamp } from "../../policy/instant.ts";
 import type { Colour } from "../terminal/colour.ts";
-import { markdownParts, markdownTable, markdownText } from "../terminal/markdown.ts";
+import { markdownBlock, markdownParts, markdownTable, markdownText } from "../terminal/markdown.ts";
 import type { Answer, AnswerRule } from "./answer.ts";
 import type { Doubt } from "./doubt.ts";
 import type { FieldChange, SpecChange } from "./spec-changes.ts";
 import { type Change, type ChangeKind, CHANGES } from "./comparison.ts";
 import type { Times } from "./request-changes.ts";
+import { taskLines } from "./simulated-tasks.ts";
 import { countOf, type Simulation } from "./simulation.ts";
 import { tableLines } from "../terminal/table.ts";
 import { paragraphs, wrapped } from "../terminal/tree.ts";
@@ -43,6 +44,7 @@ export function simulationLines(
   return paragraphs([
     simulation.specs.flatMap((spec) => specLines(spec).flatMap((line) => fitting([line], "      "))),
     ...groups.map((group) => fitting(groupLines(group, times, colour), " ".repeat(12))),
+    taskLines(simulation.tasks).flatMap((line) => fitting([line], " ".repeat(12))),
     hookTable(simulation),
     fitting([...totals(simulation, times), ...leftOut(groups), ...instantNote(simulation, times)], "  "),
   ]);
@@ -211,6 +213,7 @@ export function simulationMarkdown(simulation: Simulation, times: Times): string
     ...warnings,
     ...objects,
     ...(groups.length === 0 ? [] : ["\n", ...groupParts(groups, times)]),
+    ...(simulation.tasks.length === 0 ? [] : [`\n${markdownBlock(taskLines(simulation.tasks))}`]),
   ];
   return markdownParts(head, parts, "rows");
 }
@@ -251,6 +254,7 @@ export function simulationJson(simulation: Simulation, { from, to }: Times): obj
     notEvaluable: _,
     windowed: _windowed,
     skippingMinor: _skipping,
+    tasks,
     ...counted
   } = simulation;
   const counts = CHANGES.map((kind) => [camelCase(kind), countOf(simulation, kind)] as const);
@@ -260,6 +264,7 @@ export function simulationJson(simulation: Simulation, { from, to }: Times): obj
     totals: { ...counted, ...Object.fromEntries(counts) },
     objects: specs,
     selectsNothing,
+    ...(tasks.length > 0 && { tasks }),
     changes: changes.map(({ from: first, seconds, ...change }) => ({
       ...change,
       ...(to !== undefined && { from: timestamp(first), seconds }),

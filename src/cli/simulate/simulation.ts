@@ -23,6 +23,7 @@ import {
   type SimulationOptions,
   sampleSeconds,
 } from "./request-changes.ts";
+import { type SimulatedTask, simulatedTasks } from "./simulated-tasks.ts";
 import type { SpecChange } from "./spec-changes.ts";
 import { type HoldInStage, holdKey, type Holds, rolloutHolds } from "./rollout-holds.ts";
 import { decisionAt, Walks } from "./walks.ts";
@@ -55,6 +56,8 @@ export interface Simulation extends RequestChanges {
   /** The number of operations that are held at the beginning. */
   readonly blockedBefore: number;
   readonly blockedAfter: number;
+  /** What tasks of new and changed policies do, as of the beginning. */
+  readonly tasks: readonly SimulatedTask[];
 }
 
 /** Yields the progress after each Cluster. */
@@ -63,6 +66,7 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
   const changed = new Map(options.hooks.map((hook) => [hook, changedPolicies(pair, hook)]));
   const clusters = all.filter(({ topology, paused }) => topology !== undefined && !paused);
   const changes: Change[] = [];
+  const tasks: SimulatedTask[] = [];
   const notEvaluable = new Map<string, NotEvaluableRule>();
   const held = {
     before: heldBy(pair.before, clusters, options),
@@ -82,6 +86,9 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
       blockedAfter += Number(after.turns[0]?.answer.holds === true);
       skippingMinor += Number(skipsMinor(after.call));
       for (const rule of notEvaluableIn(after)) count(notEvaluable, rule);
+      tasks.push(
+        ...tasksIn(pair.after, cluster, alone.after, { changed: changed.get(hook), now: options.from }),
+      );
       for (const { old, now, ...change } of differencesOf(before.turns, after.turns)) {
         const subject = { hook, cluster: clusterKey(cluster) };
         changes.push({ ...change, before: before.answerAt(old), after: after.answerAt(now), ...subject });
@@ -104,8 +111,19 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
     policiesBefore: pair.before.policies.length + pair.before.rollouts.length,
     blockedBefore,
     blockedAfter,
+    tasks,
     ...requests,
   };
+}
+
+function tasksIn(
+  fleet: Fleet,
+  cluster: Cluster,
+  { call, first }: OperationAnswers,
+  { changed = [], now }: { readonly changed: readonly CompiledPolicy[] | undefined; readonly now: Date },
+): readonly SimulatedTask[] {
+  if (!changed.some(({ account }) => account !== undefined)) return [];
+  return simulatedTasks(first.decision.trace, changed, { world: fleet.world(cluster), call, now });
 }
 
 function windowedIn(policies: readonly FleetPolicy[]): readonly string[] {

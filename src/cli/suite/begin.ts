@@ -8,7 +8,9 @@ import { SuiteError, within } from "./suite-error.ts";
 import { checkNames, namesPolicy } from "./check-names.ts";
 import { Session } from "./session.ts";
 import type { AskedSpec, StepSpec, TimersSpec } from "./spec.gen.ts";
+import { TaskMemory } from "../../tasks/task-memory.ts";
 import { SuiteRollouts } from "./suite-rollouts.ts";
+import { SuiteTasks } from "./suite-tasks.ts";
 import { targetOfCall } from "./target.ts";
 import { SuiteObjects } from "./suite-objects.ts";
 
@@ -19,24 +21,27 @@ export const DEFAULT_CAPI_MINOR = 14;
 export interface StartedSuite {
   readonly session: Session;
   readonly rollouts: SuiteRollouts;
+  readonly tasks: SuiteTasks;
 }
 
 export async function begin({ spec, objects: given }: Suite): Promise<StartedSuite> {
-  if (!expectsAny(spec.steps, ["expect", "events", "metrics", "rollouts", "timeline"])) {
-    const fields = "`expect`, `events`, `metrics`, `rollouts` or `timeline`";
+  if (!expectsAny(spec.steps, ["expect", "events", "metrics", "rollouts", "tasks", "timeline"])) {
+    const fields = "`expect`, `events`, `metrics`, `rollouts`, `tasks` or `timeline`";
     throw new SuiteError(`no step has ${fields}, so that nothing is tested`, "steps");
   }
   const now = new Date(spec.at);
   const minor = Number(spec.capiVersion?.slice(2) ?? DEFAULT_CAPI_MINOR);
   const served = servedHooks(minor);
-  const objects = new SuiteObjects({ served, maxOverrideMs: MAX_OVERRIDE_MS, now });
+  const memory = new TaskMemory({ isKnown: () => true, onChange: () => undefined });
+  const objects = new SuiteObjects({ served, maxOverrideMs: MAX_OVERRIDE_MS, now, tasks: memory });
   objects.create(given, now);
   const session = new Session(objects, {
     served,
     now,
     reports: expectsAny(spec.steps, ["events", "metrics"]),
   });
-  const begun = { session, rollouts: new SuiteRollouts(session) };
+  const tasks = new SuiteTasks(session, memory);
+  const begun = { session, rollouts: new SuiteRollouts(session, tasks), tasks };
   for (const [index, asked] of (spec.asked ?? []).entries()) {
     within(`asked[${index}]`, () => adopt(begun, asked));
   }
@@ -49,7 +54,7 @@ function expectsAny(steps: readonly StepSpec[], fields: readonly (keyof StepSpec
   return steps.some((step) => fields.some((field) => step[field] !== undefined));
 }
 
-function adopt({ session, rollouts }: StartedSuite, asked: AskedSpec): void {
+function adopt({ session, rollouts }: Pick<StartedSuite, "session" | "rollouts">, asked: AskedSpec): void {
   const { cluster, call } = targetOfCall(session, asked);
   rollouts.show(cluster, call);
   const firstAsked = new Date(asked.firstAsked);

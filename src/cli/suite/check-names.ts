@@ -10,6 +10,7 @@ interface Names {
   readonly policy?: string;
   readonly rule?: string;
   readonly gate?: string;
+  readonly task?: string;
 }
 
 /** "protect", "team-a/protect" or "HookPolicy team-a/protect". */
@@ -19,7 +20,11 @@ export function namesPolicy(text: string, ref: PolicyRef): boolean {
 }
 
 /** Throws for the first name that does not exist: of a policy, its rule, or the rule's gate. */
-export function checkNames({ policy, rule, gate }: Names, policies: readonly CompiledPolicy[]): void {
+export function checkNames(
+  { policy, rule, gate, task }: Names,
+  policies: readonly CompiledPolicy[],
+  taskField = "task",
+): void {
   const meant = policies.filter(({ ref }) => policy === undefined || namesPolicy(policy, ref));
   const names = policies.flatMap(({ ref }) => [policyName(ref), ref.name]);
   if (meant.length === 0) check("policy", policy, names, "there is no policy");
@@ -29,6 +34,10 @@ export function checkNames({ policy, rule, gate }: Names, policies: readonly Com
     .filter(({ name }) => rule === undefined || name === rule)
     .flatMap((each) => namesOf([...each.gates, ...each.waits]));
   check("gate", gate, gates, lacks(rule && `rule ${rule}`, "rule", "gate"));
+  const tasks = rules
+    .filter(({ name }) => rule === undefined || name === rule)
+    .flatMap((each) => namesOf(each.tasks));
+  check(taskField, task, tasks, lacks(rule && `rule ${rule}`, "rule", "task"));
 }
 
 /** Throws for a rollout, or a stage of it, that does not exist. */

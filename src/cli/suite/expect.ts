@@ -9,6 +9,8 @@ import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { checkNames, checkRolloutNames, namesPolicy } from "./check-names.ts";
 import type { AdmissionAnswer } from "../fleet/admission-request.ts";
 import type { ExpectSpec, SpanSpec } from "./spec.gen.ts";
+import { isDone } from "../../policy/tasks/judge-tasks.ts";
+import type { TaskTrace } from "../../policy/tasks/task-trace.ts";
 import { SuiteError } from "./suite-error.ts";
 import type { Span } from "../../operations/timeline.ts";
 import { policyName } from "../../policy/policy-ref.ts";
@@ -58,6 +60,12 @@ export function decidingGates({ rule }: Finding): readonly GateTrace[] {
   return rule.holds || rule.verdict === "NotEvaluable" ? open : rule.gates;
 }
 
+/** The named one if the rule waits for it, else the first that it waits for. */
+function taskOf(finding: Finding | undefined, name?: string): TaskTrace | undefined {
+  const left = (finding?.rule.tasks ?? []).filter((task) => !isDone(task));
+  return left.find(({ task }) => task === name) ?? left[0];
+}
+
 export function reasonOf({ policy, rule }: Finding): string {
   return policy.overriddenBy === undefined ? rule.reason : "Overridden";
 }
@@ -102,7 +110,7 @@ export function compare(
   ];
 }
 
-const OF_HOOKS = ["rollout", "stage", "retryAfterSeconds"] as const;
+const OF_HOOKS = ["rollout", "stage", "task", "retryAfterSeconds"] as const;
 const OF_ADMISSION: ReadonlySet<string> = new Set(ADMISSION_VERDICTS);
 
 /** Throws if no answer of this kind can fulfil the expectation. */
@@ -137,13 +145,25 @@ function likeliest(expect: ExpectSpec, candidates: readonly Finding[]): Finding 
 function compareFinding(expect: ExpectSpec, finding: Finding | undefined, why?: string): FieldComparison[] {
   const gates = finding === undefined ? [] : decidingGates(finding);
   const gate = gates.find((each) => each.gate === expect.gate) ?? gates[0];
-  const reason = why ?? (finding && (expect.gate === undefined ? reasonOf(finding) : gate?.reason));
+  const task = taskOf(finding, expect.task);
+  const reason = why ?? reasonOfPart(expect, finding, { gate, task });
   return [
     ...comparePolicy(expect, finding),
     ...comparedText("rule", expect.rule, finding?.rule.rule),
     ...comparedText("gate", expect.gate, gate?.gate),
+    ...comparedText("task", expect.task, task?.task),
     ...comparedText("reason", expect.reason, reason),
   ];
+}
+
+/** Of the gate or the task if that is expected, otherwise of the rule. */
+function reasonOfPart(
+  expect: ExpectSpec,
+  finding: Finding | undefined,
+  { gate, task }: { readonly gate: GateTrace | undefined; readonly task: TaskTrace | undefined },
+): string | undefined {
+  if (expect.gate !== undefined) return gate?.reason;
+  return expect.task === undefined ? finding && reasonOf(finding) : task?.reason;
 }
 
 function comparePolicy({ policy }: ExpectSpec, finding: Finding | undefined): FieldComparison[] {
@@ -220,16 +240,14 @@ export function fullComparison(
   { decision, admission }: StepAnswer,
 ): readonly FieldComparison[] {
   const { verdict, message } = admission ?? decision;
+  const { rollout } = decision;
   const finding = likeliest({}, findings(decision));
-  const gate = finding && decidingGates(finding).find(({ holds }) => holds !== true)?.gate;
   const actual: readonly [string, string | undefined][] = [
     ["verdict", verdict],
-    ["policy", finding && policyName(finding.policy.policy)],
-    ["rule", finding?.rule.rule],
-    ["gate", gate],
-    ["rollout", decision.rollout?.rollout],
-    ["stage", decision.rollout?.stage],
-    ["reason", decision.rollout?.reason ?? (finding && reasonOf(finding))],
+    ...partsOf(finding),
+    ["rollout", rollout?.rollout],
+    ["stage", rollout?.stage],
+    ["reason", rollout?.reason ?? (finding && reasonOf(finding))],
     ["retryAfterSeconds", admission === undefined ? String(decision.retryAfterSeconds) : undefined],
     ["message", message],
     ["nextChange", nextChange(decision)],
@@ -240,4 +258,14 @@ export function fullComparison(
     return found === undefined || found === "" ? [] : [{ field, expected: "", actual: found, same: true }];
   });
   return [...ofDecision, ...compared.filter((each) => !ofDecision.includes(each))];
+}
+
+function partsOf(finding: Finding | undefined): readonly [string, string | undefined][] {
+  if (finding === undefined) return [];
+  return [
+    ["policy", policyName(finding.policy.policy)],
+    ["rule", finding.rule.rule],
+    ["gate", decidingGates(finding).find(({ holds }) => holds !== true)?.gate],
+    ["task", taskOf(finding)?.task],
+  ];
 }

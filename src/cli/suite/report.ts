@@ -18,6 +18,7 @@ import {
   type RuleTrace,
 } from "../../policy/decision.ts";
 import { timestamp } from "../../policy/instant.ts";
+import type { TaskState, TaskTrace } from "../../policy/tasks/task-trace.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 
 export function suitesLines(results: readonly SuiteResult[], colour: Colour): string[] {
@@ -181,11 +182,24 @@ function policyLines(policy: PolicyTrace, colour: Colour): string[] {
   return [head, ...rules.flatMap((rule) => ruleLines(rule, colour)).map((line) => `  ${line}`)];
 }
 
-function ruleLines({ rule, verdict, reason, gates, deadlineAt }: RuleTrace, colour: Colour): string[] {
+function ruleLines(trace: RuleTrace, colour: Colour): string[] {
+  const { rule, verdict, reason, gates, tasks = [], deadlineAt } = trace;
   const head = `rule ${rule}: ${verdict} (${reason})`;
   const deadline = deadlineAt === undefined ? [] : [`  deadline ${timestamp(deadlineAt)}`];
-  return [head, ...gates.map((gate) => `  ${gateLine(gate, colour)}`), ...deadline];
+  return [
+    head,
+    ...gates.map((gate) => `  ${gateLine(gate, colour)}`),
+    ...tasks.map((task) => `  ${taskLine(task, colour)}`),
+    ...deadline,
+  ];
 }
+
+function taskLine({ task, state, message, observed = message }: TaskTrace, colour: Colour): string {
+  const paint = DONE.has(state) ? colour.green : colour.red;
+  return `task ${task}: ${paint(state)}${observed === "" ? "" : `; ${observed}`}`;
+}
+
+const DONE: ReadonlySet<TaskState> = new Set(["NotNeeded", "Succeeded", "Proceeded"]);
 
 function gateLine(
   { gate, holds, wanted, wantedInFull = wanted, observed }: GateTrace,

@@ -14,8 +14,9 @@ import { type StepAnswer, compare, type FieldComparison, compareTimeline, type H
 import { callText, type StepResult, type SuiteResult } from "./result.ts";
 import { compareEvents, compareMetric } from "./expect-reports.ts";
 import { compareRollout } from "./expect-rollouts.ts";
+import { compareTask } from "./expect-tasks.ts";
 import type { Session } from "./session.ts";
-import type { RolloutExpectSpec, StepSpec, TimelineSpec } from "./spec.gen.ts";
+import type { RolloutExpectSpec, StepSpec, TaskExpectSpec, TimelineSpec } from "./spec.gen.ts";
 import type { CallSpec, RequestSpec } from "./spec.ts";
 import { target, targetOfCall, targetOfRequest } from "./target.ts";
 
@@ -112,11 +113,14 @@ async function moveClock({ session, rollouts }: Running, { at, advance }: StepSp
   await rollouts.advanceTo(to);
 }
 
-async function changeObjects({ session, rollouts, created }: Running, step: StepSpec): Promise<void> {
+async function changeObjects(running: Running, step: StepSpec): Promise<void> {
+  const { session, rollouts, tasks, created } = running;
   const { objects, now } = session;
   within("create", () => objects.create(created, now));
   within("patch", () => objects.patch(step.patch ?? []));
   within("delete", () => objects.delete(step.delete ?? []));
+  for (const [index, name] of (step.retry ?? []).entries())
+    within(`retry[${index}]`, () => tasks.retry(name));
   session.objectsChanged();
   await rollouts.settle();
   const { completed = [], failed = [] } = step;
@@ -135,12 +139,14 @@ async function checkCall({ session, rollouts }: Running, { call: spec, expect }:
   return judged(compared, answered);
 }
 
-function knownIn({ session, rollouts }: StartedSuite): Holders {
+type Asking = Pick<StartedSuite, "session" | "rollouts">;
+
+function knownIn({ session, rollouts }: Asking): Holders {
   const policies = session.objects.fleet.policies.map(({ compiled }) => compiled);
   return { policies, rollouts: rollouts.compiled };
 }
 
-async function ask({ session, rollouts }: StartedSuite, spec: CallSpec): Promise<StepAnswer> {
+async function ask({ session, rollouts }: Asking, spec: CallSpec): Promise<StepAnswer> {
   const { cluster, call } = targetOfCall(session, spec);
   return { decision: await rollouts.ask(cluster, call) };
 }
@@ -166,12 +172,18 @@ function checkTimeline({ session, rollouts }: Running, timeline: TimelineSpec): 
 }
 
 /** Takes the Events of this step even if it expects none, so that the next step does not get them. */
-function checkReports({ session, rollouts }: Running, step: StepSpec): FieldComparison[] {
+function checkReports(running: Running, step: StepSpec): FieldComparison[] {
+  const { session, rollouts } = running;
   const { reported, now } = session;
   const { events, metrics = [] } = step;
-  const compared = (step.rollouts ?? []).flatMap((expect, index) =>
-    within(`rollouts[${index}]`, () => checkRollout(expect, { session, rollouts })),
-  );
+  const compared = [
+    ...(step.rollouts ?? []).flatMap((expect, index) =>
+      within(`rollouts[${index}]`, () => checkRollout(expect, running)),
+    ),
+    ...(step.tasks ?? []).flatMap((expect, index) =>
+      within(`tasks[${index}]`, () => checkTask(expect, running)),
+    ),
+  ];
   if (reported === undefined) return compared;
   const caused = reported.takeEvents();
   const known = knownIn({ session, rollouts });
@@ -187,7 +199,20 @@ function checkReports({ session, rollouts }: Running, step: StepSpec): FieldComp
   ];
 }
 
-function checkRollout(expect: RolloutExpectSpec, { session, rollouts }: StartedSuite): FieldComparison[] {
+function checkTask(expect: TaskExpectSpec, { session, tasks }: StartedSuite): FieldComparison[] {
+  const { fleet } = session.objects;
+  return compareTask(expect, {
+    policies: fleet.policies.map(({ compiled }) => compiled),
+    clusters: fleet.clusters().map(clusterKey),
+    tasks: tasks.all(),
+    objectOf: (task) => tasks.objectOf(task),
+  });
+}
+
+function checkRollout(
+  expect: RolloutExpectSpec,
+  { session, rollouts }: Pick<StartedSuite, "session" | "rollouts">,
+): FieldComparison[] {
   const clusters = session.objects.fleet.clusters().map(clusterKey);
   return compareRollout(expect, rollouts.get(expect.name) ?? {}, {
     rollouts: rollouts.compiled,
@@ -198,10 +223,10 @@ function checkRollout(expect: RolloutExpectSpec, { session, rollouts }: StartedS
 
 function withReports(
   outcome: Outcome,
-  { events, metrics, rollouts }: StepSpec,
+  { events, metrics, rollouts, tasks }: StepSpec,
   compared: readonly FieldComparison[],
 ): Outcome {
-  if (events === undefined && metrics === undefined && rollouts === undefined) return outcome;
+  if ([events, metrics, rollouts, tasks].every((expected) => expected === undefined)) return outcome;
   return { ...outcome, ...judged([...outcome.compared, ...compared]) };
 }
 

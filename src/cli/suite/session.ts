@@ -11,6 +11,7 @@ import { hasEnded } from "../../operations/ended.ts";
 import { asCalled, type PendingOperation, newOperation } from "../../operations/operation.ts";
 import type { ServedHooks } from "../../api/hook-catalog.ts";
 import { clusterKey } from "../../policy/cluster.ts";
+import { decide } from "../../policy/decide.ts";
 import type { Decision } from "../../policy/decision.ts";
 import { targetVersion } from "../../policy/target-version.ts";
 import { type AdmissionAnswer, admitted, answerOf } from "../fleet/admission-request.ts";
@@ -141,6 +142,13 @@ export class Session {
       this.#put(look);
     }
     return look.decision;
+  }
+
+  /** The HookTasks that the call would store; changes no state. */
+  intents(cluster: Cluster, call: HookCall): Pick<Decision, "begins" | "toStore"> {
+    const operation = newOperation(call, cluster, this.#now, this.#known(cluster, call));
+    const { policies, world } = this.#inputs(cluster, operation);
+    return decide(policies, { ...world, state: operation, rendersTasks: true }, call, this.#now);
   }
 
   /** The answer to a request; changes no state. */

@@ -66,11 +66,13 @@ export interface ExpectSpec {
   rule?: string;
   /** The gate that is not met; in an answer that releases, a gate that is met */
   gate?: string;
+  /** The task that the rule waits for */
+  task?: string;
   /** The HookRollout that holds the Cluster after every policy has released it */
   rollout?: string;
   /** The Cluster's stage of the HookRollout, or the stage that it waits for */
   stage?: string;
-  /** The gate's reason if gate is set, otherwise the rule's; under a HookRollout, why it holds */
+  /** The gate's or the task's reason if that is set, otherwise the rule's; under a HookRollout, why it holds */
   reason?: string;
   /** 0: it proceeds */
   retryAfterSeconds?: number;
@@ -147,6 +149,18 @@ export interface RolloutExpectSpec {
    * Items: namespace/name of a Cluster of this suite
    */
   failed?: string[];
+}
+export interface TaskExpectSpec {
+  /** A task of a policy of this suite */
+  name: string;
+  /** namespace/name of a Cluster of this suite */
+  cluster?: string;
+  /** None: it has not begun for the operation that is pending, or was last */
+  phase?: "None" | "Pending" | "Running" | "Succeeded" | "Failed" | "Cancelled";
+  /** How many have begun */
+  attempts?: number;
+  /** Fields of the object of its last attempt; without one, of what the task does */
+  object?: RawObject;
 }
 export interface SpanSpec {
   /** If a verdict is named, all of its spans must be listed */
@@ -231,6 +245,14 @@ export interface StepSpec {
    * Items: namespace/name of a Cluster of this suite
    */
   failed?: string[];
+  /**
+   * Tasks that have failed and that a person tries again
+   *
+   * @minItems 1
+   *
+   * Items: A task
+   */
+  retry?: string[];
   /** A call by Cluster API, or a request to the API server that is not stored yet */
   call?: CallSpec | RequestSpec;
   expect?: ExpectSpec;
@@ -248,6 +270,12 @@ export interface StepSpec {
    * @minItems 1
    */
   rollouts?: RolloutExpectSpec[];
+  /**
+   * What tasks have done after this step
+   *
+   * @minItems 1
+   */
+  tasks?: TaskExpectSpec[];
   /** The answers from the clock to an instant, if nothing but time passes */
   timeline?: TimelineSpec;
 }

@@ -35,6 +35,9 @@ export const EVENT_REASONS = [
   "Resumed",
 ] as const;
 
+/** As of a HookTask; None: there is no HookTask. */
+export const TASK_PHASES = ["None", "Pending", "Running", "Succeeded", "Failed", "Cancelled"] as const;
+
 const OF_POLICY = ["kind", "namespace", "policy"];
 
 /** The metrics that a suite can compute, and their labels. */

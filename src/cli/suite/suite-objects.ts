@@ -11,6 +11,7 @@ import { nearest } from "../../policy/validation/field-message.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { emptyMemory, Fleet, type FleetOptions } from "../fleet/fleet.ts";
 import { groupOf, isCluster, ownKind, type RawObject } from "../fleet/kinds.ts";
+import type { ObjectRef } from "../../tasks/task-objects.ts";
 import { SuiteError } from "./suite-error.ts";
 import type { ObjectRefSpec } from "./spec.gen.ts";
 
@@ -37,6 +38,7 @@ export class SuiteObjects {
         list: () => this.fleet.namespaces(),
       },
       objects: { find: (...query) => this.fleet.memory.objects.find(...query) },
+      ...(options.tasks !== undefined && options.tasks !== "Unread" && { tasks: options.tasks }),
     };
   }
 
@@ -94,6 +96,31 @@ export class SuiteObjects {
       const found = this.#find(ref);
       this.#put(this.#objects.filter((object) => object !== found));
     }
+  }
+
+  /** Writes an object of a task: a new one without `before`, none without `after`. */
+  put(before: RawObject | undefined, after: RawObject | undefined): void {
+    const others = this.#objects.filter((object) => object !== before);
+    this.#put(after === undefined ? others : [...others, after]);
+  }
+
+  /** `namespace` absent: of a kind without namespaces. */
+  named({ apiVersion, kind, namespace, name }: ObjectRef): RawObject | undefined {
+    const ref = { apiVersion, kind, name, ...(namespace !== undefined && { namespace }) };
+    return this.#objects.find((object) => isMeant(object, ref));
+  }
+
+  ofKind({ apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }): readonly RawObject[] {
+    return this.#objects.filter(
+      (object) => object["kind"] === kind && groupOf(object) === groupOf({ apiVersion }),
+    );
+  }
+
+  /** Removes the objects whose label has one of these values. */
+  dropLabelled(label: string, values: readonly string[]): void {
+    const isMarked = ({ metadata }: RawObject): boolean =>
+      values.includes(viewMetadata(metadata).labels?.[label] ?? "");
+    this.#put(this.#objects.filter((object) => !isMarked(object)));
   }
 
   #put(objects: readonly RawObject[]): void {
@@ -180,7 +207,7 @@ function edited(object: RawObject, patch: RawObject): RawObject {
   return merged(result, { metadata: { generation: generation + 1 } });
 }
 
-function merged(target: unknown, patch: RawObject): RawObject {
+export function merged(target: unknown, patch: RawObject): RawObject {
   const result = new Map(Object.entries(isFields(target) ? target : {}));
   for (const [key, value] of Object.entries(patch)) {
     if (value === null) result.delete(key);

@@ -24,6 +24,7 @@ import { asBegun, asEnded, asWaiting } from "./cluster-api.ts";
 import { SuiteRolloutApi } from "./rollout-api.ts";
 import type { AnsweredCall, Session } from "./session.ts";
 import { SuiteError } from "./suite-error.ts";
+import type { SuiteTasks } from "./suite-tasks.ts";
 
 /** A suite exceeds this only by mistake, such as windows of a minute over months. */
 const MAX_STOPS = 20_000;
@@ -37,12 +38,14 @@ export class SuiteRollouts {
   readonly #reconciler: RolloutReconciler;
   /** The held calls, by clusterKey(). */
   readonly #held = new Map<string, HookCall>();
+  readonly #tasks: SuiteTasks;
   /** The held calls with the last decisions of the policies. */
   #waiting: readonly AnsweredCall[] = [];
   #changedAt: Date;
 
-  constructor(session: Session) {
+  constructor(session: Session, tasks: SuiteTasks) {
     const { objects, served } = session;
+    this.#tasks = tasks;
     this.#session = session;
     this.#changedAt = session.now;
     this.#api = new SuiteRolloutApi(objects);
@@ -71,6 +74,7 @@ export class SuiteRollouts {
       rollouts: this.#rollouts,
       leading: () => true,
       loaded: () => true,
+      tasks: tasks.slots,
       onStored: (object, before, status) =>
         session.reported?.emit(rolloutTransitions(object, before, status), session.now),
     });
@@ -98,8 +102,15 @@ export class SuiteRollouts {
   }
 
   async #settle(): Promise<void> {
-    do await this.#reconcile();
-    while (await this.#askAgain());
+    do {
+      await this.#settleTasks();
+      await this.#reconcile();
+    } while (await this.#askAgain());
+  }
+
+  async #settleTasks(): Promise<void> {
+    await this.#tasks.settle();
+    this.#session.objectsChanged();
   }
 
   /** Stops at each instant at which time alone can change the answer about a waiting Cluster. */
@@ -119,7 +130,8 @@ export class SuiteRollouts {
   #nextStop(): Date | undefined {
     const { now } = this.#session;
     const entries = this.#rollouts.entries();
-    if (entries.length === 0) return undefined;
+    const tasks = this.#tasks.nextChange();
+    if (entries.length === 0) return tasks !== undefined && tasks > now ? tasks : undefined;
     const gates =
       this.#waiting.length === 0
         ? []
@@ -129,6 +141,7 @@ export class SuiteRollouts {
       ...this.#waiting.map((each) => this.#session.nextChange(each)),
       after(this.#changedAt, UNHEALTHY_MS),
       after(this.#changedAt, CLAIM_MS),
+      tasks,
     ].map((at) => at?.getTime() ?? Infinity);
     const due = entries.map(({ rollout, status }) => now.getTime() + untilDue(rollout, status, now));
     const next = Math.min(...[...edges, ...due].filter((at) => at > now.getTime()));
@@ -138,7 +151,11 @@ export class SuiteRollouts {
   /** Cluster API asks. It will ask about a held operation again until it is released. */
   async ask(asked: Cluster, call: HookCall): Promise<Decision> {
     const operation = this.selectedOperation(asked, call);
-    if (operation === undefined) return this.#session.ask(asked, call);
+    if (operation === undefined) {
+      const decision = this.#session.ask(asked, call);
+      await this.#beginTasks({ cluster: asked, call, decision });
+      return decision;
+    }
     const key = clusterKey(asked);
     this.show(asked, call);
     await this.#reconcile();
@@ -146,6 +163,7 @@ export class SuiteRollouts {
     const answer = await this.#answer({ cluster, call, decision: this.#session.ask(cluster, call) });
     if (answer.holds) this.#held.set(key, call);
     else this.#begin(cluster, operation, false);
+    await this.#beginTasks({ cluster, call, decision: answer });
     await this.settle();
     return answer;
   }
@@ -229,11 +247,23 @@ export class SuiteRollouts {
     for (const each of this.#waiting) this.#fromMemory(each);
     for (const each of this.#waiting) {
       const operation = operationOf(each.call.hook);
-      if (operation === undefined || (await this.#answer(each)).holds) continue;
-      this.#begin(each.cluster, operation, true);
-      return true;
+      if (operation === undefined) continue;
+      const decision = await this.#answer(each);
+      if (!decision.holds) this.#begin(each.cluster, operation, true);
+      if (!decision.holds || (await this.#beginTasks({ ...each, decision }))) return true;
     }
     return false;
+  }
+
+  /** Returns whether any has begun. */
+  async #beginTasks({ cluster, call, decision }: AnsweredCall): Promise<boolean> {
+    const stores = call.hook === "AfterControlPlaneInitialized";
+    if (decision.tasksDue !== true && !stores) return false;
+    const { begins = [], toStore = [] } = this.#session.intents(cluster, call);
+    const may = begins.filter(({ task }) => decision.waitsForTasks === true || task.begins === "First");
+    if (!this.#tasks.store([...may, ...toStore])) return false;
+    await this.#settleTasks();
+    return true;
   }
 
   #repeat(key: string, known: HookCall): AnsweredCall[] {
@@ -254,7 +284,7 @@ export class SuiteRollouts {
 
   async #answer(waiting: AnsweredCall): Promise<Decision> {
     const known = this.#fromMemory(waiting);
-    if (known.holds) return withoutBasis(known);
+    if (known.holds && known.tasksDue !== true) return withoutBasis(known);
     const { cluster, call } = waiting;
     const snapshot = this.#rollouts.snapshot(call.hook);
     snapshot?.hasAll(this.#api.rollouts(), this.#api.version);

@@ -4,7 +4,7 @@ import { HOOK_NAMES } from "../../api/runtime-hooks.ts";
 import { ADMISSION_VERDICTS } from "../../policy/admission.ts";
 import type { Verdict } from "../../policy/decision.ts";
 import { REQUESTS } from "../fleet/request-names.ts";
-import { EVENT_REASONS, METRIC_LABELS } from "./spec.ts";
+import { EVENT_REASONS, METRIC_LABELS, TASK_PHASES } from "./spec.ts";
 
 export const SUITE_GROUP = "cli.hookpolicy.dev";
 export const SUITE_API_VERSION = `${SUITE_GROUP}/v1alpha1`;
@@ -120,9 +120,12 @@ const EXPECT = record(
     policy: POLICY,
     rule: text("The rule that decides"),
     gate: text("The gate that is not met; in an answer that releases, a gate that is met"),
+    task: text("The task that the rule waits for"),
     rollout: text("The HookRollout that holds the Cluster after every policy has released it"),
     stage: text("The Cluster's stage of the HookRollout, or the stage that it waits for"),
-    reason: text("The gate's reason if gate is set, otherwise the rule's; under a HookRollout, why it holds"),
+    reason: text(
+      "The gate's or the task's reason if that is set, otherwise the rule's; under a HookRollout, why it holds",
+    ),
     retryAfterSeconds: { type: "integer", minimum: 0, maximum: 300, description: "0: it proceeds" },
     message: pattern("the message matches; for a request, the refusal or the warnings"),
     nextChange: {
@@ -183,6 +186,23 @@ const ROLLOUT = record(
   { minProperties: 2 },
 );
 
+const TASK = record(
+  "TaskExpectSpec",
+  {
+    name: text("A task of a policy of this suite"),
+    cluster: CLUSTER,
+    phase: word(TASK_PHASES, "None: it has not begun for the operation that is pending, or was last"),
+    attempts: { type: "integer", minimum: 0, description: "How many have begun" },
+    object: {
+      "x-type": "RawObject",
+      type: "object",
+      description: "Fields of the object of its last attempt; without one, of what the task does",
+    },
+  },
+  ["name"],
+  { minProperties: 2 },
+);
+
 const STEP = record(
   "StepSpec",
   {
@@ -200,6 +220,7 @@ const STEP = record(
       CLUSTER,
       "Clusters whose upgrade ends, and that are unhealthy for the 30 s that this step takes",
     ),
+    retry: list(text("A task"), "Tasks that have failed and that a person tries again"),
     call: CALL,
     expect: EXPECT,
     events: {
@@ -209,6 +230,7 @@ const STEP = record(
     },
     metrics: list(METRIC, "The metrics that the operator exports after this step"),
     rollouts: list(ROLLOUT, "The statuses of HookRollouts after this step"),
+    tasks: list(TASK, "What tasks have done after this step"),
     timeline: record(
       "TimelineSpec",
       {

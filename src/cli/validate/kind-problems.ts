@@ -6,7 +6,7 @@ import type { LoadedFiles, SourceObject } from "../files/load.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import { found, unexpected } from "../../policy/validation/field-message.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
-import { groupOf, OWN_KINDS, ownKind, type RawObject } from "../fleet/kinds.ts";
+import { groupOf, isHookTask, OWN_KINDS, ownKind, type RawObject } from "../fleet/kinds.ts";
 import { SUITE_GROUP, SUITE_KIND } from "../suite/suite-schema.ts";
 import { namespaceFindings } from "./namespace-field.ts";
 import { type FileProblem, itemKind } from "../files/parsed.ts";
@@ -16,7 +16,7 @@ import { type FileProblem, itemKind } from "../files/parsed.ts";
  * as a foreign object.
  */
 export function kindProblem(object: RawObject): FieldError | undefined {
-  if (itemKind(object) !== undefined) return undefined;
+  if (itemKind(object) !== undefined || isHookTask(object)) return undefined;
   const group = groupOf(object);
   const kind = String(object["kind"]);
   const own: Readonly<Record<string, readonly string[]>> = {

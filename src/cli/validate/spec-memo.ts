@@ -3,6 +3,7 @@
 import type { PolicyKind } from "../../policy/policy-ref.ts";
 import { type FieldError, isWithin, validatePolicy } from "../../policy/validation/schema.ts";
 import type { Semantics } from "../../policy/validation/semantics.ts";
+import { fieldsOf, listOf } from "../../lib/fields.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 
 const MAX_SPECS = 1000;
@@ -13,6 +14,12 @@ const SOUND = {
   ClusterHookPolicy: { namespaceSelector: {}, rules: [{ name: "a", hooks: ["BeforeClusterDelete"] }] },
 } satisfies Record<PolicyKind, object>;
 
+/** Only tasks depend on where their policy is. */
+function placeOf({ metadata, spec }: RawObject): unknown {
+  const hasTasks = listOf(fieldsOf(spec)["rules"]).some((rule) => fieldsOf(rule)["tasks"] !== undefined);
+  return hasTasks ? fieldsOf(metadata)["namespace"] : undefined;
+}
+
 export class SpecMemo {
   readonly #found = new Map<string, Semantics>();
 
@@ -22,7 +29,7 @@ export class SpecMemo {
       return check(validatePolicy(kind, object));
     }
     const around = validatePolicy(kind, { ...object, spec: SOUND[kind] });
-    const key = JSON.stringify([kind, object["spec"]], (_, value: unknown) =>
+    const key = JSON.stringify([kind, object["spec"], placeOf(object)], (_, value: unknown) =>
       typeof value === "number" && !Number.isFinite(value) ? { notFinite: String(value) } : value,
     );
     const known = this.#found.get(key);

@@ -4,6 +4,7 @@ import { GROUP, type RuleSpec } from "../../api/hook-policy.ts";
 import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
 import type { Kustomization } from "../files/kustomization.ts";
 import type { SourceObject } from "../files/load.ts";
+import type { PolicyObject } from "../../memory/policy-set.ts";
 import { notEnforceable } from "../../policy/compile.ts";
 import type { ServedHooks } from "../../api/hook-catalog.ts";
 import { found } from "../../policy/validation/field-message.ts";
@@ -158,7 +159,7 @@ function check(
   if (size.length > 0) return { errors: size, warnings: [] };
   if (kind !== "HookRollout") {
     return specs.check(kind, object, (schemaErrors) =>
-      checkSpec(viewPolicy(kind, object).spec, schemaErrors, options),
+      checkSpec(viewPolicy(kind, object), schemaErrors, options),
     );
   }
   const schemaErrors = validatePolicy("HookRollout", object);
@@ -196,13 +197,17 @@ function cutMessages(source: SourceObject): readonly FieldError[] {
 }
 
 function checkSpec(
-  spec: unknown,
+  { kind, metadata: { namespace }, spec }: PolicyObject,
   schemaErrors: readonly FieldError[],
   { served, now }: ValidationOptions,
 ): Semantics {
   const { rules: given, mode } = fieldsOf(spec);
   const rules: readonly RuleSpec[] = Array.isArray(given) ? given : [];
-  const { errors, warnings } = checkRules(rules, schemaErrors, { served, mode });
+  const { errors, warnings } = checkRules(rules, schemaErrors, {
+    served,
+    mode,
+    owner: { kind, ...(namespace !== undefined && { namespace }) },
+  });
   const all = [...schemaErrors, ...errors];
   if (all.length > 0) return { errors: all, warnings };
   return {

@@ -8,8 +8,9 @@ import { type CelError, type CelInput, type CelValue, celType, isCelError, plan 
 import { preparedFor } from "./calls.ts";
 import { Checker, type Finding, type Suspicion } from "./expression-check.ts";
 import { environment } from "./environment.ts";
-import { describeFailure } from "./failure.ts";
+import { describeFailure, isMissing } from "./failure.ts";
 import { isHas, pathKey } from "./guards.ts";
+import { jsonOf, type JsonResult, textOf } from "./json-value.ts";
 import { instrument, meter, STEPS_EXCEEDED } from "./meter.ts";
 import {
   children,
@@ -26,14 +27,28 @@ import { fits, METADATA_FIELDS, type Type, VARIABLES } from "./cel-types.ts";
 import { type ExpressionVariables, type VariableName, viewVariable } from "./view.ts";
 
 /** The use of an expression decides which variables it can read and which type it must return. */
-export type ExpressionUse = "matchCondition" | "gate" | "objectName" | "object" | "health";
+export type ExpressionUse =
+  | "matchCondition"
+  | "gate"
+  | "objectName"
+  | "object"
+  | "health"
+  /** Whether a task is needed. */
+  | "when"
+  /** Whether a task has succeeded or failed. */
+  | "outcome"
+  /** A value in the template of a task. */
+  | "value"
+  /** A part of a text there. */
+  | "text";
 
 export type ExpressionProblem = Omit<Finding, "expr"> & Partial<Position>;
 
 export type ExpressionResult =
-  | { readonly ok: true; readonly value: boolean | string }
-  /** `exhausted`: the steps ran out. */
-  | { readonly ok: false; readonly problem: string; readonly exhausted?: true };
+  /** A bool or a string, or any JSON for a value in a template. */
+  | { readonly ok: true; readonly value: unknown }
+  /** `exhausted`: the steps ran out. `missing`: it lacks a field, key or element, and may have a result later. */
+  | { readonly ok: false; readonly problem: string; readonly exhausted?: true; readonly missing?: true };
 
 export interface Expression {
   readonly usesNow: boolean;
@@ -68,7 +83,7 @@ const FAILURE_STEPS = 20;
 
 interface Contract {
   readonly variables: readonly VariableName[];
-  readonly result: "bool" | "string";
+  readonly result: "bool" | "string" | "json" | "text";
   readonly steps?: number;
 }
 
@@ -78,6 +93,10 @@ const CONTRACTS: Readonly<Record<ExpressionUse, Contract>> = {
   objectName: { variables: ["cluster", "namespaceObject", "request"], result: "string" },
   object: { variables: ["object", "cluster", "request", "now"], result: "bool", steps: OBJECT_STEPS },
   health: { variables: ["cluster"], result: "bool" },
+  when: { variables: ["cluster", "namespaceObject", "request"], result: "bool" },
+  outcome: { variables: ["object", "cluster", "request"], result: "bool" },
+  value: { variables: ["cluster", "namespaceObject", "request"], result: "json" },
+  text: { variables: ["cluster", "namespaceObject", "request"], result: "text" },
 };
 
 /** More than the expressions of one policy have: each is compiled twice, to check it and to use it. */
@@ -139,14 +158,31 @@ function compile(source: string, use: ExpressionUse): CompiledExpression {
 }
 
 function resultProblem(root: Expr, type: Type, { result }: Contract): Finding[] {
+  if (result === "json" || result === "text") return noValue(root, type, result);
   if (fits(type, { kind: result })) return [];
   return [{ expr: root, message: `the expression gives ${type.kind}, expected ${result}` }];
 }
 
-function constantWarning(root: Expr, { variables }: Contract): ExpressionWarning[] {
-  if (variables.some((name) => mentions(root, name))) return [];
+const NOT_JSON: readonly string[] = ["timestamp", "duration", "bytes", "type", "semver"];
+const NOT_TEXT: readonly string[] = [...NOT_JSON, "list", "map", "object", "null_type"];
+
+function noValue(root: Expr, { kind }: Type, result: "json" | "text"): Finding[] {
+  if (!(result === "json" ? NOT_JSON : NOT_TEXT).includes(kind)) return [];
+  const remedy = ["timestamp", "duration", "bytes"].includes(kind) ? ": write string(…)" : "";
+  const expected = result === "json" ? "what JSON has" : "text, a number or a bool";
+  return [{ expr: root, message: `the expression gives ${kind}, expected ${expected}${remedy}` }];
+}
+
+/** A constant is how a template writes what looks like an expression, and "true" what only has to exist. */
+function constantWarning(root: Expr, { variables, result }: Contract): ExpressionWarning[] {
+  const isMeant = result === "json" || result === "text" || (variables[0] === "object" && isTrue(root));
+  if (isMeant || variables.some((name) => mentions(root, name))) return [];
   const message = `the result is always the same: the expression reads none of ${variables.join(", ")}`;
   return [{ id: "constant-expression", message }];
+}
+
+function isTrue({ exprKind }: Expr): boolean {
+  return exprKind.case === "constExpr" && exprKind.value.constantKind.value === true;
 }
 
 /** The spec changes at once, and a condition only when its controller has read the change. */
@@ -197,7 +233,8 @@ function expressionOf(root: Expr, { variables, result, steps = EVALUATION_STEPS 
         if (!isCelError(outcome)) return resultOf(outcome, result);
         // The message can contain a key, which is as long as an annotation.
         const isPaid = meter.afford(FAILURE_STEPS) && meter.affordText(outcome.message.length);
-        return isPaid ? fails(describe(outcome)) : TOO_MANY_STEPS;
+        if (!isPaid) return TOO_MANY_STEPS;
+        return { ...fails(describe(outcome)), ...(isMissing(outcome) && { missing: true }) };
       } catch {
         return meter.exhausted ? TOO_MANY_STEPS : fails("the expression cannot be evaluated");
       }
@@ -277,11 +314,17 @@ function bindings(names: readonly VariableName[], values: ExpressionVariables): 
 }
 
 function resultOf(value: CelValue, wanted: Contract["result"]): ExpressionResult {
+  if (wanted === "json") return ofValue(jsonOf(value));
+  if (wanted === "text") return ofValue(textOf(value));
   if (wanted === "bool" && typeof value === "boolean") return { ok: true, value };
   if (wanted === "string" && typeof value === "string") return { ok: true, value };
   const kind = celType(value).name;
   const hint = wanted === "bool" && kind === "string" ? ': compare it, as in … == "true"' : "";
   return fails(`the expression gives ${kind}, expected ${wanted}${hint}`);
+}
+
+function ofValue(json: JsonResult): ExpressionResult {
+  return json.ok ? json : fails(`the expression gives ${json.problem}`);
 }
 
 /** True for any read other than a metadata field that every object has. */

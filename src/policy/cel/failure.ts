@@ -12,11 +12,18 @@ import { pathKey, pathText } from "./guards.ts";
 import { type Call, callOf, type Expr, findNode, stringLiteral } from "./syntax.ts";
 import { FOR_USERS } from "./view.ts";
 
+const MISSING = /^field not found: (?<key>.*)$|^index .* out of bounds/s;
+
+/** Whether a field, key or element is missing. */
+export function isMissing({ message }: CelError): boolean {
+  return MISSING.test(message);
+}
+
 export function describeFailure(error: CelError, root: Expr): string {
   const { message, exprId } = error;
   if (message.startsWith(FOR_USERS)) return message.slice(FOR_USERS.length);
   const expr = exprId === undefined ? undefined : findNode(root, (each) => each.id === exprId);
-  const looked = /^field not found: (?<key>.*)$|^index .* out of bounds/s.exec(message);
+  const looked = MISSING.exec(message);
   if (looked !== null) return missing(root, exprId, looked.groups?.["key"]);
   return describeCall(message, expr);
 }

@@ -52,6 +52,8 @@ export interface PlacedExpression {
   readonly source: string;
   readonly use: ExpressionUse;
   readonly path: string;
+  /** What the field has before the expression, which is a part of it. */
+  readonly before?: string;
 }
 
 export interface Checked {

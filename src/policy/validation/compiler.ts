@@ -22,6 +22,7 @@ export interface Schema {
   readonly type?: unknown;
   readonly description?: string;
   readonly "x-type"?: string;
+  readonly "x-kubernetes-preserve-unknown-fields"?: true;
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly items?: Schema;
   readonly additionalProperties?: Schema | boolean;

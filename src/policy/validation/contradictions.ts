@@ -21,7 +21,7 @@ export const UNTIL_MISSING = "until-missing";
  * held. A policy in mode Audit of which no rule holds observes, and means to.
  */
 export function untilMissing(rules: readonly RuleSpec[], mode?: unknown): FieldError[] {
-  const holding = rules.find(({ until }) => until !== undefined)?.name;
+  const holding = rules.find(({ until, tasks }) => (until ?? tasks) !== undefined)?.name;
   const meansToObserve = holding === undefined && mode === "Audit";
   return rules.flatMap((rule, index) => {
     const found = onlyObserves(rule, holding, meansToObserve);
@@ -31,12 +31,12 @@ export function untilMissing(rules: readonly RuleSpec[], mode?: unknown): FieldE
 }
 
 function onlyObserves(
-  { hooks, until, message, retryAfterSeconds }: RuleSpec,
+  { hooks, until, tasks, message, retryAfterSeconds }: RuleSpec,
   holding: string | undefined,
   meansToObserve: boolean,
 ): { readonly field: keyof RuleSpec; readonly message: string } | undefined {
   const waiting = hooks.filter((hook) => CATALOG[hook].blocksSince !== undefined);
-  if (until !== undefined || waiting.length === 0) return undefined;
+  if ((until ?? tasks) !== undefined || waiting.length === 0) return undefined;
   if ((message ?? retryAfterSeconds) !== undefined) {
     const field = message === undefined ? "retryAfterSeconds" : "message";
     return {

@@ -18,14 +18,16 @@ function validator($id: string, { properties, ...root }: CrdSchema): ValidateFun
   return ajv.compile({ $id, ...inParts(strict({ ...root, properties: fields })) });
 }
 
-/** Removes Kubernetes' keywords, which ajv does not know, and forbids unknown fields. */
+/** Removes Kubernetes' keywords, which ajv does not know, and forbids unknown fields where the API server drops them. */
 function strict(schema: Schema): object {
   const keywords = Object.entries(schema).filter(
     ([keyword]) => keyword !== "default" && !keyword.startsWith("x-kubernetes-"),
   );
   return {
     ...withParts(Object.fromEntries(keywords), strictPart),
-    ...(schema.properties !== undefined && { additionalProperties: false }),
+    ...(schema.properties !== undefined && {
+      additionalProperties: schema["x-kubernetes-preserve-unknown-fields"] === true,
+    }),
   };
 }
 

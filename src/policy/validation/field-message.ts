@@ -29,6 +29,7 @@ const MESSAGES: Readonly<Record<string, Describe>> = {
   pattern: ({ data, parentSchema }) => `found ${found(data)}, expected ${parentSchema?.["x-expected"]}`,
   minItems: ({ params }) => `found too few items, expected at least ${params["limit"]}`,
   maxItems: ({ params }) => `found too many items, expected at most ${params["limit"]}`,
+  minProperties: ({ params }) => `found too few entries, expected at least ${params["limit"]}`,
   maxProperties: ({ params }) => `found too many entries, expected at most ${params["limit"]}`,
   minimum: ({ data, params }) => `found ${found(data)}, expected at least ${params["limit"]}`,
   maximum: ({ data, params }) => `found ${found(data)}, expected at most ${params["limit"]}`,

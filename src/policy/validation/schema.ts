@@ -20,6 +20,8 @@ export interface FieldError {
   readonly path: string;
   /** What was found and what is expected, for users. */
   readonly message: string;
+  /** A field or value that this version does not know; a newer one may. */
+  readonly unknown?: true;
   /** Names a warning, in kebab-case; it never changes. */
   readonly id?: string;
 }
@@ -156,8 +158,14 @@ function schemaErrors(kind: Kind, input: Fields): FieldError[] {
   const wrongType = new Set(errors.filter(({ error }) => error.keyword === "type").map(({ path }) => path));
   return errors
     .filter(({ error, path }) => error.keyword === "type" || !wrongType.has(path))
-    .map(({ error, path }) => ({ path, message: describeSchemaError(error) }));
+    .map(({ error, path }) => ({
+      path,
+      message: describeSchemaError(error),
+      ...(UNKNOWN.includes(error.keyword) && { unknown: true }),
+    }));
 }
+
+const UNKNOWN: readonly string[] = ["additionalProperties", "enum"];
 
 function pathOf(root: CrdSchema, { instancePath, params }: ErrorObject): string {
   let path = "";

@@ -10,6 +10,8 @@ import { conditionsOf } from "../gates/gates.ts";
 import { gatesOf, type PlacedGate, type SoundRule, soundRules } from "./sound-parts.ts";
 import { admissionWarnings } from "./admission-warnings.ts";
 import { contradictions, untilMissing } from "./contradictions.ts";
+import { expressionsOfTasks, taskErrors, type TaskOwner } from "./task-checks.ts";
+import { taskWarnings } from "./task-warnings.ts";
 import { sendsField } from "../target-version.ts";
 import { countWindows, MAX_WINDOW_ENTRIES } from "../window/window-limits.ts";
 
@@ -29,7 +31,7 @@ export const ENOUGH_ERRORS = 4;
 /** Limit for all patterns of a policy: compiled, they take about 100 bytes per unit of weight. */
 const MAX_PATTERN_WEIGHT = 8000;
 
-export interface RuleChecks extends Pick<Together, "served" | "max"> {
+export interface RuleChecks extends Pick<Together, "served" | "max" | "owner"> {
   /** `spec.mode`, which may be invalid. */
   readonly mode?: unknown;
 }
@@ -41,10 +43,10 @@ export interface RuleChecks extends Pick<Together, "served" | "max"> {
 export function checkRules(
   rules: readonly RuleSpec[],
   schemaErrors: readonly FieldError[],
-  { served, max, mode }: RuleChecks = {},
+  { served, max, mode, owner }: RuleChecks = {},
 ): Semantics {
   const sound = soundRules(rules, schemaErrors);
-  const together = { path: "spec.rules", rules: sound, remedy: "split the policy", served, max };
+  const together = { path: "spec.rules", rules: sound, remedy: "split the policy", served, max, owner };
   const { errors, warnings } = checkTogether(together);
   return { errors, warnings: [...warnings, ...(schemaErrors.length > 0 ? [] : untilMissing(rules, mode))] };
 }
@@ -65,6 +67,8 @@ export interface Together {
   readonly served?: ServedHooks | undefined;
   /** A rule with this many errors is not checked any further. */
   readonly max?: number | undefined;
+  /** Absent: of any kind, and in any namespace. */
+  readonly owner?: TaskOwner | undefined;
 }
 
 interface Findings {
@@ -74,7 +78,7 @@ interface Findings {
 }
 
 export function checkTogether(together: Together): Semantics {
-  const { path: whole, rules, health = [], remedy, served, max } = together;
+  const { path: whole, rules, health = [], remedy, served } = together;
   // Makes every rule not evaluable.
   const refused = (problem: string): Semantics => ({
     errors: [{ path: whole, message: `${problem}: ${remedy}` }],
@@ -85,8 +89,9 @@ export function checkTogether(together: Together): Semantics {
   const { tooMany } = countWindows(rules.map(({ rule }) => rule));
   if (tooMany) return refused(TOO_MANY_ENTRIES);
   const findings: Findings = { errors: [], warnings: [], patternWeight: 0 };
-  for (const { rule, path } of rules) {
-    checkRule(rule, path, findings, max);
+  for (const each of rules) {
+    const { rule, path } = each;
+    checkRule(each, findings, together);
     if (served !== undefined) findings.warnings.push(...unshown(rule, path, served));
     if (findings.patternWeight > MAX_PATTERN_WEIGHT) return refused(TOO_MANY_PATTERNS);
   }
@@ -95,7 +100,7 @@ export function checkTogether(together: Together): Semantics {
     if (findings.patternWeight > MAX_PATTERN_WEIGHT) return refused(TOO_MANY_PATTERNS);
   }
   const { errors, warnings } = findings;
-  return { errors, warnings };
+  return { errors, warnings: [...warnings, ...taskWarnings(rules, together.owner)] };
 }
 
 /** Equal expressions are compiled once. */
@@ -111,7 +116,7 @@ const TOO_MANY_PATTERNS = "the patterns of all expressions together repeat too m
 /** All expressions of the rule at the path. */
 export function expressionsOf(rule: RuleSpec, path: string): readonly PlacedExpression[] {
   const ofGates = gatesOf(rule, path).flatMap(expressionsOfGate);
-  return [...matchConditionsOf(rule, path), ...ofGates];
+  return [...matchConditionsOf(rule, path), ...ofGates, ...expressionsOfTasks(rule, path)];
 }
 
 /** Without those that soundRules() has replaced by an empty text. */
@@ -129,7 +134,11 @@ function expressionsOfGate({ gate, path }: PlacedGate): readonly PlacedExpressio
   );
 }
 
-function checkRule(rule: RuleSpec, path: string, findings: Findings, max = Infinity): void {
+function checkRule(
+  { rule, path }: SoundRule,
+  findings: Findings,
+  { max = Infinity, owner }: Pick<Together, "max" | "owner">,
+): void {
   const before = findings.errors.length;
   const isOver = (): boolean => findings.errors.length - before >= max;
   for (const condition of matchConditionsOf(rule, path)) {
@@ -140,6 +149,11 @@ function checkRule(rule: RuleSpec, path: string, findings: Findings, max = Infin
     if (isOver()) return;
     checkGate(placed, rule.hooks, findings);
   }
+  for (const expression of expressionsOfTasks(rule, path)) {
+    if (isOver()) return;
+    checkExpression(expression, rule.hooks, findings);
+  }
+  findings.errors.push(...taskErrors(rule, path, owner));
   findings.warnings.push(
     ...midUpgrade(rule, path),
     ...contradictions(rule, path),
@@ -157,13 +171,13 @@ function checkGate(placed: PlacedGate, hooks: readonly HookName[], findings: Fin
 }
 
 function checkExpression(
-  { source, use, path }: PlacedExpression,
+  { source, use, path, before = "" }: PlacedExpression,
   hooks: readonly HookName[],
   findings: Findings,
 ): void {
   const { problems, warnings, patternWeight } = compileExpression(source, use);
   const placed = ({ message, line, column }: ExpressionProblem): FieldError => {
-    return { path, message: `${atPosition(line, column)}${message}` };
+    return { path, message: `${atPosition(...after(before, line, column))}${message}` };
   };
   findings.patternWeight += patternWeight;
   findings.errors.push(...problems.map(placed));
@@ -188,6 +202,19 @@ function forHooks(warning: ExpressionWarning, hooks: readonly HookName[]): Expre
   }
   const message = `${path} is missing for ${names}, and then the rule cannot be evaluated: ask first, as in has(${path}) && …`;
   return { ...warning, message };
+}
+
+/** A place in an expression as one in the field that it is a part of. */
+function after(
+  before: string,
+  line: number | undefined,
+  column: number | undefined,
+): [line: number | undefined, column: number | undefined] {
+  if (before === "") return [line, column];
+  const lines = before.split("\n");
+  const last = lines.at(-1) ?? "";
+  const [inner = 1, letter = 1] = [line, column];
+  return [lines.length + inner - 1, inner === 1 ? last.length + letter : letter];
 }
 
 /** The beginning of a message about a place within an expression. */

@@ -5,6 +5,7 @@ import type {
   GateSpec,
   MatchCondition,
   RuleSpec,
+  TaskSpec,
   WindowEntry,
   WindowGateSpec,
 } from "../../api/hook-policy.ts";
@@ -19,6 +20,8 @@ export interface SoundRule {
 /** A rule with this many errors may have more, which were cut off. */
 const MANY = 32;
 const NO_GATE: GateSpec = { name: "" };
+/** It does nothing. */
+const NO_TASK: TaskSpec = { name: "" };
 /** The schema admits no empty expression. */
 const NO_CONDITION: MatchCondition = { name: "", expression: "" };
 
@@ -54,7 +57,7 @@ export function soundRules(
 function soundParts(rule: RuleSpec, path: string, errors: readonly FieldError[]): RuleSpec {
   const fits = (field: string): boolean => !errors.some((each) => isWithin(each.path, `${path}.${field}`));
   const isList = (field: string): boolean => !errors.some((each) => each.path === `${path}.${field}`);
-  const { name, hooks, matchConditions, until } = rule;
+  const { name, hooks, matchConditions, until, tasks } = rule;
   return {
     name,
     hooks: fits("hooks") ? hooks : [],
@@ -68,6 +71,8 @@ function soundParts(rule: RuleSpec, path: string, errors: readonly FieldError[])
       isList("until") && {
         until: until.map((gate, i) => soundGate(gate, `${path}.until[${i}]`, errors)),
       }),
+    ...(tasks !== undefined &&
+      isList("tasks") && { tasks: tasks.map((task, i) => (fits(`tasks[${i}]`) ? task : NO_TASK)) }),
   };
 }
 

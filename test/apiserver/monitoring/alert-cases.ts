@@ -187,6 +187,7 @@ export const CASES: Readonly<Record<string, Cases>> = {
     ],
   },
   HookRolloutHalted: threshold('hookpolicy_rollout_halted{rollout="upgrades"}', "1x60", "0x60"),
+  HookPolicyTaskFailed: threshold('hookpolicy_tasks{phase="Failed"}', "1x60", "0x60"),
   HookPolicyClusterTornDown: threshold(
     'hookpolicy_torn_down_clusters{instance="a",reason="ForegroundDeletion"}',
     "1x60",

@@ -3,19 +3,32 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { json } from "node:stream/consumers";
 import type { TestContext } from "node:test";
 import { folder } from "./program.ts";
 
 /** The answer to a request that the user may not make. */
 export const FORBIDDEN = { kind: "Status", reason: "Forbidden", code: 403 };
 
+/** What was posted: a review has a spec. */
+interface Sent {
+  readonly spec?: { readonly user: string; readonly resourceAttributes: { readonly verb: string } };
+}
+
 /** By method and path without the query: "GET /api/v1/namespaces". What is not there is not found. */
 export async function answering(
   t: TestContext,
   answers: Readonly<Record<string, object>>,
-): Promise<{ readonly kubeconfig: string; readonly asked: readonly string[] }> {
+): Promise<{
+  readonly kubeconfig: string;
+  readonly asked: readonly string[];
+  readonly bodies: readonly Sent[];
+}> {
   const asked: string[] = [];
-  const server = createServer(({ method = "", url = "" }, response) => {
+  const bodies: Sent[] = [];
+  const server = createServer((request, response) => {
+    const { method = "", url = "" } = request;
+    if (method === "POST") void json(request).then((body) => bodies.push(body as Sent));
     const question = `${method} ${url.replace(/\?.*$/, "")}`;
     asked.push(question);
     const answer = answers[question];
@@ -36,7 +49,7 @@ export async function answering(
     contexts: [{ name: "a", context: { cluster: "a", user: "a" } }],
   };
   const dir = await folder(t, { kubeconfig: JSON.stringify(config) });
-  return { kubeconfig: join(dir, "kubeconfig"), asked };
+  return { kubeconfig: join(dir, "kubeconfig"), asked, bodies };
 }
 
 const GROUP = "cluster.x-k8s.io";

@@ -255,8 +255,17 @@ describe("a policy that cannot be evaluated", () => {
   });
 
   test("releases under failurePolicy Ignore, and says so", () => {
-    const decision = judge([hookPolicy({ rules: [broken], failurePolicy: "Ignore" })]);
+    const rules = [rule({ until: [{ name: "x", expression: "cluster.metadata.name ==" }] })];
+    const decision = judge([hookPolicy({ rules, failurePolicy: "Ignore" })]);
     assert.deepEqual([decision.verdict, decision.retryAfterSeconds], ["NotEvaluable", 0]);
+  });
+
+  test("holds under failurePolicy Ignore, too, for a field or value that a newer version may know", () => {
+    const value = rule({ deadline: { after: "1h", onExpiry: "Shrug" as "Allow" } });
+    for (const unknown of [broken, value]) {
+      const { holds, trace } = judge([hookPolicy({ rules: [unknown], failurePolicy: "Ignore" })]);
+      assert.deepEqual([holds, trace[0]?.rules[0]?.reason], [true, "UnknownField"]);
+    }
   });
 
   test("still blocks under failurePolicy Ignore when a gate that can be evaluated does not hold", () => {

@@ -93,6 +93,9 @@ test("without an API server no name is offered, and no error is printed", async 
   assert.deepEqual(await answered("rollout", "pause", "p"), [":4"]);
   assert.deepEqual(await answered("rollout", "p"), ["plan", "pause", ":4"]);
   assert.deepEqual(await answered("rollout", "status", "p"), [":4"]);
+  assert.deepEqual(await answered("task", "re"), ["retry", ":4"]);
+  assert.deepEqual(await answered("task", "retry", "p"), [":4"]);
+  assert.deepEqual(await answered("task", "list", "--for-cluster", "p"), [":4"]);
 });
 
 test("as the program that kubectl runs for completion, it answers the same", async (t) => {

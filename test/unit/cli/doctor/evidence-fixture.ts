@@ -129,6 +129,7 @@ export function evidence(over: Partial<Evidence> = {}): Evidence {
     clusters: found([cluster("c1")]),
     namespaces: found([NAMESPACE]),
     grants: [],
+    taskAccounts: [],
     ownedUnseen: false,
     ...over,
   };

@@ -47,7 +47,7 @@ describe("what could not be read is unknown:", () => {
     );
   });
 
-  test("policies: neither their effect, nor which kinds their gates look at", () => {
+  test("policies: neither their effect, nor which kinds their gates look at, nor their tasks", () => {
     assert.deepEqual(unknowns("policies"), [
       "namespaces",
       "policies",
@@ -55,6 +55,7 @@ describe("what could not be read is unknown:", () => {
       "effect",
       "coverage",
       "grants",
+      "tasks",
     ]);
   });
 

@@ -308,3 +308,11 @@ test("the way out is about the cluster that was asked, and one word of a shell e
   const text = heldText(given, { ...view(), connection: " --context 'my prod'" });
   assert.match(text, /kubectl hookpolicy approve 'team-a\/c 1' --hook \S+ --context 'my prod'\n/);
 });
+
+test("a task that has failed is unblocked by a user who looks at it; one that runs, by itself", () => {
+  const task = { gate: undefined, message: "task clean runs" };
+  const rows = [row("c1", { ...task, reason: "TaskFailed" }), row("c2", { ...task, reason: "TaskRunning" })];
+  const text = heldText(heldBy([policy("a", rows)]), view());
+  assert.match(text, /^team-a\/c1 .* kubectl hookpolicy task list -n team-a --for-cluster team-a\/c1$/m);
+  assert.match(text, /^team-a\/c2 .* task clean runs$/m);
+});

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { parse } from "yaml";
 import { isPrintable } from "../../../../src/lib/printable.ts";
-import { overrideYaml } from "../../../../src/cli/override/report.ts";
+import { yamlText } from "../../../../src/cli/terminal/yaml-text.ts";
 
-const override = (reason: string): Parameters<typeof overrideYaml>[0] => ({
+const override = (reason: string): Parameters<typeof yamlText>[0] => ({
   apiVersion: "hookpolicy.dev/v1alpha1",
   kind: "HookOverride",
   metadata: { name: "a" },
@@ -18,12 +18,17 @@ const override = (reason: string): Parameters<typeof overrideYaml>[0] => ({
 
 for (const reason of ["INC-1", "yes", "a\u202Eb\u200B \u{E0041}\\u001b: #'\"", "a\nb", "\u001B\u0085"]) {
   test(`an override for Git is printable, and says the same: ${JSON.stringify(reason)}`, () => {
-    const text = overrideYaml(override(reason));
+    const text = yamlText(override(reason));
     assert.ok(text.split("\n").every(isPrintable));
     assert.deepEqual(parse(text, { version: "1.1" }), override(reason));
   });
 }
 
+test("a long value with line breaks stays on one line, so that none of them begins a line", () => {
+  const long = `${"x".repeat(100)}\n\nFORGED: true`;
+  assert.match(yamlText({ long }), /^long: "x{100}\\n\\nFORGED: true"\n$/);
+});
+
 test("what is printable is not quoted for nothing", () => {
-  assert.match(overrideYaml(override("the disk is full")), /^ {2}reason: the disk is full$/m);
+  assert.match(yamlText(override("the disk is full")), /^ {2}reason: the disk is full$/m);
 });

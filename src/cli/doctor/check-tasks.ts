@@ -1,0 +1,95 @@
+/** Checks whether tasks can act as the ServiceAccounts that their policies name. */
+
+import { fieldsOf, listOf } from "../../lib/fields.ts";
+import { namespacedName } from "../../lib/keys.ts";
+import { counted } from "../terminal/counted.ts";
+import {
+  type Evidence,
+  type Finding,
+  ok,
+  type Problem,
+  problems,
+  some,
+  type TaskAccount,
+  unread,
+  warning,
+} from "./doctor.ts";
+
+export function tasks(evidence: Evidence): Finding {
+  const { policies, deployments, taskAccounts: accounts } = evidence;
+  if (!policies.ok) return unread(policies);
+  if (accounts.length === 0) return ok("no policy has tasks");
+  // A Deployment names the operator's ServiceAccount.
+  if (!deployments.ok) return unread(deployments);
+  const broken = accounts.flatMap(problemsOf);
+  if (broken.length > 0)
+    return problems("error", `tasks cannot act, for ${counted(broken.length, "reason")}`, broken);
+  const unsure = accounts.flatMap(({ exists, optedIn, rights }) =>
+    [exists, optedIn, ...rights.map(({ missing }) => missing)].flatMap((read) => (read.ok ? [] : [read])),
+  )[0];
+  if (unsure !== undefined) return unread(unsure);
+  const names = some(accounts.map((account) => namespacedName(account)));
+  const [gone] = accounts.filter(({ exists }) => exists.ok && !exists.value);
+  if (gone !== undefined)
+    return warning(
+      `there is no ServiceAccount ${namespacedName(gone)}: its rights are there all the same`,
+      `create it, or revoke what is left: ${setUp(gone)}`,
+    );
+  return ok(`the operator may act as ${names}${unsureWhere(accounts)}${unreviewed(evidence)}`);
+}
+
+function problemsOf(account: TaskAccount): Problem[] {
+  const name = namespacedName(account);
+  const optIn = account.optedIn.ok && !account.optedIn.value;
+  const lacking = account.rights.flatMap(({ resource, namespace, missing }) => {
+    if (!missing.ok)
+      return missing.why === "NotFound"
+        ? [{ detail: `${some(account.policies)}: the API server serves no ${resource}`, remedy: INSTALL }]
+        : [];
+    if (missing.value.length === 0 || namespace === undefined) return [];
+    const verbs = missing.value.join(", ");
+    return [
+      {
+        detail: `ServiceAccount ${name} may not ${verbs} ${resource} in namespace ${namespace}`,
+        remedy: setUp(account),
+      },
+    ];
+  });
+  return [
+    ...(optIn
+      ? [
+          {
+            detail: `the operator may not act as ServiceAccount ${name} of ${some(account.policies)}`,
+            remedy: setUp(account),
+          },
+        ]
+      : []),
+    ...lacking,
+  ];
+}
+
+const INSTALL = "install the kind, or correct the task";
+
+function setUp({ namespace, name, rights }: TaskAccount): string {
+  const may = rights
+    .filter((right) => right.missing.ok && (right.namespace === undefined || right.namespace === namespace))
+    .map(({ verbs, resource }) => ` --may ${verbs.join(",")}:${resource}`);
+  return `hookpolicy init tasks -n ${namespace} --service-account ${name}${may.join("")} | kubectl apply -f -`;
+}
+
+function unsureWhere(accounts: readonly TaskAccount[]): string {
+  const elsewhere = accounts
+    .flatMap(({ rights }) => rights)
+    .filter(({ namespace, missing }) => namespace === undefined && missing.ok && missing.value.length > 0);
+  if (elsewhere.length === 0) return "";
+  return `; its rights on ${some(elsewhere.map(({ resource }) => resource))} in namespaces that expressions name were not checked`;
+}
+
+/** Whether the author of a policy is always asked for the right to impersonate. */
+function unreviewed({ webhook }: Evidence): string {
+  const asked = webhook.ok
+    ? listOf(webhook.value["webhooks"]).some((each) => fieldsOf(each)["failurePolicy"] === "Fail")
+    : false;
+  if (asked) return "";
+  return "; while the webhook of policies does not answer, who writes a policy there uses it, too (failurePolicy: Ignore)";
+}

@@ -1,0 +1,90 @@
+/** Draws the tasks of a rule, and says what to do about them. */
+
+import type { RuleTrace } from "../../policy/decision.ts";
+import { timestamp } from "../../policy/instant.ts";
+import { shellQuote } from "../../policy/message.ts";
+import type { TaskState, TaskTrace } from "../../policy/tasks/task-trace.ts";
+import type { Colour } from "../terminal/colour.ts";
+import type { Branch, Detail } from "../terminal/tree.ts";
+
+interface TaskTreeOptions {
+  readonly colour: Colour;
+  /** "hookpolicy … --context prod": how commands end. */
+  readonly connection: string;
+}
+
+export function taskBranch(task: TaskTrace, { colour, connection }: TaskTreeOptions): Branch {
+  const { state, message, observed = "", attempts, changesAt } = task;
+  const command = (label: string, words: string): Detail => ({
+    label,
+    text: colour.cyan(`${words}${connection}`),
+    whole: true,
+  });
+  return {
+    text: `task ${task.task}: ${painted(state, colour)(wordsOf(task))}`,
+    details: [
+      ...(state === "NotEvaluable" ? [{ label: "because", text: message }] : []),
+      ...(observed === "" ? [] : [{ label: WAITS.has(state) ? "waits for" : "because", text: observed }]),
+      ...(attempts === undefined || attempts < 2 ? [] : [{ label: "attempts", text: String(attempts) }]),
+      ...(changesAt === undefined
+        ? []
+        : [{ label: "valid until", text: `${timestamp(changesAt)}: it runs again after that` }]),
+      ...commandsOf(task).map((words, index) => command(index === 0 ? "see" : "try again", words)),
+    ],
+  };
+}
+
+const WAITS: ReadonlySet<TaskState> = new Set(["Pending", "Running"]);
+
+/** One that waits says for what. */
+function wordsOf({ task, state, message }: TaskTrace): string {
+  const own = `task ${task} `;
+  return state === "Waiting" && message.startsWith(own) ? message.slice(own.length) : WORDS[state];
+}
+
+/** What a rule waits for because of the task. */
+export function wantedOfTask(task: TaskTrace): string {
+  const { state, message, observed = "" } = task;
+  if (state === "NotEvaluable") return message;
+  return `task ${task.task}, which ${wordsOf(task)}${observed === "" ? "" : `: ${observed}`}`;
+}
+
+const WORDS: Readonly<Record<TaskState, string>> = {
+  NotNeeded: "not needed",
+  Waiting: "waits",
+  Due: "begins next",
+  Pending: "begins",
+  Running: "runs",
+  Succeeded: "has succeeded",
+  Failed: "has failed",
+  Proceeded: "has failed, and onFailure is Proceed",
+  NotEvaluable: "cannot be evaluated",
+};
+
+function painted(state: TaskState, colour: Colour): (text: string) => string {
+  if (state === "Succeeded" || state === "NotNeeded") return colour.green;
+  if (state === "Failed" || state === "NotEvaluable") return colour.red;
+  return state === "Running" || state === "Pending" ? colour.cyan : colour.yellow;
+}
+
+/** Shows its HookTask; then, for one that has failed, tries it again. */
+export function commandsOf({ hookTask, state }: TaskTrace): readonly string[] {
+  if (hookTask === undefined) return [];
+  const words = `-n ${shellQuote(hookTask.namespace)} ${shellQuote(hookTask.name)}`;
+  const show = `hookpolicy task show ${words}`;
+  return state === "Failed" ? [show, `hookpolicy task retry ${words}`] : [show];
+}
+
+const OPEN: ReadonlySet<TaskState> = new Set([
+  "Waiting",
+  "Due",
+  "Pending",
+  "Running",
+  "Failed",
+  "NotEvaluable",
+]);
+
+/** The task that the rule waits for; those after it wait for it. */
+export function openTask({ tasks = [] }: Pick<RuleTrace, "tasks">): TaskTrace | undefined {
+  return tasks.find(({ state }) => OPEN.has(state));
+}

@@ -1,0 +1,85 @@
+/** The objects that `hookpolicy init tasks` prints: whose rights the tasks of a namespace have, and that the operator may use them. */
+
+import { InvalidArgumentError } from "commander";
+import { DNS_LABEL, DNS_SUBDOMAIN } from "../../lib/dns-names.ts";
+import { yamlText } from "../terminal/yaml-text.ts";
+
+/** Some verbs on one kind of objects. */
+export interface Grant {
+  readonly verbs: readonly string[];
+  readonly group: string;
+  readonly resource: string;
+}
+
+export interface TaskAccount {
+  readonly namespace: string;
+  readonly name: string;
+  readonly grants: readonly Grant[];
+  /** The ServiceAccount of the operator. */
+  readonly operator: { readonly namespace: string; readonly name: string };
+}
+
+/** Those that the operator sends for a task. */
+const VERBS = ["get", "list", "create", "patch", "update", "delete"] as const;
+const EXAMPLE = "VERB,VERB:RESOURCE.GROUP, such as create,get,delete:jobs.batch, or get:pods";
+
+/** Parses "create,get,delete:jobs.batch". */
+export function parseGrant(text: string): Grant {
+  const [, words = "", resource = "", group = ""] = /^([^:]*):([^.:]+)(?:\.([^:]+))?$/.exec(text) ?? [];
+  const verbs = words.split(",");
+  const wrong = verbs.find((verb) => VERBS.every((each) => each !== verb));
+  if (!DNS_LABEL.test(resource) || (group !== "" && !DNS_SUBDOMAIN.test(group)))
+    throw new InvalidArgumentError(`Allowed: ${EXAMPLE}`);
+  if (wrong !== undefined) throw new InvalidArgumentError(`Allowed verbs: ${VERBS.join(", ")}`);
+  return { verbs: [...new Set(verbs)], group, resource };
+}
+
+const RBAC = "rbac.authorization.k8s.io";
+
+export function taskRightsYaml({ namespace, name, grants, operator }: TaskAccount): string {
+  const account = { kind: "ServiceAccount", name, namespace };
+  const impersonation = `${name}-impersonation`;
+  const mayImpersonate = [
+    { apiGroups: [""], resources: ["serviceaccounts"], verbs: ["impersonate"], resourceNames: [name] },
+  ];
+  const work = grants.map(({ verbs, group, resource }) => ({
+    apiGroups: [group],
+    resources: [resource],
+    verbs,
+  }));
+  return [
+    documentOf(
+      `The tasks of policies in namespace ${namespace} have the rights of this ServiceAccount: spec.serviceAccountName: ${name}`,
+      { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace } },
+    ),
+    documentOf(
+      "What a task may do. The containers of a Job have the ServiceAccount of its Pod instead.",
+      role(name, namespace, work),
+    ),
+    documentOf(undefined, binding(name, namespace, account)),
+    documentOf(
+      `The operator may act as this ServiceAccount, and as no other. Delete it, and tasks of namespace ${namespace} can do nothing.`,
+      role(impersonation, namespace, mayImpersonate),
+    ),
+    documentOf(undefined, binding(impersonation, namespace, { kind: "ServiceAccount", ...operator })),
+  ].join("---\n");
+}
+
+function role(name: string, namespace: string, rules: readonly object[]): object {
+  return { apiVersion: `${RBAC}/v1`, kind: "Role", metadata: { name, namespace }, rules };
+}
+
+function binding(name: string, namespace: string, subject: object): object {
+  return {
+    apiVersion: `${RBAC}/v1`,
+    kind: "RoleBinding",
+    metadata: { name, namespace },
+    roleRef: { apiGroup: RBAC, kind: "Role", name },
+    subjects: [subject],
+  };
+}
+
+function documentOf(comment: string | undefined, object: object): string {
+  const text = yamlText(object);
+  return comment === undefined ? text : `# ${comment}\n${text}`;
+}

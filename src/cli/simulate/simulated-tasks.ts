@@ -1,0 +1,101 @@
+/** Lists what the tasks of new and changed policies would do for each Cluster, once nothing else holds it. */
+
+import type { TaskAction } from "../../api/hook-policy.ts";
+import type { HookName } from "../../api/runtime-hooks.ts";
+import { firstNames } from "../../lib/first-names.ts";
+import { inOwnDecision } from "../../policy/budget.ts";
+import { clusterKey } from "../../policy/cluster.ts";
+import type { PolicyTrace } from "../../policy/decision.ts";
+import type { CompiledPolicy } from "../../policy/policy.ts";
+import { policyName } from "../../policy/policy-ref.ts";
+import { firstRun } from "../../policy/tasks/judge-tasks.ts";
+import { renderIntent } from "../../policy/tasks/task-intent.ts";
+import type { Situation } from "../../policy/world.ts";
+
+export interface SimulatedTask {
+  readonly cluster: string;
+  readonly hook: HookName;
+  readonly policy: string;
+  readonly rule: string;
+  readonly task: string;
+  /** In mode Audit, it begins nothing. */
+  readonly mode: CompiledPolicy["mode"];
+  /** Of this namespace, as which the operator acts. */
+  readonly serviceAccount: { readonly namespace: string; readonly name: string };
+  /** What it does, without expressions; absent: see `problem`. */
+  readonly action?: TaskAction;
+  /** Why that cannot be told for this Cluster, so that the rule holds. */
+  readonly problem?: string;
+}
+
+/** `trace`: what these policies say about the operation. */
+export function simulatedTasks(
+  trace: readonly PolicyTrace[],
+  changed: readonly CompiledPolicy[],
+  situation: Situation,
+): readonly SimulatedTask[] {
+  return trace.flatMap(({ policy: ref, rules }) => {
+    const name = policyName(ref);
+    // The last is the new one.
+    const policy = changed.findLast((each) => policyName(each.ref) === name);
+    return policy === undefined ? [] : rules.flatMap((rule) => tasksOf(policy, rule, situation));
+  });
+}
+
+function tasksOf(
+  policy: CompiledPolicy,
+  { rule: name, tasks = [] }: PolicyTrace["rules"][number],
+  situation: Situation,
+): readonly SimulatedTask[] {
+  const rule = policy.rules.find((each) => each.name === name);
+  const { account, mode } = policy;
+  if (rule === undefined || account === undefined) return [];
+  const needed = new Set(tasks.filter(({ state }) => state !== "NotNeeded").map(({ task }) => task));
+  return rule.tasks
+    .filter((task) => needed.has(task.name))
+    .map((task) => {
+      const identity = firstRun(policy, rule, task, situation);
+      const rendered = inOwnDecision(() => renderIntent(task, policy, identity, situation));
+      return {
+        cluster: clusterKey(situation.world.cluster),
+        hook: situation.call.hook,
+        policy: policyName(policy.ref),
+        rule: name,
+        task: task.name,
+        mode,
+        serviceAccount: account,
+        ...(rendered.ok ? { action: rendered.intent.action } : { problem: rendered.problem }),
+      };
+    });
+}
+
+const MAX_NAMED = 5;
+
+/** A line for each task, with its Clusters; those for which it cannot be rendered have a line of their own. */
+export function taskLines(tasks: readonly SimulatedTask[]): readonly string[] {
+  const groups = Map.groupBy(tasks, ({ hook, policy, rule, task, problem, mode }) =>
+    JSON.stringify([hook, policy, rule, task, problem, mode]),
+  );
+  return [...groups.values()].flatMap((all) => {
+    const [first] = all;
+    if (first === undefined) return [];
+    const { hook, policy, rule, task, mode, action, problem } = first;
+    const audit = mode === "Audit" ? " (mode Audit: it begins nothing)" : "";
+    const names = firstNames(
+      all.map(({ cluster }) => cluster),
+      MAX_NAMED,
+    );
+    return [
+      `task ${task}: ${hook}${audit}`,
+      `  of        ${policy} ${rule}`,
+      `  does      ${action === undefined ? `nothing, and the rule holds: ${problem}` : deedOf(action)}`,
+      `  clusters  ${all.length === 1 ? names : `${all.length}: ${names}`}`,
+    ];
+  });
+}
+
+function deedOf({ create, apply, delete: deletion }: TaskAction): string {
+  if (create !== undefined) return `creates a ${create.kind} (-o yaml shows it)`;
+  if (apply !== undefined) return `applies a ${apply.kind} (-o yaml shows it)`;
+  return `deletes ${deletion?.kind ?? "nothing"} (-o yaml shows which)`;
+}

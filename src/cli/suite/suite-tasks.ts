@@ -1,0 +1,263 @@
+/** Carries out tasks in a suite as the operator does, with every right, and whenever something changes. */
+
+import { GROUP, type HookTask, type HookTaskStatus, VERSION } from "../../api/hook-policy.ts";
+import type { Cluster } from "../../api/meta.ts";
+import { namespacedName } from "../../lib/keys.ts";
+import { policyKey } from "../../memory/policy-set.ts";
+import { asCalled, type PendingOperation } from "../../operations/operation.ts";
+import { after, timestamp } from "../../policy/instant.ts";
+import type { CompiledPolicy } from "../../policy/policy.ts";
+import { targetVersion } from "../../policy/target-version.ts";
+import type { TaskIntent } from "../../policy/tasks/task-trace.ts";
+import { operationOf } from "../../rollouts/member.ts";
+import type { SlotTasks } from "../../rollouts/rollout-reconciler.ts";
+import { carryOut, nextAttempt, observe } from "../../tasks/attempt-work.ts";
+import { type NextStep, nextStep, type Permit, RETRY_ANNOTATION, timesOutAt } from "../../tasks/next-step.ts";
+import { isOperationOver, permitOf, taskIn } from "../../tasks/permit.ts";
+import {
+  attemptBegun,
+  cancelled,
+  kindOf,
+  lastAttempt,
+  openAttempt,
+  operationOver,
+  retried,
+} from "../../tasks/progress.ts";
+import { slotTasks } from "../../tasks/slot-tasks.ts";
+import { storedTask } from "../../tasks/stored-task.ts";
+import type { TaskMemory } from "../../tasks/task-memory.ts";
+import { deedOf } from "../../tasks/task-reconciler.ts";
+import type { RawObject } from "../fleet/kinds.ts";
+import type { Session } from "./session.ts";
+import { SuiteError } from "./suite-error.ts";
+import { SuiteTaskObjects } from "./task-objects.ts";
+
+/** More steps than a task ever has in a row. */
+const MAX_STEPS = 20;
+/** What nextAttempt() puts behind the name of a template. */
+const RANDOM = /-[0-9a-f]{10}$/;
+const ENDED: ReadonlySet<string | undefined> = new Set(["Succeeded", "Failed", "Cancelled"]);
+
+export class SuiteTasks {
+  readonly memory: TaskMemory;
+  readonly slots: SlotTasks;
+  readonly #session: Session;
+  readonly #objects: SuiteTaskObjects;
+  readonly #tasks = new Map<string, HookTask>();
+  #versions = 0;
+
+  constructor(session: Session, memory: TaskMemory) {
+    this.memory = memory;
+    this.#session = session;
+    this.#objects = new SuiteTaskObjects(session.objects, () => session.now);
+    const store = {
+      ofCluster: async (_: unknown, uid: string) =>
+        await Promise.resolve(memory.ofCluster(uid).map(({ record }) => record)),
+    };
+    const proceeds = ({
+      identity: { policyUID, ...identity },
+    }: {
+      readonly identity: TaskIntent["identity"];
+    }): boolean => {
+      const policyRef = { ...identity.policy, uid: policyUID };
+      const clusterRef = { ...identity.cluster, uid: identity.clusterUID };
+      const spec = { ...identity, policyRef, clusterRef, actionHash: identity.action };
+      return taskIn(this.#policyOf({ policyRef }), spec)?.onFailure === "Proceed";
+    };
+    this.slots = slotTasks({ memory, store, proceeds });
+  }
+
+  all(): readonly HookTask[] {
+    return [...this.#tasks.values()];
+  }
+
+  /** The object of its last attempt. */
+  objectOf(task: HookTask): RawObject | undefined {
+    const attempt = lastAttempt(task.status);
+    return attempt && this.#session.objects.named({ ...kindOf(task.spec), ...attempt });
+  }
+
+  /** Returns whether any of them is new. */
+  store(intents: readonly TaskIntent[]): boolean {
+    const added = intents.filter(({ namespace, name }) => !this.#tasks.has(`${namespace}/${name}`));
+    for (const { namespace, name, spec } of added) {
+      const creationTimestamp = timestamp(this.#session.now);
+      const uid = `uid-of-HookTask-${namespace}/${name}`;
+      this.#write({
+        apiVersion: `${GROUP}/${VERSION}`,
+        kind: "HookTask",
+        metadata: { namespace, name, uid, creationTimestamp, resourceVersion: "" },
+        spec,
+      });
+    }
+    return added.length > 0;
+  }
+
+  /** A person retries the failed HookTasks of the task. */
+  retry(name: string): void {
+    const failed = this.all().filter(
+      ({ spec, status }) => spec.task === name && status?.phase === "Failed" && status.over === undefined,
+    );
+    if (failed.length === 0) throw new SuiteError(`no HookTask of a task ${JSON.stringify(name)} has failed`);
+    for (const task of failed) {
+      const annotations = { ...task.metadata.annotations, [RETRY_ANNOTATION]: String(this.#versions + 1) };
+      this.#write({ ...task, metadata: { ...task.metadata, annotations } });
+    }
+  }
+
+  /** Does whatever can be done now. */
+  async settle(): Promise<void> {
+    let before: number;
+    do {
+      before = this.#versions;
+      for (const key of this.#tasks.keys()) await this.#reconcile(key);
+    } while (this.#versions !== before);
+  }
+
+  /** When time alone lets a further attempt begin, or ends one. */
+  nextChange(): Date | undefined {
+    const times = this.all().flatMap((task) => {
+      const attempt = openAttempt(task.status);
+      if (attempt !== undefined) return [timesOutAt(task, attempt)];
+      const permit = this.#permit(task);
+      const step = permit.may === "Begin" ? this.#next(task, permit) : undefined;
+      if (step?.do !== "Rest" || step.forMs === undefined || ENDED.has(task.status?.phase)) return [];
+      return [after(this.#session.now, step.forMs)];
+    });
+    return times.toSorted((a, b) => a.getTime() - b.getTime())[0];
+  }
+
+  async #reconcile(key: string): Promise<void> {
+    for (let steps = 0; steps < MAX_STEPS; steps += 1) {
+      const task = this.#tasks.get(key);
+      if (task === undefined) return;
+      const status = await this.#do(this.#next(task, this.#permit(task)), task);
+      if (status === undefined || status === task.status) return;
+      this.#write({ ...task, status });
+    }
+  }
+
+  /** What is created stays: the suite looks at it. */
+  #next(task: HookTask, permit: Permit): NextStep {
+    const { now } = this.#session;
+    const isOver = this.#isOver(task);
+    return nextStep({ task, permit, isOver, keepMs: Infinity, isSurplus: false, now });
+  }
+
+  /** `undefined`: there is nothing to do. */
+  async #do(step: NextStep, task: HookTask): Promise<HookTaskStatus | undefined> {
+    const { now } = this.#session;
+    const { status = {} } = task;
+    const cluster = this.#clusterOf(task) ?? gone(task);
+    switch (step.do) {
+      case "MarkOver":
+        return operationOver(status, now);
+      case "Cancel":
+        return cancelled(status, step.why, now);
+      case "Retry":
+        return retried(task, step.value);
+      case "Begin":
+        return attemptBegun(task, this.#attemptOf(task), now);
+      case "CarryOut":
+        return await carryOut(this.#objects, { task, attempt: step.attempt, cluster, now });
+      case "Observe":
+        return await observe(this.#objects, { task, attempt: step.attempt, cluster, now });
+      case "Tidy":
+      case "Rest":
+        return undefined;
+    }
+  }
+
+  /** Without random letters, so that steps can name the object: it replaces that of the attempt before. */
+  #attemptOf(task: HookTask): { readonly name: string; readonly namespace?: string } {
+    const attempt = nextAttempt(task);
+    if (task.spec.action.create === undefined) return attempt;
+    const deed = deedOf(task);
+    const earlier = this.all().filter((each) => deedOf(each) === deed);
+    this.#session.objects.dropLabelled(
+      "hookpolicy.dev/task",
+      earlier.map(({ metadata }) => metadata.name),
+    );
+    const base = attempt.name.replace(RANDOM, "");
+    const isTaken = (name: string): boolean =>
+      this.#session.objects.named({ ...kindOf(task.spec), ...attempt, name }) !== undefined;
+    let name = base;
+    for (let number = 2; isTaken(name); number += 1) name = `${base}-${number}`;
+    return { ...attempt, name };
+  }
+
+  #isOver(task: HookTask): boolean {
+    const { spec, status } = task;
+    const operation = this.#pending(task);
+    // A step has asked: its Cluster need not show all that a real one would.
+    if (operation !== undefined && targetVersion(operation.call) === spec.version) return false;
+    const { served, begun } = this.#session;
+    const own = begun.get(namespacedName(spec.clusterRef));
+    // While it runs, a step may still ask about it.
+    if (own !== undefined && own.isOver !== true && operationOf(spec.hook) !== undefined) return false;
+    return isOperationOver(spec, this.#clusterOf(task), served, ENDED.has(status?.phase));
+  }
+
+  #permit(task: HookTask): Permit {
+    const { served, now, objects } = this.#session;
+    const { spec } = task;
+    const cluster = this.#clusterOf(task);
+    const mustWait = this.#mustWait(task);
+    const permit = permitOf({
+      spec,
+      cluster,
+      namespace: objects.fleet.namespace(spec.clusterRef.namespace),
+      policy: this.#policyOf(spec),
+      overrides: cluster === undefined ? [] : objects.memory.overrides.ofCluster(cluster),
+      served,
+      now,
+      mustWait,
+      lacksSlot: false,
+    });
+    const isAsked = permit.may === "Wait" && !mustWait && this.#pending(task) !== undefined;
+    return isAsked ? { may: "Begin" } : permit;
+  }
+
+  #mustWait({ metadata, spec }: HookTask): boolean {
+    const others = this.all().filter((other) => other.metadata.name !== metadata.name);
+    const deed = deedOf({ spec });
+    if (others.some((other) => deedOf(other) === deed && openAttempt(other.status) !== undefined))
+      return true;
+    if (spec.after === undefined) return false;
+    const before = others.find((other) => other.metadata.name === spec.after);
+    if (before?.status?.phase === "Succeeded") return false;
+    const proceeds =
+      before !== undefined && taskIn(this.#policyOf(before.spec), before.spec)?.onFailure === "Proceed";
+    return !(proceeds && before.status?.phase === "Failed");
+  }
+
+  #pending({ spec }: HookTask): PendingOperation | undefined {
+    return this.#session.objects.memory.operations.get(spec.clusterRef.uid, spec.hook);
+  }
+
+  #clusterOf(task: HookTask): Cluster | undefined {
+    const { namespace, name, uid } = task.spec.clusterRef;
+    const cluster = this.#session.objects.memory.clusters.get(namespacedName({ namespace, name }));
+    if (cluster?.metadata.uid !== uid) return undefined;
+    const operation = this.#pending(task);
+    return operation === undefined ? cluster : asCalled(cluster, operation);
+  }
+
+  #policyOf({ policyRef }: Pick<HookTask["spec"], "policyRef">): CompiledPolicy | undefined {
+    const { kind, namespace, name } = policyRef;
+    return this.#session.objects.memory.policies.get(policyKey(kind, namespace, name))?.compiled;
+  }
+
+  #write(task: HookTask): void {
+    this.#versions += 1;
+    const { metadata } = task;
+    const stored = { ...task, metadata: { ...metadata, resourceVersion: String(this.#versions) } };
+    this.#tasks.set(namespacedName(metadata), stored);
+    this.memory.learn(storedTask(stored));
+  }
+}
+
+function gone({ spec }: HookTask): Cluster {
+  const { namespace, name, uid } = spec.clusterRef;
+  return { metadata: { namespace, name, uid, resourceVersion: "" }, paused: false, created: false };
+}

@@ -1,0 +1,151 @@
+/** `hookpolicy task`: what tasks of policies do, what failed, and trying again. */
+
+import { Argument, type Command, Option } from "commander";
+import type { KubeClient } from "../../kube/kube-client.ts";
+import { UsageError } from "../../operator/options.ts";
+import { addExamples, choice, clusterName, CommandError, FAILED, programName } from "../command.ts";
+import { addConnectionFlags, type ConnectionFlags, connectionWords, reading } from "../fleet/connection.ts";
+import type { ClusterName } from "../fleet/live-cluster.ts";
+import { nameServer } from "../terminal/confirm.ts";
+import { stderr, stdout } from "../terminal/output.ts";
+import { terminalOf } from "../terminal/terminal.ts";
+import type { TaskView } from "./report.ts";
+import type { ReadTask, TaskKey } from "./tasks.ts";
+
+const ACTIONS = ["list", "show", "retry"] as const;
+type Action = (typeof ACTIONS)[number];
+const FORMATS = ["text", "json", "yaml"] as const;
+
+interface Flags extends ConnectionFlags {
+  readonly allNamespaces?: true;
+  readonly namespace?: string;
+  readonly forCluster?: ClusterName;
+  readonly all?: true;
+  readonly output: (typeof FORMATS)[number];
+  readonly color: boolean;
+}
+
+const EXAMPLES = `\
+  # What runs and what failed, across the fleet
+  hookpolicy task list -A
+
+  # Of one Cluster, also what belongs to operations that are over
+  hookpolicy task list -A --for-cluster team-a/prod-1 --all
+
+  # What one of them does, what it waits for, and its attempts
+  hookpolicy task show -n team-a prod-1-remove-load-balancers-5d2c51888c4687a4
+
+  # Once the cause is corrected, let it have another attempt
+  hookpolicy task retry -n team-a prod-1-remove-load-balancers-5d2c51888c4687a4`;
+
+export function addTask(program: Command): void {
+  const command = program
+    .command("task")
+    .addArgument(new Argument("<action>", "what to do").choices(ACTIONS))
+    .argument("[task]", "show and retry: NAMESPACE/NAME, or NAME, of a HookTask")
+    .summary("what tasks of policies do; try a failed one again")
+    .description(
+      "Lists the HookTasks of policies, those that failed first; shows what one of them does and waits for; or lets a failed one have another attempt.\n\nExit code: 0 done, 1 the operator has not taken the retry, 2 input that cannot be read or wrong usage.",
+    )
+    .option("-A, --all-namespaces", "list: HookTasks of all namespaces")
+    .option("-n, --namespace <namespace>", "where the HookTask is; default: the context's namespace")
+    .addOption(
+      new Option("--for-cluster <namespace/name>", "list: those of this Cluster").argParser(clusterName),
+    )
+    .option("--all", "list: also those whose operation is over")
+    .addOption(choice("-o, --output <format>", "list and show: how to print", FORMATS));
+  addConnectionFlags(command);
+  addExamples(command, EXAMPLES);
+  command.action(async (action: Action, name: string | undefined, _: unknown, self: Command) => {
+    const flags = self.optsWithGlobals<Flags>();
+    checkFlags(action, name, flags);
+    await run(action, name, { flags, program: programName(self) });
+  });
+}
+
+function checkFlags(action: Action, name: string | undefined, flags: Flags): void {
+  if (action === "list") return checkList(name, flags);
+  if ((name ?? "") === "") throw new UsageError(`${action}: name the HookTask`);
+  const ofList = Object.entries(OF_LIST).find(([flag]) => Object.hasOwn(flags, flag));
+  if (ofList !== undefined) throw new UsageError(`${ofList[1]} is for list`);
+  if (action === "retry" && flags.output !== "text") throw new UsageError("-o is for list and show");
+}
+
+const OF_LIST = {
+  allNamespaces: "-A",
+  forCluster: "--for-cluster",
+  all: "--all",
+} as const satisfies Partial<Record<keyof Flags, string>>;
+
+function checkList(name: string | undefined, { allNamespaces, namespace }: Flags): void {
+  if (name !== undefined) throw new UsageError(`list takes no name: 'task show ${name}'`);
+  if (allNamespaces === true && namespace !== undefined)
+    throw new UsageError("-A means all namespaces, -n one of them: one or the other");
+}
+
+interface Query {
+  readonly flags: Flags;
+  readonly program: string;
+}
+
+async function run(action: Action, name: string | undefined, query: Query): Promise<void> {
+  const { contextNamespace, withApiServer } = await import("../fleet/live-fleet.ts");
+  const { flags } = query;
+  const own = flags.namespace ?? (await reading(() => contextNamespace(flags)));
+  await withApiServer(flags, async (client, server) => {
+    if (action === "list") return await list(client, flags.allNamespaces === true ? undefined : own, query);
+    const { readTask, taskKey } = await import("./tasks.ts");
+    const key = taskKey(name ?? "", own, flags.namespace);
+    const task = await reading(() => readTask(client, key));
+    if (action === "show") return await print([task], query, "details");
+    nameServer(server);
+    await retry(client, task, key);
+  });
+}
+
+async function list(client: KubeClient, namespace: string | undefined, query: Query): Promise<void> {
+  const { listTasks } = await import("./tasks.ts");
+  const { all, forCluster } = query.flags;
+  const found = await reading(() => listTasks(client, namespace, forCluster));
+  const shown = all === true ? found : found.filter(({ isOver }) => !isOver);
+  await print(shown, query, "rows");
+  const where = namespace === undefined ? "" : ` in namespace ${namespace}`;
+  if (shown.length === 0) stderr.line(`there is no HookTask${where}`);
+  const over = found.length - shown.length;
+  if (over > 0) stderr.line(`and ${over} of operations that are over (--all)`);
+}
+
+async function print(
+  tasks: readonly ReadTask[],
+  { flags, program }: Query,
+  form: "rows" | "details",
+): Promise<void> {
+  const { taskLines, taskRows, tasksJson } = await import("./report.ts");
+  if (flags.output === "json") return stdout.json(tasksJson(tasks));
+  if (flags.output === "yaml") {
+    const { yamlText } = await import("../terminal/yaml-text.ts");
+    return stdout.document(yamlText(tasksJson(tasks)));
+  }
+  const view: TaskView = {
+    now: new Date(),
+    program,
+    connection: connectionWords(flags),
+    allNamespaces: flags.allNamespaces === true,
+    ...terminalOf(process.stdout, flags),
+  };
+  stdout.lines(form === "rows" ? taskRows(tasks, view) : tasks.flatMap((task) => taskLines(task, view)));
+}
+
+/** The operator looks at a changed HookTask at once. */
+const ANSWER_MS = 15_000;
+
+async function retry(client: KubeClient, task: ReadTask, key: TaskKey): Promise<void> {
+  const { askForRetry, noRetry } = await import("./retry.ts");
+  const why = noRetry(task);
+  const name = `HookTask ${key.namespace}/${key.name}`;
+  if (why !== undefined) throw new UsageError(`${name} ${why}`);
+  const isTaken = await askForRetry(client, task, ANSWER_MS);
+  if (isTaken) return stdout.line(`${name} has another attempt`);
+  stdout.line(`asked for another attempt of ${name}`);
+  throw new CommandError(FAILED, "the operator has not answered yet: see 'hookpolicy task show'");
+}

@@ -1,0 +1,207 @@
+/** Prints HookTasks as tables, in detail, and as JSON. */
+
+import type { HookTask, TaskAttempt } from "../../api/hook-policy.ts";
+import { namespacedName } from "../../lib/keys.ts";
+import { parseDuration } from "../../policy/duration.ts";
+import { after } from "../../policy/instant.ts";
+import { shellQuote } from "../../policy/message.ts";
+import { policyName } from "../../policy/policy-ref.ts";
+import type { CommandWords } from "../get/report.ts";
+import { ageText, since, until } from "../terminal/age.ts";
+import { type Colour, width } from "../terminal/colour.ts";
+import { tableLines } from "../terminal/table.ts";
+import type { Terminal } from "../terminal/terminal.ts";
+import { type Detail, indented, paragraphs } from "../terminal/tree.ts";
+import type { Phase, ReadTask } from "./tasks.ts";
+
+export interface TaskView extends Terminal, CommandWords {
+  readonly now: Date;
+  /** Whether rows name the namespace. */
+  readonly allNamespaces: boolean;
+}
+
+/** A line for each; blocks where the terminal is too narrow. */
+export function taskRows(tasks: readonly ReadTask[], view: TaskView): string[] {
+  const { columns = Infinity, allNamespaces, colour } = view;
+  const headings = [...(allNamespaces ? ["NAMESPACE"] : []), ...HEADINGS];
+  const rows = tasks.map((task) => [...(allNamespaces ? [task.key.namespace] : []), ...cellsOf(task, view)]);
+  const lines = tableLines(headings, rows);
+  if (lines.every((line) => width(line) <= columns)) return lines;
+  return tasks.flatMap((task, index) => {
+    const cells = rows[index]?.slice(allNamespaces ? 2 : 1) ?? [];
+    const labels = HEADINGS.slice(1).map((heading) => heading.toLowerCase());
+    const details = labels.map((label, column) => ({ label, text: cells[column] ?? "" }));
+    return [
+      colour.bold(namespacedName(task.key)),
+      ...indented(
+        details.filter(({ text }) => text !== ""),
+        columns,
+      ),
+    ];
+  });
+}
+
+const HEADINGS = ["NAME", "CLUSTER", "HOOK", "VERSION", "TASK", "PHASE", "OBJECT", "AGE"] as const;
+
+function cellsOf(task: ReadTask, { now, colour }: TaskView): string[] {
+  const { key, cluster, object } = task;
+  const { metadata, spec, status } = object;
+  return [
+    key.name,
+    cluster,
+    spec.hook,
+    spec.version ?? "",
+    spec.task,
+    phaseText(task, colour),
+    status?.object ?? "",
+    metadata.creationTimestamp === undefined ? "" : since(metadata.creationTimestamp, now),
+  ];
+}
+
+function phaseText({ phase, isOver }: ReadTask, colour: Colour): string {
+  return `${PAINTS(colour)[phase](phase)}${isOver ? " (over)" : ""}`;
+}
+
+function PAINTS(colour: Colour): Readonly<Record<Phase, (text: string) => string>> {
+  return {
+    Pending: colour.yellow,
+    Running: colour.cyan,
+    Succeeded: colour.green,
+    Failed: colour.red,
+    Cancelled: colour.dim,
+  };
+}
+
+/** Everything about one of them, and what to run. */
+export function taskLines(task: ReadTask, view: TaskView): string[] {
+  const { colour, columns } = view;
+  const head = `${colour.bold(`HookTask ${namespacedName(task.key)}`)}: ${phaseText(task, colour)}`;
+  return paragraphs([
+    [head, ...indented([...aboutDetails(task), ...stateDetails(task, view)], columns)],
+    indented(commandDetails(task, view), columns),
+    attemptLines(task, view),
+  ]);
+}
+
+function aboutDetails({ object: { spec }, cluster, policy, key }: ReadTask): Detail[] {
+  const version = spec.version === undefined ? "" : ` (${spec.version})`;
+  return [
+    { label: "task", text: `${spec.task} of rule ${spec.rule}, ${policyName(policy)}` },
+    { label: "for", text: `${spec.hook}${version} of Cluster ${cluster}` },
+    { label: "does", text: deedOf(spec.action) },
+    { label: "acts as", text: `ServiceAccount ${key.namespace}/${spec.serviceAccountName}` },
+  ];
+}
+
+function deedOf({ create, apply, delete: removed }: HookTask["spec"]["action"]): string {
+  if (create !== undefined) return `creates a ${create.kind}`;
+  if (apply !== undefined) return `applies a ${apply.kind}`;
+  if (removed === undefined) return "nothing";
+  const { kind, name, namespace, selector } = removed;
+  if (name !== undefined) return `deletes ${kind} ${namespacedName({ namespace, name })}`;
+  const labels = Object.entries(selector?.matchLabels ?? {}).map(([label, value]) => `${label}=${value}`);
+  return `deletes every ${kind} with ${labels.join(",")}${namespace === undefined ? "" : ` in ${namespace}`}`;
+}
+
+function stateDetails({ object: { spec, status }, phase, isOver }: ReadTask, { now }: TaskView): Detail[] {
+  const { message = "", begun = 0, allowed = 1 + spec.retries } = status ?? {};
+  const label = phase === "Failed" || phase === "Cancelled" ? "because" : "waits for";
+  return [
+    { label: "attempts", text: `${begun} of ${allowed}, each for at most ${spec.timeout}` },
+    ...timeOut(status?.attempts?.at(-1), spec.timeout, now),
+    ...(phase === "Succeeded" || message === "" ? [] : [{ label, text: message }]),
+    ...(isOver ? [{ label: "over", text: "its operation has ended or is no longer wanted" }] : []),
+  ];
+}
+
+function timeOut(last: TaskAttempt | undefined, timeout: string, now: Date): Detail[] {
+  if (last?.askedAt === undefined || last.endedAt !== undefined) return [];
+  const at = after(new Date(last.askedAt), parseDuration(timeout) ?? 0);
+  return [{ label: "times out", text: until(at.toISOString(), now) }];
+}
+
+function commandDetails(task: ReadTask, { colour, program, connection }: TaskView): Detail[] {
+  const { key, phase, isOver, object } = task;
+  const name = shellQuote(key.name);
+  const command = (label: string, words: string): Detail => ({
+    label,
+    text: colour.cyan(`${words}${connection}`),
+    whole: true,
+  });
+  const retry = `${program} task retry -n ${key.namespace} ${name}`;
+  const isOpen = !isOver && phase !== "Succeeded" && phase !== "Cancelled";
+  return [
+    ...logsCommands(object).map((words) => command("logs", words)),
+    ...(phase === "Failed" && !isOver ? [command("try again", retry)] : []),
+    ...(isOpen ? [command("go on without it", overrideOf(task, program))] : []),
+  ];
+}
+
+function overrideOf({ cluster, policy, object }: ReadTask, program: string): string {
+  return `${program} override ${shellQuote(cluster)} --hook ${object.spec.hook} --policy ${policy.kind}/${policy.name} --for 1h --reason 'why'`;
+}
+
+/** Of the last attempt; only a Job and a Pod have logs. */
+function logsCommands({ spec, status }: HookTask): readonly string[] {
+  const { create, apply } = spec.action;
+  const template = create ?? apply;
+  const last = status?.attempts?.at(-1);
+  const type = template && LOGGED[`${template.apiVersion} ${template.kind}`];
+  if (type === undefined || last?.uid === undefined) return [];
+  return [
+    `kubectl logs -n ${last.namespace ?? ""} ${shellQuote(`${type}/${last.name}`)} --all-containers --prefix`,
+  ];
+}
+
+const LOGGED: Readonly<Record<string, string>> = { "batch/v1 Job": "job", "v1 Pod": "pod" };
+
+function attemptLines({ object: { status } }: ReadTask, { now, colour }: TaskView): string[] {
+  const rows = (status?.attempts ?? []).map(
+    ({ namespace, name, startedAt, endedAt, outcome = "", message = "" }) => [
+      namespacedName({ namespace, name }),
+      startedAt,
+      ageText(Date.parse(endedAt ?? now.toISOString()) - Date.parse(startedAt)),
+      outcome === "" ? "runs" : (outcome === "Succeeded" ? colour.green : colour.red)(outcome),
+      message,
+    ],
+  );
+  return tableLines(["ATTEMPT", "BEGAN", "TOOK", "OUTCOME", "MESSAGE"], rows);
+}
+
+/** Schema: schemas/output/task.json. */
+export function tasksJson(tasks: readonly ReadTask[]): object {
+  return { tasks: tasks.map(taskJson) };
+}
+
+function taskJson({ key, object, cluster, policy, phase, isOver }: ReadTask): object {
+  const { spec, status, metadata } = object;
+  const {
+    object: made,
+    message,
+    endedAt,
+    attempts = [],
+    begun = 0,
+    allowed = 1 + spec.retries,
+  } = status ?? {};
+  return {
+    ...key,
+    cluster,
+    clusterUID: spec.clusterRef.uid,
+    hook: spec.hook,
+    ...(spec.version !== undefined && { version: spec.version }),
+    policy,
+    rule: spec.rule,
+    task: spec.task,
+    serviceAccount: spec.serviceAccountName,
+    action: spec.action,
+    phase,
+    over: isOver,
+    ...(made !== undefined && { object: made }),
+    ...(message !== undefined && { message }),
+    ...(metadata.creationTimestamp !== undefined && { created: metadata.creationTimestamp }),
+    ...(endedAt !== undefined && { endedAt }),
+    begun,
+    allowed,
+    attempts,
+  };
+}

@@ -1,0 +1,112 @@
+/** Reads HookTasks, and the parts of them that commands show. */
+
+import type { HookTask, HookTaskStatus } from "../../api/hook-policy.ts";
+import { compareText } from "../../lib/compare-text.ts";
+import { namespacedName } from "../../lib/keys.ts";
+import type { KubeClient } from "../../kube/kube-client.ts";
+import { isNotFound, unlessNotFound } from "../../kube/kube-error.ts";
+import type { KubeObject } from "../../kube/resource.ts";
+import { HOOK_TASKS } from "../../kube/resources.ts";
+import { viewTask } from "../../tasks/stored-task.ts";
+import type { PolicyRef } from "../../policy/policy-ref.ts";
+import { nearest } from "../../policy/validation/field-message.ts";
+import { CommandError, meantText, USAGE } from "../command.ts";
+import type { ClusterName } from "../fleet/live-cluster.ts";
+import { namesOf } from "../fleet/live-objects.ts";
+import { UsageError } from "../../operator/options.ts";
+
+export interface TaskKey {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export type Phase = NonNullable<HookTaskStatus["phase"]>;
+
+/** A HookTask with what a reader asks first. */
+export interface ReadTask {
+  readonly key: TaskKey;
+  readonly object: HookTask;
+  /** "namespace/name" */
+  readonly cluster: string;
+  readonly policy: PolicyRef;
+  readonly phase: Phase;
+  /** Its operation has ended or is no longer wanted: it counts no more. */
+  readonly isOver: boolean;
+}
+
+/** Parses "team-a/prod-1-backup", or a name in the namespace of -n or of the context. */
+export function taskKey(text: string, own: string, given: string | undefined): TaskKey {
+  const [first = "", second, ...rest] = text.split("/");
+  if (second === undefined) return { namespace: own, name: first };
+  if (first === "" || second === "" || rest.length > 0)
+    throw new UsageError(`${JSON.stringify(text)} is neither NAME nor NAMESPACE/NAME of a HookTask`);
+  if (given !== undefined && given !== first)
+    throw new UsageError(`${text} is not in namespace ${given}, which -n says`);
+  return { namespace: first, name: second };
+}
+
+/** What needs a person comes first, then what runs; of each, the newest. */
+const ORDER: readonly Phase[] = ["Failed", "Running", "Pending", "Cancelled", "Succeeded"];
+
+/** `namespace`: of the HookTasks, where the ServiceAccount is; absent: all. */
+export async function listTasks(
+  client: KubeClient,
+  namespace: string | undefined,
+  cluster: ClusterName | undefined,
+): Promise<readonly ReadTask[]> {
+  const list = await unlessNotFound(client.list(HOOK_TASKS, namespace === undefined ? {} : { namespace }));
+  if (list === undefined) throw notServed();
+  const name = cluster && namespacedName(cluster);
+  return list.items
+    .map((raw) => readTaskObject(raw))
+    .filter((task) => name === undefined || task.cluster === name)
+    .toSorted((a, b) => rankOf(a) - rankOf(b) || compareText(createdAt(b), createdAt(a)));
+}
+
+function rankOf({ phase, isOver }: ReadTask): number {
+  return ORDER.indexOf(phase) + (isOver ? ORDER.length : 0);
+}
+
+function createdAt({ object }: ReadTask): string {
+  return object.metadata.creationTimestamp ?? "";
+}
+
+export async function readTask(client: KubeClient, key: TaskKey): Promise<ReadTask> {
+  try {
+    return readTaskObject(await client.get(HOOK_TASKS, key));
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    const others = await unlessNotFound(
+      namesOf(client, HOOK_TASKS, { namespace: key.namespace, signal: AbortSignal.timeout(NAMES_MS) }),
+    );
+    if (others === undefined) throw notServed();
+    const meant = nearest(
+      key.name,
+      others.map(({ name }) => name),
+    );
+    throw new CommandError(USAGE, `there is no HookTask ${namespacedName(key)}${meantText(meant)}`);
+  }
+}
+
+const NAMES_MS = 10_000;
+
+function notServed(): CommandError {
+  return new CommandError(
+    USAGE,
+    "the API server serves no HookTasks: HookPolicy, or its CRDs, are not installed in this cluster",
+  );
+}
+
+function readTaskObject(raw: KubeObject): ReadTask {
+  const object = viewTask(raw);
+  const { metadata, spec, status } = object;
+  const { kind, namespace, name } = spec.policyRef;
+  return {
+    key: { namespace: metadata.namespace ?? "", name: metadata.name },
+    object,
+    cluster: namespacedName(spec.clusterRef),
+    policy: { kind, ...(namespace !== undefined && { namespace }), name },
+    phase: status?.phase ?? "Pending",
+    isOver: status?.over !== undefined,
+  };
+}

@@ -1,0 +1,175 @@
+/** Connects tasks: the informer of HookTasks, their memory, what the leader does about them, and what a call stores. */
+
+import type { ServedHooks } from "../api/hook-catalog.ts";
+import type { Cluster, Namespace } from "../api/meta.ts";
+import type { HookName } from "../api/runtime-hooks.ts";
+import { namespacedName } from "../lib/keys.ts";
+import type { Logger } from "../lib/logger.ts";
+import { Informer } from "../kube/informer.ts";
+import type { KubeClient } from "../kube/kube-client.ts";
+import { isForbidden, isNotFound } from "../kube/kube-error.ts";
+import { HOOK_TASKS } from "../kube/resources.ts";
+import { WorkQueue } from "../kube/work-queue.ts";
+import type { DecisionStore } from "../memory/decision-store.ts";
+import { policyKey } from "../memory/policy-set.ts";
+import type { Lister } from "../memory/ports.ts";
+import type { TaskRecord } from "../policy/tasks/task-record.ts";
+import { BeginAllowance } from "../tasks/begin-allowance.ts";
+import { Permits } from "../tasks/permits.ts";
+import { Polls } from "../tasks/polls.ts";
+import { slotTasks } from "../tasks/slot-tasks.ts";
+import { type StoredTask, storedTask } from "../tasks/stored-task.ts";
+import { StoredTaskBeginner, type TaskBeginnerOptions } from "../tasks/task-beginner.ts";
+import { TaskMemory } from "../tasks/task-memory.ts";
+import { TaskObjects } from "../tasks/task-objects.ts";
+import { TaskReconciler } from "../tasks/task-reconciler.ts";
+import { TaskStore } from "../tasks/task-store.ts";
+import type { SlotTasks } from "../rollouts/rollout-reconciler.ts";
+import { followTasks, observeTask } from "../report/task-metrics.ts";
+import { taskNotStored, taskTransition, type TaskTransition } from "../memory/task-transitions.ts";
+import { messageOf } from "../lib/thrown.ts";
+import type { Metrics } from "../report/metrics.ts";
+import type { ApiServer } from "./api-server.ts";
+
+export interface TaskWiring {
+  readonly client: KubeClient;
+  /** Acts as ServiceAccounts, on connections of its own: what tasks do delays nothing else. */
+  readonly taskClient: KubeClient;
+  readonly api: ApiServer;
+  readonly clusters: Lister<Cluster>;
+  readonly namespaces: Lister<Namespace>;
+  readonly store: () => DecisionStore;
+  readonly lacksSlot: (cluster: Cluster, hook: HookName) => boolean;
+  /** The slots of HookRollouts may have to change. */
+  readonly onTasksChanged: () => void;
+  readonly served: ServedHooks;
+  readonly leading: () => boolean;
+  readonly now: () => Date;
+  readonly onTransition: (transition: TaskTransition) => void;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+}
+
+export interface Tasks {
+  readonly memory: TaskMemory;
+  readonly informer: Informer<StoredTask>;
+  readonly queue: WorkQueue;
+  readonly beginner: StoredTaskBeginner;
+  readonly slots: SlotTasks;
+  /** Whether all HookTasks could be read, and still can. */
+  isKnown(): boolean;
+  clusterChanged(cluster: Cluster | undefined): void;
+  /** Something that may have kept attempts from beginning has changed. */
+  recheck(): void;
+  run(signal: AbortSignal): Promise<void>;
+}
+
+export function createTasks(wiring: TaskWiring): Tasks {
+  const { client, taskClient, api, namespaces, store, served, now, onTransition, metrics, log } = wiring;
+  const taskStore = new TaskStore(client);
+  const isKnown = (): boolean => {
+    const failure = informer.failure();
+    return informer.synced() && !isNotFound(failure) && !isForbidden(failure);
+  };
+  const memory = new TaskMemory({
+    isKnown,
+    onChange: (key, { record: { identity } }) => {
+      store().tasksChanged(namespacedName(identity.cluster));
+      wiring.onTasksChanged();
+      queue.add(key);
+    },
+  });
+  const informer: Informer<StoredTask> = new Informer<StoredTask>({
+    client,
+    log,
+    resource: HOOK_TASKS,
+    project: storedTask,
+    onChange: ({ key, new: task }) => memory.changed(key, task),
+  });
+  const polls = new Polls({ onDue: (key) => queue.add(key) });
+  const permits = new Permits({
+    ...wiring,
+    memory,
+    namespaces,
+    store: { policies: store().policies, overrides: store().overrides },
+    reader: api,
+    served,
+    now,
+  });
+  const reconciler = new TaskReconciler({
+    ...wiring,
+    memory,
+    store: taskStore,
+    objects: new TaskObjects(taskClient),
+    permits,
+    polls,
+    allowance: new BeginAllowance(() => performance.now()),
+    loaded: () => store().loaded && isKnown(),
+    onStored: (before, after) => {
+      observeTask(metrics, before, after);
+      const transition = taskTransition(before, after);
+      if (transition !== undefined) onTransition(transition);
+    },
+  });
+  const queue = new WorkQueue({
+    reconcile: async (key) => await reconciler.reconcile(key),
+    log,
+    groupOf: (key) => memory.get(key)?.record.identity.cluster.namespace ?? "",
+    isUrgent: (key) => memory.get(key)?.record.phase === "Pending",
+    onError: (_, error) => metrics.reconcileErrors.inc({ reason: api.reasonOf(error) }),
+  });
+  const beginner = new StoredTaskBeginner({
+    store: taskStore,
+    served,
+    log,
+    onUnstored: oncePerReason(onTransition),
+  });
+  followTasks(metrics, memory);
+  return {
+    memory,
+    informer,
+    queue,
+    beginner,
+    slots: slotTasks({ memory, store: taskStore, proceeds: (record) => proceeds(store(), record) }),
+    isKnown,
+    clusterChanged: (cluster) => {
+      for (const { metadata } of memory.ofCluster(cluster?.metadata.uid ?? ""))
+        queue.add(namespacedName(metadata));
+    },
+    recheck: () => {
+      for (const { metadata, record } of memory.all())
+        if (record.phase === "Pending" || record.phase === "Running") queue.add(namespacedName(metadata));
+    },
+    run: async (signal) => {
+      await queue.run(signal);
+      polls.stop();
+    },
+  };
+}
+
+/** Each call about the Cluster tries again. */
+function oncePerReason(onTransition: TaskWiring["onTransition"]): TaskBeginnerOptions["onUnstored"] {
+  const told = new Set<string>();
+  return ({ spec, name }, error) => {
+    const why = messageOf(error);
+    const key = `${name} ${why}`;
+    if (told.has(key)) return;
+    if (told.size >= MAX_TOLD) told.clear();
+    told.add(key);
+    onTransition(taskNotStored(spec, name, why));
+  };
+}
+
+const MAX_TOLD = 1000;
+
+function proceeds({ policies }: DecisionStore, { identity }: TaskRecord): boolean {
+  const { policy, policyUID, rule, task, action } = identity;
+  const compiled = policies.get(policyKey(policy.kind, policy.namespace, policy.name))?.compiled;
+  if (compiled?.uid !== policyUID) return false;
+  const tasks = compiled.rules.find(({ name }) => name === rule)?.tasks;
+  return (
+    tasks?.some(
+      (each) => each.name === task && each.actionHash === action && each.onFailure === "Proceed",
+    ) === true
+  );
+}

@@ -1,0 +1,69 @@
+/**
+ * Tasks at AfterControlPlaneInitialized, which Cluster API asks about once and waits for nothing: the call stores all
+ * HookTasks of a rule, or none, and each begins when the one before it has ended well.
+ */
+
+import type { Decision, PolicyTrace, RuleTrace } from "../decision.ts";
+import type { CompiledPolicy, CompiledRule } from "../policy.ts";
+import type { Situation } from "../world.ts";
+import { firstRun, intentOf, judgeTasks, TASKS_UNKNOWN } from "./judge-tasks.ts";
+import { taskName } from "./task-identity.ts";
+import { NO_TASKS } from "./task-record.ts";
+import type { TaskIntent, TaskTrace } from "./task-trace.ts";
+
+type Finding = Omit<RuleTrace, "holds">;
+
+export function observeWithTasks(
+  policy: CompiledPolicy,
+  rule: CompiledRule,
+  situation: Situation,
+  observed: Finding,
+): Finding {
+  const { rendersTasks, ...world } = situation.world;
+  const judge = (tasks = world.tasks): readonly TaskTrace[] =>
+    judgeTasks(policy, rule, { ...situation, world: { ...world, ...(tasks && { tasks }) } }, true);
+  // To store a HookTask again changes nothing.
+  const tasks =
+    rendersTasks === true ? rendered(policy, rule, situation, judge(world.tasks ?? NO_TASKS)) : judge();
+  const failed = tasks.find(({ state, reason }) => state === "NotEvaluable" && reason !== TASKS_UNKNOWN);
+  if (failed === undefined) return { ...observed, tasks };
+  const { reason, message } = failed;
+  return { ...observed, verdict: "NotEvaluable", reason, message, tasks };
+}
+
+/** Each with its HookTask, unless that is stored. */
+function rendered(
+  policy: CompiledPolicy,
+  rule: CompiledRule,
+  situation: Situation,
+  judged: readonly TaskTrace[],
+): readonly TaskTrace[] {
+  let after: string | undefined;
+  return judged.map((trace, index): TaskTrace => {
+    const task = rule.tasks[index];
+    if (task === undefined || trace.state === "NotNeeded" || trace.state === "NotEvaluable") return trace;
+    const identity = firstRun(policy, rule, task, situation);
+    const before = after;
+    after = taskName(identity);
+    if (trace.hookTask !== undefined) return trace;
+    const { intent, ...failure } = intentOf(task, policy, identity, situation);
+    return { ...trace, ...failure, ...(intent && { intent: following(before, intent) }) };
+  });
+}
+
+/** The HookTask begins when the one before it has ended well. */
+function following(after: string | undefined, intent: TaskIntent): TaskIntent {
+  return after === undefined ? intent : { ...intent, spec: { ...intent.spec, after } };
+}
+
+/** `begins`: whether the policy begins tasks, because it is enforced and not overridden. */
+export function toStore(
+  trace: readonly PolicyTrace[],
+  begins: (policy: PolicyTrace, index: number) => boolean,
+): Pick<Decision, "toStore"> {
+  const intents = trace
+    .filter((policy, index) => policy.matched && begins(policy, index))
+    .flatMap(({ rules }) => rules.filter(({ verdict }) => verdict === "Observed"))
+    .flatMap(({ tasks = [] }) => tasks.flatMap(({ intent }) => intent ?? []));
+  return intents.length === 0 ? {} : { toStore: intents };
+}

@@ -1,0 +1,83 @@
+/** Compiles the tasks of a rule that has no errors. */
+
+import type { ClusterHookPolicySpec, HookPolicySpec, TaskSpec } from "../../api/hook-policy.ts";
+import type { Fields } from "../../lib/fields.ts";
+import { expressionOrBroken } from "../cel/expression.ts";
+import { durationOrNever } from "../duration.ts";
+import type { PolicyRef } from "../policy-ref.ts";
+import {
+  type CompiledTask,
+  NO_COMPILED_TASKS,
+  type TaskServiceAccount,
+  type TaskVerb,
+} from "./compiled-task.ts";
+import { actionHash } from "./task-identity.ts";
+import { compileTemplate } from "./template.ts";
+
+const DAY_MS = 86_400_000;
+const DEFAULTS = { begins: "Last", timeout: "1h", retries: 0, onFailure: "Hold" } as const;
+
+type Accounts = Partial<
+  Pick<HookPolicySpec, "serviceAccountName"> & Pick<ClusterHookPolicySpec, "serviceAccount">
+>;
+
+/** `undefined`: the spec names none. A HookPolicy's is of its own namespace. */
+export function accountOf(
+  { serviceAccountName, serviceAccount }: Accounts,
+  { kind, namespace = "" }: PolicyRef,
+): TaskServiceAccount | undefined {
+  if (kind === "ClusterHookPolicy") return serviceAccount;
+  return serviceAccountName === undefined ? undefined : { namespace, name: serviceAccountName };
+}
+
+export function compileTasks(
+  tasks: readonly TaskSpec[] | undefined,
+  account: TaskServiceAccount | undefined,
+): readonly CompiledTask[] {
+  return tasks === undefined ? NO_COMPILED_TASKS : tasks.map((task) => compileTask(task, account));
+}
+
+function compileTask(spec: TaskSpec, account: TaskServiceAccount | undefined): CompiledTask {
+  const { name, when, begins, succeeded, failed, timeout, retries, onFailure } = { ...DEFAULTS, ...spec };
+  const { verb, template } = actionOf(spec);
+  const validForMs = validForOf(spec);
+  return {
+    name,
+    ...(when !== undefined && { when: expressionOrBroken(when, "when") }),
+    begins,
+    action: {
+      verb,
+      template: compileTemplate(template, verb === "delete"),
+      ...(spec.ownedByCluster === true && { ownedByCluster: true }),
+    },
+    actionHash: actionHash([verb, template, spec.ownedByCluster === true, account?.namespace, account?.name]),
+    ...(succeeded !== undefined && { succeeded }),
+    ...(failed !== undefined && { failed }),
+    timeout,
+    timeoutMs: durationOrNever(timeout),
+    retries,
+    onFailure,
+    ...(validForMs !== undefined && { validForMs }),
+    keepMs: keepOf(spec),
+  };
+}
+
+function keepOf({ keep }: TaskSpec): number {
+  if (keep === undefined) return DAY_MS;
+  return /[1-9]/.test(keep) ? durationOrNever(keep) : 0;
+}
+
+/** What a task does; of a spec that fits the schema, exactly one. */
+export function actionOf({ create, apply, delete: deletion }: TaskSpec): {
+  readonly verb: TaskVerb;
+  readonly template: Fields;
+} {
+  if (create !== undefined) return { verb: "create", template: create };
+  if (apply !== undefined) return { verb: "apply", template: apply };
+  return { verb: "delete", template: { ...deletion } };
+}
+
+function validForOf({ create, validFor }: TaskSpec): number | undefined {
+  if (validFor !== undefined) return durationOrNever(validFor);
+  return create === undefined ? undefined : DAY_MS;
+}

@@ -1,0 +1,225 @@
+/** What the tasks of one rule wait for: a pure function of HookTasks, Cluster and time. */
+
+import type { HookCall } from "../../api/runtime-hooks.ts";
+import { STEP_HOOKS } from "../../api/hook-catalog.ts";
+import type { Cluster } from "../../api/meta.ts";
+import { affordTasks, BUDGET_EXHAUSTED } from "../budget.ts";
+import { STEPS_EXCEEDED } from "../cel/meter.ts";
+import { after } from "../instant.ts";
+import type { CompiledPolicy, CompiledRule } from "../policy.ts";
+import { targetVersion } from "../target-version.ts";
+import type { Situation } from "../world.ts";
+import type { CompiledTask } from "./compiled-task.ts";
+import { renderIntent } from "./task-intent.ts";
+import { isSameButRun, type TaskIdentity, taskName } from "./task-identity.ts";
+import type { TaskRecord } from "./task-record.ts";
+import type { TaskState, TaskTrace } from "./task-trace.ts";
+
+/** The reason of a rule while it is not known what its tasks have done. It holds whatever its failurePolicy. */
+export const TASKS_UNKNOWN = "TasksUnknown";
+
+/** A task of a rule that has ended well, or is not needed: the next one may begin. */
+const DONE: ReadonlySet<TaskState> = new Set(["NotNeeded", "Succeeded", "Proceeded"]);
+
+export function isDone({ state }: Pick<TaskTrace, "state">): boolean {
+  return DONE.has(state);
+}
+
+/** `gatesMet`: whether the rule waits for nothing but its tasks. */
+export function judgeTasks(
+  policy: CompiledPolicy,
+  rule: CompiledRule,
+  situation: Situation,
+  gatesMet: boolean,
+): readonly TaskTrace[] {
+  const { cluster, tasks } = situation.world;
+  const records = tasks?.find(cluster.metadata.uid, situation.call.hook);
+  if (records === undefined || policy.account === undefined) return rule.tasks.map(unknown);
+  if (!affordTasks(rule.tasks.length, records.length)) return rule.tasks.map(outOfSteps);
+  const traces: TaskTrace[] = [];
+  for (const task of rule.tasks) {
+    const isNext = traces.every(isDone);
+    const identity = firstRun(policy, rule, task, situation);
+    const mine = records.filter((record) => isOf(record, identity, policy));
+    const trace = judgeTask(task, latestOf(mine), situation, { isNext, gatesMet });
+    traces.push(
+      trace.state === "Due" && situation.world.rendersTasks === true
+        ? { ...trace, ...intentOf(task, policy, { ...identity, run: trace.run }, situation) }
+        : trace,
+    );
+  }
+  return traces;
+}
+
+/** What would be stored, or why nothing can be. */
+export function intentOf(
+  task: CompiledTask,
+  policy: CompiledPolicy,
+  identity: TaskIdentity,
+  situation: Situation,
+): Partial<TaskTrace> {
+  const rendered = renderIntent(task, policy, identity, situation);
+  return rendered.ok ? { intent: rendered.intent } : cannotBegin(task, rendered);
+}
+
+function cannotBegin(
+  { name }: CompiledTask,
+  { problem, exhausted }: { readonly problem: string; readonly exhausted?: true },
+): Words {
+  const reason = exhausted === true ? BUDGET_EXHAUSTED : "TemplateError";
+  return { state: "NotEvaluable", reason, message: `task ${name} cannot begin (${problem})` };
+}
+
+function outOfSteps({ name, begins }: CompiledTask): TaskTrace {
+  const message = `task ${name} cannot be judged (${STEPS_EXCEEDED})`;
+  return { task: name, begins, state: "NotEvaluable", reason: BUDGET_EXHAUSTED, message, run: 0 };
+}
+
+function unknown({ name, begins }: CompiledTask): TaskTrace {
+  const message = `task ${name} cannot be judged (its HookTasks are not known)`;
+  return { task: name, begins, state: "NotEvaluable", reason: TASKS_UNKNOWN, message, run: 0 };
+}
+
+/** The identity of the task's first run for this operation. */
+export function firstRun(
+  { uid, ref }: Pick<CompiledPolicy, "uid" | "ref">,
+  { name: rule }: Pick<CompiledRule, "name">,
+  { name: task, actionHash: action }: Pick<CompiledTask, "name" | "actionHash">,
+  { world: { cluster }, call }: Situation,
+): TaskIdentity {
+  const { uid: clusterUID, namespace = "", name } = cluster.metadata;
+  const version = targetVersion(call);
+  const step = stepOf(call, cluster);
+  return {
+    policyUID: uid,
+    policy: ref,
+    rule,
+    task,
+    action,
+    clusterUID,
+    cluster: { namespace, name },
+    hook: call.hook,
+    ...(version !== undefined && { version }),
+    ...(step !== undefined && { step }),
+    run: 1,
+  };
+}
+
+/** Each step of an upgrade has a version of its own, and is one of the upgrade to this version. */
+function stepOf({ hook }: HookCall, { topology }: Cluster): string | undefined {
+  return STEP_HOOKS.has(hook) ? topology?.version : undefined;
+}
+
+/** A HookTask of another namespace, or whose name is not the one of its identity, does not count. */
+function isOf(record: TaskRecord, identity: TaskIdentity, { account }: CompiledPolicy): boolean {
+  return (
+    record.namespace === account?.namespace &&
+    isSameButRun(record.identity, identity) &&
+    record.name === taskName(record.identity)
+  );
+}
+
+function latestOf(records: readonly TaskRecord[]): TaskRecord | undefined {
+  return records.toSorted((a, b) => b.identity.run - a.identity.run)[0];
+}
+
+interface Turn {
+  /** All tasks before it are done. */
+  readonly isNext: boolean;
+  readonly gatesMet: boolean;
+}
+
+function judgeTask(
+  task: CompiledTask,
+  latest: TaskRecord | undefined,
+  situation: Situation,
+  turn: Turn,
+): TaskTrace {
+  if (latest !== undefined && counts(task, latest, situation.now)) return ofRecord(task, latest);
+  return { ...ofNone(task, situation, turn), run: (latest?.identity.run ?? 0) + 1 };
+}
+
+/** Not one whose operation is over, that was cancelled, or whose success is too old. */
+function counts(task: CompiledTask, record: TaskRecord, now: Date): boolean {
+  if (record.over || record.phase === "Cancelled") return false;
+  if (record.phase !== "Succeeded") return true;
+  const end = validUntil(task, record);
+  return end === undefined || now < end;
+}
+
+/** `undefined`: for the whole operation. */
+function validUntil({ validForMs }: CompiledTask, { succeededAt }: TaskRecord): Date | undefined {
+  return validForMs === undefined ? undefined : after(succeededAt ?? new Date(0), validForMs);
+}
+
+function ofRecord(task: CompiledTask, record: TaskRecord): TaskTrace {
+  const { namespace, name, phase, attempts, message: observed, identity } = record;
+  const changesAt = phase === "Succeeded" ? validUntil(task, record) : undefined;
+  return {
+    task: task.name,
+    begins: task.begins,
+    ...STORED[stateOf(phase, task)](task.name, `${namespace}/${name}`),
+    hookTask: { namespace, name },
+    attempts,
+    ...(observed !== "" && { observed }),
+    run: identity.run,
+    ...(changesAt !== undefined && { changesAt }),
+  };
+}
+
+type Stored = "Pending" | "Running" | "Succeeded" | "Failed" | "Proceeded";
+type Words = Pick<TaskTrace, "state" | "reason" | "message">;
+
+function stateOf(phase: TaskRecord["phase"], { onFailure }: CompiledTask): Stored {
+  if (phase === "Failed") return onFailure === "Proceed" ? "Proceeded" : "Failed";
+  return phase === "Cancelled" ? "Pending" : phase;
+}
+
+const STORED: Readonly<Record<Stored, (task: string, hookTask: string) => Words>> = {
+  Pending: (task, hookTask) => ({
+    state: "Pending",
+    reason: "TaskPending",
+    message: `task ${task} is about to begin (HookTask ${hookTask})`,
+  }),
+  Running: (task, hookTask) => ({
+    state: "Running",
+    reason: "TaskRunning",
+    message: `task ${task} runs (HookTask ${hookTask})`,
+  }),
+  Succeeded: () => ({ state: "Succeeded", reason: "TaskSucceeded", message: "" }),
+  Failed: (task, hookTask) => ({
+    state: "Failed",
+    reason: "TaskFailed",
+    message: `task ${task} has failed (hookpolicy task retry ${hookTask})`,
+  }),
+  Proceeded: () => ({ state: "Proceeded", reason: "TaskFailed", message: "" }),
+};
+
+function ofNone(
+  task: CompiledTask,
+  situation: Situation,
+  { isNext, gatesMet }: Turn,
+): Omit<TaskTrace, "run"> {
+  const own = { task: task.name, begins: task.begins };
+  const needed = isNeeded(task, situation);
+  if (needed === false) return { ...own, state: "NotNeeded", reason: "WhenFalse", message: "" };
+  if (needed !== true) return { ...own, ...needed };
+  const waiting = { ...own, state: "Waiting", reason: "TaskPending" } as const;
+  if (!isNext) return { ...waiting, message: `task ${task.name} waits for the tasks before it` };
+  if (task.begins === "Last" && !gatesMet)
+    return { ...waiting, message: `task ${task.name} waits for the gates` };
+  return { ...own, state: "Due", reason: "TaskPending", message: `task ${task.name} has not begun` };
+}
+
+function isNeeded({ name, when }: CompiledTask, { world, call, now }: Situation): boolean | Words {
+  if (when === undefined) return true;
+  const { cluster, namespace } = world;
+  const result = when.evaluate({ cluster, namespace, call, now });
+  if (result.ok) return result.value === true;
+  const reason = result.exhausted === true ? BUDGET_EXHAUSTED : "WhenError";
+  return {
+    state: "NotEvaluable",
+    reason,
+    message: `task ${name} cannot be judged (when: ${result.problem})`,
+  };
+}

@@ -1,0 +1,78 @@
+/** Whether the object of a task shows that the task is done, or has failed. Pure. */
+
+import type { HookTaskSpec } from "../../api/hook-policy.ts";
+import type { Cluster } from "../../api/meta.ts";
+import type { HookCall } from "../../api/runtime-hooks.ts";
+import { inOwnDecision } from "../budget.ts";
+import { expressionOrBroken } from "../cel/expression.ts";
+
+export interface Outcome {
+  readonly outcome: "Succeeded" | "Failed" | "Open";
+  /** What the object does not show yet, or why it has failed. */
+  readonly message: string;
+}
+
+interface Expressions {
+  readonly succeeded: string;
+  readonly failed?: string;
+}
+
+/** "Ready" means too many things for any other kind to have a default. */
+const DEFAULTS: Readonly<Record<string, Expressions>> = {
+  "batch/v1 Job": { succeeded: conditionIsTrue("Complete"), failed: conditionIsTrue("Failed") },
+  "v1 Pod": {
+    succeeded: 'object.status.phase == "Succeeded"',
+    failed: 'object.status.phase == "Failed"',
+  },
+};
+
+function conditionIsTrue(type: string): string {
+  return `object.status.conditions.exists(c, c.type == "${type}" && c.status == "True")`;
+}
+
+/** For gates; an author need not test for a field that comes later. */
+const ADVICE = /; ask first, .*$/;
+
+export interface JudgedObject {
+  readonly spec: Pick<HookTaskSpec, "succeeded" | "failed" | "hook" | "request">;
+  readonly kind: { readonly apiVersion: string; readonly kind: string };
+  readonly object: unknown;
+  readonly cluster: Cluster;
+  readonly now: Date;
+}
+
+/** `failed` is judged first. A field that is missing, or another error, says: not yet. */
+export function judgeObject({ spec, kind, object, cluster, now }: JudgedObject): Outcome {
+  const defaults = DEFAULTS[`${kind.apiVersion} ${kind.kind}`];
+  const { succeeded = defaults?.succeeded, failed = defaults?.failed } = spec;
+  if (succeeded === undefined)
+    return { outcome: "Open", message: `nothing says when a ${kind.kind} is done` };
+  const call: HookCall = { hook: spec.hook, ...spec.request };
+  const is = (source: string): true | string => {
+    const expression = expressionOrBroken(source, "object");
+    const result = inOwnDecision(() => expression.evaluate({ cluster, call, object, now }));
+    if (result.ok) return result.value === true ? true : `not yet: ${source}`;
+    return `not yet: ${source} (${result.problem.replace(ADVICE, "")})`;
+  };
+  if (failed !== undefined && is(failed) === true)
+    return {
+      outcome: "Failed",
+      message: spec.failed === undefined ? reasonIn(object) : `it shows that ${failed}`,
+    };
+  const done = is(succeeded);
+  if (done === true) return { outcome: "Succeeded", message: "" };
+  return {
+    outcome: "Open",
+    message: spec.succeeded === undefined ? `the ${kind.kind} has not finished` : done,
+  };
+}
+
+/** What a Job's condition, or a Pod's status, says of its failure. */
+function reasonIn(object: unknown): string {
+  const { status } = object as { status?: { conditions?: unknown; reason?: unknown; message?: unknown } };
+  const conditions = Array.isArray(status?.conditions) ? status.conditions : [];
+  const failed = conditions.find((each: { type?: unknown }) => each?.type === "Failed") ?? status;
+  const { reason, message } = (failed ?? {}) as { reason?: unknown; message?: unknown };
+  const texts = [reason, message].filter((text) => typeof text === "string" && text !== "");
+  return texts.length === 0 ? "it has failed" : texts.join(": ");
+}

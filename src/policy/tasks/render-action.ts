@@ -1,0 +1,110 @@
+/** What a task does for one Cluster: its template without expressions, completed and checked. */
+
+import type { TaskAction } from "../../api/hook-policy.ts";
+import { DNS_LABEL } from "../../lib/dns-names.ts";
+import { type Fields, fieldsOf, isFields } from "../../lib/fields.ts";
+import type { ExpressionVariables } from "../cel/view.ts";
+import type { PolicyRef } from "../policy-ref.ts";
+import type { CompiledTask, TaskServiceAccount } from "./compiled-task.ts";
+import { nameOf } from "./task-identity.ts";
+
+export type RenderedAction =
+  | { readonly ok: true; readonly action: TaskAction }
+  | { readonly ok: false; readonly problem: string; readonly exhausted?: true };
+
+interface Owner {
+  readonly policy: PolicyRef;
+  readonly account: TaskServiceAccount;
+}
+
+const MAX_RENDERED_BYTES = 64 * 1024;
+/** With the suffix of an attempt, '-' and ten characters, a name has at most 63. */
+const PREFIX_LETTERS = 52;
+
+export function renderAction(
+  task: CompiledTask,
+  owner: Owner,
+  variables: ExpressionVariables,
+): RenderedAction {
+  const { verb, template, ownedByCluster } = task.action;
+  const rendered = template.render(variables);
+  if (!rendered.ok) return rendered;
+  if (new TextEncoder().encode(JSON.stringify(rendered.value)).length > MAX_RENDERED_BYTES)
+    return fails(`with its values it has more than ${MAX_RENDERED_BYTES / 1024} KiB`);
+  const done = verb === "delete" ? deletionOf(rendered.value, owner) : objectOf(rendered.value, task, owner);
+  if (!done.ok) return done;
+  const action: TaskAction = { [verb]: done.value, ...(ownedByCluster === true && { ownedByCluster }) };
+  return { ok: true, action };
+}
+
+type Completed =
+  { readonly ok: true; readonly value: Fields } | { readonly ok: false; readonly problem: string };
+
+function fails(problem: string): { readonly ok: false; readonly problem: string } {
+  return { ok: false, problem };
+}
+
+function objectOf(object: Fields, task: CompiledTask, owner: Owner): Completed {
+  const metadata = object["metadata"] ?? {};
+  if (!isFields(metadata)) return fails("metadata: it is no object");
+  const { action, name: taskName } = task;
+  const name = action.verb === "create" ? prefixOf(metadata["name"] ?? taskName) : metadata["name"];
+  if (!isObjectName(name)) return fails("metadata.name: it gives no name of an object");
+  const namespace = namespaceOf(metadata["namespace"], owner);
+  if (namespace === undefined) return fails(notThere("metadata.namespace", owner));
+  return {
+    ok: true,
+    value: withTimeout({ ...object, metadata: { ...metadata, name, namespace } }, task.timeoutMs),
+  };
+}
+
+/** Names are shorter where they get a suffix. Dots become dashes: a Job's name is also a label. */
+function prefixOf(name: unknown): string | undefined {
+  return typeof name === "string" ? nameOf(name, PREFIX_LETTERS) : undefined;
+}
+
+/** apimachinery: IsValidPathSegmentName */
+function isObjectName(name: unknown): name is string {
+  return typeof name === "string" && /^[^/%]{1,253}$/.test(name) && name !== "." && name !== "..";
+}
+
+/** A HookPolicy reaches its own namespace alone, whatever the API server has stored. */
+function namespaceOf(given: unknown, { policy, account }: Owner): string | undefined {
+  const namespace = given ?? account.namespace;
+  if (typeof namespace !== "string" || namespace.length > 63 || !DNS_LABEL.test(namespace)) return undefined;
+  return policy.kind === "ClusterHookPolicy" || namespace === policy.namespace ? namespace : undefined;
+}
+
+function notThere(path: string, { policy }: Owner): string {
+  return policy.kind === "HookPolicy"
+    ? `${path}: a HookPolicy's tasks stay in its own namespace`
+    : `${path}: it gives no name of a namespace`;
+}
+
+/** Without a limit of its own, a Job would run on after the task has given up. */
+function withTimeout(object: Fields, timeoutMs: number): Fields {
+  const spec = object["spec"];
+  const isJob = object["apiVersion"] === "batch/v1" && object["kind"] === "Job";
+  if (!isJob || !isFields(spec) || spec["activeDeadlineSeconds"] !== undefined) return object;
+  return { ...object, spec: { ...spec, activeDeadlineSeconds: Math.ceil(timeoutMs / 1000) } };
+}
+
+function deletionOf(deletion: Fields, owner: Owner): Completed {
+  const { apiVersion, kind, name, selector } = deletion;
+  const namespace = namespaceOf(deletion["namespace"], owner);
+  if (namespace === undefined) return fails(notThere("namespace", owner));
+  const what = { apiVersion, kind, namespace };
+  if (selector === undefined)
+    return isObjectName(name)
+      ? { ok: true, value: { ...what, name } }
+      : fails("name: it gives no name of an object");
+  const labels = Object.entries(fieldsOf(fieldsOf(selector)["matchLabels"]));
+  const wrong = labels.find(([, value]) => !isLabelValue(value));
+  if (wrong !== undefined) return fails(`selector.matchLabels[${wrong[0]}]: it gives no value of a label`);
+  return { ok: true, value: { ...what, selector: { matchLabels: Object.fromEntries(labels) } } };
+}
+
+/** An empty one would select what was not meant. */
+function isLabelValue(value: unknown): boolean {
+  return typeof value === "string" && /^[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?$/.test(value);
+}

@@ -1,0 +1,69 @@
+/** What a rule says once its tasks are judged, too. */
+
+import { changesAtEarliest } from "../instant.ts";
+import type { RuleTrace } from "../decision.ts";
+import type { CompiledPolicy, CompiledRule } from "../policy.ts";
+import type { Situation } from "../world.ts";
+import { isDone, judgeTasks } from "./judge-tasks.ts";
+import type { TaskState, TaskTrace } from "./task-trace.ts";
+
+type Finding = Omit<RuleTrace, "holds">;
+
+/** While a task is open, Cluster API asks again soon, because nothing tells it that the task has ended. */
+const OPEN_RETRY_SECONDS = 10;
+
+const OPEN: ReadonlySet<TaskState> = new Set(["Due", "Pending", "Running"]);
+const HOLDING: ReadonlySet<TaskState> = new Set([...OPEN, "Failed"]);
+
+export function isOpen({ state }: Pick<TaskTrace, "state">): boolean {
+  return OPEN.has(state);
+}
+
+/** `finding`: what the rule says without its tasks. Only what it allows waits for them. */
+export function withTasks(
+  policy: CompiledPolicy,
+  rule: CompiledRule,
+  situation: Situation,
+  finding: Finding,
+): Finding {
+  if (rule.tasks.length === 0) return finding;
+  const gatesMet = finding.verdict === "Allowed";
+  const tasks = judgeTasks(policy, rule, situation, gatesMet);
+  const retryAfterSeconds = tasks.some(isOpen)
+    ? Math.min(finding.retryAfterSeconds, OPEN_RETRY_SECONDS)
+    : finding.retryAfterSeconds;
+  const changes = changesAtEarliest([finding.changesAt, ...tasks.map(({ changesAt }) => changesAt)]);
+  const judged = { ...finding, tasks, retryAfterSeconds, ...changes };
+  const left = tasks.filter((task) => !isDone(task));
+  return gatesMet && left.length > 0 ? { ...judged, ...describeLeft(rule, left) } : judged;
+}
+
+function describeLeft(
+  { message }: CompiledRule,
+  left: readonly TaskTrace[],
+): Pick<Finding, "verdict" | "reason" | "said" | "message"> {
+  const holding = left.filter(({ state }) => HOLDING.has(state));
+  const failed = left.filter(({ state }) => state === "NotEvaluable");
+  const [first] = holding.length > 0 ? byReason(holding) : failed;
+  return {
+    // What has begun decides, whatever the failurePolicy says about the rest.
+    verdict: holding.length > 0 ? "Blocked" : "NotEvaluable",
+    reason: first?.reason ?? "",
+    ...(message !== undefined && { said: message }),
+    message: left
+      .filter(({ state }) => state !== "Waiting")
+      .map((task) => task.message)
+      .join(", "),
+  };
+}
+
+const REASONS: readonly string[] = ["TaskFailed", "TaskRunning", "TaskPending"];
+
+function byReason(tasks: readonly TaskTrace[]): readonly TaskTrace[] {
+  return tasks.toSorted((a, b) => REASONS.indexOf(a.reason) - REASONS.indexOf(b.reason));
+}
+
+/** The rule is met but for its tasks, and none of these has failed. */
+export function waitsForTasks({ verdict, reason }: Finding): boolean {
+  return verdict === "Blocked" && (reason === "TaskPending" || reason === "TaskRunning");
+}

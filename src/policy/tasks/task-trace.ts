@@ -1,0 +1,58 @@
+/** What a decision says about the tasks of a rule, and what it lets begin. */
+
+import type { HookTaskSpec } from "../../api/hook-policy.ts";
+import type { CompiledTask, TaskServiceAccount } from "./compiled-task.ts";
+import type { TaskIdentity } from "./task-identity.ts";
+
+/**
+ * - NotNeeded: `when` is false, and no HookTask counts.
+ * - Waiting: for the tasks before it, or (`begins: Last`) for the gates of its rule.
+ * - Due: for nothing of its own rule; it begins at once (First), or when nothing but tasks holds the operation (Last).
+ * - Pending, Running, Succeeded, Failed: its HookTask.
+ * - Proceeded: its HookTask has failed, and `onFailure` is Proceed.
+ * - NotEvaluable: whether it is needed, or what it does, cannot be told.
+ */
+export type TaskState =
+  | "NotNeeded"
+  | "Waiting"
+  | "Due"
+  | "Pending"
+  | "Running"
+  | "Succeeded"
+  | "Failed"
+  | "Proceeded"
+  | "NotEvaluable";
+
+export interface TaskTrace {
+  readonly task: string;
+  readonly state: TaskState;
+  readonly reason: string;
+  /** For people; empty when the task holds nothing. */
+  readonly message: string;
+  readonly begins: "Last" | "First";
+  /** The HookTask that counts. */
+  readonly hookTask?: { readonly namespace: string; readonly name: string };
+  /** Of the HookTask: for the trace only. */
+  readonly observed?: string;
+  readonly attempts?: number;
+  /** The run that counts or, of a task without a HookTask, that would begin. */
+  readonly run: number;
+  /** Of a task that is due: what would be stored; only with `rendersTasks`. */
+  readonly intent?: TaskIntent;
+  /** When time alone makes another run needed. */
+  readonly changesAt?: Date;
+}
+
+/** A HookTask to be stored. */
+export interface TaskIntent {
+  readonly identity: TaskIdentity;
+  /** taskName() of the identity. */
+  readonly name: string;
+  /** The ServiceAccount's namespace, where the HookTask is. */
+  readonly namespace: string;
+  readonly account: TaskServiceAccount;
+  readonly task: CompiledTask;
+  readonly action: HookTaskSpec["action"];
+  /** The whole spec of the HookTask, made of all this. */
+  readonly spec: HookTaskSpec;
+}

@@ -1,0 +1,52 @@
+/** Texts of a template: `<< … >>` is an expression, and all else stands for itself. */
+
+export interface TextExpression {
+  readonly source: string;
+  /** Letters before it. */
+  readonly offset: number;
+}
+
+export type TextPart = string | TextExpression;
+
+type TemplateText =
+  | { readonly ok: true; readonly parts: readonly TextPart[] }
+  | { readonly ok: false; readonly message: string; readonly offset: number };
+
+const [OPEN, CLOSE] = ["<<", ">>"];
+
+/** Texts of CEL, in which >> ends nothing. */
+const STRING =
+  /[rR](?:"""[^]*?"""|'''[^]*?'''|"[^"\n]*"|'[^'\n]*')|"""(?:\\[^]|[^\\])*?"""|'''(?:\\[^]|[^\\])*?'''|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'/y;
+
+export function hasExpression(text: string): boolean {
+  return text.includes(OPEN);
+}
+
+export function parseText(text: string): TemplateText {
+  const parts: TextPart[] = [];
+  let from = 0;
+  for (let open = text.indexOf(OPEN); open >= 0; open = text.indexOf(OPEN, from)) {
+    const end = endOf(text, open + OPEN.length);
+    if (end === undefined) return { ok: false, message: NOT_CLOSED, offset: open };
+    const source = text.slice(open + OPEN.length, end);
+    if (source.trim() === "") return { ok: false, message: EMPTY, offset: open };
+    if (open > from) parts.push(text.slice(from, open));
+    parts.push({ source, offset: open + OPEN.length });
+    from = end + CLOSE.length;
+  }
+  if (from < text.length) parts.push(text.slice(from));
+  return { ok: true, parts };
+}
+
+const NOT_CLOSED =
+  "<< begins an expression, and no >> ends it. For the two letters themselves, write << '<<' >>";
+const EMPTY = "<< >> has no expression. Write CEL in it, such as << cluster.metadata.name >>";
+
+function endOf(text: string, start: number): number | undefined {
+  for (let at = start; at < text.length; at++) {
+    if (text.startsWith(CLOSE, at)) return at;
+    STRING.lastIndex = at;
+    if (STRING.test(text)) at = STRING.lastIndex - 1;
+  }
+  return undefined;
+}

@@ -1,0 +1,177 @@
+/** An object whose string values can have expressions: parsed once, and rendered for a Cluster. Values never become YAML. */
+
+import { type Fields, isFields } from "../../lib/fields.ts";
+import { type Expression, type ExpressionUse, expressionOrBroken } from "../cel/expression.ts";
+import { meter, STEPS_EXCEEDED } from "../cel/meter.ts";
+import type { ExpressionVariables } from "../cel/view.ts";
+import type { FieldError } from "../validation/schema.ts";
+import { hasExpression, parseText, type TextPart } from "./template-text.ts";
+
+export type Rendered =
+  | { readonly ok: true; readonly value: Fields }
+  /** `exhausted`: the steps ran out. */
+  | { readonly ok: false; readonly problem: string; readonly exhausted?: true };
+
+export interface Template {
+  /** Never throws. */
+  render(variables: ExpressionVariables): Rendered;
+}
+
+/** An expression of a template, at a place in the text of a field. */
+export interface TemplateExpression {
+  readonly source: string;
+  readonly use: ExpressionUse;
+  /** Of the field, as in FieldError. */
+  readonly path: string;
+  /** The text of the field before it. */
+  readonly before: string;
+}
+
+/** What is in a template, for checks. */
+export interface TemplateContents {
+  readonly problems: readonly FieldError[];
+  readonly expressions: readonly TemplateExpression[];
+}
+
+export function contentsOf(template: unknown, path: string): TemplateContents {
+  const problems: FieldError[] = [];
+  const expressions: TemplateExpression[] = [];
+  for (const { text, path: at } of textsIn(template, path)) {
+    const parsed = parseText(text);
+    if (!parsed.ok) {
+      problems.push({ path: at, message: `${placeIn(text, parsed.offset)}${parsed.message}` });
+      continue;
+    }
+    for (const part of parsed.parts)
+      if (typeof part !== "string")
+        expressions.push({
+          source: part.source,
+          use: useIn(parsed.parts),
+          path: at,
+          before: text.slice(0, part.offset),
+        });
+  }
+  return { problems, expressions };
+}
+
+/** As checks of expressions begin their messages. */
+function placeIn(text: string, offset: number): string {
+  const lines = text.slice(0, offset).split("\n");
+  const column = (lines.at(-1)?.length ?? 0) + 1;
+  return lines.length === 1 ? `column ${column}: ` : `line ${lines.length}, column ${column}: `;
+}
+
+/** A value that is one expression alone takes the type of its result. */
+function useIn(parts: readonly TextPart[]): "value" | "text" {
+  return parts.length === 1 ? "value" : "text";
+}
+
+export interface PlacedText {
+  readonly text: string;
+  readonly path: string;
+  /** The names of the fields around it, the innermost last. */
+  readonly fields: readonly string[];
+}
+
+/** The string values that have, or look as if they had, expressions. */
+export function textsIn(value: unknown, path: string, fields: readonly string[] = []): PlacedText[] {
+  if (typeof value === "string") return hasExpression(value) ? [{ text: value, path, fields }] : [];
+  return placesIn(value, path, fields).flatMap((place) => textsIn(place.value, place.path, place.fields));
+}
+
+export interface PlacedValue {
+  readonly value: unknown;
+  readonly path: string;
+  readonly fields: readonly string[];
+}
+
+/** The items or fields directly below. */
+export function placesIn(value: unknown, path: string, fields: readonly string[]): PlacedValue[] {
+  if (Array.isArray(value))
+    return value.map((item: unknown, index) => ({ value: item, path: `${path}[${index}]`, fields }));
+  if (!isFields(value)) return [];
+  return Object.entries(value).map(([name, field]) => ({
+    value: field,
+    path: /^[-\w]+$/.test(name) ? `${path}.${name}` : `${path}[${name}]`,
+    fields: [...fields, name],
+  }));
+}
+
+interface Run {
+  readonly variables: ExpressionVariables;
+  readonly isWhole: boolean;
+}
+
+/** The value, `null` for none, or throws Unrenderable. */
+type Render = (run: Run) => unknown;
+
+class Unrenderable extends Error {
+  readonly exhausted: boolean;
+
+  constructor(message: string, exhausted = false) {
+    super(message);
+    this.exhausted = exhausted;
+  }
+}
+
+/**
+ * For a template without problems. `isWhole`: an expression without a value is a problem, as less would be selected by than
+ * was written.
+ */
+export function compileTemplate(template: Fields, isWhole = false): Template {
+  const render = compileValue(template, "") ?? ((): unknown => template);
+  const cost = 1 + Math.ceil(JSON.stringify(template).length / LETTERS_PER_STEP);
+  return {
+    render: (variables) => {
+      if (!meter.afford(cost)) return EXHAUSTED;
+      try {
+        const value = render({ variables, isWhole });
+        return isFields(value) ? { ok: true, value } : { ok: false, problem: "it gives no object" };
+      } catch (error) {
+        if (error instanceof Unrenderable && !error.exhausted) return { ok: false, problem: error.message };
+        return meter.exhausted ? EXHAUSTED : { ok: false, problem: "it cannot be rendered" };
+      }
+    },
+  };
+}
+
+const LETTERS_PER_STEP = 10;
+const EXHAUSTED: Rendered = { ok: false, problem: STEPS_EXCEEDED, exhausted: true };
+
+/** `undefined`: there is no expression in it, so it stands for itself. */
+function compileValue(value: unknown, path: string): Render | undefined {
+  if (typeof value === "string") return hasExpression(value) ? compileText(value, path) : undefined;
+  const places = placesIn(value, path, []);
+  const parts = places.map((place) => compileValue(place.value, place.path.replace(/^\./, "")));
+  if (parts.every((part) => part === undefined)) return undefined;
+  const results = (run: Run): unknown[] =>
+    parts.map((part, i) => (part === undefined ? places[i]?.value : part(run)));
+  if (Array.isArray(value)) return (run) => results(run).filter((item) => item !== null);
+  const names = Object.keys(isFields(value) ? value : {});
+  return (run) => {
+    const fields = results(run).map((field, i): [string, unknown] => [names[i] ?? "", field]);
+    return Object.fromEntries(fields.filter(([, field]) => field !== null));
+  };
+}
+
+function compileText(text: string, path: string): Render {
+  const parsed = parseText(text);
+  const parts = parsed.ok ? parsed.parts : [];
+  const use = useIn(parts);
+  const compiled = parts.map((part) =>
+    typeof part === "string" ? part : expressionOrBroken(part.source, use),
+  );
+  return ({ variables, isWhole }) => {
+    const results = compiled.map((part) =>
+      typeof part === "string" ? part : valueOf(part, variables, path),
+    );
+    if (isWhole && results.includes(null)) throw new Unrenderable(`${path}: the expression gives null`);
+    return use === "value" ? results[0] : results.join("");
+  };
+}
+
+function valueOf(expression: Expression, variables: ExpressionVariables, path: string): unknown {
+  const result = expression.evaluate(variables);
+  if (result.ok) return result.value;
+  throw new Unrenderable(`${path}: ${result.problem}`, result.exhausted === true);
+}

@@ -1,0 +1,194 @@
+/** What is wrong with the tasks of a rule beyond the schema. */
+
+import { GROUP, type RuleSpec, type TaskSpec } from "../../api/hook-policy.ts";
+import { type Fields, fieldsOf, isFields, nonEmptyText } from "../../lib/fields.ts";
+import { compileExpression } from "../cel/expression.ts";
+import type { PlacedExpression } from "../gates/gate-kind.ts";
+import type { PolicyRef } from "../policy-ref.ts";
+import { actionOf } from "../tasks/compile-task.ts";
+import type { TaskVerb } from "../tasks/compiled-task.ts";
+import { contentsOf, placesIn, textsIn } from "../tasks/template.ts";
+import { hasExpression } from "../tasks/template-text.ts";
+import type { FieldError } from "./schema.ts";
+
+/** Whose policy it is: a HookPolicy's tasks stay in its namespace. */
+export type TaskOwner = Pick<PolicyRef, "kind" | "namespace">;
+
+export interface PlacedTask {
+  readonly task: TaskSpec;
+  readonly path: string;
+  readonly verb: TaskVerb;
+  readonly template: Fields;
+  /** Of the template. */
+  readonly at: string;
+}
+
+/** The tasks of the rule at the path that do something. */
+export function tasksOf({ tasks = [] }: RuleSpec, path: string): readonly PlacedTask[] {
+  return tasks.flatMap((task, index): PlacedTask[] => {
+    if ((task.create ?? task.apply ?? task.delete) === undefined) return [];
+    const at = `${path}.tasks[${index}]`;
+    const { verb, template } = actionOf(task);
+    return [{ task, path: at, verb, template, at: `${at}.${verb}` }];
+  });
+}
+
+/** The CEL of the tasks of the rule at the path. */
+export function expressionsOfTasks(rule: RuleSpec, path: string): readonly PlacedExpression[] {
+  return tasksOf(rule, path).flatMap(({ task, path: at, template, at: inside }) => [
+    ...placed(task.when, "when", `${at}.when`),
+    ...contentsOf(template, inside).expressions,
+    ...placed(task.succeeded, "outcome", `${at}.succeeded`),
+    ...placed(task.failed, "outcome", `${at}.failed`),
+  ]);
+}
+
+function placed(source: string | undefined, use: "when" | "outcome", path: string): PlacedExpression[] {
+  return source === undefined ? [] : [{ source, use, path }];
+}
+
+export function taskErrors(
+  rule: RuleSpec,
+  path: string,
+  owner: TaskOwner | undefined,
+): readonly FieldError[] {
+  return tasksOf(rule, path).flatMap((placedTask) => {
+    const large = tooLarge(placedTask);
+    if (large.length > 0) return large;
+    return [
+      ...contentsOf(placedTask.template, placedTask.at).problems,
+      ...misplaced(placedTask),
+      ...refusedKind(placedTask),
+      ...(placedTask.verb === "delete" ? selectorErrors(placedTask) : objectErrors(placedTask, owner)),
+    ];
+  });
+}
+
+const MAX_TEMPLATE_BYTES = 16 * 1024;
+
+function tooLarge({ template, at }: PlacedTask): FieldError[] {
+  const { length } = new TextEncoder().encode(JSON.stringify(template));
+  if (length <= MAX_TEMPLATE_BYTES) return [];
+  const message = `found ${length} bytes, expected at most ${MAX_TEMPLATE_BYTES}: put what is long into a ConfigMap or an image`;
+  return [{ path: at, message }];
+}
+
+/** A value there would choose what is run, or become a part of a command. */
+const COMMANDS: readonly string[] = ["command", "args", "script"];
+const FIXED: readonly string[] = ["apiVersion", "kind"];
+
+function misplaced({ template, at }: PlacedTask): FieldError[] {
+  const inValues = textsIn(template, at).flatMap(({ text, path, fields }): FieldError[] => {
+    const command = fields.find((name) => COMMANDS.includes(name));
+    if (command !== undefined) return [{ path, message: notInCommand(command, text) }];
+    if (!FIXED.includes(fields.at(-1) ?? "")) return [];
+    return [{ path, message: "must not have an expression. Write a task for each of them, with when" }];
+  });
+  return [...inValues, ...keysWithExpressions(template, at)];
+}
+
+function notInCommand(field: string, text: string): string {
+  const [, source = ""] = /<<\s*(.*?)\s*>>/s.exec(text) ?? [];
+  const name =
+    source
+      .toUpperCase()
+      .replaceAll(/[^A-Z0-9]+/g, "_")
+      .replaceAll(/^_+|_+$/g, "")
+      .slice(0, 32) || "VALUE";
+  const env = `env: [{ name: ${name}, value: "<< ${source} >>" }]`;
+  const how = field === "args" ? `write $(${name}) here, and ${env} beside args` : `pass the value by ${env}`;
+  return `must not have an expression, because a value could become a command: ${how}`;
+}
+
+function keysWithExpressions(value: unknown, path: string): FieldError[] {
+  const own = Object.keys(isFields(value) ? value : {}).filter(hasExpression);
+  return [
+    ...own.map(() => ({
+      path,
+      message: "the name of a field must not have an expression. Write it in full",
+    })),
+    ...placesIn(value, path, []).flatMap((place) => keysWithExpressions(place.value, place.path)),
+  ];
+}
+
+function refusedKind({ template, at }: PlacedTask): FieldError[] {
+  const { apiVersion, kind } = template;
+  if (typeof apiVersion === "string" && apiVersion.startsWith(`${GROUP}/`))
+    return [{ path: `${at}.apiVersion`, message: `tasks must not change what ${GROUP} decides by` }];
+  if (apiVersion !== "v1" || kind !== "Secret") return [];
+  const message =
+    "Secrets are out of reach, as everyone who may read HookTasks could read their values. Let a Job, or an operator for secrets, write it";
+  return [{ path: `${at}.kind`, message }];
+}
+
+function objectErrors(placedTask: PlacedTask, owner: TaskOwner | undefined): FieldError[] {
+  const { template, at } = placedTask;
+  const { metadata } = template;
+  if (metadata !== undefined && !isFields(metadata))
+    return [{ path: `${at}.metadata`, message: "expected an object" }];
+  return [...metadataErrors(placedTask, fieldsOf(metadata), owner), ...podErrors(placedTask)];
+}
+
+function metadataErrors(
+  { verb, at }: PlacedTask,
+  { name, generateName, namespace }: Fields,
+  owner: TaskOwner | undefined,
+): FieldError[] {
+  const errors: FieldError[] = [];
+  const add = (field: string, message: string): number =>
+    errors.push({ path: `${at}.metadata.${field}`, message });
+  if (generateName !== undefined)
+    add("generateName", "each attempt gets a name of its own, which begins with metadata.name. Use that");
+  if (verb === "apply" && nonEmptyText(name) === undefined)
+    add("name", "required field is missing: what is applied needs a name");
+  if (name !== undefined && nonEmptyText(name) === undefined)
+    add("name", "expected a text that is not empty");
+  if (namespace !== undefined && owner?.kind === "HookPolicy" && !isOwn(namespace, owner))
+    add("namespace", "a HookPolicy's tasks stay in its own namespace. Remove it, or use a ClusterHookPolicy");
+  return errors;
+}
+
+/** A file need not say which namespace the policy is in. */
+function isOwn(namespace: unknown, owner: TaskOwner): boolean {
+  if (typeof namespace !== "string" || hasExpression(namespace)) return false;
+  return owner.namespace === undefined || owner.namespace === namespace;
+}
+
+function podErrors({ template: { apiVersion, kind, spec }, at }: PlacedTask): FieldError[] {
+  const type = `${String(apiVersion)}/${String(kind)}`;
+  if (type === "v1/Pod") return restartErrors(fieldsOf(spec), `${at}.spec`);
+  if (type !== "batch/v1/Job") return [];
+  const { ttlSecondsAfterFinished, template } = fieldsOf(spec);
+  const pod = fieldsOf(fieldsOf(template)["spec"]);
+  return [
+    ...(ttlSecondsAfterFinished === undefined
+      ? []
+      : [
+          {
+            path: `${at}.spec.ttlSecondsAfterFinished`,
+            message: "a Job that is gone has not succeeded. Use keep, which removes it after its success",
+          },
+        ]),
+    ...restartErrors(pod, `${at}.spec.template.spec`),
+  ];
+}
+
+function restartErrors({ restartPolicy = "Always" }: Fields, path: string): FieldError[] {
+  if (restartPolicy !== "Always") return [];
+  const message = "a Pod that always restarts is never done. Set restartPolicy: Never, or OnFailure";
+  return [{ path: `${path}.restartPolicy`, message }];
+}
+
+/** Otherwise one Cluster's task would delete what belongs to others. */
+function selectorErrors({ template, at }: PlacedTask): FieldError[] {
+  const { selector } = template;
+  if (selector === undefined) return [];
+  const { expressions, problems } = contentsOf(selector, `${at}.selector`);
+  const readsCluster = expressions.some(
+    ({ source, use }) => (compileExpression(source, use).expression?.clusterPaths.length ?? 0) > 0,
+  );
+  if (readsCluster || problems.length > 0) return [];
+  const message =
+    "no value reads cluster, so it selects the same objects for every Cluster. Add a label such as { cluster: << cluster.metadata.name >> }";
+  return [{ path: `${at}.selector.matchLabels`, message }];
+}

@@ -1,0 +1,29 @@
+/** What the HookTasks in memory are, and how long they took. */
+
+import type { HookTask } from "../api/hook-policy.ts";
+import type { TaskMemory } from "../tasks/task-memory.ts";
+import type { Metrics } from "./metrics.ts";
+
+const PHASES = ["Pending", "Running", "Succeeded", "Failed", "Cancelled"] as const;
+
+/** Those that count no more are left out: a task that has failed for an operation that is over needs nobody. */
+export function followTasks(metrics: Pick<Metrics, "tasks">, memory: Pick<TaskMemory, "all">): void {
+  metrics.tasks.follow(() => {
+    const counts = new Map<string, number>(PHASES.map((phase) => [phase, 0]));
+    for (const { record } of memory.all())
+      if (!record.over) counts.set(record.phase, (counts.get(record.phase) ?? 0) + 1);
+    return [...counts].map(([phase, value]) => ({ labels: { phase }, value }));
+  });
+}
+
+/** From the beginning of the first attempt to the end of the last. */
+export function observeTask(
+  metrics: Pick<Metrics, "taskDuration">,
+  before: HookTask,
+  { status }: HookTask,
+): void {
+  const { phase, startedAt, endedAt } = status ?? {};
+  const hasEnded = phase === "Succeeded" || phase === "Failed";
+  if (!hasEnded || phase === before.status?.phase || startedAt === undefined || endedAt === undefined) return;
+  metrics.taskDuration.observe({ phase }, (Date.parse(endedAt) - Date.parse(startedAt)) / 1000);
+}

@@ -1,0 +1,259 @@
+/** Carries out and observes one attempt, as the task's ServiceAccount. Each function returns the status to store. */
+
+import { hash, randomBytes } from "node:crypto";
+import type { HookTask, HookTaskStatus, TaskAttempt, TaskTarget } from "../api/hook-policy.ts";
+import type { Cluster } from "../api/meta.ts";
+import { isAlreadyExists, isConflict, isNamespaceTerminating, KubeError } from "../kube/kube-error.ts";
+import type { KubeObject } from "../kube/resource.ts";
+import { messageOf } from "../lib/thrown.ts";
+import { judgeObject } from "../policy/tasks/outcome.ts";
+import { durationText, durationOrNever } from "../policy/duration.ts";
+import { timesOutAt } from "./next-step.ts";
+import { type AttemptOutcome, attemptEnded, attemptFound, attemptWaits, kindOf } from "./progress.ts";
+import type { ObjectRef, ServiceAccountRef, TaskObject, TaskObjects } from "./task-objects.ts";
+
+export interface AttemptWork {
+  readonly task: HookTask;
+  readonly attempt: TaskAttempt;
+  /** A stub of it, once it is gone. */
+  readonly cluster: Cluster;
+  readonly now: Date;
+}
+
+/** On what an attempt creates: the name of its HookTask. */
+const TASK_LABEL = "hookpolicy.dev/task";
+
+/** Limit of the CRD. */
+const MAX_TARGETS = 100;
+const MAX_NAME = 63;
+const RANDOM_LETTERS = 10;
+
+type Objects = Pick<TaskObjects, "create" | "apply" | "find" | "select" | "delete">;
+
+export function accountOf({ metadata, spec }: HookTask): ServiceAccountRef {
+  return { namespace: metadata.namespace ?? "", name: spec.serviceAccountName };
+}
+
+/** The name of the next attempt, which no other object has. */
+export function nextAttempt({ metadata, spec }: HookTask): Pick<TaskAttempt, "name" | "namespace"> {
+  const { create, apply, delete: deletion } = spec.action;
+  const template = metadataOf(create ?? apply);
+  const namespace = deletion === undefined ? template.namespace : deletion.namespace;
+  const wanted = template.name ?? deletion?.name ?? spec.task;
+  const name = create === undefined ? wanted : `${prefixOf(wanted)}-${randomLetters()}`;
+  return { name, ...placeOf(namespace ?? metadata.namespace) };
+}
+
+function placeOf(namespace: string | undefined): { readonly namespace?: string } {
+  return namespace === undefined ? {} : { namespace };
+}
+
+function prefixOf(name: string): string {
+  const cut = name.replaceAll(".", "-").slice(0, MAX_NAME - RANDOM_LETTERS - 1);
+  return cut.replaceAll(/-+$/g, "");
+}
+
+function randomLetters(): string {
+  return randomBytes(RANDOM_LETTERS / 2).toString("hex");
+}
+
+function metadataOf(template: unknown): { readonly name?: string; readonly namespace?: string } {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- rendered from a template that was checked
+  return (template as { metadata?: { name?: string; namespace?: string } } | undefined)?.metadata ?? {};
+}
+
+/** Creates or applies the object, or finds what is to be deleted and deletes it. */
+export async function carryOut(objects: Objects, work: AttemptWork): Promise<HookTaskStatus> {
+  const { action } = work.task.spec;
+  try {
+    if (action.delete !== undefined) return await findTargets(objects, work);
+    const object = objectOf(work);
+    const account = accountOf(work.task);
+    const stored =
+      action.create === undefined
+        ? await objects.apply(account, object, fieldManagerOf(work.task))
+        : await create(objects, work, object);
+    return judged({ ...work, task: withStatus(work.task, foundAs(work, stored)) }, stored);
+  } catch (error) {
+    return await notCarriedOut(objects, work, error);
+  }
+}
+
+function withStatus(task: HookTask, status: HookTaskStatus): HookTask {
+  return { ...task, status };
+}
+
+function foundAs({ task }: AttemptWork, { metadata }: KubeObject): HookTaskStatus {
+  return attemptFound(task.status ?? {}, { uid: metadata.uid });
+}
+
+/** The name is the attempt's own, so an object that has it already was created by a request whose answer was lost. */
+async function create(
+  objects: Objects,
+  { task, attempt }: AttemptWork,
+  object: TaskObject,
+): Promise<KubeObject> {
+  try {
+    return await objects.create(accountOf(task), object);
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+    const found = await objects.find(accountOf(task), refOf(task, attempt));
+    if (found?.metadata.labels?.[TASK_LABEL] !== task.metadata.name) throw error;
+    return found;
+  }
+}
+
+/** What is there now has to go; what comes later does not count. */
+async function findTargets(objects: Objects, { task, attempt }: AttemptWork): Promise<HookTaskStatus> {
+  const { delete: deletion } = task.spec.action;
+  const account = accountOf(task);
+  const ref = refOf(task, attempt);
+  const labels = Object.entries(deletion?.selector?.matchLabels ?? {});
+  const selector = labels.map(([key, value]) => `${key}=${value}`).join(",");
+  const found =
+    selector === "" ? [await objects.find(account, ref)] : await objects.select(account, ref, selector);
+  const targets = found.flatMap((each): TaskTarget[] =>
+    each === undefined ? [] : [{ name: each.metadata.name, uid: each.metadata.uid }],
+  );
+  if (targets.length > MAX_TARGETS)
+    throw new KubeError(
+      `${targets.length} objects are selected for deletion, and at most ${MAX_TARGETS} may be`,
+      { code: 422, reason: "TooMany" },
+    );
+  return attemptFound(task.status ?? {}, { targets });
+}
+
+function refOf({ spec }: HookTask, { name, namespace }: TaskAttempt): ObjectRef {
+  return { ...kindOf(spec), name, ...placeOf(namespace) };
+}
+
+function objectOf({ task, attempt, cluster }: AttemptWork): TaskObject {
+  const { create: created, apply } = task.spec.action;
+  const template: Record<string, unknown> = { ...(created ?? apply) };
+  const { labels, annotations, ...metadata } = metadataOf(template) as Record<string, object | undefined>;
+  return {
+    ...template,
+    ...kindOf(task.spec),
+    metadata: {
+      ...metadata,
+      name: attempt.name,
+      ...placeOf(attempt.namespace),
+      labels: { ...labels, "app.kubernetes.io/managed-by": "hookpolicy", [TASK_LABEL]: task.metadata.name },
+      annotations: { ...annotations, "hookpolicy.dev/cluster-uid": task.spec.clusterRef.uid },
+      ...ownersOf(task, cluster),
+    },
+  };
+}
+
+/** Without blockOwnerDeletion, which the account may not be allowed to set. */
+function ownersOf({ spec }: HookTask, { metadata }: Cluster): object {
+  if (spec.action.ownedByCluster !== true) return {};
+  const { name, uid } = metadata;
+  return { ownerReferences: [{ apiVersion: "cluster.x-k8s.io/v1beta2", kind: "Cluster", name, uid }] };
+}
+
+/**
+ * Another policy, task or Cluster that applies the object conflicts with this one. Rules of a policy whose tasks have one name
+ * share what they apply: one installs it, and another one upgrades it.
+ */
+function fieldManagerOf({ spec }: HookTask): string {
+  const { policyRef, task, clusterRef } = spec;
+  const who = JSON.stringify([policyRef.uid, task, clusterRef.uid]);
+  return `hookpolicy-${hash("sha256", who).slice(0, 16)}`;
+}
+
+async function notCarriedOut(objects: Objects, work: AttemptWork, error: unknown): Promise<HookTaskStatus> {
+  const { task, attempt, now } = work;
+  const message = messageOf(error);
+  const refusal = refusalOf(error);
+  if (refusal !== undefined)
+    return attemptEnded(task, { outcome: refusal, message, final: isNamespaceTerminating(error) }, now);
+  if (now < timesOutAt(task, attempt)) return attemptWaits(task.status ?? {}, message);
+  // The answer of a request that was carried out may have been lost.
+  const found =
+    task.spec.action.create === undefined
+      ? undefined
+      : await objects.find(accountOf(task), refOf(task, attempt)).catch(() => undefined);
+  if (found !== undefined) return foundAs(work, found);
+  return timedOut(task, message, now);
+}
+
+/** What no repetition makes better. */
+function refusalOf(error: unknown): AttemptOutcome | undefined {
+  if (isNamespaceTerminating(error)) return "Refused";
+  if (isConflict(error)) return "Conflict";
+  return error instanceof KubeError && (error.code === 400 || error.code === 422) ? "Refused" : undefined;
+}
+
+function timedOut(task: HookTask, message: string, now: Date): HookTaskStatus {
+  const limit = durationText(durationOrNever(task.spec.timeout));
+  return attemptEnded(task, { outcome: "TimedOut", message: `not done within ${limit}: ${message}` }, now);
+}
+
+/** Looks at the object, or at what has to go. */
+export async function observe(objects: Objects, work: AttemptWork): Promise<HookTaskStatus> {
+  const { task, attempt, now } = work;
+  try {
+    if (attempt.targets !== undefined) return await observeDeletion(objects, work, attempt.targets);
+    const found = await objects.find(accountOf(task), refOf(task, attempt));
+    if (found !== undefined && found.metadata.uid === attempt.uid) return judged(work, found);
+    const name = `${kindOf(task.spec).kind} ${attempt.name}`;
+    const message =
+      found === undefined ? `${name} was deleted before it was done` : `${name} was replaced by another`;
+    return attemptEnded(task, { outcome: "Vanished", message }, now);
+  } catch (error) {
+    return waitsOrTimedOut(work, messageOf(error));
+  }
+}
+
+function judged(work: AttemptWork, found: KubeObject): HookTaskStatus {
+  const { task, cluster, now } = work;
+  const { metadata } = found;
+  if (metadata.deletionTimestamp !== undefined) return waitsOrTimedOut(work, "it is being deleted");
+  const { outcome, message } = judgeObject({
+    spec: task.spec,
+    kind: kindOf(task.spec),
+    object: found,
+    cluster,
+    now,
+  });
+  if (outcome === "Open") return waitsOrTimedOut(work, message);
+  return attemptEnded(task, { outcome, message }, now);
+}
+
+function waitsOrTimedOut({ task, attempt, now }: AttemptWork, message: string): HookTaskStatus {
+  if (now >= timesOutAt(task, attempt)) return timedOut(task, message, now);
+  return attemptWaits(task.status ?? {}, message);
+}
+
+/** Each is deleted with its uid, so what comes later under its name stays. */
+async function observeDeletion(
+  objects: Objects,
+  work: AttemptWork,
+  targets: readonly TaskTarget[],
+): Promise<HookTaskStatus> {
+  const { task, attempt, now } = work;
+  const account = accountOf(task);
+  const left: string[] = [];
+  for (const { name, uid } of targets) {
+    const ref = { ...refOf(task, attempt), name };
+    const found = await objects.find(account, ref);
+    if (found?.metadata.uid !== uid) continue;
+    left.push(name);
+    if (found.metadata.deletionTimestamp === undefined) await objects.delete(account, ref, uid);
+  }
+  if (left.length === 0) return attemptEnded(task, { outcome: "Succeeded", message: "" }, now);
+  const { kind } = kindOf(task.spec);
+  const more = left.length > 1 ? ` and ${left.length - 1} more` : "";
+  return waitsOrTimedOut(work, `${kind} ${left[0]}${more} still exists`);
+}
+
+/** Deletes the attempt's object if it is there; returns whether it is gone. */
+export async function remove(objects: Objects, task: HookTask, attempt: TaskAttempt): Promise<boolean> {
+  const account = accountOf(task);
+  const ref = refOf(task, attempt);
+  const found = await objects.find(account, ref);
+  if (found === undefined || (attempt.uid !== undefined && attempt.uid !== found.metadata.uid)) return true;
+  if (found.metadata.deletionTimestamp === undefined) await objects.delete(account, ref, found.metadata.uid);
+  return (await objects.find(account, ref))?.metadata.uid !== found.metadata.uid;
+}

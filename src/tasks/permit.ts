@@ -1,0 +1,114 @@
+/** Whether the operation of a HookTask has ended, and whether an attempt may begin. Pure. */
+
+import type { HookTaskSpec } from "../api/hook-policy.ts";
+import type { Cluster, Namespace } from "../api/meta.ts";
+import type { HookCall } from "../api/runtime-hooks.ts";
+import { hasEnded } from "../operations/ended.ts";
+import { isPending } from "../operations/marks.ts";
+import type { PendingOperation } from "../operations/operation.ts";
+import { isDeleted, type Served } from "../operations/shows.ts";
+import { stepOf } from "../operations/step.ts";
+import { isWanted } from "../operations/wanted.ts";
+import { matches } from "../policy/decide.ts";
+import { covers, isActive, type Override } from "../policy/override.ts";
+import type { CompiledPolicy } from "../policy/policy.ts";
+import type { CompiledTask } from "../policy/tasks/compiled-task.ts";
+import type { Permit } from "./next-step.ts";
+
+/** The parts of a spec that say which task of which operation it is. */
+export type TaskOf = Pick<
+  HookTaskSpec,
+  "policyRef" | "rule" | "task" | "actionHash" | "clusterRef" | "hook" | "version" | "step" | "request"
+>;
+
+export function callOf({ hook, request }: Pick<TaskOf, "hook" | "request">): HookCall {
+  return { hook, ...request };
+}
+
+/** `hasFinished`: the task itself needs nothing more. */
+export function isOperationOver(
+  spec: TaskOf,
+  cluster: Cluster | undefined,
+  served: Served,
+  hasFinished: boolean,
+): boolean {
+  const { hook, clusterRef, step } = spec;
+  if (cluster === undefined || cluster.metadata.uid !== clusterRef.uid) return true;
+  if (cluster.tooLarge === true) return false;
+  // Cluster API does not wait there, so the tasks outlive the hook.
+  if (hook === "AfterControlPlaneInitialized")
+    return isDeleted(cluster) || (hasFinished && !isPending(cluster, hook));
+  // The version that the whole upgrade leads to.
+  if (step !== undefined && cluster.topology?.version !== step) return true;
+  const operation: PendingOperation = {
+    clusterUID: clusterRef.uid,
+    namespace: clusterRef.namespace,
+    cluster: clusterRef.name,
+    call: callOf(spec),
+    // Only the hooks of a step have one in the HookTask.
+    step: stepOf(hook, cluster),
+    marked: true,
+    firstAsked: new Date(0),
+    rules: new Map(),
+  };
+  return hasEnded(operation, cluster, served);
+}
+
+/** The policy, as far as it still has the task. */
+export function taskIn(policy: CompiledPolicy | undefined, spec: TaskOf): CompiledTask | undefined {
+  if (policy?.uid !== spec.policyRef.uid) return undefined;
+  const rule = policy.rules.find(({ name, hooks }) => name === spec.rule && hooks.has(spec.hook));
+  return rule?.tasks.find(({ name, actionHash }) => name === spec.task && actionHash === spec.actionHash);
+}
+
+export interface PermitInput {
+  readonly spec: TaskOf;
+  /** `undefined`: there is none of this name. */
+  readonly cluster: Cluster | undefined;
+  readonly namespace: Namespace | undefined;
+  readonly policy: CompiledPolicy | undefined;
+  readonly overrides: readonly Override[];
+  readonly served: Served;
+  readonly now: Date;
+  /** Whether another run of the task is under way, or the HookTask before it has not ended well. */
+  readonly mustWait: boolean;
+  /** Whether a HookRollout has no slot for the Cluster. */
+  readonly lacksSlot: boolean;
+}
+
+const WAIT: Permit = { may: "Wait" };
+
+export function permitOf(input: PermitInput): Permit {
+  const { spec, cluster, policy, served, mustWait, lacksSlot } = input;
+  const task = taskIn(policy, spec);
+  const never = whyNever(input, task);
+  if (never !== undefined) return { may: "Never", why: never };
+  if (cluster === undefined || task === undefined || policy === undefined) return WAIT;
+  const waits = mustWait || (task.begins === "Last" && lacksSlot) || !isShown(spec, cluster, served);
+  return waits || matches(policy, input as { cluster: Cluster; namespace: Namespace | undefined }) !== "yes"
+    ? WAIT
+    : { may: "Begin" };
+}
+
+function whyNever(
+  { spec, cluster, namespace, policy, overrides, served, now }: PermitInput,
+  task: CompiledTask | undefined,
+): string | undefined {
+  if (cluster === undefined || cluster.metadata.uid !== spec.clusterRef.uid) return "the Cluster is gone";
+  if (isOperationOver(spec, cluster, served, false)) return "the operation has ended, or is no longer wanted";
+  if (cluster.paused) return "the Cluster is paused";
+  if (policy?.uid !== spec.policyRef.uid) return "the policy is gone";
+  if (policy.mode !== "Enforce") return "the policy only audits";
+  if (task === undefined) return "the policy does not have this task any more";
+  if (matches(policy, { cluster, namespace }) === "no")
+    return "the policy does not select the Cluster any more";
+  const active = overrides.find(
+    (override) => isActive(override, cluster, spec.hook, now) && covers(override, policy.ref),
+  );
+  return active && `HookOverride ${active.name} releases the Cluster without it`;
+}
+
+/** At AfterControlPlaneInitialized, it is enough that the Cluster exists. */
+function isShown(spec: TaskOf, cluster: Cluster, served: Served): boolean {
+  return spec.hook === "AfterControlPlaneInitialized" || isWanted(callOf(spec), cluster, served);
+}

@@ -1,0 +1,174 @@
+/** Whether attempts may begin: from memory, which costs nothing, and then from what the API server has now. */
+
+import type { HookTask, HookTaskSpec } from "../api/hook-policy.ts";
+import type { ServedHooks } from "../api/hook-catalog.ts";
+import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
+import { namespacedName } from "../lib/keys.ts";
+import { overrideKey } from "../memory/override-set.ts";
+import { policyKey } from "../memory/policy-set.ts";
+import type { DecisionStore } from "../memory/decision-store.ts";
+import type { Lister } from "../memory/ports.ts";
+import type { Override } from "../policy/override.ts";
+import type { CompiledPolicy } from "../policy/policy.ts";
+import type { TaskIdentity } from "../policy/tasks/task-identity.ts";
+import type { Permit } from "./next-step.ts";
+import { isOperationOver, permitOf, taskIn, type TaskOf } from "./permit.ts";
+import { openAttempt } from "./progress.ts";
+import type { TaskMemory } from "./task-memory.ts";
+
+/** Consistent reads; each rejects when it cannot be answered. */
+export interface PermitReader {
+  /** `undefined`: there is none of this name. */
+  findCluster(namespace: string, name: string): Promise<Cluster | undefined>;
+  findNamespace(name: string): Promise<Namespace | undefined>;
+  findPolicy(ref: HookTaskSpec["policyRef"]): Promise<ObjectMeta | undefined>;
+  overrides(): Promise<readonly ObjectMeta[]>;
+}
+
+export interface PermitsOptions {
+  readonly memory: TaskMemory;
+  readonly store: Pick<DecisionStore, "policies" | "overrides">;
+  readonly clusters: Pick<Lister<Cluster>, "get">;
+  readonly namespaces: Pick<Lister<Namespace>, "get">;
+  readonly reader: PermitReader;
+  readonly served: ServedHooks;
+  /** Whether a HookRollout selects the Cluster and has no slot for it. */
+  readonly lacksSlot: (cluster: Cluster, hook: HookTaskSpec["hook"]) => boolean;
+  readonly now: () => Date;
+}
+
+/** That no longer count, per policy and Cluster. */
+const MAX_OVER = 20;
+
+export class Permits {
+  readonly #options: PermitsOptions;
+
+  constructor(options: PermitsOptions) {
+    this.#options = options;
+  }
+
+  clusterOf({ namespace, name, uid }: HookTaskSpec["clusterRef"]): Cluster | undefined {
+    const cluster = this.#options.clusters.get(namespacedName({ namespace, name }));
+    return cluster?.metadata.uid === uid ? cluster : undefined;
+  }
+
+  isOver(spec: TaskOf, hasFinished: boolean): boolean {
+    return isOperationOver(spec, this.clusterOf(spec.clusterRef), this.#options.served, hasFinished);
+  }
+
+  /** Whether another version is wanted, so that no hook has passed. */
+  isTakenBack({ version, step, clusterRef }: TaskOf): boolean {
+    const wanted = this.clusterOf(clusterRef)?.topology?.version;
+    return version !== undefined && wanted !== undefined && wanted !== (step ?? version);
+  }
+
+  /** The same, by a consistent read. */
+  async isOverNow(spec: TaskOf, hasFinished: boolean): Promise<boolean> {
+    const { reader, served } = this.#options;
+    const { namespace, name } = spec.clusterRef;
+    return isOperationOver(spec, await reader.findCluster(namespace, name), served, hasFinished);
+  }
+
+  keepMs(spec: TaskOf): number {
+    return taskIn(this.#policyOf(spec), spec)?.keepMs ?? KEEP_MS;
+  }
+
+  /** Of the HookTasks that no longer count, the latest of a policy and Cluster are kept. */
+  isSurplus({ policyUID, clusterUID }: TaskIdentity, name: string): boolean {
+    const over = this.#options.memory
+      .ofCluster(clusterUID)
+      .filter(({ record }) => record.over && record.identity.policyUID === policyUID);
+    if (over.length <= MAX_OVER) return false;
+    const latest = over.toSorted((a, b) => endOf(b.outline) - endOf(a.outline)).slice(0, MAX_OVER);
+    return !latest.some(({ metadata }) => metadata.name === name);
+  }
+
+  fromMemory(task: HookTask): Permit {
+    const { namespaces, store } = this.#options;
+    const { clusterRef } = task.spec;
+    const cluster = this.clusterOf(clusterRef);
+    // Memory may be behind; it is read before anything is cancelled.
+    if (cluster === undefined) return { may: "Begin" };
+    const overrides = store.overrides.ofCluster(cluster);
+    return this.#permit(task, { cluster, namespace: namespaces.get(clusterRef.namespace), overrides });
+  }
+
+  /** Waits where memory does not have the policy or the overrides as they are: their specs are compiled from there. */
+  async now(task: HookTask): Promise<Permit> {
+    const { reader, store } = this.#options;
+    const { clusterRef, policyRef } = task.spec;
+    const [cluster, namespace, policy, overrides] = await Promise.all([
+      reader.findCluster(clusterRef.namespace, clusterRef.name),
+      reader.findNamespace(clusterRef.namespace),
+      reader.findPolicy(policyRef),
+      reader.overrides(),
+    ]);
+    if (policy?.uid !== policyRef.uid) return { may: "Never", why: "the policy is gone" };
+    const known = this.#policyOf(task.spec);
+    if (known?.uid !== policy.uid || known.generation !== policy.generation) return { may: "Wait" };
+    const ofCluster = cluster === undefined ? [] : store.overrides.ofCluster(cluster);
+    const areKnown = overrides.every(({ name, uid, generation }) => {
+      const compiled = store.overrides.get(overrideKey(name))?.compiled;
+      return compiled === undefined ? false : compiled.uid === uid && compiled.generation === generation;
+    });
+    if (!areKnown) return { may: "Wait" };
+    return this.#permit(task, { cluster, namespace, overrides: ofCluster });
+  }
+
+  #permit(
+    task: HookTask,
+    world: {
+      readonly cluster: Cluster | undefined;
+      readonly namespace: Namespace | undefined;
+      readonly overrides: readonly Override[];
+    },
+  ): Permit {
+    const { served, now, lacksSlot } = this.#options;
+    const { spec } = task;
+    const { cluster } = world;
+    return permitOf({
+      ...world,
+      spec,
+      policy: this.#policyOf(spec),
+      served,
+      now: now(),
+      mustWait: this.#mustWait(task),
+      lacksSlot: cluster !== undefined && lacksSlot(cluster, spec.hook),
+    });
+  }
+
+  #policyOf({ policyRef: { kind, namespace, name, uid } }: TaskOf): CompiledPolicy | undefined {
+    const compiled = this.#options.store.policies.get(policyKey(kind, namespace, name))?.compiled;
+    return compiled?.uid === uid ? compiled : undefined;
+  }
+
+  #mustWait({ metadata, spec }: HookTask): boolean {
+    const others = this.#options.memory
+      .ofCluster(spec.clusterRef.uid)
+      .filter(({ outline }) => outline.metadata.name !== metadata.name);
+    const isRunning = others.some(
+      ({ outline }) =>
+        openAttempt(outline.status) !== undefined &&
+        outline.spec.policyRef.uid === spec.policyRef.uid &&
+        outline.spec.rule === spec.rule &&
+        outline.spec.task === spec.task,
+    );
+    if (isRunning || spec.after === undefined) return isRunning;
+    const before = others.find(
+      ({ metadata: { name, namespace } }) => name === spec.after && namespace === metadata.namespace,
+    );
+    return before === undefined || !this.#endedWell(before.outline);
+  }
+
+  #endedWell({ spec, status }: HookTask): boolean {
+    if (status?.phase === "Succeeded") return true;
+    return status?.phase === "Failed" && taskIn(this.#policyOf(spec), spec)?.onFailure === "Proceed";
+  }
+}
+
+/** The default of `keep`, for a task that its policy does not have any more. */
+const KEEP_MS = 24 * 3_600_000;
+
+function endOf({ status, metadata }: HookTask): number {
+  return Date.parse(status?.endedAt ?? status?.over ?? metadata.creationTimestamp ?? "") || 0;
+}

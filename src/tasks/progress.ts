@@ -1,0 +1,133 @@
+/** How the status of a HookTask changes. Pure: each function returns the status to store. */
+
+import type { HookTask, HookTaskSpec, HookTaskStatus, TaskAttempt, TaskTarget } from "../api/hook-policy.ts";
+import { timestamp } from "../policy/instant.ts";
+
+export type AttemptOutcome = NonNullable<TaskAttempt["outcome"]>;
+
+/** Limits of the CRD. */
+const [MAX_ATTEMPTS, MAX_MESSAGE, MAX_OBJECT] = [16, 1024, 317];
+
+type Status = HookTaskStatus;
+
+export function lastAttempt({ attempts }: Status = {}): TaskAttempt | undefined {
+  return attempts?.at(-1);
+}
+
+/** The attempt that has begun and not ended. */
+export function openAttempt(status: Status = {}): TaskAttempt | undefined {
+  const last = lastAttempt(status);
+  return last?.endedAt === undefined ? last : undefined;
+}
+
+export function allowedAttempts({ spec, status }: Pick<HookTask, "spec" | "status">): number {
+  return status?.allowed ?? 1 + spec.retries;
+}
+
+export function kindOf({ action: { create, apply, delete: deletion } }: Pick<HookTaskSpec, "action">): {
+  readonly apiVersion: string;
+  readonly kind: string;
+} {
+  const { apiVersion = "", kind = "" } = create ?? apply ?? deletion ?? {};
+  return { apiVersion, kind };
+}
+
+/** Stored before the object is created, so that a restart finds the same object. */
+export function attemptBegun(
+  { spec, status = {} }: Pick<HookTask, "spec" | "status">,
+  { name, namespace }: Pick<TaskAttempt, "name" | "namespace">,
+  now: Date,
+): Status {
+  const at = timestamp(now);
+  const attempt = { name, ...(namespace !== undefined && { namespace }), startedAt: at, askedAt: at };
+  const { endedAt: _, message: _old, ...rest } = status;
+  return {
+    ...rest,
+    phase: "Running",
+    allowed: allowedAttempts({ spec, status }),
+    begun: (status.begun ?? 0) + 1,
+    startedAt: status.startedAt ?? at,
+    object: `${kindOf(spec).kind}/${name}`.slice(0, MAX_OBJECT),
+    attempts: [...(status.attempts ?? []), attempt].slice(-MAX_ATTEMPTS),
+  };
+}
+
+/** The object exists; or, for a deletion, this is what has to go. */
+export function attemptFound(
+  status: Status,
+  found: Pick<TaskAttempt, "uid"> & { readonly targets?: readonly TaskTarget[] },
+): Status {
+  const { uid, targets } = found;
+  return changed(withoutMessage(status), (attempt) => ({
+    ...withoutMessage(attempt),
+    ...(uid !== undefined && { uid }),
+    ...(targets !== undefined && { targets: [...targets] }),
+  }));
+}
+
+/** What the attempt waits for. The same status if it says so already, so that a task at rest is not written. */
+export function attemptWaits(status: Status, message: string): Status {
+  const text = message.slice(0, MAX_MESSAGE);
+  if (lastAttempt(status)?.message === text && status.message === text) return status;
+  return { ...changed(status, (attempt) => ({ ...attempt, message: text })), message: text };
+}
+
+interface Ended {
+  readonly outcome: AttemptOutcome;
+  readonly message: string;
+  /** No further attempt can succeed. */
+  readonly final?: boolean;
+}
+
+export function attemptEnded(
+  { spec, status = {} }: Pick<HookTask, "spec" | "status">,
+  { outcome, message, final = false }: Ended,
+  now: Date,
+): Status {
+  const endedAt = timestamp(now);
+  const text = message.slice(0, MAX_MESSAGE);
+  const ended = changed(withoutMessage(status), (attempt) => ({
+    ...withoutMessage(attempt),
+    endedAt,
+    outcome,
+    ...(text !== "" && { message: text }),
+  }));
+  if (outcome === "Succeeded") return { ...ended, phase: "Succeeded", endedAt };
+  const said = text === "" ? {} : { message: text };
+  const isLast = final || (ended.begun ?? 0) >= allowedAttempts({ spec, status: ended });
+  return isLast ? { ...ended, ...said, phase: "Failed", endedAt } : { ...ended, ...said, phase: "Running" };
+}
+
+/** It could not begin at all. */
+export function failed(status: Status, message: string, now: Date): Status {
+  return { ...status, phase: "Failed", endedAt: timestamp(now), message: message.slice(0, MAX_MESSAGE) };
+}
+
+/** No further attempt begins, and another confirmation may begin another run. */
+export function cancelled(status: Status, message: string, now: Date): Status {
+  const at = timestamp(now);
+  return { ...status, phase: "Cancelled", endedAt: at, over: status.over ?? at, message };
+}
+
+export function operationOver(status: Status, now: Date): Status {
+  return { ...status, over: timestamp(now) };
+}
+
+/** A person allows one more attempt; `value`: of the annotation. */
+export function retried(task: Pick<HookTask, "spec" | "status">, value: string): Status {
+  const { status = {} } = task;
+  const { endedAt: _, message: _old, ...rest } = status;
+  return { ...rest, phase: "Running", allowed: (status.begun ?? 0) + 1, retriedFor: value };
+}
+
+function changed(status: Status, change: (last: TaskAttempt) => TaskAttempt): Status {
+  const last = lastAttempt(status);
+  if (last === undefined) return status;
+  return { ...status, attempts: [...(status.attempts ?? []).slice(0, -1), change(last)] };
+}
+
+function withoutMessage<T extends { readonly message?: string }>(value: T): Omit<T, "message"> & T {
+  const { message: _, ...rest } = value;
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the message is optional
+  return rest as Omit<T, "message"> & T;
+}

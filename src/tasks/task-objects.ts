@@ -1,0 +1,151 @@
+/**
+ * What tasks create, apply and delete. Every request, reads included, is made as the task's ServiceAccount, so a task has
+ * no right that the account lacks.
+ */
+
+import { discoverKind } from "../kube/api-discovery.ts";
+import type { KubeClient } from "../kube/kube-client.ts";
+import { isConflict, isNotFound, KubeError, unlessNotFound } from "../kube/kube-error.ts";
+import { unless } from "../lib/thrown.ts";
+import type { KubeObject, Resource } from "../kube/resource.ts";
+
+export interface ServiceAccountRef {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export interface ObjectKind {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
+export interface ObjectRef extends ObjectKind {
+  /** Absent: the kind has no namespaces. */
+  readonly namespace?: string | undefined;
+  readonly name: string;
+}
+
+/** An object that is about to be written. */
+export interface TaskObject extends ObjectKind {
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string | undefined;
+    readonly [field: string]: unknown;
+  };
+  readonly [field: string]: unknown;
+}
+
+type Client = Pick<KubeClient, "getPath" | "create" | "apply" | "get" | "list" | "delete">;
+
+/** A CustomResourceDefinition may change whether its kind has namespaces only by being deleted. */
+const DISCOVERED_MS = 60_000;
+
+export class TaskObjects {
+  readonly #client: Client;
+  readonly #kinds = new Map<string, { readonly resource: Resource; readonly until: number }>();
+
+  constructor(client: Client) {
+    this.#client = client;
+  }
+
+  async create(account: ServiceAccountRef, object: TaskObject): Promise<KubeObject> {
+    const as = { asUser: userOf(account) };
+    return await this.#with(object, async (resource) => {
+      return await this.#client.create(resource, placed(resource, object), as);
+    });
+  }
+
+  /** Without force: rejects if another manager has set one of the fields to another value. */
+  async apply(account: ServiceAccountRef, object: TaskObject, fieldManager: string): Promise<KubeObject> {
+    const options = { asUser: userOf(account), fieldManager };
+    return await this.#with(object, async (resource) => {
+      return await this.#client.apply(resource, placed(resource, object), options);
+    });
+  }
+
+  /** `undefined`: there is none of this name. Rejects if the kind is not served, because that proves nothing. */
+  async find(account: ServiceAccountRef, ref: ObjectRef): Promise<KubeObject | undefined> {
+    const as = { asUser: userOf(account) };
+    const read = async (resource: Resource): Promise<KubeObject> =>
+      await this.#client.get(resource, keyOf(ref), as);
+    const found = await unlessNotFound(this.#with(ref, read));
+    if (found === undefined) await this.#discover(ref);
+    return found;
+  }
+
+  /** Metadata of the objects that the labels select. Rejects if the kind is not served, or not any more. */
+  async select(
+    account: ServiceAccountRef,
+    kind: ObjectKind & { readonly namespace?: string | undefined },
+    labelSelector: string,
+  ): Promise<readonly KubeObject[]> {
+    const { namespace } = kind;
+    const scope = { labelSelector, metadataOnly: true, ...(namespace !== undefined && { namespace }) };
+    const { items } = await this.#with(kind, async (resource) => {
+      return await this.#client.list(resource, { ...scope, asUser: userOf(account) });
+    });
+    if (items.length === 0) await this.#discover(kind);
+    return items;
+  }
+
+  /** In the background: what the object owns is deleted after it. An object that is gone, or was replaced, is no error. */
+  async delete(account: ServiceAccountRef, ref: ObjectRef, uid: string): Promise<void> {
+    const options = { asUser: userOf(account), uid, propagationPolicy: "Background" } as const;
+    const isGone = (error: unknown): boolean => isNotFound(error) || isConflict(error);
+    await this.#with(ref, async (resource) => {
+      await unless(isGone, this.#client.delete(resource, keyOf(ref), options));
+    });
+  }
+
+  async #with<T>(kind: ObjectKind, work: (resource: Resource) => Promise<T>): Promise<T> {
+    const resource = await this.#resourceOf(kind);
+    try {
+      return await work(resource);
+    } catch (error) {
+      // The kind may be gone, and come back as another resource.
+      if (isNotFound(error)) this.#kinds.delete(kindKey(kind));
+      throw error;
+    }
+  }
+
+  /** Every client may discover kinds, so this is not done as the account. */
+  async #resourceOf(kind: ObjectKind): Promise<Resource> {
+    const key = kindKey(kind);
+    const known = this.#kinds.get(key);
+    return known !== undefined && known.until > performance.now()
+      ? known.resource
+      : await this.#discover(kind);
+  }
+
+  async #discover(kind: ObjectKind): Promise<Resource> {
+    const { verbs: _, ...resource } = await discoverKind(this.#client, kind);
+    this.#kinds.set(kindKey(kind), { resource, until: performance.now() + DISCOVERED_MS });
+    return resource;
+  }
+}
+
+export function userOf({ namespace, name }: ServiceAccountRef): string {
+  return `system:serviceaccount:${namespace}:${name}`;
+}
+
+function kindKey({ apiVersion, kind }: ObjectKind): string {
+  return `${apiVersion} ${kind}`;
+}
+
+function keyOf({ namespace, name }: ObjectRef): { readonly namespace?: string; readonly name: string } {
+  return { name, ...(namespace !== undefined && { namespace }) };
+}
+
+/** A namespaced object without a namespace must not become one of the namespace "". */
+function placed(
+  { namespaced, kind }: Resource,
+  object: TaskObject,
+): { readonly metadata: { readonly namespace?: string; readonly name: string } } & object {
+  const { namespace, ...metadata } = object.metadata;
+  if (!namespaced) return { ...object, metadata };
+  if (namespace !== undefined) return { ...object, metadata: { ...metadata, namespace } };
+  throw new KubeError(`${kind} ${metadata.name}: bad request: no namespace`, {
+    code: 400,
+    reason: "BadRequest",
+  });
+}

@@ -1,0 +1,284 @@
+/** Carries out HookTasks: creates, applies and deletes as their ServiceAccounts. Runs in one replica at a time. */
+
+import type { HookTask, HookTaskStatus, TaskAttempt } from "../api/hook-policy.ts";
+import type { ServedHooks } from "../api/hook-catalog.ts";
+import type { Cluster } from "../api/meta.ts";
+import { entryOf } from "../lib/entry-of.ts";
+import { messageOf } from "../lib/thrown.ts";
+import type { Logger } from "../lib/logger.ts";
+import type { Result } from "../status/policy-reconciler.ts";
+import { carryOut, nextAttempt, observe, remove } from "./attempt-work.ts";
+import type { BeginAllowance } from "./begin-allowance.ts";
+import { type NextStep, nextStep, type Permit } from "./next-step.ts";
+import type { Permits } from "./permits.ts";
+import { pollAfterMs, type Polls } from "./polls.ts";
+import { attemptBegun, cancelled, openAttempt, operationOver, retried } from "./progress.ts";
+import { storedTask, type StoredTask } from "./stored-task.ts";
+import type { TaskMemory } from "./task-memory.ts";
+import type { TaskObjects } from "./task-objects.ts";
+import type { TaskStore } from "./task-store.ts";
+
+export interface TaskReconcilerOptions {
+  readonly memory: TaskMemory;
+  readonly store: TaskStore;
+  readonly objects: TaskObjects;
+  readonly permits: Permits;
+  readonly polls: Polls;
+  readonly allowance: BeginAllowance;
+  readonly served: ServedHooks;
+  readonly leading: () => boolean;
+  readonly loaded: () => boolean;
+  readonly now: () => Date;
+  /** This replica has stored the status of `now` in place of that of `before`. */
+  readonly onStored: (before: HookTask, now: HookTask) => void;
+  readonly log: Logger;
+}
+
+/** Another replica leads. */
+const FOLLOW_MS = 2000;
+/**
+ * The other replicas have to learn from the Cluster that an operation has passed before they learn that its tasks count no more:
+ * they would say that it passed while tasks held it.
+ */
+const OVER_MS = 5000;
+/** While the API server refuses what a timed-out attempt needs. */
+const AGAIN_MS = 10_000;
+/** From one look at a HookTask to the next: more steps than a task ever has in a row. */
+const MAX_STEPS = 12;
+const MAX_TIMER_MS = 3_600_000;
+
+/** What a step has led to: the HookTask to go on with, or when to look again. */
+type Done = { readonly task: HookTask } | Result;
+
+export class TaskReconciler {
+  readonly #options: TaskReconcilerOptions;
+  /** The tasks whose attempt is being begun: by policy, rule, task and Cluster. */
+  readonly #beginning = new Set<string>();
+  /** Since when the operation has been over as memory knows, by uid; monotonic milliseconds. */
+  readonly #overSince = new Map<string, number>();
+  /** What was removed after a success, by uid. */
+  readonly #tidied = new Set<string>();
+
+  constructor(options: TaskReconcilerOptions) {
+    this.#options = options;
+  }
+
+  async reconcile(key: string): Promise<Result> {
+    const { memory, store, polls, leading, loaded } = this.#options;
+    const known = memory.get(key);
+    if (known === undefined) {
+      polls.forget(key);
+      return {};
+    }
+    if (!leading() || !loaded()) return isOpen(known) ? { requeueAfterMs: FOLLOW_MS } : {};
+    const planned = this.#next(known, known.outline);
+    if (planned.do === "Rest") return restFor(planned);
+    if (planned.do === "Observe" && !polls.take(key)) {
+      this.#poll(known, planned.attempt);
+      return {};
+    }
+    const task = await store.find(known.metadata);
+    if (task === undefined || task.metadata.uid !== known.metadata.uid) return {};
+    return await this.#perform(task);
+  }
+
+  #next({ record: { identity } }: StoredTask, task: HookTask): NextStep {
+    const { permits, now } = this.#options;
+    const { status = {} } = task;
+    const hasFinished = status.phase !== undefined && !["Pending", "Running"].includes(status.phase);
+    return nextStep({
+      task,
+      permit: hasFinished ? NO_PERMIT : this.#permit(task),
+      isOver: permits.isOver(task.spec, hasFinished),
+      keepMs: this.#tidied.has(task.metadata.uid) ? Infinity : permits.keepMs(task.spec),
+      isSurplus: permits.isSurplus(identity, task.metadata.name),
+      now: now(),
+    });
+  }
+
+  #permit(task: HookTask): Permit {
+    const { permits, allowance } = this.#options;
+    const permit = permits.fromMemory(task);
+    if (permit.may !== "Begin") return permit;
+    const isTurn = allowance.waitMs(task.spec.clusterRef.namespace) <= 0;
+    return isTurn && !this.#beginning.has(deedOf(task)) ? permit : { may: "Wait" };
+  }
+
+  async #perform(read: HookTask): Promise<Result> {
+    let task = read;
+    for (let steps = 0; steps < MAX_STEPS; steps += 1) {
+      const known = storedOf(task);
+      const step = this.#next(known, task);
+      if (step.do === "Rest") return restFor(step);
+      const done = await this.#do(step, task);
+      if (!("task" in done)) return done;
+      // At rest: nothing was written, and the next look comes in time.
+      if (done.task === task) return this.#rest(known, task);
+      task = done.task;
+    }
+    return { requeueAfterMs: FOLLOW_MS };
+  }
+
+  #rest(known: StoredTask, task: HookTask): Result {
+    const attempt = openAttempt(task.status);
+    if (attempt === undefined) return { requeueAfterMs: FOLLOW_MS };
+    this.#poll(known, attempt);
+    return {};
+  }
+
+  #poll({ metadata, record: { identity } }: StoredTask, { startedAt }: TaskAttempt): void {
+    const { polls, now } = this.#options;
+    const ageMs = now().getTime() - Date.parse(startedAt);
+    polls.schedule(`${metadata.namespace}/${metadata.name}`, identity.cluster.namespace, pollAfterMs(ageMs));
+  }
+
+  async #do(step: Exclude<NextStep, { do: "Rest" }>, task: HookTask): Promise<Done> {
+    const { permits, now } = this.#options;
+    const { status = {} } = task;
+    switch (step.do) {
+      case "MarkOver": {
+        const waitMs = this.#untilOver(task);
+        if (waitMs > 0) return { requeueAfterMs: waitMs };
+        if (!(await permits.isOverNow(task.spec, hasFinished(task)))) return { requeueAfterMs: AGAIN_MS };
+        this.#overSince.delete(task.metadata.uid);
+        return await this.#write(task, operationOver(status, now()));
+      }
+      case "Cancel":
+        return await this.#write(task, cancelled(status, step.why, now()));
+      case "Retry":
+        return await this.#write(task, retried(task, step.value));
+      case "Begin":
+        return await this.#begin(task, step.after);
+      case "CarryOut":
+        return await this.#carryOut(task, step.attempt);
+      case "Observe":
+        return await this.#observe(task, step.attempt);
+      case "Tidy":
+        return await this.#tidy(task, step.forget);
+    }
+  }
+
+  #untilOver({ spec, metadata: { uid } }: HookTask): number {
+    if (this.#options.permits.isTakenBack(spec)) return 0;
+    const nowMs = performance.now();
+    const since = entryOf(this.#overSince, uid, () => nowMs);
+    return since + OVER_MS - nowMs;
+  }
+
+  /** Every attempt is a new deed, so Cluster, policy and overrides are read again. */
+  async #begin(task: HookTask, after: TaskAttempt | undefined): Promise<Done> {
+    const { permits, allowance, now } = this.#options;
+    const deed = deedOf(task);
+    if (this.#beginning.has(deed)) return { requeueAfterMs: FOLLOW_MS };
+    this.#beginning.add(deed);
+    try {
+      const permit = await permits.now(task);
+      if (permit.may === "Never")
+        return await this.#write(task, cancelled(task.status ?? {}, permit.why, now()));
+      if (permit.may === "Wait") return { requeueAfterMs: FOLLOW_MS };
+      if (after !== undefined && !(await this.#isGone(task, after))) return { requeueAfterMs: AGAIN_MS };
+      allowance.begin(task.spec.clusterRef.namespace);
+      return await this.#write(task, attemptBegun(task, nextAttempt(task), now()));
+    } finally {
+      this.#beginning.delete(deed);
+    }
+  }
+
+  /** Two runs of one task at once could undo each other's work. */
+  async #isGone(task: HookTask, attempt: TaskAttempt): Promise<boolean> {
+    const { objects, log } = this.#options;
+    try {
+      return await remove(objects, task, attempt);
+    } catch (error) {
+      log.warn("Failed to remove what a timed-out attempt has created", {
+        task: `${task.metadata.namespace}/${task.metadata.name}`,
+        error,
+      });
+      return false;
+    }
+  }
+
+  async #carryOut(task: HookTask, attempt: TaskAttempt): Promise<Done> {
+    const { objects, now } = this.#options;
+    const work = { task, attempt, cluster: this.#clusterOf(task), now: now() };
+    const done = await this.#write(task, await carryOut(objects, work));
+    if ("task" in done && done.task === task) {
+      this.#poll(storedOf(task), attempt);
+      return {};
+    }
+    return done;
+  }
+
+  async #observe(task: HookTask, attempt: TaskAttempt): Promise<Done> {
+    const { objects, now } = this.#options;
+    const work = { task, attempt, cluster: this.#clusterOf(task), now: now() };
+    const status = await observe(objects, work);
+    const done = await this.#write(task, status);
+    const [open, next] = [openAttempt(status), "task" in done ? done.task : task];
+    if (open === undefined) return done;
+    this.#poll(storedOf(next), open);
+    return {};
+  }
+
+  #clusterOf({ spec: { clusterRef } }: HookTask): Cluster {
+    return this.#options.permits.clusterOf(clusterRef) ?? gone(clusterRef);
+  }
+
+  async #tidy(task: HookTask, forget: boolean): Promise<Done> {
+    const { objects, store, log } = this.#options;
+    for (const attempt of task.spec.action.create === undefined ? [] : (task.status?.attempts ?? [])) {
+      if (attempt.uid === undefined) continue;
+      await remove(objects, task, attempt).catch((error: unknown) => {
+        // The account may have lost its rights, or the operator the right to act as it.
+        log.warn("Failed to remove what a task has created", {
+          object: attempt.name,
+          error: messageOf(error),
+        });
+      });
+    }
+    this.#tidied.add(task.metadata.uid);
+    if (!forget) return { requeueAfterMs: FOLLOW_MS };
+    await store.delete(task);
+    this.#tidied.delete(task.metadata.uid);
+    return {};
+  }
+
+  /** The same HookTask if there is nothing to write. Rejects on a conflict: the work queue then retries. */
+  async #write(task: HookTask, status: HookTaskStatus): Promise<Done> {
+    if (status === task.status) return { task };
+    const { store, memory, onStored } = this.#options;
+    const stored = await store.replaceStatus(task, status);
+    if (stored === undefined) return {};
+    memory.learn(storedOf(stored));
+    onStored(task, stored);
+    return { task: stored };
+  }
+}
+
+const NO_PERMIT: Permit = { may: "Wait" };
+
+function storedOf(task: HookTask): StoredTask {
+  return storedTask(task);
+}
+
+function hasFinished({ status }: HookTask): boolean {
+  return status?.phase !== undefined && !["Pending", "Running"].includes(status.phase);
+}
+
+function isOpen({ record: { phase } }: StoredTask): boolean {
+  return phase === "Pending" || phase === "Running";
+}
+
+function restFor({ forMs }: { readonly forMs?: number }): Result {
+  return forMs === undefined ? {} : { requeueAfterMs: Math.min(Math.max(forMs, 50), MAX_TIMER_MS) };
+}
+
+/** At most one HookTask of a policy, rule, task and Cluster runs at a time. */
+export function deedOf({ spec: { policyRef, rule, task, clusterRef } }: Pick<HookTask, "spec">): string {
+  return [policyRef.uid, rule, task, clusterRef.uid].join("/");
+}
+
+/** What expressions can read of a Cluster that is gone. */
+function gone({ namespace, name, uid }: HookTask["spec"]["clusterRef"]): Cluster {
+  return { metadata: { namespace, name, uid, resourceVersion: "" }, paused: false, created: false };
+}

@@ -1,0 +1,66 @@
+/** HookTasks in the API server, which the operator writes as itself. */
+
+import { GROUP, type HookTask, type HookTaskStatus, VERSION } from "../api/hook-policy.ts";
+import type { KubeClient } from "../kube/kube-client.ts";
+import { isConflict, isNotFound, unlessNotFound } from "../kube/kube-error.ts";
+import type { ObjectKey } from "../kube/resource.ts";
+import { HOOK_TASKS } from "../kube/resources.ts";
+import { unless } from "../lib/thrown.ts";
+import type { TaskRecord } from "../policy/tasks/task-record.ts";
+import type { TaskIntent } from "../policy/tasks/task-trace.ts";
+import { CLUSTER_UID_LABEL, recordOf, viewTask } from "./stored-task.ts";
+
+type Client = Pick<KubeClient, "create" | "get" | "list" | "replaceStatus" | "delete">;
+
+export class TaskStore {
+  readonly #client: Client;
+
+  constructor(client: Client) {
+    this.#client = client;
+  }
+
+  /** Rejects with AlreadyExists if another call, or another replica, has stored it. */
+  async create({ name, namespace, spec, identity }: TaskIntent): Promise<HookTask> {
+    const labels = {
+      "app.kubernetes.io/managed-by": "hookpolicy",
+      [CLUSTER_UID_LABEL]: identity.clusterUID,
+    };
+    const task = {
+      apiVersion: `${GROUP}/${VERSION}`,
+      kind: "HookTask",
+      metadata: { name, namespace, labels },
+      spec,
+    };
+    return viewTask(await this.#client.create(HOOK_TASKS, task));
+  }
+
+  /** A consistent read of the HookTasks of one Cluster, in one namespace or in all. */
+  async ofCluster(namespace: string | undefined, clusterUID: string): Promise<readonly TaskRecord[]> {
+    const labelSelector = `${CLUSTER_UID_LABEL}=${clusterUID}`;
+    const { items } = await this.#client.list(HOOK_TASKS, {
+      ...(namespace !== undefined && { namespace }),
+      labelSelector,
+    });
+    return items
+      .flatMap((raw) => recordOf(viewTask(raw)) ?? [])
+      .filter(({ identity }) => identity.clusterUID === clusterUID);
+  }
+
+  async find(key: ObjectKey): Promise<HookTask | undefined> {
+    const raw = await unlessNotFound(this.#client.get(HOOK_TASKS, key));
+    return raw && viewTask(raw);
+  }
+
+  /** Rejects with a conflict if the HookTask has changed since it was read. `undefined`: it is gone. */
+  async replaceStatus(task: HookTask, status: HookTaskStatus): Promise<HookTask | undefined> {
+    const { name, namespace = "", uid, resourceVersion } = task.metadata;
+    const value = { ...task, metadata: { name, namespace, uid, resourceVersion }, status };
+    const raw = await unlessNotFound(this.#client.replaceStatus(HOOK_TASKS, value));
+    return raw && viewTask(raw);
+  }
+
+  async delete({ metadata: { name, namespace = "", uid } }: HookTask): Promise<void> {
+    const isGone = (error: unknown): boolean => isNotFound(error) || isConflict(error);
+    await unless(isGone, this.#client.delete(HOOK_TASKS, { namespace, name }, { uid }));
+  }
+}

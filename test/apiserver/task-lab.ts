@@ -1,0 +1,80 @@
+/** Policies with tasks, and Clusters whose deletion Cluster API would ask about. */
+
+import assert from "node:assert/strict";
+import type { HookTask, RuleSpec, TaskSpec } from "../../src/api/hook-policy.ts";
+import type { HookResponse } from "../../src/api/runtime-hooks.ts";
+import { clusterRef, createCluster, FIRST_VERSION } from "../controlplane/lab.ts";
+import { APPROVED, applyPolicy, policyRef } from "../controlplane/policies.ts";
+import { ACCOUNT, type AccountOptions, createAccount, tasksIn } from "../controlplane/tasks.ts";
+import type { Lab } from "./operator-lab.ts";
+
+export const HOOK = "BeforeClusterDelete";
+const NAME = "c1";
+
+export class TaskLab {
+  readonly #lab: Lab;
+
+  constructor(lab: Lab) {
+    this.#lab = lab;
+  }
+
+  /** With the account of the namespace. */
+  async policy(
+    namespace: string,
+    rule: Partial<RuleSpec> & { readonly tasks: TaskSpec[] },
+    account: AccountOptions = {},
+  ): Promise<void> {
+    const { cp } = this.#lab;
+    await createAccount(cp, namespace, account);
+    const rules = [{ name: "rule", hooks: [HOOK], retryAfterSeconds: 5, ...rule }];
+    await applyPolicy(cp, policyRef(namespace, "p"), { serviceAccountName: account.name ?? ACCOUNT, rules });
+  }
+
+  async deletedCluster(namespace: string): Promise<void> {
+    const { cp } = this.#lab;
+    await createCluster(cp, { namespace, name: NAME, version: FIRST_VERSION });
+    await cp.patch(clusterRef(namespace, NAME), { metadata: { finalizers: ["cluster.cluster.x-k8s.io"] } });
+    await cp.delete(clusterRef(namespace, NAME));
+  }
+
+  async clusterIsGone(namespace: string): Promise<void> {
+    await this.#lab.cp.patch(clusterRef(namespace, NAME), { metadata: { finalizers: [] } });
+  }
+
+  async ask(namespace: string): Promise<HookResponse> {
+    return await this.#lab.ask(HOOK, namespace, NAME);
+  }
+
+  async approve(namespace: string): Promise<void> {
+    await this.annotate(namespace, { [APPROVED]: "yes" });
+  }
+
+  async annotate(namespace: string, annotations: Readonly<Record<string, string | null>>): Promise<void> {
+    await this.#lab.cp.patch(clusterRef(namespace, NAME), { metadata: { annotations } });
+  }
+
+  /** Asks until there are so many HookTasks: memory may be behind. Returns the last. */
+  async asksUntilStored(namespace: string, count = 1): Promise<HookTask> {
+    return await this.#lab.cp.waitFor(`${count} HookTasks of ${namespace} to be stored`, async () => {
+      const { retryAfterSeconds = 0 } = await this.ask(namespace);
+      assert.ok(retryAfterSeconds > 0, "it is held");
+      const tasks = await tasksIn(this.#lab.cp, namespace);
+      return tasks.length >= count && tasks.at(-1);
+    });
+  }
+
+  async isReleased(namespace: string): Promise<void> {
+    await this.#lab.cp.waitFor(`the Cluster of ${namespace} to be released`, async () => {
+      const { retryAfterSeconds = 0 } = await this.ask(namespace);
+      return retryAfterSeconds === 0;
+    });
+  }
+
+  async isHeld(namespace: string, text: RegExp): Promise<void> {
+    await this.#lab.cp.waitFor(`the Cluster of ${namespace} to be held: ${text}`, async () => {
+      const { retryAfterSeconds = 0, message = "" } = await this.ask(namespace);
+      assert.ok(retryAfterSeconds > 0, "it is held");
+      return text.test(message);
+    });
+  }
+}

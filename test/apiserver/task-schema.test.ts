@@ -1,0 +1,102 @@
+/** What the API server keeps and shows of a HookTask, and that nothing of what it says to do can be changed. */
+
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import type { HookTaskSpec, HookTaskStatus } from "../../src/api/hook-policy.ts";
+import { decide } from "../../src/policy/decide.ts";
+import type { ControlPlane } from "../controlplane/control-plane.ts";
+import { sharedControlPlane } from "../controlplane/shared.ts";
+import { compiled, DELETE, NOW } from "../unit/builders.ts";
+import { fleetWithTasks, JOB, task, taskWorld } from "../unit/policy/tasks/fixtures.ts";
+
+const NAMESPACE = "task-schema";
+
+let cp: ControlPlane;
+before(async () => {
+  cp = await sharedControlPlane();
+  await cp.apply([{ apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } }]);
+});
+after(async () => await cp?.stop());
+
+/** What decide() lets begin. */
+function specOf(over: Parameters<typeof task>[0] = {}): HookTaskSpec {
+  const policy = compiled(fleetWithTasks([task({ timeout: "15m", retries: 2, ...over })]));
+  const [intent] = decide([policy], taskWorld(), DELETE, NOW).begins ?? [];
+  assert.ok(intent);
+  return intent.spec;
+}
+
+describe("a HookTask", () => {
+  const ref = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookTask", namespace: NAMESPACE, name: "one" };
+  const { apiVersion, kind, ...metadata } = ref;
+  const create = {
+    ...JOB,
+    metadata: { labels: { a: "b" } },
+    spec: { ...JOB.spec, list: [1, { deep: true }] },
+  };
+
+  before(async () => await cp.create({ apiVersion, kind, metadata, spec: specOf({ create }) }));
+
+  test("is kept as decide() made it, whatever its object has", async () => {
+    assert.deepEqual((await cp.get(ref)).spec, specOf({ create }));
+  });
+
+  const changes: Readonly<Record<string, object>> = {
+    "another task": { task: "other" },
+    "another ServiceAccount": { serviceAccountName: "cluster-admin" },
+    "more attempts": { retries: 3 },
+    "another name": { action: { create: { metadata: { name: "x" } } } },
+    "what is run": { action: { create: { spec: { list: [] } } } },
+    "more to do": { action: { create: { spec: { more: "x" } } } },
+    "what was absent": { succeeded: "true" },
+  };
+  for (const [what, spec] of Object.entries(changes)) {
+    test(`cannot be changed later: ${what}`, async () => {
+      await assert.rejects(
+        cp.patch(ref, { spec }),
+        /cannot be changed\. The operator makes another HookTask/,
+      );
+    });
+  }
+
+  test("has a generation of its own, so that a change would show", async () => {
+    await cp.patch(ref, { metadata: { annotations: { "hookpolicy.dev/retry": "2026-11-21T10:00:00Z" } } });
+    assert.equal((await cp.get(ref)).metadata.generation, 1);
+  });
+
+  test("tells its story to kubectl get", async () => {
+    const time = "2026-11-21T10:00:00Z";
+    const status: HookTaskStatus = {
+      phase: "Running",
+      begun: 1,
+      allowed: 3,
+      startedAt: time,
+      object: "Job/backup-0123456789",
+      message: "the Job has not ended",
+      attempts: [{ name: "backup-0123456789", namespace: NAMESPACE, uid: "3f0c", startedAt: time }],
+    };
+    await cp.patchStatus(ref, status);
+    assert.deepEqual((await cp.get(ref))["status"], status, "nothing is dropped");
+    const [head = "", row = ""] = (await cp.kubectl("get", "hkt", "-n", NAMESPACE, "one")).split("\n");
+    assert.match(head, /^NAME +CLUSTER +HOOK +VERSION +TASK +PHASE +OBJECT +AGE/);
+    assert.match(row, /^one +prod-1 +BeforeClusterDelete +backup +Running +Job\/backup-0123456789 +\d/);
+    assert.match(
+      await cp.kubectl("get", "cluster-api", "-n", NAMESPACE, "-o", "name"),
+      /hooktask\.hookpolicy\.dev\/one/,
+    );
+  });
+
+  test("of a delete has no object, and one that says nothing to do is not refused here", async () => {
+    const { create: _, ...bare } = task();
+    const deletion = {
+      apiVersion: "v1",
+      kind: "Service",
+      selector: { matchLabels: { c: "<< cluster.metadata.name >>" } },
+    };
+    const policy = compiled(fleetWithTasks([{ ...bare, delete: deletion }]));
+    const [intent] = decide([policy], taskWorld(), DELETE, NOW).begins ?? [];
+    assert.ok(intent);
+    await cp.create({ apiVersion, kind, metadata: { ...metadata, name: "two" }, spec: intent.spec });
+    assert.deepEqual((await cp.get({ ...ref, name: "two" })).spec, intent.spec);
+  });
+});

@@ -1,0 +1,229 @@
+/** Tasks on a real API server: what a call stores, what the leader does about it, and when the Cluster is released. */
+
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import type { TaskSpec } from "../../src/api/hook-policy.ts";
+import type { ControlPlane } from "../controlplane/control-plane.ts";
+import { APPROVED, storePolicy } from "../controlplane/policies.ts";
+import {
+  allowImpersonation,
+  endJob,
+  HOOK_TASKS,
+  jobsIn,
+  jobTask,
+  openJob,
+  taskIs,
+  tasksIn,
+} from "../controlplane/tasks.ts";
+import { type Lab, startLab } from "./operator-lab.ts";
+import { HOOK, TaskLab } from "./task-lab.ts";
+
+const approved = [{ name: "approved", annotation: { key: APPROVED } }];
+const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap" };
+const NO_CONTAINERS = {
+  apiVersion: "batch/v1",
+  kind: "Job",
+  spec: { template: { spec: { restartPolicy: "Never" } } },
+};
+const MAY_WRITE_CONFIG_MAPS = [
+  { apiGroups: [""], resources: ["configmaps"], verbs: ["create", "get", "list", "patch", "delete"] },
+];
+
+describe("tasks", () => {
+  let lab: Lab;
+  let cp: ControlPlane;
+  let tasks: TaskLab;
+  before(async () => {
+    lab = await startLab();
+    cp = lab.cp;
+    tasks = new TaskLab(lab);
+  });
+  after(async () => await lab?.stop());
+
+  test("begin when every gate is met, and hold the Cluster until the Job is complete", async () => {
+    const ns = "story";
+    await tasks.policy(ns, { until: approved, tasks: [jobTask("clean")] });
+    await tasks.deletedCluster(ns);
+    await tasks.isHeld(ns, /gate approved/);
+    assert.deepEqual(await tasksIn(cp, ns), []);
+    await tasks.approve(ns);
+    await tasks.asksUntilStored(ns);
+    const job = await openJob(cp, ns);
+    assert.equal(job["spec"].template.spec.containers[0].env[0].value, "c1");
+    await tasks.isHeld(ns, /task clean runs/);
+    assert.ok(((await tasks.ask(ns)).retryAfterSeconds ?? 0) <= 10);
+    await endJob(cp, job, "Complete");
+    const task = await taskIs(cp, ns, "Succeeded");
+    assert.equal(task.status?.object, `Job/${job.metadata.name}`);
+    await tasks.isReleased(ns);
+    assert.equal((await jobsIn(cp, ns)).length, 1);
+  });
+
+  test("run one after the other", async () => {
+    const ns = "one-by-one";
+    await tasks.policy(ns, { tasks: [jobTask("first"), jobTask("second")] });
+    await tasks.deletedCluster(ns);
+    await tasks.asksUntilStored(ns);
+    const first = await openJob(cp, ns);
+    await tasks.ask(ns);
+    assert.equal((await tasksIn(cp, ns)).length, 1);
+    await endJob(cp, first, "Complete");
+    await tasks.asksUntilStored(ns, 2);
+    await endJob(cp, await openJob(cp, ns), "Complete");
+    await tasks.isReleased(ns);
+    assert.deepEqual(
+      (await tasksIn(cp, ns)).map(({ spec }) => spec.task),
+      ["first", "second"],
+    );
+  });
+
+  test("hold a Cluster after the last attempt has failed, until a person retries", async () => {
+    const ns = "retried";
+    await tasks.policy(ns, { tasks: [jobTask("clean")] });
+    await tasks.deletedCluster(ns);
+    await tasks.asksUntilStored(ns);
+    await endJob(cp, await openJob(cp, ns), "Failed");
+    const { metadata } = await taskIs(cp, ns, "Failed", ({ status }) =>
+      /backoff limit/.test(status?.message ?? ""),
+    );
+    await tasks.isHeld(ns, new RegExp(`task clean has failed .hookpolicy task retry ${ns}/${metadata.name}`));
+    const ref = { ...HOOK_TASKS, namespace: ns, name: metadata.name };
+    await cp.patch(ref, { metadata: { annotations: { "hookpolicy.dev/retry": new Date().toISOString() } } });
+    await endJob(cp, await openJob(cp, ns), "Complete");
+    await tasks.isReleased(ns);
+    assert.equal((await tasksIn(cp, ns)).length, 1);
+    assert.equal((await jobsIn(cp, ns)).length, 2);
+  });
+
+  test("let the Cluster proceed after a failure where onFailure says so", async () => {
+    const ns = "proceeds";
+    await tasks.policy(ns, { tasks: [jobTask("clean", { onFailure: "Proceed" })] });
+    await tasks.deletedCluster(ns);
+    await tasks.asksUntilStored(ns);
+    await endJob(cp, await openJob(cp, ns), "Failed");
+    await taskIs(cp, ns, "Failed");
+    await tasks.isReleased(ns);
+  });
+
+  test("fail when their object is deleted before it is done", async () => {
+    const ns = "vanished";
+    await tasks.policy(ns, { tasks: [jobTask("clean")] });
+    await tasks.deletedCluster(ns);
+    await tasks.asksUntilStored(ns);
+    const { metadata } = await openJob(cp, ns);
+    await cp.delete({ apiVersion: "batch/v1", kind: "Job", namespace: ns, name: metadata.name });
+    const { status } = await taskIs(cp, ns, "Failed");
+    assert.equal(status?.attempts?.[0]?.outcome, "Vanished");
+    await tasks.isHeld(ns, /has failed/);
+  });
+
+  test("do nothing until the operator may act as their ServiceAccount, and say so", async () => {
+    const ns = "no-opt-in";
+    await tasks.policy(ns, { tasks: [jobTask("clean")] }, { optIn: false });
+    await tasks.deletedCluster(ns);
+    await tasks.asksUntilStored(ns);
+    await taskIs(cp, ns, "Running", ({ status }) => /forbidden.*hookpolicy/.test(status?.message ?? ""));
+    assert.deepEqual(await jobsIn(cp, ns), []);
+    await allowImpersonation(cp, ns);
+    await endJob(cp, await openJob(cp, ns), "Complete");
+    await tasks.isReleased(ns);
+  });
+
+  test("fail an attempt at once that the API server finds invalid", async () => {
+    const ns = "invalid";
+    const task = jobTask("clean");
+    await tasks.policy(ns, {
+      tasks: [{ ...task, create: NO_CONTAINERS }],
+    });
+    await tasks.deletedCluster(ns);
+    await tasks.asksUntilStored(ns);
+    const { status } = await taskIs(cp, ns, "Failed");
+    assert.equal(status?.attempts?.[0]?.outcome, "Refused");
+    assert.match(status?.message ?? "", /invalid/);
+  });
+
+  test("apply an object that stays, and wait until it shows that it is done", async () => {
+    const ns = "applied";
+    await tasks.policy(ns, { tasks: [applied("yes")] }, { rules: MAY_WRITE_CONFIG_MAPS });
+    await tasks.deletedCluster(ns);
+    await tasks.asksUntilStored(ns);
+    const ref = { ...CONFIG_MAP, namespace: ns, name: "c1-settings" };
+    const found = await cp.waitFor("the ConfigMap to be applied", async () => await cp.find(ref));
+    assert.deepEqual(found["data"], { wanted: "yes" });
+    await taskIs(cp, ns, "Running", ({ status }) => /not yet/.test(status?.message ?? ""));
+    await cp.patch(ref, { data: { done: "yes" } });
+    await tasks.isReleased(ns);
+    assert.notEqual(await cp.find(ref), undefined);
+  });
+
+  test("do not take from another manager what they apply", async () => {
+    const ns = "conflict";
+    const ref = { ...CONFIG_MAP, namespace: ns, name: "c1-settings" };
+    await tasks.policy(ns, { tasks: [applied("yes")] }, { rules: MAY_WRITE_CONFIG_MAPS });
+    await cp.apply({ ...CONFIG_MAP, metadata: { namespace: ns, name: ref.name }, data: { wanted: "no" } });
+    await tasks.deletedCluster(ns);
+    await tasks.asksUntilStored(ns);
+    const { status } = await taskIs(cp, ns, "Failed");
+    assert.equal(status?.attempts?.[0]?.outcome, "Conflict");
+    assert.match(status?.message ?? "", /hookpolicy-test/);
+    assert.deepEqual((await cp.get(ref))["data"], { wanted: "no" });
+  });
+
+  test("delete what is there at the beginning, and wait until it is gone", async () => {
+    const ns = "deleted";
+    const labels = { cluster: "c1" };
+    const finalizers = ["example.com/slow"];
+    const task: TaskSpec = {
+      name: "addons",
+      delete: { ...CONFIG_MAP, selector: { matchLabels: { cluster: "<< cluster.metadata.name >>" } } },
+    };
+    await tasks.policy(ns, { tasks: [task] }, { rules: MAY_WRITE_CONFIG_MAPS });
+    await cp.apply([
+      { ...CONFIG_MAP, metadata: { namespace: ns, name: "a", labels, finalizers } },
+      { ...CONFIG_MAP, metadata: { namespace: ns, name: "b", labels } },
+      { ...CONFIG_MAP, metadata: { namespace: ns, name: "other", labels: { cluster: "c2" } } },
+    ]);
+    await tasks.deletedCluster(ns);
+    await tasks.asksUntilStored(ns);
+    await taskIs(cp, ns, "Running", ({ status }) => /ConfigMap a still exists/.test(status?.message ?? ""));
+    const names = async (): Promise<string[]> =>
+      (await cp.list({ ...CONFIG_MAP, namespace: ns })).map(({ metadata }) => metadata.name);
+    await cp.waitFor("b to be gone", async () => !(await names()).includes("b"));
+    await tasks.isHeld(ns, /task addons runs/);
+    await cp.patch({ ...CONFIG_MAP, namespace: ns, name: "a" }, { metadata: { finalizers: [] } });
+    await tasks.isReleased(ns);
+    assert.ok((await names()).includes("other"));
+  });
+
+  test("are released by a HookOverride, and begin no attempt that it makes needless", async () => {
+    const ns = "overridden";
+    await tasks.policy(ns, { tasks: [jobTask("clean", { retries: 1 })] });
+    await tasks.deletedCluster(ns);
+    await tasks.asksUntilStored(ns);
+    await openJob(cp, ns);
+    const spec = {
+      clusterRef: { namespace: ns, name: "c1" },
+      hooks: [HOOK],
+      reason: "a test",
+      expiresAt: new Date(Date.now() + 3_600_000).toISOString(),
+    };
+    await storePolicy(cp, { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookOverride", name: ns }, spec);
+    await tasks.isReleased(ns);
+    await tasks.clusterIsGone(ns);
+    await endJob(cp, await openJob(cp, ns), "Failed");
+    await taskIs(cp, ns, "Cancelled", ({ status }) => status?.over !== undefined);
+    assert.equal((await jobsIn(cp, ns)).length, 1);
+  });
+
+  function applied(value: string): TaskSpec {
+    return {
+      name: "settings",
+      apply: {
+        ...CONFIG_MAP,
+        metadata: { name: "<< cluster.metadata.name >>-settings" },
+        data: { wanted: value },
+      },
+      succeeded: "object.data.done == 'yes'",
+    };
+  }
+});

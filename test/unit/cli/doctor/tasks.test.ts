@@ -1,0 +1,148 @@
+/** Whether tasks can act as the ServiceAccounts that their policies name. */
+
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import type { TaskAccount, TaskRight } from "../../../../src/cli/doctor/doctor.ts";
+import { answering } from "../api-server.ts";
+import { hookpolicy } from "../resident.ts";
+import { absent, check, forbidden, found, webhookOf } from "./evidence-fixture.ts";
+
+const right = (over: Partial<TaskRight> = {}): TaskRight => ({
+  resource: "jobs.batch",
+  verbs: ["create", "get", "delete"],
+  namespace: "team-a",
+  missing: found([]),
+  ...over,
+});
+const account = (over: Partial<TaskAccount> = {}): TaskAccount => ({
+  namespace: "team-a",
+  name: "cluster-tasks",
+  policies: ["HookPolicy team-a/backups"],
+  exists: found(true),
+  optedIn: found(true),
+  rights: [right()],
+  ...over,
+});
+const SETUP =
+  "hookpolicy init tasks -n team-a --service-account cluster-tasks --may create,get,delete:jobs.batch | kubectl apply -f -";
+
+describe("the check tasks", () => {
+  test("is ok without tasks, and where the account may do what they need", () => {
+    assert.deepEqual(check("tasks"), { name: "tasks", state: "ok", detail: "no policy has tasks" });
+    const { state, detail } = check("tasks", { taskAccounts: [account()] });
+    assert.equal(state, "ok");
+    assert.match(detail, /^the operator may act as team-a\/cluster-tasks/);
+  });
+
+  test("says who else uses an account while the webhook ignores failures", () => {
+    const taskAccounts = [account()];
+    assert.match(
+      check("tasks", { taskAccounts, webhook: webhookOf("", "Ignore") }).detail,
+      /while the webhook of policies does not answer, who writes a policy there uses it, too/,
+    );
+    assert.doesNotMatch(check("tasks", { taskAccounts, webhook: webhookOf("") }).detail, /webhook/);
+  });
+
+  test("names the opt-in that is missing, and prints it", () => {
+    const { state, problems } = check("tasks", { taskAccounts: [account({ optedIn: found(false) })] });
+    assert.equal(state, "error");
+    assert.deepEqual(problems, [
+      {
+        detail:
+          "the operator may not act as ServiceAccount team-a/cluster-tasks of HookPolicy team-a/backups",
+        remedy: SETUP,
+      },
+    ]);
+  });
+
+  test("names the rights that a template needs and the account lacks", () => {
+    const taskAccounts = [account({ rights: [right({ missing: found(["create", "delete"]) })] })];
+    const { state, problems } = check("tasks", { taskAccounts });
+    assert.equal(state, "error");
+    assert.deepEqual(problems, [
+      {
+        detail: "ServiceAccount team-a/cluster-tasks may not create, delete jobs.batch in namespace team-a",
+        remedy: SETUP,
+      },
+    ]);
+  });
+
+  test("names a kind that is not served", () => {
+    const taskAccounts = [account({ rights: [right({ resource: "Jbo in batch/v1", missing: absent })] })];
+    const { state, problems } = check("tasks", { taskAccounts });
+    assert.equal(state, "error");
+    assert.equal(
+      problems?.[0]?.detail,
+      "HookPolicy team-a/backups: the API server serves no Jbo in batch/v1",
+    );
+  });
+
+  test("warns of an account that does not exist, because its rights do", () => {
+    const { state, detail } = check("tasks", { taskAccounts: [account({ exists: found(false) })] });
+    assert.equal(state, "warning");
+    assert.match(detail, /there is no ServiceAccount team-a\/cluster-tasks/);
+  });
+
+  test("says where it could not look: other namespaces, and what may not be read", () => {
+    const elsewhere = right({ namespace: undefined, missing: found(["create"]) });
+    assert.match(
+      check("tasks", { taskAccounts: [account({ rights: [elsewhere] })] }).detail,
+      /its rights on jobs\.batch in namespaces that expressions name were not checked/,
+    );
+    const unread = [
+      { taskAccounts: [account({ optedIn: forbidden })] },
+      { taskAccounts: [account({ exists: forbidden })] },
+      { taskAccounts: [account({ rights: [right({ missing: forbidden })] })] },
+      { taskAccounts: [account()], deployments: forbidden },
+      { policies: forbidden },
+    ];
+    for (const evidence of unread) assert.equal(check("tasks", evidence).state, "unknown");
+  });
+});
+
+test("doctor reviews the rights of each template as its ServiceAccount", async (t) => {
+  const OWN = "/apis/hookpolicy.dev/v1alpha1";
+  const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
+  const tasks = [
+    { name: "a", create: { apiVersion: "batch/v1", kind: "Job" } },
+    {
+      name: "b",
+      delete: { apiVersion: "batch/v1", kind: "Job", selector: { matchLabels: { a: "<< cluster >>" } } },
+    },
+  ];
+  const rules = [{ name: "r", hooks: ["BeforeClusterDelete"], tasks }];
+  const policy = (name: string, spec: object): object => ({
+    metadata: { namespace: "team-a", name, uid: name, resourceVersion: "1" },
+    spec: { ...spec, rules },
+  });
+  const verbs = ["get", "list", "watch"];
+  const { kubeconfig, bodies } = await answering(t, {
+    "GET /version": { gitVersion: "v1.36.0" },
+    "GET /apis/apps/v1/deployments": list(),
+    [`GET ${OWN}/hookpolicies`]: list(policy("p", { serviceAccountName: "cluster-tasks" })),
+    [`GET ${OWN}/clusterhookpolicies`]: list(
+      policy("c", { serviceAccount: { namespace: "ops", name: "backups" }, namespaceSelector: {} }),
+    ),
+    "GET /apis/batch/v1": { resources: [{ name: "jobs", kind: "Job", namespaced: true, verbs }] },
+    "POST /apis/authorization.k8s.io/v1/subjectaccessreviews": { status: { allowed: false } },
+  });
+  const { stdout } = await hookpolicy(["doctor", "--kubeconfig", kubeconfig, "-o", "json"]);
+  const { checks }: { checks: { name: string; state: string; problems?: { detail: string }[] }[] } =
+    JSON.parse(stdout);
+  const { state, problems = [] } = checks.find(({ name }) => name === "tasks") ?? {};
+  assert.equal(state, "error");
+  assert.deepEqual(
+    problems.map(({ detail }) => detail),
+    [
+      "the operator may not act as ServiceAccount team-a/cluster-tasks of HookPolicy team-a/p",
+      "ServiceAccount team-a/cluster-tasks may not create, get, delete, list jobs.batch in namespace team-a",
+      "the operator may not act as ServiceAccount ops/backups of ClusterHookPolicy c",
+      "ServiceAccount ops/backups may not create, get, delete, list jobs.batch in namespace ops",
+    ],
+  );
+  const asked = bodies.map(({ spec }) => spec).filter((spec) => spec !== undefined);
+  assert.deepEqual(
+    asked.filter(({ user }) => user.endsWith(":ops:backups")).map(({ resourceAttributes: { verb } }) => verb),
+    ["create", "get", "delete", "list"],
+  );
+});

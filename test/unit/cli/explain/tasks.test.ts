@@ -1,0 +1,127 @@
+/** What `hookpolicy explain` says of tasks. */
+
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import { Ajv } from "ajv";
+import addFormats from "ajv-formats";
+import type { HookTaskStatus } from "../../../../src/api/hook-policy.ts";
+import { actionHash, taskName, type TaskIdentity } from "../../../../src/policy/tasks/task-identity.ts";
+import { outputSchema } from "../program.ts";
+import { approved, cluster, DELETING, deletion, explained, policy } from "./explained.ts";
+
+const CREATE = {
+  apiVersion: "batch/v1",
+  kind: "Job",
+  spec: { template: { spec: { restartPolicy: "Never" } } },
+};
+const TASKS = [
+  { name: "clean", create: CREATE, retries: 1 },
+  { name: "tell", create: CREATE },
+];
+const rule = (until: readonly object[] = [], tasks: readonly object[] = TASKS): object => {
+  const { until: gates, ...rest } = deletion(until, { tasks }) as { until: readonly object[] };
+  return gates.length === 0 ? rest : { ...rest, until: gates };
+};
+const withTasks = (...rules: readonly object[]): object => ({
+  ...policy("protect", rules, { serviceAccountName: "cluster-tasks" }),
+});
+
+/** Of the first task. */
+function hookTask(status: HookTaskStatus): object {
+  const identity: TaskIdentity = {
+    policyUID: "HookPolicy team-a/protect",
+    policy: { kind: "HookPolicy", namespace: "team-a", name: "protect" },
+    rule: "confirmed",
+    task: "clean",
+    action: actionHash(["create", CREATE, false, "team-a", "cluster-tasks"]),
+    clusterUID: "5d2c",
+    cluster: { namespace: "team-a", name: "prod-1" },
+    hook: "BeforeClusterDelete",
+    run: 1,
+  };
+  const { policyUID: uid, policy: ref, action, clusterUID, cluster: named, ...rest } = identity;
+  return {
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookTask",
+    metadata: { namespace: "team-a", name: taskName(identity) },
+    spec: {
+      ...rest,
+      policyRef: { ...ref, uid },
+      clusterRef: { ...named, uid: clusterUID },
+      actionHash: action,
+      serviceAccountName: "cluster-tasks",
+      action: { create: CREATE },
+      timeout: "1h",
+      retries: 1,
+    },
+    status,
+  };
+}
+
+const NAME = taskNameOf(hookTask({}));
+function taskNameOf(task: object): string {
+  return (task as { metadata: { name: string } }).metadata.name;
+}
+
+describe("a task", () => {
+  test("that is due comes next, and when it ends is not known", async (t) => {
+    const text = await explained(t, [cluster(DELETING), withTasks(rule())]);
+    assert.match(text, /^ {2}wait for {2}task clean, which begins next \(.*, rule confirmed, task clean\)$/m);
+    assert.match(text, /^ {2}released {2}when its tasks are done;/m);
+    assert.match(text, /├─ task clean: begins next\n.*└─ task tell: waits for the tasks before it$/m);
+  });
+
+  test("waits for the gates, and for what a user has to do there", async (t) => {
+    const text = await explained(t, [cluster(DELETING), withTasks(rule([approved]))]);
+    assert.match(text, /^ {2}run {7}kubectl annotate .*$/m);
+    assert.match(text, /^ {2}released {2}only after a user has acted;/m);
+    assert.match(text, /task clean: waits for the gates$/m);
+    assert.doesNotMatch(text, /^ {2}(?:and )?wait for/m);
+  });
+
+  test("that runs says what it waits for, and where to look", async (t) => {
+    const running = hookTask({ phase: "Running", begun: 2, message: "the Job has not finished" });
+    const text = await explained(t, [cluster(DELETING), withTasks(rule()), running]);
+    assert.match(text, /^ {2}wait for {2}task clean, which runs: the Job has not finished \(/m);
+    assert.match(text, /task clean: runs\n.*waits for {2}the Job has not finished\n.*attempts {3}2\n/);
+    assert.match(text, new RegExp(`^ {2}see {7}hookpolicy task show -n team-a ${NAME}$`, "m"));
+  });
+
+  test("that has failed is released by a user: the first command tries it again", async (t) => {
+    const failed = hookTask({ phase: "Failed", begun: 2, message: "BackoffLimitExceeded" });
+    const text = await explained(t, [cluster(DELETING), withTasks(rule()), failed]);
+    assert.match(text, new RegExp(`^ {2}run {7}hookpolicy task retry -n team-a ${NAME}$`, "m"));
+    assert.match(text, /^ {2}for {7}task clean, which has failed: BackoffLimitExceeded \(/m);
+    assert.match(text, /^ {2}released {2}only after a user has acted;/m);
+    assert.match(text, /if it cannot wait: hookpolicy override /);
+  });
+
+  test("that has succeeded is green, and the next one begins", async (t) => {
+    const done = hookTask({ phase: "Succeeded", begun: 1, endedAt: "2026-11-21T11:00:00Z" });
+    const text = await explained(t, [cluster(DELETING), withTasks(rule()), done]);
+    assert.match(text, /task clean: has succeeded\n.*valid until {2}2026-11-22T11:00:00Z: it runs again/);
+    assert.match(text, /task tell: begins next$/m);
+  });
+
+  test("in JSON keeps to the schema, with its commands", async (t) => {
+    const failed = hookTask({ phase: "Failed", begun: 2, message: "BackoffLimitExceeded" });
+    const text = await explained(t, [cluster(DELETING), withTasks(rule()), failed], "-o", "json");
+    const ajv = new Ajv({ strict: false });
+    addFormats.default(ajv);
+    const fits = ajv.compile(await outputSchema("explain"));
+    const report: { operations: { policies: { rules: { tasks: object[] }[] }[] }[] } = JSON.parse(text);
+    assert.ok(fits(report), JSON.stringify(fits.errors));
+    const [first] = report.operations[0]?.policies[0]?.rules[0]?.tasks ?? [];
+    assert.deepEqual(first, {
+      task: "clean",
+      begins: "Last",
+      state: "Failed",
+      reason: "TaskFailed",
+      message: `task clean has failed (hookpolicy task retry team-a/${NAME})`,
+      hookTask: { namespace: "team-a", name: NAME },
+      attempts: 2,
+      observed: "BackoffLimitExceeded",
+      commands: [`hookpolicy task show -n team-a ${NAME}`, `hookpolicy task retry -n team-a ${NAME}`],
+    });
+  });
+});

@@ -1,0 +1,252 @@
+/** `hookpolicy task` as a person runs it, against an API server of fixed answers. */
+
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import { Ajv } from "ajv";
+import addFormats from "ajv-formats";
+import { parse } from "yaml";
+import { answering, FORBIDDEN } from "../api-server.ts";
+import { outputSchema } from "../program.ts";
+import { hookpolicy } from "../resident.ts";
+import { hookTask } from "./hook-tasks.ts";
+
+const TASKS = "/apis/hookpolicy.dev/v1alpha1/hooktasks";
+const TEAM_A = "/apis/hookpolicy.dev/v1alpha1/namespaces/team-a/hooktasks";
+const list = (...items: readonly object[]) => ({ metadata: { resourceVersion: "1" }, items });
+
+const FAILED = hookTask(
+  { name: "prod-1-backup-2" },
+  { phase: "Failed", object: "Job/backup-x", message: "the Job failed: BackoffLimitExceeded" },
+);
+const RUNS = hookTask(
+  { name: "prod-2-backup-1", creationTimestamp: "2026-11-21T11:00:00Z" },
+  { phase: "Running", object: "Job/backup-y" },
+  { clusterRef: { namespace: "team-a", name: "prod-2", uid: "u2" } },
+);
+const DONE = hookTask({ name: "prod-1-backup-1" }, { phase: "Succeeded", over: "2026-11-21T11:00:00Z" });
+
+describe("list", () => {
+  test("shows what failed first, and counts what is over", async (t) => {
+    const { kubeconfig } = await answering(t, { [`GET ${TASKS}`]: list(DONE, RUNS, FAILED) });
+    const { code, stdout, stderr } = await hookpolicy(["task", "list", "-A", "--kubeconfig", kubeconfig]);
+    assert.equal(code, 0, stderr);
+    assert.deepEqual(
+      stdout.split("\n").map((line) => line.split(/ {2,}/).slice(0, 8)),
+      [
+        ["NAMESPACE", "NAME", "CLUSTER", "HOOK", "VERSION", "TASK", "PHASE", "OBJECT"],
+        [
+          "team-a",
+          "prod-1-backup-2",
+          "team-a/prod-1",
+          "BeforeClusterUpgrade",
+          "v1.35.0",
+          "backup",
+          "Failed",
+          "Job/backup-x",
+        ],
+        [
+          "team-a",
+          "prod-2-backup-1",
+          "team-a/prod-2",
+          "BeforeClusterUpgrade",
+          "v1.35.0",
+          "backup",
+          "Running",
+          "Job/backup-y",
+        ],
+        [""],
+      ],
+    );
+    assert.equal(stderr, "and 1 of operations that are over (--all)\n");
+  });
+
+  test("of one Cluster, with those that are over, as JSON that keeps to its schema, and as YAML", async (t) => {
+    const { kubeconfig } = await answering(t, { [`GET ${TEAM_A}`]: list(DONE, RUNS, FAILED) });
+    const args = ["task", "list", "-n", "team-a", "--for-cluster", "team-a/prod-1", "--all"];
+    const json = await hookpolicy([...args, "-o", "json", "--kubeconfig", kubeconfig]);
+    assert.equal(json.code, 0, json.stderr);
+    const report: { tasks: { name: string; over: boolean }[] } = JSON.parse(json.stdout);
+    const ajv = new Ajv({ strict: true });
+    addFormats.default(ajv);
+    const fits = ajv.compile(await outputSchema("task"));
+    assert.ok(fits(report), JSON.stringify(fits.errors));
+    assert.deepEqual(
+      report.tasks.map(({ name, over }) => [name, over]),
+      [
+        ["prod-1-backup-2", false],
+        ["prod-1-backup-1", true],
+      ],
+    );
+    const yaml = await hookpolicy([...args, "-o", "yaml", "--kubeconfig", kubeconfig]);
+    assert.deepEqual(parse(yaml.stdout, { version: "1.1" }), report);
+  });
+
+  test("says where there is none, what is missing, and what is forbidden", async (t) => {
+    const cases = [
+      [{ [`GET ${TEAM_A}`]: list() }, 0, /^there is no HookTask in namespace team-a\n$/],
+      [{}, 2, /the API server serves no HookTasks: HookPolicy, or its CRDs, are not installed/],
+      [{ [`GET ${TEAM_A}`]: FORBIDDEN }, 2, /list hooktasks\.hookpolicy\.dev/],
+    ] as const;
+    for (const [answers, code, words] of cases) {
+      const { kubeconfig } = await answering(t, answers);
+      const outcome = await hookpolicy(["task", "list", "-n", "team-a", "--kubeconfig", kubeconfig]);
+      assert.deepEqual({ code: outcome.code, stdout: outcome.stdout }, { code, stdout: "" });
+      assert.match(outcome.stderr, words);
+    }
+  });
+});
+
+describe("show", () => {
+  test("says what it does, why it failed, what to run, and its attempts", async (t) => {
+    const failed = hookTask(
+      { name: "prod-1-backup-2" },
+      {
+        phase: "Failed",
+        begun: 2,
+        allowed: 2,
+        object: "Job/backup-b",
+        message: "the Job failed",
+        attempts: [
+          {
+            namespace: "team-a",
+            name: "backup-a",
+            uid: "a",
+            startedAt: "2026-11-21T11:00:00Z",
+            endedAt: "2026-11-21T11:15:00Z",
+            outcome: "TimedOut",
+            message: "it took longer than 15m",
+          },
+          {
+            namespace: "team-a",
+            name: "backup-b",
+            uid: "b",
+            startedAt: "2026-11-21T11:16:00Z",
+            endedAt: "2026-11-21T11:17:00Z",
+            outcome: "Failed",
+            message: "the Job failed",
+          },
+        ],
+      },
+    );
+    const { kubeconfig } = await answering(t, { [`GET ${TEAM_A}/prod-1-backup-2`]: failed });
+    const { code, stdout } = await hookpolicy([
+      "task",
+      "show",
+      "team-a/prod-1-backup-2",
+      "--kubeconfig",
+      kubeconfig,
+    ]);
+    assert.equal(code, 0);
+    assert.equal(
+      stdout.replaceAll(` --kubeconfig ${kubeconfig}`, ""),
+      `HookTask team-a/prod-1-backup-2: Failed
+  task      backup of rule backed-up-upgrade, HookPolicy team-a/backups
+  for       BeforeClusterUpgrade (v1.35.0) of Cluster team-a/prod-1
+  does      creates a Job
+  acts as   ServiceAccount team-a/cluster-tasks
+  attempts  2 of 2, each for at most 15m
+  because   the Job failed
+
+  logs              kubectl logs -n team-a job/backup-b --all-containers --prefix
+  try again         hookpolicy task retry -n team-a prod-1-backup-2
+  go on without it  hookpolicy override team-a/prod-1 --hook BeforeClusterUpgrade --policy HookPolicy/backups --for 1h --reason 'why'
+
+ATTEMPT           BEGAN                  TOOK   OUTCOME    MESSAGE
+team-a/backup-a   2026-11-21T11:00:00Z   15m    TimedOut   it took longer than 15m
+team-a/backup-b   2026-11-21T11:16:00Z   60s    Failed     the Job failed
+`,
+    );
+  });
+
+  test("a name that there is not is refused with what may be meant", async (t) => {
+    const { kubeconfig } = await answering(t, { [`GET ${TEAM_A}`]: list(FAILED) });
+    const outcome = await hookpolicy([
+      "task",
+      "show",
+      "-n",
+      "team-a",
+      "prod-1-backup",
+      "--kubeconfig",
+      kubeconfig,
+    ]);
+    assert.deepEqual(outcome, {
+      code: 2,
+      stdout: "",
+      stderr: "error: there is no HookTask team-a/prod-1-backup (did you mean prod-1-backup-2?)\n",
+    });
+  });
+});
+
+describe("retry", () => {
+  const path = `${TEAM_A}/prod-1-backup-2`;
+
+  test("asks for another attempt of one that failed, and says so if the operator does not answer", async (t) => {
+    const { kubeconfig, asked } = await answering(t, { [`GET ${path}`]: FAILED, [`PATCH ${path}`]: FAILED });
+    const { code, stdout, stderr } = await hookpolicy([
+      "task",
+      "retry",
+      "-n",
+      "team-a",
+      "prod-1-backup-2",
+      "--kubeconfig",
+      kubeconfig,
+    ]);
+    assert.equal(code, 1);
+    assert.match(stdout, /^asked for another attempt of HookTask team-a\/prod-1-backup-2\n$/);
+    assert.match(
+      stderr,
+      /^server: .*\nerror: the operator has not answered yet: see 'hookpolicy task show'\n$/,
+    );
+    assert.ok(asked.includes(`PATCH ${path}`));
+  });
+
+  for (const [phase, words] of [
+    ["Pending", /has not begun yet/],
+    ["Running", /still runs: a retry follows a failure/],
+    ["Succeeded", /has succeeded/],
+    ["Cancelled", /was cancelled, because it was no longer wanted/],
+  ] as const)
+    test(`changes nothing of one that is ${phase}`, async (t) => {
+      const task = hookTask({ name: "prod-1-backup-2" }, { phase });
+      const { kubeconfig, asked } = await answering(t, { [`GET ${path}`]: task });
+      const outcome = await hookpolicy([
+        "task",
+        "retry",
+        "team-a/prod-1-backup-2",
+        "--kubeconfig",
+        kubeconfig,
+      ]);
+      assert.equal(outcome.code, 2);
+      assert.match(outcome.stderr, words);
+      assert.ok(!asked.some((question) => question.startsWith("PATCH")));
+    });
+
+  test("changes nothing of one whose operation is over", async (t) => {
+    const task = hookTask({ name: "prod-1-backup-2" }, { phase: "Failed", over: "2026-11-21T11:00:00Z" });
+    const { kubeconfig } = await answering(t, { [`GET ${path}`]: task });
+    const args = ["task", "retry", "team-a/prod-1-backup-2", "--kubeconfig", kubeconfig];
+    assert.match((await hookpolicy(args)).stderr, /belongs to an operation that is over/);
+  });
+});
+
+describe("wrong usage", () => {
+  const cases: Readonly<Record<string, readonly [readonly string[], RegExp]>> = {
+    "an unknown action": [["go"], /Allowed choices are list, show, retry/],
+    "a list of a name": [["list", "a"], /list takes no name: 'task show a'/],
+    "nothing to show": [["show"], /show: name the HookTask/],
+    "nothing to retry": [["retry"], /retry: name the HookTask/],
+    "all to show": [["show", "a", "-A"], /-A is for list/],
+    "a Cluster to show": [["show", "a", "--for-cluster", "a/b"], /--for-cluster is for list/],
+    "a retry as JSON": [["retry", "a", "-o", "json"], /-o is for list and show/],
+    "two namespaces": [["list", "-A", "-n", "a"], /-A means all namespaces, -n one of them/],
+    "another namespace": [["show", "a/b", "-n", "c"], /a\/b is not in namespace c, which -n says/],
+    "no name": [["show", "a/b/c", "-n", "a"], /is neither NAME nor NAMESPACE\/NAME of a HookTask/],
+  };
+  for (const [title, [args, words]] of Object.entries(cases))
+    test(title, async (t) => {
+      const { kubeconfig } = await answering(t, {});
+      const { code, stdout, stderr } = await hookpolicy(["task", ...args, "--kubeconfig", kubeconfig]);
+      assert.deepEqual({ code, stdout }, { code: 2, stdout: "" });
+      assert.match(stderr, words);
+    });
+});

@@ -1,0 +1,39 @@
+/** HookTasks as the API server stores them. */
+
+import type { HookTask, HookTaskSpec, HookTaskStatus } from "../../../../src/api/hook-policy.ts";
+import type { ObjectMeta } from "../../../../src/api/meta.ts";
+
+export function hookTask(
+  metadata: Pick<ObjectMeta, "name"> & Partial<ObjectMeta>,
+  status: HookTaskStatus = {},
+  spec: Partial<HookTaskSpec> = {},
+): HookTask {
+  return {
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookTask",
+    metadata: {
+      namespace: "team-a",
+      uid: `uid-of-${metadata.name}`,
+      resourceVersion: "1",
+      generation: 1,
+      creationTimestamp: "2026-11-21T10:00:00Z",
+      ...metadata,
+    },
+    spec: {
+      policyRef: { kind: "HookPolicy", namespace: "team-a", name: "backups", uid: "p" },
+      rule: "backed-up-upgrade",
+      task: "backup",
+      clusterRef: { namespace: "team-a", name: "prod-1", uid: "u1" },
+      hook: "BeforeClusterUpgrade",
+      version: "v1.35.0",
+      run: 1,
+      actionHash: "h",
+      serviceAccountName: "cluster-tasks",
+      action: { create: { apiVersion: "batch/v1", kind: "Job" } },
+      timeout: "15m",
+      retries: 1,
+      ...spec,
+    },
+    status,
+  };
+}

@@ -1,0 +1,423 @@
+/** What decide() says about tasks: what they hold, and when they begin. */
+
+import assert from "node:assert/strict";
+import test, { describe } from "node:test";
+import type { GateSpec, TaskSpec } from "../../../../src/api/hook-policy.ts";
+import type { HookCall } from "../../../../src/api/runtime-hooks.ts";
+import type { PolicyObject } from "../../../../src/memory/policy-set.ts";
+import { admit } from "../../../../src/policy/admission.ts";
+import { decide } from "../../../../src/policy/decide.ts";
+import type { Decision } from "../../../../src/policy/decision.ts";
+import { standsUntil } from "../../../../src/policy/standing.ts";
+import { taskName } from "../../../../src/policy/tasks/task-identity.ts";
+import type { TaskRecord } from "../../../../src/policy/tasks/task-record.ts";
+import type { TaskIntent } from "../../../../src/policy/tasks/task-trace.ts";
+import type { World } from "../../../../src/policy/world.ts";
+import { APPROVED, at, cluster, compiled, DELETE, hookPolicy, NOW, override, rule } from "../../builders.ts";
+import { fleetWithTasks, reading, stored, task, taskRule, taskWorld, withTasks } from "./fixtures.ts";
+
+const GATE: GateSpec = { name: "approved", annotation: { key: APPROVED } };
+const FAILING = "cluster.metadata.labels['none'] == 'x'";
+const approved = cluster({ annotations: { [APPROVED]: "" } });
+
+function judge(
+  policies: PolicyObject | readonly PolicyObject[],
+  over: Partial<World> = {},
+  call: HookCall = DELETE,
+  now = NOW,
+): Decision {
+  const all = Array.isArray(policies) ? policies : [policies];
+  return decide(all.map(compiled), taskWorld(over), call, now);
+}
+
+const begins = (decision: Decision): string[] => (decision.begins ?? []).map(({ identity }) => identity.task);
+const reason = ({ trace }: Decision): string | undefined => trace[0]?.rules[0]?.reason;
+const states = ({ trace }: Decision): unknown =>
+  trace.map(({ rules }) => rules.map(({ tasks }) => tasks?.map(({ state }) => state)));
+
+/** What the policies let begin where nothing has begun; `phase`: of their HookTasks. */
+function begun(
+  policies: PolicyObject | readonly PolicyObject[],
+  over: Partial<TaskRecord>,
+  world: Partial<World> = {},
+): TaskRecord[] {
+  return (judge(policies, world).begins ?? []).map((intent) => stored(intent, over));
+}
+
+const succeeded = { phase: "Succeeded", succeededAt: NOW } as const;
+
+function only(decision: Decision): TaskIntent {
+  const [intent, ...others] = decision.begins ?? [];
+  assert.ok(intent !== undefined && others.length === 0);
+  return intent;
+}
+
+describe("a task holds the operation", () => {
+  const policy = withTasks([task()]);
+
+  test("before it has begun, and begins when nothing else holds it", () => {
+    const decision = judge(policy);
+    assert.deepEqual([decision.holds, decision.verdict, reason(decision)], [true, "Blocked", "TaskPending"]);
+    assert.deepEqual([decision.waitsForTasks, decision.tasksDue, begins(decision)], [true, true, ["backup"]]);
+    assert.equal(decision.message, "HookPolicy team-a/protect, rule backed-up: task backup has not begun");
+  });
+
+  test("while it is pending or runs, and begins no second time", () => {
+    for (const [phase, expected] of [
+      ["Pending", "TaskPending"],
+      ["Running", "TaskRunning"],
+    ] as const) {
+      const decision = judge(policy, { tasks: reading(...begun(policy, { phase })) });
+      assert.deepEqual([decision.holds, reason(decision), decision.waitsForTasks], [true, expected, true]);
+      assert.deepEqual([decision.tasksDue, decision.begins], [undefined, undefined]);
+    }
+  });
+
+  test("no longer once it has succeeded", () => {
+    const decision = judge(policy, { tasks: reading(...begun(policy, succeeded)) });
+    assert.deepEqual(
+      [decision.holds, decision.verdict, decision.waitsForTasks],
+      [false, "Allowed", undefined],
+    );
+  });
+
+  test("once it has failed, until a person retries it, and waits for no turn meanwhile", () => {
+    const decision = judge(policy, { tasks: reading(...begun(policy, { phase: "Failed" })) });
+    assert.deepEqual(
+      [decision.holds, reason(decision), decision.waitsForTasks],
+      [true, "TaskFailed", undefined],
+    );
+    assert.match(
+      decision.message,
+      /task backup has failed \(hookpolicy task retry team-a\/prod-1-backup-[0-9a-f]{16}\)/,
+    );
+  });
+
+  test("not once it has failed, if it may proceed", () => {
+    const proceeding = withTasks([task({ onFailure: "Proceed" })]);
+    const decision = judge(proceeding, { tasks: reading(...begun(proceeding, { phase: "Failed" })) });
+    assert.deepEqual([decision.holds, states(decision)], [false, [[["Proceeded"]]]]);
+  });
+
+  test("while its HookTasks are not known, whatever the failurePolicy", () => {
+    const ignoring = withTasks([task()], {}, { failurePolicy: "Ignore" });
+    const unknown = { find: () => undefined };
+    const { tasks: _, ...without } = taskWorld();
+    for (const world of [taskWorld({ tasks: unknown }), without]) {
+      const decision = decide([compiled(ignoring)], world, DELETE, NOW);
+      assert.deepEqual(
+        [decision.holds, reason(decision), decision.begins],
+        [true, "TasksUnknown", undefined],
+      );
+    }
+  });
+
+  test("and Cluster API asks again within ten seconds", () => {
+    const slow = withTasks([task()], { retryAfterSeconds: 300 });
+    assert.equal(judge(slow).retryAfterSeconds, 10);
+    assert.equal(judge(slow, { tasks: reading(...begun(slow, { phase: "Failed" })) }).retryAfterSeconds, 300);
+    const first = withTasks([task({ begins: "First" })], { until: [GATE], retryAfterSeconds: 300 });
+    assert.equal(judge(first).retryAfterSeconds, 10);
+  });
+
+  test("and an answer stands for no time", () => {
+    const decision = judge(policy, { tasks: reading(...begun(policy, succeeded)) });
+    assert.equal(standsUntil([compiled(policy)], decision), undefined);
+  });
+});
+
+describe("a task that begins last waits", () => {
+  const policy = withTasks([task()], { until: [GATE] });
+
+  test("for the gates of its rule", () => {
+    const held = judge(policy);
+    assert.deepEqual(
+      [states(held), held.waitsForTasks, held.tasksDue],
+      [[[["Waiting"]]], undefined, undefined],
+    );
+    assert.match(held.message, /^HookPolicy team-a\/protect, rule backed-up: gate approved waits for/);
+    assert.deepEqual(begins(judge(policy, { cluster: approved })), ["backup"]);
+  });
+
+  test("for its waits", () => {
+    const waiting = withTasks([task()], { until: [{ name: "soak", wait: { duration: "10m" } }] });
+    const since = (minutes: string): Partial<World> => ({
+      state: { firstAsked: at(minutes), rules: new Map() },
+    });
+    assert.deepEqual(begins(judge(waiting, since("-5m"))), []);
+    assert.deepEqual(begins(judge(waiting, since("-11m"))), ["backup"]);
+  });
+
+  test("for the gates of every other policy that is enforced", () => {
+    const other = (spec: object): PolicyObject => hookPolicy(spec, { name: "other", uid: "uid-other" });
+    const alone = withTasks([task()]);
+    assert.deepEqual(begins(judge([alone, other({})])), []);
+    assert.deepEqual(begins(judge([alone, other({ mode: "Audit" })])), ["backup"]);
+    assert.deepEqual(
+      begins(
+        judge([alone, other({})], {
+          overrides: [override({ policyRefs: [{ kind: "HookPolicy", namespace: "team-a", name: "other" }] })],
+        }),
+      ),
+      ["backup"],
+    );
+    const broken = [rule({ until: [{ name: "a", expression: FAILING }] })];
+    assert.deepEqual(begins(judge([alone, other({ rules: broken })])), []);
+    assert.deepEqual(begins(judge([alone, other({ rules: broken, failurePolicy: "Ignore" })])), ["backup"]);
+  });
+
+  test("for the tasks before it in its rule, and for none of another", () => {
+    const two = [task({ name: "one" }), task({ name: "two" })];
+    const first = withTasks(two);
+    assert.deepEqual(begins(judge(first)), ["one"]);
+    const end = (over: Partial<TaskRecord>): string[] =>
+      begins(judge(first, { tasks: reading(...begun(first, over)) }));
+    assert.deepEqual(end(succeeded), ["two"]);
+    assert.deepEqual([end({ phase: "Running" }), end({ phase: "Failed" })], [[], []]);
+    const rules = [taskRule([task()], { name: "a" }), taskRule([task()], { name: "b" })];
+    assert.equal(judge(withTasks([], {}, { rules })).begins?.length, 2);
+  });
+
+  test("while a task beside it has failed, as that holds the operation", () => {
+    const rules = [taskRule([task()], { name: "a" }), taskRule([task()], { name: "b" })];
+    const policies = withTasks([], {}, { rules });
+    const [one] = begun(policies, { phase: "Failed" });
+    assert.ok(one);
+    assert.deepEqual(begins(judge(policies, { tasks: reading(one) })), []);
+  });
+
+  test("until a deadline releases it past its gates, and then holds it on", () => {
+    const deadline = { after: "1h", onExpiry: "Allow" } as const;
+    const late = withTasks([task()], { until: [GATE], deadline });
+    const rules = new Map([["uid-protect/backed-up", { blockedSince: at("-2h") }]]);
+    const decision = judge(late, { state: { firstAsked: at("-2h"), rules } });
+    assert.deepEqual([decision.holds, reason(decision), begins(decision)], [true, "TaskPending", ["backup"]]);
+  });
+
+  test("not for a gate that closes after it has begun, but the release does", () => {
+    const records = begun(policy, { phase: "Running" }, { cluster: approved });
+    const decision = judge(policy, { tasks: reading(...records) });
+    assert.deepEqual(
+      [decision.holds, decision.waitsForTasks, states(decision)],
+      [true, undefined, [[["Running"]]]],
+    );
+    const done = begun(policy, succeeded, { cluster: approved });
+    assert.equal(judge(policy, { tasks: reading(...done) }).holds, true);
+  });
+});
+
+describe("a task that begins first", () => {
+  const policy = withTasks([task({ begins: "First" })], { until: [GATE] });
+
+  test("begins while gates are open, and waits for no turn", () => {
+    const decision = judge(policy);
+    assert.deepEqual(
+      [begins(decision), decision.tasksDue, decision.waitsForTasks],
+      [["backup"], true, undefined],
+    );
+    const open = judge(policy, { cluster: approved, tasks: reading(...begun(policy, { phase: "Running" })) });
+    assert.deepEqual([open.holds, open.waitsForTasks], [true, undefined]);
+  });
+
+  test("begins not where its rule does not apply", () => {
+    const matchConditions = [{ name: "canary", expression: "'canary' in cluster.metadata.labels" }];
+    const elsewhere = withTasks([task({ begins: "First" })], { until: [GATE], matchConditions });
+    assert.deepEqual([begins(judge(elsewhere)), judge(elsewhere).holds], [[], false]);
+  });
+
+  test("before one that begins last keeps that from its turn", () => {
+    const both = withTasks([task({ name: "preflight", begins: "First" }), task()]);
+    const decision = judge(both);
+    assert.deepEqual([begins(decision), decision.waitsForTasks], [["preflight"], undefined]);
+    const then = judge(both, { tasks: reading(...begun(both, succeeded)) });
+    assert.deepEqual([begins(then), then.waitsForTasks], [["backup"], true]);
+  });
+});
+
+describe("a task is not needed", () => {
+  const when = "'a' in cluster.metadata.labels";
+  const policy = withTasks([task({ when })]);
+
+  test("while its condition is false", () => {
+    const decision = judge(policy);
+    assert.deepEqual([decision.holds, states(decision)], [false, [[["NotNeeded"]]]]);
+  });
+
+  test("except once it has begun", () => {
+    const labelled = { cluster: cluster({ labels: { a: "" } }) };
+    const records = begun(policy, { phase: "Running" }, labelled);
+    assert.equal(judge(policy, { tasks: reading(...records) }).holds, true);
+  });
+
+  test("nor judged, by a condition that fails: failurePolicy decides, except past what has begun", () => {
+    const failing = (failurePolicy: "Fail" | "Ignore"): PolicyObject =>
+      withTasks([task({ when: FAILING })], {}, { failurePolicy });
+    assert.deepEqual([judge(failing("Fail")).holds, reason(judge(failing("Fail")))], [true, "WhenError"]);
+    assert.equal(judge(failing("Ignore")).holds, false);
+    const two = withTasks([task({ name: "a", when: FAILING }), task()], {}, { failurePolicy: "Ignore" });
+    const labelled = { cluster: cluster({ labels: { none: "y" } }) };
+    const records = begun(two, { phase: "Running" }, labelled);
+    assert.equal(records.length, 1);
+    assert.equal(judge(two, { tasks: reading(...records) }).holds, true);
+  });
+});
+
+describe("a success counts", () => {
+  const of = (over: Partial<TaskSpec>, ended: Partial<TaskRecord>): Decision => {
+    const policy = withTasks([task(over)]);
+    return judge(policy, { tasks: reading(...begun(policy, { ...succeeded, ...ended })) });
+  };
+
+  test("for 24 hours of what was created, or for as long as validFor says, and then another run begins", () => {
+    assert.equal(of({}, { succeededAt: at("-23h") }).holds, false);
+    assert.deepEqual(
+      [of({}, { succeededAt: at("-25h") }).holds, only(of({}, { succeededAt: at("-25h") })).identity.run],
+      [true, 2],
+    );
+    assert.equal(of({ validFor: "1h" }, { succeededAt: at("-61m") }).holds, true);
+    const { succeededAt: _, ...untimed } = succeeded;
+    assert.equal(of({}, { ...untimed, succeededAt: undefined as unknown as Date }).holds, true);
+  });
+
+  test("for the whole operation of what was applied or deleted", () => {
+    const { create: _, ...bare } = task({});
+    const apply = {
+      ...bare,
+      apply: {
+        ...JSON.parse(JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" } })),
+      },
+      succeeded: "true",
+    };
+    const policy = withTasks([apply]);
+    assert.equal(
+      judge(policy, { tasks: reading(...begun(policy, { phase: "Succeeded", succeededAt: at("-300d") })) })
+        .holds,
+      false,
+    );
+  });
+
+  test("and the trace says until when", () => {
+    const decision = of({ validFor: "2h" }, { succeededAt: at("-1h") });
+    assert.deepEqual(decision.trace[0]?.changesAt, at("+1h"));
+  });
+
+  test("never of an operation that is over, or of a task that was cancelled: another run begins", () => {
+    for (const over of [{ over: true }, { phase: "Cancelled" }, { phase: "Running", over: true }] as const)
+      assert.equal(only(of({}, over)).identity.run, 2);
+  });
+
+  test("never of another Cluster, version, template or ServiceAccount, nor in another namespace or under another name", () => {
+    const policy = withTasks([task()]);
+    const [record] = begun(policy, succeeded);
+    assert.ok(record);
+    const { identity } = record;
+    const holds = (over: Partial<TaskRecord>, by = policy): boolean =>
+      judge(by, { tasks: { find: () => [{ ...record, ...over }] } }).holds;
+    assert.equal(holds({}), false);
+    for (const other of [
+      { clusterUID: "x" },
+      { version: "v1.35.0" },
+      { policyUID: "x" },
+      { step: "v1.36.0" },
+      { action: "x" },
+      { rule: "x" },
+      { task: "x" },
+    ]) {
+      const changed = { ...identity, ...other };
+      assert.equal(holds({ identity: changed, name: taskName(changed) }), true, JSON.stringify(other));
+    }
+    assert.equal(holds({ namespace: "team-b" }), true);
+    assert.equal(holds({ name: "forged" }), true);
+    const edited = { ...task(), create: { ...task().create, metadata: { name: "b" } } } as TaskSpec;
+    assert.equal(holds({}, withTasks([edited])), true);
+    assert.equal(holds({}, withTasks([task()], {}, { serviceAccountName: "other" })), true);
+    assert.equal(holds({}, withTasks([task({ timeout: "3h", retries: 3 })])), false);
+  });
+});
+
+describe("nothing begins", () => {
+  test("in mode Audit, which says what would", () => {
+    const decision = judge(withTasks([task()], {}, { mode: "Audit" }));
+    assert.deepEqual(
+      [decision.verdict, decision.begins, states(decision)],
+      ["WouldBlock", undefined, [[["Due"]]]],
+    );
+    assert.equal(decision.trace[0]?.rules[0]?.tasks?.[0]?.intent?.identity.task, "backup");
+  });
+
+  test("under a HookOverride, which releases past tasks", () => {
+    for (const phase of ["Running", "Failed"] as const) {
+      const policy = withTasks([task()]);
+      const tasks = reading(...begun(policy, { phase }));
+      const decision = judge(policy, { overrides: [override()], tasks });
+      assert.deepEqual(
+        [decision.holds, decision.begins, decision.waitsForTasks],
+        [false, undefined, undefined],
+      );
+    }
+  });
+
+  test("at admission, which leaves tasks out", () => {
+    const policy = withTasks([task()], { until: [GATE], admission: "Deny" });
+    const admitted = admit([compiled(policy)], taskWorld({ cluster: approved }), DELETE, NOW);
+    assert.deepEqual([admitted.verdict, admitted.denial.begins], ["Passed", undefined]);
+  });
+
+  test("of a template that cannot be rendered: failurePolicy decides", () => {
+    const create = {
+      apiVersion: "batch/v1",
+      kind: "Job",
+      metadata: { name: "<< cluster.metadata.labels['none'] >>" },
+      spec: task().create?.["spec"],
+    };
+    const of = (failurePolicy: "Fail" | "Ignore"): Decision =>
+      judge(withTasks([task({ create })], {}, { failurePolicy }));
+    const failed = of("Fail");
+    assert.deepEqual(
+      [failed.holds, reason(failed), failed.waitsForTasks, failed.begins],
+      [true, "TemplateError", undefined, undefined],
+    );
+    assert.match(
+      failed.message,
+      /task backup cannot begin \(metadata\.name: cluster\.metadata\.labels has no key "none"/,
+    );
+    assert.equal(of("Ignore").holds, false);
+  });
+
+  test("and nothing is rendered, if that is not asked for", () => {
+    const { rendersTasks: _, ...quiet } = taskWorld();
+    const decision = decide([compiled(withTasks([task()]))], quiet, DELETE, NOW);
+    assert.deepEqual(
+      [decision.tasksDue, decision.begins, decision.trace[0]?.rules[0]?.tasks?.[0]?.intent],
+      [true, undefined, undefined],
+    );
+  });
+});
+
+test("a HookTask is in the namespace of its ServiceAccount, and says all that it needs", () => {
+  const { spec, namespace, name } = only(
+    judge(
+      fleetWithTasks([task({ timeout: "15m", retries: 2 })], { hooks: ["BeforeClusterUpgrade"] }),
+      {},
+      { hook: "BeforeClusterUpgrade", fromKubernetesVersion: "v1.34.0", toKubernetesVersion: "v1.35.0" },
+    ),
+  );
+  assert.equal(namespace, "tools");
+  assert.match(name, /^prod-1-backup-[0-9a-f]{16}$/);
+  const { actionHash, action, ...rest } = spec;
+  assert.match(actionHash, /^[0-9a-f]{16}$/);
+  assert.deepEqual(rest, {
+    policyRef: { kind: "ClusterHookPolicy", name: "fleet", uid: "uid-fleet" },
+    rule: "backed-up",
+    task: "backup",
+    clusterRef: { namespace: "team-a", name: "prod-1", uid: "uid-prod-1" },
+    hook: "BeforeClusterUpgrade",
+    version: "v1.35.0",
+    run: 1,
+    serviceAccountName: "worker",
+    request: { fromKubernetesVersion: "v1.34.0", toKubernetesVersion: "v1.35.0" },
+    timeout: "15m",
+    retries: 2,
+  });
+  assert.deepEqual(action.create?.["metadata"], { name: "backup", namespace: "tools" });
+});

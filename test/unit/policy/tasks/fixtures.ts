@@ -1,0 +1,74 @@
+/** Policies with tasks, and the HookTasks of what they let begin. */
+
+import type { RuleSpec, TaskSpec } from "../../../../src/api/hook-policy.ts";
+import type { PolicyObject } from "../../../../src/memory/policy-set.ts";
+import { identityOf } from "../../../../src/policy/tasks/task-identity.ts";
+import { NO_TASKS, type TaskReader, type TaskRecord } from "../../../../src/policy/tasks/task-record.ts";
+import type { TaskIntent } from "../../../../src/policy/tasks/task-trace.ts";
+import type { World } from "../../../../src/policy/world.ts";
+import { clusterHookPolicy, hookPolicy, rule, world } from "../../builders.ts";
+
+export const JOB = {
+  apiVersion: "batch/v1",
+  kind: "Job",
+  spec: { template: { spec: { restartPolicy: "Never", containers: [{ name: "a", image: "a:1" }] } } },
+};
+
+/** A Job that begins last. */
+export function task(over: Partial<TaskSpec> = {}): TaskSpec {
+  return { name: "backup", create: JOB, ...over };
+}
+
+/** A rule without gates. */
+export function taskRule(tasks: readonly TaskSpec[], over: Partial<RuleSpec> = {}): RuleSpec {
+  const { until: _, ...bare } = rule({ name: "backed-up" });
+  return { ...bare, tasks: [...tasks], ...over };
+}
+
+/** A HookPolicy of one rule, without gates. */
+export function withTasks(
+  tasks: readonly TaskSpec[],
+  over: Partial<RuleSpec> = {},
+  spec: Parameters<typeof hookPolicy>[0] = {},
+  ...meta: readonly Parameters<typeof hookPolicy>[1][]
+): PolicyObject {
+  return hookPolicy(
+    { serviceAccountName: "worker", rules: [taskRule(tasks, over)], ...spec },
+    ...meta.filter((each) => each !== undefined),
+  );
+}
+
+/** A ClusterHookPolicy of one rule, without gates; its ServiceAccount is in the namespace tools. */
+export function fleetWithTasks(tasks: readonly TaskSpec[], over: Partial<RuleSpec> = {}): PolicyObject {
+  return clusterHookPolicy({
+    serviceAccount: { namespace: "tools", name: "worker" },
+    rules: [taskRule(tasks, over)],
+  });
+}
+
+/** The HookTask that is stored for it. */
+export function stored(intent: TaskIntent, over: Partial<TaskRecord> = {}): TaskRecord {
+  const { namespace, name, spec } = intent;
+  return {
+    namespace,
+    name,
+    identity: identityOf(spec),
+    phase: "Pending",
+    over: false,
+    attempts: 0,
+    message: "",
+    ...over,
+  };
+}
+
+export function reading(...records: readonly TaskRecord[]): TaskReader {
+  return {
+    find: (uid, hook) =>
+      records.filter(({ identity }) => identity.clusterUID === uid && identity.hook === hook),
+  };
+}
+
+/** HookTasks are known, there is none, and what may begin is rendered. */
+export function taskWorld(over: Partial<World> = {}): World {
+  return world({ tasks: NO_TASKS, rendersTasks: true, ...over });
+}

@@ -1,0 +1,147 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import {
+  nextStep,
+  type NextStep,
+  RETRY_ANNOTATION,
+  type TaskSituation,
+} from "../../../src/tasks/next-step.ts";
+import { ago, attempt, hookTask, NOW } from "./hook-tasks.ts";
+
+const HOUR = 3600;
+
+function next(situation: Partial<TaskSituation>): NextStep {
+  return nextStep({
+    task: hookTask(),
+    permit: { may: "Begin" },
+    isOver: false,
+    keepMs: 24 * HOUR * 1000,
+    isSurplus: false,
+    now: NOW,
+    ...situation,
+  });
+}
+
+const FAILED = attempt({ uid: "job-1", endedAt: ago(10), outcome: "Failed" });
+
+const cases: Readonly<Record<string, readonly [situation: Partial<TaskSituation>, step: NextStep]>> = {
+  "begins what has a permit": [{}, { do: "Begin" }],
+  "waits while something passes by itself": [{ permit: { may: "Wait" } }, { do: "Rest", forMs: 10_000 }],
+  "cancels what is not wanted any more": [
+    { permit: { may: "Never", why: "the Cluster is paused" } },
+    { do: "Cancel", why: "the Cluster is paused" },
+  ],
+  "marks it as over when the operation has ended": [{ isOver: true }, { do: "MarkOver" }],
+  "begins nothing for an operation that is over": [
+    { task: hookTask({ over: ago(1) }), isOver: true },
+    { do: "Cancel", why: "the operation has ended, or is no longer wanted" },
+  ],
+  "carries out an attempt that a restart has left": [
+    { task: hookTask({ phase: "Running", begun: 1, attempts: [attempt()] }) },
+    { do: "CarryOut", attempt: attempt() },
+  ],
+  "observes an attempt whose object exists": [
+    { task: hookTask({ phase: "Running", begun: 1, attempts: [attempt({ uid: "job-1" })] }) },
+    { do: "Observe", attempt: attempt({ uid: "job-1" }) },
+  ],
+  "observes what a delete has found": [
+    { task: hookTask({ phase: "Running", begun: 1, attempts: [attempt({ targets: [] })] }) },
+    { do: "Observe", attempt: attempt({ targets: [] }) },
+  ],
+  "observes what runs although the operation is over": [
+    {
+      task: hookTask({ phase: "Running", begun: 1, over: ago(1), attempts: [attempt({ uid: "job-1" })] }),
+      isOver: true,
+    },
+    { do: "Observe", attempt: attempt({ uid: "job-1" }) },
+  ],
+  "waits 30 seconds before the second attempt": [
+    { task: hookTask({ phase: "Running", begun: 1, allowed: 2, attempts: [FAILED] }, { retries: 1 }) },
+    { do: "Rest", forMs: 20_000 },
+  ],
+  "waits a minute before the third": [
+    {
+      task: hookTask({ phase: "Running", begun: 2, allowed: 3, attempts: [FAILED, FAILED] }, { retries: 2 }),
+    },
+    { do: "Rest", forMs: 50_000 },
+  ],
+  "begins the second attempt then": [
+    {
+      task: hookTask(
+        { phase: "Running", begun: 1, allowed: 2, attempts: [{ ...FAILED, endedAt: ago(31) }] },
+        { retries: 1 },
+      ),
+    },
+    { do: "Begin" },
+  ],
+  "begins at once what a person asked for": [
+    { task: hookTask({ phase: "Running", begun: 1, allowed: 2, attempts: [FAILED] }) },
+    { do: "Begin" },
+  ],
+  "removes what a timed-out attempt has created before the next": [
+    {
+      task: hookTask(
+        {
+          phase: "Running",
+          begun: 1,
+          allowed: 2,
+          attempts: [attempt({ uid: "job-1", endedAt: ago(40), outcome: "TimedOut" })],
+        },
+        { retries: 1 },
+      ),
+    },
+    { do: "Begin", after: attempt({ uid: "job-1", endedAt: ago(40), outcome: "TimedOut" }) },
+  ],
+  "retries what has failed when a person says so": [
+    { task: hookTask({ phase: "Failed", endedAt: ago(10) }, {}, { [RETRY_ANNOTATION]: "now" }) },
+    { do: "Retry", value: "now" },
+  ],
+  "retries once for each time that a person says so": [
+    {
+      task: hookTask(
+        { phase: "Failed", endedAt: ago(10), retriedFor: "now" },
+        {},
+        { [RETRY_ANNOTATION]: "now" },
+      ),
+    },
+    { do: "Rest" },
+  ],
+  "retries nothing for an operation that is over": [
+    {
+      task: hookTask({ phase: "Failed", endedAt: ago(10), over: ago(5) }, {}, { [RETRY_ANNOTATION]: "now" }),
+      isOver: true,
+    },
+    { do: "Rest", forMs: (7 * 24 * HOUR - 5) * 1000 },
+  ],
+  "keeps what has failed while it counts": [
+    { task: hookTask({ phase: "Failed", endedAt: ago(1e6) }) },
+    { do: "Rest" },
+  ],
+  "removes a created object after keep": [
+    { task: hookTask({ phase: "Succeeded", endedAt: ago(HOUR) }), keepMs: HOUR * 1000 },
+    { do: "Tidy", forget: false },
+  ],
+  "leaves an applied object": [
+    {
+      task: hookTask(
+        { phase: "Succeeded", endedAt: ago(HOUR) },
+        { action: { apply: { apiVersion: "v1", kind: "ConfigMap" } } },
+      ),
+      keepMs: HOUR * 1000,
+    },
+    { do: "Rest" },
+  ],
+  "forgets a success a day after the operation": [
+    { task: hookTask({ phase: "Succeeded", endedAt: ago(48 * HOUR), over: ago(24 * HOUR) }), isOver: true },
+    { do: "Tidy", forget: true },
+  ],
+  "forgets at once what is too much": [
+    { task: hookTask({ phase: "Succeeded", endedAt: ago(60), over: ago(1) }), isOver: true, isSurplus: true },
+    { do: "Tidy", forget: true },
+  ],
+};
+
+describe("the leader", () => {
+  for (const [name, [situation, step]] of Object.entries(cases))
+    test(name, () => assert.deepEqual(next(situation), step));
+});

@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { judgeObject } from "../../../src/policy/tasks/outcome.ts";
+import { NOW } from "./hook-tasks.ts";
+
+const cluster = {
+  metadata: { name: "prod-1", namespace: "team-a", uid: "u", resourceVersion: "1" },
+  paused: false,
+  created: true,
+};
+const JOB = { apiVersion: "batch/v1", kind: "Job" };
+const POD = { apiVersion: "v1", kind: "Pod" };
+const BACKUP = { apiVersion: "velero.io/v1", kind: "Backup" };
+const HOOK = { hook: "BeforeClusterUpgrade", request: { toKubernetesVersion: "v1.35.0" } } as const;
+
+function job(type?: string): object {
+  const conditions =
+    type === undefined ? [] : [{ type, status: "True", reason: "Because", message: "of this" }];
+  return { ...JOB, metadata: { name: "j" }, status: { conditions } };
+}
+
+type Judged = Parameters<typeof judgeObject>[0];
+type Case = readonly [
+  judged: Pick<Judged, "kind" | "object"> & { spec?: object },
+  outcome: string,
+  message: string,
+];
+
+const cases: Readonly<Record<string, Case>> = {
+  "a Job without a status is open": [{ kind: JOB, object: { ...JOB } }, "Open", "the Job has not finished"],
+  "a Job that runs is open": [{ kind: JOB, object: job() }, "Open", "the Job has not finished"],
+  "a Job that is complete has succeeded": [{ kind: JOB, object: job("Complete") }, "Succeeded", ""],
+  "a Job that has failed says why": [{ kind: JOB, object: job("Failed") }, "Failed", "Because: of this"],
+  "a Pod has succeeded by its phase": [
+    { kind: POD, object: { status: { phase: "Succeeded" } } },
+    "Succeeded",
+    "",
+  ],
+  "a Pod has failed by its phase": [
+    { kind: POD, object: { status: { phase: "Failed", reason: "Evicted" } } },
+    "Failed",
+    "Evicted",
+  ],
+  "a failure comes before a success": [
+    { kind: BACKUP, object: {}, spec: { succeeded: "true", failed: "true" } },
+    "Failed",
+    "it shows that true",
+  ],
+  "a missing field says: not yet": [
+    { kind: BACKUP, object: {}, spec: { succeeded: 'object.status.phase == "Completed"' } },
+    "Open",
+    'not yet: object.status.phase == "Completed" (object has no field "status")',
+  ],
+  "a failed expression that cannot be evaluated is no failure": [
+    { kind: BACKUP, object: {}, spec: { succeeded: "true", failed: 'object.status.phase == "Failed"' } },
+    "Succeeded",
+    "",
+  ],
+  "the call and the Cluster can be read": [
+    {
+      kind: BACKUP,
+      object: { spec: { of: "prod-1 v1.35.0" } },
+      spec: { succeeded: "object.spec.of == cluster.metadata.name + ' ' + request.toKubernetesVersion" },
+    },
+    "Succeeded",
+    "",
+  ],
+  "a kind without a default is never done": [
+    { kind: BACKUP, object: {} },
+    "Open",
+    "nothing says when a Backup is done",
+  ],
+};
+
+describe("the object of a task", () => {
+  for (const [name, [{ spec = {}, ...judged }, outcome, message]] of Object.entries(cases))
+    test(name, () => {
+      const found = judgeObject({ ...judged, spec: { ...HOOK, ...spec }, cluster, now: NOW });
+      assert.deepEqual(found, { outcome, message });
+    });
+});

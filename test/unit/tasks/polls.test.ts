@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { BeginAllowance } from "../../../src/tasks/begin-allowance.ts";
+import { pollAfterMs, Polls } from "../../../src/tasks/polls.ts";
+
+test("a look at an old attempt is seldom", () => {
+  assert.deepEqual(
+    [0, 59_000, 60_000, 659_000, 660_000].map(pollAfterMs),
+    [2000, 2000, 10_000, 10_000, 30_000],
+  );
+});
+
+test("one namespace with many tasks leaves every second turn to another", (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const due: string[] = [];
+  const polls = new Polls({ onDue: (key) => due.push(key), perSecond: 10 });
+  for (let count = 0; count < 50; count += 1) polls.schedule(`many/${count}`, "many", 1000);
+  polls.schedule("few/0", "few", 1001);
+  t.mock.timers.tick(1000);
+  assert.equal(due.length, 1);
+  for (let turn = 0; turn < 2; turn += 1) t.mock.timers.tick(100);
+  assert.ok(due.includes("few/0"), due.join(" "));
+  for (let turn = 0; turn < 8; turn += 1) t.mock.timers.tick(100);
+  assert.equal(due.length, 11);
+  polls.stop();
+});
+
+test("a turn is used once, and a HookTask that is gone has none", (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const polls = new Polls({ onDue: () => undefined });
+  polls.schedule("a/1", "a", 10);
+  polls.schedule("a/2", "a", 10);
+  polls.forget("a/2");
+  t.mock.timers.tick(1000);
+  assert.deepEqual([polls.take("a/1"), polls.take("a/1"), polls.take("a/2")], [true, false, false]);
+  polls.stop();
+});
+
+test("a namespace begins twenty tasks a minute, and others are not affected", () => {
+  let nowMs = 0;
+  const allowance = new BeginAllowance(() => nowMs);
+  for (let count = 0; count < 20; count += 1) {
+    assert.equal(allowance.waitMs("many"), 0);
+    allowance.begin("many");
+    nowMs += 1000;
+  }
+  assert.equal(allowance.waitMs("many"), 40_000);
+  assert.equal(allowance.waitMs("few"), 0);
+  nowMs += 40_001;
+  assert.equal(allowance.waitMs("many"), 0);
+});
