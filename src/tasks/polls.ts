@@ -43,9 +43,10 @@ export class Polls {
     return this.#granted.delete(key);
   }
 
-  /** A look that is scheduled already stays as it is. */
+  /** A look that is scheduled already stays as it is. A turn that something else than a look has followed is used up. */
   schedule(key: string, group: string, afterMs: number): void {
-    if (this.#stopped || this.#scheduled.has(key) || this.#granted.has(key)) return;
+    this.#granted.delete(key);
+    if (this.#stopped || this.#scheduled.has(key)) return;
     const timer = setTimeout(() => this.#wait(key, group), afterMs);
     this.#scheduled.set(key, timer);
   }

@@ -36,6 +36,18 @@ test("a turn is used once, and a HookTask that is gone has none", (t) => {
   polls.stop();
 });
 
+test("an attempt that could not be carried out in its turn gets another one", (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const due: string[] = [];
+  const polls = new Polls({ onDue: (key) => due.push(key) });
+  for (let turn = 1; turn <= 3; turn += 1) {
+    polls.schedule("a/1", "a", 10);
+    t.mock.timers.tick(1000);
+    assert.equal(due.length, turn);
+  }
+  polls.stop();
+});
+
 test("a namespace begins twenty tasks a minute, and others are not affected", () => {
   let nowMs = 0;
   const allowance = new BeginAllowance(() => nowMs);
