@@ -371,7 +371,7 @@ describe("doctor", () => {
     assert.ok(ajv.validate(schema, report), ajv.errorsText());
     const text = await doctor();
     assert.match(text.stdout, /^STATE +CHECK +FOUND\nok +API server +Kubernetes v1/);
-    assert.match(text.stdout, /\n26 ok\n$/);
+    assert.match(text.stdout, /\n27 ok\n$/);
   });
 
   test("cannot look without permission, or without an API server", async () => {
