@@ -3,7 +3,13 @@
 import { hash, randomBytes } from "node:crypto";
 import type { HookTask, HookTaskStatus, TaskAttempt, TaskTarget } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
-import { isAlreadyExists, isConflict, isNamespaceTerminating, KubeError } from "../kube/kube-error.ts";
+import {
+  isAlreadyExists,
+  isConflict,
+  isForbidden,
+  isNamespaceTerminating,
+  KubeError,
+} from "../kube/kube-error.ts";
 import type { KubeObject } from "../kube/resource.ts";
 import { fieldsOf } from "../lib/fields.ts";
 import { messageOf } from "../lib/thrown.ts";
@@ -11,7 +17,13 @@ import { judgeObject } from "../policy/tasks/outcome.ts";
 import { durationText, durationOrNever } from "../policy/duration.ts";
 import { timesOutAt } from "./next-step.ts";
 import { type AttemptOutcome, attemptEnded, attemptFound, attemptWaits, kindOf } from "./progress.ts";
-import type { ObjectRef, ServiceAccountRef, TaskObject, TaskObjects } from "./task-objects.ts";
+import {
+  type ObjectRef,
+  type ServiceAccountRef,
+  type TaskObject,
+  type TaskObjects,
+  userOf,
+} from "./task-objects.ts";
 
 export interface AttemptWork {
   readonly task: HookTask;
@@ -169,7 +181,7 @@ function fieldManagerOf({ spec }: HookTask): string {
 
 async function notCarriedOut(objects: Objects, work: AttemptWork, error: unknown): Promise<HookTaskStatus> {
   const { task, attempt, now } = work;
-  const message = messageOf(error);
+  const message = reasonOf(error, accountOf(task));
   const refusal = refusalOf(error);
   if (refusal !== undefined)
     return attemptEnded(task, { outcome: refusal, message, final: isNamespaceTerminating(error) }, now);
@@ -181,6 +193,17 @@ async function notCarriedOut(objects: Objects, work: AttemptWork, error: unknown
       : await objects.find(accountOf(task), refOf(task, attempt)).catch(() => undefined);
   if (found !== undefined) return foundAs(work, found);
   return timedOut(task, message, now);
+}
+
+/** Whose name a refusal has tells whose right is missing; how it words the rest differs between versions of Kubernetes. */
+function reasonOf(error: unknown, account: ServiceAccountRef): string {
+  const text = messageOf(error);
+  if (!isForbidden(error)) return text;
+  const name = `ServiceAccount ${account.namespace}/${account.name}`;
+  const who = text.includes(`"${userOf(account)}"`)
+    ? `${name} may not`
+    : `the operator may not act as ${name}`;
+  return `${who} (hookpolicy doctor prints what is missing): ${text}`;
 }
 
 /** What no repetition makes better. */
@@ -207,7 +230,7 @@ export async function observe(objects: Objects, work: AttemptWork): Promise<Hook
       found === undefined ? `${name} was deleted before it was done` : `${name} was replaced by another`;
     return attemptEnded(task, { outcome: "Vanished", message }, now);
   } catch (error) {
-    return waitsOrTimedOut(work, messageOf(error));
+    return waitsOrTimedOut(work, reasonOf(error, accountOf(task)));
   }
 }
 
