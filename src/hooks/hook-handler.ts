@@ -214,7 +214,8 @@ async function confirm(hook: Hook, request: HookRequest, before: Decision): Prom
   if (!confirmation.ok) return unconfirmed(hook, request, confirmation.reason);
   const { decision } = confirmation;
   // Memory may be behind with what tasks have done, and does not know of those that can never be stored.
-  if (decision.holds || !before.holds || before.tasksDue === true) return decided(decision);
+  const isTasksAlone = before.tasksDue === true && before.basis?.fromRequest !== true;
+  if (decision.holds || !before.holds || isTasksAlone) return decided(decision);
   return unconfirmed(hook, request, "HeldAsRequested");
 }
 

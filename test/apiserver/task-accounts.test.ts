@@ -199,10 +199,10 @@ describe("the accounts of tasks", () => {
     await tasks.clusterIsGone(few);
     await createAccount(cp, many);
     const all = Array.from({ length: 1000 }, (_, index): KubeObject => {
-      const clusterRef = { namespace: many, name: `c${index}`, uid: `uid-${index}` };
+      const named = { namespace: many, name: `c${index}`, uid: `uid-${index}` };
       const policyRef = { ...spec.policyRef, namespace: many };
-      const forged = { ...spec, clusterRef, policyRef };
-      const labels = { [CLUSTER_UID_LABEL]: clusterRef.uid };
+      const forged = { ...spec, clusterRef: named, policyRef };
+      const labels = { [CLUSTER_UID_LABEL]: named.uid };
       return {
         ...HOOK_TASKS,
         metadata: { namespace: many, name: taskName(identityOf(forged)), labels },
@@ -211,10 +211,10 @@ describe("the accounts of tasks", () => {
     });
     await inParallel(all, 8, async (each) => await cp.create(each));
     await tasks.deletedCluster(few);
-    const before = Date.now();
+    const begun = Date.now();
     await tasks.asksUntilStored(few, 2);
     await openJob(cp, few);
-    const tookMs = Date.now() - before;
+    const tookMs = Date.now() - begun;
     const open = (await tasksIn(cp, many)).filter(({ status }) => status?.phase !== "Cancelled").length;
     // It is a figure for people, and not asserted: how long something takes depends on the machine.
     t.diagnostic(
