@@ -49,7 +49,12 @@ interface Schema {
   readonly "x-type"?: string;
   readonly "x-only"?: readonly string[];
   readonly "x-expected"?: string;
-  readonly "x-kubernetes-validations"?: readonly { readonly "x-only"?: readonly string[] }[];
+  readonly "x-kubernetes-validations"?: readonly {
+    readonly rule?: string;
+    readonly "x-only"?: readonly string[];
+  }[];
+  /** The object has a name and one of its other fields: what it is called where it has none or several. */
+  readonly "x-exactly-one"?: string;
 }
 
 /** One of the source's kinds. */
@@ -74,7 +79,32 @@ type Definitions = Readonly<Record<string, Schema | object[]>>;
 
 function readSource(): Source {
   const source = readFileSync(join(ROOT, "crds/source/crds.yaml"), "utf8");
-  return parse(source, { merge: true, maxAliasCount: -1 });
+  const { kinds, definitions }: Source = parse(source, { merge: true, maxAliasCount: -1 });
+  return {
+    kinds: kinds.map((kind) => ({ ...kind, schema: edited(kind.schema, withExactlyOne) })),
+    definitions: mapped(definitions, (value) =>
+      Array.isArray(value) ? value : edited(value, withExactlyOne),
+    ),
+  };
+}
+
+/** Fields of every gate, which are no conditions. */
+const NOT_A_CONDITION = ["name", "message"];
+
+function withExactlyOne({ "x-exactly-one": what, ...schema }: Schema): Schema {
+  if (what === undefined) return schema;
+  const fields = Object.keys(schema.properties ?? {}).filter((field) => !NOT_A_CONDITION.includes(field));
+  const one = `exactly one of ${fields.slice(0, -1).join(", ")} and ${fields.at(-1)}`;
+  const has = fields.map((field) => `has(self.${field})`);
+  const names = fields.map((field) => `has(self.${field}) ? "${field}" : ""`);
+  const rule = {
+    rule: `[${has.join(", ")}].exists_one(set, set)`,
+    messageExpression:
+      `"gate \\"" + self.name + "\\" has " + [[${names.join(", ")}].filter(kind, kind != "")]` +
+      `.map(set, set.size() == 0 ? "no condition" : set.join(" and "))[0] + ": set ${one}"`,
+    message: `${what} must have ${one}`,
+  };
+  return { ...schema, "x-kubernetes-validations": [rule] };
 }
 
 /** `schema` with `edit` done to it, its fields first. */
@@ -353,10 +383,10 @@ function capitalized(word: string): string {
   return word.charAt(0).toUpperCase() + word.slice(1);
 }
 
-function mapped<T>(
+function mapped<T, U>(
   fields: Readonly<Record<string, T>>,
-  map: (value: T, name: string) => string,
-): Record<string, string> {
+  map: (value: T, name: string) => U,
+): Record<string, U> {
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, map(value, name)]));
 }
 

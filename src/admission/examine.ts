@@ -69,7 +69,7 @@ function examineReview(review: Review, settings: Settings, now: Date): Examined 
   };
 }
 
-/** An update can only end it earlier, as is meant: there is nothing to warn of that was not said when it was created. */
+/** An update can only shorten an override, so its creation has already given every warning. */
 function examineOverride(found: OverrideFindings, old: Review["old"]): Examined {
   const works = found.override !== undefined && found.override.problem === undefined;
   return old !== undefined && works ? { is: "Admitted" } : { is: "Override", ...found };

@@ -191,7 +191,7 @@ const GateSpecRules: readonly ValidationRule[] = [
   {
     rule: "[has(self.annotation), has(self.label), has(self.expression), has(self.window), has(self.version), has(self.object), has(self.wait), has(self.anyOf)].exists_one(set, set)",
     messageExpression:
-      '"gate \\"" + self.name + "\\" has " + [[has(self.annotation) ? "annotation" : "", has(self.label) ? "label" : "", has(self.expression) ? "expression" : "", has(self.window) ? "window" : "", has(self.version) ? "version" : "", has(self.object) ? "object" : "", has(self.wait) ? "wait" : "", has(self.anyOf) ? "anyOf" : ""] .filter(kind, kind != "")].map(set, set.size() == 0 ? "no condition" : set.join(" and "))[0] + ": set exactly one of annotation, label, expression, window, version, object, wait and anyOf"',
+      '"gate \\"" + self.name + "\\" has " + [[has(self.annotation) ? "annotation" : "", has(self.label) ? "label" : "", has(self.expression) ? "expression" : "", has(self.window) ? "window" : "", has(self.version) ? "version" : "", has(self.object) ? "object" : "", has(self.wait) ? "wait" : "", has(self.anyOf) ? "anyOf" : ""].filter(kind, kind != "")].map(set, set.size() == 0 ? "no condition" : set.join(" and "))[0] + ": set exactly one of annotation, label, expression, window, version, object, wait and anyOf"',
     message:
       "a gate must have exactly one of annotation, label, expression, window, version, object, wait and anyOf",
   },
@@ -535,7 +535,7 @@ const AnyOfGateSpecRules: readonly ValidationRule[] = [
   {
     rule: "[has(self.annotation), has(self.label), has(self.expression), has(self.window), has(self.version), has(self.object)].exists_one(set, set)",
     messageExpression:
-      '"gate \\"" + self.name + "\\" has " + [[has(self.annotation) ? "annotation" : "", has(self.label) ? "label" : "", has(self.expression) ? "expression" : "", has(self.window) ? "window" : "", has(self.version) ? "version" : "", has(self.object) ? "object" : ""] .filter(kind, kind != "")].map(set, set.size() == 0 ? "no condition" : set.join(" and "))[0] + ": set exactly one of annotation, label, expression, window, version and object"',
+      '"gate \\"" + self.name + "\\" has " + [[has(self.annotation) ? "annotation" : "", has(self.label) ? "label" : "", has(self.expression) ? "expression" : "", has(self.window) ? "window" : "", has(self.version) ? "version" : "", has(self.object) ? "object" : ""].filter(kind, kind != "")].map(set, set.size() == 0 ? "no condition" : set.join(" and "))[0] + ": set exactly one of annotation, label, expression, window, version and object"',
     message:
       "a gate of anyOf must have exactly one of annotation, label, expression, window, version and object",
   },
@@ -1497,7 +1497,7 @@ const StageGateSpec: CrdSchema = {
     {
       rule: "[has(self.annotation), has(self.label), has(self.expression), has(self.window), has(self.version), has(self.object), has(self.anyOf)].exists_one(set, set)",
       messageExpression:
-        '"gate \\"" + self.name + "\\" has " + [[has(self.annotation) ? "annotation" : "", has(self.label) ? "label" : "", has(self.expression) ? "expression" : "", has(self.window) ? "window" : "", has(self.version) ? "version" : "", has(self.object) ? "object" : "", has(self.anyOf) ? "anyOf" : ""] .filter(kind, kind != "")].map(set, set.size() == 0 ? "no condition" : set.join(" and "))[0] + ": set exactly one of annotation, label, expression, window, version, object and anyOf"',
+        '"gate \\"" + self.name + "\\" has " + [[has(self.annotation) ? "annotation" : "", has(self.label) ? "label" : "", has(self.expression) ? "expression" : "", has(self.window) ? "window" : "", has(self.version) ? "version" : "", has(self.object) ? "object" : "", has(self.anyOf) ? "anyOf" : ""].filter(kind, kind != "")].map(set, set.size() == 0 ? "no condition" : set.join(" and "))[0] + ": set exactly one of annotation, label, expression, window, version, object and anyOf"',
       message:
         "a gate must have exactly one of annotation, label, expression, window, version, object and anyOf",
     },

@@ -58,7 +58,7 @@ interface Answer {
 
 const NO_BODY = new WholeBody([]);
 
-/** To what is no HTTP of a request, by Node.js's code of the error. */
+/** The status line for input that is not a valid HTTP request, by Node.js's error code. */
 function refusalTo({ code = "" }: NodeJS.ErrnoException): string | undefined {
   if (code === "ERR_HTTP_REQUEST_TIMEOUT") return statusLine("408 Request Timeout");
   if (code === "HPE_HEADER_OVERFLOW") return statusLine("431 Request Header Fields Too Large");

@@ -123,7 +123,7 @@ export class Answers {
     const compiled = this.#policies(cluster);
     const until = standsUntil(compiled, decision);
     if (until === undefined) return undefined;
-    // One of these is kept for each Cluster, and so neither a Date nor a key of its own: together they are half of the rest.
+    // This is kept for each Cluster: a Date and a key of its own would make it half as large again.
     const since = at.getTime();
     const [ownOverrides, namespace] = [overrides.of(clusterKey(cluster)), namespaces.get(ns)];
     // Not held by what is remembered of an answer: a Cluster that is replaced or too large must not stay in memory.

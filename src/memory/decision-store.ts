@@ -75,7 +75,7 @@ export class DecisionStore {
     this.#clusterGone = listener;
   }
 
-  /** Resolves when every policy that memory has been told of is compiled, and the needed objects are known. */
+  /** Resolves when every policy that the informers have delivered is compiled, and the needed objects are known. */
   async compiled(): Promise<void> {
     await new Promise<void>((resolve) => this.#compiling.afterAll(resolve));
   }

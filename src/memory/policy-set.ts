@@ -32,7 +32,7 @@ export interface Candidates {
 
 /**
  * Of HookPolicies that are too large, one speaks for all: each says the same about every Cluster of the namespace, and
- * thousands would take long to ask. One that only audits speaks only for such.
+ * thousands would take long to ask. One that only audits speaks for others that only audit.
  */
 function spokesmen(): (entry: PolicyEntry) => boolean {
   const spoken = new Set<string>();

@@ -68,7 +68,7 @@ export type Transition =
     });
 
 /**
- * Whether the policy has just begun to hold the operation. A hold from before a restart is no news; a status that leaves
+ * Whether the policy has just begun to hold the operation. A hold from before a restart is not new; a status that leaves
  * rows out does not tell which holds those are.
  */
 function beginsToHold(

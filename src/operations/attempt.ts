@@ -34,7 +34,7 @@ export function attemptOf({ before, after, foreground = false }: Change): Attemp
 function deletionOf(cluster: Cluster, foreground: boolean): Attempt | undefined {
   const { deletionTimestamp, annotations } = cluster.metadata;
   const call = { hook: "BeforeClusterDelete" } as const;
-  // Of a Cluster that is being deleted, too: the request adds the finalizer by which the garbage collector deletes.
+  // Also for a Cluster that is being deleted already: the request adds the finalizer by which the garbage collector deletes.
   if (foreground && isHooked(cluster)) return { call, cluster, foreground };
   if (deletionTimestamp !== undefined) return undefined;
   // clusterctl move marks the paused Cluster before it deletes this copy.

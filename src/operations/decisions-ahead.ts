@@ -1,7 +1,7 @@
 /** The decisions that follow when what holds an operation ends by time alone: after a freeze, a window can be closed. */
 
 import { heldRules } from "../policy/decide.ts";
-import type { Decision, GateTrace } from "../policy/decision.ts";
+import { type Decision, openGates } from "../policy/decision.ts";
 import { lookAt, type OperationInputs } from "./timeline.ts";
 
 /** Windows that are never open together would be followed for ever. */
@@ -15,22 +15,16 @@ export function* decisionsAhead(
 ): Generator<Decision> {
   let [held, { state }, at] = [decision, operation, from];
   for (let count = 0; count < MAX_AHEAD; count += 1) {
-    const opens = openGates(held).flatMap(({ changesAt, isSearchEnd }) =>
+    const open = heldRules(held.trace).flatMap(({ rule }) => openGates(rule));
+    const opens = open.flatMap(({ changesAt, isSearchEnd }) =>
       changesAt instanceof Date && isSearchEnd !== true ? [changesAt.getTime()] : [],
     );
     const next = new Date(Math.max(...opens));
-    // Without an edge, it is no time.
+    // Where nothing is known to change, it is not a time.
     if (!(next > at)) return;
     const look = lookAt({ ...operation, state }, next);
     if (!look.decision.holds) return;
     yield look.decision;
     [held, state, at] = [look.decision, look.state, next];
   }
-}
-
-/** Those that hold the operation, without waits that have not started. */
-function openGates({ trace }: Pick<Decision, "trace">): readonly GateTrace[] {
-  return heldRules(trace)
-    .flatMap(({ rule }) => rule.gates)
-    .filter(({ holds, reason }) => holds !== true && reason !== "WaitNotStarted");
 }

@@ -2,7 +2,7 @@
 
 import type { HookCall } from "../api/runtime-hooks.ts";
 import { decide } from "../policy/decide.ts";
-import type { GateTrace, PolicyTrace, RuleTrace } from "../policy/decision.ts";
+import { openGates, type PolicyTrace, type RuleTrace } from "../policy/decision.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
 import { withinForecastBudget } from "../policy/budget.ts";
 import { remember } from "./timers.ts";
@@ -44,9 +44,10 @@ function releasedBefore(trace: readonly PolicyTrace[]): number {
   return Math.max(...holding.map(ruleReleasedBefore));
 }
 
-function ruleReleasedBefore({ verdict, gates, deadlineAt, deadlineReleases }: RuleTrace): number {
+function ruleReleasedBefore(rule: RuleTrace): number {
+  const { verdict, deadlineAt, deadlineReleases } = rule;
   const deadline = verdict === "Blocked" && deadlineReleases === true ? toMs(deadlineAt) : Infinity;
-  const open = openGates(gates);
+  const open = openGates(rule);
   const gatesHold = open.length === 0 ? Infinity : Math.max(...open.map(({ changesAt }) => toMs(changesAt)));
   return Math.min(deadline, gatesHold);
 }
@@ -59,16 +60,11 @@ function nextTimer(policies: readonly CompiledPolicy[], trace: readonly PolicyTr
   return Math.min(...edges);
 }
 
-function mayStartTimer(policy: CompiledPolicy | undefined, { rule, timers, gates }: RuleTrace): boolean {
-  const { deadline, waits = [] } = policy?.rules.find(({ name }) => name === rule) ?? {};
-  if (deadline !== undefined && timers?.blockedSince === undefined) return true;
+function mayStartTimer(policy: CompiledPolicy | undefined, rule: RuleTrace): boolean {
+  const { deadline, waits = [] } = policy?.rules.find(({ name }) => name === rule.rule) ?? {};
+  if (deadline !== undefined && rule.timers?.blockedSince === undefined) return true;
   // If a user has to act, time alone never starts a wait.
-  return waits.length > 0 && openGates(gates).every(({ changesAt }) => changesAt !== undefined);
-}
-
-/** The gates that do not hold, without waits that have not started: other gates start those. */
-function openGates(gates: readonly GateTrace[]): readonly GateTrace[] {
-  return gates.filter(({ holds, reason }) => holds !== true && reason !== "WaitNotStarted");
+  return waits.length > 0 && openGates(rule).every(({ changesAt }) => changesAt !== undefined);
 }
 
 function toMs(instant: Date | "Unknown" | undefined): number {

@@ -52,7 +52,7 @@ export interface Basis {
   /** ApiServer: read after the call began, and what memory has learned since agrees. */
   readonly source: "Memory" | "ApiServer";
   readonly world: World;
-  /** No read began before this moment, as of which time releases the operation, too. Absent: nothing was read. */
+  /** Every read began at this moment or later, and the operation could be released at this moment, too. Absent: nothing was read. */
   readonly since?: Date;
   /** The Cluster is not in memory: everything known about it comes from the caller. */
   readonly fromRequest?: true;
@@ -115,6 +115,11 @@ export interface GateTrace extends GateResult {
  */
 export function afterWords({ said }: Pick<RuleTrace, "said">, text: string): string {
   return said === undefined ? text : `${JSON.stringify(said)}, ${text}`;
+}
+
+/** The gates that are not met, without waits that have not started: other gates start those. */
+export function openGates({ gates }: Pick<RuleTrace, "gates">): readonly GateTrace[] {
+  return gates.filter(({ holds, reason }) => holds !== true && reason !== "WaitNotStarted");
 }
 
 /** Whether a rule of the policy applies to the operation. */

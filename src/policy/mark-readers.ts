@@ -2,6 +2,7 @@
 
 import { compareText } from "../lib/compare-text.ts";
 import { type Fields, fieldsOf, isFields, listOf } from "../lib/fields.ts";
+import { readBy } from "./gates/gates.ts";
 import { type Mark, type MarkReaders, placeOf } from "./settable.ts";
 
 /** A ClusterHookPolicy, a HookRollout or an ExtensionConfig, valid or not. */
@@ -47,19 +48,20 @@ const SELECTED: Readonly<Record<string, On>> = { clusterSelector: "Cluster", nam
 const LABEL_KEYS: ReadonlySet<string> = new Set(["labelKey", "orderLabelKey"]);
 const EXPRESSIONS: ReadonlySet<string> = new Set(["expression", "nameExpression"]);
 
-/** Looks at every field by its name, so that a new place for a gate or a selector is found, too. */
+/** Looks at every field by its name, so that a new place for a gate or a selector is found, too. Each kind of gate says what it reads. */
 function collect(fields: Fields, reads: Collected): void {
   for (const [name, value] of Object.entries(fields)) {
     const on = SELECTED[name];
     if (on !== undefined) addLabels(on, keysOf(value), reads.selectors);
     else if (LABEL_KEYS.has(name)) addLabels("Cluster", [value], reads.selectors);
     else if (EXPRESSIONS.has(name)) addMentions(value, reads.gates);
-    else if (name === "annotation" || name === "label") addGate(name, fieldsOf(value), reads.gates);
-    else
+    else {
+      for (const place of readBy(name, value)) reads.gates.add(placeOf(place));
       [value]
         .flat()
         .filter(isFields)
         .forEach((each) => collect(each, reads));
+    }
   }
 }
 
@@ -73,11 +75,6 @@ function keysOf(selector: unknown): readonly unknown[] {
     ...Object.keys(fieldsOf(matchLabels)),
     ...listOf(matchExpressions).map((each) => fieldsOf(each)["key"]),
   ];
-}
-
-function addGate(field: Mark["field"], { key, from }: Fields, places: Set<string>): void {
-  const on = from === "Namespace" ? from : "Cluster";
-  if (typeof key === "string") places.add(placeOf({ on, field, key }));
 }
 
 /** What could be a key in the text of an expression, and each part of a chain of fields. Too many is safe. */

@@ -10,11 +10,14 @@ import type { PolicyKind } from "./policy-ref.ts";
 
 export type MetadataField = "annotation" | "label";
 
-/** An annotation or a label, with the value that the gate waits for. */
-export interface Mark {
+export interface MarkPlace {
   readonly on: "Cluster" | "Namespace";
   readonly field: MetadataField;
   readonly key: string;
+}
+
+/** An annotation or a label, with the value that the gate waits for. */
+export interface Mark extends MarkPlace {
   readonly value: string;
 }
 

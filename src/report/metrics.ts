@@ -4,7 +4,6 @@ import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
 
 import { HOOK_NAMES } from "../api/runtime-hooks.ts";
 import { VERSION } from "../version.ts";
-import { CallMetrics } from "./call-metrics.ts";
 import { type Makers, makers } from "./metric-makers.ts";
 
 export type { Sample } from "./metric-makers.ts";
@@ -50,7 +49,7 @@ export function createMetrics({ capiVersion, clusterNames = false }: MetricsOpti
     ...metrics,
     contentType: registry.contentType,
     clusterNames,
-    text: async (): Promise<string> => `${await registry.metrics()}\n${metrics.hookCalls.text()}`,
+    text: async (): Promise<string> => await registry.metrics(),
   };
 }
 
@@ -67,7 +66,7 @@ function allMetrics(registry: Registry) {
 /** A series that starts with its first failure shows no increase, and an alert would miss that failure. */
 function startAtZero(metrics: Pick<Metrics, "hookCalls" | "events" | "auditLines">): void {
   for (const hook of HOOK_NAMES) {
-    for (const verdict of MISTAKES) metrics.hookCalls.startAtZero(hook, verdict);
+    for (const verdict of MISTAKES) metrics.hookCalls.inc({ hook, verdict }, 0);
   }
   for (const result of ["written", "repeated", "refused", "failed", "dropped"])
     metrics.events.inc({ result }, 0);
@@ -77,8 +76,7 @@ function startAtZero(metrics: Pick<Metrics, "hookCalls" | "events" | "auditLines
 /** Verdicts without a decision. */
 const MISTAKES = ["NotLoaded", "NotConfirmed", "InternalError", "Undecodable", "Unauthenticated"];
 
-function callMetrics(make: Makers) {
-  const { counter, histogram, mirror } = make;
+function callMetrics({ counter, histogram, mirror }: Makers) {
   return {
     discoveryCalls: counter(
       "hookpolicy_discovery_calls_total",
@@ -89,7 +87,16 @@ function callMetrics(make: Makers) {
       "Lines of the audit log, by whether they were written or dropped.",
       ["result"],
     ),
-    hookCalls: new CallMetrics(make, DURATION_BUCKETS),
+    hookCalls: counter("hookpolicy_hook_calls_total", "Hook calls answered, by verdict.", [
+      "hook",
+      "verdict",
+    ]),
+    hookCallDuration: histogram(
+      "hookpolicy_hook_call_duration_seconds",
+      "Time from the end of a hook's request to its answer.",
+      DURATION_BUCKETS,
+      ["hook"],
+    ),
     heldClusters: mirror(
       "hookpolicy_held_clusters",
       "Clusters that an enforced policy or rollout holds now.",

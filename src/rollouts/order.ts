@@ -55,8 +55,8 @@ export class Turns {
   }
 
   /**
-   * The longest ago comes first. Namespaces of which no turn is known come before all others, by name, from the one that had
-   * the latest turn on: a status does not name all of thousands.
+   * The longest ago comes first. Namespaces without a recorded turn come before all others, by name, starting after the one
+   * that had the latest turn: a status cannot name thousands.
    */
   compare(a: string, b: string): number {
     const [lastOfA = 0, lastOfB = 0] = [a, b].map((each) => this.#last.get(each));

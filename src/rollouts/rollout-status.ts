@@ -156,7 +156,7 @@ function whoIs(
 }
 
 /**
- * A failure is cleared when the Cluster succeeds, or is no member any more. Those that the status has no room for are the last:
+ * A failure is cleared when the Cluster succeeds, or is no longer a member. Those that the status has no room for are the last:
  * those that cannot halt the rollout before those that can, new ones before known ones.
  */
 function failuresNow(

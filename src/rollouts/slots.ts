@@ -8,7 +8,7 @@ import type { CompiledRollout, CompiledStage } from "./rollout.ts";
 
 interface Slot {
   readonly stage: string | undefined;
-  /** "Gone": the Cluster is no member any more; "Any": its labels are unknown. */
+  /** "Gone": the Cluster is no longer a member; "Any": its labels are unknown. */
   readonly values: SpreadValues | "Gone" | "Any";
 }
 

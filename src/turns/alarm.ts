@@ -41,7 +41,7 @@ export class Alarm<T> {
   readonly #due = new Map<string, Map<string, Entry<T>>>();
   /** Other work, by key. */
   readonly #later = new Map<string, Entry<T>>();
-  /** Of all that is later, the next first. What was cleared, or has another instant now, is still in it. */
+  /** Future work, the earliest first. Entries that were cleared or rescheduled stay in it, and are skipped when their turn comes. */
   #queue = queueOf<T>([]);
   #places = 0;
   readonly #options: AlarmOptions<T>;

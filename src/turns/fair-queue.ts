@@ -5,7 +5,7 @@ import { entryOf } from "../lib/entry-of.ts";
 /** Work may wait in several queues; the first one that begins it wins. */
 interface Waiting {
   readonly begin: () => unknown;
-  /** Whether the work was given up or has begun elsewhere: it then takes no place. */
+  /** Whether the work was given up or has begun elsewhere; if so, it is skipped. */
   readonly over?: () => boolean;
   /** Called when the work leaves its queue without a place. */
   readonly drop?: () => void;

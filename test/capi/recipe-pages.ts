@@ -1,6 +1,6 @@
 /** What stands in docs/recipes/: the tests apply the YAML and type the commands as they are there. */
 
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 export const ROOT = resolve(import.meta.dirname, "../..");
@@ -23,6 +23,12 @@ export function textOf(page: string): string {
 export function blocksOf(page: string): Block[] {
   const fences = textOf(page).matchAll(/^```(\w*)\n(.*?)^```$/gms);
   return [...fences].map(([, language = "", text = ""]) => ({ language, text }));
+}
+
+/** The suite of a page, for `hookpolicy test`; the page links to it. */
+export function suiteOf(page: string): string | undefined {
+  const file = join(RECIPES, "suites", page.replace(/md$/, "yaml"));
+  return existsSync(file) ? readFileSync(file, "utf8") : undefined;
 }
 
 /** Pages whose YAML has a HookRollout: test/capi/rollout-recipes.test.ts reads them. */

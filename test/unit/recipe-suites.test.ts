@@ -1,4 +1,4 @@
-/** Runs the suites on the pages of docs/recipes/ against the policies of the same page. */
+/** Runs each suite of docs/recipes/suites/ against the policies of its page. */
 
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -8,13 +8,18 @@ import test from "node:test";
 import { loadPaths } from "../../src/cli/files/load.ts";
 import { runSuite } from "../../src/cli/suite/run-suite.ts";
 import { isSuite, loadSuite } from "../../src/cli/suite/suite.ts";
-import { blocksOf, PAGES, textOf } from "../capi/recipe-pages.ts";
+import { blocksOf, PAGES, RECIPES, suiteOf, textOf } from "../capi/recipe-pages.ts";
 
-const SUITE = "kind: HookPolicyTest";
+const pages = PAGES.filter((page) => suiteOf(page) !== undefined);
 
-const pages = PAGES.filter((page) => blocksOf(page).some(({ text }) => text.includes(SUITE)));
-
-test("twenty-two recipes have a suite", () => assert.equal(pages.length, 22));
+test("twenty-two recipes have a suite, and each links to its own", () => {
+  assert.equal(pages.length, 22);
+  assert.equal(readdirSync(join(RECIPES, "suites")).length, pages.length);
+  for (const page of PAGES) {
+    const linked = [...textOf(page).matchAll(/\[Its suite\]\(([^)]+)\)/g)].map(([, target]) => target);
+    assert.deepEqual(linked, pages.includes(page) ? [`suites/${page.replace(/md$/, "yaml")}`] : [], page);
+  }
+});
 
 async function check(t: test.TestContext, files: Readonly<Record<string, string>>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "recipe-"));
@@ -31,13 +36,13 @@ async function check(t: test.TestContext, files: Readonly<Record<string, string>
 
 for (const page of pages) {
   test(`the suite of ${page} passes`, async (t) => {
-    const blocks = blocksOf(page).filter(({ language }) => language === "yaml");
-    const of = (suite: boolean): string =>
-      blocks
-        .filter(({ text }) => text.includes("hookpolicy.dev/") && text.includes(SUITE) === suite)
-        .map(({ text }) => text)
-        .join("---\n");
-    await check(t, { "policies.yaml": of(false), "suite.yaml": of(true) });
+    const policies = blocksOf(page).filter(
+      ({ language, text }) => language === "yaml" && text.includes("hookpolicy.dev/"),
+    );
+    await check(t, {
+      "policies.yaml": policies.map(({ text }) => text).join("---\n"),
+      "suite.yaml": suiteOf(page) ?? "",
+    });
   });
 }
 
@@ -46,7 +51,7 @@ test("the suite of docs/tasks.md passes", async (t) => {
     ([, indent = "", text = ""]) => text.replaceAll(new RegExp(`^${indent}`, "gm"), ""),
   );
   const [policy = "", suite = ""] = [false, true].map((is) =>
-    blocks.find((text) => text.includes(SUITE) === is),
+    blocks.find((text) => text.includes("kind: HookPolicyTest") === is),
   );
   await check(t, { "policy.yaml": policy, "suite.yaml": suite });
 });
@@ -54,20 +59,16 @@ test("the suite of docs/tasks.md passes", async (t) => {
 const ROLLOUTS = blocksOf("../rollouts.md")
   .map(({ text }) => text)
   .filter((text) => text.includes("hookpolicy.dev/"));
-/** One is on the page; the others would lengthen it. */
 const SUITES = join(import.meta.dirname, "rollout-suites");
-const suites = [
-  ...ROLLOUTS.filter((text) => text.includes(SUITE)),
-  ...readdirSync(SUITES).map((name) => readFileSync(join(SUITES, name), "utf8")),
-];
+const suites = readdirSync(SUITES).map((name) => readFileSync(join(SUITES, name), "utf8"));
 
 test("every rollout of its page has a suite", () =>
-  assert.deepEqual([ROLLOUTS.length, suites.length], [4, 3]));
+  assert.deepEqual([ROLLOUTS.length, suites.length], [3, 3]));
 
 for (const suite of suites) {
   const name = /^  name: (.*)$/m.exec(suite)?.[1] ?? "";
   test(`the suite of HookRollout ${name} passes`, async (t) => {
-    const rollout = ROLLOUTS.find((text) => !text.includes(SUITE) && text.includes(`\n  name: ${name}\n`));
+    const rollout = ROLLOUTS.find((text) => text.includes(`\n  name: ${name}\n`));
     await check(t, { [`${name}.yaml`]: rollout ?? "", "suite.yaml": suite });
   });
 }

@@ -14,7 +14,16 @@ import { checkRollout } from "../../src/policy/validation/rollout-semantics.ts";
 import { validatePolicy } from "../../src/policy/validation/schema.ts";
 import { checkRules } from "../../src/policy/validation/semantics.ts";
 import { type KubeObject, objectsOf } from "../controlplane/client.ts";
-import { blocksOf, commandsOf, PAGES, RECIPES, ROLLOUT_PAGES, ROOT, textOf } from "../capi/recipe-pages.ts";
+import {
+  blocksOf,
+  commandsOf,
+  PAGES,
+  RECIPES,
+  ROLLOUT_PAGES,
+  ROOT,
+  suiteOf,
+  textOf,
+} from "../capi/recipe-pages.ts";
 import { cluster, compiled, NOW, world } from "./builders.ts";
 
 const AGGREGATED = "hookpolicy.dev/aggregate-to-operator";
@@ -126,7 +135,8 @@ test("the YAML means the same in YAML 1.1 and 1.2, and has nothing that clusterc
     "protect-marks/marks",
     "protect-marks/names",
   ].map((name) => readFileSync(join(ROOT, `manifests/admission/${name}.yaml`), "utf8"));
-  for (const yaml of [...PAGES.flatMap(yamlOf), ...manifests]) {
+  const suites = PAGES.flatMap((page) => suiteOf(page) ?? []);
+  for (const yaml of [...PAGES.flatMap(yamlOf), ...suites, ...manifests]) {
     const newer = parseAllDocuments(yaml, { version: "1.2" }).map((document): unknown => document.toJS());
     assert.deepEqual(objectsIn(yaml), newer);
     assert.doesNotMatch(yaml, /\$\{/);

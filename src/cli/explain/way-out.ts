@@ -4,7 +4,13 @@ import { decisionsAhead } from "../../operations/decisions-ahead.ts";
 import { forecast } from "../../operations/forecast.ts";
 import type { PendingOperation } from "../../operations/operation.ts";
 import { heldRules } from "../../policy/decide.ts";
-import type { Decision, GateTrace, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
+import {
+  type Decision,
+  type GateTrace,
+  openGates,
+  type PolicyTrace,
+  type RuleTrace,
+} from "../../policy/decision.ts";
 import { type CompiledPolicy, inParentheses, wantedInMessage } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { NO_COMPILED_TASKS } from "../../policy/tasks/compiled-task.ts";
@@ -140,9 +146,7 @@ function stepsOfRule(
 ): readonly Step[] {
   const message = compiled?.rules.find(({ name }) => name === rule.rule)?.message;
   const rest = { policy, rule: rule.rule, ...(message !== undefined && { message }) };
-  const open = rule.gates
-    .filter(({ holds, reason }) => holds !== true && reason !== "WaitNotStarted")
-    .toSorted((a, b) => Number(b.holds === false) - Number(a.holds === false));
+  const open = openGates(rule).toSorted((a, b) => Number(b.holds === false) - Number(a.holds === false));
   const task = openTask(rule);
   // While gates wait, a task that begins last waits for them.
   if (task !== undefined && (open.length === 0 || task.state !== "Waiting")) {

@@ -98,7 +98,7 @@ function objectsIn(document: ParsedDocument, depth = 0): readonly ParsedDocument
   return items === undefined ? [document] : items.flatMap((item) => objectsIn(item, depth + 1));
 }
 
-/** `undefined`: it is no list, or an empty one with a kind, which says that there is no object of the kind. */
+/** `undefined`: it is not a list, or an empty one with a kind, which says that there is no object of the kind. */
 function itemsOf(parsed: ParsedDocument): readonly ParsedDocument[] | undefined {
   const { value } = parsed;
   if (Array.isArray(value)) return value.map((item, index) => itemOf(parsed, item, `[${index}]`));

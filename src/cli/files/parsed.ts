@@ -34,7 +34,7 @@ export interface ParsedFile {
 }
 
 /**
- * The kind of a list's items, empty if they can be of any kind; `undefined`: the value is no list. An API server writes null for
+ * The kind of a list's items, empty if they can be of any kind; `undefined`: the value is not a list. An API server writes null for
  * no items.
  */
 export function itemKind(value: unknown): string | undefined {

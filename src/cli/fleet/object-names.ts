@@ -15,7 +15,7 @@ export function nameProblem(name: unknown, of: string, maxLength: number): strin
   return templateProblem(name) ?? `found ${found(name)}, ${expected}`;
 }
 
-/** `undefined`: it is no template. */
+/** `undefined`: it is not a template. */
 export function templateProblem(value: unknown): string | undefined {
   if (typeof value === "string" && /\{\{|\$\{|\$\(|<[^>]*>/.test(value))
     return `found ${found(value)}, which is a template: ${RENDER_FIRST}`;

@@ -102,7 +102,7 @@ function lastLine(plan: FleetPlan): string {
   return `${begins} is done ${after}; ${rest === 1 ? "1 other does" : `${rest} others do`} not begin.`;
 }
 
-/** Before any Cluster is asked, that is no news. */
+/** Before any Cluster is asked, that is not worth saying. */
 function assumptions({ rollout, halted, unasked, stages }: FleetPlan): string[] {
   const all = stages.reduce((sum, { clusters }) => sum + clusters, 0);
   const { name, paused } = rollout;

@@ -6,7 +6,7 @@ import type { ExpressionUse } from "../cel/expression.ts";
 import type { ObjectKind } from "../objects.ts";
 import type { CompiledGate } from "../policy.ts";
 import type { PolicyRef } from "../policy-ref.ts";
-import type { Mark } from "../settable.ts";
+import type { Mark, MarkPlace } from "../settable.ts";
 import type { FieldError } from "../validation/schema.ts";
 
 /**
@@ -28,6 +28,11 @@ export interface GateKind<Spec> {
   contradicts?(spec: Spec, earlier: readonly NamedSpec<Spec>[]): readonly Contradiction[];
   /** The annotations and labels that meet the gate, if one of them is set. Absent: none does. */
   marks?(spec: Spec, cluster: Cluster, call: HookCall): readonly Mark[];
+  /**
+   * The annotations and labels of a Cluster or its Namespace that the gate reads, besides those in its expressions: no command
+   * sets them for a tenant's policy if the platform's gates read them. The spec may be invalid.
+   */
+  readonly reads: "NoMark" | ((spec: unknown) => readonly MarkPlace[]);
   /** Which objects the gate looks at: the author of the policy must be allowed to read them. The spec may be invalid. */
   looksAt?(spec: unknown): ObjectReach | undefined;
   /** Whether the gate can fail with a valid spec, instead of being met or not. */

@@ -6,7 +6,7 @@ import type { HookCall } from "../../api/runtime-hooks.ts";
 import { fieldsOf } from "../../lib/fields.ts";
 import { type CompiledGate, unevaluable } from "../policy.ts";
 import type { PolicyRef } from "../policy-ref.ts";
-import type { Mark } from "../settable.ts";
+import type { Mark, MarkPlace } from "../settable.ts";
 import { READS_NOTHING } from "../target-version.ts";
 import { MAX_ASKS } from "../window/window.ts";
 import { anyOfGate } from "./any-of.ts";
@@ -67,6 +67,12 @@ export function marksOf(gate: unknown, cluster: Cluster, call: HookCall): readon
 /** Whether an annotation or a label can meet the gate, or one of its members. */
 export function isMetByMarks(gate: unknown): boolean {
   return membersOf(gate).some((member) => conditionsOf(member).some(({ kind }) => kind.marks !== undefined));
+}
+
+/** The annotations and labels that the condition reads, besides those in its expressions; of a field that may be no condition. */
+export function readBy(field: string, spec: unknown): readonly MarkPlace[] {
+  const reads = KINDS.find(([name]) => name === field)?.[1].reads ?? "NoMark";
+  return reads === "NoMark" ? [] : reads(spec);
 }
 
 /** Where the gate, or its members, look for objects. */

@@ -1,6 +1,7 @@
 /** Gates on an annotation or a label of the Cluster or its Namespace. */
 
 import type { Cluster, Namespace } from "../../api/meta.ts";
+import { type Fields, fieldsOf } from "../../lib/fields.ts";
 import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
 import type { MetadataGateSpec } from "../../api/hook-policy.ts";
 import { type CompiledGate, type GateResult, NAMESPACE_UNKNOWN, unevaluable } from "../policy.ts";
@@ -10,7 +11,14 @@ import { shellQuote } from "../message.ts";
 import { lookup } from "../selector.ts";
 import { affordComparison, exhausted } from "../budget.ts";
 import type { PolicyKind } from "../policy-ref.ts";
-import { approveCommand, commandToSet, type Mark, type MetadataField, whyNotSettable } from "../settable.ts";
+import {
+  approveCommand,
+  commandToSet,
+  type Mark,
+  type MarkPlace,
+  type MetadataField,
+  whyNotSettable,
+} from "../settable.ts";
 import type { World } from "../world.ts";
 import type { FieldError } from "../validation/schema.ts";
 import type { Contradiction, GateKind, NamedSpec } from "./gate-kind.ts";
@@ -30,10 +38,15 @@ function kindOf(field: MetadataField): GateKind<MetadataGateSpec> {
     check: (spec, hooks) => ({ warnings: outlives(spec, hooks) }),
     checkAdmission: uidBeforeCreation,
     contradicts: (spec, earlier) => otherValues(field, spec, earlier),
+    reads: (spec) => readsOf(field, fieldsOf(spec)),
     marks: (spec, cluster, call) => marksOf(field, spec, cluster, call),
     canFail: ({ from, valueFrom }) => from === "Namespace" || valueFrom === "TargetVersion",
     approvesVersion: ({ valueFrom }) => valueFrom === "TargetVersion",
   };
+}
+
+function readsOf(field: MetadataField, { key, from }: Fields): readonly MarkPlace[] {
+  return typeof key === "string" ? [{ on: from === "Namespace" ? from : "Cluster", field, key }] : [];
 }
 
 /**

@@ -38,6 +38,7 @@ interface CompiledObjectGate {
 
 export const objectGate: GateKind<ObjectGateSpec> = {
   compile,
+  reads: "NoMark",
   canFail: () => true,
   expressions: expressionsOf,
   looksAt,

@@ -9,6 +9,7 @@ import type { GateKind } from "./gate-kind.ts";
 
 export const versionGate: GateKind<VersionGateSpec> = {
   compile,
+  reads: "NoMark",
   canFail: () => true,
   check: ({ range }) => {
     const message = rangeProblem(range);

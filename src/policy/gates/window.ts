@@ -12,6 +12,7 @@ import type { GateKind, GateOwner } from "./gate-kind.ts";
 
 export const windowGate: GateKind<WindowGateSpec> = {
   compile,
+  reads: "NoMark",
   check: (spec) => {
     const errors = windowProblems(spec);
     return { errors, warnings: errors.length === 0 ? windowWarnings(spec) : [] };

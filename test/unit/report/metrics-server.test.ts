@@ -40,7 +40,8 @@ test("metrics are served with their content type, and state is read at the scrap
   metrics.heldClusters.follow(() =>
     held === 0 ? [] : [{ labels: { hook: "BeforeClusterDelete" }, value: held }],
   );
-  metrics.hookCalls.answered("BeforeClusterDelete", "Blocked", 0.0004);
+  metrics.hookCalls.inc({ hook: "BeforeClusterDelete", verdict: "Blocked" });
+  metrics.hookCallDuration.observe({ hook: "BeforeClusterDelete" }, 0.0004);
   const page = await exposed();
   assert.match(page, /^hookpolicy_held_clusters\{hook="BeforeClusterDelete"\} 3$/m);
   assert.match(page, /^hookpolicy_workqueue_depth 2$/m);
