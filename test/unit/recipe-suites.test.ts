@@ -52,7 +52,7 @@ test("the suite of docs/tasks.md passes", async (t) => {
     ([, indent = "", text = ""]) => text.replaceAll(new RegExp(`^${indent}`, "gm"), ""),
   );
   const [policy = "", suite = ""] = [false, true].map((is) =>
-    blocks.find((text) => text.includes(SUITE) === is),
+    blocks.find((text) => text.includes("kind: HookPolicyTest") === is),
   );
   await check(t, { "policy.yaml": policy, "suite.yaml": suite });
 });

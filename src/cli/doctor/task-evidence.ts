@@ -9,6 +9,7 @@ import { type Resource, resourceName } from "../../kube/resource.ts";
 import { SERVICE_ACCOUNTS, SUBJECT_REVIEWS } from "../../kube/resources.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import { policyName } from "../../policy/policy-ref.ts";
+import { userOf } from "../../tasks/task-objects.ts";
 import { policyKind, type RawObject } from "../fleet/kinds.ts";
 import type { Read, TaskAccount, TaskRight } from "./doctor.ts";
 import { read } from "./read.ts";
@@ -122,10 +123,6 @@ async function readRight(client: KubeClient, same: readonly Need[]): Promise<Tas
   const user = userOf(account);
   const missing = await read(missingVerbs(client, found.value, { user, verbs, namespace }));
   return { resource: resourceName(found.value), verbs, namespace, missing };
-}
-
-function userOf({ namespace, name }: Pick<TaskAccount, "namespace" | "name">): string {
-  return `system:serviceaccount:${namespace}:${name}`;
 }
 
 async function missingVerbs(

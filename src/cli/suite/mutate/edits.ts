@@ -20,7 +20,9 @@ const OTHER_FAILURE: Readonly<Record<string, string>> = { Fail: "Ignore", Ignore
 /** Both fields have a default. Without a gate, or without a part that can fail, a change of them has no effect. */
 function* modes(spec: Fields): Generator<Edit> {
   const { mode = "Enforce", failurePolicy = "Fail" } = spec;
-  const gated = listOf(spec["rules"]).some((rule) => listOf(fieldsOf(rule)["until"]).length > 0);
+  const gated = listOf(spec["rules"])
+    .map(fieldsOf)
+    .some(({ until, tasks }) => listOf(until).length + listOf(tasks).length > 0);
   if (!gated) return;
   yield { path: ["spec", "mode"], to: OTHER_MODE[String(mode)] };
   if (canFail(spec)) yield { path: ["spec", "failurePolicy"], to: OTHER_FAILURE[String(failurePolicy)] };
@@ -30,9 +32,14 @@ function* modes(spec: Fields): Generator<Edit> {
 function canFail(spec: Fields): boolean {
   if ("namespaceSelector" in spec) return true;
   return listOf(spec["rules"]).some((rule) => {
-    const { matchConditions, until } = fieldsOf(rule);
-    return matchConditions !== undefined || listOf(until).flatMap(membersOf).some(gateCanFail);
+    const { matchConditions, until, tasks } = fieldsOf(rule);
+    if (matchConditions !== undefined || listOf(tasks).some(taskCanFail)) return true;
+    return listOf(until).flatMap(membersOf).some(gateCanFail);
   });
+}
+
+function taskCanFail(task: unknown): boolean {
+  return fieldsOf(task)["when"] !== undefined || JSON.stringify(task).includes("<<");
 }
 
 function gateCanFail(gate: unknown): boolean {
@@ -41,6 +48,8 @@ function gateCanFail(gate: unknown): boolean {
 
 function* within(value: unknown, path: Path, parent?: unknown): Generator<Edit> {
   const key = path.at(-1);
+  // The fields of a template are those of another kind.
+  if (path.at(-3) === "tasks" && TEMPLATES.has(String(key))) return;
   const changed = typeof key === "string" ? BY_NAME.get(key)?.(value, path, parent) : undefined;
   for (const to of changed ?? NO_CHANGE) yield to === REMOVED ? { path } : { path, to };
   if (Array.isArray(value)) yield* inList(value, path);
@@ -50,11 +59,14 @@ function* within(value: unknown, path: Path, parent?: unknown): Generator<Edit> 
   }
 }
 
+const TEMPLATES: ReadonlySet<string> = new Set(["create", "apply", "delete"]);
+
 /** The lists from which an item can be removed, and how many remain at least; 0: the list goes with its last item. */
 const LISTS: ReadonlyMap<string, number> = new Map([
   ["rules", 1],
   ["hooks", 1],
   ["until", 0],
+  ["tasks", 0],
   ["matchConditions", 0],
   ["anyOf", 2],
   ["allow", 0],
@@ -116,6 +128,11 @@ const CHANGES: Readonly<Record<string, Change>> = {
     ...(isInObject(path) ? [REMOVED] : []),
   ]),
   nameExpression: ifText(changedExpressions),
+  when: ifText((text) => [`!(${text})`, ...changedExpressions(text), REMOVED]),
+  begins: turned({ First: "Last", Last: "First" }),
+  onFailure: turned({ Hold: "Proceed", Proceed: "Hold" }),
+  succeeded: ifText((text) => [`!(${text})`, ...changedExpressions(text)]),
+  failed: ifText((text) => [`!(${text})`, ...changedExpressions(text), REMOVED]),
   name: nameOfObject,
   namespace: nameOfObject,
   range: ifText(changedRanges),

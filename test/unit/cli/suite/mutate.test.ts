@@ -148,6 +148,36 @@ test("rules, hooks, gates, conditions, deadlines and modes are dropped and turne
     assert.ok(texts.includes(expected), `${expected} in ${texts.join("\n")}`);
 });
 
+test("tasks are dropped and turned, and their templates are left as they are", () => {
+  const template = {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "a" },
+    spec: { value: "x", from: "2026-01-01" },
+  };
+  const task = {
+    name: "t",
+    when: "true",
+    onFailure: "Proceed",
+    succeeded: "object.a == 1",
+    create: template,
+  };
+  const spec = { rules: [{ name: "r", hooks: ["BeforeClusterDelete"], tasks: [task] }] };
+  const texts = [...editsOf(spec)].map(({ path, to }) => `${pathText(path)} → ${JSON.stringify(to)}`);
+  assert.deepEqual(texts, [
+    'spec.mode → "Audit"',
+    'spec.failurePolicy → "Ignore"',
+    "spec.rules[0].tasks → undefined",
+    'spec.rules[0].tasks[0].when → "!(true)"',
+    'spec.rules[0].tasks[0].when → "false"',
+    "spec.rules[0].tasks[0].when → undefined",
+    'spec.rules[0].tasks[0].onFailure → "Hold"',
+    'spec.rules[0].tasks[0].succeeded → "!(object.a == 1)"',
+    'spec.rules[0].tasks[0].succeeded → "object.a != 1"',
+    'spec.rules[0].tasks[0].succeeded → "object.a == 2"',
+  ]);
+});
+
 test("what changes no answer is no mutant", () => {
   const kept = policy([APPROVED], { deadline: { after: "2h", onExpiry: "KeepBlocking" } });
   const { spec } = kept as { readonly spec: Record<string, unknown> };
