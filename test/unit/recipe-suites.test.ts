@@ -10,7 +10,6 @@ import { runSuite } from "../../src/cli/suite/run-suite.ts";
 import { isSuite, loadSuite } from "../../src/cli/suite/suite.ts";
 import { blocksOf, PAGES, RECIPES, suiteOf, textOf } from "../capi/recipe-pages.ts";
 
-const SUITE = "kind: HookPolicyTest";
 const pages = PAGES.filter((page) => suiteOf(page) !== undefined);
 
 test("twenty-two recipes have a suite, and each links to its own", () => {
