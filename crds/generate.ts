@@ -82,23 +82,17 @@ function readSource(): Source {
   const { kinds, definitions }: Source = parse(source, { merge: true, maxAliasCount: -1 });
   return {
     kinds: kinds.map((kind) => ({ ...kind, schema: edited(kind.schema, withExactlyOne) })),
-    definitions: mapped(definitions, (value) =>
-      Array.isArray(value) ? value : edited(value, withExactlyOne),
-    ),
+    definitions: mapped(definitions, (it) => (Array.isArray(it) ? it : edited(it, withExactlyOne))),
   };
 }
 
-/** Fields of every gate, which are no conditions. */
-const NOT_A_CONDITION = ["name", "message"];
-
 function withExactlyOne({ "x-exactly-one": what, ...schema }: Schema): Schema {
   if (what === undefined) return schema;
-  const fields = Object.keys(schema.properties ?? {}).filter((field) => !NOT_A_CONDITION.includes(field));
+  const fields = Object.keys(schema.properties ?? {}).filter((field) => !["name", "message"].includes(field));
   const one = `exactly one of ${fields.slice(0, -1).join(", ")} and ${fields.at(-1)}`;
-  const has = fields.map((field) => `has(self.${field})`);
   const names = fields.map((field) => `has(self.${field}) ? "${field}" : ""`);
   const rule = {
-    rule: `[${has.join(", ")}].exists_one(set, set)`,
+    rule: `[${fields.map((field) => `has(self.${field})`).join(", ")}].exists_one(set, set)`,
     messageExpression:
       `"gate \\"" + self.name + "\\" has " + [[${names.join(", ")}].filter(kind, kind != "")]` +
       `.map(set, set.size() == 0 ? "no condition" : set.join(" and "))[0] + ": set ${one}"`,
