@@ -97,7 +97,7 @@ coverage: build ## The same tests, and how much of the code they run: fails belo
 bench bench-check soak: export GOGC ?= 100
 
 .PHONY: bench
-bench: build ## Measure speed, scale, rollouts, admission, faults and hostile input into bench/results (PART=speed: one of them)
+bench: build ## Measure speed, scale, rollouts, admission, tasks, faults and hostile input into bench/results (PART=speed: one of them)
 	node bench/bench.ts $(PART)
 
 .PHONY: bench-check

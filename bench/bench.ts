@@ -14,6 +14,7 @@ import type { PartName, PartResult } from "./result.ts";
 import { runRollouts } from "./rollouts/rollouts.ts";
 import { runScale } from "./scale/scale.ts";
 import { runSoak } from "./soak/soak.ts";
+import { runTasks } from "./tasks/tasks.ts";
 import { runSpeed } from "./speed/speed.ts";
 
 const RUNS: Readonly<Record<PartName, (progress: Progress) => Promise<PartResult>>> = {
@@ -21,6 +22,7 @@ const RUNS: Readonly<Record<PartName, (progress: Progress) => Promise<PartResult
   scale: runScale,
   rollouts: runRollouts,
   admission: runAdmission,
+  tasks: runTasks,
   faults: runFaults,
   hostile: runHostile,
   soak: runSoak,

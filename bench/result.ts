@@ -1,6 +1,6 @@
 /** The result of a part of the bench, which bench/results/ keeps and docs/benchmarks.md shows. */
 
-export type PartName = "speed" | "scale" | "rollouts" | "admission" | "faults" | "hostile" | "soak";
+export type PartName = "speed" | "scale" | "rollouts" | "admission" | "tasks" | "faults" | "hostile" | "soak";
 
 export interface PartResult {
   readonly part: PartName;

@@ -66,6 +66,19 @@ export const PARTS: Readonly<Record<PartName, Part>> = {
     ],
     why: "The API server, its webhook and the client share two cores, and a confirmation adds consistent reads.",
   },
+  tasks: {
+    title: "Tasks",
+    question: "How soon do tasks begin, and what do many of them cost?",
+    answers: [
+      [
+        "From the call that finds nothing else that holds the Cluster to the creation of the Job, p99:",
+        "tasks-begin",
+      ],
+      ["While 1,000 tasks run, the leader takes", "tasks-cpu"],
+      ["10,000 HookTasks that have ended add", "tasks-memory"],
+    ],
+    why: "The API server, etcd and the operator share two cores.",
+  },
   faults: {
     title: "Faults",
     question: "Does any fault make the operator release a Cluster wrongly, or leave calls unanswered?",

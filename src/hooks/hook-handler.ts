@@ -213,9 +213,10 @@ async function confirm(hook: Hook, request: HookRequest, before: Decision): Prom
   const confirmation = await hook.source.confirm(request);
   if (!confirmation.ok) return unconfirmed(hook, request, confirmation.reason);
   const { decision } = confirmation;
-  if (decision.holds || !before.holds) return decided(decision);
-  // Memory is behind with what tasks have done; until it is not, it says: not yet.
-  return before.tasksDue === true ? decided(before) : unconfirmed(hook, request, "HeldAsRequested");
+  // Memory may be behind with what tasks have done, and does not know of those that can never be stored.
+  const isTasksAlone = before.tasksDue === true && before.basis?.fromRequest !== true;
+  if (decision.holds || !before.holds || isTasksAlone) return decided(decision);
+  return unconfirmed(hook, request, "HeldAsRequested");
 }
 
 /** The reason is for the log and the metric; the caller gets the same text for every reason. */

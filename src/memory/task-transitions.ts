@@ -15,20 +15,33 @@ export interface TaskTransition {
 }
 
 export function taskTransition(before: HookTask, now: HookTask): TaskTransition | undefined {
-  const { spec, metadata, status = {} } = now;
-  const { begun = 0, object = "", message = "", phase } = status;
-  const name = `${metadata.namespace}/${metadata.name}`;
-  const of = (change: TaskTransition["change"], note: string): TaskTransition =>
-    transitionOf(spec, { change, note: `${note} (HookTask ${name})`, key: `${metadata.uid} ${begun}` });
-  if (begun > (before.status?.begun ?? 0)) {
-    const account = `ServiceAccount ${metadata.namespace}/${spec.serviceAccountName}`;
-    return of("TaskStarted", `attempt ${begun} begins as ${account}: ${object}`);
-  }
-  if (phase === before.status?.phase) return undefined;
-  if (phase === "Succeeded") return of("TaskSucceeded", `${object} is done`);
-  if (phase === "Failed") return of("TaskFailed", `it has failed: ${message}`);
-  return phase === "Cancelled" ? of("TaskNotBegun", `no further attempt begins: ${message}`) : undefined;
+  const { spec, metadata, status } = now;
+  const change = changeOf(before, now);
+  if (change === undefined) return undefined;
+  const note = `${NOTES[change](now)} (HookTask ${metadata.namespace}/${metadata.name})`;
+  return transitionOf(spec, { change, note, key: `${metadata.uid} ${status?.begun ?? 0}` });
 }
+
+type Change = TaskTransition["change"];
+
+const ENDS: Readonly<Record<string, Change>> = {
+  Succeeded: "TaskSucceeded",
+  Failed: "TaskFailed",
+  Cancelled: "TaskNotBegun",
+};
+
+function changeOf({ status: before }: HookTask, { status: now }: HookTask): Change | undefined {
+  if ((now?.begun ?? 0) > (before?.begun ?? 0)) return "TaskStarted";
+  return now?.phase === before?.phase ? undefined : ENDS[now?.phase ?? ""];
+}
+
+const NOTES: Readonly<Record<Change, (task: HookTask) => string>> = {
+  TaskStarted: ({ metadata, spec, status }) =>
+    `attempt ${status?.begun ?? 1} begins as ServiceAccount ${metadata.namespace}/${spec.serviceAccountName}: ${status?.object ?? ""}`,
+  TaskSucceeded: ({ status }) => `${status?.object ?? ""} is done`,
+  TaskFailed: ({ status }) => `it has failed: ${status?.message ?? ""}`,
+  TaskNotBegun: ({ status }) => `no further attempt begins: ${status?.message ?? ""}`,
+};
 
 /** Its HookTask could not be stored. */
 export function taskNotStored(spec: HookTaskSpec, name: string, why: string): TaskTransition {

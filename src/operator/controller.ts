@@ -87,9 +87,7 @@ export function createController(options: ControllerOptions): Controller {
   const objects = new ObjectInformers({ client, shares, log, onChange: changed, onAvailability: changed });
   const owned = new OwnedObjects({ client, log, onChange: (namespace) => store.partsChanged(namespace) });
   const api = new ApiServer({ client, clusters: clusterResource, objects, memory: () => informers.clusters });
-  const lookAgain = (namespace?: string): void => {
-    for (const key of keysIn(store, namespace)) queue.add(key);
-  };
+  const lookAgain = (namespace?: string): void => keysIn(store, namespace).forEach((key) => queue.add(key));
   const listeners = { store: () => store, rollouts: () => rollouts, tasks: () => tasks, owned, lookAgain };
   const informers = createInformers({ client, shares, log }, clusterResource, listeners);
   const { clusters } = informers;
@@ -116,57 +114,46 @@ export function createController(options: ControllerOptions): Controller {
   });
   const sources = { store, api, objects, clusters, notCalled, onTransition };
   const queue = createQueue(sources, options);
+  const shared = { ...options, ...sources, namespaces, now };
   const tasks = createTasks({
-    ...options,
-    api,
-    clusters,
-    namespaces,
-    now,
+    ...shared,
     store: () => store,
     lacksSlot: (cluster, hook) => rollouts.lacksSlot(cluster, hook),
     onTasksChanged: () => rollouts.membersChanged(),
-    onTransition,
   });
   const { rollouts, queue: rolloutQueue } = createRollouts({
-    ...options,
+    ...shared,
     tasks: tasks.slots,
-    ...sources,
-    namespaces,
-    now,
     onDemands: demandsChanged,
     onStale: () => informers.rollouts.refresh(),
   });
   const named = nameInformers(informers);
-  // Calls are answered before the last one has synced, because decisions do not depend on the registrations.
-  const all: Named[] = [
-    ...named,
-    ["extensionconfigs.runtime.cluster.x-k8s.io", registrations.informer],
-    [resourceName(HOOK_TASKS), tasks.informer],
-  ];
-  followMemory(metrics, { store, rollouts, queue, named: all, objects, now });
+  const others = withoutWaiting(registrations, tasks);
+  followMemory(metrics, { ...sources, rollouts, queue, named: [...named, ...others], now });
   followCoverage(metrics, { store, clusters, notCalled });
+  const parts = { informers, tasks, objects, registrations, named, store, lookAgain, registered, log };
   return {
     ...createSources({ store, rollouts, tasks }, api, informers, log),
     memory: { store, clusters, namespaces },
+    ...controlOf({ ...parts, runs: [queue, rolloutQueue, owned, tasks] }),
+  };
+}
+
+function controlOf(parts: Parts): Pick<Controller, "waitingFor" | "misplaced" | "run"> {
+  const { named, registrations } = parts;
+  return {
     waitingFor: () => named.filter(([, informer]) => !informer.synced()).map(([name]) => name),
     misplaced: () => registrations.misplaced(),
-    run: async (signal) => {
-      const runs = [queue, rolloutQueue, owned, tasks];
-      const parts = {
-        informers,
-        tasks,
-        objects,
-        registrations,
-        named,
-        store,
-        runs,
-        lookAgain,
-        registered,
-        log,
-      };
-      await run(parts, signal);
-    },
+    run: async (signal) => await run(parts, signal),
   };
+}
+
+/** Calls are answered before these have synced: decisions do not depend on them, or say that they are not known. */
+function withoutWaiting(registrations: Registrations, tasks: Tasks): readonly Named[] {
+  return [
+    ["extensionconfigs.runtime.cluster.x-k8s.io", registrations.informer],
+    [resourceName(HOOK_TASKS), tasks.informer],
+  ];
 }
 
 const machineTime = (): Date => new Date();
@@ -321,9 +308,9 @@ function watchAvailability(parts: Parts): () => void {
   );
   const known = onChange(
     () => (tasks.isKnown() ? "known" : tasks.informer.failure()?.reason),
-    (state) => {
-      if (state !== "known" && state !== undefined)
-        log.warn("HookTasks cannot be read, so rules with tasks hold every Cluster", { reason: state });
+    (what) => {
+      if (what !== "known" && what !== undefined)
+        log.warn("HookTasks cannot be read, so rules with tasks hold every Cluster", { reason: what });
       store.allTasksChanged();
     },
   );

@@ -70,9 +70,7 @@ export function createInformers(
       share: share.clusters,
       onChange: ({ old, new: cluster }) => {
         owned.clusterChanged(old, cluster);
-        store().clusterChanged(old, cluster);
-        rollouts().clusterChanged(old, cluster);
-        tasks().clusterChanged(old ?? cluster);
+        for (const each of [store(), rollouts(), tasks()]) each.clusterChanged(old, cluster);
       },
     }),
     overrides: new Informer<HookOverride>({

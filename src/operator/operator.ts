@@ -11,6 +11,7 @@ import { ChangedAnswers } from "../report/changed-answers.ts";
 import { servedHooks } from "../api/hook-catalog.ts";
 import { createRoutes, type HandlerDeps } from "../hooks/hook-handler.ts";
 import { KubeClient } from "../kube/kube-client.ts";
+import type { KubeConfig } from "@kubernetes/client-node/dist/config.js";
 import { loadKubeConfig } from "../kube/kubeconfig.ts";
 import { ALWAYS_LEADING, LeaderElection } from "../kube/leader-election.ts";
 import { ownNamespace } from "../kube/own-namespace.ts";
@@ -67,25 +68,15 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   const served = servedHooks(options.capiVersion.minor);
   const metrics = createMetrics({ ...served, clusterNames: options.metricsClusterNames });
   const kubeConfig = loadKubeConfig(options);
-  const client = new KubeClient(kubeConfig, { version: VERSION });
-  const reviews = new KubeClient(kubeConfig, { version: VERSION });
-  const taskClient = new KubeClient(kubeConfig, { version: VERSION, connections: TASK_CONNECTIONS });
+  const { client, reviews, taskClient } = createClients(kubeConfig);
   const place = { namespace: ownNamespace(options), serviceName: options.webhookServiceName };
   const onResult = (result: EventResult): void => metrics.events.inc({ result });
   const events = new EventRecorder({ client, log, onResult, now });
   const leadership = createLeadership(options, client, log);
   const leading = (): boolean => leadership.leading();
   const settings = { served, maxOverrideMs: options.maxOverrideMs };
-  const controller = createController({
-    client,
-    taskClient,
-    ...settings,
-    place,
-    leading,
-    metrics,
-    events,
-    log,
-  });
+  const acting = { client, taskClient, leading };
+  const controller = createController({ ...acting, ...settings, place, metrics, events, log });
   const readiness = new Readiness(controller);
   const certificates: Certificates = new Certificates({
     options,
@@ -132,6 +123,12 @@ export async function runOperator(options: Options, { log, signal }: OperatorDep
   await Promise.all([parts, singular]);
   await Promise.all([diagnostics, client, reviews, taskClient].map(async (each) => await each.close()));
   await auditLog.close();
+}
+
+function createClients(kubeConfig: KubeConfig): Record<"client" | "reviews" | "taskClient", KubeClient> {
+  const create = (connections?: number): KubeClient =>
+    new KubeClient(kubeConfig, { version: VERSION, ...(connections !== undefined && { connections }) });
+  return { client: create(), reviews: create(), taskClient: create(TASK_CONNECTIONS) };
 }
 
 /** Without --leader-elect every process considers itself the only one. */

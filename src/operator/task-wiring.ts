@@ -19,7 +19,7 @@ import { Permits } from "../tasks/permits.ts";
 import { Polls } from "../tasks/polls.ts";
 import { slotTasks } from "../tasks/slot-tasks.ts";
 import { type StoredTask, storedTask } from "../tasks/stored-task.ts";
-import { StoredTaskBeginner } from "../tasks/task-beginner.ts";
+import { StoredTaskBeginner, type TaskBeginnerOptions } from "../tasks/task-beginner.ts";
 import { TaskMemory } from "../tasks/task-memory.ts";
 import { TaskObjects } from "../tasks/task-objects.ts";
 import { TaskReconciler } from "../tasks/task-reconciler.ts";
@@ -53,19 +53,18 @@ export interface TaskWiring {
 export interface Tasks {
   readonly memory: TaskMemory;
   readonly informer: Informer<StoredTask>;
-  readonly queue: WorkQueue;
   readonly beginner: StoredTaskBeginner;
   readonly slots: SlotTasks;
   /** Whether all HookTasks could be read, and still can. */
   isKnown(): boolean;
-  clusterChanged(cluster: Cluster | undefined): void;
+  clusterChanged(before: Cluster | undefined, now: Cluster | undefined): void;
   /** Something that may have kept attempts from beginning has changed. */
   recheck(): void;
   run(signal: AbortSignal): Promise<void>;
 }
 
 export function createTasks(wiring: TaskWiring): Tasks {
-  const { client, taskClient, api, namespaces, store, served, now, onTransition, metrics, log } = wiring;
+  const { client, store, served, onTransition, metrics, log } = wiring;
   const taskStore = new TaskStore(client);
   const isKnown = (): boolean => {
     const failure = informer.failure();
@@ -87,53 +86,17 @@ export function createTasks(wiring: TaskWiring): Tasks {
     onChange: ({ key, new: task }) => memory.changed(key, task),
   });
   const polls = new Polls({ onDue: (key) => queue.add(key) });
-  const permits = new Permits({
-    ...wiring,
-    memory,
-    namespaces,
-    store: { policies: store().policies, overrides: store().overrides },
-    reader: api,
-    served,
-    now,
-  });
-  const reconciler = new TaskReconciler({
-    ...wiring,
-    memory,
-    store: taskStore,
-    objects: new TaskObjects(taskClient),
-    permits,
-    polls,
-    allowance: new BeginAllowance(() => performance.now()),
-    loaded: () => store().loaded && isKnown(),
-    onStored: (before, after) => {
-      observeTask(metrics, before, after);
-      const transition = taskTransition(before, after);
-      if (transition !== undefined) onTransition(transition);
-    },
-  });
-  const queue = new WorkQueue({
-    reconcile: async (key) => await reconciler.reconcile(key),
-    log,
-    groupOf: (key) => memory.get(key)?.record.identity.cluster.namespace ?? "",
-    isUrgent: (key) => memory.get(key)?.record.phase === "Pending",
-    onError: (_, error) => metrics.reconcileErrors.inc({ reason: api.reasonOf(error) }),
-  });
-  const beginner = new StoredTaskBeginner({
-    store: taskStore,
-    served,
-    log,
-    onUnstored: ({ spec, name }, error) => onTransition(taskNotStored(spec, name, messageOf(error))),
-  });
+  const queue = createQueue(wiring, { memory, taskStore, polls, isKnown });
+  const onUnstored = oncePerReason(onTransition);
   followTasks(metrics, memory);
   return {
     memory,
     informer,
-    queue,
-    beginner,
+    beginner: new StoredTaskBeginner({ store: taskStore, served, log, onUnstored }),
     slots: slotTasks({ memory, store: taskStore, proceeds: (record) => proceeds(store(), record) }),
     isKnown,
-    clusterChanged: (cluster) => {
-      for (const { metadata } of memory.ofCluster(cluster?.metadata.uid ?? ""))
+    clusterChanged: (before, cluster) => {
+      for (const { metadata } of memory.ofCluster((before ?? cluster)?.metadata.uid ?? ""))
         queue.add(namespacedName(metadata));
     },
     recheck: () => {
@@ -146,6 +109,56 @@ export function createTasks(wiring: TaskWiring): Tasks {
     },
   };
 }
+
+interface Parts {
+  readonly memory: TaskMemory;
+  readonly taskStore: TaskStore;
+  readonly polls: Polls;
+  readonly isKnown: () => boolean;
+}
+
+/** Namespaces of Clusters take turns. */
+function createQueue(wiring: TaskWiring, { memory, taskStore, polls, isKnown }: Parts): WorkQueue {
+  const { taskClient, api, store, onTransition, metrics, log } = wiring;
+  const { policies, overrides } = store();
+  const reconciler = new TaskReconciler({
+    ...wiring,
+    memory,
+    store: taskStore,
+    objects: new TaskObjects(taskClient),
+    permits: new Permits({ ...wiring, memory, store: { policies, overrides }, reader: api }),
+    polls,
+    allowance: new BeginAllowance(() => performance.now()),
+    loaded: () => store().loaded && isKnown(),
+    onStored: (before, after) => {
+      observeTask(metrics, before, after);
+      const transition = taskTransition(before, after);
+      if (transition !== undefined) onTransition(transition);
+    },
+  });
+  return new WorkQueue({
+    reconcile: async (key) => await reconciler.reconcile(key),
+    log,
+    groupOf: (key) => memory.get(key)?.record.identity.cluster.namespace ?? "",
+    isUrgent: (key) => memory.get(key)?.record.phase === "Pending",
+    onError: (_, error) => metrics.reconcileErrors.inc({ reason: api.reasonOf(error) }),
+  });
+}
+
+/** Each call about the Cluster tries again. */
+function oncePerReason(onTransition: TaskWiring["onTransition"]): TaskBeginnerOptions["onUnstored"] {
+  const told = new Set<string>();
+  return ({ spec, name }, error) => {
+    const why = messageOf(error);
+    const key = `${name} ${why}`;
+    if (told.has(key)) return;
+    if (told.size >= MAX_TOLD) told.clear();
+    told.add(key);
+    onTransition(taskNotStored(spec, name, why));
+  };
+}
+
+const MAX_TOLD = 1000;
 
 function proceeds({ policies }: DecisionStore, { identity }: TaskRecord): boolean {
   const { policy, policyUID, rule, task, action } = identity;

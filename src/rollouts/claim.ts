@@ -110,9 +110,9 @@ function renewed(
 ): RolloutClaim | Refusal {
   if (own.tasks === true && forTasks) return own;
   if (!isRenewable(own, rollout, now)) return { begins: false, reason: "ClaimExpires" };
-  const { tasks, ...claim } = own;
+  const { tasks, ...known } = own;
   const renewedAt = timestamp(now);
-  const begun = { ...claim, attempts: own.attempts + 1, renewedAt };
+  const begun = { ...known, attempts: own.attempts + 1, renewedAt };
   if (forTasks) return { ...begun, tasks: true };
   return tasks === true ? { ...begun, claimedAt: renewedAt } : begun;
 }

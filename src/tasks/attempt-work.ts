@@ -5,6 +5,7 @@ import type { HookTask, HookTaskStatus, TaskAttempt, TaskTarget } from "../api/h
 import type { Cluster } from "../api/meta.ts";
 import { isAlreadyExists, isConflict, isNamespaceTerminating, KubeError } from "../kube/kube-error.ts";
 import type { KubeObject } from "../kube/resource.ts";
+import { fieldsOf } from "../lib/fields.ts";
 import { messageOf } from "../lib/thrown.ts";
 import { judgeObject } from "../policy/tasks/outcome.ts";
 import { durationText, durationOrNever } from "../policy/duration.ts";
@@ -36,11 +37,11 @@ export function accountOf({ metadata, spec }: HookTask): ServiceAccountRef {
 
 /** The name of the next attempt, which no other object has. */
 export function nextAttempt({ metadata, spec }: HookTask): Pick<TaskAttempt, "name" | "namespace"> {
-  const { create, apply, delete: deletion } = spec.action;
-  const template = metadataOf(create ?? apply);
+  const { create: created, apply, delete: deletion } = spec.action;
+  const template = metadataOf(created ?? apply);
   const namespace = deletion === undefined ? template.namespace : deletion.namespace;
   const wanted = template.name ?? deletion?.name ?? spec.task;
-  const name = create === undefined ? wanted : `${prefixOf(wanted)}-${randomLetters()}`;
+  const name = created === undefined ? wanted : `${prefixOf(wanted)}-${randomLetters()}`;
   return { name, ...placeOf(namespace ?? metadata.namespace) };
 }
 
@@ -72,7 +73,7 @@ export async function carryOut(objects: Objects, work: AttemptWork): Promise<Hoo
     const stored =
       action.create === undefined
         ? await objects.apply(account, object, fieldManagerOf(work.task))
-        : await create(objects, work, object);
+        : await createOnce(objects, work, object);
     return judged({ ...work, task: withStatus(work.task, foundAs(work, stored)) }, stored);
   } catch (error) {
     return await notCarriedOut(objects, work, error);
@@ -88,7 +89,7 @@ function foundAs({ task }: AttemptWork, { metadata }: KubeObject): HookTaskStatu
 }
 
 /** The name is the attempt's own, so an object that has it already was created by a request whose answer was lost. */
-async function create(
+async function createOnce(
   objects: Objects,
   { task, attempt }: AttemptWork,
   object: TaskObject,
@@ -130,7 +131,7 @@ function refOf({ spec }: HookTask, { name, namespace }: TaskAttempt): ObjectRef 
 function objectOf({ task, attempt, cluster }: AttemptWork): TaskObject {
   const { create: created, apply } = task.spec.action;
   const template: Record<string, unknown> = { ...(created ?? apply) };
-  const { labels, annotations, ...metadata } = metadataOf(template) as Record<string, object | undefined>;
+  const { labels, annotations, ...metadata } = fieldsOf(template["metadata"]);
   return {
     ...template,
     ...kindOf(task.spec),
@@ -138,8 +139,12 @@ function objectOf({ task, attempt, cluster }: AttemptWork): TaskObject {
       ...metadata,
       name: attempt.name,
       ...placeOf(attempt.namespace),
-      labels: { ...labels, "app.kubernetes.io/managed-by": "hookpolicy", [TASK_LABEL]: task.metadata.name },
-      annotations: { ...annotations, "hookpolicy.dev/cluster-uid": task.spec.clusterRef.uid },
+      labels: {
+        ...fieldsOf(labels),
+        "app.kubernetes.io/managed-by": "hookpolicy",
+        [TASK_LABEL]: task.metadata.name,
+      },
+      annotations: { ...fieldsOf(annotations), "hookpolicy.dev/cluster-uid": task.spec.clusterRef.uid },
       ...ownersOf(task, cluster),
     },
   };

@@ -71,43 +71,65 @@ export function timesOutAt({ spec }: Pick<HookTask, "spec">, { askedAt, startedA
   return new Date(Date.parse(askedAt ?? startedAt) + durationOrNever(spec.timeout));
 }
 
-function beforeAttempt({ task, permit, now }: TaskSituation): NextStep {
-  const { status = {}, spec } = task;
-  if (status.over !== undefined)
-    return { do: "Cancel", why: "the operation has ended, or is no longer wanted" };
-  const last = lastAttempt(status);
-  const begun = status.begun ?? 0;
-  if (begun >= allowedAttempts(task)) return { do: "Cancel", why: "no further attempt is allowed" };
-  // An attempt that a person asked for begins at once.
-  const delayMs = begun === 0 || begun > spec.retries ? 0 : (RETRY_DELAYS_MS[begun - 1] ?? 0);
-  const waitMs = delayMs - sinceMs(last?.endedAt, now);
-  if (permit.may === "Never") return { do: "Cancel", why: permit.why };
-  if (last !== undefined && waitMs > 0) return { do: "Rest", forMs: waitMs };
-  if (permit.may === "Wait") return { do: "Rest", forMs: RECHECK_MS };
+function beforeAttempt(situation: TaskSituation): NextStep {
+  const { task, permit } = situation;
+  const why = whyCancel(situation);
+  if (why !== undefined) return { do: "Cancel", why };
+  const waitMs = untilAttemptMs(situation);
+  if (waitMs > 0) return { do: "Rest", forMs: waitMs };
+  if (permit.may !== "Begin") return { do: "Rest", forMs: RECHECK_MS };
+  const last = lastAttempt(task.status);
   const mayExist = last !== undefined && (last.outcome === "TimedOut" || !isCarriedOut(last));
-  return { do: "Begin", ...(mayExist && spec.action.create !== undefined && { after: last }) };
+  return { do: "Begin", ...(mayExist && task.spec.action.create !== undefined && { after: last }) };
+}
+
+function whyCancel({ task, permit }: TaskSituation): string | undefined {
+  const { over, begun = 0 } = task.status ?? {};
+  if (over !== undefined) return "the operation has ended, or is no longer wanted";
+  if (begun >= allowedAttempts(task)) return "no further attempt is allowed";
+  return permit.may === "Never" ? permit.why : undefined;
+}
+
+/** An attempt that a person asked for begins at once. */
+function untilAttemptMs({ task: { status, spec }, now }: TaskSituation): number {
+  const { begun = 0 } = status ?? {};
+  const delayMs = begun === 0 || begun > spec.retries ? 0 : (RETRY_DELAYS_MS[begun - 1] ?? 0);
+  return delayMs - sinceMs(lastAttempt(status)?.endedAt, now);
 }
 
 function afterEnd(situation: TaskSituation): NextStep {
-  const { task, isSurplus, keepMs, now } = situation;
-  const { status = {}, metadata, spec } = task;
-  const { phase, over, endedAt } = status;
-  const retry = metadata.annotations?.[RETRY_ANNOTATION];
-  if (phase === "Failed" && over === undefined && retry !== undefined && retry !== status.retriedFor)
-    return { do: "Retry", value: retry };
-  const created = spec.action.create !== undefined;
-  const tidyInMs = phase === "Succeeded" && created ? keepMs - sinceMs(endedAt, now) : Infinity;
-  const keptMs = phase === "Failed" ? KEEP_FAILED_MS : KEEP_MS;
-  const forgetInMs =
-    over === undefined
-      ? Infinity
-      : isSurplus
-        ? 0
-        : Math.max(keptMs - Math.min(sinceMs(endedAt, now), sinceMs(over, now)), finite(tidyInMs));
+  const retry = retryOf(situation.task);
+  if (retry !== undefined) return { do: "Retry", value: retry };
+  const tidyInMs = untilTidyMs(situation);
+  const forgetInMs = untilForgottenMs(situation, tidyInMs);
   if (forgetInMs <= 0) return { do: "Tidy", forget: true };
   if (tidyInMs <= 0) return { do: "Tidy", forget: false };
   const forMs = Math.min(tidyInMs, forgetInMs);
   return { do: "Rest", ...(forMs !== Infinity && { forMs }) };
+}
+
+/** What a person has asked for, and is not done. */
+function retryOf({ status = {}, metadata }: HookTask): string | undefined {
+  const retry = metadata.annotations?.[RETRY_ANNOTATION];
+  const mayRetry = status.phase === "Failed" && status.over === undefined;
+  return mayRetry && retry !== status.retriedFor ? retry : undefined;
+}
+
+function untilTidyMs({ task: { status = {}, spec }, keepMs, now }: TaskSituation): number {
+  const isKept = status.phase === "Succeeded" && spec.action.create !== undefined;
+  return isKept ? keepMs - sinceMs(status.endedAt, now) : Infinity;
+}
+
+function untilForgottenMs(
+  { task: { status = {} }, isSurplus, now }: TaskSituation,
+  tidyInMs: number,
+): number {
+  const { phase, over, endedAt } = status;
+  if (over === undefined) return Infinity;
+  if (isSurplus) return 0;
+  const keptMs = phase === "Failed" ? KEEP_FAILED_MS : KEEP_MS;
+  const sinceEndMs = Math.min(sinceMs(endedAt, now), sinceMs(over, now));
+  return Math.max(keptMs - sinceEndMs, finite(tidyInMs));
 }
 
 function finite(ms: number): number {

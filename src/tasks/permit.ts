@@ -79,15 +79,13 @@ export interface PermitInput {
 const WAIT: Permit = { may: "Wait" };
 
 export function permitOf(input: PermitInput): Permit {
-  const { spec, cluster, policy, served, mustWait, lacksSlot } = input;
+  const { spec, cluster, namespace, policy, served, mustWait, lacksSlot } = input;
   const task = taskIn(policy, spec);
   const never = whyNever(input, task);
   if (never !== undefined) return { may: "Never", why: never };
   if (cluster === undefined || task === undefined || policy === undefined) return WAIT;
   const waits = mustWait || (task.begins === "Last" && lacksSlot) || !isShown(spec, cluster, served);
-  return waits || matches(policy, input as { cluster: Cluster; namespace: Namespace | undefined }) !== "yes"
-    ? WAIT
-    : { may: "Begin" };
+  return waits || matches(policy, { cluster, namespace }) !== "yes" ? WAIT : { may: "Begin" };
 }
 
 function whyNever(

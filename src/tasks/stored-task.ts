@@ -1,6 +1,12 @@
 /** A HookTask as memory keeps it: who it is and how far it is, without what it does. */
 
-import type { HookTask, HookTaskSpec, HookTaskStatus, TaskAttempt } from "../api/hook-policy.ts";
+import type {
+  HookTask,
+  HookTaskSpec,
+  HookTaskStatus,
+  TaskAttempt,
+  TaskTemplate,
+} from "../api/hook-policy.ts";
 import type { ObjectMeta } from "../api/meta.ts";
 import { viewIdentity, viewMetadata } from "../policy/cluster.ts";
 import { readTimestamp } from "../policy/instant.ts";
@@ -77,10 +83,6 @@ export function storedTask(raw: KubeObject): StoredTask {
 function outlineOf(spec: HookTaskSpec): HookTaskSpec {
   const { action, succeeded: _succeeded, failed: _failed, ...rest } = spec;
   const { create, apply, delete: deletion } = action;
-  const kindOnly = (of: { apiVersion: string; kind: string }): { apiVersion: string; kind: string } => ({
-    apiVersion: of.apiVersion,
-    kind: of.kind,
-  });
   return {
     ...rest,
     action: {
@@ -90,6 +92,12 @@ function outlineOf(spec: HookTaskSpec): HookTaskSpec {
     },
   };
 }
+
+function kindOnly({ apiVersion, kind }: Kind): TaskTemplate {
+  return { apiVersion, kind };
+}
+
+type Kind = Pick<TaskTemplate, "apiVersion" | "kind">;
 
 function outlineOfStatus({ attempts, message: _, ...status }: HookTaskStatus): HookTaskStatus {
   const last = attempts?.at(-1);

@@ -91,7 +91,6 @@ export class TaskObjects {
   /** In the background: what the object owns is deleted after it. An object that is gone, or was replaced, is no error. */
   async delete(account: ServiceAccountRef, ref: ObjectRef, uid: string): Promise<void> {
     const options = { asUser: userOf(account), uid, propagationPolicy: "Background" } as const;
-    const isGone = (error: unknown): boolean => isNotFound(error) || isConflict(error);
     await this.#with(ref, async (resource) => {
       await unless(isGone, this.#client.delete(resource, keyOf(ref), options));
     });
@@ -148,4 +147,9 @@ function placed(
     code: 400,
     reason: "BadRequest",
   });
+}
+
+/** It is gone, or another one has its name. */
+function isGone(error: unknown): boolean {
+  return isNotFound(error) || isConflict(error);
 }

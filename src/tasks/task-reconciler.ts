@@ -84,12 +84,11 @@ export class TaskReconciler {
 
   #next({ record: { identity } }: StoredTask, task: HookTask): NextStep {
     const { permits, now } = this.#options;
-    const { status = {} } = task;
-    const hasFinished = status.phase !== undefined && !["Pending", "Running"].includes(status.phase);
+    const isDone = hasFinished(task);
     return nextStep({
       task,
-      permit: hasFinished ? NO_PERMIT : this.#permit(task),
-      isOver: permits.isOver(task.spec, hasFinished),
+      permit: isDone ? NO_PERMIT : this.#permit(task),
+      isOver: permits.isOver(task.spec, isDone),
       keepMs: this.#tidied.has(task.metadata.uid) ? Infinity : permits.keepMs(task.spec),
       isSurplus: permits.isSurplus(identity, task.metadata.name),
       now: now(),

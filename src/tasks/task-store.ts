@@ -60,7 +60,11 @@ export class TaskStore {
   }
 
   async delete({ metadata: { name, namespace = "", uid } }: HookTask): Promise<void> {
-    const isGone = (error: unknown): boolean => isNotFound(error) || isConflict(error);
     await unless(isGone, this.#client.delete(HOOK_TASKS, { namespace, name }, { uid }));
   }
+}
+
+/** It is gone, or another one has its name. */
+function isGone(error: unknown): boolean {
+  return isNotFound(error) || isConflict(error);
 }

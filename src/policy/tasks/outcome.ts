@@ -1,5 +1,6 @@
 /** Whether the object of a task shows that the task is done, or has failed. Pure. */
 
+import { fieldsOf, listOf } from "../../lib/fields.ts";
 import type { HookTaskSpec } from "../../api/hook-policy.ts";
 import type { Cluster } from "../../api/meta.ts";
 import type { HookCall } from "../../api/runtime-hooks.ts";
@@ -69,10 +70,9 @@ export function judgeObject({ spec, kind, object, cluster, now }: JudgedObject):
 
 /** What a Job's condition, or a Pod's status, says of its failure. */
 function reasonIn(object: unknown): string {
-  const { status } = object as { status?: { conditions?: unknown; reason?: unknown; message?: unknown } };
-  const conditions = Array.isArray(status?.conditions) ? status.conditions : [];
-  const failed = conditions.find((each: { type?: unknown }) => each?.type === "Failed") ?? status;
-  const { reason, message } = (failed ?? {}) as { reason?: unknown; message?: unknown };
+  const status = fieldsOf(fieldsOf(object)["status"]);
+  const failed = listOf(status["conditions"]).find((each) => fieldsOf(each)["type"] === "Failed");
+  const { reason, message } = fieldsOf(failed ?? status);
   const texts = [reason, message].filter((text) => typeof text === "string" && text !== "");
   return texts.length === 0 ? "it has failed" : texts.join(": ");
 }
