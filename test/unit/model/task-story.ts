@@ -163,7 +163,7 @@ class Story {
     const { world } = this;
     const replica: { facts: Facts } = { facts: world.facts };
     const memory = new TaskMemory({ isKnown: () => true, onChange: () => undefined });
-    for (const task of world.tasks.values()) memory.learn(storedTask(task as never));
+    for (const task of world.tasks.values()) memory.learn(storedTask(task));
     const ask = async <T>(run: () => T): Promise<T> => await this.#request(life, run);
     const permits = new Permits(this.#permitsOptions(replica, memory, ask));
     this.#weakness.permits?.(permits);
@@ -287,7 +287,9 @@ class Story {
     if (luck === 0) return by.isOver ? undefined : reject(lost);
     try {
       const value = run();
-      if (!by.isOver) luck === 1 ? reject(lost) : resolve(value);
+      if (by.isOver) return;
+      if (luck === 1) reject(lost);
+      else resolve(value);
     } catch (error) {
       if (!by.isOver) reject(error);
     }
@@ -360,7 +362,7 @@ class Story {
     const replica = this.#replica();
     const task = this.#below(3) === 0 ? undefined : this.world.tasks.get(this.#recentTask() ?? "");
     if (task === undefined) replica.facts = this.world.facts;
-    else replica.memory.learn(storedTask(task as never));
+    else replica.memory.learn(storedTask(task));
   }
 
   #endJob(): void {
@@ -396,7 +398,7 @@ class Story {
     Object.assign(this.#replicas[index], this.#start(index));
     this.#leader = 1 - index;
     const next = this.#replicas[index === 0 ? 1 : 0];
-    for (const task of this.world.tasks.values()) next.memory.learn(storedTask(task as never));
+    for (const task of this.world.tasks.values()) next.memory.learn(storedTask(task));
   }
 
   #user(): void {

@@ -138,13 +138,13 @@ export function clusterOf({ uid, wanted, running, begun, approved, paused }: Fac
     ...(approved && { [APPROVED]: "" }),
     ...(begun && { [PENDING_HOOKS_ANNOTATION]: "AfterClusterUpgrade" }),
   };
-  const waits = wanted !== running && !begun;
+  const isHeld = wanted !== running && !begun;
   return builtCluster(
     { uid, annotations },
     {
       paused,
       topology: { className: "lab", version: wanted },
-      progress: waits ? { heldAt: HOOK, plan: [] } : { reconciled: !begun },
+      progress: isHeld ? { heldAt: HOOK, plan: [] } : { reconciled: !begun },
     },
   );
 }
@@ -208,7 +208,7 @@ export function jobObject({ name, uid, labels, ends, deleting }: Job): KubeObjec
       ...(deleting && { deletionTimestamp: "2026-11-21T12:00:00Z" }),
     },
     ...(ends !== "running" && { status: { conditions: [{ type, status: "True" }] } }),
-  } as KubeObject;
+  };
 }
 
 export function attemptsOf({ status }: HookTask): readonly TaskAttempt[] {

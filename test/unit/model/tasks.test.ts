@@ -1,10 +1,15 @@
 /** The laws of tasks (task-laws.ts), in seeded stories of two replicas; and that what is taken away from the operator breaks them. */
 
 import assert from "node:assert/strict";
-import test, { before, describe, mock } from "node:test";
+import test, { before, describe, mock, type TestContext } from "node:test";
+import * as fc from "fast-check";
+import type { Fields } from "../../../src/lib/fields.ts";
 import { decide } from "../../../src/policy/decide.ts";
+import { compileTemplate } from "../../../src/policy/tasks/template.ts";
 import type { Permits } from "../../../src/tasks/permits.ts";
-import { FULL, SEED } from "../../generated.ts";
+import { Polls } from "../../../src/tasks/polls.ts";
+import { FULL, runs, SEED } from "../../generated.ts";
+import { cluster, DELETE, NOW, range } from "../builders.ts";
 import { playTasks, type Told, type Weakness } from "./task-story.ts";
 
 const STORIES = FULL ? 1000 : 60;
@@ -117,4 +122,52 @@ describe("the search finds", () => {
       const { broken } = await search(SEARCHED, weakness, first);
       assert.match(broken[0] ?? "nothing", law);
     });
+});
+
+/** T5: how many looks a namespace with one task waits for, beside one with a thousand. */
+function looksBefore(t: TestContext, groupOf: (namespace: string) => string): number {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const due: string[] = [];
+  const polls = new Polls({ onDue: (key) => due.push(key), perSecond: 10 });
+  for (const index of range(1000)) polls.schedule(`many/${index}`, groupOf("many"), 1000);
+  polls.schedule("few/0", groupOf("few"), 1001);
+  for (let tick = 0; tick < 2000 && !due.includes("few/0"); tick += 1) t.mock.timers.tick(100);
+  polls.stop();
+  return due.indexOf("few/0");
+}
+
+test("a tenant with a thousand tasks delays no other's by more than a look or two", (t) => {
+  assert.ok(looksBefore(t, (namespace) => namespace) <= 12);
+});
+
+test("the search finds a tenant that delays others, if all had one turn", (t) => {
+  assert.ok(looksBefore(t, () => "all") >= 1000);
+});
+
+/** T6: whether a label of a Cluster can become anything but the value of its field. */
+function staysValue(render: (template: Fields, label: string) => unknown): void {
+  const template = { a: "<< cluster.metadata.labels['x'] >>", b: [{ c: "d" }] };
+  fc.assert(
+    fc.property(fc.oneof(fc.string({ unit: "binary" }), fc.constantFrom('","b":"', "}, ]")), (label) => {
+      assert.deepEqual(render(template, label), { a: label, b: [{ c: "d" }] });
+    }),
+    runs(500),
+  );
+}
+
+test("a label of a Cluster stays one value", () => {
+  staysValue((template, label) => {
+    const rendered = compileTemplate(template).render({
+      cluster: cluster({ labels: { x: label } }),
+      call: DELETE,
+      now: NOW,
+    });
+    return rendered.ok ? rendered.value : rendered.problem;
+  });
+});
+
+test("the search finds a label that becomes more, if it were put into the text of the object", () => {
+  const inText = (template: Fields, label: string): unknown =>
+    JSON.parse(JSON.stringify(template).replace(/<<.*?>>/, () => label));
+  assert.throws(() => staysValue(inText));
 });
