@@ -123,7 +123,7 @@ export class TaskObjects {
   }
 }
 
-export function userOf({ namespace, name }: ServiceAccountRef): string {
+function userOf({ namespace, name }: ServiceAccountRef): string {
   return `system:serviceaccount:${namespace}:${name}`;
 }
 

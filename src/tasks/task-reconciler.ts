@@ -275,7 +275,7 @@ function restFor({ forMs }: { readonly forMs?: number }): Result {
 }
 
 /** At most one HookTask of a policy, rule, task and Cluster runs at a time. */
-export function deedOf({ spec: { policyRef, rule, task, clusterRef } }: Pick<HookTask, "spec">): string {
+function deedOf({ spec: { policyRef, rule, task, clusterRef } }: Pick<HookTask, "spec">): string {
   return [policyRef.uid, rule, task, clusterRef.uid].join("/");
 }
 

@@ -28,7 +28,9 @@ async function answer({
 }: Case): Promise<{ status: string; message?: string }> {
   const lastTransitionTime = new Date(NOW.getTime() - minutes * 60_000).toISOString();
   const condition = { type: "ControlPlaneInitialized", status: "True", reason: "", lastTransitionTime };
-  const world = taskWorld({ cluster: cluster({}, { status: { conditions: [condition] } }) });
+  const world = taskWorld({
+    cluster: cluster({}, { status: { conditions: [condition], initialization: {} } }),
+  });
   const log: Logger = { debug: () => 0, info: () => 0, warn: () => 0, error: () => 0, child: () => log };
   let now = new Date(NOW.getTime() - runsFor * 60_000);
   const { handle } = createHandler(HOOK, false, {
