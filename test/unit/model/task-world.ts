@@ -155,7 +155,7 @@ export function waits({ wanted, running, begun, paused }: Facts): boolean {
 }
 
 /** A gate, and a task that begins last. */
-export function policyOf({ mode, template, generation }: Facts): PolicyObject {
+function policyOf({ mode, template, generation }: Facts): PolicyObject {
   const until = [{ name: "approved", annotation: { key: APPROVED } }];
   const { create } = task();
   const backup = task({
