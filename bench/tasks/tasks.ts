@@ -190,12 +190,14 @@ async function measureRest({ cp, operator, size, progress }: Lab): Promise<Row[]
 
 /** From the success in the HookTask to the answer that releases the Cluster, if it is called at once. */
 async function measureReleases({ cp, size, clusters, jobs, server }: Lab): Promise<Row> {
-  const ms: number[] = [];
-  for (const cluster of clusters.slice(0, size.releases)) {
-    const { uid = "" } = cluster.metadata;
-    const { job } = jobs.seen.get(uid) ?? {};
+  const ended = clusters.slice(0, size.releases).map((cluster) => {
+    const { job } = jobs.seen.get(cluster.metadata.uid ?? "") ?? {};
     if (job === undefined) throw new Error("there is no Job");
-    await endJob(cp, job, "Complete");
+    return { cluster, job };
+  });
+  await inParallel(ended, AT_A_TIME, async ({ job }) => await endJob(cp, job, "Complete"));
+  const ms: number[] = [];
+  for (const { cluster, job } of ended) {
     const name = job.metadata.labels?.["hookpolicy.dev/task"] ?? "";
     const ref = { ...HOOK_TASKS, namespace: job.metadata.namespace ?? "", name };
     const succeeded = async (): Promise<boolean> => (await cp.get(ref))["status"]?.phase === "Succeeded";

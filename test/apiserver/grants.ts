@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { KubeObject, Ref } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
+import type { Operator } from "../controlplane/operator.ts";
 import { LogReader } from "../controlplane/log-reader.ts";
 
 /** One verb of one resource, of one name where the rule has names. */
@@ -251,4 +252,18 @@ function rolesOf(grants: readonly Grant[]): Ref[] {
   return grants
     .map(({ role }) => role)
     .filter((role, place, all) => all.findIndex((other) => isSameRole(role, other)) === place);
+}
+
+/** What a person sees who has forgotten the verb. */
+export interface Case {
+  /** "start": the operator is started without it. Otherwise it is taken away while the operator runs. */
+  readonly when: "start" | "run";
+  /** Those with the same word are taken away at once: each shows by itself what one start does without it. */
+  readonly together?: string;
+  readonly does?: () => Promise<unknown>;
+  /** Of those that are started: when the operator is ready. */
+  readonly afterwards?: () => Promise<unknown>;
+  readonly flags?: () => Promise<Record<string, string>> | Record<string, string>;
+  readonly sees: string;
+  readonly shows: (operator: Operator) => Promise<boolean>;
 }

@@ -14,7 +14,7 @@ import type { KubeObject, Ref } from "../controlplane/client.ts";
 import { installClusterDefinition } from "../controlplane/cluster-api.ts";
 import { startControlPlane } from "../controlplane/control-plane.ts";
 import { createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
-import { installHookPolicy, NAMESPACE, type Operator, scrapeSecurely } from "../controlplane/operator.ts";
+import { installHookPolicy, NAMESPACE, scrapeSecurely } from "../controlplane/operator.ts";
 import { startProxy } from "../controlplane/proxy.ts";
 import {
   applyPolicy,
@@ -27,10 +27,10 @@ import {
   storeRollout,
 } from "../controlplane/policies.ts";
 import { askAdmission } from "./admission-call.ts";
-import { AuditLog, type Grant, grantsTo, isAbout, rowsOf, setGranted, titleOf } from "./grants.ts";
+import { type Case, AuditLog, type Grant, grantsTo, isAbout, rowsOf, setGranted, titleOf } from "./grants.ts";
 import { extensionConfigCrd, kustomize, ROOT } from "../install/tools.ts";
 import { beginUpgrade, Lab } from "./operator-lab.ts";
-import { clusterWithTask, HOOK, orphanedTask } from "./task-grants.ts";
+import { taskCases } from "./task-grants.ts";
 
 const ACCOUNT = "hookpolicy";
 const TEAM = "team-a";
@@ -38,20 +38,6 @@ const FINALIZER = "hookpolicy.dev/hold-clusters";
 const SERVING = "hookpolicy-webhook-service-cert";
 const LEASES = { apiVersion: "coordination.k8s.io/v1", kind: "Lease" };
 const LEASE: Ref = { ...LEASES, namespace: NAMESPACE, name: "hookpolicy" };
-
-/** What a person sees who has forgotten the verb. */
-interface Case {
-  /** "start": the operator is started without it. Otherwise it is taken away while the operator runs. */
-  readonly when: "start" | "run";
-  /** Those with the same word are taken away at once: each shows by itself what one start does without it. */
-  readonly together?: string;
-  readonly does?: () => Promise<unknown>;
-  /** Of those that are started: when the operator is ready. */
-  readonly afterwards?: () => Promise<unknown>;
-  readonly flags?: () => Promise<Record<string, string>> | Record<string, string>;
-  readonly sees: string;
-  readonly shows: (operator: Operator) => Promise<boolean>;
-}
 
 const rendered = await kustomize(join(ROOT, "manifests"));
 const grants = grantsTo(ACCOUNT, rendered);
@@ -237,13 +223,6 @@ const unwritten = (does: () => Promise<unknown>): Case => ({
   shows: reconcileFails,
 });
 
-const carriedOut: Case = {
-  when: "run",
-  does: async () => await orphanedTask(lab.cp, TEAM, nextName(), false),
-  sees: "hookpolicy_reconcile_errors_total, and tasks that do not begin",
-  shows: reconcileFails,
-};
-
 const confirms: Case = {
   when: "run",
   does: async () => await lab.ask("BeforeClusterUpgrade", TEAM, "free"),
@@ -313,30 +292,7 @@ const NEEDED: Readonly<Record<string, Case>> = {
       return metadata.finalizers?.includes(FINALIZER) !== true && (await reconcileFails(operator));
     },
   },
-  "get hooktasks.hookpolicy.dev": carriedOut,
-  "list hooktasks.hookpolicy.dev": {
-    when: "start",
-    together: "list",
-    sees: "a log line “HookTasks cannot be read”, and every Cluster that a rule with tasks matches is held",
-    shows: logs(/HookTasks cannot be read/),
-  },
-  "watch hooktasks.hookpolicy.dev": follows("hooktasks"),
-  "create hooktasks.hookpolicy.dev": {
-    when: "run",
-    does: async () => {
-      const name = nextName();
-      await clusterWithTask(lab.cp, TEAM, name);
-      await lab.ask(HOOK, TEAM, name);
-    },
-    sees: "an Event TaskNotBegun about the Cluster, which is held",
-    shows: logs(/its HookTask cannot be stored: .*forbidden/),
-  },
-  "delete hooktasks.hookpolicy.dev": {
-    ...carriedOut,
-    does: async () => await orphanedTask(lab.cp, TEAM, nextName(), true),
-    sees: "hookpolicy_reconcile_errors_total, and HookTasks that stay for good",
-  },
-  "update hooktasks.hookpolicy.dev/status": carriedOut,
+  ...taskCases({ lab: () => lab, namespace: TEAM, nextName, logs, follows, reconcileFails }),
   ...Object.fromEntries(TO_CONFIRM.map((permission) => [permission, confirms])),
   "list clusters.cluster.x-k8s.io": loads("clusters.cluster.x-k8s.io"),
   "watch clusters.cluster.x-k8s.io": follows("clusters"),

@@ -5,13 +5,15 @@ import { CLUSTER_UID_LABEL } from "../../src/tasks/stored-task.ts";
 import { identityOf, taskName } from "../../src/policy/tasks/task-identity.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { clusterRef, createCluster, FIRST_VERSION } from "../controlplane/lab.ts";
-import { applyPolicy, policyRef } from "../controlplane/policies.ts";
+import { applyPolicy, approve, policyRef } from "../controlplane/policies.ts";
 import { ACCOUNT, createAccount, HOOK_TASKS, jobTask } from "../controlplane/tasks.ts";
+import type { Case } from "./grants.ts";
+import type { Lab } from "./operator-lab.ts";
 
-export const HOOK = "BeforeClusterDelete";
+const HOOK = "BeforeClusterDelete";
 
 /** About a Cluster that there is not: the operator writes that it is over; or, if it was long ago, deletes it. */
-export async function orphanedTask(
+async function orphanedTask(
   cp: ControlPlane,
   namespace: string,
   name: string,
@@ -38,12 +40,62 @@ export async function orphanedTask(
 }
 
 /** A Cluster whose deletion waits for a task alone. */
-export async function clusterWithTask(cp: ControlPlane, namespace: string, name: string): Promise<void> {
+async function clusterWithTask(cp: ControlPlane, namespace: string, name: string): Promise<void> {
   await createAccount(cp, namespace);
   const rules = [{ name: "rule", hooks: [HOOK], tasks: [jobTask("clean")], retryAfterSeconds: 5 }];
   const clusterSelector = { matchLabels: { with: name } };
   await applyPolicy(cp, policyRef(namespace, name), { clusterSelector, serviceAccountName: ACCOUNT, rules });
   await createCluster(cp, { namespace, name, version: FIRST_VERSION, labels: { with: name } });
+  // Others of the namespace hold what is not approved.
+  await approve(cp, namespace, name);
   await cp.patch(clusterRef(namespace, name), { metadata: { finalizers: ["cluster.cluster.x-k8s.io"] } });
   await cp.delete(clusterRef(namespace, name));
+}
+
+interface Shared {
+  readonly lab: () => Lab;
+  readonly namespace: string;
+  readonly nextName: () => string;
+  readonly logs: (pattern: RegExp) => Case["shows"];
+  readonly follows: (kind: string) => Case;
+  readonly reconcileFails: Case["shows"];
+}
+
+export function taskCases(shared: Shared): Readonly<Record<string, Case>> {
+  const { lab, namespace, nextName, logs, follows, reconcileFails } = shared;
+  const carriedOut: Case = {
+    when: "run",
+    does: async () => await orphanedTask(lab().cp, namespace, nextName(), false),
+    sees: "hookpolicy_reconcile_errors_total, and tasks that do not begin",
+    shows: reconcileFails,
+  };
+  return {
+    "get hooktasks.hookpolicy.dev": carriedOut,
+    "list hooktasks.hookpolicy.dev": {
+      when: "start",
+      together: "list",
+      sees: "a log line “HookTasks cannot be read”, and every Cluster that a rule with tasks matches is held",
+      shows: logs(/HookTasks cannot be read/),
+    },
+    "watch hooktasks.hookpolicy.dev": follows("hooktasks"),
+    "create hooktasks.hookpolicy.dev": {
+      when: "run",
+      does: async () => {
+        const name = nextName();
+        await clusterWithTask(lab().cp, namespace, name);
+        await lab().cp.waitFor("memory to know the Cluster", async () => {
+          const { message = "" } = await lab().ask(HOOK, namespace, name);
+          return message.includes("task clean");
+        });
+      },
+      sees: "an Event TaskNotBegun about the Cluster, which is held",
+      shows: logs(/its HookTask cannot be stored: .*forbidden/),
+    },
+    "delete hooktasks.hookpolicy.dev": {
+      ...carriedOut,
+      does: async () => await orphanedTask(lab().cp, namespace, nextName(), true),
+      sees: "hookpolicy_reconcile_errors_total, and HookTasks that stay for good",
+    },
+    "update hooktasks.hookpolicy.dev/status": carriedOut,
+  };
 }

@@ -1,0 +1,192 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { HookTask, HookTaskSpec, TaskAttempt } from "../../../src/api/hook-policy.ts";
+import { KubeError } from "../../../src/kube/kube-error.ts";
+import type { KubeObject } from "../../../src/kube/resource.ts";
+import { carryOut, nextAttempt, observe, remove } from "../../../src/tasks/attempt-work.ts";
+import type { TaskObject, TaskObjects } from "../../../src/tasks/task-objects.ts";
+import { ago, attempt, hookTask, NOW } from "./hook-tasks.ts";
+
+type Objects = Pick<TaskObjects, "create" | "apply" | "find" | "select" | "delete">;
+
+const cluster = {
+  metadata: { name: "prod-1", namespace: "team-a", uid: "cluster-uid", resourceVersion: "1" },
+  paused: false,
+  created: true,
+};
+const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap" };
+
+function object(uid: string, more: object = {}): KubeObject {
+  return { metadata: { name: "clean-0123456789", uid, resourceVersion: "1", ...more }, status: {} };
+}
+
+function refuses(code: number, reason: string): () => Promise<never> {
+  return async () => await Promise.reject(new KubeError(`it says ${reason}`, { code, reason }));
+}
+
+function server(over: Partial<Objects> = {}): Objects & { readonly seen: string[]; sent?: TaskObject } {
+  const seen: string[] = [];
+  const told = {
+    seen,
+    create: async (_: unknown, sent: TaskObject): Promise<KubeObject> => {
+      told.sent = sent;
+      return await Promise.resolve(object("job-1"));
+    },
+    apply: async (_: unknown, sent: TaskObject, manager: string): Promise<KubeObject> => {
+      seen.push(manager);
+      told.sent = sent;
+      return await Promise.resolve(object("map-1"));
+    },
+    find: async (): Promise<KubeObject | undefined> => await Promise.resolve(undefined),
+    select: async (): Promise<readonly KubeObject[]> => await Promise.resolve([]),
+    delete: async (_: unknown, { name }: { name: string }, uid: string): Promise<void> => {
+      seen.push(`delete ${name} ${uid}`);
+      await Promise.resolve();
+    },
+    ...over,
+  } as Objects & { seen: string[]; sent?: TaskObject };
+  return told;
+}
+
+function running(one: Partial<TaskAttempt> = {}, spec: Partial<HookTaskSpec> = {}): HookTask {
+  return hookTask({ phase: "Running", begun: 1, allowed: 1, attempts: [attempt(one)] }, spec);
+}
+
+const workOf = (task: HookTask) => {
+  const [last] = task.status?.attempts ?? [];
+  assert.ok(last !== undefined);
+  return { task, attempt: last, cluster, now: NOW };
+};
+
+describe("an attempt", () => {
+  test("has a name of its own, which ends in ten letters that nobody can guess", () => {
+    const [first, second] = [nextAttempt(hookTask()), nextAttempt(hookTask())];
+    assert.match(first.name, /^clean-[0-9a-f]{10}$/);
+    assert.notEqual(first.name, second.name);
+    const create = { ...CONFIG_MAP, metadata: { name: "x.".repeat(60) } };
+    assert.ok(nextAttempt(hookTask({}, { action: { create } })).name.length <= 63);
+  });
+
+  test("creates the object under its name, with the Cluster's uid", async () => {
+    const api = server();
+    const status = await carryOut(api, workOf(running()));
+    assert.equal(status.attempts?.[0]?.uid, "job-1");
+    const { metadata } = api.sent ?? {};
+    assert.equal(metadata?.name, "clean-0123456789");
+    assert.deepEqual(metadata?.["annotations"], { "hookpolicy.dev/cluster-uid": "cluster-uid" });
+    assert.deepEqual(metadata?.["labels"], {
+      "app.kubernetes.io/managed-by": "hookpolicy",
+      "hookpolicy.dev/task": "prod-1-clean-0123456789abcdef",
+    });
+  });
+
+  test("takes the object that a lost answer has left, and nobody else's", async () => {
+    const exists = refuses(409, "AlreadyExists");
+    const labels = { "hookpolicy.dev/task": "prod-1-clean-0123456789abcdef" };
+    const own = server({
+      create: exists,
+      find: async () => await Promise.resolve(object("job-1", { labels })),
+    });
+    assert.equal((await carryOut(own, workOf(running()))).attempts?.[0]?.uid, "job-1");
+    const foreign = server({ create: exists, find: async () => await Promise.resolve(object("job-2")) });
+    const status = await carryOut(foreign, workOf(running()));
+    assert.deepEqual([status.attempts?.[0]?.uid, status.message], [undefined, "it says AlreadyExists"]);
+  });
+
+  for (const [code, reason, outcome] of [
+    [400, "BadRequest", "Refused"],
+    [422, "Invalid", "Refused"],
+    [409, "Conflict", "Conflict"],
+  ] as const)
+    test(`fails at once with ${reason}`, async () => {
+      const status = await carryOut(server({ create: refuses(code, reason) }), workOf(running()));
+      assert.deepEqual([status.phase, status.attempts?.[0]?.outcome], ["Failed", outcome]);
+    });
+
+  for (const [code, reason] of [
+    [403, "Forbidden"],
+    [404, "NotFound"],
+    [429, "TooManyRequests"],
+    [500, "InternalError"],
+    [0, "ConnectionRefused"],
+  ] as const)
+    test(`is repeated after ${reason}, until its time-out`, async () => {
+      const api = server({ create: refuses(code, reason) });
+      const status = await carryOut(api, workOf(running()));
+      assert.deepEqual([status.phase, status.attempts?.[0]?.message], ["Running", `it says ${reason}`]);
+      const late = await carryOut(api, workOf(running({ askedAt: ago(1000) })));
+      assert.deepEqual([late.phase, late.attempts?.[0]?.outcome], ["Failed", "TimedOut"]);
+      assert.match(late.message ?? "", /not done within 15m: it says/);
+    });
+
+  test("applies with a manager for policy, task and Cluster, and as the Cluster's own if it is to be", async () => {
+    const apply = { ...CONFIG_MAP, metadata: { name: "settings", namespace: "team-a" } };
+    const task = running(
+      { name: "settings" },
+      { action: { apply, ownedByCluster: true }, succeeded: "true" },
+    );
+    const api = server();
+    const status = await carryOut(api, workOf(task));
+    assert.equal(status.phase, "Succeeded");
+    assert.match(api.seen[0] ?? "", /^hookpolicy-[0-9a-f]{16}$/);
+    const owners = [
+      { apiVersion: "cluster.x-k8s.io/v1beta2", kind: "Cluster", name: "prod-1", uid: "cluster-uid" },
+    ];
+    assert.deepEqual(api.sent?.metadata["ownerReferences"], owners);
+  });
+
+  test("has not succeeded when its object is gone, or another one", async () => {
+    const task = running({ uid: "job-1" });
+    for (const found of [undefined, object("job-2")]) {
+      const status = await observe(server({ find: async () => await Promise.resolve(found) }), workOf(task));
+      assert.deepEqual([status.phase, status.attempts?.[0]?.outcome], ["Failed", "Vanished"]);
+    }
+  });
+
+  test("waits while its object is being deleted, or cannot be read", async () => {
+    const task = running({ uid: "job-1" });
+    const deleting = object("job-1", { deletionTimestamp: ago(1) });
+    const one = await observe(server({ find: async () => await Promise.resolve(deleting) }), workOf(task));
+    assert.deepEqual([one.phase, one.message], ["Running", "it is being deleted"]);
+    const other = await observe(server({ find: refuses(403, "Forbidden") }), workOf(task));
+    assert.deepEqual([other.phase, other.message], ["Running", "it says Forbidden"]);
+  });
+
+  test("deletes what it found, and is done when those are gone", async () => {
+    const action = { delete: { ...CONFIG_MAP, namespace: "team-a", selector: { matchLabels: { a: "b" } } } };
+    const found = [object("map-1"), object("map-2")];
+    const listed = await carryOut(
+      server({ select: async () => await Promise.resolve(found) }),
+      workOf(running({}, { action })),
+    );
+    const targets = listed.attempts?.[0]?.targets ?? [];
+    assert.deepEqual(
+      targets.map(({ uid }) => uid),
+      ["map-1", "map-2"],
+    );
+    const api = server({ find: async () => await Promise.resolve(object("map-1")) });
+    const waits = await observe(api, workOf(running({ targets }, { action })));
+    assert.deepEqual([waits.phase, api.seen], ["Running", ["delete clean-0123456789 map-1"]]);
+    const done = await observe(server(), workOf(running({ targets }, { action })));
+    assert.equal(done.phase, "Succeeded");
+  });
+
+  test("deletes at most a hundred objects", async () => {
+    const action = { delete: { ...CONFIG_MAP, selector: { matchLabels: { a: "b" } } } };
+    const many = Array.from({ length: 101 }, (_, index) => object(`map-${index}`));
+    const status = await carryOut(
+      server({ select: async () => await Promise.resolve(many) }),
+      workOf(running({}, { action })),
+    );
+    assert.match(status.message ?? "", /101 objects are selected/);
+    assert.equal(status.phase, "Failed");
+  });
+
+  test("is removed with its uid, and is gone when another one has its name", async () => {
+    const api = server({ find: async () => await Promise.resolve(object("job-1")) });
+    assert.equal(await remove(api, hookTask(), attempt({ uid: "job-1" })), false);
+    assert.deepEqual(api.seen, ["delete clean-0123456789 job-1"]);
+    assert.equal(await remove(api, hookTask(), attempt({ uid: "job-0" })), true);
+    assert.equal(api.seen.length, 1);
+  });
+});
