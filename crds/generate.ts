@@ -6,10 +6,11 @@
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { compile, type JSONSchema } from "json-schema-to-typescript";
+import type { JSONSchema } from "json-schema-to-typescript";
 import { format } from "prettier";
 import { SUITE_KIND, SUITE_SCHEMA } from "../src/cli/suite/suite-schema.ts";
 import { Document, parse, type Scalar, visit } from "yaml";
+import { printTypes, type Types } from "./source/print-types.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const GROUP = "hookpolicy.dev";
@@ -208,9 +209,6 @@ function styleOf(text: string): Scalar.Type {
   return text.length > 60 ? "BLOCK_FOLDED" : "PLAIN";
 }
 
-/** Each x-type once, by its name; the first kind that has it wins. */
-type Types = Record<string, JSONSchema>;
-
 /**
  * The schema for json-schema-to-typescript. Named types become definitions, referred to by name: a $ref beside a
  * description would make it copy the type.
@@ -262,36 +260,6 @@ async function generateOutputTypes(): Promise<string> {
     return [name, schema];
   });
   return await printTypes(Object.fromEntries(schemas), `// ${OUTPUT_NOTE}`);
-}
-
-async function printTypes(definitions: Types, bannerComment: string): Promise<string> {
-  const root: JSONSchema = { title: "Unused", type: "object", additionalProperties: false, definitions };
-  const source = await compile(root, "Unused", {
-    bannerComment,
-    additionalProperties: false,
-    ignoreMinAndMaxItems: true,
-    unreachableDefinitions: true,
-    style: { printWidth: 110 },
-  });
-  return tidy(source);
-}
-
-/**
- * Drops the empty root type, and the notes that each definition carries about where it was defined. A description of one
- * line takes one line.
- */
-function tidy(source: string): string {
-  return source
-    .replace("export interface Unused {}\n", "")
-    .replaceAll(
-      /^( *)\/\*\*\n(?: \*\n)? *\* This interface was referenced by `Unused`'s JSON-Schema\n *\* via the `definition` "[^"]*"\.\n *\*\/\n/gm,
-      "",
-    )
-    .replaceAll(
-      / \*\n \* This interface was referenced by `Unused`'s JSON-Schema\n \* via the `definition` "[^"]*"\.\n/g,
-      "",
-    )
-    .replaceAll(/^( *)\/\*\*\n *\* (.{1,104})\n *\*\/$/gm, "$1/** $2 */");
 }
 
 /** The constants of schemas.gen.ts: what more than one field has. */

@@ -179,8 +179,7 @@ export class Answers {
       readers,
     };
     const last = decide(policies, learnt, call, now);
-    const before = [atFirst, decision].find(({ holds }) => holds);
-    return { ...(before !== undefined && !last.holds ? before : last), basis };
+    return { ...agreed([atFirst, decision], last), basis };
   }
 
   /**
@@ -215,7 +214,7 @@ export class Answers {
 
   /** Where the HookTasks are on which the decision depends. */
   taskNamespaces(request: DecisionRequest, world: LiveWorld): readonly string[] {
-    if (request.admission === true) return [];
+    if (request.admission === true && request.foreground !== true) return [];
     const accounts = this.#holding(request, world)
       .filter(({ rules }) =>
         rules.some(({ tasks, hooks }) => tasks.length > 0 && hooks.has(request.call.hook)),
@@ -239,6 +238,19 @@ export class Answers {
 /** A hold that nothing but its end would change: neither a release nor the beginning of a task has to be confirmed. */
 function isFirmHold({ holds, waitsForTasks, tasksDue }: Decision): boolean {
   return holds && waitsForTasks !== true && tasksDue !== true;
+}
+
+/**
+ * The last of the decisions about one call, as far as the others agree: none of them holds what is released, and nothing but
+ * tasks holds it in all of them if its last tasks begin.
+ */
+function agreed(others: readonly Decision[], last: Decision): Decision {
+  const holding = others.find(({ holds }) => holds);
+  if (!last.holds) return holding ?? last;
+  if (others.every(({ waitsForTasks }) => waitsForTasks === true)) return last;
+  const { waitsForTasks: _, begins = [], ...rest } = last;
+  const first = begins.filter(({ task }) => task.begins === "First");
+  return first.length === 0 ? rest : { ...rest, begins: first };
 }
 
 /** What tasks say is no part of what a standing answer is compared with. */

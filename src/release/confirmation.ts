@@ -267,7 +267,7 @@ export class Confirmer {
     // Set back meanwhile: then `before.at` is not before the reads.
     if (at < before.at) return { ok: false, reason: "ClockSkewed" };
     const decision = store.answers.decideLive(request, world, at, before.at);
-    if (!decision.holds && !store.answers.isWanted(request, cluster))
+    if (acts(decision) && !store.answers.isWanted(request, cluster))
       return { ok: false, reason: "NotWanted" };
     if (restsOnWait(decision) && store.answers.isBehind(world))
       return { ok: false, reason: "ClusterNotInMemory" };
@@ -391,6 +391,11 @@ function whichChanged(
   const wasSo = admission === true || (compareResourceVersions(metadata.resourceVersion, at) ?? 1) <= 0;
   if (!wasSo) return "ClusterChanging";
   return version === versionOf(namespace) ? undefined : "NamespaceChanging";
+}
+
+/** Whether something follows from it: the Cluster is released, takes a slot, or tasks begin. */
+function acts({ holds, waitsForTasks, begins = [] }: Decision): boolean {
+  return !holds || waitsForTasks === true || begins.length > 0;
 }
 
 /**

@@ -43,7 +43,7 @@ const RANDOM_LETTERS = 10;
 
 type Objects = Pick<TaskObjects, "create" | "apply" | "find" | "select" | "delete">;
 
-export function accountOf({ metadata, spec }: HookTask): ServiceAccountRef {
+function accountOf({ metadata, spec }: HookTask): ServiceAccountRef {
   return { namespace: metadata.namespace ?? "", name: spec.serviceAccountName };
 }
 

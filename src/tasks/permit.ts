@@ -21,7 +21,7 @@ export type TaskOf = Pick<
   "policyRef" | "rule" | "task" | "actionHash" | "clusterRef" | "hook" | "version" | "step" | "request"
 >;
 
-export function callOf({ hook, request }: Pick<TaskOf, "hook" | "request">): HookCall {
+function callOf({ hook, request }: Pick<TaskOf, "hook" | "request">): HookCall {
   return { hook, ...request };
 }
 

@@ -1,6 +1,6 @@
 /** Whether attempts may begin: from memory, which costs nothing, and then from what the API server has now. */
 
-import type { HookTask, HookTaskSpec } from "../api/hook-policy.ts";
+import type { HookTask, HookTaskSpec, TaskAttempt } from "../api/hook-policy.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
 import { namespacedName } from "../lib/keys.ts";
@@ -13,7 +13,8 @@ import type { CompiledPolicy } from "../policy/policy.ts";
 import type { TaskIdentity } from "../policy/tasks/task-identity.ts";
 import type { Permit } from "./next-step.ts";
 import { isOperationOver, permitOf, taskIn, type TaskOf } from "./permit.ts";
-import { openAttempt } from "./progress.ts";
+import { lastAttempt, openAttempt } from "./progress.ts";
+import type { StoredTask } from "./stored-task.ts";
 import type { TaskMemory } from "./task-memory.ts";
 
 /** Consistent reads; each rejects when it cannot be answered. */
@@ -142,16 +143,27 @@ export class Permits {
     return compiled?.uid === uid ? compiled : undefined;
   }
 
-  #mustWait({ metadata, spec }: HookTask): boolean {
-    const others = this.#options.memory
+  /** The attempts of other HookTasks of the task that timed out, whose objects may still be at work. */
+  leftBehind(task: HookTask): readonly (readonly [HookTask, TaskAttempt])[] {
+    return this.#others(task)
+      .filter(({ outline }) => outline.spec.action.create !== undefined && isSameTask(outline, task))
+      .flatMap(({ outline }) => {
+        const last = lastAttempt(outline.status);
+        return last?.outcome === "TimedOut" ? [[outline, last] as const] : [];
+      });
+  }
+
+  #others({ metadata, spec }: HookTask): readonly StoredTask[] {
+    return this.#options.memory
       .ofCluster(spec.clusterRef.uid)
       .filter(({ outline }) => outline.metadata.name !== metadata.name);
+  }
+
+  #mustWait(task: HookTask): boolean {
+    const { metadata, spec } = task;
+    const others = this.#others(task);
     const isRunning = others.some(
-      ({ outline }) =>
-        openAttempt(outline.status) !== undefined &&
-        outline.spec.policyRef.uid === spec.policyRef.uid &&
-        outline.spec.rule === spec.rule &&
-        outline.spec.task === spec.task,
+      ({ outline }) => openAttempt(outline.status) !== undefined && isSameTask(outline, task),
     );
     if (isRunning || spec.after === undefined) return isRunning;
     const before = others.find(
@@ -164,6 +176,10 @@ export class Permits {
     if (status?.phase === "Succeeded") return true;
     return status?.phase === "Failed" && taskIn(this.#policyOf(spec), spec)?.onFailure === "Proceed";
   }
+}
+
+function isSameTask({ spec: a }: HookTask, { spec: b }: HookTask): boolean {
+  return a.policyRef.uid === b.policyRef.uid && a.rule === b.rule && a.task === b.task;
 }
 
 /** The default of `keep`, for a task that its policy does not have any more. */

@@ -98,11 +98,6 @@ export function attemptEnded(
   return isLast ? { ...ended, ...said, phase: "Failed", endedAt } : { ...ended, ...said, phase: "Running" };
 }
 
-/** It could not begin at all. */
-export function failed(status: Status, message: string, now: Date): Status {
-  return { ...status, phase: "Failed", endedAt: timestamp(now), message: message.slice(0, MAX_MESSAGE) };
-}
-
 /** No further attempt begins, and another confirmation may begin another run. */
 export function cancelled(status: Status, message: string, now: Date): Status {
   const at = timestamp(now);

@@ -175,7 +175,9 @@ export class TaskReconciler {
       if (permit.may === "Never")
         return await this.#write(task, cancelled(task.status ?? {}, permit.why, now()));
       if (permit.may === "Wait") return { requeueAfterMs: FOLLOW_MS };
-      if (after !== undefined && !(await this.#isGone(task, after))) return { requeueAfterMs: AGAIN_MS };
+      const left = [...permits.leftBehind(task), ...(after === undefined ? [] : [[task, after] as const])];
+      for (const [of, attempt] of left)
+        if (!(await this.#isGone(of, attempt))) return { requeueAfterMs: AGAIN_MS };
       allowance.begin(task.spec.clusterRef.namespace);
       return await this.#write(task, attemptBegun(task, nextAttempt(task), now()));
     } finally {

@@ -6,6 +6,7 @@ import { after, before, describe, test, type TestContext } from "node:test";
 import { clusterRef, createCluster, NEXT_VERSION } from "../controlplane/lab.ts";
 import { applyPolicy, approvalRule, heldRow, policyRef, storeRollout } from "../controlplane/policies.ts";
 import { hookpolicy } from "../unit/cli/program.ts";
+import { ACCOUNT, createAccount, endJob, jobTask, openJob, taskIs, tasksIn } from "../controlplane/tasks.ts";
 import { type Lab, startLab } from "./operator-lab.ts";
 import { open, startBrowser, startUi, type Ui } from "./ui-page.ts";
 
@@ -204,6 +205,30 @@ describe("hookpolicy ui", () => {
     await page.locator("h2 .chip", { hasText: "10:45" }).waitFor();
     await page.getByRole("button", { name: "Next change" }).click();
     await page.locator("h2 .chip", { hasText: "12:00" }).waitFor();
+  });
+
+  test("a Cluster shows the task that it waits for, with the commands for one that has failed", async (t) => {
+    if ("missing" in started) return t.skip(started.missing);
+    const { cp } = lab;
+    const namespace = "with-a-task";
+    const hook = "BeforeClusterDelete";
+    await createAccount(cp, namespace);
+    const rules = [{ name: "clean", hooks: [hook], tasks: [jobTask("remove")] } as const];
+    await applyPolicy(cp, policyRef(namespace, "clean"), { serviceAccountName: ACCOUNT, rules });
+    await createCluster(cp, { namespace, name: "c1", version: NEXT_VERSION });
+    await cp.patch(clusterRef(namespace, "c1"), { metadata: { finalizers: ["cluster.cluster.x-k8s.io"] } });
+    await cp.delete(clusterRef(namespace, "c1"));
+    await cp.waitFor("the task to begin", async () => {
+      await lab.ask(hook, namespace, "c1");
+      return (await tasksIn(cp, namespace)).length > 0;
+    });
+    await endJob(cp, await openJob(cp, namespace), "Failed");
+    const { metadata } = await taskIs(cp, namespace, "Failed");
+    const { page } = await opened(t, `#/cluster/${namespace}/c1?hook=${hook}`);
+    const task = page.locator(".rule li", { hasText: "task remove" });
+    await task.getByText("Failed", { exact: true }).waitFor();
+    await task.getByText(/BackoffLimitExceeded/).waitFor();
+    await task.getByText(`hookpolicy task retry -n ${namespace} ${metadata.name} --kubeconfig`).waitFor();
   });
 
   test("a dropped policy shows what it would hold, and a wrong one where it is wrong", async (t) => {

@@ -41,7 +41,14 @@ export function tasks(evidence: Evidence): Finding {
 function problemsOf(account: TaskAccount): Problem[] {
   const name = namespacedName(account);
   const optIn = account.optedIn.ok && !account.optedIn.value;
-  const lacking = account.rights.flatMap(({ resource, namespace, missing }) => {
+  const lacking = account.rights.flatMap(({ resource, namespace, missing, strays }) => {
+    if (strays.length > 0)
+      return [
+        {
+          detail: `${some(strays)}: ${resource} have no namespace, and tasks of a HookPolicy stay in its own`,
+          remedy: "make it a ClusterHookPolicy",
+        },
+      ];
     if (!missing.ok)
       return missing.why === "NotFound"
         ? [{ detail: `${some(account.policies)}: the API server serves no ${resource}`, remedy: INSTALL }]
@@ -50,8 +57,8 @@ function problemsOf(account: TaskAccount): Problem[] {
     const verbs = missing.value.join(", ");
     return [
       {
-        detail: `ServiceAccount ${name} may not ${verbs} ${resource} in namespace ${namespace}`,
-        remedy: setUp(account),
+        detail: `ServiceAccount ${name} may not ${verbs} ${resource}${namespace === "" ? "" : ` in namespace ${namespace}`}`,
+        remedy: namespace === "" ? "bind a ClusterRole with these rights to it" : setUp(account),
       },
     ];
   });

@@ -105,7 +105,9 @@ export interface TaskRight {
   /** "jobs.batch" */
   readonly resource: string;
   readonly verbs: readonly string[];
-  /** `undefined`: an expression says where; then `missing` is about all namespaces. */
+  /** HookPolicies, which can do nothing with a kind that has no namespaces. */
+  readonly strays: readonly string[];
+  /** "": the kind has no namespaces. `undefined`: an expression says where; then `missing` is about all namespaces. */
   readonly namespace: string | undefined;
   readonly missing: Read<readonly string[]>;
 }

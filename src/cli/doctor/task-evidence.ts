@@ -2,7 +2,7 @@
 
 import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
 import { isAllowed } from "../../kube/access-review.ts";
-import { discoverResource } from "../../kube/api-discovery.ts";
+import { discoverKind } from "../../kube/api-discovery.ts";
 import { unlessNotFound } from "../../kube/kube-error.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import { type Resource, resourceName } from "../../kube/resource.ts";
@@ -118,11 +118,20 @@ async function readRight(client: KubeClient, same: readonly Need[]): Promise<Tas
   const [first] = same;
   const { apiVersion = "", kind = "", namespace, account = { namespace: "", name: "" } } = first ?? {};
   const verbs = [...new Set(same.flatMap((need) => need.verbs))];
-  const found = await read(discoverResource(client, { apiVersion, kind }));
-  if (!found.ok) return { resource: `${kind} in ${apiVersion}`, verbs, namespace, missing: found };
+  const found = await read(discoverKind(client, { apiVersion, kind }));
+  if (!found.ok)
+    return { resource: `${kind} in ${apiVersion}`, verbs, namespace, missing: found, strays: [] };
   const user = userOf(account);
   const missing = await read(missingVerbs(client, found.value, { user, verbs, namespace }));
-  return { resource: resourceName(found.value), verbs, namespace, missing };
+  const { namespaced } = found.value;
+  const strays = namespaced ? [] : same.filter(({ policy }) => policy.startsWith("HookPolicy "));
+  return {
+    resource: resourceName(found.value),
+    verbs,
+    namespace: namespaced ? namespace : "",
+    missing,
+    strays: [...new Set(strays.map(({ policy }) => policy))],
+  };
 }
 
 async function missingVerbs(

@@ -12,6 +12,7 @@ const right = (over: Partial<TaskRight> = {}): TaskRight => ({
   verbs: ["create", "get", "delete"],
   namespace: "team-a",
   missing: found([]),
+  strays: [],
   ...over,
 });
 const account = (over: Partial<TaskAccount> = {}): TaskAccount => ({
@@ -65,6 +66,19 @@ describe("the check tasks", () => {
         remedy: SETUP,
       },
     ]);
+  });
+
+  test("names a kind without namespaces, which is nothing for a HookPolicy", () => {
+    const nodes = { resource: "nodes", namespace: "", missing: found(["delete"]) };
+    const strays = ["HookPolicy team-a/backups"];
+    const of = (over: object): string =>
+      check("tasks", { taskAccounts: [account({ rights: [right({ ...nodes, ...over })] })] }).problems?.[0]
+        ?.detail ?? "";
+    assert.match(
+      of({ strays }),
+      /^HookPolicy team-a\/backups: nodes have no namespace, and tasks of a HookPolicy/,
+    );
+    assert.equal(of({}), "ServiceAccount team-a/cluster-tasks may not delete nodes");
   });
 
   test("names a kind that is not served", () => {

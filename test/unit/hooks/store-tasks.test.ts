@@ -1,0 +1,91 @@
+/** Tasks at a hook that Cluster API does not wait for: only a Failure makes it call again. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Logger } from "../../../src/lib/logger.ts";
+import { createHandler, type DecisionSource } from "../../../src/hooks/hook-handler.ts";
+import { WholeBody } from "../../../src/extension/whole-body.ts";
+import { decide } from "../../../src/policy/decide.ts";
+import { cluster, compiled, NOW } from "../builders.ts";
+import { task, taskWorld, withTasks } from "../policy/tasks/fixtures.ts";
+
+const HOOK = "AfterControlPlaneInitialized";
+const body = Buffer.from(JSON.stringify({ cluster: { metadata: cluster().metadata } }));
+const policies = [compiled(withTasks([task()], { hooks: [HOOK] }))];
+
+interface Case {
+  readonly source?: Partial<DecisionSource>;
+  /** Since when the control plane is initialized. */
+  readonly minutes?: number;
+  /** How long the process runs. */
+  readonly runsFor?: number;
+}
+
+async function answer({
+  source,
+  minutes = 1,
+  runsFor = 0,
+}: Case): Promise<{ status: string; message?: string }> {
+  const lastTransitionTime = new Date(NOW.getTime() - minutes * 60_000).toISOString();
+  const condition = { type: "ControlPlaneInitialized", status: "True", reason: "", lastTransitionTime };
+  const world = taskWorld({
+    cluster: cluster({}, { status: { conditions: [condition], initialization: {} } }),
+  });
+  const log: Logger = { debug: () => 0, info: () => 0, warn: () => 0, error: () => 0, child: () => log };
+  let now = new Date(NOW.getTime() - runsFor * 60_000);
+  const { handle } = createHandler(HOOK, false, {
+    source: {
+      loaded: () => true,
+      inTurn: (_, work) => work(),
+      ask: ({ call }) => {
+        const { rendersTasks: _, ...known } = world;
+        const decision = decide(policies, known, call, NOW);
+        return { ...decision, basis: { source: "Memory", world: known, policies } };
+      },
+      standing: () => undefined,
+      confirm: () => assert.fail("nothing is released"),
+      ...source,
+    },
+    metrics: { answered: () => undefined, unconfirmed: () => undefined, discovered: () => undefined },
+    answers: { record: () => undefined, repeat: () => undefined, forget: () => undefined },
+    log,
+    complain: () => undefined,
+    now: () => now,
+  });
+  now = NOW;
+  return JSON.parse(await handle(new WholeBody([body])));
+}
+
+const CONSTANT = "HookPolicy could not store the tasks of this Cluster yet (see the operator's log)";
+
+test("is a success once all of them are stored", async () => {
+  let stored = 0;
+  const storeTasks = async (): Promise<boolean> => await Promise.resolve((stored += 1) > 0);
+  assert.deepEqual(await answer({ source: { storeTasks } }), {
+    apiVersion: "hooks.runtime.cluster.x-k8s.io/v1alpha1",
+    kind: `${HOOK}Response`,
+    status: "Success",
+  });
+  assert.equal(stored, 1);
+});
+
+test("is a failure with a constant text while they cannot be stored", async () => {
+  const { status, message } = await answer({
+    source: { storeTasks: async () => await Promise.resolve(false) },
+  });
+  assert.deepEqual([status, message], ["Failure", CONSTANT]);
+});
+
+test("stops the Cluster for ten minutes at most", async () => {
+  const { status } = await answer({
+    source: { storeTasks: async () => await Promise.resolve(false) },
+    minutes: 11,
+  });
+  assert.equal(status, "Success");
+});
+
+test("is a failure while policies are loaded, for ten minutes at most", async () => {
+  const source = { loaded: () => false };
+  assert.equal((await answer({ source })).status, "Failure");
+  assert.equal((await answer({ source, runsFor: 11 })).status, "Success");
+});

@@ -1,0 +1,127 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { Cluster } from "../../../src/api/meta.ts";
+import type { CompiledPolicy } from "../../../src/policy/policy.ts";
+import { decide } from "../../../src/policy/decide.ts";
+import { isOperationOver, permitOf, type PermitInput, type TaskOf } from "../../../src/tasks/permit.ts";
+import {
+  ALL_HOOKS,
+  calling,
+  cluster,
+  compiled,
+  DELETE,
+  heldAt,
+  letGo,
+  namespace,
+  NOW,
+  override,
+  UPGRADE,
+} from "../builders.ts";
+import { task, taskWorld, withTasks } from "../policy/tasks/fixtures.ts";
+
+const policy = compiled(withTasks([task()]));
+const deleted = calling(DELETE, cluster());
+
+function specOf(of: CompiledPolicy, on: Cluster, call = DELETE): TaskOf {
+  const [intent] = decide([of], taskWorld({ cluster: on }), call, NOW).begins ?? [];
+  assert.ok(intent !== undefined);
+  return intent.spec;
+}
+
+const spec = specOf(policy, deleted);
+
+function permit(over: Partial<PermitInput> = {}): ReturnType<typeof permitOf> {
+  return permitOf({
+    spec,
+    cluster: deleted,
+    namespace: namespace(),
+    policy,
+    overrides: [],
+    served: ALL_HOOKS,
+    now: NOW,
+    mustWait: false,
+    lacksSlot: false,
+    ...over,
+  });
+}
+
+const never = (over: Partial<PermitInput>): string => {
+  const result = permit(over);
+  return result.may === "Never" ? result.why : result.may;
+};
+
+describe("an attempt", () => {
+  test("may begin while the Cluster shows the operation", () => assert.deepEqual(permit(), { may: "Begin" }));
+
+  test("waits for its slot, and for another run of the task", () => {
+    assert.deepEqual(permit({ lacksSlot: true }), { may: "Wait" });
+    assert.deepEqual(permit({ mustWait: true }), { may: "Wait" });
+    assert.deepEqual(permit({ namespace: undefined }).may, "Begin");
+  });
+
+  test("that begins first needs no slot", () => {
+    const first = compiled(withTasks([task({ begins: "First" })]));
+    const own = specOf(first, deleted);
+    assert.deepEqual(permit({ policy: first, spec: own, lacksSlot: true }), { may: "Begin" });
+  });
+
+  test("never begins for another Cluster, or one that is gone, paused or released", () => {
+    assert.equal(never({ cluster: undefined }), "the Cluster is gone");
+    assert.equal(never({ cluster: calling(DELETE, cluster({ uid: "another" })) }), "the Cluster is gone");
+    assert.equal(never({ cluster: { ...deleted, paused: true } }), "the Cluster is paused");
+    assert.match(never({ cluster: letGo(deleted) }), /the operation has ended/);
+  });
+
+  test("never begins without its policy, as that is now", () => {
+    assert.equal(never({ policy: undefined }), "the policy is gone");
+    assert.equal(never({ policy: { ...policy, uid: "another" } }), "the policy is gone");
+    assert.equal(never({ policy: { ...policy, mode: "Audit" } }), "the policy only audits");
+    const edited = compiled(withTasks([task({ name: "another" })]));
+    assert.equal(never({ policy: edited }), "the policy does not have this task any more");
+    assert.equal(
+      never({ policy: { ...policy, selectsCluster: () => false } }),
+      "the policy does not select the Cluster any more",
+    );
+  });
+
+  test("never begins past a HookOverride", () => {
+    assert.match(never({ overrides: [override()] }), /^HookOverride .* releases the Cluster without it$/);
+  });
+});
+
+describe("an operation is over", () => {
+  const upgrading = compiled(withTasks([task()], { hooks: ["BeforeClusterUpgrade"] }));
+  const waiting = heldAt("BeforeClusterUpgrade", calling(UPGRADE, cluster()));
+  const own = specOf(upgrading, waiting, UPGRADE);
+  const isOver = (on: Cluster | undefined, hasFinished = false, of = own): boolean =>
+    isOperationOver(of, on, ALL_HOOKS, hasFinished);
+
+  test("once the Cluster is gone, deleted, or wants another version", () => {
+    assert.deepEqual(
+      [
+        waiting,
+        undefined,
+        calling(DELETE, waiting),
+        { ...waiting, topology: { className: "lab", version: "v1.34.0" } },
+      ].map((on) => isOver(on)),
+      [false, true, true, true],
+    );
+  });
+
+  test("when the upgrade has begun", () => {
+    const annotations = { "runtime.cluster.x-k8s.io/pending-hooks": "AfterClusterUpgrade" };
+    assert.equal(isOver({ ...waiting, metadata: { ...waiting.metadata, annotations } }), true);
+  });
+
+  test("not because the Cluster is paused, or too large for memory", () => {
+    assert.equal(isOver({ ...waiting, paused: true }), false);
+    assert.equal(isOver({ ...waiting, tooLarge: true }), false);
+  });
+
+  test("after initialization, when the task has ended, too", () => {
+    const of = { ...own, hook: "AfterControlPlaneInitialized" } as const;
+    const passed = { ...cluster() };
+    assert.deepEqual([isOver(passed, false, of), isOver(passed, true, of)], [false, true]);
+    assert.equal(isOver(calling(DELETE, cluster()), false, of), true);
+  });
+});

@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { HookTask } from "../../../src/api/hook-policy.ts";
+import { identityOf, taskName } from "../../../src/policy/tasks/task-identity.ts";
+import { RETRY_ANNOTATION } from "../../../src/tasks/next-step.ts";
+import { storedTask } from "../../../src/tasks/stored-task.ts";
+import { TaskMemory } from "../../../src/tasks/task-memory.ts";
+import { ago, attempt, hookTask } from "./hook-tasks.ts";
+
+function named(task: HookTask, resourceVersion = "1"): HookTask {
+  return { ...task, metadata: { ...task.metadata, name: taskName(identityOf(task.spec)), resourceVersion } };
+}
+
+function memoryWith(...tasks: readonly HookTask[]): {
+  readonly memory: TaskMemory;
+  readonly changed: string[];
+} {
+  const changed: string[] = [];
+  const memory = new TaskMemory({ isKnown: () => true, onChange: (key) => changed.push(key) });
+  for (const task of tasks) memory.learn(storedTask(task));
+  return { memory, changed };
+}
+
+test("a HookTask whose name is not that of its identity is not kept", () => {
+  assert.throws(() => storedTask(hookTask()), /does not count/);
+});
+
+test("memory keeps who a HookTask is and how far, and not what it does", () => {
+  const status = { phase: "Running", begun: 2, attempts: [attempt(), attempt({ uid: "job-2" })] } as const;
+  const task = named(
+    hookTask(
+      { ...status, attempts: [...status.attempts] },
+      { succeeded: "true" },
+      { [RETRY_ANNOTATION]: "now", other: "x" },
+    ),
+  );
+  const { record, outline, metadata } = storedTask(task);
+  assert.deepEqual([record.phase, record.attempts, record.over], ["Running", 2, false]);
+  assert.equal(metadata.annotations, undefined);
+  assert.deepEqual(outline.metadata.annotations, { [RETRY_ANNOTATION]: "now" });
+  assert.deepEqual(outline.spec.action, { create: { apiVersion: "batch/v1", kind: "Job" } });
+  assert.equal(outline.spec.succeeded, undefined);
+  assert.deepEqual(outline.status?.attempts, [attempt({ uid: "job-2" })]);
+});
+
+test("HookTasks are found by Cluster and hook", () => {
+  const { memory } = memoryWith(named(hookTask({ phase: "Succeeded", endedAt: ago(1) })));
+  const [record] = memory.find("cluster-uid", "BeforeClusterDelete") ?? [];
+  assert.deepEqual(record?.succeededAt, new Date(ago(1)));
+  assert.deepEqual(memory.find("cluster-uid", "BeforeClusterCreate"), []);
+  assert.deepEqual(memory.find("another", "BeforeClusterDelete"), []);
+});
+
+test("an older copy from the informer does not replace what this replica has written", () => {
+  const { memory, changed } = memoryWith(named(hookTask({ phase: "Running" }), "10"));
+  memory.changed("team-a/x", storedTask(named(hookTask({ phase: "Pending" }), "9")));
+  assert.equal(memory.find("cluster-uid", "BeforeClusterDelete")?.[0]?.phase, "Running");
+  assert.equal(changed.length, 1);
+  const key = `team-a/${taskName(identityOf(hookTask().spec))}`;
+  memory.changed(key, undefined);
+  assert.deepEqual([memory.get(key), memory.ofCluster("cluster-uid"), changed.length], [undefined, [], 2]);
+});
+
+test("while HookTasks cannot be read, nothing is known of them", () => {
+  const memory = new TaskMemory({ isKnown: () => false, onChange: () => undefined });
+  assert.equal(memory.find("cluster-uid", "BeforeClusterDelete"), undefined);
+});
