@@ -102,8 +102,9 @@ async function bind(user: string, name: string, rules: readonly object[]): Promi
 }
 
 /** The API server's authorizer needs a moment, too. */
-async function untilMay(user: string, verb: string, resource: string): Promise<void> {
-  const allowed = async (): Promise<boolean> => await may(cp, user, { verb, resource, namespace: TEAM });
+async function untilMay(user: string, verb: string, resource: string, name?: string): Promise<void> {
+  const question = { verb, resource, namespace: TEAM, ...(name !== undefined && { name }) };
+  const allowed = async (): Promise<boolean> => await may(cp, user, question);
   await cp.waitFor(`${user} to be allowed to ${verb} ${resource}`, allowed);
 }
 
@@ -246,6 +247,36 @@ test("somebody who may not read what a gate looks at may edit the rest of the po
     /user "bot" cannot get resource "leases"/,
   );
 });
+
+test("tasks need their author's right to impersonate the ServiceAccount, for whatever changes of the spec", async () => {
+  const task = { name: "mark", apply: CONFIG_MAP, succeeded: "true" };
+  const rule = { name: "upgrade", hooks: ["BeforeClusterUpgrade"], until: [QUIET], tasks: [task] };
+  const of = (name: string, over: object = {}): KubeObject =>
+    policy([], { name, spec: { serviceAccountName: "cluster-tasks", rules: [rule], ...over } });
+  const refused =
+    /Forbidden[^]*spec\.serviceAccountName: user "(jane|bot)" cannot impersonate ServiceAccount "cluster-tasks" in the namespace "team-a"/;
+  await assert.rejects(apply(of("tasks"), "--as=jane"), refused);
+  const [resources, resourceNames] = [["serviceaccounts"], ["cluster-tasks"]];
+  await bind("jane", "jane-impersonates", [
+    { apiGroups: [""], resources, resourceNames, verbs: ["impersonate"] },
+  ]);
+  await untilMay("jane", "impersonate", "serviceaccounts", "cluster-tasks");
+  await apply(of("tasks"), "--as=jane");
+  await assert.rejects(
+    apply(of("tasks", { serviceAccountName: "other" }), "--as=jane"),
+    /cannot impersonate ServiceAccount "other"/,
+  );
+  await mayWritePolicies("bot");
+  const { until: _, ...open } = rule;
+  for (const over of [
+    { rules: [open] },
+    { clusterSelector: { matchLabels: { a: "b" } } },
+    { rules: [{ ...rule, tasks: null }] },
+  ])
+    await assert.rejects(apply(of("tasks", over), "--as=bot"), refused);
+});
+
+const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "mark" } };
 
 test("a kind that is not served can be named by an administrator only", async () => {
   const backups = objectGate({ apiVersion: "velero.io/v1", kind: "Backup", selector: {} });
