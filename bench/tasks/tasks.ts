@@ -13,6 +13,7 @@ import {
   createAccount,
   endJob,
   HOOK_TASKS,
+  hookTask,
   jobTask,
   tasksIn,
 } from "../../test/controlplane/tasks.ts";
