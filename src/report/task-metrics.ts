@@ -6,7 +6,7 @@ import type { Metrics } from "./metrics.ts";
 
 const PHASES = ["Pending", "Running", "Succeeded", "Failed", "Cancelled"] as const;
 
-/** Those that count no more are left out: a task that has failed for an operation that is over needs nobody. */
+/** Those that count no more are left out: a task that has failed for an operation that is over needs no action. */
 export function followTasks(metrics: Pick<Metrics, "tasks">, memory: Pick<TaskMemory, "all">): void {
   metrics.tasks.follow(() => {
     const counts = new Map<string, number>(PHASES.map((phase) => [phase, 0]));
