@@ -2,6 +2,7 @@
 
 import { namespacedName } from "../../lib/keys.ts";
 import type { HookRollout, HookRolloutStatus, RolloutAwaited } from "../../api/hook-policy.ts";
+import type { Cluster } from "../../api/meta.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { readTimestamp } from "../../policy/instant.ts";
 import { wants } from "../../rollouts/health.ts";
@@ -69,7 +70,7 @@ export function planFleet(object: HookRollout, fleet: Fleet, wish: FleetWish): F
   const parts = new Map(
     start.states.map((state) => [
       namespacedName(state.cluster.metadata),
-      partsOf(rollout, fleet, state, target),
+      partsOf(rollout, fleet, state, target, wish.from),
     ]),
   );
   const members = start.states.flatMap((state): PlanMember[] => {
@@ -110,10 +111,13 @@ function unplanned(rollout: CompiledRollout, fleet: Fleet): Pick<FleetPlan, "out
   const selected = new Set(alike.flatMap((each) => fleet.selectedBy(each)));
   const isOwn = ({ compiled }: FleetRollout): boolean => compiled.name === rollout.name;
   const own = alike.filter(isOwn).flatMap((each) => fleet.selectedBy(each));
+  // One that is being deleted begins nothing else.
+  const begins = ({ metadata: { deletionTimestamp } }: Cluster): boolean =>
+    rollout.operation === "Delete" || deletionTimestamp === undefined;
   return {
     outside: fleet
       .clusters()
-      .filter((cluster) => !selected.has(cluster))
+      .filter((cluster) => !selected.has(cluster) && begins(cluster))
       .map(clusterKey),
     withoutTopology: own.filter(({ topology }) => topology === undefined).map(clusterKey),
   };

@@ -45,13 +45,22 @@ test("names every Cluster that it leaves out", async (t) => {
   const [canary] = [{ name: "canary", clusterSelector: { matchLabels: { wave: "canary" } } }];
   const outside = { ...clusterOf("out", "none"), metadata: { namespace: "other", name: "out" } };
   const plain = { ...clusterOf("plain", "canary"), spec: {} };
+  const deletionTimestamp = "2026-12-01T07:00:00Z";
+  const leaving = { ...outside, metadata: { ...outside.metadata, name: "leaving", deletionTimestamp } };
   const only = { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "fleet" } } };
   const other = { apiVersion: "v1", kind: "Namespace", metadata: { name: "other" } };
-  const objects = [...FLEET, outside, other, plain, rolloutOf("upgrades", { ...only, stages: [canary] })];
+  const objects = [
+    ...FLEET,
+    outside,
+    leaving,
+    other,
+    plain,
+    rolloutOf("upgrades", { ...only, stages: [canary] }),
+  ];
   const { stdout } = await plan(t, objects);
   assert.match(stdout, /^The last of 1 Cluster that begin is done at .*; 1 other does not begin\.$/m);
-  assert.match(stdout, /^1 Cluster that no stage selects never begin: fleet\/a$/m);
-  assert.match(stdout, /^1 Cluster in no upgrade rollout, which begin without a slot: other\/out$/m);
+  assert.match(stdout, /^1 Cluster that no stage selects never begins: fleet\/a$/m);
+  assert.match(stdout, /^1 Cluster in no upgrade rollout, which begins without a slot: other\/out$/m);
   assert.match(
     stdout,
     /^1 Cluster without spec\.topology, about which Cluster API asks nothing: fleet\/plain$/m,
@@ -124,4 +133,44 @@ test("says what cannot be so: the duration, and versions that Cluster API refuse
   assert.match(far.stdout, /^2 Clusters would skip a minor version, which Cluster API refuses unless /m);
   const next = await plan(t, objects, "--to-version", "v1.35.0");
   assert.doesNotMatch(next.stdout, /Cluster API refuses|already/);
+});
+
+const policyOf = (name: string, rule: object): object => ({
+  apiVersion: "hookpolicy.dev/v1alpha1",
+  kind: "HookPolicy",
+  metadata: { namespace: "fleet", name },
+  spec: { rules: [{ name, hooks: ["BeforeClusterUpgrade"], ...rule }] },
+});
+const APPROVED = { name: "approved", annotation: { key: "example.com/approved" } };
+
+test("a deadline counts from the first call on, so it releases once", async (t) => {
+  const deadline = { after: "72h", onExpiry: "Allow" };
+  const { stdout } = await plan(t, [
+    ...FLEET,
+    rolloutOf("upgrades"),
+    policyOf("approved", { until: [APPROVED], deadline }),
+  ]);
+  assert.match(stdout, /^canary +1 +0 +2026-12-04T08:00Z +2026-12-04T08:40Z +2026-12-04T09:40Z$/m);
+  assert.match(
+    stdout,
+    /^From 2026-12-01T08:00Z to 2026-12-04T08:00Z, 1 Cluster could have a slot and waits for the deadline of HookPolicy fleet\/approved, rule approved$/m,
+  );
+  // Its deadline ran while it had no slot.
+  assert.match(stdout, /^rest +1 +0 +2026-12-04T09:40Z +2026-12-04T10:20Z/m);
+  assert.doesNotMatch(stdout, /must be released by an action/);
+});
+
+test("a wait counts from the first call on, and from the opening of the window beside it", async (t) => {
+  const soak = { name: "soak", wait: { duration: "2h" } };
+  const alone = await plan(t, [...FLEET, rolloutOf("upgrades"), policyOf("soak", { until: [soak] })]);
+  assert.match(alone.stdout, /^canary +1 +0 +2026-12-01T10:00Z +2026-12-01T10:40Z/m);
+  assert.match(alone.stdout, /waits for HookPolicy fleet\/soak, rule soak, gate soak$/m);
+  assert.match(alone.stdout, /^rest +1 +0 +2026-12-01T11:40Z/m);
+  const night = {
+    name: "night",
+    window: { timeZone: "UTC", allow: [{ schedule: "0 20 * * *", duration: "8h" }] },
+  };
+  const both = await plan(t, [...FLEET, rolloutOf("upgrades"), policyOf("soak", { until: [night, soak] })]);
+  assert.match(both.stdout, /^canary +1 +0 +2026-12-01T22:00Z +2026-12-01T22:40Z +2026-12-01T23:40Z$/m);
+  assert.match(both.stdout, /^rest +1 +0 +2026-12-01T23:40Z/m);
 });
