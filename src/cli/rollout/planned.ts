@@ -17,7 +17,7 @@ import { isCluster, isNamespace, kindKeyOf, ownKind, type RawObject, viewRollout
 import type { ConnectionFlags } from "../fleet/connection.ts";
 import { fleetOf, type FleetSettings } from "../fleet/live-cluster.ts";
 import { readFleet, withApiServer } from "../fleet/live-fleet.ts";
-import { readObjects } from "../fleet/live-objects.ts";
+import { readAsOperator } from "../fleet/live-objects.ts";
 import { readAllObjects } from "../fleet/object-files.ts";
 
 export interface RolloutInFleet {
@@ -62,7 +62,7 @@ export async function readLivePlanned(
   // Of two objects of a name, the last one counts.
   const objects = [...live, ...(files ?? [])];
   const demands = demandsIn(await fleetOf(objects, settings()), rollout);
-  const reader = await readObjects(client, demands);
+  const reader = await readAsOperator(client, demands, live);
   const fleet = await fleetOf(objects, settings(), { objects: reader, allNamespaces: true });
   return { rollout, fleet, unused: unusedIn(files ?? [], rollout, () => false) };
 }
