@@ -1,12 +1,12 @@
 /** Suggests a replacement for a value that does not fit the schema. */
 
 import type { CrdSchema } from "../../api/crd-schema.ts";
-import { isFields } from "../../lib/fields.ts";
+import { type Fields, isFields } from "../../lib/fields.ts";
 import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
 import { parseDuration } from "../../policy/duration.ts";
 import { nearest } from "../../policy/validation/field-message.ts";
 import { fieldOf } from "../../policy/validation/schema.ts";
-import { isLocal } from "../../policy/window/moment.ts";
+import { isLocal, parseInstant } from "../../policy/window/moment.ts";
 import { lookalike } from "../files/spaces.ts";
 import type { OwnKind } from "../fleet/kinds.ts";
 import { stepsOf, valueAt } from "./value-at.ts";
@@ -57,8 +57,19 @@ const ENTRY_FORMS = [
     schedule: 'when it begins, such as schedule: "0 22 * * FRI"',
     duration: "how long it lasts, such as duration: 8h",
   },
-  { from: "its begin, such as from: 2026-11-26", to: "its end, such as to: 2026-11-28" },
+  { from: "its begin", to: "its end" },
 ] as const;
+
+/** A date beside the one that is there. */
+function example(field: string, { from, to }: Fields): string {
+  if (field !== "from" && field !== "to") return "";
+  const [known, days] = field === "to" ? [from, 2] : [to, -2];
+  const day = typeof known === "string" && isLocal(known.slice(0, 10)) ? known.slice(0, 10) : "2026-11-26";
+  const near = new Date(Date.parse(day) + days * DAY_MS).toISOString().slice(0, 10);
+  return `, such as ${field}: ${near}`;
+}
+
+const DAY_MS = 86_400_000;
 
 function windowEntry(value: unknown): string | undefined {
   if (typeof value === "string") return `write a map: { schedule: ${JSON.stringify(value)}, duration: 8h }`;
@@ -76,18 +87,27 @@ function windowEntry(value: unknown): string | undefined {
   }
   const [form] = begun;
   const [field, meaning] = form?.missing[0] ?? [];
-  return field === undefined ? undefined : `add ${field}: ${meaning}`;
+  return field === undefined ? undefined : `add ${field}: ${meaning}${example(field, value)}`;
 }
 
-/** The place of a misplaced field; `undefined`: it belongs nowhere, or in several places. */
-export function placeOf(kind: OwnKind, field: string): string | undefined {
+/** The place of a misplaced field at the path; `undefined`: it belongs nowhere, or in several places. */
+export function placeOf(kind: OwnKind, field: string, path = ""): string | undefined {
+  if (kind === "HookRollout" && field === "wait") return SOAKS;
   const places = placesOf(CRD_SCHEMAS[kind].properties?.["spec"], field, "spec");
-  const [place] = places;
-  if (place !== undefined) return places.length === 1 ? `it belongs in ${place}` : undefined;
+  const parent = path
+    .slice(0, Math.max(0, path.length - field.length - 1))
+    .replaceAll(/\[\d+\]/g, "[]")
+    .replace("until[].anyOf[]", "until[]");
+  const below = places.filter((place) => place.startsWith(`${parent}.`));
+  const [place, other, more] = below.length > 0 ? below : places;
+  if (place !== undefined && other === undefined) return `it belongs in ${place}`;
+  if (place !== undefined)
+    return below.length > 0 && more === undefined ? `it belongs in ${place}, or in ${other}` : undefined;
   const wider = kind === "HookPolicy" ? CRD_SCHEMAS.ClusterHookPolicy.properties?.["spec"] : undefined;
   return placesOf(wider, field, "spec").length === 0 ? undefined : FOR_CLUSTER_HOOK_POLICIES;
 }
 
+const SOAKS = "the stage before has minSuccessTime for that";
 const FOR_CLUSTER_HOOK_POLICIES =
   "a HookPolicy is about its own namespace: remove the field, or make it a ClusterHookPolicy";
 
@@ -164,6 +184,10 @@ function moment(value: unknown): string | undefined {
       : `${year}-${month.padStart(2, "0")}-${day.padStart(2, "0")}${rest}`;
   const text = iso.trim().replace(/^(\S{10})\s+(?=\d)/, "$1T");
   if (isLocal(text)) return text === value ? undefined : `write ${text}`;
+  const whole = text.replace(/(T\d\d:\d\d)(?=Z$|[+-]\d\d:\d\d$)/, "$1:00");
+  if (whole !== value && parseInstant(whole) !== undefined) return `write ${whole}`;
+  if (isLocal(text.slice(0, 10)) && /T(?:2[4-9]|[3-9]\d|\d\d:[6-9]\d)/.test(text))
+    return "hours end with 23, and minutes with 59";
   return /^\d{4}-\d\d-\d\d/.test(text) && isLocal(`${text.slice(0, 8)}01`) && !isLocal(text.slice(0, 10))
     ? "there is no such day"
     : undefined;
