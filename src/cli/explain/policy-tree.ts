@@ -17,6 +17,8 @@ import type { Release } from "./way-out.ts";
 interface TreeOptions extends Pick<CommandWords, "connection"> {
   /** The flags that name the files of the policies; "": they are the API server's. */
   readonly files: string;
+  /** The instant that was chosen: windows are listed from then on. */
+  readonly from?: string;
   readonly colour: Colour;
   /** Whether a request at admission is explained. */
   readonly isRequest: boolean;
@@ -189,8 +191,8 @@ export function painted(verdict: Verdict | Admitted["verdict"] | "Skipped", colo
 
 export function commandText(
   command: string,
-  { colour, connection, files }: Pick<TreeOptions, "colour" | "connection" | "files">,
+  { colour, connection, files, from }: Pick<TreeOptions, "colour" | "connection" | "files" | "from">,
 ): string {
-  const place = files !== "" && command.startsWith("hookpolicy windows ") ? files : connection;
-  return colour.cyan(`${command}${place}`);
+  if (!command.startsWith("hookpolicy windows ")) return colour.cyan(`${command}${connection}`);
+  return colour.cyan(`${command}${files || connection}${from === undefined ? "" : ` --at ${from}`}`);
 }

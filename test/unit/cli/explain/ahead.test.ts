@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { approved, cluster, deletion, explained, fleetWide, night, policy } from "./explained.ts";
 
-test("commands that read what explain has read name the same files", async (t) => {
+test("commands that read what explain has read name the same files, and the same instant", async (t) => {
   const policies = [policy("nights", [deletion([night])])];
   const held = await explained(t, [cluster(), ...policies], "--hook", "BeforeClusterDelete");
-  assert.match(held, /see +hookpolicy windows team-a\/nights -f fleet\.yaml$/m);
+  assert.match(held, /see +hookpolicy windows team-a\/nights -f fleet\.yaml --at 2026-11-21T12:00:00Z$/m);
   assert.match(held, /if it cannot wait: hookpolicy override team-a\/prod-1 [^\n]* --reason 'why'$/m);
   assert.match(
     await explained(t, [cluster()]),

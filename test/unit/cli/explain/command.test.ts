@@ -33,7 +33,7 @@ test("the first lines show the verdict and the command that releases, and the tr
   run           ${COMMAND}
   for           annotation example.com/ok=5d2c on Cluster team-a/prod-1 (HookPolicy team-a/protect, rule confirmed, gate approved)
   and wait for  its window, which opens at 2026-11-21T22:00:00Z (HookPolicy team-a/protect, rule confirmed, gate night)
-  see           hookpolicy windows team-a/protect -f fleet.yaml
+  see           hookpolicy windows team-a/protect -f fleet.yaml --at ${NOW}
   released      only after a user has acted; Cluster API asks again after 10 s
   if it cannot wait: hookpolicy override team-a/prod-1 --hook BeforeClusterDelete --policy HookPolicy/protect --for 1h --reason 'why'
 
