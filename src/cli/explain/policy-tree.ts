@@ -189,10 +189,21 @@ export function painted(verdict: Verdict | Admitted["verdict"] | "Skipped", colo
   return paint[verdict](verdict);
 }
 
+/** A Cluster in Git has no uid yet: the command asks for the one that it will have. */
+function withRealUids(command: string): string {
+  return command.replaceAll(UID_OF, (_, namespace: string, name: string) => {
+    const get = ["kubectl", "get", "clusters.cluster.x-k8s.io", "-n", namespace, name];
+    return `=$(${get.join(" ")} -o jsonpath='{.metadata.uid}')`;
+  });
+}
+
+/** As Fleet names it. */
+const UID_OF = /=uid-of-([a-z0-9-]+)\/([a-z0-9.-]+)/g;
+
 export function commandText(
   command: string,
   { colour, connection, files, from }: Pick<TreeOptions, "colour" | "connection" | "files" | "from">,
 ): string {
-  if (!command.startsWith("hookpolicy windows ")) return colour.cyan(`${command}${connection}`);
+  if (!command.startsWith("hookpolicy windows ")) return colour.cyan(`${withRealUids(command)}${connection}`);
   return colour.cyan(`${command}${files || connection}${from === undefined ? "" : ` --at ${from}`}`);
 }

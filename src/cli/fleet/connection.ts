@@ -92,15 +92,16 @@ export async function reading<T>(work: () => T | Promise<T>): Promise<T> {
   }
 }
 
-/** `others`: the Clusters that the user may list, for a suggestion. */
+/** `others`: the Clusters that the user may list, for a suggestion; `place`: where was looked. */
 export function noCluster(
   { namespace, name }: Required<ObjectKey>,
   others: readonly ObjectKey[],
+  place = "",
 ): CommandError {
   const key = namespacedName({ namespace, name });
   const names = others.map((other) => namespacedName({ namespace, ...other }));
   const meant = nearest(key, names) ?? names.find((each) => each.endsWith(`/${name}`));
-  return new CommandError(USAGE, `there is no Cluster ${key}${meantText(meant)}`);
+  return new CommandError(USAGE, `there is no Cluster ${key}${place}${meantText(meant)}`);
 }
 
 /** Reports a lost watch, which then recovers by itself. */

@@ -8,7 +8,9 @@ import { nearest } from "../../policy/validation/field-message.ts";
 import { fieldOf } from "../../policy/validation/schema.ts";
 import { isLocal, parseInstant } from "../../policy/window/moment.ts";
 import { lookalike } from "../files/spaces.ts";
+import { RENDER_FIRST } from "../files/yaml-mistake.ts";
 import type { OwnKind } from "../fleet/kinds.ts";
+import { isTemplate } from "../fleet/object-names.ts";
 import { stepsOf, valueAt } from "./value-at.ts";
 
 /** `undefined`: nothing is certain enough. */
@@ -18,6 +20,7 @@ export function suggestionFor(kind: OwnKind, object: unknown, path: string): str
   const odd = (typeof value === "string" ? lookalike(value) : undefined) ?? lookalike(path);
   if (odd !== undefined) return `it has ${odd}`;
   if (value === undefined || value === null) return undefined;
+  if (isTemplate(value)) return RENDER_FIRST;
   if (/\.window\.(?:allow|deny)\[\d+\]$/.test(path)) return windowEntry(value);
   const schema = schemaAt(CRD_SCHEMAS[kind], stepsOf(path));
   return schema === undefined ? labelOf(CRD_SCHEMAS[kind], path, value) : toType(schema, value, path);

@@ -27,7 +27,7 @@ test("a Cluster is named as by kubectl, too", async (t) => {
   }
   assert.deepEqual(await ask("prod-1"), [
     2,
-    "error: there is no Cluster default/prod-1 (did you mean team-a/prod-1?)\n",
+    "error: there is no Cluster default/prod-1 in the files (did you mean team-a/prod-1?)\n",
   ]);
   assert.match(
     (await ask("team-a/prod-1", "-n", "team-b"))[1],
@@ -64,7 +64,7 @@ test("what is asked wrongly is told with a suggestion, and exits 2", async (t) =
   for (const [args, message] of [
     [
       ["team-a/prod-2", "-f", "fleet.yaml"],
-      /^error: there is no Cluster team-a\/prod-2 \(did you mean team-a\/prod-1\?\)/,
+      /^error: there is no Cluster team-a\/prod-2 in the files \(did you mean team-a\/prod-1\?\)/,
     ],
     [["prod-1/", "-f", "fleet.yaml"], /Allowed: NAMESPACE\/NAME/],
     [

@@ -112,6 +112,13 @@ test("a rollout that selects nothing has no plan: the nearest label comes first,
   assert.equal((await plan(t, [...FLEET, rolloutOf("upgrades", { stages: last })])).code, 0);
 });
 
+test("a rollout that is not in the files is looked for there alone", async (t) => {
+  const { code, stderr } = await plan(t, [...FLEET, rolloutOf("upgrades")], "upgrade");
+  assert.equal(code, 2);
+  assert.match(stderr, /there is no HookRollout upgrade in the files \(did you mean upgrades\?\)/);
+  assert.match((await plan(t, FLEET, "upgrade")).stderr, /upgrade in the files, and no other/);
+});
+
 test("files without Clusters are told to add them where no API server answers", async (t) => {
   const { code, stderr } = await plan(t, [rolloutOf("upgrades")]);
   assert.equal(code, 2);

@@ -34,6 +34,7 @@ const CASES: readonly (readonly [path: string, value: unknown, suggestion: strin
   [`${RULE}.name`, "“a”", `it has curly quotes: write ' or "`],
   [`${RULE}.name`, "A", undefined],
   ["spec.nowhere.at.all", "x", undefined],
+  [`${RULE}.name`, { "[object Object]": null }, "render it first, as in helm template … | hookpolicy … -"],
   ["spec.clusterSelector.tier", "production", "write matchLabels: { tier: production }"],
   ["spec.clusterSelector.tier", "yes", 'write matchLabels: { tier: "yes" }'],
   ["spec.clusterSelector.tier", ["production"], undefined],
