@@ -6,7 +6,8 @@ import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
 import { parseDuration } from "../../policy/duration.ts";
 import { nearest } from "../../policy/validation/field-message.ts";
 import { fieldOf } from "../../policy/validation/schema.ts";
-import { isLocal, parseInstant } from "../../policy/window/moment.ts";
+import { isLocal } from "../../policy/window/moment.ts";
+import { meantDuration, meantMoment } from "../meant-time.ts";
 import { lookalike } from "../files/spaces.ts";
 import { RENDER_FIRST } from "../files/yaml-mistake.ts";
 import type { OwnKind } from "../fleet/kinds.ts";
@@ -128,8 +129,8 @@ function textOf(schema: CrdSchema, value: unknown, path: string): string | undef
   if (schema.enum !== undefined && typeof value === "object") {
     return `write one word: ${schema.enum.join(", ")}`;
   }
-  if (/\.window\.(?:allow|deny)\[\d+\]\.(?:from|to)$/.test(path)) return moment(value);
-  return schema.format === "duration" || isDuration(path) ? duration(value) : undefined;
+  if (/\.window\.(?:allow|deny)\[\d+\]\.(?:from|to)$/.test(path)) return meantMoment(value);
+  return schema.format === "duration" || isDuration(path) ? meantDuration(value) : undefined;
 }
 
 function schemaAt(root: CrdSchema, steps: readonly string[]): CrdSchema | undefined {
@@ -149,51 +150,6 @@ function wholeNumber(text: string, path: string): string | undefined {
 
 function isDuration(path: string): boolean {
   return /\.(?:duration|after|warnBefore|progressDeadline|minSuccessTime)$/.test(path);
-}
-
-/** Units that Go's durations do not have, and their length in hours. */
-const HOURS: Readonly<Record<string, number>> = { d: 24, day: 24, days: 24, w: 168, week: 168, weeks: 168 };
-/** Units that Go writes with their first letter. */
-const SPELT_OUT = /^(?:hours?|hrs?|minutes?|mins?|seconds?|secs?)$/;
-
-function duration(value: unknown): string | undefined {
-  const text = String(value).trim();
-  if (/^\d+$/.test(text)) return `write its unit: ${text}h, ${text}m or ${text}s`;
-  const [, count = "", unit = ""] = /^(\d+(?:\.\d+)?)\s*([a-z]+)$/i.exec(text) ?? [];
-  const hours = HOURS[unit.toLowerCase()] ?? (unit.toLowerCase() === "h" ? 1 : undefined);
-  if (hours !== undefined) return writeMinutes(Number(count) * hours * 60, text);
-  const compact = text
-    .toLowerCase()
-    .replaceAll(/\s+/g, "")
-    .replaceAll(/[a-z]+/g, (word) => (SPELT_OUT.test(word) ? word.charAt(0) : word));
-  return compact !== text && parseDuration(compact) !== undefined ? `write ${compact}` : undefined;
-}
-
-/** `undefined`: the user wrote the same, so something else is wrong. */
-function writeMinutes(minutes: number, said: string): string | undefined {
-  const rounded = Math.round(minutes);
-  const [whole, rest] = [Math.floor(rounded / 60), rounded % 60];
-  const text = `${whole > 0 ? `${whole}h` : ""}${rest > 0 ? `${rest}m` : ""}`;
-  return text === said || parseDuration(text) === undefined ? undefined : `write ${text}`;
-}
-
-/** Corrects a date with another order or other separators, and reports a day that does not exist. */
-function moment(value: unknown): string | undefined {
-  if (typeof value !== "string") return undefined;
-  const [, day = "", month = "", year, rest] = /^(\d{1,2})\.(\d{1,2})\.(\d{4})(.*)$/.exec(value) ?? [];
-  const iso =
-    year === undefined
-      ? value.replace(/^(\d{4})\/(\d\d)\/(\d\d)/, "$1-$2-$3")
-      : `${year}-${month.padStart(2, "0")}-${day.padStart(2, "0")}${rest}`;
-  const text = iso.trim().replace(/^(\S{10})\s+(?=\d)/, "$1T");
-  if (isLocal(text)) return text === value ? undefined : `write ${text}`;
-  const whole = text.replace(/(T\d\d:\d\d)(?=Z$|[+-]\d\d:\d\d$)/, "$1:00");
-  if (whole !== value && parseInstant(whole) !== undefined) return `write ${whole}`;
-  if (isLocal(text.slice(0, 10)) && /T(?:2[4-9]|[3-9]\d|\d\d:[6-9]\d)/.test(text))
-    return "hours end with 23, and minutes with 59";
-  return /^\d{4}-\d\d-\d\d/.test(text) && isLocal(`${text.slice(0, 8)}01`) && !isLocal(text.slice(0, 10))
-    ? "there is no such day"
-    : undefined;
 }
 
 /** Words that need no quotes in a list or map in one line. */
