@@ -77,7 +77,7 @@ function mayNot({ verb, resource }: Asked): string {
   );
 }
 
-/** Whether the reason in a status is that the operator cannot read these objects, whoever else can. */
+/** Whether the reason in a status is that the operator cannot read these objects; others may. */
 export function isAbout(message: string, kind: ObjectKind, resource: Resource): boolean {
   const reasons = [
     ...VERBS.map((verb) => mayNot({ verb, resource })),
