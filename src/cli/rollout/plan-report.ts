@@ -15,7 +15,7 @@ const MAX_LISTED = 20;
 
 export function planLines(plan: FleetPlan, durationMs: number): string[] {
   const { rollout, from, stages, clusters, noStage, later, target } = plan;
-  const never = plan.never.filter((name) => !noStage.includes(name));
+  const never = plan.never.filter((name) => !noStage.includes(name) && !plan.closed.includes(name));
   const needy = clusters.filter(({ needsAction }) => needsAction).length;
   const rows = stages.map((stage) => [
     stage.name,

@@ -79,18 +79,31 @@ export function planMember(parts: Parts): PlanMember {
     heldBy: (at) => holdersAt(parts, at),
     releasedFrom: (at) =>
       liftingOverride(rollout, { world, call, now: at }) ? at : releasedByAll(parts, at),
-    opensFrom: (at) =>
-      releasedByAll({ ...parts, policies: parts.policies.map((each) => ofTime(each, at)) }, at),
+    opensFrom: (at) => {
+      const timed = ofTime(parts, at);
+      return releasedByAll(timed, at) ?? (isEvaluable(timed, at) ? undefined : at);
+    },
   };
 }
 
-/** The policy without the gates of which it is not known when time alone meets them. */
-function ofTime(policy: CompiledPolicy, now: Date): CompiledPolicy {
+/** What is not evaluable says nothing about windows: the plan takes it as released, and names it. */
+function isEvaluable(parts: Parts, at: Date): boolean {
+  return heldRules(decisionAt(parts, at).decision.trace).every(({ rule }) => rule.verdict !== "NotEvaluable");
+}
+
+/** Without the gates, of policies and of the stage, of which it is not known when time alone meets them. */
+function ofTime(parts: Parts, now: Date): Parts {
+  const { policies, member } = parts;
   const isTime = (gate: CompiledGate): boolean => (gate.opensAt?.(now) ?? "Unknown") !== "Unknown";
-  const rules = policy.rules
-    .map((rule) => ({ ...rule, gates: rule.gates.filter(isTime) }))
-    .filter(({ gates }) => gates.length > 0);
-  return { ...policy, rules };
+  const { stage } = member;
+  return {
+    ...parts,
+    member: { ...member, ...(stage && { stage: { ...stage, until: stage.until.filter(isTime) } }) },
+    policies: policies.map((policy) => {
+      const rules = policy.rules.map((rule) => ({ ...rule, gates: rule.gates.filter(isTime) }));
+      return { ...policy, rules: rules.filter(({ gates }) => gates.length > 0) };
+    }),
+  };
 }
 
 function decisionAt(
@@ -154,7 +167,7 @@ function holdsAt({ rollout, member: { stage }, ...situation }: Parts, at: Date):
 }
 
 /** What holds the Cluster at the instant, and what follows until time has released it. */
-function holdersAt({ rollout: { name }, member: { stage }, ...situation }: Parts, at: Date): string {
+export function holdersAt({ rollout: { name }, member: { stage }, ...situation }: Parts, at: Date): string {
   const { operation, decision } = decisionAt(situation, at);
   const { world, call } = situation;
   const all = [decision, ...decisionsAhead(operation, decision, at)].flatMap(gatesIn);

@@ -142,12 +142,47 @@ test("says what cannot be so: the duration, and versions that Cluster API refuse
   assert.doesNotMatch(next.stdout, /Cluster API refuses|already/);
 });
 
+test("an approval of a stage that is still to be given hides no window of a policy", async (t) => {
+  const until = [{ name: "promoted", annotation: { key: "example.com/promoted" } }];
+  const { stdout } = await plan(t, [
+    ...FLEET,
+    rolloutOf("upgrades", { stages: [{ name: "all", until }] }),
+    policyOf("night", { until: [NIGHT] }),
+  ]);
+  assert.match(stdout, /^all +2 +0 +2026-12-01T20:00Z/m);
+  assert.match(stdout, /^2 Clusters must be released by an action first/m);
+});
+
+test("a Cluster never begins whose windows are never open together", async (t) => {
+  const day = {
+    name: "day",
+    window: { timeZone: "UTC", allow: [{ schedule: "0 8 * * *", duration: "2h" }] },
+  };
+  const { code, stdout } = await plan(t, [
+    ...FLEET,
+    rolloutOf("upgrades", { stages: [{ name: "all" }] }),
+    policyOf("day", { until: [day] }),
+    policyOf("night", { until: [NIGHT] }),
+  ]);
+  assert.equal(code, 1);
+  assert.match(
+    stdout,
+    /^2 Clusters never begin, because their windows are never open together: fleet\/\S+, fleet\/\S+ \(HookPolicy fleet\/night, rule night, gate night; /m,
+  );
+  assert.match(stdout, /^all +2 +0 +never +never +never$/m);
+  assert.doesNotMatch(stdout, /released by an action|never begin:/);
+});
+
 const policyOf = (name: string, rule: object): object => ({
   apiVersion: "hookpolicy.dev/v1alpha1",
   kind: "HookPolicy",
   metadata: { namespace: "fleet", name },
   spec: { rules: [{ name, hooks: ["BeforeClusterUpgrade"], ...rule }] },
 });
+const NIGHT = {
+  name: "night",
+  window: { timeZone: "UTC", allow: [{ schedule: "0 20 * * *", duration: "8h" }] },
+};
 const APPROVED = { name: "approved", annotation: { key: "example.com/approved" } };
 
 test("a deadline counts from the first call on, so it releases once", async (t) => {
@@ -173,11 +208,7 @@ test("a wait counts from the first call on, and from the opening of the window b
   assert.match(alone.stdout, /^canary +1 +0 +2026-12-01T10:00Z +2026-12-01T10:40Z/m);
   assert.match(alone.stdout, /waits for HookPolicy fleet\/soak, rule soak, gate soak$/m);
   assert.match(alone.stdout, /^rest +1 +0 +2026-12-01T11:40Z/m);
-  const night = {
-    name: "night",
-    window: { timeZone: "UTC", allow: [{ schedule: "0 20 * * *", duration: "8h" }] },
-  };
-  const both = await plan(t, [...FLEET, rolloutOf("upgrades"), policyOf("soak", { until: [night, soak] })]);
+  const both = await plan(t, [...FLEET, rolloutOf("upgrades"), policyOf("soak", { until: [NIGHT, soak] })]);
   assert.match(both.stdout, /^canary +1 +0 +2026-12-01T22:00Z +2026-12-01T22:40Z +2026-12-01T23:40Z$/m);
   assert.match(both.stdout, /^rest +1 +0 +2026-12-01T23:40Z/m);
 });
