@@ -36,8 +36,10 @@ export function compareRollout(
     ["next", listed(next), listed(namesOf(status.next))],
     ["failed", listed(failed?.toSorted()), listed(namesOf(status.failed).toSorted())],
   ] as const;
+  const runs = listed(namesOf(status.running).map((each) => withBegin(each, begun))) ?? NONE;
+  const ended = (status.failed ?? []).filter((each) => running?.includes(namespacedName(each)) === true);
   const told = new Map<string, string>([
-    ["running", listed(namesOf(status.running).map((each) => withBegin(each, begun))) ?? NONE],
+    ["running", [runs, ...ended.map((each) => withFailure(each, begun))].join("; ")],
     ["failed", listed(status.failed?.map((each) => withFailure(each, begun))) ?? NONE],
   ]);
   return rows
