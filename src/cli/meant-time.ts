@@ -33,15 +33,24 @@ function writeMinutes(minutes: number, said: string): string | undefined {
 /** Corrects a date with another order or other separators, and reports a day that does not exist. */
 export function meantMoment(value: unknown): string | undefined {
   if (typeof value !== "string") return undefined;
-  const [, day = "", month = "", year, rest] = /^(\d{1,2})\.(\d{1,2})\.(\d{4})(.*)$/.exec(value) ?? [];
-  const iso =
-    year === undefined
-      ? value.replace(/^(\d{4})\/(\d\d)\/(\d\d)/, "$1-$2-$3")
-      : `${year}-${month.padStart(2, "0")}-${day.padStart(2, "0")}${rest}`;
-  const text = iso.trim().replace(/^(\S{10})\s+(?=\d)/, "$1T");
+  const text = inOrder(value)
+    .trim()
+    .replace(/^(\S{10})\s+(?=\d)/, "$1T");
   if (isLocal(text)) return text === value ? undefined : `write ${text}`;
   const whole = text.replace(/(T\d\d:\d\d)(?=Z$|[+-]\d\d:\d\d$)/, "$1:00");
   if (whole !== value && parseInstant(whole) !== undefined) return `write ${whole}`;
+  return impossible(text);
+}
+
+/** The year first, and hyphens. */
+function inOrder(text: string): string {
+  const [, day = "", month = "", year, rest] = /^(\d{1,2})\.(\d{1,2})\.(\d{4})(.*)$/.exec(text) ?? [];
+  return year === undefined
+    ? text.replace(/^(\d{4})\/(\d\d)\/(\d\d)/, "$1-$2-$3")
+    : `${year}-${month.padStart(2, "0")}-${day.padStart(2, "0")}${rest}`;
+}
+
+function impossible(text: string): string | undefined {
   if (isLocal(text.slice(0, 10)) && /T(?:2[4-9]|[3-9]\d|\d\d:[6-9]\d)/.test(text))
     return "hours end with 23, and minutes with 59";
   return /^\d{4}-\d\d-\d\d/.test(text) && isLocal(`${text.slice(0, 8)}01`) && !isLocal(text.slice(0, 10))

@@ -72,7 +72,7 @@ export function planFleet(object: HookRollout, fleet: Fleet, wish: FleetWish): F
   const parts = new Map(
     start.states.map((state) => [
       namespacedName(state.cluster.metadata),
-      partsOf(rollout, fleet, state, target, wish.from),
+      partsOf(rollout, fleet, state, { version: target, from: wish.from }),
     ]),
   );
   const members = start.states.flatMap((state): PlanMember[] => {

@@ -36,8 +36,7 @@ export function partsOf(
   rollout: CompiledRollout,
   fleet: Fleet,
   { member, cluster }: MemberState,
-  version: string | undefined,
-  from: Date,
+  { version, from }: { readonly version: string | undefined; readonly from: Date },
 ): Parts {
   const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
   const world = fleet.world(cluster);

@@ -98,17 +98,17 @@ function windowEntry(value: unknown): string | undefined {
 export function placeOf(kind: OwnKind, field: string, path = ""): string | undefined {
   if (kind === "HookRollout" && field === "wait") return SOAKS;
   const places = placesOf(CRD_SCHEMAS[kind].properties?.["spec"], field, "spec");
-  const parent = path
-    .slice(0, Math.max(0, path.length - field.length - 1))
-    .replaceAll(/\[\d+\]/g, "[]")
-    .replace("until[].anyOf[]", "until[]");
-  const below = places.filter((place) => place.startsWith(`${parent}.`));
-  const [place, other, more] = below.length > 0 ? below : places;
-  if (place !== undefined && other === undefined) return `it belongs in ${place}`;
-  if (place !== undefined)
-    return below.length > 0 && more === undefined ? `it belongs in ${place}, or in ${other}` : undefined;
+  if (places.length > 0) return oneOfPlaces(places, path.slice(0, -field.length - 1));
   const wider = kind === "HookPolicy" ? CRD_SCHEMAS.ClusterHookPolicy.properties?.["spec"] : undefined;
   return placesOf(wider, field, "spec").length === 0 ? undefined : FOR_CLUSTER_HOOK_POLICIES;
+}
+
+/** Of several places only those below the parent are likely, and only few of them help. */
+function oneOfPlaces(places: readonly string[], parent: string): string | undefined {
+  const written = parent.replaceAll(/\[\d+\]/g, "[]").replace("until[].anyOf[]", "until[]");
+  const below = places.filter((place) => place.startsWith(`${written}.`));
+  const likely = below.length > 0 ? below : places.length === 1 ? places : [];
+  return likely.length === 0 || likely.length > 2 ? undefined : `it belongs in ${likely.join(", or in ")}`;
 }
 
 const SOAKS = "the stage before has minSuccessTime for that";

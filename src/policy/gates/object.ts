@@ -116,9 +116,13 @@ function partsOf(spec: ObjectGateSpec, policy: PolicyRef): CompiledObjectGate | 
     whole: expression?.readsWholeObject ?? false,
     count: compileCount(spec),
     lookSteps: lookStepsOf(spec),
-    labels: describeSelector(spec.selector ?? {}),
+    labels: labelsOf(spec),
     ...(spec.expression !== undefined && { condition: describeExpression(spec.expression).wantedInFull }),
   };
+}
+
+function labelsOf({ selector = {} }: ObjectGateSpec): string {
+  return describeSelector(selector);
 }
 
 function readBy(expression: Expression | undefined): ReadonlySet<RequestField> {

@@ -384,21 +384,6 @@ test("an override is for this very Cluster, and its name is one, however long th
   assert.match(problem, /^spec.reason: /);
 });
 
-test("a gate that time alone meets is not said to be met by users alone", () => {
-  const view = { now: NOW, colour: PLAIN, columns: 200 };
-  const lines = planLines(plan([policy("p", [later, { name: "never", expression: "false" }])]), view);
-  assert.deepEqual(lines.slice(2), [
-    "  held by  HookPolicy team-a/p r/later waits for its window, which opens at 2026-11-21T18:00:00Z",
-    "  held by  HookPolicy team-a/p r/never waits for its expression to be true",
-    "           time alone does not release it",
-  ]);
-  const ahead = plan([policy("p", [later], UPGRADE, false)], UPGRADE);
-  assert.match(
-    planLines(ahead, view).join("\n"),
-    /then +Cluster API upgrades .* v1\.35\.0, once it wants to$/m,
-  );
-});
-
 test("a policy is found by name and by kind and name, if a rule of it is on the hook", () => {
   const spec = { namespaceSelector: {}, rules: [{ name: "r", hooks: [DELETE], until: [annotation()] }] };
   const both = {

@@ -339,11 +339,8 @@ test("a Cluster that began by itself says when it began, and why it failed", asy
   const failed = String.raw`${began}, failed at 2026-11-21T19:00:00Z: \S`;
   assert.match(found, new RegExp(`failed -, ${failed}`));
   const running = { advance: "7h", rollouts: [{ name: "upgrades", running: ["team-a/b"] }] };
-  const late = [...steps.slice(0, 3), running];
-  assert.match(
-    (await differences({ steps: late })).join("\n"),
-    new RegExp(`running team-a/b, ${failed.replace("found ", "found -; ")}`),
-  );
+  const late = (await differences({ steps: [...steps.slice(0, 3), running] })).join("\n");
+  assert.match(late, new RegExp(`running team-a/b, ${failed.replace("found ", "found -; ")}`));
 });
 
 const first = { call: upgrade("a"), expect: GO };

@@ -387,9 +387,9 @@ test("the message names kind, name or labels, namespace and how many there are, 
     /no Backup\.velero\.io in/,
   );
   const matchExpressions = [{ key: "kind", operator: "In" as const, values: ["full", "diff"] }];
-  const labelled = { selector: { matchLabels: { app: "db" }, matchExpressions }, minCount: 2 };
+  const ofLabels = { selector: { matchLabels: { app: "db" }, matchExpressions }, minCount: 2 };
   assert.match(
-    decided(labelled, backups(backup("a"))).message,
+    decided(ofLabels, backups(backup("a"))).message,
     /waits for 2 × Backup\.velero\.io with app=db, kind in \(full, diff\) in namespace team-a: none found$/,
   );
   const clusterScoped = { objects: objectsOf({}, false) };
