@@ -69,7 +69,7 @@ test("where objects hold, the first commands show them, and the expression is in
   assert.match(may ?? "", /^ {2}see +kubectl auth can-i create backup\.velero\.io -n team-a$/);
   assert.match(
     stdout,
-    /wanted +Backup\.velero\.io in namespace team-a with expression object\.status\.phase/,
+    /wanted +Backup\.velero\.io with of=prod-1 in namespace team-a with expression object\.status\.phase/,
   );
   assert.equal(stdout.split("object.status.phase").length, 2);
 });
