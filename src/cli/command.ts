@@ -4,6 +4,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { HOOK_NAMES } from "../api/runtime-hooks.ts";
 import { nearest } from "../policy/validation/field-message.ts";
 import { parseMoment } from "../policy/window/moment.ts";
+import { meantMoment } from "./meant-time.ts";
 
 export const FAILED = 1;
 export const USAGE = 2;
@@ -58,6 +59,10 @@ export function meantText(meant: string | undefined): string {
   return meant === undefined ? "" : ` (did you mean ${meant}?)`;
 }
 
+export function inBrackets(hint: string | undefined): string {
+  return hint === undefined ? "" : ` (${hint})`;
+}
+
 /** Returns a parser of whole numbers from `min` to `max`. */
 export function wholeNumber(min: number, max: number): (text: string) => number {
   return (text) => {
@@ -82,7 +87,7 @@ export function instant(text: string): Date {
   const ms = parseMoment(text.replace(/(T\d\d:\d\d)(?=Z$|[+-]\d\d:\d\d$)/, "$1:00"), timeZone);
   if (ms !== undefined) return new Date(ms);
   throw new InvalidArgumentError(
-    `Allowed: a date or a time of this machine's zone, ${timeZone}, such as 2026-11-21 or 2026-11-21T12:00, or a time with its offset, such as 2026-11-21T12:00Z or 2026-11-21T12:00+01:00`,
+    `Allowed: a date or a time of this machine's zone, ${timeZone}, such as 2026-11-21 or 2026-11-21T12:00, or a time with its offset, such as 2026-11-21T12:00Z or 2026-11-21T12:00+01:00${inBrackets(meantMoment(text))}`,
   );
 }
 

@@ -23,9 +23,13 @@ export function notLoaded({ apiVersion, kind }: ObjectKind): Refusal {
   return { ok: false, reason: OBJECTS_NOT_LOADED, message };
 }
 
-export function tooManyKinds({ apiVersion, kind }: ObjectKind, limit: number): Refusal {
-  const message = `kind ${kind} in ${apiVersion} is not watched: policies name more than ${limit} kinds of objects`;
+export function tooManyKinds(kind: ObjectKind, limit: number): Refusal {
+  const message = `${notWatched(kind)}: policies name more than ${limit} kinds of objects`;
   return { ok: false, reason: "TooManyKinds", message };
+}
+
+function notWatched({ apiVersion, kind }: ObjectKind): string {
+  return `kind ${kind} in ${apiVersion} is not watched`;
 }
 
 export function tooLarge({ kind }: ObjectKind, namespace: string | undefined): Refusal {
@@ -36,7 +40,7 @@ export function tooLarge({ kind }: ObjectKind, namespace: string | undefined): R
 export function refusalOf(
   { apiVersion, kind }: ObjectKind,
   error: unknown,
-  asked?: { readonly verb: "get" | "list" | "watch"; readonly resource: Resource },
+  asked?: Asked,
 ): Refusal | undefined {
   const reason = error instanceof KubeError ? error.reason : "";
   if (reason === KIND_TERMINATING) {
@@ -55,7 +59,30 @@ export function refusalOf(
   const message =
     asked === undefined
       ? `the operator may not discover kind ${kind} in ${apiVersion}: bind it to the ClusterRole system:discovery`
-      : `the operator may not ${asked.verb} ${resourceName(asked.resource)}: bind the verbs get, list and watch in a ` +
-        `ClusterRole labelled hookpolicy.dev/aggregate-to-operator: "true"`;
+      : mayNot(asked);
   return { ok: false, reason: "ObjectsForbidden", message };
+}
+
+const VERBS = ["get", "list", "watch"] as const;
+
+interface Asked {
+  readonly verb: (typeof VERBS)[number];
+  readonly resource: Resource;
+}
+
+function mayNot({ verb, resource }: Asked): string {
+  return (
+    `the operator may not ${verb} ${resourceName(resource)}: bind the verbs get, list and watch in a ` +
+    `ClusterRole labelled hookpolicy.dev/aggregate-to-operator: "true"`
+  );
+}
+
+/** Whether the reason in a status is that the operator cannot read these objects; others may. */
+export function isAbout(message: string, kind: ObjectKind, resource: Resource): boolean {
+  const reasons = [
+    ...VERBS.map((verb) => mayNot({ verb, resource })),
+    notWatched(kind),
+    notLoaded(kind).message,
+  ];
+  return reasons.some((reason) => message.startsWith(reason));
 }

@@ -61,6 +61,13 @@ export function* walk<T extends OperationState>(
   );
 }
 
+/** What is remembered of the operation at `to`, if only time passes from `from` on. */
+export function remembered<T extends OperationState>(operation: OperationInputs<T>, from: Date, to: Date): T {
+  let { state } = operation;
+  for (const look of walk(operation, from, to)) ({ state } = look);
+  return state;
+}
+
 /** When time alone can change what the look has found. */
 export function nextLook(
   operation: Omit<OperationInputs, "world" | "state">,

@@ -18,7 +18,7 @@ export interface PlanMember {
   readonly state?: "Done" | "Stands";
   /** The earliest instant from `at` on at which every policy releases it; `undefined`: time alone does not. */
   readonly releasedFrom: (at: Date) => Date | undefined;
-  /** The same, if users have done what is up to them: its windows still hold. */
+  /** The same, if users have done what is up to them: its windows still hold; `undefined`: for ever. */
   readonly opensFrom?: (at: Date) => Date | undefined;
   /** The windows and other gates that hold it from `at` until it is released, in words. */
   readonly heldBy?: (at: Date) => string;
@@ -92,6 +92,8 @@ export interface Plan {
   readonly never: readonly string[];
   /** Those of them that no stage selects. */
   readonly noStage: readonly string[];
+  /** Those of them whose windows are never open together. */
+  readonly closed: readonly string[];
   /** Members of which waiting alone brings none there, and that no stage waits for: failed, unhealthy or paused. */
   readonly stand: readonly string[];
   readonly pauses: readonly PlannedPause[];
@@ -100,11 +102,12 @@ export interface Plan {
 interface Waiting extends Place {
   readonly each: PlanMember;
   readonly stage: CompiledStage;
-  /** When the policies release it; absent until it could begin. */
-  notBefore?: Date;
+  /** When the policies release it; absent until it could begin, and if they never do. */
+  notBefore?: Date | undefined;
   /** The end of its latest pause. */
   heldUntil?: Date;
   needsAction: boolean;
+  isClosed: boolean;
 }
 
 export function planRollout(rollout: CompiledRollout, members: readonly PlanMember[], wish: PlanWish): Plan {
@@ -178,6 +181,7 @@ class Walk {
       each,
       stage,
       needsAction: false,
+      isClosed: false,
       group: stages.indexOf(stage),
       order: orderOf(metadata.labels, orderLabelKey),
       namespace: metadata.namespace ?? "",
@@ -190,12 +194,9 @@ class Walk {
     const { each, stage } = waiting;
     const { metadata, values } = each.member;
     const room = { stage, values };
-    if (!this.#isOpen(stage, at) || !this.#slots.hasRoom(room)) return false;
-    if (waiting.notBefore === undefined || waiting.notBefore <= at) {
-      const released = each.releasedFrom(at);
-      waiting.needsAction ||= released === undefined;
-      waiting.notBefore = released ?? each.opensFrom?.(at) ?? at;
-    }
+    if (waiting.isClosed || !this.#isOpen(stage, at) || !this.#slots.hasRoom(room)) return false;
+    if (waiting.notBefore === undefined || waiting.notBefore <= at) lookAhead(waiting, at);
+    if (waiting.notBefore === undefined) return false;
     if (waiting.notBefore > at) {
       this.#pause(waiting, at, waiting.notBefore);
       return false;
@@ -251,9 +252,10 @@ class Walk {
         waitsFor: passes === undefined ? waitsFor : [],
       };
     });
-    const rest = this.#waiting.map(({ each }) => nameOf(each));
+    const closed = this.#waiting.filter(({ isClosed }) => isClosed).map(({ each }) => nameOf(each));
+    const rest = this.#waiting.filter(({ isClosed }) => !isClosed).map(({ each }) => nameOf(each));
     const waits = this.#wish.halted === true || stages.some(({ waitsFor }) => waitsFor.length > 0);
-    const never = [...this.#unplaced, ...(waits ? [] : rest)];
+    const never = [...this.#unplaced, ...closed, ...(waits ? [] : rest)];
     const named = new Set(stages.flatMap(({ waitsFor }) => waitsFor.map(namespacedName)));
     return {
       from,
@@ -262,6 +264,7 @@ class Walk {
       later: waits ? rest : [],
       never,
       noStage: this.#unplaced,
+      closed,
       stand: this.#standing.filter((name) => !named.has(name)),
       pauses: [...this.#pauses.values()],
     };
@@ -299,6 +302,15 @@ class Walk {
   #size({ name }: CompiledStage): number {
     return this.#sizes.get(name) ?? 0;
   }
+}
+
+/** When the policies release it from `at` on. */
+function lookAhead(waiting: Waiting, at: Date): void {
+  const { each } = waiting;
+  const released = each.releasedFrom(at);
+  waiting.needsAction ||= released === undefined;
+  waiting.notBefore = released ?? (each.opensFrom === undefined ? at : each.opensFrom(at));
+  waiting.isClosed = waiting.notBefore === undefined;
 }
 
 function byTime(a: Date, b: Date): number {

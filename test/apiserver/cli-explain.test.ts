@@ -20,6 +20,7 @@ import {
   clusterPolicyRef,
   heldRow,
   noRow,
+  policyIsReady,
   policyRef,
   storePolicy,
 } from "../controlplane/policies.ts";
@@ -143,13 +144,24 @@ describe("explain, live", () => {
     };
     await createCluster(cp, { namespace: NS, name: "c3" });
     const ref = policyRef(NS, "backed-up");
-    // Of the operator's rights it does not depend: it may not read them either.
     await storePolicy(cp, ref, {
       rules: [
         { name: "backed-up", hooks: ["BeforeClusterDelete"], until: [{ name: "backup", object: backup }] },
       ],
     });
     const asked = [`${NS}/c3`, "--hook", "BeforeClusterDelete"];
+    await cp.waitFor("the operator to say what it may not read", async () =>
+      /^NotEvaluable: .*\n {2}because +the operator may not list configmaps: /.test(
+        (await run("explain", asked)).stdout,
+      ),
+    );
+    await cp.apply({
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "ClusterRole",
+      metadata: { name: "read-configmaps", labels: { "hookpolicy.dev/aggregate-to-operator": "true" } },
+      rules: [{ apiGroups: [""], resources: ["configmaps"], verbs: ["get", "list", "watch"] }],
+    });
+    await policyIsReady(cp, await cp.get(ref));
     assert.match(
       (await run("explain", asked)).stdout,
       /^Blocked: .*\n {2}wait for +ConfigMap c3-backup in namespace/,

@@ -214,7 +214,7 @@ describe("what is held", () => {
       assert.equal(code, 0);
       assert.match(
         stdout,
-        /, not asked for yet\n {2}then +Cluster API deletes the Cluster and its machines\n/,
+        /, not asked for yet\n {2}then +Cluster API deletes the Cluster and its machines, once it wants to\n/,
       );
       await deleteCluster(fleet.cp, "ahead", "c1");
       const gone = async (): Promise<boolean> =>

@@ -54,6 +54,8 @@ export interface Obstacle extends Omit<GateRef, "policy"> {
   readonly text: string;
   /** When time alone releases what the policy holds. */
   readonly release?: Date;
+  /** Whether time alone meets the gate: what it waits for says when. */
+  readonly timed: boolean;
   /** The user may not read what the gate depends on; the operator may. */
   readonly unknown: boolean;
   /** Why what the gate waits for is not set. */
@@ -301,6 +303,7 @@ function rolloutObstacles(scene: Scene, operation: Operation): readonly Obstacle
       policy: { kind: "HookRollout", name },
       rule: stage,
       text: message,
+      timed: false,
       unknown: false,
     }));
 }
@@ -322,11 +325,12 @@ function obstaclesOf({ policy, rules }: PolicyTrace, release: Date | undefined):
 /** Reasons of gates and rules whose objects the user may not read. */
 const UNREADABLE: ReadonlySet<string> = new Set(["ObjectsForbidden", NAMESPACE_UNKNOWN]);
 
-function reasonsOf(rule: RuleTrace): Pick<Obstacle, "gate" | "text" | "unknown">[] {
+function reasonsOf(rule: RuleTrace): Pick<Obstacle, "gate" | "text" | "timed" | "unknown">[] {
   const open = rule.gates.filter(({ holds }) => holds !== true);
-  if (open.length === 0) return [{ text: rule.message, unknown: UNREADABLE.has(rule.reason) }];
+  if (open.length === 0) return [{ text: rule.message, timed: false, unknown: UNREADABLE.has(rule.reason) }];
   return open.map(({ gate, holds, reason, observed, ...result }) => ({
     gate,
+    timed: result.changesAt instanceof Date,
     text: holds === undefined ? `cannot be evaluated: ${observed}` : `waits for ${wantedInMessage(result)}`,
     unknown: holds === undefined && UNREADABLE.has(reason),
   }));

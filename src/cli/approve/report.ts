@@ -35,6 +35,9 @@ export function effectOf(call: HookCall): string {
   return EFFECTS[call.hook](version === undefined ? "" : ` to ${version}`);
 }
 
+/** After an effect, where Cluster API is not known to ask. */
+export const ONCE = ", once it wants to";
+
 /** "Cluster team-a/prod-1" */
 export function nameOf(cluster: Cluster): string {
   return `Cluster ${clusterKey(cluster)}`;
@@ -69,7 +72,7 @@ function operationLines(
       ? "not asked for yet"
       : `held for ${ageText(now.getTime() - pending.firstAsked.getTime())}`;
   const details: readonly Detail[] = [
-    { label: "then", text: `Cluster API ${effectOf(call)}` },
+    { label: "then", text: `Cluster API ${effectOf(call)}${pending === undefined ? ONCE : ""}` },
     ...approvals.flatMap(({ mark, ...gate }) => [
       { label: "approves", text: gateName(gate) },
       { label: "", text: markText(mark, { cluster }) },
@@ -77,7 +80,7 @@ function operationLines(
     ...obstacles.flatMap((obstacle) => [
       { label: "held by", text: obstacleText(obstacle) },
       ...(obstacle.withheld === undefined ? [] : [{ label: "", text: `not set: ${obstacle.withheld}` }]),
-      { label: "", text: releaseText(obstacle) },
+      ...releaseDetail(obstacle),
     ]),
   ];
   return [`${colour.bold(`${call.hook} of ${nameOf(cluster)}`)}, ${asked}`, ...indented(details, columns)];
@@ -106,8 +109,9 @@ export function markText({ on, field, key, value, replaces }: Mark, { cluster }:
   return [`${field} ${shellQuote(`${key}=${value}`)} on ${place}`, ...notes].join("; ");
 }
 
-function releaseText({ release }: Obstacle): string {
-  return release === undefined ? "time alone does not release it" : `not before ${timestamp(release)}`;
+function releaseDetail({ release, timed }: Obstacle): readonly Detail[] {
+  if (release !== undefined) return [{ label: "", text: `not before ${timestamp(release)}` }];
+  return timed ? [] : [{ label: "", text: "time alone does not release it" }];
 }
 
 /** The kubectl command with the same effect. */
@@ -144,7 +148,7 @@ function operationJson(plan: ApprovalPlan, operation: OperationPlan): object {
     effect: effectOf(call),
     ...(pending !== undefined && { firstAsked: timestamp(pending.firstAsked) }),
     approvals: approvals.map(({ mark, ...gate }) => ({ ...gate, ...mark, command: commandFor(mark, plan) })),
-    obstacles: obstacles.map(({ release, unknown: _, ...obstacle }) => ({
+    obstacles: obstacles.map(({ release, unknown: _, timed: __, ...obstacle }) => ({
       ...obstacle,
       ...(release !== undefined && { earliestRelease: timestamp(release) }),
     })),

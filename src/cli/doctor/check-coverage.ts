@@ -16,6 +16,7 @@ import {
   problems,
   type Settings,
   some,
+  together,
   unread,
   warning,
 } from "./doctor.ts";
@@ -82,15 +83,21 @@ export const nameOf = ({ compiled }: FleetPolicy): string => policyName(compiled
 export function effective(evidence: Evidence, { fleet, gated }: CoverageSurvey): Finding {
   const missing = unreadMatches(evidence, fleet);
   if (missing !== undefined) return missing;
-  const forgotten = fleet.policies.flatMap(untilForgotten);
-  if (forgotten.length > 0)
-    return problems(
-      "warning",
-      `${counted(forgotten.length, "rule")} without until, which hold nothing`,
-      forgotten,
-    );
+  const found = together([withoutUntil(fleet), withoutCluster(fleet, gated)]);
+  return found ?? ok(`every policy matches a Cluster, of ${fleet.clusters().length}`);
+}
+
+function withoutUntil({ policies }: Fleet): Finding | undefined {
+  const forgotten = policies.flatMap(untilForgotten);
+  if (forgotten.length === 0) return undefined;
+  const hold = forgotten.length === 1 ? "holds" : "hold";
+  const detail = `${counted(forgotten.length, "rule")} without until, which ${hold} nothing`;
+  return problems("warning", detail, forgotten);
+}
+
+function withoutCluster(fleet: Fleet, gated: CoverageSurvey["gated"]): Finding | undefined {
   const idle = [...gated].filter(([, found]) => found.length === 0).map(([policy]) => policy);
-  if (idle.length === 0) return ok(`every policy matches a Cluster, of ${fleet.clusters().length}`);
+  if (idle.length === 0) return undefined;
   const all = idle.map((policy) => ({ detail: nameOf(policy), remedy: cureOfIdle(policy, fleet) }));
   return problems("warning", `${counted(idle.length, "policy")} without a Cluster`, all);
 }

@@ -15,6 +15,7 @@ import {
   type Problem,
   problems,
   some,
+  together,
   unread,
   warning,
 } from "./doctor.ts";
@@ -27,7 +28,8 @@ export function rollouts({ rollouts: read }: Evidence, { fleet }: CoverageSurvey
   if (!read.ok) return unread(read);
   const all = fleet.rollouts;
   if (all.length === 0) return NONE;
-  return unready(all) ?? halted(all) ?? paused(all) ?? ok(`${counted(all.length, "HookRollout")}, all Ready`);
+  const found = together([unready(all), halted(all), paused(all)]);
+  return found ?? ok(`${counted(all.length, "HookRollout")}, all Ready`);
 }
 
 function unready(all: readonly FleetRollout[]): Finding | undefined {
@@ -79,27 +81,32 @@ export function rolloutClusters({ rollouts: read, clusters }: Evidence, { fleet 
   if (fleet.rollouts.length === 0) return NONE;
   const selected = fleet.rollouts.map((rollout) => ({ rollout, members: fleet.selectedBy(rollout) }));
   const all = selected.flatMap(({ members }) => members);
-  const without = new Set(all.filter(({ topology }) => topology === undefined));
-  if (without.size > 0)
-    return warning(
-      `rollouts select ${counted(without.size, "Cluster")} without spec.topology, for which Cluster API calls no hook: ${some([...without].map(clusterKey))}`,
-      "leave them out by spec.clusterSelector: they begin without a slot",
-    );
-  for (const [index, { rollout, members }] of selected.entries())
-    for (const before of selected.slice(0, index)) {
-      const finding = shared(
-        before.rollout,
-        rollout,
-        members.filter((each) => before.members.includes(each)),
-      );
-      if (finding !== undefined) return finding;
-    }
-  const empty = selected.flatMap(({ rollout, members }) => withoutClusters(rollout, members, fleet));
-  if (empty.length > 0) {
-    const count = counted(empty.length, "rollout or stage", "rollouts or stages");
-    return problems("warning", `${count} without a Cluster`, empty);
-  }
-  return ok(`every rollout alone decides on its ${counted(all.length, "Cluster")}`);
+  const found = together([
+    withoutTopology(all),
+    ...selected.flatMap(({ rollout, members }, index) =>
+      selected.slice(0, index).map((before) => {
+        const both = members.filter((each) => before.members.includes(each));
+        return shared(before.rollout, rollout, both);
+      }),
+    ),
+    selectingNothing(selected.flatMap(({ rollout, members }) => withoutClusters(rollout, members, fleet))),
+  ]);
+  return found ?? ok(`every rollout alone decides on its ${counted(all.length, "Cluster")}`);
+}
+
+function withoutTopology(selected: readonly Cluster[]): Finding | undefined {
+  const without = new Set(selected.filter(({ topology }) => topology === undefined));
+  if (without.size === 0) return undefined;
+  return warning(
+    `rollouts select ${counted(without.size, "Cluster")} without spec.topology, for which Cluster API calls no hook: ${some([...without].map(clusterKey))}`,
+    "leave them out by spec.clusterSelector: they begin without a slot",
+  );
+}
+
+function selectingNothing(empty: readonly Problem[]): Finding | undefined {
+  if (empty.length === 0) return undefined;
+  const count = counted(empty.length, "rollout or stage", "rollouts or stages");
+  return problems("warning", `${count} without a Cluster`, empty);
 }
 
 /** A rollout that selects nothing limits nothing; behind a stage that selects nothing, others may wait for ever. */

@@ -145,6 +145,17 @@ export function problems(state: "error" | "warning", detail: string, all: readon
   return { state, detail, remedy: all[0]?.remedy ?? "", problems: all };
 }
 
+/** What one check has found: nothing hides the rest. `undefined`: nothing. */
+export function together(findings: readonly (Finding | undefined)[]): Finding | undefined {
+  const all = findings.filter((each) => each !== undefined).toSorted(worse);
+  const [worst, another] = all;
+  if (worst === undefined || another === undefined) return worst;
+  // What follows the colon is in the list.
+  const detail = all.map((each) => each.detail.replace(/: .*$/s, "")).join("; ");
+  const listed = all.flatMap((each) => each.problems ?? [{ detail: each.detail, remedy: each.remedy ?? "" }]);
+  return { ...worst, detail, problems: listed };
+}
+
 const SHOWN = 5;
 
 export function some(names: readonly string[]): string {

@@ -132,7 +132,7 @@ async function explainFiles(name: ClusterName, flags: Flags, options: Options): 
   const now = at ?? new Date();
   const objects = sources.map(({ object }) => object);
   const fleet = await fleetOf(objects, { now, options });
-  const cluster = clusterIn(fleet, name);
+  const cluster = clusterIn(fleet, name, " in the files");
   const { idleOverrides } = await import("../fleet/idle-overrides.ts");
   stderr.lines(idleOverrides(objects, name, { now, ...options }).map((line) => `warning: ${line}`));
   return explain(fleet, { ...wishOf(flags), cluster, now, unread: [], live: false });

@@ -27,6 +27,7 @@ import {
   type Look,
   lookAt,
   type OperationInputs,
+  remembered,
   type Span,
   spansOf,
   walk,
@@ -282,9 +283,7 @@ function lookAhead(
   now: Date,
   at: Date,
 ): Look<PendingOperation> {
-  let { state } = operation;
-  for (const look of walk(operation, now, at)) ({ state } = look);
-  return lookAt({ ...operation, state }, at);
+  return lookAt({ ...operation, state: remembered(operation, now, at) }, at);
 }
 
 function answerOf(

@@ -5,6 +5,7 @@ import { remember } from "../../operations/timers.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import type { Fleet } from "../fleet/fleet.ts";
+import { withFalseParts } from "./false-parts.ts";
 import { mismatchOf } from "./match.ts";
 import { compareStatus, type StatusComparison, type StatusContext } from "./stored-status.ts";
 import { isSinceKnown, type Release, releaseOf, type ExplainedSituation } from "./way-out.ts";
@@ -53,7 +54,9 @@ export function explainPolicy(
     ...trace,
     mismatch: trace.matched ? [] : mismatchOf(known?.raw, world),
     release: releaseIfHeld(policy, trace.rules, situation),
-    rules: trace.rules.map((rule) => explainRule(trace, rule, policy, situation)),
+    rules: trace.rules.map((rule) =>
+      withFalseParts(explainRule(trace, rule, policy, situation), known?.raw["spec"], situation),
+    ),
     otherRules: policy.rules.filter(({ hooks }) => !hooks.has(call.hook)).length,
     ...(status !== undefined && { status }),
     ...(lifting !== undefined && { liftedUntil: lifting.expiresAt }),

@@ -18,6 +18,8 @@ import type { Release } from "./way-out.ts";
 interface TreeOptions extends Pick<CommandWords, "connection"> {
   /** The flags that name the files of the policies; "": they are the API server's. */
   readonly files: string;
+  /** The instant that was chosen: windows are listed from then on. */
+  readonly from?: string;
   readonly colour: Colour;
   /** Whether a request at admission is explained. */
   readonly isRequest: boolean;
@@ -216,10 +218,21 @@ export function painted(verdict: Verdict | Admitted["verdict"] | "Skipped", colo
   return paint[verdict](verdict);
 }
 
+/** A Cluster in Git has no uid yet: the command asks for the one that it will have. */
+function withRealUids(command: string): string {
+  return command.replaceAll(UID_OF, (_, namespace: string, name: string) => {
+    const get = ["kubectl", "get", "clusters.cluster.x-k8s.io", "-n", namespace, name];
+    return `=$(${get.join(" ")} -o jsonpath='{.metadata.uid}')`;
+  });
+}
+
+/** As Fleet names it. */
+const UID_OF = /=uid-of-([a-z0-9-]+)\/([a-z0-9.-]+)/g;
+
 export function commandText(
   command: string,
-  { colour, connection, files }: Pick<TreeOptions, "colour" | "connection" | "files">,
+  { colour, connection, files, from }: Pick<TreeOptions, "colour" | "connection" | "files" | "from">,
 ): string {
-  const place = files !== "" && command.startsWith("hookpolicy windows ") ? files : connection;
-  return colour.cyan(`${command}${place}`);
+  if (!command.startsWith("hookpolicy windows ")) return colour.cyan(`${withRealUids(command)}${connection}`);
+  return colour.cyan(`${command}${files || connection}${from === undefined ? "" : ` --at ${from}`}`);
 }

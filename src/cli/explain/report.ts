@@ -31,6 +31,8 @@ export interface TextOptions extends Terminal, CommandWords {
   readonly requested: boolean;
   /** The flags that name the same files: " -f policies/"; "": those of the API server. */
   readonly files: string;
+  /** The chosen instant, as a flag takes it. */
+  readonly from?: string;
 }
 
 interface View extends TextOptions {
@@ -42,7 +44,8 @@ interface View extends TextOptions {
 export function explanationLines(explanation: Explanation, options: TextOptions): string[] {
   const { cluster, at, operations, notes, tornDown, ownHold } = explanation;
   const name = namespacedName(cluster);
-  const blocks = operations.map((operation) => operationLines(operation, { ...options, name, at }));
+  const view = { ...options, name, at, ...(options.chosen && { from: timestamp(at) }) };
+  const blocks = operations.map((operation) => operationLines(operation, view));
   const none = [
     `No operation of Cluster ${name} is held, and none waits for an answer.`,
     `To see what a hook would be answered: ${options.program} explain ${name} --hook BeforeClusterDelete${options.files || options.connection}`,

@@ -8,7 +8,7 @@ export interface Mistake {
   readonly message: string;
 }
 
-export const RENDER_FIRST = "render it first, as in helm template … | hookpolicy validate -";
+export const RENDER_FIRST = "render it first, as in helm template … | hookpolicy … -";
 
 /** `undefined`: the message of the parser is the best one. */
 export function mistakeOf({ code, pos: [offset], message }: YAMLError, text: string): Mistake | undefined {

@@ -5,7 +5,8 @@ import { messageOf } from "../../lib/thrown.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import type { ObjectKey } from "../../kube/resource.ts";
 import type { KubeConfigSource } from "../../kube/kubeconfig.ts";
-import { collect, CommandError, meantText, USAGE } from "../command.ts";
+import { collect, CommandError, inBrackets, meantText, USAGE } from "../command.ts";
+import { meantDuration } from "../meant-time.ts";
 import { parseDuration } from "../../policy/duration.ts";
 import { shellQuote } from "../../policy/message.ts";
 import { nearest } from "../../policy/validation/field-message.ts";
@@ -78,8 +79,10 @@ function parseRequestTimeout(text: string): number {
 /** Parses a duration to milliseconds. */
 export function parseTime(text: string): number {
   const ms = parseDuration(text);
-  if (ms === undefined) throw new InvalidArgumentError("Allowed: a duration such as 90s, 10m or 1h30m");
-  return ms;
+  if (ms !== undefined) return ms;
+  throw new InvalidArgumentError(
+    `Allowed: a duration such as 90s, 10m or 1h30m${inBrackets(meantDuration(text))}`,
+  );
 }
 
 /** A failed read is a usage error with a one-line message. */
@@ -92,15 +95,16 @@ export async function reading<T>(work: () => T | Promise<T>): Promise<T> {
   }
 }
 
-/** `others`: the Clusters that the user may list, for a suggestion. */
+/** `others`: the Clusters that the user may list, for a suggestion; `place`: where was looked. */
 export function noCluster(
   { namespace, name }: Required<ObjectKey>,
   others: readonly ObjectKey[],
+  place = "",
 ): CommandError {
   const key = namespacedName({ namespace, name });
   const names = others.map((other) => namespacedName({ namespace, ...other }));
   const meant = nearest(key, names) ?? names.find((each) => each.endsWith(`/${name}`));
-  return new CommandError(USAGE, `there is no Cluster ${key}${meantText(meant)}`);
+  return new CommandError(USAGE, `there is no Cluster ${key}${place}${meantText(meant)}`);
 }
 
 /** Reports a lost watch, which then recovers by itself. */

@@ -122,9 +122,10 @@ export async function fleetOf(
   return new Fleet(objects, { served: servedHooks(capiVersion.minor), maxOverrideMs, now, ...read });
 }
 
-export function clusterIn(fleet: Fleet, name: ClusterName): Cluster {
+/** `place`: where the objects of the fleet come from, for the error. */
+export function clusterIn(fleet: Fleet, name: ClusterName, place?: string): Cluster {
   const others = fleet.clusters().map(({ metadata }) => metadata);
   const cluster = fleet.cluster(name.namespace, name.name);
-  if (cluster === undefined) throw noCluster(name, others);
+  if (cluster === undefined) throw noCluster(name, others, place);
   return cluster;
 }

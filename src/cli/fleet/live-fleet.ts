@@ -13,7 +13,7 @@ import type { ObjectReader } from "../../policy/objects.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
 import { CLUSTER_UID_LABEL } from "../../tasks/stored-task.ts";
 import { VERSION } from "../../version.ts";
-import { clusterResource, listIfServed, listTyped, namesOf, readObjects, typed } from "./live-objects.ts";
+import { clusterResource, listIfServed, listTyped, namesOf, readAsOperator, typed } from "./live-objects.ts";
 import { hasTasks, taskNamespaces } from "./task-reader.ts";
 
 /** The namespace of the kubeconfig's context; "default" if it has none, as in kubectl. */
@@ -96,7 +96,8 @@ export async function readClusterObjects(
     throw noCluster(key, await namesOf(client, clusters, { namespace: key.namespace, signal }));
   }
   const found = await readAround(client, cluster, key.namespace);
-  return { ...found, reader: await readObjects(client, await queriesIn(found.objects)) };
+  const { objects } = found;
+  return { ...found, reader: await readAsOperator(client, await queriesIn(objects), objects) };
 }
 
 async function readAround(

@@ -1,13 +1,15 @@
 /** Reads objects for commands, and sets their kind. */
 
-import type { RawObject } from "./kinds.ts";
+import { ownKind, type RawObject } from "./kinds.ts";
+import { CONDITION } from "../../api/hook-policy.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import { discoverResource } from "../../kube/api-discovery.ts";
+import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
 import { unless } from "../../lib/thrown.ts";
 import { isForbidden, isNotFound, KubeError, unlessNotFound } from "../../kube/kube-error.ts";
 import { type ObjectKey, type Resource, resourceName } from "../../kube/resource.ts";
 import { ClusterResource } from "../../kube/cluster-resource.ts";
-import { isSecret, refusalOf, SECRETS_REFUSED } from "../../objects/object-refusal.ts";
+import { isAbout, isSecret, type Refusal, refusalOf, SECRETS_REFUSED } from "../../objects/object-refusal.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import {
   type FoundObjects,
@@ -89,8 +91,35 @@ interface Place {
 
 /** Reads all objects of these places, since the names that gates look for can depend on the time. */
 export async function readObjects(client: KubeClient, places: readonly Place[]): Promise<ObjectReader> {
+  return await readUnless(client, places, []);
+}
+
+/** The same, but unknown is what the operator cannot read, as the statuses of its policies and rollouts say. */
+export async function readAsOperator(
+  client: KubeClient,
+  places: readonly Place[],
+  objects: readonly RawObject[],
+): Promise<ObjectReader> {
+  const said = objects.filter((object) => ownKind(object) !== undefined).flatMap(notReady);
+  return await readUnless(client, places, said);
+}
+
+function notReady({ status }: RawObject): readonly Refusal[] {
+  const conditions = listOf(fieldsOf(status)["conditions"]).map(fieldsOf);
+  const ready = conditions.find(({ type }) => type === CONDITION.Ready);
+  if (ready?.["status"] !== "False") return [];
+  return [{ ok: false, reason: textOf(ready["reason"]), message: textOf(ready["message"]) }];
+}
+
+async function readUnless(
+  client: KubeClient,
+  places: readonly Place[],
+  refusals: readonly Refusal[],
+): Promise<ObjectReader> {
   const distinct = new Map(places.map((place) => [placeKey(place), place]));
-  const reads = [...distinct].map(async ([key, place]) => [key, await readPlace(client, place)] as const);
+  const reads = [...distinct].map(
+    async ([key, place]) => [key, await readPlace(client, place, refusals)] as const,
+  );
   const found = new Map(await Promise.all(reads));
   return {
     find: (kind, namespace) => {
@@ -105,11 +134,18 @@ function placeKey({ kind, namespace }: Place): string {
   return namespace === undefined ? objectKindKey(kind) : `${objectKindKey(kind)} ${namespace}`;
 }
 
-async function readPlace(client: KubeClient, { kind, namespace }: Place): Promise<FoundObjects> {
+async function readPlace(
+  client: KubeClient,
+  { kind, namespace }: Place,
+  refusals: readonly Refusal[],
+): Promise<FoundObjects> {
   if (isSecret(kind)) return SECRETS_REFUSED;
   let resource: Resource | undefined;
   try {
-    resource = await discoverResource(client, kind);
+    const found = await discoverResource(client, kind);
+    resource = found;
+    const refused = refusals.find(({ message }) => isAbout(message, kind, found));
+    if (refused !== undefined) return refused;
     const raws = await listTyped(client, resource, resource.namespaced ? namespace : undefined);
     const objects = raws.map((raw): WatchedObject => ({ metadata: viewMetadata(raw["metadata"]), raw }));
     return { ok: true, namespaced: resource.namespaced, objects };

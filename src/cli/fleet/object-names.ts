@@ -23,7 +23,7 @@ export function templateProblem(value: unknown): string | undefined {
 }
 
 /** YAML reads {{ .Values.team }} as a map whose key is a map. */
-function isTemplate(value: unknown): boolean {
+export function isTemplate(value: unknown): boolean {
   return (
     isFields(value) && Object.keys(value).some((key) => key.startsWith("{") || key === "[object Object]")
   );

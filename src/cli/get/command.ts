@@ -114,9 +114,11 @@ async function print(holders: readonly RawObject[], seen: OperatorSeen, query: Q
   stdout.lines(heldLines(fleet, viewFor(query)));
 }
 
-function emptyLines({ held, omitted }: HeldFleet, { namespace }: Query): string[] {
+/** The namespace of the context may not be the one that is meant: one that the user has named is. */
+function emptyLines({ held, omitted }: HeldFleet, { namespace, flags }: Query): string[] {
   if (held.length + omitted.length > 0) return [];
-  return [`nothing is held${namespace === undefined ? "" : ` in namespace ${namespace}`}`];
+  const others = flags.namespace === undefined ? "; -A looks in all of them" : "";
+  return [`nothing is held${namespace === undefined ? "" : ` in namespace ${namespace}${others}`}`];
 }
 
 /** Ages change with time. */

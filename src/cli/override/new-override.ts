@@ -183,6 +183,7 @@ function holdersOf(fleet: Fleet, cluster: Cluster, hooks: readonly HookName[]): 
   const { namespace = "" } = cluster.metadata;
   const policies = fleet
     .policiesFor(namespace)
+    .filter(({ rules }) => rules.some((rule) => hooks.some((hook) => rule.hooks.has(hook))))
     .filter((policy) => matches(policy, fleet.world(cluster)) !== "no")
     .map(({ ref }) => ref);
   const rollouts = fleet.rollouts

@@ -3,7 +3,7 @@
 import type { Terminal } from "../terminal/terminal.ts";
 import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
 import { WHOLE } from "../../rollouts/rollout.ts";
-import { effectOf } from "../approve/report.ts";
+import { effectOf, ONCE } from "../approve/report.ts";
 import type { OverrideEffect, NewOverride } from "./new-override.ts";
 import { durationText } from "../../policy/duration.ts";
 import { type Detail, indented } from "../terminal/tree.ts";
@@ -30,7 +30,7 @@ function detailsOf(
 ): Detail[] {
   const late = `Cluster API may ask only after ${retryAfterSeconds} s: longer than ${durationText(forMs)} is better`;
   return [
-    { label: "then", text: `Cluster API ${effectOf(call)}${asked ? "" : ", once it wants to"}` },
+    { label: "then", text: `Cluster API ${effectOf(call)}${asked ? "" : ONCE}` },
     ...(lifts.length === 0 ? [{ label: "lifts", text: "nothing that holds it now" }] : []),
     ...lifts.flatMap(({ policy, rule, message }) => [
       { label: "lifts", text: `${policyName(policy)}${placeIn(policy, rule)}` },

@@ -2,6 +2,7 @@
 
 import { namespacedName } from "../../lib/keys.ts";
 import type { HookRollout, HookRolloutStatus, RolloutAwaited } from "../../api/hook-policy.ts";
+import type { Cluster } from "../../api/meta.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { readTimestamp } from "../../policy/instant.ts";
 import { wants } from "../../rollouts/health.ts";
@@ -13,7 +14,9 @@ import { newestFirst } from "../../rollouts/target-shares.ts";
 import { CommandError, USAGE } from "../command.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
 import { doubtsOf } from "./plan-doubts.ts";
-import { partsOf, planMember, withoutUnevaluable } from "./planned-member.ts";
+import { holdersAt, type Parts, partsOf, planMember, withoutUnevaluable } from "./planned-member.ts";
+import { firstNames } from "../../lib/first-names.ts";
+import { counted } from "../terminal/counted.ts";
 import { isShown, membersOf, presentStatus, statesOf } from "../fleet/rollout-state.ts";
 
 export interface FleetWish {
@@ -69,7 +72,7 @@ export function planFleet(object: HookRollout, fleet: Fleet, wish: FleetWish): F
   const parts = new Map(
     start.states.map((state) => [
       namespacedName(state.cluster.metadata),
-      partsOf(rollout, fleet, state, target),
+      partsOf(rollout, fleet, state, { version: target, from: wish.from }),
     ]),
   );
   const members = start.states.flatMap((state): PlanMember[] => {
@@ -90,9 +93,21 @@ export function planFleet(object: HookRollout, fleet: Fleet, wish: FleetWish): F
     unasked: found.unasked,
     ...unplanned(rollout, fleet),
     impossible,
-    doubts: [...doubts, ...unevaluated],
+    doubts: [...doubts, ...unevaluated, ...closedDoubt(plan, parts)],
     ...(target !== undefined && { target }),
   };
+}
+
+/** "1 Cluster never begins, because its windows are never open together: team-a/a (…)" */
+function closedDoubt({ closed, from }: Plan, parts: ReadonlyMap<string, Parts>): readonly string[] {
+  const [first] = closed;
+  const own = first === undefined ? undefined : parts.get(first);
+  if (own === undefined) return [];
+  const [verb, whose] = closed.length === 1 ? ["begins", "its"] : ["begin", "their"];
+  const holders = holdersAt(own, from).replaceAll("; then ", "; ");
+  return [
+    `${counted(closed.length, "Cluster")} never ${verb}, because ${whose} windows are never open together: ${firstNames(closed, 5)} (${holders}).`,
+  ];
 }
 
 /** A Cluster without a status that is asked for the version: whether it has the version is unknown, and nothing begins for it. */
@@ -110,10 +125,13 @@ function unplanned(rollout: CompiledRollout, fleet: Fleet): Pick<FleetPlan, "out
   const selected = new Set(alike.flatMap((each) => fleet.selectedBy(each)));
   const isOwn = ({ compiled }: FleetRollout): boolean => compiled.name === rollout.name;
   const own = alike.filter(isOwn).flatMap((each) => fleet.selectedBy(each));
+  // One that is being deleted begins nothing else.
+  const begins = ({ metadata: { deletionTimestamp } }: Cluster): boolean =>
+    rollout.operation === "Delete" || deletionTimestamp === undefined;
   return {
     outside: fleet
       .clusters()
-      .filter((cluster) => !selected.has(cluster))
+      .filter((cluster) => !selected.has(cluster) && begins(cluster))
       .map(clusterKey),
     withoutTopology: own.filter(({ topology }) => topology === undefined).map(clusterKey),
   };

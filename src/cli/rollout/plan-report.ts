@@ -15,7 +15,7 @@ const MAX_LISTED = 20;
 
 export function planLines(plan: FleetPlan, durationMs: number): string[] {
   const { rollout, from, stages, clusters, noStage, later, target } = plan;
-  const never = plan.never.filter((name) => !noStage.includes(name));
+  const never = plan.never.filter((name) => !noStage.includes(name) && !plan.closed.includes(name));
   const needy = clusters.filter(({ needsAction }) => needsAction).length;
   const rows = stages.map((stage) => [
     stage.name,
@@ -73,9 +73,13 @@ function pauseLines({ pauses }: FleetPlan): string[] {
 function restLines({ noStage, stand, outside, withoutTopology, rollout }: FleetPlan): string[] {
   const operation = rollout.operation.toLowerCase();
   return [
-    ...told(noStage, "that no stage selects never begin"),
+    ...told(noStage, "that no stage selects never begins", "that no stage selects never begin"),
     ...told(stand, "that the plan leaves out, because they failed, are unhealthy or paused"),
-    ...told(outside, `in no ${operation} rollout, which begin without a slot`),
+    ...told(
+      outside,
+      `in no ${operation} rollout, which begins without a slot`,
+      `in no ${operation} rollout, which begin without a slot`,
+    ),
     ...told(withoutTopology, "without spec.topology, about which Cluster API asks nothing"),
   ];
 }
@@ -146,8 +150,9 @@ function endOf({ clusters }: FleetPlan): Date | undefined {
 }
 
 /** "2 Clusters that no stage selects never begin: a, b" */
-function told(names: readonly string[], text: string): string[] {
-  return names.length === 0 ? [] : [`${counted(names.length, "Cluster")} ${text}: ${listed(names)}`];
+function told(names: readonly string[], ofOne: string, ofMany = ofOne): string[] {
+  if (names.length === 0) return [];
+  return [`${counted(names.length, "Cluster")} ${names.length === 1 ? ofOne : ofMany}: ${listed(names)}`];
 }
 
 function listed(names: readonly string[]): string {

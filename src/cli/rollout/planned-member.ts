@@ -6,7 +6,7 @@ import { expectedCall } from "../../operations/call.ts";
 import { decisionsAhead } from "../../operations/decisions-ahead.ts";
 import { forecast } from "../../operations/forecast.ts";
 import { newOperation, type PendingOperation } from "../../operations/operation.ts";
-import { lookAt, type OperationInputs } from "../../operations/timeline.ts";
+import { lookAt, type OperationInputs, remembered } from "../../operations/timeline.ts";
 import { heldRules } from "../../policy/decide.ts";
 import type { Decision } from "../../policy/decision.ts";
 import { earliest } from "../../policy/instant.ts";
@@ -27,6 +27,8 @@ export interface Parts extends Pick<Situation, "world" | "call"> {
   readonly rollout: CompiledRollout;
   readonly member: Member;
   readonly policies: readonly CompiledPolicy[];
+  /** What the operator will remember of the operation: asked about instants in order. */
+  readonly stateAt: (at: Date) => PendingOperation;
 }
 
 /** `version`: absent for the next upgrade, whatever it goes to. */
@@ -34,14 +36,38 @@ export function partsOf(
   rollout: CompiledRollout,
   fleet: Fleet,
   { member, cluster }: MemberState,
-  version: string | undefined,
+  { version, from }: { readonly version: string | undefined; readonly from: Date },
 ): Parts {
+  const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
+  const world = fleet.world(cluster);
+  const call = expectedCall(BEGINS[rollout.operation], cluster, version);
+  const known = fleet.pendingOperations(cluster).find((pending) => pending.call.hook === call.hook);
+  const state = newOperation(call, cluster, from, known);
   return {
     rollout,
     member,
-    policies: fleet.policiesFor(cluster.metadata.namespace ?? ""),
-    world: fleet.world(cluster),
-    call: expectedCall(BEGINS[rollout.operation], cluster, version),
+    policies,
+    world,
+    call,
+    stateAt: memoryOf({ policies, world, call, state }, from),
+  };
+}
+
+/** A deadline and a wait go on while the Cluster has no slot: Cluster API asks the policies all the time. */
+function memoryOf(operation: OperationInputs<PendingOperation>, from: Date): Parts["stateAt"] {
+  const { policies, call } = operation;
+  const isTimed = policies.some(({ rules }) =>
+    rules.some(
+      ({ hooks, deadline, waits }) => hooks.has(call.hook) && (deadline !== undefined || waits.length > 0),
+    ),
+  );
+  let { state } = operation;
+  if (!isTimed) return () => state;
+  let until = from;
+  return (at) => {
+    state = remembered({ ...operation, state }, until, at);
+    if (at > until) until = at;
+    return state;
   };
 }
 
@@ -52,25 +78,38 @@ export function planMember(parts: Parts): PlanMember {
     heldBy: (at) => holdersAt(parts, at),
     releasedFrom: (at) =>
       liftingOverride(rollout, { world, call, now: at }) ? at : releasedByAll(parts, at),
-    opensFrom: (at) =>
-      releasedByAll({ ...parts, policies: parts.policies.map((each) => ofTime(each, at)) }, at),
+    opensFrom: (at) => {
+      const timed = ofTime(parts, at);
+      return releasedByAll(timed, at) ?? (isEvaluable(timed, at) ? undefined : at);
+    },
   };
 }
 
-/** The policy without the gates of which it is not known when time alone meets them. */
-function ofTime(policy: CompiledPolicy, now: Date): CompiledPolicy {
+/** What is not evaluable says nothing about windows: the plan takes it as released, and names it. */
+function isEvaluable(parts: Parts, at: Date): boolean {
+  return heldRules(decisionAt(parts, at).decision.trace).every(({ rule }) => rule.verdict !== "NotEvaluable");
+}
+
+/** Without the gates, of policies and of the stage, of which it is not known when time alone meets them. */
+function ofTime(parts: Parts, now: Date): Parts {
+  const { policies, member } = parts;
   const isTime = (gate: CompiledGate): boolean => (gate.opensAt?.(now) ?? "Unknown") !== "Unknown";
-  const rules = policy.rules
-    .map((rule) => ({ ...rule, gates: rule.gates.filter(isTime) }))
-    .filter(({ gates }) => gates.length > 0);
-  return { ...policy, rules };
+  const { stage } = member;
+  return {
+    ...parts,
+    member: { ...member, ...(stage && { stage: { ...stage, until: stage.until.filter(isTime) } }) },
+    policies: policies.map((policy) => {
+      const rules = policy.rules.map((rule) => ({ ...rule, gates: rule.gates.filter(isTime) }));
+      return { ...policy, rules: rules.filter(({ gates }) => gates.length > 0) };
+    }),
+  };
 }
 
 function decisionAt(
-  { policies, world, call }: Pick<Parts, "policies" | "world" | "call">,
+  { policies, world, call, stateAt }: Pick<Parts, "policies" | "world" | "call" | "stateAt">,
   at: Date,
 ): { readonly operation: OperationInputs<PendingOperation>; readonly decision: Decision } {
-  const operation = { policies, world, call, state: newOperation(call, world.cluster, at, undefined) };
+  const operation = { policies, world, call, state: stateAt(at) };
   return { operation, decision: lookAt(operation, at).decision };
 }
 
@@ -127,7 +166,7 @@ function holdsAt({ rollout, member: { stage }, ...situation }: Parts, at: Date):
 }
 
 /** What holds the Cluster at the instant, and what follows until time has released it. */
-function holdersAt({ rollout: { name }, member: { stage }, ...situation }: Parts, at: Date): string {
+export function holdersAt({ rollout: { name }, member: { stage }, ...situation }: Parts, at: Date): string {
   const { operation, decision } = decisionAt(situation, at);
   const { world, call } = situation;
   const all = [decision, ...decisionsAhead(operation, decision, at)].flatMap(gatesIn);
@@ -137,11 +176,12 @@ function holdersAt({ rollout: { name }, member: { stage }, ...situation }: Parts
 }
 
 function gatesIn({ trace }: Decision): string[] {
-  return heldRules(trace).flatMap(({ policy, rule: { rule, gates } }) =>
-    gates
-      .filter((gate) => gate.holds !== true && gate.changesAt !== undefined)
-      .map(({ gate }) => `${policyName(policy)}, rule ${rule}, gate ${gate}`),
-  );
+  return heldRules(trace).flatMap(({ policy, rule: { rule, gates, deadlineReleases } }) => {
+    const name = `${policyName(policy)}, rule ${rule}`;
+    const timed = gates.filter((gate) => gate.holds !== true && gate.changesAt !== undefined);
+    if (timed.length === 0 && deadlineReleases === true) return [`the deadline of ${name}`];
+    return timed.map(({ gate }) => `${name}, gate ${gate}`);
+  });
 }
 
 /** Edges of windows that time may have to pass until policies and the gates of the stage are open together. */
@@ -150,17 +190,19 @@ const LOOK_AGAIN_MS = 3_600_000;
 
 /** When the policies and the gates of its stage release the Cluster; `undefined`: time alone does not. */
 function releasedByAll(
-  { rollout, member: { stage }, policies, world, call }: Parts,
+  { rollout, member: { stage }, policies, world, call, stateAt }: Parts,
   from: Date,
 ): Date | undefined {
-  let at: Date | undefined = from;
-  for (let edges = 0; at !== undefined && edges < MAX_EDGES; edges += 1) {
-    const released = forecast(policies, world, call, at);
+  let [at, state] = [from, stateAt(from)];
+  for (let edges = 0; edges < MAX_EDGES; edges += 1) {
+    const released = forecast(policies, { ...world, state }, call, at);
     const isOpen = (now: Date): boolean =>
       stage === undefined || openGate(stage, { world, call, now }) === undefined;
     if (released === undefined || isOpen(released)) return released;
     const next = earliest(gateEdges(rollout, released, LOOK_AGAIN_MS).filter((edge) => edge > released));
-    at = next instanceof Date ? next : undefined;
+    if (!(next instanceof Date)) return undefined;
+    state = remembered({ policies, world, call, state }, at, next);
+    at = next;
   }
   return undefined;
 }

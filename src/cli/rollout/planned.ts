@@ -17,7 +17,7 @@ import { isCluster, isNamespace, kindKeyOf, ownKind, type RawObject, viewRollout
 import type { ConnectionFlags } from "../fleet/connection.ts";
 import { fleetOf, type FleetSettings } from "../fleet/live-cluster.ts";
 import { readFleet, withApiServer } from "../fleet/live-fleet.ts";
-import { readObjects } from "../fleet/live-objects.ts";
+import { readAsOperator } from "../fleet/live-objects.ts";
 import { readAllObjects } from "../fleet/object-files.ts";
 
 export interface RolloutInFleet {
@@ -35,13 +35,13 @@ export async function readPlanned(
 ): Promise<RolloutInFleet> {
   const files = paths.length === 0 ? [] : (await readAllObjects(paths)).map(({ object }) => object);
   if (files.some(isCluster)) {
-    const rollout = rolloutIn(files, name);
+    const rollout = rolloutIn(files, name, IN_FILES);
     const fleet = await fleetOf(files, settings());
     const wanted = new Set(demandsIn(fleet, rollout).map(({ kind }) => objectKindKey(kind)));
     return { rollout, fleet, unused: unusedIn(files, rollout, (raw) => wanted.has(kindKeyOf(raw))) };
   }
   if (paths.length === 0) return await withApiServer(connection, (client) => readLivePlanned(client, name));
-  rolloutIn(files, name);
+  rolloutIn(files, name, IN_FILES);
   try {
     return await withApiServer(connection, (client) => readLivePlanned(client, name, files));
   } catch (error) {
@@ -57,12 +57,12 @@ export async function readLivePlanned(
   files?: readonly RawObject[],
 ): Promise<RolloutInFleet> {
   const live = await readFleet(client);
-  const found = rolloutIn(files ?? live, name);
+  const found = files === undefined ? rolloutIn(live, name) : rolloutIn(files, name, IN_FILES);
   const rollout = files === undefined ? found : withStatus(found, live);
   // Of two objects of a name, the last one counts.
   const objects = [...live, ...(files ?? [])];
   const demands = demandsIn(await fleetOf(objects, settings()), rollout);
-  const reader = await readObjects(client, demands);
+  const reader = await readAsOperator(client, demands, live);
   const fleet = await fleetOf(objects, settings(), { objects: reader, allNamespaces: true });
   return { rollout, fleet, unused: unusedIn(files ?? [], rollout, () => false) };
 }
@@ -105,23 +105,26 @@ function settings(): FleetSettings {
   return { options: parseOptions({}), now: new Date() };
 }
 
-function rolloutIn(objects: readonly RawObject[], name: string | undefined): HookRollout {
+/** With -f, a rollout of the API server is none. */
+const IN_FILES = " in the files";
+
+function rolloutIn(objects: readonly RawObject[], name: string | undefined, place?: string): HookRollout {
   const rollouts = objects.filter((each) => ownKind(each) === "HookRollout").map(viewRollout);
   const [only, second] = rollouts.filter(({ metadata }) => name === undefined || metadata.name === name);
   if (second !== undefined)
     throw new CommandError(USAGE, "the files have several HookRollouts: name one of them");
   if (only !== undefined) return only;
   if (name === undefined) throw new CommandError(USAGE, "the files have no HookRollout");
-  throw noRollout(name, rollouts);
+  throw noRollout(name, rollouts, place);
 }
 
 /** With the name that may be meant, or those that there are. */
-export function noRollout(name: string, existing: readonly HookRollout[]): CommandError {
+export function noRollout(name: string, existing: readonly HookRollout[], place = ""): CommandError {
   const names = existing.map(({ metadata }) => metadata.name);
   const meant = nearest(name, names);
   const others = names.length === 0 ? ", and no other" : ` (there are ${firstNames(names.toSorted(), 5)})`;
   return new CommandError(
     USAGE,
-    `there is no HookRollout ${name}${meant === undefined ? others : meantText(meant)}`,
+    `there is no HookRollout ${name}${place}${meant === undefined ? others : meantText(meant)}`,
   );
 }

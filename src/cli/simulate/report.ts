@@ -46,7 +46,7 @@ export function simulationLines(
     ...groups.map((group) => fitting(groupLines(group, times, colour), " ".repeat(12))),
     taskLines(simulation.tasks).flatMap((line) => fitting([line], " ".repeat(12))),
     hookTable(simulation),
-    fitting([...totals(simulation, times), ...leftOut(groups), ...instantNote(simulation, times)], "  "),
+    fitting([...totals(simulation, times), ...leftOut(groups), ...notes(simulation, times)], "  "),
   ]);
 }
 
@@ -190,6 +190,17 @@ export function totals(simulation: Simulation, { from, to }: Times): readonly [s
   ];
 }
 
+function notes(simulation: Simulation, times: Times): string[] {
+  return [...unseenNote(simulation), ...instantNote(simulation, times)];
+}
+
+/** No difference is no proof that nothing was loosened. */
+function unseenNote({ unseen }: Simulation): string[] {
+  if (unseen.length === 0) return [];
+  const what = "an approval, an object, a window or another version (--to-version) can show one";
+  return [`changed, without a difference in any answer: ${firstNames(unseen, MAX_NAMED)}; ${what}`];
+}
+
 const WEEK = 7 * 24 * 3_600_000;
 
 /** That windows can make a difference at other times. */
@@ -203,7 +214,7 @@ function instantNote({ windowed }: Simulation, { from, to }: Times): string[] {
 export function simulationMarkdown(simulation: Simulation, times: Times): string {
   const groups = groupsOf(simulation);
   const [counts, blocked] = totals(simulation, times);
-  const more = [...leftOut(groups), ...instantNote(simulation, times)].map((line) => `${line}\n\n`);
+  const more = [...leftOut(groups), ...notes(simulation, times)].map((line) => `${line}\n\n`);
   const head = `### HookPolicy simulation\n\n${counts}\n\n${blocked}\n${more.length > 0 ? `\n${more.join("").trimEnd()}\n` : ""}`;
   const specs = specRows(simulation.specs);
   const objects =
@@ -250,6 +261,7 @@ export function simulationJson(simulation: Simulation, { from, to }: Times): obj
   const {
     changes,
     specs,
+    unseen,
     selectsNothing,
     notEvaluable: _,
     windowed: _windowed,
@@ -263,6 +275,7 @@ export function simulationJson(simulation: Simulation, { from, to }: Times): obj
     ...(to !== undefined && { to: timestamp(to) }),
     totals: { ...counted, ...Object.fromEntries(counts) },
     objects: specs,
+    unseen,
     selectsNothing,
     ...(tasks.length > 0 && { tasks }),
     changes: changes.map(({ from: first, seconds, ...change }) => ({

@@ -26,6 +26,7 @@ import {
 import { type SimulatedTask, simulatedTasks } from "./simulated-tasks.ts";
 import type { SpecChange } from "./spec-changes.ts";
 import { type HoldInStage, holdKey, type Holds, rolloutHolds } from "./rollout-holds.ts";
+import { unseenChanges } from "./unseen-changes.ts";
 import { decisionAt, Walks } from "./walks.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 
@@ -40,6 +41,8 @@ export interface NotEvaluableRule {
 
 export interface Simulation extends RequestChanges {
   readonly specs: readonly SpecChange[];
+  /** By unseenChanges(). */
+  readonly unseen: readonly string[];
   /** As in FleetPair. */
   readonly selectsNothing: readonly string[];
   readonly notEvaluable: readonly NotEvaluableRule[];
@@ -98,10 +101,12 @@ export function* simulate(pair: FleetPair, options: SimulationOptions): Generato
   }
   const done = { done: clusters.length, total: clusters.length };
   const { changes: atAdmission, ...requests } = yield* requestChanges(pair, options, done);
+  const everyChange = [...changes, ...atAdmission];
   return {
     specs: pair.specs,
+    unseen: unseenChanges(pair.changed, pair.specs, everyChange),
     selectsNothing: pair.selectsNothing,
-    changes: [...changes, ...atAdmission],
+    changes: everyChange,
     notEvaluable: [...notEvaluable.values()],
     windowed: windowedIn([...pair.before.policies, ...pair.after.policies]),
     skippingMinor,

@@ -1,7 +1,12 @@
 /** Compares the expected statuses of HookRollouts with the actual ones. */
 
 import { namespacedName } from "../../lib/keys.ts";
-import { CONDITION, type HookRollout, type RolloutFailure } from "../../api/hook-policy.ts";
+import {
+  CONDITION,
+  type HookRollout,
+  type HookRolloutStatus,
+  type RolloutFailure,
+} from "../../api/hook-policy.ts";
 import { timestamp } from "../../policy/instant.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { checkRolloutNames, unknownCluster } from "./check-names.ts";
@@ -37,7 +42,7 @@ export function compareRollout(
     ["failed", listed(failed?.toSorted()), listed(namesOf(status.failed).toSorted())],
   ] as const;
   const told = new Map<string, string>([
-    ["running", listed(namesOf(status.running).map((each) => withBegin(each, begun))) ?? NONE],
+    ["running", runningText(status, running ?? [], begun)],
     ["failed", listed(status.failed?.map((each) => withFailure(each, begun))) ?? NONE],
   ]);
   return rows
@@ -47,6 +52,17 @@ export function compareRollout(
       ),
     )
     .map((each) => ({ ...each, field: `rollout ${name} ${each.field}` }));
+}
+
+/** What runs, and why those do not that should. */
+function runningText(
+  { running, failed = [] }: HookRolloutStatus,
+  expected: readonly string[],
+  begun: ReadonlyMap<string, Begun>,
+): string {
+  const runs = listed(namesOf(running).map((each) => withBegin(each, begun))) ?? NONE;
+  const ended = failed.filter((each) => expected.includes(namespacedName(each)));
+  return [runs, ...ended.map((each) => withFailure(each, begun))].join("; ");
 }
 
 /** No step says when an operation began that had waited for a slot, a stage or a window. */

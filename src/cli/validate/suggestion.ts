@@ -1,14 +1,17 @@
 /** Suggests a replacement for a value that does not fit the schema. */
 
 import type { CrdSchema } from "../../api/crd-schema.ts";
-import { isFields } from "../../lib/fields.ts";
+import { type Fields, isFields } from "../../lib/fields.ts";
 import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
 import { parseDuration } from "../../policy/duration.ts";
 import { nearest } from "../../policy/validation/field-message.ts";
 import { fieldOf } from "../../policy/validation/schema.ts";
 import { isLocal } from "../../policy/window/moment.ts";
+import { meantDuration, meantMoment } from "../meant-time.ts";
 import { lookalike } from "../files/spaces.ts";
+import { RENDER_FIRST } from "../files/yaml-mistake.ts";
 import type { OwnKind } from "../fleet/kinds.ts";
+import { isTemplate } from "../fleet/object-names.ts";
 import { stepsOf, valueAt } from "./value-at.ts";
 
 /** `undefined`: nothing is certain enough. */
@@ -18,6 +21,7 @@ export function suggestionFor(kind: OwnKind, object: unknown, path: string): str
   const odd = (typeof value === "string" ? lookalike(value) : undefined) ?? lookalike(path);
   if (odd !== undefined) return `it has ${odd}`;
   if (value === undefined || value === null) return undefined;
+  if (isTemplate(value)) return RENDER_FIRST;
   if (/\.window\.(?:allow|deny)\[\d+\]$/.test(path)) return windowEntry(value);
   const schema = schemaAt(CRD_SCHEMAS[kind], stepsOf(path));
   return schema === undefined ? labelOf(CRD_SCHEMAS[kind], path, value) : toType(schema, value, path);
@@ -57,8 +61,19 @@ const ENTRY_FORMS = [
     schedule: 'when it begins, such as schedule: "0 22 * * FRI"',
     duration: "how long it lasts, such as duration: 8h",
   },
-  { from: "its begin, such as from: 2026-11-26", to: "its end, such as to: 2026-11-28" },
+  { from: "its begin", to: "its end" },
 ] as const;
+
+/** A date beside the one that is there. */
+function example(field: string, { from, to }: Fields): string {
+  if (field !== "from" && field !== "to") return "";
+  const [known, days] = field === "to" ? [from, 2] : [to, -2];
+  const day = typeof known === "string" && isLocal(known.slice(0, 10)) ? known.slice(0, 10) : "2026-11-26";
+  const near = new Date(Date.parse(day) + days * DAY_MS).toISOString().slice(0, 10);
+  return `, such as ${field}: ${near}`;
+}
+
+const DAY_MS = 86_400_000;
 
 function windowEntry(value: unknown): string | undefined {
   if (typeof value === "string") return `write a map: { schedule: ${JSON.stringify(value)}, duration: 8h }`;
@@ -76,18 +91,27 @@ function windowEntry(value: unknown): string | undefined {
   }
   const [form] = begun;
   const [field, meaning] = form?.missing[0] ?? [];
-  return field === undefined ? undefined : `add ${field}: ${meaning}`;
+  return field === undefined ? undefined : `add ${field}: ${meaning}${example(field, value)}`;
 }
 
-/** The place of a misplaced field; `undefined`: it belongs nowhere, or in several places. */
-export function placeOf(kind: OwnKind, field: string): string | undefined {
+/** The place of a misplaced field at the path; `undefined`: it belongs nowhere, or in several places. */
+export function placeOf(kind: OwnKind, field: string, path = ""): string | undefined {
+  if (kind === "HookRollout" && field === "wait") return SOAKS;
   const places = placesOf(CRD_SCHEMAS[kind].properties?.["spec"], field, "spec");
-  const [place] = places;
-  if (place !== undefined) return places.length === 1 ? `it belongs in ${place}` : undefined;
+  if (places.length > 0) return oneOfPlaces(places, path.slice(0, -field.length - 1));
   const wider = kind === "HookPolicy" ? CRD_SCHEMAS.ClusterHookPolicy.properties?.["spec"] : undefined;
   return placesOf(wider, field, "spec").length === 0 ? undefined : FOR_CLUSTER_HOOK_POLICIES;
 }
 
+/** Of several places only those below the parent are likely, and only few of them help. */
+function oneOfPlaces(places: readonly string[], parent: string): string | undefined {
+  const written = parent.replaceAll(/\[\d+\]/g, "[]").replace("until[].anyOf[]", "until[]");
+  const below = places.filter((place) => place.startsWith(`${written}.`));
+  const likely = below.length > 0 ? below : places.length === 1 ? places : [];
+  return likely.length === 0 || likely.length > 2 ? undefined : `it belongs in ${likely.join(", or in ")}`;
+}
+
+const SOAKS = "the stage before has minSuccessTime for that";
 const FOR_CLUSTER_HOOK_POLICIES =
   "a HookPolicy is about its own namespace: remove the field, or make it a ClusterHookPolicy";
 
@@ -105,8 +129,8 @@ function textOf(schema: CrdSchema, value: unknown, path: string): string | undef
   if (schema.enum !== undefined && typeof value === "object") {
     return `write one word: ${schema.enum.join(", ")}`;
   }
-  if (/\.window\.(?:allow|deny)\[\d+\]\.(?:from|to)$/.test(path)) return moment(value);
-  return schema.format === "duration" || isDuration(path) ? duration(value) : undefined;
+  if (/\.window\.(?:allow|deny)\[\d+\]\.(?:from|to)$/.test(path)) return meantMoment(value);
+  return schema.format === "duration" || isDuration(path) ? meantDuration(value) : undefined;
 }
 
 function schemaAt(root: CrdSchema, steps: readonly string[]): CrdSchema | undefined {
@@ -126,47 +150,6 @@ function wholeNumber(text: string, path: string): string | undefined {
 
 function isDuration(path: string): boolean {
   return /\.(?:duration|after|warnBefore|progressDeadline|minSuccessTime)$/.test(path);
-}
-
-/** Units that Go's durations do not have, and their length in hours. */
-const HOURS: Readonly<Record<string, number>> = { d: 24, day: 24, days: 24, w: 168, week: 168, weeks: 168 };
-/** Units that Go writes with their first letter. */
-const SPELT_OUT = /^(?:hours?|hrs?|minutes?|mins?|seconds?|secs?)$/;
-
-function duration(value: unknown): string | undefined {
-  const text = String(value).trim();
-  if (/^\d+$/.test(text)) return `write its unit: ${text}h, ${text}m or ${text}s`;
-  const [, count = "", unit = ""] = /^(\d+(?:\.\d+)?)\s*([a-z]+)$/i.exec(text) ?? [];
-  const hours = HOURS[unit.toLowerCase()] ?? (unit.toLowerCase() === "h" ? 1 : undefined);
-  if (hours !== undefined) return writeMinutes(Number(count) * hours * 60, text);
-  const compact = text
-    .toLowerCase()
-    .replaceAll(/\s+/g, "")
-    .replaceAll(/[a-z]+/g, (word) => (SPELT_OUT.test(word) ? word.charAt(0) : word));
-  return compact !== text && parseDuration(compact) !== undefined ? `write ${compact}` : undefined;
-}
-
-/** `undefined`: the user wrote the same, so something else is wrong. */
-function writeMinutes(minutes: number, said: string): string | undefined {
-  const rounded = Math.round(minutes);
-  const [whole, rest] = [Math.floor(rounded / 60), rounded % 60];
-  const text = `${whole > 0 ? `${whole}h` : ""}${rest > 0 ? `${rest}m` : ""}`;
-  return text === said || parseDuration(text) === undefined ? undefined : `write ${text}`;
-}
-
-/** Corrects a date with another order or other separators, and reports a day that does not exist. */
-function moment(value: unknown): string | undefined {
-  if (typeof value !== "string") return undefined;
-  const [, day = "", month = "", year, rest] = /^(\d{1,2})\.(\d{1,2})\.(\d{4})(.*)$/.exec(value) ?? [];
-  const iso =
-    year === undefined
-      ? value.replace(/^(\d{4})\/(\d\d)\/(\d\d)/, "$1-$2-$3")
-      : `${year}-${month.padStart(2, "0")}-${day.padStart(2, "0")}${rest}`;
-  const text = iso.trim().replace(/^(\S{10})\s+(?=\d)/, "$1T");
-  if (isLocal(text)) return text === value ? undefined : `write ${text}`;
-  return /^\d{4}-\d\d-\d\d/.test(text) && isLocal(`${text.slice(0, 8)}01`) && !isLocal(text.slice(0, 10))
-    ? "there is no such day"
-    : undefined;
 }
 
 /** Words that need no quotes in a list or map in one line. */

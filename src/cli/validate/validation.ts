@@ -230,7 +230,7 @@ function checkOverride(object: RawObject, options: ValidationOptions): Semantics
 function finding(source: SourceObject, severity: Finding["severity"], error: FieldError): Finding {
   const { path, id } = error;
   const [, text = "", meant] = /^(.*?)(?:; (did you mean .*\?))?$/s.exec(error.message) ?? [];
-  const other = meant ?? elsewhere(source, text);
+  const other = meant ?? elsewhere(source, path, text);
   const { message, suggestion = other, ...position } = placed(source, severity, { ...error, message: text });
   return {
     severity,
@@ -243,10 +243,10 @@ function finding(source: SourceObject, severity: Finding["severity"], error: Fie
   };
 }
 
-function elsewhere({ object }: SourceObject, message: string): string | undefined {
+function elsewhere({ object }: SourceObject, path: string, message: string): string | undefined {
   const [, field] = /^unknown field "([^"]*)"/.exec(message) ?? [];
   const kind = ownKind(object);
-  return field === undefined || kind === undefined ? undefined : placeOf(kind, field);
+  return field === undefined || kind === undefined ? undefined : placeOf(kind, field, path);
 }
 
 type Placed = Position & Pick<Finding, "message" | "suggestion">;

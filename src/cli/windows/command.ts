@@ -65,7 +65,10 @@ export function addWindows(program: Command): void {
     .option("-z, --zone <zone>", "IANA time zone to print in, such as UTC; each window's own by default")
     .option("--at <time>", "from this time on, such as 2026-10-24T00:00:00Z; now by default", instant)
     .option("-n, --namespace <name>", "of the policies; default: that of the kubeconfig's context")
-    .option("-A, --all-namespaces", "policies of all namespaces, ClusterHookPolicies and HookRollouts")
+    .option(
+      "-A, --all-namespaces",
+      "HookPolicies of all namespaces; without it those of one, and always ClusterHookPolicies and HookRollouts",
+    )
     .addOption(choice("-o, --output <format>", "how to print", FORMATS));
   addConnectionFlags(command);
   addExamples(command, EXAMPLES);
@@ -80,16 +83,19 @@ async function windows(wanted: string | undefined, flags: Flags): Promise<void> 
   const problem = zone === undefined ? undefined : zoneProblem(zone);
   if (problem !== undefined) throw new UsageError(`--zone: ${problem}`);
   checkScope(flags);
+  if (wanted !== undefined && isPath(wanted, flags)) throw unknownName(wanted, [], flags);
   const { isNamed, windowsIn } = await import("./window-list.ts");
-  const { objects, isWhole } = await (flags.filename === undefined
+  const { objects, isWhole, place }: Read = await (flags.filename === undefined
     ? readLive(wanted, flags)
     : readObjectFiles(flags.filename));
   const all = windowsIn(objects);
   const isMeant = (policy: HolderRef): boolean => wanted === undefined || isNamed(policy, wanted);
-  if (wanted !== undefined && isWhole && !all.policies.some(isMeant)) throw unknownName(wanted, all, flags);
+  if (wanted !== undefined && isWhole && !all.policies.some(isMeant))
+    throw unknownName(wanted, all.policies, flags, place);
   await print(
     all.windows.filter(({ policy }) => isMeant(policy)),
     flags,
+    place,
   );
   const invalid = all.invalid.filter(isMeant);
   for (const policy of invalid) {
@@ -111,40 +117,64 @@ function checkScope({ filename, namespace, allNamespaces, kubeconfig, context }:
   }
 }
 
-async function readLive(
-  wanted: string | undefined,
-  flags: Flags,
-): Promise<Pick<ObjectFiles, "objects" | "isWhole">> {
+interface Read extends Pick<ObjectFiles, "objects" | "isWhole"> {
+  /** The only namespace whose HookPolicies were read. */
+  readonly place?: string;
+}
+
+async function readLive(wanted: string | undefined, flags: Flags): Promise<Read> {
   const { contextNamespace, withApiServer } = await import("../fleet/live-fleet.ts");
   const { holdersOf, readHeld } = await import("../get/follow-held.ts");
   const [named] = wanted?.includes("/") === true ? wanted.split("/") : [];
-  const held = await reading(() =>
+  const { place, held } = await reading(() =>
     withApiServer(flags, async (client) => {
       const namespace = named ?? flags.namespace ?? contextNamespace(flags);
-      return await readHeld(client, flags.allNamespaces === true ? undefined : namespace);
+      const only = flags.allNamespaces === true ? undefined : namespace;
+      return { place: only, held: await readHeld(client, only) };
     }),
   );
   const unread = [held.unread, "unread" in held.rollouts ? held.rollouts.unread : undefined];
   stderr.lines(unread.filter((each) => each !== undefined).map((each) => `warning: ${each}`));
-  return { objects: holdersOf(held), isWhole: true };
+  return { objects: holdersOf(held), isWhole: true, ...(place !== undefined && { place }) };
 }
 
-async function print(found: PolicyWindows["windows"], flags: Flags): Promise<void> {
+/** Where a HookPolicy can be that was not read. */
+function elsewhere(place: string | undefined): string {
+  return place === undefined ? "" : ` in namespace ${place}; -A looks in all of them`;
+}
+
+async function print(
+  found: PolicyWindows["windows"],
+  flags: Flags,
+  place: string | undefined,
+): Promise<void> {
   const { next, zone, at = new Date(), output } = flags;
   const { listOpenings, windowsJson, windowsLines } = await import("./window-list.ts");
   const listed = listOpenings(found, at, next);
   if (output === "json") stdout.json(windowsJson(listed));
-  else if (listed.length === 0) stderr.line("no window was found");
-  else stdout.lines(windowsLines(listed, zone, colourFor(process.stdout, flags)));
+  else if (listed.length === 0) stderr.line(`no window was found${elsewhere(place)}`);
+  else {
+    const chosen = flags.at !== undefined;
+    stdout.lines(windowsLines(listed, { zone, chosen, colour: colourFor(process.stdout, flags) }));
+  }
 }
 
-function unknownName(wanted: string, { policies }: PolicyWindows, { filename }: Flags): UsageError {
+/** That a user gives a file instead of a name; it is told before an API server is looked for. */
+function isPath(wanted: string, { filename }: Flags): boolean {
+  return filename === undefined && /(?:\.ya?ml|\.json|\/)$/.test(wanted);
+}
+
+function unknownName(
+  wanted: string,
+  policies: readonly HolderRef[],
+  flags: Flags,
+  place?: string,
+): UsageError {
   const names = policies.flatMap(({ namespace, name }) => [
     name,
     ...(namespace === undefined ? [] : [`${namespace}/${name}`]),
   ]);
   const meant = nearest(wanted, names);
-  const isPath = filename === undefined && /(?:\.ya?ml|\.json|\/)$/.test(wanted);
-  const hint = meantText(isPath ? `-f ${wanted}` : meant);
-  return new UsageError(`no policy is named ${JSON.stringify(wanted)}${hint}`);
+  const hint = meantText(isPath(wanted, flags) ? `-f ${wanted}` : meant);
+  return new UsageError(`no policy is named ${JSON.stringify(wanted)}${hint || elsewhere(place)}`);
 }

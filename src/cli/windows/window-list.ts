@@ -108,19 +108,21 @@ export function listOpenings(
   });
 }
 
-/** `zone`: the zone to print in; by default each window's own. */
-export function windowsLines(
-  listed: readonly ListedWindow[],
-  zone: string | undefined,
-  colour: Colour,
-): string[] {
-  return paragraphs(listed.map((window) => windowLines(window, zone, colour)));
+interface Print {
+  /** The zone to print in; by default each window's own. */
+  readonly zone: string | undefined;
+  /** Whether the list begins at another instant than now. */
+  readonly chosen: boolean;
+  readonly colour: Colour;
+}
+
+export function windowsLines(listed: readonly ListedWindow[], print: Print): string[] {
+  return paragraphs(listed.map((window) => windowLines(window, print)));
 }
 
 function windowLines(
   { policy, rule, gate, spec, openings, denyHasPassed: isPast, searchedUntil }: ListedWindow,
-  zone: string | undefined,
-  colour: Colour,
+  { zone, chosen, colour }: Print,
 ): string[] {
   const own = spec.timeZone ?? "UTC";
   const shown = zone === undefined || zone === own ? own : `${own}, shown in ${zone}`;
@@ -131,7 +133,7 @@ function windowLines(
   if (openings.length === 0)
     return [heading, notBefore === undefined ? "never opens again" : `does not open ${notBefore}`];
   const rows = openings.map(({ opensAt, isOpen, closesAt, notes }) => [
-    isOpen ? colour.green("open now") : text(opensAt),
+    isOpen ? colour.green(chosen ? "open then" : "open now") : text(opensAt),
     closesAt === undefined ? (notBefore === undefined ? "never" : `not ${notBefore}`) : text(closesAt),
     closesAt === undefined || isOpen ? "" : durationText(closesAt.getTime() - opensAt.getTime()),
     ...(notes.length === 0 ? [] : [colour.yellow("*")]),

@@ -1,5 +1,7 @@
 /** Finds the value that keeps a call from having a result, and the function that converts it. */
 
+import { parseDuration } from "../duration.ts";
+import { parseInstant } from "../window/moment.ts";
 import { pathKey, pathText } from "./guards.ts";
 import { CONVERSIONS, displayName } from "./calls.ts";
 import { fits, isJson, type Signature, SIGNATURES, type Type } from "./cel-types.ts";
@@ -103,7 +105,7 @@ function usefulness(misfit: Misfit, { target, args }: Given): number {
     (type) => type !== misfit.given,
   );
   return (
-    16 * Number(numberInQuotes(misfit) !== undefined) +
+    16 * Number(meantBy(misfit) !== undefined) +
     8 * Number(conversion(kind, misfit.wanted.kind) !== undefined) +
     4 * Number(pathKey(misfit.expr) !== undefined) +
     Number(misfit.wanted.kind === "timestamp") +
@@ -128,9 +130,24 @@ function numberInQuotes({ expr, wanted }: Pick<Misfit, "expr" | "wanted">): stri
   return text !== undefined && /^-?\d+$/.test(text) ? text : undefined;
 }
 
+/** The literal as it is meant, such as a date in quotes beside a timestamp. */
+function meantBy(misfit: Pick<Misfit, "expr" | "wanted">): string | undefined {
+  const number = numberInQuotes(misfit);
+  if (number !== undefined) return `${number}, without quotes`;
+  const text = stringLiteral(misfit.expr);
+  if (text === undefined) return undefined;
+  if (misfit.wanted.kind === "duration")
+    return parseDuration(text) === undefined ? undefined : `duration('${text}')`;
+  const [, day = "", time = "T00:00", rest = ":00Z"] =
+    /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d)?((?::\d\d)?(?:Z|[+-]\d\d:\d\d))?$/.exec(text) ?? [];
+  const instant = `${day}${time}${rest.startsWith(":") ? "" : ":00"}${rest}`;
+  const isTime = misfit.wanted.kind === "timestamp" && parseInstant(instant) !== undefined;
+  return isTime ? `timestamp('${instant}')` : undefined;
+}
+
 function write({ expr, wanted }: Misfit): string {
-  const number = numberInQuotes({ expr, wanted });
-  if (number !== undefined) return `write ${number}, without quotes`;
+  const meant = meantBy({ expr, wanted });
+  if (meant !== undefined) return `write ${meant}`;
   return pathKey(expr) === undefined
     ? `convert it with ${wanted.kind}(…)`
     : `write ${wanted.kind}(${pathText(expr)})`;

@@ -30,8 +30,8 @@ interface CompiledObjectGate {
   readonly whole: boolean;
   readonly count: Count;
   readonly lookSteps: number;
-  /** Finds the objects, as arguments of kubectl that follow the namespace. */
-  readonly search: string;
+  /** The selector, as `kubectl get -l` takes it; "" selects everything. */
+  readonly labels: string;
   /** `expression` as the trace has it. */
   readonly condition?: string;
 }
@@ -117,9 +117,13 @@ function partsOf(spec: ObjectGateSpec, policy: PolicyRef): CompiledObjectGate | 
     whole: expression?.readsWholeObject ?? false,
     count: compileCount(spec),
     lookSteps: lookStepsOf(spec),
-    search: searchOf(spec),
+    labels: labelsOf(spec),
     ...(spec.expression !== undefined && { condition: describeExpression(spec.expression).wantedInFull }),
   };
+}
+
+function labelsOf({ selector = {} }: ObjectGateSpec): string {
+  return describeSelector(selector);
 }
 
 function readBy(expression: Expression | undefined): ReadonlySet<RequestField> {
@@ -184,14 +188,9 @@ function evaluate(gate: CompiledObjectGate, situation: Situation): GateResult {
     : result;
 }
 
-function searchOf({ selector = {} }: ObjectGateSpec): string {
-  const text = describeSelector(selector);
-  return text === "" ? "" : ` -l ${shellQuote(text)}`;
-}
-
 /** The objects that exist, and whether the user may create what is missing. */
 function commandsToLook(
-  { kind, search }: CompiledObjectGate,
+  { kind, labels }: CompiledObjectGate,
   name: string | undefined,
   { namespaces }: Found,
   reason: string,
@@ -199,6 +198,7 @@ function commandsToLook(
   const resource = shellQuote(`${kind.kind.toLowerCase()}${groupSuffix(kind.apiVersion)}`);
   const [namespace, ...others] = namespaces;
   const place = namespace === undefined ? "" : others.length > 0 ? " -A" : ` -n ${shellQuote(namespace)}`;
+  const search = labels === "" ? "" : ` -l ${shellQuote(labels)}`;
   const object = name === undefined ? search : ` ${shellQuote(name)}`;
   return [
     `kubectl get ${resource}${place}${object}`,
@@ -269,7 +269,8 @@ function groupSuffix(apiVersion: string): string {
 function describe(gate: CompiledObjectGate, name: string | undefined, where: string): string {
   const { apiVersion, kind } = gate.kind;
   const group = groupSuffix(apiVersion);
-  const named = name === undefined ? "" : ` ${name}`;
+  const labelled = gate.labels === "" ? "" : ` with ${gate.labels}`;
+  const named = name === undefined ? labelled : ` ${name}`;
   const place = where === "" ? "" : ` in ${where}`;
   const condition = gate.condition === undefined ? "" : ITS_EXPRESSION;
   return describeCounted(gate.count, `${kind}${group}${named}${place}${condition}`);

@@ -29,8 +29,14 @@ export function checkRollout(spec: unknown, schemaErrors: readonly FieldError[])
   const suspicious = schemaErrors.length > 0 ? [] : suspects(spec as HookRolloutSpec);
   return {
     errors,
-    warnings: [...warnings.filter(({ message }) => !ABOUT_TARGET.test(message)), ...suspicious],
+    warnings: [...warnings.filter(({ message }) => !ABOUT_TARGET.test(message)).map(named), ...suspicious],
   };
+}
+
+/** A rollout has no rules. */
+function named(warning: FieldError): FieldError {
+  const what = warning.path.startsWith("spec.healthyWhen") ? "check" : "gate";
+  return { ...warning, message: warning.message.replace("then the rule cannot", `then the ${what} cannot`) };
 }
 
 /** The gates of a stage hold the first hook of an upgrade. Of an unsound stage, soundRules() keeps what fits the schema. */

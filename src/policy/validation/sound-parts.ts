@@ -94,14 +94,33 @@ function soundGate(gate: GateSpec, path: string, errors: readonly FieldError[]):
   };
 }
 
-/** In the place of what does not fit: nothing that could be wrong. */
-const ANY_ENTRY: WindowEntry = { from: "2000-01-01T00:00:00Z", to: "2000-01-01T00:00:01Z" };
+/** In the place of what does not fit: nothing that could be wrong, and no `deny` that covers an `allow`. */
+const ANY: Readonly<Record<"allow" | "deny", Required<Pick<WindowEntry, "from" | "to" | "duration">>>> = {
+  allow: { from: "2000-01-01T00:00:00Z", to: "2000-01-01T00:00:01Z", duration: "1s" },
+  deny: { from: "2000-02-01T00:00:00Z", to: "2000-02-01T00:00:01Z", duration: "2s" },
+};
+
+/** A schedule that fits stays, whatever is wrong beside it. */
+function soundEntry(
+  entry: WindowEntry,
+  list: "allow" | "deny",
+  fits: (field: string) => boolean,
+): WindowEntry {
+  const { duration, ...once } = ANY[list];
+  const { schedule } = fits("schedule") ? entry : {};
+  return schedule === undefined ? once : { schedule, duration };
+}
 
 function soundWindow(window: WindowGateSpec, path: string, errors: readonly FieldError[]): WindowGateSpec {
   const fits = (field: string): boolean => !errors.some((each) => isWithin(each.path, `${path}.${field}`));
   const list = (field: "allow" | "deny"): readonly WindowEntry[] | undefined => {
-    if (errors.some((each) => each.path === `${path}.${field}`)) return [ANY_ENTRY];
-    return window[field]?.map((entry, i) => (fits(`${field}[${i}]`) ? entry : ANY_ENTRY));
+    if (errors.some((each) => each.path === `${path}.${field}`)) return [soundEntry({}, field, fits)];
+    return window[field]?.map((entry, i) => {
+      const at = `${field}[${i}]`;
+      if (fits(at)) return entry;
+      const isEntry = !errors.some((each) => each.path === `${path}.${at}`);
+      return soundEntry(isEntry ? entry : {}, field, (name) => fits(`${at}.${name}`));
+    });
   };
   const [allow, deny] = [list("allow"), list("deny")];
   const timeZone = fits("timeZone") ? window.timeZone : "UTC";

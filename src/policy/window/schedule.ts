@@ -326,9 +326,13 @@ function parseField(field: Field, text: string): number[] {
 function parseItem(field: Field, item: string): number[] {
   const { any, from = "", to, step } = ITEM.exec(item)?.groups ?? {};
   if (any === undefined && from === "") {
-    const expected = "numbers, *, lists, ranges and steps such as 0, 1-5 or */15";
-    const isWord = /^[a-z]+$/i.test(item);
-    const name = field.names?.find((each) => isWord && item.toUpperCase().startsWith(each));
+    const { names = [] } = field;
+    const words = names.length === 0 ? "" : ` or names such as ${names.slice(0, 2).join(" and ")}`;
+    const expected = `numbers${words}, *, lists, ranges and steps such as 0, 1-5 or */15`;
+    const isWord = /^[a-z]{2,}$/i.test(item);
+    const name = names.find(
+      (each) => isWord && (item.toUpperCase().startsWith(each) || each.startsWith(item.toUpperCase())),
+    );
     const hint = name === undefined ? `expected ${expected}` : `write ${name}`;
     throw new ScheduleError(`${field.name} ${found(item)} cannot be read, ${hint}`);
   }

@@ -49,6 +49,8 @@ const CITIES: Readonly<Record<string, string>> = {
   WEST: "Europe/Lisbon",
   CET: "Europe/Berlin",
   CEST: "Europe/Berlin",
+  MEZ: "Europe/Berlin",
+  MESZ: "Europe/Berlin",
   EET: "Europe/Helsinki",
   EEST: "Europe/Helsinki",
   EST: "America/New_York",
@@ -92,7 +94,10 @@ function hintFor(zone: string): string | undefined {
   const city = CITIES[zone.toUpperCase()];
   if (city !== undefined) return `; ${zone} is the abbreviation of an offset, write a city such as "${city}"`;
   const present = OLD_NAMES.has(zone) ? resolve(zone) : undefined;
-  return present === undefined ? undefined : `; ${zone} is an old name of it, write "${present}"`;
+  if (present !== undefined) return `; ${zone} is an old name of it, write "${present}"`;
+  return /^(?:UTC|GMT)?[+-]\d{1,2}(?::?\d\d)?$/i.test(zone)
+    ? `; ${zone} is an offset, which knows no summer time: write a city such as "Europe/Berlin"`
+    : undefined;
 }
 
 /** Returns ICU's preferred name in its spelling. */

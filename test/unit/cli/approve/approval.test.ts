@@ -384,7 +384,7 @@ test("an override is for this very Cluster, and its name is one, however long th
   assert.match(problem, /^spec.reason: /);
 });
 
-test("a policy is found by name and by kind and name", () => {
+test("a policy is found by name and by kind and name, if a rule of it is on the hook", () => {
   const spec = { namespaceSelector: {}, rules: [{ name: "r", hooks: [DELETE], until: [annotation()] }] };
   const both = {
     apiVersion: "hookpolicy.dev/v1alpha1",
@@ -392,11 +392,21 @@ test("a policy is found by name and by kind and name", () => {
     metadata: { name: "p" },
     spec,
   };
-  const fleet = new Fleet([rawCluster(), NAMESPACE, both, policy("p", [later]), policy("q", [later])], {
-    served: ALL_HOOKS,
-    maxOverrideMs: 1,
-    now: NOW,
-  });
+  const fleet = new Fleet(
+    [
+      rawCluster(),
+      NAMESPACE,
+      both,
+      policy("p", [later], DELETE),
+      policy("q", [later], DELETE),
+      policy("up", [later]),
+    ],
+    {
+      served: ALL_HOOKS,
+      maxOverrideMs: 1,
+      now: NOW,
+    },
+  );
   const { cluster } = plan([]);
   const found = (text: string): unknown => findHolder(fleet, cluster, text, [DELETE]).kind;
   assert.equal(found("q"), "HookPolicy");
@@ -405,6 +415,7 @@ test("a policy is found by name and by kind and name", () => {
     name: "UsageError",
     message: '--policy: "p" can be ClusterHookPolicy/p or HookPolicy/p',
   });
+  assert.throws(() => found("up"), /that speaks about the Cluster at BeforeClusterDelete is named "up"/);
   assert.throws(() => found("z"), {
     name: "UsageError",
     message: `--policy: no policy or HookRollout that speaks about the Cluster at ${DELETE} is named "z" (did you mean p?)`,

@@ -16,7 +16,11 @@ const WRONG: Record<string, { args: string[]; says: RegExp }> = {
   },
   "no duration": {
     args: ["a/b", "--timeout", "soon"],
-    says: /Allowed: a duration such as 90s, 10m or 1h30m/,
+    says: /Allowed: a duration such as 90s, 10m or 1h30m; see/,
+  },
+  "a duration in days": {
+    args: ["a/b", "--timeout", "2d"],
+    says: /Allowed: a duration such as 90s, 10m or 1h30m \(write 48h\)/,
   },
   "no kubeconfig": {
     args: ["a/b", "--kubeconfig", "/none"],

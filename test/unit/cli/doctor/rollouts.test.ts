@@ -70,6 +70,15 @@ describe("rollouts", () => {
       "warning",
       /paused.*upgrades \(INC-7\) → hookpolicy rollout resume upgrades/,
     ],
+    "that are halted, beside one that is paused": [
+      "rollouts",
+      has(
+        rollout({}, [READY, { type: "Halted", status: "True", message: "2 Clusters failed" }]),
+        second({ paused: true }),
+      ),
+      "error",
+      /1 HookRollout halted; 1 HookRollout paused, so nothing more begins\n1 HookRollout halted: upgrades .*\n1 HookRollout paused, .*: zone → hookpolicy rollout resume zone/,
+    ],
     "that are paused without one": [
       "rollouts",
       has(rollout({ paused: true })),
@@ -155,6 +164,19 @@ describe("Clusters of rollouts", () => {
       has(second({ namespaceSelector: { matchLabels: { a: "z" } } })),
       "warning",
       /1 rollout or stage without a Cluster\nHookRollout zone, which limits nothing → correct spec\.namespaceSelector/,
+    ],
+    "without a topology, which two rollouts select, beside a rollout that selects nothing": [
+      "rollout Clusters",
+      () => ({
+        ...has(
+          rollout(),
+          second(),
+          rollout({ namespaceSelector: { matchLabels: { a: "z" } } }, [READY], { name: "typo" }),
+        )(),
+        clusters: found([cluster("c1", {})]),
+      }),
+      "warning",
+      /without spec\.topology.*\n.*\nHookRollouts upgrades and zone select the same .*\nHookRollout typo, which limits nothing → /,
     ],
     "that one of its stages does not select": [
       "rollout Clusters",

@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { approved, cluster, deletion, explained, fleetWide, night, policy } from "./explained.ts";
 
-test("commands that read what explain has read name the same files", async (t) => {
+test("commands that read what explain has read name the same files, and the same instant", async (t) => {
   const policies = [policy("nights", [deletion([night])])];
   const held = await explained(t, [cluster(), ...policies], "--hook", "BeforeClusterDelete");
-  assert.match(held, /see +hookpolicy windows team-a\/nights -f fleet\.yaml$/m);
+  assert.match(held, /see +hookpolicy windows team-a\/nights -f fleet\.yaml --at 2026-11-21T12:00:00Z$/m);
   assert.match(held, /if it cannot wait: hookpolicy override team-a\/prod-1 [^\n]* --reason 'why'$/m);
   assert.match(
     await explained(t, [cluster()]),
@@ -16,6 +16,14 @@ test("commands that read what explain has read name the same files", async (t) =
   const refuses = deletion([approved], { admission: "Deny" });
   const denied = await explained(t, [cluster(), policy("deny", [refuses])], "--hook", "BeforeClusterDelete");
   assert.match(denied, /explain team-a\/prod-1 --admission Delete -f fleet\.yaml$/m);
+});
+
+test("a Cluster in Git has no uid: the command asks the API server for it", async (t) => {
+  const objects = [cluster({ uid: undefined }), policy("protect", [deletion([approved])])];
+  assert.match(
+    await explained(t, objects, "--hook", "BeforeClusterDelete"),
+    / run +kubectl annotate clusters\.cluster\.x-k8s\.io -n team-a prod-1 example\.com\/ok=\$\(kubectl get clusters\.cluster\.x-k8s\.io -n team-a prod-1 -o jsonpath='\{\.metadata\.uid\}'\)\n/,
+  );
 });
 
 test("what holds a Cluster after a freeze is named, too", async (t) => {

@@ -27,7 +27,7 @@ test("a Cluster is named as by kubectl, too", async (t) => {
   }
   assert.deepEqual(await ask("prod-1"), [
     2,
-    "error: there is no Cluster default/prod-1 (did you mean team-a/prod-1?)\n",
+    "error: there is no Cluster default/prod-1 in the files (did you mean team-a/prod-1?)\n",
   ]);
   assert.match(
     (await ask("team-a/prod-1", "-n", "team-b"))[1],
@@ -64,9 +64,13 @@ test("what is asked wrongly is told with a suggestion, and exits 2", async (t) =
   for (const [args, message] of [
     [
       ["team-a/prod-2", "-f", "fleet.yaml"],
-      /^error: there is no Cluster team-a\/prod-2 \(did you mean team-a\/prod-1\?\)/,
+      /^error: there is no Cluster team-a\/prod-2 in the files \(did you mean team-a\/prod-1\?\)/,
     ],
     [["prod-1/", "-f", "fleet.yaml"], /Allowed: NAMESPACE\/NAME/],
+    [["prod-1", "--at", "24.12.2026"], / or 2026-11-21T12:00\+01:00 \(write 2026-12-24\); see/],
+    [["prod-1", "--at", "2026-12-24 18:00"], /\(write 2026-12-24T18:00\)/],
+    [["prod-1", "--at", "2026-02-30"], /\(there is no such day\)/],
+    [["prod-1", "--at", "tomorrow"], /\+01:00; see/],
     [
       ["team-a/prod-1", "-f", "fleet.yaml", "--hook", "BeforeClusterDelet"],
       /did you mean BeforeClusterDelete\?/,

@@ -33,7 +33,7 @@ test("the first lines show the verdict and the command that releases, and the tr
   run           ${COMMAND}
   for           annotation example.com/ok=5d2c on Cluster team-a/prod-1 (HookPolicy team-a/protect, rule confirmed, gate approved)
   and wait for  its window, which opens at 2026-11-21T22:00:00Z (HookPolicy team-a/protect, rule confirmed, gate night)
-  see           hookpolicy windows team-a/protect -f fleet.yaml
+  see           hookpolicy windows team-a/protect -f fleet.yaml --at ${NOW}
   released      only after a user has acted; Cluster API asks again after 10 s
   if it cannot wait: hookpolicy override team-a/prod-1 --hook BeforeClusterDelete --policy HookPolicy/protect --for 1h --reason 'why'
 
@@ -69,7 +69,7 @@ test("where objects hold, the first commands show them, and the expression is in
   assert.match(may ?? "", /^ {2}see +kubectl auth can-i create backup\.velero\.io -n team-a$/);
   assert.match(
     stdout,
-    /wanted +Backup\.velero\.io in namespace team-a with expression object\.status\.phase/,
+    /wanted +Backup\.velero\.io with of=prod-1 in namespace team-a with expression object\.status\.phase/,
   );
   assert.equal(stdout.split("object.status.phase").length, 2);
 });

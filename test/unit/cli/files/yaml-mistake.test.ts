@@ -128,7 +128,7 @@ const CASES: Readonly<Record<string, readonly [text: string, place: string, mess
   "a template": [
     "a:\n  {{- if .Values.b }}\n  c: d\n",
     "2:3",
-    "is a template: render it first, as in helm template … | hookpolicy validate -",
+    "is a template: render it first, as in helm template … | hookpolicy … -",
   ],
   "a merge conflict": ["a: b\n<<<<<<< HEAD\nc: d\n", "2:1", "has the marks of a merge conflict: resolve it"],
 };

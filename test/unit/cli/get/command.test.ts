@@ -79,3 +79,19 @@ test("get says so where the user may not read Leases, and calls the rows neither
   );
   assert.doesNotMatch(stdout, /out of date|sign of life/);
 });
+
+test("get says in which namespace nothing is held, and how to see the others if none was named", async (t) => {
+  const none = { metadata: { resourceVersion: "1" }, items: [] };
+  const { kubeconfig } = await answering(t, {
+    "GET /apis/hookpolicy.dev/v1alpha1/namespaces/default/hookpolicies": none,
+    "GET /apis/hookpolicy.dev/v1alpha1/namespaces/team-a/hookpolicies": none,
+    "GET /apis/hookpolicy.dev/v1alpha1/hookpolicies": none,
+    "GET /apis/hookpolicy.dev/v1alpha1/clusterhookpolicies": none,
+    "GET /apis/hookpolicy.dev/v1alpha1/hookrollouts": none,
+  });
+  const said = async (...args: readonly string[]): Promise<string> =>
+    (await hookpolicy(["get", ...args, "--kubeconfig", kubeconfig])).stderr;
+  assert.equal(await said(), "nothing is held in namespace default; -A looks in all of them\n");
+  assert.equal(await said("-n", "team-a"), "nothing is held in namespace team-a\n");
+  assert.equal(await said("-A"), "nothing is held\n");
+});

@@ -265,7 +265,7 @@ There is no policy, so the plan has only the windows and other gates of the stag
   test("complains about a name that the files have not, with a suggestion", async (t) => {
     const { code, stderr } = await plan(t, [...FLEET, rolloutOf("upgrades")], "upgrade");
     assert.equal(code, 2);
-    assert.match(stderr, /there is no HookRollout upgrade \(did you mean upgrades\?\)/);
+    assert.match(stderr, /there is no HookRollout upgrade in the files \(did you mean upgrades\?\)/);
   });
 
   test("complains about several rollouts, none, and one that is not valid", async (t) => {

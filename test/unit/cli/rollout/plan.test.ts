@@ -45,13 +45,22 @@ test("names every Cluster that it leaves out", async (t) => {
   const [canary] = [{ name: "canary", clusterSelector: { matchLabels: { wave: "canary" } } }];
   const outside = { ...clusterOf("out", "none"), metadata: { namespace: "other", name: "out" } };
   const plain = { ...clusterOf("plain", "canary"), spec: {} };
+  const deletionTimestamp = "2026-12-01T07:00:00Z";
+  const leaving = { ...outside, metadata: { ...outside.metadata, name: "leaving", deletionTimestamp } };
   const only = { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "fleet" } } };
   const other = { apiVersion: "v1", kind: "Namespace", metadata: { name: "other" } };
-  const objects = [...FLEET, outside, other, plain, rolloutOf("upgrades", { ...only, stages: [canary] })];
+  const objects = [
+    ...FLEET,
+    outside,
+    leaving,
+    other,
+    plain,
+    rolloutOf("upgrades", { ...only, stages: [canary] }),
+  ];
   const { stdout } = await plan(t, objects);
   assert.match(stdout, /^The last of 1 Cluster that begin is done at .*; 1 other does not begin\.$/m);
-  assert.match(stdout, /^1 Cluster that no stage selects never begin: fleet\/a$/m);
-  assert.match(stdout, /^1 Cluster in no upgrade rollout, which begin without a slot: other\/out$/m);
+  assert.match(stdout, /^1 Cluster that no stage selects never begins: fleet\/a$/m);
+  assert.match(stdout, /^1 Cluster in no upgrade rollout, which begins without a slot: other\/out$/m);
   assert.match(
     stdout,
     /^1 Cluster without spec\.topology, about which Cluster API asks nothing: fleet\/plain$/m,
@@ -103,6 +112,13 @@ test("a rollout that selects nothing has no plan: the nearest label comes first,
   assert.equal((await plan(t, [...FLEET, rolloutOf("upgrades", { stages: last })])).code, 0);
 });
 
+test("a rollout that is not in the files is looked for there alone", async (t) => {
+  const { code, stderr } = await plan(t, [...FLEET, rolloutOf("upgrades")], "upgrade");
+  assert.equal(code, 2);
+  assert.match(stderr, /there is no HookRollout upgrade in the files \(did you mean upgrades\?\)/);
+  assert.match((await plan(t, FLEET, "upgrade")).stderr, /upgrade in the files, and no other/);
+});
+
 test("files without Clusters are told to add them where no API server answers", async (t) => {
   const { code, stderr } = await plan(t, [rolloutOf("upgrades")]);
   assert.equal(code, 2);
@@ -124,4 +140,75 @@ test("says what cannot be so: the duration, and versions that Cluster API refuse
   assert.match(far.stdout, /^2 Clusters would skip a minor version, which Cluster API refuses unless /m);
   const next = await plan(t, objects, "--to-version", "v1.35.0");
   assert.doesNotMatch(next.stdout, /Cluster API refuses|already/);
+});
+
+test("an approval of a stage that is still to be given hides no window of a policy", async (t) => {
+  const until = [{ name: "promoted", annotation: { key: "example.com/promoted" } }];
+  const { stdout } = await plan(t, [
+    ...FLEET,
+    rolloutOf("upgrades", { stages: [{ name: "all", until }] }),
+    policyOf("night", { until: [NIGHT] }),
+  ]);
+  assert.match(stdout, /^all +2 +0 +2026-12-01T20:00Z/m);
+  assert.match(stdout, /^2 Clusters must be released by an action first/m);
+});
+
+test("a Cluster never begins whose windows are never open together", async (t) => {
+  const day = {
+    name: "day",
+    window: { timeZone: "UTC", allow: [{ schedule: "0 8 * * *", duration: "2h" }] },
+  };
+  const { code, stdout } = await plan(t, [
+    ...FLEET,
+    rolloutOf("upgrades", { stages: [{ name: "all" }] }),
+    policyOf("day", { until: [day] }),
+    policyOf("night", { until: [NIGHT] }),
+  ]);
+  assert.equal(code, 1);
+  assert.match(
+    stdout,
+    /^2 Clusters never begin, because their windows are never open together: fleet\/\S+, fleet\/\S+ \(HookPolicy fleet\/night, rule night, gate night; /m,
+  );
+  assert.match(stdout, /^all +2 +0 +never +never +never$/m);
+  assert.doesNotMatch(stdout, /released by an action|never begin:/);
+});
+
+const policyOf = (name: string, rule: object): object => ({
+  apiVersion: "hookpolicy.dev/v1alpha1",
+  kind: "HookPolicy",
+  metadata: { namespace: "fleet", name },
+  spec: { rules: [{ name, hooks: ["BeforeClusterUpgrade"], ...rule }] },
+});
+const NIGHT = {
+  name: "night",
+  window: { timeZone: "UTC", allow: [{ schedule: "0 20 * * *", duration: "8h" }] },
+};
+const APPROVED = { name: "approved", annotation: { key: "example.com/approved" } };
+
+test("a deadline counts from the first call on, so it releases once", async (t) => {
+  const deadline = { after: "72h", onExpiry: "Allow" };
+  const { stdout } = await plan(t, [
+    ...FLEET,
+    rolloutOf("upgrades"),
+    policyOf("approved", { until: [APPROVED], deadline }),
+  ]);
+  assert.match(stdout, /^canary +1 +0 +2026-12-04T08:00Z +2026-12-04T08:40Z +2026-12-04T09:40Z$/m);
+  assert.match(
+    stdout,
+    /^From 2026-12-01T08:00Z to 2026-12-04T08:00Z, 1 Cluster could have a slot and waits for the deadline of HookPolicy fleet\/approved, rule approved$/m,
+  );
+  // Its deadline ran while it had no slot.
+  assert.match(stdout, /^rest +1 +0 +2026-12-04T09:40Z +2026-12-04T10:20Z/m);
+  assert.doesNotMatch(stdout, /must be released by an action/);
+});
+
+test("a wait counts from the first call on, and from the opening of the window beside it", async (t) => {
+  const soak = { name: "soak", wait: { duration: "2h" } };
+  const alone = await plan(t, [...FLEET, rolloutOf("upgrades"), policyOf("soak", { until: [soak] })]);
+  assert.match(alone.stdout, /^canary +1 +0 +2026-12-01T10:00Z +2026-12-01T10:40Z/m);
+  assert.match(alone.stdout, /waits for HookPolicy fleet\/soak, rule soak, gate soak$/m);
+  assert.match(alone.stdout, /^rest +1 +0 +2026-12-01T11:40Z/m);
+  const both = await plan(t, [...FLEET, rolloutOf("upgrades"), policyOf("soak", { until: [NIGHT, soak] })]);
+  assert.match(both.stdout, /^canary +1 +0 +2026-12-01T22:00Z +2026-12-01T22:40Z +2026-12-01T23:40Z$/m);
+  assert.match(both.stdout, /^rest +1 +0 +2026-12-01T23:40Z/m);
 });

@@ -336,7 +336,11 @@ test("a Cluster that began by itself says when it began, and why it failed", asy
   const found = (await differences({ steps })).join("\n");
   const began = String.raw`found team-a/b \(began by itself at 2026-11-21T13:00:00Z\)`;
   assert.match(found, new RegExp(`rollout upgrades running -, ${began}$`, "m"));
-  assert.match(found, new RegExp(`failed -, ${began}, failed at 2026-11-21T19:00:00Z: \\S`));
+  const failed = String.raw`${began}, failed at 2026-11-21T19:00:00Z: \S`;
+  assert.match(found, new RegExp(`failed -, ${failed}`));
+  const running = { advance: "7h", rollouts: [{ name: "upgrades", running: ["team-a/b"] }] };
+  const late = (await differences({ steps: [...steps.slice(0, 3), running] })).join("\n");
+  assert.match(late, new RegExp(`running team-a/b, ${failed.replace("found ", "found -; ")}`));
 });
 
 const first = { call: upgrade("a"), expect: GO };

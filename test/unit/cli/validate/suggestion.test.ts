@@ -34,6 +34,7 @@ const CASES: readonly (readonly [path: string, value: unknown, suggestion: strin
   [`${RULE}.name`, "“a”", `it has curly quotes: write ' or "`],
   [`${RULE}.name`, "A", undefined],
   ["spec.nowhere.at.all", "x", undefined],
+  [`${RULE}.name`, { "[object Object]": null }, "render it first, as in helm template … | hookpolicy … -"],
   ["spec.clusterSelector.tier", "production", "write matchLabels: { tier: production }"],
   ["spec.clusterSelector.tier", "yes", 'write matchLabels: { tier: "yes" }'],
   ["spec.clusterSelector.tier", ["production"], undefined],
@@ -47,6 +48,8 @@ const CASES: readonly (readonly [path: string, value: unknown, suggestion: strin
   [`${ALLOW}[0]`, { duration: "8h" }, 'add schedule: when it begins, such as schedule: "0 22 * * FRI"'],
   [`${ALLOW}[0]`, { from: "2026-11-26" }, "add to: its end, such as to: 2026-11-28"],
   [`${ALLOW}[0]`, { to: "2026-11-28" }, "add from: its begin, such as from: 2026-11-26"],
+  [`${ALLOW}[0]`, { from: "2026-12-20T18:00" }, "add to: its end, such as to: 2026-12-22"],
+  [`${ALLOW}[0]`, { from: "Christmas" }, "add to: its end, such as to: 2026-11-28"],
   [`${ALLOW}[0]`, { schedule: "0 1 * * *", duration: "1h", to: "2026-11-28" }, "remove to"],
   [`${ALLOW}[0]`, { from: "2026-11-26", to: "2026-11-28", duration: "1h" }, "remove duration"],
   [
@@ -63,6 +66,9 @@ const CASES: readonly (readonly [path: string, value: unknown, suggestion: strin
   [`${ALLOW}[0].to`, "2026-11-31", "there is no such day"],
   [`${ALLOW}[0].to`, "2026-11-31T18:00:00Z", "there is no such day"],
   [`${ALLOW}[0].to`, "tomorrow", undefined],
+  [`${ALLOW}[0].to`, "2026-11-26T18:00+01:00", "write 2026-11-26T18:00:00+01:00"],
+  [`${ALLOW}[0].to`, "2026-11-26 18:00Z", "write 2026-11-26T18:00:00Z"],
+  [`${ALLOW}[0].to`, "2026-11-26T24:00", "hours end with 23, and minutes with 59"],
 ];
 
 const OF_ROLLOUTS: typeof CASES = [
@@ -92,6 +98,17 @@ test("a field that is elsewhere is told its place", () => {
   assert.equal(placeOf("HookPolicy", "clusterSelector"), "it belongs in spec");
   assert.equal(placeOf("HookPolicy", "retryAfterSeconds"), "it belongs in spec.rules[]");
   assert.equal(placeOf("HookPolicy", "onExpiry"), "it belongs in spec.rules[].deadline");
+  const window = "spec.rules[].until[].window";
+  for (const at of ["spec.rules[0].until[2].window", "spec.rules[0].until[2].anyOf[1].window"])
+    assert.equal(
+      placeOf("HookPolicy", "schedule", `${at}.schedule`),
+      `it belongs in ${window}.allow[], or in ${window}.deny[]`,
+    );
+  assert.equal(placeOf("HookPolicy", "schedule"), undefined);
+  assert.match(
+    placeOf("HookRollout", "wait", "spec.stages[0].until[0].wait") ?? "",
+    /minSuccessTime for that$/,
+  );
   assert.equal(placeOf("HookPolicy", "name"), undefined);
   assert.equal(placeOf("HookPolicy", "nowhere"), undefined);
   assert.match(

@@ -43,7 +43,7 @@ test("openings are listed on the window's own clock, and what a change of the cl
     code: 0,
     stdout: `HookPolicy team-a/weekend, rule upgrades, gate weekend (Europe/Berlin)
 OPENS                         CLOSES                        LASTS
-open now                      Sun 2026-10-18 06:00 +02:00
+open then                     Sun 2026-10-18 06:00 +02:00
 Fri 2026-10-23 22:00 +02:00   Sat 2026-10-24 06:00 +02:00   8h
 Sat 2026-10-24 22:00 +02:00   Sun 2026-10-25 05:00 +01:00   8h      *
 * Sat 2026-10-24 22:00 +02:00: closes at 05:00 instead of 06:00: clocks go back
@@ -112,7 +112,7 @@ test("a deny that has passed denies nothing any more", async (t) => {
   const freeze = "window: {deny: [{from: '2025-12-20T00:00:00Z', to: '2026-01-06T00:00:00Z'}]}";
   const cwd = await folder(t, { "a.yaml": policy("old", `{name: freeze, ${freeze}}`) });
   const { stdout } = await hookpolicy(["windows", "-f", "a.yaml", "--at", "2026-12-21T00:00:00Z"], { cwd });
-  assert.match(stdout, /\nopen now +never\ndenies nothing any more: all times of deny have passed\n$/);
+  assert.match(stdout, /\nopen then +never\ndenies nothing any more: all times of deny have passed\n$/);
 });
 
 test("a window that is always open never closes, and a search that gives up says how far it came", async (t) => {
@@ -125,7 +125,7 @@ test("a window that is always open never closes, and a search that gives up says
       ) + policy("unseen", `{name: a, window: {timeZone: UTC, allow: ${minutes}, deny: ${minutes}}}`),
   });
   const { stdout } = await hookpolicy(["windows", "-f", "a.yaml", "--at", "2026-12-21T00:00:00Z"], { cwd });
-  assert.match(stdout, /gate day \(Europe\/Berlin\)\nOPENS.*\nopen now +never\n/);
+  assert.match(stdout, /gate day \(Europe\/Berlin\)\nOPENS.*\nopen then +never\n/);
   assert.match(stdout, /gate a \(UTC\)\ndoes not open before \w+ 2027-/);
 });
 
@@ -143,18 +143,31 @@ test("a name chooses policies, with a suggestion for one that is not there", asy
   });
 });
 
-test("a file in the place of a name is told to be for -f", async (t) => {
-  const served = { metadata: { resourceVersion: "1" }, items: [] };
-  const { kubeconfig } = await answering(t, {
-    "GET /apis/hookpolicy.dev/v1alpha1/namespaces/policies/hookpolicies": served,
-    "GET /apis/hookpolicy.dev/v1alpha1/clusterhookpolicies": served,
-  });
-  const { code, stderr } = await hookpolicy(["windows", "policies/a.yaml", "--kubeconfig", kubeconfig]);
+test("a file in the place of a name is told to be for -f", async () => {
+  const { code, stderr } = await hookpolicy(["windows", "policies/a.yaml", "--kubeconfig", "none"]);
   assert.equal(code, 2);
   assert.match(
     stderr,
     /^error: no policy is named "policies\/a\.yaml" \(did you mean -f policies\/a\.yaml\?\)/,
   );
+});
+
+test("of the API server, what was not found is said to be not found in this namespace", async (t) => {
+  const served = { metadata: { resourceVersion: "1" }, items: [] };
+  const { kubeconfig } = await answering(t, {
+    "GET /apis/hookpolicy.dev/v1alpha1/namespaces/default/hookpolicies": served,
+    "GET /apis/hookpolicy.dev/v1alpha1/hookpolicies": served,
+    "GET /apis/hookpolicy.dev/v1alpha1/clusterhookpolicies": served,
+    "GET /apis/hookpolicy.dev/v1alpha1/hookrollouts": served,
+  });
+  const stderrOf = async (...args: readonly string[]): Promise<string> =>
+    (await hookpolicy(["windows", ...args, "--kubeconfig", kubeconfig])).stderr;
+  assert.match(
+    await stderrOf("weekend"),
+    /^error: no policy is named "weekend" in namespace default; -A looks in all of them;/,
+  );
+  assert.equal(await stderrOf(), "no window was found in namespace default; -A looks in all of them\n");
+  assert.equal(await stderrOf("-A"), "no window was found\n");
 });
 
 test("a policy with errors is told, and the others are listed", async (t) => {

@@ -34,6 +34,14 @@ const WRONG: Readonly<Record<string, string>> = {
     "1:36 unknown variable \"production\", expected one of cluster, namespaceObject, now, request; a text needs quotes: 'production'",
   "now.getHours() >= '8'":
     "1:15 the right side of >= is a string, and >= takes an int there: write 8, without quotes",
+  "now > '2026-12-01'":
+    "1:4 the right side of > is a string, and > takes a timestamp there: write timestamp('2026-12-01T00:00:00Z')",
+  "now > '2026-12-01T18:00+01:00'":
+    "1:4 the right side of > is a string, and > takes a timestamp there: write timestamp('2026-12-01T18:00:00+01:00')",
+  "now - cluster.metadata.creationTimestamp > '10m'":
+    "1:42 the right side of > is a string, and > takes a duration there: write duration('10m')",
+  "cluster.metadata.annotations['a'] == true":
+    "1:34 string == bool: they are never equal: write both in quotes, or both without",
   "cluster.metadata.name.first == 'a'":
     "1:22 cluster.metadata.name.first: a value of type string has no fields",
   "cluster.metadata.name.startWith('a')": '1:22 unknown function "startWith"; did you mean "startsWith"?',
@@ -46,7 +54,8 @@ const WRONG: Readonly<Record<string, string>> = {
   "cluster.metadata.name.substring() == ''": "1:22 substring() takes 1 or 2 arguments, found 0",
   "cluster.metadata.generation.startsWith('a')":
     "1:28 cluster.metadata.generation is an int, and startsWith() takes a string there: write string(cluster.metadata.generation)",
-  "cluster.metadata.generation == '4'": "1:29 int == string: they are never equal",
+  "cluster.metadata.generation == '4'":
+    "1:29 int == string: they are never equal: write both in quotes, or both without",
   "cluster.metadata.name != null":
     "1:23 string != null_type: they are never equal: whether a field is there is asked with has()",
   "4 in cluster.metadata.finalizers": "1:2 int in a list of string: it is never there",

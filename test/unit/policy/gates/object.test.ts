@@ -374,7 +374,7 @@ test("what is read before a release is what the gate looks at", () => {
   ]);
 });
 
-test("the message names kind, name, namespace and how many there are, and nothing else that was observed", () => {
+test("the message names kind, name or labels, namespace and how many there are, and nothing else that was observed", () => {
   const gate = { nameExpression: "cluster.metadata.name + '-final'", expression: `${COMPLETED}\n  && true` };
   const { message } = decided(gate, backups(backup("prod-1-final", "s3cret")));
   assert.equal(
@@ -385,6 +385,12 @@ test("the message names kind, name, namespace and how many there are, and nothin
   assert.match(
     decided({ selector: {}, absent: true }, backups(backup("a"))).message,
     /no Backup\.velero\.io in/,
+  );
+  const matchExpressions = [{ key: "kind", operator: "In" as const, values: ["full", "diff"] }];
+  const ofLabels = { selector: { matchLabels: { app: "db" }, matchExpressions }, minCount: 2 };
+  assert.match(
+    decided(ofLabels, backups(backup("a"))).message,
+    /waits for 2 × Backup\.velero\.io with app=db, kind in \(full, diff\) in namespace team-a: none found$/,
   );
   const clusterScoped = { objects: objectsOf({}, false) };
   assert.match(

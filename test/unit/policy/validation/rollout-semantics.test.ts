@@ -105,6 +105,18 @@ const WARNINGS: Readonly<Record<string, Case>> = {
     id: "nothing-begins",
     says: /no operation begins/,
   },
+  "a health check that can lack its field": {
+    over: { healthyWhen: [health("cluster.status.phase == 'Provisioned'")] },
+    path: "spec.healthyWhen[0].expression",
+    id: "field-may-be-missing",
+    says: /and then the check cannot be evaluated/,
+  },
+  "a gate that can lack its field": {
+    over: held({ expression: "cluster.status.phase == 'Provisioned'" }),
+    path: "spec.stages[1].until[0].expression",
+    id: "field-may-be-missing",
+    says: /and then the gate cannot be evaluated/,
+  },
   "a stage with the selector of an earlier one": {
     over: {
       stages: [

@@ -108,6 +108,11 @@ describe("one error of a gate hides no other", () => {
       schema: [`${at}.window.allow[0].duration`],
       others: wrong,
     },
+    "of a schedule beside its own duration": {
+      gate: window({ timeZone: "UTC", allow: [{ ...late, duration: "2d" }] }),
+      schema: [`${at}.window.allow[0].duration`],
+      others: [`${at}.window.allow[0].schedule`],
+    },
     "of a schedule beside a time zone that is no text": {
       gate: window({ timeZone: 1, allow: [good, late] }),
       schema: [`${at}.window.timeZone`],
@@ -138,6 +143,22 @@ describe("one error of a gate hides no other", () => {
         others,
       );
     });
+});
+
+test("what is wrong in allow and in deny says nothing about when the window opens", () => {
+  const schedule = "0 22 * * FRI";
+  const allow = [
+    { schedule, duration: "2d" },
+    { from: "tomorrow", to: "2026-12-24" },
+  ];
+  const deny = [
+    { schedule, duration: "3d" },
+    { from: "2026-12-24", to: "2026-12-20T" },
+  ];
+  const gate = window({ timeZone: "UTC", allow, deny });
+  const schemaErrors = validatePolicy("HookPolicy", hookPolicy({ rules: [rule({ until: [gate] })] }));
+  assert.equal(schemaErrors.length, 4);
+  assert.deepEqual(checkRules([rule({ until: [gate] })], schemaErrors).warnings, []);
 });
 
 describe("a rule is suspicious", () => {

@@ -34,6 +34,9 @@ const SCHEDULES: Readonly<Record<string, string>> = {
   "a * * * *": 'minute "a" cannot be read',
   "abc * * * *": 'minute "abc" cannot be read, expected a number',
   "0 0 * * FRY": "one of SUN, MON, TUE, WED, THU, FRI, SAT",
+  "0 22 * * Fr": 'day of week "Fr" cannot be read, write FRI',
+  "0 22 * * Freitag":
+    'day of week "Freitag" cannot be read, expected numbers or names such as SUN and MON, *, lists, ranges and steps such as 0, 1-5 or */15',
   "0 0 * JANUARY *": 'month "JANUARY" cannot be read, write JAN',
   "60 24 0 * MONDAY":
     'minute 60 is not between 0 and 59; hour 24 is not between 0 and 23; day of month 0 is not between 1 and 31; day of week "MONDAY" cannot be read, write MON',

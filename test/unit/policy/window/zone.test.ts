@@ -75,5 +75,8 @@ test("every IANA name is accepted, or the message says which one to write", () =
     );
   for (const zone of [...LINKS, ...Intl.supportedValuesOf("timeZone").filter((name) => name.includes("/"))])
     assert.equal(zoneProblem(zone), undefined);
+  for (const offset of ["UTC+1", "+01:00", "gmt-5"])
+    assert.match(zoneProblem(offset) ?? "", /is an offset, .*: write a city such as "Europe\/Berlin"$/);
+  assert.match(zoneProblem("MEZ") ?? "", /MEZ is the abbreviation of an offset/);
   assert.match(zoneProblem("Japan") ?? "", /; Japan is an old name of it, write "Asia\/Tokyo"$/);
 });

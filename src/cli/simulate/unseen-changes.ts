@@ -1,0 +1,44 @@
+/** Finds the rules that change, and that give every Cluster the same answer as before. */
+
+import type { AnswerRule } from "./answer.ts";
+import type { Change } from "./comparison.ts";
+import { ruleKey } from "./doubt.ts";
+import type { SpecChange } from "./spec-changes.ts";
+
+/**
+ * "HookPolicy team-a/backups fresh". Only what Clusters show now is compared, so the rule can be looser or stricter all the
+ * same: for example, for an approval that none of them has yet. `changed`: by changedRules().
+ */
+export function unseenChanges(
+  changed: ReadonlySet<string>,
+  specs: readonly SpecChange[],
+  changes: readonly Change[],
+): readonly string[] {
+  const seen = new Set(changes.flatMap(rulesIn));
+  const edited = specs.filter(({ change }) => change === "changed").map(({ object }) => object);
+  return edited.flatMap((object) => {
+    const all = [...changed].filter((key) => key.startsWith(`${object} `) && isOne(key, object));
+    return all.filter((key) => !seen.has(key)).map((key) => key.trimEnd());
+  });
+}
+
+/** A rollout has no rules, and counts as a whole; of a policy, each rule counts. */
+function isOne(key: string, object: string): boolean {
+  return object.startsWith("HookRollout ") === (key === ruleKey(object, ""));
+}
+
+/** The rules of which the answers differ, or that are the doubt. */
+function rulesIn({ before, after, doubts = [] }: Change): readonly string[] {
+  const [old, now] = [before, after].map(({ rules }) => new Map(rules.map((rule) => [textOf(rule), rule])));
+  const differing = [
+    ...before.rules.filter((rule) => now?.has(textOf(rule)) === false),
+    ...after.rules.filter((rule) => old?.has(textOf(rule)) === false),
+  ];
+  return [...differing, ...doubts].map(({ policy, rule }) =>
+    ruleKey(policy, policy.startsWith("HookRollout ") ? "" : rule),
+  );
+}
+
+function textOf({ policy, rule, gate, reason }: AnswerRule): string {
+  return JSON.stringify([policy, rule, gate, reason]);
+}

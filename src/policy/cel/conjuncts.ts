@@ -1,0 +1,56 @@
+/** Which parts of `a && b` are false: for explanations, outside of the metered decision. */
+
+import { compileExpression, type ExpressionUse } from "./expression.ts";
+import { callOf, parseExpression } from "./syntax.ts";
+import type { ExpressionVariables } from "./view.ts";
+
+/**
+ * The parts as their author wrote them; the whole expression, if it has no parts. A part without a result is none: what is
+ * false decides whatever the others give.
+ */
+export function falseParts(
+  source: string,
+  use: ExpressionUse,
+  variables: ExpressionVariables,
+): readonly string[] {
+  return conjunctsOf(source).filter((part) => {
+    const result = compileExpression(part, use).expression?.evaluate(variables);
+    return result?.ok === true && result.value === false;
+  });
+}
+
+/** Never none. */
+function conjunctsOf(source: string): readonly string[] {
+  const text = source.trim();
+  if (!isConjunction(text)) return [text];
+  const parts = splitAtTop(text);
+  if (parts.length > 1) return parts.every(isExpression) ? parts.flatMap(conjunctsOf) : [text];
+  return text.startsWith("(") && text.endsWith(")") ? conjunctsOf(text.slice(1, -1)) : [text];
+}
+
+function isConjunction(text: string): boolean {
+  const parsed = parseExpression(text);
+  return parsed.ok && callOf(parsed.root, "_&&_") !== undefined;
+}
+
+function isExpression(text: string): boolean {
+  return parseExpression(text).ok;
+}
+
+/** Texts, comments, && and brackets. A text that is not understood gives a part that is no expression. */
+const TOKENS = /"""[^]*?"""|'''[^]*?'''|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\/\/[^\n]*|&&|[([{]|[)\]}]/g;
+
+/** At every && outside of brackets: nothing that binds less is there, as && is the outermost operator. */
+function splitAtTop(text: string): readonly string[] {
+  const parts: string[] = [];
+  let [depth, start] = [0, 0];
+  for (const { 0: token, index } of text.matchAll(TOKENS)) {
+    if ("([{".includes(token)) depth += 1;
+    else if (")]}".includes(token)) depth -= 1;
+    else if (token === "&&" && depth === 0) {
+      parts.push(text.slice(start, index));
+      start = index + token.length;
+    }
+  }
+  return [...parts, text.slice(start)];
+}

@@ -1,0 +1,69 @@
+/** `explain` where the user may read the objects of a gate and the operator may not: the operator decides. */
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { answering, SERVES_CLUSTERS } from "../api-server.ts";
+import { hookpolicy } from "../resident.ts";
+
+const list = (...items: readonly object[]): object => ({ metadata: { resourceVersion: "1" }, items });
+const named = (name: string, more: object = {}): object => ({
+  namespace: "team-a",
+  name,
+  uid: `uid-${name}`,
+  resourceVersion: "1",
+  generation: 1,
+  ...more,
+});
+const VERSION = "cluster.x-k8s.io/v1beta2";
+const CLUSTER = {
+  apiVersion: VERSION,
+  kind: "Cluster",
+  metadata: named("prod-1"),
+  spec: { topology: { classRef: { name: "lab" }, version: "v1.35.0" } },
+};
+const FORBIDDEN =
+  'the operator may not list configmaps: bind the verbs get, list and watch in a ClusterRole labelled hookpolicy.dev/aggregate-to-operator: "true"';
+const object = { apiVersion: "v1", kind: "ConfigMap", name: "approved" };
+const policy = (status: object): object => ({
+  metadata: named("gated"),
+  spec: {
+    rules: [{ name: "ok", hooks: ["BeforeClusterDelete"], until: [{ name: "approved", object }] }],
+  },
+  status: { observedGeneration: 1, conditions: [{ type: "Ready", ...status }] },
+});
+
+async function explained(t: test.TestContext, status: object): Promise<string> {
+  const { kubeconfig } = await answering(t, {
+    ...SERVES_CLUSTERS,
+    [`GET /apis/${VERSION}/namespaces/team-a/clusters`]: list(CLUSTER),
+    [`GET /apis/${VERSION}/namespaces/team-a/clusters/prod-1`]: CLUSTER,
+    "GET /api/v1": {
+      resources: [
+        { name: "configmaps", kind: "ConfigMap", namespaced: true, verbs: ["get", "list", "watch"] },
+      ],
+    },
+    "GET /api/v1/namespaces/team-a": { metadata: { name: "team-a", uid: "uid-n", resourceVersion: "1" } },
+    "GET /api/v1/namespaces/team-a/configmaps": list({ metadata: named("approved") }),
+    "GET /apis/hookpolicy.dev/v1alpha1/namespaces/team-a/hookpolicies": list(policy(status)),
+    "GET /apis/hookpolicy.dev/v1alpha1/clusterhookpolicies": list(),
+    "GET /apis/hookpolicy.dev/v1alpha1/hookrollouts": list(),
+    "GET /apis/hookpolicy.dev/v1alpha1/hookoverrides": list(),
+    "GET /apis/coordination.k8s.io/v1/leases": list(),
+  });
+  const args = ["explain", "team-a/prod-1", "--hook", "BeforeClusterDelete", "--kubeconfig", kubeconfig];
+  const { stdout, stderr } = await hookpolicy(args);
+  assert.equal(stderr, "");
+  return stdout;
+}
+
+test("what the operator may not read holds the Cluster, although the user may read it", async (t) => {
+  const ready = { status: "True", reason: "Loaded", message: "The policy is in force" };
+  assert.match(await explained(t, ready), /^Allowed: /);
+  const refused = { status: "False", reason: "ObjectsForbidden", message: FORBIDDEN };
+  const text = await explained(t, refused);
+  assert.match(text, /^(Blocked|NotEvaluable): BeforeClusterDelete/);
+  assert.match(text, new RegExp(`^ +because +${FORBIDDEN} \\(HookPolicy team-a/gated, rule ok`, "m"));
+  assert.doesNotMatch(text, /proceeds/);
+  const other = { ...refused, message: FORBIDDEN.replace("configmaps", "backups.velero.io") };
+  assert.match(await explained(t, other), /^Allowed: /, "another kind");
+});
