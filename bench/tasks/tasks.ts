@@ -1,9 +1,6 @@
 /** Tasks: how soon they begin and release, what a thousand that run cost, and the memory of those that have ended. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { identityOf, taskName } from "../../src/policy/tasks/task-identity.ts";
-import { CLUSTER_UID_LABEL } from "../../src/tasks/stored-task.ts";
-import { compareText } from "../../src/lib/compare-text.ts";
 import { inParallel } from "../../test/apiserver/operator-lab.ts";
 import type { KubeObject } from "../../test/controlplane/client.ts";
 import type { ControlPlane } from "../../test/controlplane/control-plane.ts";
@@ -16,6 +13,7 @@ import {
   createAccount,
   endJob,
   HOOK_TASKS,
+  hookTask,
   jobTask,
   tasksIn,
 } from "../../test/controlplane/tasks.ts";
@@ -171,7 +169,7 @@ async function measureRest({ cp, operator, size, progress }: Lab): Promise<Row[]
   const versions = async (): Promise<string> =>
     (await cp.list(HOOK_TASKS))
       .map(({ metadata }) => metadata.resourceVersion ?? "")
-      .toSorted(compareText)
+      .toSorted((a, b) => a.localeCompare(b))
       .join(" ");
   const before = await versions();
   const [cpu, since] = [cpuSeconds(operator.daemon.pid), performance.now()];
@@ -229,9 +227,8 @@ async function measureMemory({ cp, size, clusters, progress }: Lab): Promise<Row
   await inParallel(range(size.finished), AT_A_TIME, async (index) => {
     const { namespace = "", name, uid = "" } = inTurn(clusters, index).metadata;
     const own = { ...spec, clusterRef: { namespace, name, uid }, run: 100 + index };
-    const ref = { ...HOOK_TASKS, namespace, name: taskName(identityOf(own)) };
-    const labels = { [CLUSTER_UID_LABEL]: uid };
-    await cp.create({ ...HOOK_TASKS, metadata: { namespace, name: ref.name, labels }, spec: own });
+    const { metadata } = await cp.create(hookTask(own));
+    const ref = { ...HOOK_TASKS, namespace, name: metadata.name };
     await cp.patchStatus(ref, finishedStatus(at));
     if ((index + 1) % 1000 === 0) progress(`${index + 1} HookTasks have ended`);
   });

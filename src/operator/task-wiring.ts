@@ -100,8 +100,8 @@ export function createTasks(wiring: TaskWiring): Tasks {
         queue.add(namespacedName(metadata));
     },
     recheck: () => {
-      for (const { metadata, record } of memory.all())
-        if (record.phase === "Pending" || record.phase === "Running") queue.add(namespacedName(metadata));
+      for (const { metadata, phase } of memory.all())
+        if (phase === "Pending" || phase === "Running") queue.add(namespacedName(metadata));
     },
     run: async (signal) => {
       await queue.run(signal);
@@ -140,7 +140,7 @@ function createQueue(wiring: TaskWiring, { memory, taskStore, polls, isKnown }: 
     reconcile: async (key) => await reconciler.reconcile(key),
     log,
     groupOf: (key) => memory.get(key)?.record.identity.cluster.namespace ?? "",
-    isUrgent: (key) => memory.get(key)?.record.phase === "Pending",
+    isUrgent: (key) => memory.get(key)?.phase === "Pending",
     onError: (_, error) => metrics.reconcileErrors.inc({ reason: api.reasonOf(error) }),
   });
 }

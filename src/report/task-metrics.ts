@@ -6,12 +6,11 @@ import type { Metrics } from "./metrics.ts";
 
 const PHASES = ["Pending", "Running", "Succeeded", "Failed", "Cancelled"] as const;
 
-/** Those that count no more are left out: a failed task of an operation that is over needs no person. */
+/** Those that count no more are left out: a task that has failed for an operation that is over needs no action. */
 export function followTasks(metrics: Pick<Metrics, "tasks">, memory: Pick<TaskMemory, "all">): void {
   metrics.tasks.follow(() => {
     const counts = new Map<string, number>(PHASES.map((phase) => [phase, 0]));
-    for (const { record } of memory.all())
-      if (!record.over) counts.set(record.phase, (counts.get(record.phase) ?? 0) + 1);
+    for (const { over, phase } of memory.all()) if (!over) counts.set(phase, (counts.get(phase) ?? 0) + 1);
     return [...counts].map(([phase, value]) => ({ labels: { phase }, value }));
   });
 }

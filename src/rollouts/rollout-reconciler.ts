@@ -280,7 +280,7 @@ export class RolloutReconciler {
           const cluster = await api.findCluster(claim.namespace, claim.name);
           const since = claimsSeen.get(claimKey(claim)) ?? nowMs();
           const isOld = nowMs() - since >= CLAIM_MS;
-          // After the rollout was read: the claim was stored before its HookTasks.
+          // After the rollout was read: a replica stores a claim before its HookTasks.
           const tasks = claim.tasks === true ? await this.#options.tasks?.read(claim, entry.hook) : undefined;
           if (this.#hasEnded(entry, claim, cluster, this.#isUnused(tasks, isOld))) ended.add(claim.uid);
         }),

@@ -76,11 +76,11 @@ export class Permits {
 
   /** Of the HookTasks that no longer count, the latest of a policy and Cluster are kept. */
   isSurplus({ policyUID, clusterUID }: TaskIdentity, name: string): boolean {
-    const over = this.#options.memory
+    const ended = this.#options.memory
       .ofCluster(clusterUID)
-      .filter(({ record }) => record.over && record.identity.policyUID === policyUID);
-    if (over.length <= MAX_OVER) return false;
-    const latest = over.toSorted((a, b) => endOf(b.outline) - endOf(a.outline)).slice(0, MAX_OVER);
+      .filter((each) => each.over && each.record.identity.policyUID === policyUID);
+    if (ended.length <= MAX_OVER) return false;
+    const latest = ended.toSorted((a, b) => endOf(b.outline) - endOf(a.outline)).slice(0, MAX_OVER);
     return !latest.some(({ metadata }) => metadata.name === name);
   }
 

@@ -1,25 +1,81 @@
 /** A HookTask as memory keeps it: who it is and how far it is, without what it does. */
 
-import type {
-  HookTask,
-  HookTaskSpec,
-  HookTaskStatus,
-  TaskAttempt,
-  TaskTemplate,
+import {
+  GROUP,
+  type HookTask,
+  type HookTaskSpec,
+  type HookTaskStatus,
+  type TaskAttempt,
+  type TaskTemplate,
+  VERSION,
 } from "../api/hook-policy.ts";
 import type { ObjectMeta } from "../api/meta.ts";
-import { viewIdentity, viewMetadata } from "../policy/cluster.ts";
+import { viewMetadata } from "../policy/cluster.ts";
 import { readTimestamp } from "../policy/instant.ts";
 import { identityOf, taskName } from "../policy/tasks/task-identity.ts";
 import type { TaskPhase, TaskRecord } from "../policy/tasks/task-record.ts";
 import type { KubeObject } from "../kube/resource.ts";
 import { RETRY_ANNOTATION } from "./next-step.ts";
 
-export interface StoredTask {
+/** Ten thousand that have ended are kept: what is seldom needed of them is one text. */
+export class StoredTask {
   readonly metadata: ObjectMeta;
-  readonly record: TaskRecord;
-  /** Without action, expressions and request; with the last attempt alone. */
-  readonly outline: HookTask;
+  readonly clusterUID: string;
+  readonly phase: TaskPhase;
+  readonly over: boolean;
+  readonly #packed: string;
+
+  constructor(task: HookTask) {
+    this.metadata = identityIn(task.metadata);
+    this.clusterUID = task.spec.clusterRef.uid;
+    this.phase = task.status?.phase ?? "Pending";
+    this.over = task.status?.over !== undefined;
+    this.#packed = pack(task);
+  }
+
+  get record(): TaskRecord {
+    return recordIn(this.outline);
+  }
+
+  /** Without action and expressions; with the last attempt alone. */
+  get outline(): HookTask {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what pack() has made of a HookTask
+    const { spec, status, retry } = JSON.parse(this.#packed) as Packed;
+    return {
+      apiVersion: `${GROUP}/${VERSION}`,
+      kind: "HookTask",
+      metadata: {
+        ...this.metadata,
+        ...(retry !== undefined && { annotations: { [RETRY_ANNOTATION]: retry } }),
+      },
+      spec,
+      ...(status !== undefined && { status }),
+    };
+  }
+}
+
+type Packed = Pick<HookTask, "spec" | "status"> & { readonly retry?: string | undefined };
+
+/** The text is copied: V8 would keep the text of a whole list for the sake of a part. */
+function pack({ metadata, spec, status }: HookTask): string {
+  const retry = metadata.annotations?.[RETRY_ANNOTATION];
+  const packed: Packed = {
+    spec: outlineOf(spec),
+    ...(status !== undefined && { status: outlineOfStatus(status) }),
+    ...(retry !== undefined && { retry }),
+  };
+  return JSON.stringify(packed);
+}
+
+function identityIn({
+  name,
+  namespace = "",
+  uid,
+  resourceVersion,
+  creationTimestamp,
+}: ObjectMeta): ObjectMeta {
+  const created = creationTimestamp !== undefined && { creationTimestamp };
+  return { name, namespace, uid, resourceVersion, ...created };
 }
 
 /** Selects the HookTasks of a Cluster. Not evidence: the spec says which Cluster it is. */
@@ -41,9 +97,12 @@ export function viewTask(raw: KubeObject): HookTask {
  * `undefined`: the name is not that of its identity, so the operator has not made it. Who may create HookTasks can make one
  * with the right name, too: RBAC gives that to the operator alone.
  */
-export function recordOf({ metadata, spec, status = {} }: HookTask): TaskRecord | undefined {
+export function recordOf(task: HookTask): TaskRecord | undefined {
+  return taskName(identityOf(task.spec)) === task.metadata.name ? recordIn(task) : undefined;
+}
+
+function recordIn({ metadata, spec, status = {} }: HookTask): TaskRecord {
   const identity = identityOf(spec);
-  if (taskName(identity) !== metadata.name) return undefined;
   const phase: TaskPhase = status.phase ?? "Pending";
   const endedAt = readTimestamp(status.endedAt);
   return {
@@ -63,21 +122,9 @@ export function recordOf({ metadata, spec, status = {} }: HookTask): TaskRecord 
 /** Throws if the operator has not made it: the informer then keeps nothing of it. */
 export function storedTask(raw: KubeObject): StoredTask {
   const task = viewTask(raw);
-  const record = recordOf(task);
-  if (record === undefined) throw new Error("its name is not that of what it is about, so it does not count");
-  const retry = task.metadata.annotations?.[RETRY_ANNOTATION];
-  const metadata = viewIdentity(raw.metadata);
-  return {
-    metadata,
-    record,
-    outline: {
-      apiVersion: task.apiVersion,
-      kind: task.kind,
-      metadata: { ...metadata, ...(retry !== undefined && { annotations: { [RETRY_ANNOTATION]: retry } }) },
-      spec: outlineOf(task.spec),
-      ...(task.status !== undefined && { status: outlineOfStatus(task.status) }),
-    },
-  };
+  if (recordOf(task) === undefined)
+    throw new Error("its name is not that of what it is about, so it does not count");
+  return new StoredTask(task);
 }
 
 function outlineOf(spec: HookTaskSpec): HookTaskSpec {
@@ -99,9 +146,10 @@ function kindOnly({ apiVersion, kind }: Kind): TaskTemplate {
 
 type Kind = Pick<TaskTemplate, "apiVersion" | "kind">;
 
-function outlineOfStatus({ attempts, message: _, ...status }: HookTaskStatus): HookTaskStatus {
+function outlineOfStatus({ attempts, message, ...status }: HookTaskStatus): HookTaskStatus {
   const last = attempts?.at(-1);
-  return { ...status, ...(last !== undefined && { attempts: [outlineOfAttempt(last)] }) };
+  const said = message !== undefined && status.over === undefined && { message };
+  return { ...status, ...said, ...(last !== undefined && { attempts: [outlineOfAttempt(last)] }) };
 }
 
 function outlineOfAttempt({ message: _, targets, ...attempt }: TaskAttempt): TaskAttempt {

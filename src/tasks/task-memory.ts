@@ -48,7 +48,7 @@ export class TaskMemory implements TaskReader {
     if (task !== undefined) return this.learn(task);
     if (before === undefined) return;
     this.#tasks.delete(key);
-    const { clusterUID } = before.record.identity;
+    const { clusterUID } = before;
     const keys = this.#byCluster.get(clusterUID);
     keys?.delete(key);
     if (keys?.size === 0) this.#byCluster.delete(clusterUID);
@@ -60,10 +60,9 @@ export class TaskMemory implements TaskReader {
     const key = namespacedName(task.metadata);
     const before = this.#tasks.get(key);
     if (before?.metadata.uid === task.metadata.uid && isOlder(task, before)) return;
-    if (before !== undefined && before.record.identity.clusterUID !== task.record.identity.clusterUID)
-      this.changed(key, undefined);
+    if (before !== undefined && before.clusterUID !== task.clusterUID) this.changed(key, undefined);
     this.#tasks.set(key, task);
-    entryOf(this.#byCluster, task.record.identity.clusterUID, () => new Set()).add(key);
+    entryOf(this.#byCluster, task.clusterUID, () => new Set()).add(key);
     this.#options.onChange(key, task);
   }
 }

@@ -1,6 +1,8 @@
 /** Tasks as tests write them: their ServiceAccount with its rights, and what a kubelet would do with their Jobs. */
 
-import type { HookTask, TaskSpec } from "../../src/api/hook-policy.ts";
+import type { HookTask, HookTaskSpec, TaskSpec } from "../../src/api/hook-policy.ts";
+import { identityOf, taskName } from "../../src/policy/tasks/task-identity.ts";
+import { CLUSTER_UID_LABEL } from "../../src/tasks/stored-task.ts";
 import type { KubeObject, Ref } from "./client.ts";
 import type { ControlPlane } from "./control-plane.ts";
 import { NAMESPACE } from "./operator.ts";
@@ -87,6 +89,13 @@ export function jobTask(name: string, more: Partial<TaskSpec> = {}): TaskSpec {
 }
 
 export const HOOK_TASKS = { apiVersion: "hookpolicy.dev/v1alpha1", kind: "HookTask" };
+
+/** As the operator would store it. */
+export function hookTask(spec: HookTaskSpec, namespace = spec.clusterRef.namespace): KubeObject {
+  const labels = { [CLUSTER_UID_LABEL]: spec.clusterRef.uid };
+  return { ...HOOK_TASKS, metadata: { namespace, name: taskName(identityOf(spec)), labels }, spec };
+}
+
 const JOBS = { apiVersion: "batch/v1", kind: "Job" };
 
 /** The oldest first. */

@@ -117,7 +117,7 @@ test("a row without a goal is neither met nor missed", () => {
 test("the page names the parts that were not measured", () => {
   assert.match(
     renderPage([result([])]),
-    /Not measured yet: scale, rollouts, admission, faults, hostile input, soak\./,
+    /Not measured yet: scale, rollouts, admission, tasks, faults, hostile input, soak\./,
   );
 });
 
