@@ -133,7 +133,8 @@ export async function restRows(lab: Lab, operator: Operator): Promise<Row[]> {
 }
 
 /** Starts an operator whose garbage can be collected from outside. */
-async function startInspected(
+/** `resident` also collects garbage, so that what is kept can be told from what is not collected yet. */
+export async function startInspected(
   cp: ControlPlane,
   name: string,
   memoryMiB?: number,

@@ -7,6 +7,7 @@ import type { ControlPlane } from "../../test/controlplane/control-plane.ts";
 import { clusterRef } from "../../test/controlplane/lab.ts";
 import type { Operator } from "../../test/controlplane/operator.ts";
 import { applyPolicy, policyRef } from "../../test/controlplane/policies.ts";
+import { startInspected } from "../scale/cost.ts";
 import { startShipped } from "../../test/controlplane/shipped.ts";
 import {
   ACCOUNT,
@@ -46,7 +47,6 @@ const JOBS = {
 };
 /** After this, an attempt is looked at every 10 s. */
 const YOUNG_MS = 60_000;
-const SETTLE_MS = 10_000;
 
 interface Lab extends Site {
   readonly size: Size;
@@ -267,13 +267,9 @@ function finishedStatus(at: string): object {
 async function resident(cp: ControlPlane, name: string): Promise<number> {
   const rounds: number[] = [];
   for (const round of range(QUICK ? 1 : 3)) {
-    const operator = await startShipped(cp, {
-      name: `hookpolicy-${name}-${round}`,
-      memoryMiB: LARGE_FLEET_MIB,
-    });
-    await sleep(SETTLE_MS);
-    rounds.push((await operator.metric("process_resident_memory_bytes")) / 1e6);
-    await operator.daemon.stop();
+    const replica = await startInspected(cp, `hookpolicy-${name}-${round}`, LARGE_FLEET_MIB);
+    rounds.push((await replica.resident()).collected);
+    await replica.operator.daemon.stop();
   }
   return median(rounds);
 }
@@ -283,6 +279,6 @@ function notesOf({ running, seconds }: Size): string[] {
     `One kube-apiserver, one etcd, one replica, which leads. ${running.toLocaleString("en")} Clusters in namespaces of ${PER_NAMESPACE} are being deleted, each with a policy whose only task creates a Job. No kubelet runs: the bench ends Jobs by their status.`,
     "The beginnings are measured one after the other: a call that finds nothing else that holds the Cluster stores a HookTask, and the leader creates the Job.",
     `While all of them run, the leader looks at their Jobs, at most 20 a second, for ${seconds} s.`,
-    "The memory is that of processes that have just started, as they are.",
+    "The memory is that of processes that have just started, after a garbage collection.",
   ];
 }

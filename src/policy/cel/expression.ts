@@ -150,7 +150,9 @@ function compile(source: string, use: ExpressionUse): CompiledExpression {
   const { patternWeight } = checker;
   if (problems.length > 0) return { problems, warnings: [], patternWeight };
   const warnings = [
-    ...checker.warnings.map(({ expr, ...warning }) => ({ ...warning, ...position(expr.id) })),
+    ...checker.warnings
+      .filter((warning) => use !== "outcome" || !comesLater(warning))
+      .map(({ expr, ...warning }) => ({ ...warning, ...position(expr.id) })),
     ...constantWarning(root, contract),
     ...staleWarning(root, position),
   ];
@@ -179,6 +181,11 @@ function constantWarning(root: Expr, { variables, result }: Contract): Expressio
   if (isMeant || variables.some((name) => mentions(root, name))) return [];
   const message = `the result is always the same: the expression reads none of ${variables.join(", ")}`;
   return [{ id: "constant-expression", message }];
+}
+
+/** What an object lacks says that its task is not done yet. */
+function comesLater({ id, requestField }: Suspicion): boolean {
+  return id === "field-may-be-missing" && requestField === undefined;
 }
 
 function isTrue({ exprKind }: Expr): boolean {

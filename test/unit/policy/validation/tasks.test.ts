@@ -211,6 +211,8 @@ describe("an error", () => {
       warnings: [],
     });
     assert.deepEqual(check(map({})), { errors: [], warnings: [] });
+    const later = { ...map({}), succeeded: "object.status.phase == 'Done'", failed: "object.status.failed" };
+    assert.deepEqual(check(later), { errors: [], warnings: [] });
   });
 });
 
