@@ -214,7 +214,7 @@ function instantNote({ windowed }: Simulation, { from, to }: Times): string[] {
 export function simulationMarkdown(simulation: Simulation, times: Times): string {
   const groups = groupsOf(simulation);
   const [counts, blocked] = totals(simulation, times);
-  const more = [...leftOut(groups), ...notes(simulation, times)].map((line) => `${line}\n\n`);
+  const more = [...leftOut(groups), ...notes(simulation, times)].map((line) => `${markdownText(line)}\n\n`);
   const head = `### HookPolicy simulation\n\n${counts}\n\n${blocked}\n${more.length > 0 ? `\n${more.join("").trimEnd()}\n` : ""}`;
   const specs = specRows(simulation.specs);
   const objects =
