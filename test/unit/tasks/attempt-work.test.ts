@@ -147,6 +147,16 @@ describe("an attempt", () => {
     }
   });
 
+  test("says that the account may not, where the refusal has its name", async () => {
+    const error = new KubeError(`User "system:serviceaccount:team-a:cluster-tasks" cannot`, {
+      code: 403,
+      reason: "Forbidden",
+    });
+    const api = server({ create: async () => await Promise.reject(error) });
+    const { message } = await carryOut(api, workOf(running()));
+    assert.match(message ?? "", /^ServiceAccount team-a\/cluster-tasks may not \(hookpolicy doctor/);
+  });
+
   test("waits while its object is being deleted, or cannot be read", async () => {
     const task = running({ uid: "job-1" });
     const deleting = object("job-1", { deletionTimestamp: ago(1) });
