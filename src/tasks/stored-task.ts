@@ -146,7 +146,12 @@ function kindOnly({ apiVersion, kind }: Kind): TaskTemplate {
 
 type Kind = Pick<TaskTemplate, "apiVersion" | "kind">;
 
+/** Of a success, nothing is needed but when it was. */
 function outlineOfStatus({ attempts, message, ...status }: HookTaskStatus): HookTaskStatus {
+  if (status.phase === "Succeeded") {
+    const { startedAt: _, object: _object, allowed: _allowed, ...ended } = status;
+    return ended;
+  }
   const last = attempts?.at(-1);
   const said = message !== undefined && status.over === undefined && { message };
   return { ...status, ...said, ...(last !== undefined && { attempts: [outlineOfAttempt(last)] }) };
