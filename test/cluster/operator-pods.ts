@@ -35,7 +35,7 @@ export const SERVING = {
   namespace: NAMESPACE,
   name: "hookpolicy-webhook-service-cert",
 };
-export const CRDS = ["hookpolicies", "clusterhookpolicies", "hookoverrides", "hookrollouts"].map(
+export const CRDS = ["hookpolicies", "clusterhookpolicies", "hookoverrides", "hookrollouts", "hooktasks"].map(
   (plural) => `${plural}.hookpolicy.dev`,
 );
 export const SELECTOR = "app.kubernetes.io/name=hookpolicy";
