@@ -64,13 +64,14 @@ function allMetrics(registry: Registry) {
 }
 
 /** A series that starts with its first failure shows no increase, and an alert would miss that failure. */
-function startAtZero(metrics: Pick<Metrics, "hookCalls" | "events" | "auditLines">): void {
+function startAtZero(metrics: Pick<Metrics, "hookCalls" | "events" | "auditLines" | "taskDuration">): void {
   for (const hook of HOOK_NAMES) {
     for (const verdict of MISTAKES) metrics.hookCalls.inc({ hook, verdict }, 0);
   }
   for (const result of ["written", "repeated", "refused", "failed", "dropped"])
     metrics.events.inc({ result }, 0);
   for (const result of ["written", "dropped"]) metrics.auditLines.inc({ result }, 0);
+  for (const phase of ["Succeeded", "Failed"]) metrics.taskDuration.zero({ phase });
 }
 
 /** Verdicts without a decision. */

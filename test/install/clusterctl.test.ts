@@ -28,7 +28,7 @@ import {
 const PROVIDER = "runtime-extension-hookpolicy";
 const FIRST = `v${metadata.version}`;
 const NEXT = FIRST.replace(/\d+$/, (patch) => String(Number(patch) + 1));
-const CRDS = ["hookpolicies", "clusterhookpolicies", "hookoverrides", "hookrollouts"].map(
+const CRDS = ["hookpolicies", "clusterhookpolicies", "hookoverrides", "hookrollouts", "hooktasks"].map(
   (name) => `${name}.hookpolicy.dev`,
 );
 

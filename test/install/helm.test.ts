@@ -238,7 +238,7 @@ describe("with helm", () => {
     assert.deepEqual(await finalizers(), ["example.com/other"], "somebody else's stays");
     const left = await cp.kubectl("get", "clusterrole,clusterrolebinding,crd", "-o", "name");
     const ours = left.split("\n").filter((name) => name.includes("hookpolicy"));
-    assert.ok(ours.length === 4 && ours.every((name) => name.startsWith("customresourcedefinition")));
+    assert.ok(ours.length === 5 && ours.every((name) => name.startsWith("customresourcedefinition")));
   });
 
   test("the chart installs again over the CRDs that were kept, and policies are held as before", async () => {

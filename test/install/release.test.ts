@@ -111,6 +111,7 @@ describe("a release", () => {
       "hookpolicy/files/crds/hookpolicy.dev_hookoverrides.yaml",
       "hookpolicy/files/crds/hookpolicy.dev_hookpolicies.yaml",
       "hookpolicy/files/crds/hookpolicy.dev_hookrollouts.yaml",
+      "hookpolicy/files/crds/hookpolicy.dev_hooktasks.yaml",
       "hookpolicy/files/monitoring/dashboard.json",
       "hookpolicy/files/monitoring/prometheusrule.yaml",
       "hookpolicy/files/monitoring/service.yaml",
@@ -118,7 +119,7 @@ describe("a release", () => {
     ]);
     assert.deepEqual(
       objectsOf(read("hookpolicy.crds.yaml")).map(({ kind }) => kind),
-      Array(4).fill("CustomResourceDefinition"),
+      Array(5).fill("CustomResourceDefinition"),
     );
   });
 
