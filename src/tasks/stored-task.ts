@@ -1,5 +1,6 @@
 /** A HookTask as memory keeps it: who it is and how far it is, without what it does. */
 
+import { hash } from "node:crypto";
 import {
   GROUP,
   type HookTask,
@@ -87,11 +88,22 @@ export function viewTask(raw: KubeObject): HookTask {
   return {
     apiVersion,
     kind,
-    metadata: viewMetadata(raw.metadata),
+    metadata: withRetryAlone(viewMetadata(raw.metadata)),
     spec,
     ...(status !== undefined && { status }),
   };
 }
+
+/** Anybody who may patch HookTasks writes annotations, and a status with a longer `retriedFor` is refused. */
+function withRetryAlone({ annotations, ...metadata }: ObjectMeta): ObjectMeta {
+  const value = annotations?.[RETRY_ANNOTATION];
+  if (value === undefined) return metadata;
+  const retry = value.length > MAX_RETRY ? hash("sha256", value).slice(0, MAX_RETRY) : value;
+  return { ...metadata, annotations: { [RETRY_ANNOTATION]: retry } };
+}
+
+/** Of `retriedFor` in the CRD. */
+const MAX_RETRY = 64;
 
 /**
  * `undefined`: the name is not that of its identity, so the operator has not made it. Who may create HookTasks can make one

@@ -43,6 +43,19 @@ test("memory keeps who a HookTask is and how far, and not what it does", () => {
   assert.deepEqual(outline.status?.attempts, [attempt({ uid: "job-2" })]);
 });
 
+test("a retry that is longer than the status has room for is kept short, and remains another one", () => {
+  const kept = ["x", "y"].map((end) => {
+    const value = `${"a".repeat(10_000)}${end}`;
+    const { outline } = storedTask(named(hookTask({ phase: "Failed" }, {}, { [RETRY_ANNOTATION]: value })));
+    return outline.metadata.annotations?.[RETRY_ANNOTATION] ?? "";
+  });
+  assert.deepEqual(
+    kept.map((value) => value.length),
+    [64, 64],
+  );
+  assert.notEqual(kept[0], kept[1]);
+});
+
 test("HookTasks are found by Cluster and hook", () => {
   const { memory } = memoryWith(named(hookTask({ phase: "Succeeded", endedAt: ago(1) })));
   const [record] = memory.find("cluster-uid", "BeforeClusterDelete") ?? [];
