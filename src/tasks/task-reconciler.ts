@@ -82,7 +82,7 @@ export class TaskReconciler {
     return await this.#perform(task);
   }
 
-  #next({ record: { identity } }: StoredTask, task: HookTask): NextStep {
+  #next(known: StoredTask, task: HookTask): NextStep {
     const { permits, now } = this.#options;
     const isDone = hasFinished(task);
     return nextStep({
@@ -90,7 +90,7 @@ export class TaskReconciler {
       permit: isDone ? NO_PERMIT : this.#permit(task),
       isOver: permits.isOver(task.spec, isDone),
       keepMs: this.#tidied.has(task.metadata.uid) ? Infinity : permits.keepMs(task.spec),
-      isSurplus: permits.isSurplus(identity, task.metadata.name),
+      isSurplus: permits.isSurplus(known),
       now: now(),
     });
   }
@@ -125,10 +125,10 @@ export class TaskReconciler {
     return {};
   }
 
-  #poll({ metadata, record: { identity } }: StoredTask, { startedAt }: TaskAttempt): void {
+  #poll({ metadata, cluster }: StoredTask, { startedAt }: TaskAttempt): void {
     const { polls, now } = this.#options;
     const ageMs = now().getTime() - Date.parse(startedAt);
-    polls.schedule(`${metadata.namespace}/${metadata.name}`, identity.cluster.namespace, pollAfterMs(ageMs));
+    polls.schedule(`${metadata.namespace}/${metadata.name}`, cluster.namespace, pollAfterMs(ageMs));
   }
 
   async #do(step: Exclude<NextStep, { do: "Rest" }>, task: HookTask): Promise<Done> {
