@@ -13,7 +13,7 @@ import { WorkQueue } from "../kube/work-queue.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import { policyKey } from "../memory/policy-set.ts";
 import type { Lister } from "../memory/ports.ts";
-import type { TaskReader, TaskRecord } from "../policy/tasks/task-record.ts";
+import type { TaskReader } from "../policy/tasks/task-record.ts";
 import { BeginAllowance } from "../tasks/begin-allowance.ts";
 import { Permits } from "../tasks/permits.ts";
 import { Polls } from "../tasks/polls.ts";
@@ -101,7 +101,12 @@ export function createTasks(wiring: TaskWiring): Tasks {
     memory,
     informer,
     beginner: new StoredTaskBeginner({ store: taskStore, served, log, onUnstored }),
-    slots: slotTasks({ memory, store: taskStore, proceeds: (record) => proceeds(store(), record) }),
+    slots: slotTasks({
+      memory,
+      store: taskStore,
+      policyOf: ({ kind, namespace, name }) =>
+        store().policies.get(policyKey(kind, namespace, name))?.compiled,
+    }),
     isKnown,
     clusterChanged: (before, cluster) => {
       for (const { metadata } of memory.ofCluster((before ?? cluster)?.metadata.uid ?? ""))
@@ -167,15 +172,3 @@ function oncePerReason(onTransition: TaskWiring["onTransition"]): TaskBeginnerOp
 }
 
 const MAX_TOLD = 1000;
-
-function proceeds({ policies }: DecisionStore, { identity }: TaskRecord): boolean {
-  const { policy, policyUID, rule, task, action } = identity;
-  const compiled = policies.get(policyKey(policy.kind, policy.namespace, policy.name))?.compiled;
-  if (compiled?.uid !== policyUID) return false;
-  const tasks = compiled.rules.find(({ name }) => name === rule)?.tasks;
-  return (
-    tasks?.some(
-      (each) => each.name === task && each.actionHash === action && each.onFailure === "Proceed",
-    ) === true
-  );
-}
