@@ -13,8 +13,8 @@ export const BUDGET_EXHAUSTED = "BudgetExhausted";
 /** The cost of a rule or a gate, in addition to its expressions, objects and windows. */
 const RULE_STEPS = 15;
 const GATE_STEPS = 20;
-/** The cost of parsing what memory has of a HookTask. */
-const RECORD_STEPS = 20;
+/** The cost of parsing what memory has of a HookTask, and of its name. */
+const RECORD_STEPS = 30;
 /** The cost of asking a window's entry for its next start or end. */
 const ASK_STEPS = 2;
 /** The budget of a forecast, which follows a policy from edge to edge. */

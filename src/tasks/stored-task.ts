@@ -112,7 +112,7 @@ export function viewTask(raw: KubeObject): HookTask {
   };
 }
 
-/** Anybody who may patch HookTasks writes annotations, and a status with a longer `retriedFor` is refused. */
+/** People write annotations of any length, and a status with a longer `retriedFor` is refused. */
 function withRetryAlone({ annotations, ...metadata }: ObjectMeta): ObjectMeta {
   const value = annotations?.[RETRY_ANNOTATION];
   if (value === undefined) return metadata;
