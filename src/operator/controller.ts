@@ -31,7 +31,7 @@ import type { PolicyKind } from "../policy/policy-ref.ts";
 import type { Memory } from "./admission-wiring.ts";
 import { ApiServer } from "./api-server.ts";
 import { createInformers, type Informers, nameInformers } from "./informers.ts";
-import { createTasks, type Tasks } from "./task-wiring.ts";
+import { createTasks, taskReader, type Tasks } from "./task-wiring.ts";
 import { createRollouts } from "./rollout-wiring.ts";
 import { resourceName } from "../kube/resource.ts";
 import { HOOK_TASKS } from "../kube/resources.ts";
@@ -104,7 +104,7 @@ export function createController(options: ControllerOptions): Controller {
     clusters,
     namespaces,
     objects,
-    tasks: { find: (uid, hook) => tasks.memory.find(uid, hook) },
+    tasks: taskReader(() => tasks),
     settings,
     isBeingDeleted: (namespace, part) => owned.isBeingDeleted(namespace, part),
     onTransition,

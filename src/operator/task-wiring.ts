@@ -13,7 +13,7 @@ import { WorkQueue } from "../kube/work-queue.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import { policyKey } from "../memory/policy-set.ts";
 import type { Lister } from "../memory/ports.ts";
-import type { TaskRecord } from "../policy/tasks/task-record.ts";
+import type { TaskReader } from "../policy/tasks/task-record.ts";
 import { BeginAllowance } from "../tasks/begin-allowance.ts";
 import { Permits } from "../tasks/permits.ts";
 import { Polls } from "../tasks/polls.ts";
@@ -63,6 +63,14 @@ export interface Tasks {
   run(signal: AbortSignal): Promise<void>;
 }
 
+/** Decisions are made of memory, which tasks are connected to. */
+export function taskReader(tasks: () => Pick<Tasks, "memory">): TaskReader {
+  return {
+    count: (scope) => tasks().memory.count(scope),
+    find: (scope) => tasks().memory.find(scope),
+  };
+}
+
 export function createTasks(wiring: TaskWiring): Tasks {
   const { client, store, served, onTransition, metrics, log } = wiring;
   const taskStore = new TaskStore(client);
@@ -72,8 +80,8 @@ export function createTasks(wiring: TaskWiring): Tasks {
   };
   const memory = new TaskMemory({
     isKnown,
-    onChange: (key, { record: { identity } }) => {
-      store().tasksChanged(namespacedName(identity.cluster));
+    onChange: (key, { cluster }) => {
+      store().tasksChanged(namespacedName(cluster));
       wiring.onTasksChanged();
       queue.add(key);
     },
@@ -93,7 +101,12 @@ export function createTasks(wiring: TaskWiring): Tasks {
     memory,
     informer,
     beginner: new StoredTaskBeginner({ store: taskStore, served, log, onUnstored }),
-    slots: slotTasks({ memory, store: taskStore, proceeds: (record) => proceeds(store(), record) }),
+    slots: slotTasks({
+      memory,
+      store: taskStore,
+      policyOf: ({ kind, namespace, name }) =>
+        store().policies.get(policyKey(kind, namespace, name))?.compiled,
+    }),
     isKnown,
     clusterChanged: (before, cluster) => {
       for (const { metadata } of memory.ofCluster((before ?? cluster)?.metadata.uid ?? ""))
@@ -139,7 +152,7 @@ function createQueue(wiring: TaskWiring, { memory, taskStore, polls, isKnown }: 
   return new WorkQueue({
     reconcile: async (key) => await reconciler.reconcile(key),
     log,
-    groupOf: (key) => memory.get(key)?.record.identity.cluster.namespace ?? "",
+    groupOf: (key) => memory.get(key)?.cluster.namespace ?? "",
     isUrgent: (key) => memory.get(key)?.phase === "Pending",
     onError: (_, error) => metrics.reconcileErrors.inc({ reason: api.reasonOf(error) }),
   });
@@ -159,15 +172,3 @@ function oncePerReason(onTransition: TaskWiring["onTransition"]): TaskBeginnerOp
 }
 
 const MAX_TOLD = 1000;
-
-function proceeds({ policies }: DecisionStore, { identity }: TaskRecord): boolean {
-  const { policy, policyUID, rule, task, action } = identity;
-  const compiled = policies.get(policyKey(policy.kind, policy.namespace, policy.name))?.compiled;
-  if (compiled?.uid !== policyUID) return false;
-  const tasks = compiled.rules.find(({ name }) => name === rule)?.tasks;
-  return (
-    tasks?.some(
-      (each) => each.name === task && each.actionHash === action && each.onFailure === "Proceed",
-    ) === true
-  );
-}

@@ -13,6 +13,8 @@ export const BUDGET_EXHAUSTED = "BudgetExhausted";
 /** The cost of a rule or a gate, in addition to its expressions, objects and windows. */
 const RULE_STEPS = 15;
 const GATE_STEPS = 20;
+/** The cost of parsing what memory has of a HookTask, and of its name. */
+const RECORD_STEPS = 30;
 /** The cost of asking a window's entry for its next start or end. */
 const ASK_STEPS = 2;
 /** The budget of a forecast, which follows a policy from edge to edge. */
@@ -44,9 +46,9 @@ export function affordRule(): boolean {
   return meter.afford(RULE_STEPS);
 }
 
-/** Charges the search for the HookTasks of a rule. */
+/** Charges the HookTasks of a rule, before they are read: each is parsed once, and compared with each task. */
 export function affordTasks(tasks: number, records: number): boolean {
-  return meter.afford(tasks * (GATE_STEPS + records));
+  return meter.afford(tasks * (GATE_STEPS + records) + records * RECORD_STEPS);
 }
 
 /** Charges a comparison of two texts; texts of different lengths are not read. */

@@ -18,7 +18,7 @@ import {
 } from "../policy/objects.ts";
 import type { Override } from "../policy/override.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
-import type { TaskReader, TaskRecord } from "../policy/tasks/task-record.ts";
+import { readerOf, type TaskReader, type TaskRecord } from "../policy/tasks/task-record.ts";
 import type { LiveWorld } from "../policy/world.ts";
 import { type CallTurns, shareOf } from "../memory/call-turns.ts";
 import { clockProblem } from "../memory/clock.ts";
@@ -411,13 +411,6 @@ function restsOnWait({ holds, waitsForTasks, trace }: Decision): boolean {
 
 function hasWaited({ reason, tasks, timers }: RuleTrace): boolean {
   return (reason === "GatesHold" || tasks !== undefined) && timers?.gatesMetSince !== undefined;
-}
-
-function readerOf(records: readonly TaskRecord[]): TaskReader {
-  return {
-    find: (clusterUID, hook) =>
-      records.filter(({ identity }) => identity.clusterUID === clusterUID && identity.hook === hook),
-  };
 }
 
 type Known = ReadonlyMap<string, ObjectMeta>;

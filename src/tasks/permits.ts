@@ -10,10 +10,9 @@ import type { DecisionStore } from "../memory/decision-store.ts";
 import type { Lister } from "../memory/ports.ts";
 import type { Override } from "../policy/override.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
-import type { TaskIdentity } from "../policy/tasks/task-identity.ts";
 import type { Permit } from "./next-step.ts";
 import { isOperationOver, permitOf, taskIn, type TaskOf } from "./permit.ts";
-import { lastAttempt, openAttempt } from "./progress.ts";
+import { lastAttempt } from "./progress.ts";
 import type { StoredTask } from "./stored-task.ts";
 import type { TaskMemory } from "./task-memory.ts";
 
@@ -75,13 +74,12 @@ export class Permits {
   }
 
   /** Of the HookTasks that no longer count, the latest of a policy and Cluster are kept. */
-  isSurplus({ policyUID, clusterUID }: TaskIdentity, name: string): boolean {
-    const ended = this.#options.memory
-      .ofCluster(clusterUID)
-      .filter((each) => each.over && each.record.identity.policyUID === policyUID);
-    if (ended.length <= MAX_OVER) return false;
-    const latest = ended.toSorted((a, b) => endOf(b.outline) - endOf(a.outline)).slice(0, MAX_OVER);
-    return !latest.some(({ metadata }) => metadata.name === name);
+  isSurplus(task: StoredTask): boolean {
+    if (!task.over) return false;
+    const later = this.#options.memory
+      .ofPolicy(task.clusterUID, task.policyUID)
+      .filter((each) => each.over && isLater(each, task));
+    return later.length >= MAX_OVER;
   }
 
   fromMemory(task: HookTask): Permit {
@@ -146,28 +144,27 @@ export class Permits {
   /** The attempts of other HookTasks of the task that timed out, whose objects may still be at work. */
   leftBehind(task: HookTask): readonly (readonly [HookTask, TaskAttempt])[] {
     return this.#others(task)
-      .filter(({ outline }) => outline.spec.action.create !== undefined && isSameTask(outline, task))
-      .flatMap(({ outline }) => {
+      .map(({ outline }) => outline)
+      .filter(({ spec }) => spec.action.create !== undefined)
+      .flatMap((outline) => {
         const last = lastAttempt(outline.status);
         return last?.outcome === "TimedOut" ? [[outline, last] as const] : [];
       });
   }
 
-  #others({ metadata, spec }: HookTask): readonly StoredTask[] {
+  /** The other HookTasks of the task, without parsing those of any other. */
+  #others({ metadata, spec: { policyRef, clusterRef, rule, task } }: HookTask): readonly StoredTask[] {
     return this.#options.memory
-      .ofCluster(spec.clusterRef.uid)
-      .filter(({ outline }) => outline.metadata.name !== metadata.name);
+      .ofPolicy(clusterRef.uid, policyRef.uid)
+      .filter((each) => each.rule === rule && each.task === task && each.metadata.name !== metadata.name);
   }
 
   #mustWait(task: HookTask): boolean {
     const { metadata, spec } = task;
-    const others = this.#others(task);
-    const isRunning = others.some(
-      ({ outline }) => openAttempt(outline.status) !== undefined && isSameTask(outline, task),
-    );
+    const isRunning = this.#others(task).some((each) => each.isRunning);
     if (isRunning || spec.after === undefined) return isRunning;
-    const before = others.find(
-      ({ metadata: { name, namespace } }) => name === spec.after && namespace === metadata.namespace,
+    const before = this.#options.memory.get(
+      namespacedName({ namespace: metadata.namespace ?? "", name: spec.after }),
     );
     return before === undefined || !this.#endedWell(before.outline);
   }
@@ -178,13 +175,9 @@ export class Permits {
   }
 }
 
-function isSameTask({ spec: a }: HookTask, { spec: b }: HookTask): boolean {
-  return a.policyRef.uid === b.policyRef.uid && a.rule === b.rule && a.task === b.task;
-}
-
 /** The default of `keep`, for a task that its policy does not have any more. */
 const KEEP_MS = 24 * 3_600_000;
 
-function endOf({ status, metadata }: HookTask): number {
-  return Date.parse(status?.endedAt ?? status?.over ?? metadata.creationTimestamp ?? "") || 0;
+function isLater(a: StoredTask, b: StoredTask): boolean {
+  return a.endMs === b.endMs ? a.metadata.name > b.metadata.name : a.endMs > b.endMs;
 }

@@ -2,39 +2,52 @@
 
 import type { RolloutClaim } from "../api/hook-policy.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
+import type { CompiledPolicy } from "../policy/policy.ts";
+import type { PolicyRef } from "../policy/policy-ref.ts";
 import type { TaskRecord } from "../policy/tasks/task-record.ts";
 import type { SlotTasks, SlotTaskState } from "../rollouts/rollout-reconciler.ts";
+import { taskIn } from "./permit.ts";
 import type { TaskMemory } from "./task-memory.ts";
 import type { TaskStore } from "./task-store.ts";
 
 interface SlotTasksOptions {
   readonly memory: Pick<TaskMemory, "ofCluster">;
   readonly store: Pick<TaskStore, "ofCluster">;
-  /** Whether the policy goes on without it. */
-  readonly proceeds: (record: TaskRecord) => boolean;
+  readonly policyOf: (ref: PolicyRef) => CompiledPolicy | undefined;
 }
 
-export function slotTasks({ memory, store, proceeds }: SlotTasksOptions): SlotTasks {
+export function slotTasks({ memory, store, policyOf }: SlotTasksOptions): SlotTasks {
+  const holds = (record: TaskRecord): boolean => isHeldBy(policyOf(record.identity.policy), record);
   return {
-    known: ({ uid, ...claim }, hook) => {
-      const records = memory.ofCluster(uid).map(({ record }) => record);
-      return stateOf({ uid, ...claim }, hook, records, proceeds);
+    known: (claim, hook) => {
+      const tasks = memory.ofCluster(claim.uid).filter((task) => !task.over && task.hook === hook);
+      const records = tasks.map(({ record }) => record);
+      return stateOf(claim, hook, records, holds);
     },
-    read: async (claim, hook) => stateOf(claim, hook, await store.ofCluster(undefined, claim.uid), proceeds),
+    read: async (claim, hook) => stateOf(claim, hook, await store.ofCluster(undefined, claim.uid), holds),
   };
+}
+
+/** Whether a failure keeps the Cluster from its operation: the policy still has the task as it was, and waits for it. */
+function isHeldBy(policy: CompiledPolicy | undefined, { identity }: TaskRecord): boolean {
+  const { cluster, clusterUID, policyUID, action: actionHash } = identity;
+  const policyRef = { ...identity.policy, uid: policyUID };
+  const clusterRef = { ...cluster, uid: clusterUID };
+  const task = taskIn(policy, { ...identity, policyRef, clusterRef, actionHash });
+  return policy?.mode === "Enforce" && task?.onFailure === "Hold";
 }
 
 function stateOf(
   { target = "" }: RolloutClaim,
   hook: HookName,
   all: readonly TaskRecord[],
-  proceeds: (record: TaskRecord) => boolean,
+  holds: (record: TaskRecord) => boolean,
 ): SlotTaskState {
   const records = all.filter(
     ({ identity, over }) => !over && identity.hook === hook && (target === "" || identity.version === target),
   );
   if (records.some(({ phase }) => phase === "Pending" || phase === "Running")) return "Open";
-  if (records.some((record) => record.phase === "Failed" && !proceeds(record))) return "Failed";
+  if (records.some((record) => record.phase === "Failed" && holds(record))) return "Failed";
   const ends = records.flatMap(({ endedAt }) => endedAt ?? []);
   return ends.length === 0 ? undefined : new Date(Math.max(...ends.map((end) => end.getTime())));
 }

@@ -1,5 +1,6 @@
 /** A HookTask as memory keeps it: who it is and how far it is, without what it does. */
 
+import { hash } from "node:crypto";
 import {
   GROUP,
   type HookTask,
@@ -10,27 +11,45 @@ import {
   VERSION,
 } from "../api/hook-policy.ts";
 import type { ObjectMeta } from "../api/meta.ts";
+import type { HookName } from "../api/runtime-hooks.ts";
 import { viewMetadata } from "../policy/cluster.ts";
 import { readTimestamp } from "../policy/instant.ts";
-import { identityOf, taskName } from "../policy/tasks/task-identity.ts";
+import { identityOf, type TaskIdentity, taskName } from "../policy/tasks/task-identity.ts";
 import type { TaskPhase, TaskRecord } from "../policy/tasks/task-record.ts";
 import type { KubeObject } from "../kube/resource.ts";
 import { RETRY_ANNOTATION } from "./next-step.ts";
+import { openAttempt } from "./progress.ts";
 
-/** Ten thousand that have ended are kept: what is seldom needed of them is one text. */
+/** Ten thousand that have ended are kept: what is searched for are fields, and what is seldom needed is one text. */
 export class StoredTask {
   readonly metadata: ObjectMeta;
   readonly clusterUID: string;
+  readonly cluster: TaskIdentity["cluster"];
+  readonly policyUID: string;
+  readonly rule: string;
+  readonly task: string;
+  readonly hook: HookName;
   readonly phase: TaskPhase;
   readonly over: boolean;
+  /** Whether an attempt has begun and not ended. */
+  readonly isRunning: boolean;
+  /** When it ended; milliseconds. */
+  readonly endMs: number;
   readonly #packed: string;
 
-  constructor(task: HookTask) {
-    this.metadata = identityIn(task.metadata);
-    this.clusterUID = task.spec.clusterRef.uid;
-    this.phase = task.status?.phase ?? "Pending";
-    this.over = task.status?.over !== undefined;
-    this.#packed = pack(task);
+  constructor({ metadata, spec, status }: HookTask) {
+    this.metadata = identityIn(metadata);
+    this.clusterUID = spec.clusterRef.uid;
+    this.cluster = { namespace: spec.clusterRef.namespace, name: spec.clusterRef.name };
+    this.policyUID = spec.policyRef.uid;
+    this.rule = spec.rule;
+    this.task = spec.task;
+    this.hook = spec.hook;
+    this.phase = status?.phase ?? "Pending";
+    this.over = status?.over !== undefined;
+    this.isRunning = openAttempt(status) !== undefined;
+    this.endMs = Date.parse(status?.endedAt ?? status?.over ?? metadata.creationTimestamp ?? "") || 0;
+    this.#packed = pack({ metadata, spec, ...(status !== undefined && { status }) });
   }
 
   get record(): TaskRecord {
@@ -57,7 +76,7 @@ export class StoredTask {
 type Packed = Pick<HookTask, "spec" | "status"> & { readonly retry?: string | undefined };
 
 /** The text is copied: V8 would keep the text of a whole list for the sake of a part. */
-function pack({ metadata, spec, status }: HookTask): string {
+function pack({ metadata, spec, status }: Pick<HookTask, "metadata" | "spec" | "status">): string {
   const retry = metadata.annotations?.[RETRY_ANNOTATION];
   const packed: Packed = {
     spec: outlineOf(spec),
@@ -87,11 +106,22 @@ export function viewTask(raw: KubeObject): HookTask {
   return {
     apiVersion,
     kind,
-    metadata: viewMetadata(raw.metadata),
+    metadata: withRetryAlone(viewMetadata(raw.metadata)),
     spec,
     ...(status !== undefined && { status }),
   };
 }
+
+/** People write annotations of any length, and a status with a longer `retriedFor` is refused. */
+function withRetryAlone({ annotations, ...metadata }: ObjectMeta): ObjectMeta {
+  const value = annotations?.[RETRY_ANNOTATION];
+  if (value === undefined) return metadata;
+  const retry = value.length > MAX_RETRY ? hash("sha256", value).slice(0, MAX_RETRY) : value;
+  return { ...metadata, annotations: { [RETRY_ANNOTATION]: retry } };
+}
+
+/** Of `retriedFor` in the CRD. */
+const MAX_RETRY = 64;
 
 /**
  * `undefined`: the name is not that of its identity, so the operator has not made it. Who may create HookTasks can make one

@@ -2,9 +2,8 @@
 
 import { entryOf } from "../lib/entry-of.ts";
 import { namespacedName } from "../lib/keys.ts";
-import type { HookName } from "../api/runtime-hooks.ts";
 import { compareResourceVersions } from "../policy/cluster.ts";
-import type { TaskReader, TaskRecord } from "../policy/tasks/task-record.ts";
+import type { TaskReader, TaskRecord, TaskScope } from "../policy/tasks/task-record.ts";
 import type { StoredTask } from "./stored-task.ts";
 
 export interface TaskMemoryOptions {
@@ -17,17 +16,24 @@ export interface TaskMemoryOptions {
 export class TaskMemory implements TaskReader {
   readonly #options: TaskMemoryOptions;
   readonly #tasks = new Map<string, StoredTask>();
-  readonly #byCluster = new Map<string, Set<string>>();
+  /** The keys by the uids of Cluster and policy. */
+  readonly #byCluster = new Map<string, Map<string, Set<string>>>();
 
   constructor(options: TaskMemoryOptions) {
     this.#options = options;
   }
 
-  find(clusterUID: string, hook: HookName): readonly TaskRecord[] | undefined {
-    if (!this.#options.isKnown()) return undefined;
-    return this.ofCluster(clusterUID)
-      .map(({ record }) => record)
-      .filter(({ identity }) => identity.hook === hook);
+  count(scope: TaskScope): number {
+    return this.#inScope(scope).length;
+  }
+
+  find(scope: TaskScope): readonly TaskRecord[] | undefined {
+    return this.#options.isKnown() ? this.#inScope(scope).map(({ record }) => record) : undefined;
+  }
+
+  /** Without parsing any of them. */
+  #inScope({ clusterUID, hook, policyUID, rule }: TaskScope): readonly StoredTask[] {
+    return this.ofPolicy(clusterUID, policyUID).filter((task) => task.hook === hook && task.rule === rule);
   }
 
   get(key: string): StoredTask | undefined {
@@ -35,7 +41,17 @@ export class TaskMemory implements TaskReader {
   }
 
   ofCluster(clusterUID: string): readonly StoredTask[] {
-    return [...(this.#byCluster.get(clusterUID) ?? [])].flatMap((key) => this.#tasks.get(key) ?? []);
+    const byPolicy = this.#byCluster.get(clusterUID);
+    return [...(byPolicy?.values() ?? [])].flatMap((keys) => this.#with(keys));
+  }
+
+  /** Of a policy, for a Cluster. */
+  ofPolicy(clusterUID: string, policyUID: string): readonly StoredTask[] {
+    return this.#with(this.#byCluster.get(clusterUID)?.get(policyUID) ?? []);
+  }
+
+  #with(keys: Iterable<string>): readonly StoredTask[] {
+    return [...keys].flatMap((key) => this.#tasks.get(key) ?? []);
   }
 
   all(): Iterable<StoredTask> {
@@ -48,10 +64,12 @@ export class TaskMemory implements TaskReader {
     if (task !== undefined) return this.learn(task);
     if (before === undefined) return;
     this.#tasks.delete(key);
-    const { clusterUID } = before;
-    const keys = this.#byCluster.get(clusterUID);
+    const { clusterUID, policyUID } = before;
+    const byPolicy = this.#byCluster.get(clusterUID);
+    const keys = byPolicy?.get(policyUID);
     keys?.delete(key);
-    if (keys?.size === 0) this.#byCluster.delete(clusterUID);
+    if (keys?.size === 0) byPolicy?.delete(policyUID);
+    if (byPolicy?.size === 0) this.#byCluster.delete(clusterUID);
     this.#options.onChange(key, before);
   }
 
@@ -60,11 +78,16 @@ export class TaskMemory implements TaskReader {
     const key = namespacedName(task.metadata);
     const before = this.#tasks.get(key);
     if (before?.metadata.uid === task.metadata.uid && isOlder(task, before)) return;
-    if (before !== undefined && before.clusterUID !== task.clusterUID) this.changed(key, undefined);
+    if (before !== undefined && !isOfSame(before, task)) this.changed(key, undefined);
     this.#tasks.set(key, task);
-    entryOf(this.#byCluster, task.clusterUID, () => new Set()).add(key);
+    const byPolicy = entryOf(this.#byCluster, task.clusterUID, () => new Map<string, Set<string>>());
+    entryOf(byPolicy, task.policyUID, () => new Set()).add(key);
     this.#options.onChange(key, task);
   }
+}
+
+function isOfSame(a: StoredTask, b: StoredTask): boolean {
+  return a.clusterUID === b.clusterUID && a.policyUID === b.policyUID;
 }
 
 /** Versions that cannot be compared prove nothing, so the later copy counts. */

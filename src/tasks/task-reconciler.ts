@@ -34,8 +34,10 @@ export interface TaskReconcilerOptions {
   readonly log: Logger;
 }
 
-/** Another replica leads. */
+/** Another replica leads, or memory is not loaded: there may be no event when that ends. */
 const FOLLOW_MS = 2000;
+/** The same for what has only to be deleted in time. */
+const FOLLOW_OVER_MS = 60_000;
 /**
  * The other replicas have to learn from the Cluster that an operation has passed before they learn that its tasks count no more:
  * they would say that it passed while tasks held it.
@@ -70,7 +72,11 @@ export class TaskReconciler {
       polls.forget(key);
       return {};
     }
-    if (!leading() || !loaded()) return isOpen(known) ? { requeueAfterMs: FOLLOW_MS } : {};
+    if (!leading() || !loaded()) {
+      // What memory shows meanwhile is not looked at.
+      this.#overSince.delete(known.metadata.uid);
+      return { requeueAfterMs: mayCount(known) ? FOLLOW_MS : FOLLOW_OVER_MS };
+    }
     const planned = this.#next(known, known.outline);
     if (planned.do === "Rest") return restFor(planned);
     if (planned.do === "Observe" && !polls.take(key)) {
@@ -82,15 +88,17 @@ export class TaskReconciler {
     return await this.#perform(task);
   }
 
-  #next({ record: { identity } }: StoredTask, task: HookTask): NextStep {
+  #next(known: StoredTask, task: HookTask): NextStep {
     const { permits, now } = this.#options;
     const isDone = hasFinished(task);
+    const isOver = permits.isOver(task.spec, isDone);
+    if (!isOver) this.#overSince.delete(task.metadata.uid);
     return nextStep({
       task,
       permit: isDone ? NO_PERMIT : this.#permit(task),
-      isOver: permits.isOver(task.spec, isDone),
+      isOver,
       keepMs: this.#tidied.has(task.metadata.uid) ? Infinity : permits.keepMs(task.spec),
-      isSurplus: permits.isSurplus(identity, task.metadata.name),
+      isSurplus: permits.isSurplus(known),
       now: now(),
     });
   }
@@ -125,10 +133,10 @@ export class TaskReconciler {
     return {};
   }
 
-  #poll({ metadata, record: { identity } }: StoredTask, { startedAt }: TaskAttempt): void {
+  #poll({ metadata, cluster }: StoredTask, { startedAt }: TaskAttempt): void {
     const { polls, now } = this.#options;
     const ageMs = now().getTime() - Date.parse(startedAt);
-    polls.schedule(`${metadata.namespace}/${metadata.name}`, identity.cluster.namespace, pollAfterMs(ageMs));
+    polls.schedule(`${metadata.namespace}/${metadata.name}`, cluster.namespace, pollAfterMs(ageMs));
   }
 
   async #do(step: Exclude<NextStep, { do: "Rest" }>, task: HookTask): Promise<Done> {
@@ -266,8 +274,9 @@ function hasFinished({ status }: HookTask): boolean {
   return status?.phase !== undefined && !["Pending", "Running"].includes(status.phase);
 }
 
-function isOpen({ record: { phase } }: StoredTask): boolean {
-  return phase === "Pending" || phase === "Running";
+/** Whether it has something to do, or whether a decision may count it until its operation is known to be over. */
+function mayCount({ phase, over }: StoredTask): boolean {
+  return !over || phase === "Pending" || phase === "Running";
 }
 
 function restFor({ forMs }: { readonly forMs?: number }): Result {

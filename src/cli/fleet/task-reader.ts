@@ -3,16 +3,12 @@
 import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
 import type { KubeObject } from "../../kube/resource.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
-import type { TaskReader, TaskRecord } from "../../policy/tasks/task-record.ts";
+import { readerOf, type TaskReader, type TaskRecord } from "../../policy/tasks/task-record.ts";
 import { recordOf, viewTask } from "../../tasks/stored-task.ts";
 import { isHookTask, policyKind, type RawObject } from "./kinds.ts";
 
 export function taskReader(objects: readonly RawObject[]): TaskReader {
-  const records = objects.filter(isHookTask).flatMap(recordIn);
-  return {
-    find: (clusterUID, hook) =>
-      records.filter(({ identity }) => identity.clusterUID === clusterUID && identity.hook === hook),
-  };
+  return readerOf(objects.filter(isHookTask).flatMap(recordIn));
 }
 
 /** None if the object has no spec, which a file can leave out. */

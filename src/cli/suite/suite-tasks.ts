@@ -7,6 +7,7 @@ import { policyKey } from "../../memory/policy-set.ts";
 import { asCalled, type PendingOperation } from "../../operations/operation.ts";
 import { after, timestamp } from "../../policy/instant.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
+import type { PolicyRef } from "../../policy/policy-ref.ts";
 import { targetVersion } from "../../policy/target-version.ts";
 import type { TaskIntent } from "../../policy/tasks/task-trace.ts";
 import { operationOf } from "../../rollouts/member.ts";
@@ -54,17 +55,7 @@ export class SuiteTasks {
       ofCluster: async (_: unknown, uid: string) =>
         await Promise.resolve(memory.ofCluster(uid).map(({ record }) => record)),
     };
-    const proceeds = ({
-      identity: { policyUID, ...identity },
-    }: {
-      readonly identity: TaskIntent["identity"];
-    }): boolean => {
-      const policyRef = { ...identity.policy, uid: policyUID };
-      const clusterRef = { ...identity.cluster, uid: identity.clusterUID };
-      const spec = { ...identity, policyRef, clusterRef, actionHash: identity.action };
-      return taskIn(this.#policyOf({ policyRef }), spec)?.onFailure === "Proceed";
-    };
-    this.slots = slotTasks({ memory, store, proceeds });
+    this.slots = slotTasks({ memory, store, policyOf: (ref) => this.#policyOf(ref) });
   }
 
   all(): readonly HookTask[] {
@@ -207,7 +198,7 @@ export class SuiteTasks {
       spec,
       cluster,
       namespace: objects.fleet.namespace(spec.clusterRef.namespace),
-      policy: this.#policyOf(spec),
+      policy: this.#policyOf(spec.policyRef),
       overrides: cluster === undefined ? [] : objects.memory.overrides.ofCluster(cluster),
       served,
       now,
@@ -227,7 +218,8 @@ export class SuiteTasks {
     const before = others.find((other) => other.metadata.name === spec.after);
     if (before?.status?.phase === "Succeeded") return false;
     const proceeds =
-      before !== undefined && taskIn(this.#policyOf(before.spec), before.spec)?.onFailure === "Proceed";
+      before !== undefined &&
+      taskIn(this.#policyOf(before.spec.policyRef), before.spec)?.onFailure === "Proceed";
     return !(proceeds && before.status?.phase === "Failed");
   }
 
@@ -243,8 +235,7 @@ export class SuiteTasks {
     return operation === undefined ? cluster : asCalled(cluster, operation);
   }
 
-  #policyOf({ policyRef }: Pick<HookTask["spec"], "policyRef">): CompiledPolicy | undefined {
-    const { kind, namespace, name } = policyRef;
+  #policyOf({ kind, namespace, name }: PolicyRef): CompiledPolicy | undefined {
     return this.#session.objects.memory.policies.get(policyKey(kind, namespace, name))?.compiled;
   }
 

@@ -33,9 +33,12 @@ export function judgeTasks(
   gatesMet: boolean,
 ): readonly TaskTrace[] {
   const { cluster, tasks } = situation.world;
-  const records = tasks?.find(cluster.metadata.uid, situation.call.hook);
-  if (records === undefined || policy.account === undefined) return rule.tasks.map(unknown);
-  if (!affordTasks(rule.tasks.length, records.length)) return rule.tasks.map(outOfSteps);
+  if (tasks === undefined || policy.account === undefined) return rule.tasks.map(unknown);
+  const { hook } = situation.call;
+  const scope = { clusterUID: cluster.metadata.uid, hook, policyUID: policy.uid, rule: rule.name };
+  if (!affordTasks(rule.tasks.length, tasks.count(scope))) return rule.tasks.map(outOfSteps);
+  const records = tasks.find(scope);
+  if (records === undefined) return rule.tasks.map(unknown);
   const traces: TaskTrace[] = [];
   for (const task of rule.tasks) {
     const isNext = traces.every(isDone);

@@ -25,11 +25,31 @@ export interface TaskRecord {
   readonly message: string;
 }
 
-export interface TaskReader {
-  /** The HookTasks of a Cluster at a hook, also those that no longer count. `undefined`: unknown. */
-  find(clusterUID: string, hook: HookName): readonly TaskRecord[] | undefined;
+/** What a rule asks for. */
+export interface TaskScope {
+  readonly clusterUID: string;
+  readonly hook: HookName;
+  readonly policyUID: string;
+  readonly rule: string;
 }
 
-const NONE: readonly TaskRecord[] = [];
+export interface TaskReader {
+  /** How many find() would read, which costs nothing. */
+  count(scope: TaskScope): number;
+  /** Also those that no longer count. `undefined`: unknown. */
+  find(scope: TaskScope): readonly TaskRecord[] | undefined;
+}
+
+/** Of HookTasks that have been read. */
+export function readerOf(records: readonly TaskRecord[]): TaskReader {
+  const byScope = Map.groupBy(records, ({ identity }) => scopeKey(identity));
+  const find = (scope: TaskScope): readonly TaskRecord[] => byScope.get(scopeKey(scope)) ?? [];
+  return { count: (scope) => find(scope).length, find };
+}
+
+function scopeKey({ clusterUID, hook, policyUID, rule }: TaskScope): string {
+  return [clusterUID, hook, policyUID, rule].join("/");
+}
+
 /** No HookTask exists. */
-export const NO_TASKS: TaskReader = { find: () => NONE };
+export const NO_TASKS: TaskReader = readerOf([]);

@@ -5,7 +5,7 @@ import { KubeError } from "../../../src/kube/kube-error.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import type { Decision } from "../../../src/policy/decision.ts";
 import type { CompiledPolicy } from "../../../src/policy/policy.ts";
-import type { TaskRecord } from "../../../src/policy/tasks/task-record.ts";
+import { readerOf, type TaskRecord } from "../../../src/policy/tasks/task-record.ts";
 import { isWanted } from "../../../src/operations/wanted.ts";
 import {
   attemptsOf,
@@ -95,7 +95,7 @@ export async function playTasks(
   return story.told();
 }
 
-const FORGETFUL = { ofCluster: () => [] } as unknown as TaskMemory;
+const FORGETFUL = { ofPolicy: () => [], get: () => undefined } as unknown as TaskMemory;
 
 /** A Cluster of the same name. */
 const ANOTHER: Partial<Facts> = { running: "v1.34.0", wanted: "v1.34.0", begun: false, approved: false };
@@ -340,7 +340,7 @@ class Story {
       namespace: namespace(),
       objects: NO_OBJECTS,
       overrides: overridesOf(facts),
-      tasks: { find: () => records },
+      tasks: readerOf(records),
       rendersTasks: true as const,
     };
     const policies = [compiledOf(facts)];

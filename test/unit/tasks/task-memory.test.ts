@@ -2,10 +2,18 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { HookTask } from "../../../src/api/hook-policy.ts";
 import { identityOf, taskName } from "../../../src/policy/tasks/task-identity.ts";
+import type { TaskScope } from "../../../src/policy/tasks/task-record.ts";
 import { RETRY_ANNOTATION } from "../../../src/tasks/next-step.ts";
 import { storedTask } from "../../../src/tasks/stored-task.ts";
 import { TaskMemory } from "../../../src/tasks/task-memory.ts";
 import { ago, attempt, hookTask } from "./hook-tasks.ts";
+
+const SCOPE: TaskScope = {
+  clusterUID: "cluster-uid",
+  hook: "BeforeClusterDelete",
+  policyUID: "policy-uid",
+  rule: "rule",
+};
 
 function named(task: HookTask, resourceVersion = "1"): HookTask {
   return { ...task, metadata: { ...task.metadata, name: taskName(identityOf(task.spec)), resourceVersion } };
@@ -43,18 +51,54 @@ test("memory keeps who a HookTask is and how far, and not what it does", () => {
   assert.deepEqual(outline.status?.attempts, [attempt({ uid: "job-2" })]);
 });
 
-test("HookTasks are found by Cluster and hook", () => {
+test("a retry that is longer than the status has room for is kept short, and remains another one", () => {
+  const kept = ["x", "y"].map((end) => {
+    const value = `${"a".repeat(10_000)}${end}`;
+    const { outline } = storedTask(named(hookTask({ phase: "Failed" }, {}, { [RETRY_ANNOTATION]: value })));
+    return outline.metadata.annotations?.[RETRY_ANNOTATION] ?? "";
+  });
+  assert.deepEqual(
+    kept.map((value) => value.length),
+    [64, 64],
+  );
+  assert.notEqual(kept[0], kept[1]);
+});
+
+test("only the HookTasks of a rule are parsed for it", (t) => {
+  const task = named(hookTask());
+  const others = (["policyRef", "rule", "hook"] as const).map((field) =>
+    named(
+      hookTask(undefined, {
+        ...(field === "policyRef" && { policyRef: { ...task.spec.policyRef, uid: "another" } }),
+        ...(field === "rule" && { rule: "another" }),
+        ...(field === "hook" && { hook: "BeforeClusterUpgrade" }),
+      }),
+    ),
+  );
+  const { memory } = memoryWith(task, ...others);
+  const parse = t.mock.method(JSON, "parse");
+  assert.equal(memory.count(SCOPE), 1);
+  assert.equal(parse.mock.callCount(), 0);
+  assert.deepEqual(
+    memory.find(SCOPE)?.map(({ name }) => name),
+    [task.metadata.name],
+  );
+  assert.equal(parse.mock.callCount(), 1);
+});
+
+test("HookTasks are found by Cluster, hook, policy and rule", () => {
   const { memory } = memoryWith(named(hookTask({ phase: "Succeeded", endedAt: ago(1) })));
-  const [record] = memory.find("cluster-uid", "BeforeClusterDelete") ?? [];
+  const [record] = memory.find(SCOPE) ?? [];
   assert.deepEqual(record?.succeededAt, new Date(ago(1)));
-  assert.deepEqual(memory.find("cluster-uid", "BeforeClusterCreate"), []);
-  assert.deepEqual(memory.find("another", "BeforeClusterDelete"), []);
+  assert.deepEqual(memory.find({ ...SCOPE, hook: "BeforeClusterCreate" }), []);
+  assert.deepEqual(memory.find({ ...SCOPE, clusterUID: "another" }), []);
+  assert.deepEqual(memory.find({ ...SCOPE, policyUID: "another" }), []);
 });
 
 test("an older copy from the informer does not replace what this replica has written", () => {
   const { memory, changed } = memoryWith(named(hookTask({ phase: "Running" }), "10"));
   memory.changed("team-a/x", storedTask(named(hookTask({ phase: "Pending" }), "9")));
-  assert.equal(memory.find("cluster-uid", "BeforeClusterDelete")?.[0]?.phase, "Running");
+  assert.equal(memory.find(SCOPE)?.[0]?.phase, "Running");
   assert.equal(changed.length, 1);
   const key = `team-a/${taskName(identityOf(hookTask().spec))}`;
   memory.changed(key, undefined);
@@ -63,5 +107,5 @@ test("an older copy from the informer does not replace what this replica has wri
 
 test("while HookTasks cannot be read, nothing is known of them", () => {
   const memory = new TaskMemory({ isKnown: () => false, onChange: () => undefined });
-  assert.equal(memory.find("cluster-uid", "BeforeClusterDelete"), undefined);
+  assert.equal(memory.find(SCOPE), undefined);
 });

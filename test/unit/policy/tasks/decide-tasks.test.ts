@@ -101,7 +101,7 @@ describe("a task holds the operation", () => {
 
   test("while its HookTasks are not known, whatever the failurePolicy", () => {
     const ignoring = withTasks([task()], {}, { failurePolicy: "Ignore" });
-    const unknown = { find: () => undefined };
+    const unknown = { count: () => 0, find: () => undefined };
     const { tasks: _, ...without } = taskWorld();
     for (const world of [taskWorld({ tasks: unknown }), without]) {
       const decision = decide([compiled(ignoring)], world, DELETE, NOW);
@@ -312,7 +312,7 @@ describe("a success counts", () => {
     assert.ok(record);
     const { identity } = record;
     const holds = (over: Partial<TaskRecord>, by = policy): boolean =>
-      judge(by, { tasks: { find: () => [{ ...record, ...over }] } }).holds;
+      judge(by, { tasks: { count: () => 1, find: () => [{ ...record, ...over }] } }).holds;
     assert.equal(holds({}), false);
     for (const other of [
       { clusterUID: "x" },

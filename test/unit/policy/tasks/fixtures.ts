@@ -3,7 +3,12 @@
 import type { RuleSpec, TaskSpec } from "../../../../src/api/hook-policy.ts";
 import type { PolicyObject } from "../../../../src/memory/policy-set.ts";
 import { identityOf } from "../../../../src/policy/tasks/task-identity.ts";
-import { NO_TASKS, type TaskReader, type TaskRecord } from "../../../../src/policy/tasks/task-record.ts";
+import {
+  NO_TASKS,
+  readerOf,
+  type TaskReader,
+  type TaskRecord,
+} from "../../../../src/policy/tasks/task-record.ts";
 import type { TaskIntent } from "../../../../src/policy/tasks/task-trace.ts";
 import type { World } from "../../../../src/policy/world.ts";
 import { clusterHookPolicy, hookPolicy, rule, world } from "../../builders.ts";
@@ -62,10 +67,7 @@ export function stored(intent: TaskIntent, over: Partial<TaskRecord> = {}): Task
 }
 
 export function reading(...records: readonly TaskRecord[]): TaskReader {
-  return {
-    find: (uid, hook) =>
-      records.filter(({ identity }) => identity.clusterUID === uid && identity.hook === hook),
-  };
+  return readerOf(records);
 }
 
 /** HookTasks are known, there is none, and what may begin is rendered. */

@@ -10,6 +10,7 @@ import {
   type TaskIdentity,
   taskName,
 } from "../../../../src/policy/tasks/task-identity.ts";
+import type { TaskRecord } from "../../../../src/policy/tasks/task-record.ts";
 import type { TaskIntent } from "../../../../src/policy/tasks/task-trace.ts";
 import { cluster, compiled, DELETE, NOW } from "../../builders.ts";
 import { stored, task, taskWorld, withTasks } from "./fixtures.ts";
@@ -73,7 +74,13 @@ test("whatever is told apart has another name, and the Cluster's name alone make
 test("more HookTasks than the steps of a decision allow hold, whatever the failurePolicy", () => {
   const policy = compiled(withTasks([task()], {}, { failurePolicy: "Ignore" }));
   const record = stored(intentOf(DELETE));
-  const tasks = { find: () => Array.from({ length: 60_000 }, () => record) };
+  let read = 0;
+  const find = (): TaskRecord[] => {
+    read += 1;
+    return Array.from({ length: 3000 }, () => record);
+  };
+  const tasks = { count: () => 3000, find };
   const { holds, begins, trace } = decide([policy], taskWorld({ tasks }), DELETE, NOW);
   assert.deepEqual([holds, begins, trace[0]?.rules[0]?.reason], [true, undefined, "BudgetExhausted"]);
+  assert.equal(read, 0, "they are charged before they are read");
 });

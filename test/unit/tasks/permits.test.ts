@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { HookTask } from "../../../src/api/hook-policy.ts";
+import { identityOf, taskName } from "../../../src/policy/tasks/task-identity.ts";
+import { Permits, type PermitsOptions } from "../../../src/tasks/permits.ts";
+import { type StoredTask, storedTask } from "../../../src/tasks/stored-task.ts";
+import { TaskMemory } from "../../../src/tasks/task-memory.ts";
+import { ago, attempt, hookTask, NOW } from "./hook-tasks.ts";
+
+function named(task: HookTask): HookTask {
+  return { ...task, metadata: { ...task.metadata, name: taskName(identityOf(task.spec)) } };
+}
+
+function permitsOf(tasks: readonly StoredTask[]): Permits {
+  const memory = new TaskMemory({ isKnown: () => true, onChange: () => undefined });
+  for (const task of tasks) memory.learn(task);
+  const nothing = { get: () => undefined };
+  const options: Partial<PermitsOptions> = { clusters: nothing, namespaces: nothing, now: () => NOW, memory };
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the tests need of it
+  return new Permits(options as PermitsOptions);
+}
+
+const runs = (count: number, run: (index: number) => HookTask): readonly StoredTask[] =>
+  Array.from({ length: count }, (_, index) => storedTask(named(run(index))));
+
+test("of the HookTasks that no longer count, the latest twenty are kept, and none is parsed to know it", (t) => {
+  const over = runs(22, (run) =>
+    hookTask({ phase: "Succeeded", endedAt: ago(run), over: ago(0) }, { run: run + 1 }),
+  );
+  const counting = runs(1, () => hookTask({ phase: "Succeeded", endedAt: ago(90) }, { run: 90 }));
+  const permits = permitsOf([...over, ...counting]);
+  const parse = t.mock.method(JSON, "parse");
+  assert.deepEqual(
+    [...over, ...counting].map((task, index) => (permits.isSurplus(task) ? index : -1)).filter((i) => i >= 0),
+    [20, 21],
+  );
+  assert.equal(parse.mock.callCount(), 0);
+});
+
+test("of those that ended at the same time, twenty are kept, too", () => {
+  const over = runs(25, (run) =>
+    hookTask({ phase: "Succeeded", endedAt: ago(9), over: ago(0) }, { run: run + 1 }),
+  );
+  const permits = permitsOf(over);
+  assert.equal(over.filter((task) => permits.isSurplus(task)).length, 5);
+});
+
+test("what other runs have left behind is read of this task alone", (t) => {
+  const timedOut = {
+    phase: "Failed",
+    attempts: [attempt({ endedAt: ago(1), outcome: "TimedOut" })],
+  } as const;
+  const status = { ...timedOut, attempts: [...timedOut.attempts] };
+  const own = named(hookTask(undefined, { run: 3 }));
+  const permits = permitsOf([
+    storedTask(own),
+    ...runs(1, () => hookTask(status)),
+    ...runs(9, (run) => hookTask(status, { task: "another", run: run + 1 })),
+    ...runs(9, (run) => hookTask(status, { rule: "another", run: run + 1 })),
+  ]);
+  const parse = t.mock.method(JSON, "parse");
+  assert.deepEqual(
+    permits.leftBehind(own).map(([{ spec }, { outcome }]) => [spec.task, spec.run, outcome]),
+    [["clean", 1, "TimedOut"]],
+  );
+  assert.equal(parse.mock.callCount(), 1);
+});

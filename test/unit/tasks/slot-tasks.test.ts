@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { CompiledPolicy } from "../../../src/policy/policy.ts";
+import { slotTasks } from "../../../src/tasks/slot-tasks.ts";
+import { storedTask } from "../../../src/tasks/stored-task.ts";
+import { TaskMemory } from "../../../src/tasks/task-memory.ts";
+import { decide } from "../../../src/policy/decide.ts";
+import type { SlotTaskState } from "../../../src/rollouts/rollout-reconciler.ts";
+import { calling, cluster, compiled, DELETE, NOW } from "../builders.ts";
+import { task, taskWorld, withTasks } from "../policy/tasks/fixtures.ts";
+
+const [namespace, uid, since] = ["team-a", "uid-of-slot", "2026-03-01T00:00:00Z"];
+const deleted = calling(DELETE, cluster());
+
+/** What the rollout is told of a task of `of` that has failed, while the policy is `now`. */
+async function afterFailure(of: CompiledPolicy, now?: CompiledPolicy): Promise<readonly SlotTaskState[]> {
+  const [intent] = decide([of], taskWorld({ cluster: deleted }), DELETE, NOW).begins ?? [];
+  assert.ok(intent !== undefined);
+  const metadata = { name: intent.name, namespace: intent.namespace, uid, resourceVersion: "1" };
+  const status = { phase: "Failed", endedAt: NOW.toISOString() };
+  const stored = storedTask({ apiVersion: "v1", kind: "HookTask", metadata, spec: intent.spec, status });
+  const memory = new TaskMemory({ isKnown: () => true, onChange: () => undefined });
+  memory.learn(stored);
+  const store = { ofCluster: async () => await Promise.resolve([stored.record]) };
+  const slots = slotTasks({ memory, store, policyOf: () => now });
+  const { uid: clusterUID } = deleted.metadata;
+  const claimed = { claimedAt: since, renewedAt: since, attempts: 1, claimed: true };
+  const claim = { namespace, name: "prod-1", uid: clusterUID, ...claimed };
+  return [slots.known(claim, DELETE.hook), await slots.read(claim, DELETE.hook)];
+}
+
+const policy = compiled(withTasks([task()]));
+
+test("a failed task gives its slot back", async () => {
+  assert.deepEqual(await afterFailure(policy, policy), ["Failed", "Failed"]);
+});
+
+test("a failure that holds nothing does not", async () => {
+  const proceeding = compiled(withTasks([task({ onFailure: "Proceed" })]));
+  assert.deepEqual(await afterFailure(proceeding, proceeding), [NOW, NOW]);
+});
+
+test("nor does the failure of a task that its policy no longer has, or has otherwise", async () => {
+  for (const now of [
+    undefined,
+    { ...policy, uid: "another" },
+    { ...policy, mode: "Audit" as const },
+    compiled(withTasks([task({ name: "another" })])),
+    compiled(withTasks([task()], {}, { serviceAccountName: "another" })),
+  ])
+    assert.deepEqual(await afterFailure(policy, now), [NOW, NOW]);
+});
