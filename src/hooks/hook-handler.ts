@@ -33,6 +33,8 @@ export interface DecisionSource {
   standing(request: HookRequest, decision: Decision, at: Date): Standing | undefined;
   /** Decides from a fresh read: a release needs it, because memory may lag behind. Never rejects. */
   confirm(request: HookRequest): Promise<Confirmation>;
+  /** Before all is loaded: whether a policy may have tasks. Absent: yes. */
+  mayHaveTasks?(): boolean;
   /** Stores the HookTasks of the operation. Whether all of them are stored, or none is wanted. Never rejects. Absent: no. */
   storeTasks?(request: HookRequest): Promise<boolean>;
 }
@@ -188,9 +190,12 @@ function decide(hook: Hook, request: HookRequest): Outcome | Promise<Outcome> {
 }
 
 /** Cluster API asks some hooks only once: what it asks before this replica knows which tasks there are must not be lost. */
-function notLoaded({ name, waits, started }: Hook, at: Date): Outcome {
-  const mayHaveTasks = name === "AfterControlPlaneInitialized" && +at - +started < INITIALIZED_MS;
-  return mayHaveTasks ? notStored("NotLoaded") : undecided("NotLoaded", waits);
+function notLoaded({ name, waits, started, source }: Hook, at: Date): Outcome {
+  const mustAskAgain =
+    name === "AfterControlPlaneInitialized" &&
+    +at - +started < INITIALIZED_MS &&
+    source.mayHaveTasks?.() !== false;
+  return mustAskAgain ? notStored("NotLoaded") : undecided("NotLoaded", waits);
 }
 
 /** Cluster API calls again after a Failure alone, which stops everything about the Cluster, so it must not last. */

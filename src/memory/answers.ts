@@ -162,9 +162,10 @@ export class Answers {
     const isOver = remembered !== undefined && hasEnded(remembered, cluster, this.#served);
     const stateAt = (at: Date): OperationState => answering(isOver ? undefined : remembered, call, at);
     const { readers } = known;
-    const world = { ...live, state: stateAt(now), readers };
+    const worldAt = (at: Date) => ({ ...live, state: stateAt(at), readers });
+    const world = worldAt(now);
     const basis = { source: "ApiServer" as const, world, policies, since };
-    const atFirst = decide(policies, { ...live, state: stateAt(since), readers }, call, since);
+    const atFirst = decide(policies, worldAt(since), call, since);
     const decision = isFirmHold(atFirst) ? atFirst : decide(policies, world, call, now);
     if (isFirmHold(decision)) return { ...decision, basis };
     const learnt = {
@@ -179,7 +180,14 @@ export class Answers {
       readers,
     };
     const last = decide(policies, learnt, call, now);
-    return { ...agreed([atFirst, decision], last), basis };
+    const before = [atFirst, decision];
+    if (last.holds || !before.some(({ holds }) => holds)) return { ...agreed(before, last), basis };
+    // Only what renders a task finds that it cannot begin, and so may hold nothing (failurePolicy: Ignore).
+    const rendered = [since, now].map((at): Decision => {
+      const { begins: _, ...each } = decide(policies, { ...worldAt(at), rendersTasks: true }, call, at);
+      return each;
+    });
+    return { ...agreed(rendered, last), basis };
   }
 
   /**

@@ -30,11 +30,9 @@ import type { ObjectKind } from "../policy/objects.ts";
 import type { PolicyKind } from "../policy/policy-ref.ts";
 import type { Memory } from "./admission-wiring.ts";
 import { ApiServer } from "./api-server.ts";
-import { createInformers, type Informers, nameInformers } from "./informers.ts";
+import { createInformers, type Informers, mayHaveTasks, nameInformers, withoutWaiting } from "./informers.ts";
 import { createTasks, taskReader, type Tasks } from "./task-wiring.ts";
 import { createRollouts } from "./rollout-wiring.ts";
-import { resourceName } from "../kube/resource.ts";
-import { HOOK_TASKS } from "../kube/resources.ts";
 import { ClusterResource } from "../kube/cluster-resource.ts";
 import { followCoverage } from "../report/coverage-gauges.ts";
 import type { EventRecorder } from "../report/event-recorder.ts";
@@ -128,8 +126,8 @@ export function createController(options: ControllerOptions): Controller {
     onStale: () => informers.rollouts.refresh(),
   });
   const named = nameInformers(informers);
-  const others = withoutWaiting(registrations, tasks);
-  followMemory(metrics, { ...sources, rollouts, queue, named: [...named, ...others], now });
+  const others = () => withoutWaiting(informers.policies, registrations.informer, tasks.informer);
+  followMemory(metrics, { ...sources, rollouts, queue, named: () => [...named, ...others()], now });
   followCoverage(metrics, { store, clusters, notCalled });
   const parts = { informers, tasks, objects, registrations, named, store, lookAgain, registered, log };
   return {
@@ -146,14 +144,6 @@ function controlOf(parts: Parts): Pick<Controller, "waitingFor" | "misplaced" | 
     misplaced: () => registrations.misplaced(),
     run: async (signal) => await run(parts, signal),
   };
-}
-
-/** Calls are answered before these have synced: decisions do not depend on them, or say that they are not known. */
-function withoutWaiting(registrations: Registrations, tasks: Tasks): readonly Named[] {
-  return [
-    ["extensionconfigs.runtime.cluster.x-k8s.io", registrations.informer],
-    [resourceName(HOOK_TASKS), tasks.informer],
-  ];
 }
 
 const machineTime = (): Date => new Date();
@@ -249,6 +239,7 @@ function createSources(
     ask: (request, at) => rollouts.ask(request, store.answers.ask(request, at)),
     standing: (request, decision, at) => store.answers.standing(request, decision, at),
     confirm: async (request) => await confirmRelease({ confirmer, rollouts, tasks: tasks.beginner }, request),
+    mayHaveTasks: () => mayHaveTasks(policies),
     storeTasks: async (request) => await storeTasks({ confirmer, tasks: tasks.beginner }, request),
   };
   return { source, clusters };
@@ -307,7 +298,10 @@ function watchAvailability(parts: Parts): () => void {
     },
   );
   const known = onChange(
-    () => (tasks.isKnown() ? "known" : tasks.informer.failure()?.reason),
+    () => {
+      if (tasks.isKnown()) return "known";
+      return mayHaveTasks(informers.policies) ? tasks.informer.failure()?.reason : undefined;
+    },
     (what) => {
       if (what !== "known" && what !== undefined)
         log.warn("HookTasks cannot be read, so rules with tasks hold every Cluster", { reason: what });

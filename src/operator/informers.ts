@@ -17,13 +17,14 @@ import {
   viewPolicy,
   viewRollout,
 } from "../memory/stored-views.ts";
+import { fieldsOf } from "../lib/fields.ts";
 import type { ClusterResource } from "../kube/cluster-resource.ts";
 import { Informer, type InformerOptions } from "../kube/informer.ts";
 import type { Share } from "../kube/keeping.ts";
 import { type MemoryShares, PLATFORM } from "../kube/memory-shares.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { resourceName } from "../kube/resource.ts";
-import { NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../kube/resources.ts";
+import { HOOK_TASKS, NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../kube/resources.ts";
 import type { Named } from "../report/gauges.ts";
 import type { Tasks } from "./task-wiring.ts";
 import type { OwnedObjects } from "../objects/owned-objects.ts";
@@ -182,4 +183,26 @@ export function nameInformers(informers: Informers): readonly Named[] {
     [resourceName(OVERRIDES), informers.overrides],
     [resourceName(ROLLOUTS), informers.rollouts],
   ];
+}
+
+/** Calls are answered before these have synced: decisions do not depend on them, or say that they are not known. */
+export function withoutWaiting(
+  policies: Policies,
+  registrations: Named[1],
+  tasks: Named[1],
+): readonly Named[] {
+  const own: Named = ["extensionconfigs.runtime.cluster.x-k8s.io", registrations];
+  return mayHaveTasks(policies) ? [own, [resourceName(HOOK_TASKS), tasks]] : [own];
+}
+
+type Policies = Readonly<Record<PolicyKind, Pick<Informer<PolicyObject>, "synced" | "list">>>;
+
+/** Whether a policy names a ServiceAccount, which only tasks need, or may do so. */
+export function mayHaveTasks(policies: Policies): boolean {
+  return Object.values(policies).some((informer) => !informer.synced() || informer.list().some(namesAccount));
+}
+
+function namesAccount({ spec }: PolicyObject): boolean {
+  const { serviceAccountName, serviceAccount } = fieldsOf(spec);
+  return serviceAccountName !== undefined || serviceAccount !== undefined;
 }

@@ -27,7 +27,7 @@ export interface Memory {
   readonly store: DecisionStore;
   readonly rollouts: Pick<Rollouts, "entries">;
   readonly queue: WorkQueue;
-  readonly named: readonly Named[];
+  readonly named: () => readonly Named[];
   readonly objects: ObjectInformers;
   readonly now: () => Date;
 }
@@ -39,7 +39,7 @@ export function followMemory(
   metrics: Metrics,
   { store, rollouts, queue, named, objects, now }: Memory,
 ): void {
-  const informers = (): Named[] => [...named, ...objects.informers()];
+  const informers = (): Named[] => [...named(), ...objects.informers()];
   const perInformer = (read: (informer: AnyInformer) => number) => (): Sample<"resource">[] =>
     informers().map(([resource, informer]) => ({ labels: { resource }, value: read(informer) }));
   metrics.policies.follow(() => countPolicies(store));

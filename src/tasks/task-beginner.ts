@@ -20,8 +20,29 @@ export interface TaskBeginnerOptions {
   readonly log: Logger;
 }
 
+/** One policy can have hundreds of rules with tasks, and each HookTask is a request. */
+const MAX_STORED = 16;
+const MAX_FAILED = 1000;
+
+interface Failure {
+  readonly intent: TaskIntent;
+  readonly error: unknown;
+}
+
+interface Stored {
+  /** Those that can never be stored. */
+  readonly never: readonly Failure[];
+  /** How many are to be stored at a later call. */
+  readonly left: number;
+}
+
+/** The error of one that was not tried. */
+const LATER = Symbol("later");
+
 export class StoredTaskBeginner {
   readonly #options: TaskBeginnerOptions;
+  /** The names of those that could not be stored last time: they come last. */
+  readonly #failed = new Set<string>();
 
   constructor(options: TaskBeginnerOptions) {
     this.#options = options;
@@ -31,24 +52,50 @@ export class StoredTaskBeginner {
   async begin({ call }: DecisionRequest, { begins = [], basis }: Decision): Promise<readonly TaskRecord[]> {
     const { served } = this.#options;
     if (basis?.source !== "ApiServer" || !isAwaited(call.hook, basis.world.cluster, served)) return [];
-    const failed = await Promise.all(begins.map(async (intent) => await this.#store(intent)));
-    return failed.flatMap((record) => record ?? []);
+    const { never } = await this.#store(begins);
+    return never.map(standIn);
   }
 
   /** Whether all are stored, or can never be. */
   async storeAll({ toStore = [] }: Decision): Promise<boolean> {
-    const stored = await Promise.all(
-      toStore.map(async (intent) => {
-        try {
-          await this.#create(intent);
-          return true;
-        } catch (error) {
-          this.#options.onUnstored(intent, error);
-          return isNamespaceTerminating(error);
-        }
-      }),
+    const { left } = await this.#store(toStore);
+    return left === 0;
+  }
+
+  /** Stores some, so that one call writes little. The others have their turn at the next calls. */
+  async #store(intents: readonly TaskIntent[]): Promise<Stored> {
+    const sorted = intents.toSorted(
+      (a, b) => Number(this.#failed.has(a.name)) - Number(this.#failed.has(b.name)),
     );
-    return !stored.includes(false);
+    const [now, later] = [sorted.slice(0, MAX_STORED), sorted.slice(MAX_STORED)];
+    const tries = await Promise.all(now.map(async (intent) => ({ intent, error: await this.#try(intent) })));
+    const terminating = new Map(
+      tries.flatMap(({ intent: { namespace }, error }) =>
+        isNamespaceTerminating(error) ? [[namespace, error] as const] : [],
+      ),
+    );
+    const results = [
+      ...tries,
+      ...later.map((intent) => ({ intent, error: terminating.get(intent.namespace) ?? LATER })),
+    ];
+    for (const { intent, error } of results)
+      if (error !== undefined && error !== LATER) this.#options.onUnstored(intent, error);
+    const never = results.filter(({ error }) => isNamespaceTerminating(error));
+    const stored = results.filter(({ error }) => error === undefined);
+    return { never, left: results.length - never.length - stored.length };
+  }
+
+  /** Returns why it could not be stored. */
+  async #try(intent: TaskIntent): Promise<unknown> {
+    try {
+      await this.#create(intent);
+      this.#failed.delete(intent.name);
+      return undefined;
+    } catch (error) {
+      if (this.#failed.size >= MAX_FAILED) this.#failed.clear();
+      this.#failed.add(intent.name);
+      return error;
+    }
   }
 
   /** Another call, or another replica, may have been first. */
@@ -64,18 +111,10 @@ export class StoredTaskBeginner {
     const { hook, cluster } = identity;
     log.info("Stored a HookTask", { task: `${namespace}/${name}`, hook, cluster: namespacedName(cluster) });
   }
+}
 
-  /** Returns what stands for a HookTask that can never be stored. */
-  async #store(intent: TaskIntent): Promise<TaskRecord | undefined> {
-    const { namespace, name, identity } = intent;
-    try {
-      await this.#create(intent);
-      return undefined;
-    } catch (error) {
-      this.#options.onUnstored(intent, error);
-      if (!isNamespaceTerminating(error)) return undefined;
-      const message = `its HookTask cannot be stored: ${messageOf(error)}`;
-      return { namespace, name, identity, phase: "Failed", over: false, attempts: 0, message };
-    }
-  }
+/** What stands for a HookTask that can never be stored. */
+function standIn({ intent: { namespace, name, identity }, error }: Failure): TaskRecord {
+  const message = `its HookTask cannot be stored: ${messageOf(error)}`;
+  return { namespace, name, identity, phase: "Failed", over: false, unstored: true, attempts: 0, message };
 }

@@ -115,7 +115,7 @@ test("answers probes and tells Prometheus what it does", async () => {
   assert.match(series(`${seconds}_bucket{le="0.005",hook="${HOOK}"}`).join(), / \d+$/);
   assert.deepEqual(series("hookpolicy_held_clusters{"), [`hookpolicy_held_clusters{hook="${HOOK}"} 1`]);
   const ages = series("hookpolicy_informer_contact_age_seconds{");
-  assert.equal(ages.length, 8);
+  assert.equal(ages.length, 7);
   for (const line of ages) assert.ok(Number(line.split(" ").at(-1)) < 90, line);
   assert.match(series('hookpolicy_status_writes_total{kind="HookPolicy",result="written"}').join(), / \d+$/);
   assert.doesNotMatch(page, /="(held|free)"/, "no series names a Cluster");

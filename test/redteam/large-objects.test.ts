@@ -154,7 +154,7 @@ test("a scrape goes through the held operations once", async () => {
     store,
     rollouts: { entries: () => [] },
     queue: { depth: 0 } as never,
-    named: [],
+    named: () => [],
     objects,
     now: () => NOW,
   });

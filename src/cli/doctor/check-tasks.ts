@@ -3,6 +3,7 @@
 import { fieldsOf, listOf } from "../../lib/fields.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { counted } from "../terminal/counted.ts";
+import { operators } from "./check-install.ts";
 import {
   type Evidence,
   type Finding,
@@ -21,7 +22,8 @@ export function tasks(evidence: Evidence): Finding {
   if (accounts.length === 0) return ok("no policy has tasks");
   // A Deployment names the operator's ServiceAccount.
   if (!deployments.ok) return unread(deployments);
-  const broken = accounts.flatMap(problemsOf);
+  const operator = operatorFlag(evidence);
+  const broken = accounts.flatMap((account) => problemsOf(account, operator));
   if (broken.length > 0)
     return problems("error", `tasks cannot act, for ${counted(broken.length, "reason")}`, broken);
   const unsure = accounts.flatMap(({ exists, optedIn, rights }) =>
@@ -33,12 +35,12 @@ export function tasks(evidence: Evidence): Finding {
   if (gone !== undefined)
     return warning(
       `there is no ServiceAccount ${namespacedName(gone)}: its rights are there all the same`,
-      `create it, or revoke what is left: ${setUp(gone)}`,
+      `create it, or revoke what is left: ${setUp(gone, operator)}`,
     );
   return ok(`the operator may act as ${names}${unsureWhere(accounts)}${unreviewed(evidence)}`);
 }
 
-function problemsOf(account: TaskAccount): Problem[] {
+function problemsOf(account: TaskAccount, operator: string): Problem[] {
   const name = namespacedName(account);
   const optIn = account.optedIn.ok && !account.optedIn.value;
   const lacking = account.rights.flatMap(({ resource, namespace, missing, strays }) => {
@@ -58,7 +60,7 @@ function problemsOf(account: TaskAccount): Problem[] {
     return [
       {
         detail: `ServiceAccount ${name} may not ${verbs} ${resource}${namespace === "" ? "" : ` in namespace ${namespace}`}`,
-        remedy: namespace === "" ? "bind a ClusterRole with these rights to it" : setUp(account),
+        remedy: namespace === "" ? "bind a ClusterRole with these rights to it" : setUp(account, operator),
       },
     ];
   });
@@ -67,7 +69,7 @@ function problemsOf(account: TaskAccount): Problem[] {
       ? [
           {
             detail: `the operator may not act as ServiceAccount ${name} of ${some(account.policies)}`,
-            remedy: setUp(account),
+            remedy: setUp(account, operator),
           },
         ]
       : []),
@@ -77,12 +79,21 @@ function problemsOf(account: TaskAccount): Problem[] {
 
 const INSTALL = "install the kind, or correct the task";
 
-function setUp({ namespace, name, rights }: TaskAccount): string {
+function setUp({ namespace, name, rights }: TaskAccount, operator: string): string {
   const may = rights
     .filter((right) => right.missing.ok && (right.namespace === undefined || right.namespace === namespace))
     .map(({ verbs, resource }) => ` --may ${verbs.join(",")}:${resource}`);
-  return `hookpolicy init tasks -n ${namespace} --service-account ${name}${may.join("")} | kubectl apply -f -`;
+  return `hookpolicy init tasks -n ${namespace} --service-account ${name}${operator}${may.join("")} | kubectl apply -f -`;
 }
+
+/** Empty: it is what `init tasks` takes it for. */
+function operatorFlag(evidence: Evidence): string {
+  const [found] = operators(evidence);
+  const name = found === undefined ? OPERATOR : `${found.namespace}/${found.serviceAccount}`;
+  return name === OPERATOR ? "" : ` --operator ${name}`;
+}
+
+const OPERATOR = "hookpolicy-system/hookpolicy";
 
 function unsureWhere(accounts: readonly TaskAccount[]): string {
   const elsewhere = accounts

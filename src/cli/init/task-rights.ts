@@ -58,7 +58,7 @@ export function taskRightsYaml({ namespace, name, grants, operator }: TaskAccoun
     ),
     documentOf(undefined, binding(name, namespace, account)),
     documentOf(
-      `The operator may act as this ServiceAccount, and as no other. Delete it, and tasks of namespace ${namespace} can do nothing.`,
+      `The operator may act as this ServiceAccount. Delete this Role, and the tasks that name the ServiceAccount can do nothing.`,
       role(impersonation, namespace, mayImpersonate),
     ),
     documentOf(undefined, binding(impersonation, namespace, { kind: "ServiceAccount", ...operator })),

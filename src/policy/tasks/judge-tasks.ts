@@ -157,17 +157,22 @@ function validUntil({ validForMs }: CompiledTask, { succeededAt }: TaskRecord): 
 
 function ofRecord(task: CompiledTask, record: TaskRecord): TaskTrace {
   const { namespace, name, phase, attempts, message: observed, identity } = record;
+  const words = STORED[stateOf(phase, task)](task.name, `${namespace}/${name}`);
   const changesAt = phase === "Succeeded" ? validUntil(task, record) : undefined;
   return {
     task: task.name,
     begins: task.begins,
-    ...STORED[stateOf(phase, task)](task.name, `${namespace}/${name}`),
-    hookTask: { namespace, name },
+    ...(record.unstored === true ? withoutRetry(words, record) : { ...words, hookTask: { namespace, name } }),
     attempts,
     ...(observed !== "" && { observed }),
     run: identity.run,
     ...(changesAt !== undefined && { changesAt }),
   };
+}
+
+function withoutRetry({ message, ...words }: Words, { namespace, identity: { task } }: TaskRecord): Words {
+  const why = `its HookTask cannot be stored, because namespace ${namespace} is being deleted`;
+  return { ...words, message: message === "" ? "" : `task ${task} has failed (${why})` };
 }
 
 type Stored = "Pending" | "Running" | "Succeeded" | "Failed" | "Proceeded";

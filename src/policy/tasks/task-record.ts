@@ -14,6 +14,8 @@ export interface TaskRecord {
   readonly phase: TaskPhase;
   /** Its operation has ended or is no longer wanted, so it never counts again. */
   readonly over: boolean;
+  /** There is no HookTask, because its namespace is being deleted. */
+  readonly unstored?: true;
   /** The HookTask that has to end well before this one begins (AfterControlPlaneInitialized). */
   readonly after?: string;
   /** Only with the phase Succeeded. */

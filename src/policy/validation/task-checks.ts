@@ -189,6 +189,6 @@ function selectorErrors({ template, at }: PlacedTask): FieldError[] {
   );
   if (readsCluster || problems.length > 0) return [];
   const message =
-    "no value reads cluster, so it selects the same objects for every Cluster. Add a label such as { cluster: << cluster.metadata.name >> }";
+    "no value reads cluster, so it selects the same objects for every Cluster. Add a label whose value tells its objects from those of others, such as << cluster.metadata.uid >>; where the objects are beside the Cluster, << cluster.metadata.name >> does";
   return [{ path: `${at}.selector.matchLabels`, message }];
 }

@@ -2,6 +2,7 @@
 
 import type { RuleSpec, TaskSpec } from "../../api/hook-policy.ts";
 import { compileExpression } from "../cel/expression.ts";
+import { fieldsOf } from "../../lib/fields.ts";
 import { durationOrNever } from "../duration.ts";
 import { reachOf } from "../gates/gates.ts";
 import { textsIn } from "../tasks/template.ts";
@@ -18,7 +19,7 @@ export function taskWarnings(
   return rules.flatMap(({ rule, path }) => [
     ...waitingGates(rule, path, rules),
     ...severalHooks(rule, path),
-    ...(owner?.kind === "ClusterHookPolicy" ? tasksOf(rule, path).flatMap(writtenByTenants) : []),
+    ...(owner?.kind === "ClusterHookPolicy" ? tasksOf(rule, path).flatMap(chosenByTenants) : []),
     ...endless(rule, path),
   ]);
 }
@@ -69,15 +70,31 @@ function severalHooks({ hooks, tasks }: RuleSpec, path: string): FieldError[] {
 /** Fields that choose what is run, with whose rights, or where. */
 const POWERFUL: readonly string[] = ["namespace", "image", "serviceAccountName"];
 
+function chosenByTenants(placed: PlacedTask): FieldError[] {
+  return [...writtenByTenants(placed), ...sameNameElsewhere(placed)];
+}
+
 function writtenByTenants({ template, at, verb }: PlacedTask): FieldError[] {
   return textsIn(template, at).flatMap(({ text, path, fields }): FieldError[] => {
     const field = fields.at(-1) ?? "";
     const chooses =
       POWERFUL.includes(field) || fields.includes("subjects") || (verb === "delete" && path === `${at}.name`);
-    if (!chooses || !readsCluster(text)) return [];
+    if (!chooses || !readsOf([text]).isWritten) return [];
     const message = `tenants write what this reads of the Cluster, and so choose ${chosen(field, verb)} for a ServiceAccount that is not theirs. Write it in full, or read it from namespaceObject`;
     return [{ path, id: "tenant-written-field", message }];
   });
+}
+
+/** The Clusters of two tenants may have one name, and one set of labels. */
+function sameNameElsewhere({ template, at, verb }: PlacedTask): FieldError[] {
+  const { name, namespace } = verb === "delete" ? template : fieldsOf(template["metadata"]);
+  const [what, place] =
+    verb === "delete" ? [template["selector"], `${at}.selector`] : [name, `${at}.metadata.name`];
+  if (verb === "create" || what === undefined || readsOf(textsOf(namespace)).isOwn) return [];
+  const { isWritten, isOwn } = readsOf(textsOf(what));
+  if (!isWritten || isOwn) return [];
+  const message = `a Cluster of another namespace may have the same name and labels, and then ${verb === "delete" ? "its task deletes the same objects" : "both tasks write the same object"}. Read cluster.metadata.uid or cluster.metadata.namespace, too, or set namespace: << cluster.metadata.namespace >>`;
+  return [{ path: place, id: "same-name-elsewhere", message }];
 }
 
 function chosen(field: string, verb: string): string {
@@ -86,14 +103,33 @@ function chosen(field: string, verb: string): string {
   return verb === "delete" ? "what is deleted" : "who gets rights";
 }
 
-function readsCluster(text: string): boolean {
-  const parsed = parseText(text);
-  if (!parsed.ok) return false;
-  return parsed.parts.some(
-    (part) =>
-      typeof part !== "string" &&
-      (compileExpression(part.source, "value").expression?.clusterPaths.length ?? 0) > 0,
+function textsOf(value: unknown): string[] {
+  return textsIn(value, "").map(({ text }) => text);
+}
+
+interface Reads {
+  /** Something of the Cluster that its owner writes. */
+  readonly isWritten: boolean;
+  /** What no Cluster of another namespace has. */
+  readonly isOwn: boolean;
+}
+
+function readsOf(texts: readonly string[]): Reads {
+  const sources = texts.flatMap(expressionsIn);
+  const paths = sources.flatMap(
+    (source) => compileExpression(source, "value").expression?.clusterPaths ?? [],
   );
+  const own = paths.filter(([, field = ""]) => field === "namespace" || field === "uid");
+  const isOwn = own.length > 0 || sources.some((source) => OWN_NAMESPACE.test(source));
+  return { isWritten: own.length < paths.length, isOwn };
+}
+
+const OWN_NAMESPACE = /\bnamespaceObject\.metadata\.(name|uid)\b/;
+
+function expressionsIn(text: string): string[] {
+  const parsed = parseText(text);
+  if (!parsed.ok) return [];
+  return parsed.parts.flatMap((part) => (typeof part === "string" ? [] : part.source));
 }
 
 const [DAY_MS, HOUR_MS] = [86_400_000, 3_600_000];

@@ -89,3 +89,9 @@ test("is a failure while policies are loaded, for ten minutes at most", async ()
   assert.equal((await answer({ source })).status, "Failure");
   assert.equal((await answer({ source, runsFor: 11 })).status, "Success");
 });
+
+test("is a success while policies are loaded if none of them has tasks", async () => {
+  const source = { loaded: () => false, mayHaveTasks: () => false };
+  assert.equal((await answer({ source })).status, "Success");
+  assert.equal((await answer({ source: { ...source, mayHaveTasks: () => true } })).status, "Failure");
+});

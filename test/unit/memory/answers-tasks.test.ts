@@ -1,12 +1,13 @@
 /** What a confirmation lets begin: only what every moment since the call agrees about. */
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import test, { describe } from "node:test";
 import type { GateSpec, TaskSpec } from "../../../src/api/hook-policy.ts";
+import type { Cluster } from "../../../src/api/meta.ts";
 import type { Decision } from "../../../src/policy/decision.ts";
 import { NO_TASKS } from "../../../src/policy/tasks/task-record.ts";
 import { calling, cluster, DELETE, namespace, NO_OBJECTS, NOW } from "../builders.ts";
-import { task, withTasks } from "../policy/tasks/fixtures.ts";
+import { JOB, task, withTasks } from "../policy/tasks/fixtures.ts";
 import { storeWith } from "./fixtures.ts";
 
 const deleted = calling(DELETE, cluster());
@@ -17,9 +18,16 @@ const OPENS: GateSpec = {
   window: { timeZone: "Etc/UTC", allow: [{ from: "2026-11-21T12:00:00", to: "2026-11-21T13:00:00" }] },
 };
 
-function confirmed(tasks: readonly TaskSpec[], until: readonly GateSpec[], since: Date): Decision {
-  const policy = withTasks(tasks, until.length > 0 ? { until: [...until] } : {});
-  const { store } = storeWith({ policies: [policy], clusters: [deleted], namespaces: [namespace()] });
+function confirmed(
+  tasks: readonly TaskSpec[],
+  until: readonly GateSpec[],
+  since: Date,
+  { failurePolicy, known = deleted }: { failurePolicy?: "Ignore"; known?: Cluster } = {},
+): Decision {
+  const policy = withTasks(tasks, until.length > 0 ? { until: [...until] } : {}, {
+    ...(failurePolicy && { failurePolicy }),
+  });
+  const { store } = storeWith({ policies: [policy], clusters: [known], namespaces: [namespace()] });
   const live = {
     cluster: deleted,
     namespace: namespace(),
@@ -47,4 +55,37 @@ test("a task that begins last does not begin if a gate held the Cluster when the
 test("a task that begins first begins all the same", () => {
   const decision = confirmed([task({ begins: "First" })], [OPENS], EARLIER);
   assert.deepEqual([begins(decision), decision.waitsForTasks], [["backup"], undefined]);
+});
+
+test("a task that is not needed any more does not begin, and what was read still holds", () => {
+  const needed = task({ when: "!has(cluster.metadata.labels.done)" });
+  const known = cluster({
+    ...deleted.metadata,
+    labels: { ...deleted.metadata.labels, done: "" },
+    resourceVersion: "2000",
+  });
+  const decision = confirmed([needed], [], EARLIER, { known });
+  assert.deepEqual([begins(decision), decision.holds], [[], true]);
+});
+
+describe("a template that cannot be rendered", () => {
+  const broken = task({
+    create: { ...JOB, metadata: { labels: { a: "<< cluster.metadata.labels['no'] >>" } } },
+  });
+
+  test("holds nothing if the rule ignores what is not evaluable", () => {
+    const decision = confirmed([broken], [], EARLIER, { failurePolicy: "Ignore" });
+    assert.deepEqual([decision.verdict, decision.holds, begins(decision)], ["NotEvaluable", false, []]);
+  });
+
+  test("does not release past a gate that held the Cluster when the reads began", () => {
+    const decision = confirmed([broken], [OPENS], EARLIER, { failurePolicy: "Ignore" });
+    assert.deepEqual([decision.verdict, decision.holds], ["Blocked", true]);
+  });
+
+  test("holds otherwise, and says why", () => {
+    const decision = confirmed([broken], [], EARLIER);
+    assert.deepEqual([decision.verdict, decision.holds], ["NotEvaluable", true]);
+    assert.match(decision.message, /task backup cannot begin/);
+  });
 });

@@ -34,7 +34,7 @@ async function scraped(
   const metrics = createMetrics({ capiVersion: "1.14", clusterNames });
   const queue = new WorkQueue({ reconcile: async () => ({}), log: silent });
   const objects = { informers: () => [] } as never;
-  followMemory(metrics, { store, rollouts, queue, named: [], objects, now: () => clock.now });
+  followMemory(metrics, { store, rollouts, queue, named: () => [], objects, now: () => clock.now });
   const lines = (await metrics.text()).split("\n").filter((line) => line.startsWith(`${name}{`));
   return Object.fromEntries(
     lines.map((line) => {

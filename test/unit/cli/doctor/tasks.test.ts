@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { TaskAccount, TaskRight } from "../../../../src/cli/doctor/doctor.ts";
+import type { Evidence, TaskAccount, TaskRight } from "../../../../src/cli/doctor/doctor.ts";
 import { answering } from "../api-server.ts";
 import { hookpolicy } from "../resident.ts";
-import { absent, check, forbidden, found, webhookOf } from "./evidence-fixture.ts";
+import { absent, check, deployment, forbidden, found, OURS, webhookOf } from "./evidence-fixture.ts";
 
 const right = (over: Partial<TaskRight> = {}): TaskRight => ({
   resource: "jobs.batch",
@@ -25,7 +25,7 @@ const account = (over: Partial<TaskAccount> = {}): TaskAccount => ({
   ...over,
 });
 const SETUP =
-  "hookpolicy init tasks -n team-a --service-account cluster-tasks --may create,get,delete:jobs.batch | kubectl apply -f -";
+  "hookpolicy init tasks -n team-a --service-account cluster-tasks --operator ns/default --may create,get,delete:jobs.batch | kubectl apply -f -";
 
 describe("the check tasks", () => {
   test("is ok without tasks, and where the account may do what they need", () => {
@@ -54,6 +54,16 @@ describe("the check tasks", () => {
         remedy: SETUP,
       },
     ]);
+  });
+
+  test("names the operator only where it is not what init takes it for", () => {
+    const setUpFrom = (deployments: Evidence["deployments"]): string =>
+      check("tasks", { deployments, taskAccounts: [account({ optedIn: found(false) })] }).problems?.[0]
+        ?.remedy ?? "";
+    assert.equal(setUpFrom(found([])), SETUP.replace(" --operator ns/default", ""));
+    const named = deployment(OURS, "hookpolicy:0.1.0", []);
+    const spec = { replicas: 1, template: { spec: { serviceAccountName: "ops", containers: [] } } };
+    assert.match(setUpFrom(found([{ ...named, spec }])), / --operator ns\/ops /);
   });
 
   test("names the rights that a template needs and the account lacks", () => {

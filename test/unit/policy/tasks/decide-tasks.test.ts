@@ -93,6 +93,17 @@ describe("a task holds the operation", () => {
     );
   });
 
+  test("and offers no retry of a HookTask that could not be stored", () => {
+    const unstored = reading(...begun(policy, { phase: "Failed", unstored: true }));
+    const decision = judge(policy, { tasks: unstored });
+    assert.deepEqual([decision.holds, reason(decision)], [true, "TaskFailed"]);
+    assert.match(
+      decision.message,
+      /task backup has failed \(its HookTask cannot be stored, because namespace team-a is being deleted\)$/,
+    );
+    assert.equal(decision.trace[0]?.rules[0]?.tasks?.[0]?.hookTask, undefined);
+  });
+
   test("not once it has failed, if it may proceed", () => {
     const proceeding = withTasks([task({ onFailure: "Proceed" })]);
     const decision = judge(proceeding, { tasks: reading(...begun(proceeding, { phase: "Failed" })) });

@@ -271,6 +271,34 @@ describe("a warning", () => {
     );
   });
 
+  test("of what is chosen by a name that Clusters of several namespaces may have", () => {
+    const [name, uid] = ["<< cluster.metadata.name >>", "<< cluster.metadata.uid >>"];
+    const own = "<< cluster.metadata.namespace >>";
+    const of = (spec: Partial<TaskSpec>, owner = FLEET): unknown[] =>
+      check(spec, owner)
+        .warnings.filter(({ id }) => id !== "field-may-be-missing")
+        .map(({ id, path }) => [id, path.slice(AT.length + 1)]);
+    const selecting = (labels: object, rest: object = {}): Partial<TaskSpec> =>
+      deleting({ selector: { matchLabels: labels }, ...rest });
+    const warned = [["same-name-elsewhere", "delete.selector"]];
+    assert.deepEqual(of(selecting({ cluster: name })), warned);
+    assert.deepEqual(of(selecting({ cluster: "<< cluster.metadata.labels['a'] >>" })), warned);
+    for (const sound of [
+      selecting({ cluster: uid }),
+      selecting({ cluster: name, of: own }),
+      selecting({ cluster: name, of: "<< namespaceObject.metadata.name >>" }),
+      selecting({ cluster: name }, { namespace: own }),
+      map({ metadata: { name: `${own}-${name}` } }),
+      map({ metadata: { name, namespace: own } }),
+      map({ metadata: { name: "a" } }),
+    ])
+      assert.deepEqual(of(sound), []);
+    assert.deepEqual(of(map({ metadata: { name: `addon-${name}` } })), [
+      ["same-name-elsewhere", "apply.metadata.name"],
+    ]);
+    assert.deepEqual(of(selecting({ cluster: name }), OWN), []);
+  });
+
   test("of what a tenant writes in a policy that is not theirs", () => {
     const name = "<< cluster.metadata.labels['a'] >>";
     const owner = FLEET;
