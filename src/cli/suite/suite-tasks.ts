@@ -153,6 +153,7 @@ export class SuiteTasks {
       case "MarkOver":
         return operationOver(status, now);
       case "Cancel":
+      case "Reconsider":
         return cancelled(status, step.why, now);
       case "Retry":
         return retried(task, step.value);
@@ -205,6 +206,7 @@ export class SuiteTasks {
     const mustWait = this.#mustWait(task);
     const permit = permitOf({
       spec,
+      home: task.metadata.namespace ?? "",
       cluster,
       namespace: objects.fleet.namespace(spec.clusterRef.namespace),
       policy: this.#policyOf(spec),
