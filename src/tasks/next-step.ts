@@ -65,7 +65,7 @@ export function nextStep(situation: TaskSituation): NextStep {
 
 const ENDED: ReadonlySet<string> = new Set(["Succeeded", "Failed", "Cancelled"]);
 
-function isCarriedOut({ uid, targets }: TaskAttempt): boolean {
+export function isCarriedOut({ uid, targets }: TaskAttempt): boolean {
   return uid !== undefined || targets !== undefined;
 }
 

@@ -175,7 +175,12 @@ class Story {
       store: store as unknown as TaskStore,
       objects: this.#objectsFor(ask),
       permits,
-      polls: { take: () => true, schedule: () => undefined, forget: () => undefined } as unknown as Polls,
+      polls: {
+        take: () => true,
+        isScheduled: () => false,
+        schedule: () => undefined,
+        forget: () => undefined,
+      } as unknown as Polls,
       allowance: new BeginAllowance(() => this.#clock.ms),
       served: SERVED,
       leading: () => this.#leader === index,
