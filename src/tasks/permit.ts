@@ -87,22 +87,11 @@ export function permitOf(input: PermitInput): Permit {
   if (never !== undefined) return { may: "Never", why: never };
   if (cluster === undefined || task === undefined || policy === undefined) return WAIT;
   const waits =
-    mustWait || isHeldBack(input) || (task.begins === "Last" && lacksSlot) || !isShown(spec, cluster, served);
+    mustWait ||
+    whyNotNow(input) !== undefined ||
+    (task.begins === "Last" && lacksSlot) ||
+    !isShown(spec, cluster, served);
   return waits || matches(policy, { cluster, namespace }) !== "yes" ? WAIT : { may: "Begin" };
-}
-
-/** Cluster API asks there once, so that what is cancelled would never be done. */
-function isHeldBack(input: PermitInput): boolean {
-  const { spec, cluster } = input;
-  if (spec.hook !== "AfterControlPlaneInitialized") return false;
-  return cluster?.paused === true || overrideOf(input) !== undefined;
-}
-
-function overrideOf({ spec, cluster, policy, overrides, now }: PermitInput): Override | undefined {
-  if (cluster === undefined || policy === undefined) return undefined;
-  return overrides.find(
-    (override) => isActive(override, cluster, spec.hook, now) && covers(override, policy.ref),
-  );
 }
 
 function whyNever(input: PermitInput, task: CompiledTask | undefined): string | undefined {
@@ -116,9 +105,17 @@ function whyNever(input: PermitInput, task: CompiledTask | undefined): string | 
   if (policy.account?.namespace !== home) return "the policy's ServiceAccount is in another namespace";
   if (matches(policy, { cluster, namespace }) === "no")
     return "the policy does not select the Cluster any more";
-  if (isHeldBack(input)) return undefined;
+  // Cluster API asks there once, so what is cancelled would never be done.
+  return spec.hook === "AfterControlPlaneInitialized" ? undefined : whyNotNow(input);
+}
+
+/** What may pass. */
+function whyNotNow({ spec, cluster, policy, overrides, now }: PermitInput): string | undefined {
+  if (cluster === undefined || policy === undefined) return undefined;
   if (cluster.paused) return "the Cluster is paused";
-  const active = overrideOf(input);
+  const active = overrides.find(
+    (override) => isActive(override, cluster, spec.hook, now) && covers(override, policy.ref),
+  );
   return active && `HookOverride ${active.name} releases the Cluster without it`;
 }
 

@@ -95,6 +95,7 @@ export async function playTasks(
   return story.told();
 }
 
+const none = (): undefined => undefined;
 const FORGETFUL = { ofCluster: () => [] } as unknown as TaskMemory;
 
 /** A Cluster of the same name. */
@@ -175,12 +176,7 @@ class Story {
       store: store as unknown as TaskStore,
       objects: this.#objectsFor(ask),
       permits,
-      polls: {
-        take: () => true,
-        isScheduled: () => false,
-        schedule: () => undefined,
-        forget: () => undefined,
-      } as unknown as Polls,
+      polls: { take: () => true, isScheduled: none, schedule: none, forget: none } as unknown as Polls,
       allowance: new BeginAllowance(() => this.#clock.ms),
       served: SERVED,
       leading: () => this.#leader === index,
