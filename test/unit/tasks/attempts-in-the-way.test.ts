@@ -6,9 +6,8 @@ import type { KubeObject } from "../../../src/kube/resource.ts";
 import { identityOf, taskName } from "../../../src/policy/tasks/task-identity.ts";
 import { BeginAllowance } from "../../../src/tasks/begin-allowance.ts";
 import type { Permit } from "../../../src/tasks/next-step.ts";
-import type { Permits } from "../../../src/tasks/permits.ts";
+import { Permits, type PermitsOptions } from "../../../src/tasks/permits.ts";
 import { Polls } from "../../../src/tasks/polls.ts";
-import { lastAttempt } from "../../../src/tasks/progress.ts";
 import { storedTask } from "../../../src/tasks/stored-task.ts";
 import { TaskMemory } from "../../../src/tasks/task-memory.ts";
 import type { TaskObjects } from "../../../src/tasks/task-objects.ts";
@@ -65,7 +64,7 @@ function lab(t: TestContext, world: World): Lab {
     clusterOf: () => undefined,
     fromMemory: () => world.fromMemory ?? BEGIN,
     now: async () => await Promise.resolve(world.now ?? BEGIN),
-    leftBehind: () => others.flatMap((each) => [[each, lastAttempt(each.status) ?? attempt()] as const]),
+    leftBehind: (task) => new Permits({ memory } as unknown as PermitsOptions).leftBehind(task),
   };
   const store = {
     find: async ({ name }: { readonly name: string }) => await Promise.resolve(tasks.get(name)),
