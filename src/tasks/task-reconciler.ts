@@ -55,6 +55,8 @@ const FOLLOW_MS = 2000;
 const OVER_MS = 5000;
 /** While what an earlier attempt has created cannot be removed, or memory is behind. */
 const AGAIN_MS = 10_000;
+/** An object that is deleted may need it, however long ago its attempt has ended. */
+const GRACE_MS = 60_000;
 /** From one look at a HookTask to the next: more steps than a task ever has in a row. */
 const MAX_STEPS = 12;
 const MAX_TIMER_MS = 3_600_000;
@@ -68,8 +70,8 @@ export class TaskReconciler {
   readonly #beginning = new Set<string>();
   /** Since when the operation has been over as memory knows, by uid; monotonic milliseconds. */
   readonly #overSince = new Map<string, number>();
-  /** Until when an attempt does not begin because an earlier one's object is in its way, by key; monotonic milliseconds. */
-  readonly #hinderedUntil = new Map<string, number>();
+  /** The tasks whose next attempt has an earlier one's object in its way, by key. */
+  readonly #inTheWay = new Map<string, InTheWay>();
   /** What was removed after a success, by uid. */
   readonly #tidied = new Set<string>();
 
@@ -82,7 +84,7 @@ export class TaskReconciler {
     const known = memory.get(key);
     if (known === undefined) {
       polls.forget(key);
-      this.#hinderedUntil.delete(key);
+      this.#inTheWay.delete(key);
       return {};
     }
     if (!leading() || !loaded()) return isOpen(known) ? { requeueAfterMs: FOLLOW_MS } : {};
@@ -195,7 +197,7 @@ export class TaskReconciler {
     const { permits, allowance, now } = this.#options;
     const deed = deedOf(task);
     if (this.#beginning.has(deed)) return { requeueAfterMs: FOLLOW_MS };
-    const waitMs = (this.#hinderedUntil.get(keyOf(task)) ?? 0) - performance.now();
+    const waitMs = (this.#inTheWay.get(keyOf(task))?.untilMs ?? 0) - performance.now();
     if (waitMs > 0) return { requeueAfterMs: waitMs };
     this.#beginning.add(deed);
     try {
@@ -205,7 +207,7 @@ export class TaskReconciler {
       if (permit.may === "Wait") return { requeueAfterMs: FOLLOW_MS };
       const hindrance = await this.#hindrance(task, after);
       if (hindrance !== undefined) return await this.#hindered(task, hindrance);
-      this.#hinderedUntil.delete(keyOf(task));
+      this.#inTheWay.delete(keyOf(task));
       allowance.begin(task.spec.clusterRef.namespace);
       return await this.#write(task, attemptBegun(task, nextAttempt(task), now()));
     } finally {
@@ -231,16 +233,28 @@ export class TaskReconciler {
   async #hindered(task: HookTask, { of, attempt, why }: Hindrance): Promise<Done> {
     const { now, log } = this.#options;
     const { status = {}, spec, metadata } = task;
+    const key = keyOf(task);
     const message = `cannot begin before ${kindOf(of.spec).kind} ${attempt.name} of an earlier attempt is gone: ${why}`;
-    log.warn("Failed to remove what an earlier attempt has created", { task: keyOf(task), error: why });
+    log.warn("Failed to remove what an earlier attempt has created", { task: key, error: why });
     const since = [attempt.endedAt, metadata.creationTimestamp].map(
       (at) => readTimestamp(at)?.getTime() ?? 0,
     );
-    if (now().getTime() >= Math.max(...since) + durationOrNever(spec.timeout))
+    const isLate = now().getTime() >= Math.max(...since) + durationOrNever(spec.timeout);
+    if (this.#triedMs(key) >= GRACE_MS && isLate) {
+      this.#inTheWay.delete(key);
       return await this.#write(task, givenUp(status, message, now()));
-    this.#hinderedUntil.set(keyOf(task), performance.now() + AGAIN_MS);
+    }
     await this.#write(task, attemptHindered(status, message));
     return { requeueAfterMs: AGAIN_MS };
+  }
+
+  /** For how long it has been in the way at every try, this one included. */
+  #triedMs(key: string): number {
+    const nowMs = performance.now();
+    const known = this.#inTheWay.get(key);
+    const sinceMs = known !== undefined && nowMs < known.untilMs + GRACE_MS ? known.sinceMs : nowMs;
+    this.#inTheWay.set(key, { sinceMs, untilMs: nowMs + AGAIN_MS });
+    return nowMs - sinceMs;
   }
 
   async #carryOut(task: HookTask, attempt: TaskAttempt): Promise<Done> {
@@ -307,6 +321,13 @@ interface Hindrance {
   readonly of: HookTask;
   readonly attempt: TaskAttempt;
   readonly why: string;
+}
+
+/** Monotonic. */
+interface InTheWay {
+  readonly sinceMs: number;
+  /** When it is tried again. */
+  readonly untilMs: number;
 }
 
 function keyOf({ metadata }: Pick<HookTask, "metadata">): string {

@@ -125,6 +125,14 @@ function timedOut(one: Parameters<typeof attempt>[0] = {}): HookTask {
 
 const MINUTE = 60_000;
 const HOUR = 3600;
+/** Looks as often as the leader does. */
+async function passes(minutes: number, reconcile: Lab["reconcile"], later: Lab["later"]): Promise<void> {
+  for (let looks = 0; looks < minutes * 2; looks += 1) {
+    later(MINUTE / 2);
+    await reconcile();
+  }
+}
+
 const job = (uid: string): KubeObject => ({
   metadata: { name: "clean-0123456789", uid, resourceVersion: "1" },
   status: {},
@@ -153,11 +161,9 @@ test("a task whose earlier object cannot be removed says so, and fails after one
   assert.match(message, /^cannot begin before Job clean-0123456789 of an earlier attempt is gone: .*it says/);
   await reconcile();
   assert.deepEqual(asked, ["find"]);
-  later(13 * MINUTE);
-  await reconcile();
+  await passes(13, reconcile, later);
   assert.equal(task().status?.phase, "Running");
-  later(MINUTE);
-  await reconcile();
+  await passes(1, reconcile, later);
   assert.deepEqual([task().status?.phase, task().status?.begun], ["Failed", 1]);
   assert.match(task().status?.message ?? "", /cannot begin before Job/);
 });
@@ -175,9 +181,28 @@ test("a corrected task fails when what the one before it has created cannot be r
   const { reconcile, task, later } = lab(t, { task: created, others: [left], find });
   await reconcile();
   assert.equal(task().status?.phase, undefined);
-  later(15 * MINUTE);
-  await reconcile();
+  await passes(15, reconcile, later);
   assert.equal(task().status?.phase, "Failed");
+});
+
+test("a retry long after a time-out waits a minute for an object that is being deleted", async (t) => {
+  let left: KubeObject | undefined = job("job-1");
+  const find = async (): Promise<KubeObject | undefined> => await Promise.resolve(left);
+  const late = timedOut({ uid: "job-1", endedAt: ago(24 * HOUR) });
+  const ends = lab(t, { task: late, find });
+  await ends.reconcile();
+  ends.later(30_000);
+  await ends.reconcile();
+  assert.deepEqual([ends.task().status?.phase, ends.task().status?.begun], ["Running", 1]);
+  left = undefined;
+  ends.later(10_000);
+  await ends.reconcile();
+  assert.equal(ends.task().status?.begun, 2);
+  left = job("job-1");
+  const stays = lab(t, { task: late, find });
+  await stays.reconcile();
+  await passes(1, stays.reconcile, stays.later);
+  assert.equal(stays.task().status?.phase, "Failed");
 });
 
 test("a corrected task begins where nothing of the one before it was ever seen", async (t) => {
