@@ -2,12 +2,13 @@
 
 import { hash, randomBytes } from "node:crypto";
 import type { HookTask, HookTaskStatus, TaskAttempt, TaskTarget } from "../api/hook-policy.ts";
-import type { Cluster } from "../api/meta.ts";
+import type { Cluster, ObjectMeta } from "../api/meta.ts";
 import {
   isAlreadyExists,
   isConflict,
   isForbidden,
   isNamespaceTerminating,
+  isNotFound,
   KubeError,
 } from "../kube/kube-error.ts";
 import type { KubeObject } from "../kube/resource.ts";
@@ -20,6 +21,7 @@ import { type AttemptOutcome, attemptEnded, attemptFound, attemptWaits, kindOf }
 import {
   type ObjectRef,
   type ServiceAccountRef,
+  type TaskActor,
   type TaskObject,
   type TaskObjects,
   userOf,
@@ -36,6 +38,8 @@ export interface AttemptWork {
 /** On what an attempt creates: the name of its HookTask. */
 const TASK_LABEL = "hookpolicy.dev/task";
 
+/** Whose deletion is asked for in one look. */
+const MAX_DELETED = 10;
 /** Limit of the CRD. */
 const MAX_TARGETS = 100;
 const MAX_NAME = 63;
@@ -43,8 +47,12 @@ const RANDOM_LETTERS = 10;
 
 type Objects = Pick<TaskObjects, "create" | "apply" | "find" | "select" | "delete">;
 
-function accountOf({ metadata, spec }: HookTask): ServiceAccountRef {
-  return { namespace: metadata.namespace ?? "", name: spec.serviceAccountName };
+function accountOf({ metadata, spec }: HookTask): TaskActor {
+  return {
+    namespace: metadata.namespace ?? "",
+    name: spec.serviceAccountName,
+    namespacedOnly: spec.policyRef.kind === "HookPolicy",
+  };
 }
 
 /** The name of the next attempt, which no other object has. */
@@ -118,11 +126,9 @@ async function createOnce(
 
 /** What is there now has to go; what comes later does not count. */
 async function findTargets(objects: Objects, { task, attempt }: AttemptWork): Promise<HookTaskStatus> {
-  const { delete: deletion } = task.spec.action;
   const account = accountOf(task);
   const ref = refOf(task, attempt);
-  const labels = Object.entries(deletion?.selector?.matchLabels ?? {});
-  const selector = labels.map(([key, value]) => `${key}=${value}`).join(",");
+  const selector = selectorOf(task);
   const found =
     selector === "" ? [await objects.find(account, ref)] : await objects.select(account, ref, selector);
   const targets = found.flatMap((each): TaskTarget[] =>
@@ -134,6 +140,12 @@ async function findTargets(objects: Objects, { task, attempt }: AttemptWork): Pr
       { code: 422, reason: "TooMany" },
     );
   return attemptFound(task.status ?? {}, { targets });
+}
+
+/** Empty: the deletion names one object. */
+function selectorOf({ spec }: HookTask): string {
+  const labels = Object.entries(spec.action.delete?.selector?.matchLabels ?? {});
+  return labels.map(([key, value]) => `${key}=${value}`).join(",");
 }
 
 function refOf({ spec }: HookTask, { name, namespace }: TaskAttempt): ObjectRef {
@@ -261,19 +273,52 @@ async function observeDeletion(
   targets: readonly TaskTarget[],
 ): Promise<HookTaskStatus> {
   const { task, attempt, now } = work;
-  const account = accountOf(task);
-  const left: string[] = [];
-  for (const { name, uid } of targets) {
-    const ref = { ...refOf(task, attempt), name };
-    const found = await objects.find(account, ref);
-    if (found?.metadata.uid !== uid) continue;
-    left.push(name);
-    if (found.metadata.deletionTimestamp === undefined) await objects.delete(account, ref, uid);
-  }
+  const left = await targetsLeft(objects, work, targets);
+  const untouched = left.filter(({ deletionTimestamp }) => deletionTimestamp === undefined);
+  for (const { name, uid } of untouched.slice(0, MAX_DELETED))
+    await objects.delete(accountOf(task), { ...refOf(task, attempt), name }, uid);
   if (left.length === 0) return attemptEnded(task, { outcome: "Succeeded", message: "" }, now);
   const { kind } = kindOf(task.spec);
   const more = left.length > 1 ? ` and ${left.length - 1} more` : "";
-  return waitsOrTimedOut(work, `${kind} ${left[0]}${more} still exists`);
+  return waitsOrTimedOut(work, `${kind} ${left[0]?.name}${more} still exists`);
+}
+
+/** At least one of the targets that are left, if any is: few requests, however many targets there are. */
+async function targetsLeft(
+  objects: Objects,
+  { task, attempt }: AttemptWork,
+  targets: readonly TaskTarget[],
+): Promise<readonly ObjectMeta[]> {
+  const account = accountOf(task);
+  const ref = refOf(task, attempt);
+  const selector = selectorOf(task);
+  if (selector !== "") {
+    const uids = new Set(targets.map(({ uid }) => uid));
+    const selected = (await objects.select(account, ref, selector)).map(({ metadata }) => metadata);
+    const left = selected.filter(({ uid }) => uids.has(uid));
+    if (left.length > 0) return left;
+  }
+  // What has lost its labels meanwhile has to go, too.
+  for (const { name, uid } of targets) {
+    const found = await objects.find(account, { ...ref, name });
+    if (found?.metadata.uid === uid) return [found.metadata];
+  }
+  return [];
+}
+
+/** Why the attempt's object may still be at work, after its deletion was asked for; `undefined`: it is gone. */
+export async function whyNotGone(
+  objects: Objects,
+  task: HookTask,
+  attempt: TaskAttempt,
+): Promise<string | undefined> {
+  try {
+    return (await remove(objects, task, attempt)) ? undefined : "it still exists";
+  } catch (error) {
+    // It was never seen, and who may not read it, or cannot name its kind, has not created it.
+    const mayNever = isForbidden(error) || isNotFound(error) || refusalOf(error) === "Refused";
+    return attempt.uid === undefined && mayNever ? undefined : reasonOf(error, accountOf(task));
+  }
 }
 
 /** Deletes the attempt's object if it is there; returns whether it is gone. */

@@ -29,7 +29,10 @@ export type NextStep =
   /** Absent: nothing to do until something changes. */
   | { readonly do: "Rest"; readonly forMs?: number }
   | { readonly do: "MarkOver" }
+  /** The HookTask itself says that no further attempt may begin. */
   | { readonly do: "Cancel"; readonly why: string }
+  /** Memory says that it is not wanted any more, and may be behind: only the API server's word cancels it. */
+  | { readonly do: "Reconsider"; readonly why: string }
   | { readonly do: "Retry"; readonly value: string }
   /** `after`: the attempt whose object must be gone first. */
   | { readonly do: "Begin"; readonly after?: TaskAttempt }
@@ -62,7 +65,7 @@ export function nextStep(situation: TaskSituation): NextStep {
 
 const ENDED: ReadonlySet<string> = new Set(["Succeeded", "Failed", "Cancelled"]);
 
-function isCarriedOut({ uid, targets }: TaskAttempt): boolean {
+export function isCarriedOut({ uid, targets }: TaskAttempt): boolean {
   return uid !== undefined || targets !== undefined;
 }
 
@@ -75,19 +78,26 @@ function beforeAttempt(situation: TaskSituation): NextStep {
   const { task, permit } = situation;
   const why = whyCancel(situation);
   if (why !== undefined) return { do: "Cancel", why };
+  if (permit.may === "Never") return { do: "Reconsider", why: permit.why };
   const waitMs = untilAttemptMs(situation);
   if (waitMs > 0) return { do: "Rest", forMs: waitMs };
   if (permit.may !== "Begin") return { do: "Rest", forMs: RECHECK_MS };
   const last = lastAttempt(task.status);
-  const mayExist = last !== undefined && (last.outcome === "TimedOut" || !isCarriedOut(last));
-  return { do: "Begin", ...(mayExist && task.spec.action.create !== undefined && { after: last }) };
+  return { do: "Begin", ...(last !== undefined && mayBeAtWork(task, last) && { after: last }) };
 }
 
-function whyCancel({ task, permit }: TaskSituation): string | undefined {
+/** Whether what an attempt has created may still do something after it has ended. */
+export function mayBeAtWork({ spec }: Pick<HookTask, "spec">, attempt: TaskAttempt): boolean {
+  if (spec.action.create === undefined) return false;
+  // A Job that has failed by itself is at rest; one that an expression calls failed need not be.
+  if (attempt.outcome === "Failed") return spec.failed !== undefined;
+  return attempt.outcome === "TimedOut" || !isCarriedOut(attempt);
+}
+
+function whyCancel({ task }: TaskSituation): string | undefined {
   const { over, begun = 0 } = task.status ?? {};
   if (over !== undefined) return "the operation has ended, or is no longer wanted";
-  if (begun >= allowedAttempts(task)) return "no further attempt is allowed";
-  return permit.may === "Never" ? permit.why : undefined;
+  return begun >= allowedAttempts(task) ? "no further attempt is allowed" : undefined;
 }
 
 /** An attempt that a person asked for begins at once. */

@@ -63,6 +63,8 @@ export function taskIn(policy: CompiledPolicy | undefined, spec: TaskOf): Compil
 
 export interface PermitInput {
   readonly spec: TaskOf;
+  /** The HookTask's namespace. */
+  readonly home: string;
   /** `undefined`: there is none of this name. */
   readonly cluster: Cluster | undefined;
   readonly namespace: Namespace | undefined;
@@ -84,22 +86,33 @@ export function permitOf(input: PermitInput): Permit {
   const never = whyNever(input, task);
   if (never !== undefined) return { may: "Never", why: never };
   if (cluster === undefined || task === undefined || policy === undefined) return WAIT;
-  const waits = mustWait || (task.begins === "Last" && lacksSlot) || !isShown(spec, cluster, served);
+  const waits =
+    mustWait ||
+    whyNotNow(input) !== undefined ||
+    (task.begins === "Last" && lacksSlot) ||
+    !isShown(spec, cluster, served);
   return waits || matches(policy, { cluster, namespace }) !== "yes" ? WAIT : { may: "Begin" };
 }
 
-function whyNever(
-  { spec, cluster, namespace, policy, overrides, served, now }: PermitInput,
-  task: CompiledTask | undefined,
-): string | undefined {
+function whyNever(input: PermitInput, task: CompiledTask | undefined): string | undefined {
+  const { spec, home, cluster, namespace, policy, served } = input;
   if (cluster === undefined || cluster.metadata.uid !== spec.clusterRef.uid) return "the Cluster is gone";
   if (isOperationOver(spec, cluster, served, false)) return "the operation has ended, or is no longer wanted";
-  if (cluster.paused) return "the Cluster is paused";
   if (policy?.uid !== spec.policyRef.uid) return "the policy is gone";
   if (policy.mode !== "Enforce") return "the policy only audits";
   if (task === undefined) return "the policy does not have this task any more";
+  // Its ServiceAccount would be another one of the same name.
+  if (policy.account?.namespace !== home) return "the policy's ServiceAccount is in another namespace";
   if (matches(policy, { cluster, namespace }) === "no")
     return "the policy does not select the Cluster any more";
+  // Cluster API asks there once, so what is cancelled would never be done.
+  return spec.hook === "AfterControlPlaneInitialized" ? undefined : whyNotNow(input);
+}
+
+/** What may pass. */
+function whyNotNow({ spec, cluster, policy, overrides, now }: PermitInput): string | undefined {
+  if (cluster === undefined || policy === undefined) return undefined;
+  if (cluster.paused) return "the Cluster is paused";
   const active = overrides.find(
     (override) => isActive(override, cluster, spec.hook, now) && covers(override, policy.ref),
   );

@@ -123,11 +123,12 @@ export class Permits {
     },
   ): Permit {
     const { served, now, lacksSlot } = this.#options;
-    const { spec } = task;
+    const { spec, metadata } = task;
     const { cluster } = world;
     return permitOf({
       ...world,
       spec,
+      home: metadata.namespace ?? "",
       policy: this.#policyOf(spec),
       served,
       now: now(),
@@ -141,14 +142,15 @@ export class Permits {
     return compiled?.uid === uid ? compiled : undefined;
   }
 
-  /** The attempts of other HookTasks of the task that timed out, whose objects may still be at work. */
+  /** The attempts of other HookTasks of the task whose objects may still be at work. */
   leftBehind(task: HookTask): readonly (readonly [HookTask, TaskAttempt])[] {
     return this.#others(task)
       .map(({ outline }) => outline)
       .filter(({ spec }) => spec.action.create !== undefined)
       .flatMap((outline) => {
         const last = lastAttempt(outline.status);
-        return last?.outcome === "TimedOut" ? [[outline, last] as const] : [];
+        const mayLast = last?.outcome === "TimedOut" || last?.outcome === "Failed";
+        return mayLast ? [[outline, last] as const] : [];
       });
   }
 

@@ -43,6 +43,11 @@ export class Polls {
     return this.#granted.delete(key);
   }
 
+  /** Whether the HookTask waits for its turn. */
+  isScheduled(key: string): boolean {
+    return this.#scheduled.has(key);
+  }
+
   /** A look that is scheduled already stays as it is. A turn that something else than a look has followed is used up. */
   schedule(key: string, group: string, afterMs: number): void {
     this.#granted.delete(key);

@@ -72,6 +72,17 @@ export function attemptWaits(status: Status, message: string): Status {
   return { ...changed(status, (attempt) => ({ ...attempt, message: text })), message: text };
 }
 
+/** What keeps the next attempt from beginning. The same status if it says so already. */
+export function attemptHindered(status: Status, message: string): Status {
+  const text = message.slice(0, MAX_MESSAGE);
+  return status.message === text ? status : { ...status, message: text };
+}
+
+/** The next attempt cannot begin: the task ends as after its last one. */
+export function givenUp(status: Status, message: string, now: Date): Status {
+  return { ...status, phase: "Failed", endedAt: timestamp(now), message: message.slice(0, MAX_MESSAGE) };
+}
+
 interface Ended {
   readonly outcome: AttemptOutcome;
   readonly message: string;

@@ -14,6 +14,12 @@ export interface ServiceAccountRef {
   readonly name: string;
 }
 
+/** As whom something is done, and what is out of the question whatever the account may do. */
+export interface TaskActor extends ServiceAccountRef {
+  /** The task of a HookPolicy: it must not do anything to kinds that have no namespaces. */
+  readonly namespacedOnly: boolean;
+}
+
 export interface ObjectKind {
   readonly apiVersion: string;
   readonly kind: string;
@@ -48,40 +54,40 @@ export class TaskObjects {
     this.#client = client;
   }
 
-  async create(account: ServiceAccountRef, object: TaskObject): Promise<KubeObject> {
+  async create(account: TaskActor, object: TaskObject): Promise<KubeObject> {
     const as = { asUser: userOf(account) };
-    return await this.#with(object, async (resource) => {
+    return await this.#with(account, object, async (resource) => {
       return await this.#client.create(resource, placed(resource, object), as);
     });
   }
 
   /** Without force: rejects if another manager has set one of the fields to another value. */
-  async apply(account: ServiceAccountRef, object: TaskObject, fieldManager: string): Promise<KubeObject> {
+  async apply(account: TaskActor, object: TaskObject, fieldManager: string): Promise<KubeObject> {
     const options = { asUser: userOf(account), fieldManager };
-    return await this.#with(object, async (resource) => {
+    return await this.#with(account, object, async (resource) => {
       return await this.#client.apply(resource, placed(resource, object), options);
     });
   }
 
   /** `undefined`: there is none of this name. Rejects if the kind is not served, because that proves nothing. */
-  async find(account: ServiceAccountRef, ref: ObjectRef): Promise<KubeObject | undefined> {
+  async find(account: TaskActor, ref: ObjectRef): Promise<KubeObject | undefined> {
     const as = { asUser: userOf(account) };
     const read = async (resource: Resource): Promise<KubeObject> =>
       await this.#client.get(resource, keyOf(ref), as);
-    const found = await unlessNotFound(this.#with(ref, read));
+    const found = await unlessNotFound(this.#with(account, ref, read));
     if (found === undefined) await this.#discover(ref);
     return found;
   }
 
   /** Metadata of the objects that the labels select. Rejects if the kind is not served, or not any more. */
   async select(
-    account: ServiceAccountRef,
+    account: TaskActor,
     kind: ObjectKind & { readonly namespace?: string | undefined },
     labelSelector: string,
   ): Promise<readonly KubeObject[]> {
     const { namespace } = kind;
     const scope = { labelSelector, metadataOnly: true, ...(namespace !== undefined && { namespace }) };
-    const { items } = await this.#with(kind, async (resource) => {
+    const { items } = await this.#with(account, kind, async (resource) => {
       return await this.#client.list(resource, { ...scope, asUser: userOf(account) });
     });
     if (items.length === 0) await this.#discover(kind);
@@ -89,15 +95,21 @@ export class TaskObjects {
   }
 
   /** In the background: what the object owns is deleted after it. An object that is gone, or was replaced, is no error. */
-  async delete(account: ServiceAccountRef, ref: ObjectRef, uid: string): Promise<void> {
+  async delete(account: TaskActor, ref: ObjectRef, uid: string): Promise<void> {
     const options = { asUser: userOf(account), uid, propagationPolicy: "Background" } as const;
-    await this.#with(ref, async (resource) => {
+    await this.#with(account, ref, async (resource) => {
       await unless(isGone, this.#client.delete(resource, keyOf(ref), options));
     });
   }
 
-  async #with<T>(kind: ObjectKind, work: (resource: Resource) => Promise<T>): Promise<T> {
+  async #with<T>(
+    { namespacedOnly }: TaskActor,
+    kind: ObjectKind,
+    work: (resource: Resource) => Promise<T>,
+  ): Promise<T> {
     const resource = await this.#resourceOf(kind);
+    if (namespacedOnly && !resource.namespaced)
+      throw badRequest(`${kind.kind}: bad request: it has no namespaces, so it is none of a HookPolicy's`);
     try {
       return await work(resource);
     } catch (error) {
@@ -143,10 +155,11 @@ function placed(
   const { namespace, ...metadata } = object.metadata;
   if (!namespaced) return { ...object, metadata };
   if (namespace !== undefined) return { ...object, metadata: { ...metadata, namespace } };
-  throw new KubeError(`${kind} ${metadata.name}: bad request: no namespace`, {
-    code: 400,
-    reason: "BadRequest",
-  });
+  throw badRequest(`${kind} ${metadata.name}: bad request: no namespace`);
+}
+
+function badRequest(message: string): KubeError {
+  return new KubeError(message, { code: 400, reason: "BadRequest" });
 }
 
 /** It is gone, or another one has its name. */

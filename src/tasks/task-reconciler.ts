@@ -4,15 +4,27 @@ import type { HookTask, HookTaskStatus, TaskAttempt } from "../api/hook-policy.t
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { Cluster } from "../api/meta.ts";
 import { entryOf } from "../lib/entry-of.ts";
+import { namespacedName } from "../lib/keys.ts";
 import { messageOf } from "../lib/thrown.ts";
 import type { Logger } from "../lib/logger.ts";
+import { durationOrNever } from "../policy/duration.ts";
+import { readTimestamp } from "../policy/instant.ts";
 import type { Result } from "../status/policy-reconciler.ts";
-import { carryOut, nextAttempt, observe, remove } from "./attempt-work.ts";
+import { carryOut, nextAttempt, observe, remove, whyNotGone } from "./attempt-work.ts";
 import type { BeginAllowance } from "./begin-allowance.ts";
-import { type NextStep, nextStep, type Permit } from "./next-step.ts";
+import { isCarriedOut, mayBeAtWork, type NextStep, nextStep, type Permit } from "./next-step.ts";
 import type { Permits } from "./permits.ts";
 import { pollAfterMs, type Polls } from "./polls.ts";
-import { attemptBegun, cancelled, openAttempt, operationOver, retried } from "./progress.ts";
+import {
+  attemptBegun,
+  attemptHindered,
+  cancelled,
+  givenUp,
+  kindOf,
+  openAttempt,
+  operationOver,
+  retried,
+} from "./progress.ts";
 import { storedTask, type StoredTask } from "./stored-task.ts";
 import type { TaskMemory } from "./task-memory.ts";
 import type { TaskObjects } from "./task-objects.ts";
@@ -43,8 +55,10 @@ const FOLLOW_OVER_MS = 60_000;
  * they would say that it passed while tasks held it.
  */
 const OVER_MS = 5000;
-/** While the API server refuses what a timed-out attempt needs. */
+/** While what an earlier attempt has created cannot be removed, or memory is behind. */
 const AGAIN_MS = 10_000;
+/** An object that is deleted may need it, however long ago its attempt has ended. */
+const GRACE_MS = 60_000;
 /** From one look at a HookTask to the next: more steps than a task ever has in a row. */
 const MAX_STEPS = 12;
 const MAX_TIMER_MS = 3_600_000;
@@ -58,6 +72,8 @@ export class TaskReconciler {
   readonly #beginning = new Set<string>();
   /** Since when the operation has been over as memory knows, by uid; monotonic milliseconds. */
   readonly #overSince = new Map<string, number>();
+  /** The tasks whose next attempt has an earlier one's object in its way, by key. */
+  readonly #inTheWay = new Map<string, InTheWay>();
   /** What was removed after a success, by uid. */
   readonly #tidied = new Set<string>();
 
@@ -70,6 +86,7 @@ export class TaskReconciler {
     const known = memory.get(key);
     if (known === undefined) {
       polls.forget(key);
+      this.#inTheWay.delete(key);
       return {};
     }
     if (!leading() || !loaded()) {
@@ -83,6 +100,8 @@ export class TaskReconciler {
       this.#poll(known, planned.attempt);
       return {};
     }
+    // It was tried.
+    if (planned.do === "CarryOut" && polls.isScheduled(key)) return {};
     const task = await store.find(known.metadata);
     if (task === undefined || task.metadata.uid !== known.metadata.uid) return {};
     return await this.#perform(task);
@@ -136,7 +155,7 @@ export class TaskReconciler {
   #poll({ metadata, cluster }: StoredTask, { startedAt }: TaskAttempt): void {
     const { polls, now } = this.#options;
     const ageMs = now().getTime() - Date.parse(startedAt);
-    polls.schedule(`${metadata.namespace}/${metadata.name}`, cluster.namespace, pollAfterMs(ageMs));
+    polls.schedule(keyOf({ metadata }), cluster.namespace, pollAfterMs(ageMs));
   }
 
   async #do(step: Exclude<NextStep, { do: "Rest" }>, task: HookTask): Promise<Done> {
@@ -152,6 +171,8 @@ export class TaskReconciler {
       }
       case "Cancel":
         return await this.#write(task, cancelled(status, step.why, now()));
+      case "Reconsider":
+        return await this.#reconsider(task);
       case "Retry":
         return await this.#write(task, retried(task, step.value));
       case "Begin":
@@ -172,20 +193,29 @@ export class TaskReconciler {
     return since + OVER_MS - nowMs;
   }
 
+  async #reconsider(task: HookTask): Promise<Done> {
+    const { permits, now } = this.#options;
+    const permit = await permits.now(task);
+    if (permit.may !== "Never") return { requeueAfterMs: AGAIN_MS };
+    return await this.#write(task, cancelled(task.status ?? {}, permit.why, now()));
+  }
+
   /** Every attempt is a new deed, so Cluster, policy and overrides are read again. */
   async #begin(task: HookTask, after: TaskAttempt | undefined): Promise<Done> {
     const { permits, allowance, now } = this.#options;
     const deed = deedOf(task);
     if (this.#beginning.has(deed)) return { requeueAfterMs: FOLLOW_MS };
+    const waitMs = (this.#inTheWay.get(keyOf(task))?.untilMs ?? 0) - performance.now();
+    if (waitMs > 0) return { requeueAfterMs: waitMs };
     this.#beginning.add(deed);
     try {
       const permit = await permits.now(task);
       if (permit.may === "Never")
         return await this.#write(task, cancelled(task.status ?? {}, permit.why, now()));
       if (permit.may === "Wait") return { requeueAfterMs: FOLLOW_MS };
-      const left = [...permits.leftBehind(task), ...(after === undefined ? [] : [[task, after] as const])];
-      for (const [of, attempt] of left)
-        if (!(await this.#isGone(of, attempt))) return { requeueAfterMs: AGAIN_MS };
+      const hindrance = await this.#hindrance(task, after);
+      if (hindrance !== undefined) return await this.#hindered(task, hindrance);
+      this.#inTheWay.delete(keyOf(task));
       allowance.begin(task.spec.clusterRef.namespace);
       return await this.#write(task, attemptBegun(task, nextAttempt(task), now()));
     } finally {
@@ -194,34 +224,64 @@ export class TaskReconciler {
   }
 
   /** Two runs of one task at once could undo each other's work. */
-  async #isGone(task: HookTask, attempt: TaskAttempt): Promise<boolean> {
-    const { objects, log } = this.#options;
-    try {
-      return await remove(objects, task, attempt);
-    } catch (error) {
-      log.warn("Failed to remove what a timed-out attempt has created", {
-        task: `${task.metadata.namespace}/${task.metadata.name}`,
-        error,
-      });
-      return false;
+  async #hindrance(task: HookTask, after: TaskAttempt | undefined): Promise<Hindrance | undefined> {
+    const { objects, permits, store } = this.#options;
+    const own = after === undefined ? [] : [[task, after] as const];
+    for (const [of, attempt] of [...permits.leftBehind(task), ...own]) {
+      // Memory has no expressions.
+      const whole = of === task || attempt.outcome !== "Failed" ? of : await store.find(of.metadata);
+      if (whole === undefined || !mayBeAtWork(whole, attempt)) continue;
+      const why = await whyNotGone(objects, whole, attempt);
+      if (why !== undefined) return { of: whole, attempt, why };
     }
+    return undefined;
+  }
+
+  /** For as long as an attempt may take: then `onFailure` decides. */
+  async #hindered(task: HookTask, { of, attempt, why }: Hindrance): Promise<Done> {
+    const { now, log } = this.#options;
+    const { status = {}, spec, metadata } = task;
+    const key = keyOf(task);
+    const message = `cannot begin before ${kindOf(of.spec).kind} ${attempt.name} of an earlier attempt is gone: ${why}`;
+    log.warn("Failed to remove what an earlier attempt has created", { task: key, error: why });
+    const since = [attempt.endedAt, metadata.creationTimestamp].map(
+      (at) => readTimestamp(at)?.getTime() ?? 0,
+    );
+    const isLate = now().getTime() >= Math.max(...since) + durationOrNever(spec.timeout);
+    if (this.#triedMs(key) >= GRACE_MS && isLate) {
+      this.#inTheWay.delete(key);
+      return await this.#write(task, givenUp(status, message, now()));
+    }
+    await this.#write(task, attemptHindered(status, message));
+    return { requeueAfterMs: AGAIN_MS };
+  }
+
+  /** For how long it has been in the way at every try, this one included. */
+  #triedMs(key: string): number {
+    const nowMs = performance.now();
+    const known = this.#inTheWay.get(key);
+    const sinceMs = known !== undefined && nowMs < known.untilMs + GRACE_MS ? known.sinceMs : nowMs;
+    this.#inTheWay.set(key, { sinceMs, untilMs: nowMs + AGAIN_MS });
+    return nowMs - sinceMs;
   }
 
   async #carryOut(task: HookTask, attempt: TaskAttempt): Promise<Done> {
     const { objects, now } = this.#options;
     const work = { task, attempt, cluster: this.#clusterOf(task), now: now() };
-    const done = await this.#write(task, await carryOut(objects, work));
-    if ("task" in done && done.task === task) {
-      this.#poll(storedOf(task), attempt);
-      return {};
-    }
-    return done;
+    const status = await carryOut(objects, work);
+    const open = openAttempt(status);
+    const hasToWait = open !== undefined && !isCarriedOut(open);
+    return hasToWait ? await this.#lookedAt(task, status) : await this.#write(task, status);
   }
 
   async #observe(task: HookTask, attempt: TaskAttempt): Promise<Done> {
     const { objects, now } = this.#options;
     const work = { task, attempt, cluster: this.#clusterOf(task), now: now() };
-    const status = await observe(objects, work);
+    return await this.#lookedAt(task, await observe(objects, work));
+  }
+
+  /** What has not ended is looked at again in its turn, whatever was written. */
+  async #lookedAt(task: HookTask, status: HookTaskStatus): Promise<Done> {
     const done = await this.#write(task, status);
     const [open, next] = [openAttempt(status), "task" in done ? done.task : task];
     if (open === undefined) return done;
@@ -262,6 +322,24 @@ export class TaskReconciler {
     onStored(task, stored);
     return { task: stored };
   }
+}
+
+/** The object of an earlier attempt, which may still be at work. */
+interface Hindrance {
+  readonly of: HookTask;
+  readonly attempt: TaskAttempt;
+  readonly why: string;
+}
+
+/** Monotonic. */
+interface InTheWay {
+  readonly sinceMs: number;
+  /** When it is tried again. */
+  readonly untilMs: number;
+}
+
+function keyOf({ metadata }: Pick<HookTask, "metadata">): string {
+  return namespacedName(metadata);
 }
 
 const NO_PERMIT: Permit = { may: "Wait" };

@@ -6,6 +6,7 @@ import type { TaskSpec } from "../../src/api/hook-policy.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { APPROVED, storePolicy } from "../controlplane/policies.ts";
 import {
+  ACCOUNT,
   allowImpersonation,
   endJob,
   HOOK_TASKS,
@@ -127,6 +128,49 @@ describe("tasks", () => {
     await allowImpersonation(cp, ns);
     await endJob(cp, await openJob(cp, ns), "Complete");
     await tasks.isReleased(ns);
+  });
+
+  test("begin with another ServiceAccount after the one before could do nothing until the time-out", async () => {
+    const ns = "corrected";
+    const task = jobTask("clean", { timeout: "1s" });
+    await tasks.policy(ns, { tasks: [task] }, { name: "wrong", optIn: false });
+    await tasks.deletedCluster(ns);
+    const first = await tasks.asksUntilStored(ns);
+    await cp.waitFor("the task to fail", async () =>
+      (await tasksIn(cp, ns)).some(({ status }) => status?.attempts?.[0]?.outcome === "TimedOut"),
+    );
+    await tasks.policy(ns, { tasks: [{ ...task, timeout: "1h" }] });
+    await tasks.asksUntilStored(ns, 2);
+    await endJob(cp, await openJob(cp, ns), "Complete");
+    await tasks.isReleased(ns);
+    assert.equal(
+      (await cp.get({ ...HOOK_TASKS, namespace: ns, name: first.metadata.name }))["status"].phase,
+      "Failed",
+    );
+  });
+
+  test("of a HookPolicy create nothing outside namespaces, whatever their ServiceAccount may do", async () => {
+    const ns = "outside";
+    const subject = { kind: "ServiceAccount", namespace: ns, name: ACCOUNT };
+    const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "cluster-admin" };
+    await cp.apply({
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "ClusterRoleBinding",
+      metadata: { name: "outside-admin" },
+      subjects: [subject],
+      roleRef,
+    });
+    const create = { apiVersion: "v1", kind: "Namespace" };
+    await tasks.policy(ns, { tasks: [{ name: "escape", create, succeeded: "true" }] });
+    await tasks.deletedCluster(ns);
+    await tasks.asksUntilStored(ns);
+    const { status } = await taskIs(cp, ns, "Failed");
+    assert.equal(status?.attempts?.[0]?.outcome, "Refused");
+    const namespaces = await cp.list({ apiVersion: "v1", kind: "Namespace" });
+    assert.deepEqual(
+      namespaces.filter(({ metadata }) => metadata.name.startsWith("escape")),
+      [],
+    );
   });
 
   test("fail an attempt at once that the API server finds invalid", async () => {

@@ -144,6 +144,7 @@ export class SuiteTasks {
       case "MarkOver":
         return operationOver(status, now);
       case "Cancel":
+      case "Reconsider":
         return cancelled(status, step.why, now);
       case "Retry":
         return retried(task, step.value);
@@ -196,6 +197,7 @@ export class SuiteTasks {
     const mustWait = this.#mustWait(task);
     const permit = permitOf({
       spec,
+      home: task.metadata.namespace ?? "",
       cluster,
       namespace: objects.fleet.namespace(spec.clusterRef.namespace),
       policy: this.#policyOf(spec.policyRef),

@@ -95,7 +95,8 @@ export async function playTasks(
   return story.told();
 }
 
-const FORGETFUL = { ofPolicy: () => [], get: () => undefined } as unknown as TaskMemory;
+const none = (): undefined => undefined;
+const FORGETFUL = { ofPolicy: () => [], ofCluster: () => [], get: none } as unknown as TaskMemory;
 
 /** A Cluster of the same name. */
 const ANOTHER: Partial<Facts> = { running: "v1.34.0", wanted: "v1.34.0", begun: false, approved: false };
@@ -175,7 +176,7 @@ class Story {
       store: store as unknown as TaskStore,
       objects: this.#objectsFor(ask),
       permits,
-      polls: { take: () => true, schedule: () => undefined, forget: () => undefined } as unknown as Polls,
+      polls: { take: () => true, isScheduled: none, schedule: none, forget: none } as unknown as Polls,
       allowance: new BeginAllowance(() => this.#clock.ms),
       served: SERVED,
       leading: () => this.#leader === index,

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import type { HookTask, HookTaskSpec, TaskAttempt } from "../../../src/api/hook-policy.ts";
 import { KubeError } from "../../../src/kube/kube-error.ts";
 import type { KubeObject } from "../../../src/kube/resource.ts";
-import { carryOut, nextAttempt, observe, remove } from "../../../src/tasks/attempt-work.ts";
+import { carryOut, nextAttempt, observe, remove, whyNotGone } from "../../../src/tasks/attempt-work.ts";
 import type { TaskObject, TaskObjects } from "../../../src/tasks/task-objects.ts";
 import { ago, attempt, hookTask, NOW } from "./hook-tasks.ts";
 
@@ -194,6 +194,54 @@ describe("an attempt", () => {
     );
     assert.match(status.message ?? "", /101 objects are selected/);
     assert.equal(status.phase, "Failed");
+  });
+
+  test("asks about many objects at once, and deletes ten of them in one look", async () => {
+    const action = { delete: { ...CONFIG_MAP, namespace: "team-a", selector: { matchLabels: { a: "b" } } } };
+    const targets = Array.from({ length: 100 }, (_, index) => ({
+      name: `map-${index}`,
+      uid: `uid-${index}`,
+    }));
+    const left = targets.map(({ name, uid }) => object(uid, { name }));
+    let looks = 0;
+    const find = async (): Promise<KubeObject | undefined> => {
+      looks += 1;
+      return await Promise.resolve(undefined);
+    };
+    const api = server({ select: async () => await Promise.resolve([object("new"), ...left]), find });
+    const waits = await observe(api, workOf(running({ targets }, { action })));
+    assert.deepEqual([api.seen.length, looks], [10, 0]);
+    assert.equal(waits.message, "ConfigMap map-0 and 99 more still exists");
+    const done = await observe(server({ find }), workOf(running({ targets }, { action })));
+    assert.deepEqual([done.phase, looks], ["Succeeded", 100]);
+  });
+
+  test("waits for an object that has lost the label, and stops at the first", async () => {
+    const action = { delete: { ...CONFIG_MAP, namespace: "team-a", selector: { matchLabels: { a: "b" } } } };
+    const targets = Array.from({ length: 100 }, (_, index) => ({
+      name: `map-${index}`,
+      uid: `uid-${index}`,
+    }));
+    let looks = 0;
+    const find = async (_: unknown, { name }: { readonly name: string }): Promise<KubeObject> => {
+      looks += 1;
+      return await Promise.resolve(object(name.replace("map", "uid"), { name }));
+    };
+    const api = server({ find });
+    const waits = await observe(api, workOf(running({ targets }, { action })));
+    assert.deepEqual([waits.phase, looks, api.seen], ["Running", 1, ["delete map-0 uid-0"]]);
+  });
+
+  test("that was never seen is gone for who may not read it, or cannot name its kind", async () => {
+    const why = async (find: Objects["find"], uid?: string): Promise<string | undefined> =>
+      await whyNotGone(server({ find }), hookTask(), attempt(uid === undefined ? {} : { uid }));
+    const unreadable = [refuses(403, "Forbidden"), refuses(404, "KindNotServed"), refuses(400, "BadRequest")];
+    for (const find of unreadable) {
+      assert.equal(await why(find), undefined);
+      assert.match((await why(find, "job-1")) ?? "", /it says/);
+    }
+    assert.match((await why(refuses(503, "ServiceUnavailable"))) ?? "", /it says/);
+    assert.equal(await why(async () => await Promise.resolve(object("job-1"))), "it still exists");
   });
 
   test("is removed with its uid, and is gone when another one has its name", async () => {

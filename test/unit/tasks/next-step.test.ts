@@ -27,9 +27,13 @@ const FAILED = attempt({ uid: "job-1", endedAt: ago(10), outcome: "Failed" });
 const cases: Readonly<Record<string, readonly [situation: Partial<TaskSituation>, step: NextStep]>> = {
   "begins what has a permit": [{}, { do: "Begin" }],
   "waits while something passes by itself": [{ permit: { may: "Wait" } }, { do: "Rest", forMs: 10_000 }],
-  "cancels what is not wanted any more": [
+  "cancels nothing because memory does not want it any more": [
     { permit: { may: "Never", why: "the Cluster is paused" } },
-    { do: "Cancel", why: "the Cluster is paused" },
+    { do: "Reconsider", why: "the Cluster is paused" },
+  ],
+  "cancels what has no further attempt": [
+    { task: hookTask({ phase: "Running", begun: 1, allowed: 1, attempts: [FAILED] }) },
+    { do: "Cancel", why: "no further attempt is allowed" },
   ],
   "marks it as over when the operation has ended": [{ isOver: true }, { do: "MarkOver" }],
   "begins nothing for an operation that is over": [
@@ -91,6 +95,15 @@ const cases: Readonly<Record<string, readonly [situation: Partial<TaskSituation>
       ),
     },
     { do: "Begin", after: attempt({ uid: "job-1", endedAt: ago(40), outcome: "TimedOut" }) },
+  ],
+  "removes what an expression calls failed before the next": [
+    {
+      task: hookTask(
+        { phase: "Running", begun: 1, allowed: 2, attempts: [FAILED] },
+        { failed: "object.status.bad" },
+      ),
+    },
+    { do: "Begin", after: FAILED },
   ],
   "retries what has failed when a person says so": [
     { task: hookTask({ phase: "Failed", endedAt: ago(10) }, {}, { [RETRY_ANNOTATION]: "now" }) },

@@ -33,6 +33,7 @@ const spec = specOf(policy, deleted);
 function permit(over: Partial<PermitInput> = {}): ReturnType<typeof permitOf> {
   return permitOf({
     spec,
+    home: "team-a",
     cluster: deleted,
     namespace: namespace(),
     policy,
@@ -82,6 +83,21 @@ describe("an attempt", () => {
       never({ policy: { ...policy, selectsCluster: () => false } }),
       "the policy does not select the Cluster any more",
     );
+  });
+
+  test("never begins in a namespace that is not that of the policy's ServiceAccount", () => {
+    assert.match(never({ home: "team-b" }), /ServiceAccount is in another namespace/);
+  });
+
+  test("waits after initialization while the Cluster is paused or released: nothing calls again", () => {
+    const hook = "AfterControlPlaneInitialized";
+    const initialized = compiled(withTasks([task()], { hooks: [hook] }));
+    const own = { ...spec, hook } as const;
+    const on = cluster();
+    const at = { policy: initialized, spec: own, cluster: on };
+    assert.deepEqual(permit(at), { may: "Begin" });
+    assert.deepEqual(permit({ ...at, cluster: { ...on, paused: true } }), { may: "Wait" });
+    assert.deepEqual(permit({ ...at, overrides: [override({ hooks: [hook] })] }), { may: "Wait" });
   });
 
   test("never begins past a HookOverride", () => {
