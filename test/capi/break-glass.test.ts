@@ -140,8 +140,9 @@ describe("break-glass", () => {
     await held(POLICY.name);
     const [observe = "", enforce = ""] = commands("3. Let the policy observe only");
     await sh(observe);
-    const modes = await sh(inText("kubectl get hookpolicy,clusterhookpolicy -A"));
-    assert.match(modes, new RegExp(`/${POLICY.name} +True +Audit `));
+    const modes = inText("kubectl get hookpolicy,clusterhookpolicy -A");
+    const audits = new RegExp(`/${POLICY.name} +True +Audit `);
+    await cp.waitFor("the status to say so", async () => audits.test(await sh(modes)));
     await gone();
     await sh(enforce);
     await policyIsReady(cp, await cp.get(POLICY));
