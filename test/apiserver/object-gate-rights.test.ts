@@ -48,8 +48,12 @@ describe("without the operator", () => {
     ]);
     const token = await cp.tokenFor(TEAM, name);
     author = new Client({ url: cp.apiServer.url, ca: cp.authority.certificate, token });
+    // One that is stored before it counts is not asked about again: its spec does not change.
+    let probes = 0;
     await cp.waitFor("the policy to count", async () => {
-      const refused = await write("probe", [{ apiVersion: "v1", kind: "Pod", selector: {} }]).then(
+      const refused = await write(`probe-${++probes}`, [
+        { apiVersion: "v1", kind: "Pod", selector: {} },
+      ]).then(
         () => false,
         (error: unknown) => REFUSED.test(String(error)),
       );
