@@ -65,7 +65,7 @@ interface Kind {
   readonly shortName: string;
   readonly scope: "Cluster" | "Namespaced";
   readonly columns: readonly object[];
-  /** Nobody else writes it. */
+  /** Users do not write it. */
   readonly writer?: "operator";
   readonly schema: Schema;
 }

@@ -324,7 +324,7 @@ export interface TaskSpec {
   retries?: number;
   /**
    * After the last attempt has failed: Hold, the default, holds the operation until a person retries the task; Proceed
-   * goes on without it, and records that.
+   * proceeds without it, and records that.
    */
   onFailure?: "Hold" | "Proceed";
   /**

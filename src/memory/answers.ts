@@ -10,7 +10,7 @@ import { isWanted } from "../operations/wanted.ts";
 import { denying, warning } from "../policy/admission.ts";
 import { asRequested, clusterKey, isNewer, newerThan } from "../policy/cluster.ts";
 import { decide, matches } from "../policy/decide.ts";
-import type { Decision } from "../policy/decision.ts";
+import { type Decision, holdsBesideTasks } from "../policy/decision.ts";
 import { NOTHING_READ } from "../policy/objects.ts";
 import { objectQueries } from "../policy/object-queries.ts";
 import { type CompiledPolicy, type ObjectQuery, selectsNamespaces } from "../policy/policy.ts";
@@ -244,8 +244,8 @@ export class Answers {
 }
 
 /** A hold that nothing but its end would change: neither a release nor the beginning of a task has to be confirmed. */
-function isFirmHold({ holds, waitsForTasks, tasksDue }: Decision): boolean {
-  return holds && waitsForTasks !== true && tasksDue !== true;
+function isFirmHold(decision: Decision): boolean {
+  return holdsBesideTasks(decision) && decision.tasksDue !== true;
 }
 
 /**

@@ -122,6 +122,14 @@ export function openGates({ gates }: Pick<RuleTrace, "gates">): readonly GateTra
   return gates.filter(({ holds, reason }) => holds !== true && reason !== "WaitNotStarted");
 }
 
+/** Whether something else than tasks holds the operation. */
+export function holdsBesideTasks({
+  holds,
+  waitsForTasks,
+}: Pick<Decision, "holds" | "waitsForTasks">): boolean {
+  return holds && waitsForTasks !== true;
+}
+
 /** Whether a rule of the policy applies to the operation. */
 export function speaks({ rules }: PolicyTrace): boolean {
   return rules.some(({ verdict }) => verdict !== "Skipped");

@@ -5,7 +5,7 @@
 
 import type { Logger } from "../lib/logger.ts";
 import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
-import type { Confirmation, Decision, RuleTrace } from "../policy/decision.ts";
+import { type Confirmation, type Decision, holdsBesideTasks, type RuleTrace } from "../policy/decision.ts";
 import { compareResourceVersions } from "../policy/cluster.ts";
 import {
   type FoundObjects,
@@ -394,18 +394,18 @@ function whichChanged(
 }
 
 /** Whether something follows from it: the Cluster is released, takes a slot, or tasks begin. */
-function acts({ holds, waitsForTasks, begins = [] }: Decision): boolean {
-  return !holds || waitsForTasks === true || begins.length > 0;
+function acts(decision: Decision): boolean {
+  return !holdsBesideTasks(decision) || (decision.begins ?? []).length > 0;
 }
 
 /**
  * Whether the release, or the beginning of a task, rests on a wait: only memory knows that its gates were met without a
  * break.
  */
-function restsOnWait({ holds, waitsForTasks, trace }: Decision): boolean {
+function restsOnWait(decision: Decision): boolean {
   return (
-    (!holds || waitsForTasks === true) &&
-    trace.some(({ mode, rules }) => mode === "Enforce" && rules.some(hasWaited))
+    !holdsBesideTasks(decision) &&
+    decision.trace.some(({ mode, rules }) => mode === "Enforce" && rules.some(hasWaited))
   );
 }
 

@@ -1,6 +1,6 @@
 /** Confirms a release for policies and rollouts together: none of them held the Cluster at one moment since the call. */
 
-import type { Confirmation, Decision } from "../policy/decision.ts";
+import { type Confirmation, type Decision, holdsBesideTasks } from "../policy/decision.ts";
 import type { TaskRecord } from "../policy/tasks/task-record.ts";
 import type { TaskIntent } from "../policy/tasks/task-trace.ts";
 import type { ConfirmOptions, Confirmer } from "./confirmation.ts";
@@ -83,7 +83,7 @@ async function confirmed(
   if (!confirmation.ok) return confirmation;
   const claimed = await rollouts.confirm(request, confirmation.decision, snapshot);
   if (snapshot === undefined || snapshot.laterSlots.size === 0) return claimed;
-  if (!claimed.ok || isHeld(claimed.decision)) return claimed;
+  if (!claimed.ok || holdsBesideTasks(claimed.decision)) return claimed;
   // The slot may have been free only since the snapshot, and a policy may hold the Cluster since: look again, with the slot.
   const later = rollouts.snapshot(request.call.hook);
   const again = await confirmer.confirm(request, { rollouts: later, unstored, budgetMs: left() });
@@ -91,9 +91,4 @@ async function confirmed(
   if (later?.confirms(snapshot) !== true) return { ok: false, reason: "RolloutChanging" };
   // Gates and selectors of rollouts, too, must not have changed meanwhile.
   return { ok: true, decision: rollouts.withoutSlot(request, again.decision) };
-}
-
-/** Whether something else than tasks holds it. */
-function isHeld({ holds, waitsForTasks }: Decision): boolean {
-  return holds && waitsForTasks !== true;
 }

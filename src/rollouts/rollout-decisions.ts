@@ -14,7 +14,7 @@ import { covers, isActive } from "../policy/override.ts";
 import type { ObjectDemand, ObjectQuery } from "../policy/policy.ts";
 import type { LiveWorld, Situation, World } from "../policy/world.ts";
 import { promotionQueries, stageDemands } from "./promotion.ts";
-import type { Confirmation, Decision } from "../policy/decision.ts";
+import { type Confirmation, type Decision, holdsBesideTasks } from "../policy/decision.ts";
 import { type Candidate, ownClaim } from "./claim.ts";
 import { closedFor, type Hold, holdOf, holdText } from "./hold.ts";
 import { memberOf, operationOf, targetOf } from "./member.ts";
@@ -117,7 +117,8 @@ export class Rollouts {
 
   /** The decision from memory after every policy: a hold costs no read. */
   ask(request: DecisionRequest, decision: Decision): Decision {
-    if (isHeld(decision) || this.#entries.size === 0 || decision.basis === undefined) return decision;
+    if (holdsBesideTasks(decision) || this.#entries.size === 0 || decision.basis === undefined)
+      return decision;
     const hold = this.#holdFromMemory(request, decision.basis.world);
     if (hold !== undefined) return held(decision, hold);
     // Tasks that a person lets run again need a slot again, although nothing is due.
@@ -150,7 +151,7 @@ export class Rollouts {
    * release that has just taken them.
    */
   withoutSlot({ call }: DecisionRequest, decision: Decision): Decision {
-    if (isHeld(decision) || decision.basis === undefined) return decision;
+    if (holdsBesideTasks(decision) || decision.basis === undefined) return decision;
     const { world, since } = decision.basis;
     const { cluster, namespace } = world;
     const now = this.#options.now();
@@ -198,7 +199,7 @@ export class Rollouts {
     decision: Decision,
     snapshot: RolloutSnapshot | undefined,
   ): Promise<Confirmation> {
-    if (isHeld(decision) || snapshot === undefined) return { ok: true, decision };
+    if (holdsBesideTasks(decision) || snapshot === undefined) return { ok: true, decision };
     // What memory no longer has would hold nothing below: a policy may hold in its place.
     if (decision.basis === undefined || !snapshot.isInMemory())
       return { ok: false, reason: "RolloutNotInMemory" };
@@ -360,11 +361,6 @@ function closedSince(
 function hasTurn(entry: RolloutEntry, uid: string): boolean {
   entry.refresh();
   return entry.queue.mayBegin(uid);
-}
-
-/** Whether something else than tasks holds it: a Cluster whose tasks are next needs its turn, too. */
-function isHeld({ holds, waitsForTasks }: Decision): boolean {
-  return holds && waitsForTasks !== true;
 }
 
 /** Tasks that begin last wait, too. */

@@ -3,7 +3,7 @@
 import type { HookTask, TaskAttempt } from "../api/hook-policy.ts";
 import { durationOrNever } from "../policy/duration.ts";
 import { readTimestamp } from "../policy/instant.ts";
-import { allowedAttempts, lastAttempt, openAttempt } from "./progress.ts";
+import { allowedAttempts, hasFinished, lastAttempt, openAttempt } from "./progress.ts";
 
 /** Whether a further attempt may begin, as Cluster and policy show it. */
 export type Permit =
@@ -59,11 +59,8 @@ export function nextStep(situation: TaskSituation): NextStep {
   if (isOver && status.over === undefined) return { do: "MarkOver" };
   const attempt = openAttempt(status);
   if (attempt !== undefined) return { do: isCarriedOut(attempt) ? "Observe" : "CarryOut", attempt };
-  const hasEnded = status.phase !== undefined && ENDED.has(status.phase);
-  return hasEnded ? afterEnd(situation) : beforeAttempt(situation);
+  return hasFinished(task) ? afterEnd(situation) : beforeAttempt(situation);
 }
-
-const ENDED: ReadonlySet<string> = new Set(["Succeeded", "Failed", "Cancelled"]);
 
 export function isCarriedOut({ uid, targets }: TaskAttempt): boolean {
   return uid !== undefined || targets !== undefined;

@@ -20,6 +20,13 @@ export function openAttempt(status: Status = {}): TaskAttempt | undefined {
   return last?.endedAt === undefined ? last : undefined;
 }
 
+const FINISHED: ReadonlySet<string> = new Set(["Succeeded", "Failed", "Cancelled"]);
+
+/** Whether the task needs no further attempt. */
+export function hasFinished({ status }: Pick<HookTask, "status">): boolean {
+  return status?.phase !== undefined && FINISHED.has(status.phase);
+}
+
 export function allowedAttempts({ spec, status }: Pick<HookTask, "spec" | "status">): number {
   return status?.allowed ?? 1 + spec.retries;
 }

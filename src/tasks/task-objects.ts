@@ -7,6 +7,7 @@ import { discoverKind } from "../kube/api-discovery.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { isConflict, isNotFound, KubeError, unlessNotFound } from "../kube/kube-error.ts";
 import { unless } from "../lib/thrown.ts";
+import { type ObjectKind, objectKindKey } from "../policy/objects.ts";
 import type { KubeObject, Resource } from "../kube/resource.ts";
 
 export interface ServiceAccountRef {
@@ -18,11 +19,6 @@ export interface ServiceAccountRef {
 export interface TaskActor extends ServiceAccountRef {
   /** The task of a HookPolicy: it must not do anything to kinds that have no namespaces. */
   readonly namespacedOnly: boolean;
-}
-
-export interface ObjectKind {
-  readonly apiVersion: string;
-  readonly kind: string;
 }
 
 export interface ObjectRef extends ObjectKind {
@@ -114,14 +110,14 @@ export class TaskObjects {
       return await work(resource);
     } catch (error) {
       // The kind may be gone, and come back as another resource.
-      if (isNotFound(error)) this.#kinds.delete(kindKey(kind));
+      if (isNotFound(error)) this.#kinds.delete(objectKindKey(kind));
       throw error;
     }
   }
 
   /** Every client may discover kinds, so this is not done as the account. */
   async #resourceOf(kind: ObjectKind): Promise<Resource> {
-    const key = kindKey(kind);
+    const key = objectKindKey(kind);
     const known = this.#kinds.get(key);
     return known !== undefined && known.until > performance.now()
       ? known.resource
@@ -130,17 +126,13 @@ export class TaskObjects {
 
   async #discover(kind: ObjectKind): Promise<Resource> {
     const { verbs: _, ...resource } = await discoverKind(this.#client, kind);
-    this.#kinds.set(kindKey(kind), { resource, until: performance.now() + DISCOVERED_MS });
+    this.#kinds.set(objectKindKey(kind), { resource, until: performance.now() + DISCOVERED_MS });
     return resource;
   }
 }
 
 export function userOf({ namespace, name }: ServiceAccountRef): string {
   return `system:serviceaccount:${namespace}:${name}`;
-}
-
-function kindKey({ apiVersion, kind }: ObjectKind): string {
-  return `${apiVersion} ${kind}`;
 }
 
 function keyOf({ namespace, name }: ObjectRef): { readonly namespace?: string; readonly name: string } {

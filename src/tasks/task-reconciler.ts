@@ -20,6 +20,7 @@ import {
   attemptHindered,
   cancelled,
   givenUp,
+  hasFinished,
   kindOf,
   openAttempt,
   operationOver,
@@ -133,7 +134,7 @@ export class TaskReconciler {
   async #perform(read: HookTask): Promise<Result> {
     let task = read;
     for (let steps = 0; steps < MAX_STEPS; steps += 1) {
-      const known = storedOf(task);
+      const known = storedTask(task);
       const step = this.#next(known, task);
       if (step.do === "Rest") return restFor(step);
       const done = await this.#do(step, task);
@@ -285,7 +286,7 @@ export class TaskReconciler {
     const done = await this.#write(task, status);
     const [open, next] = [openAttempt(status), "task" in done ? done.task : task];
     if (open === undefined) return done;
-    this.#poll(storedOf(next), open);
+    this.#poll(storedTask(next), open);
     return {};
   }
 
@@ -318,7 +319,7 @@ export class TaskReconciler {
     const { store, memory, onStored } = this.#options;
     const stored = await store.replaceStatus(task, status);
     if (stored === undefined) return {};
-    memory.learn(storedOf(stored));
+    memory.learn(storedTask(stored));
     onStored(task, stored);
     return { task: stored };
   }
@@ -343,14 +344,6 @@ function keyOf({ metadata }: Pick<HookTask, "metadata">): string {
 }
 
 const NO_PERMIT: Permit = { may: "Wait" };
-
-function storedOf(task: HookTask): StoredTask {
-  return storedTask(task);
-}
-
-function hasFinished({ status }: HookTask): boolean {
-  return status?.phase !== undefined && !["Pending", "Running"].includes(status.phase);
-}
 
 /** Whether it has something to do, or whether a decision may count it until its operation is known to be over. */
 function mayCount({ phase, over }: StoredTask): boolean {

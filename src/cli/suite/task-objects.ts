@@ -6,7 +6,8 @@ import type { KubeObject } from "../../kube/resource.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import { timestamp } from "../../policy/instant.ts";
-import type { ObjectKind, ObjectRef, TaskObject, TaskObjects } from "../../tasks/task-objects.ts";
+import type { ObjectKind } from "../../policy/objects.ts";
+import type { ObjectRef, TaskObject, TaskObjects } from "../../tasks/task-objects.ts";
 import { type RawObject } from "../fleet/kinds.ts";
 import { merged, type SuiteObjects } from "./suite-objects.ts";
 
