@@ -70,14 +70,19 @@ before(async () => {
   await mkdir(certDir);
   await writeFile(join(certDir, "ca.crt"), cp.authority.certificate);
   operator = await startOperator(cp, { ports, flags: identity.flags });
-  await cp.waitFor("a broken policy to be refused", async () => {
-    const applied = tenant.apply(policy("probe", [{ name: "broken", expression: "clustr" }]));
-    return await applied.then(
+  await brokenRefused();
+});
+/** With another name each time: a policy that was stored is not reviewed again, because its spec does not change. */
+let probes = 0;
+async function brokenRefused(): Promise<void> {
+  await cp.waitFor("a broken policy to be refused", async () =>
+    tenant.apply(policy(`probe-${++probes}`, [{ name: "broken", expression: "clustr" }])).then(
       () => false,
       () => true,
-    );
-  });
-});
+    ),
+  );
+}
+
 after(async () => {
   tenant?.close();
   await cp?.stop();
@@ -165,12 +170,7 @@ test("the finalizer goes from a deleted policy that the operator cannot evaluate
     ),
   );
   await rules(webhook.rules);
-  await cp.waitFor("broken policies to be refused again", async () =>
-    tenant.apply(policy("probe", [{ name: "broken", expression: "clustr" }])).then(
-      () => false,
-      () => true,
-    ),
-  );
+  await brokenRefused();
   await tenant.delete(ref);
   await tenant.patch(ref, { metadata: { labels: { a: "b" } } });
   await tenant.patch(ref, { metadata: { finalizers: null } });
