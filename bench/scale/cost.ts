@@ -19,9 +19,11 @@ import { allHeld } from "./startup.ts";
 import { inRounds, type Site } from "../part.ts";
 
 /** MB (10^6 bytes) */
-interface Resident {
+export interface Resident {
   readonly asIs: number;
   readonly collected: number;
+  /** What V8 has in use after the collection: without pages that it keeps for later. */
+  readonly kept: number;
   /** Of the collected one. */
   readonly anonymous: number;
 }
@@ -44,7 +46,12 @@ export async function idleMemory(site: Site): Promise<Resident> {
   });
   site.progress(`idle: ${JSON.stringify(rounds)}`);
   const middle = (of: keyof Resident): number => median(rounds.map((round) => round[of]));
-  return { asIs: middle("asIs"), collected: middle("collected"), anonymous: middle("anonymous") };
+  return {
+    asIs: middle("asIs"),
+    collected: middle("collected"),
+    anonymous: middle("anonymous"),
+    kept: middle("kept"),
+  };
 }
 
 export async function memoryRows(lab: Lab, idle: Resident): Promise<Row[]> {
@@ -147,24 +154,34 @@ export async function startInspected(
   };
   const resident = async (): Promise<Resident> => {
     const asIs = await now();
-    await collectGarbage(port);
+    const kept = await collectGarbage(port);
     const { resident: collected, anonymous } = await now();
-    return { asIs: asIs.resident / 1e6, collected: collected / 1e6, anonymous: anonymous / 1e6 };
+    return {
+      asIs: asIs.resident / 1e6,
+      collected: collected / 1e6,
+      anonymous: anonymous / 1e6,
+      kept: kept / 1e6,
+    };
   };
   return { operator, resident };
 }
 
-/** Rejects when the inspector does not answer in time. */
-async function collectGarbage(port: number): Promise<void> {
+/** Resolves with the bytes that V8 then has in use. Rejects when the inspector does not answer in time. */
+async function collectGarbage(port: number): Promise<number> {
   const answer = await fetch(`http://127.0.0.1:${port}/json/list`);
   const targets: readonly { readonly webSocketDebuggerUrl: string }[] = JSON.parse(await answer.text());
   const socket = new WebSocket(targets[0]?.webSocketDebuggerUrl ?? "");
   const signal = AbortSignal.timeout(INSPECTOR_MS);
   await once(socket, "open", { signal });
-  for (let id = 1; id <= 2; id++) {
-    socket.send(JSON.stringify({ id, method: "HeapProfiler.collectGarbage" }));
-    await once(socket, "message", { signal });
-  }
+  const ask = async (method: string): Promise<unknown> => {
+    socket.send(JSON.stringify({ id: 1, method }));
+    const [{ data }] = await once(socket, "message", { signal });
+    return JSON.parse(data).result;
+  };
+  for (let times = 0; times < 2; times += 1) await ask("HeapProfiler.collectGarbage");
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Runtime.getHeapUsage of Chrome's protocol
+  const usage = (await ask("Runtime.getHeapUsage")) as { usedSize: number; backingStorageSize: number };
   socket.close();
   await once(socket, "close", { signal });
+  return usage.usedSize + usage.backingStorageSize;
 }

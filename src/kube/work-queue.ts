@@ -1,3 +1,4 @@
+import TinyQueue from "tinyqueue";
 import { fieldsOf } from "../lib/fields.ts";
 import { messageOf } from "../lib/thrown.ts";
 import { FairTurns } from "../turns/fair-queue.ts";
@@ -37,9 +38,13 @@ const CONCURRENCY = 4;
 /** A longer setTimeout fires at once; a key that is early is only reconciled once more. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
+/** Entries that no longer count are dropped when there are more of them than this beside as many as count. */
+const STALE = 1000;
+
+/** A key that is added later. */
 interface Delayed {
+  readonly key: string;
   readonly dueAt: number;
-  readonly timer: NodeJS.Timeout;
 }
 
 /** Waiting keys, each list in the order of adding. */
@@ -62,7 +67,12 @@ export class WorkQueue {
   readonly #processing = new Set<string>();
   /** Keys added while they are processed. */
   readonly #dirty = new Set<string>();
-  readonly #delayed = new Map<string, Delayed>();
+  /** When keys are added, by the monotonic clock: one timer for all, because ten thousand may wait for hours. */
+  readonly #dueAt = new Map<string, number>();
+  /** The earliest first; an entry counts while the key is due at that instant. */
+  #delayed = queueOf([]);
+  #timer: NodeJS.Timeout | undefined;
+  #wakesAt = Infinity;
   readonly #failures = new Map<string, number>();
   readonly #working = new Set<Promise<void>>();
   #signal: AbortSignal | undefined;
@@ -92,14 +102,35 @@ export class WorkQueue {
     if (this.#signal?.aborted === true) return;
     const delay = Math.min(ms, MAX_TIMER_MS);
     const dueAt = performance.now() + delay;
-    const earlier = this.#delayed.get(key);
-    if (earlier !== undefined && earlier.dueAt <= dueAt) return;
-    clearTimeout(earlier?.timer);
-    const timer = setTimeout(() => {
-      this.#delayed.delete(key);
-      this.add(key);
-    }, delay);
-    this.#delayed.set(key, { dueAt, timer });
+    if ((this.#dueAt.get(key) ?? Infinity) <= dueAt) return;
+    this.#dueAt.set(key, dueAt);
+    this.#delayed.push({ key, dueAt });
+    if (this.#delayed.length > 2 * this.#dueAt.size + STALE) this.#dropStale();
+    if (dueAt < this.#wakesAt) this.#wakeAt(dueAt);
+  }
+
+  #wakeAt(dueAt: number): void {
+    clearTimeout(this.#timer);
+    this.#wakesAt = dueAt;
+    if (dueAt === Infinity) return;
+    this.#timer = setTimeout(() => this.#addDue(), Math.max(dueAt - performance.now(), 1));
+  }
+
+  #addDue(): void {
+    const now = performance.now();
+    for (let next = this.#delayed.peek(); next !== undefined && next.dueAt <= now;) {
+      this.#delayed.pop();
+      if (this.#dueAt.get(next.key) === next.dueAt) {
+        this.#dueAt.delete(next.key);
+        this.add(next.key);
+      }
+      next = this.#delayed.peek();
+    }
+    this.#wakeAt(this.#delayed.peek()?.dueAt ?? Infinity);
+  }
+
+  #dropStale(): void {
+    this.#delayed = queueOf([...this.#dueAt].map(([key, dueAt]) => ({ key, dueAt })));
   }
 
   /** Runs until `signal` fires and reconciles in progress have ended. Never rejects. Run once. */
@@ -111,8 +142,7 @@ export class WorkQueue {
     for (const [name, { urgent, others }] of this.#groups)
       for (const key of [...urgent, ...others]) this.#takeTurn(name, key);
     await stopped.promise;
-    for (const { timer } of this.#delayed.values()) clearTimeout(timer);
-    this.#delayed.clear();
+    clearTimeout(this.#timer);
     await Promise.allSettled(this.#working);
   }
 
@@ -196,4 +226,8 @@ export class WorkQueue {
       log.error("Error hook failed", { key, error: String(hookError) });
     }
   }
+}
+
+function queueOf(delayed: Delayed[]): TinyQueue<Delayed> {
+  return new TinyQueue(delayed, (a, b) => a.dueAt - b.dueAt);
 }

@@ -39,8 +39,9 @@ export class StoredTask {
 
   constructor({ metadata, spec, status }: HookTask) {
     this.metadata = identityIn(metadata);
-    this.clusterUID = spec.clusterRef.uid;
-    this.cluster = { namespace: spec.clusterRef.namespace, name: spec.clusterRef.name };
+    const { uid, ...cluster } = spec.clusterRef;
+    this.clusterUID = uid;
+    this.cluster = cluster;
     this.policyUID = spec.policyRef.uid;
     this.rule = spec.rule;
     this.task = spec.task;
@@ -59,7 +60,8 @@ export class StoredTask {
   /** Without action and expressions; with the last attempt alone. */
   get outline(): HookTask {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what pack() has made of a HookTask
-    const { spec, status, retry } = JSON.parse(this.#packed) as Packed;
+    const { spec, policyRef, status, retry } = JSON.parse(this.#packed) as Packed;
+    const { clusterUID, cluster, policyUID, rule, task, hook } = this;
     return {
       apiVersion: `${GROUP}/${VERSION}`,
       kind: "HookTask",
@@ -67,19 +69,42 @@ export class StoredTask {
         ...this.metadata,
         ...(retry !== undefined && { annotations: { [RETRY_ANNOTATION]: retry } }),
       },
-      spec,
+      spec: {
+        ...spec,
+        clusterRef: { ...cluster, uid: clusterUID },
+        policyRef: { ...policyRef, uid: policyUID },
+        rule,
+        task,
+        hook,
+      },
       ...(status !== undefined && { status }),
     };
   }
 }
 
-type Packed = Pick<HookTask, "spec" | "status"> & { readonly retry?: string | undefined };
+/** What is no field of a StoredTask. */
+interface Packed {
+  readonly spec: Omit<HookTaskSpec, "clusterRef" | "policyRef" | "rule" | "task" | "hook">;
+  readonly policyRef: Omit<HookTaskSpec["policyRef"], "uid">;
+  readonly status?: HookTaskStatus;
+  readonly retry?: string;
+}
 
 /** The text is copied: V8 would keep the text of a whole list for the sake of a part. */
 function pack({ metadata, spec, status }: Pick<HookTask, "metadata" | "spec" | "status">): string {
   const retry = metadata.annotations?.[RETRY_ANNOTATION];
+  const {
+    clusterRef: _clusterRef,
+    policyRef,
+    rule: _rule,
+    task: _task,
+    hook: _hook,
+    ...rest
+  } = outlineOf(spec);
+  const { uid: _uid, ...policy } = policyRef;
   const packed: Packed = {
-    spec: outlineOf(spec),
+    spec: rest,
+    policyRef: policy,
     ...(status !== undefined && { status: outlineOfStatus(status) }),
     ...(retry !== undefined && { retry }),
   };

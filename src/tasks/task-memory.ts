@@ -61,7 +61,7 @@ export class TaskMemory implements TaskReader {
   /** From the informer, which can be behind the answers to this replica's own writes. */
   changed(key: string, task: StoredTask | undefined): void {
     const before = this.#tasks.get(key);
-    if (task !== undefined) return this.learn(task);
+    if (task !== undefined) return this.learn(task, key);
     if (before === undefined) return;
     this.#tasks.delete(key);
     const { clusterUID, policyUID } = before;
@@ -74,8 +74,7 @@ export class TaskMemory implements TaskReader {
   }
 
   /** Takes what was read or written. */
-  learn(task: StoredTask): void {
-    const key = namespacedName(task.metadata);
+  learn(task: StoredTask, key = namespacedName(task.metadata)): void {
     const before = this.#tasks.get(key);
     if (before?.metadata.uid === task.metadata.uid && isOlder(task, before)) return;
     if (before !== undefined && !isOfSame(before, task)) this.changed(key, undefined);

@@ -112,6 +112,20 @@ test("of several wishes for later the earliest counts, once", async (t) => {
   assert.deepEqual(seen, ["b", "a", "end"]);
 });
 
+test("keys for later come in the order of their instants, not in that of their wishes", async (t) => {
+  const seen: string[] = [];
+  const { queue } = startQueue(t, async (key) => void seen.push(key));
+  for (const [key, ms] of [
+    ["third", 60],
+    ["first", 20],
+    ["second", 40],
+    ["third", 3000],
+  ] as const)
+    queue.addAfter(key, ms);
+  await until("all have come", () => seen.length === 3);
+  assert.deepEqual(seen, ["first", "second", "third"]);
+});
+
 test("a key for later is not early", async (t) => {
   const { queue } = startQueue(t, async () => void (ranAt = performance.now()));
   let ranAt = 0;

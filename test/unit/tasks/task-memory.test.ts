@@ -97,10 +97,10 @@ test("HookTasks are found by Cluster, hook, policy and rule", () => {
 
 test("an older copy from the informer does not replace what this replica has written", () => {
   const { memory, changed } = memoryWith(named(hookTask({ phase: "Running" }), "10"));
-  memory.changed("team-a/x", storedTask(named(hookTask({ phase: "Pending" }), "9")));
+  const key = `team-a/${taskName(identityOf(hookTask().spec))}`;
+  memory.changed(key, storedTask(named(hookTask({ phase: "Pending" }), "9")));
   assert.equal(memory.find(SCOPE)?.[0]?.phase, "Running");
   assert.equal(changed.length, 1);
-  const key = `team-a/${taskName(identityOf(hookTask().spec))}`;
   memory.changed(key, undefined);
   assert.deepEqual([memory.get(key), memory.ofCluster("cluster-uid"), changed.length], [undefined, [], 2]);
 });
