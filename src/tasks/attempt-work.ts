@@ -118,10 +118,20 @@ async function createOnce(
     return await objects.create(accountOf(task), object);
   } catch (error) {
     if (!isAlreadyExists(error)) throw error;
-    const found = await objects.find(accountOf(task), refOf(task, attempt));
-    if (found?.metadata.labels?.[TASK_LABEL] !== task.metadata.name) throw error;
-    return found;
+    const ref = refOf(task, attempt);
+    const found = await objects.find(accountOf(task), ref);
+    if (found === undefined) throw error;
+    if (isOwn(task, attempt, found)) return found;
+    throw new KubeError(`${ref.kind} ${ref.name} exists already, and this task has not created it`, {
+      code: 409,
+      reason: "Conflict",
+    });
   }
+}
+
+/** One that was never seen under its uid has the task's label if the task has created it. */
+function isOwn(task: HookTask, { uid }: TaskAttempt, { metadata }: KubeObject): boolean {
+  return uid === undefined ? metadata.labels?.[TASK_LABEL] === task.metadata.name : metadata.uid === uid;
 }
 
 /** What is there now has to go; what comes later does not count. */
@@ -203,15 +213,19 @@ async function notCarriedOut(objects: Objects, work: AttemptWork, error: unknown
     task.spec.action.create === undefined
       ? undefined
       : await objects.find(accountOf(task), refOf(task, attempt)).catch(() => undefined);
-  if (found !== undefined) return foundAs(work, found);
+  if (found !== undefined && isOwn(task, attempt, found)) return foundAs(work, found);
   return timedOut(task, message, now);
 }
 
-/** Whose name a refusal has tells whose right is missing; how it words the rest differs between versions of Kubernetes. */
+/**
+ * Who lacks a right is named by the refusal; how it words the rest differs between versions of Kubernetes. It names nobody where
+ * the rights are there and an admission plugin refuses: a quota, a webhook.
+ */
 function reasonOf(error: unknown, account: ServiceAccountRef): string {
   const text = messageOf(error);
   if (!isForbidden(error)) return text;
   const name = `ServiceAccount ${account.namespace}/${account.name}`;
+  if (!text.includes('User "')) return `admission refuses it (correct what it names): ${text}`;
   const who = text.includes(`"${userOf(account)}"`)
     ? `${name} may not`
     : `the operator may not act as ${name}`;
@@ -326,7 +340,7 @@ export async function remove(objects: Objects, task: HookTask, attempt: TaskAtte
   const account = accountOf(task);
   const ref = refOf(task, attempt);
   const found = await objects.find(account, ref);
-  if (found === undefined || (attempt.uid !== undefined && attempt.uid !== found.metadata.uid)) return true;
+  if (found === undefined || !isOwn(task, attempt, found)) return true;
   if (found.metadata.deletionTimestamp === undefined) await objects.delete(account, ref, found.metadata.uid);
   return (await objects.find(account, ref))?.metadata.uid !== found.metadata.uid;
 }

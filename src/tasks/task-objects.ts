@@ -3,7 +3,7 @@
  * no right that the account lacks.
  */
 
-import { discoverKind } from "../kube/api-discovery.ts";
+import { discoverKind, KIND_NOT_SERVED } from "../kube/api-discovery.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { isConflict, isNotFound, KubeError, unlessNotFound } from "../kube/kube-error.ts";
 import { unless } from "../lib/thrown.ts";
@@ -125,7 +125,9 @@ export class TaskObjects {
   }
 
   async #discover(kind: ObjectKind): Promise<Resource> {
-    const { verbs: _, ...resource } = await discoverKind(this.#client, kind);
+    const { verbs: _, ...resource } = await discoverKind(this.#client, kind).catch((error: unknown) => {
+      throw isNotFound(error) ? notServed(kind, error) : error;
+    });
     this.#kinds.set(objectKindKey(kind), { resource, until: performance.now() + DISCOVERED_MS });
     return resource;
   }
@@ -148,6 +150,12 @@ function placed(
   if (!namespaced) return { ...object, metadata };
   if (namespace !== undefined) return { ...object, metadata: { ...metadata, namespace } };
   throw badRequest(`${kind} ${metadata.name}: bad request: no namespace`);
+}
+
+/** Neither the discovery of a group nor that of a kind says what to do. */
+function notServed({ apiVersion, kind }: ObjectKind, cause: unknown): KubeError {
+  const message = `the API server has no ${kind} in ${apiVersion}: install its CustomResourceDefinition, or correct the task`;
+  return new KubeError(message, { code: 404, reason: KIND_NOT_SERVED, cause });
 }
 
 function badRequest(message: string): KubeError {

@@ -5,11 +5,14 @@ import type { HookTask, RuleSpec, TaskSpec } from "../../src/api/hook-policy.ts"
 import type { HookResponse } from "../../src/api/runtime-hooks.ts";
 import { clusterRef, createCluster, FIRST_VERSION } from "../controlplane/lab.ts";
 import { APPROVED, applyPolicy, policyRef } from "../controlplane/policies.ts";
-import { ACCOUNT, type AccountOptions, createAccount, tasksIn } from "../controlplane/tasks.ts";
+import { ACCOUNT, type AccountOptions, createAccount, taskIs, tasksIn } from "../controlplane/tasks.ts";
+import { hookpolicy } from "../unit/cli/program.ts";
 import type { Lab } from "./operator-lab.ts";
 
 export const HOOK = "BeforeClusterDelete";
 const NAME = "c1";
+/** Of the columns of HookTasks. */
+const AGE = 7;
 
 export class TaskLab {
   readonly #lab: Lab;
@@ -30,9 +33,9 @@ export class TaskLab {
     await applyPolicy(cp, policyRef(namespace, "p"), { serviceAccountName: account.name ?? ACCOUNT, rules });
   }
 
-  async deletedCluster(namespace: string): Promise<void> {
+  async deletedCluster(namespace: string, annotations: Readonly<Record<string, string>> = {}): Promise<void> {
     const { cp } = this.#lab;
-    await createCluster(cp, { namespace, name: NAME, version: FIRST_VERSION });
+    await createCluster(cp, { namespace, name: NAME, version: FIRST_VERSION, annotations });
     await cp.patch(clusterRef(namespace, NAME), { metadata: { finalizers: ["cluster.cluster.x-k8s.io"] } });
     await cp.delete(clusterRef(namespace, NAME));
   }
@@ -76,5 +79,49 @@ export class TaskLab {
       assert.ok(retryAfterSeconds > 0, "it is held");
       return text.test(message);
     });
+  }
+
+  /** What `hookpolicy explain` prints, in one line. */
+  async explained(namespace: string): Promise<string> {
+    const { cp } = this.#lab;
+    const args = ["explain", `${namespace}/${NAME}`, "--hook", HOOK, "--kubeconfig", cp.adminKubeconfig];
+    const { stdout, stderr } = await hookpolicy(args);
+    return `${stdout}${stderr}`.replaceAll(/\s+/g, " ");
+  }
+
+  /** The rows of `kubectl get hooktask`, the oldest first: a value for each column, without the age. */
+  async listed(namespace: string): Promise<readonly string[]> {
+    const columns = [
+      "get",
+      "hooktask",
+      "-n",
+      namespace,
+      "--sort-by=.metadata.creationTimestamp",
+      "-o",
+      "wide",
+    ];
+    const [head = "", ...rows] = (await this.#lab.cp.kubectl(...columns)).trimEnd().split("\n");
+    const from = [...head.matchAll(/\S+ */g)].map(({ index }) => index);
+    const shown = (row: string): string[] =>
+      from.map((at, i) => row.slice(at, from[i + 1]).trim() || "-").filter((_, i) => i > 0 && i !== AGE);
+    return rows.map((row) => shown(row).join(" | "));
+  }
+
+  /** What `kubectl describe hooktask` prints of a namespace's HookTasks, in one line. */
+  async described(namespace: string): Promise<string> {
+    const text = await this.#lab.cp.kubectl("describe", "hooktask", "-n", namespace);
+    return text.replaceAll(/\s+/g, " ");
+  }
+
+  /** What keeps the task, wherever a person looks: the HookTask, `explain`, and both commands of kubectl. */
+  async saysEverywhere(namespace: string, phase: string, text: RegExp): Promise<HookTask> {
+    const { cp } = this.#lab;
+    const task = await taskIs(cp, namespace, phase, ({ status }) => text.test(status?.message ?? ""));
+    await cp.waitFor(`explain to say ${text} of ${namespace}`, async () =>
+      text.test(await this.explained(namespace)),
+    );
+    assert.match((await this.listed(namespace)).at(-1) ?? "", text);
+    assert.match(await this.described(namespace), text);
+    return task;
   }
 }

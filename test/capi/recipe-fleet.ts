@@ -83,27 +83,6 @@ async function managerKubeconfig(cp: ControlPlane): Promise<string> {
   return await cp.kubeconfigFor(namespace, name);
 }
 
-/** Stands in for the real kind: same group, version and kind, any fields, and nobody who acts on it. */
-export function definition(
-  group: string,
-  version: string,
-  kind: string,
-  plural = `${kind.toLowerCase()}s`,
-): KubeObject {
-  const schema = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
-  return {
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    metadata: { name: `${plural}.${group}` },
-    spec: {
-      group,
-      scope: "Namespaced",
-      names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List` },
-      versions: [{ name: version, served: true, storage: true, schema: { openAPIV3Schema: schema } }],
-    },
-  };
-}
-
 /** Like the lab's, under another name. */
 export async function installClassLike(cp: ControlPlane, name: string): Promise<void> {
   const ref = { apiVersion: CLUSTER_API, kind: "ClusterClass", namespace: LAB_NAMESPACE, name: LAB_CLASS };

@@ -16,15 +16,9 @@ import {
 } from "../controlplane/lab.ts";
 import { LAB_CONTROL_PLANE } from "../controlplane/lab-kinds.ts";
 import { heldRow, inSeconds, noRow, resultOf, statusOf } from "../controlplane/policies.ts";
+import { definition } from "../controlplane/stand-in.ts";
 import { isCreated, topologySays } from "./fleet.ts";
-import {
-  definition,
-  installClassLike,
-  Recipe,
-  type RecipeFleet,
-  startRecipeFleet,
-  untyped,
-} from "./recipe-fleet.ts";
+import { installClassLike, Recipe, type RecipeFleet, startRecipeFleet, untyped } from "./recipe-fleet.ts";
 import { ADMISSION_PAGES, PAGES, ROLLOUT_PAGES, ROOT, TASK_PAGES } from "./recipe-pages.ts";
 import { approvedByTwo } from "./two-people.ts";
 import { nextFlip, wallClock } from "./wall-clock.ts";

@@ -14,21 +14,21 @@ import {
 } from "../controlplane/lab.ts";
 import { LAB_CONTROL_PLANE } from "../controlplane/lab-kinds.ts";
 import { heldRow } from "../controlplane/policies.ts";
+import { definition } from "../controlplane/stand-in.ts";
 import { endJob, openJob, taskIs, tasksIn } from "../controlplane/tasks.ts";
-import { definition, Recipe, type RecipeFleet, startRecipeFleet, untyped } from "./recipe-fleet.ts";
+import { defineBackups, endBackup, openBackup } from "../controlplane/velero.ts";
+import { Recipe, type RecipeFleet, startRecipeFleet, untyped } from "./recipe-fleet.ts";
 import { TASK_PAGES } from "./recipe-pages.ts";
 
 const ADDONS = { apiVersion: "addons.cluster.x-k8s.io/v1alpha1", kind: "HelmChartProxy" };
-const BACKUPS = { apiVersion: "velero.io/v1", kind: "Backup", namespace: "velero" };
 
 let fleet: RecipeFleet;
 before(async () => {
   fleet = await startRecipeFleet();
-  await fleet.cp.apply([
-    definition("velero.io", "v1", "Backup"),
+  await defineBackups(fleet.cp);
+  await fleet.cp.apply(
     definition("addons.cluster.x-k8s.io", "v1alpha1", "HelmChartProxy", "helmchartproxies"),
-    { apiVersion: "v1", kind: "Namespace", metadata: { name: "velero" } },
-  ]);
+  );
 });
 after(async () => await fleet?.stop());
 
@@ -109,14 +109,15 @@ describe("the recipe", { concurrency: true }, () => {
     only(await page.apply("kind: ClusterHookPolicy"));
     const cluster = await page.running();
     await upgrade(fleet.cp, page.namespace, cluster.name);
-    const first = await openBackup("upgrade-", page.namespace);
-    await fleet.cp.patch(first, { status: { phase: "PartiallyFailed" } });
+    const backup = async (kind: string): Promise<Ref> =>
+      await openBackup(fleet.cp, `${kind}-${page.namespace}`);
+    await endBackup(fleet.cp, await backup("upgrade"), "PartiallyFailed");
     const { metadata } = await taskIs(fleet.cp, "velero", "Failed");
     await fleet.cp.kubectl("annotate", "hooktask", "-n", "velero", metadata.name, "hookpolicy.dev/retry=now");
-    await fleet.cp.patch(await openBackup("upgrade-", page.namespace), { status: { phase: "Completed" } });
+    await endBackup(fleet.cp, await backup("upgrade"), "Completed");
     await upgrading(cluster);
     await remove(cluster);
-    await fleet.cp.patch(await openBackup("final-", page.namespace), { status: { phase: "Completed" } });
+    await endBackup(fleet.cp, await backup("final"), "Completed");
     await gone(cluster);
     assert.equal((await tasksIn(fleet.cp, "velero")).length, 2);
   });
@@ -203,17 +204,6 @@ describe("the recipe", { concurrency: true }, () => {
     await taskIs(fleet.cp, page.namespace, "Failed");
   });
 });
-
-/** The one that has no phase yet. */
-async function openBackup(prefix: string, namespace: string): Promise<Ref> {
-  const found = await fleet.cp.waitFor(`a Backup ${prefix}${namespace} to begin`, async () => {
-    const backups = await fleet.cp.list(BACKUPS);
-    return backups.find(
-      ({ metadata: { name }, status }) => name.startsWith(`${prefix}${namespace}`) && status === undefined,
-    );
-  });
-  return { ...BACKUPS, name: found.metadata.name };
-}
 
 test("every command of these pages was typed", () => {
   for (const page of TASK_PAGES) assert.deepEqual(untyped(page), [], page);

@@ -49,7 +49,7 @@ function objectOf(object: Fields, task: CompiledTask, owner: Owner): Completed {
   if (!isFields(metadata)) return fails("metadata: it is no object");
   const { action, name: taskName } = task;
   const name = action.verb === "create" ? prefixOf(metadata["name"] ?? taskName) : metadata["name"];
-  if (!isObjectName(name)) return fails("metadata.name: it gives no name of an object");
+  if (!isObjectName(name)) return fails(`metadata.name: ${NO_NAME}`);
   const namespace = namespaceOf(metadata["namespace"], owner);
   if (namespace === undefined) return fails(notThere("metadata.namespace", owner));
   return {
@@ -62,6 +62,8 @@ function objectOf(object: Fields, task: CompiledTask, owner: Owner): Completed {
 function prefixOf(name: unknown): string | undefined {
   return typeof name === "string" ? nameOf(name, PREFIX_LETTERS) : undefined;
 }
+
+const NO_NAME = "it gives no name of an object, which has 1 to 253 characters, none of them / or %";
 
 /** apimachinery: IsValidPathSegmentName */
 function isObjectName(name: unknown): name is string {
@@ -95,9 +97,7 @@ function deletionOf(deletion: Fields, owner: Owner): Completed {
   if (namespace === undefined) return fails(notThere("namespace", owner));
   const what = { apiVersion, kind, namespace };
   if (selector === undefined)
-    return isObjectName(name)
-      ? { ok: true, value: { ...what, name } }
-      : fails("name: it gives no name of an object");
+    return isObjectName(name) ? { ok: true, value: { ...what, name } } : fails(`name: ${NO_NAME}`);
   const labels = Object.entries(fieldsOf(fieldsOf(selector)["matchLabels"]));
   const wrong = labels.find(([, value]) => !isLabelValue(value));
   if (wrong !== undefined) return fails(`selector.matchLabels[${wrong[0]}]: it gives no value of a label`);

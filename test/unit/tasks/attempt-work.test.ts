@@ -90,7 +90,15 @@ describe("an attempt", () => {
     assert.equal((await carryOut(own, workOf(running()))).attempts?.[0]?.uid, "job-1");
     const foreign = server({ create: exists, find: async () => await Promise.resolve(object("job-2")) });
     const status = await carryOut(foreign, workOf(running()));
-    assert.deepEqual([status.attempts?.[0]?.uid, status.message], [undefined, "it says AlreadyExists"]);
+    assert.deepEqual([status.attempts?.[0]?.uid, status.attempts?.[0]?.outcome], [undefined, "Conflict"]);
+    assert.equal(status.message, "Job clean-0123456789 exists already, and this task has not created it");
+    const late = await carryOut(
+      server({ create: refuses(503, "ServiceUnavailable"), find: foreign.find.bind(foreign) }),
+      workOf(running({ askedAt: ago(1000) })),
+    );
+    assert.deepEqual([late.attempts?.[0]?.uid, late.attempts?.[0]?.outcome], [undefined, "TimedOut"]);
+    assert.equal(await remove(foreign, running(), attempt()), true);
+    assert.deepEqual(foreign.seen, [], "it is not deleted");
   });
 
   for (const [code, reason, outcome] of [
@@ -115,7 +123,7 @@ describe("an attempt", () => {
       const status = await carryOut(api, workOf(running()));
       const who =
         code === 403
-          ? "the operator may not act as ServiceAccount team-a/cluster-tasks (hookpolicy doctor prints what is missing): "
+          ? "admission refuses it (correct what it names): "
           : "";
       assert.deepEqual([status.phase, status.attempts?.[0]?.message], ["Running", `${who}it says ${reason}`]);
       const late = await carryOut(api, workOf(running({ askedAt: ago(1000) })));
@@ -147,15 +155,19 @@ describe("an attempt", () => {
     }
   });
 
-  test("says that the account may not, where the refusal has its name", async () => {
-    const error = new KubeError(`User "system:serviceaccount:team-a:cluster-tasks" cannot`, {
-      code: 403,
-      reason: "Forbidden",
+  for (const [whose, user, who] of [
+    ["the account's", "team-a:cluster-tasks", "ServiceAccount team-a/cluster-tasks may not"],
+    ["the operator's", "hooks:operator", "the operator may not act as ServiceAccount team-a/cluster-tasks"],
+  ] as const)
+    test(`says that ${whose} right is missing, where the refusal has its name`, async () => {
+      const error = new KubeError(`User "system:serviceaccount:${user}" cannot`, {
+        code: 403,
+        reason: "Forbidden",
+      });
+      const api = server({ create: async () => await Promise.reject(error) });
+      const { message } = await carryOut(api, workOf(running()));
+      assert.ok(message?.startsWith(`${who} (hookpolicy doctor prints what is missing): User`), message);
     });
-    const api = server({ create: async () => await Promise.reject(error) });
-    const { message } = await carryOut(api, workOf(running()));
-    assert.match(message ?? "", /^ServiceAccount team-a\/cluster-tasks may not \(hookpolicy doctor/);
-  });
 
   test("waits while its object is being deleted, or cannot be read", async () => {
     const task = running({ uid: "job-1" });
@@ -241,7 +253,8 @@ describe("an attempt", () => {
       assert.match((await why(find, "job-1")) ?? "", /it says/);
     }
     assert.match((await why(refuses(503, "ServiceUnavailable"))) ?? "", /it says/);
-    assert.equal(await why(async () => await Promise.resolve(object("job-1"))), "it still exists");
+    const labels = { "hookpolicy.dev/task": "prod-1-clean-0123456789abcdef" };
+    assert.equal(await why(async () => await Promise.resolve(object("job-1", { labels }))), "it still exists");
   });
 
   test("is removed with its uid, and is gone when another one has its name", async () => {

@@ -1,0 +1,317 @@
+/** What keeps a task from what it is to do, on a real API server: each has a sentence, and ends when its cause is removed. */
+
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import type { HookTask, TaskSpec } from "../../src/api/hook-policy.ts";
+import { ApiError, type KubeObject } from "../controlplane/client.ts";
+import type { ControlPlane } from "../controlplane/control-plane.ts";
+import { conditionIs, policyRef, storePolicy } from "../controlplane/policies.ts";
+import { definition } from "../controlplane/stand-in.ts";
+import {
+  ACCOUNT,
+  allowImpersonation,
+  createAccount,
+  endJob,
+  HOOK_TASKS,
+  jobsIn,
+  jobTask,
+  openJob,
+  taskIs,
+  tasksIn,
+} from "../controlplane/tasks.ts";
+import { type Lab, startLab } from "./operator-lab.ts";
+import { HOOK, TaskLab } from "./task-lab.ts";
+
+const ADMISSION = "admissionregistration.k8s.io/v1";
+const BACKUP = { apiVersion: "velero.io/v1", kind: "Backup" };
+const CONFIG_MAP = { apiVersion: "v1", kind: "ConfigMap" };
+const may = (group: string, resource: string, ...verbs: string[]) => [
+  { apiGroups: [group], resources: [resource], verbs },
+];
+const MAY_WRITE_CONFIG_MAPS = may("", "configmaps", "create", "get", "patch", "delete");
+
+describe("a task that is refused", () => {
+  let lab: Lab;
+  let cp: ControlPlane;
+  let tasks: TaskLab;
+  before(async () => {
+    lab = await startLab();
+    cp = lab.cp;
+    tasks = new TaskLab(lab);
+  });
+  after(async () => await lab?.stop());
+
+  async function begins(ns: string, task: TaskSpec, rules?: readonly object[]): Promise<HookTask> {
+    await tasks.policy(ns, { tasks: [task] }, rules && { rules });
+    await tasks.deletedCluster(ns);
+    return await tasks.asksUntilStored(ns);
+  }
+
+  /** One HookTask, one attempt, one Job: it went on where it was. */
+  async function completesOnce(ns: string): Promise<void> {
+    await endJob(cp, await openJob(cp, ns), "Complete");
+    await tasks.isReleased(ns);
+    const all = await tasksIn(cp, ns);
+    assert.deepEqual(
+      all.map(({ status }) => [status?.phase, status?.begun]),
+      [["Succeeded", 1]],
+    );
+    assert.equal((await jobsIn(cp, ns)).length, 1);
+  }
+
+  async function retry(ns: string, { metadata: { name } }: HookTask): Promise<void> {
+    const annotations = { "hookpolicy.dev/retry": new Date().toISOString() };
+    await cp.patch({ ...HOOK_TASKS, namespace: ns, name }, { metadata: { annotations } });
+  }
+
+  test("waits while a quota is full, and goes on when it is larger", async () => {
+    const ns = "quota";
+    const quota = { apiVersion: "v1", kind: "ResourceQuota", namespace: ns, name: "jobs" };
+    const limit = async (hard: string): Promise<void> => {
+      await cp.apply({
+        ...{ apiVersion: "v1", kind: "ResourceQuota" },
+        metadata: { namespace: ns, name: "jobs" },
+        spec: { hard: { "count/jobs.batch": hard } },
+      });
+      // What its controller would write.
+      await cp.patchStatus(quota, { hard: { "count/jobs.batch": hard }, used: { "count/jobs.batch": "1" } });
+    };
+    await createAccount(cp, ns);
+    await limit("1");
+    await cp.waitFor("the quota to be full", async () => await isRefused(ns, /exceeded quota/));
+    await begins(ns, jobTask("clean"));
+    const sentence =
+      /admission refuses it \(correct what it names\): .*exceeded quota: jobs.*used: count\/jobs.batch=1/;
+    await tasks.saysEverywhere(ns, "Running", sentence);
+    await tasks.isHeld(ns, /task clean runs/);
+    assert.deepEqual(await jobsIn(cp, ns), []);
+    await limit("2");
+    await completesOnce(ns);
+  });
+
+  test("waits while a webhook or a policy forbids its object, and goes on when it does not any more", async () => {
+    const ns = "forbidden";
+    await createAccount(cp, ns);
+    await forbid(ns, "Forbidden");
+    await begins(ns, jobTask("clean"));
+    await tasks.saysEverywhere(ns, "Running", /admission refuses it .*no Jobs on Sundays/);
+    assert.deepEqual(await jobsIn(cp, ns), []);
+    await allowAgain(ns);
+    await completesOnce(ns);
+  });
+
+  test("has failed when a policy finds its object invalid, and begins when a person retries", async () => {
+    const ns = "found-invalid";
+    await createAccount(cp, ns);
+    await forbid(ns, "Invalid");
+    await begins(ns, jobTask("clean"));
+    const task = await tasks.saysEverywhere(ns, "Failed", /no Jobs on Sundays/);
+    assert.equal(task.status?.attempts?.[0]?.outcome, "Refused");
+    await tasks.isHeld(ns, /task clean has failed .hookpolicy task retry/);
+    await allowAgain(ns);
+    await retry(ns, task);
+    await endJob(cp, await openJob(cp, ns), "Complete");
+    await tasks.isReleased(ns);
+    assert.equal((await jobsIn(cp, ns)).length, 1);
+  });
+
+  test("waits while its ServiceAccount is missing, with its rights", async () => {
+    const ns = "no-account";
+    await tasks.policy(ns, { tasks: [jobTask("clean")] }, { name: "elsewhere", optIn: false });
+    await allowImpersonation(cp, ns);
+    await tasks.policy(ns, { tasks: [jobTask("clean")] }, { name: "elsewhere", optIn: false });
+    const spec = { spec: { serviceAccountName: ACCOUNT } };
+    await cp.patch(policyRef(ns, "p"), spec);
+    assert.equal(
+      await cp.find({ apiVersion: "v1", kind: "ServiceAccount", namespace: ns, name: ACCOUNT }),
+      undefined,
+    );
+    await tasks.deletedCluster(ns);
+    await cp.waitFor("a HookTask as the account", async () => {
+      await tasks.ask(ns);
+      return (await tasksIn(cp, ns)).some(
+        ({ spec: { serviceAccountName } }) => serviceAccountName === ACCOUNT,
+      );
+    });
+    const sentence =
+      /ServiceAccount no-account\/cluster-tasks may not \(hookpolicy doctor prints what is missing\)/;
+    await tasks.saysEverywhere(ns, "Running", sentence);
+    await createAccount(cp, ns);
+    await completesOnce(ns);
+  });
+
+  test("waits while its kind is unknown, and goes on when it is defined", async () => {
+    const ns = "unknown-kind";
+    const succeeded = "object.status.phase == 'Completed'";
+    const task = { name: "backup", create: { ...BACKUP, spec: {} }, succeeded };
+    await begins(ns, task, may("velero.io", "backups", "create", "get", "delete"));
+    const sentence = /the API server has no Backup in velero.io\/v1: install its CustomResourceDefinition/;
+    await tasks.saysEverywhere(ns, "Running", sentence);
+    await cp.apply(definition("velero.io", "v1", "Backup"));
+    const backup = await cp.waitFor("a Backup", async () => (await cp.list({ ...BACKUP, namespace: ns }))[0]);
+    await cp.patch(
+      { ...BACKUP, namespace: ns, name: backup.metadata.name },
+      { status: { phase: "Completed" } },
+    );
+    await tasks.isReleased(ns);
+    assert.equal((await cp.list({ ...BACKUP, namespace: ns })).length, 1);
+    assert.equal((await taskIs(cp, ns, "Succeeded")).status?.begun, 1);
+  });
+
+  test("creates beside what others have created, and takes nothing of theirs for its own", async () => {
+    const ns = "exists";
+    await createAccount(cp, ns);
+    const theirs = async (name: string): Promise<KubeObject> => {
+      const { create } = jobTask("theirs");
+      return await cp.create({ ...(create as unknown as KubeObject), metadata: { namespace: ns, name } });
+    };
+    const first = await theirs("clean");
+    const taken = Promise.withResolvers<string>();
+    const answered = Promise.withResolvers<void>();
+    lab.proxy.wait(answered.promise, ({ method, path }) => {
+      if (method === "POST" && path === `/apis/batch/v1/namespaces/${ns}/jobs`) taken.resolve(path);
+      return method === "POST" && path.startsWith(`/apis/batch/v1/namespaces/${ns}/`);
+    });
+    await begins(ns, jobTask("clean"));
+    await taken.promise;
+    const [running] = await tasksIn(cp, ns);
+    const name = running?.status?.attempts?.[0]?.name ?? assert.fail("no attempt");
+    const second = await theirs(name);
+    lab.proxy.resume();
+    answered.resolve();
+    const failed = await tasks.saysEverywhere(
+      ns,
+      "Failed",
+      /Job clean-\w{10} exists already, and this task has not created it/,
+    );
+    await retry(ns, failed);
+    const own = await cp.waitFor("a Job of the task", async () =>
+      (await jobsIn(cp, ns)).find(({ metadata }) => metadata.labels?.["hookpolicy.dev/task"] !== undefined),
+    );
+    await endJob(cp, own, "Complete");
+    await tasks.isReleased(ns);
+    const uids = (await jobsIn(cp, ns)).map(({ metadata }) => metadata.uid);
+    assert.deepEqual(new Set(uids), new Set([first, second, own].map(({ metadata }) => metadata.uid)));
+  });
+
+  test("is judged by what it applied, however others change that, and does not apply it again", async () => {
+    const ns = "changed";
+    const ref = { ...CONFIG_MAP, namespace: ns, name: "settings" };
+    await begins(ns, settings(), MAY_WRITE_CONFIG_MAPS);
+    await taskIs(cp, ns, "Running", ({ status }) => /not yet: .*done/.test(status?.message ?? ""));
+    const changed = await cp.patch(ref, { metadata: { labels: null }, data: { wanted: "no" } });
+    await cp.patch(ref, { data: { done: "yes" } });
+    await tasks.isReleased(ns);
+    const { metadata, data } = (await cp.get(ref)) as KubeObject & { data: object };
+    assert.deepEqual([metadata.uid, data], [changed.metadata.uid, { wanted: "no", done: "yes" }]);
+  });
+
+  test("has failed when others replace what it applied, and applies it when a person retries", async () => {
+    const ns = "replaced";
+    const ref = { ...CONFIG_MAP, namespace: ns, name: "settings" };
+    await begins(ns, settings(), MAY_WRITE_CONFIG_MAPS);
+    await taskIs(cp, ns, "Running", ({ status }) => /not yet: .*done/.test(status?.message ?? ""));
+    await cp.delete(ref);
+    await cp.create({ ...CONFIG_MAP, metadata: { namespace: ns, name: "settings" }, data: { done: "yes" } });
+    const failed = await tasks.saysEverywhere(ns, "Failed", /ConfigMap settings was replaced by another/);
+    await tasks.isHeld(ns, /has failed/);
+    await retry(ns, failed);
+    await tasks.isReleased(ns);
+    assert.deepEqual((await cp.get(ref))["data"], { wanted: "yes", done: "yes" });
+  });
+
+  const values: Readonly<
+    Record<
+      string,
+      { readonly bad: string; readonly good: string; readonly task: TaskSpec; readonly says: RegExp }
+    >
+  > = {
+    "a name that is too long": {
+      bad: "n".repeat(254),
+      good: "settings",
+      task: settings({ name: value("wrong") }),
+      says: /task settings cannot begin \(metadata.name: it gives no name of an object, which has 1 to 253 characters/,
+    },
+    "a value that is too large": {
+      bad: "x".repeat(66_000),
+      good: "small",
+      task: settings({ name: "settings" }, { large: value("wrong") }),
+      says: /task settings cannot begin \(with its values it has more than 64 KiB\)/,
+    },
+  };
+  for (const [what, { bad, good, task, says }] of Object.entries(values))
+    test(`has not begun with ${what}, and begins when that is corrected`, async () => {
+      const ns = `value-${Object.keys(values).indexOf(what)}`;
+      await tasks.policy(ns, { tasks: [task] }, { rules: MAY_WRITE_CONFIG_MAPS });
+      await tasks.deletedCluster(ns, { wrong: bad });
+      await tasks.isHeld(ns, says);
+      assert.deepEqual(await tasksIn(cp, ns), []);
+      await tasks.annotate(ns, { wrong: good });
+      await tasks.asksUntilStored(ns);
+      const ref = { ...CONFIG_MAP, namespace: ns, name: "settings" };
+      await cp.waitFor("the object to be applied", async () => await cp.find(ref));
+      await cp.patch(ref, { data: { done: "yes" } });
+      await tasks.isReleased(ns);
+    });
+
+  test("that cannot become an object is found when its policy is written, with the path", async () => {
+    const ns = "no-object";
+    const task = settings(value("wrong"));
+    const rules = [{ name: "rule", hooks: [HOOK], tasks: [task] }];
+    await storePolicy(cp, policyRef(ns, "p"), { serviceAccountName: ACCOUNT, rules });
+    const { message } = await conditionIs(cp, policyRef(ns, "p"), "Ready", "InvalidSpec");
+    assert.match(message, /rules\[0\]\.tasks\[0\]\.apply\.metadata: expected an object/);
+  });
+
+  function settings(metadata: unknown = { name: "settings" }, data: object = { wanted: "yes" }): TaskSpec {
+    const apply = { ...CONFIG_MAP, metadata, data };
+    return { name: "settings", apply, succeeded: "object.data.done == 'yes'" };
+  }
+
+  /** Creates no object: whether the API server refuses a Job, with these words. */
+  async function isRefused(ns: string, words: RegExp): Promise<boolean> {
+    const { create } = jobTask("try");
+    const job = { ...create, metadata: { namespace: ns, name: "try" } };
+    const path = `/apis/batch/v1/namespaces/${ns}/jobs?dryRun=All`;
+    return await cp.request("POST", path, JSON.stringify(job)).then(
+      () => false,
+      (error: unknown) => error instanceof ApiError && words.test(error.message),
+    );
+  }
+
+  async function forbid(ns: string, reason: "Forbidden" | "Invalid"): Promise<void> {
+    const resourceRules = [
+      { apiGroups: ["batch"], apiVersions: ["v1"], operations: ["CREATE"], resources: ["jobs"] },
+    ];
+    const validations = [{ expression: "false", message: "no Jobs on Sundays", reason }];
+    const namespaceSelector = { matchLabels: { "kubernetes.io/metadata.name": ns } };
+    await cp.apply([
+      {
+        apiVersion: ADMISSION,
+        kind: "ValidatingAdmissionPolicy",
+        metadata: { name: ns },
+        spec: { failurePolicy: "Fail", matchConstraints: { resourceRules }, validations },
+      },
+      {
+        apiVersion: ADMISSION,
+        kind: "ValidatingAdmissionPolicyBinding",
+        metadata: { name: ns },
+        spec: { policyName: ns, validationActions: ["Deny"], matchResources: { namespaceSelector } },
+      },
+    ]);
+    await cp.waitFor("the policy to deny", async () => await isRefused(ns, /Sundays/));
+  }
+
+  async function allowAgain(ns: string): Promise<void> {
+    await cp.delete({ apiVersion: ADMISSION, kind: "ValidatingAdmissionPolicyBinding", name: ns });
+    await cp.waitFor("the policy not to deny", async () => !(await isRefused(ns, /Sundays/)));
+  }
+});
+
+function annotation(key: string): string {
+  return `cluster.metadata.annotations['${key}']`;
+}
+
+function value(key: string): string {
+  return `<< ${annotation(key)} >>`;
+}
