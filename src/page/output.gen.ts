@@ -164,6 +164,7 @@ export interface ExplainJson {
             | "Succeeded"
             | "Failed"
             | "Proceeded"
+            | "Altered"
             | "NotEvaluable";
           /** A CamelCase constant. */
           reason: string;

@@ -23,8 +23,10 @@ export function taskBranch(task: TaskTrace, { colour, connection }: TaskTreeOpti
   return {
     text: `task ${task.task}: ${painted(state, colour)(wordsOf(task))}`,
     details: [
-      ...(state === "NotEvaluable" ? [{ label: "because", text: message }] : []),
-      ...(observed === "" ? [] : [{ label: WAITS.has(state) ? "waits for" : "because", text: observed }]),
+      ...(state === "NotEvaluable" || state === "Altered" ? [{ label: "because", text: message }] : []),
+      ...(observed === "" || state === "Altered"
+        ? []
+        : [{ label: WAITS.has(state) ? "waits for" : "because", text: observed }]),
       ...(attempts === undefined || attempts < 2 ? [] : [{ label: "attempts", text: String(attempts) }]),
       ...(changesAt === undefined
         ? []
@@ -45,7 +47,7 @@ function wordsOf({ task, state, message }: TaskTrace): string {
 /** What a rule waits for because of the task. */
 export function wantedOfTask(task: TaskTrace): string {
   const { state, message, observed = "" } = task;
-  if (state === "NotEvaluable") return message;
+  if (state === "NotEvaluable" || state === "Altered") return message;
   return `task ${task.task}, which ${wordsOf(task)}${observed === "" ? "" : `: ${observed}`}`;
 }
 
@@ -58,12 +60,13 @@ const WORDS: Readonly<Record<TaskState, string>> = {
   Succeeded: "has succeeded",
   Failed: "has failed",
   Proceeded: "has failed, and onFailure is Proceed",
+  Altered: "cannot be trusted",
   NotEvaluable: "cannot be evaluated",
 };
 
 function painted(state: TaskState, colour: Colour): (text: string) => string {
   if (state === "Succeeded" || state === "NotNeeded") return colour.green;
-  if (state === "Failed" || state === "NotEvaluable") return colour.red;
+  if (state === "Failed" || state === "Altered" || state === "NotEvaluable") return colour.red;
   return state === "Running" || state === "Pending" ? colour.cyan : colour.yellow;
 }
 
@@ -81,6 +84,7 @@ const OPEN: ReadonlySet<TaskState> = new Set([
   "Pending",
   "Running",
   "Failed",
+  "Altered",
   "NotEvaluable",
 ]);
 

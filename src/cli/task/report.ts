@@ -12,6 +12,7 @@ import { type Colour, width } from "../terminal/colour.ts";
 import { tableLines } from "../terminal/table.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { type Detail, indented, paragraphs } from "../terminal/tree.ts";
+import { noRetry } from "./retry.ts";
 import type { Phase, ReadTask } from "./tasks.ts";
 
 export interface TaskView extends Terminal, CommandWords {
@@ -58,8 +59,9 @@ function cellsOf(task: ReadTask, { now, colour }: TaskView): string[] {
   ];
 }
 
-function phaseText({ phase, isOver }: ReadTask, colour: Colour): string {
-  return `${PAINTS(colour)[phase](phase)}${isOver ? " (over)" : ""}`;
+function phaseText({ phase, isOver, isAltered }: ReadTask, colour: Colour): string {
+  const altered = isAltered ? ` (${colour.red("altered")})` : "";
+  return `${PAINTS(colour)[phase](phase)}${altered}${isOver ? " (over)" : ""}`;
 }
 
 function PAINTS(colour: Colour): Readonly<Record<Phase, (text: string) => string>> {
@@ -103,13 +105,20 @@ function deedOf({ create, apply, delete: removed }: HookTask["spec"]["action"]):
   return `deletes every ${kind} with ${labels.join(",")}${namespace === undefined ? "" : ` in ${namespace}`}`;
 }
 
-function stateDetails({ object: { spec, status }, phase, isOver }: ReadTask, { now }: TaskView): Detail[] {
+const ALTERED =
+  "its action is not known to be what the operator stored, so nothing more is done, and no result counts";
+
+function stateDetails(
+  { object: { spec, status }, phase, isOver, isAltered }: ReadTask,
+  { now }: TaskView,
+): Detail[] {
   const { message = "", begun = 0, allowed = 1 + spec.retries } = status ?? {};
   const label = phase === "Failed" || phase === "Cancelled" ? "because" : "waits for";
   return [
     { label: "attempts", text: `${begun} of ${allowed}, each for at most ${spec.timeout}` },
     ...timeOut(status?.attempts?.at(-1), spec.timeout, now),
     ...(phase === "Succeeded" || message === "" ? [] : [{ label, text: message }]),
+    ...(isAltered ? [{ label: "altered", text: ALTERED }] : []),
     ...(isOver ? [{ label: "over", text: "its operation has ended or is no longer wanted" }] : []),
   ];
 }
@@ -129,10 +138,12 @@ function commandDetails(task: ReadTask, { colour, program, connection }: TaskVie
     whole: true,
   });
   const retry = `${program} task retry -n ${key.namespace} ${name}`;
+  const remove = `kubectl delete hooktask -n ${key.namespace} ${name}`;
   const isOpen = !isOver && phase !== "Succeeded" && phase !== "Cancelled";
   return [
     ...logsCommands(object).map((words) => command("logs", words)),
-    ...(phase === "Failed" && !isOver ? [command("try again", retry)] : []),
+    ...(task.isAltered && !isOver ? [command("begin anew", remove)] : []),
+    ...(noRetry(task) === undefined ? [command("try again", retry)] : []),
     ...(isOpen ? [command("go on without it", overrideOf(task, program))] : []),
   ];
 }
@@ -173,7 +184,7 @@ export function tasksJson(tasks: readonly ReadTask[]): object {
   return { tasks: tasks.map(taskJson) };
 }
 
-function taskJson({ key, object, cluster, policy, phase, isOver }: ReadTask): object {
+function taskJson({ key, object, cluster, policy, phase, isOver, isAltered }: ReadTask): object {
   const { spec, status, metadata } = object;
   const {
     object: made,
@@ -196,6 +207,7 @@ function taskJson({ key, object, cluster, policy, phase, isOver }: ReadTask): ob
     action: spec.action,
     phase,
     over: isOver,
+    ...(isAltered && { altered: true }),
     ...(made !== undefined && { object: made }),
     ...(message !== undefined && { message }),
     ...(metadata.creationTimestamp !== undefined && { created: metadata.creationTimestamp }),

@@ -11,7 +11,7 @@ import { targetVersion } from "../target-version.ts";
 import type { Situation } from "../world.ts";
 import type { CompiledTask } from "./compiled-task.ts";
 import { renderIntent } from "./task-intent.ts";
-import { isSameButRun, type TaskIdentity, taskName } from "./task-identity.ts";
+import { type Alteration, isSameButRun, type TaskIdentity, taskName } from "./task-identity.ts";
 import type { TaskRecord } from "./task-record.ts";
 import type { TaskState, TaskTrace } from "./task-trace.ts";
 
@@ -145,6 +145,7 @@ function judgeTask(
 /** Not one whose operation is over, that was cancelled, or whose success is too old. */
 function counts(task: CompiledTask, record: TaskRecord, now: Date): boolean {
   if (record.over || record.phase === "Cancelled") return false;
+  if (record.altered !== undefined) return true;
   if (record.phase !== "Succeeded") return true;
   const end = validUntil(task, record);
   return end === undefined || now < end;
@@ -157,7 +158,10 @@ function validUntil({ validForMs }: CompiledTask, { succeededAt }: TaskRecord): 
 
 function ofRecord(task: CompiledTask, record: TaskRecord): TaskTrace {
   const { namespace, name, phase, attempts, message: observed, identity } = record;
-  const words = STORED[stateOf(phase, task)](task.name, `${namespace}/${name}`);
+  const words =
+    record.altered === undefined
+      ? STORED[stateOf(phase, task)](task.name, `${namespace}/${name}`)
+      : ofAltered(record.altered, record);
   const changesAt = phase === "Succeeded" ? validUntil(task, record) : undefined;
   return {
     task: task.name,
@@ -173,6 +177,15 @@ function ofRecord(task: CompiledTask, record: TaskRecord): TaskTrace {
 function withoutRetry({ message, ...words }: Words, { namespace, identity: { task } }: TaskRecord): Words {
   const why = `its HookTask cannot be stored, because namespace ${namespace} is being deleted`;
   return { ...words, message: message === "" ? "" : `task ${task} has failed (${why})` };
+}
+
+function ofAltered(altered: Alteration, { namespace, name, identity: { task } }: TaskRecord): Words {
+  const remedy = `kubectl delete hooktask -n ${namespace} ${name}`;
+  const why =
+    altered === "Changed"
+      ? `its HookTask was changed (${remedy}, and it begins anew)`
+      : `the CRD of HookTask is older than the operator (apply the CRDs of its version, then ${remedy})`;
+  return { state: "Altered", reason: "TaskAltered", message: `task ${task} cannot be trusted: ${why}` };
 }
 
 type Stored = "Pending" | "Running" | "Succeeded" | "Failed" | "Proceeded";

@@ -13,7 +13,7 @@ type Finding = Omit<RuleTrace, "holds">;
 const OPEN_RETRY_SECONDS = 10;
 
 const OPEN: ReadonlySet<TaskState> = new Set(["Due", "Pending", "Running"]);
-const HOLDING: ReadonlySet<TaskState> = new Set([...OPEN, "Failed"]);
+const HOLDING: ReadonlySet<TaskState> = new Set([...OPEN, "Failed", "Altered"]);
 
 export function isOpen({ state }: Pick<TaskTrace, "state">): boolean {
   return OPEN.has(state);
@@ -57,7 +57,7 @@ function describeLeft(
   };
 }
 
-const REASONS: readonly string[] = ["TaskFailed", "TaskRunning", "TaskPending"];
+const REASONS: readonly string[] = ["TaskAltered", "TaskFailed", "TaskRunning", "TaskPending"];
 
 function byReason(tasks: readonly TaskTrace[]): readonly TaskTrace[] {
   return tasks.toSorted((a, b) => REASONS.indexOf(a.reason) - REASONS.indexOf(b.reason));

@@ -10,6 +10,7 @@ import type { TaskIdentity } from "./task-identity.ts";
  * - Due: for nothing of its own rule; it begins at once (First), or when nothing but tasks holds the operation (Last).
  * - Pending, Running, Succeeded, Failed: its HookTask.
  * - Proceeded: its HookTask has failed, and `onFailure` is Proceed.
+ * - Altered: its HookTask was changed, so it holds, whatever it says of itself.
  * - NotEvaluable: whether it is needed, or what it does, cannot be told.
  */
 export type TaskState =
@@ -21,6 +22,7 @@ export type TaskState =
   | "Succeeded"
   | "Failed"
   | "Proceeded"
+  | "Altered"
   | "NotEvaluable";
 
 export interface TaskTrace {

@@ -5,7 +5,12 @@ import test, { describe } from "node:test";
 import { Ajv } from "ajv";
 import addFormats from "ajv-formats";
 import type { HookTaskStatus } from "../../../../src/api/hook-policy.ts";
-import { actionHash, taskName, type TaskIdentity } from "../../../../src/policy/tasks/task-identity.ts";
+import {
+  actionHash,
+  renderedHash,
+  taskName,
+  type TaskIdentity,
+} from "../../../../src/policy/tasks/task-identity.ts";
 import { outputSchema } from "../program.ts";
 import { approved, cluster, DELETING, deletion, explained, policy } from "./explained.ts";
 
@@ -51,6 +56,7 @@ function hookTask(status: HookTaskStatus): object {
       actionHash: action,
       serviceAccountName: "cluster-tasks",
       action: { create: CREATE },
+      renderedHash: renderedHash({ create: CREATE }),
       timeout: "1h",
       retries: 1,
     },
