@@ -2,8 +2,9 @@
 
 import type { HookTask, TaskAttempt } from "../api/hook-policy.ts";
 import { durationOrNever } from "../policy/duration.ts";
-import { readTimestamp } from "../policy/instant.ts";
+import { after, readTimestamp } from "../policy/instant.ts";
 import type { Alteration } from "../policy/tasks/task-identity.ts";
+import type { NextAttempt } from "../policy/tasks/task-record.ts";
 import { allowedAttempts, hasFinished, isCarriedOut, lastAttempt, openAttempt } from "./progress.ts";
 
 /** Whether a further attempt may begin, as Cluster and policy show it. */
@@ -100,11 +101,23 @@ function whyCancel({ task }: TaskSituation): string | undefined {
   return begun >= allowedAttempts(task) ? "no further attempt is allowed" : undefined;
 }
 
+function untilAttemptMs({ task, now }: TaskSituation): number {
+  return delayMs(task) - sinceMs(lastAttempt(task.status)?.endedAt, now);
+}
+
 /** An attempt that a person asked for begins at once. */
-function untilAttemptMs({ task: { status, spec }, now }: TaskSituation): number {
+function delayMs({ status, spec }: Pick<HookTask, "spec" | "status">): number {
   const { begun = 0 } = status ?? {};
-  const delayMs = begun === 0 || begun > spec.retries ? 0 : (RETRY_DELAYS_MS[begun - 1] ?? 0);
-  return delayMs - sinceMs(lastAttempt(status)?.endedAt, now);
+  return begun === 0 || begun > spec.retries ? 0 : (RETRY_DELAYS_MS[begun - 1] ?? 0);
+}
+
+/** `undefined`: an attempt is under way, or none follows. */
+export function nextAttemptOf(task: Pick<HookTask, "spec" | "status">): NextAttempt | undefined {
+  const last = lastAttempt(task.status);
+  const endedAt = readTimestamp(last?.endedAt);
+  if (task.status?.phase !== "Running" || endedAt === undefined) return undefined;
+  const { begun = 1 } = task.status;
+  return { at: after(endedAt, delayMs(task)), number: begun + 1, of: allowedAttempts(task) };
 }
 
 function afterEnd(situation: TaskSituation): NextStep {

@@ -23,7 +23,7 @@ import {
 } from "../policy/tasks/task-identity.ts";
 import type { TaskPhase, TaskRecord } from "../policy/tasks/task-record.ts";
 import type { KubeObject } from "../kube/resource.ts";
-import { RETRY_ANNOTATION } from "./next-step.ts";
+import { nextAttemptOf, RETRY_ANNOTATION } from "./next-step.ts";
 import { openAttempt } from "./progress.ts";
 
 /** Ten thousand that have ended are kept: what is searched for are fields, and what is seldom needed is one text. */
@@ -145,6 +145,7 @@ function recordIn({ metadata, spec, status = {} }: HookTask, altered: Alteration
   const identity = identityOf(spec);
   const phase: TaskPhase = status.phase ?? "Pending";
   const endedAt = readTimestamp(status.endedAt);
+  const next = nextAttemptOf({ spec, status });
   return {
     namespace: metadata.namespace ?? "",
     name: metadata.name,
@@ -156,6 +157,7 @@ function recordIn({ metadata, spec, status = {} }: HookTask, altered: Alteration
     ...(phase === "Succeeded" && endedAt !== undefined && { succeededAt: endedAt }),
     ...(endedAt !== undefined && { endedAt }),
     attempts: status.begun ?? 0,
+    ...(next !== undefined && { nextAttempt: next }),
     message: status.message ?? "",
   };
 }

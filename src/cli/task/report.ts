@@ -6,6 +6,8 @@ import { parseDuration } from "../../policy/duration.ts";
 import { after } from "../../policy/instant.ts";
 import { shellQuote } from "../../policy/message.ts";
 import { policyName } from "../../policy/policy-ref.ts";
+import type { NextAttempt } from "../../policy/tasks/task-record.ts";
+import { nextAttemptOf } from "../../tasks/next-step.ts";
 import type { CommandWords } from "../get/report.ts";
 import { ageText, since, until } from "../terminal/age.ts";
 import { type Colour, width } from "../terminal/colour.ts";
@@ -59,7 +61,10 @@ function cellsOf(task: ReadTask, { now, colour }: TaskView): string[] {
   ];
 }
 
-function phaseText({ phase, isOver, isAltered }: ReadTask, colour: Colour): string {
+function phaseText({ phase, isOver, isAltered, object }: ReadTask, colour: Colour): string {
+  const next = nextAttemptOf(object);
+  if (next !== undefined && !isAltered && !isOver)
+    return colour.yellow(`Waiting (attempt ${next.number} of ${next.of})`);
   const altered = isAltered ? ` (${colour.red("altered")})` : "";
   return `${PAINTS(colour)[phase](phase)}${altered}${isOver ? " (over)" : ""}`;
 }
@@ -108,19 +113,26 @@ function deedOf({ create, apply, delete: removed }: HookTask["spec"]["action"]):
 const ALTERED =
   "its action is not known to be what the operator stored, so nothing more is done, and no result counts";
 
-function stateDetails(
-  { object: { spec, status }, phase, isOver, isAltered }: ReadTask,
-  { now }: TaskView,
-): Detail[] {
+function stateDetails({ object, phase, isOver, isAltered }: ReadTask, { now }: TaskView): Detail[] {
+  const { spec, status } = object;
   const { message = "", begun = 0, allowed = 1 + spec.retries } = status ?? {};
+  const next = isAltered || isOver ? undefined : nextAttemptOf(object);
   const label = phase === "Failed" || phase === "Cancelled" ? "because" : "waits for";
   return [
     { label: "attempts", text: `${begun} of ${allowed}, each for at most ${spec.timeout}` },
     ...timeOut(status?.attempts?.at(-1), spec.timeout, now),
-    ...(phase === "Succeeded" || message === "" ? [] : [{ label, text: message }]),
+    ...(next === undefined ? [] : [{ label: "waits for", text: nextText(next, now) }]),
+    ...(phase === "Succeeded" || message === ""
+      ? []
+      : [{ label: next === undefined ? label : "because", text: message }]),
     ...(isAltered ? [{ label: "altered", text: ALTERED }] : []),
     ...(isOver ? [{ label: "over", text: "its operation has ended or is no longer wanted" }] : []),
   ];
+}
+
+function nextText({ at, number, of }: NextAttempt, now: Date): string {
+  const when = at > now ? `, ${until(at.toISOString(), now)}` : "";
+  return `attempt ${number} of ${of}${when}`;
 }
 
 function timeOut(last: TaskAttempt | undefined, timeout: string, now: Date): Detail[] {

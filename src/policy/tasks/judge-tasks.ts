@@ -138,7 +138,8 @@ function judgeTask(
   situation: Situation,
   turn: Turn,
 ): TaskTrace {
-  if (latest !== undefined && counts(task, latest, situation.now)) return ofRecord(task, latest);
+  if (latest !== undefined && counts(task, latest, situation.now))
+    return ofRecord(task, latest, situation.now);
   return { ...ofNone(task, situation, turn), run: (latest?.identity.run ?? 0) + 1 };
 }
 
@@ -156,18 +157,17 @@ function validUntil({ validForMs }: CompiledTask, { succeededAt }: TaskRecord): 
   return validForMs === undefined ? undefined : after(succeededAt ?? new Date(0), validForMs);
 }
 
-function ofRecord(task: CompiledTask, record: TaskRecord): TaskTrace {
-  const { namespace, name, phase, attempts, message: observed, identity } = record;
-  const words =
-    record.altered === undefined
-      ? STORED[stateOf(phase, task)](task.name, `${namespace}/${name}`)
-      : ofAltered(record.altered, record);
-  const changesAt = phase === "Succeeded" ? validUntil(task, record) : undefined;
+function ofRecord(task: CompiledTask, record: TaskRecord, now: Date): TaskTrace {
+  const { namespace, name, attempts, message: observed, identity } = record;
+  const words = record.altered === undefined ? wordsOf(task, record) : ofAltered(record.altered, record);
+  const nextAttempt = words.state === "Retrying" ? record.nextAttempt : undefined;
+  const changesAt = words.state === "Succeeded" ? validUntil(task, record) : future(nextAttempt?.at, now);
   return {
     task: task.name,
     begins: task.begins,
     ...(record.unstored === true ? withoutRetry(words, record) : { ...words, hookTask: { namespace, name } }),
     attempts,
+    ...(nextAttempt !== undefined && { nextAttempt }),
     ...(observed !== "" && { observed }),
     run: identity.run,
     ...(changesAt !== undefined && { changesAt }),
@@ -177,6 +177,19 @@ function ofRecord(task: CompiledTask, record: TaskRecord): TaskTrace {
 function withoutRetry({ message, ...words }: Words, { namespace, identity: { task } }: TaskRecord): Words {
   const why = `its HookTask cannot be stored, because namespace ${namespace} is being deleted`;
   return { ...words, message: message === "" ? "" : `task ${task} has failed (${why})` };
+}
+
+function future(at: Date | undefined, now: Date): Date | undefined {
+  return at !== undefined && at > now ? at : undefined;
+}
+
+function wordsOf(task: CompiledTask, { namespace, name, phase, nextAttempt }: TaskRecord): Words {
+  const hookTask = `${namespace}/${name}`;
+  if (phase !== "Running" || nextAttempt === undefined)
+    return STORED[stateOf(phase, task)](task.name, hookTask);
+  const { number, of } = nextAttempt;
+  const message = `task ${task.name} waits for attempt ${number} of ${of} (HookTask ${hookTask})`;
+  return { state: "Retrying", reason: "TaskRunning", message };
 }
 
 function ofAltered(altered: Alteration, { namespace, name, identity: { task } }: TaskRecord): Words {

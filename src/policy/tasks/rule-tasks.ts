@@ -12,7 +12,7 @@ type Finding = Omit<RuleTrace, "holds">;
 /** While a task is open, Cluster API asks again soon, because nothing tells it that the task has ended. */
 const OPEN_RETRY_SECONDS = 10;
 
-const OPEN: ReadonlySet<TaskState> = new Set(["Due", "Pending", "Running"]);
+const OPEN: ReadonlySet<TaskState> = new Set(["Due", "Pending", "Running", "Retrying"]);
 const HOLDING: ReadonlySet<TaskState> = new Set([...OPEN, "Failed", "Altered"]);
 
 export function isOpen({ state }: Pick<TaskTrace, "state">): boolean {

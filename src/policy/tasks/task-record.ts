@@ -5,6 +5,15 @@ import type { Alteration, TaskIdentity } from "./task-identity.ts";
 
 export type TaskPhase = "Pending" | "Running" | "Succeeded" | "Failed" | "Cancelled";
 
+export interface NextAttempt {
+  /** The instant before which it does not begin. */
+  readonly at: Date;
+  /** 2 for the one that follows the first. */
+  readonly number: number;
+  /** How many may begin altogether. */
+  readonly of: number;
+}
+
 /** What a HookTask says. */
 export interface TaskRecord {
   /** Of the HookTask. */
@@ -25,6 +34,8 @@ export interface TaskRecord {
   readonly endedAt?: Date;
   /** How many have begun. */
   readonly attempts: number;
+  /** The attempt that the task waits for, because the one before it has failed. */
+  readonly nextAttempt?: NextAttempt;
   /** What it waits for, or why it ended as it did. */
   readonly message: string;
 }
