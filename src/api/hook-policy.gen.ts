@@ -1164,6 +1164,10 @@ export interface HookTaskSpec {
   request?: TaskRequest;
   /** What to do, without expressions; exactly one of create, apply and delete. */
   action: TaskAction;
+  /**
+   * The SHA-256 of action. Without it, what action says could be replaced. An action that has another is not done.
+   */
+  renderedHash: string;
   /** The CEL expression that is true when the task is done; absent, the default of the kind. */
   succeeded?: string;
   /** The CEL expression that is true when the attempt has failed; absent, the default of the kind. */
@@ -1214,6 +1218,11 @@ export interface HookTaskStatus {
   phase?: "Pending" | "Running" | "Succeeded" | "Failed" | "Cancelled";
   /** Since when the operation has ended or is no longer wanted, so that the task no longer counts. */
   over?: string;
+  /**
+   * Since when the operator knows that action is not what it has stored. It is not done, and no result counts. Delete the
+   * HookTask, and the task begins anew.
+   */
+  altered?: string;
   /** How many attempts have begun. */
   begun?: number;
   /** How many attempts may begin, those that people asked for included. */

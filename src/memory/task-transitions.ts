@@ -5,7 +5,7 @@ import { policyName, type PolicyRef } from "../policy/policy-ref.ts";
 
 export interface TaskTransition {
   readonly type: "TaskChanged";
-  readonly change: "TaskStarted" | "TaskSucceeded" | "TaskFailed" | "TaskNotBegun";
+  readonly change: "TaskStarted" | "TaskSucceeded" | "TaskFailed" | "TaskNotBegun" | "TaskAltered";
   readonly policy: PolicyRef;
   readonly policyUID: string;
   readonly spec: Pick<HookTaskSpec, "rule" | "task" | "hook" | "clusterRef">;
@@ -31,6 +31,7 @@ const ENDS: Readonly<Record<string, Change>> = {
 };
 
 function changeOf({ status: before }: HookTask, { status: now }: HookTask): Change | undefined {
+  if (now?.altered !== before?.altered) return "TaskAltered";
   if ((now?.begun ?? 0) > (before?.begun ?? 0)) return "TaskStarted";
   return now?.phase === before?.phase ? undefined : ENDS[now?.phase ?? ""];
 }
@@ -40,6 +41,7 @@ const NOTES: Readonly<Record<Change, (task: HookTask) => string>> = {
     `attempt ${status?.begun ?? 1} begins as ServiceAccount ${metadata.namespace}/${spec.serviceAccountName}: ${status?.object ?? ""}`,
   TaskSucceeded: ({ status }) => `${status?.object ?? ""} is done`,
   TaskFailed: ({ status }) => `it has failed: ${status?.message ?? ""}`,
+  TaskAltered: ({ status }) => `it cannot be trusted: ${status?.message ?? ""}`,
   TaskNotBegun: ({ status }) => `no further attempt begins: ${status?.message ?? ""}`,
 };
 

@@ -159,7 +159,7 @@ function Tasks({ tasks }: { tasks: readonly ExplainedTask[] }) {
   const connection = useContext(Connection);
   return (
     <ul class="gates">
-      {tasks.map(({ task, state, message, observed = message, commands }) => {
+      {tasks.map(({ task, state, message, observed = message, nextAttempt, commands }) => {
         const tone = DONE.has(state) ? "free" : "held";
         return (
           <li key={task}>
@@ -168,6 +168,14 @@ function Tasks({ tasks }: { tasks: readonly ExplainedTask[] }) {
               task <b>{task}</b> <span class={`tone ${tone}`}>{state}</span>
             </p>
             <dl class="facts">
+              {nextAttempt !== undefined && (
+                <>
+                  <dt>waits for</dt>
+                  <dd>
+                    attempt {nextAttempt.number} of {nextAttempt.of}, not before {nextAttempt.at}
+                  </dd>
+                </>
+              )}
               {observed !== "" && (
                 <>
                   <dt>observed</dt>

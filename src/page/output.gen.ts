@@ -161,9 +161,11 @@ export interface ExplainJson {
             | "Due"
             | "Pending"
             | "Running"
+            | "Retrying"
             | "Succeeded"
             | "Failed"
             | "Proceeded"
+            | "Altered"
             | "NotEvaluable";
           /** A CamelCase constant. */
           reason: string;
@@ -179,6 +181,14 @@ export interface ExplainJson {
           observed?: string;
           /** How many have begun. */
           attempts?: number;
+          /** What it waits for, because the last attempt has failed; only while it is Retrying. */
+          nextAttempt?: {
+            /** It does not begin before. */
+            at: string;
+            number: number;
+            /** How many may begin. */
+            of: number;
+          };
           /** When its success no longer counts. */
           validUntil?: string;
           /** Show the HookTask and, if it has failed, try it again. */

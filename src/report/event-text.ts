@@ -230,11 +230,13 @@ function rolloutChanged({ rollout, rolloutUID, change, note, key }: Of<"RolloutC
   };
 }
 
+const GOOD: ReadonlySet<string> = new Set(["TaskStarted", "TaskSucceeded"]);
+
 function taskChanged({ change, policy, policyUID, spec, note, key }: Of<"TaskChanged">): EventText {
   const { namespace, name, uid } = spec.clusterRef;
   return {
     identity: [change, key].join(" "),
-    type: change === "TaskFailed" || change === "TaskNotBegun" ? "Warning" : "Normal",
+    type: GOOD.has(change) ? "Normal" : "Warning",
     reason: change,
     action: spec.hook,
     note,

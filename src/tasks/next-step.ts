@@ -2,8 +2,10 @@
 
 import type { HookTask, TaskAttempt } from "../api/hook-policy.ts";
 import { durationOrNever } from "../policy/duration.ts";
-import { readTimestamp } from "../policy/instant.ts";
-import { allowedAttempts, hasFinished, lastAttempt, openAttempt } from "./progress.ts";
+import { after, readTimestamp } from "../policy/instant.ts";
+import type { Alteration } from "../policy/tasks/task-identity.ts";
+import type { NextAttempt } from "../policy/tasks/task-record.ts";
+import { allowedAttempts, hasFinished, isCarriedOut, lastAttempt, openAttempt } from "./progress.ts";
 
 /** Whether a further attempt may begin, as Cluster and policy show it. */
 export type Permit =
@@ -18,6 +20,8 @@ export interface TaskSituation {
   readonly permit: Permit;
   /** Whether the Cluster shows that the operation has ended, or is no longer wanted. */
   readonly isOver: boolean;
+  /** Why its action must not be carried out, and its results do not count. */
+  readonly altered: Alteration | undefined;
   /** How long the policy keeps what a success has created. */
   readonly keepMs: number;
   /** There are too many HookTasks like this one. */
@@ -29,6 +33,7 @@ export type NextStep =
   /** Absent: nothing to do until something changes. */
   | { readonly do: "Rest"; readonly forMs?: number }
   | { readonly do: "MarkOver" }
+  | { readonly do: "MarkAltered" }
   /** The HookTask itself says that no further attempt may begin. */
   | { readonly do: "Cancel"; readonly why: string }
   /** Memory says that it is not wanted any more, and may be behind: only the API server's word cancels it. */
@@ -54,16 +59,14 @@ const KEEP_MS = 24 * HOUR_MS;
 const RECHECK_MS = 10_000;
 
 export function nextStep(situation: TaskSituation): NextStep {
-  const { task, isOver } = situation;
+  const { task, isOver, altered } = situation;
   const { status = {} } = task;
   if (isOver && status.over === undefined) return { do: "MarkOver" };
+  if (altered === "Changed" && status.altered === undefined) return { do: "MarkAltered" };
   const attempt = openAttempt(status);
-  if (attempt !== undefined) return { do: isCarriedOut(attempt) ? "Observe" : "CarryOut", attempt };
+  if (attempt !== undefined && isCarriedOut(attempt)) return { do: "Observe", attempt };
+  if (attempt !== undefined) return altered === undefined ? { do: "CarryOut", attempt } : { do: "Rest" };
   return hasFinished(task) ? afterEnd(situation) : beforeAttempt(situation);
-}
-
-export function isCarriedOut({ uid, targets }: TaskAttempt): boolean {
-  return uid !== undefined || targets !== undefined;
 }
 
 /** When the attempt times out. */
@@ -72,9 +75,10 @@ export function timesOutAt({ spec }: Pick<HookTask, "spec">, { askedAt, startedA
 }
 
 function beforeAttempt(situation: TaskSituation): NextStep {
-  const { task, permit } = situation;
+  const { task, permit, altered } = situation;
   const why = whyCancel(situation);
   if (why !== undefined) return { do: "Cancel", why };
+  if (altered !== undefined) return { do: "Rest" };
   if (permit.may === "Never") return { do: "Reconsider", why: permit.why };
   const waitMs = untilAttemptMs(situation);
   if (waitMs > 0) return { do: "Rest", forMs: waitMs };
@@ -97,15 +101,27 @@ function whyCancel({ task }: TaskSituation): string | undefined {
   return begun >= allowedAttempts(task) ? "no further attempt is allowed" : undefined;
 }
 
+function untilAttemptMs({ task, now }: TaskSituation): number {
+  return delayMs(task) - sinceMs(lastAttempt(task.status)?.endedAt, now);
+}
+
 /** An attempt that a person asked for begins at once. */
-function untilAttemptMs({ task: { status, spec }, now }: TaskSituation): number {
+function delayMs({ status, spec }: Pick<HookTask, "spec" | "status">): number {
   const { begun = 0 } = status ?? {};
-  const delayMs = begun === 0 || begun > spec.retries ? 0 : (RETRY_DELAYS_MS[begun - 1] ?? 0);
-  return delayMs - sinceMs(lastAttempt(status)?.endedAt, now);
+  return begun === 0 || begun > spec.retries ? 0 : (RETRY_DELAYS_MS[begun - 1] ?? 0);
+}
+
+/** `undefined`: an attempt is under way, or none follows. */
+export function nextAttemptOf(task: Pick<HookTask, "spec" | "status">): NextAttempt | undefined {
+  const last = lastAttempt(task.status);
+  const endedAt = readTimestamp(last?.endedAt);
+  if (task.status?.phase !== "Running" || endedAt === undefined) return undefined;
+  const { begun = 1 } = task.status;
+  return { at: after(endedAt, delayMs(task)), number: begun + 1, of: allowedAttempts(task) };
 }
 
 function afterEnd(situation: TaskSituation): NextStep {
-  const retry = retryOf(situation.task);
+  const retry = retryOf(situation);
   if (retry !== undefined) return { do: "Retry", value: retry };
   const tidyInMs = untilTidyMs(situation);
   const forgetInMs = untilForgottenMs(situation, tidyInMs);
@@ -116,9 +132,9 @@ function afterEnd(situation: TaskSituation): NextStep {
 }
 
 /** What a person has asked for, and is not done. */
-function retryOf({ status = {}, metadata }: HookTask): string | undefined {
+function retryOf({ task: { status = {}, metadata }, altered }: TaskSituation): string | undefined {
   const retry = metadata.annotations?.[RETRY_ANNOTATION];
-  const mayRetry = status.phase === "Failed" && status.over === undefined;
+  const mayRetry = status.phase === "Failed" && status.over === undefined && altered === undefined;
   return mayRetry && retry !== status.retriedFor ? retry : undefined;
 }
 

@@ -149,7 +149,7 @@ export class Permits {
       .filter(({ spec }) => spec.action.create !== undefined)
       .flatMap((outline) => {
         const last = lastAttempt(outline.status);
-        const mayLast = last?.outcome === "TimedOut" || last?.outcome === "Failed";
+        const mayLast = last?.outcome !== undefined && MAY_LAST.has(last.outcome);
         return mayLast ? [[outline, last] as const] : [];
       });
   }
@@ -168,7 +168,7 @@ export class Permits {
     const before = this.#options.memory.get(
       namespacedName({ namespace: metadata.namespace ?? "", name: spec.after }),
     );
-    return before === undefined || !this.#endedWell(before.outline);
+    return before?.altered !== undefined || before === undefined || !this.#endedWell(before.outline);
   }
 
   #endedWell({ spec, status }: HookTask): boolean {
@@ -176,6 +176,9 @@ export class Permits {
     return status?.phase === "Failed" && taskIn(this.#policyOf(spec), spec)?.onFailure === "Proceed";
   }
 }
+
+/** Outcomes after which the object of an attempt may still be at work. */
+const MAY_LAST: ReadonlySet<string> = new Set(["TimedOut", "Failed", "Cancelled"]);
 
 /** The default of `keep`, for a task that its policy does not have any more. */
 const KEEP_MS = 24 * 3_600_000;

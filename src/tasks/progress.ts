@@ -20,6 +20,10 @@ export function openAttempt(status: Status = {}): TaskAttempt | undefined {
   return last?.endedAt === undefined ? last : undefined;
 }
 
+export function isCarriedOut({ uid, targets }: TaskAttempt): boolean {
+  return uid !== undefined || targets !== undefined;
+}
+
 const FINISHED: ReadonlySet<string> = new Set(["Succeeded", "Failed", "Cancelled"]);
 
 /** Whether the task needs no further attempt. */
@@ -121,6 +125,19 @@ export function cancelled(status: Status, message: string, now: Date): Status {
   const at = timestamp(now);
   return { ...status, phase: "Cancelled", endedAt: at, over: status.over ?? at, message };
 }
+
+/** No further attempt begins, and no result counts. What has not been carried out never will be. */
+export function markedAltered(status: Status, now: Date): Status {
+  const [at, open] = [timestamp(now), openAttempt(status)];
+  const ended =
+    open === undefined || isCarriedOut(open)
+      ? status
+      : changed(status, (attempt) => ({ ...attempt, endedAt: at, outcome: "Cancelled", message: ALTERED }));
+  return { ...ended, altered: at, message: ALTERED };
+}
+
+const ALTERED =
+  "spec.action is not what the operator stored, so it is not done and no result counts: when what the attempts created is gone, delete this HookTask, and the task begins anew";
 
 export function operationOver(status: Status, now: Date): Status {
   return { ...status, over: timestamp(now) };

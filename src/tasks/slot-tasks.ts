@@ -29,12 +29,14 @@ export function slotTasks({ memory, store, policyOf }: SlotTasksOptions): SlotTa
 }
 
 /** Whether a failure keeps the Cluster from its operation: the policy still has the task as it was, and waits for it. */
-function isHeldBy(policy: CompiledPolicy | undefined, { identity }: TaskRecord): boolean {
+function isHeldBy(policy: CompiledPolicy | undefined, record: TaskRecord): boolean {
+  const { identity } = record;
+  const altered = record.altered !== undefined;
   const { cluster, clusterUID, policyUID, action: actionHash } = identity;
   const policyRef = { ...identity.policy, uid: policyUID };
   const clusterRef = { ...cluster, uid: clusterUID };
   const task = taskIn(policy, { ...identity, policyRef, clusterRef, actionHash });
-  return policy?.mode === "Enforce" && task?.onFailure === "Hold";
+  return policy?.mode === "Enforce" && (task?.onFailure === "Hold" || (task !== undefined && altered));
 }
 
 function stateOf(
@@ -46,8 +48,13 @@ function stateOf(
   const records = all.filter(
     ({ identity, over }) => !over && identity.hook === hook && (target === "" || identity.version === target),
   );
-  if (records.some(({ phase }) => phase === "Pending" || phase === "Running")) return "Open";
-  if (records.some((record) => record.phase === "Failed" && holds(record))) return "Failed";
+  if (records.some(isOpen)) return "Open";
+  const hasFailed = ({ phase, altered }: TaskRecord): boolean => phase === "Failed" || altered !== undefined;
+  if (records.some((record) => hasFailed(record) && holds(record))) return "Failed";
   const ends = records.flatMap(({ endedAt }) => endedAt ?? []);
   return ends.length === 0 ? undefined : new Date(Math.max(...ends.map((end) => end.getTime())));
+}
+
+function isOpen({ phase, altered }: TaskRecord): boolean {
+  return altered === undefined && (phase === "Pending" || phase === "Running");
 }

@@ -14,10 +14,16 @@ import type { ObjectMeta } from "../api/meta.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { viewMetadata } from "../policy/cluster.ts";
 import { readTimestamp } from "../policy/instant.ts";
-import { identityOf, type TaskIdentity, taskName } from "../policy/tasks/task-identity.ts";
+import {
+  type Alteration,
+  alterationOf,
+  identityOf,
+  type TaskIdentity,
+  taskName,
+} from "../policy/tasks/task-identity.ts";
 import type { TaskPhase, TaskRecord } from "../policy/tasks/task-record.ts";
 import type { KubeObject } from "../kube/resource.ts";
-import { RETRY_ANNOTATION } from "./next-step.ts";
+import { nextAttemptOf, RETRY_ANNOTATION } from "./next-step.ts";
 import { openAttempt } from "./progress.ts";
 
 /** Ten thousand that have ended are kept: what is searched for are fields, and what is seldom needed is one text. */
@@ -33,6 +39,7 @@ export class StoredTask {
   readonly over: boolean;
   /** Whether an attempt has begun and not ended. */
   readonly isRunning: boolean;
+  readonly altered: Alteration | undefined;
   /** When it ended; milliseconds. */
   readonly endMs: number;
   readonly #packed: string;
@@ -49,12 +56,13 @@ export class StoredTask {
     this.phase = status?.phase ?? "Pending";
     this.over = status?.over !== undefined;
     this.isRunning = openAttempt(status) !== undefined;
+    this.altered = alterationOf({ spec, ...(status !== undefined && { status }) });
     this.endMs = Date.parse(status?.endedAt ?? status?.over ?? metadata.creationTimestamp ?? "") || 0;
     this.#packed = pack({ metadata, spec, ...(status !== undefined && { status }) });
   }
 
   get record(): TaskRecord {
-    return recordIn(this.outline);
+    return recordIn(this.outline, this.altered);
   }
 
   /** Without action and expressions; with the last attempt alone. */
@@ -153,23 +161,28 @@ const MAX_RETRY = 64;
  * with the right name, too: RBAC gives that to the operator alone.
  */
 export function recordOf(task: HookTask): TaskRecord | undefined {
-  return taskName(identityOf(task.spec)) === task.metadata.name ? recordIn(task) : undefined;
+  return taskName(identityOf(task.spec)) === task.metadata.name
+    ? recordIn(task, alterationOf(task))
+    : undefined;
 }
 
-function recordIn({ metadata, spec, status = {} }: HookTask): TaskRecord {
+function recordIn({ metadata, spec, status = {} }: HookTask, altered: Alteration | undefined): TaskRecord {
   const identity = identityOf(spec);
   const phase: TaskPhase = status.phase ?? "Pending";
   const endedAt = readTimestamp(status.endedAt);
+  const next = nextAttemptOf({ spec, status });
   return {
     namespace: metadata.namespace ?? "",
     name: metadata.name,
     identity,
     phase,
     over: status.over !== undefined,
+    ...(altered !== undefined && { altered }),
     ...(spec.after !== undefined && { after: spec.after }),
     ...(phase === "Succeeded" && endedAt !== undefined && { succeededAt: endedAt }),
     ...(endedAt !== undefined && { endedAt }),
     attempts: status.begun ?? 0,
+    ...(next !== undefined && { nextAttempt: next }),
     message: status.message ?? "",
   };
 }

@@ -12,7 +12,7 @@ import { readTimestamp } from "../policy/instant.ts";
 import type { Result } from "../status/policy-reconciler.ts";
 import { carryOut, nextAttempt, observe, remove, whyNotGone } from "./attempt-work.ts";
 import type { BeginAllowance } from "./begin-allowance.ts";
-import { isCarriedOut, mayBeAtWork, type NextStep, nextStep, type Permit } from "./next-step.ts";
+import { mayBeAtWork, type NextStep, nextStep, type Permit } from "./next-step.ts";
 import type { Permits } from "./permits.ts";
 import { pollAfterMs, type Polls } from "./polls.ts";
 import {
@@ -21,7 +21,9 @@ import {
   cancelled,
   givenUp,
   hasFinished,
+  isCarriedOut,
   kindOf,
+  markedAltered,
   openAttempt,
   operationOver,
   retried,
@@ -117,6 +119,7 @@ export class TaskReconciler {
       task,
       permit: isDone ? NO_PERMIT : this.#permit(task),
       isOver,
+      altered: known.altered,
       keepMs: this.#tidied.has(task.metadata.uid) ? Infinity : permits.keepMs(task.spec),
       isSurplus: permits.isSurplus(known),
       now: now(),
@@ -170,6 +173,8 @@ export class TaskReconciler {
         this.#overSince.delete(task.metadata.uid);
         return await this.#write(task, operationOver(status, now()));
       }
+      case "MarkAltered":
+        return await this.#write(task, markedAltered(status, now()));
       case "Cancel":
         return await this.#write(task, cancelled(status, step.why, now()));
       case "Reconsider":

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { HookTask, HookTaskSpec, TaskSpec } from "../../src/api/hook-policy.ts";
 import { CLUSTER_UID_LABEL } from "../../src/tasks/stored-task.ts";
-import { identityOf, taskName } from "../../src/policy/tasks/task-identity.ts";
+import { identityOf, renderedHash, taskName } from "../../src/policy/tasks/task-identity.ts";
 import type { KubeObject } from "../controlplane/client.ts";
 import { installClusterDefinition } from "../controlplane/cluster-api.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
@@ -169,7 +169,8 @@ describe("the accounts of tasks", () => {
     namespace = spec.clusterRef.namespace,
   ): Promise<void> {
     const labels = { [CLUSTER_UID_LABEL]: spec.clusterRef.uid };
-    const [stored] = await cp.apply({ ...HOOK_TASKS, metadata: { namespace, name, labels }, spec });
+    const own = { ...spec, renderedHash: renderedHash(spec.action) };
+    const [stored] = await cp.apply({ ...HOOK_TASKS, metadata: { namespace, name, labels }, spec: own });
     const status = { phase, endedAt: new Date().toISOString().replace(/\.\d+Z$/, "Z") };
     if (phase !== undefined && stored !== undefined)
       await cp.patchStatus({ ...HOOK_TASKS, namespace, name }, status);

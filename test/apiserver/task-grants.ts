@@ -2,7 +2,7 @@
 
 import type { HookTaskSpec } from "../../src/api/hook-policy.ts";
 import { CLUSTER_UID_LABEL } from "../../src/tasks/stored-task.ts";
-import { identityOf, taskName } from "../../src/policy/tasks/task-identity.ts";
+import { identityOf, renderedHash, taskName } from "../../src/policy/tasks/task-identity.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { clusterRef, createCluster, FIRST_VERSION } from "../controlplane/lab.ts";
 import { applyPolicy, approve, policyRef } from "../controlplane/policies.ts";
@@ -19,6 +19,7 @@ async function orphanedTask(
   name: string,
   isOld: boolean,
 ): Promise<void> {
+  const action = { create: { apiVersion: "batch/v1", kind: "Job" } };
   const spec: HookTaskSpec = {
     policyRef: { kind: "HookPolicy", namespace, name: "gone", uid: "gone" },
     rule: "rule",
@@ -28,7 +29,8 @@ async function orphanedTask(
     run: 1,
     actionHash: "gone",
     serviceAccountName: ACCOUNT,
-    action: { create: { apiVersion: "batch/v1", kind: "Job" } },
+    action,
+    renderedHash: renderedHash(action),
     timeout: "1h",
     retries: 0,
   };

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { HookTaskSpec, HookTaskStatus } from "../../src/api/hook-policy.ts";
 import { decide } from "../../src/policy/decide.ts";
+import { alterationOf } from "../../src/policy/tasks/task-identity.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { sharedControlPlane } from "../controlplane/shared.ts";
 import { compiled, DELETE, NOW } from "../unit/builders.ts";
@@ -32,13 +33,20 @@ describe("a HookTask", () => {
   const create = {
     ...JOB,
     metadata: { labels: { a: "b" } },
-    spec: { ...JOB.spec, list: [1, { deep: true }] },
+    spec: {
+      ...JOB.spec,
+      list: [1, { deep: true }, 1.5, 1e21, 1e-7, -0, 9_007_199_254_740_991, ""],
+      none: null,
+      nested: { none: null, empty: {}, text: "\u2028 <é> \u{1f600}", 10: "b", 9: "a" },
+    },
   };
 
   before(async () => await cp.create({ apiVersion, kind, metadata, spec: specOf({ create }) }));
 
   test("is kept as decide() made it, whatever its object has", async () => {
-    assert.deepEqual((await cp.get(ref)).spec, specOf({ create }));
+    const { spec } = await cp.get(ref);
+    assert.deepEqual(spec, JSON.parse(JSON.stringify(specOf({ create }))));
+    assert.equal(alterationOf({ spec }), undefined, "its hash is the same as before");
   });
 
   const changes: Readonly<Record<string, object>> = {

@@ -143,6 +143,7 @@ const TASKS = ["backup", WORST].map((name) =>
         actionHash: WORST,
         serviceAccountName: WORST,
         action: { create: { apiVersion: "batch/v1", kind: "Job", metadata: { [WORST]: WORST } } },
+        renderedHash: WORST,
         timeout: "1h",
         retries: 0,
       },

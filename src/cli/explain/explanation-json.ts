@@ -60,11 +60,12 @@ function ruleJson(explained: ExplainedRule): wire.ExplainedRule {
 }
 
 function taskJson(task: TaskTrace): wire.ExplainedTask {
-  const { changesAt, run: _, ...rest } = task;
+  const { changesAt, nextAttempt, run: _, ...rest } = task;
   return {
     ...rest,
     commands: commandsOf(task),
-    ...(changesAt !== undefined && { validUntil: timestamp(changesAt) }),
+    ...(nextAttempt !== undefined && { nextAttempt: { ...nextAttempt, at: timestamp(nextAttempt.at) } }),
+    ...(changesAt !== undefined && nextAttempt === undefined && { validUntil: timestamp(changesAt) }),
   };
 }
 

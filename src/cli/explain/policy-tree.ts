@@ -6,6 +6,7 @@ import { durationText } from "../../policy/duration.ts";
 import { MAX_STEPS } from "../../operations/forecast.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { NAMESPACE_UNKNOWN } from "../../policy/policy.ts";
+import type { TaskState } from "../../policy/tasks/task-trace.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import type { CommandWords } from "../get/report.ts";
 import type { Colour } from "../terminal/colour.ts";
@@ -191,6 +192,8 @@ export function byTime(release: Release, rules: readonly ExplainedRule[]): strin
     : `${tasks}, at ${timestamp(release)} at the earliest`;
 }
 
+const NEEDS_A_PERSON: ReadonlySet<TaskState> = new Set(["Failed", "Altered", "NotEvaluable"]);
+
 /** That rules wait for tasks which end by themselves; `undefined`: for none, or a user has to act, too. */
 function tasksText(rules: readonly ExplainedRule[]): string | undefined {
   const held = rules.filter(({ holds }) => holds);
@@ -199,7 +202,7 @@ function tasksText(rules: readonly ExplainedRule[]): string | undefined {
   const isOpen = held.some(({ gates }) =>
     gates.some(({ holds, changesAt }) => holds !== true && changesAt === undefined),
   );
-  const isStuck = waits.some((state) => state === "Failed" || state === "NotEvaluable");
+  const isStuck = waits.some((state) => state !== undefined && NEEDS_A_PERSON.has(state));
   return isOpen || isStuck ? undefined : "when its tasks are done";
 }
 

@@ -3,6 +3,7 @@
 import type { RuleTrace } from "../../policy/decision.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { shellQuote } from "../../policy/message.ts";
+import type { NextAttempt } from "../../policy/tasks/task-record.ts";
 import type { TaskState, TaskTrace } from "../../policy/tasks/task-trace.ts";
 import type { Colour } from "../terminal/colour.ts";
 import type { Branch, Detail } from "../terminal/tree.ts";
@@ -14,7 +15,7 @@ interface TaskTreeOptions {
 }
 
 export function taskBranch(task: TaskTrace, { colour, connection }: TaskTreeOptions): Branch {
-  const { state, message, observed = "", attempts, changesAt } = task;
+  const { state, message, observed = "", attempts, nextAttempt, changesAt } = task;
   const command = (label: string, words: string): Detail => ({
     label,
     text: colour.cyan(`${words}${connection}`),
@@ -23,10 +24,13 @@ export function taskBranch(task: TaskTrace, { colour, connection }: TaskTreeOpti
   return {
     text: `task ${task.task}: ${painted(state, colour)(wordsOf(task))}`,
     details: [
-      ...(state === "NotEvaluable" ? [{ label: "because", text: message }] : []),
-      ...(observed === "" ? [] : [{ label: WAITS.has(state) ? "waits for" : "because", text: observed }]),
+      ...(state === "NotEvaluable" || state === "Altered" ? [{ label: "because", text: message }] : []),
+      ...(observed === "" || state === "Altered"
+        ? []
+        : [{ label: WAITS.has(state) ? "waits for" : "because", text: observed }]),
       ...(attempts === undefined || attempts < 2 ? [] : [{ label: "attempts", text: String(attempts) }]),
-      ...(changesAt === undefined
+      ...(nextAttempt === undefined ? [] : [{ label: "not before", text: timestamp(nextAttempt.at) }]),
+      ...(changesAt === undefined || nextAttempt !== undefined
         ? []
         : [{ label: "valid until", text: `${timestamp(changesAt)}: it runs again after that` }]),
       ...commandsOf(task).map((words, index) => command(index === 0 ? "see" : "try again", words)),
@@ -37,15 +41,20 @@ export function taskBranch(task: TaskTrace, { colour, connection }: TaskTreeOpti
 const WAITS: ReadonlySet<TaskState> = new Set(["Pending", "Running"]);
 
 /** One that waits says for what. */
-function wordsOf({ task, state, message }: TaskTrace): string {
+function wordsOf({ task, state, message, nextAttempt }: TaskTrace): string {
   const own = `task ${task} `;
+  if (nextAttempt !== undefined) return attemptText(nextAttempt);
   return state === "Waiting" && message.startsWith(own) ? message.slice(own.length) : WORDS[state];
+}
+
+function attemptText({ number, of }: Pick<NextAttempt, "number" | "of">): string {
+  return `waits for attempt ${number} of ${of}, because the last one has failed`;
 }
 
 /** What a rule waits for because of the task. */
 export function wantedOfTask(task: TaskTrace): string {
   const { state, message, observed = "" } = task;
-  if (state === "NotEvaluable") return message;
+  if (state === "NotEvaluable" || state === "Altered") return message;
   return `task ${task.task}, which ${wordsOf(task)}${observed === "" ? "" : `: ${observed}`}`;
 }
 
@@ -55,16 +64,20 @@ const WORDS: Readonly<Record<TaskState, string>> = {
   Due: "begins next",
   Pending: "begins",
   Running: "runs",
+  Retrying: "waits for its next attempt",
   Succeeded: "has succeeded",
   Failed: "has failed",
   Proceeded: "has failed, and onFailure is Proceed",
+  Altered: "cannot be trusted",
   NotEvaluable: "cannot be evaluated",
 };
 
+const RUNS: ReadonlySet<TaskState> = new Set(["Pending", "Running", "Retrying"]);
+
 function painted(state: TaskState, colour: Colour): (text: string) => string {
   if (state === "Succeeded" || state === "NotNeeded") return colour.green;
-  if (state === "Failed" || state === "NotEvaluable") return colour.red;
-  return state === "Running" || state === "Pending" ? colour.cyan : colour.yellow;
+  if (state === "Failed" || state === "Altered" || state === "NotEvaluable") return colour.red;
+  return RUNS.has(state) ? colour.cyan : colour.yellow;
 }
 
 /** Shows its HookTask; then, for one that has failed, tries it again. */
@@ -80,7 +93,9 @@ const OPEN: ReadonlySet<TaskState> = new Set([
   "Due",
   "Pending",
   "Running",
+  "Retrying",
   "Failed",
+  "Altered",
   "NotEvaluable",
 ]);
 

@@ -107,7 +107,7 @@ function failedTaskCommand(
   { row, policy: { namespace } }: HeldOperation,
   { program, connection }: CommandWords,
 ): string | undefined {
-  if (row.reason !== "TaskFailed") return undefined;
+  if (row.reason !== "TaskFailed" && row.reason !== "TaskAltered") return undefined;
   // The account of a ClusterHookPolicy may be in any namespace.
   const where = namespace === undefined ? "-A" : `-n ${namespace}`;
   return `${program} task list ${where} --for-cluster ${shellQuote(clusterOfRow(row))}${connection}`;

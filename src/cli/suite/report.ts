@@ -194,9 +194,11 @@ function ruleLines(trace: RuleTrace, colour: Colour): string[] {
   ];
 }
 
-function taskLine({ task, state, message, observed = message }: TaskTrace, colour: Colour): string {
+function taskLine(trace: TaskTrace, colour: Colour): string {
+  const { task, state, message, observed = message, nextAttempt: next } = trace;
   const paint = DONE.has(state) ? colour.green : colour.red;
-  return `task ${task}: ${paint(state)}${observed === "" ? "" : `; ${observed}`}`;
+  const attempt = next && `; attempt ${next.number} of ${next.of} not before ${timestamp(next.at)}`;
+  return `task ${task}: ${paint(state)}${attempt ?? ""}${observed === "" ? "" : `; ${observed}`}`;
 }
 
 const DONE: ReadonlySet<TaskState> = new Set(["NotNeeded", "Succeeded", "Proceeded"]);

@@ -132,7 +132,7 @@ export class SuiteTasks {
   #next(task: HookTask, permit: Permit): NextStep {
     const { now } = this.#session;
     const isOver = this.#isOver(task);
-    return nextStep({ task, permit, isOver, keepMs: Infinity, isSurplus: false, now });
+    return nextStep({ task, permit, isOver, keepMs: Infinity, isSurplus: false, altered: undefined, now });
   }
 
   /** `undefined`: there is nothing to do. */
@@ -154,6 +154,7 @@ export class SuiteTasks {
         return await carryOut(this.#objects, { task, attempt: step.attempt, cluster, now });
       case "Observe":
         return await observe(this.#objects, { task, attempt: step.attempt, cluster, now });
+      case "MarkAltered":
       case "Tidy":
       case "Rest":
         return undefined;

@@ -6,12 +6,15 @@ import { parseDuration } from "../../policy/duration.ts";
 import { after } from "../../policy/instant.ts";
 import { shellQuote } from "../../policy/message.ts";
 import { policyName } from "../../policy/policy-ref.ts";
+import type { NextAttempt } from "../../policy/tasks/task-record.ts";
+import { nextAttemptOf } from "../../tasks/next-step.ts";
 import type { CommandWords } from "../get/report.ts";
 import { ageText, since, until } from "../terminal/age.ts";
 import { type Colour, width } from "../terminal/colour.ts";
 import { tableLines } from "../terminal/table.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { type Detail, indented, paragraphs } from "../terminal/tree.ts";
+import { noRetry } from "./retry.ts";
 import type { Phase, ReadTask } from "./tasks.ts";
 
 export interface TaskView extends Terminal, CommandWords {
@@ -58,8 +61,12 @@ function cellsOf(task: ReadTask, { now, colour }: TaskView): string[] {
   ];
 }
 
-function phaseText({ phase, isOver }: ReadTask, colour: Colour): string {
-  return `${PAINTS(colour)[phase](phase)}${isOver ? " (over)" : ""}`;
+function phaseText({ phase, isOver, isAltered, object }: ReadTask, colour: Colour): string {
+  const next = nextAttemptOf(object);
+  if (next !== undefined && !isAltered && !isOver)
+    return colour.yellow(`Waiting (attempt ${next.number} of ${next.of})`);
+  const altered = isAltered ? ` (${colour.red("altered")})` : "";
+  return `${PAINTS(colour)[phase](phase)}${altered}${isOver ? " (over)" : ""}`;
 }
 
 function PAINTS(colour: Colour): Readonly<Record<Phase, (text: string) => string>> {
@@ -103,15 +110,29 @@ function deedOf({ create, apply, delete: removed }: HookTask["spec"]["action"]):
   return `deletes every ${kind} with ${labels.join(",")}${namespace === undefined ? "" : ` in ${namespace}`}`;
 }
 
-function stateDetails({ object: { spec, status }, phase, isOver }: ReadTask, { now }: TaskView): Detail[] {
+const ALTERED =
+  "its action is not known to be what the operator stored, so nothing more is done, and no result counts";
+
+function stateDetails({ object, phase, isOver, isAltered }: ReadTask, { now }: TaskView): Detail[] {
+  const { spec, status } = object;
   const { message = "", begun = 0, allowed = 1 + spec.retries } = status ?? {};
+  const next = isAltered || isOver ? undefined : nextAttemptOf(object);
   const label = phase === "Failed" || phase === "Cancelled" ? "because" : "waits for";
   return [
     { label: "attempts", text: `${begun} of ${allowed}, each for at most ${spec.timeout}` },
     ...timeOut(status?.attempts?.at(-1), spec.timeout, now),
-    ...(phase === "Succeeded" || message === "" ? [] : [{ label, text: message }]),
+    ...(next === undefined ? [] : [{ label: "waits for", text: nextText(next, now) }]),
+    ...(phase === "Succeeded" || message === ""
+      ? []
+      : [{ label: next === undefined ? label : "because", text: message }]),
+    ...(isAltered ? [{ label: "altered", text: ALTERED }] : []),
     ...(isOver ? [{ label: "over", text: "its operation has ended or is no longer wanted" }] : []),
   ];
+}
+
+function nextText({ at, number, of }: NextAttempt, now: Date): string {
+  const when = at > now ? `, ${until(at.toISOString(), now)}` : "";
+  return `attempt ${number} of ${of}${when}`;
 }
 
 function timeOut(last: TaskAttempt | undefined, timeout: string, now: Date): Detail[] {
@@ -129,10 +150,12 @@ function commandDetails(task: ReadTask, { colour, program, connection }: TaskVie
     whole: true,
   });
   const retry = `${program} task retry -n ${key.namespace} ${name}`;
+  const remove = `kubectl delete hooktask -n ${key.namespace} ${name}`;
   const isOpen = !isOver && phase !== "Succeeded" && phase !== "Cancelled";
   return [
     ...logsCommands(object).map((words) => command("logs", words)),
-    ...(phase === "Failed" && !isOver ? [command("try again", retry)] : []),
+    ...(task.isAltered && !isOver ? [command("begin anew", remove)] : []),
+    ...(noRetry(task) === undefined ? [command("try again", retry)] : []),
     ...(isOpen ? [command("go on without it", overrideOf(task, program))] : []),
   ];
 }
@@ -173,7 +196,7 @@ export function tasksJson(tasks: readonly ReadTask[]): object {
   return { tasks: tasks.map(taskJson) };
 }
 
-function taskJson({ key, object, cluster, policy, phase, isOver }: ReadTask): object {
+function taskJson({ key, object, cluster, policy, phase, isOver, isAltered }: ReadTask): object {
   const { spec, status, metadata } = object;
   const {
     object: made,
@@ -196,6 +219,7 @@ function taskJson({ key, object, cluster, policy, phase, isOver }: ReadTask): ob
     action: spec.action,
     phase,
     over: isOver,
+    ...(isAltered && { altered: true }),
     ...(made !== undefined && { object: made }),
     ...(message !== undefined && { message }),
     ...(metadata.creationTimestamp !== undefined && { created: metadata.creationTimestamp }),

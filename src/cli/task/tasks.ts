@@ -8,6 +8,7 @@ import { isNotFound, unlessNotFound } from "../../kube/kube-error.ts";
 import type { KubeObject } from "../../kube/resource.ts";
 import { HOOK_TASKS } from "../../kube/resources.ts";
 import { viewTask } from "../../tasks/stored-task.ts";
+import { alterationOf } from "../../policy/tasks/task-identity.ts";
 import type { PolicyRef } from "../../policy/policy-ref.ts";
 import { nearest } from "../../policy/validation/field-message.ts";
 import { CommandError, meantText, USAGE } from "../command.ts";
@@ -32,6 +33,8 @@ export interface ReadTask {
   readonly phase: Phase;
   /** Its operation has ended or is no longer wanted: it counts no more. */
   readonly isOver: boolean;
+  /** Its action is not known to be the one that the operator stored: it counts for nothing. */
+  readonly isAltered: boolean;
 }
 
 /** Parses "team-a/prod-1-backup", or a name in the namespace of -n or of the context. */
@@ -63,8 +66,8 @@ export async function listTasks(
     .toSorted((a, b) => rankOf(a) - rankOf(b) || compareText(createdAt(b), createdAt(a)));
 }
 
-function rankOf({ phase, isOver }: ReadTask): number {
-  return ORDER.indexOf(phase) + (isOver ? ORDER.length : 0);
+function rankOf({ phase, isOver, isAltered }: ReadTask): number {
+  return ORDER.indexOf(isAltered ? "Failed" : phase) + (isOver ? ORDER.length : 0);
 }
 
 function createdAt({ object }: ReadTask): string {
@@ -108,5 +111,6 @@ function readTaskObject(raw: KubeObject): ReadTask {
     policy: { kind, ...(namespace !== undefined && { namespace }), name },
     phase: status?.phase ?? "Pending",
     isOver: status?.over !== undefined,
+    isAltered: alterationOf(object) !== undefined,
   };
 }

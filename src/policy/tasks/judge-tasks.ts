@@ -11,7 +11,7 @@ import { targetVersion } from "../target-version.ts";
 import type { Situation } from "../world.ts";
 import type { CompiledTask } from "./compiled-task.ts";
 import { renderIntent } from "./task-intent.ts";
-import { isSameButRun, type TaskIdentity, taskName } from "./task-identity.ts";
+import { type Alteration, isSameButRun, type TaskIdentity, taskName } from "./task-identity.ts";
 import type { TaskRecord } from "./task-record.ts";
 import type { TaskState, TaskTrace } from "./task-trace.ts";
 
@@ -138,13 +138,15 @@ function judgeTask(
   situation: Situation,
   turn: Turn,
 ): TaskTrace {
-  if (latest !== undefined && counts(task, latest, situation.now)) return ofRecord(task, latest);
+  if (latest !== undefined && counts(task, latest, situation.now))
+    return ofRecord(task, latest, situation.now);
   return { ...ofNone(task, situation, turn), run: (latest?.identity.run ?? 0) + 1 };
 }
 
 /** Not one whose operation is over, that was cancelled, or whose success is too old. */
 function counts(task: CompiledTask, record: TaskRecord, now: Date): boolean {
   if (record.over || record.phase === "Cancelled") return false;
+  if (record.altered !== undefined) return true;
   if (record.phase !== "Succeeded") return true;
   const end = validUntil(task, record);
   return end === undefined || now < end;
@@ -155,15 +157,17 @@ function validUntil({ validForMs }: CompiledTask, { succeededAt }: TaskRecord): 
   return validForMs === undefined ? undefined : after(succeededAt ?? new Date(0), validForMs);
 }
 
-function ofRecord(task: CompiledTask, record: TaskRecord): TaskTrace {
-  const { namespace, name, phase, attempts, message: observed, identity } = record;
-  const words = STORED[stateOf(phase, task)](task.name, `${namespace}/${name}`);
-  const changesAt = phase === "Succeeded" ? validUntil(task, record) : undefined;
+function ofRecord(task: CompiledTask, record: TaskRecord, now: Date): TaskTrace {
+  const { namespace, name, attempts, message: observed, identity } = record;
+  const words = record.altered === undefined ? wordsOf(task, record) : ofAltered(record.altered, record);
+  const nextAttempt = words.state === "Retrying" ? record.nextAttempt : undefined;
+  const changesAt = words.state === "Succeeded" ? validUntil(task, record) : future(nextAttempt?.at, now);
   return {
     task: task.name,
     begins: task.begins,
     ...(record.unstored === true ? withoutRetry(words, record) : { ...words, hookTask: { namespace, name } }),
     attempts,
+    ...(nextAttempt !== undefined && { nextAttempt }),
     ...(observed !== "" && { observed }),
     run: identity.run,
     ...(changesAt !== undefined && { changesAt }),
@@ -173,6 +177,28 @@ function ofRecord(task: CompiledTask, record: TaskRecord): TaskTrace {
 function withoutRetry({ message, ...words }: Words, { namespace, identity: { task } }: TaskRecord): Words {
   const why = `its HookTask cannot be stored, because namespace ${namespace} is being deleted`;
   return { ...words, message: message === "" ? "" : `task ${task} has failed (${why})` };
+}
+
+function future(at: Date | undefined, now: Date): Date | undefined {
+  return at !== undefined && at > now ? at : undefined;
+}
+
+function wordsOf(task: CompiledTask, { namespace, name, phase, nextAttempt }: TaskRecord): Words {
+  const hookTask = `${namespace}/${name}`;
+  if (phase !== "Running" || nextAttempt === undefined)
+    return STORED[stateOf(phase, task)](task.name, hookTask);
+  const { number, of } = nextAttempt;
+  const message = `task ${task.name} waits for attempt ${number} of ${of} (HookTask ${hookTask})`;
+  return { state: "Retrying", reason: "TaskRunning", message };
+}
+
+function ofAltered(altered: Alteration, { namespace, name, identity: { task } }: TaskRecord): Words {
+  const remedy = `kubectl delete hooktask -n ${namespace} ${name}`;
+  const why =
+    altered === "Changed"
+      ? `its HookTask was changed (${remedy}, and it begins anew)`
+      : `the CRD of HookTask is older than the operator (apply the CRDs of its version, then ${remedy})`;
+  return { state: "Altered", reason: "TaskAltered", message: `task ${task} cannot be trusted: ${why}` };
 }
 
 type Stored = "Pending" | "Running" | "Succeeded" | "Failed" | "Proceeded";

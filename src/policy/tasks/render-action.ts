@@ -2,7 +2,7 @@
 
 import type { TaskAction } from "../../api/hook-policy.ts";
 import { DNS_LABEL } from "../../lib/dns-names.ts";
-import { type Fields, fieldsOf, isFields } from "../../lib/fields.ts";
+import { type Fields, fieldsOf, isFields, withoutNulls } from "../../lib/fields.ts";
 import type { ExpressionVariables } from "../cel/view.ts";
 import type { PolicyRef } from "../policy-ref.ts";
 import type { CompiledTask, TaskServiceAccount } from "./compiled-task.ts";
@@ -31,7 +31,9 @@ export function renderAction(
   if (!rendered.ok) return rendered;
   if (new TextEncoder().encode(JSON.stringify(rendered.value)).length > MAX_RENDERED_BYTES)
     return fails(`with its values it has more than ${MAX_RENDERED_BYTES / 1024} KiB`);
-  const done = verb === "delete" ? deletionOf(rendered.value, owner) : objectOf(rendered.value, task, owner);
+  // As it will be read again: a hash of it has to stay the same.
+  const value = withoutNulls(rendered.value);
+  const done = verb === "delete" ? deletionOf(value, owner) : objectOf(value, task, owner);
   if (!done.ok) return done;
   const action: TaskAction = { [verb]: done.value, ...(ownedByCluster === true && { ownedByCluster }) };
   return { ok: true, action };

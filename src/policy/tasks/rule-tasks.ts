@@ -12,8 +12,8 @@ type Finding = Omit<RuleTrace, "holds">;
 /** While a task is open, Cluster API asks again soon, because nothing tells it that the task has ended. */
 const OPEN_RETRY_SECONDS = 10;
 
-const OPEN: ReadonlySet<TaskState> = new Set(["Due", "Pending", "Running"]);
-const HOLDING: ReadonlySet<TaskState> = new Set([...OPEN, "Failed"]);
+const OPEN: ReadonlySet<TaskState> = new Set(["Due", "Pending", "Running", "Retrying"]);
+const HOLDING: ReadonlySet<TaskState> = new Set([...OPEN, "Failed", "Altered"]);
 
 export function isOpen({ state }: Pick<TaskTrace, "state">): boolean {
   return OPEN.has(state);
@@ -57,7 +57,7 @@ function describeLeft(
   };
 }
 
-const REASONS: readonly string[] = ["TaskFailed", "TaskRunning", "TaskPending"];
+const REASONS: readonly string[] = ["TaskAltered", "TaskFailed", "TaskRunning", "TaskPending"];
 
 function byReason(tasks: readonly TaskTrace[]): readonly TaskTrace[] {
   return tasks.toSorted((a, b) => REASONS.indexOf(a.reason) - REASONS.indexOf(b.reason));

@@ -1,8 +1,9 @@
 /** What makes a HookTask the one of a task and an operation. Two replicas compute the same name for it. */
 
 import { hash } from "node:crypto";
-import type { HookTaskSpec } from "../../api/hook-policy.ts";
+import type { HookTask, HookTaskSpec, TaskAction } from "../../api/hook-policy.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
+import { canonicalJson } from "../../lib/canonical-json.ts";
 import type { PolicyRef } from "../policy-ref.ts";
 
 export interface TaskIdentity {
@@ -36,14 +37,30 @@ export function taskName(identity: TaskIdentity): string {
 
 /** Of what a task does and as whom; the order of fields is of no importance. */
 export function actionHash(action: unknown): string {
-  return shortHash(JSON.stringify(sorted(action)));
+  return shortHash(canonicalJson(action));
 }
 
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map((item) => sorted(item));
-  if (typeof value !== "object" || value === null) return value;
-  const fields = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return fields.map(([name, field]) => [name, sorted(field)]);
+/**
+ * Of what is to be done, in a field that cannot be changed. The API server's rule cannot see all of the action itself:
+ * in what the schema does not know, two patches can replace everything.
+ */
+export function renderedHash(action: TaskAction): string {
+  return hash("sha256", canonicalJson(action));
+}
+
+/**
+ * Why a HookTask cannot be trusted:
+ * - Changed: its action is not the one that was stored.
+ * - NoHash: the CRD of an older version has no field for the hash, so a change would not show.
+ */
+export type Alteration = "Changed" | "NoHash";
+
+export function alterationOf({ spec, status }: Pick<HookTask, "spec" | "status">): Alteration | undefined {
+  // What an older CRD has kept does not have it, whatever the type says.
+  const { renderedHash: expected }: Partial<HookTaskSpec> = spec;
+  if (status?.altered !== undefined) return "Changed";
+  if (expected === undefined) return "NoHash";
+  return expected === renderedHash(spec.action) ? undefined : "Changed";
 }
 
 function shortHash(text: string): string {

@@ -5,7 +5,7 @@ import type { CompiledPolicy } from "../policy.ts";
 import type { Situation } from "../world.ts";
 import type { CompiledTask, TaskServiceAccount } from "./compiled-task.ts";
 import { renderAction } from "./render-action.ts";
-import { type TaskIdentity, taskName } from "./task-identity.ts";
+import { renderedHash, type TaskIdentity, taskName } from "./task-identity.ts";
 import type { TaskIntent } from "./task-trace.ts";
 
 export type RenderedIntent =
@@ -69,6 +69,7 @@ function specOf(
     serviceAccountName: account.name,
     ...(Object.keys(request).length > 0 && { request }),
     action,
+    renderedHash: renderedHash(action),
     ...(succeeded !== undefined && { succeeded }),
     ...(failed !== undefined && { failed }),
     timeout,

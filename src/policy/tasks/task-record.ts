@@ -1,9 +1,18 @@
 /** HookTasks as decide() takes them. */
 
 import type { HookName } from "../../api/runtime-hooks.ts";
-import type { TaskIdentity } from "./task-identity.ts";
+import type { Alteration, TaskIdentity } from "./task-identity.ts";
 
 export type TaskPhase = "Pending" | "Running" | "Succeeded" | "Failed" | "Cancelled";
+
+export interface NextAttempt {
+  /** The instant before which it does not begin. */
+  readonly at: Date;
+  /** 2 for the one that follows the first. */
+  readonly number: number;
+  /** How many may begin altogether. */
+  readonly of: number;
+}
 
 /** What a HookTask says. */
 export interface TaskRecord {
@@ -16,6 +25,8 @@ export interface TaskRecord {
   readonly over: boolean;
   /** There is no HookTask, because its namespace is being deleted. */
   readonly unstored?: true;
+  /** Its action is not known to be the one that the operator has stored: it holds, whatever it says of itself. */
+  readonly altered?: Alteration;
   /** The HookTask that has to end well before this one begins (AfterControlPlaneInitialized). */
   readonly after?: string;
   /** Only with the phase Succeeded. */
@@ -23,6 +34,8 @@ export interface TaskRecord {
   readonly endedAt?: Date;
   /** How many have begun. */
   readonly attempts: number;
+  /** The attempt that the task waits for, because the one before it has failed. */
+  readonly nextAttempt?: NextAttempt;
   /** What it waits for, or why it ended as it did. */
   readonly message: string;
 }

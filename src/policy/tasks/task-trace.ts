@@ -2,6 +2,7 @@
 
 import type { HookTaskSpec } from "../../api/hook-policy.ts";
 import type { CompiledTask, TaskServiceAccount } from "./compiled-task.ts";
+import type { NextAttempt } from "./task-record.ts";
 import type { TaskIdentity } from "./task-identity.ts";
 
 /**
@@ -9,7 +10,9 @@ import type { TaskIdentity } from "./task-identity.ts";
  * - Waiting: for the tasks before it, or (`begins: Last`) for the gates of its rule.
  * - Due: for nothing of its own rule; it begins at once (First), or when nothing but tasks holds the operation (Last).
  * - Pending, Running, Succeeded, Failed: its HookTask.
+ * - Retrying: an attempt has failed, and another follows.
  * - Proceeded: its HookTask has failed, and `onFailure` is Proceed.
+ * - Altered: its HookTask was changed, so it holds, whatever it says of itself.
  * - NotEvaluable: whether it is needed, or what it does, cannot be told.
  */
 export type TaskState =
@@ -18,9 +21,11 @@ export type TaskState =
   | "Due"
   | "Pending"
   | "Running"
+  | "Retrying"
   | "Succeeded"
   | "Failed"
   | "Proceeded"
+  | "Altered"
   | "NotEvaluable";
 
 export interface TaskTrace {
@@ -35,11 +40,13 @@ export interface TaskTrace {
   /** Of the HookTask: for the trace only. */
   readonly observed?: string;
   readonly attempts?: number;
+  /** Only while it is Retrying. */
+  readonly nextAttempt?: NextAttempt;
   /** The run that counts or, of a task without a HookTask, that would begin. */
   readonly run: number;
   /** Of a task that is due: what would be stored; only with `rendersTasks`. */
   readonly intent?: TaskIntent;
-  /** When time alone makes another run needed. */
+  /** When time alone makes another run needed, or lets the next attempt begin. */
   readonly changesAt?: Date;
 }
 

@@ -89,6 +89,6 @@ function toCel(value: unknown): CelInput {
   if (typeof value === "object" && value !== null) {
     return new Map(Object.entries(value).map(([key, field]) => [key, toCel(field)]));
   }
-  if (typeof value === "number") return BigInt(value);
+  if (typeof value === "number") return Number.isInteger(value) ? BigInt(value) : value;
   return typeof value === "string" || typeof value === "boolean" ? value : null;
 }

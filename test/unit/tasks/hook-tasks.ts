@@ -1,6 +1,7 @@
 /** HookTasks as tests of the leader need them. */
 
 import type { HookTask, HookTaskSpec, HookTaskStatus, TaskAttempt } from "../../../src/api/hook-policy.ts";
+import { renderedHash } from "../../../src/policy/tasks/task-identity.ts";
 
 export const NOW = new Date("2026-03-01T12:00:00Z");
 
@@ -8,7 +9,7 @@ export function ago(seconds: number): string {
   return new Date(NOW.getTime() - seconds * 1000).toISOString().replace(".000Z", "Z");
 }
 
-const SPEC: HookTaskSpec = {
+const SPEC: Omit<HookTaskSpec, "renderedHash"> = {
   policyRef: { kind: "HookPolicy", namespace: "team-a", name: "protect", uid: "policy-uid" },
   rule: "rule",
   task: "clean",
@@ -39,7 +40,7 @@ export function hookTask(
       resourceVersion: "1",
       ...(annotations !== undefined && { annotations }),
     },
-    spec: { ...SPEC, ...spec },
+    spec: { ...SPEC, renderedHash: renderedHash(spec.action ?? SPEC.action), ...spec },
     ...(status !== undefined && { status }),
   };
 }

@@ -17,6 +17,7 @@ function next(situation: Partial<TaskSituation>): NextStep {
     isOver: false,
     keepMs: 24 * HOUR * 1000,
     isSurplus: false,
+    altered: undefined,
     now: NOW,
     ...situation,
   });
@@ -58,6 +59,41 @@ const cases: Readonly<Record<string, readonly [situation: Partial<TaskSituation>
       isOver: true,
     },
     { do: "Observe", attempt: attempt({ uid: "job-1" }) },
+  ],
+  "marks what was changed before anything is done": [
+    { altered: "Changed", task: hookTask({ phase: "Running", begun: 1, attempts: [attempt()] }) },
+    { do: "MarkAltered" },
+  ],
+  "begins nothing that was changed": [
+    { altered: "Changed", task: hookTask({ altered: ago(1) }) },
+    { do: "Rest" },
+  ],
+  "begins nothing whose change would not show": [{ altered: "NoHash" }, { do: "Rest" }],
+  "carries out nothing whose change would not show": [
+    { altered: "NoHash", task: hookTask({ phase: "Running", begun: 1, attempts: [attempt()] }) },
+    { do: "Rest" },
+  ],
+  "observes what ran before it was changed": [
+    {
+      altered: "Changed",
+      task: hookTask({ altered: ago(1), phase: "Running", attempts: [attempt({ uid: "job-1" })] }),
+    },
+    { do: "Observe", attempt: attempt({ uid: "job-1" }) },
+  ],
+  "retries nothing that was changed": [
+    {
+      altered: "Changed",
+      task: hookTask(
+        { altered: ago(1), phase: "Failed", endedAt: ago(10) },
+        {},
+        { [RETRY_ANNOTATION]: "now" },
+      ),
+    },
+    { do: "Rest" },
+  ],
+  "cancels what was changed once its operation is over": [
+    { altered: "Changed", task: hookTask({ altered: ago(1), over: ago(1) }), isOver: true },
+    { do: "Cancel", why: "the operation has ended, or is no longer wanted" },
   ],
   "waits 30 seconds before the second attempt": [
     { task: hookTask({ phase: "Running", begun: 1, allowed: 2, attempts: [FAILED] }, { retries: 1 }) },

@@ -6,6 +6,7 @@ import {
   attemptFound,
   attemptWaits,
   cancelled,
+  markedAltered,
   openAttempt,
   retried,
 } from "../../../src/tasks/progress.ts";
@@ -23,6 +24,16 @@ test("an attempt is in the status before its object exists", () => {
     object: "Job/clean-0123456789",
     attempts: [{ ...PLACE, startedAt: ago(0), askedAt: ago(0) }],
   });
+});
+
+test("of what was changed, only an attempt that was not carried out ends", () => {
+  const begun = attemptBegun(hookTask(), PLACE, NOW);
+  const status = markedAltered(begun, NOW);
+  assert.deepEqual([status.altered, status.phase], [ago(0), "Running"]);
+  assert.deepEqual([status.attempts?.[0]?.outcome, status.attempts?.[0]?.endedAt], ["Cancelled", ago(0)]);
+  assert.match(status.message ?? "", /^spec\.action is not what the operator stored/);
+  const found = attemptFound(begun, { uid: "job-1" });
+  assert.deepEqual(openAttempt(markedAltered(found, NOW)), openAttempt(found));
 });
 
 test("the last attempt that fails ends the task, and no other", () => {

@@ -51,6 +51,19 @@ test("memory keeps who a HookTask is and how far, and not what it does", () => {
   assert.deepEqual(outline.status?.attempts, [attempt({ uid: "job-2" })]);
 });
 
+test("memory tells an action that was changed, even if it was changed back, from one whose change would not show", () => {
+  const task = named(hookTask());
+  const alteration = (spec: object, status?: HookTask["status"]): unknown =>
+    storedTask({ ...task, spec: { ...task.spec, ...spec }, ...(status && { status }) }).record.altered;
+  assert.equal(alteration({}), undefined);
+  assert.equal(
+    alteration({ action: { create: { apiVersion: "batch/v1", kind: "Job", spec: 1 } } }),
+    "Changed",
+  );
+  assert.equal(alteration({}, { altered: "2026-03-01T12:00:00Z" }), "Changed");
+  assert.equal(alteration({ renderedHash: undefined }), "NoHash");
+});
+
 test("a retry that is longer than the status has room for is kept short, and remains another one", () => {
   const kept = ["x", "y"].map((end) => {
     const value = `${"a".repeat(10_000)}${end}`;

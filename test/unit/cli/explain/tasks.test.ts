@@ -5,7 +5,12 @@ import test, { describe } from "node:test";
 import { Ajv } from "ajv";
 import addFormats from "ajv-formats";
 import type { HookTaskStatus } from "../../../../src/api/hook-policy.ts";
-import { actionHash, taskName, type TaskIdentity } from "../../../../src/policy/tasks/task-identity.ts";
+import {
+  actionHash,
+  renderedHash,
+  taskName,
+  type TaskIdentity,
+} from "../../../../src/policy/tasks/task-identity.ts";
 import { outputSchema } from "../program.ts";
 import { approved, cluster, DELETING, deletion, explained, policy } from "./explained.ts";
 
@@ -51,6 +56,7 @@ function hookTask(status: HookTaskStatus): object {
       actionHash: action,
       serviceAccountName: "cluster-tasks",
       action: { create: CREATE },
+      renderedHash: renderedHash({ create: CREATE }),
       timeout: "1h",
       retries: 1,
     },
@@ -85,6 +91,33 @@ describe("a task", () => {
     assert.match(text, /^ {2}wait for {2}task clean, which runs: the Job has not finished \(/m);
     assert.match(text, /task clean: runs\n.*waits for {2}the Job has not finished\n.*attempts {3}2\n/);
     assert.match(text, new RegExp(`^ {2}see {7}hookpolicy task show -n team-a ${NAME}$`, "m"));
+  });
+
+  test("between two attempts waits for the next one, and says why", async (t) => {
+    const attempts = [
+      { name: "clean-1", uid: "1", startedAt: "2026-11-21T11:58:00Z", endedAt: "2026-11-21T12:00:00Z" },
+    ];
+    const status = { begun: 1, allowed: 2, attempts, message: "BackoffLimitExceeded" };
+    const retrying = hookTask({ phase: "Running", ...status });
+    const text = await explained(t, [cluster(DELETING), withTasks(rule()), retrying]);
+    const words = "waits for attempt 2 of 2, because the last one has failed";
+    assert.match(
+      text,
+      new RegExp(`^ {2}wait for {2}task clean, which ${words}: BackoffLimitExceeded \\(`, "m"),
+    );
+    assert.match(text, new RegExp(`task clean: ${words}\n.*because +BackoffLimitExceeded\n`));
+    assert.match(text, /not before {2}2026-11-21T12:00:30Z\n/);
+    const json = await explained(t, [cluster(DELETING), withTasks(rule()), retrying], "-o", "json");
+    assert.match(json, /"state": "Retrying"/);
+    assert.match(json, /"nextAttempt": \{\s+"at": "2026-11-21T12:00:30Z",\s+"number": 2,\s+"of": 2\s+\}/);
+    assert.match(json, new RegExp(`"task clean waits for attempt 2 of 2 \\(HookTask team-a/${NAME}\\)"`));
+  });
+
+  test("whose HookTask was changed is released by a user, who finds the command there", async (t) => {
+    const changed = hookTask({ phase: "Succeeded", begun: 1, altered: "2026-11-21T11:00:00Z" });
+    const text = await explained(t, [cluster(DELETING), withTasks(rule()), changed]);
+    assert.match(text, new RegExp(`kubectl delete hooktask -n team-a ${NAME}, and it begins anew`));
+    assert.match(text, /^ {2}released {2}only after a user has acted;/m);
   });
 
   test("that has failed is released by a user: the first command tries it again", async (t) => {

@@ -81,6 +81,40 @@ describe("list", () => {
     assert.deepEqual(parse(yaml.stdout, { version: "1.1" }), report);
   });
 
+  test("says between two attempts that it waits for the next", async (t) => {
+    const last = { name: "backup-a", startedAt: "2026-11-21T10:00:00Z", endedAt: "2999-11-21T10:10:00Z" };
+    const waits = hookTask(
+      { name: "prod-1-backup-2" },
+      { phase: "Running", begun: 1, allowed: 2, message: "it took longer than 15m", attempts: [last] },
+    );
+    const one = `${TEAM_A}/prod-1-backup-2`;
+    const { kubeconfig } = await answering(t, { [`GET ${TEAM_A}`]: list(waits), [`GET ${one}`]: waits });
+    const run = async (...args: readonly string[]): ReturnType<typeof hookpolicy> =>
+      await hookpolicy(["task", ...args, "-n", "team-a", "--kubeconfig", kubeconfig]);
+    assert.match((await run("list")).stdout, / Waiting \(attempt 2 of 2\) /);
+    const { stdout } = await run("show", "prod-1-backup-2");
+    assert.match(stdout, /waits for +attempt 2 of 2, .*\n +because +it took longer than 15m\n/);
+  });
+
+  test("tells what was changed, which counts for nothing and is not tried again", async (t) => {
+    const evil = { action: { create: { apiVersion: "batch/v1", kind: "Job", spec: "evil" } } };
+    const failed = hookTask({ name: "prod-1-backup-2" }, { phase: "Failed", begun: 1 });
+    const altered = { ...failed, spec: { ...failed.spec, ...evil } };
+    const one = `${TEAM_A}/prod-1-backup-2`;
+    const { kubeconfig } = await answering(t, {
+      [`GET ${TEAM_A}`]: list(altered),
+      [`GET ${one}`]: altered,
+    });
+    const run = async (...args: readonly string[]): ReturnType<typeof hookpolicy> =>
+      await hookpolicy(["task", ...args, "-n", "team-a", "--kubeconfig", kubeconfig]);
+    assert.match((await run("list")).stdout, / Failed \(altered\) /);
+    const { stdout } = await run("show", "prod-1-backup-2");
+    assert.match(stdout, /begin anew +kubectl delete hooktask -n team-a prod-1-backup-2/);
+    assert.doesNotMatch(stdout, /task retry/);
+    const retried = await run("retry", "prod-1-backup-2");
+    assert.match(retried.stderr, /was changed: delete it, and its task begins anew/);
+  });
+
   test("says where there is none, what is missing, and what is forbidden", async (t) => {
     const cases = [
       [{ [`GET ${TEAM_A}`]: list() }, 0, /^there is no HookTask in namespace team-a\n$/],

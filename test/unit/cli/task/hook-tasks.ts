@@ -2,6 +2,9 @@
 
 import type { HookTask, HookTaskSpec, HookTaskStatus } from "../../../../src/api/hook-policy.ts";
 import type { ObjectMeta } from "../../../../src/api/meta.ts";
+import { renderedHash } from "../../../../src/policy/tasks/task-identity.ts";
+
+const JOB = { create: { apiVersion: "batch/v1", kind: "Job" } };
 
 export function hookTask(
   metadata: Pick<ObjectMeta, "name"> & Partial<ObjectMeta>,
@@ -29,7 +32,8 @@ export function hookTask(
       run: 1,
       actionHash: "h",
       serviceAccountName: "cluster-tasks",
-      action: { create: { apiVersion: "batch/v1", kind: "Job" } },
+      action: JOB,
+      renderedHash: renderedHash(spec.action ?? JOB),
       timeout: "15m",
       retries: 1,
       ...spec,

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { servedHooks } from "../../../../src/api/hook-catalog.ts";
 import type { HookName } from "../../../../src/api/runtime-hooks.ts";
+import { fieldsOf } from "../../../../src/lib/fields.ts";
 import { compilePolicy, notEnforceable } from "../../../../src/policy/compile.ts";
 import { expressionBytes } from "../../../../src/policy/compiled-size.ts";
 import { decide } from "../../../../src/policy/decide.ts";
@@ -75,6 +76,13 @@ test("what the API server has stored as null is as if it were not there", () => 
   const [intent] = decide([policy], taskWorld(), DELETE, NOW).begins ?? [];
   const job = intent?.action.create;
   assert.ok(job !== undefined && !("suspend" in (job["spec"] as object)));
+});
+
+test("a template has numbers of any kind", () => {
+  const spec = { ...JOB.spec, numbers: [1.5, 1e-7, 1e21, -3] };
+  const policy = compilePolicy("HookPolicy", withTasks([task({ create: { ...JOB, spec } })]), ALL_HOOKS);
+  const [intent] = decide([policy], taskWorld(), DELETE, NOW).begins ?? [];
+  assert.deepEqual(fieldsOf(intent?.action.create?.["spec"])["numbers"], spec.numbers);
 });
 
 test("another order of fields is the same task", () => {

@@ -9,7 +9,7 @@ import { admit } from "../../../../src/policy/admission.ts";
 import { decide } from "../../../../src/policy/decide.ts";
 import type { Decision } from "../../../../src/policy/decision.ts";
 import { standsUntil } from "../../../../src/policy/standing.ts";
-import { taskName } from "../../../../src/policy/tasks/task-identity.ts";
+import { renderedHash, taskName } from "../../../../src/policy/tasks/task-identity.ts";
 import type { TaskRecord } from "../../../../src/policy/tasks/task-record.ts";
 import type { TaskIntent } from "../../../../src/policy/tasks/task-trace.ts";
 import type { World } from "../../../../src/policy/world.ts";
@@ -71,6 +71,22 @@ describe("a task holds the operation", () => {
       assert.deepEqual([decision.holds, reason(decision), decision.waitsForTasks], [true, expected, true]);
       assert.deepEqual([decision.tasksDue, decision.begins], [undefined, undefined]);
     }
+  });
+
+  test("while its HookTask cannot be trusted, whatever that says of itself, and onFailure", () => {
+    const proceeds = withTasks([task({ onFailure: "Proceed" })]);
+    for (const altered of ["Changed", "NoHash"] as const)
+      for (const phase of ["Pending", "Running", "Succeeded", "Failed"] as const) {
+        const decision = judge(proceeds, { tasks: reading(...begun(proceeds, { phase, altered })) });
+        assert.deepEqual([decision.holds, reason(decision)], [true, "TaskAltered"], `${altered} ${phase}`);
+        assert.deepEqual([decision.waitsForTasks, decision.begins], [undefined, undefined]);
+        assert.match(
+          decision.message,
+          /cannot be trusted: .*kubectl delete hooktask -n team-a prod-1-backup-/,
+        );
+      }
+    const over = judge(proceeds, { tasks: reading(...begun(proceeds, { altered: "Changed", over: true })) });
+    assert.deepEqual(begins(over), ["backup"], "of an operation that is over, it does not count");
   });
 
   test("no longer once it has succeeded", () => {
@@ -415,8 +431,9 @@ test("a HookTask is in the namespace of its ServiceAccount, and says all that it
   );
   assert.equal(namespace, "tools");
   assert.match(name, /^prod-1-backup-[0-9a-f]{16}$/);
-  const { actionHash, action, ...rest } = spec;
+  const { actionHash, action, renderedHash: rendered, ...rest } = spec;
   assert.match(actionHash, /^[0-9a-f]{16}$/);
+  assert.equal(rendered, renderedHash(action));
   assert.deepEqual(rest, {
     policyRef: { kind: "ClusterHookPolicy", name: "fleet", uid: "uid-fleet" },
     rule: "backed-up",
