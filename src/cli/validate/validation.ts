@@ -26,6 +26,8 @@ import {
   viewPolicy,
   viewRollout,
 } from "../fleet/kinds.ts";
+import { asWritten, textErrors } from "../fleet/text-fields.ts";
+import { isPlace } from "../fleet/cluster-files.ts";
 import { kindProblem, repeated } from "./kind-problems.ts";
 import { SUITE_GROUP } from "../suite/suite-schema.ts";
 import type { Position } from "../files/parsed.ts";
@@ -118,7 +120,8 @@ function judge(source: SourceObject, specs: SpecMemo, options: ValidationOptions
   const group = groupOf(source.object);
   if (group === SUITE_GROUP) return { ...nothing, is: "suite" };
   const kind = OWN_KINDS.find((each) => each === source.object["kind"]);
-  if (group !== GROUP || kind === undefined) return { ...nothing, is: "other" };
+  if (group !== GROUP || kind === undefined)
+    return { ...nothing, is: "other", errors: isPlace(source.object) ? textErrors(source.object) : [] };
   const { errors, warnings } = check(kind, source, specs, options);
   const place = namespaceFindings(source.object);
   return {
@@ -271,14 +274,3 @@ function placedInExpression(source: SourceObject, { path, message }: FieldError)
   const letter = before.reduce((sum, { length }) => sum + length + 1, 0) + Number(columnText) - 1;
   return { ...source.position(path, letter), message: message.slice(told.length) };
 }
-
-/** Quotes what the file has: YAML reads yes as true, and 1.10 as 1.1. */
-function asWritten(message: string, source: SourceObject, { line, column }: Position): string {
-  if (!message.includes(IN_QUOTES)) return message;
-  const [word] = /^[^\s,#[\]{}"']+/.exec((source.lines()[line - 1] ?? "").slice(column - 1)) ?? [];
-  return word === undefined
-    ? message
-    : `${message.slice(0, message.indexOf(IN_QUOTES))}${IN_QUOTES}"${word}"`;
-}
-
-const IN_QUOTES = ": write it in quotes, ";
