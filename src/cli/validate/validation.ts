@@ -33,7 +33,7 @@ import { SUITE_GROUP } from "../suite/suite-schema.ts";
 import type { Position } from "../files/parsed.ts";
 import { timeWarnings } from "./time-lint.ts";
 import { suiteWarnings } from "./suite-blanks.ts";
-import { placeOf, suggestionFor } from "./suggestion.ts";
+import { onlyFleetWide, placeOf, suggestionFor } from "./suggestion.ts";
 import { versionWarnings } from "./version-lint.ts";
 import { namespaceFindings } from "./namespace-field.ts";
 import { metadataErrors, statusErrors } from "./object-fields.ts";
@@ -233,7 +233,7 @@ function checkOverride(object: RawObject, options: ValidationOptions): Semantics
 function finding(source: SourceObject, severity: Finding["severity"], error: FieldError): Finding {
   const { path, id } = error;
   const [, text = "", meant] = /^(.*?)(?:; (did you mean .*\?))?$/s.exec(error.message) ?? [];
-  const other = meant ?? elsewhere(source, path, text);
+  const other = fieldOfWider(source, path, text) ?? meant ?? elsewhere(source, path, text);
   const { message, suggestion = other, ...position } = placed(source, severity, { ...error, message: text });
   return {
     severity,
@@ -244,6 +244,12 @@ function finding(source: SourceObject, severity: Finding["severity"], error: Fie
     message,
     ...(suggestion !== undefined && { suggestion }),
   };
+}
+
+/** A field that is right there in a ClusterHookPolicy is not a misspelt one of a HookPolicy. */
+function fieldOfWider({ object }: SourceObject, path: string, message: string): string | undefined {
+  const isUnknown = message.startsWith("unknown field") && ownKind(object) === "HookPolicy";
+  return isUnknown ? onlyFleetWide(path, valueAt(object, stepsOf(path))) : undefined;
 }
 
 function elsewhere({ object }: SourceObject, path: string, message: string): string | undefined {
