@@ -11,7 +11,7 @@ const SPELT_OUT = /^(?:hours?|hrs?|minutes?|mins?|seconds?|secs?)$/;
 /** "write 24h" for 1d; `undefined`: nothing is certain enough. */
 export function meantDuration(value: unknown): string | undefined {
   const text = String(value).trim();
-  if (/^\d+$/.test(text)) return `write its unit: ${text}h, ${text}m or ${text}s`;
+  if (/^\d+$/.test(text)) return `write its unit: ${text}s, ${text}m or ${text}h`;
   const [, count = "", unit = ""] = /^(\d+(?:\.\d+)?)\s*([a-z]+)$/i.exec(text) ?? [];
   const hours = HOURS[unit.toLowerCase()] ?? (unit.toLowerCase() === "h" ? 1 : undefined);
   if (hours !== undefined) return writeMinutes(Number(count) * hours * 60, text);

@@ -16,7 +16,7 @@ export function DecisionTree({ operation }: { operation: ExplainedOperation }): 
         .map((policy) => (
           <Policy key={nameOf(policy.policy)} policy={policy} />
         ))}
-      {rollouts.map(({ rollout, holds, reason, stage, because, mode }) => (
+      {rollouts.map(({ rollout, holds, reason, stage, because, released, mode }) => (
         <details key={rollout} class="policy" open={holds}>
           <summary>
             <Verdict verdict={holds ? "Blocked" : "Allowed"} />
@@ -27,7 +27,7 @@ export function DecisionTree({ operation }: { operation: ExplainedOperation }): 
                 .join(" · ")}
             </span>
           </summary>
-          <Texts texts={because} />
+          <Texts texts={released === undefined ? because : [...because, `released ${released}`]} />
         </details>
       ))}
       {others.length > 0 && (

@@ -205,7 +205,9 @@ export interface ExplainJson {
         because?: string;
       };
     }[];
-    /** The HookRollouts that select the Cluster for this operation; empty while a policy holds it. */
+    /**
+     * The HookRollouts that select the Cluster for this operation, as they are now. They are asked after every policy has released it.
+     */
     rollouts: {
       rollout: string;
       mode: "Enforce" | "Audit";
@@ -217,6 +219,8 @@ export interface ExplainJson {
       retryAfterSeconds: number;
       /** As Cluster API shows it; empty: it does not hold. */
       message: string;
+      /** What has to happen before it releases the Cluster, continuing 'released'; absent: it does not hold it. */
+      released?: string;
       /** What the rollout's status says besides. */
       because: string[];
     }[];

@@ -18,6 +18,9 @@ function operationJson({
   release,
   steps,
   policies,
+  rollouts,
+  byPolicies: _byPolicies,
+  next: _next,
   ...rest
 }: ExplainedOperation): wire.ExplainedOperation {
   return {
@@ -26,6 +29,7 @@ function operationJson({
     ...releaseJson(release),
     steps: steps.map(({ release: at, look: _, ...step }) => ({ ...step, ...releaseJson(at) })),
     policies: policies.map(policyJson),
+    rollouts: rollouts.map(({ needsUser: _, ...rollout }) => rollout),
   };
 }
 

@@ -19,7 +19,7 @@ import { explainRequest, verdictAt } from "./request-explanation.ts";
 import { type ExplainedRollout, explainRollouts, rolloutQueries, type StatusTime } from "./rollout-hold.ts";
 import { underRollouts } from "./rollout-spans.ts";
 import type { StatusContext, Unread } from "./stored-status.ts";
-import { wayOut, type WayOut } from "./way-out.ts";
+import { type Release, wayOut, type WayOut } from "./way-out.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { namespaceWarning } from "../fleet/missing-namespaces.ts";
 import { findTearDowns, type TearDown } from "../fleet/teardown.ts";
@@ -85,8 +85,12 @@ export interface ExplainedOperation extends WayOut {
   /** The message as Cluster API shows it. */
   readonly message: string;
   readonly policies: readonly ExplainedPolicy[];
-  /** The rollouts that select the Cluster for this operation; empty while a policy holds it. */
+  /** The rollouts that select the Cluster for this operation, as they are now. */
   readonly rollouts: readonly ExplainedRollout[];
+  /** When every policy releases it; absent: no policy holds it, or never by time alone. */
+  readonly byPolicies: Release;
+  /** The rollouts that still hold it then, or now if that instant is not known. */
+  readonly next: readonly ExplainedRollout[];
 }
 
 const UPGRADE = "BeforeClusterUpgrade" satisfies HookName;
@@ -218,16 +222,22 @@ function explainOperation(
   const status = statusContext(options, isPending ? state : undefined);
   const situation = { fleet, world, call, now: at, policies, before, status };
   const version = targetVersion(call);
-  const rollouts = decision.holds ? [] : explainRollouts(fleet, situation, statusTime(options));
+  const rollouts = explainRollouts(fleet, situation, statusTime(options));
+  const { steps, release: byPolicies } = wayOut(decision, situation);
+  const then = byPolicies instanceof Date ? { ...situation, now: byPolicies } : situation;
+  const next = explainRollouts(fleet, then, statusTime(options)).filter(({ holds }) => holds);
   return {
     hook: call.hook,
     ...(version !== undefined && { targetVersion: version }),
     ...(isPending && { firstAsked: before.firstAsked }),
     passed: !isPending && options.toVersion === undefined && hasEnded(before, cluster, fleet.served),
     ...answerOf(decision, rollouts, options),
-    ...wayOut(decision, situation),
+    steps,
+    byPolicies,
+    release: afterRollouts(byPolicies, decision, next),
     policies: decision.trace.map((trace, index) => explainPolicy(trace, policies[index], situation)),
     rollouts,
+    next,
     ...admissionOf(fleet, { call, isPending }, options),
   };
 }
@@ -246,7 +256,20 @@ function explainAttempt(fleet: Fleet, attempt: Attempt, options: ExplainOptions)
     ...rest,
     ...(isOpen ? { verdict: "NotEvaluable" } : { verdict, admission, holds: admission === "Denied" }),
     rollouts: [],
+    byPolicies: rest.release,
+    next: [],
   };
+}
+
+/** No time alone releases what waits for a user. Slots and stages depend on other Clusters. */
+function afterRollouts(
+  byPolicies: Release,
+  { holds }: Pick<Decision, "holds">,
+  next: readonly ExplainedRollout[],
+): Release {
+  if (next.length === 0) return byPolicies;
+  const isStuck = next.some(({ needsUser }) => needsUser) || (holds && byPolicies === undefined);
+  return isStuck ? undefined : "Unknown";
 }
 
 /** Admission's answer to the request that leads to the hook's call; not for a creation, because it gets another uid. */
@@ -291,7 +314,8 @@ function answerOf(
   rollouts: readonly ExplainedRollout[],
   options: ExplainOptions,
 ): Pick<ExplainedOperation, "verdict" | "holds" | "retryAfterSeconds" | "message"> {
-  const rollout = rollouts.find((each) => each.holds);
+  // Cluster API shows what policies say first.
+  const rollout = holds ? undefined : rollouts.find((each) => each.holds);
   if (rollout !== undefined)
     return {
       verdict: "Blocked",

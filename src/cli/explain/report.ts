@@ -112,13 +112,13 @@ const ANSWERS: Readonly<Record<Admitted["verdict"], string>> = {
   Passed: "passes the request",
 };
 
-function rolloutDetails({ rollouts }: ExplainedOperation): Detail[] {
-  return rollouts
-    .filter(({ holds }) => holds)
-    .flatMap(({ message, reason, because }) => [
-      { label: "because", text: message },
-      ...(reason === "Paused" ? because : []).map((text) => ({ label: "", text })),
-    ]);
+/** What holds it once every policy has released it. */
+function rolloutDetails({ next, policies }: ExplainedOperation): Detail[] {
+  const label = policies.some(({ holds }) => holds) ? "then" : "because";
+  return next.flatMap(({ message, reason, because }) => [
+    { label, text: message },
+    ...(reason === "Paused" ? because : []).map((text) => ({ label: "", text })),
+  ]);
 }
 
 function rolloutBranch(
@@ -217,7 +217,7 @@ function said({ message }: Step): Detail[] {
 }
 
 function outlook(operation: ExplainedOperation): Detail[] {
-  const { verdict, holds, release, firstAsked, retryAfterSeconds, policies, rollouts } = operation;
+  const { verdict, holds, firstAsked, retryAfterSeconds, policies } = operation;
   if (holds === undefined) {
     return [{ label: "but", text: "policies that you may not read can hold it: see the note above" }];
   }
@@ -226,12 +226,22 @@ function outlook(operation: ExplainedOperation): Detail[] {
     const within = firstAsked === undefined ? undefined : longestRetry(policies);
     return [{ label: "proceeds", text: proceeds(verdict, firstAsked !== undefined, within) }];
   }
-  const rules = policies.filter((each) => each.holds).flatMap((each) => each.rules);
-  const when = rollouts.some((each) => each.holds)
-    ? "when every rollout has given it a slot"
-    : byTime(release, rules);
   const retry = firstAsked === undefined ? "" : `; Cluster API asks again after ${retryAfterSeconds} s`;
-  return [{ label: "released", text: `${when}${retry}` }];
+  return [{ label: "released", text: `${releasedText(operation)}${retry}` }];
+}
+
+/** "by policies: at …; then by HookRollout upgrades: when …" */
+function releasedText({ byPolicies, policies, next }: ExplainedOperation): string {
+  const held = policies.filter((each) => each.holds);
+  const time = byTime(
+    byPolicies,
+    held.flatMap((each) => each.rules),
+  );
+  if (next.length === 0) return time;
+  const [only, ...others] = next;
+  if (held.length === 0 && others.length === 0) return only?.released ?? "";
+  const rollouts = next.map(({ rollout, released = "" }) => `by HookRollout ${rollout}: ${released}`);
+  return [...(held.length > 0 ? [`by policies: ${time}`] : []), ...rollouts].join("; then ");
 }
 
 /** Clients do not repeat a refused request. */
@@ -255,12 +265,14 @@ function breakGlass(operation: ExplainedOperation, view: View): string[] {
 /** Lifts no more than what holds the operation. */
 export function overrideCommand(
   name: string,
-  { hook, policies, rollouts }: Pick<ExplainedOperation, "hook" | "policies" | "rollouts">,
+  { hook, policies, rollouts, next }: Pick<ExplainedOperation, "hook" | "policies" | "rollouts" | "next">,
   { program, connection }: CommandWords,
 ): string {
   const holders = [
     ...policies.filter(({ holds }) => holds).map(({ policy }) => `${policy.kind}/${policy.name}`),
-    ...rollouts.filter(({ holds }) => holds).map(({ rollout }) => `HookRollout/${rollout}`),
+    ...new Set(
+      [...rollouts, ...next].filter(({ holds }) => holds).map(({ rollout }) => `HookRollout/${rollout}`),
+    ),
   ];
   const words = isNameable(policies) ? holders.map((holder) => ` --policy ${holder}`) : [];
   return `${program} override ${name} --hook ${hook}${words.join("")} --for 1h --reason 'why'${connection}`;

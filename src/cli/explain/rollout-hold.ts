@@ -2,16 +2,20 @@
 
 import { CONDITION, type HookRolloutStatus, type RolloutStageStatus } from "../../api/hook-policy.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
+import { clusterKey } from "../../policy/cluster.ts";
 import { targetVersion } from "../../policy/target-version.ts";
 import { closedFor, type Hold, holdOf, holdText } from "../../rollouts/hold.ts";
 import { BEGINS, type Member, memberOf } from "../../rollouts/member.ts";
+import type { MemberState } from "../../rollouts/progress.ts";
 import { promotionQueries } from "../../rollouts/promotion.ts";
 import { countingFailures, haltingStage, soakEnd } from "../../rollouts/stages.ts";
 import { liftingOverride } from "../../rollouts/lifting.ts";
+import { asSucceeded } from "../../rollouts/unshown.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
 import { membersOf, presentStatus, statesOf } from "../fleet/rollout-state.ts";
 import type { Situation } from "../../policy/world.ts";
 import { soakEndText, waitsForText } from "../rollout/stage-text.ts";
+import { rolloutRelease, rowOf } from "./rollout-release.ts";
 import { type RolloutAnswer, passes, turnOf } from "./rollout-turn.ts";
 
 export interface ExplainedRollout {
@@ -27,6 +31,10 @@ export interface ExplainedRollout {
   readonly message: string;
   /** Further lines from the status. */
   readonly because: readonly string[];
+  /** What has to happen before it releases the Cluster; absent: it does not hold it. */
+  readonly released?: string;
+  /** Whether that takes a user. */
+  readonly needsUser: boolean;
 }
 
 export interface StatusTime {
@@ -45,19 +53,29 @@ export function explainRollouts(
   situation: Situation,
   { asOf = situation.now, live }: StatusTime,
 ): readonly ExplainedRollout[] {
-  return asking(fleet, situation).map((asked) => {
-    const known = live ? asked.known : withStatus(asked.known, fleet, situation.now);
+  return asking(fleet, situation).map(({ known: stored, member }) => {
+    const known = live ? stored : withStatus(stored, fleet, situation);
     const status = afterSoaks(known, asOf, situation.now);
-    return explainRollout({ ...known, status }, asked.member, situation);
+    return explainRollout({ ...known, status }, member, situation);
   });
 }
 
-/** The rollout of a file, which no operator has seen. */
-function withStatus(known: FleetRollout, fleet: Fleet, at: Date): FleetRollout {
+/** The rollout of a file, which no operator has seen: as if the Cluster were asked for the version of the call. */
+function withStatus(known: FleetRollout, fleet: Fleet, { world, call, now }: Situation): FleetRollout {
   const { compiled, status } = known;
   if (status.observedGeneration === compiled.generation && status.conditions !== undefined) return known;
-  const states = statesOf(compiled, fleet, membersOf(compiled, fleet), at);
-  return { ...known, status: presentStatus(compiled, status, states, at) };
+  const key = clusterKey(world.cluster);
+  const states = statesOf(compiled, fleet, membersOf(compiled, fleet), now).map((state) =>
+    clusterKey(state.cluster) === key ? asked(state, targetVersion(call)) : asSucceeded(state),
+  );
+  return { ...known, status: presentStatus(compiled, status, states, now) };
+}
+
+function asked(state: MemberState, version: string | undefined): MemberState {
+  const { cluster } = state;
+  if (version === undefined || cluster.topology === undefined) return state;
+  const topology = { ...cluster.topology, version };
+  return { ...state, cluster: { ...cluster, topology }, hasReached: false, isAwaited: true };
 }
 
 function afterSoaks({ compiled, status }: FleetRollout, asOf: Date, at: Date): HookRolloutStatus {
@@ -105,10 +123,13 @@ function asking(
 function explainRollout(known: FleetRollout, member: Member, situation: Situation): ExplainedRollout {
   const { name, mode, retryAfterSeconds } = known.compiled;
   const found = findingOf(known, member, situation);
-  if (!found.holds) return { rollout: name, mode, ...found, retryAfterSeconds: 0, message: "" };
-  const { hold, because } = found;
+  if (!found.holds)
+    return { rollout: name, mode, ...found, retryAfterSeconds: 0, message: "", needsUser: false };
+  const { hold, because, hasNoSlots = false } = found;
   const stage = member.stage?.name;
   const holds = mode === "Enforce";
+  const target = targetVersion(situation.call) ?? "";
+  const { released, needsUser } = rolloutRelease({ ...known, hold, target, hasNoSlots });
   return {
     rollout: name,
     reason: hold.reason,
@@ -118,6 +139,8 @@ function explainRollout(known: FleetRollout, member: Member, situation: Situatio
     because,
     retryAfterSeconds: holds ? retryAfterSeconds : 0,
     message: holdText(hold),
+    ...(holds && { released }),
+    needsUser: holds && needsUser,
   };
 }
 
@@ -154,9 +177,7 @@ function progress(
   stage: string | undefined,
   target: string,
 ): readonly string[] {
-  const row = status.targets
-    ?.find(({ version = "" }) => version === target)
-    ?.stages.find(({ name }) => name === stage);
+  const row = rowOf(status, stage, target);
   if (row === undefined)
     return [`no Cluster is asked for ${target} yet, so stage ${stage} has not begun for it`];
   const { members, succeeded, running, failed, notAsked, soakingSince } = row;

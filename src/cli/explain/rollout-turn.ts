@@ -10,7 +10,9 @@ import { isOverdue } from "../../rollouts/slots.ts";
 import type { FleetRollout } from "../fleet/fleet.ts";
 
 export type RolloutAnswer = { readonly because: readonly string[] } & (
-  { readonly holds: false; readonly reason: string } | { readonly holds: true; readonly hold: Hold }
+  | { readonly holds: false; readonly reason: string }
+  /** `hasNoSlots`: its limit is no slot at all. */
+  | { readonly holds: true; readonly hold: Hold; readonly hasNoSlots?: boolean }
 );
 
 export const passes = (reason: string, ...because: string[]): RolloutAnswer => ({
@@ -42,6 +44,7 @@ export function turnOf(known: FleetRollout, turn: Turn): RolloutAnswer {
     return {
       holds: true,
       hold: holdOf(compiled, { reason: "NoFreeSlot", stage }),
+      hasNoSlots: full.limit === 0,
       because: [inUse(full), line],
     };
   const free = Math.min(...limits.map(({ used, limit }) => limit - used.length));

@@ -11,6 +11,7 @@ import type { FieldError } from "../../policy/validation/schema.ts";
 import { changedFiles, changesOf, folderOf, type Kustomization } from "../files/kustomization.ts";
 import type { SourceObject } from "../files/load.ts";
 import { nameProblem, templateProblem } from "./object-names.ts";
+import { textErrors } from "./text-fields.ts";
 import { groupOf, isCluster, isNamespace, kindKeyOf, ownKind, type RawObject } from "./kinds.ts";
 
 /**
@@ -32,6 +33,7 @@ export function clusterProblems(
     const kustomization = changed.get(normalize(file));
     const problem =
       (isPlace(object) ? templateIn(object) : undefined) ??
+      textErrors(object)[0] ??
       twice.get(source) ??
       (isCluster(object) ? partly(object, kustomization) : undefined);
     if (problem === undefined) continue;

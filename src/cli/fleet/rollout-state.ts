@@ -33,11 +33,6 @@ export function statesOf(
   }));
 }
 
-/** Whether the Cluster shows how far it is; one in a file may have no status. */
-export function isShown({ cluster, member }: MemberState): boolean {
-  return member.marked || cluster.progress !== undefined;
-}
-
 /** The status that the operator would write now; a new rollout has none yet. */
 export function presentStatus(
   rollout: CompiledRollout,

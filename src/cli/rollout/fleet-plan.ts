@@ -11,13 +11,14 @@ import { countStage, type MemberState, type Progress } from "../../rollouts/prog
 import { type CompiledRollout, type CompiledStage, compileRollout } from "../../rollouts/rollout.ts";
 import { haltingStage, hasPassed } from "../../rollouts/stages.ts";
 import { newestFirst } from "../../rollouts/target-shares.ts";
+import { asSucceeded, isShown } from "../../rollouts/unshown.ts";
 import { CommandError, USAGE } from "../command.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
 import { doubtsOf } from "./plan-doubts.ts";
 import { holdersAt, type Parts, partsOf, planMember, withoutUnevaluable } from "./planned-member.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import { counted } from "../terminal/counted.ts";
-import { isShown, membersOf, presentStatus, statesOf } from "../fleet/rollout-state.ts";
+import { membersOf, presentStatus, statesOf } from "../fleet/rollout-state.ts";
 
 export interface FleetWish {
   readonly from: Date;
@@ -31,7 +32,7 @@ export interface FleetPlan extends Plan {
   readonly rollout: CompiledRollout;
   /** Absent: no version is being rolled out, and the plan is about all Clusters. */
   readonly target?: string;
-  /** Clusters that do not ask for the version yet: the plan takes that as done. */
+  /** Clusters that do not ask for the version yet: the plan assumes that they do. */
   readonly unasked: readonly string[];
   readonly halted: boolean;
   /** Clusters that no rollout of the operation selects. */
@@ -67,7 +68,13 @@ export function planFleet(object: HookRollout, fleet: Fleet, wish: FleetWish): F
   const states = statesOf(rollout, fleet, membersOf(rollout, fleet), wish.from);
   const status = presentStatus(rollout, stored, states, wish.from);
   const target = wish.version ?? underWay({ rollout, states });
-  const start: Start = { rollout, stored, status, states: takenAsDone(states, target), wish };
+  const start: Start = {
+    rollout,
+    stored,
+    status,
+    states: target === undefined ? states : states.map(asSucceeded),
+    wish,
+  };
   const found = target === undefined ? withoutTarget(start) : toTarget(start, target);
   const parts = new Map(
     start.states.map((state) => [
@@ -108,16 +115,6 @@ function closedDoubt({ closed, from }: Plan, parts: ReadonlyMap<string, Parts>):
   return [
     `${counted(closed.length, "Cluster")} never ${verb}, because ${whose} windows are never open together: ${firstNames(closed, 5)} (${holders}).`,
   ];
-}
-
-/** A Cluster without a status that is asked for the version: whether it has the version is unknown, and nothing begins for it. */
-function takenAsDone(states: readonly MemberState[], target: string | undefined): readonly MemberState[] {
-  if (target === undefined) return states;
-  return states.map((state) =>
-    isShown(state) || !wants(state.cluster, target)
-      ? state
-      : { ...state, hasReached: true, health: "Healthy" },
-  );
 }
 
 function unplanned(rollout: CompiledRollout, fleet: Fleet): Pick<FleetPlan, "outside" | "withoutTopology"> {

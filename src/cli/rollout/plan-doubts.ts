@@ -6,12 +6,12 @@ import { clusterKey } from "../../policy/cluster.ts";
 import { orderOf } from "../../policy/version-order.ts";
 import type { MemberState } from "../../rollouts/progress.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
+import { isShown } from "../../rollouts/unshown.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import { counted } from "../terminal/counted.ts";
 import { emptyStages, placesIn } from "../fleet/empty-selections.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { namespaceWarning } from "../fleet/missing-namespaces.ts";
-import { isShown } from "../fleet/rollout-state.ts";
 
 const SHOWN = 5;
 

@@ -6,6 +6,7 @@ import { GROUP } from "../../api/hook-policy.ts";
 import type { LoadedFiles, SourceObject } from "../files/load.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { groupOf, isCluster, isNamespace, ownKind, policyKind, type RawObject } from "../fleet/kinds.ts";
+import { textErrors } from "../fleet/text-fields.ts";
 import { problemAt } from "../validate/kind-problems.ts";
 import { checkSuite } from "./suite-check.ts";
 import { SUITE_GROUP, SUITE_KIND } from "./suite-schema.ts";
@@ -58,8 +59,9 @@ export async function loadSuite(source: SourceObject, load: LoadFiles): Promise<
     objects.push(...(await loading.read(spec[section] ?? [], `spec.${section}`, belongs)));
   }
   const created: (readonly RawObject[])[] = [];
-  for (const [index, { create = [] }] of spec.steps.entries()) {
+  for (const [index, { create = [], patch = [] }] of spec.steps.entries()) {
     created.push(await loading.read(create, `spec.steps[${index}].create`, ANYTHING));
+    for (const [at, each] of patch.entries()) loading.check(each, `spec.steps[${index}].patch[${at}]`);
   }
   const { places } = loading;
   const problems = [...loading.errors.map((error) => problemAt(source, error)), ...loading.problems];
@@ -120,6 +122,7 @@ class Loading {
           file,
           position: (inner, of) => this.#suite.position(`${at}.${inner}`, of),
         });
+        this.check(source, at);
         objects.push(source);
       } else
         this.errors.push({
@@ -130,6 +133,12 @@ class Loading {
     return objects;
   }
 
+  /** An object, or a part of one, that the suite itself contains. */
+  check(object: RawObject, at: string): void {
+    const found = textErrors(object).map(({ path, message }) => ({ path: `${at}.${path}`, message }));
+    this.errors.push(...found);
+  }
+
   /** Paths in a suite are relative to its folder. */
   #fromHere(file: string): string {
     return isAbsolute(file) ? file : join(dirname(this.#suite.file), file);
@@ -137,8 +146,11 @@ class Loading {
 
   async #files(file: string, path: string, { what, is }: Belongs): Promise<RawObject[]> {
     const { objects, problems } = await this.#load([file]);
-    this.problems.push(...problems);
-    const found = objects.map(({ object }) => object).filter((object) => is(object));
+    const own = objects.filter(({ object }) => is(object));
+    const wrong = own.flatMap((source) => textErrors(source.object).map((each) => problemAt(source, each)));
+    for (const problem of [...problems, ...wrong])
+      this.problems.push({ ...problem, file: this.#fromHere(problem.file) });
+    const found = own.map(({ object }) => object);
     for (const { object, file: name, position } of objects)
       this.places.set(object, { file: this.#fromHere(name), position });
     // A path without objects would let a test pass that tests nothing.

@@ -7,6 +7,7 @@ import { viewMetadata } from "../../policy/cluster.ts";
 import { found, unexpected } from "../../policy/validation/field-message.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { groupOf, isHookTask, OWN_KINDS, ownKind, type RawObject } from "../fleet/kinds.ts";
+import { asWritten, textErrors } from "../fleet/text-fields.ts";
 import { SUITE_GROUP, SUITE_KIND } from "../suite/suite-schema.ts";
 import { namespaceFindings } from "./namespace-field.ts";
 import { type FileProblem, itemKind } from "../files/parsed.ts";
@@ -44,9 +45,15 @@ export function objectProblems(
   const clusters = clusterProblems(sources, kustomizations, policies);
   return sources.flatMap((source) => {
     const problem = kindProblem(source.object) ?? clusters.get(source);
-    const problems = problem === undefined ? namespaceFindings(source.object).errors : [problem];
+    const problems = problem === undefined ? ownProblems(source.object) : [problem];
     return problems.map((each) => problemAt(source, each));
   });
+}
+
+/** In the metadata of HookPolicy's kinds. */
+function ownProblems(object: RawObject): readonly FieldError[] {
+  const { errors } = namespaceFindings(object);
+  return errors.length > 0 || ownKind(object) === undefined ? errors : textErrors(object);
 }
 
 /** Warnings about the namespaces of objects, and about duplicates. */
@@ -64,7 +71,9 @@ export function objectWarnings(sources: readonly SourceObject[]): readonly FileP
 
 export function problemAt(source: SourceObject, { path, message }: FieldError): FileProblem {
   const { file } = source;
-  return { file, ...source.position(path), message: path === "" ? message : `${path}: ${message}` };
+  const position = source.position(path);
+  const text = asWritten(message, source, position);
+  return { file, ...position, message: path === "" ? text : `${path}: ${text}` };
 }
 
 /** Each object with the same name as an earlier one, with both positions. */

@@ -3,10 +3,11 @@
 import type { CrdSchema } from "../../api/crd-schema.ts";
 import { isFields } from "../../lib/fields.ts";
 import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
-import { didYouMean, found } from "../../policy/validation/field-message.ts";
+import { didYouMean } from "../../policy/validation/field-message.ts";
 import { type FieldError, placesIn } from "../../policy/validation/schema.ts";
 import type { Place } from "../../policy/validation/schema-rules.ts";
 import type { OwnKind, RawObject } from "../fleet/kinds.ts";
+import { textErrors } from "../fleet/text-fields.ts";
 
 /** The fields of ObjectMeta (apimachinery, meta/v1). An operator that is older than a field must not reject it. */
 const METADATA = [
@@ -27,23 +28,12 @@ const METADATA = [
   "managedFields",
 ];
 
-export function metadataErrors({ metadata }: RawObject): readonly FieldError[] {
+export function metadataErrors(object: RawObject): readonly FieldError[] {
+  const { metadata } = object;
   if (!isFields(metadata)) return [];
-  const texts = ["labels", "annotations"].flatMap((field) =>
-    textErrors(`metadata.${field}`, metadata[field]),
-  );
+  // The name of the namespace has a check of its own.
+  const texts = textErrors(object).filter(({ path }) => path !== "metadata.namespace");
   return [...unknownFields("metadata", Object.keys(metadata), METADATA), ...texts];
-}
-
-function textErrors(path: string, values: unknown): readonly FieldError[] {
-  if (values === undefined || values === null) return [];
-  if (!isFields(values)) return [{ path, message: `found ${found(values)}, expected an object` }];
-  return Object.entries(values)
-    .filter(([, value]) => typeof value !== "string" && value !== null)
-    .map(([key, value]) => ({
-      path: `${path}[${key}]`,
-      message: `found ${found(value)}, expected a string: write it in quotes, "${String(value)}"`,
-    }));
 }
 
 /** Reports unknown fields only, because the operator writes the values. */

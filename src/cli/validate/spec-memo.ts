@@ -34,7 +34,7 @@ export class SpecMemo {
     );
     const known = this.#found.get(key);
     if (known !== undefined) return { ...known, errors: [...around, ...known.errors] };
-    const within = validatePolicy(kind, object).filter(({ path }) => isWithin(path, "spec"));
+    const within = validatePolicy(kind, object).filter(({ path }) => path === "" || isWithin(path, "spec"));
     const found = check(within);
     if (this.#found.size >= MAX_SPECS) this.#found.clear();
     this.#found.set(key, found);

@@ -5,6 +5,7 @@ import { type Fields, isFields } from "../../lib/fields.ts";
 import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
 import { parseDuration } from "../../policy/duration.ts";
 import { nearest } from "../../policy/validation/field-message.ts";
+import { fits } from "../../policy/validation/fits.ts";
 import { fieldOf } from "../../policy/validation/schema.ts";
 import { isLocal } from "../../policy/window/moment.ts";
 import { meantDuration, meantMoment } from "../meant-time.ts";
@@ -103,6 +104,12 @@ export function placeOf(kind: OwnKind, field: string, path = ""): string | undef
   return placesOf(wider, field, "spec").length === 0 ? undefined : FOR_CLUSTER_HOOK_POLICIES;
 }
 
+/** What to say of a field that a ClusterHookPolicy has at this path, with a value that it could have there. */
+export function onlyFleetWide(path: string, value: unknown): string | undefined {
+  const schema = schemaAt(CRD_SCHEMAS.ClusterHookPolicy, stepsOf(path));
+  return schema !== undefined && fits(schema, value) ? FOR_CLUSTER_HOOK_POLICIES : undefined;
+}
+
 /** Of several places only those below the parent are likely, and only few of them help. */
 function oneOfPlaces(places: readonly string[], parent: string): string | undefined {
   const written = parent.replaceAll(/\[\d+\]/g, "[]").replace("until[].anyOf[]", "until[]");
@@ -149,7 +156,7 @@ function wholeNumber(text: string, path: string): string | undefined {
 }
 
 function isDuration(path: string): boolean {
-  return /\.(?:duration|after|warnBefore|progressDeadline|minSuccessTime)$/.test(path);
+  return /\.(?:duration|after|warnBefore|progressDeadline|minSuccessTime|timeout)$/.test(path);
 }
 
 /** Words that need no quotes in a list or map in one line. */

@@ -26,12 +26,14 @@ import {
   viewPolicy,
   viewRollout,
 } from "../fleet/kinds.ts";
+import { asWritten, textErrors } from "../fleet/text-fields.ts";
+import { isPlace } from "../fleet/cluster-files.ts";
 import { kindProblem, repeated } from "./kind-problems.ts";
 import { SUITE_GROUP } from "../suite/suite-schema.ts";
 import type { Position } from "../files/parsed.ts";
 import { timeWarnings } from "./time-lint.ts";
 import { suiteWarnings } from "./suite-blanks.ts";
-import { placeOf, suggestionFor } from "./suggestion.ts";
+import { onlyFleetWide, placeOf, suggestionFor } from "./suggestion.ts";
 import { versionWarnings } from "./version-lint.ts";
 import { namespaceFindings } from "./namespace-field.ts";
 import { metadataErrors, statusErrors } from "./object-fields.ts";
@@ -118,7 +120,8 @@ function judge(source: SourceObject, specs: SpecMemo, options: ValidationOptions
   const group = groupOf(source.object);
   if (group === SUITE_GROUP) return { ...nothing, is: "suite" };
   const kind = OWN_KINDS.find((each) => each === source.object["kind"]);
-  if (group !== GROUP || kind === undefined) return { ...nothing, is: "other" };
+  if (group !== GROUP || kind === undefined)
+    return { ...nothing, is: "other", errors: isPlace(source.object) ? textErrors(source.object) : [] };
   const { errors, warnings } = check(kind, source, specs, options);
   const place = namespaceFindings(source.object);
   return {
@@ -230,7 +233,7 @@ function checkOverride(object: RawObject, options: ValidationOptions): Semantics
 function finding(source: SourceObject, severity: Finding["severity"], error: FieldError): Finding {
   const { path, id } = error;
   const [, text = "", meant] = /^(.*?)(?:; (did you mean .*\?))?$/s.exec(error.message) ?? [];
-  const other = meant ?? elsewhere(source, path, text);
+  const other = fieldOfWider(source, path, text) ?? meant ?? elsewhere(source, path, text);
   const { message, suggestion = other, ...position } = placed(source, severity, { ...error, message: text });
   return {
     severity,
@@ -241,6 +244,12 @@ function finding(source: SourceObject, severity: Finding["severity"], error: Fie
     message,
     ...(suggestion !== undefined && { suggestion }),
   };
+}
+
+/** A field that is right there in a ClusterHookPolicy is not a misspelt one of a HookPolicy. */
+function fieldOfWider({ object }: SourceObject, path: string, message: string): string | undefined {
+  const isUnknown = message.startsWith("unknown field") && ownKind(object) === "HookPolicy";
+  return isUnknown ? onlyFleetWide(path, valueAt(object, stepsOf(path))) : undefined;
 }
 
 function elsewhere({ object }: SourceObject, path: string, message: string): string | undefined {
@@ -271,14 +280,3 @@ function placedInExpression(source: SourceObject, { path, message }: FieldError)
   const letter = before.reduce((sum, { length }) => sum + length + 1, 0) + Number(columnText) - 1;
   return { ...source.position(path, letter), message: message.slice(told.length) };
 }
-
-/** Quotes what the file has: YAML reads yes as true, and 1.10 as 1.1. */
-function asWritten(message: string, source: SourceObject, { line, column }: Position): string {
-  if (!message.includes(IN_QUOTES)) return message;
-  const [word] = /^[^\s,#[\]{}"']+/.exec((source.lines()[line - 1] ?? "").slice(column - 1)) ?? [];
-  return word === undefined
-    ? message
-    : `${message.slice(0, message.indexOf(IN_QUOTES))}${IN_QUOTES}"${word}"`;
-}
-
-const IN_QUOTES = ": write it in quotes, ";

@@ -13,7 +13,8 @@ import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
 import { messageOf } from "../../lib/thrown.ts";
 import { isClusterHookPolicy, isHookOverride, isHookPolicy, isHookRollout } from "./crd-validators.ts";
 import { brokenRules, type Place } from "./schema-rules.ts";
-import { describeSchemaError, found } from "./field-message.ts";
+import { describeSchemaError, found, unknownField } from "./field-message.ts";
+import { fits } from "./fits.ts";
 
 export interface FieldError {
   /** In the API server's notation: spec.rules[0].until[1].annotation.key; "" is the object itself. */
@@ -160,23 +161,77 @@ function schemaErrors(kind: Kind, input: Fields): FieldError[] {
     .filter(({ error, path }) => error.keyword === "type" || !wrongType.has(path))
     .map(({ error, path }) => ({
       path,
-      message: describeSchemaError(error),
+      message: messageOfError(kind, error),
       ...(UNKNOWN.includes(error.keyword) && { unknown: true }),
     }));
 }
 
+/** Suggests only a field that could have the value. */
+function messageOfError(kind: Kind, error: ErrorObject): string {
+  const name: unknown = error.params["additionalProperty"];
+  const schema = schemaAt(CRD_SCHEMAS[kind], error);
+  if (typeof name !== "string" || schema?.properties === undefined) return describeSchemaError(error);
+  const value = fieldsOf(error.data)[name];
+  // It is no misspelt field of a HookPolicy if a ClusterHookPolicy has it there.
+  const wider = kind === "HookPolicy" ? schemaAt(CRD_SCHEMAS.ClusterHookPolicy, error) : undefined;
+  const isWider = couldBe(wider, name, value);
+  return unknownField(
+    name,
+    Object.keys(schema.properties),
+    (meant) => !isWider && (isEmpty(value) || formsOf(value).some((each) => couldBe(schema, meant, each))),
+  );
+}
+
+/** One item instead of a list, or a list of one item, is the next mistake, and has a message of its own. */
+function formsOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) && value.length === 1 ? [value, ...value] : [value, [value]];
+}
+
+/** It says nothing about the field that is meant. */
+function isEmpty(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
+}
+
+function couldBe(schema: CrdSchema | undefined, name: string, value: unknown): boolean {
+  const field = schema && fieldOf(schema, name);
+  return field !== undefined && fits(field, value);
+}
+
 const UNKNOWN: readonly string[] = ["additionalProperties", "enum"];
 
-function pathOf(root: CrdSchema, { instancePath, params }: ErrorObject): string {
+function pathOf(root: CrdSchema, error: ErrorObject): string {
   let path = "";
-  let schema: CrdSchema | undefined = root;
-  const keys = instancePath.split("/").slice(1);
-  for (const key of keys.map((k) => k.replaceAll("~1", "/").replaceAll("~0", "~"))) {
+  for (const { key, schema } of stepsTo(root, error))
     path = schema?.items === undefined ? child(schema ?? root, path, key) : `${path}[${key}]`;
-    schema = schema?.items ?? (schema && fieldOf(schema, key));
-  }
+  const { params } = error;
   const missing: unknown = params["missingProperty"] ?? params["additionalProperty"];
-  return typeof missing === "string" ? child(schema ?? root, path, missing) : path;
+  return typeof missing === "string" ? child(schemaAt(root, error) ?? root, path, missing) : path;
+}
+
+/** The schema of the value that the error is about. */
+function schemaAt(root: CrdSchema, error: ErrorObject): CrdSchema | undefined {
+  const last = stepsTo(root, error).at(-1);
+  return last === undefined ? root : below(last);
+}
+
+interface SchemaStep {
+  /** Of the value in which the key is. */
+  readonly schema: CrdSchema | undefined;
+  readonly key: string;
+}
+
+function stepsTo(root: CrdSchema, { instancePath }: ErrorObject): readonly SchemaStep[] {
+  const keys = instancePath.split("/").slice(1);
+  let schema: CrdSchema | undefined = root;
+  return keys.map((each) => {
+    const step: SchemaStep = { schema, key: each.replaceAll("~1", "/").replaceAll("~0", "~") };
+    schema = below(step);
+    return step;
+  });
+}
+
+function below({ schema, key }: SchemaStep): CrdSchema | undefined {
+  return schema?.items ?? (schema && fieldOf(schema, key));
 }
 
 function duplicates({ schema, value, path }: Place): FieldError[] {

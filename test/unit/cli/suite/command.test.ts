@@ -177,7 +177,7 @@ test("-o json keeps to its schema, with the decision of every call and everythin
   const [first, second] = report.suites;
   assert.deepEqual([first.status, first.file, first.steps[1].line], ["error", "t/1.yaml", 1]);
   assert.equal(first.steps[1].decision.trace[0].rules[0].gates[0].reason, "WaitingForAnnotation");
-  assert.equal(second.problems[0].file, "none.yaml");
+  assert.equal(second.problems[0].file, "t/none.yaml");
 });
 
 test("what stands in objects and suites cannot steer a terminal", async (t) => {

@@ -16,9 +16,11 @@ const CASES: readonly (readonly [path: string, value: unknown, suggestion: strin
   [`${RULE}.deadline.warnBefore`, "2h", undefined],
   [`${RULE}.deadline.after`, "2 weeks", "write 336h"],
   [`${RULE}.deadline.after`, "1h 30min", "write 1h30m"],
-  [`${RULE}.deadline.after`, 60, "write its unit: 60h, 60m or 60s"],
+  [`${RULE}.deadline.after`, 60, "write its unit: 60s, 60m or 60h"],
   [`${RULE}.deadline.after`, "soon", undefined],
-  [`${RULE}.deadline.warnBefore`, 60, "write its unit: 60h, 60m or 60s"],
+  [`${RULE}.tasks[0].timeout`, 15, "write its unit: 15s, 15m or 15h"],
+  [`${RULE}.tasks[0].timeout`, "15", "write its unit: 15s, 15m or 15h"],
+  [`${RULE}.deadline.warnBefore`, 60, "write its unit: 60s, 60m or 60h"],
   [`${RULE}.hooks`, "BeforeClusterDelete", "write a list: [BeforeClusterDelete]"],
   [`${RULE}.hooks`, "BeforeDelete", "write a list: [BeforeClusterDelete]"],
   [`${RULE}.hooks`, "Lunch", "write a list: [Lunch]"],
@@ -73,7 +75,7 @@ const CASES: readonly (readonly [path: string, value: unknown, suggestion: strin
 
 const OF_ROLLOUTS: typeof CASES = [
   ["spec.progressDeadline", "1d", "write 24h"],
-  ["spec.stages[0].minSuccessTime", 24, "write its unit: 24h, 24m or 24s"],
+  ["spec.stages[0].minSuccessTime", 24, "write its unit: 24s, 24m or 24h"],
   ["spec.stages[0].clusterSelector.wave", "canary", "write matchLabels: { wave: canary }"],
 ];
 

@@ -1,0 +1,73 @@
+/** Says what has to happen before a rollout releases a Cluster that it holds, and who can do it. */
+
+import type { HookRolloutStatus } from "../../api/hook-policy.ts";
+import { timestamp } from "../../policy/instant.ts";
+import type { Hold } from "../../rollouts/hold.ts";
+import { needsNone } from "../../rollouts/limit.ts";
+import type { CompiledRollout } from "../../rollouts/rollout.ts";
+
+export interface RolloutRelease {
+  /** Continues "released". */
+  readonly released: string;
+  /** Whether it takes a user: no time, and no other Cluster, changes it. */
+  readonly needsUser: boolean;
+}
+
+interface Held {
+  readonly compiled: CompiledRollout;
+  readonly status: HookRolloutStatus;
+  readonly hold: Hold;
+  readonly target: string;
+  /** Whether its limit is no slot at all. */
+  readonly hasNoSlots: boolean;
+}
+
+export function rolloutRelease(held: Held): RolloutRelease {
+  const need = needOf(held);
+  return need === undefined
+    ? { released: waitOf(held), needsUser: false }
+    : { released: `only after ${need}`, needsUser: true };
+}
+
+/** `undefined`: it can be released without a user. */
+function needOf({ compiled, status, hold, target, hasNoSlots }: Held): string | undefined {
+  const { name, stages } = compiled;
+  const admin = `a user who may update HookRollout ${name} has`;
+  if (hold.reason === "InvalidSpec") return `${admin} corrected its spec`;
+  if (hold.reason === "Paused") return `${admin} resumed it: hookpolicy rollout resume ${name}`;
+  if (hold.reason === "NoStage")
+    return `a user has given the Cluster labels that a stage selects, or ${admin} added a stage for it`;
+  if (hasNoSlots) return `${admin} raised maxConcurrency above 0`;
+  if (hold.reason !== "StageClosed") return undefined;
+  const stage = stages.find((each) => each.name === hold.stage);
+  const row = rowOf(status, hold.stage, target);
+  if (row?.members !== 0 || stage === undefined || needsNone(stage.minSucceeded)) return undefined;
+  return `a user has given Clusters the labels of stage ${stage.name}, or ${admin} set its minSucceeded to 0`;
+}
+
+export function rowOf({ targets = [] }: HookRolloutStatus, stage: string | undefined, target: string) {
+  return targets.find(({ version = "" }) => version === target)?.stages.find(({ name }) => name === stage);
+}
+
+const THEN = "and a slot is free for it";
+
+function waitOf({ compiled: { name }, hold }: Held): string {
+  const { reason, stage, soaksUntil } = hold;
+  switch (reason) {
+    case "StageClosed":
+      return soaksUntil === undefined
+        ? `when stage ${stage} has passed, ${THEN}`
+        : `when stage ${stage} has soaked, at ${timestamp(soaksUntil)}, ${THEN}`;
+    case "Halted":
+      return `when the failed Clusters have succeeded, or after a user who may update HookRollout ${name} has resumed it: hookpolicy rollout resume ${name}`;
+    case "GateOpen":
+      return `when that gate is met, ${THEN}`;
+    case "TooManyTargets":
+      return `when fewer versions are being rolled out, ${THEN}`;
+    case "NotReady":
+    case "NotConfirmed":
+      return `when the operator has read the state of the rollout, ${THEN}`;
+    default:
+      return "when a slot is free for it, and it is its turn";
+  }
+}

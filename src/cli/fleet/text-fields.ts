@@ -1,0 +1,57 @@
+/** Finds what YAML reads as another type than text, and the API server accepts only as text: version: 1.34, ring: 1. */
+
+import { fieldsOf, isFields } from "../../lib/fields.ts";
+import { found, wrongType } from "../../policy/validation/field-message.ts";
+import type { FieldError } from "../../policy/validation/schema.ts";
+import type { SourceObject } from "../files/load.ts";
+import type { Position } from "../files/parsed.ts";
+import { isCluster, type RawObject } from "./kinds.ts";
+
+/** The texts of ObjectMeta (apimachinery, meta/v1). */
+const METADATA = [
+  "name",
+  "generateName",
+  "namespace",
+  "uid",
+  "resourceVersion",
+  "creationTimestamp",
+  "deletionTimestamp",
+] as const;
+
+/** Of the metadata, and of the topology of a Cluster. */
+export function textErrors(object: RawObject): readonly FieldError[] {
+  const metadata = fieldsOf(object["metadata"]);
+  const topology = fieldsOf(fieldsOf(object["spec"])["topology"]);
+  return [
+    ...METADATA.flatMap((field) => textError(`metadata.${field}`, metadata[field])),
+    ...["labels", "annotations"].flatMap((field) => mapErrors(`metadata.${field}`, metadata[field])),
+    ...(isCluster(object)
+      ? [
+          ...["version", "class"].flatMap((field) => textError(`spec.topology.${field}`, topology[field])),
+          ...textError("spec.topology.classRef.name", fieldsOf(topology["classRef"])["name"]),
+        ]
+      : []),
+  ];
+}
+
+function textError(path: string, value: unknown): readonly FieldError[] {
+  const isText = typeof value === "string" || value === undefined || value === null;
+  return isText ? [] : [{ path, message: wrongType(value, "string") }];
+}
+
+function mapErrors(path: string, values: unknown): readonly FieldError[] {
+  if (values === undefined || values === null) return [];
+  if (!isFields(values)) return [{ path, message: `found ${found(values)}, expected an object` }];
+  return Object.entries(values).flatMap(([key, value]) => textError(`${path}[${key}]`, value));
+}
+
+const IN_QUOTES = ": write it in quotes, ";
+
+/** Quotes what the file has: YAML reads yes as true, and 1.10 as 1.1. */
+export function asWritten(message: string, source: SourceObject, { line, column }: Position): string {
+  if (!message.includes(IN_QUOTES)) return message;
+  const [word] = /^[^\s,#[\]{}"']+/.exec((source.lines()[line - 1] ?? "").slice(column - 1)) ?? [];
+  return word === undefined
+    ? message
+    : `${message.slice(0, message.indexOf(IN_QUOTES))}${IN_QUOTES}"${word}"`;
+}
