@@ -3,18 +3,17 @@
  * confirmed with the API server passes; a request is refused when anything about the decision is unknown.
  */
 
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { type Attempt, attemptOf } from "../operations/attempt.ts";
 import { holdTexts } from "../policy/decide.ts";
 import type { Confirmation, Decision } from "../policy/decision.ts";
-import { Turns } from "../turns/review-turns.ts";
+import { Turns } from "../turns/turns.ts";
 import { CatchUp } from "./catch-up.ts";
 import { type ClusterReview, decodeClusterReview } from "./cluster-review.ts";
 import { refusedBy, undecided } from "./cluster-denial.ts";
 import { type Denial, tooBusy } from "./denial.ts";
 import type { AdmissionOutcome } from "./outcome.ts";
-import { ADMITTED, encodeVerdict, NOT_REVIEWED, readHead, shareOf } from "./review.ts";
+import { ADMITTED, encodeVerdict, NOT_REVIEWED, readHead } from "./review.ts";
 
 export const CLUSTER_ADMISSION_PATH = "/validate-cluster-x-k8s-io";
 
@@ -63,7 +62,7 @@ export interface ClusterAdmissionDeps {
 const LARGE_BYTES = 100 * 1024;
 
 export function createClusterHandler(deps: ClusterAdmissionDeps): (body: Buffer) => Promise<string> {
-  const turns = new Turns({ atOnce: 1 });
+  const turns = new Turns({ places: 1, waitingOfOne: 16, waitMs: 1500, rests: true });
   const catchUp = new CatchUp();
   return async (body) => {
     const started = performance.now();
@@ -85,20 +84,12 @@ export function createClusterHandler(deps: ClusterAdmissionDeps): (body: Buffer)
 }
 
 /**
- * Decodes one large review per turn of the event loop, so that calls are answered in between. Namespaces take turns, and
- * each rests for as long as its last review took. A text is the answer when too many reviews wait.
+ * Calls are answered between large reviews, and namespaces take turns. A text is the answer when too many reviews wait.
  */
 async function decodeInTurn(body: Buffer, turns: Turns): Promise<ClusterReview | undefined | string> {
-  const head = readHead(body);
-  const turn = await turns.take(shareOf(head));
-  if (turn === undefined) return encodeVerdict(head?.uid ?? "", { denial: tooBusy("Clusters") });
-  await nextTurn();
-  const started = performance.now();
-  try {
-    return decodeClusterReview(body);
-  } finally {
-    turn(performance.now() - started);
-  }
+  const { uid = "", share = "unknown" } = readHead(body) ?? {};
+  const decoded = await turns.run(share, () => decodeClusterReview(body));
+  return "refused" in decoded ? encodeVerdict(uid, { denial: tooBusy("Clusters") }) : decoded.result;
 }
 
 async function judge(attempt: Attempt, deps: ClusterAdmissionDeps): Promise<AdmissionOutcome> {

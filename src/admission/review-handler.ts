@@ -11,25 +11,16 @@ import { type Denial, forbidden, type Subject, tooBusy, tooSlow, unavailable, un
 import { examine, type Examined, type Settings } from "./examine.ts";
 import { surroundOverride } from "./override-review.ts";
 import { selectsNothing } from "./policy-review.ts";
-import {
-  ADMITTED,
-  encodeVerdict,
-  type Head,
-  MAX_REVIEW_BYTES,
-  NOT_REVIEWED,
-  readHead,
-  type Verdict,
-} from "./review.ts";
+import { ADMITTED, encodeVerdict, MAX_REVIEW_BYTES, NOT_REVIEWED, readHead, type Verdict } from "./review.ts";
 import { describe } from "./review-text.ts";
 import { reviewAccount } from "./task-account.ts";
-import type { Turns } from "../turns/review-turns.ts";
+import { Turns } from "../turns/turns.ts";
 import type { AccessReviewer, AdmissionWorld } from "./review-world.ts";
 
 export const ADMISSION_PATH = "/validate-hookpolicy-dev-v1alpha1";
 
 export interface AdmissionDeps {
   readonly settings: Settings;
-  readonly turns: Turns;
   /** Absent if any client may call: the answer then reveals only the sent object and whether its author may read. */
   readonly world?: AdmissionWorld;
   readonly reviewer: AccessReviewer;
@@ -39,9 +30,10 @@ export interface AdmissionDeps {
 
 /** Below the webhook's timeoutSeconds, 5. */
 const DEADLINE_MS = 3500;
+const WAITING_OF_ONE = 16;
 
 export function createAdmissionHandler(deps: AdmissionDeps): (body: Buffer) => Promise<string> {
-  const examineInTurn = oneAtATime();
+  const turns = new Turns({ places: 1, waitingOfOne: WAITING_OF_ONE, waitMs: DEADLINE_MS, rests: true });
   return async (body) => {
     const head = readHead(body);
     if (head === undefined) {
@@ -49,57 +41,17 @@ export function createAdmissionHandler(deps: AdmissionDeps): (body: Buffer) => P
       return NOT_REVIEWED;
     }
     if (body.length > MAX_REVIEW_BYTES) return encodeVerdict(head.uid, { denial: unread() });
-    const verdict = await judgeInTurn(head, deps, async (signal) =>
-      examineInTurn(() => examine(body, deps.settings, deps.now()), signal),
-    );
+    const signal = AbortSignal.timeout(DEADLINE_MS);
+    const examined = await turns.run(head.share, () => examine(body, deps.settings, deps.now()));
+    if ("refused" in examined) {
+      return encodeVerdict(head.uid, { denial: examined.refused === "TooMany" ? tooBusy() : tooSlow() });
+    }
+    const verdict = await judge(examined.result, deps, signal);
     return verdict === undefined ? NOT_REVIEWED : encodeVerdict(head.uid, verdict);
   };
 }
 
 /** `undefined`: not a review. */
-async function judgeInTurn(
-  head: Head,
-  deps: AdmissionDeps,
-  examined: (signal: AbortSignal) => Promise<Done<Examined>>,
-): Promise<Verdict | undefined> {
-  const signal = AbortSignal.timeout(DEADLINE_MS);
-  const turn = await deps.turns.take(head.share);
-  if (turn === undefined) return { denial: tooBusy() };
-  let cost = 0;
-  try {
-    const { result, ms } = await examined(signal);
-    cost = ms;
-    return result === undefined ? { denial: tooSlow() } : await judge(result, deps, signal);
-  } finally {
-    turn(cost); // a share works at most half of the time
-  }
-}
-
-interface Done<T> {
-  /** Absent: `signal` had aborted. */
-  readonly result?: T;
-  readonly ms: number;
-}
-
-/** Work waits for its turn, and each piece of it leaves as much time for calls as it takes. */
-function oneAtATime(): <T>(work: () => T, signal: AbortSignal) => Promise<Done<T>> {
-  let last = Promise.resolve();
-  return async (work, signal) => {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const before = last;
-    last = promise;
-    await before;
-    const began = performance.now();
-    try {
-      if (signal.aborted) return { ms: 0 };
-      const result = work();
-      return { result, ms: performance.now() - began };
-    } finally {
-      setTimeout(resolve, performance.now() - began);
-    }
-  };
-}
-
 async function judge(
   examined: Examined,
   deps: AdmissionDeps,

@@ -69,11 +69,6 @@ export function readHead(body: Buffer): Head | undefined {
   return { uid, share: namespace === "" ? `user ${userInfo.username}` : `namespace ${namespace}` };
 }
 
-/** The share of a review whose head may not be readable. */
-export function shareOf(head: Head | undefined): string {
-  return head?.share ?? "unknown";
-}
-
 /** The API server has checked the rest against the CRD; HookPolicy's own checks follow later. */
 function isObject(value: unknown, kind: string): value is Review["object"] {
   return isStored(value) && value.kind === kind;

@@ -53,7 +53,6 @@ export class DecisionStore {
       onDue: (due, at) => this.#evaluator.because(at, () => perform(this.#works, due)),
       onSetBack: () => this.#evaluateAll(),
       turnMs: options.alarmMs,
-      allowance: options.allowance,
     });
     const { policies, overrides } = this;
     const { clusters, namespaces, objects, tasks, served } = options;

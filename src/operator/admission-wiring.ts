@@ -1,13 +1,14 @@
 /** Provides what the policy webhook needs from the controller's memory and from the API server. */
 
 import { namespacedName } from "../lib/keys.ts";
-import { setImmediate } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 
 import type { Settings } from "../admission/examine.ts";
 import type { ClusterDecisions } from "../admission/cluster-handler.ts";
 import type { UserInfo } from "../admission/review-validators.ts";
 import { type AdmissionRoutes, createAdmissionRoutes } from "../admission/review-route.ts";
-import { Turns } from "../turns/review-turns.ts";
+import { FairTurns } from "../turns/fair-queue.ts";
+import { Slice } from "../turns/slice.ts";
 import type {
   Access,
   AccessReviewer,
@@ -59,7 +60,6 @@ export function createAdmission(options: AdmissionOptions): AdmissionRoutes {
   const { memory, client, settings, authenticated, clusters: source, metrics, audit, log } = options;
   const policies = {
     settings,
-    turns: new Turns(),
     // Other clients learn nothing from memory.
     ...(authenticated && { world: worldOf(memory) }),
     reviewer: new ApiServerReviewer(client, { tellsOwn: authenticated }),
@@ -81,7 +81,13 @@ export function worldOf({ store, clusters, namespaces }: ReadMemory): AdmissionW
       const { namespace } = selection;
       const candidates = namespace === undefined ? clusters.list() : clusters.byNamespace(namespace);
       const policy = selectorsOf(selection);
-      return await someOf(candidates, (cluster) => isMatch(policy, cluster));
+      const [slice, end] = [new Slice(), performance.now() + SEARCH_MS];
+      for (const cluster of candidates) {
+        slice.begin();
+        if (isMatch(policy, cluster) || performance.now() > end) return true;
+        if (slice.isOver()) await nextTurn();
+      }
+      return false;
     },
     cluster: (namespace, name) => clusters.get(namespacedName({ namespace, name })),
     policy: (kind, namespace, name) => store.policies.get(policyKey(kind, namespace, name))?.compiled,
@@ -100,29 +106,11 @@ function selectorsOf(selection: Selection): Parameters<typeof matches>[0] {
   return { ref: { kind: "ClusterHookPolicy", name: "" }, selectsCluster, selectsNamespace };
 }
 
-/** Time on the event loop per slice and in total; a warning is not worth more. */
-const [SLICE_MS, ALL_SLICES_MS] = [5, 100];
+/** A warning is not worth more. */
+const SEARCH_MS = 500;
 
-/** Whether some item matches, with hooks answered in between. Also true when the time does not suffice. */
-async function someOf<T>(items: Iterable<T>, isOne: (item: T) => boolean): Promise<boolean> {
-  let [spent, begun] = [0, performance.now()];
-  for (const item of items) {
-    if (isOne(item)) return true;
-    const elapsed = performance.now() - begun;
-    if (elapsed < SLICE_MS) continue;
-    spent += elapsed;
-    if (spent > ALL_SLICES_MS) return true;
-    await setImmediate();
-    begun = performance.now();
-  }
-  return false;
-}
-
-/**
- * Concurrent reviews sent to the API server: one admission review can need hundreds, and the API server has other
- * clients.
- */
-const MAX_QUESTIONS = 4;
+/** Concurrent reviews sent to the API server, half of them about one user: one admission review can need hundreds. */
+const QUESTIONS = 8;
 
 export class ApiServerReviewer implements AccessReviewer {
   readonly #client: ReviewClient;
@@ -130,11 +118,13 @@ export class ApiServerReviewer implements AccessReviewer {
 
   /** `tellsOwn`: whether to report what the operator itself may not read. */
   constructor(client: ReviewClient, { tellsOwn }: { readonly tellsOwn: boolean }) {
-    const few = atMost(MAX_QUESTIONS);
+    const turns = new FairTurns(QUESTIONS);
     this.#client = {
-      getPath: async (path, options) => await few(async () => await client.getPath(path, options)),
-      review: async (resource, spec, options) =>
-        await few(async () => await client.review(resource, spec, options)),
+      getPath: async (path, options) => await turns.run("", async () => await client.getPath(path, options)),
+      review: async (resource, spec, options) => {
+        const user = "user" in spec ? String(spec.user) : "";
+        return await turns.run(user, async () => await client.review(resource, spec, options));
+      },
     };
     this.#tellsOwn = tellsOwn;
   }
@@ -177,21 +167,4 @@ export class ApiServerReviewer implements AccessReviewer {
   async #isAllowed(resource: Resource, spec: object, signal: AbortSignal): Promise<boolean> {
     return isAllowed(await this.#client.review(resource, spec, { signal }));
   }
-}
-
-/** Runs at most that many at the same time; the others wait for their turn. */
-function atMost(limit: number): <T>(work: () => Promise<T>) => Promise<T> {
-  const waiting: (() => void)[] = [];
-  let running = 0;
-  return async (work) => {
-    if (running >= limit) await new Promise<void>((resolve) => waiting.push(resolve));
-    else running += 1;
-    try {
-      return await work();
-    } finally {
-      const next = waiting.shift();
-      if (next === undefined) running -= 1;
-      else next();
-    }
-  };
 }

@@ -3,8 +3,7 @@
  * user who may `get` that path (SubjectAccessReview). The rule and the cache times are those of controller-runtime,
  * WithAuthenticationAndAuthorization in pkg/metrics/filters. While the API server does not answer, nothing is served.
  *
- * Every client that reaches the port can cause reviews. Each address therefore has turns of its own, and addresses that
- * were allowed lately do not wait for the others.
+ * Every client that reaches the port can cause reviews: addresses take turns.
  */
 
 import { hash } from "node:crypto";
@@ -12,7 +11,7 @@ import { hash } from "node:crypto";
 import type { Logger } from "../lib/logger.ts";
 import { sparing } from "../lib/sparing.ts";
 import type { PageRequest } from "../extension/pages.ts";
-import type { Turns } from "../turns/review-turns.ts";
+import { Turns } from "../turns/turns.ts";
 
 /** As in a TokenReview; every field except the name is only passed back to the API server. */
 export interface User {
@@ -29,12 +28,8 @@ export interface ScrapeReviewer {
   mayScrape(user: User): Promise<boolean>;
 }
 
-export type ReviewTurns = Pick<Turns, "take">;
-
 export interface ScrapeGuardOptions {
   readonly reviewer: ScrapeReviewer;
-  /** Limit the reviews of each client address. */
-  readonly turns: { readonly readers: ReviewTurns; readonly others: ReviewTurns };
   readonly log: Logger;
   /** A monotonic clock in milliseconds. */
   readonly clock: () => number;
@@ -63,10 +58,12 @@ const ACCEPTED_MS = 60 * SECOND_MS;
 const REFUSED_MS = 10 * SECOND_MS;
 /** DelegatingAuthorizerConfig.AllowCacheTTL and DenyCacheTTL */
 const [ALLOWED_MS, DENIED_MS] = [300 * SECOND_MS, 30 * SECOND_MS];
-const READER_MS = 3600 * SECOND_MS;
 
-const [MAX_TOKENS, MAX_USERS, MAX_READERS] = [256, 256, 64];
+const [MAX_TOKENS, MAX_USERS] = [256, 256];
 const MAX_NAME_LENGTH = 256;
+
+/** One address has one review at a time; a Prometheus replica needs one a minute. */
+const TURNS = { places: 2, waitingOfOne: 4, waitMs: 1_500 };
 
 const NO_TOKEN: Refusal = { code: 401, message: "unauthorized: a bearer token is required" };
 const BAD_TOKEN: Refusal = { code: 401, message: "unauthorized: the API server does not accept the token" };
@@ -80,8 +77,7 @@ export class ScrapeGuard {
   readonly #accepted: ExpiringMap<Identity>;
   readonly #refused: ExpiringMap<true>;
   readonly #access: ExpiringMap<boolean>;
-  /** Addresses that were allowed. */
-  readonly #readers: ExpiringMap<true>;
+  readonly #turns = new Turns(TURNS);
   readonly #underWay = new Map<string, Promise<Verdict>>();
 
   constructor(options: ScrapeGuardOptions) {
@@ -91,7 +87,6 @@ export class ScrapeGuard {
     this.#accepted = new ExpiringMap(MAX_TOKENS, clock);
     this.#refused = new ExpiringMap(MAX_TOKENS, clock);
     this.#access = new ExpiringMap(MAX_USERS, clock);
-    this.#readers = new ExpiringMap(MAX_READERS, clock);
   }
 
   /** `undefined`: the scrape is answered. Never rejects. */
@@ -99,11 +94,8 @@ export class ScrapeGuard {
     const token = bearerToken(authorization);
     if (token === undefined) return this.#tell(NO_TOKEN, address);
     const digest = hash("sha256", token, "base64");
-    const verdict =
-      this.#remembered(digest) ?? (await this.#inTurn(address, async () => await this.#once(digest, token)));
-    if (verdict !== "allowed") return this.#tell(verdict, address);
-    this.#readers.set(address, true, READER_MS);
-    return undefined;
+    const verdict = this.#remembered(digest) ?? (await this.#inTurn(address, digest, token));
+    return verdict === "allowed" ? undefined : this.#tell(verdict, address);
   }
 
   #remembered(digest: string): Verdict | undefined {
@@ -113,25 +105,15 @@ export class ScrapeGuard {
     return allowed === undefined ? undefined : verdictOn(identity, allowed);
   }
 
-  async #inTurn(address: string, review: () => Promise<Verdict>): Promise<Verdict> {
-    const { readers, others } = this.#options.turns;
-    const turn = await (this.#readers.get(address) === true ? readers : others).take(address);
-    if (turn === undefined) return TOO_MANY;
-    try {
-      return await review();
-    } finally {
-      turn(0);
-    }
-  }
-
   /** Concurrent requests with the same token share one review. */
-  async #once(digest: string, token: string): Promise<Verdict> {
-    const found = this.#remembered(digest) ?? this.#underWay.get(digest);
-    if (found !== undefined) return await found;
-    const review = this.#review(digest, token);
-    this.#underWay.set(digest, review);
+  async #inTurn(address: string, digest: string, token: string): Promise<Verdict> {
+    const shared = this.#underWay.get(digest);
+    if (shared !== undefined) return await shared;
+    const review = this.#turns.run(address, async () => await this.#review(digest, token));
+    const verdict = review.then((outcome) => ("refused" in outcome ? TOO_MANY : outcome.result));
+    this.#underWay.set(digest, verdict);
     try {
-      return await review;
+      return await verdict;
     } finally {
       this.#underWay.delete(digest);
     }

@@ -1,6 +1,5 @@
 /** Asks the API server which clients may scrape the metrics. */
 
-import { Turns } from "../turns/review-turns.ts";
 import { isFields, fieldsOf } from "../lib/fields.ts";
 import type { Logger } from "../lib/logger.ts";
 import { SUBJECT_REVIEWS, TOKEN_REVIEWS } from "../kube/resources.ts";
@@ -9,10 +8,6 @@ import { isForbidden, KubeError } from "../kube/kube-error.ts";
 import { type Resource, resourceName } from "../kube/resource.ts";
 import { ScrapeGuard, type ScrapeReviewer, type User } from "./scrape-guard.ts";
 import { isAllowed } from "../kube/access-review.ts";
-
-/** Each address has one review at a time; a Prometheus replica needs one per minute. */
-const OTHERS = { atOnce: 2, waiting: 32, waitingOfOne: 4, waitMs: 1_500, perSecond: 1, burst: 10 };
-const READERS = { ...OTHERS, perSecond: 5 };
 
 type Client = Pick<KubeClient, "review">;
 
@@ -26,8 +21,7 @@ export function createScrapeGuard({
   readonly log: Logger;
   readonly clock?: () => number;
 }): ScrapeGuard {
-  const turns = { readers: new Turns(READERS), others: new Turns(OTHERS) };
-  return new ScrapeGuard({ reviewer: createReviewer(client), turns, log, clock });
+  return new ScrapeGuard({ reviewer: createReviewer(client), log, clock });
 }
 
 function createReviewer(client: Client): ScrapeReviewer {

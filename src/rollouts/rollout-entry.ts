@@ -1,5 +1,7 @@
 /** One HookRollout in memory: its members, the slots in use and the queue, as this replica knows them. */
 
+import { setImmediate as nextTurn } from "node:timers/promises";
+
 import { entryOf } from "../lib/entry-of.ts";
 import { namespacedName } from "../lib/keys.ts";
 import type { HookRollout, HookRolloutStatus } from "../api/hook-policy.ts";
@@ -17,7 +19,7 @@ import { Slots } from "./slots.ts";
 import type { Lister } from "../memory/ports.ts";
 import { isSameSpec } from "../memory/same-object.ts";
 import { RolloutQueue, type Waiting } from "./rollout-queue.ts";
-import { atOnce, COSTLY, inSlices, type Steps } from "../turns/slice.ts";
+import { Slice } from "../turns/slice.ts";
 
 export interface RolloutWorld extends HeldWorld {
   readonly clusters: Lister<Cluster>;
@@ -71,7 +73,8 @@ export class RolloutEntry {
   #refreshedAt = -Infinity;
   #cost = 0;
   #hasChanged = true;
-  #refreshing: Promise<void> | undefined;
+  #isRefreshing = false;
+  #refreshing: Promise<void> = Promise.resolve();
   #held: readonly AskedOperation[] = [];
 
   constructor(object: HookRollout, world: RolloutWorld) {
@@ -186,28 +189,23 @@ export class RolloutEntry {
     });
   }
 
-  /** Applies `work` to each member, at once or in slices. */
-  ofMembers<T>(work: (known: KnownMember) => T): T[] | Promise<T[]> {
-    return this.#run(this.#eachMember(work));
-  }
-
-  #run<T>(steps: Steps<T>): T | Promise<T> {
-    return this.#world.refreshMs === 0 ? atOnce(steps) : inSlices(steps, this.#world.turnMs);
-  }
-
-  /** One step for each Cluster. */
-  *#eachMember<T>(work: (known: KnownMember) => T): Steps<T[]> {
+  /** Applies `work` to each member, in slices. */
+  async ofMembers<T>(work: (known: KnownMember) => T): Promise<T[]> {
+    const slice = this.#slice();
     const all: T[] = [];
     for (const cluster of this.#world.clusters.list()) {
-      const remembered = this.#remembered(cluster);
-      const { known, health } = remembered;
+      const { known } = this.#remembered(cluster);
       if (known !== undefined) all.push(work(known));
-      yield health === remembered.health ? undefined : COSTLY;
+      if (slice.isOver()) await nextTurn();
     }
     return all;
   }
 
-  /** Brings the queue up to date, at once or in slices, unless that was done a moment ago. */
+  #slice(): Slice {
+    return new Slice(this.#world.refreshMs === 0 ? Infinity : this.#world.turnMs);
+  }
+
+  /** Brings the queue up to date, unless that was done a moment ago. */
   refresh(): void {
     const { nowMs, refreshMs } = this.#world;
     const share = Math.max(refreshMs ?? REFRESH_MS, this.#cost * REFRESH_SHARE);
@@ -215,46 +213,46 @@ export class RolloutEntry {
     if (nowMs() - this.#refreshedAt >= pause) void this.refreshed();
   }
 
-  /** Brings the queue up to date. Returns a promise if that takes more than one turn of the event loop. */
-  refreshed(): Promise<void> | undefined {
-    if (this.#refreshing !== undefined) return this.#refreshing;
-    const result = this.#run(this.#refresh());
-    if (!(result instanceof Promise)) return undefined;
-    this.#refreshing = result.finally(() => (this.#refreshing = undefined));
-    return this.#refreshing;
+  /** Brings the queue up to date: before this returns, if one slice is enough. */
+  async refreshed(): Promise<void> {
+    if (!this.#isRefreshing) this.#refreshing = this.#refresh();
+    await this.#refreshing;
   }
 
-  *#refresh(): Steps<void> {
-    const { now, nowMs } = this.#world;
+  async #refresh(): Promise<void> {
+    const { nowMs } = this.#world;
     const began = nowMs();
+    this.#isRefreshing = true;
     this.#refreshedAt = began;
     this.#hasChanged = false;
     const rollout = this.#compiled;
-    const known = yield* this.#eachMember((each) => each);
-    const members = known.map(({ member }) => member);
-    const slots = new Slots(rollout, this.status ?? {}, members, now());
-    yield;
     const isOpen = this.#openPlaces();
-    const waiting: Waiting[] = [];
-    const asked: AskedOperation[] = [];
-    for (const each of known) {
-      const operation = this.#askedOf(each, slots);
-      if (operation !== undefined) {
-        asked.push(operation);
-        const { stage } = operation.member;
-        if (stage !== undefined && !operation.claimExpires && isOpen(operation))
-          waiting.push(this.#waiting(operation, stage));
+    const slice = this.#slice();
+    const [known, asked, held]: [KnownMember[], AskedOperation[], AskedOperation[]] = [[], [], []];
+    try {
+      for (const cluster of this.#world.clusters.list()) {
+        const each = this.#remembered(cluster).known;
+        if (each !== undefined) known.push(each);
+        if (slice.isOver()) await nextTurn();
       }
-      yield;
+      const members = known.map(({ member }) => member);
+      const slots = new Slots(rollout, this.status ?? {}, members, this.#world.now());
+      for (const each of known) {
+        const operation = this.#askedOf(each, slots);
+        if (operation !== undefined) asked.push(operation);
+        if (slice.isOver()) await nextTurn();
+      }
+      const waiting = asked.flatMap((operation) => this.#placeOf(operation, isOpen));
+      this.queue.update({ rollout, slots, waiting, turns: this.status?.turns }, began);
+      for (const operation of asked) {
+        if (isHeld(this, this.#world, { operation, isOpen, slots, nowMs: began })) held.push(operation);
+        if (slice.isOver()) await nextTurn();
+      }
+      this.#held = held.toSorted(oldestFirst);
+    } finally {
+      this.#cost = nowMs() - began;
+      this.#isRefreshing = false;
     }
-    this.queue.update({ rollout, slots, waiting, turns: this.status?.turns }, began);
-    const held: AskedOperation[] = [];
-    for (const operation of asked) {
-      if (isHeld(this, this.#world, { operation, isOpen, slots, nowMs: began })) held.push(operation);
-      yield;
-    }
-    this.#held = held.toSorted(oldestFirst);
-    this.#cost = nowMs() - began;
   }
 
   /** Whether Clusters of a stage may begin for a target, computed once for thousands of Clusters. */
@@ -287,11 +285,14 @@ export class RolloutEntry {
   }
 
   /** The same object for as long as nothing changes: the queue sorts what is new. */
-  #waiting({ member, cluster, target, firstAsked }: AskedOperation, stage: CompiledStage): Waiting {
+  #placeOf(operation: AskedOperation, isOpen: (operation: AskedOperation) => boolean): Waiting[] {
+    const { member, cluster, target, firstAsked, claimExpires } = operation;
+    const { stage } = member;
+    if (stage === undefined || claimExpires || !isOpen(operation)) return [];
     const remembered = this.#remembered(cluster);
     if (remembered.waiting?.firstAsked.getTime() !== firstAsked.getTime())
       remembered.waiting = { member: { ...member, stage }, target, firstAsked };
-    return remembered.waiting;
+    return [remembered.waiting];
   }
 
   #remembered(cluster: Cluster): Remembered {

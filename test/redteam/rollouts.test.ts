@@ -2,9 +2,7 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { type HookRolloutSpec, MAX_TARGETS } from "../../src/api/hook-policy.ts";
-import { inSlices, type Steps } from "../../src/turns/slice.ts";
 import { healthOf } from "../../src/rollouts/health.ts";
 import { compileRollout } from "../../src/rollouts/rollout.ts";
 import { scopeOf } from "../../src/rollouts/scope.ts";
@@ -170,23 +168,4 @@ describe("checks of health over Clusters with many annotations", () => {
   test("share the steps of one decision", () => {
     assert.deepEqual([1, 16].map(health), ["Healthy", "Unknown"]);
   });
-
-  test("are evaluated in slices, one at a time where they take that long", async (t) => {
-    let ms = 0;
-    t.mock.method(performance, "now", () => (ms += 10));
-    const slicesOf = async (step: Parameters<typeof stepsOf>[0]): Promise<number> => {
-      let slices = 0;
-      const over = new AbortController();
-      void Promise.resolve(inSlices(stepsOf(step))).then(() => over.abort());
-      for (; !over.signal.aborted; slices += 1) await nextTurn();
-      return slices;
-    };
-    assert.ok((await slicesOf("costly")) >= 50);
-    assert.ok((await slicesOf(undefined)) <= 2);
-  });
-
-  function* stepsOf(step: "costly" | undefined): Steps<number> {
-    for (let count = 0; count < 50; count += 1) yield step;
-    return 50;
-  }
 });

@@ -4,7 +4,6 @@ import assert from "node:assert/strict";
 import type { HookOverride, HookOverrideSpec } from "../../../src/api/hook-policy.ts";
 import type { ObjectMeta } from "../../../src/api/meta.ts";
 import { createAdmissionHandler } from "../../../src/admission/review-handler.ts";
-import { Turns } from "../../../src/turns/review-turns.ts";
 import type { Access, AdmissionWorld, LocatedKind } from "../../../src/admission/review-world.ts";
 import type { PolicyObject } from "../../../src/memory/policy-set.ts";
 import { ALL_HOOKS, metadata, NOW } from "../builders.ts";
@@ -34,7 +33,6 @@ export interface Answer {
 export interface Given {
   /** Anybody may ask. */
   readonly open?: boolean;
-  readonly turns?: Turns;
   readonly world?: Partial<AdmissionWorld>;
   readonly served?: typeof ALL_HOOKS;
   /** By kind; default: backups.velero.io in namespaces, which the operator can read. */
@@ -71,7 +69,6 @@ export function webhook(given: Given = {}): Webhook {
   };
   const handle = createAdmissionHandler({
     settings,
-    turns: given.turns ?? new Turns(),
     ...(given.open !== true && { world }),
     reviewer: {
       locate: async ({ kind }) => {

@@ -22,7 +22,10 @@ export const reached = new WeakMap<RolloutEntry, ReadonlyMap<string, string>>();
 
 // oxlint-disable-next-line typescript/unbound-method -- called with the `this` of its caller
 const { ofMembers } = RolloutEntry.prototype;
-RolloutEntry.prototype.ofMembers = function spied<T>(this: RolloutEntry, work: (known: KnownMember) => T) {
+RolloutEntry.prototype.ofMembers = async function spied<T>(
+  this: RolloutEntry,
+  work: (known: KnownMember) => T,
+) {
   const before = reached.get(this) ?? new Map<string, string>();
   const now = new Map<string, string>();
   reached.set(this, now);
@@ -32,7 +35,7 @@ RolloutEntry.prototype.ofMembers = function spied<T>(this: RolloutEntry, work: (
     return work(known);
   };
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the type parameter of the method
-  return ofMembers.call(this, spy) as T[] | Promise<T[]>;
+  return (await ofMembers.call(this, spy)) as T[];
 };
 
 /** Time passes in minutes here. */

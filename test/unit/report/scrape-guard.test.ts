@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { test } from "node:test";
 
-import { ScrapeGuard, type ReviewTurns, type Scrape, type User } from "../../../src/report/scrape-guard.ts";
+import { ScrapeGuard, type Scrape, type User } from "../../../src/report/scrape-guard.ts";
 import { createRecorder } from "../extension/recorder.ts";
 
 const PROMETHEUS: User = {
@@ -15,9 +15,6 @@ const PROMETHEUS: User = {
 };
 const TENANT: User = { username: "system:serviceaccount:team-a:default" };
 
-const always: ReviewTurns = { take: async () => await Promise.resolve(() => undefined) };
-const never: ReviewTurns = { take: async () => await Promise.resolve(undefined) };
-
 interface World {
   /** By token. */
   users: Readonly<Record<string, User>>;
@@ -27,7 +24,7 @@ interface World {
   now: number;
 }
 
-function start(turns: { readers: ReviewTurns; others: ReviewTurns } = { readers: always, others: always }) {
+function start() {
   const world: World = {
     users: { good: PROMETHEUS, other: PROMETHEUS, tenant: TENANT },
     allowed: [PROMETHEUS.username],
@@ -49,7 +46,6 @@ function start(turns: { readers: ReviewTurns; others: ReviewTurns } = { readers:
         return world.allowed.includes(user.username);
       },
     },
-    turns,
     log,
     clock: () => world.now * 1000,
   });
@@ -181,46 +177,13 @@ test("of many tokens the last 256 are remembered", async () => {
   assert.deepEqual(asked, ["t0"]);
 });
 
-test("without a turn every client is refused; a cached one needs no turn", async () => {
-  const turns = { readers: always, others: always };
-  const { scrape, asked } = start(turns);
+test("of one address few wait for a review; the rest is refused, and a cached token needs no turn", async () => {
+  const { scrape } = start();
   await scrape("good");
-  asked.splice(0);
-  turns.readers = turns.others = never;
+  const unknown = Array.from({ length: 20 }, async (_, at) => await scrape(`bad-${at}`));
   assert.equal(await scrape("good"), 200);
-  assert.equal(await scrape("other"), 429);
-  assert.equal(await scrape("bad", { address: "10.0.0.2" }), 429);
-  assert.deepEqual(asked, []);
-});
-
-test("addresses that were let in within the hour have turns of their own", async () => {
-  const turns = { readers: always, others: always };
-  const { scrape, world } = start(turns);
-  await scrape("good");
-  await scrape("tenant", { address: "10.0.0.2" });
-  turns.others = never;
-  world.now = 3000;
-  assert.equal(await scrape("other"), 200);
-  assert.equal(await scrape("tenant", { address: "10.0.0.2" }), 429, "a token alone is not enough");
-  world.now = 6599;
-  assert.equal(await scrape("good"), 200);
-  world.now = 10_300;
-  assert.equal(await scrape("good"), 429);
-});
-
-test("a turn ends also when the review fails", async () => {
-  let open = 0;
-  const counted: ReviewTurns = {
-    take: async () => {
-      open += 1;
-      return await Promise.resolve(() => void (open -= 1));
-    },
-  };
-  const { scrape, world } = start({ readers: counted, others: counted });
-  await scrape("good");
-  world.failure = new Error("no");
-  await scrape("bad");
-  assert.equal(open, 0);
+  const answers = await Promise.all(unknown);
+  assert.deepEqual([answers.slice(0, 5), new Set(answers.slice(5))], [Array(5).fill(401), new Set([429])]);
 });
 
 test("refusals are logged now and then, each kind by itself, without the token", async () => {

@@ -107,6 +107,7 @@ export interface Setup {
   /** How long a confirmation may take; default: for ever. */
   readonly budgetMs?: number;
   readonly compile?: RolloutsOptions["compile"];
+  readonly turnMs?: number;
 }
 
 export type Replica = ReturnType<typeof replicaOf>;
@@ -118,6 +119,7 @@ export function replicaOf({
   clusters = [],
   budgetMs = Infinity,
   compile,
+  turnMs = Infinity,
 }: Setup) {
   const api = new FakeApi();
   const known = new Map<string, Cluster>();
@@ -137,7 +139,7 @@ export function replicaOf({
     now: () => time.now,
     nowMs: () => time.nowMs,
     // How much is done at a time must not depend on how fast the machine is.
-    turnMs: Infinity,
+    turnMs,
     ...(compile !== undefined && { compile }),
   };
   const rollouts = new Rollouts({

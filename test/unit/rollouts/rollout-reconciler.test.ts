@@ -401,3 +401,19 @@ describe("nothing begins for three minutes", () => {
     assert.equal(readyReason(audit), REASON.SelectsNothing);
   });
 });
+
+test("thousands of members are looked at in slices: their health may take a millisecond each", async () => {
+  const clusters = Array.from({ length: 40 }, (_, index) => waitingCluster(`c${index}`));
+  const replica = replicaOf({ clusters, turnMs: 3 });
+  const entry = replica.rollouts.get("upgrades");
+  assert.ok(entry);
+  let seen = 0;
+  const all = entry.ofMembers(() => {
+    const end = performance.now() + 1;
+    while (performance.now() < end);
+    return (seen += 1);
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.ok(seen > 0 && seen < 40, String(seen));
+  assert.equal((await all).length, 40);
+});
