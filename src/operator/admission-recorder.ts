@@ -8,7 +8,7 @@ import type { DecisionRequest } from "../memory/ports.ts";
 import { sparing } from "../lib/sparing.ts";
 import { namespacedName } from "../lib/keys.ts";
 import type { Metrics } from "../report/metrics.ts";
-import type { Decision } from "../policy/decision.ts";
+import { type Decision, holdingRules } from "../policy/decision.ts";
 import { policyName } from "../policy/policy-ref.ts";
 
 export interface AdmissionRecording {
@@ -64,7 +64,7 @@ function keep(request: RefusedRequest, { policies, audit, log, now }: AdmissionR
 
 function describe({ verdict, reason, decision }: AdmissionOutcome): Record<string, unknown> {
   const first = decision?.trace.find(({ holds }) => holds);
-  const rule = first?.rules.find(({ holds }) => holds);
+  const [rule] = holdingRules(first?.rules ?? []);
   return {
     verdict,
     ...(reason !== undefined && { reason }),

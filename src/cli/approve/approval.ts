@@ -7,8 +7,8 @@ import { HOOK_NAMES, type HookCall, type HookName } from "../../api/runtime-hook
 import { hasEnded } from "../../operations/ended.ts";
 import { type PendingOperation, newOperation } from "../../operations/operation.ts";
 import type { ServedHooks } from "../../api/hook-catalog.ts";
-import { decide } from "../../policy/decide.ts";
-import type { Decision, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
+import { decide, heldRules } from "../../policy/decide.ts";
+import { type Decision, type PolicyTrace, type RuleTrace, unmetGates } from "../../policy/decision.ts";
 import { forecast } from "../../operations/forecast.ts";
 import { marksOf } from "../../policy/gates/gates.ts";
 import { type CompiledPolicy, NAMESPACE_UNKNOWN, wantedInMessage } from "../../policy/policy.ts";
@@ -185,19 +185,12 @@ function judge(scene: Scene, operation: Operation, marked?: Marked): Decision {
 }
 
 function approvalsOf(scene: Scene, call: HookCall, { trace }: Decision): Approval[] {
-  const rules = trace
-    .filter(({ holds }) => holds)
-    .flatMap(({ policy, rules: all }) => all.map((rule) => ({ policy, ...rule })));
-  return rules
-    .filter(({ holds }) => holds)
-    .flatMap(({ policy, rule, gates }) =>
-      gates
-        .filter(({ holds }) => holds !== true)
-        .flatMap(({ gate }) => {
-          const mark = markFor(scene, { policy, rule, gate }, call);
-          return mark === undefined ? [] : [{ policy, rule, gate, mark }];
-        }),
-    );
+  return heldRules(trace).flatMap(({ policy, rule: { rule, gates } }) =>
+    unmetGates({ gates }).flatMap(({ gate }) => {
+      const mark = markFor(scene, { policy, rule, gate }, call);
+      return mark === undefined ? [] : [{ policy, rule, gate, mark }];
+    }),
+  );
 }
 
 /** Prefers a mark on the Cluster: a mark on the Namespace affects every Cluster in it. */
@@ -326,7 +319,7 @@ function obstaclesOf({ policy, rules }: PolicyTrace, release: Date | undefined):
 const UNREADABLE: ReadonlySet<string> = new Set(["ObjectsForbidden", NAMESPACE_UNKNOWN]);
 
 function reasonsOf(rule: RuleTrace): Pick<Obstacle, "gate" | "text" | "timed" | "unknown">[] {
-  const open = rule.gates.filter(({ holds }) => holds !== true);
+  const open = unmetGates(rule);
   if (open.length === 0) return [{ text: rule.message, timed: false, unknown: UNREADABLE.has(rule.reason) }];
   return open.map(({ gate, holds, reason, observed, ...result }) => ({
     gate,

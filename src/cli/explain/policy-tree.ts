@@ -1,7 +1,7 @@
 /** Draws a policy, its rules and their gates as a tree. */
 
 import type { Admitted } from "../../policy/admission.ts";
-import type { GateTrace, Verdict } from "../../policy/decision.ts";
+import { type GateTrace, holdingRules, unmetGates, type Verdict } from "../../policy/decision.ts";
 import { durationText } from "../../policy/duration.ts";
 import { MAX_STEPS } from "../../operations/forecast.ts";
 import { timestamp } from "../../policy/instant.ts";
@@ -160,9 +160,7 @@ const NEVER_TOGETHER = `not within the next ${MAX_STEPS} changes of the windows,
 
 /** Whether each gate opens at a known time, so that only their meeting is not found. */
 function opensOnlyApart(rules: readonly ExplainedRule[]): boolean {
-  const open = rules
-    .filter(({ holds }) => holds)
-    .flatMap(({ gates }) => gates.filter(({ holds }) => holds !== true));
+  const open = holdingRules(rules).flatMap(unmetGates);
   return (
     open.length > 1 &&
     open.every(({ changesAt, isSearchEnd }) => changesAt instanceof Date && isSearchEnd !== true)
