@@ -29,7 +29,7 @@ import type { Named } from "../report/gauges.ts";
 import type { Tasks } from "./task-wiring.ts";
 import type { OwnedObjects } from "../objects/owned-objects.ts";
 import { packedVariables, viewCluster, viewNamespace } from "../policy/cluster.ts";
-import { expressionBytes } from "../policy/compiled-size.ts";
+import { expressionBytes } from "../memory/compiled-size.ts";
 import type { PolicyKind } from "../policy/policy-ref.ts";
 import { stubCluster, stubNamespace } from "../policy/too-large.ts";
 

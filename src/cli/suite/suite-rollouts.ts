@@ -9,7 +9,7 @@ import type { HookCall } from "../../api/runtime-hooks.ts";
 import { untilDue } from "../../rollouts/rollout-due.ts";
 import { CLAIM_MS, RolloutReconciler, UNHEALTHY_MS } from "../../rollouts/rollout-reconciler.ts";
 import { Rollouts } from "../../rollouts/rollout-decisions.ts";
-import { rolloutTransitions } from "../../memory/rollout-transitions.ts";
+import { rolloutTransitions } from "../../rollouts/rollout-transitions.ts";
 import { about } from "../../operations/call.ts";
 import { isAwaited, isPossible } from "../../operations/shows.ts";
 import { TooManyChanges } from "../../operations/timeline.ts";
