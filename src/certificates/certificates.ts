@@ -5,7 +5,7 @@ import { ExpiryAlarm, type ExpiryWarning, type Watched } from "./expiry.ts";
 import type { Step } from "./keeper.ts";
 import { SECRETS } from "../kube/resources.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
-import { every } from "../kube/every.ts";
+import { every } from "../lib/signals.ts";
 import type { Leadership } from "../kube/leader-election.ts";
 import type { Sample } from "../report/metrics.ts";
 import { timestamp } from "../policy/instant.ts";

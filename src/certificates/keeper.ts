@@ -13,7 +13,7 @@ import { parseCertificates } from "./pem.ts";
 import { needsLeader, nextStep, type State } from "./rotation.ts";
 import { authoritySecretName, takeStep, type Workplace, type Writing } from "./rotation-steps.ts";
 import { bundleOf, judge, pairOf, type Stored } from "./stored.ts";
-import { every } from "../kube/every.ts";
+import { every } from "../lib/signals.ts";
 
 export interface KeeperOptions extends Pick<Workplace, "store" | "secretName" | "names"> {
   /** Names the objects by which callers reach the operator and that do not trust `authority`. */

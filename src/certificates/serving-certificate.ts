@@ -8,7 +8,7 @@ import { SayOnce } from "../lib/say-once.ts";
 import type { Watched } from "./expiry.ts";
 import type { Lifetime } from "./lifetime.ts";
 import { CertificateKeeper, type KeeperOptions } from "./keeper.ts";
-import { pause } from "../kube/deadline.ts";
+import { pause } from "../lib/signals.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { isForbidden } from "../kube/kube-error.ts";
 import { type CheckedPair, checkPair } from "./key-pair.ts";

@@ -10,7 +10,8 @@
 import type { Logger } from "../lib/logger.ts";
 import { eachInSlices } from "../turns/slice.ts";
 import type { KubeClient } from "./kube-client.ts";
-import { childOf, pause, withDeadline } from "./deadline.ts";
+import { withDeadline } from "./deadline.ts";
+import { childOf, pause } from "../lib/signals.ts";
 import { KubeError, fromTransport, isAborted } from "./kube-error.ts";
 import { type Entry, Projection } from "./projection.ts";
 import { Recovery } from "./recovery.ts";

@@ -2,7 +2,7 @@ import { fieldsOf } from "../lib/fields.ts";
 import { messageOf } from "../lib/thrown.ts";
 import { FairTurns } from "../turns/fair-queue.ts";
 import type { Logger } from "../lib/logger.ts";
-import { type BackoffOptions, backoffMs } from "./deadline.ts";
+import { type BackoffOptions, backoffMs } from "../lib/signals.ts";
 import { KubeError, isConflict, isThrottled } from "./kube-error.ts";
 
 export interface Result {

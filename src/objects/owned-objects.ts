@@ -8,7 +8,7 @@ import type { Logger } from "../lib/logger.ts";
 import { namespacedName } from "../lib/keys.ts";
 import type { Cluster, ObjectMeta, OwnedPart } from "../api/meta.ts";
 import { discoverResource, versionsOf } from "../kube/api-discovery.ts";
-import { type Child, childOf } from "../kube/deadline.ts";
+import { type Child, childOf } from "../lib/signals.ts";
 import { Informer } from "../kube/informer.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { isNotFound } from "../kube/kube-error.ts";

@@ -1,7 +1,7 @@
 /** Follows the objects of a kind for a command that watches. */
 
 import type { KubeClient, Scope } from "../../kube/kube-client.ts";
-import { pause } from "../../kube/deadline.ts";
+import { pause } from "../../lib/signals.ts";
 import { fromTransport, isForbidden } from "../../kube/kube-error.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { type KubeObject, type Resource, resourceName } from "../../kube/resource.ts";
