@@ -3,7 +3,15 @@
 import { compareText } from "../lib/compare-text.ts";
 import type { HookCall, HookName } from "../api/runtime-hooks.ts";
 import { meter } from "./cel/meter.ts";
-import { afterWords, type Decision, type PolicyTrace, type RuleTrace, type Verdict } from "./decision.ts";
+import {
+  afterWords,
+  type Decision,
+  type PolicyTrace,
+  type RuleTrace,
+  type Verdict,
+  heldRules,
+  type HeldRule,
+} from "./decision.ts";
 import { changesAtEarliest } from "./instant.ts";
 import { joinMessages } from "./message.ts";
 import { covers, isActive, type Override } from "./override.ts";
@@ -18,10 +26,10 @@ import { judgeRule, notEvaluable, type RuleFinding } from "./rule.ts";
 import { BUDGET_EXHAUSTED, Budgets, describeExhausted } from "./budget.ts";
 import { toStore } from "./tasks/after-initialized.ts";
 import { TASKS_UNKNOWN } from "./tasks/judge-tasks.ts";
-import { openTasks } from "./tasks/open-tasks.ts";
+import { openTasks } from "./tasks/rule-tasks.ts";
 import { describeTooLarge, TOO_LARGE } from "./too-large.ts";
 import type { Situation, World } from "./world.ts";
-import { policyName, type PolicyRef } from "./policy-ref.ts";
+import { policyName } from "./policy-ref.ts";
 
 /**
  * All policies that match must agree; the strictest verdict wins, with the shortest retry of the policies that hold.
@@ -66,11 +74,6 @@ export function holdTexts(trace: readonly PolicyTrace[]): string[] {
   return heldRules(trace).map(holdText);
 }
 
-interface HeldRule {
-  readonly policy: PolicyRef;
-  readonly rule: RuleTrace;
-}
-
 function holdText({ policy, rule }: HeldRule): string {
   return afterWords(rule, `${policyName(policy)}, ${describeRule(rule)}`);
 }
@@ -78,13 +81,6 @@ function holdText({ policy, rule }: HeldRule): string {
 /** The words of the rule's author, and whose they are. */
 function briefText({ policy, rule }: HeldRule): string | undefined {
   return rule.said && afterWords(rule, `${policyName(policy)}, ${nameOf(rule)}`);
-}
-
-export function heldRules(trace: readonly PolicyTrace[]): HeldRule[] {
-  const holding = trace.filter(({ holds }) => holds);
-  return holding.flatMap(({ policy, rules }) =>
-    rules.filter(({ holds }) => holds).map((rule) => ({ policy, rule })),
-  );
 }
 
 /** The strictest comes first. Blocked precedes NotEvaluable, because its message tells a user what to do. */

@@ -117,6 +117,19 @@ export function afterWords({ said }: Pick<RuleTrace, "said">, text: string): str
   return said === undefined ? text : `${JSON.stringify(said)}, ${text}`;
 }
 
+export interface HeldRule {
+  readonly policy: PolicyRef;
+  readonly rule: RuleTrace;
+}
+
+/** The rules that hold the operation, in their order. */
+export function heldRules(trace: readonly PolicyTrace[]): HeldRule[] {
+  const holding = trace.filter(({ holds }) => holds);
+  return holding.flatMap(({ policy, rules }) =>
+    rules.filter(({ holds }) => holds).map((rule) => ({ policy, rule })),
+  );
+}
+
 /** The rules that hold; those that a user can act on come first, and the first is the one that is told. */
 export function holdingRules<R extends Pick<RuleTrace, "holds" | "verdict">>(rules: readonly R[]): R[] {
   return rules.filter(({ holds }) => holds).toSorted(blockedFirst);

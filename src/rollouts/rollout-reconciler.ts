@@ -14,7 +14,7 @@ import { isAtVersion, isCreationOver, isDeleted } from "../operations/shows.ts";
 import { type Health, healthOf, isAtTarget, reachedVersion } from "./health.ts";
 import { showsMark } from "./member.ts";
 import type { Operation } from "./rollout.ts";
-import { scopeOf } from "./scope.ts";
+import { scopeOf } from "./rollout.ts";
 import { opens } from "./stages.ts";
 import { clockProblem } from "../memory/clock.ts";
 import type { Result } from "../status/policy-reconciler.ts";

@@ -7,7 +7,7 @@ import { type HookRolloutSpec, MAX_TARGETS } from "../../src/api/hook-policy.ts"
 import { inSlices, type Steps } from "../../src/turns/slice.ts";
 import { healthOf } from "../../src/rollouts/health.ts";
 import { compileRollout } from "../../src/rollouts/rollout.ts";
-import { scopeOf } from "../../src/rollouts/scope.ts";
+import { scopeOf } from "../../src/rollouts/rollout.ts";
 import {
   confirm,
   marked,

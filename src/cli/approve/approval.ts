@@ -7,8 +7,14 @@ import { HOOK_NAMES, type HookCall, type HookName } from "../../api/runtime-hook
 import { hasEnded } from "../../operations/ended.ts";
 import { type PendingOperation, newOperation } from "../../operations/operation.ts";
 import type { ServedHooks } from "../../api/hook-catalog.ts";
-import { decide, heldRules } from "../../policy/decide.ts";
-import { type Decision, type PolicyTrace, type RuleTrace, unmetGates } from "../../policy/decision.ts";
+import { decide } from "../../policy/decide.ts";
+import {
+  type Decision,
+  type PolicyTrace,
+  type RuleTrace,
+  unmetGates,
+  heldRules,
+} from "../../policy/decision.ts";
 import { forecast } from "../../operations/forecast.ts";
 import { marksOf } from "../../policy/gates/gates.ts";
 import { type CompiledPolicy, NAMESPACE_UNKNOWN, wantedInMessage } from "../../policy/policy.ts";

@@ -3,7 +3,6 @@
 import { decisionsAhead } from "../../operations/decisions-ahead.ts";
 import { forecast } from "../../operations/forecast.ts";
 import type { PendingOperation } from "../../operations/operation.ts";
-import { heldRules } from "../../policy/decide.ts";
 import {
   type Decision,
   type GateTrace,
@@ -12,6 +11,7 @@ import {
   type RuleTrace,
   unmetGates,
   holdingRules,
+  heldRules,
 } from "../../policy/decision.ts";
 import { type CompiledPolicy, inParentheses, wantedInMessage } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";

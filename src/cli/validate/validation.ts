@@ -29,6 +29,7 @@ import {
 import { kindProblem, repeated } from "./kind-problems.ts";
 import { SUITE_GROUP } from "../suite/suite-schema.ts";
 import type { Position } from "../files/parsed.ts";
+import { knownTo, namesNothing } from "../fleet/idle-overrides.ts";
 import { timeWarnings } from "./time-lint.ts";
 import { suiteWarnings } from "./suite-blanks.ts";
 import { placeOf, suggestionFor } from "./suggestion.ts";
@@ -37,8 +38,7 @@ import { namespaceFindings } from "./namespace-field.ts";
 import { metadataErrors, statusErrors } from "./object-fields.ts";
 import { stepsOf, valueAt } from "./value-at.ts";
 import { besideClusters } from "./beside-clusters.ts";
-import { besideOverrides } from "./beside-overrides.ts";
-import { besideRollouts } from "./beside-rollouts.ts";
+import { type Beside, besideRollouts } from "./beside-rollouts.ts";
 import { besideWindows } from "./beside-windows.ts";
 
 export interface Finding extends FieldError, Position {
@@ -282,3 +282,17 @@ function asWritten(message: string, source: SourceObject, { line, column }: Posi
 }
 
 const IN_QUOTES = ": write it in quotes, ";
+
+/** HookOverrides that name a Cluster, a policy or a rollout that is not beside them. `sound`: without errors. */
+function besideOverrides(
+  sources: readonly SourceObject[],
+  sound: readonly SourceObject[],
+  now: Date,
+): readonly Beside[] {
+  const overrides = sound.filter(({ object }) => ownKind(object) === "HookOverride");
+  if (overrides.length === 0) return [];
+  const known = knownTo(sources.map(({ object }) => object));
+  return overrides.flatMap((source) =>
+    namesNothing(viewOverride(source.object, now), known).map((each) => ({ source, ...each })),
+  );
+}
