@@ -288,7 +288,7 @@ export class SuiteRollouts {
     const { cluster, call } = waiting;
     const snapshot = this.#rollouts.snapshot(call.hook);
     snapshot?.hasAll(this.#api.rollouts(), this.#api.version);
-    const confirmed = await this.#rollouts.confirm({ call, cluster }, known, snapshot);
+    const confirmed = await this.#rollouts.takeSlots({ call, cluster }, known, snapshot);
     if (!confirmed.ok) throw new Error(confirmed.reason);
     return withoutBasis(confirmed.decision);
   }
