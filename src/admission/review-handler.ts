@@ -8,7 +8,7 @@ import type { Logger } from "../lib/logger.ts";
 import { policyName } from "../policy/policy-ref.ts";
 import { reviewAccess } from "./access.ts";
 import { type Denial, forbidden, type Subject, tooBusy, tooSlow, unavailable, unread } from "./denial.ts";
-import { examine, type Examined, type Settings } from "./examine.ts";
+import { examine, type Examination, type Settings } from "./examine.ts";
 import { surroundOverride } from "./override-review.ts";
 import { selectsNothing } from "./policy-review.ts";
 import {
@@ -60,7 +60,7 @@ export function createAdmissionHandler(deps: AdmissionDeps): (body: Buffer) => P
 async function judgeInTurn(
   head: Head,
   deps: AdmissionDeps,
-  examined: (signal: AbortSignal) => Promise<Done<Examined>>,
+  examined: (signal: AbortSignal) => Promise<TimedResult<Examination>>,
 ): Promise<Verdict | undefined> {
   const signal = AbortSignal.timeout(DEADLINE_MS);
   const turn = await deps.turns.take(head.share);
@@ -75,14 +75,14 @@ async function judgeInTurn(
   }
 }
 
-interface Done<T> {
+interface TimedResult<T> {
   /** Absent: `signal` had aborted. */
   readonly result?: T;
   readonly ms: number;
 }
 
 /** Work waits for its turn, and each piece of it leaves as much time for calls as it takes. */
-function oneAtATime(): <T>(work: () => T, signal: AbortSignal) => Promise<Done<T>> {
+function oneAtATime(): <T>(work: () => T, signal: AbortSignal) => Promise<TimedResult<T>> {
   let last = Promise.resolve();
   return async (work, signal) => {
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -101,7 +101,7 @@ function oneAtATime(): <T>(work: () => T, signal: AbortSignal) => Promise<Done<T
 }
 
 async function judge(
-  examined: Examined,
+  examined: Examination,
   deps: AdmissionDeps,
   signal: AbortSignal,
 ): Promise<Verdict | undefined> {
@@ -120,7 +120,7 @@ async function judge(
 }
 
 async function judgePolicy(
-  { subject, user, gates, account, warnings, selection }: Extract<Examined, { is: "Policy" }>,
+  { subject, user, gates, account, warnings, selection }: Extract<Examination, { is: "Policy" }>,
   { world, reviewer, ...deps }: AdmissionDeps,
   signal: AbortSignal,
 ): Promise<Verdict> {

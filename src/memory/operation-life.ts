@@ -10,7 +10,7 @@ import type { Cluster } from "../api/meta.ts";
 import type { HookCall } from "../api/runtime-hooks.ts";
 import { answering, type PendingOperation, operationKey } from "../operations/operation.ts";
 import type { OperationChanges } from "../operations/operations.ts";
-import { passedHooks, passesUnasked, type Served } from "../operations/shows.ts";
+import { passedHooks, passesUnasked, type ServedUpgrades } from "../operations/shows.ts";
 import { passedCall } from "../operations/call.ts";
 import { clusterKey } from "../policy/cluster.ts";
 import { decide } from "../policy/decide.ts";
@@ -143,7 +143,11 @@ export class OperationLife {
 }
 
 /** Whether upgrades of the Cluster were recorded, and none to the version that runs. */
-function isAnotherVersion(recent: readonly RecentResult[] = [], cluster: Cluster, served: Served): boolean {
+function isAnotherVersion(
+  recent: readonly RecentResult[] = [],
+  cluster: Cluster,
+  served: ServedUpgrades,
+): boolean {
   const recorded = recent.filter(
     ({ clusterUID, hook, verdict }) =>
       clusterUID === cluster.metadata.uid && hook === "BeforeClusterUpgrade" && verdict !== "Refused",

@@ -198,7 +198,7 @@ export function matches(
   return isUnknown ? "unknown" : "yes";
 }
 
-interface Found {
+interface VerdictReason {
   readonly verdict: Verdict | RuleFinding["verdict"];
   readonly reason: string;
 }
@@ -209,7 +209,7 @@ interface Found {
  * known.
  */
 export function isHeld(
-  finding: Found,
+  finding: VerdictReason,
   { failurePolicy }: CompiledPolicy,
   rule: CompiledRule,
   hook: HookName,
@@ -226,7 +226,7 @@ export function holdsAnyway(reason: string): boolean {
 
 const ANYWAY: readonly string[] = [BUDGET_EXHAUSTED, TOO_LARGE, UNKNOWN_FIELD, TASKS_UNKNOWN];
 
-function isExhausted({ verdict, reason }: Found): boolean {
+function isExhausted({ verdict, reason }: VerdictReason): boolean {
   return verdict === "NotEvaluable" && reason === BUDGET_EXHAUSTED;
 }
 

@@ -253,7 +253,7 @@ export class Rollouts {
   }
 
   /** `undefined`: the Cluster may begin. */
-  async #take(situation: Claimed, snapshot: RolloutSnapshot): Promise<Hold | undefined> {
+  async #take(situation: ClaimSituation, snapshot: RolloutSnapshot): Promise<Hold | undefined> {
     const taken = new Map<string, RolloutClaim>();
     const { call, world, now } = situation;
     for (const entry of this.#holding(call.hook, world, now)) {
@@ -270,7 +270,7 @@ export class Rollouts {
 
   async #takeFrom(
     entry: RolloutEntry,
-    situation: Claimed,
+    situation: ClaimSituation,
     snapshot: RolloutSnapshot,
   ): Promise<{ readonly hold?: Hold; readonly claim?: RolloutClaim | undefined }> {
     const { rollout, status } = entry;
@@ -345,7 +345,7 @@ interface PlaceIn {
   readonly hasSlot: boolean;
 }
 
-interface Claimed extends LiveSituation {
+interface ClaimSituation extends LiveSituation {
   /** Only tasks hold the Cluster, and need the slot first. */
   readonly forTasks: boolean;
 }

@@ -16,7 +16,7 @@ import { type CompiledRollout, type CompiledStage, compileRollout } from "./roll
 import { Slots } from "./slots.ts";
 import type { Lister } from "../memory/ports.ts";
 import { isSameSpec } from "../memory/same-object.ts";
-import { RolloutQueue, type Waiting } from "./rollout-queue.ts";
+import { RolloutQueue, type WaitingCluster } from "./rollout-queue.ts";
 import { atOnce, COSTLY, inSlices, type Steps } from "../turns/slice.ts";
 
 export interface RolloutWorld extends HeldWorld {
@@ -42,14 +42,14 @@ export interface KnownMember {
 }
 
 /** Facts that follow from one copy of a Cluster. */
-interface Remembered {
+interface RememberedCluster {
   readonly namespace: Namespace | undefined;
   /** Absent: the rollout does not select the Cluster. */
   readonly known?: KnownMember;
   /** Whether the Cluster shows that it waits. */
   waits?: boolean;
   /** Its place in the queue, as last computed. */
-  waiting?: Waiting;
+  waiting?: WaitingCluster;
   health?: Health;
 }
 
@@ -67,7 +67,7 @@ export class RolloutEntry {
   #object: HookRollout;
   #compiled: CompiledRollout;
   /** Thousands of Clusters are matched once each, until one of the inputs changes. */
-  #members = new WeakMap<Cluster, Remembered>();
+  #members = new WeakMap<Cluster, RememberedCluster>();
   #refreshedAt = -Infinity;
   #cost = 0;
   #hasChanged = true;
@@ -235,7 +235,7 @@ export class RolloutEntry {
     const slots = new Slots(rollout, this.status ?? {}, members, now());
     yield;
     const isOpen = this.#openPlaces();
-    const waiting: Waiting[] = [];
+    const waiting: WaitingCluster[] = [];
     const asked: AskedOperation[] = [];
     for (const each of known) {
       const operation = this.#askedOf(each, slots);
@@ -287,20 +287,20 @@ export class RolloutEntry {
   }
 
   /** The same object for as long as nothing changes: the queue sorts what is new. */
-  #waiting({ member, cluster, target, firstAsked }: AskedOperation, stage: CompiledStage): Waiting {
+  #waiting({ member, cluster, target, firstAsked }: AskedOperation, stage: CompiledStage): WaitingCluster {
     const remembered = this.#remembered(cluster);
     if (remembered.waiting?.firstAsked.getTime() !== firstAsked.getTime())
       remembered.waiting = { member: { ...member, stage }, target, firstAsked };
     return remembered.waiting;
   }
 
-  #remembered(cluster: Cluster): Remembered {
+  #remembered(cluster: Cluster): RememberedCluster {
     const { metadata, topology } = cluster;
     const namespace = this.#world.namespaces.get(metadata.namespace ?? "");
     const before = this.#members.get(cluster);
     if (before !== undefined && before.namespace === namespace) return before;
     const member = topology === undefined ? undefined : memberOf(this.#compiled, cluster, namespace);
-    const remembered: Remembered = { namespace, ...(member && { known: { member, cluster } }) };
+    const remembered: RememberedCluster = { namespace, ...(member && { known: { member, cluster } }) };
     this.#members.set(cluster, remembered);
     return remembered;
   }

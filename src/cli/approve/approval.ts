@@ -167,26 +167,26 @@ function otherOperations(
 }
 
 /** Whether time alone releases the operation earlier with the marks than without them. */
-function isReleased(scene: Scene, operation: Operation, marked: Marked): boolean {
-  const release = (marks?: Marked): number =>
+function isReleased(scene: Scene, operation: Operation, marked: MarkedObjects): boolean {
+  const release = (marks?: MarkedObjects): number =>
     forecast(scene.policies, worldOf(scene, operation, marks), operation.call, scene.now)?.getTime() ??
     Infinity;
   return release(marked) < release();
 }
 
 /** The state with the marks applied. */
-type Marked = Pick<World, "cluster" | "namespace">;
+type MarkedObjects = Pick<World, "cluster" | "namespace">;
 
 function worldOf(
   { fleet, cluster, now }: Scene,
   { call, pending = newOperation(call, cluster, now, undefined) }: Operation,
-  marked: Marked | undefined,
+  marked: MarkedObjects | undefined,
 ): World {
   const world = fleet.world(marked?.cluster ?? cluster, pending);
   return marked === undefined ? world : { ...world, namespace: marked.namespace };
 }
 
-function judge(scene: Scene, operation: Operation, marked?: Marked): Decision {
+function judge(scene: Scene, operation: Operation, marked?: MarkedObjects): Decision {
   return decide(scene.policies, worldOf(scene, operation, marked), operation.call, scene.now);
 }
 
@@ -246,7 +246,7 @@ function distinct(approvals: readonly Approval[]): Mark[] {
   return [...Map.groupBy(marks, placeOf).values()].flatMap(([first]) => first ?? []);
 }
 
-function withMarks({ fleet, cluster }: Scene, marks: readonly Mark[]): Marked {
+function withMarks({ fleet, cluster }: Scene, marks: readonly Mark[]): MarkedObjects {
   const { namespace } = fleet.world(cluster);
   return {
     cluster: withValues(cluster, marks, "Cluster"),
@@ -272,7 +272,7 @@ function withValues<T extends { readonly metadata: ObjectMeta }>(
 function prospects(
   scene: Scene,
   operation: Operation,
-  marks: Marked,
+  marks: MarkedObjects,
 ): Pick<OperationPlan, "obstacles" | "releasedAt"> {
   const world = worldOf(scene, operation, marks);
   const { trace } = judge(scene, operation, marks);

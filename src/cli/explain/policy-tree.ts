@@ -1,6 +1,6 @@
 /** Draws a policy, its rules and their gates as a tree. */
 
-import type { Admitted } from "../../policy/admission.ts";
+import type { AdmissionDecision } from "../../policy/admission.ts";
 import { type GateTrace, holdingRules, unmetGates, type Verdict } from "../../policy/decision.ts";
 import { durationText } from "../../policy/duration.ts";
 import { MAX_STEPS } from "../../operations/forecast.ts";
@@ -201,7 +201,7 @@ function tasksText(rules: readonly ExplainedRule[]): string | undefined {
   return isOpen || isStuck ? undefined : "when its tasks are done";
 }
 
-export function painted(verdict: Verdict | Admitted["verdict"] | "Skipped", colour: Colour): string {
+export function painted(verdict: Verdict | AdmissionDecision["verdict"] | "Skipped", colour: Colour): string {
   const paint: Readonly<Record<typeof verdict, (text: string) => string>> = {
     Allowed: colour.green,
     Observed: colour.green,

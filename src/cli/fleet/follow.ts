@@ -9,7 +9,7 @@ import { DEFAULT_TUNING } from "../../kube/tuning.ts";
 import { followWatch } from "../../kube/watch-session.ts";
 
 type Client = Pick<KubeClient, "list" | "watch">;
-type Followed = Scope & { readonly resource: Resource };
+type FollowedKind = Scope & { readonly resource: Resource };
 
 export interface Follower {
   /** Called with all objects of the scope: at first, and after every change. */
@@ -27,7 +27,7 @@ const WATCH_SECONDS = 300;
  */
 export async function follow(
   client: Client,
-  { resource, ...scope }: Followed,
+  { resource, ...scope }: FollowedKind,
   { onObjects, onLost }: Follower,
   signal: AbortSignal,
 ): Promise<void> {
@@ -75,7 +75,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 /** Follows one object until `isMet` holds, which gets `undefined` if the object does not exist; false: not in time. */
 export async function followUntil(
   client: Client,
-  scope: Followed & { readonly name: string },
+  scope: FollowedKind & { readonly name: string },
   isMet: (object: KubeObject | undefined) => boolean,
   { timeoutMs, onLost }: Pick<Follower, "onLost"> & { readonly timeoutMs: number },
 ): Promise<boolean> {

@@ -38,12 +38,12 @@ export interface OverrideWish {
 
 const MAX_NAME = 63;
 
-interface Named {
+interface NamedCluster {
   readonly metadata: Pick<Cluster["metadata"], "namespace" | "name" | "uid">;
 }
 
 /** Contains the uid of the Cluster, so that it does not affect a later Cluster of the same name. */
-export function newOverride(cluster: Named, wish: OverrideWish, now: Date): NewOverride {
+export function newOverride(cluster: NamedCluster, wish: OverrideWish, now: Date): NewOverride {
   const { namespace = "", name, uid } = cluster.metadata;
   const stamp = timestamp(now).toLowerCase().replaceAll(/[-:]/g, "");
   const policyRefs = wish.policies?.map(refOf);

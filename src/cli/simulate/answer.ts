@@ -1,13 +1,13 @@
 /** Converts a decision to the answer that a simulation compares. */
 
-import type { Admitted } from "../../policy/admission.ts";
+import type { AdmissionDecision } from "../../policy/admission.ts";
 import { blockedFirst, type Decision, type Verdict } from "../../policy/decision.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { decidingGates, findings, reasonOf } from "../suite/expect.ts";
 
 /** The answer to Cluster API, or to a request, with the rules that caused it. */
 export interface Answer {
-  readonly verdict: Verdict | Admitted["verdict"];
+  readonly verdict: Verdict | AdmissionDecision["verdict"];
   readonly holds: boolean;
   readonly retryAfterSeconds: number;
   readonly message: string;

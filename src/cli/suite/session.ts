@@ -41,7 +41,7 @@ export interface AnsweredCall extends ClusterCall {
   readonly decision: Decision;
 }
 
-export interface Begun {
+export interface OperationBegin {
   readonly at: Date;
   /** It had waited, and no step called when it began. */
   readonly byItself: boolean;
@@ -56,7 +56,7 @@ export class Session {
   readonly reported?: SuiteReports;
   readonly coverage = new Coverage();
   /** The operations that the suite itself has begun, by clusterKey(): a step may still call about those that run. */
-  readonly begun = new Map<string, Begun>();
+  readonly begun = new Map<string, OperationBegin>();
   readonly #memory: Memory;
   readonly #life: OperationLife;
   /** The Clusters that operations have followed. */

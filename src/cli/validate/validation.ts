@@ -249,9 +249,9 @@ function elsewhere({ object }: SourceObject, path: string, message: string): str
   return field === undefined || kind === undefined ? undefined : placeOf(kind, field, path);
 }
 
-type Placed = Position & Pick<Finding, "message" | "suggestion">;
+type PlacedProblem = Position & Pick<Finding, "message" | "suggestion">;
 
-function placed(source: SourceObject, severity: Finding["severity"], error: FieldError): Placed {
+function placed(source: SourceObject, severity: Finding["severity"], error: FieldError): PlacedProblem {
   const { path, message } = error;
   const inExpression = placedInExpression(source, error);
   if (inExpression !== undefined) return inExpression;
@@ -263,7 +263,7 @@ function placed(source: SourceObject, severity: Finding["severity"], error: Fiel
 }
 
 /** Converts the line and column within an expression to those of the file; `undefined`: the error has none. */
-function placedInExpression(source: SourceObject, { path, message }: FieldError): Placed | undefined {
+function placedInExpression(source: SourceObject, { path, message }: FieldError): PlacedProblem | undefined {
   const [told, lineText = "1", columnText = "1"] = /^(?:line (\d+), )?column (\d+): /.exec(message) ?? [];
   const text = told === undefined ? undefined : valueAt(source.object, stepsOf(path));
   if (told === undefined || typeof text !== "string") return undefined;

@@ -175,15 +175,15 @@ function withoutRetry({ message, ...words }: Words, { namespace, identity: { tas
   return { ...words, message: message === "" ? "" : `task ${task} has failed (${why})` };
 }
 
-type Stored = "Pending" | "Running" | "Succeeded" | "Failed" | "Proceeded";
+type StoredState = "Pending" | "Running" | "Succeeded" | "Failed" | "Proceeded";
 type Words = Pick<TaskTrace, "state" | "reason" | "message">;
 
-function stateOf(phase: TaskRecord["phase"], { onFailure }: CompiledTask): Stored {
+function stateOf(phase: TaskRecord["phase"], { onFailure }: CompiledTask): StoredState {
   if (phase === "Failed") return onFailure === "Proceed" ? "Proceeded" : "Failed";
   return phase === "Cancelled" ? "Pending" : phase;
 }
 
-const STORED: Readonly<Record<Stored, (task: string, hookTask: string) => Words>> = {
+const STORED: Readonly<Record<StoredState, (task: string, hookTask: string) => Words>> = {
   Pending: (task, hookTask) => ({
     state: "Pending",
     reason: "TaskPending",
