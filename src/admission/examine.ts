@@ -19,7 +19,7 @@ export interface Settings {
   readonly maxOverrideMs: number;
 }
 
-export type Examined =
+export type Examination =
   | { readonly is: "NoReview" }
   /** There is nothing to report. */
   | { readonly is: "Admitted" }
@@ -39,13 +39,13 @@ export type Examined =
   | ({ readonly is: "Override" } & OverrideFindings);
 
 /** Never throws for any bytes. */
-export function examine(body: Uint8Array, settings: Settings, now: Date): Examined {
+export function examine(body: Uint8Array, settings: Settings, now: Date): Examination {
   const decoded = decodeReview(Buffer.from(body.buffer, body.byteOffset, body.byteLength));
   if (decoded === undefined) return { is: "NoReview" };
   return decoded.review === undefined ? { is: "Admitted" } : examineReview(decoded.review, settings, now);
 }
 
-function examineReview(review: Review, settings: Settings, now: Date): Examined {
+function examineReview(review: Review, settings: Settings, now: Date): Examination {
   const { old, user } = review;
   // Finalizers must be removable and labels changeable, whatever is wrong with the spec.
   if (old !== undefined && isDeepStrictEqual(review.object.spec, old.spec)) return { is: "Admitted" };
@@ -70,12 +70,12 @@ function examineReview(review: Review, settings: Settings, now: Date): Examined 
 }
 
 /** An update can only shorten an override, so its creation has already given every warning. */
-function examineOverride(found: OverrideFindings, old: Review["old"]): Examined {
+function examineOverride(found: OverrideFindings, old: Review["old"]): Examination {
   const works = found.override !== undefined && found.override.problem === undefined;
   return old !== undefined && works ? { is: "Admitted" } : { is: "Override", ...found };
 }
 
-function denied(object: Subject, denial: Denial): Examined {
+function denied(object: Subject, denial: Denial): Examination {
   return { is: "Denied", subject: subjectOf(object), denial };
 }
 

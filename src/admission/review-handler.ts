@@ -8,7 +8,7 @@ import type { Logger } from "../lib/logger.ts";
 import { policyName } from "../policy/policy-ref.ts";
 import { reviewAccess } from "./access.ts";
 import { type Denial, forbidden, type Subject, tooBusy, tooSlow, unavailable, unread } from "./denial.ts";
-import { examine, type Examined, type Settings } from "./examine.ts";
+import { examine, type Examination, type Settings } from "./examine.ts";
 import { surroundOverride } from "./override-review.ts";
 import { selectsNothing } from "./policy-review.ts";
 import { ADMITTED, encodeVerdict, MAX_REVIEW_BYTES, NOT_REVIEWED, readHead, type Verdict } from "./review.ts";
@@ -53,7 +53,7 @@ export function createAdmissionHandler(deps: AdmissionDeps): (body: Buffer) => P
 
 /** `undefined`: not a review. */
 async function judge(
-  examined: Examined,
+  examined: Examination,
   deps: AdmissionDeps,
   signal: AbortSignal,
 ): Promise<Verdict | undefined> {
@@ -72,7 +72,7 @@ async function judge(
 }
 
 async function judgePolicy(
-  { subject, user, gates, account, warnings, selection }: Extract<Examined, { is: "Policy" }>,
+  { subject, user, gates, account, warnings, selection }: Extract<Examination, { is: "Policy" }>,
   { world, reviewer, ...deps }: AdmissionDeps,
   signal: AbortSignal,
 ): Promise<Verdict> {

@@ -13,7 +13,7 @@ import { VALIDATING_WEBHOOKS } from "../kube/resources.ts";
 import type { JsonPatchOperation, KubeClient } from "../kube/kube-client.ts";
 import { isConflict, isForbidden, unlessNotFound } from "../kube/kube-error.ts";
 import { type KubeObject, resourceName } from "../kube/resource.ts";
-import { every } from "../kube/every.ts";
+import { every } from "../lib/signals.ts";
 
 /** Prefix of the annotations by which cert-manager's injector manages an object's caBundle. */
 const INJECTED_BY = "cert-manager.io/inject-";

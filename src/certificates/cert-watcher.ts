@@ -14,7 +14,7 @@ import { checkPair, type CheckedPair } from "./key-pair.ts";
 import type { Lifetime } from "./lifetime.ts";
 import { readPem } from "./pem.ts";
 import type { KeyPair } from "../extension/tls.ts";
-import { every } from "../kube/every.ts";
+import { every } from "../lib/signals.ts";
 import type { CertificateFiles } from "./settings.ts";
 
 export interface CertWatcherOptions {

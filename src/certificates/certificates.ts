@@ -1,11 +1,11 @@
 /** Runs everything about certificates: the serving certificate, client authorities, and warnings before they expire. */
 
 import type { Logger } from "../lib/logger.ts";
-import { ExpiryAlarm, type ExpiryWarning, type Watched } from "./expiry.ts";
+import { ExpiryAlarm, type ExpiryWarning, type WatchedCertificate } from "./expiry.ts";
 import type { Step } from "./keeper.ts";
 import { SECRETS } from "../kube/resources.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
-import { every } from "../kube/every.ts";
+import { every } from "../lib/signals.ts";
 import type { Leadership } from "../kube/leader-election.ts";
 import type { Sample } from "../report/metrics.ts";
 import { timestamp } from "../policy/instant.ts";
@@ -122,7 +122,7 @@ export class Certificates {
     }));
   }
 
-  #all(): Watched[] {
+  #all(): WatchedCertificate[] {
     const { hooks, admission } = this.#clients;
     return [
       ...this.#serving.certificates(),

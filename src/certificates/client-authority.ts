@@ -6,7 +6,7 @@ import { createSecureContext, type TLSSocket } from "node:tls";
 import type { Logger } from "../lib/logger.ts";
 import { SayOnce } from "../lib/say-once.ts";
 import { errorText } from "../lib/error-text.ts";
-import { every } from "../kube/every.ts";
+import { every } from "../lib/signals.ts";
 import { certificateBlocks, readPem } from "./pem.ts";
 import type { ClientSettings } from "./settings.ts";
 import { type Lifetime, lifetimeOf } from "./lifetime.ts";

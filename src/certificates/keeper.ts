@@ -12,8 +12,8 @@ import type { Validity } from "./lifetime.ts";
 import { parseCertificates } from "./pem.ts";
 import { needsLeader, nextStep, type State } from "./rotation.ts";
 import { authoritySecretName, takeStep, type Workplace, type Writing } from "./rotation-steps.ts";
-import { bundleOf, judge, pairOf, type Stored } from "./stored.ts";
-import { every } from "../kube/every.ts";
+import { bundleOf, judge, pairOf, type StoredCertificates } from "./stored.ts";
+import { every } from "../lib/signals.ts";
 
 export interface KeeperOptions extends Pick<Workplace, "store" | "secretName" | "names"> {
   /** Names the objects by which callers reach the operator and that do not trust `authority`. */
@@ -30,7 +30,7 @@ export interface KeeperOptions extends Pick<Workplace, "store" | "secretName" | 
 }
 
 /** The result of the last look that completed. */
-interface Trusted {
+interface AuthorityTrust {
   readonly fingerprint: string;
   readonly since: Date;
 }
@@ -61,9 +61,9 @@ const INTERVAL_MS = 10_000;
 
 export class CertificateKeeper {
   readonly #options: KeeperOptions;
-  #stored: Stored = { authority: undefined, serving: undefined };
+  #stored: StoredCertificates = { authority: undefined, serving: undefined };
   #state: State = {};
-  #trusted: Trusted | undefined;
+  #trusted: AuthorityTrust | undefined;
   /** Since when the operator's callers have not trusted the new authority. */
   #waitingSince: Date | undefined;
   readonly #taken: Step[] = [];
@@ -126,7 +126,11 @@ export class CertificateKeeper {
   }
 
   /** Kept in memory only: a new leader looks for itself, which can only make the wait longer. */
-  async #trust(state: State, before: Trusted | undefined, signal: AbortSignal): Promise<Trusted | undefined> {
+  async #trust(
+    state: State,
+    before: AuthorityTrust | undefined,
+    signal: AbortSignal,
+  ): Promise<AuthorityTrust | undefined> {
     const { leading, now } = this.#options;
     const certificate = this.#authorityInUse();
     const waits = certificate !== undefined && nextStep(state, now()) === "AwaitTrust";

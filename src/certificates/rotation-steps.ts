@@ -6,7 +6,14 @@ import { createAuthority, issueLeaf } from "./issue.ts";
 import { parseCertificates } from "./pem.ts";
 import type { Action } from "./rotation.ts";
 import type { KeyPair } from "../extension/tls.ts";
-import { bundleOf, dataOf, pairOf, type SecretData, type Stored, type StoredSecret } from "./stored.ts";
+import {
+  bundleOf,
+  dataOf,
+  pairOf,
+  type SecretData,
+  type StoredCertificates,
+  type StoredSecret,
+} from "./stored.ts";
 
 /** Stores the Secrets. Other failures reject, and the next look starts again. */
 export interface SecretStore {
@@ -26,7 +33,7 @@ export interface Workplace {
   readonly secretName: string;
   /** DNS names of the serving certificate. */
   readonly names: readonly [string, ...string[]];
-  readonly stored: Stored;
+  readonly stored: StoredCertificates;
   readonly now: Date;
   readonly signal: AbortSignal;
 }

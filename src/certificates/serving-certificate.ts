@@ -5,10 +5,10 @@ import { join } from "node:path";
 
 import { isMissing, unless } from "../lib/thrown.ts";
 import { SayOnce } from "../lib/say-once.ts";
-import type { Watched } from "./expiry.ts";
+import type { WatchedCertificate } from "./expiry.ts";
 import type { Lifetime } from "./lifetime.ts";
 import { CertificateKeeper, type KeeperOptions } from "./keeper.ts";
-import { pause } from "../kube/deadline.ts";
+import { pause } from "../lib/signals.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { isForbidden } from "../kube/kube-error.ts";
 import { type CheckedPair, checkPair } from "./key-pair.ts";
@@ -36,7 +36,7 @@ export interface Serving {
   run(signal: AbortSignal): Promise<void>;
   /** PEM of the authorities that clients should trust; `undefined`: unknown. */
   authorities(): string | undefined | Promise<string | undefined>;
-  certificates(): Watched[];
+  certificates(): WatchedCertificate[];
   /** Uid of the Secret that holds the certificate, where it is known. */
   secretUid(): string | undefined;
 }
@@ -134,7 +134,7 @@ class OwnCertificates implements Serving {
     return this.#keeper.bundle;
   }
 
-  certificates(): Watched[] {
+  certificates(): WatchedCertificate[] {
     return [...watched("serving", this.#current), ...watched("authority", this.#keeper.authority)];
   }
 
@@ -189,7 +189,7 @@ function remedyOf(error: unknown): string | undefined {
   return "apply the Role and the ClusterRole hookpolicy of the manifests, or run with --cert-management=Files";
 }
 
-export function watched(name: string, validity: Lifetime | undefined): Watched[] {
+export function watched(name: string, validity: Lifetime | undefined): WatchedCertificate[] {
   if (validity === undefined) return [];
   const { notBefore, notAfter } = validity; // nothing else: it may be a pair with its key
   return [{ name, notBefore, notAfter }];

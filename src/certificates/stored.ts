@@ -19,7 +19,7 @@ export interface StoredSecret {
 /** Decoded values, not base64. */
 export type SecretData = Readonly<Record<string, string>>;
 
-export interface Stored {
+export interface StoredCertificates {
   readonly authority: StoredSecret | undefined;
   readonly serving: StoredSecret | undefined;
 }
@@ -39,7 +39,11 @@ export function dataOf({ cert, key }: KeyPair, bundle?: readonly X509Certificate
 }
 
 /** Judges the Secrets alone, without `trustedSince`, which needs a look at other objects. */
-export function judge({ authority, serving }: Stored, names: readonly string[], now: Date): State {
+export function judge(
+  { authority, serving }: StoredCertificates,
+  names: readonly string[],
+  now: Date,
+): State {
   return {
     ...(authority !== undefined && { authority: judgeAuthority(pairOf(authority), now) }),
     ...(serving !== undefined && { serving: judgeServing(serving, names, now) }),

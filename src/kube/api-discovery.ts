@@ -10,7 +10,7 @@ export const KIND_NOT_SERVED = "KindNotServed";
 export const KIND_TERMINATING = "KindTerminating";
 export const KIND_NOT_WATCHABLE = "KindNotWatchable";
 
-interface Served {
+interface ServedResource {
   readonly name: string;
   readonly kind: string;
   readonly namespaced: boolean;
@@ -99,7 +99,7 @@ function listOf(attempt: string, field: string, body: unknown): readonly unknown
   return list;
 }
 
-function isServed(value: unknown): value is Served {
+function isServed(value: unknown): value is ServedResource {
   return (
     isFields(value) &&
     typeof value["name"] === "string" &&

@@ -10,19 +10,20 @@
 import type { Logger } from "../lib/logger.ts";
 import { eachInSlices } from "../turns/slice.ts";
 import type { KubeClient } from "./kube-client.ts";
-import { childOf, pause, withDeadline } from "./deadline.ts";
+import { withDeadline } from "./deadline.ts";
+import { childOf, pause } from "../lib/signals.ts";
 import { KubeError, fromTransport, isAborted } from "./kube-error.ts";
 import { type Entry, Projection } from "./projection.ts";
 import { Recovery } from "./recovery.ts";
 import { namespacedName } from "../lib/keys.ts";
 import { type KubeObject, type Resource, resourceName } from "./resource.ts";
-import { type Change, Store, type Stored } from "./object-store.ts";
+import { type Change, Store, type InformerObject } from "./object-store.ts";
 import { Keeping, type Share } from "./keeping.ts";
 import { DEFAULT_TUNING, type InformerTuning } from "./tuning.ts";
 import { followWatch } from "./watch-session.ts";
 import type { WatchEvent } from "./watch-stream.ts";
 
-export interface InformerOptions<T extends Stored> {
+export interface InformerOptions<T extends InformerObject> {
   readonly client: Pick<KubeClient, "list" | "watch">;
   /** A function is called before every list, for a kind whose served version is found by discovery. */
   readonly resource: Resource | ((signal: AbortSignal) => Promise<Resource>);
@@ -57,7 +58,7 @@ interface Position {
   readonly resourceVersion: string;
 }
 
-export class Informer<T extends Stored> {
+export class Informer<T extends InformerObject> {
   readonly #options: InformerOptions<T>;
   readonly #tuning: InformerTuning;
   readonly #projection: Projection<T>;

@@ -2,7 +2,7 @@
 
 import { type Amount, NOTHING } from "../api/amount.ts";
 import type { MemoryShares } from "./memory-shares.ts";
-import type { Stored } from "./object-store.ts";
+import type { InformerObject } from "./object-store.ts";
 
 export interface Share<T> {
   readonly shares: MemoryShares;
@@ -13,15 +13,15 @@ export interface Share<T> {
   readonly stub: (object: T) => T;
 }
 
-interface Counted {
+interface CountedObject {
   readonly owner: string;
   readonly amount: Amount;
 }
 
-export class Keeping<T extends Stored> {
+export class Keeping<T extends InformerObject> {
   readonly #share: Share<T>;
   /** By key, which tells the owner. */
-  readonly #counted = new Map<string, Counted>();
+  readonly #counted = new Map<string, CountedObject>();
 
   constructor(share: Share<T>) {
     this.#share = share;

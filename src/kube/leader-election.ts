@@ -13,7 +13,8 @@ import type { Logger } from "../lib/logger.ts";
 import { SayOnce } from "../lib/say-once.ts";
 import { unless } from "../lib/thrown.ts";
 import type { KubeClient } from "./kube-client.ts";
-import { pause, withDeadline } from "./deadline.ts";
+import { withDeadline } from "./deadline.ts";
+import { pause } from "../lib/signals.ts";
 import { isAlreadyExists, isConflict, isForbidden, isNotFound, unlessNotFound } from "./kube-error.ts";
 import { microTime } from "./micro-time.ts";
 import type { KubeObject, ObjectKey } from "./resource.ts";
@@ -64,7 +65,7 @@ interface LeaseSpec {
 /** The spec as it was read: any client that may write the Lease can leave fields out. */
 type FoundSpec = { readonly [K in keyof LeaseSpec]: LeaseSpec[K] | undefined };
 
-interface Observed {
+interface ObservedLease {
   readonly object: KubeObject;
   readonly spec: FoundSpec;
   /** When this process first saw this spec. */
@@ -79,7 +80,7 @@ export class LeaderElection implements Leadership {
   readonly #now: () => number;
   readonly #date: () => Date;
   readonly #random: () => number;
-  #observed: Observed | undefined;
+  #observed: ObservedLease | undefined;
   /** When the last successful renewal was sent; undefined: this process does not hold the Lease. */
   #renewedAt: number | undefined;
   #saidLeading = false;
@@ -169,7 +170,7 @@ export class LeaderElection implements Leadership {
     this.#renewedAt = sentAt;
   }
 
-  async #read(signal: AbortSignal | undefined): Promise<Observed | undefined> {
+  async #read(signal: AbortSignal | undefined): Promise<ObservedLease | undefined> {
     const { client, lease } = this.#options;
     const get = (inner: AbortSignal): Promise<KubeObject> => client.get(LEASES, lease, { signal: inner });
     this.#observe(await unlessNotFound(this.#inTime("get the lease", signal, get)));
@@ -177,7 +178,7 @@ export class LeaderElection implements Leadership {
   }
 
   /** Another process holds the Lease and may still consider itself the leader. */
-  #isTaken({ spec, since }: Observed): boolean {
+  #isTaken({ spec, since }: ObservedLease): boolean {
     const { holderIdentity = "", leaseDurationSeconds } = spec;
     if (holderIdentity === "" || holderIdentity === this.#options.identity) return false;
     const leaseMs = leaseDurationSeconds === undefined ? this.#tuning.leaseMs : leaseDurationSeconds * 1000;
@@ -190,7 +191,7 @@ export class LeaderElection implements Leadership {
 
   /** `undefined`: another client wrote first. */
   async #take(
-    observed: Observed | undefined,
+    observed: ObservedLease | undefined,
     signal: AbortSignal | undefined,
   ): Promise<KubeObject | undefined> {
     const spec = this.#specAfter(observed?.spec);

@@ -1,6 +1,6 @@
 import type { MaybeTooLarge, ObjectMeta } from "../api/meta.ts";
 
-export interface Stored extends MaybeTooLarge {
+export interface InformerObject extends MaybeTooLarge {
   readonly metadata: ObjectMeta;
 }
 
@@ -12,7 +12,7 @@ export interface Change<T> {
 }
 
 /** The objects that an informer knows, by key and by namespace. */
-export class Store<T extends Stored> {
+export class Store<T extends InformerObject> {
   #objects = new Map<string, T>();
   #namespaces = new Map<string, Map<string, T>>();
   readonly #isSame: (a: T, b: T) => boolean;
@@ -84,7 +84,7 @@ function namespaceOf(key: string): string {
   return key.includes("/") ? key.slice(0, key.indexOf("/")) : "";
 }
 
-function isSameVersion(a: Stored, b: Stored): boolean {
+function isSameVersion(a: InformerObject, b: InformerObject): boolean {
   return (
     a.metadata.uid === b.metadata.uid &&
     a.metadata.resourceVersion === b.metadata.resourceVersion &&

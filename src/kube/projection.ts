@@ -1,7 +1,7 @@
 import type { Logger } from "../lib/logger.ts";
 import { namespacedName } from "../lib/keys.ts";
 import type { KubeObject } from "./resource.ts";
-import type { Store, Stored } from "./object-store.ts";
+import type { Store, InformerObject } from "./object-store.ts";
 
 export interface Entry<T> {
   /** "" when the object has no name. */
@@ -15,7 +15,7 @@ export interface Entry<T> {
  * Reduces raw objects to what is stored. An object that cannot be projected still exists, so the last known copy (of
  * the same uid) stays until it can be: a policy must not vanish by becoming unreadable.
  */
-export class Projection<T extends Stored> {
+export class Projection<T extends InformerObject> {
   failures = 0;
   readonly #project: (raw: KubeObject, known?: T) => T;
   readonly #log: Logger;

@@ -1,5 +1,5 @@
 import type { Logger } from "../lib/logger.ts";
-import { Backoff } from "./deadline.ts";
+import { Backoff } from "../lib/signals.ts";
 import { isGone, isNotFound, isThrottled, type KubeError } from "./kube-error.ts";
 import type { InformerTuning } from "./tuning.ts";
 

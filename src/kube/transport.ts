@@ -9,7 +9,8 @@ import {
   machineTrust,
   type TlsOptions,
 } from "./credentials.ts";
-import { type Child, childOf, type Limits, withDeadline } from "./deadline.ts";
+import { type Limits, withDeadline } from "./deadline.ts";
+import { type Child, childOf } from "../lib/signals.ts";
 import { proxyOf } from "./proxy-environment.ts";
 import { ServerClock } from "./server-clock.ts";
 import {

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Slice } from "../turns/slice.ts";
 import type { KubeClient, WatchOptions } from "./kube-client.ts";
-import { childOf } from "./deadline.ts";
+import { childOf } from "../lib/signals.ts";
 import { KubeError } from "./kube-error.ts";
 import { type Resource, resourceName } from "./resource.ts";
 import type { InformerTuning } from "./tuning.ts";

@@ -3,7 +3,7 @@ import { fieldsOf } from "../lib/fields.ts";
 import { messageOf } from "../lib/thrown.ts";
 import { FairTurns } from "../turns/fair-queue.ts";
 import type { Logger } from "../lib/logger.ts";
-import { type BackoffOptions, backoffMs } from "./deadline.ts";
+import { type BackoffOptions, backoffMs } from "../lib/signals.ts";
 import { KubeError, isConflict, isThrottled } from "./kube-error.ts";
 
 export interface Result {
@@ -42,7 +42,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 const STALE = 1000;
 
 /** A key that is added later. */
-interface Delayed {
+interface DelayedKey {
   readonly key: string;
   readonly dueAt: number;
 }
@@ -228,6 +228,6 @@ export class WorkQueue {
   }
 }
 
-function queueOf(delayed: Delayed[]): TinyQueue<Delayed> {
+function queueOf(delayed: DelayedKey[]): TinyQueue<DelayedKey> {
   return new TinyQueue(delayed, (a, b) => a.dueAt - b.dueAt);
 }

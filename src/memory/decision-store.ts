@@ -6,26 +6,24 @@
 
 import { isDeepStrictEqual } from "node:util";
 import type { HookOverride, HookRollout } from "../api/hook-policy.ts";
+import { namespacedName } from "../lib/keys.ts";
 import type { Cluster } from "../api/meta.ts";
-import type { HookName } from "../api/runtime-hooks.ts";
-import { clusterKey } from "../policy/cluster.ts";
+import { compilePolicy } from "../policy/compile.ts";
 import type { Decision } from "../policy/decision.ts";
 import { type ObjectKind, objectKindKey } from "../policy/objects.ts";
 import type { CompiledPolicy, ObjectDemand } from "../policy/policy.ts";
 import type { MarkReaders } from "../policy/settable.ts";
-import type { PendingOperation } from "../operations/operation.ts";
 import { PendingOperations } from "../operations/operations.ts";
-import { Alarm } from "../turns/alarm.ts";
-import { Compiling } from "./compiling.ts";
+import { Slice } from "../turns/slice.ts";
 import { Evaluator } from "./evaluator.ts";
 import { demandsInTurns } from "./kind-shares.ts";
 import { overrideKey, OverrideSet } from "./override-set.ts";
-import { type PolicyObject, PolicySet } from "./policy-set.ts";
+import { parsePolicyKey, type PolicyObject, PolicySet } from "./policy-set.ts";
 import { OperationLife } from "./operation-life.ts";
 import { isSameLife, isSameSpec, sameCluster } from "./same-object.ts";
 import { windowEdge, windowTransitions } from "./transitions.ts";
 import type { DecisionRequest, StoreOptions } from "./ports.ts";
-import { keyOf, ofOperation, ownerOf, perform, type Schedule, type Works } from "./work-schedule.ts";
+import { Looks, ofCluster, ofPolicy, type Pieces } from "./looks.ts";
 import { Answers } from "./answers.ts";
 import type { PolicyEntry } from "./policy-entry.ts";
 
@@ -35,32 +33,35 @@ export class DecisionStore {
   readonly answers: Answers;
   readonly #options: StoreOptions;
   readonly #operations = new PendingOperations();
-  readonly #schedule: Schedule;
+  readonly #looks: Looks;
   readonly #evaluator: Evaluator;
   readonly #life: OperationLife;
-  readonly #compiling: Compiling;
+  /** How long compiling may keep the event loop. */
+  readonly #slice: Slice;
+  /** The newest copies of policies that are not compiled; an edit that another one replaces meanwhile never is. */
+  readonly #uncompiled = new Map<string, PolicyObject>();
+  /** The work to do once these policies are compiled or gone. */
+  #awaiting: { readonly keys: Set<string>; readonly work: () => void }[] = [];
+  /** Namespaces in which policies that are too large came or went: another one may speak for them. */
+  readonly #unspoken = new Set<string>();
   #loaded = false;
   #clusterGone: (uid: string) => void = () => undefined;
 
   constructor(options: StoreOptions) {
     this.#options = options;
     this.overrides = new OverrideSet(options.maxOverrideMs);
-    this.#compiling = new Compiling(options.served, options.compileMs ?? options.turnMs);
-    this.#schedule = new Alarm({
-      now: options.now,
-      keyOf,
-      ownerOf,
-      onDue: (due, at) => this.#evaluator.because(at, () => perform(this.#works, due)),
+    this.#slice = new Slice(options.compileMs ?? options.turnMs);
+    this.#looks = new Looks({
+      ...options,
+      piecesOf: ({ kind, key }) => (kind === "Policy" ? this.#policyPieces(key) : this.#clusterPieces(key)),
       onSetBack: () => this.#evaluateAll(),
-      turnMs: options.alarmMs,
     });
     const { policies, overrides } = this;
     const { clusters, namespaces, objects, tasks, served } = options;
     const operations = this.#operations;
-    const schedule = this.#schedule;
-    const known = { policies, overrides, operations, clusters, namespaces, objects, schedule };
+    const known = { policies, overrides, operations, clusters, namespaces, objects };
     const memory = { ...known, ...(tasks !== undefined && { tasks }) };
-    this.#evaluator = new Evaluator(memory, options);
+    this.#evaluator = new Evaluator(memory, this.#looks, options);
     this.#life = new OperationLife(memory, this.#evaluator, options);
     this.answers = new Answers(memory, served);
   }
@@ -76,22 +77,37 @@ export class DecisionStore {
 
   /** Resolves when every policy that the informers have delivered is compiled, and the needed objects are known. */
   async compiled(): Promise<void> {
-    await new Promise<void>((resolve) => this.#compiling.afterAll(resolve));
+    await new Promise<void>((resolve) => this.#afterCompiling(resolve));
   }
 
   /** Whether memory has a newer spec of the policy than the one that decides. */
   compiles(policy: string): boolean {
-    return this.#compiling.newest(policy) !== undefined;
+    return this.#uncompiled.has(policy);
   }
 
   /** The newest copy of the policy that memory has been told of; its spec may not be compiled yet. */
   newest({ key, object }: PolicyEntry): PolicyObject {
-    return this.#compiling.newest(key) ?? object;
+    return this.#uncompiled.get(key) ?? object;
   }
 
   /** Every informer holds its first list: once the policies are compiled, what is not in memory does not exist. */
   load(): void {
-    this.#compiling.afterAll(() => this.#load());
+    this.#afterCompiling(() => this.#load());
+  }
+
+  #afterCompiling(work: () => void): void {
+    const keys = new Set(this.#uncompiled.keys());
+    if (keys.size === 0) work();
+    else this.#awaiting.push({ keys, work });
+  }
+
+  /** The newest spec decides now, or the policy is gone. */
+  #compiled(key: string): void {
+    this.#uncompiled.delete(key);
+    for (const { keys } of this.#awaiting) keys.delete(key);
+    const over = this.#awaiting.filter(({ keys }) => keys.size === 0);
+    this.#awaiting = this.#awaiting.filter(({ keys }) => keys.size > 0);
+    for (const { work } of over) work();
   }
 
   #load(): void {
@@ -105,16 +121,16 @@ export class DecisionStore {
   }
 
   stop(): void {
-    this.#schedule.stop();
+    this.#looks.stop();
   }
 
-  /** Runs what is due by the clock; the schedule also does so by itself. */
+  /** Runs what is due by the clock; the alarm also does so by itself. */
   wake(): void {
-    this.#schedule.ring();
+    this.#looks.ring();
   }
 
   policyChanged(key: string, object: PolicyObject | undefined): void {
-    this.#evaluator.because(this.#options.now(), () => this.#policyChanged(key, object));
+    this.#looks.because(this.#options.now(), () => this.#policyChanged(key, object));
   }
 
   #policyChanged(key: string, object: PolicyObject | undefined): void {
@@ -125,9 +141,8 @@ export class DecisionStore {
     }
     if (object === undefined) return this.#policyGone(key);
     if (before === undefined || !isSameSpec(before.object, object) || this.compiles(key)) {
-      this.#compiling.wait(key, object);
-      if (!this.#compiling.isLate) return this.#compile(key);
-      return this.#schedule.set({ what: "compile", policy: key }, this.#options.now());
+      this.#uncompiled.set(key, object);
+      return this.#slice.isOver() ? this.#looks.soon(ofPolicy(key)) : this.#looks.now(ofPolicy(key));
     }
     const statusOnly = isSameLife(before.object, object);
     const entry = this.policies.set(key, object, before.compiled);
@@ -136,26 +151,42 @@ export class DecisionStore {
     else onDirty(key);
   }
 
-  /** Until the spec is compiled the old one decides, and no release is confirmed. */
-  #compile(key: string): void {
-    const object = this.#compiling.take(key);
-    if (object === undefined) return;
-    this.#specChanged(key, object, this.#compiling.compile(key, object));
-    this.#options.onDirty(key);
-    this.#compiling.ended(key);
-  }
-
   #policyGone(key: string): void {
-    this.#schedule.set({ what: "compile", policy: key }, undefined);
     const readers = this.#readers();
     const gone = this.policies.get(key);
     this.policies.delete(key);
     this.#readersChanged(readers);
-    this.#tooLargeChanged(gone);
-    this.#schedule.set({ what: "windows", policy: key }, undefined);
+    this.#tooLargeChanged(key, gone);
     this.#options.onDemands();
     this.#options.onDirty(key);
-    this.#compiling.ended(key);
+    this.#compiled(key);
+  }
+
+  *#policyPieces(key: string): Pieces {
+    const uncompiled = this.#uncompiled.get(key);
+    if (uncompiled !== undefined) this.#compile(key, uncompiled);
+    else this.#passSpeech(parsePolicyKey(key).namespace);
+    const entry = this.policies.get(key);
+    if (entry === undefined) return;
+    this.#watchWindows(entry);
+    if (entry.isStale) this.#evaluateStale(entry);
+    yield* this.#evaluator.policyPieces(entry);
+  }
+
+  *#clusterPieces(key: string): Pieces {
+    while (this.#life.record(key)) yield;
+    yield* this.#evaluator.clusterPieces(key);
+  }
+
+  /** Until the spec is compiled the old one decides, and no release is confirmed. */
+  #compile(key: string, object: PolicyObject): void {
+    this.#specChanged(key, object, this.compile(key, object));
+    this.#options.onDirty(key);
+    this.#compiled(key);
+  }
+
+  compile(key: string, object: PolicyObject): CompiledPolicy {
+    return compilePolicy(parsePolicyKey(key).kind, object, this.#options.served);
   }
 
   #specChanged(key: string, object: PolicyObject, compiled: CompiledPolicy): void {
@@ -166,9 +197,8 @@ export class DecisionStore {
     if (before !== undefined) this.#operations.policyEdited(compiled.uid, before.object.spec, object.spec);
     const entry = this.policies.set(key, object, compiled);
     if (!isDeepStrictEqual(demands, entry.demands)) this.#options.onDemands();
-    this.#watchWindows(entry);
-    this.#tooLargeChanged(entry, wasTooLarge);
-    if (this.#loaded) this.#evaluator.evaluatePolicy(entry);
+    this.#tooLargeChanged(key, entry, wasTooLarge);
+    if (this.#loaded) this.#evaluator.compareAll(entry);
     this.#readersChanged(readers);
   }
 
@@ -181,24 +211,29 @@ export class DecisionStore {
   #readersChanged(before: MarkReaders | undefined): void {
     if (isDeepStrictEqual(before, this.#readers())) return;
     for (const cluster of this.#options.clusters.list())
-      if (this.#operations.has(cluster.metadata.uid)) this.#evaluator.visitCluster(cluster);
+      if (this.#operations.has(cluster.metadata.uid)) this.#evaluator.evaluate(cluster);
   }
 
   rolloutChanged(name: string, object: HookRollout | undefined): void {
     const readers = this.#readers();
     this.policies.rolloutChanged(name, object);
-    this.#evaluator.because(this.#options.now(), () => this.#readersChanged(readers));
+    this.#looks.because(this.#options.now(), () => this.#readersChanged(readers));
   }
 
   /** Thousands of policies can become too large at once. */
-  #tooLargeChanged(entry: PolicyEntry | undefined, was = entry?.compiled.tooLarge): void {
+  #tooLargeChanged(key: string, entry: PolicyEntry | undefined, was = entry?.compiled.tooLarge): void {
     const { ref: { namespace } = {}, tooLarge } = entry?.compiled ?? {};
-    if (namespace !== undefined && (tooLarge === true || was === true))
-      this.#schedule.set({ what: "speech", namespace }, this.#options.now());
+    if (namespace === undefined || (tooLarge !== true && was !== true)) return;
+    this.#unspoken.add(namespace);
+    this.#looks.soon(ofPolicy(key));
+  }
+
+  #passSpeech(namespace = ""): void {
+    if (this.#unspoken.delete(namespace)) this.#evaluator.passSpeech(namespace, this.#loaded);
   }
 
   clusterChanged(before: Cluster | undefined, now: Cluster | undefined): void {
-    this.#evaluator.because(this.#options.now(), () => this.#clusterChanged(before, now));
+    this.#looks.because(this.#options.now(), () => this.#clusterChanged(before, now));
   }
 
   #clusterChanged(before: Cluster | undefined, now: Cluster | undefined): void {
@@ -206,14 +241,18 @@ export class DecisionStore {
     const withStatus = this.policies.haveExpressions;
     if (before !== undefined && now !== undefined && sameCluster(before, now, { withStatus })) return;
     const { ended, hasBegun, isGone } = this.#life.clusterChanged(before, now);
-    for (const operation of ended) this.#schedule.set(ofOperation("operation", operation), undefined);
+    for (const operation of ended) this.#evaluator.forget(operation);
     if (before !== undefined && isGone) {
       this.#clusterGone(before.metadata.uid);
       this.#finalizeTooLarge(before.metadata.namespace ?? "");
     }
-    if (now === undefined) return;
-    if (hasBegun) this.#evaluator.adoptRowsOf(now);
-    this.#evaluator.evaluateCluster(now);
+    if (hasBegun && now !== undefined) this.#evaluator.adoptRowsOf(now);
+    if (now !== undefined) this.#evaluator.clusterChanged(now);
+    const { metadata } = now ?? before ?? {};
+    if (metadata === undefined) return;
+    const key = namespacedName(metadata);
+    if (this.#life.hasProceeded(key) || this.#operations.has(metadata.uid))
+      this.#looks.inTime(ofCluster(key));
   }
 
   /** Policies that are too large do not know which Clusters they match, so the last Cluster tells them. */
@@ -226,31 +265,22 @@ export class DecisionStore {
   /** Selectors match the labels of a Namespace, and gates may look at it and at the objects in it. */
   namespaceChanged(name: string): void {
     if (!this.#loaded) return;
-    const now = this.#options.now();
-    for (const { key, selectsNamespaces } of this.policies.entries())
-      if (selectsNamespaces) this.#schedule.set({ what: "objects", policy: key }, now);
-    this.#evaluator.because(now, () => {
-      for (const cluster of this.#options.clusters.byNamespace(name)) this.#evaluator.visitCluster(cluster);
+    for (const entry of this.policies.entries()) if (entry.selectsNamespaces) this.#setStale(entry);
+    this.#looks.because(this.#options.now(), () => {
+      for (const cluster of this.#options.clusters.byNamespace(name)) this.#evaluator.compare(cluster);
     });
   }
 
   /** What Clusters of the namespace own is being deleted, or is not any more. */
   partsChanged(namespace: string): void {
-    if (this.#loaded) this.#operationsDue(namespace);
-  }
-
-  #operationsDue(namespace: string): void {
-    const now = this.#options.now();
-    for (const { metadata } of this.#options.clusters.byNamespace(namespace))
-      for (const operation of this.#operations.of(metadata.uid))
-        this.#schedule.set(ofOperation("operation", operation), now);
+    if (!this.#loaded) return;
+    for (const cluster of this.#options.clusters.byNamespace(namespace))
+      this.#evaluator.evaluateLater(cluster);
   }
 
   /** The settings with which Cluster API calls have changed. */
   settingsChanged(): void {
-    const now = this.#options.now();
-    for (const { key, compiled } of this.policies.entries())
-      if (compiled.hasExpressions) this.#schedule.set({ what: "objects", policy: key }, now);
+    for (const entry of this.policies.entries()) if (entry.compiled.hasExpressions) this.#setStale(entry);
   }
 
   /**
@@ -265,18 +295,19 @@ export class DecisionStore {
     const key = overrideKey(name);
     const before = this.overrides.get(key);
     const clusters = this.overrides.set(name, object);
-    const expiresAt = this.overrides.get(key)?.compiled.expiresAt;
-    const now = this.#options.now();
-    this.#schedule.set({ what: "override", name }, expiresAt && expiresAt > now ? expiresAt : undefined);
-    if (before === undefined || object === undefined || !isSameSpec(before.object, object)) {
-      for (const cluster of clusters) this.#schedule.set({ what: "cluster", cluster }, now);
-    }
+    if (before === undefined || object === undefined || !isSameSpec(before.object, object))
+      for (const cluster of clusters) this.#evaluateLater(cluster);
     this.#options.onDirty(key);
   }
 
   /** What a HookTask of the Cluster says has changed. */
   tasksChanged(cluster: string): void {
-    if (this.#loaded) this.#schedule.set({ what: "cluster", cluster }, this.#options.now());
+    this.#evaluateLater(cluster);
+  }
+
+  #evaluateLater(key: string): void {
+    const cluster = this.#options.clusters.get(key);
+    if (this.#loaded && cluster !== undefined) this.#evaluator.evaluateLater(cluster);
   }
 
   /** Whether HookTasks can be read has changed. */
@@ -287,27 +318,22 @@ export class DecisionStore {
 
   /** Objects of a kind can change by the hundred, so policies are re-evaluated once for many changes. */
   objectsChanged(kind: ObjectKind): void {
-    this.#schedule.set({ what: "kind", kind: objectKindKey(kind) }, this.#options.now());
+    const changed = objectKindKey(kind);
+    for (const entry of this.policies.entries()) if (entry.demands.has(changed)) this.#setStale(entry);
   }
 
-  /** Policies of a namespace share their steps, so none of them is evaluated alone. */
-  #kindDue(kindKey: string): void {
-    const now = this.#options.now();
-    for (const { key, demands, compiled } of this.policies.entries()) {
-      if (!demands.has(kindKey)) continue;
-      const { namespace } = compiled.ref;
-      if (namespace === undefined) this.#schedule.set({ what: "objects", policy: key }, now);
-      else this.#schedule.set({ what: "seen", namespace, kind: kindKey }, now);
-    }
+  #setStale(entry: PolicyEntry): void {
+    if (entry.isStale) return;
+    entry.isStale = true;
+    this.#looks.soon(ofPolicy(entry.key));
   }
 
-  #objectsSeen(namespace: string, kindKey: string): void {
+  #evaluateStale(entry: PolicyEntry): void {
+    entry.isStale = false;
     if (!this.#loaded) return;
-    this.#operationsDue(namespace);
+    this.#evaluator.evaluateAgain(entry);
     // Whether the objects can be read at all is part of the status.
-    for (const { key, demands, compiled } of this.policies.candidates(namespace).entries) {
-      if (compiled.ref.namespace !== undefined && demands.has(kindKey)) this.#options.onDirty(key);
-    }
+    this.#options.onDirty(entry.key);
   }
 
   /** The kinds to watch, the most important first: there may be too many. */
@@ -315,53 +341,17 @@ export class DecisionStore {
     return demandsInTurns(this.policies.entries());
   }
 
-  /** Evaluates every pending operation while this turn has time, and the rest in later turns. */
   #evaluateAll(): void {
-    for (const cluster of this.#options.clusters.list())
-      if (this.#operations.has(cluster.metadata.uid))
-        this.#schedule.set({ what: "cluster", cluster: clusterKey(cluster) }, this.#options.now());
-  }
-
-  readonly #works: Works = {
-    compile: ({ policy }) => this.#compile(policy),
-    windows: ({ policy }) => this.#forPolicy(policy, (entry) => this.#watchWindows(entry)),
-    kind: ({ kind }) => this.#kindDue(kind),
-    seen: ({ namespace, kind }) => this.#objectsSeen(namespace, kind),
-    objects: ({ policy }) => this.#forPolicy(policy, (entry) => this.#objectsDue(entry)),
-    rest: ({ policy }) => this.#forPolicy(policy, (entry) => this.#evaluator.evaluateRest(entry)),
-    rows: ({ policy }) => this.#forPolicy(policy, (entry) => this.#evaluator.adoptRest(entry)),
-    speech: ({ namespace }) => this.#evaluator.passSpeech(namespace, this.#loaded),
-    passed: ({ clusterUID, namespace }) => this.#life.recordRest(clusterUID, namespace),
-    override: ({ name }) => this.#options.onDirty(overrideKey(name)),
-    cluster: ({ cluster }) => this.clusterChanged(undefined, this.#options.clusters.get(cluster)),
-    operation: ({ clusterUID, hook }) =>
-      this.#forOperation(clusterUID, hook, (operation) => this.#evaluator.evaluateOperation(operation)),
-    forecast: ({ clusterUID, hook }) =>
-      this.#forOperation(clusterUID, hook, (operation) => this.#evaluator.foreseeRest(operation)),
-  };
-
-  #forPolicy(key: string, work: (entry: PolicyEntry) => void): void {
-    const entry = this.policies.get(key);
-    if (entry !== undefined) work(entry);
-  }
-
-  #forOperation(clusterUID: string, hook: HookName, work: (operation: PendingOperation) => void): void {
-    const operation = this.#operations.get(clusterUID, hook);
-    if (operation !== undefined) work(operation);
+    for (const cluster of this.#options.clusters.list()) this.#evaluator.evaluateLater(cluster);
   }
 
   /** Reports every edge of the policy's windows, whether or not an operation waits for it. */
   #watchWindows(entry: PolicyEntry): void {
     const now = this.#options.now();
+    const before = entry.windows;
     for (const transition of windowTransitions(entry, now)) this.#options.onTransition(transition);
-    this.#schedule.set({ what: "windows", policy: entry.key }, windowEdge(entry, now));
-    this.#options.onDirty(entry.key);
-  }
-
-  #objectsDue(entry: PolicyEntry): void {
-    if (!this.#loaded) return;
-    this.#evaluator.evaluateMatched(entry);
-    // Whether the objects can be read at all is part of the status.
-    this.#options.onDirty(entry.key);
+    if (!isDeepStrictEqual(before, entry.windows)) this.#options.onDirty(entry.key);
+    const edge = windowEdge(entry, now);
+    if (edge !== undefined) this.#looks.at(ofPolicy(entry.key), edge);
   }
 }

@@ -2,12 +2,13 @@
 
 import { isDeepStrictEqual } from "node:util";
 import type { DecisionRow, RecentResult } from "../api/hook-policy.ts";
+import { namespacedName } from "../lib/keys.ts";
 import type { Cluster } from "../api/meta.ts";
 import type { HookCall } from "../api/runtime-hooks.ts";
 import { clusterKey } from "../policy/cluster.ts";
 import { matches } from "../policy/decide.ts";
 import { forecast } from "../operations/forecast.ts";
-import { earliest, timestamp, wholeSecond } from "../policy/instant.ts";
+import { timestamp, wholeSecond } from "../policy/instant.ts";
 import { policyName } from "../policy/policy-ref.ts";
 import { BUDGET_EXHAUSTED } from "../policy/budget.ts";
 import { type Look, lookAt, nextLook } from "../operations/timeline.ts";
@@ -18,10 +19,9 @@ import { type HeldRow, sameRow, storedRow } from "../operations/rows.ts";
 import { tornDown } from "../operations/torn-down.ts";
 import type { Candidates } from "./policy-set.ts";
 import type { StoreOptions } from "./ports.ts";
-import { ofOperation } from "./work-schedule.ts";
-import { Slice } from "../turns/slice.ts";
+import { type Looks, ofCluster, ofPolicy, type Pieces } from "./looks.ts";
 import { nextDeadlineStep, rowChanges, type Transition } from "./transitions.ts";
-import { type ScheduledMemory, worldOf } from "./memory.ts";
+import { type Memory, worldOf } from "./memory.ts";
 import type { PolicyEntry } from "./policy-entry.ts";
 
 type NamedCluster = Pick<PendingOperation, "namespace" | "cluster" | "clusterUID">;
@@ -32,32 +32,18 @@ const lookAgain = (): number => 10;
 const MATCHES = 100;
 
 export class Evaluator {
-  readonly #memory: ScheduledMemory;
+  readonly #memory: Memory;
+  readonly #looks: Looks;
   readonly #options: StoreOptions;
-  readonly #slice: Slice;
-  /** When the change that is evaluated now was seen, or was due. */
-  #cause: Date | undefined;
+  /** When the decision about an operation may change, in milliseconds, by operationKey. */
+  readonly #due = new Map<string, number>();
+  /** Keys of Clusters that have still to be compared with the selectors of policies. */
+  readonly #uncompared = new Set<string>();
 
-  constructor(memory: ScheduledMemory, options: StoreOptions) {
+  constructor(memory: Memory, looks: Looks, options: StoreOptions) {
     this.#memory = memory;
+    this.#looks = looks;
     this.#options = options;
-    this.#slice = new Slice(options.turnMs);
-  }
-
-  /** Attributes the answers that change during `work` to something that was seen, or due, at that time. */
-  because(at: Date, work: () => void): void {
-    const outer = this.#cause;
-    this.#cause ??= at;
-    this.#slice.begin();
-    try {
-      work();
-    } finally {
-      this.#cause = outer;
-    }
-  }
-
-  isTurnOver(): boolean {
-    return this.#slice.isOver();
   }
 
   /** The call as Cluster API would send it now: the settings of the ExtensionConfigs are not remembered. */
@@ -67,80 +53,129 @@ export class Evaluator {
   }
 
   /** After a change of the policies that are too large in this namespace: another one may speak for them. */
-  passSpeech(namespace: string, evaluates: boolean): void {
+  passSpeech(namespace: string, loaded: boolean): void {
     const speaking = new Set(this.#candidates(namespace).entries);
     for (const entry of this.#memory.policies.entries()) {
       const { ref, tooLarge } = entry.compiled;
       if (tooLarge !== true || ref.namespace !== namespace || entry.speaks === speaking.has(entry)) continue;
       if (entry.speaks) entry.beSilent();
       else entry.speaks = true;
-      if (entry.speaks && evaluates) this.evaluatePolicy(entry);
-      else this.#options.onDirty(entry.key);
+      if (entry.speaks && loaded) this.compareAll(entry);
+      this.#looks.soon(ofPolicy(entry.key));
+      this.#options.onDirty(entry.key);
     }
   }
 
-  evaluatePolicy(entry: PolicyEntry): void {
-    if (!entry.speaks) return this.#options.onDirty(entry.key);
-    const { ref } = entry.compiled;
+  /** The policy has to be compared with all Clusters in its scope, and evaluated for those that it matches. */
+  compareAll(entry: PolicyEntry): void {
+    if (!entry.speaks) return;
+    const { namespace } = entry.compiled.ref;
     const { clusters } = this.#options;
     this.adoptRows(entry);
-    const inScope = ref.namespace === undefined ? clusters.list() : clusters.byNamespace(ref.namespace);
-    entry.compareAll([...inScope].map(clusterKey));
-    this.evaluateRest(entry);
+    entry.compareAll(
+      [...(namespace === undefined ? clusters.list() : clusters.byNamespace(namespace))].map(clusterKey),
+    );
   }
 
-  /** Evaluates the pending operations for the policy; the Clusters that it matches have not changed. */
-  evaluateMatched(entry: PolicyEntry): void {
-    entry.evaluateAgain();
-    this.evaluateRest(entry);
+  /**
+   * What the policy looks at has changed, but not the Clusters that it matches. Policies of a namespace share their steps,
+   * so none of them is evaluated alone.
+   */
+  evaluateAgain(entry: PolicyEntry): void {
+    const { namespace } = entry.compiled.ref;
+    if (namespace === undefined) entry.evaluateAgain();
+    else for (const cluster of this.#options.clusters.byNamespace(namespace)) this.evaluateLater(cluster);
   }
 
-  /** Evaluates the policy for one Cluster, and for more while this turn has time; the schedule does the rest. */
-  evaluateRest(entry: PolicyEntry): void {
-    const { schedule, operations, policies } = this.#memory;
-    const { key, rest } = entry;
-    this.#matchRest(entry);
-    const sharers = policies.sharers(entry);
-    while (entry.unmatched.length === 0) {
-      const cluster = this.#options.clusters.get(entry.takeRest() ?? "");
-      if (cluster !== undefined)
-        for (const operation of operations.of(cluster.metadata.uid))
-          this.#evaluate(operation, cluster, sharers);
-      if (rest.length === 0) return this.#options.onDirty(key);
-      if (this.#slice.isOver()) break;
+  /** What is left to do about the policy: to adopt rows, to compare it with Clusters, and to evaluate it for them. */
+  *policyPieces(entry: PolicyEntry): Pieces {
+    for (let row = entry.takeRow(); row !== undefined; row = entry.takeRow()) {
+      this.#adoptRow(entry, row);
+      yield;
     }
-    schedule.set({ what: "rest", policy: key }, this.#cause ?? this.#options.now());
-  }
-
-  #matchRest(entry: PolicyEntry): void {
-    const { unmatched } = entry;
-    while (unmatched.length > 0) {
-      for (const key of entry.takeUnmatched(MATCHES)) {
-        const cluster = this.#options.clusters.get(key);
-        if (cluster === undefined) continue;
-        this.#match(entry, cluster);
-        if (this.#memory.operations.has(cluster.metadata.uid)) entry.evaluateFor(key);
-      }
-      if (this.#slice.isOver()) return;
+    while (entry.unmatched.length > 0) {
+      this.#matchSome(entry);
+      if (entry.unmatched.length > 0) yield;
+      else if (entry.rest.length === 0) this.#options.onDirty(entry.key);
+    }
+    if (entry.rest.length === 0) return;
+    const sharers = this.#memory.policies.sharers(entry);
+    for (let key = entry.takeRest(); key !== undefined; key = entry.takeRest()) {
+      const cluster = this.#options.clusters.get(key);
+      for (const operation of this.#memory.operations.of(cluster?.metadata.uid ?? ""))
+        if (cluster !== undefined) this.#evaluate(operation, cluster, sharers);
+      if (entry.rest.length === 0) this.#options.onDirty(entry.key);
+      yield;
     }
   }
 
-  /** Evaluates the Cluster now or, if this turn has no time left, later: a Namespace can have thousands of Clusters. */
-  visitCluster(cluster: Cluster): void {
-    if (!this.#slice.isOver()) return this.evaluateCluster(cluster);
-    const due = { what: "cluster", cluster: clusterKey(cluster) } as const;
-    this.#memory.schedule.set(due, this.#cause ?? this.#options.now());
+  #matchSome(entry: PolicyEntry): void {
+    for (const key of entry.takeUnmatched(MATCHES)) {
+      const cluster = this.#options.clusters.get(key);
+      if (cluster === undefined) continue;
+      this.#match(entry, cluster);
+      if (this.#memory.operations.has(cluster.metadata.uid)) entry.evaluateFor(key);
+    }
   }
 
-  evaluateCluster(cluster: Cluster): void {
-    const candidates = this.#candidates(cluster.metadata.namespace);
-    for (const entry of candidates.entries) this.#match(entry, cluster);
-    this.#evaluateOperations(cluster, candidates);
+  /** Compares the Cluster with the policies; its operations are due. */
+  clusterChanged(cluster: Cluster): void {
+    for (const entry of this.#candidates(cluster.metadata.namespace).entries) this.#match(entry, cluster);
+    this.#setDue(cluster);
   }
 
-  evaluateOperation(operation: PendingOperation): void {
-    const cluster = this.#clusterNamed(operation);
-    if (cluster !== undefined) this.#evaluate(operation, cluster, this.#candidates(operation.namespace));
+  /** The labels of the Cluster's Namespace have changed. A Namespace can have thousands of Clusters. */
+  compare(cluster: Cluster): void {
+    this.#uncompared.add(clusterKey(cluster));
+    this.evaluate(cluster);
+  }
+
+  /** Evaluates the operations of the Cluster, now or in a later turn. */
+  evaluate(cluster: Cluster): void {
+    this.#setDue(cluster);
+    this.#looks.inTime(ofCluster(clusterKey(cluster)));
+  }
+
+  evaluateLater(cluster: Cluster): void {
+    if (!this.#memory.operations.has(cluster.metadata.uid)) return;
+    this.#setDue(cluster);
+    this.#looks.soon(ofCluster(clusterKey(cluster)));
+  }
+
+  #setDue({ metadata: { uid } }: Cluster): void {
+    const now = this.#options.now().getTime();
+    for (const { call } of this.#memory.operations.of(uid)) this.#due.set(operationKey(uid, call.hook), now);
+  }
+
+  /** The operation has ended. */
+  forget({ clusterUID, call }: PendingOperation): void {
+    this.#due.delete(operationKey(clusterUID, call.hook));
+  }
+
+  /** What is due about the Cluster: to compare it with policies, to evaluate its operations, and their forecasts. */
+  *clusterPieces(key: string): Pieces {
+    const cluster = this.#options.clusters.get(key);
+    const isUncompared = this.#uncompared.delete(key);
+    if (cluster === undefined) return;
+    const { uid, namespace } = cluster.metadata;
+    const candidates = this.#candidates(namespace);
+    if (isUncompared) for (const entry of candidates.entries) this.#match(entry, cluster);
+    for (const operation of this.#memory.operations.of(uid)) {
+      if (!this.#takeDue(operation)) continue;
+      this.#evaluate(operation, cluster, candidates);
+      yield;
+    }
+    for (const operation of this.#memory.operations.of(uid)) {
+      yield* this.#forecasts(operation, candidates.entries);
+      this.#wakeFor(operation);
+    }
+  }
+
+  #takeDue({ clusterUID, call }: PendingOperation): boolean {
+    const key = operationKey(clusterUID, call.hook);
+    const isDue = (this.#due.get(key) ?? Infinity) <= this.#options.now().getTime();
+    if (isDue) this.#due.delete(key);
+    return isDue;
   }
 
   #candidates(namespace: string | undefined): Candidates {
@@ -159,15 +194,6 @@ export class Evaluator {
     if (entry.match(clusterKey(cluster), now)) this.#options.onDirty(entry.key);
   }
 
-  /** Leaves the rest to the schedule when this turn of the event loop has no time left, so that calls are answered. */
-  #evaluateOperations(cluster: Cluster, candidates: Candidates): void {
-    for (const operation of this.#memory.operations.of(cluster.metadata.uid)) {
-      if (this.#slice.isOver())
-        this.#memory.schedule.set(ofOperation("operation", operation), this.#cause ?? this.#options.now());
-      else this.#evaluate(operation, cluster, candidates);
-    }
-  }
-
   #evaluate(remembered: PendingOperation, cluster: Cluster, all: Candidates): void {
     const now = this.#options.now();
     const operation = notAhead(remembered, now);
@@ -179,7 +205,11 @@ export class Evaluator {
     const look = lookAt(inputs, now);
     this.#memory.operations.put(look.state);
     this.#report(entries, look, cluster);
-    this.#wakeFor(look.state, nextLook(inputs, look));
+    const key = operationKey(operation.clusterUID, call.hook);
+    // An earlier instant stays: the edges of other policies were found when those policies were evaluated.
+    const next = Math.min(this.#due.get(key) ?? Infinity, nextLook(inputs, look)?.getTime() ?? Infinity);
+    if (next < Infinity) this.#due.set(key, next);
+    this.#wakeFor(look.state);
   }
 
   /** Records what each policy holds now, and reports what is new. */
@@ -201,17 +231,16 @@ export class Evaluator {
       entry.setRow(key, row);
       if (row !== undefined) this.#foresee(entry, operation, row);
       this.#logChange(entry, operation, before, row);
-      if (this.#cause !== undefined) this.#options.onAnswerChanged?.(Math.max(0, +at - +this.#cause));
+      const { cause } = this.#looks;
+      if (cause !== undefined) this.#options.onAnswerChanged?.(Math.max(0, +at - +cause));
       this.#options.onDirty(entry.key);
     }
   }
 
-  /** Keeps an earlier instant: the edges of other policies were scheduled when those policies were evaluated. */
-  #wakeFor(operation: PendingOperation, at: Date | undefined): void {
-    const { schedule } = this.#memory;
-    const due = ofOperation("operation", operation);
-    const next = earliest([schedule.get(due), at]);
-    if (next instanceof Date) schedule.set(due, next);
+  #wakeFor({ namespace, cluster, clusterUID, call }: PendingOperation): void {
+    const due = this.#due.get(operationKey(clusterUID, call.hook));
+    if (due !== undefined)
+      this.#looks.at(ofCluster(namespacedName({ namespace, name: cluster })), new Date(due));
   }
 
   /**
@@ -219,25 +248,22 @@ export class Evaluator {
    * decision depends on a forecast; the status waits for it for a while (policy-reconciler.ts).
    */
   #foresee(entry: PolicyEntry, operation: PendingOperation, row: HeldRow): void {
+    const { namespace, cluster: name } = operation;
     const key = operationKey(operation.clusterUID, operation.call.hook);
-    const now = this.#options.now();
-    if (!this.#slice.isOver()) return entry.foresee(key, row, this.#forecast(entry, operation, row, now));
+    if (!this.#looks.isTurnOver()) return entry.foresee(key, row, this.#forecast(entry, operation, row));
     entry.foreseeLater(key);
-    this.#memory.schedule.set(ofOperation("forecast", operation), now);
+    this.#looks.soon(ofCluster(namespacedName({ namespace, name })));
   }
 
-  /** Forecasts for one policy, and for more while this turn of the event loop has time. */
-  foreseeRest(operation: PendingOperation): void {
+  *#forecasts(operation: PendingOperation, entries: readonly PolicyEntry[]): Pieces {
     const key = operationKey(operation.clusterUID, operation.call.hook);
-    for (const entry of this.#candidates(operation.namespace).entries) {
+    for (const entry of entries) {
       if (!entry.takeUnforeseen(key)) continue;
       const row = entry.held.get(key);
-      if (row !== undefined) {
-        entry.foresee(key, row, this.#forecast(entry, operation, row, this.#options.now()));
-        this.#options.onDirty(entry.key);
-      }
-      if (this.#slice.isOver())
-        return this.#memory.schedule.set(ofOperation("forecast", operation), this.#options.now());
+      if (row === undefined) continue;
+      entry.foresee(key, row, this.#forecast(entry, operation, row));
+      this.#options.onDirty(entry.key);
+      yield;
     }
   }
 
@@ -246,14 +272,13 @@ export class Evaluator {
     { compiled }: PolicyEntry,
     operation: PendingOperation,
     { holds, verdict, reason }: HeldRow,
-    now: Date,
   ): Pick<HeldRow, "earliestRelease"> {
     const cluster = this.#clusterNamed(operation);
     if (cluster === undefined || reason === BUDGET_EXHAUSTED || !(holds || verdict === "WouldBlock"))
       return {};
     const world = worldOf(this.#memory, cluster, operation);
     const call = this.withSettings(operation.call, operation.namespace);
-    const at = forecast([{ ...compiled, mode: "Enforce" }], world, call, now);
+    const at = forecast([{ ...compiled, mode: "Enforce" }], world, call, this.#options.now());
     return at === undefined ? {} : { earliestRelease: timestamp(wholeSecond(at)) };
   }
 
@@ -304,19 +329,7 @@ export class Evaluator {
     const { recent = [], decisions = [] } = entry.object.status ?? {};
     this.#adoptRecent(entry, recent);
     entry.adoptLater(oncePerOperation(decisions));
-    if (entry.rows.length === 0) return;
-    if (this.#slice.isOver())
-      this.#memory.schedule.set({ what: "rows", policy: entry.key }, this.#options.now());
-    else this.adoptRest(entry);
-  }
-
-  /** Adopts one row, and more while this turn of the event loop has time. */
-  adoptRest(entry: PolicyEntry): void {
-    for (let row = entry.takeRow(); row !== undefined; row = entry.takeRow()) {
-      this.#adoptRow(entry, row);
-      if (entry.rows.length > 0 && this.#slice.isOver())
-        return this.#memory.schedule.set({ what: "rows", policy: entry.key }, this.#options.now());
-    }
+    if (entry.rows.length > 0) this.#looks.inTime(ofPolicy(entry.key));
   }
 
   #adoptRecent(entry: PolicyEntry, recent: readonly RecentResult[]): void {
@@ -353,9 +366,10 @@ export class Evaluator {
     });
     if (operation === undefined) return;
     entry.adopt(key, row);
-    if (this.#slice.isOver()) {
+    if (this.#looks.isTurnOver()) {
       this.#memory.operations.put(operation);
-      this.#memory.schedule.set(ofOperation("operation", operation), this.#options.now());
+      this.#due.set(key, this.#options.now().getTime());
+      this.#looks.soon(ofCluster(clusterKey(cluster)));
     } else this.#evaluate(operation, cluster, this.#adopting(entry, mine, row));
   }
 

@@ -14,7 +14,6 @@ import type { PolicyEntry } from "./policy-entry.ts";
 import { policyKey, type PolicyObject, type PolicySet } from "./policy-set.ts";
 import type { Lister } from "./ports.ts";
 import { isSameSpec } from "./same-object.ts";
-import type { Schedule } from "./work-schedule.ts";
 
 export interface Memory {
   readonly policies: PolicySet;
@@ -35,9 +34,6 @@ export interface Surroundings extends Pick<Memory, "policies" | "overrides" | "o
     readonly list?: () => Iterable<Namespace>;
   };
 }
-
-/** Memory with the schedule of the work on it. */
-export type ScheduledMemory = Memory & { readonly schedule: Schedule };
 
 /** The inputs of a decision about the Cluster. */
 export function worldOf(

@@ -10,7 +10,7 @@ import type { Cluster } from "../api/meta.ts";
 import type { HookCall } from "../api/runtime-hooks.ts";
 import { answering, type PendingOperation, operationKey } from "../operations/operation.ts";
 import type { OperationChanges } from "../operations/operations.ts";
-import { passedHooks, passesUnasked, type Served } from "../operations/shows.ts";
+import { passedHooks, passesUnasked, type ServedUpgrades } from "../operations/shows.ts";
 import { passedCall } from "../operations/call.ts";
 import { clusterKey } from "../policy/cluster.ts";
 import { decide } from "../policy/decide.ts";
@@ -19,34 +19,32 @@ import type { Evaluator } from "./evaluator.ts";
 import { type Memory, type Surroundings, worldOf } from "./memory.ts";
 import type { DecisionRequest, StoreOptions } from "./ports.ts";
 import { type ProceededOperation, type ResultOptions, Results } from "./results.ts";
-import type { Schedule } from "./work-schedule.ts";
 
 /** Per Cluster: nine hooks, a few times each. Operations beyond that are not recorded. */
 const MAX_WAITING = 32;
 
-interface LifeMemory extends Surroundings, Pick<Memory, "operations" | "policies"> {
-  readonly schedule: Pick<Schedule, "set">;
-}
-
-type LifeEvaluator = Pick<Evaluator, "withSettings" | "isTurnOver">;
+type LifeMemory = Surroundings & Pick<Memory, "operations" | "policies">;
 type LifeOptions = ResultOptions & Pick<StoreOptions, "served" | "now">;
 
 export class OperationLife {
   readonly #memory: LifeMemory;
-  readonly #evaluator: LifeEvaluator;
+  readonly #evaluator: Pick<Evaluator, "withSettings">;
   readonly #options: LifeOptions;
   readonly #results: Results;
-  /** By the Cluster's uid, the oldest first. */
+  /** By clusterKey, the oldest first. */
   readonly #waiting = new Map<string, ProceededOperation[]>();
 
-  constructor(memory: LifeMemory, evaluator: LifeEvaluator, options: LifeOptions) {
+  constructor(memory: LifeMemory, evaluator: Pick<Evaluator, "withSettings">, options: LifeOptions) {
     this.#memory = memory;
     this.#evaluator = evaluator;
     this.#options = options;
     this.#results = new Results(memory, options);
   }
 
-  /** `undefined`: the Cluster is new, or gone; another Cluster may have its name. The caller then evaluates it. */
+  /**
+   * `undefined`: the Cluster is new, or gone; another Cluster may have its name. The caller then evaluates it, and records
+   * what has proceeded.
+   */
   clusterChanged(before: Cluster | undefined, now: Cluster | undefined): OperationChanges {
     const { served } = this.#options;
     if (before !== undefined)
@@ -83,7 +81,7 @@ export class OperationLife {
       const operation = operations.get(uid, hook);
       const { entries, compiled } = policies.candidates(namespace);
       const held = entries.filter((entry) => entry.takeHold(operationKey(uid, hook)));
-      this.#add(uid, {
+      this.#add(cluster, {
         ...this.#inputsOf(passedCall(hook, operation?.call, { before, now: cluster }), cluster, operation),
         before,
         policies: compiled,
@@ -91,7 +89,6 @@ export class OperationLife {
         unasked: hook === "BeforeClusterUpgrade" && passesUnasked(before, cluster, served),
       });
     }
-    this.#recordInTime(uid, namespace);
   }
 
   #inputsOf(
@@ -110,16 +107,14 @@ export class OperationLife {
    * policy only.
    */
   adopt(cluster: Cluster): void {
-    const { namespace = "", uid } = cluster.metadata;
-    const { entries } = this.#memory.policies.candidates(namespace);
+    const { entries } = this.#memory.policies.candidates(cluster.metadata.namespace ?? "");
     const policies = entries
       .filter(({ object }) => isAnotherVersion(object.status?.recent, cluster, this.#options.served))
       .map(({ compiled }) => compiled);
     if (policies.length === 0) return;
     const call = passedCall("BeforeClusterUpgrade", undefined, { before: cluster, now: cluster });
     const inputs = this.#inputsOf(call, cluster);
-    this.#add(uid, { ...inputs, before: cluster, policies, heldBy: new Set(), unasked: true });
-    this.#recordInTime(uid, namespace);
+    this.#add(cluster, { ...inputs, before: cluster, policies, heldBy: new Set(), unasked: true });
   }
 
   /** A request about a Cluster in memory was refused at admission. */
@@ -127,36 +122,32 @@ export class OperationLife {
     this.#results.refused(request, decision, this.#options.now());
   }
 
-  /** Records one operation, and more while this turn of the event loop has time. */
-  recordRest(clusterUID: string, namespace: string): void {
-    this.#recordOne(clusterUID);
-    this.#recordInTime(clusterUID, namespace);
+  /** Whether operations of the Cluster have still to be recorded. */
+  hasProceeded(key: string): boolean {
+    return this.#waiting.has(key);
   }
 
-  #recordInTime(clusterUID: string, namespace: string): void {
-    while (this.#waiting.has(clusterUID)) {
-      if (this.#evaluator.isTurnOver())
-        return this.#memory.schedule.set({ what: "passed", clusterUID, namespace }, this.#options.now());
-      this.#recordOne(clusterUID);
-    }
-  }
-
-  #recordOne(clusterUID: string): void {
-    const waiting = this.#waiting.get(clusterUID);
+  /** Records an operation that has proceeded. Returns whether there was one. */
+  record(key: string): boolean {
+    const waiting = this.#waiting.get(key);
     const passed = waiting?.shift();
-    if (waiting?.length === 0) this.#waiting.delete(clusterUID);
-    if (passed === undefined) return;
-    this.#results.record(passed, decisionOn(passed));
+    if (waiting?.length === 0) this.#waiting.delete(key);
+    if (passed !== undefined) this.#results.record(passed, decisionOn(passed));
+    return passed !== undefined;
   }
 
-  #add(clusterUID: string, passed: ProceededOperation): void {
-    const waiting = entryOf(this.#waiting, clusterUID, () => []);
+  #add(cluster: Cluster, passed: ProceededOperation): void {
+    const waiting = entryOf(this.#waiting, clusterKey(cluster), () => []);
     if (waiting.length < MAX_WAITING) waiting.push(passed);
   }
 }
 
 /** Whether upgrades of the Cluster were recorded, and none to the version that runs. */
-function isAnotherVersion(recent: readonly RecentResult[] = [], cluster: Cluster, served: Served): boolean {
+function isAnotherVersion(
+  recent: readonly RecentResult[] = [],
+  cluster: Cluster,
+  served: ServedUpgrades,
+): boolean {
   const recorded = recent.filter(
     ({ clusterUID, hook, verdict }) =>
       clusterUID === cluster.metadata.uid && hook === "BeforeClusterUpgrade" && verdict !== "Refused",

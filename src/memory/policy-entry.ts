@@ -74,6 +74,8 @@ export class PolicyEntry {
   readonly unforeseen = new Set<string>();
   /** Since when there have been any, in monotonic milliseconds. */
   unforeseenSince = -Infinity;
+  /** Whether what it looks at has changed since its last evaluation. */
+  isStale = false;
   /** The kinds of objects that its gates look at, by objectKindKey. */
   demands: ReadonlyMap<string, ObjectDemand>;
   /** Whether one of its gates looks into selected namespaces. */

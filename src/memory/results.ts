@@ -6,8 +6,7 @@
 import type { RecentResult } from "../api/hook-policy.ts";
 import type { Cluster } from "../api/meta.ts";
 import { targetVersion } from "../policy/target-version.ts";
-import { type Decision, type PolicyTrace, speaks } from "../policy/decision.ts";
-import { heldRules } from "../policy/decide.ts";
+import { type Decision, type PolicyTrace, speaks, heldRules } from "../policy/decision.ts";
 import { timestamp } from "../policy/instant.ts";
 import { clusterKey } from "../policy/cluster.ts";
 import { policyName } from "../policy/policy-ref.ts";

@@ -12,8 +12,17 @@ import { type PendingOperation, operationKey } from "../operations/operation.ts"
 import { type HeldRow, heldRow } from "../operations/rows.ts";
 import type { DeadlineStep, PolicyEntry, WindowLook } from "./policy-entry.ts";
 import type { TaskTransition } from "./task-transitions.ts";
-import type { RolloutTransition } from "./rollout-transitions.ts";
 import type { PolicyRef } from "../policy/policy-ref.ts";
+
+export interface RolloutTransition {
+  readonly type: "RolloutChanged";
+  readonly rollout: string;
+  readonly rolloutUID: string;
+  readonly change: "StageOpened" | "StagePassed" | "Halted" | "Resumed";
+  readonly note: string;
+  /** Tells one change of this kind from the next. */
+  readonly key: string;
+}
 
 interface OfPolicy<Type extends string> {
   readonly type: Type;

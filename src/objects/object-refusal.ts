@@ -40,7 +40,7 @@ export function tooLarge({ kind }: ObjectKind, namespace: string | undefined): R
 export function refusalOf(
   { apiVersion, kind }: ObjectKind,
   error: unknown,
-  asked?: Asked,
+  asked?: AccessRequest,
 ): Refusal | undefined {
   const reason = error instanceof KubeError ? error.reason : "";
   if (reason === KIND_TERMINATING) {
@@ -65,12 +65,12 @@ export function refusalOf(
 
 const VERBS = ["get", "list", "watch"] as const;
 
-interface Asked {
+interface AccessRequest {
   readonly verb: (typeof VERBS)[number];
   readonly resource: Resource;
 }
 
-function mayNot({ verb, resource }: Asked): string {
+function mayNot({ verb, resource }: AccessRequest): string {
   return (
     `the operator may not ${verb} ${resourceName(resource)}: bind the verbs get, list and watch in a ` +
     `ClusterRole labelled hookpolicy.dev/aggregate-to-operator: "true"`

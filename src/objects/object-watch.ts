@@ -3,7 +3,7 @@ import type { Logger } from "../lib/logger.ts";
 import type { MemoryShares } from "../kube/memory-shares.ts";
 import type { KubeClient, ListOptions, WatchOptions } from "../kube/kube-client.ts";
 import type { List } from "../kube/paged-list.ts";
-import { type Child, childOf } from "../kube/deadline.ts";
+import { type Child, childOf } from "../lib/signals.ts";
 import { discoverResource } from "../kube/api-discovery.ts";
 import { Informer } from "../kube/informer.ts";
 import type { KubeObject, Resource } from "../kube/resource.ts";

@@ -8,7 +8,7 @@ import type { Logger } from "../lib/logger.ts";
 import { namespacedName } from "../lib/keys.ts";
 import type { Cluster, ObjectMeta, OwnedPart } from "../api/meta.ts";
 import { discoverResource, versionsOf } from "../kube/api-discovery.ts";
-import { type Child, childOf } from "../kube/deadline.ts";
+import { type Child, childOf } from "../lib/signals.ts";
 import { Informer } from "../kube/informer.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { isNotFound } from "../kube/kube-error.ts";
@@ -31,7 +31,7 @@ const TUNING = { backoffMaxMs: 300_000 };
 
 type Kind = Pick<OwnedPart, "group" | "kind">;
 
-interface Owned {
+interface OwnedObject {
   readonly metadata: ObjectMeta;
 }
 
@@ -41,7 +41,7 @@ interface Watch {
   readonly deleting: Map<string, NodeJS.Timeout>;
   /** Keys of objects that have been deleting for longer than the lag. */
   readonly deletingLong: Set<string>;
-  readonly informer: Informer<Owned>;
+  readonly informer: Informer<OwnedObject>;
   life?: Child;
 }
 
@@ -104,7 +104,7 @@ export class OwnedObjects {
       wanted: 1,
       deleting: new Map(),
       deletingLong: new Set(),
-      informer: new Informer<Owned>({
+      informer: new Informer<OwnedObject>({
         client,
         resource: async (signal) => await this.#resolve(kind, watch, signal),
         project: viewOwned,
@@ -140,7 +140,7 @@ export class OwnedObjects {
     }
   }
 
-  #changed({ deleting, deletingLong }: Watch, key: string, object: Owned | undefined): void {
+  #changed({ deleting, deletingLong }: Watch, key: string, object: OwnedObject | undefined): void {
     const namespace = key.split("/")[0] ?? "";
     if (object?.metadata.deletionTimestamp === undefined) {
       clearTimeout(deleting.get(key));
@@ -165,7 +165,7 @@ function kindKey({ group, kind }: Kind): string {
 }
 
 /** Fleets have thousands of these, so nothing else is kept. */
-function viewOwned(raw: KubeObject): Owned {
+function viewOwned(raw: KubeObject): OwnedObject {
   const { name, namespace, uid, resourceVersion, deletionTimestamp } = viewMetadata(raw.metadata);
   return {
     metadata: {

@@ -12,7 +12,7 @@ import { firstAskedBy } from "../policy/world.ts";
 import { about, shownCall } from "./call.ts";
 import { hasEnded } from "./ended.ts";
 import { type PendingOperation, newOperation, operationKey } from "./operation.ts";
-import { isPossible, type Served } from "./shows.ts";
+import { isPossible, type ServedUpgrades } from "./shows.ts";
 import { adoptTimers, storedTimers } from "./timers.ts";
 
 export interface RowContext {
@@ -70,7 +70,7 @@ function hearsay(
   { hook, targetVersion: version = "" }: DecisionRow,
   cluster: Cluster,
   firstAsked: Date,
-  served: Served,
+  served: ServedUpgrades,
 ): PendingOperation | undefined {
   if (!isPossible(hook, cluster, served)) return undefined;
   const shown = shownCall(hook, cluster);

@@ -1,7 +1,6 @@
 /** The decisions that follow when what holds an operation ends by time alone: after a freeze, a window can be closed. */
 
-import { heldRules } from "../policy/decide.ts";
-import { type Decision, openGates } from "../policy/decision.ts";
+import { type Decision, openGates, heldRules } from "../policy/decision.ts";
 import { lookAt, type OperationInputs } from "./timeline.ts";
 
 /** Windows that are never open together would be followed for ever. */

@@ -7,14 +7,14 @@ import { targetVersion } from "../policy/target-version.ts";
 import { shownVersion } from "./call.ts";
 import { isPending, markOf } from "./marks.ts";
 import type { PendingOperation } from "./operation.ts";
-import { hasBegun, isAtVersion, isDeleted, type Served } from "./shows.ts";
+import { hasBegun, isAtVersion, isDeleted, type ServedUpgrades } from "./shows.ts";
 import { stepOf } from "./step.ts";
 
 /**
  * Whether the Cluster shows that the operation proceeded, or is not wanted any more; a missing call is no evidence. For the
  * marks, see Cluster API's core:internal/hooks/tracking.go and the topology reconcilers that call the hooks.
  */
-export function hasEnded(operation: PendingOperation, cluster: Cluster, served: Served): boolean {
+export function hasEnded(operation: PendingOperation, cluster: Cluster, served: ServedUpgrades): boolean {
   const { hook } = operation.call;
   if (cluster.metadata.uid !== operation.clusterUID || stepOf(hook, cluster) !== operation.step) return true;
   const version = shownVersion(hook, cluster);
@@ -24,13 +24,13 @@ export function hasEnded(operation: PendingOperation, cluster: Cluster, served: 
 }
 
 /** The same for an operation that the Cluster as it is may be about: Cluster API does not call the hook for it any more. */
-export function showsEnd(operation: PendingOperation, cluster: Cluster, served: Served): boolean {
+export function showsEnd(operation: PendingOperation, cluster: Cluster, served: ServedUpgrades): boolean {
   const { hook } = operation.call;
   if (isDeleted(cluster) && hook !== "BeforeClusterDelete") return true;
   return SHOWS_END[hook](operation, cluster, served);
 }
 
-type ShowsEnd = (operation: PendingOperation, cluster: Cluster, served: Served) => boolean;
+type ShowsEnd = (operation: PendingOperation, cluster: Cluster, served: ServedUpgrades) => boolean;
 
 const markIsGone: ShowsEnd = (operation, cluster) =>
   operation.marked && !isPending(cluster, markOf(operation.call.hook));

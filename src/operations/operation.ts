@@ -7,7 +7,7 @@ import { targetVersion } from "../policy/target-version.ts";
 import type { OperationState } from "../policy/world.ts";
 import { shownCall } from "./call.ts";
 import { isPending, markOf } from "./marks.ts";
-import { isAwaited, type Served } from "./shows.ts";
+import { isAwaited, type ServedUpgrades } from "./shows.ts";
 import { stepOf } from "./step.ts";
 
 export interface PendingOperation extends OperationState {
@@ -86,7 +86,7 @@ export function asCalled(
 export function shownOperation(
   hook: HookName,
   cluster: Cluster,
-  { now, served }: { readonly now: Date; readonly served: Served },
+  { now, served }: { readonly now: Date; readonly served: ServedUpgrades },
 ): PendingOperation | undefined {
   return isAwaited(hook, cluster, served)
     ? newOperation(shownCall(hook, cluster), cluster, now, undefined)
@@ -94,7 +94,7 @@ export function shownOperation(
 }
 
 /** A Cluster that is being deleted has a pending operation even before Cluster API calls. */
-export function pendingDeletion(cluster: Cluster, served: Served): PendingOperation | undefined {
+export function pendingDeletion(cluster: Cluster, served: ServedUpgrades): PendingOperation | undefined {
   const begun = readTimestamp(cluster.metadata.deletionTimestamp);
   return begun && shownOperation("BeforeClusterDelete", cluster, { now: begun, served });
 }

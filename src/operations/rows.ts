@@ -4,7 +4,13 @@ import { type DecisionRow, MAX_ROW_MESSAGE, type RecentResult, type TornDown } f
 import { namespacedName } from "../lib/keys.ts";
 import { printable } from "../lib/printable.ts";
 import { targetVersion } from "../policy/target-version.ts";
-import { afterWords, type PolicyTrace, type RuleTrace } from "../policy/decision.ts";
+import {
+  afterWords,
+  holdingRules,
+  type PolicyTrace,
+  type RuleTrace,
+  unmetGates,
+} from "../policy/decision.ts";
 import { isHeld } from "../policy/decide.ts";
 import { timestamp } from "../policy/instant.ts";
 import { truncate } from "../policy/message.ts";
@@ -80,10 +86,10 @@ function shownName(name: string): string {
   return truncate(printable(name), MAX_NAME);
 }
 
-/** The rule, and the first of its gates that does not hold. */
-function shownRule({ rule, gates }: RuleTrace): { readonly rule: string; readonly gate?: string } {
-  const gate = gates.find(({ holds }) => holds !== true)?.gate;
-  return { rule: shownName(rule), ...(gate !== undefined && { gate: shownName(gate) }) };
+/** The rule, and the first of its gates that is not met. */
+function shownRule(trace: RuleTrace): { readonly rule: string; readonly gate?: string } {
+  const gate = unmetGates(trace)[0]?.gate;
+  return { rule: shownName(trace.rule), ...(gate !== undefined && { gate: shownName(gate) }) };
 }
 
 function shownMessage(message: string): string {
@@ -111,9 +117,7 @@ function decidingRule({ verdict, overriddenBy, rules }: PolicyTrace): RuleTrace 
   if (verdict === "Observed") return undefined;
   if (verdict === "Allowed" && overriddenBy === undefined)
     return rules.find(({ reason }) => reason === "DeadlineExpired");
-  const holding = rules.filter(({ holds }) => holds);
-  const deciding = holding.find((rule) => rule.verdict === "Blocked") ?? holding[0];
-  return deciding ?? rules.find((rule) => rule.verdict === "NotEvaluable");
+  return holdingRules(rules)[0] ?? rules.find((rule) => rule.verdict === "NotEvaluable");
 }
 
 function basisOf({ rules }: PolicyTrace): string {

@@ -14,14 +14,14 @@ import { isPending } from "./marks.ts";
 import { isOfEarlierStep } from "./step.ts";
 
 /** The meaning of the marks of this version of Cluster API. */
-export type Served = Pick<ServedHooks, "marksUpgrades">;
+export type ServedUpgrades = Pick<ServedHooks, "marksUpgrades">;
 
 /**
  * Whether the Cluster itself shows that an operation is pending at the hook. Any caller can send any call, so everything
  * that is remembered must follow from the API server, above all clocks. A Cluster shows its creation and deletion; for all
  * other hooks, Cluster API's condition has to say that they block it.
  */
-export function isAwaited(hook: HookName, cluster: Cluster, served: Served): boolean {
+export function isAwaited(hook: HookName, cluster: Cluster, served: ServedUpgrades): boolean {
   const { topology, paused, progress, metadata } = cluster;
   if (topology === undefined || paused || !isPossible(hook, cluster, served)) return false;
   if (hook === "BeforeClusterCreate" || hook === "BeforeClusterDelete") return true;
@@ -35,7 +35,7 @@ export function ownHolds({ annotations = {} }: ObjectMeta): readonly string[] {
   return Object.keys(annotations).filter((key) => key.startsWith(BEFORE_UPGRADE_ANNOTATION));
 }
 
-export function isPossible(hook: HookName, cluster: Cluster, served: Served): boolean {
+export function isPossible(hook: HookName, cluster: Cluster, served: ServedUpgrades): boolean {
   return isDeleted(cluster) === (hook === "BeforeClusterDelete") && ALLOWS_BEGIN[hook](cluster, served);
 }
 
@@ -49,7 +49,7 @@ const markIsThere =
   (cluster: Cluster): boolean =>
     isPending(cluster, hook);
 
-const ALLOWS_BEGIN: Readonly<Record<HookName, (cluster: Cluster, served: Served) => boolean>> = {
+const ALLOWS_BEGIN: Readonly<Record<HookName, (cluster: Cluster, served: ServedUpgrades) => boolean>> = {
   BeforeClusterCreate: ({ created }) => !created,
   AfterControlPlaneInitialized: markIsThere("AfterControlPlaneInitialized"),
   BeforeClusterUpgrade: (cluster, served) => !hasBegun(cluster, served) && !isAtVersion(cluster),
@@ -76,7 +76,7 @@ export function isCreationOver(cluster: Cluster): boolean {
 }
 
 /** Whether the upgrade is under way, so that BeforeClusterUpgrade is not called for it again. */
-export function hasBegun(cluster: Cluster, { marksUpgrades }: Served): boolean {
+export function hasBegun(cluster: Cluster, { marksUpgrades }: ServedUpgrades): boolean {
   if (!isPending(cluster, "AfterClusterUpgrade")) return false;
   const { begun, reconciled } = cluster.progress ?? {};
   return marksUpgrades || begun === true || reconciled === true;
@@ -87,7 +87,7 @@ export function hasBegun(cluster: Cluster, { marksUpgrades }: Served): boolean {
  * is called for the new one (exp/topology/desiredstate/lifecycle_hooks.go, callBeforeClusterUpgradeHook). Its webhook refuses
  * the change, but not under `disable-update-version-check`.
  */
-export function passesUnasked(before: Cluster, now: Cluster, { marksUpgrades }: Served): boolean {
+export function passesUnasked(before: Cluster, now: Cluster, { marksUpgrades }: ServedUpgrades): boolean {
   const [from, to] = [before.topology?.version, now.topology?.version];
   const isUpgraded = [before, now].every((cluster) => isPending(cluster, "AfterClusterUpgrade"));
   return marksUpgrades && isUpgraded && from !== to && to !== undefined && !isDeleted(now);
@@ -99,7 +99,7 @@ export function isAtVersion(cluster: Cluster): boolean {
 }
 
 /** The hooks that the Cluster passed between the two versions; `now` undefined: it is gone. */
-export function passedHooks(before: Cluster, now: Cluster | undefined, served: Served): HookName[] {
+export function passedHooks(before: Cluster, now: Cluster | undefined, served: ServedUpgrades): HookName[] {
   if (before.topology === undefined) return [];
   return HOOK_NAMES.filter((hook) => {
     if (now === undefined) return hook === "BeforeClusterDelete" && isPossible(hook, before, served);
@@ -107,7 +107,7 @@ export function passedHooks(before: Cluster, now: Cluster | undefined, served: S
   });
 }
 
-type ShowsPassed = (before: Cluster, now: Cluster, served: Served) => boolean;
+type ShowsPassed = (before: Cluster, now: Cluster, served: ServedUpgrades) => boolean;
 
 const markCame =
   (hook: HookName): ShowsPassed =>

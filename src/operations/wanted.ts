@@ -6,14 +6,14 @@ import type { Cluster } from "../api/meta.ts";
 import type { HookCall } from "../api/runtime-hooks.ts";
 import { targetVersion } from "../policy/target-version.ts";
 import { orderOf } from "../policy/version-order.ts";
-import { isPossible, type Served } from "./shows.ts";
+import { isPossible, type ServedUpgrades } from "./shows.ts";
 import { stepVersion, VERSIONED } from "./step.ts";
 
 /**
  * Requires only what Cluster API has written before it calls: its spec and its marks. It writes its condition and the plan
  * of an upgrade after the answer (topology/cluster/status.go, reconcileStatus), so a first call precedes both.
  */
-export function isWanted(call: HookCall, cluster: Cluster, served: Served): boolean {
+export function isWanted(call: HookCall, cluster: Cluster, served: ServedUpgrades): boolean {
   const { topology, paused } = cluster;
   if (topology === undefined || paused || !isPossible(call.hook, cluster, served)) return false;
   const version = targetVersion(call);

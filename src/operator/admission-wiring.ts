@@ -17,7 +17,7 @@ import type {
   Selection,
 } from "../admission/review-world.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
-import { type AdmissionRecording, recordAdmission } from "./admission-recorder.ts";
+import { type AdmissionRecording, recordAdmission } from "../report/admission-recorder.ts";
 import { policyKey } from "../memory/policy-set.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import { SELF_REVIEWS, SUBJECT_REVIEWS } from "../kube/resources.ts";

@@ -20,7 +20,7 @@ import type { Transition } from "../memory/transitions.ts";
 import type { DecisionSource } from "../hooks/hook-handler.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { isForbidden, isNotFound } from "../kube/kube-error.ts";
-import type { Stored } from "../kube/object-store.ts";
+import type { InformerObject } from "../kube/object-store.ts";
 import type { Informer } from "../kube/informer.ts";
 import { MemoryShares } from "../kube/memory-shares.ts";
 import { WorkQueue } from "../kube/work-queue.ts";
@@ -36,7 +36,7 @@ import { createRollouts } from "./rollout-wiring.ts";
 import { ClusterResource } from "../kube/cluster-resource.ts";
 import { followCoverage } from "../report/coverage-gauges.ts";
 import type { EventRecorder } from "../report/event-recorder.ts";
-import { followMemory, type Named } from "../report/gauges.ts";
+import { followMemory, type NamedInformer } from "../report/gauges.ts";
 import { ObjectInformers } from "../objects/object-informers.ts";
 import { OwnedObjects } from "../objects/owned-objects.ts";
 import { MOVE, type Place } from "../hooks/registration.ts";
@@ -250,7 +250,7 @@ interface Parts {
   readonly tasks: Tasks;
   readonly objects: ObjectInformers;
   readonly registrations: Registrations;
-  readonly named: readonly Named[];
+  readonly named: readonly NamedInformer[];
   readonly store: DecisionStore;
   /** What else runs until the end. */
   readonly runs: readonly Pick<WorkQueue, "run">[];
@@ -344,7 +344,7 @@ function oncePerTurn(work: () => void): () => void {
 }
 
 /** A Namespace that is too large is unknown, and what depends on it is not evaluable. */
-function withoutTooLarge<T extends Stored>(informer: Lister<T>): Lister<T> {
+function withoutTooLarge<T extends InformerObject>(informer: Lister<T>): Lister<T> {
   const isKnown = ({ tooLarge }: T): boolean => tooLarge !== true;
   return {
     get: (key) => {

@@ -25,11 +25,11 @@ import { type MemoryShares, PLATFORM } from "../kube/memory-shares.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { resourceName } from "../kube/resource.ts";
 import { HOOK_TASKS, NAMESPACES, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../kube/resources.ts";
-import type { Named } from "../report/gauges.ts";
+import type { NamedInformer } from "../report/gauges.ts";
 import type { Tasks } from "./task-wiring.ts";
 import type { OwnedObjects } from "../objects/owned-objects.ts";
 import { packedVariables, viewCluster, viewNamespace } from "../policy/cluster.ts";
-import { expressionBytes } from "../policy/compiled-size.ts";
+import { expressionBytes } from "../memory/compiled-size.ts";
 import type { PolicyKind } from "../policy/policy-ref.ts";
 import { stubCluster, stubNamespace } from "../policy/too-large.ts";
 
@@ -174,7 +174,7 @@ function namespaceOf({ metadata }: { readonly metadata: ObjectMeta }): string {
   return metadata.namespace ?? PLATFORM;
 }
 
-export function nameInformers(informers: Informers): readonly Named[] {
+export function nameInformers(informers: Informers): readonly NamedInformer[] {
   return [
     [resourceName(POLICY_RESOURCES.HookPolicy), informers.policies.HookPolicy],
     [resourceName(POLICY_RESOURCES.ClusterHookPolicy), informers.policies.ClusterHookPolicy],
@@ -188,10 +188,10 @@ export function nameInformers(informers: Informers): readonly Named[] {
 /** Calls are answered before these have synced: decisions do not depend on them, or say that they are not known. */
 export function withoutWaiting(
   policies: Policies,
-  registrations: Named[1],
-  tasks: Named[1],
-): readonly Named[] {
-  const own: Named = ["extensionconfigs.runtime.cluster.x-k8s.io", registrations];
+  registrations: NamedInformer[1],
+  tasks: NamedInformer[1],
+): readonly NamedInformer[] {
+  const own: NamedInformer = ["extensionconfigs.runtime.cluster.x-k8s.io", registrations];
   return mayHaveTasks(policies) ? [own, [resourceName(HOOK_TASKS), tasks]] : [own];
 }
 

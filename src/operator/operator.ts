@@ -144,7 +144,7 @@ function createLeadership(
   return new LeaderElection({ client, lease, identity, log });
 }
 
-interface Served extends TlsOptions {
+interface ServerParts extends TlsOptions {
   readonly hooks: Pick<HookServerOptions, "routes" | "undecodable">;
   readonly admission: Pick<AdmissionServerOptions, "routes" | "undecodable">;
   readonly log: Logger;
@@ -152,7 +152,7 @@ interface Served extends TlsOptions {
 
 function createServers(
   { webhookHost: host, webhookPort, admissionPort }: Options,
-  { hooks, admission, tls, clients, log }: Served,
+  { hooks, admission, tls, clients, log }: ServerParts,
 ): Record<Listener, TlsServer> {
   const common = { ...(host !== undefined && { host }), tls, log };
   return {

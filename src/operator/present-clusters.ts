@@ -5,7 +5,7 @@
  */
 
 import type { Cluster, ObjectMeta } from "../api/meta.ts";
-import { pause } from "../kube/deadline.ts";
+import { pause } from "../lib/signals.ts";
 import type { Informer } from "../kube/informer.ts";
 import { compareResourceVersions } from "../policy/cluster.ts";
 

@@ -13,7 +13,7 @@ import type { World } from "./world.ts";
 export const ADMISSION_VERDICTS = ["Denied", "Warned", "Passed"] as const;
 
 /** The policies' answer to a request, where nothing has to be confirmed first. */
-export interface Admitted {
+export interface AdmissionDecision {
   readonly verdict: (typeof ADMISSION_VERDICTS)[number];
   /** The decision of the policies that refuse. */
   readonly denial: Decision;
@@ -26,7 +26,7 @@ export function admit(
   world: World,
   call: HookCall,
   now: Date,
-): Admitted {
+): AdmissionDecision {
   const denial = decide(denying(policies), world, call, now);
   const warned = decide(warning(policies), world, call, now);
   const verdict = denial.holds ? "Denied" : warned.holds ? "Warned" : "Passed";

@@ -3,7 +3,15 @@
 import { compareText } from "../lib/compare-text.ts";
 import type { HookCall, HookName } from "../api/runtime-hooks.ts";
 import { meter } from "./cel/meter.ts";
-import { afterWords, type Decision, type PolicyTrace, type RuleTrace, type Verdict } from "./decision.ts";
+import {
+  afterWords,
+  type Decision,
+  type PolicyTrace,
+  type RuleTrace,
+  type Verdict,
+  heldRules,
+  type HeldRule,
+} from "./decision.ts";
 import { changesAtEarliest } from "./instant.ts";
 import { joinMessages } from "./message.ts";
 import { covers, isActive, type Override } from "./override.ts";
@@ -18,10 +26,10 @@ import { judgeRule, notEvaluable, type RuleFinding } from "./rule.ts";
 import { BUDGET_EXHAUSTED, Budgets, describeExhausted } from "./budget.ts";
 import { toStore } from "./tasks/after-initialized.ts";
 import { TASKS_UNKNOWN } from "./tasks/judge-tasks.ts";
-import { openTasks } from "./tasks/open-tasks.ts";
+import { openTasks } from "./tasks/rule-tasks.ts";
 import { describeTooLarge, TOO_LARGE } from "./too-large.ts";
 import type { Situation, World } from "./world.ts";
-import { policyName, type PolicyRef } from "./policy-ref.ts";
+import { policyName } from "./policy-ref.ts";
 
 /**
  * All policies that match must agree; the strictest verdict wins, with the shortest retry of the policies that hold.
@@ -66,11 +74,6 @@ export function holdTexts(trace: readonly PolicyTrace[]): string[] {
   return heldRules(trace).map(holdText);
 }
 
-interface HeldRule {
-  readonly policy: PolicyRef;
-  readonly rule: RuleTrace;
-}
-
 function holdText({ policy, rule }: HeldRule): string {
   return afterWords(rule, `${policyName(policy)}, ${describeRule(rule)}`);
 }
@@ -78,13 +81,6 @@ function holdText({ policy, rule }: HeldRule): string {
 /** The words of the rule's author, and whose they are. */
 function briefText({ policy, rule }: HeldRule): string | undefined {
   return rule.said && afterWords(rule, `${policyName(policy)}, ${nameOf(rule)}`);
-}
-
-export function heldRules(trace: readonly PolicyTrace[]): HeldRule[] {
-  const holding = trace.filter(({ holds }) => holds);
-  return holding.flatMap(({ policy, rules }) =>
-    rules.filter(({ holds }) => holds).map((rule) => ({ policy, rule })),
-  );
 }
 
 /** The strictest comes first. Blocked precedes NotEvaluable, because its message tells a user what to do. */
@@ -202,7 +198,7 @@ export function matches(
   return isUnknown ? "unknown" : "yes";
 }
 
-interface Found {
+interface VerdictReason {
   readonly verdict: Verdict | RuleFinding["verdict"];
   readonly reason: string;
 }
@@ -213,7 +209,7 @@ interface Found {
  * known.
  */
 export function isHeld(
-  finding: Found,
+  finding: VerdictReason,
   { failurePolicy }: CompiledPolicy,
   rule: CompiledRule,
   hook: HookName,
@@ -230,7 +226,7 @@ export function holdsAnyway(reason: string): boolean {
 
 const ANYWAY: readonly string[] = [BUDGET_EXHAUSTED, TOO_LARGE, UNKNOWN_FIELD, TASKS_UNKNOWN];
 
-function isExhausted({ verdict, reason }: Found): boolean {
+function isExhausted({ verdict, reason }: VerdictReason): boolean {
   return verdict === "NotEvaluable" && reason === BUDGET_EXHAUSTED;
 }
 

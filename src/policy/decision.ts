@@ -117,9 +117,39 @@ export function afterWords({ said }: Pick<RuleTrace, "said">, text: string): str
   return said === undefined ? text : `${JSON.stringify(said)}, ${text}`;
 }
 
-/** The gates that are not met, without waits that have not started: other gates start those. */
-export function openGates({ gates }: Pick<RuleTrace, "gates">): readonly GateTrace[] {
-  return gates.filter(({ holds, reason }) => holds !== true && reason !== "WaitNotStarted");
+export interface HeldRule {
+  readonly policy: PolicyRef;
+  readonly rule: RuleTrace;
+}
+
+/** The rules that hold the operation, in their order. */
+export function heldRules(trace: readonly PolicyTrace[]): HeldRule[] {
+  const holding = trace.filter(({ holds }) => holds);
+  return holding.flatMap(({ policy, rules }) =>
+    rules.filter(({ holds }) => holds).map((rule) => ({ policy, rule })),
+  );
+}
+
+/** The rules that hold; those that a user can act on come first, and the first is the one that is told. */
+export function holdingRules<R extends Pick<RuleTrace, "holds" | "verdict">>(rules: readonly R[]): R[] {
+  return rules.filter(({ holds }) => holds).toSorted(blockedFirst);
+}
+
+export function blockedFirst(a: Pick<RuleTrace, "verdict">, b: Pick<RuleTrace, "verdict">): number {
+  return Number(b.verdict === "Blocked") - Number(a.verdict === "Blocked");
+}
+
+export function unmetGates<G extends { readonly holds?: unknown }>({
+  gates,
+}: {
+  readonly gates: readonly G[];
+}): G[] {
+  return gates.filter(({ holds }) => holds !== true);
+}
+
+/** Without waits that have not started: other gates start those. */
+export function openGates(rule: Pick<RuleTrace, "gates">): readonly GateTrace[] {
+  return unmetGates(rule).filter(({ reason }) => reason !== "WaitNotStarted");
 }
 
 /** Whether something else than tasks holds the operation. */

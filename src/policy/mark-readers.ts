@@ -42,14 +42,14 @@ function readsOf(spec: unknown): Reads {
 }
 
 type On = Mark["on"];
-type Collected = Readonly<Record<keyof Reads, Set<string>>>;
+type ReadKeys = Readonly<Record<keyof Reads, Set<string>>>;
 
 const SELECTED: Readonly<Record<string, On>> = { clusterSelector: "Cluster", namespaceSelector: "Namespace" };
 const LABEL_KEYS: ReadonlySet<string> = new Set(["labelKey", "orderLabelKey"]);
 const EXPRESSIONS: ReadonlySet<string> = new Set(["expression", "nameExpression"]);
 
 /** Looks at every field by its name, so that a new place for a gate or a selector is found, too. Each kind of gate says what it reads. */
-function collect(fields: Fields, reads: Collected): void {
+function collect(fields: Fields, reads: ReadKeys): void {
   for (const [name, value] of Object.entries(fields)) {
     const on = SELECTED[name];
     if (on !== undefined) addLabels(on, keysOf(value), reads.selectors);

@@ -17,9 +17,9 @@ export interface Targets {
 export const CLUSTER_REF = "spec.clusterRef";
 export const UID = `${CLUSTER_REF}.uid`;
 
-type Named = Pick<HookOverride["spec"], "clusterRef" | "policyRefs">;
+type TargetNames = Pick<HookOverride["spec"], "clusterRef" | "policyRefs">;
 
-export function missingTargets({ clusterRef, policyRefs = [] }: Named, targets: Targets): FieldError[] {
+export function missingTargets({ clusterRef, policyRefs = [] }: TargetNames, targets: Targets): FieldError[] {
   const missing = policyRefs.flatMap((ref, index) =>
     targets.has(ref)
       ? []
@@ -28,7 +28,7 @@ export function missingTargets({ clusterRef, policyRefs = [] }: Named, targets: 
   return [...missingCluster(clusterRef, targets), ...missing];
 }
 
-function missingCluster({ namespace, name, uid }: Named["clusterRef"], targets: Targets): FieldError[] {
+function missingCluster({ namespace, name, uid }: TargetNames["clusterRef"], targets: Targets): FieldError[] {
   const cluster = targets.cluster(namespace, name);
   if (cluster === undefined)
     return [{ path: CLUSTER_REF, message: `there is no Cluster ${namespace}/${name}` }];

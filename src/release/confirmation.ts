@@ -74,7 +74,7 @@ type Present = Snapshot<ClusterAndNamespace>;
 interface PresentAgain extends Present, Pick<LiveWorld, "namespaces"> {}
 
 /** A confirmation of one request. */
-interface Asked {
+interface ConfirmationInput {
   readonly request: DecisionRequest;
   readonly rollouts: RolloutComparison | undefined;
   readonly unstored: readonly TaskRecord[];
@@ -98,10 +98,10 @@ interface Before {
   /** As of performance.now(). */
   readonly began: number;
   readonly at: Date;
-  readonly known: Known;
+  readonly known: KnownMetadata;
 }
 
-interface AllRead extends Pick<Asked, "request" | "rollouts"> {
+interface AllRead extends Pick<ConfirmationInput, "request" | "rollouts"> {
   readonly before: Before;
   readonly others: Others;
   readonly first: Present;
@@ -161,7 +161,11 @@ export class Confirmer {
    * them: all were so in between. The same holds for all Namespaces if gates select some of them. Not detected: a policy
    * that is created and deleted in between, and objects whose gates never held at the same time.
    */
-  async #confirm(asked: Asked, earlier: string | undefined, attempts = MAX_ATTEMPTS): Promise<Confirmation> {
+  async #confirm(
+    asked: ConfirmationInput,
+    earlier: string | undefined,
+    attempts = MAX_ATTEMPTS,
+  ): Promise<Confirmation> {
     const { request, rollouts, underWay } = asked;
     const { namespace: ns = "", uid } = request.cluster.metadata;
     const before = { began: performance.now(), at: this.#options.now(), known: this.#known(ns) };
@@ -187,7 +191,7 @@ export class Confirmer {
     return turns === undefined ? decide() : await turns.run(underWay.share, decide);
   }
 
-  async #snapshot(asked: Asked): Promise<Present> {
+  async #snapshot(asked: ConfirmationInput): Promise<Present> {
     const { request, rollouts, underWay } = asked;
     return await this.#reads.snapshot(underWay, {
       namespace: request.cluster.metadata.namespace ?? "",
@@ -200,7 +204,7 @@ export class Confirmer {
   async #clusterAndNamespace({
     request: { cluster, admission },
     underWay,
-  }: Asked): Promise<ClusterAndNamespace> {
+  }: ConfirmationInput): Promise<ClusterAndNamespace> {
     const { namespace = "", name } = cluster.metadata;
     return await Promise.all([
       admission === true ? cluster : this.#reads.cluster(underWay, namespace, name),
@@ -219,7 +223,7 @@ export class Confirmer {
   }
 
   async #others(
-    { request, unstored, underWay }: Asked,
+    { request, unstored, underWay }: ConfirmationInput,
     [cluster, namespace]: ClusterAndNamespace,
   ): Promise<Others> {
     const { store, now, alsoReads } = this.#options;
@@ -241,7 +245,7 @@ export class Confirmer {
     return { overrides, selecting, queries, objects, ...(tasks !== undefined && { tasks }), matter };
   }
 
-  async #again(asked: Asked, { selecting }: Others): Promise<PresentAgain> {
+  async #again(asked: ConfirmationInput, { selecting }: Others): Promise<PresentAgain> {
     const [snapshot, namespaces] = await Promise.all([
       this.#snapshot(asked),
       this.#allNamespaces(asked.underWay, selecting),
@@ -359,7 +363,7 @@ export class Confirmer {
    */
   #isKnown(
     { kind, metadata: { namespace, name, uid, generation, resourceVersion } }: LivePolicy,
-    knownBefore: Known,
+    knownBefore: KnownMetadata,
   ): boolean {
     const key = policyKey(kind, namespace, name);
     const entry = this.#options.store.policies.get(key);
@@ -372,7 +376,7 @@ export class Confirmer {
   }
 
   /** The policies in memory that could apply, by key and uid. */
-  #known(namespace: string): Known {
+  #known(namespace: string): KnownMetadata {
     const { entries } = this.#options.store.policies.candidates(namespace);
     return new Map(
       entries.map(({ key, compiled: { uid }, object: { metadata } }) => [`${key} ${uid}`, metadata]),
@@ -413,9 +417,9 @@ function hasWaited({ reason, tasks, timers }: RuleTrace): boolean {
   return (reason === "GatesHold" || tasks !== undefined) && timers?.gatesMetSince !== undefined;
 }
 
-type Known = ReadonlyMap<string, ObjectMeta>;
+type KnownMetadata = ReadonlyMap<string, ObjectMeta>;
 
-function hasAll(now: Known, before: Known): boolean {
+function hasAll(now: KnownMetadata, before: KnownMetadata): boolean {
   return [...before].every(([key, { generation }]) => now.get(key)?.generation === generation);
 }
 

@@ -208,7 +208,7 @@ function shareOf({ share: { namespace, cluster } }: ConfirmationUnderWay, kind?:
   return [namespace, cluster === "" ? "" : (kind ?? cluster)];
 }
 
-interface Read {
+interface SharedRead {
   readonly underWay: ConfirmationUnderWay;
   readonly share: Share;
   /** Reads of the same thing have the same key. */
@@ -229,7 +229,7 @@ class SharedReads<T> {
     this.#turns = turns;
   }
 
-  read({ underWay, share, key }: Read, start: () => Promise<T>): Promise<T> {
+  read({ underWay, share, key }: SharedRead, start: () => Promise<T>): Promise<T> {
     if (underWay.over) return Promise.reject(new Error("the confirmation is over"));
     const waiting = this.#waiting.get(key) ?? this.#wait(key, start);
     waiting.confirmations.push(underWay);

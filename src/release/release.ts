@@ -12,7 +12,7 @@ const WITHIN_MS = 9000;
 
 interface Holders {
   readonly confirmer: Pick<Confirmer, "confirm">;
-  readonly rollouts: Pick<Rollouts, "snapshot" | "confirm" | "withoutSlot">;
+  readonly rollouts: Pick<Rollouts, "snapshot" | "takeSlots" | "withoutSlot">;
 }
 
 /** Stores HookTasks. Never rejects: a task that was not stored begins at a later call. */
@@ -81,7 +81,7 @@ async function confirmed(
   const snapshot = rollouts.snapshot(request.call.hook);
   const confirmation = await confirmer.confirm(request, { rollouts: snapshot, unstored, budgetMs: left() });
   if (!confirmation.ok) return confirmation;
-  const claimed = await rollouts.confirm(request, confirmation.decision, snapshot);
+  const claimed = await rollouts.takeSlots(request, confirmation.decision, snapshot);
   if (snapshot === undefined || snapshot.laterSlots.size === 0) return claimed;
   if (!claimed.ok || holdsBesideTasks(claimed.decision)) return claimed;
   // The slot may have been free only since the snapshot, and a policy may hold the Cluster since: look again, with the slot.

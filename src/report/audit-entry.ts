@@ -155,7 +155,10 @@ function subject({ call, cluster }: ClusterCall, { now, instance }: AuditContext
   };
 }
 
-type Matched = readonly { readonly trace: PolicyTrace; readonly compiled: CompiledPolicy | undefined }[];
+type MatchedPolicies = readonly {
+  readonly trace: PolicyTrace;
+  readonly compiled: CompiledPolicy | undefined;
+}[];
 
 function described(
   decision: Decision | undefined,
@@ -189,7 +192,7 @@ function described(
 
 /** The objects that the gates on this hook look at; each kind is read once in each namespace. */
 function objectsOf(
-  matched: Matched,
+  matched: MatchedPolicies,
   world: World,
   call: HookCall,
   now: Date,
@@ -223,7 +226,7 @@ function describeObject({ apiVersion, kind }: ObjectKind, metadata: ObjectMeta):
 }
 
 /** Policies that hold come first; the caller counts those that do not fit. */
-function bounded(matched: Matched): AuditPolicy[] {
+function bounded(matched: MatchedPolicies): AuditPolicy[] {
   const holdingFirst = matched.toSorted((a, b) => Number(b.trace.holds) - Number(a.trace.holds));
   const kept: AuditPolicy[] = [];
   let size = 0;

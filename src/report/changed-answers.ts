@@ -1,5 +1,6 @@
 /** Records answers to hook calls: remembers the last one about each Cluster and hook, so that the logs show what changes. */
 
+import { holdingRules } from "../policy/decision.ts";
 import { HOOK_NAMES, type HookName } from "../api/runtime-hooks.ts";
 import type { AnswerRecorder } from "../hooks/hook-handler.ts";
 import type { HookRequest } from "../hooks/hook-request.ts";
@@ -110,7 +111,8 @@ function lineOf({ call, cluster }: HookRequest, { verdict, answer, decision }: O
   const speaking =
     decision?.trace.filter((policy) => policy.verdict === decision.verdict && policy.matched) ?? [];
   const first = speaking[0];
-  const rule = first?.rules.find((r) => r.holds) ?? first?.rules[0];
+  const { rules = [] } = first ?? {};
+  const rule = holdingRules(rules)[0] ?? rules[0];
   return [
     `${call.hook} is called, response is ${status}. retry: ${retryAfterSeconds}`,
     {

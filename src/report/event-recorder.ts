@@ -6,7 +6,7 @@ import type { Logger } from "../lib/logger.ts";
 import { printable } from "../lib/printable.ts";
 import type { Transition } from "../memory/transitions.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
-import { childOf, pause } from "../kube/deadline.ts";
+import { childOf, pause } from "../lib/signals.ts";
 import { isAlreadyExists, isNamespaceTerminating } from "../kube/kube-error.ts";
 import { microTime } from "../kube/micro-time.ts";
 import { apiResource } from "../kube/resource.ts";

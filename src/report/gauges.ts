@@ -8,7 +8,7 @@ import { TORN_DOWN_REASONS } from "../operations/torn-down.ts";
 import type { PolicyEntry } from "../memory/policy-entry.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import type { Informer } from "../kube/informer.ts";
-import type { Stored } from "../kube/object-store.ts";
+import type { InformerObject } from "../kube/object-store.ts";
 import type { WorkQueue } from "../kube/work-queue.ts";
 import { isGated } from "../policy/policy.ts";
 import type { Rollouts } from "../rollouts/rollout-decisions.ts";
@@ -17,17 +17,17 @@ import { eachInSlices } from "../turns/slice.ts";
 import type { ObjectInformers } from "../objects/object-informers.ts";
 
 type AnyInformer = Pick<
-  Informer<Stored>,
+  Informer<InformerObject>,
   "contactAgeMs" | "restarts" | "size" | "tooLarge" | "synced" | "whenSynced" | "run"
 >;
 
-export type Named = readonly [name: string, informer: AnyInformer];
+export type NamedInformer = readonly [name: string, informer: AnyInformer];
 
 export interface Memory {
   readonly store: DecisionStore;
   readonly rollouts: Pick<Rollouts, "entries">;
   readonly queue: WorkQueue;
-  readonly named: () => readonly Named[];
+  readonly named: () => readonly NamedInformer[];
   readonly objects: ObjectInformers;
   readonly now: () => Date;
 }
@@ -39,7 +39,7 @@ export function followMemory(
   metrics: Metrics,
   { store, rollouts, queue, named, objects, now }: Memory,
 ): void {
-  const informers = (): Named[] => [...named(), ...objects.informers()];
+  const informers = (): NamedInformer[] => [...named(), ...objects.informers()];
   const perInformer = (read: (informer: AnyInformer) => number) => (): Sample<"resource">[] =>
     informers().map(([resource, informer]) => ({ labels: { resource }, value: read(informer) }));
   metrics.policies.follow(() => countPolicies(store));

@@ -8,14 +8,14 @@ export interface Sample<Label extends string> {
   readonly value: number;
 }
 
-type Read<Label extends string> = () => Iterable<Sample<Label>> | Promise<Iterable<Sample<Label>>>;
+type SampleReader<Label extends string> = () => Iterable<Sample<Label>> | Promise<Iterable<Sample<Label>>>;
 
 /** A metric that is read only when it is scraped. */
 class Mirror<Label extends string> {
-  #read: Read<Label> = () => [];
+  #read: SampleReader<Label> = () => [];
 
   /** `read` runs once per scrape and returns every series; a series that it no longer returns disappears. */
-  follow(read: Read<Label>): void {
+  follow(read: SampleReader<Label>): void {
     this.#read = read;
   }
 

@@ -48,7 +48,7 @@ export interface HeldWorld {
   readonly now: () => Date;
 }
 
-interface Queued {
+interface QueuedOperation {
   readonly operation: AskedOperation;
   readonly isOpen: (operation: AskedOperation) => boolean;
   /** With those of the Clusters whose turn it is. */
@@ -57,7 +57,11 @@ interface Queued {
 }
 
 /** A Cluster for which a slot is free, and about which Cluster API does not call, is not held. */
-export function isHeld(entry: Entry, known: HeldWorld, { operation, isOpen, slots, nowMs }: Queued): boolean {
+export function isHeld(
+  entry: Entry,
+  known: HeldWorld,
+  { operation, isOpen, slots, nowMs }: QueuedOperation,
+): boolean {
   const { rollout, hook, queue } = entry;
   const { cluster, member } = operation;
   if (known.policiesHold(cluster, hook)) return false;

@@ -36,12 +36,12 @@ export interface Member {
 export type SpreadValues = readonly (string | undefined)[];
 
 /** A Cluster of which perhaps only the metadata was read: `created` absent. */
-export type Shown = Pick<Cluster, "metadata"> & Partial<Pick<Cluster, "created">>;
+export type ShownCluster = Pick<Cluster, "metadata"> & Partial<Pick<Cluster, "created">>;
 
 /** `namespace` undefined: unknown. Then the Cluster counts as selected by its namespace. */
 export function memberOf(
   rollout: CompiledRollout,
-  cluster: Shown,
+  cluster: ShownCluster,
   namespace: Namespace | undefined,
 ): Member | undefined {
   const { metadata } = cluster;
@@ -82,7 +82,7 @@ function valuesOf(
  * a Cluster with the mark of a creation: until it has a reference, Cluster API asks before it begins
  * (core/reconcilers/topology/cluster, callBeforeClusterCreateHook). Where only the metadata was read, the mark counts.
  */
-export function showsMark(operation: Operation, { metadata, created }: Shown): boolean {
+export function showsMark(operation: Operation, { metadata, created }: ShownCluster): boolean {
   const { annotations, deletionTimestamp } = metadata;
   if (operation === "Delete")
     return deletionTimestamp !== undefined && lookup(annotations, OK_TO_DELETE_ANNOTATION) !== undefined;

@@ -99,7 +99,7 @@ export interface Plan {
   readonly pauses: readonly PlannedPause[];
 }
 
-interface Waiting extends Place {
+interface WaitingMember extends Place {
   readonly each: PlanMember;
   readonly stage: CompiledStage;
   /** When the policies release it; absent until it could begin, and if they never do. */
@@ -125,7 +125,7 @@ class Walk {
   readonly #planned: PlannedCluster[] = [];
   readonly #running = new Map<string, Date>();
   readonly #turns: Turns;
-  #waiting: readonly Waiting[];
+  #waiting: readonly WaitingMember[];
   readonly #unplaced: readonly string[];
   readonly #standing: readonly string[];
   readonly #pauses = new Map<string, PlannedPause>();
@@ -164,7 +164,7 @@ class Walk {
       this.#slots.free(uid);
     }
     if (this.#wish.halted === true) return;
-    const begun = new Set<Waiting>();
+    const begun = new Set<WaitingMember>();
     takeTurns(this.#waiting, this.#turns, (waiting) => {
       if (!this.#begins(waiting, at)) return false;
       begun.add(waiting);
@@ -173,7 +173,7 @@ class Walk {
     this.#waiting = this.#waiting.filter((waiting) => !begun.has(waiting));
   }
 
-  #placeOf(each: PlanMember): Waiting | undefined {
+  #placeOf(each: PlanMember): WaitingMember | undefined {
     const { metadata, stage } = each.member;
     if (stage === undefined) return undefined;
     const { orderLabelKey, stages } = this.#rollout;
@@ -190,7 +190,7 @@ class Walk {
     };
   }
 
-  #begins(waiting: Waiting, at: Date): boolean {
+  #begins(waiting: WaitingMember, at: Date): boolean {
     const { each, stage } = waiting;
     const { metadata, values } = each.member;
     const room = { stage, values };
@@ -211,7 +211,7 @@ class Walk {
   }
 
   /** Adds the wait of a Cluster that has room; it is looked at again at each instant until it begins. */
-  #pause(waiting: Waiting, from: Date, to: Date): void {
+  #pause(waiting: WaitingMember, from: Date, to: Date): void {
     if (waiting.heldUntil?.getTime() === to.getTime()) return;
     waiting.heldUntil = to;
     const by = waiting.each.heldBy?.(from) ?? "";
@@ -305,7 +305,7 @@ class Walk {
 }
 
 /** When the policies release it from `at` on. */
-function lookAhead(waiting: Waiting, at: Date): void {
+function lookAhead(waiting: WaitingMember, at: Date): void {
   const { each } = waiting;
   const released = each.releasedFrom(at);
   waiting.needsAction ||= released === undefined;

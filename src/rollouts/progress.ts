@@ -100,7 +100,7 @@ type Counts = Pick<RolloutStageStatus, Progress | "members"> & {
   readonly awaited: readonly RolloutAwaited[];
 };
 
-interface Judged {
+interface StageInput {
   readonly version: string;
   readonly stage: CompiledStage;
   readonly rollout: CompiledRollout;
@@ -115,7 +115,7 @@ interface Judged {
 export function countStage(
   own: readonly MemberState[],
   { running, failed }: KnownSlots,
-  { version, stage, rollout, unknown }: Judged,
+  { version, stage, rollout, unknown }: StageInput,
 ): Counts {
   const runs = new Set(running.filter(({ target }) => target === version).map(({ uid }) => uid));
   const hasFailed = new Set(

@@ -33,7 +33,7 @@ interface ClaimRequest extends Claiming {
 }
 
 /** What one attempt has read, and when. */
-interface Read {
+interface ClaimReading {
   readonly rollout: CompiledRollout;
   readonly object: HookRollout;
   /** `undefined`: they were not listed. */
@@ -162,7 +162,7 @@ export class RolloutClaims {
 
   /** Returns the status to store, and the requests that it grants. The other requests are answered at once. */
   #judge(
-    { rollout, object: { metadata, status: before }, members, at }: Read,
+    { rollout, object: { metadata, status: before }, members, at }: ClaimReading,
     requests: readonly ClaimRequest[],
   ): {
     readonly status: HookRolloutStatus | undefined;

@@ -10,14 +10,17 @@ import type { Member } from "./member.ts";
 import { type CompiledRollout, MIN_SUCCEEDED } from "./rollout.ts";
 import { countingFailures, haltingStage } from "./stages.ts";
 
-interface Selected {
+interface SelectedMembers {
   readonly isRebuilding: boolean;
   readonly members: readonly Member[];
   /** Those that it may select, and of which memory lacks the labels. */
   readonly unknown: readonly Member[];
 }
 
-export function readiness(rollout: CompiledRollout, { isRebuilding, members, unknown }: Selected): Finding[] {
+export function readiness(
+  rollout: CompiledRollout,
+  { isRebuilding, members, unknown }: SelectedMembers,
+): Finding[] {
   const { problem, tooLarge, mode, paused } = rollout;
   if (problem !== undefined) {
     const message = `Holds every Cluster that it may select: ${problem}`;

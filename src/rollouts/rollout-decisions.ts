@@ -115,7 +115,10 @@ export class Rollouts {
     }
   }
 
-  /** The decision from memory after every policy: a hold costs no read. */
+  /**
+   * The decision from memory after every policy: a hold costs no read. Notes for the order of the rollouts that Cluster API
+   * calls about the Cluster; nothing else remembers the call.
+   */
   ask(request: DecisionRequest, decision: Decision): Decision {
     if (holdsBesideTasks(decision) || this.#entries.size === 0 || decision.basis === undefined)
       return decision;
@@ -128,22 +131,9 @@ export class Rollouts {
   }
 
   /** Whether a rollout that selects the Cluster has no slot for it, as memory knows. */
-  lacksSlot(
-    cluster: Cluster,
-    hook: HookName,
-    { overrides }: Pick<World, "overrides"> = this.#options.worldOf(cluster),
-  ): boolean {
-    const now = this.#options.now();
-    return this.#holding(hook, { cluster, overrides }, now).some(({ rollout, status }) => {
-      const member = memberOf(
-        rollout,
-        cluster,
-        this.#options.namespaces.get(cluster.metadata.namespace ?? ""),
-      );
-      if (member === undefined || member.marked) return false;
-      const target = targetOf(rollout.operation, cluster);
-      return ownClaim({ rollout, status, now }, { metadata: member.metadata, target }) === undefined;
-    });
+  lacksSlot(cluster: Cluster, hook: HookName): boolean {
+    const places = this.#placesOf(hook, this.#options.worldOf(cluster), this.#options.now());
+    return places.some(({ hasSlot }) => !hasSlot);
   }
 
   /**
@@ -153,20 +143,28 @@ export class Rollouts {
   withoutSlot({ call }: DecisionRequest, decision: Decision): Decision {
     if (holdsBesideTasks(decision) || decision.basis === undefined) return decision;
     const { world, since } = decision.basis;
-    const { cluster, namespace } = world;
     const now = this.#options.now();
-    for (const { rollout, status } of this.#holding(call.hook, world, now)) {
-      const member = memberOf(rollout, cluster, namespace);
-      if (member === undefined || member.marked) continue;
-      const { metadata, stage } = member;
-      const target = targetOf(rollout.operation, cluster);
-      const situation = { world, call, now, since: since ?? now };
-      const closed = closedSince({ rollout, status }, { stage, target }, situation);
+    for (const { entry, place, hasSlot } of this.#placesOf(call.hook, world, now)) {
+      const closed = closedSince(entry, place, { world, call, now, since: since ?? now });
       if (closed !== undefined) return held(decision, closed);
-      if (ownClaim({ rollout, status, now }, { metadata, target }) === undefined)
-        return held(decision, holdOf(rollout, { reason: "NotItsTurn", stage: stage?.name }));
+      if (!hasSlot)
+        return held(decision, holdOf(entry.rollout, { reason: "NotItsTurn", stage: place.stage?.name }));
     }
     return decision;
+  }
+
+  /** The places of the Cluster in the rollouts that select it, without those whose operation has begun. */
+  #placesOf(hook: HookName, world: Pick<World, "cluster" | "namespace" | "overrides">, now: Date): PlaceIn[] {
+    const { cluster, namespace } = world;
+    return this.#holding(hook, world, now).flatMap((entry) => {
+      const { rollout, status } = entry;
+      const member = memberOf(rollout, cluster, namespace);
+      if (member === undefined || member.marked) return [];
+      const { metadata, stage } = member;
+      const target = targetOf(rollout.operation, cluster);
+      const hasSlot = ownClaim({ rollout, status, now }, { metadata, target }) !== undefined;
+      return [{ entry, place: { stage, target }, hasSlot }];
+    });
   }
 
   /** For a confirmation of a call that begins now; `undefined`: no rollout holds this hook. */
@@ -194,7 +192,7 @@ export class Rollouts {
    * without a slot that was stored in time, the Cluster stays held. A slot that is stored too late is there when Cluster API
    * asks again.
    */
-  async confirm(
+  async takeSlots(
     request: DecisionRequest,
     decision: Decision,
     snapshot: RolloutSnapshot | undefined,
@@ -255,7 +253,7 @@ export class Rollouts {
   }
 
   /** `undefined`: the Cluster may begin. */
-  async #take(situation: Claimed, snapshot: RolloutSnapshot): Promise<Hold | undefined> {
+  async #take(situation: ClaimSituation, snapshot: RolloutSnapshot): Promise<Hold | undefined> {
     const taken = new Map<string, RolloutClaim>();
     const { call, world, now } = situation;
     for (const entry of this.#holding(call.hook, world, now)) {
@@ -272,7 +270,7 @@ export class Rollouts {
 
   async #takeFrom(
     entry: RolloutEntry,
-    situation: Claimed,
+    situation: ClaimSituation,
     snapshot: RolloutSnapshot,
   ): Promise<{ readonly hold?: Hold; readonly claim?: RolloutClaim | undefined }> {
     const { rollout, status } = entry;
@@ -341,7 +339,13 @@ interface LiveSituation extends Situation {
   readonly since: Date;
 }
 
-interface Claimed extends LiveSituation {
+interface PlaceIn {
+  readonly entry: RolloutEntry;
+  readonly place: Parameters<typeof closedFor>[2];
+  readonly hasSlot: boolean;
+}
+
+interface ClaimSituation extends LiveSituation {
   /** Only tasks hold the Cluster, and need the slot first. */
   readonly forTasks: boolean;
 }

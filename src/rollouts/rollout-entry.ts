@@ -18,7 +18,7 @@ import { type CompiledRollout, type CompiledStage, compileRollout } from "./roll
 import { Slots } from "./slots.ts";
 import type { Lister } from "../memory/ports.ts";
 import { isSameSpec } from "../memory/same-object.ts";
-import { RolloutQueue, type Waiting } from "./rollout-queue.ts";
+import { RolloutQueue, type WaitingCluster } from "./rollout-queue.ts";
 import { Slice } from "../turns/slice.ts";
 
 export interface RolloutWorld extends HeldWorld {
@@ -44,14 +44,14 @@ export interface KnownMember {
 }
 
 /** Facts that follow from one copy of a Cluster. */
-interface Remembered {
+interface RememberedCluster {
   readonly namespace: Namespace | undefined;
   /** Absent: the rollout does not select the Cluster. */
   readonly known?: KnownMember;
   /** Whether the Cluster shows that it waits. */
   waits?: boolean;
   /** Its place in the queue, as last computed. */
-  waiting?: Waiting;
+  waiting?: WaitingCluster;
   health?: Health;
 }
 
@@ -69,7 +69,7 @@ export class RolloutEntry {
   #object: HookRollout;
   #compiled: CompiledRollout;
   /** Thousands of Clusters are matched once each, until one of the inputs changes. */
-  #members = new WeakMap<Cluster, Remembered>();
+  #members = new WeakMap<Cluster, RememberedCluster>();
   #refreshedAt = -Infinity;
   #cost = 0;
   #hasChanged = true;
@@ -285,7 +285,7 @@ export class RolloutEntry {
   }
 
   /** The same object for as long as nothing changes: the queue sorts what is new. */
-  #placeOf(operation: AskedOperation, isOpen: (operation: AskedOperation) => boolean): Waiting[] {
+  #placeOf(operation: AskedOperation, isOpen: (operation: AskedOperation) => boolean): WaitingCluster[] {
     const { member, cluster, target, firstAsked, claimExpires } = operation;
     const { stage } = member;
     if (stage === undefined || claimExpires || !isOpen(operation)) return [];
@@ -295,13 +295,13 @@ export class RolloutEntry {
     return [remembered.waiting];
   }
 
-  #remembered(cluster: Cluster): Remembered {
+  #remembered(cluster: Cluster): RememberedCluster {
     const { metadata, topology } = cluster;
     const namespace = this.#world.namespaces.get(metadata.namespace ?? "");
     const before = this.#members.get(cluster);
     if (before !== undefined && before.namespace === namespace) return before;
     const member = topology === undefined ? undefined : memberOf(this.#compiled, cluster, namespace);
-    const remembered: Remembered = { namespace, ...(member && { known: { member, cluster } }) };
+    const remembered: RememberedCluster = { namespace, ...(member && { known: { member, cluster } }) };
     this.#members.set(cluster, remembered);
     return remembered;
   }

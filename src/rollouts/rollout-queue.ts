@@ -13,7 +13,7 @@ import type { CompiledRollout, CompiledStage } from "./rollout.ts";
 import type { Member } from "./member.ts";
 
 /** A member whose operation the API server shows to be wanted, and that every policy releases. */
-export interface Waiting {
+export interface WaitingCluster {
   readonly member: Member & { readonly stage: CompiledStage };
   readonly target: string;
   readonly firstAsked: Date;
@@ -21,7 +21,7 @@ export interface Waiting {
 
 /** Clusters that were put behind are a group of their own. */
 interface QueuePlace extends Place {
-  readonly each: Waiting;
+  readonly each: WaitingCluster;
 }
 
 export interface QueueInput {
@@ -29,7 +29,7 @@ export interface QueueInput {
   /** Filled by update(). */
   readonly slots: Slots;
   /** Clusters whose stage is open. */
-  readonly waiting: readonly Waiting[];
+  readonly waiting: readonly WaitingCluster[];
   /** Of the status. */
   readonly turns: readonly string[] | undefined;
 }
@@ -45,8 +45,8 @@ export class RolloutQueue {
   readonly #turnSince = new Map<string, number>();
   readonly #behindUntil = new Map<string, number>();
   /** Before namespaces take turns. */
-  #sorted: readonly Waiting[] = [];
-  #order: readonly Waiting[] = [];
+  #sorted: readonly WaitingCluster[] = [];
+  #order: readonly WaitingCluster[] = [];
   #mayBegin: ReadonlySet<string> = new Set();
 
   /** Cluster API has called about the Cluster. */
@@ -67,7 +67,7 @@ export class RolloutQueue {
     return this.#mayBegin.has(uid);
   }
 
-  get order(): readonly Waiting[] {
+  get order(): readonly WaitingCluster[] {
     return this.#order;
   }
 
@@ -90,7 +90,7 @@ export class RolloutQueue {
     const graceMs = graceOf(rollout);
     const sorted = this.#sort(rollout, waiting, nowMs);
     // The status shows the order, so it must not depend on which replica was called.
-    const ordered: Waiting[] = [];
+    const ordered: WaitingCluster[] = [];
     takeTurns(sorted, new Turns(turns), ({ each }) => ordered.push(each) > 0);
     const mayBegin = new Set<string>();
     const begins = ({ each: { member } }: QueuePlace): boolean => {
@@ -126,7 +126,7 @@ export class RolloutQueue {
   }
 
   /** Keeps the last order: thousands of Clusters that are nearly in order are sorted in a fraction of the time. */
-  #asBefore(waiting: readonly Waiting[]): Waiting[] {
+  #asBefore(waiting: readonly WaitingCluster[]): WaitingCluster[] {
     const others = new Set(waiting);
     const before = this.#sorted.filter((each) => others.delete(each));
     return [...before, ...others];
@@ -144,7 +144,7 @@ export class RolloutQueue {
 
   #sort(
     { orderLabelKey }: CompiledRollout,
-    waiting: readonly Waiting[],
+    waiting: readonly WaitingCluster[],
     nowMs: number,
   ): readonly QueuePlace[] {
     const places = this.#asBefore(waiting).map((each) => {

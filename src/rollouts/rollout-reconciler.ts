@@ -14,7 +14,7 @@ import { isAtVersion, isCreationOver, isDeleted } from "../operations/shows.ts";
 import { type Health, healthOf, isAtTarget, reachedVersion } from "./health.ts";
 import { showsMark } from "./member.ts";
 import type { Operation } from "./rollout.ts";
-import { scopeOf } from "./scope.ts";
+import { scopeOf } from "./rollout.ts";
 import { opens } from "./stages.ts";
 import { clockProblem } from "../memory/clock.ts";
 import type { Result } from "../status/policy-reconciler.ts";
@@ -70,14 +70,14 @@ interface Look {
 }
 
 /** What this replica remembers of a rollout; its times are monotonic milliseconds. */
-interface Known {
+interface RolloutKnowledge {
   look: Look;
   rebuildUntil: number | undefined;
   /** Since when a claim has been as it is, by claimKey(). */
   readonly claimsSeen: Map<string, number>;
 }
 
-interface Read {
+interface RolloutReading {
   readonly object: HookRollout;
   /** The slots that the reads have shown to be free. */
   readonly ended: ReadonlySet<string>;
@@ -91,7 +91,7 @@ const newLook = (): Look => ({ reached: new Map(), unhealthySince: new Map() });
 
 export class RolloutReconciler {
   readonly #options: RolloutReconcilerOptions;
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, RolloutKnowledge>();
 
   constructor(options: RolloutReconcilerOptions) {
     this.#options = options;
@@ -173,7 +173,7 @@ export class RolloutReconciler {
    */
   async #statusOf(
     entry: RolloutEntry,
-    { object, ended, began, isPresent }: Read,
+    { object, ended, began, isPresent }: RolloutReading,
   ): Promise<HookRolloutStatus> {
     const { rollout } = entry;
     const scope = scopeOf(object.spec);
@@ -205,7 +205,7 @@ export class RolloutReconciler {
     );
   }
 
-  #knownOf({ rollout: { name } }: RolloutEntry): Known {
+  #knownOf({ rollout: { name } }: RolloutEntry): RolloutKnowledge {
     return entryOf(this.#known, name, () => ({
       look: newLook(),
       rebuildUntil: undefined,

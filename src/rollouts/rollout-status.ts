@@ -41,7 +41,7 @@ export interface RolloutInput {
   readonly isPresent: boolean;
   /** The claims may be incomplete: nothing may begin yet. */
   readonly isRebuilding: boolean;
-  /** Identifies the set of members: see scope.ts. */
+  /** Identifies the set of members: see scopeOf() in rollout.ts. */
   readonly scope: string;
   /** The first of the queue. */
   readonly next: readonly RolloutCandidate[];

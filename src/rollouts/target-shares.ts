@@ -3,14 +3,14 @@
 import { compare, parse } from "semver";
 
 /** Versions, each with the namespaces whose Clusters are to be upgraded to it. */
-export type Wanted = ReadonlyMap<string, ReadonlySet<string>>;
+export type WantedTargets = ReadonlyMap<string, ReadonlySet<string>>;
 
 export function newestFirst(a: string, b: string): number {
   return compare(b, a) || (a < b ? -1 : Number(a > b));
 }
 
 /** Every replica chooses the same. A version counts for every namespace that wants it. */
-export function sharedTargets(wanted: Wanted, places: number): readonly string[] {
+export function sharedTargets(wanted: WantedTargets, places: number): readonly string[] {
   const left = new Set([...wanted.keys()].filter((version) => parse(version) !== null).toSorted(newestFirst));
   if (left.size <= places) return [...left];
   const served = new Map<string, number>();
@@ -25,7 +25,11 @@ export function sharedTargets(wanted: Wanted, places: number): readonly string[]
   return chosen;
 }
 
-function leastServed(left: ReadonlySet<string>, wanted: Wanted, served: ReadonlyMap<string, number>): string {
+function leastServed(
+  left: ReadonlySet<string>,
+  wanted: WantedTargets,
+  served: ReadonlyMap<string, number>,
+): string {
   let [least, fewest] = ["", Infinity];
   for (const version of left) {
     const places = Math.min(

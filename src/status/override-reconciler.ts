@@ -14,14 +14,18 @@ const MAX_CONFLICTS = 5;
 export async function reconcileOverride(
   key: string,
   { store, writer, now }: { store: DecisionStore; writer: PolicyWriter; now: () => Date },
-): Promise<void> {
+): Promise<{ readonly requeueAfterMs?: number }> {
   for (let conflicts = 0; ; conflicts += 1) {
     const entry = store.overrides.get(key);
-    if (entry === undefined) return;
-    const status = computeOverrideStatus(entry, now());
-    if (isDeepStrictEqual(status, entry.object.status)) return;
+    if (entry === undefined) return {};
+    const at = now();
+    const status = computeOverrideStatus(entry, at);
+    const leftMs = +entry.compiled.expiresAt - +at;
+    const result = leftMs > 0 ? { requeueAfterMs: leftMs } : {};
+    if (isDeepStrictEqual(status, entry.object.status)) return result;
     try {
-      return learn(store, entry, await writer.replaceOverrideStatus(entry, status));
+      learn(store, entry, await writer.replaceOverrideStatus(entry, status));
+      return result;
     } catch (error) {
       if (!writer.isConflict(error) || conflicts >= MAX_CONFLICTS) throw error;
       learn(store, entry, await writer.getOverride(entry));

@@ -52,10 +52,7 @@ export class PolicyReconciler {
 
   async reconcile(key: string): Promise<Result> {
     const { store, writer, now, clustersUnavailable } = this.#options;
-    if (isOverrideKey(key)) {
-      await reconcileOverride(key, { store, writer, now });
-      return {};
-    }
+    if (isOverrideKey(key)) return await reconcileOverride(key, { store, writer, now });
     const entry = store.policies.get(key);
     if (entry === undefined) {
       this.#written.delete(key);

@@ -6,7 +6,7 @@ import type { HookCall } from "../api/runtime-hooks.ts";
 import { hasEnded } from "../operations/ended.ts";
 import { isPending } from "../operations/marks.ts";
 import type { PendingOperation } from "../operations/operation.ts";
-import { isDeleted, type Served } from "../operations/shows.ts";
+import { isDeleted, type ServedUpgrades } from "../operations/shows.ts";
 import { stepOf } from "../operations/step.ts";
 import { isWanted } from "../operations/wanted.ts";
 import { matches } from "../policy/decide.ts";
@@ -29,7 +29,7 @@ function callOf({ hook, request }: Pick<TaskOf, "hook" | "request">): HookCall {
 export function isOperationOver(
   spec: TaskOf,
   cluster: Cluster | undefined,
-  served: Served,
+  served: ServedUpgrades,
   hasFinished: boolean,
 ): boolean {
   const { hook, clusterRef, step } = spec;
@@ -70,7 +70,7 @@ export interface PermitInput {
   readonly namespace: Namespace | undefined;
   readonly policy: CompiledPolicy | undefined;
   readonly overrides: readonly Override[];
-  readonly served: Served;
+  readonly served: ServedUpgrades;
   readonly now: Date;
   /** Whether another run of the task is under way, or the HookTask before it has not ended well. */
   readonly mustWait: boolean;
@@ -120,6 +120,6 @@ function whyNotNow({ spec, cluster, policy, overrides, now }: PermitInput): stri
 }
 
 /** At AfterControlPlaneInitialized, it is enough that the Cluster exists. */
-function isShown(spec: TaskOf, cluster: Cluster, served: Served): boolean {
+function isShown(spec: TaskOf, cluster: Cluster, served: ServedUpgrades): boolean {
   return spec.hook === "AfterControlPlaneInitialized" || isWanted(callOf(spec), cluster, served);
 }

@@ -94,7 +94,7 @@ export function givenUp(status: Status, message: string, now: Date): Status {
   return { ...status, phase: "Failed", endedAt: timestamp(now), message: message.slice(0, MAX_MESSAGE) };
 }
 
-interface Ended {
+interface AttemptEnd {
   readonly outcome: AttemptOutcome;
   readonly message: string;
   /** No further attempt can succeed. */
@@ -103,7 +103,7 @@ interface Ended {
 
 export function attemptEnded(
   { spec, status = {} }: Pick<HookTask, "spec" | "status">,
-  { outcome, message, final = false }: Ended,
+  { outcome, message, final = false }: AttemptEnd,
   now: Date,
 ): Status {
   const endedAt = timestamp(now);

@@ -68,7 +68,7 @@ export class StoredTask {
   /** Without action and expressions; with the last attempt alone. */
   get outline(): HookTask {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what pack() has made of a HookTask
-    const { spec, policyRef, status, retry } = JSON.parse(this.#packed) as Packed;
+    const { spec, policyRef, status, retry } = JSON.parse(this.#packed) as PackedFields;
     const { clusterUID, cluster, policyUID, rule, task, hook } = this;
     return {
       apiVersion: `${GROUP}/${VERSION}`,
@@ -91,7 +91,7 @@ export class StoredTask {
 }
 
 /** What is no field of a StoredTask. */
-interface Packed {
+interface PackedFields {
   readonly spec: Omit<HookTaskSpec, "clusterRef" | "policyRef" | "rule" | "task" | "hook">;
   readonly policyRef: Omit<HookTaskSpec["policyRef"], "uid">;
   readonly status?: HookTaskStatus;
@@ -110,7 +110,7 @@ function pack({ metadata, spec, status }: Pick<HookTask, "metadata" | "spec" | "
     ...rest
   } = outlineOf(spec);
   const { uid: _uid, ...policy } = policyRef;
-  const packed: Packed = {
+  const packed: PackedFields = {
     spec: rest,
     policyRef: policy,
     ...(status !== undefined && { status: outlineOfStatus(status) }),

@@ -29,7 +29,7 @@ interface Failure {
   readonly error: unknown;
 }
 
-interface Stored {
+interface StoreResult {
   /** Those that can never be stored. */
   readonly never: readonly Failure[];
   /** How many are to be stored at a later call. */
@@ -63,7 +63,7 @@ export class StoredTaskBeginner {
   }
 
   /** Stores some, so that one call writes little. The others have their turn at the next calls. */
-  async #store(intents: readonly TaskIntent[]): Promise<Stored> {
+  async #store(intents: readonly TaskIntent[]): Promise<StoreResult> {
     const sorted = intents.toSorted(
       (a, b) => Number(this.#failed.has(a.name)) - Number(this.#failed.has(b.name)),
     );

@@ -67,7 +67,7 @@ const MAX_STEPS = 12;
 const MAX_TIMER_MS = 3_600_000;
 
 /** What a step has led to: the HookTask to go on with, or when to look again. */
-type Done = { readonly task: HookTask } | Result;
+type StepResult = { readonly task: HookTask } | Result;
 
 export class TaskReconciler {
   readonly #options: TaskReconcilerOptions;
@@ -162,7 +162,7 @@ export class TaskReconciler {
     polls.schedule(keyOf({ metadata }), cluster.namespace, pollAfterMs(ageMs));
   }
 
-  async #do(step: Exclude<NextStep, { do: "Rest" }>, task: HookTask): Promise<Done> {
+  async #do(step: Exclude<NextStep, { do: "Rest" }>, task: HookTask): Promise<StepResult> {
     const { permits, now } = this.#options;
     const { status = {} } = task;
     switch (step.do) {
@@ -199,7 +199,7 @@ export class TaskReconciler {
     return since + OVER_MS - nowMs;
   }
 
-  async #reconsider(task: HookTask): Promise<Done> {
+  async #reconsider(task: HookTask): Promise<StepResult> {
     const { permits, now } = this.#options;
     const permit = await permits.now(task);
     if (permit.may !== "Never") return { requeueAfterMs: AGAIN_MS };
@@ -207,7 +207,7 @@ export class TaskReconciler {
   }
 
   /** Every attempt is a new deed, so Cluster, policy and overrides are read again. */
-  async #begin(task: HookTask, after: TaskAttempt | undefined): Promise<Done> {
+  async #begin(task: HookTask, after: TaskAttempt | undefined): Promise<StepResult> {
     const { permits, allowance, now } = this.#options;
     const deed = deedOf(task);
     if (this.#beginning.has(deed)) return { requeueAfterMs: FOLLOW_MS };
@@ -244,7 +244,7 @@ export class TaskReconciler {
   }
 
   /** For as long as an attempt may take: then `onFailure` decides. */
-  async #hindered(task: HookTask, { of, attempt, why }: Hindrance): Promise<Done> {
+  async #hindered(task: HookTask, { of, attempt, why }: Hindrance): Promise<StepResult> {
     const { now, log } = this.#options;
     const { status = {}, spec, metadata } = task;
     const key = keyOf(task);
@@ -271,7 +271,7 @@ export class TaskReconciler {
     return nowMs - sinceMs;
   }
 
-  async #carryOut(task: HookTask, attempt: TaskAttempt): Promise<Done> {
+  async #carryOut(task: HookTask, attempt: TaskAttempt): Promise<StepResult> {
     const { objects, now } = this.#options;
     const work = { task, attempt, cluster: this.#clusterOf(task), now: now() };
     const status = await carryOut(objects, work);
@@ -280,14 +280,14 @@ export class TaskReconciler {
     return hasToWait ? await this.#lookedAt(task, status) : await this.#write(task, status);
   }
 
-  async #observe(task: HookTask, attempt: TaskAttempt): Promise<Done> {
+  async #observe(task: HookTask, attempt: TaskAttempt): Promise<StepResult> {
     const { objects, now } = this.#options;
     const work = { task, attempt, cluster: this.#clusterOf(task), now: now() };
     return await this.#lookedAt(task, await observe(objects, work));
   }
 
   /** What has not ended is looked at again in its turn, whatever was written. */
-  async #lookedAt(task: HookTask, status: HookTaskStatus): Promise<Done> {
+  async #lookedAt(task: HookTask, status: HookTaskStatus): Promise<StepResult> {
     const done = await this.#write(task, status);
     const [open, next] = [openAttempt(status), "task" in done ? done.task : task];
     if (open === undefined) return done;
@@ -299,7 +299,7 @@ export class TaskReconciler {
     return this.#options.permits.clusterOf(clusterRef) ?? gone(clusterRef);
   }
 
-  async #tidy(task: HookTask, forget: boolean): Promise<Done> {
+  async #tidy(task: HookTask, forget: boolean): Promise<StepResult> {
     const { objects, store, log } = this.#options;
     for (const attempt of task.spec.action.create === undefined ? [] : (task.status?.attempts ?? [])) {
       if (attempt.uid === undefined) continue;
@@ -319,7 +319,7 @@ export class TaskReconciler {
   }
 
   /** The same HookTask if there is nothing to write. Rejects on a conflict: the work queue then retries. */
-  async #write(task: HookTask, status: HookTaskStatus): Promise<Done> {
+  async #write(task: HookTask, status: HookTaskStatus): Promise<StepResult> {
     if (status === task.status) return { task };
     const { store, memory, onStored } = this.#options;
     const stored = await store.replaceStatus(task, status);

@@ -3,7 +3,7 @@
 import { entryOf } from "../lib/entry-of.ts";
 
 /** Work may wait in several queues; the first one that begins it wins. */
-interface Waiting {
+interface WaitingWork {
   readonly begin: () => unknown;
   /** Whether the work was given up or has begun elsewhere; if so, it is skipped. */
   readonly over?: () => boolean;
@@ -21,7 +21,7 @@ interface Group<T> {
   underWay: number;
 }
 
-export class FairQueue<T extends Waiting> {
+export class FairQueue<T extends WaitingWork> {
   readonly #places: number;
   /** In both maps, the entry whose last turn is longest ago comes first. */
   readonly #groups = new Map<string, Group<T>>();
@@ -100,7 +100,7 @@ function firstOf<T extends { readonly underWay: number }, R>(
   return undefined;
 }
 
-export interface Turn extends Waiting {
+export interface Turn extends WaitingWork {
   /** Settles when the place is free again; the outcome does not matter. */
   readonly begin: () => Promise<unknown>;
 }

@@ -5,7 +5,7 @@ import test, { describe } from "node:test";
 import { type HookRolloutSpec, MAX_TARGETS } from "../../src/api/hook-policy.ts";
 import { healthOf } from "../../src/rollouts/health.ts";
 import { compileRollout } from "../../src/rollouts/rollout.ts";
-import { scopeOf } from "../../src/rollouts/scope.ts";
+import { scopeOf } from "../../src/rollouts/rollout.ts";
 import {
   confirm,
   marked,

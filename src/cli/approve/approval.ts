@@ -8,7 +8,13 @@ import { hasEnded } from "../../operations/ended.ts";
 import { type PendingOperation, newOperation } from "../../operations/operation.ts";
 import type { ServedHooks } from "../../api/hook-catalog.ts";
 import { decide } from "../../policy/decide.ts";
-import type { Decision, PolicyTrace, RuleTrace } from "../../policy/decision.ts";
+import {
+  type Decision,
+  type PolicyTrace,
+  type RuleTrace,
+  unmetGates,
+  heldRules,
+} from "../../policy/decision.ts";
 import { forecast } from "../../operations/forecast.ts";
 import { marksOf } from "../../policy/gates/gates.ts";
 import { type CompiledPolicy, NAMESPACE_UNKNOWN, wantedInMessage } from "../../policy/policy.ts";
@@ -161,43 +167,36 @@ function otherOperations(
 }
 
 /** Whether time alone releases the operation earlier with the marks than without them. */
-function isReleased(scene: Scene, operation: Operation, marked: Marked): boolean {
-  const release = (marks?: Marked): number =>
+function isReleased(scene: Scene, operation: Operation, marked: MarkedObjects): boolean {
+  const release = (marks?: MarkedObjects): number =>
     forecast(scene.policies, worldOf(scene, operation, marks), operation.call, scene.now)?.getTime() ??
     Infinity;
   return release(marked) < release();
 }
 
 /** The state with the marks applied. */
-type Marked = Pick<World, "cluster" | "namespace">;
+type MarkedObjects = Pick<World, "cluster" | "namespace">;
 
 function worldOf(
   { fleet, cluster, now }: Scene,
   { call, pending = newOperation(call, cluster, now, undefined) }: Operation,
-  marked: Marked | undefined,
+  marked: MarkedObjects | undefined,
 ): World {
   const world = fleet.world(marked?.cluster ?? cluster, pending);
   return marked === undefined ? world : { ...world, namespace: marked.namespace };
 }
 
-function judge(scene: Scene, operation: Operation, marked?: Marked): Decision {
+function judge(scene: Scene, operation: Operation, marked?: MarkedObjects): Decision {
   return decide(scene.policies, worldOf(scene, operation, marked), operation.call, scene.now);
 }
 
 function approvalsOf(scene: Scene, call: HookCall, { trace }: Decision): Approval[] {
-  const rules = trace
-    .filter(({ holds }) => holds)
-    .flatMap(({ policy, rules: all }) => all.map((rule) => ({ policy, ...rule })));
-  return rules
-    .filter(({ holds }) => holds)
-    .flatMap(({ policy, rule, gates }) =>
-      gates
-        .filter(({ holds }) => holds !== true)
-        .flatMap(({ gate }) => {
-          const mark = markFor(scene, { policy, rule, gate }, call);
-          return mark === undefined ? [] : [{ policy, rule, gate, mark }];
-        }),
-    );
+  return heldRules(trace).flatMap(({ policy, rule: { rule, gates } }) =>
+    unmetGates({ gates }).flatMap(({ gate }) => {
+      const mark = markFor(scene, { policy, rule, gate }, call);
+      return mark === undefined ? [] : [{ policy, rule, gate, mark }];
+    }),
+  );
 }
 
 /** Prefers a mark on the Cluster: a mark on the Namespace affects every Cluster in it. */
@@ -247,7 +246,7 @@ function distinct(approvals: readonly Approval[]): Mark[] {
   return [...Map.groupBy(marks, placeOf).values()].flatMap(([first]) => first ?? []);
 }
 
-function withMarks({ fleet, cluster }: Scene, marks: readonly Mark[]): Marked {
+function withMarks({ fleet, cluster }: Scene, marks: readonly Mark[]): MarkedObjects {
   const { namespace } = fleet.world(cluster);
   return {
     cluster: withValues(cluster, marks, "Cluster"),
@@ -273,7 +272,7 @@ function withValues<T extends { readonly metadata: ObjectMeta }>(
 function prospects(
   scene: Scene,
   operation: Operation,
-  marks: Marked,
+  marks: MarkedObjects,
 ): Pick<OperationPlan, "obstacles" | "releasedAt"> {
   const world = worldOf(scene, operation, marks);
   const { trace } = judge(scene, operation, marks);
@@ -326,7 +325,7 @@ function obstaclesOf({ policy, rules }: PolicyTrace, release: Date | undefined):
 const UNREADABLE: ReadonlySet<string> = new Set(["ObjectsForbidden", NAMESPACE_UNKNOWN]);
 
 function reasonsOf(rule: RuleTrace): Pick<Obstacle, "gate" | "text" | "timed" | "unknown">[] {
-  const open = rule.gates.filter(({ holds }) => holds !== true);
+  const open = unmetGates(rule);
   if (open.length === 0) return [{ text: rule.message, timed: false, unknown: UNREADABLE.has(rule.reason) }];
   return open.map(({ gate, holds, reason, observed, ...result }) => ({
     gate,

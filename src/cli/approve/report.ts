@@ -10,7 +10,7 @@ import { shellQuote, truncate } from "../../policy/message.ts";
 import { commandToSet } from "../../policy/settable.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import type { ApprovalPlan, GateRef, Mark, Obstacle, Operation, OperationPlan } from "./approval.ts";
-import type { Ended } from "./wait-for-end.ts";
+import type { OperationEnd } from "./wait-for-end.ts";
 import { ageText } from "../terminal/age.ts";
 import { type Detail, indented } from "../terminal/tree.ts";
 
@@ -125,7 +125,7 @@ export interface ApprovalOutcome {
   /** Whether the marks are set. */
   readonly approved: boolean;
   /** Operations that ended while the command watched. */
-  readonly ended: readonly Ended[];
+  readonly ended: readonly OperationEnd[];
 }
 
 export function approvalJson(plan: ApprovalPlan, outcome: ApprovalOutcome): object {

@@ -23,18 +23,18 @@ const ENDINGS: Readonly<Record<Ending, string>> = {
 };
 
 /** An operation that has ended. */
-export interface Ended {
+export interface OperationEnd {
   readonly hook: HookName;
   readonly how: Ending;
 }
 
-interface Waiting {
+interface WaitOptions {
   readonly timeoutMs: number;
   readonly say: (line: string) => void;
 }
 
-interface Waited {
-  readonly ended: readonly Ended[];
+interface WaitResult {
+  readonly ended: readonly OperationEnd[];
   /** Why not all operations proceed. */
   readonly problem?: string;
 }
@@ -43,8 +43,8 @@ interface Waited {
 export async function waitForEnd(
   plan: ApprovalPlan,
   live: LiveCluster,
-  { timeoutMs, say }: Waiting,
-): Promise<Waited> {
+  { timeoutMs, say }: WaitOptions,
+): Promise<WaitResult> {
   for (const { call } of plan.operations.filter(({ pending }) => pending === undefined)) {
     say(`${call.hook}: approved, before Cluster API asks for it`);
   }
@@ -71,12 +71,12 @@ async function watchEnds(
   { cluster, served }: ApprovalPlan,
   operations: readonly OperationPlan[],
   { client }: LiveCluster,
-  { timeoutMs, say }: Waiting,
-): Promise<readonly Ended[]> {
+  { timeoutMs, say }: WaitOptions,
+): Promise<readonly OperationEnd[]> {
   const seconds = Math.max(...operations.map(({ retryAfterSeconds }) => retryAfterSeconds));
   stderr.line(`waiting for Cluster API, which asks again within ${seconds} s`);
   const left = new Set(operations);
-  const ended: Ended[] = [];
+  const ended: OperationEnd[] = [];
   const haveAllEnded = (object: KubeObject | undefined): boolean => {
     const seen = object && viewCluster(object);
     for (const operation of left) {

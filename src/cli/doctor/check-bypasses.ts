@@ -29,14 +29,14 @@ export function unsafe({ clusters }: Evidence, { fleet }: CoverageSurvey): Findi
   );
 }
 
-interface Marked {
+interface MarkedClusters {
   readonly count: number;
   readonly names: string;
   /** For the first. */
   readonly remedy: string;
 }
 
-function marked(fleet: CoverageSurvey["fleet"], wanted: readonly Bypass[]): Marked {
+function marked(fleet: CoverageSurvey["fleet"], wanted: readonly Bypass[]): MarkedClusters {
   const found = fleet.clusters().flatMap((cluster) => {
     const bypasses = bypassesOf(cluster).filter((each) => wanted.includes(each));
     return bypasses.length === 0 ? [] : [{ cluster, bypasses }];

@@ -27,9 +27,9 @@ export interface Check extends Finding {
 }
 
 /** The result of reading something. */
-export type Read<T> = { readonly ok: true; readonly value: T } | Unread;
+export type ReadResult<T> = { readonly ok: true; readonly value: T } | FailedRead;
 
-export interface Unread {
+export interface FailedRead {
   readonly ok: false;
   /** A definite answer of the API server: it does not exist, or the user may not read it. */
   readonly why: "NotFound" | "Forbidden" | "Failed";
@@ -41,39 +41,39 @@ export interface Evidence {
   /** Version of Kubernetes. */
   readonly serverVersion: string;
   /** HookPolicy's CustomResourceDefinitions, by kind. */
-  readonly definitions: ReadonlyMap<string, Read<RawObject>>;
-  readonly deployments: Read<readonly RawObject[]>;
+  readonly definitions: ReadonlyMap<string, ReadResult<RawObject>>;
+  readonly deployments: ReadResult<readonly RawObject[]>;
   /** The providers that clusterctl has installed. */
-  readonly providers: Read<readonly RawObject[]>;
+  readonly providers: ReadResult<readonly RawObject[]>;
   /** The core provider that the Cluster API Operator has installed. */
-  readonly coreProviders: Read<readonly RawObject[]>;
+  readonly coreProviders: ReadResult<readonly RawObject[]>;
   /** The CustomResourceDefinition of Clusters. */
-  readonly clusterDefinition: Read<RawObject>;
-  readonly registrations: Read<readonly Registration[]>;
+  readonly clusterDefinition: ReadResult<RawObject>;
+  readonly registrations: ReadResult<readonly Registration[]>;
   /** Cluster API's answer to the creation of an ExtensionConfig (a dry run). */
-  readonly creation: Read<true>;
+  readonly creation: ReadResult<true>;
   /** PEM by key, of the Secrets that belong to ExtensionConfigs: by namespace and name. */
-  readonly secrets: ReadonlyMap<string, Read<Readonly<Record<string, string>>>>;
+  readonly secrets: ReadonlyMap<string, ReadResult<Readonly<Record<string, string>>>>;
   /** HookPolicy's ValidatingWebhookConfiguration. */
-  readonly webhook: Read<RawObject>;
+  readonly webhook: ReadResult<RawObject>;
   /** The one for Clusters, which need not be installed. */
-  readonly clusterWebhook: Read<RawObject>;
+  readonly clusterWebhook: ReadResult<RawObject>;
   /** The EndpointSlices of the Service that it names; NotFound if it names none. */
-  readonly clusterEndpoints: Read<readonly RawObject[]>;
+  readonly clusterEndpoints: ReadResult<readonly RawObject[]>;
   /** HookPolicy's ValidatingAdmissionPolicy of deletions in the foreground. */
-  readonly foregroundPolicy: Read<RawObject>;
+  readonly foregroundPolicy: ReadResult<RawObject>;
   /** Every ValidatingAdmissionPolicyBinding. */
-  readonly policyBindings: Read<readonly RawObject[]>;
+  readonly policyBindings: ReadResult<readonly RawObject[]>;
   /** Every ValidatingWebhookConfiguration and MutatingWebhookConfiguration. */
-  readonly webhooks: Read<readonly RawObject[]>;
+  readonly webhooks: ReadResult<readonly RawObject[]>;
   /** HookPolicies and ClusterHookPolicies. */
-  readonly policies: Read<readonly RawObject[]>;
+  readonly policies: ReadResult<readonly RawObject[]>;
   /** HookOverrides. */
-  readonly overrides: Read<readonly RawObject[]>;
+  readonly overrides: ReadResult<readonly RawObject[]>;
   /** Empty if the CRD of HookRollouts is missing. */
-  readonly rollouts: Read<readonly RawObject[]>;
-  readonly clusters: Read<readonly RawObject[]>;
-  readonly namespaces: Read<readonly RawObject[]>;
+  readonly rollouts: ReadResult<readonly RawObject[]>;
+  readonly clusters: ReadResult<readonly RawObject[]>;
+  readonly namespaces: ReadResult<readonly RawObject[]>;
   readonly grants: readonly Grant[];
   /** As which the tasks of policies act. */
   readonly taskAccounts: readonly TaskAccount[];
@@ -86,7 +86,7 @@ export interface Grant {
   /** "backups.velero.io". */
   readonly resource: string;
   /** The verbs that it lacks. */
-  readonly missing: Read<readonly string[]>;
+  readonly missing: ReadResult<readonly string[]>;
 }
 
 export interface TaskAccount {
@@ -94,9 +94,9 @@ export interface TaskAccount {
   readonly name: string;
   /** Whose tasks act as it. */
   readonly policies: readonly string[];
-  readonly exists: Read<boolean>;
+  readonly exists: ReadResult<boolean>;
   /** Whether the operator may impersonate it. */
-  readonly optedIn: Read<boolean>;
+  readonly optedIn: ReadResult<boolean>;
   readonly rights: readonly TaskRight[];
 }
 
@@ -109,7 +109,7 @@ export interface TaskRight {
   readonly strays: readonly string[];
   /** "": the kind has no namespaces. `undefined`: an expression says where; then `missing` is about all namespaces. */
   readonly namespace: string | undefined;
-  readonly missing: Read<readonly string[]>;
+  readonly missing: ReadResult<readonly string[]>;
 }
 
 export interface Settings {
@@ -130,11 +130,11 @@ export const error = (detail: string, remedy: string): Finding => ({ state: "err
 export const unknown = (detail: string, remedy: string): Finding => ({ state: "unknown", detail, remedy });
 
 /** Makes a failed read unknown, with a remedy for its cause. */
-export function unread({ why, message }: Unread): Finding {
+export function unread({ why, message }: FailedRead): Finding {
   return unknown(message, READ_REMEDIES[why]);
 }
 
-const READ_REMEDIES: Readonly<Record<Unread["why"], string>> = {
+const READ_REMEDIES: Readonly<Record<FailedRead["why"], string>> = {
   Forbidden: "run it as a user who may read that",
   NotFound: "the API server does not serve that: do first what the checks above say",
   Failed: "run it again: the API server could not answer that",

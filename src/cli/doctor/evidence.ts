@@ -5,7 +5,7 @@ import { GROUP } from "../../api/hook-policy.ts";
 import { CLUSTER_API_GROUP } from "../../api/meta.ts";
 import { secretOf } from "./check-certificate.ts";
 import { kindsIn } from "./check-coverage.ts";
-import type { Evidence, Grant, Read, Settings } from "./doctor.ts";
+import type { Evidence, Grant, ReadResult, Settings } from "./doctor.ts";
 import { serviceOf } from "./check-admission.ts";
 import { FOREGROUND_POLICY } from "./check-foreground.ts";
 import { operators } from "./check-install.ts";
@@ -110,7 +110,7 @@ async function listAll(client: KubeClient, kinds: readonly Resource[]): Promise<
 
 async function readEndpoints(
   client: KubeClient,
-  webhook: Read<RawObject>,
+  webhook: ReadResult<RawObject>,
 ): Promise<Evidence["clusterEndpoints"]> {
   const service = webhook.ok ? serviceOf(webhook.value) : undefined;
   if (service === undefined) return { ok: false, why: "NotFound", message: "it names no Service" };
@@ -147,7 +147,7 @@ async function tryCreation(client: KubeClient): Promise<true> {
 
 async function readSecrets(
   client: KubeClient,
-  registrations: Read<readonly Registration[]>,
+  registrations: ReadResult<readonly Registration[]>,
 ): Promise<Evidence["secrets"]> {
   const keys = registrations.ok ? registrations.value.map(secretOf).filter((key) => key !== undefined) : [];
   const entries = [...new Set(keys)].map(async (key) => {

@@ -1,9 +1,9 @@
 import { messageOf } from "../../lib/thrown.ts";
 import { isForbidden, isNotFound, isUnreachable } from "../../kube/kube-error.ts";
-import type { Read } from "./doctor.ts";
+import type { ReadResult } from "./doctor.ts";
 
 /** An unreachable API server ends the check. */
-export async function read<T>(work: Promise<T>): Promise<Read<T>> {
+export async function read<T>(work: Promise<T>): Promise<ReadResult<T>> {
   try {
     return { ok: true, value: await work };
   } catch (error) {

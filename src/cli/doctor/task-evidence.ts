@@ -11,7 +11,7 @@ import { viewMetadata } from "../../policy/cluster.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { userOf } from "../../tasks/task-objects.ts";
 import { policyKind, type RawObject } from "../fleet/kinds.ts";
-import type { Read, TaskAccount, TaskRight } from "./doctor.ts";
+import type { ReadResult, TaskAccount, TaskRight } from "./doctor.ts";
 import { read } from "./read.ts";
 
 /** What a task needs, as its template says. */
@@ -28,7 +28,7 @@ interface Need {
 /** `operator`: as whom it acts without impersonation. */
 export async function readTaskAccounts(
   client: KubeClient,
-  policies: Read<readonly RawObject[]>,
+  policies: ReadResult<readonly RawObject[]>,
   operator: string,
 ): Promise<readonly TaskAccount[]> {
   const needs = policies.ok ? policies.value.flatMap(needsOf) : [];

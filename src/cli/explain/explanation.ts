@@ -7,7 +7,7 @@ import { type PendingOperation, newOperation } from "../../operations/operation.
 import { targetVersion } from "../../policy/target-version.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import type { Attempt } from "../../operations/attempt.ts";
-import type { Admitted } from "../../policy/admission.ts";
+import type { AdmissionDecision } from "../../policy/admission.ts";
 import type { Decision, Verdict } from "../../policy/decision.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
 import { requestOf } from "../fleet/admission-request.ts";
@@ -18,7 +18,7 @@ import { type ExplainedPolicy, explainPolicy } from "./policy-explanation.ts";
 import { explainRequest, verdictAt } from "./request-explanation.ts";
 import { type ExplainedRollout, explainRollouts, rolloutQueries, type StatusTime } from "./rollout-hold.ts";
 import { underRollouts } from "./rollout-spans.ts";
-import type { StatusContext, Unread } from "./stored-status.ts";
+import type { StatusContext, UnreadPart } from "./stored-status.ts";
 import { type Release, wayOut, type WayOut } from "./way-out.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { namespaceWarning } from "../fleet/missing-namespaces.ts";
@@ -48,7 +48,7 @@ export interface ExplainWish {
 export interface ExplainOptions extends ExplainWish {
   readonly cluster: Cluster;
   readonly now: Date;
-  readonly unread: readonly Unread[];
+  readonly unread: readonly UnreadPart[];
   /** Whether the policies come from an API server, so that their statuses are the operator's. */
   readonly live: boolean;
   /** That the operator does not answer. */
@@ -72,7 +72,7 @@ export interface ExplainedOperation extends WayOut {
   /** A request to the API server; absent: a call of the hook. */
   readonly request?: RequestName;
   /** Admission's answer to the request that would begin the operation; absent: no rule speaks there. */
-  readonly admission?: Admitted["verdict"];
+  readonly admission?: AdmissionDecision["verdict"];
   readonly targetVersion?: string;
   /** Absent: Cluster API is not calling now. */
   readonly firstAsked?: Date;

@@ -6,7 +6,7 @@ import type { Options } from "../../operator/options.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { failedCall } from "../fleet/caveats.ts";
 import type { RawObject } from "../fleet/kinds.ts";
-import type { Unread } from "../fleet/live-fleet.ts";
+import type { UnreadKind } from "../fleet/live-fleet.ts";
 import { operatorSeen } from "../get/follow-held.ts";
 import { hasNoLease, silentSince } from "../get/held.ts";
 import { signOfLife } from "../get/report.ts";
@@ -55,11 +55,11 @@ function silenceNote(
   return `${signOfLife(silent, now)}; while none runs, Cluster API's calls fail, and the Cluster stays as it is; below is what the policies would answer; see 'hookpolicy doctor'`;
 }
 
-const WHAT: Readonly<Partial<Record<Unread["what"], string>>> = {
+const WHAT: Readonly<Partial<Record<UnreadKind["what"], string>>> = {
   HookTasks: "what tasks have done is unknown here, and rules with tasks are not evaluable",
 };
 
-function unreadNote({ what, verb }: Unread): ExplainOptions["unread"][number] {
+function unreadNote({ what, verb }: UnreadKind): ExplainOptions["unread"][number] {
   const policies = ["HookPolicies", "ClusterHookPolicies", "HookRollouts"].includes(what);
   const may =
     WHAT[what] ??

@@ -1,7 +1,7 @@
 /** Draws a policy, its rules and their gates as a tree. */
 
-import type { Admitted } from "../../policy/admission.ts";
-import type { GateTrace, Verdict } from "../../policy/decision.ts";
+import type { AdmissionDecision } from "../../policy/admission.ts";
+import { type GateTrace, holdingRules, unmetGates, type Verdict } from "../../policy/decision.ts";
 import { durationText } from "../../policy/duration.ts";
 import { MAX_STEPS } from "../../operations/forecast.ts";
 import { timestamp } from "../../policy/instant.ts";
@@ -161,9 +161,7 @@ const NEVER_TOGETHER = `not within the next ${MAX_STEPS} changes of the windows,
 
 /** Whether each gate opens at a known time, so that only their meeting is not found. */
 function opensOnlyApart(rules: readonly ExplainedRule[]): boolean {
-  const open = rules
-    .filter(({ holds }) => holds)
-    .flatMap(({ gates }) => gates.filter(({ holds }) => holds !== true));
+  const open = holdingRules(rules).flatMap(unmetGates);
   return (
     open.length > 1 &&
     open.every(({ changesAt, isSearchEnd }) => changesAt instanceof Date && isSearchEnd !== true)
@@ -206,7 +204,7 @@ function tasksText(rules: readonly ExplainedRule[]): string | undefined {
   return isOpen || isStuck ? undefined : "when its tasks are done";
 }
 
-export function painted(verdict: Verdict | Admitted["verdict"] | "Skipped", colour: Colour): string {
+export function painted(verdict: Verdict | AdmissionDecision["verdict"] | "Skipped", colour: Colour): string {
   const paint: Readonly<Record<typeof verdict, (text: string) => string>> = {
     Allowed: colour.green,
     Observed: colour.green,

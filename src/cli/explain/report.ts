@@ -2,7 +2,7 @@
 
 import { namespacedName } from "../../lib/keys.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import type { Admitted } from "../../policy/admission.ts";
+import type { AdmissionDecision } from "../../policy/admission.ts";
 import type { Verdict } from "../../policy/decision.ts";
 import { timestamp } from "../../policy/instant.ts";
 import { WHOLE } from "../../rollouts/rollout.ts";
@@ -106,7 +106,7 @@ function admissionDetail(
   return [{ label: "admission", text: `${ANSWERS[admission]}: ${command}` }];
 }
 
-const ANSWERS: Readonly<Record<Admitted["verdict"], string>> = {
+const ANSWERS: Readonly<Record<AdmissionDecision["verdict"], string>> = {
   Denied: "refuses the request",
   Warned: "warns of the request",
   Passed: "passes the request",

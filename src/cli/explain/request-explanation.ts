@@ -2,7 +2,7 @@
 
 import type { Attempt } from "../../operations/attempt.ts";
 import { newOperation } from "../../operations/operation.ts";
-import { type Admitted, denying, warning } from "../../policy/admission.ts";
+import { type AdmissionDecision, denying, warning } from "../../policy/admission.ts";
 import { matches } from "../../policy/decide.ts";
 import type { PolicyTrace, Verdict } from "../../policy/decision.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
@@ -14,7 +14,7 @@ import { type ExplainedPolicy, explainPolicy } from "./policy-explanation.ts";
 import { wayOut, type WayOut } from "./way-out.ts";
 
 interface ExplainedAnswer extends WayOut {
-  readonly admission: Admitted["verdict"];
+  readonly admission: AdmissionDecision["verdict"];
   /** WouldBlock: policies only warn. */
   readonly verdict: Verdict;
   readonly message: string;
@@ -47,7 +47,11 @@ export function explainRequest(fleet: Fleet, attempt: Attempt, at: Date): Explai
 }
 
 /** Admission's answer; `undefined`: no rule speaks about the request. */
-export function verdictAt(fleet: Fleet, attempt: Attempt, at: Date): Admitted["verdict"] | undefined {
+export function verdictAt(
+  fleet: Fleet,
+  attempt: Attempt,
+  at: Date,
+): AdmissionDecision["verdict"] | undefined {
   const { verdict, denial, warning: warned } = admitted(fleet, attempt, at);
   const speak = [...denial.trace, ...warned.trace].some(({ rules }) => rules.length > 0);
   return speak ? verdict : undefined;
@@ -57,7 +61,7 @@ export function verdictAt(fleet: Fleet, attempt: Attempt, at: Date): Admitted["v
 function together(
   policy: CompiledPolicy,
   world: World,
-  { denial, warning: warned }: Admitted,
+  { denial, warning: warned }: AdmissionDecision,
 ): readonly [PolicyTrace, CompiledPolicy] {
   const { ref, mode } = policy;
   const name = policyName(ref);

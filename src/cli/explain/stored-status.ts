@@ -9,7 +9,7 @@ import type { FleetPolicy } from "../fleet/fleet.ts";
 import { OVERDUE_MS } from "../get/held.ts";
 
 /** Something that the operator can read and the user cannot. */
-export interface Unread {
+export interface UnreadPart {
   readonly text: string;
   /** Whether policies or rollouts are missing, which could hold the Cluster although the others release it. */
   readonly policies: boolean;
@@ -27,7 +27,7 @@ export interface StatusComparison {
 export interface StatusContext {
   readonly cluster: Cluster;
   readonly now: Date;
-  readonly unread: readonly Unread[];
+  readonly unread: readonly UnreadPart[];
   /** The operation that Cluster API waits for; `undefined`: none, so no row is expected. */
   readonly pending: PendingOperation | undefined;
 }

@@ -3,13 +3,15 @@
 import { decisionsAhead } from "../../operations/decisions-ahead.ts";
 import { forecast } from "../../operations/forecast.ts";
 import type { PendingOperation } from "../../operations/operation.ts";
-import { heldRules } from "../../policy/decide.ts";
 import {
   type Decision,
   type GateTrace,
   openGates,
   type PolicyTrace,
   type RuleTrace,
+  unmetGates,
+  holdingRules,
+  heldRules,
 } from "../../policy/decision.ts";
 import { type CompiledPolicy, inParentheses, wantedInMessage } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
@@ -78,7 +80,7 @@ function laterSteps(decision: Decision, situation: ExplainedSituation): Step[] {
 /** With waits that have not started, which are told as such. */
 function openKeys({ trace }: Decision): string[] {
   return heldRules(trace).flatMap(({ policy, rule: { rule, gates, tasks = [] } }) => [
-    ...gates.filter((gate) => gate.holds !== true).map(({ gate }) => gateKey({ policy, rule, gate })),
+    ...unmetGates({ gates }).map(({ gate }) => gateKey({ policy, rule, gate })),
     ...tasks.map(({ task }) => gateKey({ policy, rule, task })),
   ]);
 }
@@ -116,8 +118,7 @@ export function releaseOf(
   if (release !== undefined) return isCounted ? "Unknown" : release > now ? release : undefined;
   const open = trace
     .filter(({ holds }) => holds)
-    .flatMap(({ rules }) => rules.filter(({ holds }) => holds))
-    .flatMap(({ gates }) => gates.filter(({ holds }) => holds !== true));
+    .flatMap(({ rules }) => holdingRules(rules).flatMap(unmetGates));
   return open.length > 0 && open.every(({ changesAt }) => changesAt !== undefined) ? "Unknown" : undefined;
 }
 

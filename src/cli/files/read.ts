@@ -7,12 +7,12 @@ import { type LoadOptions, readProblem, type Source } from "./paths.ts";
 /** A fleet of a thousand Clusters takes some MiB. */
 export const MAX_BYTES = 32 * 1024 * 1024;
 
-export type Read =
+export type FileText =
   | { readonly ok: true; readonly text: string }
   /** `text`: its bytes as letters, if they were read. */
   | { readonly ok: false; readonly message: string; readonly text?: string };
 
-export async function readText({ name }: Source, { cwd = ".", stdin }: LoadOptions): Promise<Read> {
+export async function readText({ name }: Source, { cwd = ".", stdin }: LoadOptions): Promise<FileText> {
   try {
     const bytes = name === "-" ? await collect(stdin ?? process.stdin) : await readFile(resolve(cwd, name));
     return bytes === undefined ? TOO_LARGE : decode(bytes);
@@ -21,7 +21,7 @@ export async function readText({ name }: Source, { cwd = ".", stdin }: LoadOptio
   }
 }
 
-const TOO_LARGE: Read = { ok: false, message: `is larger than ${MAX_BYTES / 1024 / 1024} MiB` };
+const TOO_LARGE: FileText = { ok: false, message: `is larger than ${MAX_BYTES / 1024 / 1024} MiB` };
 
 async function readFile(path: string): Promise<Uint8Array | undefined> {
   await using file = await open(path);
@@ -47,7 +47,7 @@ const UTF16 = [
   { mark: [0xfe, 0xff], encoding: "utf-16be" },
 ] as const;
 
-function decode(bytes: Uint8Array): Read {
+function decode(bytes: Uint8Array): FileText {
   if (bytes.length === 0) return { ok: false, message: "is empty", text: "" };
   const encoding = UTF16.find(({ mark }) => mark.every((byte, index) => bytes[index] === byte))?.encoding;
   if (encoding !== undefined) return { ok: true, text: new TextDecoder(encoding).decode(bytes) };

@@ -49,12 +49,12 @@ function parseChunk(chunk: Chunk): readonly Result[] {
   }
 }
 
-interface Composed {
+interface ComposedFile {
   readonly documents: readonly Document.Parsed[];
   readonly lines: LineCounter;
 }
 
-function composed(text: string): Composed {
+function composed(text: string): ComposedFile {
   const lines = new LineCounter();
   const options = {
     version: "1.1",
@@ -67,7 +67,7 @@ function composed(text: string): Composed {
 }
 
 /** The last chunk with a known position: the trees of all documents of a large file would take a gigabyte. */
-let last: (Composed & { readonly chunk: Chunk }) | undefined;
+let last: (ComposedFile & { readonly chunk: Chunk }) | undefined;
 
 function positionIn(chunk: Chunk, index: number, path: string, of: Part): Position {
   if (last?.chunk !== chunk) last = { chunk, ...composed(chunk.text) };

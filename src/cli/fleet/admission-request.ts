@@ -4,7 +4,7 @@ import { refusedBy } from "../../admission/cluster-denial.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { comingFrom } from "../../operations/call.ts";
 import { type Attempt, attemptOf, type Change } from "../../operations/attempt.ts";
-import { type Admitted, admit } from "../../policy/admission.ts";
+import { type AdmissionDecision, admit } from "../../policy/admission.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { holdTexts } from "../../policy/decide.ts";
 import type { Decision } from "../../policy/decision.ts";
@@ -66,14 +66,14 @@ function whyNotReviewed({ before, after }: Change): string {
 
 /** The answer as a user of kubectl sees it. */
 export interface AdmissionAnswer {
-  readonly verdict: Admitted["verdict"];
+  readonly verdict: AdmissionDecision["verdict"];
   /** The API server's refusal, or the warnings; empty if the request passes in silence. */
   readonly message: string;
   /** The decision that gives the verdict. */
   readonly decision: Decision;
 }
 
-export function answerOf(attempt: Attempt, { verdict, denial, warning }: Admitted): AdmissionAnswer {
+export function answerOf(attempt: Attempt, { verdict, denial, warning }: AdmissionDecision): AdmissionAnswer {
   if (verdict === "Denied")
     return { verdict, message: refusedBy(attempt, denial).message, decision: atOnce(denial) };
   if (verdict === "Warned")
@@ -92,7 +92,7 @@ function atOnce(decision: Decision): Decision {
   return { ...decision, retryAfterSeconds: 0 };
 }
 
-export function admitted(fleet: Fleet, { cluster, call }: Attempt, now: Date): Admitted {
+export function admitted(fleet: Fleet, { cluster, call }: Attempt, now: Date): AdmissionDecision {
   const policies = fleet.policiesFor(cluster.metadata.namespace ?? "");
   return admit(policies, fleet.world(cluster), call, now);
 }

@@ -4,7 +4,7 @@ import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
 import { printable } from "../../lib/printable.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { matches } from "../../policy/decide.ts";
-import { hasBegun, ownHolds, type Served } from "../../operations/shows.ts";
+import { hasBegun, ownHolds, type ServedUpgrades } from "../../operations/shows.ts";
 import { shellQuote, truncate } from "../../policy/message.ts";
 import type { Fleet } from "./fleet.ts";
 import type { RawObject } from "./kinds.ts";
@@ -19,7 +19,11 @@ export function notCalled({ topology, paused }: Cluster): string | undefined {
  * Why Cluster API holds, or would hold, an upgrade without asking; `undefined`: it asks. `isAsked`: whether the question is about
  * the next upgrade.
  */
-export function heldByClusterAPI(cluster: Cluster, served: Served, isAsked: boolean): string | undefined {
+export function heldByClusterAPI(
+  cluster: Cluster,
+  served: ServedUpgrades,
+  isAsked: boolean,
+): string | undefined {
   const { metadata, progress } = cluster;
   const found = ownHolds(metadata);
   const isHeld = progress?.heldAt === "BeforeClusterUpgrade";

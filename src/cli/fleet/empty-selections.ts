@@ -66,7 +66,7 @@ export function emptyStages(spec: HookRolloutSpec, places: readonly Place[]): re
   });
 }
 
-interface Told {
+interface SelectionText {
   readonly at: string;
   /** What follows if nothing is selected. */
   readonly effect: string;
@@ -74,7 +74,7 @@ interface Told {
   readonly of?: string;
 }
 
-function emptiness(selection: Selection, places: readonly Place[], told: Told): FieldError[] {
+function emptiness(selection: Selection, places: readonly Place[], told: SelectionText): FieldError[] {
   if (places.some((place) => selects(selection, place))) return [];
   const near = places.filter((place) => selectsNamespace(selection, place));
   const ofNamespaces = near.length === 0;

@@ -20,6 +20,7 @@ import { PendingOperations } from "../../operations/operations.ts";
 import { clusterKey, viewCluster, viewMetadata, viewNamespace } from "../../policy/cluster.ts";
 import { compilePolicy } from "../../policy/compile.ts";
 import { matches } from "../../policy/decide.ts";
+import { objectQueries } from "../../policy/object-queries.ts";
 import type { ServedHooks } from "../../api/hook-catalog.ts";
 import {
   type FoundObjects,
@@ -210,10 +211,15 @@ export class Fleet {
 
   /** The objects that gates look at for this call. */
   queries(world: World, call: HookCall, at: Date): readonly ObjectQuery[] {
-    return this.policiesFor(world.cluster.metadata.namespace ?? "")
-      .filter((policy) => matches(policy, world) !== "no")
-      .flatMap(({ rules }) => rules.filter(({ hooks }) => hooks.has(call.hook)))
-      .flatMap(({ gates }) => gates.flatMap((gate) => gate.queries?.(world, call, at) ?? []));
+    const policies = this.policiesFor(world.cluster.metadata.namespace ?? "");
+    return (
+      objectQueries(
+        policies.filter((policy) => matches(policy, world) !== "no"),
+        world,
+        call,
+        at,
+      ) ?? []
+    );
   }
 
   /**

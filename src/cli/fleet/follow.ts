@@ -1,7 +1,7 @@
 /** Follows the objects of a kind for a command that watches. */
 
 import type { KubeClient, Scope } from "../../kube/kube-client.ts";
-import { pause } from "../../kube/deadline.ts";
+import { pause } from "../../lib/signals.ts";
 import { fromTransport, isForbidden } from "../../kube/kube-error.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import { type KubeObject, type Resource, resourceName } from "../../kube/resource.ts";
@@ -9,7 +9,7 @@ import { DEFAULT_TUNING } from "../../kube/tuning.ts";
 import { followWatch } from "../../kube/watch-session.ts";
 
 type Client = Pick<KubeClient, "list" | "watch">;
-type Followed = Scope & { readonly resource: Resource };
+type FollowedKind = Scope & { readonly resource: Resource };
 
 export interface Follower {
   /** Called with all objects of the scope: at first, and after every change. */
@@ -27,7 +27,7 @@ const WATCH_SECONDS = 300;
  */
 export async function follow(
   client: Client,
-  { resource, ...scope }: Followed,
+  { resource, ...scope }: FollowedKind,
   { onObjects, onLost }: Follower,
   signal: AbortSignal,
 ): Promise<void> {
@@ -75,7 +75,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 /** Follows one object until `isMet` holds, which gets `undefined` if the object does not exist; false: not in time. */
 export async function followUntil(
   client: Client,
-  scope: Followed & { readonly name: string },
+  scope: FollowedKind & { readonly name: string },
   isMet: (object: KubeObject | undefined) => boolean,
   { timeoutMs, onLost }: Pick<Follower, "onLost"> & { readonly timeoutMs: number },
 ): Promise<boolean> {

@@ -12,12 +12,12 @@ import { isCluster, ownKind, policyKind, type RawObject, viewOverride } from "./
 import type { ClusterName } from "./live-cluster.ts";
 
 /** What overrides can name, by name. */
-interface Known {
+interface KnownTargets {
   readonly clusters: ReadonlyMap<string, { readonly metadata: { readonly uid?: string } }>;
   readonly holders: ReadonlySet<string>;
 }
 
-export function knownTo(objects: readonly RawObject[]): Known {
+export function knownTo(objects: readonly RawObject[]): KnownTargets {
   const clusters = objects.filter(isCluster).map((object) => {
     const { namespace, name, uid } = fieldsOf(object["metadata"]);
     return [
@@ -37,7 +37,10 @@ function holderIn(object: RawObject): readonly string[] {
 }
 
 /** Says nothing about Clusters if there are none, and nothing about policies and rollouts if there are none. */
-export function namesNothing({ spec }: HookOverride, { clusters, holders }: Known): readonly FieldError[] {
+export function namesNothing(
+  { spec }: HookOverride,
+  { clusters, holders }: KnownTargets,
+): readonly FieldError[] {
   const anyCluster = { metadata: spec.clusterRef.uid === undefined ? {} : { uid: spec.clusterRef.uid } };
   const targets: Targets = {
     cluster: (namespace, name) => {
@@ -55,7 +58,11 @@ export function namesNothing({ spec }: HookOverride, { clusters, holders }: Know
   }));
 }
 
-function meant(path: string, { clusterRef, policyRefs = [] }: HookOverride["spec"], known: Known): string {
+function meant(
+  path: string,
+  { clusterRef, policyRefs = [] }: HookOverride["spec"],
+  known: KnownTargets,
+): string {
   if (path === CLUSTER_REF)
     return didYouMean(`${clusterRef.namespace}/${clusterRef.name}`, [...known.clusters.keys()]);
   const ref: PolicyRefSpec | undefined = policyRefs[Number(/\[(\d+)\]$/.exec(path)?.[1])];

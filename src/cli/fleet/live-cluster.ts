@@ -7,7 +7,7 @@ import type { clusterName } from "../command.ts";
 import type { Fleet, FleetOptions } from "./fleet.ts";
 import { isCluster, type RawObject } from "./kinds.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
-import type { Unread } from "./live-fleet.ts";
+import type { UnreadKind } from "./live-fleet.ts";
 import { type Options, parseOptions } from "../../operator/options.ts";
 import type { ObjectQuery } from "../../policy/policy.ts";
 import { type ConnectionFlags, noCluster, reading } from "./connection.ts";
@@ -60,7 +60,7 @@ async function look(client: KubeClient, name: ClusterName, told: Set<string>): P
     told.add(verb);
     stderr.line(`warning: you may not ${verb}: what ${what} would say is not known here`);
   }
-  const isRead = (kind: Unread["what"]): boolean => unread.every(({ what }) => what !== kind);
+  const isRead = (kind: UnreadKind["what"]): boolean => unread.every(({ what }) => what !== kind);
   const isPolicyRead = isRead("ClusterHookPolicies");
   return {
     fleet,
@@ -81,7 +81,7 @@ interface FoundCluster {
   readonly cluster: Cluster;
   /** The Cluster with its whole status. */
   readonly raw?: RawObject;
-  readonly unread: readonly Unread[];
+  readonly unread: readonly UnreadKind[];
 }
 
 /** `queries`: the objects that gates look at. */

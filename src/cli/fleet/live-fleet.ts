@@ -53,7 +53,7 @@ export async function readFleet(client: KubeClient): Promise<RawObject[]> {
 const TIMEOUT_MS = 30_000;
 
 /** Something that the user may not read, and that is therefore missing. */
-export interface Unread {
+export interface UnreadKind {
   readonly what:
     | "Namespace"
     | "Namespaces"
@@ -71,7 +71,7 @@ interface ClusterObjects {
   readonly objects: readonly RawObject[];
   /** All Namespaces are among them; otherwise only the Cluster's. */
   readonly allNamespaces: boolean;
-  readonly unread: readonly Unread[];
+  readonly unread: readonly UnreadKind[];
   /** Whether the HookTasks of its policies are among them. */
   readonly hasHookTasks: boolean;
   /** The objects that gates look at. */
@@ -175,10 +175,10 @@ async function find(client: KubeClient, resource: Resource, key: ObjectKey): Pro
 }
 
 async function unlessForbidden(
-  what: Unread["what"],
+  what: UnreadKind["what"],
   [verb, resource]: readonly ["get" | "list", Resource],
   work: Promise<readonly RawObject[] | RawObject | undefined>,
-): Promise<{ readonly objects: readonly RawObject[]; readonly unread: readonly Unread[] }> {
+): Promise<{ readonly objects: readonly RawObject[]; readonly unread: readonly UnreadKind[] }> {
   try {
     return { objects: [(await work) ?? []].flat(), unread: [] };
   } catch (error) {

@@ -12,7 +12,7 @@ import { readTimestamp } from "../../policy/instant.ts";
 import { BEGINS } from "../../rollouts/member.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 
-interface Known {
+interface RolloutContext {
   readonly rollouts: readonly { readonly compiled: CompiledRollout; readonly status: HookRolloutStatus }[];
   readonly served: ServedHooks;
   readonly now: Date;
@@ -21,7 +21,7 @@ interface Known {
 /** Those that the Cluster shows to be wanted. */
 export function rolloutOperations(
   cluster: Cluster,
-  { rollouts, served, now }: Known,
+  { rollouts, served, now }: RolloutContext,
 ): readonly PendingOperation[] {
   const hooks = new Set(rollouts.map(({ compiled }) => BEGINS[compiled.operation]));
   return [...hooks]

@@ -1,5 +1,6 @@
 /** Builds and creates a HookOverride for one Cluster, and computes what it lifts. */
 
+import { heldRules } from "../../policy/decision.ts";
 import { CONDITION, GROUP, type HookOverride, type PolicyRefSpec, VERSION } from "../../api/hook-policy.ts";
 import type { Cluster, Condition } from "../../api/meta.ts";
 import type { HookCall, HookName } from "../../api/runtime-hooks.ts";
@@ -7,7 +8,7 @@ import { viewOverride } from "../../memory/stored-views.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import type { KubeObject } from "../../kube/resource.ts";
 import { OVERRIDES } from "../../kube/resources.ts";
-import { decide, heldRules, matches } from "../../policy/decide.ts";
+import { decide, matches } from "../../policy/decide.ts";
 import { after, timestamp, wholeSecond } from "../../policy/instant.ts";
 import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
 import { BEGINS, memberOf } from "../../rollouts/member.ts";
@@ -37,12 +38,12 @@ export interface OverrideWish {
 
 const MAX_NAME = 63;
 
-interface Named {
+interface NamedCluster {
   readonly metadata: Pick<Cluster["metadata"], "namespace" | "name" | "uid">;
 }
 
 /** Contains the uid of the Cluster, so that it does not affect a later Cluster of the same name. */
-export function newOverride(cluster: Named, wish: OverrideWish, now: Date): NewOverride {
+export function newOverride(cluster: NamedCluster, wish: OverrideWish, now: Date): NewOverride {
   const { namespace = "", name, uid } = cluster.metadata;
   const stamp = timestamp(now).toLowerCase().replaceAll(/[-:]/g, "");
   const policyRefs = wish.policies?.map(refOf);

@@ -134,7 +134,7 @@ function unplanned(rollout: CompiledRollout, fleet: Fleet): Pick<FleetPlan, "out
   };
 }
 
-interface Found {
+interface FleetState {
   /** "Out": the plan is not about it. */
   readonly stateOf: (state: MemberState) => PlanMember["state"] | "Out";
   readonly progress: ReadonlyMap<string, StageProgress>;
@@ -155,7 +155,7 @@ function underWay({ rollout, states }: Pick<Start, "rollout" | "states">): strin
 }
 
 /** Creations and deletions, and upgrades to a version that nothing shows yet: what waits, or else every Cluster. */
-function withoutTarget({ rollout: { operation }, states }: Start): Found {
+function withoutTarget({ rollout: { operation }, states }: Start): FleetState {
   const waits = ({ cluster, member }: MemberState): boolean =>
     operation === "Create"
       ? !cluster.created
@@ -168,7 +168,7 @@ function withoutTarget({ rollout: { operation }, states }: Start): Found {
   };
 }
 
-function toTarget(start: Start, version: string): Found {
+function toTarget(start: Start, version: string): FleetState {
   const { rollout, stored, status, states, wish } = start;
   const slots = { running: status.running ?? [], failed: status.failed ?? [], unknown: [] };
   const all = new Map<MemberState, Progress>();

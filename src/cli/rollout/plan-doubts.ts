@@ -18,7 +18,7 @@ const SHOWN = 5;
 export const NO_POLICY =
   "There is no policy, so the plan has only the windows and other gates of the stages.";
 
-interface Assumed {
+interface PlanAssumptions {
   readonly rollout: CompiledRollout;
   readonly states: readonly MemberState[];
   readonly wish: { readonly durationMs: number; readonly version?: string | undefined };
@@ -33,7 +33,7 @@ export interface Doubts {
   readonly doubts: readonly string[];
 }
 
-export function doubtsOf(assumed: Assumed, fleet: Fleet): Doubts {
+export function doubtsOf(assumed: PlanAssumptions, fleet: Fleet): Doubts {
   const { rollout, states, wish, target } = assumed;
   const deadlineMs = rollout.progressDeadlineMs;
   const isLate = wish.durationMs > deadlineMs;
@@ -70,7 +70,7 @@ export function doubtsOf(assumed: Assumed, fleet: Fleet): Doubts {
 
 /** Why the rollout selects nothing, or which stage does not. */
 function selectionsOf(
-  { rollout: { name }, states }: Assumed,
+  { rollout: { name }, states }: PlanAssumptions,
   fleet: Fleet,
 ): readonly [nothing: readonly string[], emptyStage: readonly string[]] {
   const spec = fleet.rollouts.find(({ compiled }) => compiled.name === name)?.spec;
@@ -82,7 +82,7 @@ function selectionsOf(
 }
 
 /** A Cluster in Git has no status. */
-function statusDoubts({ rollout, states, target }: Assumed): string[] {
+function statusDoubts({ rollout, states, target }: PlanAssumptions): string[] {
   const unshown = states.filter((state) => !isShown(state)).map(({ cluster }) => clusterKey(cluster));
   if (rollout.operation !== "Upgrade" || target !== undefined || unshown.length === 0) return [];
   return [

@@ -1,13 +1,13 @@
 /** Converts a decision to the answer that a simulation compares. */
 
-import type { Admitted } from "../../policy/admission.ts";
-import type { Decision, Verdict } from "../../policy/decision.ts";
+import type { AdmissionDecision } from "../../policy/admission.ts";
+import { blockedFirst, type Decision, type Verdict } from "../../policy/decision.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { decidingGates, findings, reasonOf } from "../suite/expect.ts";
 
 /** The answer to Cluster API, or to a request, with the rules that caused it. */
 export interface Answer {
-  readonly verdict: Verdict | Admitted["verdict"];
+  readonly verdict: Verdict | AdmissionDecision["verdict"];
   readonly holds: boolean;
   readonly retryAfterSeconds: number;
   readonly message: string;
@@ -29,17 +29,17 @@ export function keyOf({ verdict, holds, rules }: Answer): string {
 
 export function answerOf(decision: Decision): Answer {
   const { verdict, holds, retryAfterSeconds, message } = decision;
-  const decides = (holds || verdict !== "Allowed" ? findings(decision) : []).toSorted(
-    (a, b) => Number(b.rule.verdict === "Blocked") - Number(a.rule.verdict === "Blocked"),
-  );
-  const rules = decides.map((finding): AnswerRule => {
-    const gate = finding.rule.verdict === "Observed" ? undefined : decidingGates(finding)[0]?.gate;
-    return {
-      policy: policyName(finding.policy.policy),
-      rule: finding.rule.rule,
-      ...(gate !== undefined && { gate }),
-      reason: reasonOf(finding),
-    };
-  });
+  const decides = holds || verdict !== "Allowed" ? findings(decision) : [];
+  const rules = decides
+    .toSorted((a, b) => blockedFirst(a.rule, b.rule))
+    .map((finding): AnswerRule => {
+      const gate = finding.rule.verdict === "Observed" ? undefined : decidingGates(finding)[0]?.gate;
+      return {
+        policy: policyName(finding.policy.policy),
+        rule: finding.rule.rule,
+        ...(gate !== undefined && { gate }),
+        reason: reasonOf(finding),
+      };
+    });
   return { verdict, holds, retryAfterSeconds, message, rules };
 }

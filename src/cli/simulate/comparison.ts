@@ -46,7 +46,7 @@ interface Difference extends Pick<Change, "change" | "doubts"> {
   readonly seconds: number;
 }
 
-export interface Compared {
+export interface ComparisonScope {
   readonly end: Date;
   /** By changedRules(). */
   readonly changed: ReadonlySet<string>;
@@ -56,7 +56,7 @@ export interface Compared {
 export function comparingOnce({
   end,
   changed,
-}: Compared): (before: Turns, after: Turns) => readonly Difference[] {
+}: ComparisonScope): (before: Turns, after: Turns) => readonly Difference[] {
   const known = new WeakMap<Turns, WeakMap<Turns, readonly Difference[]>>();
   return (before, after) => {
     const others = known.get(before) ?? new WeakMap<Turns, readonly Difference[]>();
@@ -68,7 +68,11 @@ export function comparingOnce({
 }
 
 /** One entry per kind of change: its first instant and its total duration. */
-export function differences(before: Turns, after: Turns, { end, changed }: Compared): readonly Difference[] {
+export function differences(
+  before: Turns,
+  after: Turns,
+  { end, changed }: ComparisonScope,
+): readonly Difference[] {
   const found = new Map<ChangeKind, Difference>();
   for (const { from, to, old, now } of periods(before, after, end.getTime())) {
     const difference = differenceOf(old, now, changed);

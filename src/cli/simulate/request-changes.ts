@@ -4,7 +4,7 @@ import type { Cluster } from "../../api/meta.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
 import type { Attempt } from "../../operations/attempt.ts";
 import { nextLook } from "../../operations/timeline.ts";
-import { type Admitted, denying, warning } from "../../policy/admission.ts";
+import { type AdmissionDecision, denying, warning } from "../../policy/admission.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import type { PolicyTrace } from "../../policy/decision.ts";
 import { admitted, answerOf as answerAtAdmission, requestOf } from "../fleet/admission-request.ts";
@@ -119,7 +119,7 @@ function turnsOf(
   return turns;
 }
 
-function turnAt(at: Date, attempt: Attempt, found: Admitted, trace: readonly PolicyTrace[]): Turn {
+function turnAt(at: Date, attempt: Attempt, found: AdmissionDecision, trace: readonly PolicyTrace[]): Turn {
   const { verdict, message, decision } = answerAtAdmission(attempt, found);
   const holds = verdict === "Denied";
   const answer = { ...answerOf(decision), verdict, holds, message };

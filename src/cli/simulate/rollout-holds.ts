@@ -2,7 +2,7 @@
 
 import { namespacedName } from "../../lib/keys.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
-import { type QueueInput, RolloutQueue, type Waiting } from "../../rollouts/rollout-queue.ts";
+import { type QueueInput, RolloutQueue, type WaitingCluster } from "../../rollouts/rollout-queue.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { targetVersion } from "../../policy/target-version.ts";
 import { closedFor, type Hold, holdOf } from "../../rollouts/hold.ts";
@@ -60,7 +60,7 @@ function holdsOf(
   const status = presentStatus(compiled, stored, states, at);
   const byKey = new Map(members.map(({ member, cluster }) => [clusterKey(cluster), member]));
   const holds = new Map<string, HoldInStage>();
-  const waiting: Waiting[] = [];
+  const waiting: WaitingCluster[] = [];
   for (const { cluster, call, firstAsked, released } of operations) {
     const key = clusterKey(cluster);
     const member = byKey.get(key);

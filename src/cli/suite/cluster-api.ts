@@ -101,10 +101,14 @@ function withMark(cluster: RawObject, mark: string, isThere: boolean): RawObject
   return withAnnotation(cluster, PENDING_HOOKS_ANNOTATION, [...others, ...(isThere ? [mark] : [])].join(","));
 }
 
-type Shown = readonly [status: "True" | "False", reason: string, message: string];
+type ShownCondition = readonly [status: "True" | "False", reason: string, message: string];
 
 /** Writes conditions of the present generation, where v1beta1 or v1beta2 keeps the Cluster's conditions. */
-function withConditions(cluster: RawObject, shown: Readonly<Record<string, Shown>>, now: Date): RawObject {
+function withConditions(
+  cluster: RawObject,
+  shown: Readonly<Record<string, ShownCondition>>,
+  now: Date,
+): RawObject {
   const status = fieldsOf(cluster["status"]);
   const newer = fieldsOf(status["v1beta2"]);
   const { generation = 1 } = viewMetadata(cluster["metadata"]);

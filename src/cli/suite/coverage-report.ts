@@ -2,7 +2,7 @@
 
 import type { Colour } from "../terminal/colour.ts";
 import { paragraphs } from "../terminal/tree.ts";
-import { percentOf, type PolicyCoverage, type Seen, totalOf } from "./coverage.ts";
+import { percentOf, type PolicyCoverage, type NameCoverage, totalOf } from "./coverage.ts";
 
 export function coverageLines(policies: readonly PolicyCoverage[], colour: Colour): string[] {
   const total = totalOf(policies);
@@ -24,7 +24,7 @@ function policyLines({ policy, rules }: PolicyCoverage, colour: Colour): string[
   ];
 }
 
-function seenText({ seen, unseen }: Seen<string>, colour: Colour): string {
+function seenText({ seen, unseen }: NameCoverage<string>, colour: Colour): string {
   const never = unseen.length === 0 ? [] : [colour.red(`never ${inWords(unseen)}`)];
   return [...(seen.length === 0 ? [] : [inWords(seen)]), ...never].join("; ");
 }
@@ -47,6 +47,6 @@ export function coverageProperties(policies: readonly PolicyCoverage[]): [string
   return [["coverage", String(percentOf(totalOf(policies)))], ...parts];
 }
 
-function property(name: string, { seen }: Seen<string>): [string, string] {
+function property(name: string, { seen }: NameCoverage<string>): [string, string] {
   return [name, seen.join(", ")];
 }

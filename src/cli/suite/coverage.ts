@@ -1,6 +1,6 @@
 /** Which rules, gates and verdicts a suite has seen. */
 
-import { ADMISSION_VERDICTS, type Admitted } from "../../policy/admission.ts";
+import { ADMISSION_VERDICTS, type AdmissionDecision } from "../../policy/admission.ts";
 import type { Decision, GateTrace, RuleTrace } from "../../policy/decision.ts";
 import { type CompiledPolicy, type CompiledRule, isGated } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
@@ -9,16 +9,16 @@ export type RuleVerdict = RuleTrace["verdict"];
 export type GateState = "holds" | "waits" | "not evaluable";
 
 /** The results of one rule or gate that the suites have seen, and those that are missing. */
-export interface Seen<T extends string> {
+export interface NameCoverage<T extends string> {
   readonly name: string;
   readonly seen: readonly T[];
   readonly unseen: readonly T[];
 }
 
-export interface RuleCoverage extends Seen<RuleVerdict> {
+export interface RuleCoverage extends NameCoverage<RuleVerdict> {
   /** The answers to requests; absent: the rule does not speak at admission. */
-  readonly admission?: Seen<Admitted["verdict"]>;
-  readonly gates: readonly Seen<GateState>[];
+  readonly admission?: NameCoverage<AdmissionDecision["verdict"]>;
+  readonly gates: readonly NameCoverage<GateState>[];
 }
 
 export interface PolicyCoverage {
@@ -36,7 +36,7 @@ interface Tally<T extends string> {
 }
 
 interface RuleRecord extends Tally<RuleVerdict> {
-  readonly admission?: Tally<Admitted["verdict"]>;
+  readonly admission?: Tally<AdmissionDecision["verdict"]>;
   /** By name. */
   readonly gates: ReadonlyMap<string, Tally<GateState>>;
 }
@@ -66,7 +66,7 @@ export class Coverage {
   }
 
   /** Counts the verdicts at admission apart from those of the hook; the gates are the same. */
-  seeAtAdmission({ denial, warning }: Admitted): void {
+  seeAtAdmission({ denial, warning }: AdmissionDecision): void {
     const spoken = [
       ...denial.trace.map((trace) => ({ trace, verdict: "Denied" as const })),
       ...warning.trace.map((trace) => ({ trace, verdict: "Warned" as const })),
@@ -122,7 +122,11 @@ function stateOf({ holds }: GateTrace): GateState {
   return holds ? "holds" : "waits";
 }
 
-function compared<T extends string>(name: string, all: readonly T[], { seen, wanted }: Tally<T>): Seen<T> {
+function compared<T extends string>(
+  name: string,
+  all: readonly T[],
+  { seen, wanted }: Tally<T>,
+): NameCoverage<T> {
   return {
     name,
     seen: all.filter((each) => seen.has(each)),
@@ -154,7 +158,7 @@ function rulesTogether(rules: readonly RuleCoverage[]): RuleCoverage {
   };
 }
 
-function seenTogether<T extends string>(versions: readonly Seen<T>[]): Seen<T> {
+function seenTogether<T extends string>(versions: readonly NameCoverage<T>[]): NameCoverage<T> {
   const seen = new Set(versions.flatMap((version) => version.seen));
   const unseen = new Set(versions.flatMap((version) => version.unseen)).difference(seen);
   return { name: versions[0]?.name ?? "", seen: [...seen], unseen: [...unseen] };
@@ -174,7 +178,7 @@ export function totalOf(policies: readonly PolicyCoverage[]): CoverageTotal {
   return { seen, of: seen + all.reduce((sum, { unseen }) => sum + unseen.length, 0) };
 }
 
-function isWanted(seen: RuleVerdict | GateState | Admitted["verdict"]): boolean {
+function isWanted(seen: RuleVerdict | GateState | AdmissionDecision["verdict"]): boolean {
   return seen !== "NotEvaluable" && seen !== "not evaluable";
 }
 

@@ -11,13 +11,13 @@ import { timestamp } from "../../policy/instant.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { checkRolloutNames, unknownCluster } from "./check-names.ts";
 import { type FieldComparison, comparedText, NONE } from "./expect.ts";
-import type { Begun } from "./session.ts";
+import type { OperationBegin } from "./session.ts";
 import type { RolloutExpectSpec } from "./spec.gen.ts";
 
 interface RolloutContext {
   readonly rollouts: readonly CompiledRollout[];
   readonly clusters: readonly string[];
-  readonly begun: ReadonlyMap<string, Begun>;
+  readonly begun: ReadonlyMap<string, OperationBegin>;
 }
 
 export function compareRollout(
@@ -58,7 +58,7 @@ export function compareRollout(
 function runningText(
   { running, failed = [] }: HookRolloutStatus,
   expected: readonly string[],
-  begun: ReadonlyMap<string, Begun>,
+  begun: ReadonlyMap<string, OperationBegin>,
 ): string {
   const runs = listed(namesOf(running).map((each) => withBegin(each, begun))) ?? NONE;
   const ended = failed.filter((each) => expected.includes(namespacedName(each)));
@@ -66,12 +66,12 @@ function runningText(
 }
 
 /** No step says when an operation began that had waited for a slot, a stage or a window. */
-function withBegin(name: string, begun: ReadonlyMap<string, Begun>): string {
+function withBegin(name: string, begun: ReadonlyMap<string, OperationBegin>): string {
   const { at, byItself } = begun.get(name) ?? {};
   return at !== undefined && byItself === true ? `${name} (began by itself at ${timestamp(at)})` : name;
 }
 
-function withFailure(failure: RolloutFailure, begun: ReadonlyMap<string, Begun>): string {
+function withFailure(failure: RolloutFailure, begun: ReadonlyMap<string, OperationBegin>): string {
   const { time, message } = failure;
   return `${withBegin(namespacedName(failure), begun)}, failed at ${time}: ${message}`;
 }

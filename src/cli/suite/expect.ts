@@ -2,7 +2,15 @@
 
 import { RE2JS } from "@bufbuild/re2";
 import { ADMISSION_VERDICTS } from "../../policy/admission.ts";
-import type { Decision, GateTrace, PolicyTrace, RuleTrace, Verdict } from "../../policy/decision.ts";
+import {
+  blockedFirst,
+  type Decision,
+  type GateTrace,
+  type PolicyTrace,
+  type RuleTrace,
+  unmetGates,
+  type Verdict,
+} from "../../policy/decision.ts";
 import { earliest, timestamp } from "../../policy/instant.ts";
 import type { CompiledPolicy } from "../../policy/policy.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
@@ -37,12 +45,8 @@ export function findings({ verdict, trace }: Decision): Finding[] {
   const decides = DECIDES[verdict];
   return trace
     .filter(({ matched }) => matched)
-    .flatMap((policy) => blockedFirst(policy.rules).map((rule) => ({ policy, rule })))
+    .flatMap((policy) => policy.rules.toSorted(blockedFirst).map((rule) => ({ policy, rule })))
     .filter((finding) => decides(finding));
-}
-
-function blockedFirst(rules: readonly RuleTrace[]): readonly RuleTrace[] {
-  return rules.toSorted((a, b) => Number(b.verdict === "Blocked") - Number(a.verdict === "Blocked"));
 }
 
 const DECIDES: Readonly<Record<Verdict, (finding: Finding) => boolean>> = {
@@ -56,8 +60,7 @@ const DECIDES: Readonly<Record<Verdict, (finding: Finding) => boolean>> = {
 
 /** The gates that explain a rule's result: those that do not hold, or all of them. */
 export function decidingGates({ rule }: Finding): readonly GateTrace[] {
-  const open = rule.gates.filter(({ holds }) => holds !== true);
-  return rule.holds || rule.verdict === "NotEvaluable" ? open : rule.gates;
+  return rule.holds || rule.verdict === "NotEvaluable" ? unmetGates(rule) : rule.gates;
 }
 
 /** The named one if the rule waits for it, else the first that it waits for. */
@@ -265,7 +268,7 @@ function partsOf(finding: Finding | undefined): readonly [string, string | undef
   return [
     ["policy", policyName(finding.policy.policy)],
     ["rule", finding.rule.rule],
-    ["gate", decidingGates(finding).find(({ holds }) => holds !== true)?.gate],
+    ["gate", unmetGates(finding.rule)[0]?.gate],
     ["task", taskOf(finding)?.task],
   ];
 }

@@ -41,7 +41,7 @@ export interface AnsweredCall extends ClusterCall {
   readonly decision: Decision;
 }
 
-export interface Begun {
+export interface OperationBegin {
   readonly at: Date;
   /** It had waited, and no step called when it began. */
   readonly byItself: boolean;
@@ -56,7 +56,7 @@ export class Session {
   readonly reported?: SuiteReports;
   readonly coverage = new Coverage();
   /** The operations that the suite itself has begun, by clusterKey(): a step may still call about those that run. */
-  readonly begun = new Map<string, Begun>();
+  readonly begun = new Map<string, OperationBegin>();
   readonly #memory: Memory;
   readonly #life: OperationLife;
   /** The Clusters that operations have followed. */
@@ -68,15 +68,17 @@ export class Session {
     this.served = served;
     this.#memory = objects.memory;
     this.#now = now;
-    const inOneTurn = { withSettings: <T>(call: T): T => call, isTurnOver: () => false };
-    // A suite re-evaluates at once, so it schedules nothing.
-    const memory = { ...objects.memory, schedule: { set: () => undefined } };
-    this.#life = new OperationLife(memory, inOneTurn, {
-      served,
-      now: () => this.#now,
-      onDirty: () => undefined,
-      onTransition: (transition) => this.reported?.emit([transition], this.#now),
-    });
+    const withSettings = <T>(call: T): T => call;
+    this.#life = new OperationLife(
+      objects.memory,
+      { withSettings },
+      {
+        served,
+        now: () => this.#now,
+        onDirty: () => undefined,
+        onTransition: (transition) => this.reported?.emit([transition], this.#now),
+      },
+    );
     if (reports) this.reported = new SuiteReports(this.#memory);
   }
 
@@ -117,7 +119,10 @@ export class Session {
     const { clusters } = this.objects.fleet.memory;
     this.#followed = clusters;
     const keys = new Set([...(before?.list() ?? []), ...clusters.list()].map(clusterKey));
-    for (const key of keys) this.#life.clusterChanged(before?.get(key), clusters.get(key));
+    for (const key of keys) {
+      this.#life.clusterChanged(before?.get(key), clusters.get(key));
+      while (this.#life.record(key));
+    }
   }
 
   /** When the pending operation of the Cluster began; `undefined`: there is none. */

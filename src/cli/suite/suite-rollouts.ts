@@ -9,7 +9,7 @@ import type { HookCall } from "../../api/runtime-hooks.ts";
 import { untilDue } from "../../rollouts/rollout-due.ts";
 import { CLAIM_MS, RolloutReconciler, UNHEALTHY_MS } from "../../rollouts/rollout-reconciler.ts";
 import { Rollouts } from "../../rollouts/rollout-decisions.ts";
-import { rolloutTransitions } from "../../memory/rollout-transitions.ts";
+import { rolloutTransitions } from "../../rollouts/rollout-transitions.ts";
 import { about } from "../../operations/call.ts";
 import { isAwaited, isPossible } from "../../operations/shows.ts";
 import { TooManyChanges } from "../../operations/timeline.ts";
@@ -288,7 +288,7 @@ export class SuiteRollouts {
     const { cluster, call } = waiting;
     const snapshot = this.#rollouts.snapshot(call.hook);
     snapshot?.hasAll(this.#api.rollouts(), this.#api.version);
-    const confirmed = await this.#rollouts.confirm({ call, cluster }, known, snapshot);
+    const confirmed = await this.#rollouts.takeSlots({ call, cluster }, known, snapshot);
     if (!confirmed.ok) throw new Error(confirmed.reason);
     return withoutBasis(confirmed.decision);
   }

@@ -139,9 +139,16 @@ function rolloutRow(rollout: HookRollout, now: Date): RolloutRow {
   };
 }
 
-type Listed = ObjectKey & Pick<LaneCluster, "since" | "reason"> & Partial<LaneCluster>;
+type ListedCluster = ObjectKey & Pick<LaneCluster, "since" | "reason"> & Partial<LaneCluster>;
 
-function laneCluster({ namespace, name, stage = "", target = "", since, reason }: Listed): LaneCluster {
+function laneCluster({
+  namespace,
+  name,
+  stage = "",
+  target = "",
+  since,
+  reason,
+}: ListedCluster): LaneCluster {
   const cluster = namespacedName({ namespace, name });
   return { cluster, stage, target, since, ...(reason !== undefined && { reason }) };
 }

@@ -8,13 +8,13 @@ import { isCluster } from "../fleet/kinds.ts";
 import { missingNamespaces, unknownSelection } from "../fleet/missing-namespaces.ts";
 import type { Beside } from "./beside-rollouts.ts";
 
-type Given = Pick<LoadedFiles, "kustomizations"> & FleetOptions;
+type BesideOptions = Pick<LoadedFiles, "kustomizations"> & FleetOptions;
 
 /** `sound`: without errors. Nothing is said where a Cluster is not as a cluster would have it. */
 export function besideClusters(
   sources: readonly SourceObject[],
   sound: readonly SourceObject[],
-  { kustomizations = [], ...options }: Given,
+  { kustomizations = [], ...options }: BesideOptions,
 ): readonly Beside[] {
   const placed = sources.filter(({ object }) => isPlace(object));
   if (!placed.some(({ object }) => isCluster(object))) return [];

@@ -31,6 +31,7 @@ import { isPlace } from "../fleet/cluster-files.ts";
 import { kindProblem, repeated } from "./kind-problems.ts";
 import { SUITE_GROUP } from "../suite/suite-schema.ts";
 import type { Position } from "../files/parsed.ts";
+import { knownTo, namesNothing } from "../fleet/idle-overrides.ts";
 import { timeWarnings } from "./time-lint.ts";
 import { suiteWarnings } from "./suite-blanks.ts";
 import { onlyFleetWide, placeOf, suggestionFor } from "./suggestion.ts";
@@ -39,8 +40,7 @@ import { namespaceFindings } from "./namespace-field.ts";
 import { metadataErrors, statusErrors } from "./object-fields.ts";
 import { stepsOf, valueAt } from "./value-at.ts";
 import { besideClusters } from "./beside-clusters.ts";
-import { besideOverrides } from "./beside-overrides.ts";
-import { besideRollouts } from "./beside-rollouts.ts";
+import { type Beside, besideRollouts } from "./beside-rollouts.ts";
 import { besideWindows } from "./beside-windows.ts";
 
 export interface Finding extends FieldError, Position {
@@ -258,9 +258,9 @@ function elsewhere({ object }: SourceObject, path: string, message: string): str
   return field === undefined || kind === undefined ? undefined : placeOf(kind, field, path);
 }
 
-type Placed = Position & Pick<Finding, "message" | "suggestion">;
+type PlacedProblem = Position & Pick<Finding, "message" | "suggestion">;
 
-function placed(source: SourceObject, severity: Finding["severity"], error: FieldError): Placed {
+function placed(source: SourceObject, severity: Finding["severity"], error: FieldError): PlacedProblem {
   const { path, message } = error;
   const inExpression = placedInExpression(source, error);
   if (inExpression !== undefined) return inExpression;
@@ -272,11 +272,24 @@ function placed(source: SourceObject, severity: Finding["severity"], error: Fiel
 }
 
 /** Converts the line and column within an expression to those of the file; `undefined`: the error has none. */
-function placedInExpression(source: SourceObject, { path, message }: FieldError): Placed | undefined {
+function placedInExpression(source: SourceObject, { path, message }: FieldError): PlacedProblem | undefined {
   const [told, lineText = "1", columnText = "1"] = /^(?:line (\d+), )?column (\d+): /.exec(message) ?? [];
   const text = told === undefined ? undefined : valueAt(source.object, stepsOf(path));
   if (told === undefined || typeof text !== "string") return undefined;
   const before = text.split("\n").slice(0, Number(lineText) - 1);
   const letter = before.reduce((sum, { length }) => sum + length + 1, 0) + Number(columnText) - 1;
   return { ...source.position(path, letter), message: message.slice(told.length) };
+}
+/** HookOverrides that name a Cluster, a policy or a rollout that is not beside them. `sound`: without errors. */
+function besideOverrides(
+  sources: readonly SourceObject[],
+  sound: readonly SourceObject[],
+  now: Date,
+): readonly Beside[] {
+  const overrides = sound.filter(({ object }) => ownKind(object) === "HookOverride");
+  if (overrides.length === 0) return [];
+  const known = knownTo(sources.map(({ object }) => object));
+  return overrides.flatMap((source) =>
+    namesNothing(viewOverride(source.object, now), known).map((each) => ({ source, ...each })),
+  );
 }

@@ -85,7 +85,7 @@ async function windows(wanted: string | undefined, flags: Flags): Promise<void> 
   checkScope(flags);
   if (wanted !== undefined && isPath(wanted, flags)) throw unknownName(wanted, [], flags);
   const { isNamed, windowsIn } = await import("./window-list.ts");
-  const { objects, isWhole, place }: Read = await (flags.filename === undefined
+  const { objects, isWhole, place }: WindowObjects = await (flags.filename === undefined
     ? readLive(wanted, flags)
     : readObjectFiles(flags.filename));
   const all = windowsIn(objects);
@@ -117,12 +117,12 @@ function checkScope({ filename, namespace, allNamespaces, kubeconfig, context }:
   }
 }
 
-interface Read extends Pick<ObjectFiles, "objects" | "isWhole"> {
+interface WindowObjects extends Pick<ObjectFiles, "objects" | "isWhole"> {
   /** The only namespace whose HookPolicies were read. */
   readonly place?: string;
 }
 
-async function readLive(wanted: string | undefined, flags: Flags): Promise<Read> {
+async function readLive(wanted: string | undefined, flags: Flags): Promise<WindowObjects> {
   const { contextNamespace, withApiServer } = await import("../fleet/live-fleet.ts");
   const { holdersOf, readHeld } = await import("../get/follow-held.ts");
   const [named] = wanted?.includes("/") === true ? wanted.split("/") : [];

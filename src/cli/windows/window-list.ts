@@ -32,10 +32,10 @@ export interface PolicyWindows {
 interface Holder {
   readonly policy: HolderRef;
   /** The rules of a policy or the stages of a rollout; absent: it has errors. */
-  readonly rules?: readonly Gated[];
+  readonly rules?: readonly GatedPart[];
 }
 
-type Gated = Pick<RuleSpec, "name" | "until">;
+type GatedPart = Pick<RuleSpec, "name" | "until">;
 
 /** Keeps the order of the objects, rules or stages, and gates. */
 export function windowsIn(objects: readonly RawObject[]): PolicyWindows {
@@ -70,7 +70,7 @@ function rolloutIn(raw: RawObject): Holder {
   return hasErrors ? { policy } : { policy, rules: spec.stages ?? [] };
 }
 
-function windowsOfRule({ name: rule, until = [] }: Gated): readonly Omit<PolicyWindow, "policy">[] {
+function windowsOfRule({ name: rule, until = [] }: GatedPart): readonly Omit<PolicyWindow, "policy">[] {
   return until
     .flatMap((gate) => [
       gate,

@@ -30,10 +30,10 @@ interface Misfit {
 }
 
 /** The types of a call's target and arguments. */
-export type Given = Pick<Signature, "target" | "args">;
+export type GivenTypes = Pick<Signature, "target" | "args">;
 
 /** Why the call has no result for values of these types, if one value is the reason. */
-export function describeMisfit(call: Call, given: Given): string | undefined {
+export function describeMisfit(call: Call, given: GivenTypes): string | undefined {
   const [best] = misfits(call, given, fits);
   if (best === undefined) return undefined;
   const { expr, given: type, wanted } = best;
@@ -47,7 +47,7 @@ export function describeMisfit(call: Call, given: Given): string | undefined {
 }
 
 /** Why the call can never have a result: JSON has no value of the type that it takes. */
-export function describeNeverJson(call: Call, given: Given): string | undefined {
+export function describeNeverJson(call: Call, given: GivenTypes): string | undefined {
   const [best] = misfits(call, given, (type, taken) =>
     isJson(type) ? JSON_KINDS.includes(taken.kind) : fits(type, taken),
   );
@@ -74,7 +74,7 @@ function isOnlyText(given: Type, { kind }: Type): boolean {
 type Accepts = (given: Type, taken: Type) => boolean;
 
 /** The signatures in which only one value has a wrong type, the most useful first; none if a signature fits. */
-function misfits(call: Call, given: Given, accepts: Accepts): readonly Misfit[] {
+function misfits(call: Call, given: GivenTypes, accepts: Accepts): readonly Misfit[] {
   const signatures = (SIGNATURES.get(call.function) ?? []).filter(
     ({ target, args }) =>
       (target === undefined) === (given.target === undefined) && args.length === given.args.length,
@@ -88,7 +88,7 @@ function misfits(call: Call, given: Given, accepts: Accepts): readonly Misfit[] 
   return found.toSorted((a, b) => usefulness(b, given) - usefulness(a, given));
 }
 
-function wrongValues({ target, args }: Signature, call: Call, given: Given, accepts: Accepts): Misfit[] {
+function wrongValues({ target, args }: Signature, call: Call, given: GivenTypes, accepts: Accepts): Misfit[] {
   const exprs = [call.target, ...call.args];
   const types = [given.target, ...given.args];
   return [target, ...args].flatMap((wanted, index) => {
@@ -99,7 +99,7 @@ function wrongValues({ target, args }: Signature, call: Call, given: Given, acce
 }
 
 /** A value with a path is easy to convert, and usually both values are meant to have the same type. */
-function usefulness(misfit: Misfit, { target, args }: Given): number {
+function usefulness(misfit: Misfit, { target, args }: GivenTypes): number {
   const kind = isJson(misfit.given) ? "string" : misfit.given.kind;
   const others = [...(misfit.isTarget || target === undefined ? [] : [target]), ...args].filter(
     (type) => type !== misfit.given,

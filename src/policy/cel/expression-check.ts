@@ -23,7 +23,7 @@ import {
   STRING,
   type Type,
 } from "./cel-types.ts";
-import { describeMisfit, describeNeverEqual, describeNeverJson, type Given } from "./conversion.ts";
+import { describeMisfit, describeNeverEqual, describeNeverJson, type GivenTypes } from "./conversion.ts";
 import { didYouMean, found } from "../validation/field-message.ts";
 
 export interface Finding {
@@ -243,7 +243,7 @@ export class Checker {
     const isQualified = namespace !== undefined && SIGNATURES.has(qualified);
     const target = call.target === undefined || isQualified ? undefined : this.#infer(call.target, place);
     const args = call.args.map((arg) => this.#infer(arg, place));
-    const given: Given = { target, args };
+    const given: GivenTypes = { target, args };
     const result = callType(isQualified ? qualified : call.function, target, args);
     if ("problem" in result) return this.#problem(expr, callProblem(result, call, given));
     this.#suspect(expr, call, given);
@@ -257,7 +257,7 @@ export class Checker {
     return problem === undefined ? result.type : this.#problem(expr, problem);
   }
 
-  #suspect(expr: Expr, call: Call, given: Given): void {
+  #suspect(expr: Expr, call: Call, given: GivenTypes): void {
     const compares = call.function === "_==_" || call.function === "_!=_";
     const never = compares ? describeNeverEqual(call, given.args) : describeNeverJson(call, given);
     if (never !== undefined) this.#warn({ expr, id: "json-type", message: never });
@@ -304,7 +304,7 @@ function assuming(place: Place, condition: Expr | undefined, value: boolean): Pl
   return facts.length === 0 ? place : { ...place, facts: new Set([...place.facts, ...facts]) };
 }
 
-function callProblem({ problem, isMistyped }: CallProblem, call: Call, given: Given): string {
+function callProblem({ problem, isMistyped }: CallProblem, call: Call, given: GivenTypes): string {
   const [container, key] = callOf(call.args[0], "_[_]")?.args ?? [];
   if (call.function === "has" && container !== undefined) {
     const written = stringLiteral(key) === undefined ? pathText(key) : JSON.stringify(stringLiteral(key));

@@ -7,7 +7,7 @@ import type { CelError } from "@bufbuild/cel";
 import { CONVERSIONS, displayName } from "./calls.ts";
 import { typeNamed } from "./cel-types.ts";
 import { VERSION_FUNCTIONS } from "./cel-version.ts";
-import { describeMisfit, type Given, withArticle } from "./conversion.ts";
+import { describeMisfit, type GivenTypes, withArticle } from "./conversion.ts";
 import { pathKey, pathText } from "./guards.ts";
 import { type Call, callOf, type Expr, findNode, stringLiteral } from "./syntax.ts";
 import { FOR_USERS } from "./view.ts";
@@ -69,7 +69,7 @@ function misfitOf(call: Call, types: string): string | undefined {
 }
 
 /** "string.(int)" or "(timestamp, string)". */
-function givenTypes(types: string): Given | undefined {
+function givenTypes(types: string): GivenTypes | undefined {
   const { target, list } = /^(?:(?<target>[\w.]+)\.)?\((?<list>[^()]*)\)$/.exec(types)?.groups ?? {};
   if (list === undefined) return undefined;
   const args = list === "" ? [] : list.split(", ").map(typeNamed);

@@ -14,7 +14,7 @@ export interface Position {
   readonly column: number;
 }
 
-export type Parsed =
+export type ParseResult =
   | {
       readonly ok: true;
       readonly root: Expr;
@@ -28,7 +28,7 @@ export const MAX_SOURCE_BYTES = 1024;
 const MAX_BRACKETS = 40;
 const MAX_DEPTH = 100;
 
-export function parseExpression(source: string): Parsed {
+export function parseExpression(source: string): ParseResult {
   const bytes = new TextEncoder().encode(source).length;
   if (bytes > MAX_SOURCE_BYTES) {
     return fails(`found ${bytes} bytes, expected at most ${MAX_SOURCE_BYTES}: shorten it`);
@@ -48,7 +48,7 @@ export function parseExpression(source: string): Parsed {
   }
 }
 
-function fails(message: string): Parsed {
+function fails(message: string): ParseResult {
   return { ok: false, message };
 }
 
@@ -156,7 +156,7 @@ const HINTS: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** The parser's list of expected tokens is long and mostly irrelevant, so the message names the found token. */
-function syntaxError(source: string, error: unknown, lines: readonly number[]): Parsed {
+function syntaxError(source: string, error: unknown, lines: readonly number[]): ParseResult {
   const offset = offsetOf(error);
   const rest = source.slice(offset ?? 0).trim();
   const at = rest === "" ? "the end" : JSON.stringify(Array.from(rest).slice(0, 20).join(""));

@@ -19,7 +19,7 @@ export interface GateKind<Spec> {
   /** The CEL in the spec, which is checked like that of match conditions. */
   expressions?(spec: Spec): readonly PlacedExpression[];
   /** What else is wrong with the spec, or suspicious in a rule on these hooks. */
-  check?(spec: Spec, hooks: readonly HookName[]): Checked;
+  check?(spec: Spec, hooks: readonly HookName[]): CheckResult;
   /** Warnings for a rule that also speaks at admission. */
   checkAdmission?(spec: Spec, hooks: readonly HookName[]): readonly FieldError[];
   /** Why nothing can meet the gate. */
@@ -56,7 +56,7 @@ export interface PlacedExpression {
   readonly before?: string;
 }
 
-export interface Checked {
+export interface CheckResult {
   readonly errors?: readonly FieldError[];
   readonly warnings?: readonly FieldError[];
 }

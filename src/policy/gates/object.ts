@@ -192,7 +192,7 @@ function evaluate(gate: CompiledObjectGate, situation: Situation): GateResult {
 function commandsToLook(
   { kind, labels }: CompiledObjectGate,
   name: string | undefined,
-  { namespaces }: Found,
+  { namespaces }: LookResult,
   reason: string,
 ): readonly string[] {
   const resource = shellQuote(`${kind.kind.toLowerCase()}${groupSuffix(kind.apiVersion)}`);
@@ -214,7 +214,7 @@ function withWhole({ condition }: CompiledObjectGate, result: GateResult): GateR
   return { ...result, wantedInFull: result.wanted.replace(ITS_EXPRESSION, () => ` with ${condition}`) };
 }
 
-interface Found {
+interface LookResult {
   readonly wanted: string;
   readonly objects: readonly WatchedObject[];
   /** Where they are; none for a cluster-scoped kind. */
@@ -222,7 +222,7 @@ interface Found {
 }
 
 /** The objects in the gate's reach, or why they are unknown or prove nothing. */
-function look(gate: CompiledObjectGate, name: string | undefined, world: World): GateResult | Found {
+function look(gate: CompiledObjectGate, name: string | undefined, world: World): GateResult | LookResult {
   const place = gate.places.find(world, describe(gate, name, gate.places.where));
   if ("holds" in place) return place;
   const found = findObjects(world, gate.kind, place.namespaces);

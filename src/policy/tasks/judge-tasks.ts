@@ -201,15 +201,15 @@ function ofAltered(altered: Alteration, { namespace, name, identity: { task } }:
   return { state: "Altered", reason: "TaskAltered", message: `task ${task} cannot be trusted: ${why}` };
 }
 
-type Stored = "Pending" | "Running" | "Succeeded" | "Failed" | "Proceeded";
+type StoredState = "Pending" | "Running" | "Succeeded" | "Failed" | "Proceeded";
 type Words = Pick<TaskTrace, "state" | "reason" | "message">;
 
-function stateOf(phase: TaskRecord["phase"], { onFailure }: CompiledTask): Stored {
+function stateOf(phase: TaskRecord["phase"], { onFailure }: CompiledTask): StoredState {
   if (phase === "Failed") return onFailure === "Proceed" ? "Proceeded" : "Failed";
   return phase === "Cancelled" ? "Pending" : phase;
 }
 
-const STORED: Readonly<Record<Stored, (task: string, hookTask: string) => Words>> = {
+const STORED: Readonly<Record<StoredState, (task: string, hookTask: string) => Words>> = {
   Pending: (task, hookTask) => ({
     state: "Pending",
     reason: "TaskPending",

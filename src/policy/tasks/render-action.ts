@@ -39,14 +39,14 @@ export function renderAction(
   return { ok: true, action };
 }
 
-type Completed =
+type CompletionResult =
   { readonly ok: true; readonly value: Fields } | { readonly ok: false; readonly problem: string };
 
 function fails(problem: string): { readonly ok: false; readonly problem: string } {
   return { ok: false, problem };
 }
 
-function objectOf(object: Fields, task: CompiledTask, owner: Owner): Completed {
+function objectOf(object: Fields, task: CompiledTask, owner: Owner): CompletionResult {
   const metadata = object["metadata"] ?? {};
   if (!isFields(metadata)) return fails("metadata: it is no object");
   const { action, name: taskName } = task;
@@ -93,7 +93,7 @@ function withTimeout(object: Fields, timeoutMs: number): Fields {
   return { ...object, spec: { ...spec, activeDeadlineSeconds: Math.ceil(timeoutMs / 1000) } };
 }
 
-function deletionOf(deletion: Fields, owner: Owner): Completed {
+function deletionOf(deletion: Fields, owner: Owner): CompletionResult {
   const { apiVersion, kind, name, selector } = deletion;
   const namespace = namespaceOf(deletion["namespace"], owner);
   if (namespace === undefined) return fails(notThere("namespace", owner));

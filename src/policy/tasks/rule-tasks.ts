@@ -1,7 +1,7 @@
-/** What a rule says once its tasks are judged, too. */
+/** What a rule, and a decision, say once tasks are judged, too. */
 
 import { changesAtEarliest } from "../instant.ts";
-import type { RuleTrace } from "../decision.ts";
+import { type Decision, heldRules, type PolicyTrace, type RuleTrace } from "../decision.ts";
 import type { CompiledPolicy, CompiledRule } from "../policy.ts";
 import type { Situation } from "../world.ts";
 import { isDone, judgeTasks } from "./judge-tasks.ts";
@@ -15,7 +15,7 @@ const OPEN_RETRY_SECONDS = 10;
 const OPEN: ReadonlySet<TaskState> = new Set(["Due", "Pending", "Running", "Retrying"]);
 const HOLDING: ReadonlySet<TaskState> = new Set([...OPEN, "Failed", "Altered"]);
 
-export function isOpen({ state }: Pick<TaskTrace, "state">): boolean {
+function isOpen({ state }: Pick<TaskTrace, "state">): boolean {
   return OPEN.has(state);
 }
 
@@ -64,6 +64,29 @@ function byReason(tasks: readonly TaskTrace[]): readonly TaskTrace[] {
 }
 
 /** The rule is met but for its tasks, and none of these has failed. */
-export function waitsForTasks({ verdict, reason }: Finding): boolean {
+function waitsForTasks({ verdict, reason }: Finding): boolean {
   return verdict === "Blocked" && (reason === "TaskPending" || reason === "TaskRunning");
+}
+
+type OpenTasks = Pick<Decision, "waitsForTasks" | "tasksDue" | "begins">;
+
+/**
+ * A task that begins last may begin when nothing but tasks holds the operation and none of them has failed; any other one
+ * at once. Policies that hold nothing (Audit, overridden) begin nothing.
+ */
+export function openTasks(trace: readonly PolicyTrace[], renders: boolean): OpenTasks {
+  const rules = heldRules(trace).map(({ rule }) => rule);
+  const tasks = rules.flatMap(({ tasks: all = [] }) => all.filter(isOpen));
+  if (tasks.length === 0) return {};
+  const waits = rules.every(waitsForTasks) && tasks.some(({ begins }) => begins === "Last");
+  const due = tasks.filter(({ state, begins }) => state === "Due" && (begins === "First" || waits));
+  return {
+    ...(waits && { waitsForTasks: true }),
+    ...(due.length > 0 && { tasksDue: true }),
+    ...(renders && due.length > 0 && { begins: intentsOf(due) }),
+  };
+}
+
+function intentsOf(tasks: readonly TaskTrace[]): NonNullable<OpenTasks["begins"]> {
+  return tasks.flatMap(({ intent }) => intent ?? []);
 }

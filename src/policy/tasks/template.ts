@@ -7,14 +7,14 @@ import type { ExpressionVariables } from "../cel/view.ts";
 import type { FieldError } from "../validation/schema.ts";
 import { hasExpression, parseText, type TextPart } from "./template-text.ts";
 
-export type Rendered =
+export type RenderResult =
   | { readonly ok: true; readonly value: Fields }
   /** `exhausted`: the steps ran out. */
   | { readonly ok: false; readonly problem: string; readonly exhausted?: true };
 
 export interface Template {
   /** Never throws. */
-  render(variables: ExpressionVariables): Rendered;
+  render(variables: ExpressionVariables): RenderResult;
 }
 
 /** An expression of a template, at a place in the text of a field. */
@@ -136,7 +136,7 @@ export function compileTemplate(template: Fields, isWhole = false): Template {
 }
 
 const LETTERS_PER_STEP = 10;
-const EXHAUSTED: Rendered = { ok: false, problem: STEPS_EXCEEDED, exhausted: true };
+const EXHAUSTED: RenderResult = { ok: false, problem: STEPS_EXCEEDED, exhausted: true };
 
 /** `undefined`: there is no expression in it, so it stands for itself. */
 function compileValue(value: unknown, path: string): Render | undefined {

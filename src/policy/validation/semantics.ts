@@ -8,7 +8,6 @@ import { type FieldError, isWithin } from "./schema.ts";
 import type { PlacedExpression } from "../gates/gate-kind.ts";
 import { conditionsOf } from "../gates/gates.ts";
 import { gatesOf, type PlacedGate, type SoundRule, soundRules } from "./sound-parts.ts";
-import { admissionWarnings } from "./admission-warnings.ts";
 import { contradictions, untilMissing } from "./contradictions.ts";
 import { expressionsOfTasks, taskErrors, type TaskOwner } from "./task-checks.ts";
 import { taskWarnings } from "./task-warnings.ts";
@@ -246,4 +245,26 @@ function unshown(rule: RuleSpec, path: string, { capiVersion, showsVersions }: S
   if (!readsFrom) return [];
   const message = `Cluster API ${capiVersion} shows request.fromKubernetesVersion of ${hooks[index]} in its calls only, not on the Cluster: the rule is not evaluable in between, and its \`wait\` and \`deadline\` never begin. Put them into a rule that does not read it (--capi-version)`;
   return [{ path: `${path}.hooks[${index}]`, id: "from-version-not-shown", message }];
+}
+
+/** Effects of a rule at admission that its author may not expect; for a rule, or its parts, that fit the schema. */
+export function admissionWarnings(rule: RuleSpec, path: string): readonly FieldError[] {
+  if (rule.admission === undefined || rule.admission === "None") return [];
+  return [...passedDeadline(rule, path), ...unmetAtAdmission(rule, path)];
+}
+
+/** A deadline counts from the first call of the hook, which a refused request never leads to. */
+function passedDeadline({ admission, deadline }: RuleSpec, path: string): FieldError[] {
+  if (admission !== "Deny" || deadline?.onExpiry !== "Allow") return [];
+  const message =
+    "the deadline ends only what a hook holds: at admission, the API server refuses the request until the gates are met, however long that takes. Use admission: Warn, or remove the deadline";
+  return [{ path: `${path}.deadline.onExpiry`, id: "deadline-not-at-admission", message }];
+}
+
+function unmetAtAdmission({ hooks, until = [] }: RuleSpec, path: string): FieldError[] {
+  return until.flatMap((gate, index) =>
+    conditionsOf(gate, `${path}.until[${index}]`).flatMap(({ kind, spec, place }) =>
+      (kind.checkAdmission?.(spec, hooks) ?? []).map(place),
+    ),
+  );
 }

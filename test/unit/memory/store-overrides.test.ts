@@ -2,9 +2,10 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { HookOverride } from "../../../src/api/hook-policy.ts";
+import type { HookOverride, HookOverrideStatus } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
 import { overrideKey, OverrideSet } from "../../../src/memory/override-set.ts";
+import type { PolicyWriter } from "../../../src/memory/ports.ts";
 import { computeOverrideStatus } from "../../../src/status/override-status.ts";
 import {
   at,
@@ -18,6 +19,7 @@ import {
   UPGRADE,
   letGo,
 } from "../builders.ts";
+import { reconcilerOf } from "../status/reconciling.ts";
 import { type Fixture, passTo, rowsOf, storeWith } from "./fixtures.ts";
 
 const KEY = overrideKey("let-go");
@@ -39,10 +41,8 @@ describe("an override", () => {
     fixture.setOverride(hookOverride());
     passTo(fixture, at("+1s"));
     assert.deepEqual(rowsOf(fixture, policy), []);
-    fixture.dirty.length = 0;
     passTo(fixture, at("+1h"));
     assert.equal(rowsOf(fixture, policy).length, 1);
-    assert.ok(fixture.dirty.includes(KEY));
   });
 
   const changes: Record<string, (fixture: Fixture) => void> = {
@@ -76,11 +76,21 @@ describe("an override", () => {
     assert.deepEqual(fixture.dirty, [KEY]);
   });
 
-  test("that expires before everything was read is told as expired", () => {
+  test("is reconciled again when it expires, also before everything was read", async () => {
     const fixture = storeWith({ overrides: [hookOverride()], load: false });
-    fixture.dirty.length = 0;
+    const written: HookOverrideStatus[] = [];
+    const replaceOverrideStatus: PolicyWriter["replaceOverrideStatus"] = async ({ object }, status) => {
+      written.push(status);
+      return { ...object, status };
+    };
+    const reconciler = reconcilerOf(fixture, { replaceOverrideStatus }, { now: () => fixture.clock.now });
+    assert.deepEqual(await reconciler.reconcile(KEY), { requeueAfterMs: 3_600_000 });
     passTo(fixture, at("+1h"));
-    assert.deepEqual(fixture.dirty, [KEY]);
+    assert.deepEqual(await reconciler.reconcile(KEY), {});
+    assert.deepEqual(
+      written.map(({ conditions }) => conditions?.[0]?.reason),
+      ["Active", "Expired"],
+    );
   });
 });
 

@@ -234,7 +234,7 @@ export async function confirmAfterList(
   const snapshot = rollouts.snapshot(request.call.hook);
   const live = await api.rollouts();
   if (snapshot?.hasAll(live, api.version) === false) return { ok: false, reason: "RolloutNotInMemory" };
-  return await rollouts.confirm(request, decision, snapshot);
+  return await rollouts.takeSlots(request, decision, snapshot);
 }
 
 /** Memory has released it, and says that it is its turn: what the API server says. */

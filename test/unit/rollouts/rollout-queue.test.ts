@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { HookRolloutSpec } from "../../../src/api/hook-policy.ts";
 import type { ObjectMeta } from "../../../src/api/meta.ts";
-import { RolloutQueue, type Waiting } from "../../../src/rollouts/rollout-queue.ts";
+import { RolloutQueue, type WaitingCluster } from "../../../src/rollouts/rollout-queue.ts";
 import { Slots } from "../../../src/rollouts/slots.ts";
 import type { CompiledRollout } from "../../../src/rollouts/rollout.ts";
 import { clusterMeta, member, NOW, readyStatus, rolloutOf, TARGET } from "./fixtures.ts";
@@ -10,7 +10,7 @@ import { clusterMeta, member, NOW, readyStatus, rolloutOf, TARGET } from "./fixt
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 
-function waits(rollout: CompiledRollout, metadata: ObjectMeta, askedSecondsAgo: number): Waiting {
+function waits(rollout: CompiledRollout, metadata: ObjectMeta, askedSecondsAgo: number): WaitingCluster {
   const found = member(rollout, metadata);
   if (found.stage === undefined) throw new Error("no stage");
   return {

@@ -8,7 +8,7 @@ import {
   type RolloutClaim,
 } from "../../../src/api/hook-policy.ts";
 import type { Cluster } from "../../../src/api/meta.ts";
-import { scopeOf } from "../../../src/rollouts/scope.ts";
+import { scopeOf } from "../../../src/rollouts/rollout.ts";
 import { clusterMeta, hookRollout, NOW, readyStatus, TARGET } from "./fixtures.ts";
 import { marked, type Replica, replicaOf, waitingCluster } from "./rollout-fixture.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { CONDITION, type HookRolloutStatus, type RolloutStageStatus } from "../../../src/api/hook-policy.ts";
-import { rolloutTransitions } from "../../../src/memory/rollout-transitions.ts";
+import { rolloutTransitions } from "../../../src/rollouts/rollout-transitions.ts";
 import { hookRollout, TARGET } from "./fixtures.ts";
 
 function stage(name: string, passed = false): RolloutStageStatus {

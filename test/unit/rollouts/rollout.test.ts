@@ -5,7 +5,7 @@ import type { Cluster } from "../../../src/api/meta.ts";
 import { healthOf, isAtTarget } from "../../../src/rollouts/health.ts";
 import { openGate, promotionQueries } from "../../../src/rollouts/promotion.ts";
 import { compileRollout } from "../../../src/rollouts/rollout.ts";
-import { scopeOf } from "../../../src/rollouts/scope.ts";
+import { scopeOf } from "../../../src/rollouts/rollout.ts";
 import { clusterMeta, hookRollout, NOW, rolloutOf, TARGET } from "./fixtures.ts";
 
 const CLUSTER: Cluster = {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { sharedTargets, type Wanted } from "../../../src/rollouts/target-shares.ts";
+import { sharedTargets, type WantedTargets } from "../../../src/rollouts/target-shares.ts";
 
-const wanted = (...all: readonly (readonly [version: string, ...namespaces: string[]])[]): Wanted =>
+const wanted = (...all: readonly (readonly [version: string, ...namespaces: string[]])[]): WantedTargets =>
   new Map(all.map(([version, ...namespaces]) => [version, new Set(namespaces)]));
 const INVENTED = Array.from({ length: 16 }, (_, index) => [`v1.99.${index}`, "team-a"] as const);
 const OTHERS = [

@@ -5,7 +5,7 @@ import { CONDITION } from "../../../src/api/hook-policy.ts";
 import type { Cluster, Namespace } from "../../../src/api/meta.ts";
 import { stubCluster, stubNamespace, viewMember } from "../../../src/policy/too-large.ts";
 import { memberOf } from "../../../src/rollouts/member.ts";
-import { scopeOf } from "../../../src/rollouts/scope.ts";
+import { scopeOf } from "../../../src/rollouts/rollout.ts";
 import { Slots } from "../../../src/rollouts/slots.ts";
 import { clusterMeta, hookRollout, member, NOW, readyStatus, rolloutOf, TARGET } from "./fixtures.ts";
 import { ask, confirm, reasonOf, type Replica, replicaOf, waitingCluster } from "./rollout-fixture.ts";

@@ -94,16 +94,16 @@ function* labels(wanted: Fields, path: Path): Generator<Edit> {
 }
 
 const REMOVED = Symbol("removed");
-type Changed = Iterable<unknown>;
-type Change = (value: unknown, path: Path, parent: unknown) => Changed;
+type ChangedValues = Iterable<unknown>;
+type Change = (value: unknown, path: Path, parent: unknown) => ChangedValues;
 
-const NO_CHANGE: Changed = [];
+const NO_CHANGE: ChangedValues = [];
 
-function ifText(change: (text: string, path: Path) => Changed): Change {
+function ifText(change: (text: string, path: Path) => ChangedValues): Change {
   return (value, path) => (typeof value === "string" ? change(value, path) : NO_CHANGE);
 }
 
-const some = (value: unknown): Changed => (value === undefined ? NO_CHANGE : [value]);
+const some = (value: unknown): ChangedValues => (value === undefined ? NO_CHANGE : [value]);
 const turned = (table: Readonly<Record<string, string>>): Change => ifText((text) => some(table[text]));
 const isInObject = (path: Path): boolean => path.at(-2) === "object";
 const nameOfObject = ifText((text, path) => (isInObject(path) ? [`${text}-x`] : NO_CHANGE));
@@ -154,7 +154,7 @@ function hasLocalTimes(window: unknown): boolean {
 }
 
 /** A deadline that keeps blocking changes no answer. */
-function changedDeadlines(value: unknown): Changed {
+function changedDeadlines(value: unknown): ChangedValues {
   const { onExpiry, after, ...rest } = fieldsOf(value);
   if (onExpiry !== "Allow") return NO_CHANGE;
   const sooner = typeof after === "string" ? halved(after) : undefined;
@@ -166,7 +166,7 @@ const OTHER_VALUE: Readonly<Record<string, string>> = {
   ClusterName: "ClusterUID",
 };
 
-function counted(value: unknown): Changed {
+function counted(value: unknown): ChangedValues {
   return typeof value === "number" ? [value + 1, ...(value > 0 ? [value - 1] : [])] : NO_CHANGE;
 }
 

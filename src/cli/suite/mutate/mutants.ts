@@ -26,7 +26,7 @@ export interface Mutant {
 }
 
 /** A policy, the suites that use it, and its small changes. */
-export interface Mutated {
+export interface MutatedPolicy {
   /** The text of the policy: the same policy in several suites is changed in all of them. */
   readonly text: string;
   readonly suites: readonly Suite[];
@@ -35,7 +35,7 @@ export interface Mutated {
   readonly mutantOf: (edit: Edit) => Mutant | undefined;
 }
 
-export function mutatedPolicies(suites: readonly Suite[], served: ServedHooks): Mutated[] {
+export function mutatedPolicies(suites: readonly Suite[], served: ServedHooks): MutatedPolicy[] {
   const users = new Map<string, { readonly policy: RawObject; readonly suites: Suite[] }>();
   for (const suite of suites) {
     const policies = [suite.objects, ...suite.created].flat().filter((object) => policyKind(object));
@@ -61,7 +61,7 @@ function mutating(
   policy: RawObject,
   place: Place | undefined,
   served: ServedHooks,
-): Mutated["mutantOf"] {
+): MutatedPolicy["mutantOf"] {
   const seen = new Set([JSON.stringify(policy["spec"])]);
   const { ref } = compilePolicy(kind, viewPolicy(kind, policy), served);
   return (edit) => {

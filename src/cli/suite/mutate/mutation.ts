@@ -3,7 +3,7 @@
 import { policyKind, type RawObject } from "../../fleet/kinds.ts";
 import type { LoadedSuite, Suite } from "../suite.ts";
 import { runSuite } from "../run-suite.ts";
-import type { Mutant, Mutated } from "./mutants.ts";
+import type { Mutant, MutatedPolicy } from "./mutants.ts";
 
 export interface MutationResult {
   /** If the time was up: an upper limit, because some of the rest may be invalid. */
@@ -23,7 +23,7 @@ export interface MutationOptions {
 
 /** Every suite must pass with the policies as they are. */
 export async function runMutants(
-  policies: readonly Mutated[],
+  policies: readonly MutatedPolicy[],
   { hasTime, onProgress }: MutationOptions,
 ): Promise<MutationResult> {
   const all = policies.flatMap(({ edits, ...policy }) => edits.map((edit) => ({ ...policy, edit })));

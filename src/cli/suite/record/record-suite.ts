@@ -141,7 +141,7 @@ function tellLeftOut(foreign: number, { undecided, others }: AuditLines): void {
   for (const [count, which] of told) if (count > 0) stderr.line(`left out ${count} of the lines: ${which}`);
 }
 
-interface Given {
+interface RecordInput {
   readonly sources: readonly SourceObject[];
   readonly objects: readonly RawObject[];
   readonly fleet: Fleet;
@@ -149,7 +149,7 @@ interface Given {
 }
 
 /** Policies stay in their files, so that the suite tests their next version; other objects are copied as they were. */
-function sections({ sources, objects, fleet, meant }: Given, folder: string): object {
+function sections({ sources, objects, fleet, meant }: RecordInput, folder: string): object {
   const policies = sources.filter(({ object }) => policyKind(object) !== undefined);
   const files = new Set(policies.map(({ file }) => file).filter((file) => file !== "-"));
   const inline = policies.filter(({ file }) => file === "-").map(({ object }) => object);

@@ -1,5 +1,6 @@
 /** Makes a step of each answer and refusal in an audit log: its time, the changes before it, and its verdict. */
 
+import { holdingRules, unmetGates } from "../../../policy/decision.ts";
 import { type Fields, fieldsOf, listOf } from "../../../lib/fields.ts";
 import { namespacedName } from "../../../lib/keys.ts";
 import { placeOf } from "../../../policy/settable.ts";
@@ -190,10 +191,9 @@ function expectationOf(answer: RecordedAnswer): ExpectSpec {
   const expected = requestOf(answer) === undefined ? verdict : "Denied";
   if (verdict === "Allowed" || verdict === "Observed") return { verdict };
   const policy = decision.policies.find((each) => each.verdict === verdict);
-  const rules = policy?.rules.filter(({ holds }) => holds) ?? [];
-  const rule = rules.find((each) => each.verdict === "Blocked") ?? rules[0];
+  const [rule] = holdingRules(policy?.rules ?? []);
   if (policy === undefined || rule === undefined) return { verdict: expected };
-  const gate = rule.gates.find(({ holds }) => holds !== true);
+  const [gate] = unmetGates(rule);
   return {
     verdict: expected,
     policy: policyName(policy),

@@ -5,7 +5,7 @@ import type { ExpectSpec, StepSpec } from "../spec.gen.ts";
 import type { RecordedAnswer } from "./audit-lines.ts";
 import type { RecordedSteps } from "./recording.ts";
 
-export interface Verified {
+export interface Verification {
   readonly steps: readonly StepSpec[];
   readonly unrepeated: readonly { readonly answer: RecordedAnswer; readonly why: string }[];
 }
@@ -21,7 +21,7 @@ export async function verify(
   recorded: RecordedSteps,
   run: (steps: readonly StepSpec[]) => Promise<SuiteResult>,
   problemOf: (expect: ExpectSpec) => string | undefined,
-): Promise<Verified> {
+): Promise<Verification> {
   const unrepeated: { answer: RecordedAnswer; why: string }[] = [];
   // The step stays without its expectation, because later steps depend on its changes.
   const giveUp = ({ step, answer }: Pair, why: string): Pair => {

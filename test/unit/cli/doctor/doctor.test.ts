@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { Evidence, Read } from "../../../../src/cli/doctor/doctor.ts";
+import type { Evidence, ReadResult } from "../../../../src/cli/doctor/doctor.ts";
 import { PLAIN } from "../../../../src/cli/terminal/colour.ts";
 import { flagOf } from "../../../../src/cli/doctor/check-install.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
@@ -38,7 +38,7 @@ describe("installed", () => {
   const newer = structuredClone(older);
   Object.assign(newer.properties["spec"]?.properties ?? {}, { mode: {}, budget: {} });
   const crds =
-    (crd: Read<RawObject>, kind = "HookPolicy") =>
+    (crd: ReadResult<RawObject>, kind = "HookPolicy") =>
     (): Partial<Evidence> => ({ definitions: new Map([[kind, crd]]) });
   const runs =
     (...list: RawObject[]) =>
@@ -224,7 +224,7 @@ describe("protected", () => {
   const clusters =
     (...list: RawObject[]) =>
     (): Partial<Evidence> => ({ clusters: found(list) });
-  const grant = (missing: Read<readonly string[]>) => (): Partial<Evidence> => ({
+  const grant = (missing: ReadResult<readonly string[]>) => (): Partial<Evidence> => ({
     grants: [{ resource: "backups.velero.io", missing }],
   });
   table({

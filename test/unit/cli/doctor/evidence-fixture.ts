@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Evidence, Finding, Read, Settings } from "../../../../src/cli/doctor/doctor.ts";
+import type { Evidence, Finding, ReadResult, Settings } from "../../../../src/cli/doctor/doctor.ts";
 import { examine } from "../../../../src/cli/doctor/report.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { CRD_SCHEMAS } from "../../../../src/api/schemas.gen.ts";
@@ -14,7 +14,7 @@ import { createCertificateAuthority } from "../../../controlplane/certificates.t
 export const KEY = "hookpolicy-system/hookpolicy-webhook-service-cert";
 const HOST = "hookpolicy-webhook-service.hookpolicy-system.svc";
 
-export const found = <T>(value: T): Read<T> => ({ ok: true, value });
+export const found = <T>(value: T): ReadResult<T> => ({ ok: true, value });
 export const absent = { ok: false, why: "NotFound", message: "not found" } as const;
 export const forbidden = { ok: false, why: "Forbidden", message: "you may not" } as const;
 
@@ -26,7 +26,7 @@ export const settings = (over: Partial<Settings> = {}): Settings => ({
   ...over,
 });
 
-export const definition = (schema: unknown, established = "True"): Read<RawObject> =>
+export const definition = (schema: unknown, established = "True"): ReadResult<RawObject> =>
   found({
     metadata: { name: "hookpolicies.hookpolicy.dev" },
     spec: { versions: [{ name: "v1alpha1", served: true, schema: { openAPIV3Schema: schema } }] },
@@ -94,7 +94,7 @@ export const [authority, other] = authorities;
 export const leaf = (await authority.issue({ commonName: HOST, names: [HOST] })).certificate;
 export const foreign = (await authority.issue({ commonName: "a", names: ["elsewhere.svc"] })).certificate;
 
-export const webhookOf = (caBundle: string, failurePolicy = "Fail"): Read<RawObject> =>
+export const webhookOf = (caBundle: string, failurePolicy = "Fail"): ReadResult<RawObject> =>
   found({ webhooks: [{ clientConfig: { caBundle }, failurePolicy }] });
 export const secretOf = (certificate: string, ca: string): Evidence["secrets"] =>
   new Map([[KEY, found({ "tls.crt": certificate, "ca.crt": ca })]]);

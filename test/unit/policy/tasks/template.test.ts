@@ -5,7 +5,7 @@ import test, { describe } from "node:test";
 import * as fc from "fast-check";
 import type { Fields } from "../../../../src/lib/fields.ts";
 import { MAX_STEPS, meter } from "../../../../src/policy/cel/meter.ts";
-import { compileTemplate, contentsOf, type Rendered } from "../../../../src/policy/tasks/template.ts";
+import { compileTemplate, contentsOf, type RenderResult } from "../../../../src/policy/tasks/template.ts";
 import { parseText } from "../../../../src/policy/tasks/template-text.ts";
 import { runs } from "../../../generated.ts";
 import { cluster, DELETE, namespace, NOW } from "../../builders.ts";
@@ -21,7 +21,7 @@ const on = cluster(
   },
 );
 
-function render(template: Fields, over = on): Rendered {
+function render(template: Fields, over = on): RenderResult {
   return compileTemplate(template).render({ cluster: over, namespace: namespace(), call: DELETE, now: NOW });
 }
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { HookPolicySpec, RuleSpec } from "../../../../src/api/hook-policy.ts";
-import { admissionWarnings } from "../../../../src/policy/validation/admission-warnings.ts";
+import { admissionWarnings } from "../../../../src/policy/validation/semantics.ts";
 import { validatePolicy } from "../../../../src/policy/validation/schema.ts";
 import { APPROVED, hookPolicy, rule } from "../../builders.ts";
 

@@ -1,8 +1,8 @@
 /** What a spec takes in memory beside itself, once it is compiled; without compiling it. */
 
 import { isFields } from "../lib/fields.ts";
-import { hasExpression } from "./tasks/template-text.ts";
-import { MAX_PATTERN_WEIGHT, patternWeight } from "./cel/cel-text.ts";
+import { hasExpression } from "../policy/tasks/template-text.ts";
+import { MAX_PATTERN_WEIGHT, patternWeight } from "../policy/cel/cel-text.ts";
 
 /** Measured: the plan of an expression, by its letters and by the parts of its patterns (RE2). */
 const [BYTES_PER_LETTER, BYTES_PER_PART] = [350, 450];

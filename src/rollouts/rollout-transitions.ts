@@ -6,16 +6,7 @@ import {
   type HookRolloutStatus,
   type RolloutTarget,
 } from "../api/hook-policy.ts";
-
-export interface RolloutTransition {
-  readonly type: "RolloutChanged";
-  readonly rollout: string;
-  readonly rolloutUID: string;
-  readonly change: "StageOpened" | "StagePassed" | "Halted" | "Resumed";
-  readonly note: string;
-  /** Tells one change of this kind from the next. */
-  readonly key: string;
-}
+import type { RolloutTransition } from "../memory/transitions.ts";
 
 export function rolloutTransitions(
   { metadata: { name, uid, resourceVersion } }: HookRollout,

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { test } from "node:test";
-import { Backoff, childOf, pause, withDeadline } from "../../../src/kube/deadline.ts";
+import { withDeadline } from "../../../src/kube/deadline.ts";
+import { Backoff, childOf, pause } from "../../../src/lib/signals.ts";
 import { KubeError } from "../../../src/kube/kube-error.ts";
 
 const limits = (signal?: AbortSignal): { timeoutMs: number; signal?: AbortSignal } => ({

@@ -3,12 +3,12 @@
 import type { AdmissionRecorder, RefusedRequest } from "../admission/cluster-handler.ts";
 import type { AdmissionOutcome } from "../admission/outcome.ts";
 import type { Logger } from "../lib/logger.ts";
-import type { AuditLog } from "../report/audit-log.ts";
+import type { AuditLog } from "./audit-log.ts";
 import type { DecisionRequest } from "../memory/ports.ts";
 import { sparing } from "../lib/sparing.ts";
 import { namespacedName } from "../lib/keys.ts";
-import type { Metrics } from "../report/metrics.ts";
-import type { Decision } from "../policy/decision.ts";
+import type { Metrics } from "./metrics.ts";
+import { type Decision, holdingRules } from "../policy/decision.ts";
 import { policyName } from "../policy/policy-ref.ts";
 
 export interface AdmissionRecording {
@@ -64,7 +64,7 @@ function keep(request: RefusedRequest, { policies, audit, log, now }: AdmissionR
 
 function describe({ verdict, reason, decision }: AdmissionOutcome): Record<string, unknown> {
   const first = decision?.trace.find(({ holds }) => holds);
-  const rule = first?.rules.find(({ holds }) => holds);
+  const [rule] = holdingRules(first?.rules ?? []);
   return {
     verdict,
     ...(reason !== undefined && { reason }),

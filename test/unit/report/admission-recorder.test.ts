@@ -5,7 +5,7 @@ import test from "node:test";
 import type { AdmissionOutcome } from "../../../src/admission/outcome.ts";
 import type { ClusterReview } from "../../../src/admission/cluster-review.ts";
 import { createMetrics } from "../../../src/report/metrics.ts";
-import { recordAdmission } from "../../../src/operator/admission-recorder.ts";
+import { recordAdmission } from "../../../src/report/admission-recorder.ts";
 import { decide } from "../../../src/policy/decide.ts";
 import { cluster, compiled, DELETE, hookPolicy, NOW, world } from "../builders.ts";
 import { silent } from "../memory/fixtures.ts";

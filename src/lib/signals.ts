@@ -1,0 +1,71 @@
+/** Pauses and work that a signal ends. */
+
+import { setTimeout as delay } from "node:timers/promises";
+
+export interface Child {
+  readonly controller: AbortController;
+  /** Detaches the child from its parent when the work is done. */
+  release(): void;
+}
+
+/** A controller that also aborts when `signal` does. */
+export function childOf(signal: AbortSignal): Child {
+  const controller = new AbortController();
+  const abort = (): void => controller.abort();
+  if (signal.aborted) abort();
+  signal.addEventListener("abort", abort, { once: true });
+  return { controller, release: () => signal.removeEventListener("abort", abort) };
+}
+
+/** Resolves after `ms`, or as soon as the signal fires; never rejects. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await delay(ms, undefined, { signal }).catch(() => undefined);
+}
+
+/**
+ * Calls `work` until `signal` aborts, with a pause of `ms` after each call; rejects when `work` does. The pause alone
+ * does not keep a process alive.
+ */
+export async function every(
+  ms: number,
+  signal: AbortSignal,
+  work: () => void | Promise<void>,
+): Promise<void> {
+  while (!signal.aborted) {
+    await work();
+    await delay(ms, undefined, { signal, ref: false }).catch(() => undefined);
+  }
+}
+
+export interface BackoffOptions {
+  readonly minMs: number;
+  readonly maxMs: number;
+  /** In [0, 1), like Math.random. */
+  readonly random: () => number;
+}
+
+/**
+ * Doubles from `minMs` to `maxMs`; each pause is between half of the value and all of it, so that replicas spread out.
+ */
+export class Backoff {
+  readonly #options: BackoffOptions;
+  #failures = 0;
+
+  constructor(options: BackoffOptions) {
+    this.#options = options;
+  }
+
+  next(): number {
+    return backoffMs(this.#failures++, this.#options);
+  }
+
+  reset(): void {
+    this.#failures = 0;
+  }
+}
+
+export function backoffMs(failures: number, options: BackoffOptions): number {
+  const full = Math.min(options.maxMs, options.minMs * 2 ** Math.min(failures, 30));
+  return full * (0.5 + options.random() / 2);
+}

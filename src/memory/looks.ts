@@ -1,0 +1,109 @@
+/**
+ * What memory has to look at again: a Cluster or a policy, in a later turn of the event loop or when an instant has come.
+ * What is left to do about it is in memory, so a look can end after any piece of work, and two looks that are due are one.
+ */
+
+import { Alarm } from "../turns/alarm.ts";
+import { Slice } from "../turns/slice.ts";
+import { parsePolicyKey } from "./policy-set.ts";
+import type { StoreOptions } from "./ports.ts";
+
+export interface Subject {
+  readonly kind: "Cluster" | "Policy";
+  /** A clusterKey() or a policyKey(). */
+  readonly key: string;
+}
+
+export function ofCluster(key: string): Subject {
+  return { kind: "Cluster", key };
+}
+
+export function ofPolicy(key: string): Subject {
+  return { kind: "Policy", key };
+}
+
+/** Yields after each piece of work. */
+export type Pieces = Generator<void, void, void>;
+
+interface LooksOptions extends Pick<StoreOptions, "now" | "turnMs" | "alarmMs"> {
+  /** What is left to do about the subject, and due. */
+  readonly piecesOf: (subject: Subject) => Pieces;
+  /** The clock was set back, so results computed before may lie in its future. */
+  readonly onSetBack: () => void;
+}
+
+export class Looks {
+  readonly #alarm: Alarm<Subject>;
+  readonly #options: LooksOptions;
+  readonly #slice: Slice;
+  #cause: Date | undefined;
+
+  constructor(options: LooksOptions) {
+    this.#options = options;
+    this.#slice = new Slice(options.turnMs);
+    this.#alarm = new Alarm({
+      now: options.now,
+      keyOf: ({ kind, key }) => `${kind} ${key}`,
+      ownerOf,
+      onDue: (subject, at) => this.because(at, () => this.now(subject)),
+      onSetBack: options.onSetBack,
+      turnMs: options.alarmMs,
+    });
+  }
+
+  /** When the change whose work is under way was seen, or was due. */
+  get cause(): Date | undefined {
+    return this.#cause;
+  }
+
+  isTurnOver(): boolean {
+    return this.#slice.isOver();
+  }
+
+  /** Attributes the answers that change during `work` to something that was seen, or due, at that time. */
+  because(at: Date, work: () => void): void {
+    const outer = this.#cause;
+    this.#cause ??= at;
+    this.#slice.begin();
+    try {
+      work();
+    } finally {
+      this.#cause = outer;
+    }
+  }
+
+  /** Does a piece of work, and more while this turn of the event loop has time; the rest in later turns. */
+  now(subject: Subject): void {
+    for (const _ of this.#options.piecesOf(subject)) if (this.isTurnOver()) return this.soon(subject);
+  }
+
+  /** The same if this turn has any time left: thousands of Clusters may change together. */
+  inTime(subject: Subject): void {
+    if (this.isTurnOver()) this.soon(subject);
+    else this.now(subject);
+  }
+
+  soon(subject: Subject): void {
+    this.at(subject, this.#cause ?? this.#options.now());
+  }
+
+  /** An earlier instant stays. */
+  at(subject: Subject, at: Date): void {
+    const known = this.#alarm.get(subject);
+    if (known === undefined || at < known) this.#alarm.set(subject, at);
+  }
+
+  /** Looks at what is due by the clock; the alarm also does so by itself. */
+  ring(): void {
+    this.#alarm.ring();
+  }
+
+  stop(): void {
+    this.#alarm.stop();
+  }
+}
+
+/** The namespace of the subject, "" for a ClusterHookPolicy: namespaces take turns. */
+function ownerOf({ kind, key }: Subject): string {
+  return kind === "Policy" ? (parsePolicyKey(key).namespace ?? "") : key.slice(0, key.indexOf("/"));
+}
