@@ -3,8 +3,9 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { HookTaskSpec, HookTaskStatus } from "../../src/api/hook-policy.ts";
+import { PENDING_HOOKS_ANNOTATION } from "../../src/api/meta.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
-import { clusterRef, createCluster } from "../controlplane/lab.ts";
+import { clusterRef, createCluster, labCondition } from "../controlplane/lab.ts";
 import { policyRef, untilTime } from "../controlplane/policies.ts";
 import {
   ACCOUNT,
@@ -185,8 +186,12 @@ describe("time", () => {
     const hook = "AfterControlPlaneInitialized";
     await createAccount(cp, ns);
     await tasks.policy(ns, { hooks: [hook], tasks: [jobTask("first"), jobTask("second")] });
-    await createCluster(cp, { namespace: ns, name: "c1" });
-    await cp.patchStatus(clusterRef(ns, "c1"), { initialization: { controlPlaneInitialized: true } });
+    const annotations = { [PENDING_HOOKS_ANNOTATION]: hook };
+    await createCluster(cp, { namespace: ns, name: "c1", annotations });
+    await cp.patchStatus(clusterRef(ns, "c1"), {
+      initialization: { controlPlaneInitialized: true },
+      conditions: [labCondition("ControlPlaneInitialized", true)],
+    });
     await cp.waitFor("both HookTasks", async () => {
       await lab.ask(hook, ns, "c1");
       return (await tasksIn(cp, ns)).length === 2;
