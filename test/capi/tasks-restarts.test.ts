@@ -31,18 +31,19 @@ const NS = "restarts";
 const ADDON = { ...ADDONS, namespace: NS, name: "c1-network" };
 const ADDON_PATH = `/apis/${ADDONS.apiVersion}/namespaces/${NS}/helmchartproxies/${ADDON.name}`;
 
-type Matches = (request: SeenRequest, before: readonly SeenRequest[]) => boolean;
+type Matches = (request: SeenRequest, asked: readonly SeenRequest[]) => boolean;
 type Moment = keyof typeof MOMENTS;
 
-const isStatus: Matches = ({ method, path }) => method === "PUT" && /\/hooktasks\/[^/]+\/status$/.test(path);
-const isApplied: Matches = ({ method, path }) => method === "PATCH" && path === ADDON_PATH;
+const isStatus = ({ method, path }: SeenRequest): boolean =>
+  method === "PUT" && /\/hooktasks\/[^/]+\/status$/.test(path);
+const isApplied = ({ method, path }: SeenRequest): boolean => method === "PATCH" && path === ADDON_PATH;
 
-/** The request with which the operator dies, and which never arrives; `before`: what it has asked since it last died. */
+/** The request with which the operator dies, and which never arrives; `asked`: what it has asked since it last died. */
 const MOMENTS = {
   "the HookTask is stored, and no attempt": isStatus,
   "the attempt is stored, and no object": isApplied,
-  "the object is there, and not in the status": (request, before) =>
-    isStatus(request, before) && before.some((each) => isApplied(each, [])),
+  "the object is there, and not in the status": (request, asked) =>
+    isStatus(request) && asked.some(isApplied),
   "what has to go is stored, and nothing deleted": ({ method, path }) =>
     method === "DELETE" && path === ADDON_PATH,
   "the task has succeeded, and nothing is answered": ({ method, path, query }) =>
