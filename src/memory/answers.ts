@@ -180,14 +180,7 @@ export class Answers {
       readers,
     };
     const last = decide(policies, learnt, call, now);
-    const before = [atFirst, decision];
-    if (last.holds || !before.some(({ holds }) => holds)) return { ...agreed(before, last), basis };
-    // Only what renders a task finds that it cannot begin, and so may hold nothing (failurePolicy: Ignore).
-    const rendered = [since, now].map((at): Decision => {
-      const { begins: _, ...each } = decide(policies, { ...worldAt(at), rendersTasks: true }, call, at);
-      return each;
-    });
-    return { ...agreed(rendered, last), basis };
+    return { ...agreed([atFirst, decision], last), basis };
   }
 
   /**

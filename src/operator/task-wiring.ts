@@ -15,7 +15,7 @@ import { policyKey } from "../memory/policy-set.ts";
 import type { Lister } from "../memory/ports.ts";
 import type { TaskReader } from "../policy/tasks/task-record.ts";
 import { BeginAllowance } from "../tasks/begin-allowance.ts";
-import { Permits } from "../tasks/permits.ts";
+import { oldestSurplus, Permits } from "../tasks/permits.ts";
 import { Polls } from "../tasks/polls.ts";
 import { slotTasks } from "../tasks/slot-tasks.ts";
 import { type StoredTask, storedTask } from "../tasks/stored-task.ts";
@@ -78,12 +78,14 @@ export function createTasks(wiring: TaskWiring): Tasks {
     const failure = informer.failure();
     return informer.synced() && !isNotFound(failure) && !isForbidden(failure);
   };
-  const memory = new TaskMemory({
+  const memory: TaskMemory = new TaskMemory({
     isKnown,
-    onChange: (key, { cluster }) => {
-      store().tasksChanged(namespacedName(cluster));
+    onChange: (key, task) => {
+      store().tasksChanged(namespacedName(task.cluster));
       wiring.onTasksChanged();
       queue.add(key);
+      const surplus = oldestSurplus(memory, task);
+      if (surplus !== undefined) queue.add(namespacedName(surplus.metadata));
     },
   });
   const informer: Informer<StoredTask> = new Informer<StoredTask>({

@@ -31,7 +31,7 @@ export interface World {
   readonly overrides: readonly Override[];
   /** The HookTasks of the Cluster. Absent: unknown, and rules with tasks hold. */
   readonly tasks?: TaskReader;
-  /** Render what may begin, and store it: `begins` and `toStore` of the decision. Each call pays for it once. */
+  /** Keep what may begin, and store it: `begins` and `toStore` of the decision. */
   readonly rendersTasks?: true;
   /** What else reads marks: for the commands in messages only. */
   readonly readers?: MarkReaders;

@@ -218,8 +218,8 @@ async function notCarriedOut(objects: Objects, work: AttemptWork, error: unknown
 }
 
 /**
- * Who lacks a right is named by the refusal; how it words the rest differs between versions of Kubernetes. It names nobody where
- * the rights are there and an admission plugin refuses: a quota, a webhook.
+ * Whose name a refusal has tells whose right is missing; how it words the rest differs between versions of Kubernetes. Without a
+ * name, the rights are there and admission refuses: a quota, a webhook.
  */
 function reasonOf(error: unknown, account: ServiceAccountRef): string {
   const text = messageOf(error);

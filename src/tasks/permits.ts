@@ -180,6 +180,16 @@ export class Permits {
 /** Outcomes after which the object of an attempt may still be at work. */
 const MAY_LAST: ReadonlySet<string> = new Set(["TimedOut", "Failed", "Cancelled"]);
 
+/** The oldest of those that no longer count, where they are too many since the given one does not: no event is about it. */
+export function oldestSurplus(
+  memory: Pick<TaskMemory, "ofPolicy">,
+  { clusterUID, policyUID, over }: StoredTask,
+): StoredTask | undefined {
+  const all = over ? memory.ofPolicy(clusterUID, policyUID).filter((each) => each.over) : [];
+  if (all.length <= MAX_OVER) return undefined;
+  return all.reduce((oldest, each) => (isLater(oldest, each) ? each : oldest));
+}
+
 /** The default of `keep`, for a task that its policy does not have any more. */
 const KEEP_MS = 24 * 3_600_000;
 

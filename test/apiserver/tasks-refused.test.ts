@@ -5,7 +5,7 @@ import { after, before, describe, test } from "node:test";
 import type { HookTask, TaskSpec } from "../../src/api/hook-policy.ts";
 import { ApiError, type KubeObject } from "../controlplane/client.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
-import { conditionIs, policyRef, storePolicy } from "../controlplane/policies.ts";
+import { applyPolicy, conditionIs, heldRow, policyRef, storePolicy } from "../controlplane/policies.ts";
 import { definition } from "../controlplane/stand-in.ts";
 import {
   ACCOUNT,
@@ -69,7 +69,8 @@ describe("a task that is refused", () => {
     const quota = { apiVersion: "v1", kind: "ResourceQuota", namespace: ns, name: "jobs" };
     const limit = async (hard: string): Promise<void> => {
       await cp.apply({
-        ...{ apiVersion: "v1", kind: "ResourceQuota" },
+        apiVersion: "v1",
+        kind: "ResourceQuota",
         metadata: { namespace: ns, name: "jobs" },
         spec: { hard: { "count/jobs.batch": hard } },
       });
@@ -117,22 +118,12 @@ describe("a task that is refused", () => {
 
   test("waits while its ServiceAccount is missing, with its rights", async () => {
     const ns = "no-account";
-    await tasks.policy(ns, { tasks: [jobTask("clean")] }, { name: "elsewhere", optIn: false });
+    await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: ns } });
     await allowImpersonation(cp, ns);
-    await tasks.policy(ns, { tasks: [jobTask("clean")] }, { name: "elsewhere", optIn: false });
-    const spec = { spec: { serviceAccountName: ACCOUNT } };
-    await cp.patch(policyRef(ns, "p"), spec);
-    assert.equal(
-      await cp.find({ apiVersion: "v1", kind: "ServiceAccount", namespace: ns, name: ACCOUNT }),
-      undefined,
-    );
+    const rules = [{ name: "rule", hooks: [HOOK], tasks: [jobTask("clean")], retryAfterSeconds: 5 }];
+    await applyPolicy(cp, policyRef(ns, "p"), { serviceAccountName: ACCOUNT, rules });
     await tasks.deletedCluster(ns);
-    await cp.waitFor("a HookTask as the account", async () => {
-      await tasks.ask(ns);
-      return (await tasksIn(cp, ns)).some(
-        ({ spec: { serviceAccountName } }) => serviceAccountName === ACCOUNT,
-      );
-    });
+    await tasks.asksUntilStored(ns);
     const sentence =
       /ServiceAccount no-account\/cluster-tasks may not \(hookpolicy doctor prints what is missing\)/;
     await tasks.saysEverywhere(ns, "Running", sentence);
@@ -245,6 +236,10 @@ describe("a task that is refused", () => {
       await tasks.policy(ns, { tasks: [task] }, { rules: MAY_WRITE_CONFIG_MAPS });
       await tasks.deletedCluster(ns, { wrong: bad });
       await tasks.isHeld(ns, says);
+      await cp.waitFor("the policy's status to say it", async () =>
+        says.test((await heldRow(cp, policyRef(ns, "p"), "c1", HOOK)).message ?? ""),
+      );
+      assert.match(await tasks.explained(ns), says);
       assert.deepEqual(await tasksIn(cp, ns), []);
       await tasks.annotate(ns, { wrong: good });
       await tasks.asksUntilStored(ns);

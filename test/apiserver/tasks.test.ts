@@ -4,7 +4,9 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { TaskSpec } from "../../src/api/hook-policy.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
+import { dies, isTaskStatus } from "../controlplane/dying.ts";
 import { APPROVED, storePolicy } from "../controlplane/policies.ts";
+import type { SeenRequest } from "../controlplane/proxy.ts";
 import {
   ACCOUNT,
   allowImpersonation,
@@ -58,6 +60,41 @@ describe("tasks", () => {
     assert.equal(task.status?.object, `Job/${job.metadata.name}`);
     await tasks.isReleased(ns);
     assert.equal((await jobsIn(cp, ns)).length, 1);
+  });
+
+  test("create one Job, wherever the operator dies while it does so", async () => {
+    const ns = "died";
+    const dying = { cp, proxy: lab.proxy, operator: () => lab.operator };
+    const creates = ({ method, path }: SeenRequest): boolean =>
+      method === "POST" && path === `/apis/batch/v1/namespaces/${ns}/jobs`;
+    await tasks.policy(ns, { tasks: [jobTask("clean")] });
+    await tasks.deletedCluster(ns);
+    const unstored = dies(dying, "the HookTask is stored, and no attempt", isTaskStatus);
+    await cp.waitFor("a HookTask", async () => {
+      // It may die before it has answered.
+      await tasks.ask(ns).catch(() => undefined);
+      return (await tasksIn(cp, ns)).length === 1;
+    });
+    await unstored;
+    const uncreated = dies(dying, "the attempt is stored, and no Job", creates);
+    await lab.start({ waitReady: false });
+    await uncreated;
+    assert.deepEqual(await jobsIn(cp, ns), []);
+    const unknown = dies(
+      dying,
+      "the Job is there, and not in the status",
+      (request, asked) => isTaskStatus(request) && asked.some(creates),
+    );
+    await lab.start({ waitReady: false });
+    await unknown;
+    assert.equal((await jobsIn(cp, ns)).length, 1);
+    await lab.start();
+    await endJob(cp, await openJob(cp, ns), "Complete");
+    const { status } = await taskIs(cp, ns, "Succeeded");
+    assert.equal(status?.begun, 1);
+    await tasks.isReleased(ns);
+    assert.equal((await jobsIn(cp, ns)).length, 1);
+    assert.equal((await tasksIn(cp, ns)).length, 1);
   });
 
   test("run one after the other", async () => {

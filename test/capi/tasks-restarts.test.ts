@@ -7,6 +7,7 @@ import type { HookName } from "../../src/api/runtime-hooks.ts";
 import type { KubeObject } from "../controlplane/client.ts";
 import { installClusterApi } from "../controlplane/cluster-api.ts";
 import { type ControlPlane, startControlPlane } from "../controlplane/control-plane.ts";
+import { dies, isTaskStatus, type Moment } from "../controlplane/dying.ts";
 import { registerExtension } from "../controlplane/extension.ts";
 import {
   createCluster,
@@ -31,23 +32,20 @@ const NS = "restarts";
 const ADDON = { ...ADDONS, namespace: NS, name: "c1-network" };
 const ADDON_PATH = `/apis/${ADDONS.apiVersion}/namespaces/${NS}/helmchartproxies/${ADDON.name}`;
 
-type Matches = (request: SeenRequest, before: readonly SeenRequest[]) => boolean;
-type Moment = keyof typeof MOMENTS;
+type MomentName = keyof typeof MOMENTS;
 
-const isStatus: Matches = ({ method, path }) => method === "PUT" && /\/hooktasks\/[^/]+\/status$/.test(path);
-const isApplied: Matches = ({ method, path }) => method === "PATCH" && path === ADDON_PATH;
+const isApplied = ({ method, path }: SeenRequest): boolean => method === "PATCH" && path === ADDON_PATH;
 
-/** The request with which the operator dies, and which never arrives; `before`: what it has asked since it last died. */
 const MOMENTS = {
-  "the HookTask is stored, and no attempt": isStatus,
+  "the HookTask is stored, and no attempt": isTaskStatus,
   "the attempt is stored, and no object": isApplied,
-  "the object is there, and not in the status": (request, before) =>
-    isStatus(request, before) && before.some((each) => isApplied(each, [])),
+  "the object is there, and not in the status": (request, asked) =>
+    isTaskStatus(request) && asked.some(isApplied),
   "what has to go is stored, and nothing deleted": ({ method, path }) =>
     method === "DELETE" && path === ADDON_PATH,
   "the task has succeeded, and nothing is answered": ({ method, path, query }) =>
     method === "GET" && path.endsWith("/hooktasks") && query.has("labelSelector"),
-} satisfies Readonly<Record<string, Matches>>;
+} satisfies Readonly<Record<string, Moment>>;
 
 describe("an operator that dies at the worst moments", () => {
   let cp: ControlPlane;
@@ -85,31 +83,16 @@ describe("an operator that dies at the worst moments", () => {
     });
   }
 
-  /** The operator will die at that moment; resolves when it has. */
-  async function dying(name: Moment): Promise<void> {
-    const isNow = MOMENTS[name];
-    let isReached = false;
-    const never = Promise.withResolvers<void>();
-    never.promise.catch(() => {});
-    proxy.forget();
-    proxy.wait(never.promise, (request) => {
-      const isSo = isNow(request, proxy.requests);
-      isReached ||= isSo;
-      return isSo;
-    });
-    await cp.waitFor(`the operator to come to where ${name}`, () => isReached);
-    await operator.daemon.stop("SIGKILL");
-    never.reject(new Error("the request has died with the operator"));
-  }
+  const dying = async (name: MomentName): Promise<void> =>
+    await dies({ cp, proxy, operator: () => operator }, name, MOMENTS[name]);
 
   /** Does what leads to the moments, one after the other. An operator that died is started again. */
-  async function diesWhen(moments: readonly Moment[], work: () => Promise<unknown>): Promise<void> {
+  async function diesWhen(moments: readonly MomentName[], work: () => Promise<unknown>): Promise<void> {
     const [first, ...others] = moments;
     let died = first && dying(first);
     const worked = work();
     for (const next of [...others, undefined]) {
       await died;
-      proxy.resume();
       died = next && dying(next);
       await start();
     }
@@ -142,7 +125,7 @@ describe("an operator that dies at the worst moments", () => {
     await createAccount(cp, NS, { rules: MAY_WRITE_ADDONS });
     await applyPolicy(cp, policyRef(NS, "addon"), { serviceAccountName: ACCOUNT, rules: RULES });
     await createCluster(cp, { namespace: NS, name: "c1" });
-    const begins: readonly Moment[] = [
+    const begins: readonly MomentName[] = [
       "the HookTask is stored, and no attempt",
       "the attempt is stored, and no object",
       "the object is there, and not in the status",
@@ -165,7 +148,7 @@ describe("an operator that dies at the worst moments", () => {
     assert.equal((await cp.get(ADDON)).metadata.generation, upgraded.metadata.generation);
 
     await cp.patch(ADDON, { metadata: { finalizers: ["helmchartproxy.addons.cluster.x-k8s.io"] } });
-    const deletes: readonly Moment[] = [
+    const deletes: readonly MomentName[] = [
       "the HookTask is stored, and no attempt",
       "what has to go is stored, and nothing deleted",
     ];

@@ -46,12 +46,19 @@ export function judgeTasks(
     const mine = records.filter((record) => isOf(record, identity, policy));
     const trace = judgeTask(task, latestOf(mine), situation, { isNext, gatesMet });
     traces.push(
-      trace.state === "Due" && situation.world.rendersTasks === true
-        ? { ...trace, ...intentOf(task, policy, { ...identity, run: trace.run }, situation) }
+      trace.state === "Due"
+        ? { ...trace, ...begunBy(task, policy, { ...identity, run: trace.run }, situation) }
         : trace,
     );
   }
   return traces;
+}
+
+/** That it cannot begin is known wherever it is judged; what would be stored is kept only for who stores it. */
+function begunBy(...of: Parameters<typeof intentOf>): Partial<TaskTrace> {
+  const [, , , { world }] = of;
+  const { intent, ...failure } = intentOf(...of);
+  return { ...failure, ...(world.rendersTasks === true && intent !== undefined && { intent }) };
 }
 
 /** What would be stored, or why nothing can be. */

@@ -121,10 +121,7 @@ describe("an attempt", () => {
     test(`is repeated after ${reason}, until its time-out`, async () => {
       const api = server({ create: refuses(code, reason) });
       const status = await carryOut(api, workOf(running()));
-      const who =
-        code === 403
-          ? "admission refuses it (correct what it names): "
-          : "";
+      const who = code === 403 ? "admission refuses it (correct what it names): " : "";
       assert.deepEqual([status.phase, status.attempts?.[0]?.message], ["Running", `${who}it says ${reason}`]);
       const late = await carryOut(api, workOf(running({ askedAt: ago(1000) })));
       assert.deepEqual([late.phase, late.attempts?.[0]?.outcome], ["Failed", "TimedOut"]);
@@ -254,7 +251,10 @@ describe("an attempt", () => {
     }
     assert.match((await why(refuses(503, "ServiceUnavailable"))) ?? "", /it says/);
     const labels = { "hookpolicy.dev/task": "prod-1-clean-0123456789abcdef" };
-    assert.equal(await why(async () => await Promise.resolve(object("job-1", { labels }))), "it still exists");
+    assert.equal(
+      await why(async () => await Promise.resolve(object("job-1", { labels }))),
+      "it still exists",
+    );
   });
 
   test("is removed with its uid, and is gone when another one has its name", async () => {

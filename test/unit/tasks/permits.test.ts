@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { HookTask } from "../../../src/api/hook-policy.ts";
 import { identityOf, taskName } from "../../../src/policy/tasks/task-identity.ts";
-import { Permits, type PermitsOptions } from "../../../src/tasks/permits.ts";
+import { oldestSurplus, Permits, type PermitsOptions } from "../../../src/tasks/permits.ts";
 import { type StoredTask, storedTask } from "../../../src/tasks/stored-task.ts";
 import { TaskMemory } from "../../../src/tasks/task-memory.ts";
 import { ago, attempt, hookTask, NOW } from "./hook-tasks.ts";
@@ -35,6 +35,19 @@ test("of the HookTasks that no longer count, the latest twenty are kept, and non
     [20, 21],
   );
   assert.equal(parse.mock.callCount(), 0);
+});
+
+test("one that no longer counts makes the oldest one surplus, once there are too many", () => {
+  const over = runs(22, (run) =>
+    hookTask({ phase: "Succeeded", endedAt: ago(run), over: ago(0) }, { run: run + 1 }),
+  );
+  const [latest = assert.fail("none")] = over;
+  const surplusOf = (tasks: readonly StoredTask[], task = latest): StoredTask | undefined =>
+    oldestSurplus({ ofPolicy: () => tasks }, task);
+  assert.equal(surplusOf(over), over[21]);
+  assert.equal(surplusOf(over.slice(0, 20)), undefined);
+  const [counting] = runs(1, () => hookTask({ phase: "Succeeded", endedAt: ago(0) }, { run: 90 }));
+  assert.equal(surplusOf(over, counting), undefined);
 });
 
 test("of those that ended at the same time, twenty are kept, too", () => {

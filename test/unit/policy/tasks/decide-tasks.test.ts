@@ -409,9 +409,12 @@ describe("nothing begins", () => {
       /task backup cannot begin \(metadata\.name: cluster\.metadata\.labels has no key "none"/,
     );
     assert.equal(of("Ignore").holds, false);
+    const { rendersTasks: _, ...quiet } = taskWorld();
+    const shown = decide([compiled(withTasks([task({ create })]))], quiet, DELETE, NOW);
+    assert.deepEqual([shown.message, shown.holds], [failed.message, true], "also where nothing is stored");
   });
 
-  test("and nothing is rendered, if that is not asked for", () => {
+  test("and nothing that was rendered is kept, if that is not asked for", () => {
     const { rendersTasks: _, ...quiet } = taskWorld();
     const decision = decide([compiled(withTasks([task()]))], quiet, DELETE, NOW);
     assert.deepEqual(
