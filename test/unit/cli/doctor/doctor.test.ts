@@ -70,7 +70,7 @@ describe("installed", () => {
       "CRDs",
       crds(definition(newer), "HookTask"),
       "error",
-      /it lacks spec\.renderedHash.*kubectl apply --server-side/,
+      /it lacks spec\.renderedHash/,
     ],
     "no operator": ["operator", runs(), "error", /no Deployment/],
     "an operator with a replica less": [
