@@ -85,6 +85,10 @@ export const REASON = {
   ClusterAPINotInstalled: "ClusterAPINotInstalled",
   /** Ready False, Reconciling: the operator may not read Clusters. */
   ClustersForbidden: "ClustersForbidden",
+  /** Ready False, Reconciling, of a policy with tasks: the API server does not serve HookTasks. */
+  HookTasksNotInstalled: "HookTasksNotInstalled",
+  /** Ready False, Reconciling, of a policy with tasks: the operator may not read HookTasks. */
+  HookTasksForbidden: "HookTasksForbidden",
   /** Ready Unknown: `prepare-uninstall` has stopped the operator. */
   OperatorGone: "OperatorGone",
   /** Restrictive: a user must act before the held operations are released. */

@@ -26,6 +26,11 @@ export interface RequestOptions {
   readonly asUser?: string | undefined;
 }
 
+export interface CreateOptions extends RequestOptions {
+  /** A field that the schema does not have is an error, and not dropped. */
+  readonly strict?: boolean;
+}
+
 export interface DeleteOptions extends RequestOptions {
   /** A precondition: another object of the name stays. */
   readonly uid?: string;
@@ -161,10 +166,11 @@ export class KubeClient {
   async create(
     resource: Resource,
     value: { readonly metadata: ObjectKey } & object,
-    options: RequestOptions = {},
+    { strict = false, ...options }: CreateOptions = {},
   ): Promise<KubeObject> {
     const attempt = describe("create", resource, value.metadata);
-    const path = collectionPath(resource, value.metadata.namespace);
+    const query = strict ? "?fieldValidation=Strict" : "";
+    const path = `${collectionPath(resource, value.metadata.namespace)}${query}`;
     return await this.#object({ attempt, method: "POST", path, body: { json: value }, ...options });
   }
 

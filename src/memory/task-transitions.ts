@@ -30,10 +30,10 @@ const ENDS: Readonly<Record<string, Change>> = {
   Cancelled: "TaskNotBegun",
 };
 
-function changeOf({ status: before }: HookTask, { status: now }: HookTask): Change | undefined {
-  if (now?.altered !== before?.altered) return "TaskAltered";
-  if ((now?.begun ?? 0) > (before?.begun ?? 0)) return "TaskStarted";
-  return now?.phase === before?.phase ? undefined : ENDS[now?.phase ?? ""];
+function changeOf({ status: before = {} }: HookTask, { status: now = {} }: HookTask): Change | undefined {
+  if (now.altered !== before.altered) return "TaskAltered";
+  if ((now.begun ?? 0) > (before.begun ?? 0)) return "TaskStarted";
+  return now.phase === before.phase ? undefined : ENDS[now.phase ?? ""];
 }
 
 const NOTES: Readonly<Record<Change, (task: HookTask) => string>> = {

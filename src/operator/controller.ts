@@ -31,6 +31,7 @@ import type { PolicyKind } from "../policy/policy-ref.ts";
 import type { Memory } from "./admission-wiring.ts";
 import { ApiServer } from "./api-server.ts";
 import { createInformers, type Informers, mayHaveTasks, nameInformers, withoutWaiting } from "./informers.ts";
+import { DefinitionCheck } from "./definition-check.ts";
 import { createTasks, taskReader, type Tasks } from "./task-wiring.ts";
 import { createRollouts } from "./rollout-wiring.ts";
 import { ClusterResource } from "../kube/cluster-resource.ts";
@@ -110,7 +111,7 @@ export function createController(options: ControllerOptions): Controller {
     onStatusWritten: (key) => queue.addAfter(key, STATUS_WRITTEN_DELAY_MS),
     onDemands: demandsChanged,
   });
-  const sources = { store, api, objects, clusters, notCalled, onTransition };
+  const sources = { store, api, objects, clusters, tasks: () => tasks, notCalled, onTransition };
   const queue = createQueue(sources, options);
   const shared = { ...options, ...sources, namespaces, now };
   const tasks = createTasks({
@@ -133,7 +134,7 @@ export function createController(options: ControllerOptions): Controller {
   return {
     ...createSources({ store, rollouts, tasks }, api, informers, log),
     memory: { store, clusters, namespaces },
-    ...controlOf({ ...parts, runs: [queue, rolloutQueue, owned, tasks] }),
+    ...controlOf({ ...parts, runs: [queue, rolloutQueue, owned, tasks, new DefinitionCheck(options)] }),
   };
 }
 
@@ -167,6 +168,7 @@ interface Sources {
   readonly api: ApiServer;
   readonly objects: ObjectInformers;
   readonly clusters: Informer<Cluster>;
+  readonly tasks: () => Pick<Tasks, "unavailable">;
   readonly notCalled: Registrations["notCalled"];
   readonly onTransition: (transition: Transition) => void;
 }
@@ -179,6 +181,7 @@ function createQueue(sources: Sources, { client, log, metrics }: ControllerOptio
     log,
     now: client.serverClock.now,
     clustersUnavailable: () => clustersUnavailable(clusters),
+    tasksUnavailable: () => sources.tasks().unavailable(),
     onStatusWrite: (kind, result) => metrics.statusWrites.inc({ kind, result }),
   });
   return new WorkQueue({
@@ -306,6 +309,7 @@ function watchAvailability(parts: Parts): () => void {
       if (what !== "known" && what !== undefined)
         log.warn("HookTasks cannot be read, so rules with tasks hold every Cluster", { reason: what });
       store.allTasksChanged();
+      lookAgain();
     },
   );
   return () => {

@@ -1,6 +1,7 @@
 /** Connects tasks: the informer of HookTasks, their memory, what the leader does about them, and what a call stores. */
 
 import type { ServedHooks } from "../api/hook-catalog.ts";
+import { REASON } from "../api/hook-policy.ts";
 import type { Cluster, Namespace } from "../api/meta.ts";
 import type { HookName } from "../api/runtime-hooks.ts";
 import { namespacedName } from "../lib/keys.ts";
@@ -12,7 +13,7 @@ import { HOOK_TASKS } from "../kube/resources.ts";
 import { WorkQueue } from "../kube/work-queue.ts";
 import type { DecisionStore } from "../memory/decision-store.ts";
 import { policyKey } from "../memory/policy-set.ts";
-import type { Lister } from "../memory/ports.ts";
+import type { Lister, Unavailable } from "../memory/ports.ts";
 import type { TaskReader } from "../policy/tasks/task-record.ts";
 import { BeginAllowance } from "../tasks/begin-allowance.ts";
 import { oldestSurplus, Permits } from "../tasks/permits.ts";
@@ -57,6 +58,8 @@ export interface Tasks {
   readonly slots: SlotTasks;
   /** Whether all HookTasks could be read, and still can. */
   isKnown(): boolean;
+  /** Why they cannot, for users, if the API server says so. */
+  unavailable(): Unavailable | undefined;
   clusterChanged(before: Cluster | undefined, now: Cluster | undefined): void;
   /** Something that may have kept attempts from beginning has changed. */
   recheck(): void;
@@ -93,6 +96,8 @@ export function createTasks(wiring: TaskWiring): Tasks {
     log,
     resource: HOOK_TASKS,
     project: storedTask,
+    // A CRD that is applied shows or hides the hash.
+    isSame: (a, b) => a.altered === b.altered,
     onChange: ({ key, new: task }) => memory.changed(key, task),
   });
   const polls = new Polls({ onDue: (key) => queue.add(key) });
@@ -110,6 +115,7 @@ export function createTasks(wiring: TaskWiring): Tasks {
         store().policies.get(policyKey(kind, namespace, name))?.compiled,
     }),
     isKnown,
+    unavailable: () => unavailable(informer.failure()),
     clusterChanged: (before, cluster) => {
       for (const { metadata } of memory.ofCluster((before ?? cluster)?.metadata.uid ?? ""))
         queue.add(namespacedName(metadata));
@@ -123,6 +129,20 @@ export function createTasks(wiring: TaskWiring): Tasks {
       polls.stop();
     },
   };
+}
+
+/** A loss of contact is no refusal. */
+function unavailable(failure: unknown): Unavailable | undefined {
+  const until = "Until then rules with tasks hold every Cluster";
+  if (isNotFound(failure)) {
+    const message = `The API server serves no hooktasks.hookpolicy.dev: apply the CRDs of the operator's version. ${until}`;
+    return { reason: REASON.HookTasksNotInstalled, message };
+  }
+  if (isForbidden(failure)) {
+    const message = `The operator may not list and watch hooktasks.hookpolicy.dev. ${until}`;
+    return { reason: REASON.HookTasksForbidden, message };
+  }
+  return undefined;
 }
 
 interface Parts {

@@ -2,20 +2,22 @@
 
 import type { HookTask } from "../api/hook-policy.ts";
 import type { TaskMemory } from "../tasks/task-memory.ts";
-import type { Metrics } from "./metrics.ts";
+import type { Metrics, Sample } from "./metrics.ts";
 
 const PHASES = ["Pending", "Running", "Succeeded", "Failed", "Cancelled", "Altered"] as const;
 
-/** Those that count no more are left out: a task that has failed for an operation that is over needs no action. */
 export function followTasks(metrics: Pick<Metrics, "tasks">, memory: Pick<TaskMemory, "all">): void {
-  metrics.tasks.follow(() => {
-    const counts = new Map<string, number>(PHASES.map((phase) => [phase, 0]));
-    for (const { over, altered, phase } of memory.all()) {
-      const shown = altered === undefined ? phase : "Altered";
-      if (!over) counts.set(shown, (counts.get(shown) ?? 0) + 1);
-    }
-    return [...counts].map(([phase, value]) => ({ labels: { phase }, value }));
-  });
+  metrics.tasks.follow(() => countTasks(memory));
+}
+
+/** Those that count no more are left out: a task that has failed for an operation that is over needs no action. */
+export function countTasks(memory: Pick<TaskMemory, "all">): Sample<"phase">[] {
+  const counts = new Map<string, number>(PHASES.map((phase) => [phase, 0]));
+  for (const { over, altered, phase } of memory.all()) {
+    const shown = altered === undefined ? phase : "Altered";
+    if (!over) counts.set(shown, (counts.get(shown) ?? 0) + 1);
+  }
+  return [...counts].map(([phase, value]) => ({ labels: { phase }, value }));
 }
 
 /** From the beginning of the first attempt to the end of the last. */

@@ -22,6 +22,8 @@ export interface PolicyReconcilerOptions extends Pick<StoreOptions, "log" | "now
   readonly writer: PolicyWriter;
   /** Why Clusters cannot be read, if the API server says so. */
   readonly clustersUnavailable: () => Unavailable | undefined;
+  /** Why HookTasks cannot be read, if the API server says so. */
+  readonly tasksUnavailable: () => Unavailable | undefined;
   /** Why Cluster API does not call the hooks of the policy. */
   readonly notCalled: (policy: CompiledPolicy) => StatusInput["notCalled"];
   readonly onStatusWrite: (kind: string, result: "written" | "conflict") => void;
@@ -163,6 +165,7 @@ export class PolicyReconciler {
       before: known,
       recent,
       clustersUnavailable: this.#options.clustersUnavailable(),
+      tasksUnavailable: hasTasks(compiled) ? this.#options.tasksUnavailable() : undefined,
       objectsUnavailable: refusals.find(({ reason }) => reason !== OBJECTS_NOT_LOADED) ?? refusals[0],
       notCalled: this.#options.notCalled(compiled),
     };
@@ -174,6 +177,10 @@ export class PolicyReconciler {
       .map(({ kind }) => this.#options.objects.find(kind, ref.namespace ?? ""))
       .flatMap((found) => (found.ok ? [] : [{ reason: found.reason, message: found.message }]));
   }
+}
+
+function hasTasks({ rules }: CompiledPolicy): boolean {
+  return rules.some(({ tasks }) => tasks.length > 0);
 }
 
 interface CutStatus {

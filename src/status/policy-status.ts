@@ -32,6 +32,8 @@ export interface StatusInput {
   readonly recent: readonly RecentResult[];
   /** Why Clusters cannot be read; absent: they can. */
   readonly clustersUnavailable?: Unavailable | undefined;
+  /** Why HookTasks cannot be read; absent: they can, or the policy has no tasks. */
+  readonly tasksUnavailable?: Unavailable | undefined;
   /** Why objects that gates look at cannot be read; absent: they can. */
   readonly objectsUnavailable?: Unavailable | undefined;
   /** Why Cluster API does not call the policy's hooks; absent: it does; "Unknown": the operator does not know yet. */
@@ -196,12 +198,12 @@ function hooksText({ rules }: CompiledPolicy): string {
 }
 
 function findings(
-  { policy, stored, clustersUnavailable, objectsUnavailable }: StatusInput,
+  { policy, stored, clustersUnavailable, tasksUnavailable, objectsUnavailable }: StatusInput,
   now: Date,
 ): readonly Finding[] {
   const stalled = stalledBy(policy);
   if (stalled !== undefined) return failing(CONDITION.Ready, CONDITION.Stalled, stalled);
-  const unavailable = clustersUnavailable ?? objectsUnavailable;
+  const unavailable = clustersUnavailable ?? tasksUnavailable ?? objectsUnavailable;
   if (unavailable !== undefined) {
     const said = unavailable.reason === OBJECTS_NOT_LOADED ? saidOf(policy, stored) : [];
     return said.length > 0 ? said : failing(CONDITION.Ready, CONDITION.Reconciling, unavailable);

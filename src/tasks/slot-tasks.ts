@@ -49,10 +49,13 @@ function stateOf(
     ({ identity, over }) => !over && identity.hook === hook && (target === "" || identity.version === target),
   );
   if (records.some(isOpen)) return "Open";
-  const hasFailed = ({ phase, altered }: TaskRecord): boolean => phase === "Failed" || altered !== undefined;
   if (records.some((record) => hasFailed(record) && holds(record))) return "Failed";
   const ends = records.flatMap(({ endedAt }) => endedAt ?? []);
   return ends.length === 0 ? undefined : new Date(Math.max(...ends.map((end) => end.getTime())));
+}
+
+function hasFailed({ phase, altered }: TaskRecord): boolean {
+  return phase === "Failed" || altered !== undefined;
 }
 
 function isOpen({ phase, altered }: TaskRecord): boolean {

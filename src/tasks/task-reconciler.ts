@@ -163,16 +163,11 @@ export class TaskReconciler {
   }
 
   async #do(step: Exclude<NextStep, { do: "Rest" }>, task: HookTask): Promise<StepResult> {
-    const { permits, now } = this.#options;
+    const { now } = this.#options;
     const { status = {} } = task;
     switch (step.do) {
-      case "MarkOver": {
-        const waitMs = this.#untilOver(task);
-        if (waitMs > 0) return { requeueAfterMs: waitMs };
-        if (!(await permits.isOverNow(task.spec, hasFinished(task)))) return { requeueAfterMs: AGAIN_MS };
-        this.#overSince.delete(task.metadata.uid);
-        return await this.#write(task, operationOver(status, now()));
-      }
+      case "MarkOver":
+        return await this.#markOver(task);
       case "MarkAltered":
         return await this.#write(task, markedAltered(status, now()));
       case "Cancel":
@@ -190,6 +185,15 @@ export class TaskReconciler {
       case "Tidy":
         return await this.#tidy(task, step.forget);
     }
+  }
+
+  async #markOver(task: HookTask): Promise<Done> {
+    const { permits, now } = this.#options;
+    const waitMs = this.#untilOver(task);
+    if (waitMs > 0) return { requeueAfterMs: waitMs };
+    if (!(await permits.isOverNow(task.spec, hasFinished(task)))) return { requeueAfterMs: AGAIN_MS };
+    this.#overSince.delete(task.metadata.uid);
+    return await this.#write(task, operationOver(task.status ?? {}, now()));
   }
 
   #untilOver({ spec, metadata: { uid } }: HookTask): number {

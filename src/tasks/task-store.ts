@@ -2,7 +2,7 @@
 
 import { GROUP, type HookTask, type HookTaskStatus, VERSION } from "../api/hook-policy.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
-import { isConflict, isNotFound, unlessNotFound } from "../kube/kube-error.ts";
+import { isConflict, isNotFound, KubeError, unlessNotFound } from "../kube/kube-error.ts";
 import type { ObjectKey } from "../kube/resource.ts";
 import { HOOK_TASKS } from "../kube/resources.ts";
 import { unless } from "../lib/thrown.ts";
@@ -19,7 +19,10 @@ export class TaskStore {
     this.#client = client;
   }
 
-  /** Rejects with AlreadyExists if another call, or another replica, has stored it. */
+  /**
+   * Rejects with AlreadyExists if another call, or another replica, has stored it. What an older CRD does not know is not
+   * dropped: without its hash, a HookTask holds until a person deletes it.
+   */
   async create({ name, namespace, spec, identity }: TaskIntent): Promise<HookTask> {
     const labels = {
       "app.kubernetes.io/managed-by": "hookpolicy",
@@ -31,7 +34,11 @@ export class TaskStore {
       metadata: { name, namespace, labels },
       spec,
     };
-    return viewTask(await this.#client.create(HOOK_TASKS, task));
+    try {
+      return viewTask(await this.#client.create(HOOK_TASKS, task, { strict: true }));
+    } catch (error) {
+      throw hasUnknownField(error) ? olderDefinition(error) : error;
+    }
   }
 
   /** A consistent read of the HookTasks of one Cluster, in one namespace or in all. */
@@ -62,6 +69,18 @@ export class TaskStore {
   async delete({ metadata: { name, namespace = "", uid } }: HookTask): Promise<void> {
     await unless(isGone, this.#client.delete(HOOK_TASKS, { namespace, name }, { uid }));
   }
+}
+
+function hasUnknownField(error: unknown): error is KubeError {
+  return error instanceof KubeError && error.code === 400 && error.message.includes("strict decoding error");
+}
+
+function olderDefinition({ message }: KubeError): KubeError {
+  const remedy = "kubectl apply --server-side --force-conflicts -k crds";
+  return new KubeError(`the CRD of HookTask is older than the operator (${remedy}): ${message}`, {
+    code: 400,
+    reason: "BadRequest",
+  });
 }
 
 /** It is gone, or another one has its name. */

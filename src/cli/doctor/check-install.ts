@@ -1,10 +1,9 @@
 /** Checks whether all parts are installed, running and compatible. */
 
 import { compareText } from "../../lib/compare-text.ts";
-import { fieldsOf, isFields, listOf, textOf } from "../../lib/fields.ts";
+import { fieldsOf, listOf, textOf } from "../../lib/fields.ts";
 import { GROUP, VERSION } from "../../api/hook-policy.ts";
-import type { CrdSchema } from "../../api/crd-schema.ts";
-import { CRD_SCHEMAS } from "../../api/schemas.gen.ts";
+import { compareFields } from "../../api/crd-fields.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import {
   error,
@@ -53,31 +52,13 @@ function definitionProblems(kind: string, crd: RawObject): Finding[] {
 
 /** The API server drops unknown fields from an applied policy, which then hold nothing. */
 function schemaProblems(name: string, kind: string, schema: unknown): Finding[] {
-  const schemas: Readonly<Record<string, CrdSchema>> = CRD_SCHEMAS;
-  const own = schemas[kind];
-  if (own === undefined) return []; // the operator alone writes this kind, and logs what it cannot store
-  const ours = new Set(fieldPaths(own));
-  const theirs = new Set(fieldPaths(schema));
-  const missing = [...ours.difference(theirs)];
+  const { missing, more } = compareFields(kind, schema);
   if (missing.length > 0) {
     return [error(`${name} is older than this program: it lacks ${some(missing)}`, APPLY_CRDS)];
   }
-  const more = [...theirs.difference(ours)];
   if (more.length === 0) return [];
   const detail = `${name} is newer than this program, which does not know ${some(more)}`;
   return [warning(detail, "use the hookpolicy of the release that is installed")];
-}
-
-function fieldPaths(schema: unknown, path = ""): string[] {
-  if (!isFields(schema)) return [];
-  const properties = Object.entries(fieldsOf(schema["properties"]));
-  return [
-    ...properties.flatMap(([name, each]) => {
-      const below = path === "" ? name : `${path}.${name}`;
-      return [below, ...fieldPaths(each, below)];
-    }),
-    ...fieldPaths(schema["items"], `${path}[]`),
-  ];
 }
 
 /** The operator or Cluster API's core manager. */

@@ -79,6 +79,8 @@ const CURES: Readonly<Record<string, (policy: FleetPolicy) => string>> = {
     `set the operator's --capi-version to the Cluster API that is installed, or take the hook out: ${edit(policy)}`,
   [REASON.ClusterAPINotInstalled]: () => "clusterctl init",
   [REASON.ClustersForbidden]: () => "apply the ClusterRole of this release: kubectl apply -k .",
+  [REASON.HookTasksNotInstalled]: () => "kubectl apply --server-side --force-conflicts -k crds",
+  [REASON.HookTasksForbidden]: () => "apply the ClusterRole of this release: kubectl apply -k .",
   ObjectsForbidden: () => "do what the check grants says",
   ObjectKindUnknown: (policy) => `install the kind, or correct the gate: ${edit(policy)}`,
   ObjectKindTerminating: (policy) => `install the kind again, or correct the gate: ${edit(policy)}`,

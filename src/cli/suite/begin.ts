@@ -38,7 +38,7 @@ export async function begin({ spec, objects: given }: Suite): Promise<StartedSui
   const session = new Session(objects, {
     served,
     now,
-    reports: expectsAny(spec.steps, ["events", "metrics"]),
+    ...(expectsAny(spec.steps, ["events", "metrics"]) && { reports: memory }),
   });
   const tasks = new SuiteTasks(session, memory);
   const begun = { session, rollouts: new SuiteRollouts(session, tasks), tasks };

@@ -25,6 +25,7 @@ import {
   walk,
 } from "../../operations/timeline.ts";
 import { Coverage } from "./coverage.ts";
+import type { TaskMemory } from "../../tasks/task-memory.ts";
 import { SuiteReports } from "./suite-reports.ts";
 import type { SuiteObjects } from "./suite-objects.ts";
 import type { ClusterCall } from "../../policy/world.ts";
@@ -32,8 +33,8 @@ import type { ClusterCall } from "../../policy/world.ts";
 export interface SessionOptions {
   readonly served: ServedHooks;
   readonly now: Date;
-  /** Whether the suite expects Events or metrics. */
-  readonly reports?: boolean;
+  /** Of the suite, if it expects Events or metrics. */
+  readonly reports?: Pick<TaskMemory, "all">;
 }
 
 /** A call, and what the policies say about it. */
@@ -63,7 +64,7 @@ export class Session {
   #followed: Lister<Cluster> | undefined;
   #now: Date;
 
-  constructor(objects: SuiteObjects, { served, now, reports = false }: SessionOptions) {
+  constructor(objects: SuiteObjects, { served, now, reports }: SessionOptions) {
     this.objects = objects;
     this.served = served;
     this.#memory = objects.memory;
@@ -79,7 +80,7 @@ export class Session {
         onTransition: (transition) => this.reported?.emit([transition], this.#now),
       },
     );
-    if (reports) this.reported = new SuiteReports(this.#memory);
+    if (reports !== undefined) this.reported = new SuiteReports(this.#memory, reports);
   }
 
   get now(): Date {

@@ -97,7 +97,11 @@ export interface EventSpec {
     | "StageOpened"
     | "StagePassed"
     | "Halted"
-    | "Resumed";
+    | "Resumed"
+    | "TaskStarted"
+    | "TaskSucceeded"
+    | "TaskFailed"
+    | "TaskNotBegun";
   /**
    * "Cluster team-a/prod-1", "HookPolicy team-a/protect", "ClusterHookPolicy freeze" or "HookRollout upgrades"
    */
@@ -114,7 +118,8 @@ export interface MetricSpec {
     | "hookpolicy_window_open"
     | "hookpolicy_overrides"
     | "hookpolicy_rollout_clusters"
-    | "hookpolicy_rollout_halted";
+    | "hookpolicy_rollout_halted"
+    | "hookpolicy_tasks";
   /** Labels of the series to add up; absent: all series of the metric */
   labels?: {
     [k: string]: string;

@@ -33,6 +33,10 @@ export const EVENT_REASONS = [
   "StagePassed",
   "Halted",
   "Resumed",
+  "TaskStarted",
+  "TaskSucceeded",
+  "TaskFailed",
+  "TaskNotBegun",
 ] as const;
 
 /** As of a HookTask; None: there is no HookTask. */
@@ -49,4 +53,5 @@ export const METRIC_LABELS = {
   hookpolicy_overrides: ["state"],
   hookpolicy_rollout_clusters: ["rollout", "stage", "state"],
   hookpolicy_rollout_halted: ["rollout"],
+  hookpolicy_tasks: ["phase"],
 } as const satisfies Readonly<Record<string, readonly string[]>>;

@@ -6,11 +6,13 @@ import type { PolicyEntry } from "../../memory/policy-entry.ts";
 import { rowChanges, type Transition, windowEdge, windowTransitions } from "../../memory/transitions.ts";
 import { describeTransition, type EventText } from "../../report/event-text.ts";
 import { countDeadlines, countDecisions, countOverrides, openWindows } from "../../report/gauges.ts";
+import { countTasks } from "../../report/task-metrics.ts";
 import { countRolloutClusters, countRolloutHalts } from "../../report/rollout-gauges.ts";
 import { type PendingOperation, operationKey } from "../../operations/operation.ts";
 import { TooManyChanges } from "../../operations/timeline.ts";
 import { BEGINS } from "../../rollouts/member.ts";
 import type { Decision } from "../../policy/decision.ts";
+import type { TaskMemory } from "../../tasks/task-memory.ts";
 import type { MetricSpec } from "./spec.gen.ts";
 
 export interface MetricSample {
@@ -27,10 +29,12 @@ const MAX_EDGES = 100_000;
 
 export class SuiteReports {
   readonly #memory: Pick<Memory, "policies" | "overrides">;
+  readonly #tasks: Pick<TaskMemory, "all">;
   #events: ReportedEvent[] = [];
 
-  constructor(memory: Pick<Memory, "policies" | "overrides">) {
+  constructor(memory: Pick<Memory, "policies" | "overrides">, tasks: Pick<TaskMemory, "all">) {
     this.#memory = memory;
+    this.#tasks = tasks;
   }
 
   /** The Events since the last call, in the order of time. */
@@ -54,6 +58,7 @@ export class SuiteReports {
         rollouts.flatMap(({ metadata, status = {} }) => countRolloutClusters(metadata.name, status)),
       hookpolicy_rollout_halted: () =>
         rollouts.flatMap(({ metadata, status = {} }) => countRolloutHalts(metadata.name, status)),
+      hookpolicy_tasks: () => countTasks(this.#tasks),
     };
     return samples[name]();
   }

@@ -27,6 +27,7 @@ import {
 import { slotTasks } from "../../tasks/slot-tasks.ts";
 import { storedTask } from "../../tasks/stored-task.ts";
 import type { TaskMemory } from "../../tasks/task-memory.ts";
+import { taskTransition } from "../../memory/task-transitions.ts";
 import { deedOf } from "../../tasks/task-reconciler.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import type { Session } from "./session.ts";
@@ -124,7 +125,10 @@ export class SuiteTasks {
       if (task === undefined) return;
       const status = await this.#do(this.#next(task, this.#permit(task)), task);
       if (status === undefined || status === task.status) return;
-      this.#write({ ...task, status });
+      const written = { ...task, status };
+      this.#write(written);
+      const transition = taskTransition(task, written);
+      if (transition !== undefined) this.#session.reported?.emit([transition], this.#session.now);
     }
   }
 
@@ -154,9 +158,7 @@ export class SuiteTasks {
         return await carryOut(this.#objects, { task, attempt: step.attempt, cluster, now });
       case "Observe":
         return await observe(this.#objects, { task, attempt: step.attempt, cluster, now });
-      case "MarkAltered":
-      case "Tidy":
-      case "Rest":
+      default:
         return undefined;
     }
   }

@@ -61,10 +61,10 @@ function cellsOf(task: ReadTask, { now, colour }: TaskView): string[] {
   ];
 }
 
-function phaseText({ phase, isOver, isAltered, object }: ReadTask, colour: Colour): string {
-  const next = nextAttemptOf(object);
-  if (next !== undefined && !isAltered && !isOver)
-    return colour.yellow(`Waiting (attempt ${next.number} of ${next.of})`);
+function phaseText(task: ReadTask, colour: Colour): string {
+  const { phase, isOver, isAltered } = task;
+  const next = nextOf(task);
+  if (next !== undefined) return colour.yellow(`Waiting (attempt ${next.number} of ${next.of})`);
   const altered = isAltered ? ` (${colour.red("altered")})` : "";
   return `${PAINTS(colour)[phase](phase)}${altered}${isOver ? " (over)" : ""}`;
 }
@@ -113,21 +113,35 @@ function deedOf({ create, apply, delete: removed }: HookTask["spec"]["action"]):
 const ALTERED =
   "its action is not known to be what the operator stored, so nothing more is done, and no result counts";
 
-function stateDetails({ object, phase, isOver, isAltered }: ReadTask, { now }: TaskView): Detail[] {
+function stateDetails(task: ReadTask, { now }: TaskView): Detail[] {
+  const { object, isOver, isAltered } = task;
   const { spec, status } = object;
-  const { message = "", begun = 0, allowed = 1 + spec.retries } = status ?? {};
-  const next = isAltered || isOver ? undefined : nextAttemptOf(object);
-  const label = phase === "Failed" || phase === "Cancelled" ? "because" : "waits for";
+  const { begun = 0, allowed = 1 + spec.retries } = status ?? {};
   return [
     { label: "attempts", text: `${begun} of ${allowed}, each for at most ${spec.timeout}` },
     ...timeOut(status?.attempts?.at(-1), spec.timeout, now),
-    ...(next === undefined ? [] : [{ label: "waits for", text: nextText(next, now) }]),
-    ...(phase === "Succeeded" || message === ""
-      ? []
-      : [{ label: next === undefined ? label : "because", text: message }]),
+    ...waitDetails(task, now),
     ...(isAltered ? [{ label: "altered", text: ALTERED }] : []),
     ...(isOver ? [{ label: "over", text: "its operation has ended or is no longer wanted" }] : []),
   ];
+}
+
+/** What it waits for, or why it ended as it did. */
+function waitDetails(task: ReadTask, now: Date): Detail[] {
+  const { object, phase } = task;
+  const message = object.status?.message ?? "";
+  const next = nextOf(task);
+  const isWhy = next !== undefined || phase === "Failed" || phase === "Cancelled";
+  return [
+    ...(next === undefined ? [] : [{ label: "waits for", text: nextText(next, now) }]),
+    ...(phase === "Succeeded" || message === ""
+      ? []
+      : [{ label: isWhy ? "because" : "waits for", text: message }]),
+  ];
+}
+
+function nextOf({ object, isOver, isAltered }: ReadTask): NextAttempt | undefined {
+  return isAltered || isOver ? undefined : nextAttemptOf(object);
 }
 
 function nextText({ at, number, of }: NextAttempt, now: Date): string {

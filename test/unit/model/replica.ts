@@ -169,6 +169,7 @@ export class Replica {
       store: this.#store,
       writer: adapter,
       clustersUnavailable: () => undefined,
+      tasksUnavailable: () => undefined,
       notCalled: () => undefined,
       onStatusWrite: () => undefined,
     });

@@ -49,6 +49,7 @@ export function reconcilerOf(
     objects: NO_OBJECTS,
     log: silent,
     now: () => NOW,
+    tasksUnavailable: () => undefined,
     clustersUnavailable: () => undefined,
     notCalled: () => undefined,
     onStatusWrite: () => undefined,

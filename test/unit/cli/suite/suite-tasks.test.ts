@@ -92,6 +92,28 @@ describe("a task", () => {
     );
   });
 
+  test("is told as Events and counted as the operator does it", async () => {
+    const started = {
+      reason: "TaskStarted",
+      about: "Cluster team-a/prod-1",
+      message: "attempt 1 begins as ",
+    };
+    const metrics = (of: string): object => ({
+      metrics: [{ name: "hookpolicy_tasks", labels: { phase: of }, value: 1 }],
+    });
+    assertPassed(
+      await steps(
+        [clean()],
+        [
+          { call: DELETE, events: [started], ...metrics("Running") },
+          { ...ended("Failed"), events: [{ reason: "TaskFailed" }], ...metrics("Failed") },
+          { retry: ["clean"], events: [{ reason: "TaskStarted", message: "attempt 2" }] },
+          { ...ended("Complete"), events: [{ reason: "TaskSucceeded" }], ...metrics("Succeeded") },
+        ],
+      ),
+    );
+  });
+
   test("times out, and lets the Cluster proceed if it says so", async () => {
     assertPassed(
       await steps(

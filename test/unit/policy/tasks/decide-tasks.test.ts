@@ -73,22 +73,6 @@ describe("a task holds the operation", () => {
     }
   });
 
-  test("while its HookTask cannot be trusted, whatever that says of itself, and onFailure", () => {
-    const proceeds = withTasks([task({ onFailure: "Proceed" })]);
-    for (const altered of ["Changed", "NoHash"] as const)
-      for (const phase of ["Pending", "Running", "Succeeded", "Failed"] as const) {
-        const decision = judge(proceeds, { tasks: reading(...begun(proceeds, { phase, altered })) });
-        assert.deepEqual([decision.holds, reason(decision)], [true, "TaskAltered"], `${altered} ${phase}`);
-        assert.deepEqual([decision.waitsForTasks, decision.begins], [undefined, undefined]);
-        assert.match(
-          decision.message,
-          /cannot be trusted: .*kubectl delete hooktask -n team-a prod-1-backup-/,
-        );
-      }
-    const over = judge(proceeds, { tasks: reading(...begun(proceeds, { altered: "Changed", over: true })) });
-    assert.deepEqual(begins(over), ["backup"], "of an operation that is over, it does not count");
-  });
-
   test("no longer once it has succeeded", () => {
     const decision = judge(policy, { tasks: reading(...begun(policy, succeeded)) });
     assert.deepEqual(

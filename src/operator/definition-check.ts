@@ -1,0 +1,73 @@
+/**
+ * Tells that the API server serves older CRDs than the operator knows. It drops the fields that they lack, so that a policy holds
+ * less than its author has written, and the operator cannot see what was dropped.
+ */
+
+import { compareFields } from "../api/crd-fields.ts";
+import { GROUP, VERSION } from "../api/hook-policy.ts";
+import type { KubeClient } from "../kube/kube-client.ts";
+import { isNotFound } from "../kube/kube-error.ts";
+import { HOOK_TASKS, OVERRIDES, POLICY_RESOURCES, ROLLOUTS } from "../kube/resources.ts";
+import { fieldsOf } from "../lib/fields.ts";
+import { firstNames } from "../lib/first-names.ts";
+import type { Logger } from "../lib/logger.ts";
+import { messageOf } from "../lib/thrown.ts";
+
+export interface DefinitionCheckOptions {
+  readonly client: Pick<KubeClient, "getPath">;
+  readonly log: Logger;
+}
+
+const KINDS = [...Object.values(POLICY_RESOURCES), OVERRIDES, ROLLOUTS, HOOK_TASKS].map(({ kind }) => kind);
+/** Which every client may read. */
+const PATH = `/openapi/v3/apis/${GROUP}/${VERSION}`;
+const MAX_NAMES = 3;
+const INTERVAL_MS = 300_000;
+const REMEDY =
+  "apply the CRDs of the operator's version: kubectl apply --server-side --force-conflicts -k crds";
+
+export class DefinitionCheck {
+  readonly #options: DefinitionCheckOptions;
+  #told = "";
+
+  constructor(options: DefinitionCheckOptions) {
+    this.#options = options;
+  }
+
+  /** Now, and every five minutes: who upgrades may apply the CRDs before or after. */
+  async run(signal: AbortSignal): Promise<void> {
+    await this.check();
+    const timer = setInterval(() => void this.check(), INTERVAL_MS);
+    await new Promise((stopped) => signal.addEventListener("abort", stopped, { once: true }));
+    clearInterval(timer);
+  }
+
+  /** Tells what has changed since it was last told. */
+  async check(): Promise<void> {
+    const { client, log } = this.#options;
+    try {
+      const lacking = older(await client.getPath(PATH));
+      if (lacking === this.#told) return;
+      this.#told = lacking;
+      if (lacking === "") log.info("The CRDs have all fields that this operator knows");
+      else log.error("The CRDs are older than this operator", { lacking, remedy: REMEDY });
+    } catch (error) {
+      // Without any CRD of the group, the kinds cannot be read, which others tell.
+      if (!isNotFound(error)) log.info("Failed to read the fields of the CRDs", { error: messageOf(error) });
+    }
+  }
+}
+
+/** Empty: no kind lacks anything. */
+function older(document: unknown): string {
+  const schemas = fieldsOf(fieldsOf(fieldsOf(document)["components"])["schemas"]);
+  const named = (kind: string): unknown =>
+    Object.entries(schemas).find(([name]) => name.endsWith(`.${kind}`))?.[1];
+  return KINDS.flatMap((kind) => {
+    const schema = named(kind);
+    if (schema === undefined) return [`there is no ${kind}`];
+    // The metadata of every kind stands elsewhere in the document.
+    const missing = compareFields(kind, schema).missing.filter((path) => !path.startsWith("metadata"));
+    return missing.length === 0 ? [] : [`${kind} lacks ${firstNames(missing, MAX_NAMES)}`];
+  }).join("; ");
+}
