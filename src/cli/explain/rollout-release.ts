@@ -19,10 +19,14 @@ interface Held {
   readonly hold: Hold;
   readonly target: string;
   /** Whether its limit is no slot at all. */
-  readonly hasNoSlots: boolean;
+  readonly hasNoSlots?: boolean | undefined;
+  /** Whether its stage is unknown because its Namespace is. */
+  readonly lacksNamespace?: boolean | undefined;
 }
 
 export function rolloutRelease(held: Held): RolloutRelease {
+  if (held.lacksNamespace === true)
+    return { released: "unknown without the Cluster's Namespace", needsUser: false };
   const need = needOf(held);
   return need === undefined
     ? { released: waitOf(held), needsUser: false }
@@ -37,7 +41,7 @@ function needOf({ compiled, status, hold, target, hasNoSlots }: Held): string | 
   if (hold.reason === "Paused") return `${admin} resumed it: hookpolicy rollout resume ${name}`;
   if (hold.reason === "NoStage")
     return `a user has given the Cluster labels that a stage selects, or ${admin} added a stage for it`;
-  if (hasNoSlots) return `${admin} raised maxConcurrency above 0`;
+  if (hasNoSlots === true) return `${admin} raised maxConcurrency above 0`;
   if (hold.reason !== "StageClosed") return undefined;
   const stage = stages.find((each) => each.name === hold.stage);
   const row = rowOf(status, hold.stage, target);

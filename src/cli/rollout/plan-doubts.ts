@@ -8,7 +8,7 @@ import type { MemberState } from "../../rollouts/progress.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { isShown } from "../../rollouts/unshown.ts";
 import { firstNames } from "../../lib/first-names.ts";
-import { counted } from "../terminal/counted.ts";
+import { counted } from "../../lib/counted.ts";
 import { emptyStages, placesIn } from "../fleet/empty-selections.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { namespaceWarning } from "../fleet/missing-namespaces.ts";
@@ -97,7 +97,7 @@ function stepDoubts(steps: readonly PlannedStep[], version: string | undefined):
       steps,
       "Same",
       (count) =>
-        `${version} is in spec.topology of ${count} already, without a status that shows how far that is; the plan takes it as done, so no upgrade begins there`,
+        `${version} is in spec.topology of ${count} already, without a status that shows how far that is; it counts as succeeded, so no upgrade begins there`,
     ),
     ...told(
       steps,

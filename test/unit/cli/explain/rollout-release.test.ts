@@ -2,6 +2,8 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
+import { folder } from "../program.ts";
+import { hookpolicy } from "../resident.ts";
 import { plan } from "../rollout/planned-fleet.ts";
 import { cluster, explained, NAMESPACE, night, policy } from "./explained.ts";
 
@@ -122,4 +124,14 @@ test("explain and the plan agree about a canary of a file that asks for the vers
     await explained(t, [cluster(), canary("v1.36.0"), rollout({ stages: soaking })], ...UPGRADE),
     /^Blocked: .*\n {2}because +HookRollout upgrades: waits for stage canary, which soaks until /,
   );
+});
+
+test("without the Cluster's Namespace, its stage and its release are unknown", async (t) => {
+  const tiers = [{ name: "only", namespaceSelector: { matchLabels: { tier: "gold" } } }];
+  const elsewhere = cluster({ namespace: "team-b" });
+  const objects = [cluster(), elsewhere, rollout({ stages: tiers })];
+  const cwd = await folder(t, { "f.yaml": objects.map((each) => JSON.stringify(each)).join("\n---\n") });
+  const { stdout } = await hookpolicy(["explain", "team-a/prod-1", ...UPGRADE, "-f", "f.yaml"], { cwd });
+  assert.match(stdout, /in which stage of HookRollout upgrades they are is unknown/);
+  assert.match(stdout, /\n {2}released +unknown without the Cluster's Namespace\n/);
 });
