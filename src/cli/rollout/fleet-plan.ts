@@ -3,11 +3,9 @@
 import { namespacedName } from "../../lib/keys.ts";
 import type { HookRollout, HookRolloutStatus, RolloutAwaited } from "../../api/hook-policy.ts";
 import type { Cluster } from "../../api/meta.ts";
-import { MAX_STEPS } from "../../operations/forecast.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { readTimestamp } from "../../policy/instant.ts";
 import { wants } from "../../rollouts/health.ts";
-import { lacksNamespace } from "../../rollouts/member.ts";
 import { type Plan, type PlanMember, planRollout, type StageProgress } from "../../rollouts/plan.ts";
 import { countStage, type MemberState, type Progress } from "../../rollouts/progress.ts";
 import { type CompiledRollout, type CompiledStage, compileRollout } from "../../rollouts/rollout.ts";
@@ -17,16 +15,8 @@ import { asSucceeded, isShown } from "../../rollouts/unshown.ts";
 import { CommandError, USAGE } from "../command.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
 import { doubtsOf } from "./plan-doubts.ts";
-import {
-  holdersAt,
-  pastGate,
-  type Parts,
-  partsOf,
-  planMember,
-  withoutUnevaluable,
-} from "./planned-member.ts";
-import { firstNames } from "../../lib/first-names.ts";
-import { counted } from "../../lib/counted.ts";
+import { type KnownPlan, tellUnknown } from "./plan-unknown.ts";
+import { partsOf, planMember, withoutUnevaluable } from "./planned-member.ts";
 import { membersOf, presentStatus, statesOf } from "../fleet/rollout-state.ts";
 
 export interface FleetWish {
@@ -37,7 +27,7 @@ export interface FleetWish {
   readonly version?: string | undefined;
 }
 
-export interface FleetPlan extends Plan {
+export interface FleetPlan extends Plan, KnownPlan {
   readonly rollout: CompiledRollout;
   /** Absent: no version is being rolled out, and the plan is about all Clusters. */
   readonly target?: string;
@@ -46,10 +36,6 @@ export interface FleetPlan extends Plan {
   readonly halted: boolean;
   /** Clusters that no rollout of the operation selects. */
   readonly outside: readonly string[];
-  /** Clusters of which it is unknown in which stage they are: their Namespaces are not known. */
-  readonly stageUnknown: readonly string[];
-  /** Those of `never` of which a window does not open again. */
-  readonly past: readonly string[];
   /** Selected Clusters without a topology: Cluster API asks nothing about them. */
   readonly withoutTopology: readonly string[];
   /** Why nothing of the plan can happen. */
@@ -105,66 +91,24 @@ export function planFleet(object: HookRollout, fleet: Fleet, wish: FleetWish): F
   const plan = planRollout(rollout, members, { ...wish, status, halted, progress: found.progress });
   const { clusters, doubts: unevaluated } = withoutUnevaluable(plan.clusters, parts);
   const { impossible, doubts } = doubtsOf({ rollout, states, wish, target }, fleet);
-  const pastGates = new Map(
-    plan.closed.flatMap((each) => {
-      const own = parts.get(each);
-      const gate = own && pastGate(own, wish.from);
-      return gate === undefined ? [] : [[each, gate] as const];
-    }),
-  );
-  const past = [...pastGates.keys()];
-  const closed = plan.closed.filter((each) => !past.includes(each));
-  const stageUnknown = start.states
-    .filter(({ member }) => lacksNamespace(rollout, member, fleet.namespace(member.metadata.namespace ?? "")))
-    .map(keyOf);
-  const noStage = plan.noStage.filter((each) => !stageUnknown.includes(each));
-  const isKnown = (each: string): boolean => !closed.includes(each) && !stageUnknown.includes(each);
+  const unknown = tellUnknown(plan, {
+    rollout,
+    fleet,
+    parts,
+    members: start.states.map(({ member }) => member),
+  });
   return {
     ...plan,
     clusters,
-    closed,
-    noStage,
-    stageUnknown,
-    past,
-    never: plan.never.filter(isKnown),
+    ...unknown.plan,
     rollout,
     halted,
     unasked: found.unasked,
     ...unplanned(rollout, fleet),
     impossible,
-    doubts: [...doubts, ...unevaluated, ...pastDoubt(pastGates), ...closedDoubt(closed, wish.from, parts)],
+    doubts: [...doubts, ...unevaluated, ...unknown.doubts],
     ...(target !== undefined && { target }),
   };
-}
-
-/** "1 Cluster never begins, because a window does not open again: team-a/a (…)" */
-function pastDoubt(gates: ReadonlyMap<string, string>): readonly string[] {
-  const [first] = gates.values();
-  if (first === undefined) return [];
-  const begin = gates.size === 1 ? "begins" : "begin";
-  return [
-    `${counted(gates.size, "Cluster")} never ${begin}, because a window does not open again: ${firstNames([...gates.keys()], 5)} (${first}).`,
-  ];
-}
-
-/** Whether they ever are open together is not computed. */
-function closedDoubt(
-  closed: readonly string[],
-  from: Date,
-  parts: ReadonlyMap<string, Parts>,
-): readonly string[] {
-  const [first] = closed;
-  const own = first === undefined ? undefined : parts.get(first);
-  if (own === undefined) return [];
-  const [does, whose] = closed.length === 1 ? ["does", "its"] : ["do", "their"];
-  const holders = holdersAt(own, from).replaceAll("; then ", "; ");
-  return [
-    `${counted(closed.length, "Cluster")} ${does} not begin within the next ${MAX_STEPS} changes of ${whose} windows, which are never open together until then: ${firstNames(closed, 5)} (${holders}).`,
-  ];
-}
-
-function keyOf({ cluster }: MemberState): string {
-  return clusterKey(cluster);
 }
 
 function unplanned(rollout: CompiledRollout, fleet: Fleet): Pick<FleetPlan, "outside" | "withoutTopology"> {

@@ -268,13 +268,13 @@ export function simulationJson(simulation: Simulation, { from, to }: Times): obj
     windowed: _windowed,
     skippingMinor: _skipping,
     tasks,
-    ...counted
+    ...numbers
   } = simulation;
   const counts = CHANGES.map((kind) => [camelCase(kind), countOf(simulation, kind)] as const);
   return {
     from: timestamp(from),
     ...(to !== undefined && { to: timestamp(to) }),
-    totals: { ...counted, ...Object.fromEntries(counts) },
+    totals: { ...numbers, ...Object.fromEntries(counts) },
     objects: specs,
     unseen,
     selectsNothing,
