@@ -99,7 +99,11 @@ export function pastGate(parts: Parts, at: Date): string | undefined {
       .filter(({ changesAt }) => changesAt === undefined)
       .map(({ gate }) => `${policyName(policy)}, rule ${rule.rule}, gate ${gate}`),
   );
-  const own = member.stage?.until.find((gate) => gate.opensAt?.(at) === "Never");
+  // A search that ends without an opening proves nothing.
+  const own = member.stage?.until.find(
+    ({ opensAt, windows = [] }) =>
+      opensAt?.(at) === "Never" && windows.every(({ window }) => window.at(at).changesAt === undefined),
+  );
   const ofStage = own && `HookRollout ${rollout.name}, stage ${member.stage?.name}, gate ${own.name}`;
   return gates[0] ?? ofStage;
 }

@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import { folder } from "../program.ts";
+import { Ajv } from "ajv";
+import { folder, outputSchema } from "../program.ts";
 import { hookpolicy } from "../resident.ts";
 import { plan } from "../rollout/planned-fleet.ts";
 import { cluster, explained, NAMESPACE, night, policy } from "./explained.ts";
@@ -44,7 +45,10 @@ describe("a rollout that holds beside a policy", () => {
   });
 
   test("makes the release unknown in JSON, and the message stays the policy's", async (t) => {
-    const { operations } = JSON.parse(await explained(t, objects, ...UPGRADE, "-o", "json")) as Report;
+    const report: unknown = JSON.parse(await explained(t, objects, ...UPGRADE, "-o", "json"));
+    const validate = new Ajv({ formats: { "date-time": true } }).compile(await outputSchema("explain"));
+    assert.ok(validate(report), JSON.stringify(validate.errors));
+    const { operations } = report as Report;
     assert.equal(operations[0].earliestRelease, "Unknown");
     assert.match(operations[0].message, /^HookPolicy team-a\/p/);
     const paused = [cluster(), held([night]), rollout({ paused: true })];
