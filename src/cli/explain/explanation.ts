@@ -229,7 +229,7 @@ function explainOperation(
   return {
     hook: call.hook,
     ...(version !== undefined && { targetVersion: version }),
-    ...(isPending && { firstAsked: before.firstAsked }),
+    ...(isPending && !isOnlyInGit(options) && { firstAsked: before.firstAsked }),
     passed: !isPending && options.toVersion === undefined && hasEnded(before, cluster, fleet.served),
     ...answerOf(decision, rollouts, options),
     steps,
@@ -240,6 +240,14 @@ function explainOperation(
     next,
     ...admissionOf(fleet, { call, isPending }, options),
   };
+}
+
+/** A manifest that no API server has stored: Cluster API asks nothing about it yet. */
+function isOnlyInGit({ live, cluster: { metadata, progress } }: ExplainOptions): boolean {
+  const { creationTimestamp, deletionTimestamp } = metadata;
+  return (
+    !live && creationTimestamp === undefined && deletionTimestamp === undefined && progress === undefined
+  );
 }
 
 function explainAttempt(fleet: Fleet, attempt: Attempt, options: ExplainOptions): ExplainedOperation {

@@ -63,6 +63,7 @@ export function doubtsOf(assumed: Assumed, fleet: Fleet): Doubts {
       ...(noneIsHigher ? [] : lower),
       ...stepDoubts(steps, target),
       ...statusDoubts(assumed),
+      ...otherRollouts(assumed, fleet),
       ...(fleet.policies.length === 0 && nothing.length === 0 ? [NO_POLICY] : []),
     ],
   };
@@ -79,6 +80,20 @@ function selectionsOf(
   if (states.length > 0) return [[], texts];
   const reason = texts.length > 0 ? texts : ["It is about no Cluster that has spec.topology."];
   return [[`HookRollout ${name} selects nothing, so there is no plan. ${reason.join(" ")}`], []];
+}
+
+/** Cluster API proceeds once every rollout has given a slot. */
+function otherRollouts({ rollout: { name, operation }, states }: Assumed, fleet: Fleet): string[] {
+  const members = new Set(states.map(({ cluster }) => cluster));
+  return fleet.rollouts.flatMap((each) => {
+    const { compiled } = each;
+    if (compiled.name === name || compiled.operation !== operation || compiled.mode === "Audit") return [];
+    const shared = fleet.selectedBy(each).filter((cluster) => members.has(cluster));
+    if (shared.length === 0) return [];
+    const names = firstNames(shared.map(clusterKey), SHOWN);
+    const paused = compiled.paused ? ", which is paused," : "";
+    return `${counted(shared.length, "Cluster")} also need${shared.length === 1 ? "s" : ""} a slot of HookRollout ${compiled.name}${paused} and the plan leaves that out: ${names}.`;
+  });
 }
 
 /** A Cluster in Git has no status. */

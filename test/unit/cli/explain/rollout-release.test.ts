@@ -139,3 +139,14 @@ test("without the Cluster's Namespace, its stage and its release are unknown", a
   assert.match(stdout, /in which stage of HookRollout upgrades they are is unknown/);
   assert.match(stdout, /\n {2}released +unknown without the Cluster's Namespace\n/);
 });
+
+test("Cluster API does not ask yet about a Cluster that is only in Git", async (t) => {
+  const creations = rollout({ operation: "Create" });
+  const create = ["--hook", "BeforeClusterCreate"];
+  assert.match(await explained(t, [cluster(), creations], ...create), /^Allowed: .* does not ask about now/);
+  const stored = cluster({ creationTimestamp: "2026-11-21T11:00:00Z" });
+  assert.match(
+    await explained(t, [stored, creations], ...create),
+    /^Allowed: .*, asked since 2026-11-21T11:00:00Z/,
+  );
+});

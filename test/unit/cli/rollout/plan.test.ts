@@ -248,3 +248,21 @@ test("a wait counts from the first call on, and from the opening of the window b
   assert.match(both.stdout, /^canary +1 +0 +2026-12-01T22:00Z +2026-12-01T22:40Z +2026-12-01T23:40Z$/m);
   assert.match(both.stdout, /^rest +1 +0 +2026-12-01T23:40Z/m);
 });
+
+test("another rollout that holds the same Clusters is named, because the plan leaves it out", async (t) => {
+  const clusterSelector = { matchLabels: { wave: "rest" } };
+  const second = rolloutOf("second", { clusterSelector, paused: true, stages: [{ name: "all" }] });
+  const { stdout } = await plan(t, [...FLEET, rolloutOf("upgrades"), second], "upgrades");
+  assert.match(
+    stdout,
+    /^1 Cluster also needs a slot of HookRollout second, which is paused, and the plan leaves that out: fleet\/a\.$/m,
+  );
+  const others = [
+    rolloutOf("deletions", { operation: "Delete", stages: [] }),
+    rolloutOf("audit", { mode: "Audit" }),
+  ];
+  assert.doesNotMatch(
+    (await plan(t, [...FLEET, rolloutOf("upgrades"), ...others], "upgrades")).stdout,
+    /also need/,
+  );
+});
