@@ -229,7 +229,7 @@ function explainOperation(
   return {
     hook: call.hook,
     ...(version !== undefined && { targetVersion: version }),
-    ...(isPending && !isOnlyInGit(options) && { firstAsked: before.firstAsked }),
+    ...askedSince({ before, isPending }, options),
     passed: !isPending && options.toVersion === undefined && hasEnded(before, cluster, fleet.served),
     ...answerOf(decision, rollouts, options),
     steps,
@@ -242,12 +242,14 @@ function explainOperation(
   };
 }
 
-/** A manifest that no API server has stored: Cluster API asks nothing about it yet. */
-function isOnlyInGit({ live, cluster: { metadata, progress } }: ExplainOptions): boolean {
+/** Cluster API asks nothing yet about a manifest that no API server has stored. */
+function askedSince(
+  { before, isPending }: { readonly before: PendingOperation; readonly isPending: boolean },
+  { live, cluster: { metadata, progress } }: ExplainOptions,
+): Pick<ExplainedOperation, "firstAsked"> {
   const { creationTimestamp, deletionTimestamp } = metadata;
-  return (
-    !live && creationTimestamp === undefined && deletionTimestamp === undefined && progress === undefined
-  );
+  const isStored = [creationTimestamp, deletionTimestamp, progress].some((each) => each !== undefined);
+  return isPending && (live || isStored) ? { firstAsked: before.firstAsked } : {};
 }
 
 function explainAttempt(fleet: Fleet, attempt: Attempt, options: ExplainOptions): ExplainedOperation {

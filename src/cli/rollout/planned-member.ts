@@ -101,8 +101,9 @@ export function pastGate(parts: Parts, at: Date): string | undefined {
   );
   // A search that ends without an opening proves nothing.
   const own = member.stage?.until.find(
-    ({ opensAt, windows = [] }) =>
-      opensAt?.(at) === "Never" && windows.every(({ window }) => window.at(at).changesAt === undefined),
+    (gate) =>
+      gate.opensAt?.(at) === "Never" &&
+      (gate.windows ?? []).every(({ window }) => window.at(at).changesAt === undefined),
   );
   const ofStage = own && `HookRollout ${rollout.name}, stage ${member.stage?.name}, gate ${own.name}`;
   return gates[0] ?? ofStage;
