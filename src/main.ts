@@ -4,7 +4,7 @@
 import { basename } from "node:path";
 import { Command, CommanderError, Option } from "commander";
 
-import { addExamples, CommandError, FAILED, USAGE } from "./cli/command.ts";
+import { addExamples, CommandError, FAILED, nearestText, USAGE } from "./cli/command.ts";
 import { flagsBehind } from "./cli/flag-order.ts";
 import { addApprove } from "./cli/approve/command.ts";
 import { addCompletion, answerCompletion } from "./cli/completion/command.ts";
@@ -91,9 +91,14 @@ function addHelp(program: Command): void {
     .description("print the help of a command")
     .action((name?: string) => {
       const command = name === undefined ? program : program.commands.find((each) => each.name() === name);
-      if (command === undefined) throw new UsageError(`unknown command '${name}'`);
+      if (command === undefined) throw new UsageError(unknownCommand(program, name ?? ""));
       command.outputHelp();
     });
+}
+
+function unknownCommand({ commands }: Command, name: string): string {
+  const names = commands.map((each) => each.name());
+  return `unknown command '${name}'${nearestText(name, names)}`;
 }
 
 function addRun(program: Command): void {

@@ -43,7 +43,7 @@ export function oneOf<T extends string>(values: readonly T[]): (text: string) =>
   return (text) => {
     const value = values.find((each) => each === text);
     if (value !== undefined) return value;
-    throw new InvalidArgumentError(`Allowed: ${values.join(", ")}${meantText(nearest(text, values))}`);
+    throw new InvalidArgumentError(`Allowed: ${values.join(", ")}${nearestText(text, values)}`);
   };
 }
 
@@ -57,6 +57,11 @@ export const hookName = oneOf(HOOK_NAMES);
 /** Ends an error with what the user may have meant; "" if that is not known. */
 export function meantText(meant: string | undefined): string {
   return meant === undefined ? "" : ` (did you mean ${meant}?)`;
+}
+
+/** " (did you mean rollout?)"; "": no word is near. */
+export function nearestText(word: string, words: readonly string[]): string {
+  return meantText(nearest(word, words));
 }
 
 export function inBrackets(hint: string | undefined): string {

@@ -3,6 +3,7 @@
 import type { VNode } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { since, until } from "../cli/terminal/age.ts";
+import { counted } from "../lib/counted.ts";
 import { CHOICES, filterHeld, valuesOf } from "./held-rows.ts";
 import type { Live } from "./live.ts";
 import { LongList } from "./long-list.tsx";
@@ -85,11 +86,11 @@ function Filters({
   params: Params;
   shown: readonly HeldRow[];
 }) {
-  const counted = `${clusters(shown)} ${clusters(shown) === 1 ? "Cluster" : "Clusters"}`;
+  const count = counted(clusters(shown), "Cluster");
   return (
     <div class="filters" role="search">
       <h1>
-        {counted} held{shown.length === rows.length ? "" : <small> of {clusters(rows)}</small>}
+        {count} held{shown.length === rows.length ? "" : <small> of {clusters(rows)}</small>}
       </h1>
       {CHOICES.map(({ label, name, of }) => (
         <Select

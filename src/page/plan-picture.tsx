@@ -33,7 +33,7 @@ export function PlanPicture({ plan, rollout, now }: Props): VNode | null {
       <p class="num">
         From now on, if every operation takes so long and none fails, the last Cluster is done at{" "}
         <b>{dateText(new Date(to))}</b>.
-        {needy > 0 && ` ${needy} must be released by an action first; the plan takes that as done.`}
+        {needy > 0 && ` ${needy} must be released by an action first; the plan assumes that.`}
         {[...plan.impossible, ...plan.doubts].map((text) => ` ${text}`)}
         {plan.stages.flatMap(({ name, waitsFor }) =>
           waitsFor.map(

@@ -2,6 +2,7 @@
 
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
+import { counted } from "../lib/counted.ts";
 import { fetchJson, messageOf, urlOf } from "./ask.ts";
 import { Empty, Notes } from "./parts.tsx";
 import { clusterHref } from "./route.ts";
@@ -175,9 +176,7 @@ function Group({
       <summary>
         <span class={`verdict ${TONES[change] ?? ""}`}>{change.replace("-", " ")}</span>
         {hook}
-        <span class="num soft">
-          {clusters.length} {clusters.length === 1 ? "Cluster" : "Clusters"}
-        </span>
+        <span class="num soft">{counted(clusters.length, "Cluster")}</span>
       </summary>
       <dl class="facts">
         <dt>before</dt>

@@ -61,6 +61,16 @@ export function memberOf(
   return { ...member, ...(stage !== undefined && { stage }) };
 }
 
+/** Whether a stage with a namespaceSelector may select the Cluster, of which no stage is known because its Namespace is not. */
+export function lacksNamespace(
+  { stages }: CompiledRollout,
+  { stage, metadata: { labels } }: Pick<Member, "stage" | "metadata">,
+  namespace: Namespace | undefined,
+): boolean {
+  if (stage !== undefined || namespace !== undefined) return false;
+  return stages.some(({ selectsCluster }) => selectsCluster(labels));
+}
+
 function maySelect(selects: LabelMatcher, metadata: ObjectMeta | undefined): boolean {
   return metadata?.labelsOmitted === true || selects(metadata?.labels);
 }

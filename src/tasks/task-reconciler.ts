@@ -187,7 +187,7 @@ export class TaskReconciler {
     }
   }
 
-  async #markOver(task: HookTask): Promise<Done> {
+  async #markOver(task: HookTask): Promise<StepResult> {
     const { permits, now } = this.#options;
     const waitMs = this.#untilOver(task);
     if (waitMs > 0) return { requeueAfterMs: waitMs };

@@ -92,6 +92,10 @@ const USAGE: Record<string, { args: string[]; line: string }> = {
     args: ["help", "nope"],
     line: "error: unknown command 'nope'; see 'hookpolicy --help'",
   },
+  "help for a command with a typing error": {
+    args: ["help", "rollot"],
+    line: "error: unknown command 'rollot' (did you mean rollout?); see 'hookpolicy --help'",
+  },
   "an argument too many": {
     args: ["run", "extra"],
     line: "error: too many arguments for 'run'. Expected 0 arguments but got 1: extra; see 'hookpolicy run --help'",

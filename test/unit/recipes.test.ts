@@ -199,3 +199,13 @@ test("the recipes link to pages and headings that exist, and the index to each o
     assert.ok(index.includes(`](${page})`), `README.md lists ${page}`);
   }
 });
+
+test("a role that lists everything that can hold a Cluster also lists HookTasks", () => {
+  const roles = PAGES.flatMap((page) => yamlOf(page).flatMap(objectsIn)).flatMap(
+    (object) => (object as { rules?: readonly { resources?: readonly string[] }[] }).rules ?? [],
+  );
+  const lists = roles.filter(({ resources }) => resources?.includes("hookoverrides") === true);
+  assert.ok(lists.length > 0);
+  for (const { resources = [] } of lists)
+    if (resources.includes("clusterhookpolicies")) assert.ok(resources.includes("hooktasks"));
+});

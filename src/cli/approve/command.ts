@@ -55,7 +55,7 @@ export function addApprove(program: Command): void {
       "Sets the annotations and labels that the gates of a held Cluster wait for, and waits until it proceeds. Gates of other kinds are listed with the time at which they open.\n\nExit code: 0 it proceeds, 1 something still holds it, 2 input that cannot be read or wrong usage. With --dry-run and --no-wait, 0 also if it is not seen to proceed.",
     )
     .addOption(hookOption("only what this hook holds, also before Cluster API asks; default: what is held"))
-    .option("--dry-run", "only show what would be set")
+    .option("--dry-run", "only show what would be set; reads the API server, and changes nothing")
     .option("--no-wait", "do not wait until the Cluster proceeds")
     .addOption(
       new Option("--timeout <duration>", "how long to wait").argParser(parseTime).default(TEN_MINUTES, "10m"),

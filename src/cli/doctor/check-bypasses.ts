@@ -3,7 +3,7 @@
 import { BYPASSES, bypassesOf, type Bypass } from "../../operations/marks.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { shellQuote } from "../../policy/message.ts";
-import { counted } from "../terminal/counted.ts";
+import { counted } from "../../lib/counted.ts";
 import type { CoverageSurvey } from "./check-coverage.ts";
 import { error, type Evidence, type Finding, ok, some, unread, warning } from "./doctor.ts";
 

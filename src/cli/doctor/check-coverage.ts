@@ -1,6 +1,6 @@
 /** Checks which Clusters are protected by which policies, and which policies hold nothing. */
 
-import { counted } from "../terminal/counted.ts";
+import { counted } from "../../lib/counted.ts";
 import { GROUP } from "../../api/hook-policy.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { clusterKey } from "../../policy/cluster.ts";

@@ -1,6 +1,6 @@
 /** Checks what the statuses of policies say, and which overrides lift them. */
 
-import { counted } from "../terminal/counted.ts";
+import { counted } from "../../lib/counted.ts";
 import { CONDITION, REASON } from "../../api/hook-policy.ts";
 import type { Override } from "../../policy/override.ts";
 import { timestamp } from "../../policy/instant.ts";

@@ -1,6 +1,7 @@
 /** Checks whether Cluster API calls the operator, and for which hooks and namespaces. */
 
 import { servedHooks } from "../../api/hook-catalog.ts";
+import { counted } from "../../lib/counted.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import {
   isDiscovered,
@@ -78,7 +79,9 @@ export function discovered(evidence: Evidence, settings: Settings): Finding {
   }
   const old = found.find(({ current }) => !current);
   if (old === undefined)
-    return ok(found.map((each) => `${each.metadata.name}: ${each.handlers.length} handlers`).join("; "));
+    return ok(
+      found.map((each) => `${each.metadata.name}: ${counted(each.handlers.length, "handler")}`).join("; "),
+    );
   const detail = `ExtensionConfig ${old.metadata.name} has changed since Cluster API looked at it`;
   return warning(detail, "kubectl get pods -A -l cluster.x-k8s.io/provider=cluster-api");
 }

@@ -1,6 +1,6 @@
 /** Checks whether rollouts let Clusters begin, and whether they hold what they select. */
 
-import { counted } from "../terminal/counted.ts";
+import { counted } from "../../lib/counted.ts";
 import { CONDITION, REASON } from "../../api/hook-policy.ts";
 import type { Cluster } from "../../api/meta.ts";
 import { clusterKey } from "../../policy/cluster.ts";

@@ -2,7 +2,7 @@
 
 import { fieldsOf, listOf } from "../../lib/fields.ts";
 import { namespacedName } from "../../lib/keys.ts";
-import { counted } from "../terminal/counted.ts";
+import { counted } from "../../lib/counted.ts";
 import { operators } from "./check-install.ts";
 import {
   type Evidence,

@@ -1,6 +1,6 @@
 /** The checks in order, and their output. */
 
-import { counted } from "../terminal/counted.ts";
+import { counted } from "../../lib/counted.ts";
 import type { Colour } from "../terminal/colour.ts";
 import {
   type Check,

@@ -229,7 +229,7 @@ function explainOperation(
   return {
     hook: call.hook,
     ...(version !== undefined && { targetVersion: version }),
-    ...(isPending && { firstAsked: before.firstAsked }),
+    ...askedSince({ before, isPending }, options),
     passed: !isPending && options.toVersion === undefined && hasEnded(before, cluster, fleet.served),
     ...answerOf(decision, rollouts, options),
     steps,
@@ -240,6 +240,16 @@ function explainOperation(
     next,
     ...admissionOf(fleet, { call, isPending }, options),
   };
+}
+
+/** Cluster API asks nothing yet about a manifest that no API server has stored. */
+function askedSince(
+  { before, isPending }: { readonly before: PendingOperation; readonly isPending: boolean },
+  { live, cluster: { metadata, progress } }: ExplainOptions,
+): Pick<ExplainedOperation, "firstAsked"> {
+  const { creationTimestamp, deletionTimestamp } = metadata;
+  const isStored = [creationTimestamp, deletionTimestamp, progress].some((each) => each !== undefined);
+  return isPending && (live || isStored) ? { firstAsked: before.firstAsked } : {};
 }
 
 function explainAttempt(fleet: Fleet, attempt: Attempt, options: ExplainOptions): ExplainedOperation {

@@ -5,7 +5,7 @@ import type { ObjectQuery } from "../../policy/policy.ts";
 import { clusterKey } from "../../policy/cluster.ts";
 import { targetVersion } from "../../policy/target-version.ts";
 import { closedFor, type Hold, holdOf, holdText } from "../../rollouts/hold.ts";
-import { BEGINS, type Member, memberOf } from "../../rollouts/member.ts";
+import { BEGINS, lacksNamespace, type Member, memberOf } from "../../rollouts/member.ts";
 import type { MemberState } from "../../rollouts/progress.ts";
 import { promotionQueries } from "../../rollouts/promotion.ts";
 import { countingFailures, haltingStage, soakEnd } from "../../rollouts/stages.ts";
@@ -125,11 +125,17 @@ function explainRollout(known: FleetRollout, member: Member, situation: Situatio
   const found = findingOf(known, member, situation);
   if (!found.holds)
     return { rollout: name, mode, ...found, retryAfterSeconds: 0, message: "", needsUser: false };
-  const { hold, because, hasNoSlots = false } = found;
+  const { hold, because, hasNoSlots, lacksNamespace: lacks } = found;
   const stage = member.stage?.name;
   const holds = mode === "Enforce";
   const target = targetVersion(situation.call) ?? "";
-  const { released, needsUser } = rolloutRelease({ ...known, hold, target, hasNoSlots });
+  const { released, needsUser } = rolloutRelease({
+    ...known,
+    hold,
+    target,
+    hasNoSlots,
+    lacksNamespace: lacks,
+  });
   return {
     rollout: name,
     reason: hold.reason,
@@ -144,17 +150,17 @@ function explainRollout(known: FleetRollout, member: Member, situation: Situatio
   };
 }
 
-function findingOf(
-  known: FleetRollout,
-  { metadata, stage, marked }: Member,
-  situation: Situation,
-): RolloutAnswer {
+function findingOf(known: FleetRollout, member: Member, situation: Situation): RolloutAnswer {
+  const { metadata, stage, marked } = member;
   const { compiled, status } = known;
   const lifting = liftingOverride(compiled, situation);
   if (lifting !== undefined) return passes("Overridden", `overridden by HookOverride ${lifting.name}`);
   if (marked) return passes("Running", "its operation runs already");
   const target = targetVersion(situation.call) ?? "";
   const hold = closedFor(compiled, status, { stage, target }, situation);
+  const { namespace } = situation.world;
+  if (hold?.reason === "NoStage")
+    return { holds: true, hold, because: [], lacksNamespace: lacksNamespace(compiled, member, namespace) };
   if (hold !== undefined) return { holds: true, hold, because: why(known, hold, target) };
   if (stage === undefined) return { holds: true, hold: holdOf(compiled, { reason: "NoStage" }), because: [] };
   return turnOf(known, { metadata, stage: stage.name, target, at: situation.now });

@@ -1,6 +1,6 @@
 /** Says what has to happen before a rollout releases a Cluster that it holds, and who can do it. */
 
-import type { HookRolloutStatus } from "../../api/hook-policy.ts";
+import type { HookRolloutStatus, RolloutStageStatus } from "../../api/hook-policy.ts";
 import { timestamp } from "../../policy/instant.ts";
 import type { Hold } from "../../rollouts/hold.ts";
 import { needsNone } from "../../rollouts/limit.ts";
@@ -19,10 +19,14 @@ interface Held {
   readonly hold: Hold;
   readonly target: string;
   /** Whether its limit is no slot at all. */
-  readonly hasNoSlots: boolean;
+  readonly hasNoSlots?: boolean | undefined;
+  /** Whether its stage is unknown because its Namespace is. */
+  readonly lacksNamespace?: boolean | undefined;
 }
 
 export function rolloutRelease(held: Held): RolloutRelease {
+  if (held.lacksNamespace === true)
+    return { released: "unknown without the Cluster's Namespace", needsUser: false };
   const need = needOf(held);
   return need === undefined
     ? { released: waitOf(held), needsUser: false }
@@ -37,7 +41,7 @@ function needOf({ compiled, status, hold, target, hasNoSlots }: Held): string | 
   if (hold.reason === "Paused") return `${admin} resumed it: hookpolicy rollout resume ${name}`;
   if (hold.reason === "NoStage")
     return `a user has given the Cluster labels that a stage selects, or ${admin} added a stage for it`;
-  if (hasNoSlots) return `${admin} raised maxConcurrency above 0`;
+  if (hasNoSlots === true) return `${admin} raised maxConcurrency above 0`;
   if (hold.reason !== "StageClosed") return undefined;
   const stage = stages.find((each) => each.name === hold.stage);
   const row = rowOf(status, hold.stage, target);
@@ -45,29 +49,26 @@ function needOf({ compiled, status, hold, target, hasNoSlots }: Held): string | 
   return `a user has given Clusters the labels of stage ${stage.name}, or ${admin} set its minSucceeded to 0`;
 }
 
-export function rowOf({ targets = [] }: HookRolloutStatus, stage: string | undefined, target: string) {
+export function rowOf(
+  { targets = [] }: HookRolloutStatus,
+  stage: string | undefined,
+  target: string,
+): RolloutStageStatus | undefined {
   return targets.find(({ version = "" }) => version === target)?.stages.find(({ name }) => name === stage);
 }
 
 const THEN = "and a slot is free for it";
 
-function waitOf({ compiled: { name }, hold }: Held): string {
-  const { reason, stage, soaksUntil } = hold;
-  switch (reason) {
-    case "StageClosed":
-      return soaksUntil === undefined
-        ? `when stage ${stage} has passed, ${THEN}`
-        : `when stage ${stage} has soaked, at ${timestamp(soaksUntil)}, ${THEN}`;
-    case "Halted":
-      return `when the failed Clusters have succeeded, or after a user who may update HookRollout ${name} has resumed it: hookpolicy rollout resume ${name}`;
-    case "GateOpen":
-      return `when that gate is met, ${THEN}`;
-    case "TooManyTargets":
-      return `when fewer versions are being rolled out, ${THEN}`;
-    case "NotReady":
-    case "NotConfirmed":
-      return `when the operator has read the state of the rollout, ${THEN}`;
-    default:
-      return "when a slot is free for it, and it is its turn";
-  }
+function waitOf({ compiled: { name }, hold: { reason, stage, soaksUntil } }: Held): string {
+  if (reason === "StageClosed")
+    return soaksUntil === undefined
+      ? `when stage ${stage} has passed, ${THEN}`
+      : `when stage ${stage} has soaked, at ${timestamp(soaksUntil)}, ${THEN}`;
+  if (reason === "Halted")
+    return `when the failed Clusters have succeeded, or after a user who may update HookRollout ${name} has resumed it: hookpolicy rollout resume ${name}`;
+  if (reason === "GateOpen") return `when that gate is met, ${THEN}`;
+  if (reason === "TooManyTargets") return `when fewer versions are being rolled out, ${THEN}`;
+  if (reason === "NotReady" || reason === "NotConfirmed")
+    return `when the operator has read the state of the rollout, ${THEN}`;
+  return "when a slot is free for it, and it is its turn";
 }

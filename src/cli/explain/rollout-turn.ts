@@ -11,8 +11,13 @@ import type { FleetRollout } from "../fleet/fleet.ts";
 
 export type RolloutAnswer = { readonly because: readonly string[] } & (
   | { readonly holds: false; readonly reason: string }
-  /** `hasNoSlots`: its limit is no slot at all. */
-  | { readonly holds: true; readonly hold: Hold; readonly hasNoSlots?: boolean }
+  /** `hasNoSlots`: its limit is no slot at all. `lacksNamespace`: a namespaceSelector of a stage may select it. */
+  | {
+      readonly holds: true;
+      readonly hold: Hold;
+      readonly hasNoSlots?: boolean;
+      readonly lacksNamespace?: boolean;
+    }
 );
 
 export const passes = (reason: string, ...because: string[]): RolloutAnswer => ({

@@ -1,6 +1,6 @@
 /** The common mistakes in YAML, in words that say what to type, and where. */
 
-import { counted } from "../terminal/counted.ts";
+import { counted } from "../../lib/counted.ts";
 import { Lexer, type YAMLError } from "yaml";
 
 export interface Mistake {

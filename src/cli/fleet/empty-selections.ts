@@ -8,7 +8,7 @@ import { SELECTS_NOTHING } from "../../policy/validation/accepted.ts";
 import { didYouMean, nearest, suggested } from "../../policy/validation/field-message.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { stopsLaterStages } from "../../rollouts/rollout-conditions.ts";
-import { counted } from "../terminal/counted.ts";
+import { counted } from "../../lib/counted.ts";
 import type { Fleet } from "./fleet.ts";
 import { ownKind, policyKind, type RawObject, viewPolicy, viewRollout } from "./kinds.ts";
 

@@ -22,25 +22,38 @@ export function namespaceWarning(fleets: readonly Fleet[], of?: string): string 
   const policies = fleets.some((each) =>
     each.policies.some(({ compiled }) => compiled.selectsNamespace !== undefined),
   );
-  const rollouts = fleets.flatMap((each) => each.rollouts.filter(readsNamespaces));
-  const names = [...new Set(rollouts.map(({ compiled }) => compiled.name))];
+  const rollouts = fleets.flatMap((each) => each.rollouts);
+  const names = namesOf(rollouts.filter(readsNamespaces));
+  const staged = namesOf(rollouts.filter(hasNarrowStage));
   const effects = [
     ...(policies ? ["what a ClusterHookPolicy says of them is not evaluable"] : []),
     ...(names.length > 0
       ? [`whether HookRollout ${firstNames(names, SHOWN)} selects them is unknown (shown as if it did)`]
       : []),
+    ...(staged.length > 0
+      ? [
+          `in which stage of HookRollout ${firstNames(staged, SHOWN)} they are is unknown (shown as in none with a namespaceSelector)`,
+        ]
+      : []),
   ];
   return missing.length === 0 || effects.length === 0 ? undefined : textOf(missing, effects.join(", and "));
+}
+
+function namesOf(rollouts: readonly FleetRollout[]): readonly string[] {
+  return [...new Set(rollouts.map(({ compiled }) => compiled.name))];
 }
 
 function textOf(missing: readonly string[], effect: string): string {
   return `the Namespace of Clusters is not among the objects: ${firstNames(missing, SHOWN)}; ${effect}. Add it, with its labels, to the files`;
 }
 
-function readsNamespaces({ compiled, spec }: FleetRollout): boolean {
+function readsNamespaces({ compiled, spec: { spread = [], namespaceSelector } }: FleetRollout): boolean {
   if (compiled.problem !== undefined) return false;
-  const isNamespaced = (spec.spread ?? []).some(({ from }) => from === "Namespace");
-  return isNamespaced || narrowSelectors(spec).length > 0;
+  return spread.some(({ from }) => from === "Namespace") || isNarrow(namespaceSelector);
+}
+
+function hasNarrowStage({ compiled, spec: { stages = [] } }: FleetRollout): boolean {
+  return compiled.problem === undefined && stages.some((stage) => isNarrow(stage.namespaceSelector));
 }
 
 /** The paths of the selectors that read labels of Namespaces. */

@@ -1,6 +1,7 @@
 /** Prints what is held: as tables, as blocks for narrow terminals, and as JSON. */
 
 import { clusterOfRow } from "../../operations/rows.ts";
+import { counted } from "../../lib/counted.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import type { HeldObject } from "../../page/wire.ts";
 import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
@@ -196,7 +197,9 @@ export function tornDownNotes({ held }: HeldFleet): string[] {
   const more = torn.size - shown.length;
   return [
     ...shown.map(([cluster, { message }]) => `ALARM: ${cluster} is torn down: ${message}`),
-    ...(more > 0 ? [`ALARM: ${more} more held Clusters are torn down`] : []),
+    ...(more > 0
+      ? [`ALARM: ${counted(more, "more held Cluster")} ${more === 1 ? "is" : "are"} torn down`]
+      : []),
   ];
 }
 
@@ -236,7 +239,7 @@ export function signOfLife(seen: Date, now: Date): string {
 /** The first instant that was missed: what has happened since then is in no row. */
 function overdueNote([first, ...others]: readonly Due[], now: Date): string[] {
   if (first === undefined) return [];
-  const more = others.length === 0 ? "" : ` (and ${others.length} more policies)`;
+  const more = others.length === 0 ? "" : ` (and ${counted(others.length, "more policy")})`;
   return [
     `the operator should have updated the status of ${policyName(first.policy)} ${since(first.since, now)} ago${more}: it seems not to run, and these rows can be out of date; see 'hookpolicy doctor'`,
   ];

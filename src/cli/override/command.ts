@@ -58,7 +58,7 @@ export function addOverride(program: Command): void {
       "only this policy or HookRollout, as NAME or KIND/NAME; repeatable; default: all",
       collectHolders,
     )
-    .option("--dry-run", "only print the HookOverride")
+    .option("--dry-run", "only print the HookOverride; reads the API server, and changes nothing")
     .option("-y, --yes", "do not ask for confirmation")
     .addOption(choice("-o, --output <format>", "how to print", FORMATS));
   addConnectionFlags(command);

@@ -40,7 +40,7 @@ export function addPrepareUninstall(program: Command): void {
         .argParser(parseTime)
         .default(DEFAULT_TIMEOUT_MS, "2m"),
     )
-    .option("--dry-run", "only print what would be done")
+    .option("--dry-run", "only print what would be done; reads the API server, and changes nothing")
     .option("-y, --yes", "do not ask")
     .option(
       "--release-held-clusters",

@@ -3,7 +3,7 @@
 import type { HookName } from "../../api/runtime-hooks.ts";
 import { type Cluster, OK_TO_DELETE_ANNOTATION } from "../../api/meta.ts";
 import { fieldsOf, listOf } from "../../lib/fields.ts";
-import { counted } from "../terminal/counted.ts";
+import { counted } from "../../lib/counted.ts";
 import { namespacedName } from "../../lib/keys.ts";
 import type { KubeObject } from "../../kube/resource.ts";
 import { type PolicyKind, policyName } from "../../policy/policy-ref.ts";

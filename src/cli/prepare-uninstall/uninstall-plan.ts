@@ -5,7 +5,7 @@
  */
 
 import { setTimeout as delay } from "node:timers/promises";
-import { counted } from "../terminal/counted.ts";
+import { counted } from "../../lib/counted.ts";
 import { fieldsOf } from "../../lib/fields.ts";
 import { FINALIZER, GROUP, VERSION } from "../../api/hook-policy.ts";
 import { DEPLOYMENTS, VALIDATING_WEBHOOKS, POLICY_RESOURCES, ROLLOUTS } from "../../kube/resources.ts";

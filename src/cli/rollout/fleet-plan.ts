@@ -15,9 +15,8 @@ import { asSucceeded, isShown } from "../../rollouts/unshown.ts";
 import { CommandError, USAGE } from "../command.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
 import { doubtsOf } from "./plan-doubts.ts";
-import { holdersAt, type Parts, partsOf, planMember, withoutUnevaluable } from "./planned-member.ts";
-import { firstNames } from "../../lib/first-names.ts";
-import { counted } from "../terminal/counted.ts";
+import { type KnownPlan, tellUnknown } from "./plan-unknown.ts";
+import { partsOf, planMember, withoutUnevaluable } from "./planned-member.ts";
 import { membersOf, presentStatus, statesOf } from "../fleet/rollout-state.ts";
 
 export interface FleetWish {
@@ -28,7 +27,7 @@ export interface FleetWish {
   readonly version?: string | undefined;
 }
 
-export interface FleetPlan extends Plan {
+export interface FleetPlan extends Plan, KnownPlan {
   readonly rollout: CompiledRollout;
   /** Absent: no version is being rolled out, and the plan is about all Clusters. */
   readonly target?: string;
@@ -46,8 +45,8 @@ export interface FleetPlan extends Plan {
 }
 
 /** Whether every Cluster can begin, sooner or later. */
-export function canHappen({ impossible, never }: FleetPlan): boolean {
-  return impossible.length === 0 && never.length === 0;
+export function canHappen({ impossible, never, closed, stageUnknown }: FleetPlan): boolean {
+  return [impossible, never, closed, stageUnknown].every(({ length }) => length === 0);
 }
 
 /** What the plan begins with. */
@@ -92,29 +91,24 @@ export function planFleet(object: HookRollout, fleet: Fleet, wish: FleetWish): F
   const plan = planRollout(rollout, members, { ...wish, status, halted, progress: found.progress });
   const { clusters, doubts: unevaluated } = withoutUnevaluable(plan.clusters, parts);
   const { impossible, doubts } = doubtsOf({ rollout, states, wish, target }, fleet);
+  const unknown = tellUnknown(plan, {
+    rollout,
+    fleet,
+    parts,
+    members: start.states.map(({ member }) => member),
+  });
   return {
     ...plan,
     clusters,
+    ...unknown.plan,
     rollout,
     halted,
     unasked: found.unasked,
     ...unplanned(rollout, fleet),
     impossible,
-    doubts: [...doubts, ...unevaluated, ...closedDoubt(plan, parts)],
+    doubts: [...doubts, ...unevaluated, ...unknown.doubts],
     ...(target !== undefined && { target }),
   };
-}
-
-/** "1 Cluster never begins, because its windows are never open together: team-a/a (…)" */
-function closedDoubt({ closed, from }: Plan, parts: ReadonlyMap<string, Parts>): readonly string[] {
-  const [first] = closed;
-  const own = first === undefined ? undefined : parts.get(first);
-  if (own === undefined) return [];
-  const [verb, whose] = closed.length === 1 ? ["begins", "its"] : ["begin", "their"];
-  const holders = holdersAt(own, from).replaceAll("; then ", "; ");
-  return [
-    `${counted(closed.length, "Cluster")} never ${verb}, because ${whose} windows are never open together: ${firstNames(closed, 5)} (${holders}).`,
-  ];
 }
 
 function unplanned(rollout: CompiledRollout, fleet: Fleet): Pick<FleetPlan, "outside" | "withoutTopology"> {

@@ -8,7 +8,7 @@ import type { MemberState } from "../../rollouts/progress.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import { isShown } from "../../rollouts/unshown.ts";
 import { firstNames } from "../../lib/first-names.ts";
-import { counted } from "../terminal/counted.ts";
+import { counted } from "../../lib/counted.ts";
 import { emptyStages, placesIn } from "../fleet/empty-selections.ts";
 import type { Fleet } from "../fleet/fleet.ts";
 import { namespaceWarning } from "../fleet/missing-namespaces.ts";
@@ -63,6 +63,7 @@ export function doubtsOf(assumed: PlanAssumptions, fleet: Fleet): Doubts {
       ...(noneIsHigher ? [] : lower),
       ...stepDoubts(steps, target),
       ...statusDoubts(assumed),
+      ...otherRollouts(assumed, fleet),
       ...(fleet.policies.length === 0 && nothing.length === 0 ? [NO_POLICY] : []),
     ],
   };
@@ -81,6 +82,20 @@ function selectionsOf(
   return [[`HookRollout ${name} selects nothing, so there is no plan. ${reason.join(" ")}`], []];
 }
 
+/** Cluster API proceeds once every rollout has given a slot. */
+function otherRollouts({ rollout: { name, operation }, states }: Assumed, fleet: Fleet): string[] {
+  const members = new Set(states.map(({ cluster }) => cluster));
+  return fleet.rollouts.flatMap((each) => {
+    const { compiled } = each;
+    if (compiled.name === name || compiled.operation !== operation || compiled.mode === "Audit") return [];
+    const shared = fleet.selectedBy(each).filter((cluster) => members.has(cluster));
+    if (shared.length === 0) return [];
+    const names = firstNames(shared.map(clusterKey), SHOWN);
+    const paused = compiled.paused ? ", which is paused," : "";
+    return `${counted(shared.length, "Cluster")} also need${shared.length === 1 ? "s" : ""} a slot of HookRollout ${compiled.name}${paused} and the plan leaves that out: ${names}.`;
+  });
+}
+
 /** A Cluster in Git has no status. */
 function statusDoubts({ rollout, states, target }: PlanAssumptions): string[] {
   const unshown = states.filter((state) => !isShown(state)).map(({ cluster }) => clusterKey(cluster));
@@ -97,7 +112,7 @@ function stepDoubts(steps: readonly PlannedStep[], version: string | undefined):
       steps,
       "Same",
       (count) =>
-        `${version} is in spec.topology of ${count} already, without a status that shows how far that is; the plan takes it as done, so no upgrade begins there`,
+        `${version} is in spec.topology of ${count} already, without a status that shows how far that is; it counts as succeeded, so no upgrade begins there`,
     ),
     ...told(
       steps,

@@ -1,7 +1,7 @@
 /** Prints the plan of a rollout: as tables, as JSON, and as a picture. */
 
 import { namespacedName } from "../../lib/keys.ts";
-import { counted } from "../terminal/counted.ts";
+import { counted } from "../../lib/counted.ts";
 import { durationText } from "../../policy/duration.ts";
 import type { PlannedStage } from "../../rollouts/plan.ts";
 import { MAX_AWAITED } from "../../api/hook-policy.ts";
@@ -15,13 +15,14 @@ const MAX_LISTED = 20;
 
 export function planLines(plan: FleetPlan, durationMs: number): string[] {
   const { rollout, from, stages, clusters, noStage, later, target } = plan;
-  const never = plan.never.filter((name) => !noStage.includes(name) && !plan.closed.includes(name));
+  const never = plan.never.filter((name) => !noStage.includes(name) && !plan.past.includes(name));
+  const isUnknown = [later, plan.closed, plan.stageUnknown].some(({ length }) => length > 0);
   const needy = clusters.filter(({ needsAction }) => needsAction).length;
   const rows = stages.map((stage) => [
     stage.name,
     String(stage.clusters),
     String(stage.succeeded),
-    ...timesOf(stage, later.length > 0),
+    ...timesOf(stage, isUnknown),
   ]);
   const to = target === undefined ? "" : ` to ${target}`;
   const heading = `HookRollout ${rollout.name}${to} from ${minute(from)} on, if every operation takes ${durationText(durationMs)} and none fails:`;
@@ -47,13 +48,13 @@ export function planLines(plan: FleetPlan, durationMs: number): string[] {
     );
   if (needy > 0)
     lines.push(
-      `${counted(needy, "Cluster")} must be released by an action first, such as an approval; the plan takes that as done.`,
+      `${counted(needy, "Cluster")} must be released by an action first, such as an approval; the plan assumes that.`,
     );
   if (never.length > 0) {
     const begin = never.length === 1 ? "begins" : "begin";
     lines.push(`${counted(never.length, "Cluster")} never ${begin}: ${listed(never)}`);
   }
-  return [...lines, ...emptyStage(stages), ...restLines(plan)];
+  return [...lines, ...(plan.stageUnknown.length > 0 ? [] : emptyStage(stages)), ...restLines(plan)];
 }
 
 const MAX_PAUSES = 10;
@@ -66,14 +67,19 @@ function pauseLines({ pauses }: FleetPlan): string[] {
         `From ${minute(from)} to ${minute(to)}, ${counted(clusters, "Cluster")} could have a slot and wait${clusters === 1 ? "s" : ""} for ${by}`,
     );
   const more = pauses.length - shown.length;
-  return more > 0 ? [...shown, `${more} more such waits (-o json lists all)`] : shown;
+  return more > 0 ? [...shown, `${counted(more, "more such wait")} (-o json lists all)`] : shown;
 }
 
 /** The Clusters that the rest says nothing about. */
-function restLines({ noStage, stand, outside, withoutTopology, rollout }: FleetPlan): string[] {
+function restLines({ noStage, stageUnknown, stand, outside, withoutTopology, rollout }: FleetPlan): string[] {
   const operation = rollout.operation.toLowerCase();
   return [
     ...told(noStage, "that no stage selects never begins", "that no stage selects never begin"),
+    ...told(
+      stageUnknown,
+      "whose stage is unknown without its Namespace, with labels, among the files",
+      "whose stage is unknown without their Namespaces, with labels, among the files",
+    ),
     ...told(stand, "that the plan leaves out, because they failed, are unhealthy or paused"),
     ...told(
       outside,
@@ -84,22 +90,24 @@ function restLines({ noStage, stand, outside, withoutTopology, rollout }: FleetP
   ];
 }
 
-function selectsNothing({ stages, noStage }: FleetPlan): boolean {
-  return noStage.length === 0 && stages.every(({ clusters }) => clusters === 0);
+function selectsNothing({ stages, noStage, stageUnknown }: FleetPlan): boolean {
+  return noStage.length + stageUnknown.length === 0 && stages.every(({ clusters }) => clusters === 0);
 }
 
 function lastLine(plan: FleetPlan): string {
-  const { from, later, stages, impossible } = plan;
+  const { from, later, never, closed, stageUnknown, stand, stages, impossible } = plan;
   const end = endOf(plan);
   if (end === undefined) {
     if (impossible.length > 0) return "No Cluster begins.";
-    if (stages.every(({ clusters, succeeded }) => clusters === succeeded))
+    const { length } = [...never, ...closed, ...stageUnknown, ...stand];
+    if (length === 0 && stages.every(({ clusters, succeeded }) => clusters === succeeded))
       return "Every Cluster has succeeded.";
-    return later.length > 0 ? "No Cluster begins." : "No Cluster ever begins.";
+    const mayBegin = [...later, ...closed, ...stageUnknown].length > 0;
+    return mayBegin ? "No Cluster begins at a time that is known." : "No Cluster ever begins.";
   }
   const after = `at ${minute(end)}, after ${durationText(end.getTime() - from.getTime())}`;
   if (later.length > 0) return `The last Cluster whose time is known is done ${after}.`;
-  const rest = plan.never.length + plan.stand.length;
+  const rest = [...never, ...closed, ...stageUnknown, ...stand].length;
   if (impossible.length > 0) return `Otherwise, the last Cluster would be done ${after}.`;
   if (rest === 0) return `The last Cluster is done ${after}.`;
   const begins = `The last of ${counted(plan.clusters.length, "Cluster")} that begin`;
@@ -112,9 +120,13 @@ function assumptions({ rollout, halted, unasked, stages }: FleetPlan): string[] 
   const { name, paused } = rollout;
   return [
     ...(halted ? [`The rollout is halted, so nothing begins: hookpolicy rollout status ${name}`] : []),
-    ...(paused ? ["The rollout is paused; the plan takes it as resumed."] : []),
+    ...(paused ? ["The rollout is paused; the plan assumes that it is resumed."] : []),
     ...(unasked.length > 0 && unasked.length < all
-      ? [`Not asked for this version yet, which the plan takes as done: ${listed(unasked)}`]
+      ? told(
+          unasked,
+          "is not asked for this version yet; the plan assumes that it is",
+          "are not asked for this version yet; the plan assumes that they are",
+        )
       : []),
   ];
 }
@@ -135,9 +147,9 @@ function emptyStage(stages: readonly PlannedStage[]): string[] {
   ];
 }
 
-function timesOf({ begins, ends, passes, passed, ...stage }: PlannedStage, waits: boolean): string[] {
+function timesOf({ begins, ends, passes, passed, ...stage }: PlannedStage, isUnknown: boolean): string[] {
   const isDone = stage.succeeded === stage.clusters;
-  const unknown = waits ? "unknown" : "never";
+  const unknown = isUnknown ? "unknown" : "never";
   return [
     ...[begins, ends].map((at) => (at === undefined ? (isDone ? "-" : unknown) : minute(at))),
     passes === undefined ? unknown : passed ? "passed" : passes.getTime() === 0 ? "at once" : minute(passes),

@@ -7,7 +7,7 @@ import { decisionsAhead } from "../../operations/decisions-ahead.ts";
 import { forecast } from "../../operations/forecast.ts";
 import { newOperation, type PendingOperation } from "../../operations/operation.ts";
 import { lookAt, type OperationInputs, remembered } from "../../operations/timeline.ts";
-import { type Decision, heldRules } from "../../policy/decision.ts";
+import { type Decision, heldRules, openGates } from "../../policy/decision.ts";
 import { earliest } from "../../policy/instant.ts";
 import type { CompiledGate, CompiledPolicy } from "../../policy/policy.ts";
 import { policyName } from "../../policy/policy-ref.ts";
@@ -19,7 +19,7 @@ import type { MemberState } from "../../rollouts/progress.ts";
 import { gateEdges, openGate } from "../../rollouts/promotion.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
 import type { Fleet } from "../fleet/fleet.ts";
-import { counted } from "../terminal/counted.ts";
+import { counted } from "../../lib/counted.ts";
 
 /** What decides about a member. */
 export interface Parts extends Pick<Situation, "world" | "call"> {
@@ -89,6 +89,25 @@ function isEvaluable(parts: Parts, at: Date): boolean {
   return heldRules(decisionAt(parts, at).decision.trace).every(({ rule }) => rule.verdict !== "NotEvaluable");
 }
 
+/** The gate of a policy or of its stage that holds it, and whose window does not open again. */
+export function pastGate(parts: Parts, at: Date): string | undefined {
+  const { rollout, member } = parts;
+  const { decision } = decisionAt(ofTime(parts, at), at);
+  const gates = heldRules(decision.trace).flatMap(({ policy, rule }) =>
+    openGates(rule)
+      .filter(({ changesAt }) => changesAt === undefined)
+      .map(({ gate }) => `${policyName(policy)}, rule ${rule.rule}, gate ${gate}`),
+  );
+  // A search that ends without an opening proves nothing.
+  const own = member.stage?.until.find(
+    (gate) =>
+      gate.opensAt?.(at) === "Never" &&
+      (gate.windows ?? []).every(({ window }) => window.at(at).changesAt === undefined),
+  );
+  const ofStage = own && `HookRollout ${rollout.name}, stage ${member.stage?.name}, gate ${own.name}`;
+  return gates[0] ?? ofStage;
+}
+
 /** Without the gates, of policies and of the stage, of which it is not known when time alone meets them. */
 function ofTime(parts: Parts, now: Date): Parts {
   const { policies, member } = parts;
@@ -137,7 +156,9 @@ export function withoutUnevaluable(
   const names = firstNames([...reasons], SHOWN);
   return {
     clusters,
-    doubts: [`${held}, and the plan takes these as released, with all their windows: ${names}.`],
+    doubts: [
+      `${held}; the plan assumes that these rules, with all their windows, release ${count === 1 ? "it" : "them"}: ${names}.`,
+    ],
   };
 }
 

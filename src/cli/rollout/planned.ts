@@ -8,7 +8,7 @@ import { objectKindKey } from "../../policy/objects.ts";
 import { demandsOf, type ObjectDemand } from "../../policy/policy.ts";
 import { stageDemands } from "../../rollouts/promotion.ts";
 import { compileRollout } from "../../rollouts/rollout.ts";
-import { counted } from "../terminal/counted.ts";
+import { counted } from "../../lib/counted.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import { nearest } from "../../policy/validation/field-message.ts";
 import { CommandError, meantText, USAGE } from "../command.ts";

@@ -53,7 +53,7 @@ const EXAMPLES = `\
   hookpolicy simulate -f policies/ --to 2026-12-01
 
   # In a pull request: the branch, against the folder of main with its Clusters
-  hookpolicy simulate -f policies/ --prune --against ../main --from 2026-11-23 --to 2026-11-30 -o markdown --fail-on newly-allowed
+  hookpolicy simulate -f policies/ --prune --against ../main --from 2026-11-23 --to 2026-11-30 -o markdown --fail-on any
 
   # Over the holidays
   hookpolicy simulate -f freeze.yaml --against fleet/ --from 2026-12-18T00:00:00Z --to 2027-01-08T00:00:00Z`;
@@ -95,7 +95,13 @@ export function addSimulate(program: Command): void {
       "the version that upgrades come from, for expressions that read it; default: what each Cluster shows",
       version,
     )
-    .addOption(choice("--fail-on <change>", "exit 1 for such changes, and for unknown ones", FAIL_ON))
+    .addOption(
+      choice(
+        "--fail-on <change>",
+        "exit 1 for such changes, and for unknown ones; any: also for rules that change without a difference in any answer",
+        FAIL_ON,
+      ),
+    )
     .addOption(choice("-o, --output <format>", "how to print", FORMATS))
     .option("--capi-version <version>", "Cluster API version that calls, such as 1.12");
   addConnectionFlags(command);
@@ -141,7 +147,7 @@ async function runSimulation(flags: Flags): Promise<void> {
   const simulation = await compare(prepared.pair, flags, times);
   stderr.lines(warningsOf(prepared.pair, simulation).map((line) => `warning: ${line}`));
   await report(simulation, times, flags);
-  if (simulation.changes.some(({ change }) => failsOn(flags.failOn, change))) throw new CommandError(FAILED);
+  if (fails(flags.failOn, simulation)) throw new CommandError(FAILED);
 }
 
 function noClusterIn({ against, filename }: Flags): string {
@@ -166,6 +172,11 @@ function warnOfNothingBefore({ against, failOn }: Flags): void {
     USAGE,
     `${lacking}, and --fail-on ${failOn} could not tell a weakened policy. ${hint}; if there were none, --fail-on never`,
   );
+}
+
+/** A rule that changes without a difference in any answer can be looser all the same. */
+function fails(named: Flags["failOn"], { changes, unseen }: Simulation): boolean {
+  return changes.some(({ change }) => failsOn(named, change)) || (named === "any" && unseen.length > 0);
 }
 
 /** An unknown change can be any of the others. */

@@ -5,6 +5,7 @@ import { servedHooks } from "../../api/hook-catalog.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
 import type { Options } from "../../operator/options.ts";
 import type { ObjectReader } from "../../policy/objects.ts";
+import { counted } from "../../lib/counted.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import type { SourceObject } from "../files/load.ts";
 import { type FileProblem, itemKind } from "../files/parsed.ts";
@@ -107,7 +108,7 @@ export function warningsOf(
   }
   if (notEvaluable.length > MAX_WARNINGS)
     lines.push(
-      `${notEvaluable.length - MAX_WARNINGS} more rules are not evaluable: 'hookpolicy explain' names those of one Cluster`,
+      `${counted(notEvaluable.length - MAX_WARNINGS, "more rule")} not evaluable: 'hookpolicy explain' names those of one Cluster`,
     );
   if (skippingMinor > 0) lines.push(MINOR_STEPS);
   if (clusters === 0)

@@ -1,6 +1,7 @@
 /** Prints the result of a simulation as text, JSON and Markdown. */
 
 import { isFields } from "../../lib/fields.ts";
+import { counted } from "../../lib/counted.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { durationText } from "../../policy/duration.ts";
@@ -181,11 +182,11 @@ export function totals(simulation: Simulation, { from, to }: Times): readonly [s
   const counts = CHANGES.map((kind) => `${countOf(simulation, kind)} ${title(kind)}`);
   const time = to === undefined ? `at ${timestamp(from)}` : `from ${timestamp(from)} to ${timestamp(to)}`;
   const left = skipped === 0 ? "" : `; ${skipped} skipped, for which Cluster API calls no hook`;
-  const asked = requests === 0 ? "" : ` and ${requests} requests at admission`;
+  const asked = requests === 0 ? "" : ` and ${counted(requests, "request")} at admission`;
   const without = policiesBefore === 0 ? " (without any policy)" : "";
   const denied = requests === 0 ? "" : `; denied at admission: ${deniedBefore} before, ${deniedAfter} after`;
   return [
-    `${counts.join(", ")}: ${operations} operations of ${clusters} Clusters${asked} ${time}${left}`,
+    `${counts.join(", ")}: ${counted(operations, "operation")} of ${counted(clusters, "Cluster")}${asked} ${time}${left}`,
     `blocked at ${timestamp(from)}: ${blockedBefore} before${without}, ${blockedAfter} after${denied}`,
   ];
 }
@@ -267,13 +268,13 @@ export function simulationJson(simulation: Simulation, { from, to }: Times): obj
     windowed: _windowed,
     skippingMinor: _skipping,
     tasks,
-    ...counted
+    ...numbers
   } = simulation;
   const counts = CHANGES.map((kind) => [camelCase(kind), countOf(simulation, kind)] as const);
   return {
     from: timestamp(from),
     ...(to !== undefined && { to: timestamp(to) }),
-    totals: { ...counted, ...Object.fromEntries(counts) },
+    totals: { ...numbers, ...Object.fromEntries(counts) },
     objects: specs,
     unseen,
     selectsNothing,

@@ -1,4 +1,4 @@
-/** Finds the rules that change, and that give every Cluster the same answer as before. */
+/** Finds the rules that change or are removed, and without which every Cluster gets the same answer as before. */
 
 import type { AnswerRule } from "./answer.ts";
 import type { Change } from "./comparison.ts";
@@ -15,16 +15,19 @@ export function unseenChanges(
   changes: readonly Change[],
 ): readonly string[] {
   const seen = new Set(changes.flatMap(rulesIn));
-  const edited = specs.filter(({ change }) => change === "changed").map(({ object }) => object);
+  // A new policy or rollout can only hold more, a new override only less.
+  const edited = specs
+    .filter(({ object, change }) => change !== "added" || object.startsWith("HookOverride "))
+    .map(({ object }) => object);
   return edited.flatMap((object) => {
     const all = [...changed].filter((key) => key.startsWith(`${object} `) && isOne(key, object));
     return all.filter((key) => !seen.has(key)).map((key) => key.trimEnd());
   });
 }
 
-/** A rollout has no rules, and counts as a whole; of a policy, each rule counts. */
+/** A rollout or an override has no rules, and counts as a whole; of a policy, each rule counts. */
 function isOne(key: string, object: string): boolean {
-  return object.startsWith("HookRollout ") === (key === ruleKey(object, ""));
+  return /^Hook(?:Rollout|Override) /.test(object) === (key === ruleKey(object, ""));
 }
 
 /** The rules of which the answers differ, or that are the doubt. */

@@ -1,6 +1,6 @@
 /** Prints the results of `hookpolicy test` as text, Markdown and JSON. */
 
-import { counted } from "../terminal/counted.ts";
+import { counted } from "../../lib/counted.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import { type Colour, PLAIN } from "../terminal/colour.ts";
 import { markdownBlock, markdownParts, markdownTable, markdownText } from "../terminal/markdown.ts";

@@ -2,7 +2,7 @@
 
 import type { Terminal } from "../terminal/terminal.ts";
 import { firstNames } from "../../lib/first-names.ts";
-import { counted } from "../terminal/counted.ts";
+import { counted } from "../../lib/counted.ts";
 import type { LoadedFiles } from "../files/load.ts";
 import type { FileProblem } from "../files/parsed.ts";
 import { viewMetadata } from "../../policy/cluster.ts";

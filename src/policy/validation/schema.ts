@@ -211,7 +211,7 @@ function pathOf(root: CrdSchema, error: ErrorObject): string {
 /** The schema of the value that the error is about. */
 function schemaAt(root: CrdSchema, error: ErrorObject): CrdSchema | undefined {
   const last = stepsTo(root, error).at(-1);
-  return last === undefined ? root : below(last);
+  return last === undefined ? root : schemaBelow(last);
 }
 
 interface SchemaStep {
@@ -225,12 +225,12 @@ function stepsTo(root: CrdSchema, { instancePath }: ErrorObject): readonly Schem
   let schema: CrdSchema | undefined = root;
   return keys.map((each) => {
     const step: SchemaStep = { schema, key: each.replaceAll("~1", "/").replaceAll("~0", "~") };
-    schema = below(step);
+    schema = schemaBelow(step);
     return step;
   });
 }
 
-function below({ schema, key }: SchemaStep): CrdSchema | undefined {
+function schemaBelow({ schema, key }: SchemaStep): CrdSchema | undefined {
   return schema?.items ?? (schema && fieldOf(schema, key));
 }
 

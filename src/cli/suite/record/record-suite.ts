@@ -1,6 +1,6 @@
 /** `hookpolicy test --record`: writes a suite from the decisions of a running operator. */
 
-import { counted } from "../../terminal/counted.ts";
+import { counted } from "../../../lib/counted.ts";
 import { writeFile } from "node:fs/promises";
 import { dirname, relative, resolve } from "node:path";
 import { stringify } from "yaml";

@@ -2,6 +2,9 @@
 
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
+import { Ajv } from "ajv";
+import { folder, outputSchema } from "../program.ts";
+import { hookpolicy } from "../resident.ts";
 import { plan } from "../rollout/planned-fleet.ts";
 import { cluster, explained, NAMESPACE, night, policy } from "./explained.ts";
 
@@ -42,7 +45,10 @@ describe("a rollout that holds beside a policy", () => {
   });
 
   test("makes the release unknown in JSON, and the message stays the policy's", async (t) => {
-    const { operations } = JSON.parse(await explained(t, objects, ...UPGRADE, "-o", "json")) as Report;
+    const report: unknown = JSON.parse(await explained(t, objects, ...UPGRADE, "-o", "json"));
+    const validate = new Ajv({ formats: { "date-time": true } }).compile(await outputSchema("explain"));
+    assert.ok(validate(report), JSON.stringify(validate.errors));
+    const { operations } = report as Report;
     assert.equal(operations[0].earliestRelease, "Unknown");
     assert.match(operations[0].message, /^HookPolicy team-a\/p/);
     const paused = [cluster(), held([night]), rollout({ paused: true })];
@@ -121,5 +127,26 @@ test("explain and the plan agree about a canary of a file that asks for the vers
   assert.match(
     await explained(t, [cluster(), canary("v1.36.0"), rollout({ stages: soaking })], ...UPGRADE),
     /^Blocked: .*\n {2}because +HookRollout upgrades: waits for stage canary, which soaks until /,
+  );
+});
+
+test("without the Cluster's Namespace, its stage and its release are unknown", async (t) => {
+  const tiers = [{ name: "only", namespaceSelector: { matchLabels: { tier: "gold" } } }];
+  const elsewhere = cluster({ namespace: "team-b" });
+  const objects = [cluster(), elsewhere, rollout({ stages: tiers })];
+  const cwd = await folder(t, { "f.yaml": objects.map((each) => JSON.stringify(each)).join("\n---\n") });
+  const { stdout } = await hookpolicy(["explain", "team-a/prod-1", ...UPGRADE, "-f", "f.yaml"], { cwd });
+  assert.match(stdout, /in which stage of HookRollout upgrades they are is unknown/);
+  assert.match(stdout, /\n {2}released +unknown without the Cluster's Namespace\n/);
+});
+
+test("Cluster API does not ask yet about a Cluster that is only in Git", async (t) => {
+  const creations = rollout({ operation: "Create" });
+  const create = ["--hook", "BeforeClusterCreate"];
+  assert.match(await explained(t, [cluster(), creations], ...create), /^Allowed: .* does not ask about now/);
+  const stored = cluster({ creationTimestamp: "2026-11-21T11:00:00Z" });
+  assert.match(
+    await explained(t, [stored, creations], ...create),
+    /^Allowed: .*, asked since 2026-11-21T11:00:00Z/,
   );
 });

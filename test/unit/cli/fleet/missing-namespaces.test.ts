@@ -53,7 +53,7 @@ for (const [name, args] of Object.entries(COMMANDS))
     assert.doesNotMatch(every.text, /not among the objects/);
   });
 
-test("the plan says which rules it takes as released because they are not evaluable, and asks for no action", async (t) => {
+test("the plan says which rules it assumes to release because they are not evaluable, and asks for no action", async (t) => {
   const args = COMMANDS["plan"] ?? [];
   const { text } = await run(t, args, rolloutOf("upgrades"), FREEZE);
   assert.match(
@@ -62,7 +62,7 @@ test("the plan says which rules it takes as released because they are not evalua
   );
   assert.match(
     text,
-    /^2 Clusters are held by rules that are not evaluable, and the plan takes these as released, with all their windows: ClusterHookPolicy freeze, rule freeze \(the Cluster's Namespace is not known, [^)]*\)\.$/m,
+    /^2 Clusters are held by rules that are not evaluable; the plan assumes that these rules, with all their windows, release them: ClusterHookPolicy freeze, rule freeze \(the Cluster's Namespace is not known, [^)]*\)\.$/m,
   );
   assert.doesNotMatch(text, /released by an action/);
   const json = await run(t, [...args, "-o", "json"], rolloutOf("upgrades"), FREEZE);

@@ -81,8 +81,11 @@ for (const [file, before, after, said] of CASES) {
 
 test("nothing is said about the files as they are", async (t) => {
   const cwd = await folder(t, FILES);
-  const { code, stderr } = await hookpolicy(["simulate", "-f", "policy.yaml", "--against", "."], { cwd });
+  const { code, stdout, stderr } = await hookpolicy(["simulate", "-f", "policy.yaml", "--against", "."], {
+    cwd,
+  });
   assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
+  assert.match(stdout, / operations of 1 Cluster at /);
 });
 
 test("a suite with such objects is an error, which names its files as the user did", async (t) => {

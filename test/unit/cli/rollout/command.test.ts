@@ -248,7 +248,7 @@ There is no policy, so the plan has only the windows and other gates of the stag
       assert.doesNotMatch(stdout, /never/);
     });
 
-    test("--to-version takes as done that each Cluster is asked, and says of which", async (t) => {
+    test("--to-version assumes that each Cluster is asked, and says of which are not", async (t) => {
       const objects = [
         at("b", "canary", NEW),
         at("c", "canary", OLD),
@@ -258,7 +258,10 @@ There is no policy, so the plan has only the windows and other gates of the stag
       ];
       const { stdout } = await plan(t, objects, "--to-version", NEW);
       assert.match(stdout, /^canary +2 +1 +2026-12-01T08:00Z +2026-12-01T08:40Z +2026-12-01T09:40Z$/m);
-      assert.match(stdout, /^Not asked for this version yet, which the plan takes as done: fleet\/c$/m);
+      assert.match(
+        stdout,
+        /^1 Cluster is not asked for this version yet; the plan assumes that it is: fleet\/c$/m,
+      );
     });
   });
 

@@ -67,7 +67,7 @@ test("names every Cluster that it leaves out", async (t) => {
   );
 });
 
-test("Clusters without a status have no version: the plan says so, and takes what they ask for as done", async (t) => {
+test("Clusters without a status have no version: the plan says so, and counts those as succeeded that ask for its version", async (t) => {
   const objects = [...FLEET, rolloutOf("upgrades")];
   const next = await plan(t, objects);
   assert.match(
@@ -112,6 +112,25 @@ test("a rollout that selects nothing has no plan: the nearest label comes first,
   assert.equal((await plan(t, [...FLEET, rolloutOf("upgrades", { stages: last })])).code, 0);
 });
 
+test("without its Namespace, the stage of a Cluster is unknown: nothing is said to have succeeded", async (t) => {
+  const stages = ["canary", "rest"].map((tier) => ({
+    name: tier,
+    namespaceSelector: { matchLabels: { tier } },
+  }));
+  const { code, stdout } = await plan(t, [...FLEET.slice(0, 2), rolloutOf("upgrades", { stages })]);
+  assert.equal(code, 1);
+  assert.match(
+    stdout,
+    /^The Namespace of Clusters is not among the objects: fleet; in which stage of HookRollout upgrades they are is unknown .* Add it, with its labels, to the files\.$/m,
+  );
+  assert.match(stdout, /^No Cluster begins at a time that is known\.$/m);
+  assert.match(
+    stdout,
+    /^2 Clusters whose stage is unknown without their Namespaces, .*: fleet\/a, fleet\/b$/m,
+  );
+  assert.doesNotMatch(stdout, /has succeeded|no stage selects|never/);
+});
+
 test("a rollout that is not in the files is looked for there alone", async (t) => {
   const { code, stderr } = await plan(t, [...FLEET, rolloutOf("upgrades")], "upgrade");
   assert.equal(code, 2);
@@ -153,7 +172,7 @@ test("an approval of a stage that is still to be given hides no window of a poli
   assert.match(stdout, /^2 Clusters must be released by an action first/m);
 });
 
-test("a Cluster never begins whose windows are never open together", async (t) => {
+test("when a Cluster begins is unknown if its windows are not found open together, and never if one is past", async (t) => {
   const day = {
     name: "day",
     window: { timeZone: "UTC", allow: [{ schedule: "0 8 * * *", duration: "2h" }] },
@@ -167,10 +186,27 @@ test("a Cluster never begins whose windows are never open together", async (t) =
   assert.equal(code, 1);
   assert.match(
     stdout,
-    /^2 Clusters never begin, because their windows are never open together: fleet\/\S+, fleet\/\S+ \(HookPolicy fleet\/night, rule night, gate night; /m,
+    /^2 Clusters do not begin within the next 100 changes of their windows, which are never open together until then: fleet\/\S+, fleet\/\S+ \(HookPolicy fleet\/night, rule night, gate night; /m,
   );
-  assert.match(stdout, /^all +2 +0 +never +never +never$/m);
-  assert.doesNotMatch(stdout, /released by an action|never begin:/);
+  assert.match(stdout, /^all +2 +0 +unknown +unknown +unknown$/m);
+  assert.match(stdout, /^No Cluster begins at a time that is known\.$/m);
+  assert.doesNotMatch(stdout, /released by an action|never begin/);
+  const past = {
+    name: "once",
+    window: { timeZone: "UTC", allow: [{ from: "2026-11-01", to: "2026-11-02" }] },
+  };
+  const over = await plan(t, [
+    ...FLEET,
+    rolloutOf("upgrades", { stages: [{ name: "all" }] }),
+    policyOf("once", { until: [past] }),
+  ]);
+  assert.equal(over.code, 1);
+  assert.match(
+    over.stdout,
+    /^2 Clusters never begin, because a window does not open again: fleet.* gate once/m,
+  );
+  assert.match(over.stdout, /^all +2 +0 +never +never +never$/m);
+  assert.match(over.stdout, /^No Cluster ever begins\.$/m);
 });
 
 const policyOf = (name: string, rule: object): object => ({
@@ -211,4 +247,22 @@ test("a wait counts from the first call on, and from the opening of the window b
   const both = await plan(t, [...FLEET, rolloutOf("upgrades"), policyOf("soak", { until: [NIGHT, soak] })]);
   assert.match(both.stdout, /^canary +1 +0 +2026-12-01T22:00Z +2026-12-01T22:40Z +2026-12-01T23:40Z$/m);
   assert.match(both.stdout, /^rest +1 +0 +2026-12-01T23:40Z/m);
+});
+
+test("another rollout that holds the same Clusters is named, because the plan leaves it out", async (t) => {
+  const clusterSelector = { matchLabels: { wave: "rest" } };
+  const second = rolloutOf("second", { clusterSelector, paused: true, stages: [{ name: "all" }] });
+  const { stdout } = await plan(t, [...FLEET, rolloutOf("upgrades"), second], "upgrades");
+  assert.match(
+    stdout,
+    /^1 Cluster also needs a slot of HookRollout second, which is paused, and the plan leaves that out: fleet\/a\.$/m,
+  );
+  const others = [
+    rolloutOf("deletions", { operation: "Delete", stages: [] }),
+    rolloutOf("audit", { mode: "Audit" }),
+  ];
+  assert.doesNotMatch(
+    (await plan(t, [...FLEET, rolloutOf("upgrades"), ...others], "upgrades")).stdout,
+    /also need/,
+  );
 });

@@ -143,16 +143,17 @@ test("what changes in the policies is listed although no Cluster is meant", asyn
   assert.match(stdout, /^HookPolicy team-b\/backups is added$/m);
 });
 
-test("an empty list of the kind says that there are none", async (t) => {
+test("an empty list of the kind says that there are none: not unknown, and the weaker rule still fails any", async (t) => {
   const cwd = await folder(t, {
     "fleet/cluster.json": JSON.stringify(CLUSTER),
     "fleet/backups.json": JSON.stringify({ apiVersion: "velero.io/v1", kind: "BackupList", items: [] }),
     "fleet/policy.json": JSON.stringify(policy([backup(2)])),
     "new/policy.json": JSON.stringify(policy([backup(1)])),
   });
-  const args = ["simulate", "--against", "fleet", "-f", "new", "--fail-on", "any", ...AT];
-  const { code, stdout, stderr } = await hookpolicy(args, { cwd });
+  const args = ["simulate", "--against", "fleet", "-f", "new", ...AT, "--fail-on"];
+  const { code, stdout, stderr } = await hookpolicy([...args, "newly-allowed"], { cwd });
   assert.deepEqual([code, stderr], [0, ""], stdout);
+  assert.equal((await hookpolicy([...args, "any"], { cwd })).code, 1);
   assert.match(stdout, /0 unknown: .*\nblocked at .*: 1 before, 1 after/);
 });
 

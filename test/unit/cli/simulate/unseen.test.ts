@@ -63,3 +63,58 @@ test("a rule that is loosened for what no Cluster shows yet is named, in every f
   assert.equal(await told("narrower.yaml"), undefined);
   assert.equal(await told("rollout.yaml"), "HookRollout upgrades");
 });
+
+test("such a rule fails --fail-on any, and so does a policy that is removed or an override that is new", async (t) => {
+  const weaker = policy(approvals("||"), "<1.36.0");
+  const override = JSON.stringify({
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookOverride",
+    metadata: { name: "now" },
+    spec: {
+      clusterRef: { namespace: "team-a", name: "prod-1" },
+      hooks: ["AfterClusterUpgrade"],
+      expiresAt: "2026-11-21T12:30:00Z",
+      reason: "why",
+    },
+  });
+  const strict = policy(approvals("&&"), "<1.36.0");
+  const again = JSON.stringify({
+    apiVersion: "hookpolicy.dev/v1alpha1",
+    kind: "HookPolicy",
+    metadata: { name: "again", namespace: "team-a" },
+    spec: {
+      rules: [
+        {
+          name: "tested",
+          hooks: ["BeforeClusterUpgrade"],
+          until: [{ name: "v", version: { range: "<1.36.0" } }],
+        },
+      ],
+    },
+  });
+  const cwd = await folder(t, {
+    "fleet.yaml": [JSON.stringify(CLUSTER), strict, again].join("\n---\n"),
+    "weaker.yaml": weaker,
+    "one.yaml": strict,
+    "override.yaml": override,
+    "same.yaml": strict,
+    "more.yaml": again.replace('"again"', '"third"'),
+  });
+  const run = async (failOn: string, ...args: readonly string[]) =>
+    await hookpolicy(
+      ["simulate", "--against", "fleet.yaml", "--at", "2026-11-21T12:00:00Z", "--fail-on", failOn, ...args],
+      { cwd },
+    );
+  for (const args of [
+    ["-f", "weaker.yaml"],
+    ["-f", "one.yaml", "--prune"],
+    ["-f", "override.yaml"],
+  ]) {
+    const found = await run("any", ...args);
+    assert.equal(found.code, 1, args.join(" "));
+    assert.match(found.stdout, /^0 newly blocked, 0 newly allowed, 0 changed reason, 0 unknown/m);
+    assert.match(found.stdout, /^changed, without a difference in any answer: Hook/m);
+    assert.equal((await run("newly-allowed", ...args)).code, 0);
+  }
+  for (const file of ["same.yaml", "more.yaml"]) assert.equal((await run("any", "-f", file)).code, 0);
+});
