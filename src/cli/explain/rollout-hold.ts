@@ -9,7 +9,7 @@ import { promotionQueries } from "../../rollouts/promotion.ts";
 import { countingFailures, haltingStage, soakEnd } from "../../rollouts/stages.ts";
 import { liftingOverride } from "../../rollouts/lifting.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
-import { membersOf, presentStatus, statesOf } from "../fleet/rollout-state.ts";
+import { presentState } from "../fleet/rollout-state.ts";
 import type { Situation } from "../../policy/world.ts";
 import { soakEndText, waitsForText } from "../rollout/stage-text.ts";
 import { type RolloutAnswer, passes, turnOf } from "./rollout-turn.ts";
@@ -56,8 +56,7 @@ export function explainRollouts(
 function withStatus(known: FleetRollout, fleet: Fleet, at: Date): FleetRollout {
   const { compiled, status } = known;
   if (status.observedGeneration === compiled.generation && status.conditions !== undefined) return known;
-  const states = statesOf(compiled, fleet, membersOf(compiled, fleet), at);
-  return { ...known, status: presentStatus(compiled, status, states, at) };
+  return { ...known, status: presentState(compiled, status, fleet, at).status };
 }
 
 function afterSoaks({ compiled, status }: FleetRollout, asOf: Date, at: Date): HookRolloutStatus {

@@ -17,7 +17,7 @@ import { doubtsOf } from "./plan-doubts.ts";
 import { holdersAt, type Parts, partsOf, planMember, withoutUnevaluable } from "./planned-member.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import { counted } from "../terminal/counted.ts";
-import { isShown, membersOf, presentStatus, statesOf } from "../fleet/rollout-state.ts";
+import { isShown, presentState } from "../fleet/rollout-state.ts";
 
 export interface FleetWish {
   readonly from: Date;
@@ -64,8 +64,7 @@ export function planFleet(object: HookRollout, fleet: Fleet, wish: FleetWish): F
   const { name, problem } = rollout;
   if (problem !== undefined) throw new CommandError(USAGE, `HookRollout ${name} is not valid: ${problem}`);
   const stored = object.status ?? {};
-  const states = statesOf(rollout, fleet, membersOf(rollout, fleet), wish.from);
-  const status = presentStatus(rollout, stored, states, wish.from);
+  const { states, status } = presentState(rollout, stored, fleet, wish.from);
   const target = wish.version ?? underWay({ rollout, states });
   const start: Start = { rollout, stored, status, states: takenAsDone(states, target), wish };
   const found = target === undefined ? withoutTarget(start) : toTarget(start, target);
