@@ -11,7 +11,7 @@ import { registerExtension } from "../controlplane/extension.ts";
 import { clusterRef, createCluster, installLab, provision } from "../controlplane/lab.ts";
 import { installHookPolicy, startOperator } from "../controlplane/operator.ts";
 
-export const OK_TO_DELETE = "runtime.cluster.x-k8s.io/ok-to-delete";
+const OK_TO_DELETE = "runtime.cluster.x-k8s.io/ok-to-delete";
 export const PENDING_HOOKS = "runtime.cluster.x-k8s.io/pending-hooks";
 export const MARKS = [OK_TO_DELETE, PENDING_HOOKS, "topology.internal.cluster.x-k8s.io/upgrade-step"];
 export const FINALIZER = "cluster.cluster.x-k8s.io";
