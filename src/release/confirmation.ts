@@ -7,15 +7,7 @@ import type { Logger } from "../lib/logger.ts";
 import type { Cluster, Namespace, ObjectMeta } from "../api/meta.ts";
 import { type Confirmation, type Decision, holdsBesideTasks, type RuleTrace } from "../policy/decision.ts";
 import { compareResourceVersions } from "../policy/cluster.ts";
-import {
-  type FoundObjects,
-  type ObjectKind,
-  objectKindKey,
-  NOT_READ,
-  NOTHING_READ,
-  type ObjectReader,
-  type WatchedObject,
-} from "../policy/objects.ts";
+import { NOTHING_READ, type ObjectReader } from "../policy/objects.ts";
 import type { Override } from "../policy/override.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import { readerOf, type TaskReader, type TaskRecord } from "../policy/tasks/task-record.ts";
@@ -30,6 +22,7 @@ import {
   samePolicies,
   type Snapshot,
 } from "./live-reads.ts";
+import { OtherReads } from "./other-reads.ts";
 import { policyKey } from "../memory/policy-set.ts";
 import { sameCluster } from "../memory/same-object.ts";
 import { confirmedWithin } from "../memory/time-budget.ts";
@@ -116,10 +109,12 @@ const MAX_ATTEMPTS = 3;
 export class Confirmer {
   readonly #options: ConfirmationOptions;
   readonly #reads: LiveReads;
+  readonly #others: OtherReads;
 
   constructor(options: ConfirmationOptions) {
     this.#options = options;
     this.#reads = new LiveReads(options.reader);
+    this.#others = new OtherReads(this.#reads, options.log);
   }
 
   /** Never rejects: the operator does not release what it cannot confirm. */
@@ -176,7 +171,7 @@ export class Confirmer {
     if (unknown.length > 0) return this.#notInMemory(unknown);
     const [cluster, namespace] = first.meanwhile;
     if (cluster.metadata.uid !== uid) return { ok: false, reason: "ClusterReplaced" };
-    const others = await this.#others(asked, first.meanwhile);
+    const others = await this.#othersOf(asked, first.meanwhile);
     const again = others.matter ? await this.#again(asked, others) : first;
     const changed = whichChanged(request, others.matter ? versionOf(namespace) : version, again);
     if (changed !== undefined) {
@@ -222,23 +217,23 @@ export class Confirmer {
     return { ok: false, reason: "PolicyNotInMemory" };
   }
 
-  async #others(
+  async #othersOf(
     { request, unstored, underWay }: ConfirmationInput,
     [cluster, namespace]: ClusterAndNamespace,
   ): Promise<Others> {
     const { store, now, alsoReads } = this.#options;
-    const overrides = await this.#overrides(underWay, cluster);
+    const overrides = await this.#others.overrides(underWay, store.overrides.ofCluster(cluster));
     const unread = { cluster, namespace, overrides, objects: NOTHING_READ };
     const selecting = store.answers.selectsNamespaces(request, unread);
-    const world = { ...unread, ...(await this.#allNamespaces(underWay, selecting)) };
+    const world = { ...unread, ...(await this.#others.allNamespaces(underWay, selecting)) };
     const queries = [
       ...store.answers.objectQueries(request, world, now()),
       ...(alsoReads?.(request, world) ?? []),
     ];
     const taskNamespaces = store.answers.taskNamespaces(request, world);
     const [objects, records] = await Promise.all([
-      this.#objects(underWay, queries),
-      this.#tasks(underWay, taskNamespaces, cluster),
+      this.#others.objects(underWay, queries),
+      this.#others.tasks(underWay, taskNamespaces, cluster),
     ]);
     const matter = selecting || queries.length + overrides.length + taskNamespaces.length > 0;
     const tasks = records && readerOf([...records, ...unstored]);
@@ -248,7 +243,7 @@ export class Confirmer {
   async #again(asked: ConfirmationInput, { selecting }: Others): Promise<PresentAgain> {
     const [snapshot, namespaces] = await Promise.all([
       this.#snapshot(asked),
-      this.#allNamespaces(asked.underWay, selecting),
+      this.#others.allNamespaces(asked.underWay, selecting),
     ]);
     return { ...snapshot, ...namespaces };
   }
@@ -291,69 +286,6 @@ export class Confirmer {
     if (rollouts?.hasAll(again.rollouts, again.at) === false) return "RolloutNotInMemory";
     const withStatus = store.policies.haveExpressions;
     return sameCluster(cluster, clusterAgain, { withStatus }) ? undefined : "ClusterChanging";
-  }
-
-  /** A failed read affects the gates that select namespaces, and no policy that proceeds without them. */
-  async #allNamespaces(
-    underWay: ConfirmationUnderWay,
-    needed: boolean,
-  ): Promise<Pick<LiveWorld, "namespaces">> {
-    if (!needed) return {};
-    try {
-      const read = await this.#reads.allNamespaces(underWay);
-      return { namespaces: () => read };
-    } catch (error) {
-      this.#options.log.debug("Failed to read the Namespaces", { error });
-      return {};
-    }
-  }
-
-  /** The overrides in memory that still exist unchanged. An override that memory does not have could only release. */
-  async #overrides(underWay: ConfirmationUnderWay, cluster: Cluster): Promise<readonly Override[]> {
-    const known = this.#options.store.overrides.ofCluster(cluster);
-    if (known.length === 0) return known;
-    const live = await this.#reads.overrides(underWay);
-    return known.filter(({ uid, generation }) =>
-      live.some((override) => override.uid === uid && override.generation === generation),
-    );
-  }
-
-  /** A failed read affects the rules with tasks, and no policy that proceeds without them. */
-  async #tasks(
-    underWay: ConfirmationUnderWay,
-    namespaces: readonly string[],
-    { metadata: { uid } }: Cluster,
-  ): Promise<readonly TaskRecord[] | undefined> {
-    try {
-      const reads = namespaces.map((namespace) => this.#reads.tasks(underWay, namespace, uid));
-      return (await Promise.all(reads)).flat();
-    } catch (error) {
-      this.#options.log.debug("Failed to read the HookTasks", { error });
-      return undefined;
-    }
-  }
-
-  async #objects(underWay: ConfirmationUnderWay, queries: readonly ObjectQuery[]): Promise<ObjectReader> {
-    const read = new Map<string, FoundObjects[]>();
-    const unique = new Map(queries.map((query) => [JSON.stringify(query), query]));
-    await Promise.all(
-      [...unique.values()].map(async (query) => {
-        const found = await this.#reads
-          .objects(underWay, query)
-          .catch((error: unknown) => this.#unreadable(query, error));
-        const key = placeOf(query.kind, query.namespace);
-        read.set(key, [...(read.get(key) ?? []), found]);
-      }),
-    );
-    // Hundreds of gates may look at one place.
-    const joined = new Map([...read].map(([place, parts]) => [place, join(parts)]));
-    return { find: (kind, namespace) => joined.get(placeOf(kind, namespace)) ?? NOT_READ };
-  }
-
-  /** A failed read affects the gates that look at these objects, and no policy that proceeds without them. */
-  #unreadable({ kind }: ObjectQuery, error: unknown): FoundObjects {
-    this.#options.log.debug("Failed to read objects", { kind: objectKindKey(kind), error });
-    return { ok: false, reason: "ObjectsUnreadable", message: "the objects could not be read just now" };
   }
 
   /**
@@ -426,23 +358,4 @@ function hasAll(now: KnownMetadata, before: KnownMetadata): boolean {
 /** Each selected namespace has its own queries. */
 function sameQueries(before: readonly ObjectQuery[], again: readonly ObjectQuery[]): boolean {
   return JSON.stringify(before) === JSON.stringify(again);
-}
-
-function placeOf(kind: ObjectKind, namespace: string): string {
-  return `${objectKindKey(kind)} ${namespace}`;
-}
-
-/** Several gates can look at different objects of one kind; a whole object replaces its bare metadata. */
-function join(parts: readonly FoundObjects[]): FoundObjects {
-  const failed = parts.find(({ ok }) => !ok);
-  if (failed !== undefined) return failed;
-  const found = parts.filter((part) => part.ok);
-  const [first] = found;
-  if (first === undefined) return NOT_READ;
-  const objects = new Map<string, WatchedObject>();
-  for (const object of found.flatMap((part) => part.objects)) {
-    const { uid } = object.metadata;
-    if (object.raw !== undefined || !objects.has(uid)) objects.set(uid, object);
-  }
-  return { ok: true, namespaced: first.namespaced, objects: [...objects.values()] };
 }

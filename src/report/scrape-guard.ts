@@ -1,9 +1,8 @@
 /**
  * Decides which clients may read /metrics: those with a bearer token that the API server accepts (TokenReview), of a
- * user who may `get` that path (SubjectAccessReview). The rule and the cache times are those of controller-runtime,
- * WithAuthenticationAndAuthorization in pkg/metrics/filters. While the API server does not answer, nothing is served.
- *
- * Every client that reaches the port can cause reviews: addresses take turns.
+ * user who may `get` that path (SubjectAccessReview), as controller-runtime does (WithAuthenticationAndAuthorization in
+ * pkg/metrics/filters). While the API server does not answer, nothing is served. Every client that reaches the port can
+ * cause reviews: addresses take turns.
  */
 
 import { hash } from "node:crypto";
@@ -45,21 +44,14 @@ export interface Refusal {
   readonly message: string;
 }
 
-interface Identity {
-  readonly username: string;
-  /** Covers everything about the user that an authorizer sees. */
-  readonly key: string;
-}
-
 const SECOND_MS = 1000;
-/** DelegatingAuthenticatorConfig.CacheTTL */
-const ACCEPTED_MS = 60 * SECOND_MS;
+/** A token that was accepted is good for as long as in controller-runtime. */
+const ALLOWED_MS = 60 * SECOND_MS;
+const DENIED_MS = 30 * SECOND_MS;
 /** Shorter than in controller-runtime: the API server may have refused because of trouble of its own. */
 const REFUSED_MS = 10 * SECOND_MS;
-/** DelegatingAuthorizerConfig.AllowCacheTTL and DenyCacheTTL */
-const [ALLOWED_MS, DENIED_MS] = [300 * SECOND_MS, 30 * SECOND_MS];
 
-const [MAX_TOKENS, MAX_USERS] = [256, 256];
+const MAX_TOKENS = 256;
 const MAX_NAME_LENGTH = 256;
 
 /** One address has one review at a time; a Prometheus replica needs one a minute. */
@@ -74,9 +66,7 @@ export class ScrapeGuard {
   readonly #options: ScrapeGuardOptions;
   readonly #complain: Readonly<Record<Refusal["code"], Logger["warn"]>>;
   /** By the digest of the token; the token itself is not kept. */
-  readonly #accepted: ExpiringMap<Identity>;
-  readonly #refused: ExpiringMap<true>;
-  readonly #access: ExpiringMap<boolean>;
+  readonly #verdicts: ExpiringMap<Verdict>;
   readonly #turns = new Turns(TURNS);
   readonly #underWay = new Map<string, Promise<Verdict>>();
 
@@ -84,9 +74,7 @@ export class ScrapeGuard {
     const { log, clock } = options;
     this.#options = options;
     this.#complain = { 401: sparing(log), 403: sparing(log), 429: sparing(log), 500: sparing(log) };
-    this.#accepted = new ExpiringMap(MAX_TOKENS, clock);
-    this.#refused = new ExpiringMap(MAX_TOKENS, clock);
-    this.#access = new ExpiringMap(MAX_USERS, clock);
+    this.#verdicts = new ExpiringMap(MAX_TOKENS, clock);
   }
 
   /** `undefined`: the scrape is answered. Never rejects. */
@@ -94,15 +82,8 @@ export class ScrapeGuard {
     const token = bearerToken(authorization);
     if (token === undefined) return this.#tell(NO_TOKEN, address);
     const digest = hash("sha256", token, "base64");
-    const verdict = this.#remembered(digest) ?? (await this.#inTurn(address, digest, token));
+    const verdict = this.#verdicts.get(digest) ?? (await this.#inTurn(address, digest, token));
     return verdict === "allowed" ? undefined : this.#tell(verdict, address);
-  }
-
-  #remembered(digest: string): Verdict | undefined {
-    const identity = this.#accepted.get(digest);
-    if (identity === undefined) return this.#refused.get(digest) === true ? BAD_TOKEN : undefined;
-    const allowed = this.#access.get(identity.key);
-    return allowed === undefined ? undefined : verdictOn(identity, allowed);
   }
 
   /** Concurrent requests with the same token share one review. */
@@ -123,23 +104,18 @@ export class ScrapeGuard {
     const { reviewer } = this.#options;
     try {
       const user = await reviewer.userOf(token);
-      if (user === undefined) {
-        this.#refused.set(digest, true, REFUSED_MS);
-        return BAD_TOKEN;
-      }
-      const identity = identityOf(user);
-      this.#accepted.set(digest, identity, ACCEPTED_MS);
-      return verdictOn(identity, this.#access.get(identity.key) ?? (await this.#mayScrape(user, identity)));
+      if (user === undefined) return this.#remember(digest, BAD_TOKEN, REFUSED_MS);
+      if (await reviewer.mayScrape(user)) return this.#remember(digest, "allowed", ALLOWED_MS);
+      return this.#remember(digest, forbidden(user), DENIED_MS);
     } catch (error) {
       this.#complain[500]("Failed to check who reads /metrics", { error });
       return FAILED;
     }
   }
 
-  async #mayScrape(user: User, { key }: Identity): Promise<boolean> {
-    const allowed = await this.#options.reviewer.mayScrape(user);
-    this.#access.set(key, allowed, allowed ? ALLOWED_MS : DENIED_MS);
-    return allowed;
+  #remember(digest: string, verdict: Verdict, lifeMs: number): Verdict {
+    this.#verdicts.set(digest, verdict, lifeMs);
+    return verdict;
   }
 
   #tell(refusal: Refusal, address: string): Refusal {
@@ -157,14 +133,9 @@ function bearerToken(authorization = ""): string | undefined {
   return scheme.toLowerCase() === "bearer" && token !== "" ? token : undefined;
 }
 
-function identityOf({ username, uid, groups, extra }: User): Identity {
-  const key = hash("sha256", JSON.stringify([username, uid, groups, extra]), "base64");
-  return { username: username.slice(0, MAX_NAME_LENGTH), key };
-}
-
-function verdictOn({ username }: Identity, allowed: boolean): Verdict {
-  if (allowed) return "allowed";
-  return { code: 403, message: `forbidden: user ${JSON.stringify(username)} cannot get path "/metrics"` };
+function forbidden({ username }: User): Refusal {
+  const user = JSON.stringify(username.slice(0, MAX_NAME_LENGTH));
+  return { code: 403, message: `forbidden: user ${user} cannot get path "/metrics"` };
 }
 
 /** Values by key, each with its own expiry; beyond `limit` the oldest is dropped. */

@@ -29,7 +29,7 @@ export interface RolloutWorld extends HeldWorld {
   readonly firstAsked: (clusterUID: string, hook: HookName) => Date | undefined;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
-  /** How long the queue may be out of date; 0: never, and nothing is done in slices. */
+  /** How long the queue may be out of date; 0: never. */
   readonly refreshMs?: number;
   /** How long the work over all members may keep the event loop at a time. */
   readonly turnMs?: number;
@@ -191,7 +191,7 @@ export class RolloutEntry {
 
   /** Applies `work` to each member, in slices. */
   async ofMembers<T>(work: (known: KnownMember) => T): Promise<T[]> {
-    const slice = this.#slice();
+    const slice = new Slice(this.#world.turnMs);
     const all: T[] = [];
     for (const cluster of this.#world.clusters.list()) {
       const { known } = this.#remembered(cluster);
@@ -199,10 +199,6 @@ export class RolloutEntry {
       if (slice.isOver()) await nextTurn();
     }
     return all;
-  }
-
-  #slice(): Slice {
-    return new Slice(this.#world.refreshMs === 0 ? Infinity : this.#world.turnMs);
   }
 
   /** Brings the queue up to date, unless that was done a moment ago. */
@@ -227,7 +223,7 @@ export class RolloutEntry {
     this.#hasChanged = false;
     const rollout = this.#compiled;
     const isOpen = this.#openPlaces();
-    const slice = this.#slice();
+    const slice = new Slice(this.#world.turnMs);
     const [known, asked, held]: [KnownMember[], AskedOperation[], AskedOperation[]] = [[], [], []];
     try {
       for (const cluster of this.#world.clusters.list()) {

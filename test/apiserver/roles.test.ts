@@ -200,7 +200,7 @@ test("every ClusterRole that is shipped is the operator's or is tried here", asy
   const operators = rendered.flatMap(({ kind, roleRef }) =>
     kind === "ClusterRoleBinding" ? [String(roleRef.name)] : [],
   );
-  // The second by a scrape: test/apiserver/monitoring/operator.test.ts.
+  // The second by a scrape: test/apiserver/monitoring/scrapes.test.ts.
   const tried = [...Object.values(PEOPLE).map(({ role }) => role), "hookpolicy-metrics-reader"];
   const others = rendered.filter(
     ({ kind, metadata: { name, labels = {} } }) =>

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { HookTaskSpec, HookTaskStatus } from "../../src/api/hook-policy.ts";
 import { PENDING_HOOKS_ANNOTATION } from "../../src/api/meta.ts";
+import { renderedHash } from "../../src/policy/tasks/task-identity.ts";
 import type { ControlPlane } from "../controlplane/control-plane.ts";
 import { clusterRef, createCluster, labCondition } from "../controlplane/lab.ts";
 import { policyRef, untilTime } from "../controlplane/policies.ts";
@@ -123,6 +124,7 @@ describe("time", () => {
 
   /** Of a Cluster and a policy that there are not. */
   function ended(ns: string, run: number, policy = "gone"): ReturnType<typeof hookTask> {
+    const action: HookTaskSpec["action"] = { create: { apiVersion: "batch/v1", kind: "Job" } };
     const spec: HookTaskSpec = {
       policyRef: { kind: "HookPolicy", namespace: ns, name: policy, uid: policy },
       rule: "rule",
@@ -132,7 +134,8 @@ describe("time", () => {
       run,
       actionHash: "gone",
       serviceAccountName: ACCOUNT,
-      action: { create: { apiVersion: "batch/v1", kind: "Job" } },
+      action,
+      renderedHash: renderedHash(action),
       timeout: "1h",
       retries: 0,
     };

@@ -382,7 +382,7 @@ describe("the recipe for all namespaces", () => {
   });
 });
 
-/** Last: it is in force for the whole API server. What each policy refuses is in test/capi/vap.test.ts. */
+/** Last: it is in force for the whole API server. What each policy refuses is in test/capi/vap*.test.ts. */
 describe("the recipe at admission", () => {
   before(async () => {
     const folder = join(fleet.cp.folder, "install/mine");

@@ -29,7 +29,8 @@ interface Lab {
   readonly scrape: (address: string, token: string) => Promise<number>;
 }
 
-async function start(t: TestContext): Promise<Lab> {
+/** `reviewMs`: how long the API server takes. */
+async function start(t: TestContext, { reviewMs = 20 } = {}): Promise<Lab> {
   const reviewed: string[] = [];
   const log = createRecorder();
   let [open, most] = [0, 0];
@@ -38,7 +39,7 @@ async function start(t: TestContext): Promise<Lab> {
       review: async ({ kind }, spec) => {
         if (kind === "TokenReview") reviewed.push((spec as { token: string }).token);
         most = Math.max(most, (open += 1));
-        await sleep(20);
+        await sleep(reviewMs);
         open -= 1;
         if (kind === "SubjectAccessReview") return { allowed: (spec as { user: string }).user === GOOD };
         const { token } = spec as { token: string };
@@ -87,7 +88,7 @@ const count = (answers: readonly number[], code: number): number =>
   answers.filter((answer) => answer === code).length;
 
 test("an address with many bad tokens causes few reviews, one at a time, and the rest is told to come later", async (t) => {
-  const lab = await start(t);
+  const lab = await start(t, { reviewMs: 500 });
   const answers = await flood(lab, 1, 60);
   assert.ok(count(answers, 401) <= 20, answers.join());
   assert.equal(count(answers, 401), lab.reviewed.length);
@@ -123,7 +124,7 @@ test("a tenant whose ServiceAccount has no right is not one of them", async (t) 
 });
 
 test("a flood is a line of the log for each kind of refusal", async (t) => {
-  const lab = await start(t);
+  const lab = await start(t, { reviewMs: 500 });
   await flood(lab, 1, 40);
   const lines = lab.log.entries.map(
     ({ level, message, fields }) => `${level} ${message}: ${String(fields["reason"])}`,

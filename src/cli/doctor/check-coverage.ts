@@ -22,6 +22,7 @@ import {
 } from "./doctor.ts";
 import { Fleet, type FleetPolicy } from "../fleet/fleet.ts";
 import { policyName } from "../../policy/policy-ref.ts";
+import { stageDemands } from "../../rollouts/promotion.ts";
 import { acceptWarnings } from "../../policy/validation/accepted.ts";
 import { UNTIL_MISSING } from "../../policy/validation/contradictions.ts";
 import { checkRules } from "../../policy/validation/semantics.ts";
@@ -70,10 +71,9 @@ export function kindsIn(
 ): ObjectKind[] {
   const objects = [policies, rollouts].flatMap((read) => (read.ok ? read.value : []));
   const fleet = new Fleet(objects, settings);
-  const stages = fleet.rollouts.flatMap(({ compiled }) => compiled.stages);
   const demands = [
     ...fleet.policies.flatMap(({ compiled }) => demandsOf(compiled)),
-    ...stages.flatMap(({ until }) => until.flatMap((gate) => gate.demands ?? [])),
+    ...fleet.rollouts.flatMap(({ compiled }) => stageDemands(compiled)),
   ];
   return [...mergeDemands(demands).values()].map(({ kind }) => kind);
 }

@@ -10,7 +10,7 @@ import { serviceOf } from "./check-admission.ts";
 import { FOREGROUND_POLICY } from "./check-foreground.ts";
 import { operators } from "./check-install.ts";
 import { read } from "./read.ts";
-import { readTaskAccounts } from "./task-evidence.ts";
+import { missingVerbs, readTaskAccounts } from "./task-evidence.ts";
 import type { RawObject } from "../fleet/kinds.ts";
 import {
   ADMISSION_BINDINGS,
@@ -21,7 +21,6 @@ import {
   HOOK_TASKS,
   MUTATING_WEBHOOKS,
   SECRETS,
-  SUBJECT_REVIEWS,
   VALIDATING_WEBHOOKS,
   NAMESPACES,
   OVERRIDES,
@@ -29,7 +28,6 @@ import {
   ROLLOUTS,
 } from "../../kube/resources.ts";
 import type { KubeClient } from "../../kube/kube-client.ts";
-import { isAllowed } from "../../kube/access-review.ts";
 import { discoverResource } from "../../kube/api-discovery.ts";
 import {
   apiResource,
@@ -172,7 +170,9 @@ async function isOwnedUnseen(client: KubeClient, deployed: Pick<Evidence, "deplo
   const user = accountIn(deployed);
   const kinds = PART_GROUPS.map((group) => ({ group, plural: "*" }));
   const missing = await read(
-    Promise.all(kinds.map(async (each) => await missingVerbs(client, each, user, ["list", "watch"]))),
+    Promise.all(
+      kinds.map(async (each) => await missingVerbs(client, user, each, { verbs: ["list", "watch"] })),
+    ),
   );
   return missing.ok && missing.value.flat().length > 0;
 }
@@ -195,22 +195,6 @@ async function readGrants(
 async function readGrant(client: KubeClient, kind: ObjectKind, user: string): Promise<Grant> {
   const found = await read(discoverResource(client, kind));
   if (!found.ok) return { resource: `${kind.kind} in ${kind.apiVersion}`, missing: found };
-  const missing = await read(missingVerbs(client, found.value, user));
+  const missing = await read(missingVerbs(client, user, found.value, { verbs: ["get", "list", "watch"] }));
   return { resource: resourceName(found.value), missing };
-}
-
-/** Asks about all namespaces, because the operator lists and watches all of them. */
-async function missingVerbs(
-  client: KubeClient,
-  { group, plural }: Pick<Resource, "group" | "plural">,
-  user: string,
-  verbs: readonly string[] = ["get", "list", "watch"],
-): Promise<string[]> {
-  const groups = ["system:serviceaccounts", "system:authenticated"];
-  const answers = verbs.map(async (verb) => {
-    const resourceAttributes = { group, resource: plural, verb };
-    const status = await client.review(SUBJECT_REVIEWS, { user, groups, resourceAttributes });
-    return isAllowed(status) ? [] : [verb];
-  });
-  return (await Promise.all(answers)).flat();
 }

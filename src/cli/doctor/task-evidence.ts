@@ -122,8 +122,10 @@ async function readRight(client: KubeClient, same: readonly Need[]): Promise<Tas
   if (!found.ok)
     return { resource: `${kind} in ${apiVersion}`, verbs, namespace, missing: found, strays: [] };
   const user = userOf(account);
-  const missing = await read(missingVerbs(client, found.value, { user, verbs, namespace }));
   const { namespaced } = found.value;
+  // Where an expression says where, only the right in all namespaces is known to be enough.
+  const place = namespaced ? namespace : undefined;
+  const missing = await read(missingVerbs(client, user, found.value, { verbs, namespace: place }));
   const strays = namespaced ? [] : same.filter(({ policy }) => policy.startsWith("HookPolicy "));
   return {
     resource: resourceName(found.value),
@@ -134,14 +136,14 @@ async function readRight(client: KubeClient, same: readonly Need[]): Promise<Tas
   };
 }
 
-async function missingVerbs(
+/** `namespace` absent: in all namespaces. */
+export async function missingVerbs(
   client: KubeClient,
-  { group, plural, namespaced }: Resource,
-  asked: { readonly user: string; readonly verbs: readonly string[]; readonly namespace: string | undefined },
+  user: string,
+  { group, plural }: Pick<Resource, "group" | "plural">,
+  { verbs, namespace }: { readonly verbs: readonly string[]; readonly namespace?: string | undefined },
 ): Promise<readonly string[]> {
-  const { user, verbs, namespace } = asked;
-  // Where an expression says where, only the right in all namespaces is known to be enough.
-  const place = namespaced && namespace !== undefined ? { namespace } : {};
+  const place = namespace === undefined ? {} : { namespace };
   const answers = verbs.map(async (verb) => {
     const may = await mayDo(client, user, { group, resource: plural, verb, ...place });
     return may ? [] : [verb];

@@ -12,7 +12,7 @@ import { countingFailures, haltingStage, soakEnd } from "../../rollouts/stages.t
 import { liftingOverride } from "../../rollouts/lifting.ts";
 import { asSucceeded } from "../../rollouts/unshown.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
-import { membersOf, presentStatus, statesOf } from "../fleet/rollout-state.ts";
+import { presentStatus, statesOf } from "../fleet/rollout-state.ts";
 import type { Situation } from "../../policy/world.ts";
 import { soakEndText, waitsForText } from "../rollout/stage-text.ts";
 import { rolloutRelease, rowOf } from "./rollout-release.ts";
@@ -65,7 +65,7 @@ function withStatus(known: FleetRollout, fleet: Fleet, { world, call, now }: Sit
   const { compiled, status } = known;
   if (status.observedGeneration === compiled.generation && status.conditions !== undefined) return known;
   const key = clusterKey(world.cluster);
-  const states = statesOf(compiled, fleet, membersOf(compiled, fleet), now).map((state) =>
+  const states = statesOf(compiled, fleet, now).map((state) =>
     clusterKey(state.cluster) === key ? asked(state, targetVersion(call)) : asSucceeded(state),
   );
   return { ...known, status: presentStatus(compiled, status, states, now) };

@@ -1,12 +1,13 @@
 /** Finds policies, rollouts and stages that select no Cluster, and what their selectors probably mean. */
 
 import type { HookRolloutSpec } from "../../api/hook-policy.ts";
-import type { LabelSelector, LabelSelectorRequirement } from "../../api/meta.ts";
+import type { LabelSelector } from "../../api/meta.ts";
 import { firstNames } from "../../lib/first-names.ts";
 import { compileSelector, describeSelector, type Labels, lookup } from "../../policy/selector.ts";
 import { SELECTS_NOTHING } from "../../policy/validation/accepted.ts";
 import { didYouMean, nearest, suggested } from "../../policy/validation/field-message.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
+import { requirementsOf } from "../../policy/validation/selector-overlap.ts";
 import { stopsLaterStages } from "../../rollouts/rollout-conditions.ts";
 import { counted } from "../../lib/counted.ts";
 import type { Fleet } from "./fleet.ts";
@@ -128,16 +129,4 @@ function meant(selector: LabelSelector, all: readonly Labels[]): string {
 function valuesOf(key: string, all: readonly Labels[]): readonly string[] {
   const values = all.map((labels) => lookup(labels, key)).filter((value) => value !== undefined);
   return [...new Set(values)].toSorted();
-}
-
-function requirementsOf({
-  matchLabels = {},
-  matchExpressions = [],
-}: LabelSelector): readonly LabelSelectorRequirement[] {
-  const equals = Object.entries(matchLabels).map(([key, value]): LabelSelectorRequirement => ({
-    key,
-    operator: "In",
-    values: [value],
-  }));
-  return [...equals, ...matchExpressions];
 }

@@ -8,7 +8,7 @@ import { didYouMean } from "../../policy/validation/field-message.ts";
 import type { FieldError } from "../../policy/validation/schema.ts";
 import { NAMES_NOTHING } from "../../policy/validation/accepted.ts";
 import { fieldsOf, textOf } from "../../lib/fields.ts";
-import { isCluster, ownKind, policyKind, type RawObject, viewOverride } from "./kinds.ts";
+import { holderRef, isCluster, ownKind, type RawObject, viewOverride } from "./kinds.ts";
 import type { ClusterName } from "./live-cluster.ts";
 
 /** What overrides can name, by name. */
@@ -25,15 +25,10 @@ export function knownTo(objects: readonly RawObject[]): KnownTargets {
       { metadata: typeof uid === "string" ? { uid } : {} },
     ] as const;
   });
-  return { clusters: new Map(clusters), holders: new Set(objects.flatMap(holderIn)) };
-}
-
-function holderIn(object: RawObject): readonly string[] {
-  const { namespace, name } = fieldsOf(object["metadata"]);
-  const kind = ownKind(object) === "HookRollout" ? "HookRollout" : policyKind(object);
-  if (kind === undefined) return [];
-  const place = kind === "HookPolicy" ? { namespace: textOf(namespace) || "default" } : {};
-  return [policyName({ kind, name: textOf(name), ...place })];
+  return {
+    clusters: new Map(clusters),
+    holders: new Set(objects.flatMap((object) => holderRef(object) ?? []).map(policyName)),
+  };
 }
 
 /** Says nothing about Clusters if there are none, and nothing about policies and rollouts if there are none. */

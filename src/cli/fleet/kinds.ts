@@ -7,7 +7,7 @@ import type { PolicyObject } from "../../memory/policy-set.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import * as stored from "../../memory/stored-views.ts";
 import { objectKindKey } from "../../policy/objects.ts";
-import { type PolicyKind, policyName } from "../../policy/policy-ref.ts";
+import { type HolderRef, type PolicyKind, policyName } from "../../policy/policy-ref.ts";
 
 export type RawObject = Readonly<Record<string, unknown>>;
 
@@ -40,6 +40,14 @@ export function isHookTask(object: RawObject): boolean {
 export function policyKind(object: RawObject): PolicyKind | undefined {
   const kind = ownKind(object);
   return kind === "HookOverride" || kind === "HookRollout" ? undefined : kind;
+}
+
+/** The policy or rollout, in the namespace of `kubectl apply` if it names none; `undefined`: it is neither. */
+export function holderRef(object: RawObject): HolderRef | undefined {
+  const kind = ownKind(object);
+  if (kind === undefined || kind === "HookOverride") return undefined;
+  const { name, namespace = "default" } = viewMetadata(object["metadata"]);
+  return { kind, name, ...(kind === "HookPolicy" && { namespace }) };
 }
 
 export function isCluster(object: RawObject): boolean {

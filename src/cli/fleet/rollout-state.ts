@@ -6,52 +6,43 @@ import { healthOf } from "../../rollouts/health.ts";
 import { BEGINS, memberOf } from "../../rollouts/member.ts";
 import type { MemberState } from "../../rollouts/progress.ts";
 import type { CompiledRollout } from "../../rollouts/rollout.ts";
-import type { KnownMember } from "../../rollouts/rollout-entry.ts";
 import { computeRolloutStatus } from "../../rollouts/rollout-status.ts";
 import type { Fleet } from "./fleet.ts";
 
-export function membersOf(rollout: CompiledRollout, fleet: Fleet): readonly KnownMember[] {
+export function statesOf(rollout: CompiledRollout, fleet: Fleet, at: Date): readonly MemberState[] {
   return fleet.clusters().flatMap((cluster) => {
     const { metadata, topology } = cluster;
     const member = topology && memberOf(rollout, cluster, fleet.namespace(metadata.namespace ?? ""));
-    return member === undefined ? [] : [{ member, cluster }];
+    if (member === undefined) return [];
+    return {
+      member,
+      cluster,
+      health: healthOf(rollout, cluster, at),
+      hasReached: isAtVersion(cluster),
+      lastsUnhealthy: false,
+      isAwaited: isAwaited(BEGINS[rollout.operation], cluster, fleet.served),
+    };
   });
 }
 
-export function statesOf(
-  rollout: CompiledRollout,
-  { served }: Fleet,
-  members: readonly KnownMember[],
-  at: Date,
-): readonly MemberState[] {
-  return members.map((each) => ({
-    ...each,
-    health: healthOf(rollout, each.cluster, at),
-    hasReached: isAtVersion(each.cluster),
-    lastsUnhealthy: false,
-    isAwaited: isAwaited(BEGINS[rollout.operation], each.cluster, served),
-  }));
-}
-
-/** The status that the operator would write now; a new rollout has none yet. */
+/** The status that the operator would write now; `stored`: empty for a new rollout. */
 export function presentStatus(
   rollout: CompiledRollout,
   stored: HookRolloutStatus,
   members: readonly MemberState[],
   at: Date,
 ): HookRolloutStatus {
-  return computeRolloutStatus(
-    {
-      rollout,
-      stored,
-      isPresent: true,
-      members,
-      ended: new Set(),
-      isRebuilding: false,
-      scope: "",
-      next: [],
-      holds: { held: [], omitted: 0 },
-    },
-    at,
-  );
+  const nothing = { ended: new Set<string>(), isRebuilding: false, scope: "", next: [] };
+  const holds = { held: [], omitted: 0 };
+  return computeRolloutStatus({ rollout, stored, isPresent: true, members, holds, ...nothing }, at);
+}
+
+export function presentState(
+  rollout: CompiledRollout,
+  stored: HookRolloutStatus,
+  fleet: Fleet,
+  at: Date,
+): { readonly states: readonly MemberState[]; readonly status: HookRolloutStatus } {
+  const states = statesOf(rollout, fleet, at);
+  return { states, status: presentStatus(rollout, stored, states, at) };
 }

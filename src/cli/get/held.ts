@@ -7,7 +7,7 @@ import { holdsAnyway } from "../../policy/decide.ts";
 import { isMetByMarks } from "../../policy/gates/gates.ts";
 import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
 import { BEGINS } from "../../rollouts/member.ts";
-import { ownKind, policyKind, type RawObject, viewPolicy, viewRollout } from "../fleet/kinds.ts";
+import { holderRef, type RawObject, viewPolicy, viewRollout } from "../fleet/kinds.ts";
 
 /** An operation of a Cluster, with one policy or rollout that holds it. */
 export interface HeldOperation {
@@ -91,18 +91,17 @@ interface Holder {
 }
 
 function holderOf(raw: RawObject): Holder[] {
-  if (ownKind(raw) === "HookRollout") return [holderOfRollout(viewRollout(raw))];
-  const kind = policyKind(raw);
-  if (kind === undefined) return [];
-  const { metadata, spec, status } = viewPolicy(kind, raw);
-  const { name, namespace } = metadata;
-  const ref = { kind, name, ...(namespace !== undefined && { namespace }) };
+  const ref = holderRef(raw);
+  if (ref === undefined) return [];
+  const { kind } = ref;
+  if (kind === "HookRollout") return [{ ref, ...holderOfRollout(viewRollout(raw)) }];
+  const { spec, status } = viewPolicy(kind, raw);
   const rows = Array.isArray(status?.decisions) ? status.decisions : [];
   return [{ ref, spec, rows, omitted: status?.decisionsOmitted ?? 0, due: status?.nextTransitionTime }];
 }
 
 /** A status without the number of omitted rows is of an operator that does not write the rows: its Clusters are counted. */
-function holderOfRollout({ metadata: { name }, spec, status = {} }: HookRollout): Holder {
+function holderOfRollout({ spec, status = {} }: HookRollout): Omit<Holder, "ref"> {
   const hook = BEGINS[spec.operation];
   const verdict = spec.mode === "Audit" ? "WouldBlock" : "Blocked";
   const { held, summary, heldOmitted = summary?.waiting ?? 0 } = status;
@@ -112,7 +111,7 @@ function holderOfRollout({ metadata: { name }, spec, status = {} }: HookRollout)
     return { ...shown, ...(target !== undefined && { targetVersion: target }), firstAsked: since, since };
   });
   const omitted = verdict === "Blocked" ? heldOmitted : 0;
-  return { ref: { kind: "HookRollout", name }, spec, rows, omitted, due: undefined };
+  return { spec, rows, omitted, due: undefined };
 }
 
 function heldOf({ ref, spec, rows }: Holder, namespace: string | undefined): HeldOperation[] {

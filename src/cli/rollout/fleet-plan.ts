@@ -17,7 +17,7 @@ import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
 import { doubtsOf } from "./plan-doubts.ts";
 import { type KnownPlan, tellUnknown } from "./plan-unknown.ts";
 import { partsOf, planMember, withoutUnevaluable } from "./planned-member.ts";
-import { membersOf, presentStatus, statesOf } from "../fleet/rollout-state.ts";
+import { presentState } from "../fleet/rollout-state.ts";
 
 export interface FleetWish {
   readonly from: Date;
@@ -64,8 +64,7 @@ export function planFleet(object: HookRollout, fleet: Fleet, wish: FleetWish): F
   const { name, problem } = rollout;
   if (problem !== undefined) throw new CommandError(USAGE, `HookRollout ${name} is not valid: ${problem}`);
   const stored = object.status ?? {};
-  const states = statesOf(rollout, fleet, membersOf(rollout, fleet), wish.from);
-  const status = presentStatus(rollout, stored, states, wish.from);
+  const { states, status } = presentState(rollout, stored, fleet, wish.from);
   const target = wish.version ?? underWay({ rollout, states });
   const start: Start = {
     rollout,

@@ -83,7 +83,7 @@ function selectionsOf(
 }
 
 /** Cluster API proceeds once every rollout has given a slot. */
-function otherRollouts({ rollout: { name, operation }, states }: Assumed, fleet: Fleet): string[] {
+function otherRollouts({ rollout: { name, operation }, states }: PlanAssumptions, fleet: Fleet): string[] {
   const members = new Set(states.map(({ cluster }) => cluster));
   return fleet.rollouts.flatMap((each) => {
     const { compiled } = each;

@@ -4,14 +4,22 @@ import { isDeepStrictEqual } from "node:util";
 import { fieldsOf, isFields, listOf } from "../../lib/fields.ts";
 import type { HookPolicySpec } from "../../api/hook-policy.ts";
 import type { HookName } from "../../api/runtime-hooks.ts";
-import { namespacedName } from "../../lib/keys.ts";
 import { viewMetadata } from "../../policy/cluster.ts";
 import { compilePolicy } from "../../policy/compile.ts";
 import { servedHooks } from "../../api/hook-catalog.ts";
 import { type CompiledPolicy, demandsOf, type ObjectDemand } from "../../policy/policy.ts";
 import { emptySelections, placesIn } from "../fleet/empty-selections.ts";
 import { Fleet, type FleetOptions, type FleetPolicy } from "../fleet/fleet.ts";
-import { groupOf, ownKind, policyKind, type RawObject, viewPolicy, viewRollout } from "../fleet/kinds.ts";
+import {
+  groupOf,
+  holderRef,
+  ownKind,
+  policyKind,
+  type RawObject,
+  viewPolicy,
+  viewRollout,
+} from "../fleet/kinds.ts";
+import { stageDemands } from "../../rollouts/promotion.ts";
 import { compileRollout } from "../../rollouts/rollout.ts";
 import { policyName } from "../../policy/policy-ref.ts";
 import { changedRules, type SpecChange, specChanges } from "./spec-changes.ts";
@@ -48,7 +56,7 @@ export function fleetPair(
   const updated = applied.map((object) => apply(byIdentity.get(identityOf(object)), object));
   const names = new Set(applied.map(identityOf));
   const kept = present.filter(
-    (object) => !names.has(identityOf(object)) && !(options.prune && holdsOperations(object)),
+    (object) => !names.has(identityOf(object)) && !(options.prune && holderRef(object) !== undefined),
   );
   // New Clusters and Namespaces among the applied objects belong to both fleets, so that they are compared, too.
   const extra = applied.filter(
@@ -72,15 +80,11 @@ export function fleetPair(
 function selectsNothing(applied: readonly RawObject[], after: Fleet): string[] {
   const places = placesIn(after);
   return applied.flatMap((object) =>
-    emptySelections(object, places).map(({ path, message }) => `${titleOf(object)}: ${path}: ${message}`),
+    emptySelections(object, places).map(({ path, message }) => {
+      const holder = holderRef(object);
+      return `${holder && policyName(holder)}: ${path}: ${message}`;
+    }),
   );
-}
-
-/** "HookPolicy team-a/protect" */
-function titleOf(object: RawObject): string {
-  const { name, namespace = "default" } = viewMetadata(object["metadata"]);
-  const kind = ownKind(object);
-  return `${kind} ${namespacedName({ name, ...(kind === "HookPolicy" && { namespace }) })}`;
 }
 
 function editsBetween(before: readonly FleetPolicy[], after: readonly FleetPolicy[]): PolicyEdit[] {
@@ -89,10 +93,6 @@ function editsBetween(before: readonly FleetPolicy[], after: readonly FleetPolic
     const isSame = now === undefined || isDeepStrictEqual(spec, now);
     return isSame ? [] : [{ uid, before: spec, after: now }];
   });
-}
-
-function holdsOperations(object: RawObject): boolean {
-  return policyKind(object) !== undefined || ownKind(object) === "HookRollout";
 }
 
 function identityOf(object: RawObject): string {
@@ -136,10 +136,7 @@ function relevantText({ raw: { spec }, compiled }: FleetPolicy, hook: HookName):
 export function demandsIn(objects: readonly RawObject[]): readonly ObjectDemand[] {
   return objects.flatMap((object) => {
     const kind = policyKind(object);
-    if (ownKind(object) === "HookRollout")
-      return compileRollout(viewRollout(object)).stages.flatMap(({ until }) =>
-        until.flatMap(({ demands = [] }) => demands),
-      );
+    if (ownKind(object) === "HookRollout") return stageDemands(compileRollout(viewRollout(object)));
     return kind === undefined ? [] : demandsOf(compilePolicy(kind, viewPolicy(kind, object), EVERY_HOOK));
   });
 }

@@ -9,7 +9,7 @@ import { closedFor, type Hold, holdOf } from "../../rollouts/hold.ts";
 import { BEGINS, type Member } from "../../rollouts/member.ts";
 import { Slots } from "../../rollouts/slots.ts";
 import { liftingOverride } from "../../rollouts/lifting.ts";
-import { membersOf, presentStatus, statesOf } from "../fleet/rollout-state.ts";
+import { presentState } from "../fleet/rollout-state.ts";
 import type { Fleet, FleetRollout } from "../fleet/fleet.ts";
 import type { ClusterCall } from "../../policy/world.ts";
 
@@ -55,10 +55,8 @@ function holdsOf(
   operations: readonly AwaitedOperation[],
   at: Date,
 ): ReadonlyMap<string, HoldInStage> {
-  const members = membersOf(compiled, fleet);
-  const states = statesOf(compiled, fleet, members, at);
-  const status = presentStatus(compiled, stored, states, at);
-  const byKey = new Map(members.map(({ member, cluster }) => [clusterKey(cluster), member]));
+  const { states, status } = presentState(compiled, stored, fleet, at);
+  const byKey = new Map(states.map(({ member, cluster }) => [clusterKey(cluster), member]));
   const holds = new Map<string, HoldInStage>();
   const waiting: WaitingCluster[] = [];
   for (const { cluster, call, firstAsked, released } of operations) {
@@ -73,7 +71,7 @@ function holdsOf(
     else if (released && stage !== undefined)
       waiting.push({ member: { ...member, stage }, target, firstAsked });
   }
-  const own = members.map(({ member }) => member);
+  const own = states.map(({ member }) => member);
   const slots = new Slots(compiled, status, own, at);
   for (const { metadata, stage } of withoutSlot(
     { rollout: compiled, slots, waiting, turns: status.turns },

@@ -63,6 +63,7 @@ export class SuiteRollouts {
       policiesHold: (cluster, hook) => session.policiesHold(cluster, hook),
       worldOf: (cluster) => session.objects.fleet.world(cluster),
       refreshMs: 0,
+      turnMs: Infinity,
       onDirty: () => undefined,
       onDemands: () => undefined,
       onError: () => undefined,

@@ -2,12 +2,12 @@
 
 import type { RuleSpec, WindowGateSpec } from "../../api/hook-policy.ts";
 import { timestamp } from "../../policy/instant.ts";
-import { type HolderRef, type PolicyKind, policyName } from "../../policy/policy-ref.ts";
+import { type HolderRef, policyName } from "../../policy/policy-ref.ts";
 import { validatePolicy } from "../../policy/validation/schema.ts";
 import { checkRollout } from "../../policy/validation/rollout-semantics.ts";
 import { checkRules } from "../../policy/validation/semantics.ts";
 import type { Colour } from "../terminal/colour.ts";
-import { ownKind, policyKind, type RawObject, viewPolicy, viewRollout } from "../fleet/kinds.ts";
+import { holderRef, type RawObject, viewPolicy, viewRollout } from "../fleet/kinds.ts";
 import { DENIES_NOTHING, denyHasPassed, type Opening, openingsOf, searchEndOf } from "./openings.ts";
 import { tableLines } from "../terminal/table.ts";
 import { durationText } from "../../policy/duration.ts";
@@ -50,24 +50,16 @@ export function windowsIn(objects: readonly RawObject[]): PolicyWindows {
 }
 
 function holderIn(raw: RawObject): readonly Holder[] {
-  if (ownKind(raw) === "HookRollout") return [rolloutIn(raw)];
-  const kind = policyKind(raw);
-  return kind === undefined ? [] : [policyIn(kind, raw)];
-}
-
-function policyIn(kind: PolicyKind, raw: RawObject): Holder {
-  const { metadata, spec } = viewPolicy(kind, raw);
-  const { name, namespace = "default" } = metadata;
-  const policy: HolderRef = { kind, name, ...(kind === "HookPolicy" && { namespace }) };
-  const hasErrors = validatePolicy(kind, raw).length > 0 || checkRules(spec.rules, []).errors.length > 0;
-  return hasErrors ? { policy } : { policy, rules: spec.rules };
-}
-
-function rolloutIn(raw: RawObject): Holder {
-  const { metadata, spec } = viewRollout(raw);
-  const policy: HolderRef = { kind: "HookRollout", name: metadata.name };
-  const hasErrors = validatePolicy("HookRollout", raw).length > 0 || checkRollout(spec, []).errors.length > 0;
-  return hasErrors ? { policy } : { policy, rules: spec.stages ?? [] };
+  const policy = holderRef(raw);
+  if (policy === undefined) return [];
+  const { kind } = policy;
+  if (validatePolicy(kind, raw).length > 0) return [{ policy }];
+  if (kind === "HookRollout") {
+    const { spec } = viewRollout(raw);
+    return [checkRollout(spec, []).errors.length > 0 ? { policy } : { policy, rules: spec.stages ?? [] }];
+  }
+  const { rules } = viewPolicy(kind, raw).spec;
+  return [checkRules(rules, []).errors.length > 0 ? { policy } : { policy, rules }];
 }
 
 function windowsOfRule({ name: rule, until = [] }: GatedPart): readonly Omit<PolicyWindow, "policy">[] {

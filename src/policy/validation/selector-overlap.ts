@@ -27,7 +27,8 @@ export function includes(
   );
 }
 
-function requirementsOf(selector: LabelSelector | undefined): Requirements {
+/** All that must hold of the labels. */
+export function requirementsOf(selector: LabelSelector | undefined): Requirements {
   const { matchLabels = {}, matchExpressions = [] } = selector ?? {};
   const equals = Object.entries(matchLabels).map(
     ([key, value]) => ({ key, operator: "In", values: [value] }) as const,

@@ -5,15 +5,13 @@
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { once } from "node:events";
 import { mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { connect } from "node:tls";
 import { promisify } from "node:util";
 import { parse } from "yaml";
 import { askAdmission } from "../admission-call.ts";
-import { type Lab, startLab } from "../operator-lab.ts";
+import type { Lab } from "../operator-lab.ts";
 import {
   controlPlaneBinaries,
   prometheusBinaries,
@@ -22,12 +20,7 @@ import {
 import { type KubeObject, objectsOf } from "../../controlplane/client.ts";
 import type { ControlPlane } from "../../controlplane/control-plane.ts";
 import { clusterRef, createCluster, NEXT_VERSION } from "../../controlplane/lab.ts";
-import {
-  issueServingCertificate,
-  NAMESPACE,
-  scrapeSecurely,
-  writeServingCertificate,
-} from "../../controlplane/operator.ts";
+import { NAMESPACE } from "../../controlplane/operator.ts";
 import {
   applyPolicy,
   approvalRule,
@@ -39,11 +32,11 @@ import {
   storePolicy,
   storeRollout,
 } from "../../controlplane/policies.ts";
+import { matchesIn, READER, readMetricsPage, ROOT, SECURE, startMonitored, tokenOf } from "./accounts.ts";
 import { type Prometheus, startPrometheus } from "./prometheus.ts";
 
 const run = promisify(execFile);
 
-const ROOT = join(import.meta.dirname, "../../..");
 const MONITORING = join(ROOT, "manifests/monitoring");
 const HOOK = "BeforeClusterUpgrade";
 
@@ -56,32 +49,8 @@ interface Panel {
   readonly targets?: readonly { readonly expr: string }[];
 }
 
-async function readMetricsPage(): Promise<string> {
-  return await readFile(join(ROOT, "docs/metrics.md"), "utf8");
-}
-
 async function readShipped(name: string): Promise<KubeObject> {
   return parse(await readFile(join(MONITORING, name), "utf8"));
-}
-
-const SECURE = { "metrics-secure": "true" };
-const READER = "prometheus";
-const STRANGER = "stranger";
-
-/** ServiceAccounts of the namespace monitoring; the role is bound as docs/metrics.md says. */
-async function createAccounts(cp: ControlPlane): Promise<void> {
-  const namespace = "monitoring";
-  await cp.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
-  await cp.apply(
-    [READER, STRANGER].map((name) => ({
-      apiVersion: "v1",
-      kind: "ServiceAccount",
-      metadata: { namespace, name },
-    })),
-  );
-  const bindings = matchesIn(await readMetricsPage(), /^```yaml\n(apiVersion: rbac.*?)^```$/gms);
-  assert.equal(bindings.length, 1);
-  await cp.apply(objectsOf(bindings.join()));
 }
 
 describe("Monitoring", () => {
@@ -89,9 +58,8 @@ describe("Monitoring", () => {
   let cp: ControlPlane;
   let prometheus: Prometheus;
   before(async () => {
-    lab = await startLab();
+    lab = await startMonitored();
     cp = lab.cp;
-    await createAccounts(cp);
     await cp.apply({
       apiVersion: "hookpolicy.dev/v1alpha1",
       kind: "HookOverride",
@@ -107,7 +75,7 @@ describe("Monitoring", () => {
     const monitor = await readShipped("servicemonitor.yaml");
     const rule = await readShipped("prometheusrule.yaml");
     const tokenFile = join(cp.folder, "prometheus.token");
-    await writeFile(tokenFile, await tokenOf(READER));
+    await writeFile(tokenFile, await tokenOf(cp, READER));
     prometheus = await startPrometheus(cp, {
       port: lab.operator.ports.metrics,
       endpoint: monitor["spec"].endpoints[0],
@@ -118,11 +86,6 @@ describe("Monitoring", () => {
     });
   });
   after(async () => await lab?.stop());
-
-  const tokenOf = async (account: string): Promise<string> => await cp.tokenFor("monitoring", account);
-
-  const scrape = async (token?: string): ReturnType<typeof scrapeSecurely> =>
-    await scrapeSecurely(lab.operator.ports, cp.authority.certificate, token);
 
   /** In bash, as the administrator, in a folder of the test; gives what is printed. */
   async function typed(command: string): Promise<string> {
@@ -295,83 +258,6 @@ describe("Monitoring", () => {
     assert.equal(JSON.parse(config["data"]["hookpolicy.json"]).uid, "hookpolicy");
   });
 
-  test("a token is needed, of a ServiceAccount with the role, and is never in the log", async () => {
-    const none = await scrape();
-    assert.equal(none.response.statusCode, 401);
-    assert.equal(none.response.headers["www-authenticate"], 'Bearer realm="hookpolicy"');
-    const reader = await tokenOf(READER);
-    const forged = `${reader.slice(0, -8)}AAAAAAAA`;
-    const wrong = await scrape(forged);
-    assert.deepEqual(
-      [wrong.response.statusCode, wrong.body],
-      [401, "unauthorized: the API server does not accept the token\n"],
-    );
-    const stranger = await tokenOf(STRANGER);
-    const denied = await scrape(stranger);
-    assert.deepEqual(
-      [denied.response.statusCode, denied.body],
-      [403, 'forbidden: user "system:serviceaccount:monitoring:stranger" cannot get path "/metrics"\n'],
-    );
-    const allowed = await scrape(reader);
-    assert.equal(allowed.response.statusCode, 200);
-    assert.match(allowed.body, /^hookpolicy_build_info/m);
-    const log = lab.operator.daemon.log();
-    assert.match(log, /Refused to serve \/metrics/);
-    for (const token of [reader, forged, stranger]) assert.ok(!log.includes(token));
-  });
-
-  test("a token for another audience, and one of a ServiceAccount that is gone, are unauthorized", async () => {
-    const path = `/api/v1/namespaces/monitoring/serviceaccounts/${READER}/token`;
-    const request = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest" };
-    const spec = { audiences: ["vault"], expirationSeconds: 600 };
-    const { status } = await cp.request<{ status: { token: string } }>(
-      "POST",
-      path,
-      JSON.stringify({ ...request, spec }),
-    );
-    assert.equal((await scrape(status.token)).response.statusCode, 401);
-    const metadata = { namespace: "monitoring", name: "gone" };
-    const account = { apiVersion: "v1", kind: "ServiceAccount" };
-    await cp.apply({ ...account, metadata });
-    const token = await tokenOf("gone");
-    await cp.delete({ ...account, ...metadata });
-    // Unseen so far: what was accepted is good for a minute.
-    await cp.waitFor(
-      "the token to be refused",
-      async () => (await scrape(token)).response.statusCode === 401,
-    );
-  });
-
-  test("while the API server fails, a token that is not remembered gets nothing", async () => {
-    const remembered = await tokenOf(READER);
-    assert.equal((await scrape(remembered)).response.statusCode, 200);
-    const fresh = await cp.tokenFor("monitoring", READER, 600);
-    lab.proxy.failAll(500, /^POST .*\/(tokenreviews|subjectaccessreviews)/);
-    try {
-      const { response, body } = await scrape(fresh);
-      assert.deepEqual([response.statusCode, body], [500, "internal error\n"]);
-      assert.equal((await scrape(remembered)).response.statusCode, 200);
-    } finally {
-      lab.proxy.resume();
-    }
-    assert.equal((await scrape(fresh)).response.statusCode, 200);
-    assert.ok(lab.operator.lines().some(({ msg }) => msg === "Failed to check who reads /metrics"));
-  });
-
-  test("a new certificate is taken up, as for hooks", async () => {
-    const fingerprint = async (): Promise<string> => {
-      const { metrics: port } = lab.operator.ports;
-      const socket = connect({ host: "127.0.0.1", port, ca: cp.authority.certificate });
-      await once(socket, "secureConnect");
-      const certificate = socket.getPeerX509Certificate();
-      socket.destroy();
-      return certificate?.fingerprint256 ?? "";
-    };
-    const old = await fingerprint();
-    await writeServingCertificate(lab.operator.certDir, await issueServingCertificate(cp));
-    await cp.waitFor("the new certificate", async () => (await fingerprint()) !== old);
-  });
-
   test("what docs/metrics.md has people type shows the metrics", async () => {
     const [forward = "", ...commands] = matchesIn(await readMetricsPage(), /^```sh\n(.*?)^```$/gms);
     assert.equal(forward, "kubectl port-forward -n hookpolicy-system deployment/hookpolicy 8443\n"); // takes a kubelet
@@ -417,24 +303,7 @@ describe("Monitoring", () => {
       JSON.stringify({ ...monitor, metadata: { name: "patched", namespace: NAMESPACE } }),
     );
   });
-
-  test("plain HTTP gets no answer, but for probes; with --metrics-secure=false everybody gets one", async () => {
-    const { metrics, health } = lab.operator.ports;
-    await assert.rejects(fetch(`http://127.0.0.1:${metrics}/metrics`));
-    assert.equal((await fetch(`http://127.0.0.1:${health}/readyz`)).status, 200);
-    await lab.start({ flags: { "metrics-secure": "false" } });
-    lab.proxy.forget();
-    const response = await fetch(`http://127.0.0.1:${lab.operator.ports.metrics}/metrics`);
-    assert.equal(response.status, 200);
-    assert.match(await response.text(), /^hookpolicy_build_info/m);
-    assert.equal(lab.proxy.count(/tokenreviews|subjectaccessreviews/), 0);
-  });
 });
-
-/** What the group of the pattern matches. */
-function matchesIn(text: string, pattern: RegExp): string[] {
-  return [...text.matchAll(pattern)].map(([, match = ""]) => match);
-}
 
 /** The same in a stable order. */
 function matchesOf(text: string, pattern: RegExp): string[] {
