@@ -22,6 +22,7 @@ import type { StoreOptions } from "./ports.ts";
 import { type Looks, ofCluster, ofPolicy, type Pieces } from "./looks.ts";
 import { nextDeadlineStep, rowChanges, type Transition } from "./transitions.ts";
 import { type Memory, worldOf } from "./memory.ts";
+import type { Revisions } from "./revisions.ts";
 import type { PolicyEntry } from "./policy-entry.ts";
 
 type NamedCluster = Pick<PendingOperation, "namespace" | "cluster" | "clusterUID">;
@@ -34,15 +35,17 @@ const MATCHES = 100;
 export class Evaluator {
   readonly #memory: Memory;
   readonly #looks: Looks;
+  readonly #revisions: Revisions;
   readonly #options: StoreOptions;
   /** When the decision about an operation may change, in milliseconds, by operationKey. */
   readonly #due = new Map<string, number>();
   /** Keys of Clusters that have still to be compared with the selectors of policies. */
   readonly #uncompared = new Set<string>();
 
-  constructor(memory: Memory, looks: Looks, options: StoreOptions) {
+  constructor(memory: Memory, looks: Looks, revisions: Revisions, options: StoreOptions) {
     this.#memory = memory;
     this.#looks = looks;
+    this.#revisions = revisions;
     this.#options = options;
   }
 
@@ -203,13 +206,20 @@ export class Evaluator {
     const { compiled: policies, entries } = candidates;
     const inputs = { policies, world, call, state: operation, lookAgain, alsoAt: nextDeadlineStep };
     const look = lookAt(inputs, now);
-    this.#memory.operations.put(look.state);
+    this.#put(look.state, remembered);
     this.#report(entries, look, cluster);
     const key = operationKey(operation.clusterUID, call.hook);
     // An earlier instant stays: the edges of other policies were found when those policies were evaluated.
     const next = Math.min(this.#due.get(key) ?? Infinity, nextLook(inputs, look)?.getTime() ?? Infinity);
     if (next < Infinity) this.#due.set(key, next);
     this.#wakeFor(look.state);
+  }
+
+  #put(operation: PendingOperation, before?: PendingOperation): void {
+    if (operation === before) return;
+    const { namespace, cluster: name } = operation;
+    this.#memory.operations.put(operation);
+    this.#revisions.clusterChanged(namespacedName({ namespace, name }));
   }
 
   /** Records what each policy holds now, and reports what is new. */
@@ -258,8 +268,7 @@ export class Evaluator {
   *#forecasts(operation: PendingOperation, entries: readonly PolicyEntry[]): Pieces {
     const key = operationKey(operation.clusterUID, operation.call.hook);
     for (const entry of entries) {
-      if (!entry.takeUnforeseen(key)) continue;
-      const row = entry.held.get(key);
+      const row = entry.takeUnforeseen(key) ? entry.held.get(key) : undefined;
       if (row === undefined) continue;
       entry.foresee(key, row, this.#forecast(entry, operation, row));
       this.#options.onDirty(entry.key);
@@ -367,7 +376,7 @@ export class Evaluator {
     if (operation === undefined) return;
     entry.adopt(key, row);
     if (this.#looks.isTurnOver()) {
-      this.#memory.operations.put(operation);
+      this.#put(operation);
       this.#due.set(key, this.#options.now().getTime());
       this.#looks.soon(ofCluster(clusterKey(cluster)));
     } else this.#evaluate(operation, cluster, this.#adopting(entry, mine, row));
