@@ -15,8 +15,10 @@ import {
   namespace,
   NOW,
   heldAt,
+  rule,
   UPGRADE,
 } from "../builders.ts";
+import { hookRollout } from "../rollouts/fixtures.ts";
 import { type Fixture, statusOf, storeWith } from "./fixtures.ts";
 
 const deleting = cluster({ deletionTimestamp: "2026-11-21T11:00:00Z" });
@@ -64,6 +66,14 @@ describe("an answer does not stand", () => {
     "once its Namespace changes": (fixture) => fixture.setNamespace(namespace({ labels: { a: "b" } })),
     "once its policy is edited": (fixture) =>
       fixture.setPolicy(hookPolicy({ mode: "Audit" }, { generation: 2 })),
+    "once the words of its policy are edited": (fixture) =>
+      fixture.setPolicy(
+        hookPolicy({ rules: [rule({ message: "Ask the platform team" })] }, { generation: 2 }),
+      ),
+    "once a rollout reads marks that its message may tell users to set": ({ store }) => {
+      const clusterSelector = { matchLabels: { [APPROVED]: "" } };
+      store.rolloutChanged("upgrades", hookRollout({ clusterSelector }));
+    },
     "once its policy is gone": (fixture) => fixture.deletePolicy(hookPolicy()),
     "once another policy comes": (fixture) => fixture.setPolicy(clusterHookPolicy({}, { name: "other" })),
     "once an override of the Cluster comes": (fixture) => fixture.setOverride(hookOverride()),
@@ -75,6 +85,20 @@ describe("an answer does not stand", () => {
       assert.ok(!fixture.stands());
     });
   }
+
+  test("once a clock of another replica is adopted", () => {
+    const policy = hookPolicy({ rules: [rule({ deadline: { after: "10h", onExpiry: "KeepBlocking" } })] });
+    const fixture = held(policy);
+    const status = statusOf(fixture, policy);
+    fixture.clock.now = at("+1h");
+    const decisions = status.decisions?.map(({ timers = [], ...row }) => ({
+      ...row,
+      timers: timers.map((timer) => ({ ...timer, blockedSince: at("+30m").toISOString() })),
+    }));
+    fixture.setPolicy({ ...policy, status: { ...status, ...(decisions && { decisions }) } });
+    fixture.store.wake();
+    assert.ok(!fixture.stands());
+  });
 
   test("ahead of the edge of a window, nor before it was given", () => {
     const allow = [{ from: at("+1h").toISOString(), to: at("+2h").toISOString() }];
