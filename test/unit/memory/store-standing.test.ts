@@ -26,7 +26,8 @@ const request = { call: DELETE, cluster: deleting };
 
 function held(policy: PolicyObject = hookPolicy()): Fixture & { readonly stands: (now?: Date) => boolean } {
   // What follows from a change is left to a later turn: the answer must not wait for it.
-  const fixture = storeWith({ policies: [policy], clusters: [deleting], turnMs: -1 });
+  const other = { ...deleting, metadata: { ...deleting.metadata, name: "prod-3", uid: "uid-3" } };
+  const fixture = storeWith({ policies: [policy], clusters: [deleting, other], turnMs: -1 });
   const decision = fixture.store.answers.ask(request, NOW);
   assert.ok(decision.holds);
   const stands = fixture.store.answers.standing(request, decision, NOW);
