@@ -6,7 +6,6 @@
 
 import { isDeepStrictEqual } from "node:util";
 import type { HookOverride, HookRollout } from "../api/hook-policy.ts";
-import { namespacedName } from "../lib/keys.ts";
 import type { Cluster } from "../api/meta.ts";
 import { clusterKey } from "../policy/cluster.ts";
 import { compilePolicy } from "../policy/compile.ts";
@@ -255,12 +254,17 @@ export class DecisionStore {
       this.#clusterGone(before.metadata.uid);
       this.#finalizeTooLarge(before.metadata.namespace ?? "");
     }
-    if (hasBegun && now !== undefined) this.#evaluator.adoptRowsOf(now);
-    if (now !== undefined) this.#evaluator.clusterChanged(now);
-    const { metadata } = now ?? before ?? {};
-    if (metadata === undefined) return;
-    const key = namespacedName(metadata);
-    if (this.#life.hasProceeded(key) || this.#operations.has(metadata.uid))
+    if (now !== undefined) {
+      if (hasBegun) this.#evaluator.adoptRowsOf(now);
+      this.#evaluator.clusterChanged(now);
+    }
+    this.#lookAt(now ?? before);
+  }
+
+  #lookAt(cluster: Cluster | undefined): void {
+    if (cluster === undefined) return;
+    const key = clusterKey(cluster);
+    if (this.#life.hasProceeded(key) || this.#operations.has(cluster.metadata.uid))
       this.#looks.inTime(ofCluster(key));
   }
 
