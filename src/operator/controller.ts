@@ -10,14 +10,14 @@ import type { ClusterDecisions } from "../admission/cluster-handler.ts";
 import { Decisions } from "../release/decisions.ts";
 import { finalizerIsDue } from "../status/finalizer.ts";
 import { parsePolicyKey } from "../memory/policy-set.ts";
-import type { Lister, StoreOptions, Unavailable } from "../memory/ports.ts";
+import { withoutTooLarge } from "../memory/memory.ts";
+import type { StoreOptions, Unavailable } from "../memory/ports.ts";
 import { PolicyReconciler } from "../status/policy-reconciler.ts";
 import { DecisionStore } from "../memory/decision-store.ts";
 import type { Transition } from "../memory/transitions.ts";
 import type { DecisionSource } from "../hooks/hook-handler.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { isForbidden, isNotFound } from "../kube/kube-error.ts";
-import type { InformerObject } from "../kube/object-store.ts";
 import type { Informer } from "../kube/informer.ts";
 import { MemoryShares } from "../kube/memory-shares.ts";
 import { WorkQueue } from "../kube/work-queue.ts";
@@ -306,19 +306,6 @@ function oncePerTurn(work: () => void): () => void {
       isDue = false;
       work();
     });
-  };
-}
-
-/** A Namespace that is too large is unknown, and what depends on it is not evaluable. */
-function withoutTooLarge<T extends InformerObject>(informer: Lister<T>): Lister<T> {
-  const isKnown = ({ tooLarge }: T): boolean => tooLarge !== true;
-  return {
-    get: (key) => {
-      const object = informer.get(key);
-      return object !== undefined && isKnown(object) ? object : undefined;
-    },
-    byNamespace: (namespace) => [...informer.byNamespace(namespace)].filter(isKnown),
-    list: () => [...informer.list()].filter(isKnown),
   };
 }
 
