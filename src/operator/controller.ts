@@ -7,7 +7,7 @@ import { REASON } from "../api/hook-policy.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Cluster } from "../api/meta.ts";
 import type { ClusterDecisions } from "../admission/cluster-handler.ts";
-import { Decisions } from "../release/decisions.ts";
+import { Decisions, type DecisionsOptions } from "../release/decisions.ts";
 import { finalizerIsDue } from "../status/finalizer.ts";
 import { parsePolicyKey } from "../memory/policy-set.ts";
 import { withoutTooLarge } from "../memory/memory.ts";
@@ -121,28 +121,30 @@ export function createController(options: ControllerOptions): Controller {
     onDemands: demandsChanged,
     onStale: () => informers.rollouts.refresh(),
   });
-  const decisions = new Decisions({
-    store,
-    rollouts,
-    tasks: tasks.beginner,
-    reader: api,
-    log,
-    mayHaveTasks: () => mayHaveTasks(informers.policies),
-    onStale: (kinds) => {
-      for (const kind of kinds) informers.policies[kind].refresh();
-    },
-  });
   const named = nameInformers(informers);
   const others = () => withoutWaiting(informers.policies, registrations.informer, tasks.informer);
   followMemory(metrics, { ...sources, rollouts, queue, named: () => [...named, ...others()], now });
   followCoverage(metrics, { store, clusters, notCalled });
   const parts = { informers, tasks, objects, registrations, named, store, lookAgain, registered, log };
   return {
-    source: decisions,
-    clusters: decisions,
+    ...createDecisions({ ...shared, rollouts, tasks: tasks.beginner, reader: api }, informers),
     memory: { store, clusters, namespaces },
     ...controlOf({ ...parts, runs: [queue, rolloutQueue, owned, tasks] }),
   };
+}
+
+function createDecisions(
+  parts: Omit<DecisionsOptions, "mayHaveTasks" | "onStale">,
+  { policies }: Informers,
+): Pick<Controller, "source" | "clusters"> {
+  const decisions = new Decisions({
+    ...parts,
+    mayHaveTasks: () => mayHaveTasks(policies),
+    onStale: (kinds) => {
+      for (const kind of kinds) policies[kind].refresh();
+    },
+  });
+  return { source: decisions, clusters: decisions };
 }
 
 function controlOf(parts: Parts): Pick<Controller, "waitingFor" | "misplaced" | "run"> {

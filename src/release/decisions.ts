@@ -32,15 +32,17 @@ export class Decisions {
   readonly #confirmer: Confirmer;
   readonly #turns = new CallTurns();
 
-  constructor({ store, rollouts, tasks, mayHaveTasks, ...reads }: DecisionsOptions) {
+  constructor({ store, rollouts, tasks, mayHaveTasks, reader, log, onStale }: DecisionsOptions) {
     this.mayHaveTasks = mayHaveTasks;
     this.#store = store;
     this.#answers = store.answers;
     this.#rollouts = rollouts;
     this.#tasks = tasks;
     this.#confirmer = new Confirmer({
-      ...reads,
       store,
+      reader,
+      log,
+      onStale,
       turns: this.#turns,
       now: machineTime,
       alsoReads: (request, world) => (request.admission === true ? [] : rollouts.queries(request, world)),
