@@ -37,7 +37,7 @@ const CONCURRENCY = 4;
 /** A longer setTimeout fires at once; a key that is early is only reconciled once more. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-interface DelayedKey {
+interface Delayed {
   readonly dueAt: number;
   readonly timer: NodeJS.Timeout;
 }
@@ -62,7 +62,7 @@ export class WorkQueue {
   readonly #processing = new Set<string>();
   /** Keys added while they are processed. */
   readonly #dirty = new Set<string>();
-  readonly #delayed = new Map<string, DelayedKey>();
+  readonly #delayed = new Map<string, Delayed>();
   readonly #failures = new Map<string, number>();
   readonly #working = new Set<Promise<void>>();
   #signal: AbortSignal | undefined;

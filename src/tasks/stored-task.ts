@@ -59,7 +59,7 @@ export class StoredTask {
   /** Without action and expressions; with the last attempt alone. */
   get outline(): HookTask {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what pack() has made of a HookTask
-    const { spec, status, retry } = JSON.parse(this.#packed) as PackedFields;
+    const { spec, status, retry } = JSON.parse(this.#packed) as Packed;
     return {
       apiVersion: `${GROUP}/${VERSION}`,
       kind: "HookTask",
@@ -73,12 +73,12 @@ export class StoredTask {
   }
 }
 
-type PackedFields = Pick<HookTask, "spec" | "status"> & { readonly retry?: string | undefined };
+type Packed = Pick<HookTask, "spec" | "status"> & { readonly retry?: string | undefined };
 
 /** The text is copied: V8 would keep the text of a whole list for the sake of a part. */
 function pack({ metadata, spec, status }: Pick<HookTask, "metadata" | "spec" | "status">): string {
   const retry = metadata.annotations?.[RETRY_ANNOTATION];
-  const packed: PackedFields = {
+  const packed: Packed = {
     spec: outlineOf(spec),
     ...(status !== undefined && { status: outlineOfStatus(status) }),
     ...(retry !== undefined && { retry }),
