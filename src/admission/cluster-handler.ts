@@ -19,7 +19,7 @@ export const CLUSTER_ADMISSION_PATH = "/validate-cluster-x-k8s-io";
 
 export type AdmissionRequest = Attempt & { readonly admission: true; readonly fromApiServer?: true };
 
-/** The source of decisions (memory/answers.ts and release/confirmation.ts). */
+/** The source of decisions (release/decisions.ts). */
 export interface ClusterDecisions {
   /** Whether all policies and Namespaces are in memory. */
   loaded(): boolean;
@@ -28,7 +28,7 @@ export interface ClusterDecisions {
   /** The refusal, if the object of the review alone suffices for it. */
   refusal(request: AdmissionRequest, now: Date): Decision | undefined;
   /** Decides from a fresh read. Never rejects. */
-  confirm(request: AdmissionRequest): Promise<Confirmation>;
+  confirmRequest(request: AdmissionRequest): Promise<Confirmation>;
   /** The policies' warnings about a request that none refuses. */
   warnings(request: AdmissionRequest, now: Date): Decision;
 }
@@ -104,7 +104,7 @@ async function judge(attempt: Attempt, deps: ClusterAdmissionDeps): Promise<Admi
     const decide = async (): Promise<AdmissionOutcome> => {
       const refusal = deps.source.refusal(request, deps.now());
       if (refusal !== undefined) return refused(attempt, refusal);
-      const confirmation = await deps.source.confirm(request);
+      const confirmation = await deps.source.confirmRequest(request);
       if (!confirmation.ok) return without("NotConfirmed", confirmation.reason);
       const { decision } = confirmation;
       return decision.holds ? refused(attempt, decision) : passed(request, decision, deps);

@@ -18,7 +18,7 @@ import { type AnswerVerdict, decided, notStored, observed, type Outcome, undecid
 import { Replays } from "./replays.ts";
 import { seenSubject, type Subject } from "./subject.ts";
 
-/** The source of decisions (memory/answers.ts, rollouts/rollout-decisions.ts and release/release.ts). */
+/** The source of decisions (release/decisions.ts). */
 export interface DecisionSource {
   /** Whether all policies, Clusters and Namespaces are in memory. */
   loaded(): boolean;
@@ -27,7 +27,7 @@ export interface DecisionSource {
    * many calls about the Cluster wait already, the answer is that of `refuse`.
    */
   inTurn<T>(request: HookRequest, decide: () => T | Promise<T>, refuse: () => T): T | Promise<T>;
-  /** Decides from memory, without changing any state. */
+  /** Decides from memory. The order of rollouts notes the call; no other state changes. */
   ask(request: HookRequest, now: Date): Decision;
   /** Tells whether the decision that ask() has just made still stands. `undefined`: unknown. */
   standing(request: HookRequest, decision: Decision, at: Date): Standing | undefined;

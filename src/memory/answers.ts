@@ -19,13 +19,16 @@ import { targetVersion } from "../policy/target-version.ts";
 import type { LiveWorld, OperationState, World } from "../policy/world.ts";
 import { type Memory, worldOf } from "./memory.ts";
 import type { DecisionRequest } from "./ports.ts";
+import type { Revisions } from "./revisions.ts";
 
 export class Answers {
   readonly #memory: Memory;
+  readonly #revisions: Pick<Revisions, "of">;
   readonly #served: ServedHooks;
 
-  constructor(memory: Memory, served: ServedHooks) {
+  constructor(memory: Memory, revisions: Pick<Revisions, "of">, served: ServedHooks) {
     this.#memory = memory;
+    this.#revisions = revisions;
     this.#served = served;
   }
 
@@ -105,19 +108,18 @@ export class Answers {
   }
 
   /**
-   * Returns a function that tells whether ask() would decide the same again: it would if all inputs of `decision`, made at
-   * `at`, are still identical. `undefined`: unknown.
+   * Returns a function that tells whether ask() would decide the same again: it would if no input of `decision`, just made at
+   * `at`, has changed. `undefined`: unknown.
    */
   standing(
     { call, cluster: requested }: DecisionRequest,
     decision: Decision,
     at: Date,
   ): Standing | undefined {
-    const { policies, overrides, operations, clusters, namespaces } = this.#memory;
     const cluster = this.#known(requested);
     if (cluster === undefined || decision.rollout !== undefined || hasTasks(decision)) return undefined;
-    const { namespace: ns = "", uid } = cluster.metadata;
-    const operation = operations.get(uid, call.hook);
+    const { namespace = "", name, uid } = cluster.metadata;
+    const operation = this.#memory.operations.get(uid, call.hook);
     // Only a remembered operation stays identical from one call to the next.
     if (operation === undefined || decision.basis?.world.state !== operation) return undefined;
     const compiled = this.#policies(cluster);
@@ -125,26 +127,17 @@ export class Answers {
     if (until === undefined) return undefined;
     // This is kept for each Cluster: a Date and a key of its own would make it half as large again.
     const since = at.getTime();
-    const [ownOverrides, namespace] = [overrides.of(clusterKey(cluster)), namespaces.get(ns)];
-    // Not held by what is remembered of an answer: a Cluster that is replaced or too large must not stay in memory.
-    const same = new WeakRef(cluster);
-    const { name } = cluster.metadata;
-    const stands = (now: Date): boolean => {
-      const key = namespacedName({ namespace: ns, name });
-      const known = clusters.get(key);
-      return (
-        now.getTime() >= since &&
-        (until === "Never" || now < until) &&
-        policies.candidates(ns).compiled === compiled &&
-        overrides.of(key) === ownOverrides &&
-        operations.get(uid, call.hook) === operation &&
-        known !== undefined &&
-        known === same.deref() &&
-        namespaces.get(ns) === namespace
-      );
-    };
+    const revision = this.#revisionOf(namespace, name);
+    const stands = (now: Date): boolean =>
+      now.getTime() >= since &&
+      (until === "Never" || now < until) &&
+      this.#revisionOf(namespace, name) === revision;
     const isShown = targetVersion(operation.call) === targetVersion(call);
     return Object.assign(stands, { forAnyCall: isShown && !readsCall(compiled, decision) });
+  }
+
+  #revisionOf(namespace: string, name: string): number {
+    return this.#revisions.of(namespace, namespacedName({ namespace, name }));
   }
 
   /**

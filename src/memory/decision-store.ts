@@ -6,8 +6,8 @@
 
 import { isDeepStrictEqual } from "node:util";
 import type { HookOverride, HookRollout } from "../api/hook-policy.ts";
-import { namespacedName } from "../lib/keys.ts";
 import type { Cluster } from "../api/meta.ts";
+import { clusterKey } from "../policy/cluster.ts";
 import { compilePolicy } from "../policy/compile.ts";
 import type { Decision } from "../policy/decision.ts";
 import { type ObjectKind, objectKindKey } from "../policy/objects.ts";
@@ -21,6 +21,7 @@ import { overrideKey, OverrideSet } from "./override-set.ts";
 import { parsePolicyKey, type PolicyObject, PolicySet } from "./policy-set.ts";
 import { OperationLife } from "./operation-life.ts";
 import { isSameLife, isSameSpec, sameCluster } from "./same-object.ts";
+import { Revisions } from "./revisions.ts";
 import { windowEdge, windowTransitions } from "./transitions.ts";
 import type { DecisionRequest, StoreOptions } from "./ports.ts";
 import { Looks, ofCluster, ofPolicy, type Pieces } from "./looks.ts";
@@ -33,6 +34,7 @@ export class DecisionStore {
   readonly answers: Answers;
   readonly #options: StoreOptions;
   readonly #operations = new PendingOperations();
+  readonly #revisions = new Revisions();
   readonly #looks: Looks;
   readonly #evaluator: Evaluator;
   readonly #life: OperationLife;
@@ -61,9 +63,9 @@ export class DecisionStore {
     const operations = this.#operations;
     const known = { policies, overrides, operations, clusters, namespaces, objects };
     const memory = { ...known, ...(tasks !== undefined && { tasks }) };
-    this.#evaluator = new Evaluator(memory, this.#looks, options);
+    this.#evaluator = new Evaluator(memory, this.#looks, this.#revisions, options);
     this.#life = new OperationLife(memory, this.#evaluator, options);
-    this.answers = new Answers(memory, served);
+    this.answers = new Answers(memory, this.#revisions, served);
   }
 
   get loaded(): boolean {
@@ -138,6 +140,7 @@ export class DecisionStore {
     const before = this.policies.get(key);
     if (before !== undefined && before.compiled.uid !== object?.metadata.uid) {
       this.#operations.forgetPolicy(before.compiled.uid);
+      this.#revisions.namespaceChanged(before.compiled.ref.namespace);
     }
     if (object === undefined) return this.#policyGone(key);
     if (before === undefined || !isSameSpec(before.object, object) || this.compiles(key)) {
@@ -196,6 +199,7 @@ export class DecisionStore {
     const wasTooLarge = before?.compiled.tooLarge;
     if (before !== undefined) this.#operations.policyEdited(compiled.uid, before.object.spec, object.spec);
     const entry = this.policies.set(key, object, compiled);
+    this.#revisions.namespaceChanged(compiled.ref.namespace);
     if (!isDeepStrictEqual(demands, entry.demands)) this.#options.onDemands();
     this.#tooLargeChanged(key, entry, wasTooLarge);
     if (this.#loaded) this.#evaluator.compareAll(entry);
@@ -210,6 +214,7 @@ export class DecisionStore {
   /** Messages of HookPolicies have no command for a mark that the platform's gates read. */
   #readersChanged(before: MarkReaders | undefined): void {
     if (isDeepStrictEqual(before, this.#readers())) return;
+    this.#revisions.namespaceChanged(undefined);
     for (const cluster of this.#options.clusters.list())
       if (this.#operations.has(cluster.metadata.uid)) this.#evaluator.evaluate(cluster);
   }
@@ -233,6 +238,9 @@ export class DecisionStore {
   }
 
   clusterChanged(before: Cluster | undefined, now: Cluster | undefined): void {
+    if (now !== undefined) this.#revisions.clusterChanged(clusterKey(now));
+    else if (before !== undefined)
+      this.#revisions.clusterGone(before.metadata.namespace ?? "", clusterKey(before));
     this.#looks.because(this.#options.now(), () => this.#clusterChanged(before, now));
   }
 
@@ -246,12 +254,17 @@ export class DecisionStore {
       this.#clusterGone(before.metadata.uid);
       this.#finalizeTooLarge(before.metadata.namespace ?? "");
     }
-    if (hasBegun && now !== undefined) this.#evaluator.adoptRowsOf(now);
-    if (now !== undefined) this.#evaluator.clusterChanged(now);
-    const { metadata } = now ?? before ?? {};
-    if (metadata === undefined) return;
-    const key = namespacedName(metadata);
-    if (this.#life.hasProceeded(key) || this.#operations.has(metadata.uid))
+    if (now !== undefined) {
+      if (hasBegun) this.#evaluator.adoptRowsOf(now);
+      this.#evaluator.clusterChanged(now);
+    }
+    this.#lookAt(now ?? before);
+  }
+
+  #lookAt(cluster: Cluster | undefined): void {
+    if (cluster === undefined) return;
+    const key = clusterKey(cluster);
+    if (this.#life.hasProceeded(key) || this.#operations.has(cluster.metadata.uid))
       this.#looks.inTime(ofCluster(key));
   }
 
@@ -264,6 +277,8 @@ export class DecisionStore {
 
   /** Selectors match the labels of a Namespace, and gates may look at it and at the objects in it. */
   namespaceChanged(name: string): void {
+    if (this.#options.namespaces.get(name) === undefined) this.#revisions.namespaceGone(name);
+    else this.#revisions.namespaceChanged(name);
     if (!this.#loaded) return;
     for (const entry of this.policies.entries()) if (entry.selectsNamespaces) this.#setStale(entry);
     this.#looks.because(this.#options.now(), () => {
@@ -295,6 +310,7 @@ export class DecisionStore {
     const key = overrideKey(name);
     const before = this.overrides.get(key);
     const clusters = this.overrides.set(name, object);
+    for (const cluster of clusters) this.#revisions.clusterChanged(cluster);
     if (before === undefined || object === undefined || !isSameSpec(before.object, object))
       for (const cluster of clusters) this.#evaluateLater(cluster);
     this.#options.onDirty(key);

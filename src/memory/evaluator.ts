@@ -19,9 +19,10 @@ import { type HeldRow, sameRow, storedRow } from "../operations/rows.ts";
 import { tornDown } from "../operations/torn-down.ts";
 import type { Candidates } from "./policy-set.ts";
 import type { StoreOptions } from "./ports.ts";
-import { type Looks, ofCluster, ofPolicy, type Pieces } from "./looks.ts";
+import { type Looks, ofCluster, ofPolicy, type Pieces, type Subject } from "./looks.ts";
 import { nextDeadlineStep, rowChanges, type Transition } from "./transitions.ts";
 import { type Memory, worldOf } from "./memory.ts";
+import type { Revisions } from "./revisions.ts";
 import type { PolicyEntry } from "./policy-entry.ts";
 
 type NamedCluster = Pick<PendingOperation, "namespace" | "cluster" | "clusterUID">;
@@ -34,15 +35,17 @@ const MATCHES = 100;
 export class Evaluator {
   readonly #memory: Memory;
   readonly #looks: Looks;
+  readonly #revisions: Revisions;
   readonly #options: StoreOptions;
   /** When the decision about an operation may change, in milliseconds, by operationKey. */
   readonly #due = new Map<string, number>();
   /** Keys of Clusters that have still to be compared with the selectors of policies. */
   readonly #uncompared = new Set<string>();
 
-  constructor(memory: Memory, looks: Looks, options: StoreOptions) {
+  constructor(memory: Memory, looks: Looks, revisions: Revisions, options: StoreOptions) {
     this.#memory = memory;
     this.#looks = looks;
+    this.#revisions = revisions;
     this.#options = options;
   }
 
@@ -89,7 +92,7 @@ export class Evaluator {
 
   /** What is left to do about the policy: to adopt rows, to compare it with Clusters, and to evaluate it for them. */
   *policyPieces(entry: PolicyEntry): Pieces {
-    for (let row = entry.takeRow(); row !== undefined; row = entry.takeRow()) {
+    for (let row = entry.rows.pop(); row !== undefined; row = entry.rows.pop()) {
       this.#adoptRow(entry, row);
       yield;
     }
@@ -100,21 +103,23 @@ export class Evaluator {
     }
     if (entry.rest.length === 0) return;
     const sharers = this.#memory.policies.sharers(entry);
-    for (let key = entry.takeRest(); key !== undefined; key = entry.takeRest()) {
+    for (let key = entry.rest.pop(); key !== undefined; key = entry.rest.pop()) {
       const cluster = this.#options.clusters.get(key);
-      for (const operation of this.#memory.operations.of(cluster?.metadata.uid ?? ""))
-        if (cluster !== undefined) this.#evaluate(operation, cluster, sharers);
       if (entry.rest.length === 0) this.#options.onDirty(entry.key);
+      if (cluster === undefined) continue;
+      const operations = this.#memory.operations.of(cluster.metadata.uid);
+      for (const operation of operations) this.#evaluate(operation, cluster, sharers);
       yield;
+      for (const operation of operations) yield* this.#forecasts(operation, sharers.entries);
     }
   }
 
   #matchSome(entry: PolicyEntry): void {
-    for (const key of entry.takeUnmatched(MATCHES)) {
+    for (const key of entry.unmatched.splice(-MATCHES).toReversed()) {
       const cluster = this.#options.clusters.get(key);
       if (cluster === undefined) continue;
       this.#match(entry, cluster);
-      if (this.#memory.operations.has(cluster.metadata.uid)) entry.evaluateFor(key);
+      if (this.#memory.operations.has(cluster.metadata.uid)) entry.rest.push(key);
     }
   }
 
@@ -203,13 +208,19 @@ export class Evaluator {
     const { compiled: policies, entries } = candidates;
     const inputs = { policies, world, call, state: operation, lookAgain, alsoAt: nextDeadlineStep };
     const look = lookAt(inputs, now);
-    this.#memory.operations.put(look.state);
+    this.#put(look.state, remembered);
     this.#report(entries, look, cluster);
     const key = operationKey(operation.clusterUID, call.hook);
     // An earlier instant stays: the edges of other policies were found when those policies were evaluated.
     const next = Math.min(this.#due.get(key) ?? Infinity, nextLook(inputs, look)?.getTime() ?? Infinity);
     if (next < Infinity) this.#due.set(key, next);
     this.#wakeFor(look.state);
+  }
+
+  #put(operation: PendingOperation, before?: PendingOperation): void {
+    if (operation === before) return;
+    this.#memory.operations.put(operation);
+    this.#revisions.clusterChanged(clusterOf(operation).key);
   }
 
   /** Records what each policy holds now, and reports what is new. */
@@ -229,7 +240,7 @@ export class Evaluator {
       }
       if (sameRow(before, row)) continue;
       entry.setRow(key, row);
-      if (row !== undefined) this.#foresee(entry, operation, row);
+      if (this.#looks.isTurnOver()) this.#looks.soon(clusterOf(operation));
       this.#logChange(entry, operation, before, row);
       const { cause } = this.#looks;
       if (cause !== undefined) this.#options.onAnswerChanged?.(Math.max(0, +at - +cause));
@@ -237,32 +248,23 @@ export class Evaluator {
     }
   }
 
-  #wakeFor({ namespace, cluster, clusterUID, call }: PendingOperation): void {
-    const due = this.#due.get(operationKey(clusterUID, call.hook));
-    if (due !== undefined)
-      this.#looks.at(ofCluster(namespacedName({ namespace, name: cluster })), new Date(due));
+  #wakeFor(operation: PendingOperation): void {
+    const due = this.#due.get(operationKey(operation.clusterUID, operation.call.hook));
+    if (due !== undefined) this.#looks.at(clusterOf(operation), new Date(due));
   }
 
   /**
-   * Forecasts now or, if this turn has no time left, later: one decision can change the rows of thousands of policies. No
-   * decision depends on a forecast; the status waits for it for a while (policy-reconciler.ts).
+   * Forecasts for rows that have none: one decision can change the rows of thousands of policies. No decision depends on a
+   * forecast; the status waits for it for a while (policy-reconciler.ts).
    */
-  #foresee(entry: PolicyEntry, operation: PendingOperation, row: HeldRow): void {
-    const { namespace, cluster: name } = operation;
-    const key = operationKey(operation.clusterUID, operation.call.hook);
-    if (!this.#looks.isTurnOver()) return entry.foresee(key, row, this.#forecast(entry, operation, row));
-    entry.foreseeLater(key);
-    this.#looks.soon(ofCluster(namespacedName({ namespace, name })));
-  }
-
   *#forecasts(operation: PendingOperation, entries: readonly PolicyEntry[]): Pieces {
     const key = operationKey(operation.clusterUID, operation.call.hook);
     for (const entry of entries) {
-      if (!entry.takeUnforeseen(key)) continue;
-      const row = entry.held.get(key);
+      const row = entry.unforeseen.delete(key) ? entry.held.get(key) : undefined;
       if (row === undefined) continue;
-      entry.foresee(key, row, this.#forecast(entry, operation, row));
+      entry.held.set(key, { ...row, ...this.#forecast(entry, operation, row) });
       this.#options.onDirty(entry.key);
+      if (this.#looks.isTurnOver()) this.#looks.soon(clusterOf(operation));
       yield;
     }
   }
@@ -328,7 +330,7 @@ export class Evaluator {
     if (!entry.speaks) return;
     const { recent = [], decisions = [] } = entry.object.status ?? {};
     this.#adoptRecent(entry, recent);
-    entry.adoptLater(oncePerOperation(decisions));
+    entry.rows = oncePerOperation(decisions).toReversed();
     if (entry.rows.length > 0) this.#looks.inTime(ofPolicy(entry.key));
   }
 
@@ -367,10 +369,13 @@ export class Evaluator {
     if (operation === undefined) return;
     entry.adopt(key, row);
     if (this.#looks.isTurnOver()) {
-      this.#memory.operations.put(operation);
+      this.#put(operation);
       this.#due.set(key, this.#options.now().getTime());
-      this.#looks.soon(ofCluster(clusterKey(cluster)));
-    } else this.#evaluate(operation, cluster, this.#adopting(entry, mine, row));
+      return this.#looks.soon(ofCluster(clusterKey(cluster)));
+    }
+    const candidates = this.#adopting(entry, mine, row);
+    this.#evaluate(operation, cluster, candidates);
+    for (const _ of this.#forecasts(operation, candidates.entries)) if (this.#looks.isTurnOver()) return;
   }
 
   /**
@@ -381,6 +386,10 @@ export class Evaluator {
     const shares = mine?.reason === BUDGET_EXHAUSTED || row.reason === BUDGET_EXHAUSTED;
     return shares ? this.#memory.policies.sharers(entry) : { entries: [entry], compiled: [entry.compiled] };
   }
+}
+
+function clusterOf({ namespace, cluster: name }: PendingOperation): Subject {
+  return ofCluster(namespacedName({ namespace, name }));
 }
 
 /** A row in the status of a policy starts no clock of another policy. */

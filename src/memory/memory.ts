@@ -3,7 +3,7 @@
  * so an identical value has not changed.
  */
 
-import type { Cluster, Namespace } from "../api/meta.ts";
+import type { Cluster, MaybeTooLarge, Namespace } from "../api/meta.ts";
 import type { PendingOperations } from "../operations/operations.ts";
 import type { ObjectReader } from "../policy/objects.ts";
 import type { CompiledPolicy } from "../policy/policy.ts";
@@ -51,6 +51,19 @@ export function worldOf(
     ...(tasks !== undefined && { tasks }),
     readers: policies.readers,
     ...(state !== undefined && { state }),
+  };
+}
+
+/** A Namespace that is too large is unknown, and what depends on it is not evaluable. */
+export function withoutTooLarge<T extends MaybeTooLarge>(informer: Lister<T>): Lister<T> {
+  const isKnown = ({ tooLarge }: T): boolean => tooLarge !== true;
+  return {
+    get: (key) => {
+      const object = informer.get(key);
+      return object !== undefined && isKnown(object) ? object : undefined;
+    },
+    byNamespace: (namespace) => [...informer.byNamespace(namespace)].filter(isKnown),
+    list: () => [...informer.list()].filter(isKnown),
   };
 }
 

@@ -80,7 +80,7 @@ export class OperationLife {
       if (!served.advertised.has(hook)) continue;
       const operation = operations.get(uid, hook);
       const { entries, compiled } = policies.candidates(namespace);
-      const held = entries.filter((entry) => entry.takeHold(operationKey(uid, hook)));
+      const held = entries.filter((entry) => entry.hasHeld.delete(operationKey(uid, hook)));
       this.#add(cluster, {
         ...this.#inputsOf(passedCall(hook, operation?.call, { before, now: cluster }), cluster, operation),
         before,

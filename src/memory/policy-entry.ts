@@ -1,4 +1,4 @@
-/** A policy in memory, and what is known about its Clusters. Only the methods here change it. */
+/** A policy in memory, and what is known about its Clusters. */
 
 import {
   type ClusterHookPolicy,
@@ -142,22 +142,10 @@ export class PolicyEntry {
     this.editedAt = performance.now();
   }
 
-  takeUnmatched(count: number): string[] {
-    return this.unmatched.splice(-count).toReversed();
-  }
-
-  evaluateFor(clusterKey: string): void {
-    this.rest.push(clusterKey);
-  }
-
   /** It has to be re-evaluated for all Clusters that it matches; those that have waited longest come first. */
   evaluateAgain(): void {
     const waiting = new Set(this.rest);
     this.rest = [...[...this.matched].filter((key) => !waiting.has(key)), ...this.rest];
-  }
-
-  takeRest(): string | undefined {
-    return this.rest.pop();
   }
 
   /** Returns whether that has changed. */
@@ -168,44 +156,13 @@ export class PolicyEntry {
     return true;
   }
 
-  /** Remembers the hold, so that users learn of its end. */
-  noteHold(operation: string): void {
-    this.hasHeld.add(operation);
-  }
-
-  /** The operation has proceeded. Returns whether it was held. */
-  takeHold(operation: string): boolean {
-    return this.hasHeld.delete(operation);
-  }
-
   /** Sets what the policy says about the operation now. */
   setRow(operation: string, row: HeldRow | undefined): void {
     this.unforeseen.delete(operation);
-    if (row === undefined) this.held.delete(operation);
-    else this.held.set(operation, row);
-  }
-
-  foresee(operation: string, row: HeldRow, forecast: Pick<HeldRow, "earliestRelease">): void {
-    this.held.set(operation, { ...row, ...forecast });
-  }
-
-  /** The status waits for the forecast for a while (policy-reconciler.ts). */
-  foreseeLater(operation: string): void {
+    if (row === undefined) return void this.held.delete(operation);
+    this.held.set(operation, row);
     if (this.unforeseen.size === 0) this.unforeseenSince = performance.now();
     this.unforeseen.add(operation);
-  }
-
-  /** Returns whether its forecast has still to be made; the caller makes it now. */
-  takeUnforeseen(operation: string): boolean {
-    return this.unforeseen.delete(operation);
-  }
-
-  adoptLater(rows: readonly DecisionRow[]): void {
-    this.rows = rows.toReversed();
-  }
-
-  takeRow(): DecisionRow | undefined {
-    return this.rows.pop();
   }
 
   /** Takes the row as if it had been here before, so that `since` stays what users have seen. */
@@ -230,17 +187,6 @@ export class PolicyEntry {
   setDeadlines(operation: string, deadlines: readonly { rule: string; step: DeadlineStep | 0 }[]): void {
     if (deadlines.length === 0) this.deadlines.delete(operation);
     else this.deadlines.set(operation, new Map(deadlines.map(({ rule, step }) => [rule, step])));
-  }
-
-  /** Returns the previous looks. */
-  lookAtWindows(looks: ReadonlyMap<string, WindowLook>): ReadonlyMap<string, WindowLook> {
-    const before = this.windows;
-    this.windows = looks;
-    return before;
-  }
-
-  statusComputed(known: KnownRows): void {
-    this.known = known;
   }
 
   /** The operation has ended. Returns whether that changes the status. */

@@ -202,7 +202,8 @@ export function windowEdge({ compiled }: PolicyEntry, now: Date): Date | undefin
 export function windowTransitions(entry: PolicyEntry, now: Date): Transition[] {
   const { ref: policy, uid: policyUID } = entry.compiled;
   const looks = new Map<string, WindowLook>();
-  const before = entry.lookAtWindows(looks);
+  const before = entry.windows;
+  entry.windows = looks;
   return windowsOf(entry.compiled).flatMap(({ rule, gate, window }): Transition[] => {
     const { open, changesAt } = window.at(now);
     const key = timerKey(rule, gate);
@@ -249,7 +250,7 @@ function rowChange(
   const steps = deadlineSteps(entry, operation, trace, now);
   const before = entry.held.get(key);
   const row = heldRow(operation, { trace, policyUID, tornDown }, before, now);
-  if (row?.holds === true) entry.noteHold(key);
+  if (row?.holds === true) entry.hasHeld.add(key);
   const held: readonly Transition[] = beginsToHold(entry, before, row)
     ? [{ type: "Held", policy, policyUID, row }]
     : [];

@@ -7,27 +7,23 @@ import { REASON } from "../api/hook-policy.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Cluster } from "../api/meta.ts";
 import type { ClusterDecisions } from "../admission/cluster-handler.ts";
-import { CallTurns, shareOf } from "../memory/call-turns.ts";
-import { type ConfirmationOptions, Confirmer } from "../release/confirmation.ts";
+import { Decisions, type DecisionsOptions } from "../release/decisions.ts";
 import { finalizerIsDue } from "../status/finalizer.ts";
 import { parsePolicyKey } from "../memory/policy-set.ts";
-import type { Lister, StoreOptions, Unavailable } from "../memory/ports.ts";
+import { withoutTooLarge } from "../memory/memory.ts";
+import type { StoreOptions, Unavailable } from "../memory/ports.ts";
 import { PolicyReconciler } from "../status/policy-reconciler.ts";
 import { DecisionStore } from "../memory/decision-store.ts";
-import { confirmRelease, confirmRequest, storeTasks } from "../release/release.ts";
-import type { Rollouts } from "../rollouts/rollout-decisions.ts";
 import type { Transition } from "../memory/transitions.ts";
 import type { DecisionSource } from "../hooks/hook-handler.ts";
 import type { KubeClient } from "../kube/kube-client.ts";
 import { isForbidden, isNotFound } from "../kube/kube-error.ts";
-import type { InformerObject } from "../kube/object-store.ts";
 import type { Informer } from "../kube/informer.ts";
 import { MemoryShares } from "../kube/memory-shares.ts";
 import { WorkQueue } from "../kube/work-queue.ts";
 import type { Metrics } from "../report/metrics.ts";
 import type { ServedHooks } from "../api/hook-catalog.ts";
 import type { ObjectKind } from "../policy/objects.ts";
-import type { PolicyKind } from "../policy/policy-ref.ts";
 import type { Memory } from "./admission-wiring.ts";
 import { ApiServer } from "./api-server.ts";
 import { createInformers, type Informers, mayHaveTasks, nameInformers, withoutWaiting } from "./informers.ts";
@@ -132,10 +128,24 @@ export function createController(options: ControllerOptions): Controller {
   followCoverage(metrics, { store, clusters, notCalled });
   const parts = { informers, tasks, objects, registrations, named, store, lookAgain, registered, log };
   return {
-    ...createSources({ store, rollouts, tasks }, api, informers, log),
+    ...createDecisions({ ...shared, rollouts, tasks: tasks.beginner, reader: api }, informers),
     memory: { store, clusters, namespaces },
     ...controlOf({ ...parts, runs: [queue, rolloutQueue, owned, tasks, new DefinitionCheck(options)] }),
   };
+}
+
+function createDecisions(
+  parts: Omit<DecisionsOptions, "mayHaveTasks" | "onStale">,
+  { policies }: Informers,
+): Pick<Controller, "source" | "clusters"> {
+  const decisions = new Decisions({
+    ...parts,
+    mayHaveTasks: () => mayHaveTasks(policies),
+    onStale: (kinds) => {
+      for (const kind of kinds) policies[kind].refresh();
+    },
+  });
+  return { source: decisions, clusters: decisions };
 }
 
 function controlOf(parts: Parts): Pick<Controller, "waitingFor" | "misplaced" | "run"> {
@@ -146,8 +156,6 @@ function controlOf(parts: Parts): Pick<Controller, "waitingFor" | "misplaced" | 
     run: async (signal) => await run(parts, signal),
   };
 }
-
-const machineTime = (): Date => new Date();
 
 function createStore(
   { client, served, maxOverrideMs, metrics, log }: ControllerOptions,
@@ -206,46 +214,6 @@ function keysIn({ policies }: DecisionStore, namespace: string | undefined): str
   return [...policies.entries()]
     .filter(({ compiled }) => namespace === undefined || compiled.ref.namespace === namespace)
     .map(({ key }) => key);
-}
-
-interface SourceParts {
-  readonly store: DecisionStore;
-  readonly rollouts: Rollouts;
-  readonly tasks: Tasks;
-}
-
-function createSources(
-  { store, rollouts, tasks }: SourceParts,
-  reader: ApiServer,
-  { policies }: Informers,
-  log: Logger,
-): Pick<Controller, "source" | "clusters"> {
-  const onStale = (kinds: ReadonlySet<PolicyKind>): void => {
-    for (const kind of kinds) policies[kind].refresh();
-  };
-  const turns = new CallTurns();
-  const alsoReads: ConfirmationOptions["alsoReads"] = (request, world) =>
-    request.admission === true ? [] : rollouts.queries(request, world);
-  const confirmer = new Confirmer({ store, reader, alsoReads, turns, log, onStale, now: machineTime });
-  const common: Pick<DecisionSource & ClusterDecisions, "loaded" | "inTurn"> = {
-    loaded: () => store.loaded,
-    inTurn: (request, decide, refuse) => turns.run(shareOf(request, store.answers), decide, refuse),
-  };
-  const clusters: ClusterDecisions = {
-    ...common,
-    refusal: (request, at) => store.answers.refusal(request, at),
-    confirm: async (request) => await confirmRequest({ confirmer, rollouts }, request),
-    warnings: (request, at) => store.answers.warnings(request, at),
-  };
-  const source: DecisionSource = {
-    ...common,
-    ask: (request, at) => rollouts.ask(request, store.answers.ask(request, at)),
-    standing: (request, decision, at) => store.answers.standing(request, decision, at),
-    confirm: async (request) => await confirmRelease({ confirmer, rollouts, tasks: tasks.beginner }, request),
-    mayHaveTasks: () => mayHaveTasks(policies),
-    storeTasks: async (request) => await storeTasks({ confirmer, tasks: tasks.beginner }, request),
-  };
-  return { source, clusters };
 }
 
 interface Parts {
@@ -344,19 +312,6 @@ function oncePerTurn(work: () => void): () => void {
       isDue = false;
       work();
     });
-  };
-}
-
-/** A Namespace that is too large is unknown, and what depends on it is not evaluable. */
-function withoutTooLarge<T extends InformerObject>(informer: Lister<T>): Lister<T> {
-  const isKnown = ({ tooLarge }: T): boolean => tooLarge !== true;
-  return {
-    get: (key) => {
-      const object = informer.get(key);
-      return object !== undefined && isKnown(object) ? object : undefined;
-    },
-    byNamespace: (namespace) => [...informer.byNamespace(namespace)].filter(isKnown),
-    list: () => [...informer.list()].filter(isKnown),
   };
 }
 

@@ -106,7 +106,7 @@ export class PolicyReconciler {
       const input = this.#statusInput(entry);
       const known = knownOf(input.held, entry.held.keys());
       const status = computeStatus(input, now(), known);
-      entry.statusComputed(known);
+      entry.known = known;
       if (isDeepStrictEqual(status, entry.object.status) || this.#isCut(entry, status)) return;
       try {
         const transition = callsChanged(entry, status);

@@ -93,7 +93,7 @@ const NO_CLUSTERS: AdmissionOptions["clusters"] = {
   loaded: () => false,
   inTurn: (_request, decide) => decide(),
   refusal: () => undefined,
-  confirm: async () => await Promise.resolve({ ok: false, reason: "NotRead" }),
+  confirmRequest: async () => await Promise.resolve({ ok: false, reason: "NotRead" }),
   warnings: () => assert.fail("nothing is admitted"),
 };
 

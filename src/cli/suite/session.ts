@@ -50,6 +50,9 @@ export interface OperationBegin {
   readonly isOver?: true;
 }
 
+/** The calls of a suite have their settings. */
+const SENT = { withSettings: <T>(call: T): T => call };
+
 export class Session {
   readonly objects: SuiteObjects;
   readonly served: ServedHooks;
@@ -69,17 +72,12 @@ export class Session {
     this.served = served;
     this.#memory = objects.memory;
     this.#now = now;
-    const withSettings = <T>(call: T): T => call;
-    this.#life = new OperationLife(
-      objects.memory,
-      { withSettings },
-      {
-        served,
-        now: () => this.#now,
-        onDirty: () => undefined,
-        onTransition: (transition) => this.reported?.emit([transition], this.#now),
-      },
-    );
+    this.#life = new OperationLife(objects.memory, SENT, {
+      served,
+      now: () => this.#now,
+      onDirty: () => undefined,
+      onTransition: (transition) => this.reported?.emit([transition], this.#now),
+    });
     if (reports !== undefined) this.reported = new SuiteReports(this.#memory, reports);
   }
 

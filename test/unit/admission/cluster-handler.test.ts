@@ -144,7 +144,10 @@ describe("a deletion that every policy would let pass is refused", () => {
       },
       says: /internal error/,
     },
-    "when the confirmation rejects": { given: { decisions: { confirm: fails } }, says: /internal error/ },
+    "when the confirmation rejects": {
+      given: { decisions: { confirmRequest: fails } },
+      says: /internal error/,
+    },
   };
   for (const [name, { given, says }] of Object.entries(cases)) {
     test(name, async () => {

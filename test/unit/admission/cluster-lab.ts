@@ -69,7 +69,7 @@ export function lab({ policies = [deny()], reader = {}, decisions = {} }: Given 
       loaded: () => true,
       inTurn: (_request, decide) => decide(),
       refusal: (request, at) => store.answers.refusal(request, at),
-      confirm: async (request: AdmissionRequest) => await confirmer.confirm(request),
+      confirmRequest: async (request: AdmissionRequest) => await confirmer.confirm(request),
       warnings: (request, at) => store.answers.warnings(request, at),
       ...decisions,
     },

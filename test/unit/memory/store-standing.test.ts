@@ -15,8 +15,10 @@ import {
   namespace,
   NOW,
   heldAt,
+  rule,
   UPGRADE,
 } from "../builders.ts";
+import { hookRollout } from "../rollouts/fixtures.ts";
 import { type Fixture, statusOf, storeWith } from "./fixtures.ts";
 
 const deleting = cluster({ deletionTimestamp: "2026-11-21T11:00:00Z" });
@@ -24,7 +26,8 @@ const request = { call: DELETE, cluster: deleting };
 
 function held(policy: PolicyObject = hookPolicy()): Fixture & { readonly stands: (now?: Date) => boolean } {
   // What follows from a change is left to a later turn: the answer must not wait for it.
-  const fixture = storeWith({ policies: [policy], clusters: [deleting], turnMs: -1 });
+  const other = { ...deleting, metadata: { ...deleting.metadata, name: "prod-3", uid: "uid-3" } };
+  const fixture = storeWith({ policies: [policy], clusters: [deleting, other], turnMs: -1 });
   const decision = fixture.store.answers.ask(request, NOW);
   assert.ok(decision.holds);
   const stands = fixture.store.answers.standing(request, decision, NOW);
@@ -64,6 +67,14 @@ describe("an answer does not stand", () => {
     "once its Namespace changes": (fixture) => fixture.setNamespace(namespace({ labels: { a: "b" } })),
     "once its policy is edited": (fixture) =>
       fixture.setPolicy(hookPolicy({ mode: "Audit" }, { generation: 2 })),
+    "once the words of its policy are edited": (fixture) =>
+      fixture.setPolicy(
+        hookPolicy({ rules: [rule({ message: "Ask the platform team" })] }, { generation: 2 }),
+      ),
+    "once a rollout reads marks that its message may tell users to set": ({ store }) => {
+      const clusterSelector = { matchLabels: { [APPROVED]: "" } };
+      store.rolloutChanged("upgrades", hookRollout({ clusterSelector }));
+    },
     "once its policy is gone": (fixture) => fixture.deletePolicy(hookPolicy()),
     "once another policy comes": (fixture) => fixture.setPolicy(clusterHookPolicy({}, { name: "other" })),
     "once an override of the Cluster comes": (fixture) => fixture.setOverride(hookOverride()),
@@ -75,6 +86,20 @@ describe("an answer does not stand", () => {
       assert.ok(!fixture.stands());
     });
   }
+
+  test("once a clock of another replica is adopted", () => {
+    const policy = hookPolicy({ rules: [rule({ deadline: { after: "10h", onExpiry: "KeepBlocking" } })] });
+    const fixture = held(policy);
+    const status = statusOf(fixture, policy);
+    fixture.clock.now = at("+1h");
+    const decisions = status.decisions?.map(({ timers = [], ...row }) => ({
+      ...row,
+      timers: timers.map((timer) => ({ ...timer, blockedSince: at("+30m").toISOString() })),
+    }));
+    fixture.setPolicy({ ...policy, status: { ...status, ...(decisions && { decisions }) } });
+    fixture.store.wake();
+    assert.ok(!fixture.stands());
+  });
 
   test("ahead of the edge of a window, nor before it was given", () => {
     const allow = [{ from: at("+1h").toISOString(), to: at("+2h").toISOString() }];

@@ -1,0 +1,88 @@
+/** Decides about calls and reviews: from memory, in fair turns, and by reads where memory is not enough. */
+
+import type { Logger } from "../lib/logger.ts";
+import type { Answers } from "../memory/answers.ts";
+import { CallTurns, shareOf } from "../memory/call-turns.ts";
+import type { DecisionStore } from "../memory/decision-store.ts";
+import type { DecisionRequest, LiveReader } from "../memory/ports.ts";
+import type { Confirmation, Decision } from "../policy/decision.ts";
+import type { Standing } from "../policy/standing.ts";
+import type { Rollouts } from "../rollouts/rollout-decisions.ts";
+import { type ConfirmationOptions, Confirmer } from "./confirmation.ts";
+import { confirmRelease, confirmRequest, storeTasks, type TaskBeginner } from "./release.ts";
+
+export interface DecisionsOptions extends Pick<ConfirmationOptions, "onStale"> {
+  readonly store: DecisionStore;
+  readonly rollouts: Rollouts;
+  readonly tasks: TaskBeginner;
+  readonly reader: LiveReader;
+  readonly log: Logger;
+  /** Before everything is loaded: whether a policy may have tasks. */
+  readonly mayHaveTasks: () => boolean;
+}
+
+const machineTime = (): Date => new Date();
+
+export class Decisions {
+  readonly mayHaveTasks: () => boolean;
+  readonly #store: DecisionStore;
+  readonly #answers: Answers;
+  readonly #rollouts: Rollouts;
+  readonly #tasks: TaskBeginner;
+  readonly #confirmer: Confirmer;
+  readonly #turns = new CallTurns();
+
+  constructor({ store, rollouts, tasks, mayHaveTasks, reader, log, onStale }: DecisionsOptions) {
+    this.mayHaveTasks = mayHaveTasks;
+    this.#store = store;
+    this.#answers = store.answers;
+    this.#rollouts = rollouts;
+    this.#tasks = tasks;
+    this.#confirmer = new Confirmer({
+      store,
+      reader,
+      log,
+      onStale,
+      turns: this.#turns,
+      now: machineTime,
+      alsoReads: (request, world) => (request.admission === true ? [] : rollouts.queries(request, world)),
+    });
+  }
+
+  loaded(): boolean {
+    return this.#store.loaded;
+  }
+
+  inTurn<T>(request: DecisionRequest, decide: () => T | Promise<T>, refuse: () => T): T | Promise<T> {
+    return this.#turns.run(shareOf(request, this.#answers), decide, refuse);
+  }
+
+  ask(request: DecisionRequest, at: Date): Decision {
+    return this.#rollouts.ask(request, this.#answers.ask(request, at));
+  }
+
+  standing(request: DecisionRequest, decision: Decision, at: Date): Standing | undefined {
+    return this.#answers.standing(request, decision, at);
+  }
+
+  async confirm(request: DecisionRequest): Promise<Confirmation> {
+    const holders = { confirmer: this.#confirmer, rollouts: this.#rollouts, tasks: this.#tasks };
+    return await confirmRelease(holders, request);
+  }
+
+  async storeTasks(request: DecisionRequest): Promise<boolean> {
+    return await storeTasks({ confirmer: this.#confirmer, tasks: this.#tasks }, request);
+  }
+
+  refusal(request: DecisionRequest, at: Date): Decision | undefined {
+    return this.#answers.refusal(request, at);
+  }
+
+  warnings(request: DecisionRequest, at: Date): Decision {
+    return this.#answers.warnings(request, at);
+  }
+
+  async confirmRequest(request: DecisionRequest): Promise<Confirmation> {
+    return await confirmRequest({ confirmer: this.#confirmer, rollouts: this.#rollouts }, request);
+  }
+}
