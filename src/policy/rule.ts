@@ -1,6 +1,7 @@
 /** Evaluates one rule for one operation: match conditions, gates, waits, the deadline and tasks, in this order. */
 
 import type { ExpressionResult } from "./cel/expression.ts";
+import { withoutAdvice } from "./cel/failure.ts";
 import { STEPS_EXCEEDED } from "./cel/meter.ts";
 import type { GateTrace, RuleTrace } from "./decision.ts";
 import { after, changesAtEarliest, earliest, timestamp, wholeSecond } from "./instant.ts";
@@ -80,7 +81,7 @@ function judgeResults(
   const failed = results.find(({ result }) => !result.ok || result.value !== true);
   if (failed === undefined) return undefined;
   const problem = failed.result.ok ? "it gives no boolean" : failed.result.problem;
-  const message = `match condition ${failed.name} cannot be evaluated (${problem})`;
+  const message = `match condition ${failed.name} cannot be evaluated (${withoutAdvice(problem)})`;
   return notEvaluable(rule, "MatchConditionError", message);
 }
 
@@ -201,7 +202,7 @@ function timers(
 }
 
 function describeGate({ gate, holds, observed, remedy, withheld, ...result }: GateTrace): string {
-  if (holds === undefined) return `gate ${gate} cannot be evaluated (${observed})`;
+  if (holds === undefined) return `gate ${gate} cannot be evaluated (${withoutAdvice(observed)})`;
   return `gate ${gate} waits for ${wantedInMessage(result)}${inParentheses({ remedy, withheld })}`;
 }
 

@@ -158,7 +158,9 @@ export class SuiteTasks {
         return await carryOut(this.#objects, { task, attempt: step.attempt, cluster, now });
       case "Observe":
         return await observe(this.#objects, { task, attempt: step.attempt, cluster, now });
-      default:
+      case "MarkAltered":
+      case "Rest":
+      case "Tidy":
         return undefined;
     }
   }

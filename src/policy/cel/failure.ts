@@ -93,6 +93,11 @@ function wrongPart(expr: Expr | undefined, name: string, mismatch: string): stri
   return `${subject} is ${withArticle(got)}, expected a list or a map to go through`;
 }
 
+/** The advice is for authors of expressions, not for those who read conditions and Events. */
+export function withoutAdvice(problem: string): string {
+  return problem.replaceAll(/[;:] ask first, as in .*?&& …/g, "");
+}
+
 /** A conversion of text whose form is wrong. */
 function unreadable(call: Call | undefined): string | undefined {
   const wanted = call && CONVERSIONS[call.function];

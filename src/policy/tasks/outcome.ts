@@ -5,6 +5,7 @@ import type { HookTaskSpec } from "../../api/hook-policy.ts";
 import type { Cluster } from "../../api/meta.ts";
 import type { HookCall } from "../../api/runtime-hooks.ts";
 import { inOwnDecision } from "../budget.ts";
+import { withoutAdvice } from "../cel/failure.ts";
 import { expressionOrBroken } from "../cel/expression.ts";
 
 export interface Outcome {
@@ -31,9 +32,6 @@ function conditionIsTrue(type: string): string {
   return `object.status.conditions.exists(c, c.type == "${type}" && c.status == "True")`;
 }
 
-/** For gates; an author need not test for a field that comes later. */
-const ADVICE = /; ask first, .*$/;
-
 export interface JudgedObject {
   readonly spec: Pick<HookTaskSpec, "succeeded" | "failed" | "hook" | "request">;
   readonly kind: { readonly apiVersion: string; readonly kind: string };
@@ -53,7 +51,8 @@ export function judgeObject({ spec, kind, object, cluster, now }: JudgedObject):
     const expression = expressionOrBroken(source, "object");
     const result = inOwnDecision(() => expression.evaluate({ cluster, call, object, now }));
     if (result.ok) return result.value === true ? true : `not yet: ${source}`;
-    return `not yet: ${source} (${result.problem.replace(ADVICE, "")})`;
+    // An author need not test for a field that comes later.
+    return `not yet: ${source} (${withoutAdvice(result.problem)})`;
   };
   if (failed !== undefined && is(failed) === true)
     return {

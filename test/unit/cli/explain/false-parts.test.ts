@@ -41,3 +41,17 @@ test("of a gate, of a member of anyOf, and of a match condition", async (t) => {
   );
   assert.match(json, /"observed": "false, because 'ok' in cluster\.metadata\.annotations is false"/);
 });
+
+test("how to write an expression is for its author: the tree of explain has it, the message to Cluster API does not", async (t) => {
+  const until = [{ name: "g", expression: "cluster.metadata.labels['x'] == 'y'" }];
+  const objects = [cluster(), policy("p", [deletion(until)])];
+  const args = ["--hook", "BeforeClusterDelete"];
+  assert.match(await explained(t, objects, ...args), /has no key "x"; ask first, as in "x" in /);
+  const { operations } = JSON.parse(await explained(t, objects, ...args, "-o", "json")) as {
+    operations: [{ message: string }];
+  };
+  assert.match(
+    operations[0].message,
+    /gate g cannot be evaluated \(cluster\.metadata\.labels has no key "x"\)$/,
+  );
+});
