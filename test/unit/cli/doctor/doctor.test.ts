@@ -3,7 +3,6 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { Evidence, ReadResult } from "../../../../src/cli/doctor/doctor.ts";
-import { PLAIN } from "../../../../src/cli/terminal/colour.ts";
 import { flagOf } from "../../../../src/cli/doctor/check-install.ts";
 import type { RawObject } from "../../../../src/cli/fleet/kinds.ts";
 import { CRD_SCHEMAS } from "../../../../src/api/schemas.gen.ts";
@@ -23,8 +22,7 @@ import {
   check,
   table,
 } from "./evidence-fixture.ts";
-import { doctorLines, examine } from "../../../../src/cli/doctor/report.ts";
-import { printed } from "../printed.ts";
+import { examine } from "../../../../src/cli/doctor/report.ts";
 test("where all is well every check is ok", () => {
   const wrong = examine(evidence(), settings()).filter(({ state }) => state !== "ok");
   assert.deepEqual(wrong, []);
@@ -376,34 +374,4 @@ describe("protected", () => {
     const { detail } = check("coverage", { clusters: found(many), policies: found([]) });
     assert.match(detail, /9 Clusters: team-a\/c0, .*team-a\/c4 and 4 more$/);
   });
-});
-
-test("for people: a line for each check, one more for its remedy, and a sum", () => {
-  const checks = [
-    { name: "a", state: "ok", detail: "fine" },
-    { name: "b", state: "error", detail: "bad", remedy: "cure it" },
-    {
-      name: "c",
-      state: "error",
-      detail: "2 worse",
-      remedy: "cure d",
-      problems: [
-        { detail: "d", remedy: "cure d" },
-        { detail: "e", remedy: "cure e" },
-      ],
-    },
-  ] as const;
-  const text = `STATE   CHECK   FOUND
-ok      a       fine
-error   b       bad
-                → cure it
-error   c       2 worse
-                d
-                → cure d
-                e
-                → cure e
-
-1 ok, 2 errors
-`;
-  assert.equal(printed(doctorLines(checks, PLAIN)), text);
 });
