@@ -1220,7 +1220,7 @@ export interface HookTaskStatus {
   over?: string;
   /**
    * Since when the operator knows that action is not what it has stored. It is not done, and no result counts. Delete the
-   * HookTask, and the task begins anew.
+   * HookTask, and the task begins again.
    */
   altered?: string;
   /** How many attempts have begun. */

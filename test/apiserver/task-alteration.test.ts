@@ -43,7 +43,7 @@ describe("a HookTask whose action was changed", () => {
     );
   }
 
-  test("begins no further attempt, even if it was changed back, and begins anew when it is deleted", async () => {
+  test("begins no further attempt, even if it was changed back, and begins again when it is deleted", async () => {
     const ns = "altered-action";
     await tasks.policy(ns, { tasks: [jobTask("clean")] });
     await tasks.deletedCluster(ns);
@@ -61,7 +61,7 @@ describe("a HookTask whose action was changed", () => {
     assert.equal((await jobsIn(cp, ns)).length, 1);
 
     await cp.delete(refOf(stored));
-    const job = await cp.waitFor("the task to begin anew", async () => {
+    const job = await cp.waitFor("the task to begin again", async () => {
       await tasks.ask(ns);
       return (await jobsIn(cp, ns))[1];
     });

@@ -84,7 +84,7 @@ describe("(1b) a gate that does not hold while the watch is behind", () => {
     assert.ok(!(await isHeld(operators, DELETE, deleting("a"))));
   });
 
-  test("lets the wait begin anew when the watch shows it; until then nothing is released", async () => {
+  test("lets the wait begin again when the watch shows it; until then nothing is released", async () => {
     const operators = await start();
     assert.ok(await isHeld(operators, DELETE, deleting("a")), "memory has not seen what happened");
     operators.catchUp("watch");

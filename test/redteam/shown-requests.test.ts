@@ -135,7 +135,7 @@ describe("the settings of the ExtensionConfig", () => {
     assert.equal(told.holds(), false);
   });
 
-  test("that say no for a while stop the wait, and it begins anew", () => {
+  test("that say no for a while stop the wait, and it begins again", () => {
     const told = new Told({ deletions: "allowed" });
     passTo(told.fixture, at("+10m"));
     told.change({ deletions: "frozen" });

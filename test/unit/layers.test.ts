@@ -71,6 +71,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "report/event-text.ts",
     "report/gauges.ts",
     "report/rollout-gauges.ts",
+    "report/task-metrics.ts",
     "version.ts",
   ],
   // Runs in a browser.

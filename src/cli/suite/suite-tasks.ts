@@ -143,7 +143,7 @@ export class SuiteTasks {
   async #do(step: NextStep, task: HookTask): Promise<HookTaskStatus | undefined> {
     const { now } = this.#session;
     const { status = {} } = task;
-    const cluster = this.#clusterOf(task) ?? gone(task);
+    const cluster = this.#clusterOrStub(task);
     switch (step.do) {
       case "MarkOver":
         return operationOver(status, now);
@@ -159,8 +159,8 @@ export class SuiteTasks {
       case "Observe":
         return await observe(this.#objects, { task, attempt: step.attempt, cluster, now });
       case "MarkAltered":
-      case "Rest":
       case "Tidy":
+      case "Rest":
         return undefined;
     }
   }
@@ -232,6 +232,10 @@ export class SuiteTasks {
 
   #pending({ spec }: HookTask): PendingOperation | undefined {
     return this.#session.objects.memory.operations.get(spec.clusterRef.uid, spec.hook);
+  }
+
+  #clusterOrStub(task: HookTask): Cluster {
+    return this.#clusterOf(task) ?? gone(task);
   }
 
   #clusterOf(task: HookTask): Cluster | undefined {

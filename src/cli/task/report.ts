@@ -168,7 +168,7 @@ function commandDetails(task: ReadTask, { colour, program, connection }: TaskVie
   const isOpen = !isOver && phase !== "Succeeded" && phase !== "Cancelled";
   return [
     ...logsCommands(object).map((words) => command("logs", words)),
-    ...(task.isAltered && !isOver ? [command("begin anew", remove)] : []),
+    ...(task.isAltered && !isOver ? [command("begin again", remove)] : []),
     ...(noRetry(task) === undefined ? [command("try again", retry)] : []),
     ...(isOpen ? [command("go on without it", overrideOf(task, program))] : []),
   ];

@@ -13,7 +13,7 @@ import type { Phase, ReadTask } from "./tasks.ts";
 /** Why there is nothing to try again; `undefined`: there is. */
 export function noRetry({ phase, isOver, isAltered }: ReadTask): string | undefined {
   if (isOver) return "belongs to an operation that is over: it counts no more";
-  if (isAltered) return "was changed: delete it, and its task begins anew";
+  if (isAltered) return "was changed: delete it, and its task begins again";
   return WHY[phase];
 }
 

@@ -203,7 +203,7 @@ function ofAltered(altered: Alteration, { namespace, name, identity: { task } }:
   const remedy = `kubectl delete hooktask -n ${namespace} ${name}`;
   const why =
     altered === "Changed"
-      ? `its HookTask was changed (${remedy}, and it begins anew)`
+      ? `its HookTask was changed (${remedy}, and it begins again)`
       : `the CRD of HookTask is older than the operator (apply the CRDs of its version, then ${remedy})`;
   return { state: "Altered", reason: "TaskAltered", message: `task ${task} cannot be trusted: ${why}` };
 }

@@ -168,7 +168,7 @@ test("a new leader restarts the wait: no replica has looked meanwhile", async ()
   assert.deepEqual(lab.actions(), ["IssueLeaf"]);
 });
 
-test("looks that fail are none: after them the wait begins anew", async () => {
+test("looks that fail are none: after them the wait begins again", async () => {
   for (const what of ["trust", "secrets"] as const) {
     const lab = new Lab();
     const keeper = lab.keeper();

@@ -32,7 +32,7 @@ const reasons = (fixture: Fixture, policy: PolicyObject): string[] =>
   rowsOf(fixture, policy).map(({ reason }) => reason);
 
 describe("the edit of a policy", () => {
-  test("lets a wait begin anew where the rule waits for something else", () => {
+  test("lets a wait begin again where the rule waits for something else", () => {
     const fixture = storeWith({ policies: [policyOf([label("a"), soak])], clusters: [deleting()] });
     passTo(fixture, at("+20m"));
     const edited = policyOf([label("b"), soak], {}, 2);
@@ -67,7 +67,7 @@ describe("the edit of a policy", () => {
     assert.deepEqual(reasons(fixture, enforced), ["DeadlineExpired"]);
   });
 
-  test("while nobody was there lets the waits of older rows begin anew", () => {
+  test("while nobody was there lets the waits of older rows begin again", () => {
     const policy = policyOf([label("a"), soak]);
     const { decisions = [] } = statusOf(storeWith({ policies: [policy], clusters: [deleting()] }), policy);
     const again = storeWith({ clusters: [deleting()] });
@@ -79,7 +79,7 @@ describe("the edit of a policy", () => {
   });
 });
 
-test("a wait whose window has closed while nobody was there begins anew", () => {
+test("a wait whose window has closed while nobody was there begins again", () => {
   const policy = policyOf([nightly, { name: "soak", wait: { duration: "70m" } }]);
   const { decisions = [] } = statusOf(storeWith({ policies: [policy], clusters: [deleting()] }), policy);
   const again = storeWith({ clusters: [deleting()] });

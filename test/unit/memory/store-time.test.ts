@@ -237,7 +237,7 @@ describe("a wait", () => {
     );
   });
 
-  test("of an upgrade that was asked for before begins anew with another target", () => {
+  test("of an upgrade that was asked for before begins again with another target", () => {
     const soak = gated([{ name: "soak", wait: { duration: "10m" } }], { hooks: ["BeforeClusterUpgrade"] });
     const wanting = (version: string, resourceVersion: string): Cluster =>
       cluster({ resourceVersion }, { topology: { className: "lab", version } });
@@ -327,7 +327,7 @@ describe("a deadline", () => {
     assert.equal(fixture.transitions.length, 3);
   });
 
-  test("does not begin anew by a restart, and steps of long ago are not told of again", () => {
+  test("does not begin again by a restart, and steps of long ago are not told of again", () => {
     const fixture = storeWith({ policies: [policy], clusters: [deleting] });
     const { decisions = [] } = statusOf(fixture, policy);
     const again = storeWith({ policies: [], clusters: [deleting] });

@@ -141,7 +141,7 @@ export const rolloutScenarios: Readonly<Record<string, RolloutScenario>> = {
     ...soaking,
     writesAlone: true,
     limits: { ...soaking.limits, "a replica is killed": 1 },
-    // It then has not seen the success, and the soak begins anew: the story has no time for that.
+    // It then has not seen the success, and the soak begins again: the story has no time for that.
     mayWait: (fleet) => fleet.isScaling("c") || (fleet.hasHappened("a replica is killed") && fleet.soaks()),
   },
   "the clock of a replica is ahead for a moment": { ...apart, limits: AHEAD },

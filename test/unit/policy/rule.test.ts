@@ -112,7 +112,7 @@ describe("a wait", () => {
     assert.equal(operation.at(at("+70m"), approved).verdict, "Allowed");
   });
 
-  test("begins anew after a break, however short", () => {
+  test("begins again after a break, however short", () => {
     const operation = new Operation([gated([approval, soak])]);
     operation.at(NOW, approved);
     operation.at(at("+9m"));
@@ -125,7 +125,7 @@ describe("a wait", () => {
     "a gate that cannot be evaluated": namespaceUnknown,
     "a Namespace without its label": {},
   })) {
-    test(`begins anew after ${what}`, () => {
+    test(`begins again after ${what}`, () => {
       const thawed = { namespace: { metadata: { ...NAMESPACE, labels: { thawed: "" } } } };
       const operation = new Operation([gated([onNamespace, soak])]);
       operation.at(NOW, thawed);
@@ -134,7 +134,7 @@ describe("a wait", () => {
     });
   }
 
-  test("begins anew after a match condition was false", () => {
+  test("begins again after a match condition was false", () => {
     const matchConditions = [{ name: "c", expression: "!('canary' in cluster.metadata.labels)" }];
     const operation = new Operation([gated([approval, soak], { matchConditions })]);
     const canary = { cluster: cluster({ annotations: { [APPROVED]: "" }, labels: { canary: "" } }) };

@@ -339,7 +339,7 @@ describe("a claim", () => {
   });
 });
 
-test("while it is rebuilt nothing is ready, and soaks begin anew", () => {
+test("while it is rebuilt nothing is ready, and soaks begin again", () => {
   const stored = statusOf({
     fleet: [
       { name: "c", wave: "canary" },

@@ -116,7 +116,7 @@ describe("a task", () => {
   test("whose HookTask was changed is released by a user, who finds the command there", async (t) => {
     const changed = hookTask({ phase: "Succeeded", begun: 1, altered: "2026-11-21T11:00:00Z" });
     const text = await explained(t, [cluster(DELETING), withTasks(rule()), changed]);
-    assert.match(text, new RegExp(`kubectl delete hooktask -n team-a ${NAME}, and it begins anew`));
+    assert.match(text, new RegExp(`kubectl delete hooktask -n team-a ${NAME}, and it begins again`));
     assert.match(text, /^ {2}released {2}only after a user has acted;/m);
   });
 

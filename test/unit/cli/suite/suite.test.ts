@@ -127,7 +127,7 @@ test("a window without an edge changes never, and one whose edge is not found at
   }
 });
 
-test("a wait begins anew when a gate breaks, and for another target", async () => {
+test("a wait begins again when a gate breaks, and for another target", async () => {
   const next = { kind: "Cluster", metadata: { name: "prod-1" }, spec: { topology: { version: "v1.36.0" } } };
   const steps = [
     { patch: [APPROVE], call: UPGRADE, expect: { gate: "soak", nextChange: "2026-11-21T13:00:00Z" } },
@@ -239,7 +239,7 @@ test("what was asked before counts, with its timers", async () => {
   ]);
 });
 
-test("an operation that is not wanted any more begins anew when it is wanted again", async () => {
+test("an operation that is not wanted any more begins again when it is wanted again", async () => {
   const want = (version: string): object => ({
     kind: "Cluster",
     metadata: { name: "prod-1" },

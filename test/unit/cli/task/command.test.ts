@@ -109,10 +109,10 @@ describe("list", () => {
       await hookpolicy(["task", ...args, "-n", "team-a", "--kubeconfig", kubeconfig]);
     assert.match((await run("list")).stdout, / Failed \(altered\) /);
     const { stdout } = await run("show", "prod-1-backup-2");
-    assert.match(stdout, /begin anew +kubectl delete hooktask -n team-a prod-1-backup-2/);
+    assert.match(stdout, /begin again +kubectl delete hooktask -n team-a prod-1-backup-2/);
     assert.doesNotMatch(stdout, /task retry/);
     const retried = await run("retry", "prod-1-backup-2");
-    assert.match(retried.stderr, /was changed: delete it, and its task begins anew/);
+    assert.match(retried.stderr, /was changed: delete it, and its task begins again/);
   });
 
   test("says where there is none, what is missing, and what is forbidden", async (t) => {
