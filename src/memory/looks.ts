@@ -25,7 +25,7 @@ export function ofPolicy(key: string): Subject {
 /** Yields after each piece of work. */
 export type Pieces = Generator<void, void, void>;
 
-interface LooksOptions extends Pick<StoreOptions, "now" | "turnMs" | "alarmMs"> {
+interface LooksOptions extends Pick<StoreOptions, "now" | "turnMs" | "alarmMs" | "allowance"> {
   /** What is left to do about the subject, and due. */
   readonly piecesOf: (subject: Subject) => Pieces;
   /** The clock was set back, so results computed before may lie in its future. */
@@ -48,6 +48,7 @@ export class Looks {
       onDue: (subject, at) => this.because(at, () => this.now(subject)),
       onSetBack: options.onSetBack,
       turnMs: options.alarmMs,
+      allowance: options.allowance,
     });
   }
 

@@ -14,6 +14,7 @@ import type { HookCall } from "../api/runtime-hooks.ts";
 import type { FoundObjects, ObjectReader } from "../policy/objects.ts";
 import type { ObjectQuery } from "../policy/policy.ts";
 import type { TaskReader, TaskRecord } from "../policy/tasks/task-record.ts";
+import type { TimeAllowance } from "../turns/allowance.ts";
 import type { ServerTime } from "./clock.ts";
 import type { OverrideEntry } from "./override-set.ts";
 import type { PolicyEntry } from "./policy-entry.ts";
@@ -73,6 +74,8 @@ export interface StoreOptions {
   readonly compileMs?: number;
   /** The same for work that is due. */
   readonly alarmMs?: number;
+  /** How much time each namespace may use for work that is due. */
+  readonly allowance?: TimeAllowance;
 }
 
 /** Why the operator cannot know something. */

@@ -2,6 +2,7 @@
 
 import TinyQueue from "tinyqueue";
 import { entryOf } from "../lib/entry-of.ts";
+import { Allowance, type TimeAllowance } from "./allowance.ts";
 import { SLICE_MS } from "./slice.ts";
 
 /** The clock is checked at least this often: the wall clock can be set, and timers run by another clock. */
@@ -23,6 +24,7 @@ interface AlarmOptions<T> {
   /** The clock was set back, so results computed before may lie in its future. */
   readonly onSetBack: () => void;
   readonly turnMs?: number | undefined;
+  readonly allowance?: TimeAllowance | undefined;
 }
 
 interface Entry<T> {
@@ -43,6 +45,7 @@ export class Alarm<T> {
   #queue = queueOf<T>([]);
   #places = 0;
   readonly #options: AlarmOptions<T>;
+  readonly #allowance: TimeAllowance;
   #timer: NodeJS.Timeout | undefined;
   #wakesAt = Infinity;
   /** The latest instant that the clock has shown since the alarm rang. */
@@ -51,6 +54,7 @@ export class Alarm<T> {
 
   constructor(options: AlarmOptions<T>) {
     this.#options = options;
+    this.#allowance = options.allowance ?? new Allowance();
   }
 
   /** Replaces the instant of the same work; `undefined` clears it. Work that is due already keeps its place. */
@@ -105,6 +109,7 @@ export class Alarm<T> {
     // An owner comes once more for each piece of its work, behind the others.
     for (const [owner, works] of this.#due) {
       if (isOver()) break;
+      if (works.size > 0 && this.#allowance.restMs(owner) > 0) continue;
       const [entry] = works.values();
       this.#due.delete(owner);
       if (entry === undefined) continue;
@@ -115,9 +120,12 @@ export class Alarm<T> {
         this.#put(entry, now); // the clock was set back
         continue;
       }
+      const began = performance.now();
       onDue(entry.work, new Date(entry.at));
+      // Without a namespace there is no limit: administrators wrote those policies.
+      if (owner !== "") this.#allowance.spend(owner, performance.now() - began);
     }
-    this.#sleepUntil(this.#due.size > 0 ? now : (this.#queue.peek()?.at ?? Infinity));
+    this.#sleepUntil(isOver() ? now : this.#next(now));
   }
 
   /** Makes work due whose instant has come; what is left has to wait for the next turn. */
@@ -129,6 +137,13 @@ export class Alarm<T> {
       const entry = this.#later.get(queued.key);
       if (entry?.at === queued.at) this.#put(entry, now);
     }
+  }
+
+  /** When there may be something to do again: owners that have used up their allowance rest. */
+  #next(now: number): number {
+    let next = this.#queue.peek()?.at ?? Infinity;
+    for (const owner of this.#due.keys()) next = Math.min(next, now + this.#allowance.restMs(owner));
+    return next;
   }
 
   stop(): void {

@@ -117,6 +117,7 @@ export function storeWith(given: Given = {}): Fixture {
     compileMs,
     // How much is done at a time must not depend on how fast the machine is.
     alarmMs: Infinity,
+    allowance: { spend: () => undefined, restMs: () => 0 },
     log,
     now: () => clock.now,
     onDirty: (key) => dirty.push(key),
