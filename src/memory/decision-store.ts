@@ -145,7 +145,7 @@ export class DecisionStore {
     if (object === undefined) return this.#policyGone(key);
     if (before === undefined || !isSameSpec(before.object, object) || this.compiles(key)) {
       this.#uncompiled.set(key, object);
-      return this.#slice.isOver() ? this.#looks.soon(ofPolicy(key)) : this.#looks.now(ofPolicy(key));
+      return this.#slice.isOver() ? this.#looks.soon(ofPolicy(key)) : this.#looks.unlessAtRest(ofPolicy(key));
     }
     const statusOnly = isSameLife(before.object, object);
     const entry = this.policies.set(key, object, before.compiled);

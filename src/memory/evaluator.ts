@@ -109,8 +109,19 @@ export class Evaluator {
       if (cluster === undefined) continue;
       const operations = this.#memory.operations.of(cluster.metadata.uid);
       for (const operation of operations) this.#evaluate(operation, cluster, sharers);
+      yield* this.#forecastsOf(operations, cluster, sharers);
+    }
+  }
+
+  /** If the turn ends before they are made, the Cluster's own look makes them. */
+  *#forecastsOf(operations: readonly PendingOperation[], cluster: Cluster, { entries }: Candidates): Pieces {
+    let isDone = false;
+    try {
       yield;
-      for (const operation of operations) yield* this.#forecasts(operation, sharers.entries);
+      for (const operation of operations) yield* this.#forecasts(operation, entries);
+      isDone = true;
+    } finally {
+      if (!isDone) this.#looks.soon(ofCluster(clusterKey(cluster)));
     }
   }
 

@@ -45,7 +45,7 @@ export class Looks {
       now: options.now,
       keyOf: ({ kind, key }) => `${kind} ${key}`,
       ownerOf,
-      onDue: (subject, at) => this.because(at, () => this.now(subject)),
+      onDue: (subject, at) => this.because(at, () => this.#look(subject)),
       onSetBack: options.onSetBack,
       turnMs: options.alarmMs,
       allowance: options.allowance,
@@ -74,14 +74,22 @@ export class Looks {
   }
 
   /** Does a piece of work, and more while this turn of the event loop has time; the rest in later turns. */
-  now(subject: Subject): void {
+  #look(subject: Subject): void {
     for (const _ of this.#options.piecesOf(subject)) if (this.isTurnOver()) return this.soon(subject);
+  }
+
+  /** The same at once: what changes by itself uses up the allowance of its namespace, too, and waits if that is used up. */
+  unlessAtRest(subject: Subject): void {
+    if (this.#alarm.restMs(subject) > 0) return this.soon(subject);
+    const began = performance.now();
+    this.#look(subject);
+    this.#alarm.spend(subject, performance.now() - began);
   }
 
   /** The same if this turn has any time left: thousands of Clusters may change together. */
   inTime(subject: Subject): void {
     if (this.isTurnOver()) this.soon(subject);
-    else this.now(subject);
+    else this.unlessAtRest(subject);
   }
 
   soon(subject: Subject): void {

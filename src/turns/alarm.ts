@@ -109,7 +109,7 @@ export class Alarm<T> {
     // An owner comes once more for each piece of its work, behind the others.
     for (const [owner, works] of this.#due) {
       if (isOver()) break;
-      if (works.size > 0 && this.#allowance.restMs(owner) > 0) continue;
+      if (works.size > 0 && this.#restMs(owner) > 0) continue;
       const [entry] = works.values();
       this.#due.delete(owner);
       if (entry === undefined) continue;
@@ -122,8 +122,7 @@ export class Alarm<T> {
       }
       const began = performance.now();
       onDue(entry.work, new Date(entry.at));
-      // Without a namespace there is no limit: administrators wrote those policies.
-      if (owner !== "") this.#allowance.spend(owner, performance.now() - began);
+      this.#spend(owner, performance.now() - began);
     }
     this.#sleepUntil(isOver() ? now : this.#next(now));
   }
@@ -142,8 +141,27 @@ export class Alarm<T> {
   /** When there may be something to do again: owners that have used up their allowance rest. */
   #next(now: number): number {
     let next = this.#queue.peek()?.at ?? Infinity;
-    for (const owner of this.#due.keys()) next = Math.min(next, now + this.#allowance.restMs(owner));
+    for (const owner of this.#due.keys()) next = Math.min(next, now + this.#restMs(owner));
     return next;
+  }
+
+  /** How long the owner of the work has to rest, because it has used up its allowance. */
+  restMs(work: T): number {
+    return this.#restMs(this.#options.ownerOf(work));
+  }
+
+  /** The owner's work has taken so long, although it was not due. */
+  spend(work: T, ms: number): void {
+    this.#spend(this.#options.ownerOf(work), ms);
+  }
+
+  /** Without a namespace there is no limit: administrators wrote those policies. */
+  #restMs(owner: string): number {
+    return owner === "" ? 0 : this.#allowance.restMs(owner);
+  }
+
+  #spend(owner: string, ms: number): void {
+    if (owner !== "") this.#allowance.spend(owner, ms);
   }
 
   stop(): void {
