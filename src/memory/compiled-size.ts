@@ -1,7 +1,7 @@
 /** What a spec takes in memory beside itself, once it is compiled; without compiling it. */
 
 import { isFields } from "../lib/fields.ts";
-import { hasExpression } from "../policy/tasks/template-text.ts";
+import { isExpressionField } from "../policy/expression-fields.ts";
 import { MAX_PATTERN_WEIGHT, patternWeight } from "../policy/cel/cel-text.ts";
 
 /** Measured: the plan of an expression, by its letters and by the parts of its patterns (RE2). */
@@ -15,13 +15,9 @@ export function expressionBytes(spec: unknown): number {
   if (!isFields(spec)) return 0;
   let bytes = 0;
   for (const [key, value] of Object.entries(spec))
-    bytes += typeof value === "string" && isCel(key, value) ? planBytes(value) : expressionBytes(value);
+    bytes +=
+      typeof value === "string" && isExpressionField(key, value) ? planBytes(value) : expressionBytes(value);
   return bytes;
-}
-
-/** Also the expressions of tasks, and texts of their templates that have some. */
-function isCel(key: string, value: string): boolean {
-  return /expression$|^(?:when|succeeded|failed)$/i.test(key) || hasExpression(value);
 }
 
 function planBytes(source: string): number {

@@ -2,6 +2,7 @@
 
 import { compareText } from "../lib/compare-text.ts";
 import { type Fields, fieldsOf, isFields, listOf } from "../lib/fields.ts";
+import { isExpressionField } from "./expression-fields.ts";
 import { readBy } from "./gates/gates.ts";
 import { type Mark, type MarkReaders, placeOf } from "./settable.ts";
 
@@ -46,7 +47,6 @@ type ReadKeys = Readonly<Record<keyof Reads, Set<string>>>;
 
 const SELECTED: Readonly<Record<string, On>> = { clusterSelector: "Cluster", namespaceSelector: "Namespace" };
 const LABEL_KEYS: ReadonlySet<string> = new Set(["labelKey", "orderLabelKey"]);
-const EXPRESSIONS: ReadonlySet<string> = new Set(["expression", "nameExpression"]);
 
 /** Looks at every field by its name, so that a new place for a gate or a selector is found, too. Each kind of gate says what it reads. */
 function collect(fields: Fields, reads: ReadKeys): void {
@@ -54,13 +54,12 @@ function collect(fields: Fields, reads: ReadKeys): void {
     const on = SELECTED[name];
     if (on !== undefined) addLabels(on, keysOf(value), reads.selectors);
     else if (LABEL_KEYS.has(name)) addLabels("Cluster", [value], reads.selectors);
-    else if (EXPRESSIONS.has(name)) addMentions(value, reads.gates);
     else {
       for (const place of readBy(name, value)) reads.gates.add(placeOf(place));
-      [value]
-        .flat()
-        .filter(isFields)
-        .forEach((each) => collect(each, reads));
+      for (const each of [value].flat()) {
+        if (typeof each === "string" && isExpressionField(name, each)) addMentions(each, reads.gates);
+        if (isFields(each)) collect(each, reads);
+      }
     }
   }
 }
@@ -78,8 +77,7 @@ function keysOf(selector: unknown): readonly unknown[] {
 }
 
 /** What could be a key in the text of an expression, and each part of a chain of fields. Too many is safe. */
-function addMentions(expression: unknown, places: Set<string>): void {
-  if (typeof expression !== "string") return;
+function addMentions(expression: string, places: Set<string>): void {
   const words = expression.match(/[A-Za-z0-9](?:[-\w./]*[A-Za-z0-9])?/g) ?? [];
   for (const key of words.flatMap((word) => [word, ...word.split(".")])) {
     places.add(placeOf({ on: "Cluster", field: "annotation", key }));

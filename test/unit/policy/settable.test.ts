@@ -36,6 +36,17 @@ const FREEZE: Reader = {
             ],
           },
         ],
+        tasks: [
+          {
+            name: "t",
+            when: "has(cluster.metadata.annotations.keep)",
+            succeeded: "object.status.done == cluster.metadata.labels['example.com/done']",
+            create: {
+              metadata: { labels: { team: "${cluster.metadata.labels['example.com/owner']}" } },
+              spec: { args: ["${cluster.metadata.annotations['example.com/target']}", "plain"] },
+            },
+          },
+        ],
       },
     ],
   },
@@ -105,6 +116,11 @@ const TENANT: readonly (readonly [Mark["on"], Mark["field"], string, RegExp])[] 
   ["Cluster", "annotation", "example.com/skip", /^ClusterHookPolicy freeze waits/],
   ["Cluster", "label", "audited", /^ClusterHookPolicy freeze waits/],
   ["Cluster", "label", "app", /^ClusterHookPolicy freeze waits/],
+  ["Cluster", "annotation", "keep", /^ClusterHookPolicy freeze waits/],
+  ["Cluster", "label", "example.com/done", /^ClusterHookPolicy freeze waits/],
+  ["Cluster", "label", "example.com/owner", /^ClusterHookPolicy freeze waits/],
+  ["Cluster", "annotation", "example.com/target", /^ClusterHookPolicy freeze waits/],
+  ["Cluster", "annotation", "plain", /^may be set$/],
   ["Cluster", "annotation", "example.com/promoted", /^HookRollout upgrades waits/],
   ["Cluster", "annotation", "example.com/approved", /^may be set$/],
   // Anything else on the Namespace.
